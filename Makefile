@@ -8,12 +8,13 @@ NAMES ?=
 SECONDS ?= 60
 SEED ?= 1
 WORKERS ?= 4
+TESTS ?=
 WORK ?= work
 NAME ?=
 AS_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check format lab bench growth fuzz audit-deps licences picture migration lock clean
+.PHONY: help setup run test check format lab bench fuzz mutants audit-deps licences picture migration lock clean
 
 help: ## Show these targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -23,22 +24,24 @@ setup: $(VENV)/.ready ## Create the environment in .venv from the hash-locked fi
 UV := $(RUN)/python .make/uv.py
 INSTALL := $(UV) pip install --quiet --python $(RUN)/python
 
-$(VENV)/.ready: requirements.lock requirements-uv.lock pyproject.toml .make/uv.py
+$(VENV)/.ready: requirements.lock requirements-uv.lock pyproject.toml $(wildcard .make/*.py)
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; try: make PYTHON=python3.11")'
 	$(PYTHON) -m venv $(VENV)
 	$(RUN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-uv.lock
 	$(INSTALL) --require-hashes -r requirements.lock
+	$(RUN)/python .make/wheels.py requirements.lock
+	$(RUN)/python .make/imports.py requirements.lock
 	$(INSTALL) --no-deps --no-build-isolation --editable .
 	touch $@
 
 run: setup ## The main job, end to end, on the embedded services and the sample data
 	$(RUN)/python -m toolkit demo --out reports
 
-test: setup ## All tests
+test: setup ## All tests, in another order each time (TESTS=tests/unit or TESTS=--only-skipped)
 	@# Tests start hundreds of processes: none of them shall compile what it imports, PYTHONDONTWRITEBYTECODE or not.
 	$(RUN)/python -m compileall -q -j 0 -x '/tests?/|/(mypy|mypyc|pip|setuptools)/' $(VENV)/lib toolkit
 	@# Each worker takes a run of neighbouring tests, so what a module of tests starts is started once.
-	$(RUN)/python -m pytest -n $(WORKERS) --dist worksteal
+	$(RUN)/python -m pytest -n $(WORKERS) --dist worksteal $(TESTS)
 
 check: setup ## Format, lint, types, imports, dependencies, notebooks stripped
 	$(RUN)/ruff format --check .
@@ -60,15 +63,8 @@ lab: setup ## JupyterLab on the folder WORK, which shows the notebooks too, on t
 		JUPYTER_CONFIG_PATH="$(CURDIR)/.make/jupyter$${JUPYTER_CONFIG_PATH:+:$$JUPYTER_CONFIG_PATH}" \
 		"$(CURDIR)/$(RUN)/jupyter" lab --ip=127.0.0.1 --ServerApp.root_dir="$$PWD" $(AS_ROOT) $(LAB)
 
-$(VENV)/.bench-ready: $(VENV)/.ready tests/benchmarks/requirements.lock
-	$(INSTALL) --require-hashes -r tests/benchmarks/requirements.lock
-	touch $@
-
-bench: $(VENV)/.bench-ready ## Speed and memory, against a floor and a peer in the same run (SCALE=0.1 NAMES=http)
+bench: setup ## Speed and memory, beside a floor or a peer in the same run (SCALE=0.1 NAMES=http)
 	$(RUN)/python -m tests.benchmarks --scale $(SCALE) $(NAMES)
-
-growth: $(VENV)/.bench-ready ## Renew the picture of how audits of snapshots grow: 1, 2, 5, 10 million sales (SCALE=0.1)
-	$(RUN)/python -m tests.benchmarks.growth --scale $(SCALE)
 
 fuzz: setup ## Hostile input by chance, the same for each SEED (SECONDS=60 SEED=1 NAMES=http)
 	$(RUN)/python -m tests.fuzz --seconds $(SECONDS) --seed $(SEED) $(NAMES)
@@ -77,7 +73,7 @@ audit-deps: setup ## Known vulnerabilities of the locked packages, by pip-audit 
 	$(UV) tool run pip-audit --disable-pip --require-hashes --requirement requirements.lock
 
 licences: setup ## The licence of every installed package
-	$(RUN)/python -m tests.licences
+	$(RUN)/python .make/licences.py
 
 picture: run ## Renew the report in reports/sample and its picture (needs chromium)
 	mkdir -p reports/sample
@@ -86,7 +82,7 @@ picture: run ## Renew the report in reports/sample and its picture (needs chromi
 		$(if $(AS_ROOT),--no-sandbox) --screenshot=reports/sample/missing-evidence.png \
 		"file://$(CURDIR)/reports/sample/missing-evidence.html"
 
-NEXT_REVISION := from toolkit.storage.schema import newest_revision; print(f"{int(newest_revision()) + 1:04}")
+NEXT_REVISION := from toolkit.database.schema import newest_revision; print(f"{int(newest_revision()) + 1:04}")
 
 migration: setup ## A new module of the schema's history, with the next number (NAME=what_it_changes)
 	@test -n "$(NAME)" || { echo "make migration NAME=what_it_changes" >&2; exit 2; }
@@ -94,11 +90,12 @@ migration: setup ## A new module of the schema's history, with the next number (
 
 LOCK := $(UV) pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url
 
-lock: setup ## Renew the locks of uv, of the environment and of the benchmarks' peers (UPGRADE=--upgrade)
+lock: setup ## Renew the locks of uv and of the environment (UPGRADE=--upgrade)
 	printf 'uv\n' | $(LOCK) $(UPGRADE) - --output-file requirements-uv.lock
 	$(LOCK) $(UPGRADE) --extra dev pyproject.toml --output-file requirements.lock
-	printf 'frictionless\npandera\ns5cmd\n' | $(LOCK) $(UPGRADE) --constraint requirements.lock - \
-		--output-file tests/benchmarks/requirements.lock
+
+mutants: setup ## Plant known faults one at a time in a copy, and name those that no test notices (NAMES=jobs)
+	$(RUN)/python -m tests.mutants $(NAMES)
 
 clean: ## Remove the environment and the caches; data under TOOLKIT_HOME stays
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis build *.egg-info

@@ -47,9 +47,19 @@ def uv_settings(listed: str, environ: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in settings.items() if value and name not in environ}
 
 
+def cache_settings(environ: Mapping[str, str]) -> dict[str, str]:
+    """The variable that makes uv go without a cache, where the account has no home that it could make one in."""
+    if any(environ.get(name) for name in ("UV_CACHE_DIR", "UV_NO_CACHE", "XDG_CACHE_HOME")):
+        return {}
+    folder = Path(os.path.expanduser("~/.cache/uv"))  # noqa: PTH111  # never fails, unlike Path.expanduser
+    there = next(each for each in (folder.absolute(), *folder.absolute().parents) if each.exists())
+    return {} if folder.is_absolute() and os.access(there, os.W_OK) else {"UV_NO_CACHE": "1"}
+
+
 if __name__ == "__main__":
     listed = subprocess.run(
         [sys.executable, "-m", "pip", "config", "list"], stdout=subprocess.PIPE, text=True, check=True
     ).stdout
     uv = Path(sys.executable).with_name("uv")
-    os.execve(uv, [str(uv), *sys.argv[1:]], {**os.environ, **uv_settings(listed, os.environ)})  # noqa: S606
+    environ = {**os.environ, **cache_settings(os.environ), **uv_settings(listed, os.environ)}
+    os.execve(uv, [str(uv), *sys.argv[1:]], environ)  # noqa: S606

@@ -31,17 +31,19 @@ from filelock import FileLock
 from hypothesis import Phase
 from hypothesis import settings as hypothesis_settings
 
-from tests.browser import chromium
 from tests.gateway import Gateway
-from tests.spark_server import REMOTE, sail
-from toolkit.entrypoints.cli import main
-from toolkit.entrypoints.spoken import speak_as
+from tests.support import skipped_tests
+from tests.support.browser import chromium
+from tests.support.spark_server import REMOTE, sail
+from toolkit import embedded
+from toolkit.bucket.client import Bucket
+from toolkit.cli import main
+from toolkit.database import schema
+from toolkit.database.connection import Database
+from toolkit.embedded import BucketAccess
 from toolkit.errors import EmbeddedServiceError
+from toolkit.kit.spoken import speak_as
 from toolkit.settings import Settings
-from toolkit.storage import embedded, schema
-from toolkit.storage.bucket import Bucket
-from toolkit.storage.database import Database
-from toolkit.storage.embedded import BucketAccess
 
 
 def _fast_folder() -> str:
@@ -65,8 +67,6 @@ _HOME = pytest.StashKey[Path]()
 _TEMPLATE = "migrated"
 _OURS = ("TOOLKIT_", "AWS_", "EVIDENCE_", "DATABASE_URL", "PG")
 
-# As toolkit.entrypoints.notebook_runs has it; here because tests import nbformat by themselves.
-sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
 gc.disable()  # until all tests are collected
 # Clients of buckets are made a thousand times; reading the description of S3 takes nine tenths of it.
 botocore.session.create_loader = functools.cache(botocore.session.create_loader)
@@ -81,8 +81,14 @@ For other examples, and the smallest one: ``pytest --hypothesis-profile=default`
 """
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Run again what a run skipped."""
+    parser.addoption(skipped_tests.OPTION, action="store_true", help="run the tests that the last run skipped")
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Forget the caller's services, so that no test ever touches a shared one; choose the home of ours."""
+    config.pluginmanager.register(skipped_tests.SkippedTests(config))
     for name in [name for name in os.environ if name.startswith(_OURS)]:
         del os.environ[name]
     workerinput: Mapping[str, str] | None = getattr(config, "workerinput", None)

@@ -1,7 +1,7 @@
 """Find the sales that lack the evidence that the contract demands, and say why.
 
-The names here are what a notebook or another program needs to judge one client or one sale. The jobs on a
-database and a bucket are in ``toolkit.operations``, the HTTP client for partners in ``toolkit.partner``.
+The names here are what a notebook or another program needs to judge one client or one sale. Audits are
+in ``toolkit.audit``, what a command does in ``toolkit.kit``, the HTTP client for partners in ``toolkit.partner``.
 
 >>> from toolkit import Evidence, EvidenceState, EvidenceType, Sale, evaluate
 >>> verdict = evaluate(
@@ -12,12 +12,12 @@ database and a bucket are in ``toolkit.operations``, the HTTP client for partner
 incomplete ['DOC_CONTRATANTE']
 """
 
-from toolkit.domain.clients import Address, Client
-from toolkit.domain.codes import Severity
-from toolkit.domain.evidence import EvidenceRequest, EvidenceType, FileKind, UtilityGroup
-from toolkit.domain.findings import MissingPiece, Problem, Reason, Status, Verdict
-from toolkit.domain.requests import parse
-from toolkit.domain.rules import Evidence, EvidenceState, Sale, evaluate
+from toolkit.contract.clients import Address, Client
+from toolkit.contract.codes import Severity
+from toolkit.contract.evidence import EvidenceRequest, EvidenceType, FileKind, UtilityGroup
+from toolkit.contract.fields import parse
+from toolkit.contract.findings import MissingPiece, Problem, Reason, Status, Verdict
+from toolkit.contract.rules import Evidence, EvidenceState, Sale, evaluate
 from toolkit.errors import InvalidField, InvalidFields, ToolkitError
 
 __all__ = [

@@ -7,8 +7,7 @@
     ├── NotInstalled              an optional part of the toolkit is not installed
     ├── InvalidInput              what was handed in cannot be used at all
     │   ├── InvalidFields         fields of a request break the contract; all of them, at once
-    │   ├── UnreadableFile        a file is missing, of another kind, or lacks its headings
-    │   └── ObservationsMoved     observations of the moment are in a snapshot and here no more
+    │   └── UnreadableFile        a file is missing, of another kind, or lacks its headings
     ├── AlreadyThere              the service keeps it only once, and has it
     ├── SaleNotFound              no sale has this id
     ├── TooManyForms              a sale has as many valid upload credentials as are allowed
@@ -18,6 +17,7 @@
     ├── CredentialsExpired        the upload credentials ran out before the file was sent
     ├── UploadRefused             the bucket answered no to an upload
     ├── VerificationFailed        the contents of evidence files cannot be looked at on this machine
+    │   └── NotInspected          the toolkit failed at a file, of which nothing is known now
     ├── ServiceError              the sales service refused, or answered something else than the contract
     │   └── ServiceUnavailable    it does not answer; trying again later may help
     ├── DatabaseError             the database refused or failed
@@ -27,7 +27,6 @@
     │   └── WriteRefused          the service's tables cannot be written as the mapping describes them
     ├── MassDisappearance         most of the objects, sales or records are gone at once; nothing was written
     ├── NothingEvaluated          an audit of now found no sale at all
-    ├── JudgementDiffers          sales are judged otherwise than before, although nothing about them changed
     ├── BucketError               the bucket refused or failed
     │   ├── WrongBucket           the database belongs to another bucket
     │   ├── ObjectArchived        the object must be restored from an archive before it can be read
@@ -39,7 +38,7 @@
     │   │   └── CellTimedOut      one of its cells did
     │   └── KernelDied            the kernel ended before the notebook did
     │       └── KernelOutOfMemory  because it asked for more memory than there is
-    ├── JobFailed                 a job could not do its work for its slot
+    ├── JobFailed                 a job could not do its work for its logical date
     │   └── LeaseLost             another start took the run over
     ├── EngineUnavailable         the engine that should judge does not answer, or failed
     └── ReportError               a report cannot be written, or is not what was written
@@ -52,14 +51,21 @@ personal data, secrets or upload credentials.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
+from typing import Any
+
+from toolkit.message import Message
 
 
 class ToolkitError(Exception):
-    """The toolkit could not do its job."""
+    """The toolkit could not do its job.
 
-    def __init__(self, message: str | None = None) -> None:
-        super().__init__(message or type(self).__doc__)
+    ``raise InvalidInput("{} is empty.", path)``: the sentence is a template, which can be translated.
+    """
+
+    def __init__(self, message: str | None = None, /, *values: Any) -> None:
+        text = message or type(self).__doc__ or ""
+        super().__init__(text if isinstance(text, Message) else Message(text, *values))
 
 
 class SettingsError(ToolkitError):
@@ -99,18 +105,6 @@ class UnreadableFile(InvalidInput):
     """The file cannot be read."""
 
 
-class ObservationsMoved(InvalidInput):
-    """Observations of a moment are in the snapshot ``target``; ``month`` is the last that was moved."""
-
-    def __init__(self, moment: datetime, month: str, target: str) -> None:
-        self.target, self.month = target, month
-        super().__init__(
-            f"Observations that ended in {month} and before were moved to the snapshot {target}, and the database "
-            f"cannot tell what held at {moment.isoformat(timespec='seconds')}. "
-            f"Ask the snapshot: toolkit audit --snapshot {target} --as-of TIME"
-        )
-
-
 class AlreadyThere(ToolkitError):
     """The service keeps this only once, and has it already."""
 
@@ -119,7 +113,7 @@ class SaleNotFound(ToolkitError):
     """There is no sale with this id."""
 
     def __init__(self, sale_id: str | None = None) -> None:
-        super().__init__(None if sale_id is None else f"There is no sale with the id {sale_id!r}.")
+        super().__init__(None if sale_id is None else Message("There is no sale with the id {!r}.", sale_id))
 
 
 class TooManyForms(ToolkitError):
@@ -157,6 +151,10 @@ class VerificationFailed(ToolkitError):
     """The process that looks at evidence files cannot be started; reinstall the toolkit."""
 
 
+class NotInspected(VerificationFailed):
+    """The toolkit failed while it looked at an evidence file, which says nothing about the file: report it."""
+
+
 class ServiceError(ToolkitError):
     """The sales service refused or failed."""
 
@@ -191,18 +189,6 @@ class MassDisappearance(ToolkitError):
 
 class NothingEvaluated(ToolkitError):
     """There is no sale that could be judged."""
-
-
-class JudgementDiffers(ToolkitError):
-    """Sales are judged otherwise than the last audit kept it, although nothing about them was observed since."""
-
-    def __init__(self, sales: int) -> None:
-        super().__init__(
-            f"{sales:,} sales are judged otherwise than the audit before judged them, although nothing about them "
-            "was observed since: rows of schema audit were changed by hand, or the toolkit has a fault. The kept "
-            "judgement is discarded, and the next audit judges every sale. Reports since the last audit of all "
-            "sales may be wrong; make them again by --as-of, which judges every sale."
-        )
 
 
 class BucketError(ToolkitError):

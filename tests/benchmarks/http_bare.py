@@ -1,4 +1,4 @@
-"""The floor of the HTTP benchmark: the bare framework, doing nothing but the inserts of the two endpoints.
+"""The floor of the HTTP benchmark: bare Starlette on Granian, doing nothing but the inserts of the two endpoints.
 
 ``python -m tests.benchmarks.http_bare`` with ``DATABASE_URL`` prints its port. No token, no rules, no log, no
 limits; as many threads and connections as the real one, and SQLAlchemy as one would first write it.
@@ -6,31 +6,32 @@ limits; as many threads and connections as the real one, and SQLAlchemy as one w
 
 from __future__ import annotations
 
+import asyncio
 import os
-import socket
 from datetime import UTC, date, datetime
 from typing import Any
 
 import anyio.to_thread
 import sqlalchemy as sa
-import uvicorn
+import uvloop
+from granian.constants import HTTPModes, Interfaces
+from granian.server.embed import Server
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
-from toolkit.entrypoints.http_api.app import THREADS
-from toolkit.operations.register.bulk_load.fields import FIELDS
-from toolkit.storage.identifiers import new_id
-from toolkit.storage.tables import OWN_TABLES, SERVICE, addresses, clients, custody_events, evidences
+from toolkit.database.identifiers import new_id
+from toolkit.database.tables import addresses, clients, custody_events, evidences
+from toolkit.http.app import THREADS
+from toolkit.http.server import free_address, listening
+from toolkit.intake.headings import FIELDS
 
 RULES = {rule.name: rule for rule in FIELDS}
 
 
 def main() -> None:
-    engine = sa.create_engine(os.environ["DATABASE_URL"], pool_size=THREADS).execution_options(
-        schema_translate_map={SERVICE: OWN_TABLES}
-    )
+    engine = sa.create_engine(os.environ["DATABASE_URL"], pool_size=THREADS)
 
     def insert_client(body: dict[str, Any]) -> dict[str, str]:
         client_id, address_id = new_id(), new_id()
@@ -82,10 +83,19 @@ def main() -> None:
         Route("/clients", register, methods=["POST"]),
         Route("/sales/{sale_id}/evidences", upload, methods=["PUT"]),
     ]
-    config = uvicorn.Config(Starlette(routes=routes), loop="uvloop", http="httptools", log_level="error")
-    with socket.create_server(("127.0.0.1", 0), backlog=1024) as listening:
-        print(listening.getsockname()[1], flush=True)
-        uvicorn.Server(config).run(sockets=[listening])
+    port = free_address("127.0.0.1", 0)
+    app = Starlette(routes=routes)
+    server = Server(
+        app, port=port, interface=Interfaces.ASGINL, http=HTTPModes.http1, websockets=False, log_enabled=False
+    )
+
+    async def serve() -> None:
+        serving = asyncio.create_task(server.serve())
+        await listening(port, serving)
+        print(port, flush=True)
+        await serving
+
+    uvloop.run(serve())
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
-"""Made-up sales with their evidence, in a database, and what a day brings to them."""
+"""Made-up sales with their evidence, in a database."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from toolkit.storage.database import Database
+from toolkit.database.connection import Database
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 
@@ -20,13 +20,6 @@ def fill(database: Database, sales: int, *, custody: bool = True) -> None:
         connection.execute(_DATA.replace(":sales", str(sales)).encode())
     with database.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         connection.exec_driver_sql("VACUUM ANALYZE")
-
-
-def touch(database: Database, sales: int, night: datetime) -> None:
-    """Recordings for most of so many sales, and completions of the others."""
-    with database.raw() as connection:
-        told = _NIGHT.replace(":night", f"timestamptz '{night.isoformat()}'").replace(":touched", str(sales))
-        connection.execute(told.encode())
 
 
 _DATA = """
@@ -73,22 +66,4 @@ _DATA = """
                 WHEN evidence_type IN ('POV', 'AUT') THEN 'audio' ELSE 'pdf' END,
            CASE WHEN random() < 0.005 THEN 'DAMAGED' END, CASE WHEN random() < 0.9 THEN 'abc' END, '2026-11-20'
     FROM audit.object_observations AS seen JOIN evidences ON object_key = key WHERE random() < 0.97;
-"""
-
-_NIGHT = """
-    INSERT INTO audit.evidence_observations (evidence_id, sale_id, evidence_type, type, object_key, requested_at,
-                                             expires_at, seen_at)
-    SELECT gen_random_uuid(), 'S-' || i, 'POV', 'x', 'night/' || i, :night, :night, :night
-    FROM generate_series(1, :touched * 9 / 10) AS i;
-    INSERT INTO audit.object_observations (key, size, etag, last_modified, seen_at)
-    SELECT 'night/' || i, 1000, 'etag', :night, :night FROM generate_series(1, :touched * 8 / 10) AS i;
-    INSERT INTO audit.content_checks (observation_id, kind, sha256, checked_at)
-    SELECT id, 'audio', 'abc', :night FROM audit.object_observations WHERE seen_at = :night;
-    UPDATE audit.sale_observations SET gone_at = :night
-    WHERE gone_at IS NULL AND sale_id IN (
-        SELECT 'S-' || i FROM generate_series(:touched * 9 / 10 + 1, :touched) AS i);
-    INSERT INTO audit.sale_observations (sale_id, client_id, utility_group, is_client_financial_responsible,
-                                         partner, created_at, completed_at, seen_at)
-    SELECT sale_id, client_id, utility_group, is_client_financial_responsible, partner, created_at, :night, :night
-    FROM audit.sale_observations WHERE gone_at = :night;
 """

@@ -14,12 +14,12 @@ import pytest
 import sqlalchemy as sa
 
 from tests.conftest import fresh_bucket
-from tests.contract.server import SECRET, Server, serving
-from tests.integration.uploaded_sales import add_sale
-from tests.waiting import PATIENCE, wait_until
-from toolkit.entrypoints import tokens
+from tests.support.served_process import SECRET, Server, serving
+from tests.support.uploaded_sales import add_sale
+from tests.support.waiting import PATIENCE, wait_until
+from toolkit.database.connection import Database
+from toolkit.http import tokens
 from toolkit.settings import Settings
-from toolkit.storage.database import Database
 
 SUBJECT = "partner-a"
 

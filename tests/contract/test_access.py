@@ -11,16 +11,16 @@ import httpx
 import pytest
 
 from tests.conftest import Run
-from tests.contract.bodies import ABSENT, CLIENT, UPLOAD, changed
 from tests.contract.conftest import Service, partner_of
-from tests.contract.crafted_tokens import claims, token
-from tests.contract.server import SECRET
-from tests.contract.sockets import in_process
 from tests.contract.test_register_client import errors
-from tests.waiting import PATIENCE, wait_until
-from toolkit.entrypoints.cli import main
-from toolkit.entrypoints.http_api import quotas, revocations
-from toolkit.storage.tables import evidence_requests, evidences
+from tests.support.crafted_tokens import claims, token
+from tests.support.raw_http import in_process
+from tests.support.request_bodies import ABSENT, CLIENT, UPLOAD, changed
+from tests.support.served_process import SECRET
+from tests.support.waiting import PATIENCE, wait_until
+from toolkit.cli import main
+from toolkit.database.tables import evidence_requests, evidences
+from toolkit.http import access
 
 BODIES: dict[str, Any] = {
     "good": UPLOAD,
@@ -151,7 +151,7 @@ def test_a_token_is_taken_for_its_scopes_only(service: Service, ask: Any) -> Non
 def test_a_revoked_token_is_refused_by_a_running_server(
     run: Run, environ: dict[str, str], monkeypatch: pytest.MonkeyPatch, subject: str
 ) -> None:
-    monkeypatch.setattr(revocations, "BELIEVED", 0.05)
+    monkeypatch.setattr(access, "BELIEVED", 0.05)
 
     def sent(**named: Any) -> str:
         return token(claims(**{"sub": subject, **named}), SECRET)
@@ -181,11 +181,8 @@ def test_a_revoked_token_is_refused_by_a_running_server(
 def test_revocation_is_judged_before_quotas_and_those_before_scope_and_sale(
     environ: dict[str, str],
     service: Service,
-    monkeypatch: pytest.MonkeyPatch,
     subject: str,
 ) -> None:
-    now = time.time()
-    monkeypatch.setattr(quotas.time, "time", lambda: now)
     limited = {
         **environ,
         "TOOLKIT_QUOTA_REQUESTS": "3",

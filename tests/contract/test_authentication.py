@@ -8,11 +8,11 @@ import httpx
 import pytest
 
 from tests.conftest import Run
-from tests.contract.bodies import CLIENT, UPLOAD
 from tests.contract.conftest import Service, partner_of
-from tests.contract.crafted_tokens import claims, token, unsigned
-from tests.contract.server import SECRET
-from tests.contract.sockets import in_process
+from tests.support.crafted_tokens import claims, token, unsigned
+from tests.support.raw_http import in_process
+from tests.support.request_bodies import CLIENT, UPLOAD
+from tests.support.served_process import SECRET
 
 GOOD = token(claims(), SECRET)
 
@@ -86,7 +86,7 @@ def test_the_scheme_is_read_in_any_case(stranger: httpx.Client, scheme: str) -> 
 
 
 @pytest.mark.parametrize(
-    "path", ["/health", "/ready", "/openapi.json", "/docs", "/docs/docs.js", "/docs/docs.css"]
+    "path", ["/health", "/ready", "/openapi.json", "/docs", "/docs/start.js", "/docs/swagger-ui.css"]
 )
 def test_what_operators_need_is_open(stranger: httpx.Client, path: str) -> None:
     assert stranger.get(path).status_code == 200

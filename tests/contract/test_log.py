@@ -9,9 +9,9 @@ from datetime import datetime
 
 import httpx
 
-from tests.contract.bodies import CLIENT, UPLOAD
 from tests.contract.conftest import SUBJECT, Service
-from tests.contract.server import SECRET
+from tests.support.request_bodies import CLIENT, UPLOAD
+from tests.support.served_process import SECRET
 
 MARK = "pessoa-marcada"
 PERSONAL = {
@@ -68,7 +68,7 @@ def test_nothing_personal_and_no_secret_is_logged(
 def test_lines_that_nobody_reads_are_dropped_and_counted_and_never_halt_a_request() -> None:
     program = """
 import sys
-from toolkit.entrypoints.http_api import logs
+from toolkit.http import logs
 logs.start()
 for number in range(30_000):
     logs.write("request", number=number)

@@ -9,9 +9,9 @@ from uuid import UUID
 import httpx
 import pytest
 
-from tests.contract.bodies import ABSENT, CLIENT, changed
 from tests.contract.conftest import Service
-from toolkit.storage.tables import addresses, clients
+from tests.support.request_bodies import ABSENT, CLIENT, changed
+from toolkit.database.tables import addresses, clients
 
 REQUIRED_FIELDS = (
     "cpf",

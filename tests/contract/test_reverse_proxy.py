@@ -13,12 +13,12 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.contract.bodies import CLIENT
 from tests.contract.conftest import issue
-from tests.contract.server import serving
-from tests.contract.sockets import request
-from tests.shared_cluster import free_port, listens
-from tests.waiting import PATIENCE, wait_until
+from tests.support.postgres_cluster import free_port, listens
+from tests.support.raw_http import request
+from tests.support.request_bodies import CLIENT
+from tests.support.served_process import serving
+from tests.support.waiting import PATIENCE, wait_until
 
 NAME = "sales.example.com"
 
@@ -41,7 +41,7 @@ def proxy(environ: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> 
     """An nginx with the packaged file in front of a server: its port, and a context that trusts it."""
     folder, port = tmp_path_factory.mktemp("nginx"), free_port()
     certificate(folder)
-    packaged = (files("toolkit.entrypoints.http_api") / "nginx.conf").read_text("utf-8")
+    packaged = (files("toolkit.http") / "nginx.conf").read_text("utf-8")
     limited = {**environ, "TOOLKIT_TRUSTED_PROXIES": "127.0.0.1", "TOOLKIT_QUOTA_WRONG_TOKENS": "1000000"}
     with serving(limited) as server:
         for marked, here in {

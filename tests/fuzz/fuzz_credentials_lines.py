@@ -13,7 +13,7 @@ from typing import Any
 
 from tests.fuzz.mutations import mutated
 from toolkit.errors import UnreadableFile
-from toolkit.operations.upload.credentials_file import read_credentials
+from toolkit.evidence.credentials_file import read_credentials
 
 POLICY = {
     "expiration": "2030-01-01T00:00:00Z",

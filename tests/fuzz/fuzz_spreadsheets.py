@@ -15,8 +15,8 @@ import xlsxwriter
 
 from tests.fuzz.mutations import mutated
 from toolkit.errors import UnreadableFile
-from toolkit.operations.spreadsheets import read_table
-from toolkit.operations.spreadsheets.workbook import MEMORY_BYTES, SECONDS
+from toolkit.intake.tables import read_table
+from toolkit.intake.workbooks import MEMORY_BYTES, SECONDS
 
 OWN_BYTES = 1024**3
 """Memory that this process may gain, whatever it reads."""

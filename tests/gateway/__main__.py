@@ -24,7 +24,7 @@ import boto3
 import httpx
 from botocore.config import Config
 
-from tests.waiting import wait_until
+from tests.support.waiting import wait_until
 
 _CONF: Final = """
 [global]

@@ -17,13 +17,15 @@ import pytest
 from tests import gateway
 from tests.conftest import FAST_FOLDER
 from tests.gateway import Gateway
-from tests.integration.homes import processes_of
-from tests.integration.loads import Loads
-from toolkit.operations.register.bulk_load import LoadOptions, LoadResult, load_clients
-from toolkit.operations.verify.contents.inspector import Inspector
-from toolkit.storage import embedded
-from toolkit.storage.bucket import Bucket
-from toolkit.storage.database import Database
+from tests.support.embedded_homes import processes_of
+from tests.support.loads import Loads
+from toolkit import embedded
+from toolkit.bucket.client import Bucket
+from toolkit.database.connection import Database
+from toolkit.evidence import contents
+from toolkit.evidence.contents import Inspector
+from toolkit.intake.clients import load_clients
+from toolkit.intake.results import LoadOptions, LoadResult
 
 
 @pytest.fixture(scope="session")
@@ -39,9 +41,11 @@ def object_gateway(pytestconfig: pytest.Config) -> Gateway:
 def _inspections_share_processes() -> Iterator[None]:
     """Leave the process of an inspection to the next one, since starting one takes half a second."""
     idle: list[Inspector] = []
-    start, end = Inspector._start, Inspector.__exit__
+    start, end, module = Inspector._start, Inspector.__exit__, contents._MODULE
 
     def take_or_start(self: Inspector) -> subprocess.Popen[str]:
+        if module != contents._MODULE:  # a test has another one run
+            return start(self)
         with suppress(IndexError):
             self.__dict__ |= idle.pop().__dict__ | {"_seconds": self._seconds}
         return self._process or start(self)

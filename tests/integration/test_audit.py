@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 
+import pandas as pd
 import pytest
 import sqlalchemy as sa
 
 from tests.conftest import SettableClock
-from tests.integration.audited import Story, day
-from tests.integration.homes import kill
-from toolkit.domain.evidence import EvidenceType, FileKind, UtilityGroup
-from toolkit.domain.masking import Unmasking
-from toolkit.domain.rules import GROUP_RULES
-from toolkit.errors import InvalidInput, JudgementDiffers, NothingEvaluated
-from toolkit.operations.judge.audit import AuditResult, run_audit
-from toolkit.storage import embedded, schema
-from toolkit.storage.database import Database
-from toolkit.storage.identifiers import new_id
-from toolkit.storage.tables import audit_runs, custody_events, finding_observations, judged_sales, judgement
+from tests.support.audits import audited, made_audit
+from tests.support.observations import Story, day
+from toolkit.contract.evidence import EvidenceType, FileKind, UtilityGroup
+from toolkit.contract.rules import GROUP_RULES
+from toolkit.database.connection import Database
+from toolkit.database.tables import audit_runs, finding_observations
+from toolkit.errors import InvalidInput, NothingEvaluated
+from toolkit.reports.audited import Audited
 
 MOMENT = timedelta(microseconds=1)
 
@@ -36,7 +36,7 @@ def clock(clock: SettableClock) -> SettableClock:
     return clock
 
 
-def verdicts(result: AuditResult) -> dict[str, str]:
+def verdicts(result: Audited) -> dict[str, str]:
     """Each open sale: status, what is missing and why, problems."""
     return {
         row.saleId: " ".join(filter(None, [row.status, row.missing, row.reasons, row.problems]))
@@ -60,7 +60,7 @@ def test_each_moment_is_judged_by_what_was_seen_then(
 
     def at(moment: datetime) -> str | None:
         try:
-            result = run_audit(database, clock=clock, as_of=moment)
+            result = audited(database, clock=clock, as_of=moment)
         except NothingEvaluated:
             return None
         return verdicts(result).get("S-1", "compliant")
@@ -80,11 +80,11 @@ def test_each_moment_is_judged_by_what_was_seen_then(
     assert at(day(12)) == "incomplete AUT|DOC_RESPONSAVEL_FINANCEIRO NEVER_REQUESTED|NEVER_REQUESTED"
     assert at(day(13)) == "compliant"
     assert at(day(14) - MOMENT) == "compliant"
-    assert at(day(14)) == "incomplete POV NEVER_REQUESTED COMPLETED_WITHOUT_EVIDENCE"
+    assert at(day(14)) == "incomplete POV WITHDRAWN COMPLETED_WITHOUT_EVIDENCE"
     assert at(day(20)) is None
 
 
-def test_the_latest_look_says_of_what_kind_a_file_is_and_a_fault_stays(
+def test_the_latest_look_says_of_what_kind_a_file_is_and_whether_it_is_damaged(
     database: Database, story: Story, clock: SettableClock
 ) -> None:
     story.sale()
@@ -95,8 +95,8 @@ def test_the_latest_look_says_of_what_kind_a_file_is_and_a_fault_stays(
     story.check(observation, FileKind.AUDIO, at=day(3))
     story.check(observation, FileKind.AUDIO, problem="SILENT", at=day(4))
     story.check(observation, FileKind.AUDIO, at=day(5))
-    found = [run_audit(database, clock=clock, as_of=day(each)).compliant for each in (1, 2, 3, 4, 5)]
-    assert found == [1, 0, 1, 0, 0]
+    found = [audited(database, clock=clock, as_of=day(each)).compliant for each in (1, 2, 3, 4, 5)]
+    assert found == [1, 0, 1, 0, 1]
 
 
 def test_totals_and_rows(database: Database, story: Story, clock: SettableClock) -> None:
@@ -115,7 +115,7 @@ def test_totals_and_rows(database: Database, story: Story, clock: SettableClock)
     story.record("odd", "SELFIE")
     story.synced(day(30))
 
-    result = run_audit(database, clock=clock, embedded_bucket=True)
+    result = audited(database, clock=clock, embedded_bucket=True)
 
     assert (result.sales, result.compliant, result.incomplete, result.conflict, result.open) == (5, 1, 2, 2, 4)
     assert (result.without_client, result.unexamined) == (1, 1)
@@ -128,17 +128,18 @@ def test_totals_and_rows(database: Database, story: Story, clock: SettableClock)
         "unknown,0,0,1",
     ]
     assert result.missing.to_csv(index=False).splitlines() == [
-        "evidenceType,UNUSABLE,VANISHED,NOT_UPLOADED,EXPIRY_UNKNOWN,EXPIRED,NEVER_REQUESTED",
-        "POV,0,0,0,0,0,1",
-        "AUT,0,0,1,0,0,0",
-        "DOC_CONTRATANTE,0,0,0,0,0,2",
-        "DOC_RESPONSAVEL_FINANCEIRO,0,0,0,0,0,1",
+        "evidenceType,UNUSABLE,VANISHED,NOT_UPLOADED,EXPIRY_UNKNOWN,EXPIRED,WITHDRAWN,TYPE_UNKNOWN,NEVER_REQUESTED",
+        "POV,0,0,0,0,0,0,0,1",
+        "AUT,0,0,1,0,0,0,0,0",
+        "DOC_CONTRATANTE,0,0,0,0,0,0,0,2",
+        "DOC_RESPONSAVEL_FINANCEIRO,0,0,0,0,0,0,0,1",
     ]
     assert result.problems.loc[result.problems["sales"] > 0].to_csv(index=False).splitlines() == [
         "problem,severity,sales",
         "COMPLETED_WITHOUT_EVIDENCE,critical,1",
         "GROUP_UNKNOWN,error,1",
         "KYC_NOT_ALONE,error,1",
+        "TYPE_UNKNOWN,error,1",
     ]
     assert result.ages.to_csv(index=False).splitlines() == [
         "ageDays,incomplete,conflict",
@@ -173,31 +174,29 @@ def test_totals_and_rows(database: Database, story: Story, clock: SettableClock)
     assert result.source.last_sync.finished_at == day(30)
 
 
+def test_an_audit_whose_name_was_taken_meanwhile_gets_the_next_one(
+    database: Database, story: Story, clock: SettableClock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    story.sale()
+    monkeypatch.setattr("toolkit.audit.run.list_audits", lambda _: [])  # what each saw when it began
+    first, second = (made_audit(database, clock=clock, folder=tmp_path) for _ in range(2))
+    assert second.name == f"{first.name}-2"
+
+
 def test_age_is_in_whole_days(database: Database, story: Story, clock: SettableClock) -> None:
     days = timedelta(days=1)
     for age in (-days, 0 * days, 2 * days - MOMENT, 2 * days, 8 * days - MOMENT, 8 * days, 31 * days, 91 * days):
         story.sale(f"{age}", created_at=clock.now - age)
-    result = run_audit(database, clock=clock)
+    result = audited(database, clock=clock)
     assert result.rows["ageDays"].tolist() == [91, 31, 8, 7, 2, 1, 0, 0]
     bands = result.ages.set_index("ageDays")["incomplete"]
     assert bands.to_dict() == {"0-1": 3, "2-7": 2, "8-30": 1, "31-90": 1, ">90": 1}
 
 
-def test_whole_cpfs_only_on_request(database: Database, story: Story, clock: SettableClock) -> None:
-    story.sale(client_id=story.client(cpf="00000000191"))
-    assert run_audit(database, clock=clock).rows["cpf"].tolist() == ["***.000.001-**"]
-    shown = run_audit(database, clock=clock, unmasking=Unmasking("ana", "request 7"))
-    assert shown.rows["cpf"].tolist() == ["00000000191"]
-    assert shown.cpf_shown
-    with database.transaction() as connection:
-        [told] = connection.execute(sa.select(custody_events).where(custody_events.c.kind == "UNMASKED")).all()
-    assert told.detail == {"account": "ana", "reason": "request 7", "what": "CPFs of an audit"}
-
-
 def test_only_audits_of_now_are_noted(database: Database, story: Story, clock: SettableClock) -> None:
     story.sale()
-    run_audit(database, clock=clock, as_of=day(3))
-    run_audit(database, clock=clock)
+    audited(database, clock=clock, as_of=day(3))
+    audited(database, clock=clock)
     with database.transaction() as connection:
         noted = connection.execute(sa.select(audit_runs)).one()
     assert (noted.as_of, noted.ran_at) == (clock.now, clock.now)
@@ -206,54 +205,20 @@ def test_only_audits_of_now_are_noted(database: Database, story: Story, clock: S
 
 def test_a_moment_that_nobody_can_know_is_refused(database: Database, clock: SettableClock) -> None:
     with pytest.raises(InvalidInput, match="must lie in the past"):
-        run_audit(database, clock=clock, as_of=clock.now + MOMENT)
+        audited(database, clock=clock, as_of=clock.now + MOMENT)
     with pytest.raises(InvalidInput, match="needs an offset"):
-        run_audit(database, clock=clock, as_of=clock.now.replace(tzinfo=None))
+        audited(database, clock=clock, as_of=clock.now.replace(tzinfo=None))
     with pytest.raises(InvalidInput, match="not before 1970"):
-        run_audit(database, clock=clock, as_of=clock.now.replace(year=1))
+        audited(database, clock=clock, as_of=clock.now.replace(year=1))
 
 
 def test_an_audit_before_anything_was_seen(database: Database, clock: SettableClock) -> None:
     with pytest.raises(NothingEvaluated, match="there is no sale in the service's table"):
-        run_audit(database, clock=clock)
+        audited(database, clock=clock)
     with database.transaction() as connection:
         assert connection.scalar(sa.select(sa.func.count()).select_from(audit_runs)) == 0
     with pytest.raises(NothingEvaluated, match="no sale had been seen by 2026-03-01"):
-        run_audit(database, clock=clock, as_of=day(1))
-
-
-def test_an_audit_of_now_judges_only_what_changed_and_all_sales_on_request(
-    database: Database, story: Story, clock: SettableClock
-) -> None:
-    for sale_id in ("S-1", "S-2"):
-        story.sale(sale_id)
-    clock.now = day(3)
-    assert run_audit(database, clock=clock).incomplete == 2
-    with database.transaction() as connection:
-        fine = sa.update(judged_sales).values(status="compliant", missing="", reasons="", client_id=new_id())
-        connection.execute(fine.where(judged_sales.c.sale_id == "S-1"))
-    story.record("S-2", "POV", requested_at=day(4))
-    clock.now = day(5)
-    assert list(run_audit(database, clock=clock).rows["saleId"]) == ["S-2"]  # S-1 is taken over as it was kept
-    clock.now = day(6)
-    with pytest.raises(JudgementDiffers, match="1 sales are judged otherwise"):
-        run_audit(database, clock=clock, everything=True)
-    assert run_audit(database, clock=clock).incomplete == 2  # what was kept is discarded
-
-
-def test_a_touched_sale_that_was_counted_otherwise_than_it_was_kept_is_not_passed_over(
-    database: Database, story: Story, clock: SettableClock
-) -> None:
-    story.sale("S-1")
-    clock.now = day(3)
-    run_audit(database, clock=clock)
-    with database.transaction() as connection:
-        connection.execute(sa.update(judged_sales).values(status="compliant"))
-    story.record("S-1", "POV", requested_at=day(4))
-    clock.now = day(5)
-    with pytest.raises(JudgementDiffers, match="1 sales are judged otherwise"):
-        run_audit(database, clock=clock)
-    assert run_audit(database, clock=clock).incomplete == 1
+        audited(database, clock=clock, as_of=day(1))
 
 
 def test_other_rules_judge_every_sale_again(
@@ -261,10 +226,10 @@ def test_other_rules_judge_every_sale_again(
 ) -> None:
     story.sale("S-1", utility_group="B")
     clock.now = day(3)
-    assert run_audit(database, clock=clock).incomplete == 1
+    assert audited(database, clock=clock).incomplete == 1
     monkeypatch.setitem(GROUP_RULES, UtilityGroup.B, ())
     clock.now = day(4)
-    assert run_audit(database, clock=clock).compliant == 1
+    assert audited(database, clock=clock).compliant == 1
 
 
 def test_two_audits_at_once_are_noted_one_after_the_other(
@@ -273,37 +238,26 @@ def test_two_audits_at_once_are_noted_one_after_the_other(
     for number in range(5):
         story.sale(f"S-{number}")
     with ThreadPoolExecutor(3) as several:
-        results = list(several.map(lambda _: run_audit(database, clock=clock), range(3)))
+        results = list(several.map(lambda _: audited(database, clock=clock), range(3)))
     assert {result.incomplete for result in results} == {5}
     with database.transaction() as connection:
         assert connection.scalar(sa.select(sa.func.count()).select_from(finding_observations)) == 15
-    assert run_audit(database, clock=clock, everything=True).incomplete == 5
+    assert audited(database, clock=clock).incomplete == 5
 
 
-def test_a_server_that_was_killed_forgets_what_was_kept_and_the_next_audit_judges_every_sale(
-    used_home: Path, clock: SettableClock
+def test_anybody_opens_an_audit_in_the_lines_of_the_readme(
+    database: Database, clock: SettableClock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    database = Database(embedded.database_url(used_home), embedded=True)
-    schema.upgrade(database, service_tables=True)
     Story(database).sale("S-1")
-    run_audit(database, clock=clock)
-    assert kept_rows(database) == (1, 1)
-    database.dispose()
-    pid = embedded.statuses(used_home)[0].pid
-    assert pid is not None
-    kill(pid)
-    database = Database(embedded.database_url(used_home), embedded=True)
-    assert kept_rows(database) == (0, 0)
-    clock.now += timedelta(days=1)
-    assert run_audit(database, clock=clock).incomplete == 1
-    assert kept_rows(database) == (1, 1)
-    database.dispose()
-
-
-def kept_rows(database: Database) -> tuple[int, ...]:
-    """The judged sales that are kept, and the moments of their judgement."""
-    with database.snapshot() as connection:
-        return tuple(
-            connection.execute(sa.select(sa.func.count()).select_from(table)).scalar_one()
-            for table in (judged_sales, judgement)
-        )
+    clock.now = day(9)
+    made = made_audit(database, tmp_path, clock=clock)
+    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    (lines,) = re.findall(r"^```pycon\n((?:>>> .*duckdb.*\n)+)```", readme, flags=re.MULTILINE)
+    told = re.sub(r"(?<=audits/)[^/]+", made.name, lines.replace(">>> ", ""))
+    imported, query = told.splitlines()
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    exec(imported, names)
+    assert eval(query, names).fetchall() == [("incomplete", 1)]
+    read = pd.read_parquet(tmp_path / "audits" / made.name / "verdicts.parquet")
+    assert read["sale_id"].tolist() == ["S-1"]

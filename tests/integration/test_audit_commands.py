@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from tests.conftest import Run
-from tests.integration.audited import Story, day
-from tests.integration.uploaded_sales import MP3, PDF
-from toolkit.domain.evidence import EvidenceType
-from toolkit.storage.bucket import Bucket
-from toolkit.storage.database import Database
+from tests.support.observations import Story, day
+from tests.support.uploaded_sales import MP3, PDF
+from toolkit.bucket.client import Bucket
+from toolkit.contract.evidence import EvidenceType
+from toolkit.database.connection import Database
 
 
 @pytest.fixture
@@ -31,8 +31,8 @@ def story(database: Database) -> Story:
     return told
 
 
-def test_an_audit_of_a_past_day_shows_the_totals(run: Run, story: Story) -> None:
-    shown = run("--quiet", "audit", "--as-of", "2026-03-10", ends=3)
+def test_an_audit_of_a_past_day_shows_the_totals(run: Run, story: Story, tmp_path: Path) -> None:
+    shown = run("--quiet", "audit", "--as-of", "2026-03-10", "--out", tmp_path, ends=3)
     assert shown.out.splitlines() == [
         "As of 10 Mar 2026, 23:59 (UTC-03:00)",
         "1 of 2 sales lacks evidence.",
@@ -46,19 +46,19 @@ def test_an_audit_of_a_past_day_shows_the_totals(run: Run, story: Story) -> None
         "",
         "What is missing, and why",
         "  evidence type               file unusable  file vanished  not uploaded yet  "
-        "no file, expiry unknown  credentials expired"
-        "  never requested",
+        "no file, expiry unknown  credentials expired  withdrawn"
+        "  evidence of an unknown type  never requested",
         "  POV                                     0              0                 0"
-        "                        0                    0"
+        "                        0                    0          0                            0"
         "                0",
         "  AUT                                     0              0                 0"
-        "                        0                    0"
+        "                        0                    0          0                            0"
         "                0",
         "  DOC_CONTRATANTE                         0              0                 0"
-        "                        0                    0"
+        "                        0                    0          0                            0"
         "                1",
         "  DOC_RESPONSAVEL_FINANCEIRO              0              0                 0"
-        "                        0                    0"
+        "                        0                    0          0                            0"
         "                0",
         "",
         "Age of what is open, in days",
@@ -68,6 +68,8 @@ def test_an_audit_of_a_past_day_shows_the_totals(run: Run, story: Story) -> None
         "  8-30            1         0",
         "  31-90           0         0",
         "  >90             0         0",
+        "",
+        f"Folder of the audit {tmp_path / '2026-03-10T23-59-59Z'}",
     ]
     assert "note: 1 file counts although nobody has examined it." in shown.err
 
@@ -219,6 +221,7 @@ def test_verify_tells_what_became_of_each_file(run: Run, story: Story, tmp_path:
     assert run("--quiet", "verify", out, within={}).out.splitlines() == [
         f"as written  {out}/missing-evidence.html",
         f"as written  {out}/missing-evidence.csv",
+        "2 files of 1 report: all as written",
     ]
     (tmp_path / "report" / "missing-evidence.csv").write_text("nothing is missing", encoding="utf-8")
     assert f"changed     {out}/missing-evidence.csv" in run("--quiet", "verify", out, ends=3, within={}).out

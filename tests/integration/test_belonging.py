@@ -11,16 +11,16 @@ import pytest
 import sqlalchemy as sa
 
 from tests.conftest import Run, SettableClock
-from tests.integration.evidence_bytes import pdf
-from tests.integration.uploaded_sales import add_record, add_sale, credentials_line, rows, write_credentials
+from tests.support.evidence_files import pdf
+from tests.support.uploaded_sales import add_record, add_sale, credentials_line, rows, write_credentials
+from toolkit.audit.observe_bucket import sync_bucket
+from toolkit.bucket.client import Bucket
+from toolkit.database.belonging import ServiceIdentity, check_replica
+from toolkit.database.connection import Database
+from toolkit.database.observations import observe_service
 from toolkit.errors import WrongBucket, WrongService
-from toolkit.operations.observe.belonging import ServiceIdentity, adopt_service, check_replica, check_service
-from toolkit.operations.observe.bucket_sync import sync_bucket
-from toolkit.operations.observe.service_history import observe_service
-from toolkit.operations.request.single import UploadLimits, request_upload
+from toolkit.evidence.credentials import UploadLimits, request_upload
 from toolkit.settings import Settings
-from toolkit.storage.bucket import Bucket
-from toolkit.storage.database import Database
 
 MANIFEST = "saleId,fileName,fileFormat,type,evidenceType\nsale-1,a.pdf,application/pdf,application/pdf,KYC\n"
 
@@ -133,7 +133,6 @@ def test_a_restored_database_is_refused_until_somebody_confirms_it(
     ):
         assert "if the database was restored" in run(*command, ends=1, within=restored).err
     assert "run: toolkit db adopt" in run("status", ends=3, within=restored).out
-    run("verify", "--live", ends=3, within=restored)  # nothing is sealed yet
     assert counted(copy) == before
     assert "; before, to " in run("db", "adopt", within=restored).out
     run("audit", ends=3, within=restored)
@@ -151,12 +150,11 @@ def test_a_dump_in_another_cluster_is_confirmed_and_its_epoch_named(
             connection.execute(sa.text(f"ALTER TABLE audit.{table} DISABLE TRIGGER USER"))
             connection.execute(sa.text(f"UPDATE audit.{table} SET cluster = 1"))
             connection.execute(sa.text(f"ALTER TABLE audit.{table} ENABLE TRIGGER USER"))
-    with pytest.raises(WrongService, match="in cluster 1, tables"):
+    with pytest.raises(WrongService, match="in cluster 1, and this is"):
         observe_service(database, clock)
     run("db", "adopt", within=used)
     run("-q", "audit", ends=3, within=used)
     assert "2, since " in run("status", within=used).out
-    assert "epoch       2, since " in run("verify", "--live", within=used).out
 
 
 def test_another_database_is_no_replica(database: Database, restored: dict[str, str]) -> None:
@@ -167,55 +165,18 @@ def test_another_database_is_no_replica(database: Database, restored: dict[str, 
     other.dispose()
 
 
-SERVICE = ServiceIdentity(7, 16384, "sales", {"sales": ["erp.sale"], "evidences": ["erp.file"]})
+SERVICE = ServiceIdentity(7, 16384, "sales")
 
 
 @pytest.mark.parametrize(
     ("other", "same"),
     [
-        (ServiceIdentity(7, 16384, "renamed", SERVICE.relations), True),
-        (ServiceIdentity(8, 16384, "sales", SERVICE.relations), False),
-        (ServiceIdentity(7, 16385, "sales", SERVICE.relations), False),
-        (ServiceIdentity(None, 16384, "sales", SERVICE.relations), True),
-        (ServiceIdentity(None, 16384, "copy", SERVICE.relations), False),
-        (
-            ServiceIdentity(7, 16384, "sales", {"sales": ["erp.groups", "erp.sale"], "evidences": ["erp.file"]}),
-            True,
-        ),
-        (ServiceIdentity(7, 16384, "sales", {"sales": ["old.sale"], "evidences": ["erp.file"]}), False),
-        (ServiceIdentity(7, 16384, "sales", {"sales": ["erp.sale"], "evidences": ["old.file"]}), False),
+        (ServiceIdentity(7, 16384, "renamed"), True),
+        (ServiceIdentity(8, 16384, "sales"), False),
+        (ServiceIdentity(7, 16385, "sales"), False),
+        (ServiceIdentity(None, 16384, "sales"), True),
+        (ServiceIdentity(None, 16384, "copy"), False),
     ],
 )
-def test_a_service_is_its_cluster_its_database_and_its_tables(other: ServiceIdentity, same: bool) -> None:
+def test_a_service_is_its_cluster_and_its_database(other: ServiceIdentity, same: bool) -> None:
     assert SERVICE.is_same(other) is other.is_same(SERVICE) is same
-
-
-def test_views_on_other_tables_are_another_service(database: Database, clock: SettableClock) -> None:
-    for schema in ("erp", "old"):
-        with database.transaction() as connection:
-            connection.execute(sa.text(f"CREATE SCHEMA {schema}"))
-            for table in ("sales", "evidences"):
-                connection.execute(sa.text(f"CREATE TABLE {schema}.{table} (LIKE public.{table})"))
-    through = Database(database.engine.url.render_as_string(hide_password=False), mapped=True)
-    with through.transaction() as connection:
-        connection.execute(sa.text("CREATE SCHEMA audit_service"))
-        _views(connection, "erp")
-    observe_service(through, clock)
-    with through.transaction() as connection:
-        _views(connection, "old")
-        with pytest.raises(WrongService, match=r"tables erp.evidences, erp.sales, and this is .* old.evidences"):
-            check_service(connection, mapped=True)
-    adopt_service(through, clock)
-    observe_service(through, clock)
-    through.dispose()
-
-
-def _views(connection: sa.Connection, schema: str) -> None:
-    for table in ("sales", "evidences"):
-        connection.execute(
-            sa.text(
-                f"CREATE OR REPLACE VIEW audit_service.{table} AS SELECT * FROM {schema}.{table};"
-                f"CREATE OR REPLACE FUNCTION audit_service.state_of_{table}() RETURNS text "
-                "LANGUAGE sql AS 'SELECT NULL'"
-            )
-        )

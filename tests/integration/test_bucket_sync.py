@@ -13,22 +13,23 @@ import pytest
 import sqlalchemy as sa
 
 from tests.conftest import Run
-from tests.forked import start_command
-from tests.integration.uploaded_sales import MP3, PDF, add_record, add_sale, rows
-from tests.memory_bucket import MemoryBucket
-from tests.waiting import wait_until
-from toolkit.domain.evidence import EvidenceType
+from tests.support.audits import audited
+from tests.support.fake_bucket import MemoryBucket
+from tests.support.process_pool import start_command
+from tests.support.uploaded_sales import MP3, PDF, add_record, add_sale, rows
+from tests.support.waiting import wait_until
+from toolkit.audit import bucket_scope as scope
+from toolkit.audit.bucket_listing import pages_of
+from toolkit.audit.bucket_scope import Range, Scope
+from toolkit.audit.observe_bucket import Synced, listed_since, sync_bucket
+from toolkit.bucket import listing
+from toolkit.bucket.client import Area, Bucket
+from toolkit.contract.evidence import EvidenceType
+from toolkit.database.belonging import adopt_bucket
+from toolkit.database.connection import Database
+from toolkit.database.observations import Tolerance
+from toolkit.database.tables import sales
 from toolkit.errors import BucketUnavailable, MassDisappearance, WrongBucket
-from toolkit.operations.judge.audit import run_audit
-from toolkit.operations.observe.belonging import adopt_bucket
-from toolkit.operations.observe.bucket_sync import Synced, picture_since, scope, sync_bucket
-from toolkit.operations.observe.bucket_sync.listing import Part
-from toolkit.operations.observe.disappearance import Tolerance
-from toolkit.storage import listing
-from toolkit.storage.bucket import Area, Bucket
-from toolkit.storage.database import Database
-from toolkit.storage.listing_processes import PageReaders
-from toolkit.storage.tables import sales
 
 KEY = "evidences/2026/03/02/0199c0de-0000-7000-8000-000000000001/contract.pdf"
 OTHER_KEY = "evidences/2026/03/02/0199c0de-0000-7000-8000-000000000002/voice.mp3"
@@ -39,7 +40,7 @@ def sync(database: Database, bucket: Bucket, clock: Any) -> Any:
     return lambda **options: sync_bucket(database, bucket, clock=clock, **options)
 
 
-def test_an_empty_bucket_gives_an_empty_picture(sync: Any, database: Database) -> None:
+def test_an_empty_bucket_gives_an_empty_listing(sync: Any, database: Database) -> None:
     assert sync() == Synced(listed=0, appeared=0, changed=0, vanished=0, examined=0)
     assert rows(database, "SELECT listed, appeared, vanished FROM audit.bucket_syncs") == [(0, 0, 0)]
 
@@ -152,7 +153,7 @@ def test_a_file_of_an_open_sale_that_vanished_is_noticed_by_the_next_reading(
     s3.delete_object(Bucket=bucket.name, Key=own)
     seen = sync()
     assert (seen.vanished, seen.full) == (1, False)
-    found = run_audit(database, clock=clock)
+    found = audited(database, clock=clock)
     assert found.rows["reasons"].tolist() == ["VANISHED|NEVER_REQUESTED"]
 
 
@@ -171,7 +172,7 @@ def test_an_object_of_no_open_sale_is_looked_at_in_its_turn_within_the_days_that
         clock.now += timedelta(days=1)
         seen.append(sync(tolerance=Tolerance(confirmed=True)))
         with database.transaction() as connection:
-            oldest.append(clock.now - picture_since(connection))
+            oldest.append(clock.now - listed_since(connection))
     assert sum(each.vanished for each in seen) == 14
     assert [each.full for each in seen[:5]] == [False] * 5
     assert seen[0].vanished < 14
@@ -299,26 +300,17 @@ def test_a_full_reading_in_parts_lists_every_key_once(
     assert sorted(key for (key,) in rows(database, "SELECT key FROM audit.object_observations")) == sorted(stored)
 
 
-@pytest.mark.parametrize("names", ["{0:06}", "{1}", "x{1}/ação", "é{0:06}"])
-def test_a_part_that_goes_on_is_cut_where_keys_lie_although_one_prefix_holds_everything(
+@pytest.mark.parametrize("names", ["{0:06}", "{1}", "{1}/ação", "x/{0:06}/ação"])
+def test_a_part_of_many_pages_is_listed_folder_by_folder(
     names: str, put: Any, bucket: Bucket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(listing, "PAGE", 2)
+    monkeypatch.setattr(listing, "PAGE", 20)
     keys = [f"all/of/it/{names.format(number, md5(bytes([number])).hexdigest())}" for number in range(60)]
     for each in keys:
         put(each, PDF)
-    first = Part(PageReaders(bucket).read, "all/", "", None)
-    pages = [first.next()]
-    while not first.is_long:
-        pages.append(first.next())
-    rest = first.cut()
-    assert (rest is None) == names.startswith("é"), "keys of other characters are listed as one part"
-    for part in (first, rest):
-        before = len(pages)
-        while part is not None and part.goes_on:
-            pages.append(part.next())
-        assert part is None or len(pages) > before, "each part has keys"
-    assert [row.split("\t")[0] for page in pages for row in page.rows.decode().splitlines()] == sorted(keys)
+    pages = pages_of(bucket, Scope((Range(prefix="all/"), Range("all/of/it/", keys[7], "all/"))), [])
+    listed = [item.key for page in pages for item in page]
+    assert set(listed) == set(keys)
 
 
 def test_a_bucket_that_goes_away_while_objects_are_examined_loses_nothing(

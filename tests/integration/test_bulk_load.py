@@ -7,19 +7,21 @@ import re
 import stat
 import zipfile
 from collections.abc import Sequence
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 import sqlalchemy as sa
 
-from tests.client_rows import FIELDS, body, client, read_csv, write_csv
-from tests.integration.loads import Loads, counts, registered
+from tests.support.client_rows import FIELDS, body, client, read_csv, write_csv
+from tests.support.loads import Loads, counts, registered
+from toolkit.database.connection import Database
+from toolkit.database.tables import load_batches
 from toolkit.errors import InvalidInput, UnreadableFile
-from toolkit.operations.register.bulk_load import LoadResult, OnDuplicate, load_clients
-from toolkit.operations.register.registration import register_client
-from toolkit.storage.database import Database
-from toolkit.storage.tables import load_batches
+from toolkit.intake.clients import load_clients
+from toolkit.intake.registration import register_client
+from toolkit.intake.results import LoadResult, OnDuplicate
 
 
 def test_accepted_rows_are_registered_as_one_by_one(database: Database, load: Loads, clock: Any, tmp_path: Path):
@@ -72,6 +74,16 @@ def test_a_client_who_is_registered_already_is_skipped_and_listed(
     ]
 
 
+def test_of_several_who_are_registered_already_the_first_is_listed(
+    database: Database, load: Loads, clock: Any, tmp_path: Path
+):
+    first = register_client(database, body(client(1)), clock)
+    clock.now += timedelta(days=1)
+    register_client(database, body(client(1)), clock)
+    result = load(write_csv(tmp_path / "a.csv", [client(1)]), on_duplicate=OnDuplicate.REJECT)
+    assert read_csv(result.rejected_files[0])[0]["errors"].endswith(str(first.client_id))
+
+
 @pytest.mark.parametrize(
     ("choice", "expected"), [("skip", (1, 0, 2)), ("reject", (1, 2, 0)), ("register", (3, 0, 0))]
 )
@@ -91,18 +103,36 @@ def test_duplicates_are_what_the_analyst_says(
         assert result.reasons == {"row: Registered already": 2}
 
 
-def test_keys_that_share_a_hash_are_told_apart(
-    database: Database, load: Loads, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_rows_that_the_service_refuses_are_rejected_and_the_others_load(
+    database: Database, load: Loads, tmp_path: Path
 ):
-    import numpy as np
+    with database.transaction() as connection:
+        connection.execute(sa.text("ALTER TABLE public.clients ADD CONSTRAINT no_bob CHECK (first_name <> 'Bob')"))
+    rows = [client(n, firstName="Bob" if n in (2, 5) else "Ana") for n in range(7)]
+    result = load(write_csv(tmp_path / "a.csv", rows))
+    assert counts(result) == (5, 2, 0)
+    assert [row["errors"] for row in read_csv(result.rejected_files[0])] == [
+        "row: Breaks a rule of the service (no_bob)"
+    ] * 2
+    assert {row["first_name"] for row in registered(database)} == {"Ana"}
 
-    from toolkit.operations.register.bulk_load import registering
 
-    monkeypatch.setattr(registering, "hash_keys", lambda settled: np.ones(len(settled["cpf"]), np.uint64))
-    result = load(write_csv(tmp_path / "a.csv", [client(1), client(2), client(1), client(3)]))
+def test_corrected_files_keep_the_mapping_and_their_names_do_not_grow(load: Loads, tmp_path: Path):
+    headings = [{"numberOnDealership": "Nr. contrato", "rg": "CPF 2"}.get(name, name) for name in FIELDS]
+    source = write_csv(tmp_path / "a.csv", [client(1, cpf="0"), client(2, cpf="1")], headings=headings)
+    first = load(source, headings={"Nr. contrato": "numberOnDealership"})
+    again = load(first.rejected_files[0])
+    assert counts(again) == (0, 2, 0)
+    assert [path.name for path in again.rejected_files] == ["a.csv.2.rejected.csv", "a.csv.2.rejected.xlsx"]
+    assert load(again.rejected_files[1]).rejected_files[0].name == "a.csv.3.rejected.csv"
 
-    assert counts(result) == (3, 0, 1)
-    assert len(registered(database)) == 3
+
+def test_a_row_of_totals_is_named_as_such(load: Loads, tmp_path: Path):
+    blank = dict.fromkeys(FIELDS, "")
+    rows = [client(1), blank | {"externalId": "TOTAL", "enrollment": "1"}, blank | {"cpf": "Total: 1"}]
+    result = load(write_csv(tmp_path / "a.csv", rows))
+    assert counts(result) == (1, 2, 0)
+    assert result.reasons == {"row: Is a row of totals and no client; leave it out": 2}
 
 
 def test_a_dry_run_tells_all_and_writes_nothing_to_the_database(database: Database, load: Loads, tmp_path: Path):
@@ -129,7 +159,7 @@ def test_a_dry_run_of_several_files_tells_what_loading_them_would(load: Loads, t
 def test_a_folder_that_another_load_clears_away_too_soon_is_made_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    from toolkit.operations import private_folder
+    from toolkit import atomic_files as private_folder
 
     made: list[str] = []
     make = private_folder.tempfile.mkdtemp
@@ -247,7 +277,7 @@ def test_a_folder_that_cannot_be_written_is_named_before_anything_is_registered(
 def test_a_file_that_changes_while_it_is_read_is_not_loaded(
     database: Database, load: Loads, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    from toolkit.operations.register.bulk_load import loads
+    from toolkit.intake import clients as loads
 
     source = write_csv(tmp_path / "a.csv", [client(1)])
     judged = loads.decide

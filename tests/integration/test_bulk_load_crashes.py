@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import resource
 import subprocess
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +16,14 @@ import psycopg
 import pytest
 import sqlalchemy as sa
 
-from tests.client_rows import client, write_csv
-from tests.kills import Victim, check_all_in_once, check_nothing_or_all_in
-from tests.waiting import PATIENCE, wait_until
-from toolkit.entrypoints.cli import main
+from tests.support.client_rows import client, write_csv
+from tests.support.waiting import PATIENCE, wait_until
+from toolkit.cli import main
+from toolkit.database.connection import Database
+from toolkit.database.tables import addresses, clients, load_batches
 from toolkit.errors import DatabaseError
-from toolkit.operations.register.bulk_load import copying, load_clients
-from toolkit.storage.database import Database
-from toolkit.storage.tables import clients, load_batches
+from toolkit.intake import clients as clients_load
+from toolkit.intake.clients import load_clients
 
 
 @pytest.fixture
@@ -35,8 +37,8 @@ def victim(environ: Mapping[str, str], tmp_path: Path) -> Victim:
     return Victim.prepare(tmp_path, environ, 20_000)
 
 
-def test_a_kill_while_rows_are_being_copied(victim: Victim, database: Database):
-    with copying_load(victim, database) as (process, _):
+def test_a_kill_while_rows_are_being_stored(victim: Victim, database: Database):
+    with storing_load(victim, database) as (process, _):
         process.kill()
         process.communicate()
     check_nothing_or_all_in(victim, database)
@@ -45,7 +47,7 @@ def test_a_kill_while_rows_are_being_copied(victim: Victim, database: Database):
 
 
 def test_a_lost_connection(victim: Victim, database: Database):
-    with copying_load(victim, database) as (process, pid):
+    with storing_load(victim, database) as (process, pid):
         with database.transaction() as connection:
             connection.execute(sa.select(sa.func.pg_terminate_backend(pid)))
         _, errors = process.communicate(timeout=PATIENCE)
@@ -58,11 +60,11 @@ def test_a_lost_connection(victim: Victim, database: Database):
 
 
 @contextmanager
-def copying_load(victim: Victim, database: Database) -> Iterator[tuple[subprocess.Popen[str], int]]:
-    """A load whose COPY of the addresses waits for a lock that is held here, and its backend."""
+def storing_load(victim: Victim, database: Database) -> Iterator[tuple[subprocess.Popen[str], int]]:
+    """A load whose INSERT of the addresses waits for a lock that is held here, and its backend."""
     waiting = sa.text(
         "SELECT pid FROM pg_stat_activity "
-        "WHERE datname = current_database() AND query LIKE 'COPY %' AND wait_event_type = 'Lock'"
+        "WHERE datname = current_database() AND query LIKE '%INTO %addresses%' AND wait_event_type = 'Lock'"
     )
 
     def backend() -> int | None:
@@ -75,7 +77,7 @@ def copying_load(victim: Victim, database: Database) -> Iterator[tuple[subproces
         try:
             wait_until(lambda: backend() is not None or process.poll() is not None)
             pid = backend()
-            assert pid is not None, "the load ended without copying"
+            assert pid is not None, "the load ended without storing"
             yield process, pid
         finally:
             process.kill()
@@ -107,7 +109,7 @@ def test_a_database_that_refuses_a_row_keeps_the_file_out(
 
     source = write_csv(tmp_path / "a.csv", [client(1), client(2, cpf="0")])
     with monkeypatch.context() as patched:
-        patched.setattr(copying.Copying, "_copy", refuse)
+        patched.setattr(clients_load, "copy_rows", refuse)
         with pytest.raises(DatabaseError):
             load_clients(database, [source], out=tmp_path / "out", clock=clock)
     with database.transaction() as connection:
@@ -120,16 +122,75 @@ def test_a_kill_between_the_commit_and_the_rejected_file(
     database: Database, clock: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     """The rows are in, the files are not: the same command again brings them."""
-    from toolkit.operations.register.bulk_load import rejects
 
     def killed(*_: Any) -> None:
         raise KeyboardInterrupt
 
     source = write_csv(tmp_path / "a.csv", [client(1), client(2, cpf="0")])
     with monkeypatch.context() as patched:
-        patched.setattr(rejects.Outputs, "publish", killed)
+        patched.setattr(clients_load.Outputs, "publish", killed)
         with pytest.raises(KeyboardInterrupt):
             load_clients(database, [source], out=tmp_path / "out", clock=clock)
     again = load_clients(database, [source], out=tmp_path / "out", clock=clock)
     assert (again.accepted, again.rejected, again.skipped) == (0, 1, 1)
     assert all(path.exists() for path in again.rejected_files)
+
+
+BAD_EVERY = 50
+
+
+@dataclass(frozen=True)
+class Victim:
+    """A file to load, and how the command is started."""
+
+    source: Path
+    out: Path
+    environ: Mapping[str, str]
+    rows: int
+
+    @classmethod
+    def prepare(cls, folder: Path, environ: Mapping[str, str], rows: int) -> Victim:
+        """A file of ``rows`` different clients, one in fifty of them bad."""
+        made = (client(n, cpf="0") if n % BAD_EVERY == 0 else client(n) for n in range(rows))
+        return cls(write_csv(folder / "clients.csv", made), folder / "out", environ, rows)
+
+    @property
+    def words(self) -> list[str]:
+        """The command, as ``toolkit`` reads it."""
+        return ["-q", "clients", "load", str(self.source), "--out", str(self.out)]
+
+    def start(self) -> subprocess.Popen[str]:
+        """The command, running."""
+        return subprocess.Popen(
+            [sys.executable, "-m", "toolkit", *self.words],
+            env=dict(self.environ),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+
+def check_all_in_once(victim: Victim, database: Database) -> None:
+    """Each good row is registered once with its address, one batch is noted, the bad rows came back."""
+    good = victim.rows - len(range(0, victim.rows, BAD_EVERY))
+    with database.transaction() as connection:
+        count = sa.select(sa.func.count(), sa.func.count(sa.distinct(clients.c.cpf))).select_from(clients)
+        assert tuple(connection.execute(count).one()) == (good, good)
+        matched = sa.select(sa.func.count()).select_from(
+            addresses.join(clients, addresses.c.client_id == clients.c.id)
+        )
+        assert connection.scalar(matched) == good
+        assert connection.scalar(sa.select(sa.func.count()).select_from(addresses)) == good
+        assert connection.scalar(sa.select(sa.func.count()).select_from(load_batches)) == 1
+    names = {path.name for path in victim.out.iterdir()}
+    expected = {f"{victim.source.name}.rejected.csv", f"{victim.source.name}.rejected.xlsx"}
+    assert expected <= names <= expected | {f"{victim.source.name}.skipped.csv"}
+    lines = (victim.out / f"{victim.source.name}.rejected.csv").read_text("utf-8-sig").splitlines()
+    assert len(lines) == 1 + victim.rows - good
+
+
+def check_nothing_or_all_in(victim: Victim, database: Database) -> None:
+    """A load that was struck has registered all of its rows or none."""
+    good = victim.rows - len(range(0, victim.rows, BAD_EVERY))
+    with database.transaction() as connection:
+        assert connection.scalar(sa.select(sa.func.count()).select_from(clients)) in (0, good)

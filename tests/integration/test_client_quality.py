@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import asdict
 from datetime import date, datetime
 
-from tests.contract.bodies import CLIENT, Json, changed
-from toolkit.domain.quality import QualityWarning
-from toolkit.operations.register.client_quality import Likeness, client_quality
-from toolkit.operations.register.registration import register_client
-from toolkit.storage.database import Database
+from tests.support.request_bodies import CLIENT, Json, changed
+from toolkit.contract.clients import QualityWarning
+from toolkit.database.connection import Database
+from toolkit.intake.quality import Likeness, client_quality
+from toolkit.intake.registration import register_client
 
 TODAY = date(2026, 11, 20)
 OTHER_CPF = "11144477735"

@@ -14,22 +14,17 @@ import pytest
 import sqlalchemy as sa
 
 from tests.conftest import Run, SettableClock
-from tests.integration.evidence_bytes import pdf, silence, tone
-from tests.integration.uploaded_sales import MONDAY, add_record, add_sale
-from tests.waiting import someone_waits, wait_until
-from toolkit.domain.evidence import KIND_OF, EvidenceType, FileKind, object_key
-from toolkit.entrypoints.cli.printing import print_json
-from toolkit.errors import DatabaseUnavailable, SaleNotFound
-from toolkit.operations.judge import completion
-from toolkit.operations.judge.audit.run import DEFAULT_DEADLINES
-from toolkit.operations.judge.completion import complete_sale
-from toolkit.operations.judge.sale_case import sale_case
-from toolkit.operations.judge.withdrawal import withdraw
-from toolkit.operations.observe.bucket_sync import sync_bucket
-from toolkit.operations.register.sales_load import SalesLoaded, load_sales
-from toolkit.storage.bucket import Bucket
-from toolkit.storage.database import Database
-from toolkit.storage.tables import (
+from tests.support.audits import DEADLINES as DEFAULT_DEADLINES
+from tests.support.evidence_files import pdf, silence, tone
+from tests.support.uploaded_sales import MONDAY, add_record, add_sale
+from tests.support.waiting import someone_waits, wait_until
+from toolkit.audit.observe_bucket import sync_bucket
+from toolkit.audit.sale_case import sale_case
+from toolkit.bucket.client import Bucket
+from toolkit.cli.printing import print_json
+from toolkit.contract.evidence import KIND_OF, EvidenceType, FileKind, object_key
+from toolkit.database.connection import Database
+from toolkit.database.tables import (
     content_checks,
     custody_events,
     object_observations,
@@ -37,6 +32,11 @@ from toolkit.storage.tables import (
     sales,
     withdrawals,
 )
+from toolkit.errors import DatabaseUnavailable, SaleNotFound
+from toolkit.evidence import completion
+from toolkit.evidence.completion import complete_sale
+from toolkit.evidence.records import withdraw
+from toolkit.intake.sales import SalesLoaded, load_sales
 
 CONTENT = {FileKind.PDF: pdf(), FileKind.AUDIO: tone()}
 ISSUED = MONDAY - timedelta(hours=2)

@@ -9,14 +9,15 @@ from typing import Any
 import pytest
 
 from tests.conftest import Run
-from tests.integration.evidence_bytes import JPEG, pdf, silence, tone
-from tests.integration.uploaded_sales import add_record, add_sale, rows
-from toolkit.domain.contents import ContentProblem
-from toolkit.domain.evidence import EvidenceType
-from toolkit.operations.observe.bucket_sync import sync_bucket
-from toolkit.operations.verify.contents.verification import Failure, Verified, verify_contents
-from toolkit.storage.bucket import Bucket
-from toolkit.storage.database import Database
+from tests.support.evidence_files import JPEG, pdf, silence, tone
+from tests.support.uploaded_sales import add_record, add_sale, rows
+from toolkit.audit.observe_bucket import sync_bucket
+from toolkit.bucket.client import Bucket
+from toolkit.contract.contents import ContentProblem
+from toolkit.contract.evidence import EvidenceType
+from toolkit.database.connection import Database
+from toolkit.evidence import contents
+from toolkit.evidence.contents import Failure, Verified, verify_contents
 
 FOLDER = "evidences/2026/03/02/0199c0de-0000-7000-8000-00000000000"
 FOUND = """
@@ -69,6 +70,16 @@ def test_an_object_that_changes_between_listing_and_reading_is_left_for_the_next
     assert verify_contents(database, bucket, clock=clock) == Verified(
         0, {}, left=1, unreadable=1, failures={Failure.UNREADABLE: 1}
     )
+    assert verify() == Verified(1, {}, left=0)
+
+
+def test_a_file_at_which_the_toolkit_failed_is_left_and_told(
+    put: Any, verify: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(1, pdf())
+    with monkeypatch.context() as patch:
+        patch.setattr(contents, "_MODULE", "tests.support.broken_inspection")
+        assert verify() == Verified(0, {}, left=1, unreadable=1, failures={Failure.NOT_INSPECTED: 1})
     assert verify() == Verified(1, {}, left=0)
 
 

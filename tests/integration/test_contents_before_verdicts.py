@@ -10,26 +10,17 @@ from typing import Any
 import pytest
 
 from tests.conftest import Run, SettableClock
-from tests.figures import wrong_figures
-from tests.integration.evidence_bytes import JPEG, adts, amr, mp4, overwritten, pdf, silence, telephone_wav, tone
-from tests.integration.uploaded_sales import add_record, add_sale
-from toolkit.domain.evidence import EvidenceType
-from toolkit.operations.observe.bucket_sync import sync_bucket
-from toolkit.operations.verify.contents.queue import Budget, in_batches, waiting
-from toolkit.operations.verify.contents.verification import verify_contents
-from toolkit.storage.bucket import Bucket
-from toolkit.storage.database import Database
+from tests.support.evidence_files import CODECS, JPEG, overwritten, pdf, silence, tone
+from tests.support.report_figures import wrong_figures
+from tests.support.uploaded_sales import add_record, add_sale
+from toolkit.audit.observe_bucket import sync_bucket
+from toolkit.bucket.client import Bucket
+from toolkit.contract.evidence import EvidenceType
+from toolkit.database.connection import Database
+from toolkit.evidence.contents import Budget, in_batches, verify_contents, waiting
 
-DECODED = ("MP3", "WAV", "FLAC", "OGG", "AIFF", "AU", "CAF")
-COMPRESSED = ("MP3", "FLAC", "OGG", "OPUS")
-RECORDINGS = {
-    **{container: tone(3.0, container) for container in DECODED},
-    "OPUS": tone(5.0, "OGG", subtype="OPUS"),
-    "AMR": amr(3.0),
-    "AAC": adts(3.0),
-    "M4A": mp4(3.0),
-    "telephone": telephone_wav(3.0),
-}
+RECORDINGS = {name: tone(3.0, name) for name in CODECS if name != "MOV"}
+COMPRESSED = ("MP3", "FLAC", "OGG", "M4A", "AAC", "WEBM", "WMA")
 DOCUMENTS = {
     "truncated-PDF": pdf(pages=3)[:300],
     "damaged-PDF": pdf().replace(b"/Pages", b"/Sages"),
@@ -41,8 +32,7 @@ DOCUMENTS = {
 UNUSABLE = {
     **{name: (EvidenceType.DOC_CONTRATANTE, body) for name, body in DOCUMENTS.items()},
     **{f"truncated-{name}": (EvidenceType.POV, body[: len(body) // 2]) for name, body in RECORDINGS.items()},
-    **{f"silent-{name}": (EvidenceType.POV, silence(3.0, name)) for name in DECODED},
-    "silent-OPUS": (EvidenceType.POV, tone(5.0, "OGG", subtype="OPUS", loudness=0.0)),
+    **{f"silent-{name}": (EvidenceType.POV, silence(3.0, name)) for name in RECORDINGS},
     **{f"damaged-{name}": (EvidenceType.POV, overwritten(RECORDINGS[name])) for name in COMPRESSED},
     "short-recording": (EvidenceType.POV, tone(0.4)),
     "document-as-recording": (EvidenceType.POV, pdf()),

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from tests.contract.bodies import UPLOAD
-from tests.integration.uploaded_sales import add_sale, rows
+from tests.support.request_bodies import UPLOAD
+from tests.support.uploaded_sales import add_sale, rows
+from toolkit.bucket.client import Bucket
+from toolkit.database.connection import Database
 from toolkit.errors import BucketError, BucketUnavailable, InvalidFields, SaleNotFound
-from toolkit.operations.request.single import IssuedCredentials, UploadLimits, request_upload
+from toolkit.evidence.credentials import IssuedCredentials, UploadLimits, request_upload
 from toolkit.settings import AwsSettings
-from toolkit.storage.bucket import Bucket
-from toolkit.storage.database import Database
 
 LIMITS = UploadLimits(ttl_seconds=900, max_bytes=1_000_000)
 BODY = {**UPLOAD, "fileName": "contrato assinado.pdf"}

@@ -13,21 +13,21 @@ import pytest
 import sqlalchemy as sa
 
 from tests.conftest import Run
-from tests.contract.bodies import UPLOAD
-from tests.integration.evidence_bytes import pdf
-from tests.integration.uploaded_sales import add_sale, rows
-from toolkit.domain.custody_chain import Seal
-from toolkit.operations.judge.withdrawal import withdraw
-from toolkit.operations.observe.bucket_sync import sync_bucket
-from toolkit.operations.prove.custody_log import sealing
-from toolkit.operations.prove.custody_log.export import export_log
-from toolkit.operations.prove.custody_log.sealing import newest_seal, seal_events
-from toolkit.operations.prove.custody_log.verification import verify_log
-from toolkit.operations.request.bulk import Order, request_manifest
-from toolkit.operations.request.single import UploadLimits, request_upload
-from toolkit.operations.verify.contents.verification import verify_contents
-from toolkit.storage.bucket import Bucket
-from toolkit.storage.database import Database
+from tests.support.evidence_files import pdf
+from tests.support.request_bodies import UPLOAD
+from tests.support.uploaded_sales import add_sale, rows
+from toolkit.audit.observe_bucket import sync_bucket
+from toolkit.bucket.client import Bucket
+from toolkit.contract.events import BEGINNING, Seal
+from toolkit.database.connection import Database
+from toolkit.evidence.bulk_credentials import Order, request_manifest
+from toolkit.evidence.contents import verify_contents
+from toolkit.evidence.credentials import UploadLimits, request_upload
+from toolkit.evidence.records import withdraw
+from toolkit.log import sealing
+from toolkit.log.export import export_log
+from toolkit.log.sealing import newest_seal, seal_events
+from toolkit.log.verification import verify_log
 
 LIMITS = UploadLimits(3600, 1_000_000)
 BODY = {**UPLOAD, "fileName": "Ana Souza.pdf"}
@@ -174,6 +174,18 @@ def test_an_event_is_sealed_only_when_no_older_transaction_can_tell_another(
     assert rows(database, "SELECT sum(events) FROM audit.custody_seals") == [(3,)]
 
 
+def test_an_event_of_an_older_transaction_with_a_later_number_is_sealed_once(
+    database: Database, clock: Any, tell: Any, seal: Any, monkeypatch: Any
+) -> None:
+    monkeypatch.setattr(sealing, "BATCH", 1)
+    with database.transaction() as older:
+        older.exec_driver_sql("SELECT pg_current_xact_id()")
+        tell(1)
+        _tell(older, 1)
+    seal()
+    assert rows(database, "SELECT events FROM audit.custody_seals ORDER BY number") == [(1,), (1,)]
+
+
 def test_a_transaction_in_another_database_of_the_cluster_holds_no_event_back(
     database: Database, server: sa.Engine, clock: Any, tell: Any
 ) -> None:
@@ -239,6 +251,7 @@ def test_a_log_that_was_cut_off_at_a_seal_does_not_hold_the_one_that_was_kept(
     cut = edited(exported, lambda lines: lines.__delitem__(slice(8, None)))
     assert verify_log(cut).misfit is None
     assert "forged as a whole, or cut off" in str(verify_log(cut, kept.hash).misfit)
+    assert "forged as a whole, or cut off" in str(verify_log(cut, BEGINNING).misfit)  # which every log begins with
 
 
 def test_a_change_in_the_database_shows_in_the_next_export(exported: Path, database: Database, clock: Any) -> None:

@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.gateway import Gateway
-from tests.integration.evidence_bytes import pdf, silence, tone
 from tests.integration.test_upload_forms import make_bucket
-from tests.integration.uploaded_sales import add_record, add_sale, credentials_line, rows, write_credentials
-from toolkit.domain.contents import ContentProblem
+from tests.support.audits import audited
+from tests.support.evidence_files import pdf, silence, tone
+from tests.support.uploaded_sales import add_record, add_sale, credentials_line, rows, write_credentials
+from toolkit.audit.observe_bucket import Synced, sync_bucket
+from toolkit.bucket.client import Bucket
+from toolkit.contract.contents import ContentProblem
+from toolkit.database.connection import Database
 from toolkit.errors import UploadRefused
-from toolkit.operations.judge.audit import run_audit
-from toolkit.operations.observe.bucket_sync import Synced, sync_bucket
-from toolkit.operations.upload.local_files import UploadProblem
-from toolkit.operations.upload.sending import upload_files
-from toolkit.operations.verify.contents.verification import Verified, verify_contents
+from toolkit.evidence.contents import Verified, verify_contents
+from toolkit.evidence.upload import UploadProblem, upload_files
 from toolkit.partner import post_file
-from toolkit.storage import listing
-from toolkit.storage.bucket import Bucket
-from toolkit.storage.database import Database
 
 
 @pytest.fixture
@@ -52,24 +49,6 @@ def test_files_are_uploaded_observed_and_verified(
     assert rows(database, "SELECT count(*) FROM audit.content_checks WHERE sha256 IS NOT NULL") == [(5,)]
 
 
-def test_pages_of_a_listing_follow_each_other(bucket: Bucket, tmp_path: Path, monkeypatch: Any) -> None:
-    monkeypatch.setattr(listing, "PAGE", 3)
-    (tmp_path / "a.pdf").write_bytes(b"x")
-    names = sorted(f"{number} é & + % <'\">.pdf" for number in range(10))
-    for name in names:
-        now = datetime.now(UTC)
-        form = bucket.presign_post(name, max_bytes=10, expires_at=now + timedelta(minutes=5))
-        post_file(form.url, form.fields, tmp_path / "a.pdf")
-    assert [[item.key for item in page] for page in bucket.seen()] == [
-        names[:3],
-        names[3:6],
-        names[6:9],
-        names[9:],
-    ]
-    assert [item.key for page in bucket.seen(after=names[6]) for item in page] == names[7:]
-    assert bucket._listing._ordinary, "these pages came from boto3"
-
-
 def test_a_large_file_that_is_refused_is_told_with_the_reason(bucket: Bucket, tmp_path: Path) -> None:
     path = tmp_path / "large.pdf"
     with path.open("wb") as file:
@@ -92,7 +71,7 @@ def test_a_delete_marker_an_overwritten_and_a_restored_object_are_told_apart(
     sync_bucket(database, bucket, clock=clock)
     marker = s3.delete_object(Bucket=bucket.name, Key=key)["VersionId"]
     sync_bucket(database, bucket, clock=clock)
-    vanished = run_audit(database, clock=clock)
+    vanished = audited(database, clock=clock)
     s3.delete_object(Bucket=bucket.name, Key=key, VersionId=marker)
     sync_bucket(database, bucket, clock=clock)
     s3.delete_object(Bucket=bucket.name, Key=key, VersionId=second)

@@ -4,10 +4,10 @@ import psycopg
 import pytest
 import sqlalchemy as sa
 
+from toolkit.database.connection import Database, raw
+from toolkit.database.errors import ErrorTranslation
 from toolkit.errors import DatabaseError, DatabaseUnavailable, SchemaMismatch
 from toolkit.settings import Settings
-from toolkit.storage.database import Database, raw
-from toolkit.storage.database_errors import ErrorTranslation
 
 
 def reason(database: Database, statement: str) -> str:

@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
+from toolkit.bucket.errors import shown_address
+from toolkit.database import transport as database_transport
+from toolkit.database.connection import Database
+from toolkit.database.transport import protected
 from toolkit.errors import DatabaseError
-from toolkit.storage import database_transport
-from toolkit.storage.aws_errors import shown_address
-from toolkit.storage.database import Database
-from toolkit.storage.database_transport import protected
 
 PASSWORD = "pass-word-7"
 CLEARTEXT = b"R" + (8).to_bytes(4, "big") + (3).to_bytes(4, "big")

@@ -1,4 +1,4 @@
-"""Inventories and journals become observations as a listing does, and never undo what was observed later."""
+"""Inventories become observations as a listing does, and never undo what was observed later."""
 
 from __future__ import annotations
 
@@ -12,8 +12,16 @@ import pytest
 from pyarrow import parquet
 
 from tests.conftest import Run, SettableClock
-from tests.deliveries import row_of, write_inventory, write_journal
-from tests.integration.uploaded_sales import PDF, add_record, add_sale, rows
+from tests.support.audits import audited
+from tests.support.s3_inventory import row_of, write_inventory
+from tests.support.uploaded_sales import PDF, add_record, add_sale, rows
+from toolkit.audit import take_over_inventory as taking_over
+from toolkit.audit.inventory import find_inventory
+from toolkit.audit.observe_bucket import listed_since, sync_bucket
+from toolkit.audit.take_over_inventory import TakenOver, take_over
+from toolkit.bucket.client import Area, Bucket, ObjectSeen
+from toolkit.bucket.file_store import FolderStore
+from toolkit.database.connection import Database
 from toolkit.errors import (
     BucketUnavailable,
     InvalidInput,
@@ -22,13 +30,7 @@ from toolkit.errors import (
     UnreadableFile,
     WrongBucket,
 )
-from toolkit.operations.judge.audit import run_audit
-from toolkit.operations.observe.bucket_sync import picture_since, sync_bucket
-from toolkit.operations.observe.delivered import TakenOver, find_inventory, find_journal, take_over, taking_over
 from toolkit.reports.notices import notices
-from toolkit.storage.bucket import Area, Bucket, ObjectSeen
-from toolkit.storage.database import Database
-from toolkit.storage.file_store import FolderStore
 
 KEY = "evidences/2026/03/02/0199c0de-0000-7000-8000-000000000001/contract.pdf"
 ODD = 'evidences/2026/03/02/x/ação & "quote", %41+ b.pdf'
@@ -61,14 +63,14 @@ def sync(database: Database, bucket: Bucket, clock: Any) -> Any:
 
 @pytest.fixture
 def take(database: Database, bucket: Bucket, clock: Any, tmp_path: Path) -> Any:
-    """Take over the newest inventory, or the journal, in ``tmp_path``."""
+    """Take over the newest inventory in ``tmp_path``."""
     numbers = iter(range(99))
 
-    def taken(what: str = "inventory", **options: Any) -> TakenOver:
+    def taken(**options: Any) -> TakenOver:
         scratch = tmp_path / f"scratch-{next(numbers)}"
         scratch.mkdir()
-        store = FolderStore(tmp_path / what, what)
-        found = find_inventory(store, None, scratch) if what == "inventory" else find_journal(store, scratch)
+        store = FolderStore(tmp_path / "inventory", "inventory")
+        found = find_inventory(store, None, scratch)
         return take_over(database, bucket, found, scratch, clock=clock, memory="200MB", **options)
 
     return taken
@@ -107,15 +109,15 @@ def test_an_inventory_gives_the_observations_of_a_listing(
     assert seen(database) == before
 
 
-def test_the_picture_is_as_old_as_the_inventory(
+def test_the_listing_is_as_old_as_the_inventory(
     put: Any, take: Any, deliver: Any, database: Database, clock: Any
 ) -> None:
     put(KEY)
     moment = clock.now - timedelta(hours=30)
     deliver(moment)
-    assert take().picture_since == moment
+    assert take().listed_since == moment
     with database.transaction() as connection:
-        assert picture_since(connection) == moment
+        assert listed_since(connection) == moment
     assert rows(database, "SELECT source LIKE '%manifest.json' FROM audit.bucket_syncs") == [(True,)]
 
 
@@ -223,9 +225,8 @@ def test_an_inventory_tells_of_the_area_only_that_a_listing_shows(
     assert sync().listed == 1
 
 
-@pytest.mark.parametrize("what", ["inventory", "journal"])
 def test_files_of_records_that_no_listing_shows_are_asked_for(
-    what: str, put: Any, sync: Any, take: Any, database: Database, bucket: Bucket, clock: Any, tmp_path: Path
+    put: Any, sync: Any, take: Any, database: Database, bucket: Bucket, clock: Any, tmp_path: Path
 ) -> None:
     add_sale(database)
     elsewhere = "sales/'1'.pdf"
@@ -235,12 +236,9 @@ def test_files_of_records_that_no_listing_shows_are_asked_for(
     put(elsewhere)
     values = row_of(ObjectSeen(KEY, 1, "etag", clock.now))
     clock.now += timedelta(minutes=1)
-    if what == "inventory":
-        write_inventory(tmp_path / what, bucket.name, [values], clock.now)
-    else:
-        write_journal(tmp_path / what, bucket.name, [event(number=1, kind="CREATE", at=clock.now, **values)])
+    write_inventory(tmp_path / "inventory", bucket.name, [values], clock.now)
     clock.now += timedelta(minutes=1)
-    assert take(what).asked == 1
+    assert take().asked == 1
     assert {row[0] for row in seen(database)} == {KEY, elsewhere}
 
 
@@ -258,20 +256,6 @@ def test_what_is_known_of_a_file_stays_where_the_bucket_refuses_to_answer(
     assert [row[0] for row in seen(database) if row[5] is None] == [KEY, ODD]
 
 
-def test_a_deletion_that_names_no_version_may_be_that_of_the_oldest_one(
-    put: Any, s3: Any, sync: Any, take: Any, database: Database, bucket: Bucket, clock: Any, tmp_path: Path
-) -> None:
-    put(KEY)
-    s3.put_bucket_versioning(Bucket=bucket.name, VersioningConfiguration={"Status": "Enabled"})
-    put(KEY, b"another")
-    sync()
-    clock.now += timedelta(minutes=1)
-    write_journal(tmp_path / "journal", bucket.name, [event(KEY, 1, "DELETE", clock.now)])
-    clock.now += timedelta(minutes=1)
-    taken = take("journal")
-    assert (taken.asked, taken.synced.vanished) == (1, 0)
-
-
 def test_a_report_says_how_old_an_inventory_was(
     put: Any, take: Any, deliver: Any, database: Database, clock: Any
 ) -> None:
@@ -279,13 +263,13 @@ def test_a_report_says_how_old_an_inventory_was(
     put(KEY)
     deliver(clock.now - timedelta(hours=30))
     take()
-    notes = notices(run_audit(database, clock=clock))
+    notes = notices(audited(database, clock=clock))
     assert any(
-        "files are as inventory/" in note and "The oldest part of the picture is of" in note for note in notes
+        "files are as inventory/" in note and "The oldest part of the listing is of" in note for note in notes
     )
 
 
-def test_an_inventory_of_a_part_of_the_bucket_does_not_make_the_picture_younger(
+def test_an_inventory_of_a_part_of_the_bucket_does_not_make_the_listing_younger(
     put: Any, sync: Any, take: Any, deliver: Any, clock: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for key in KEYS:
@@ -296,11 +280,11 @@ def test_an_inventory_of_a_part_of_the_bucket_does_not_make_the_picture_younger(
     clock.now += timedelta(minutes=1)
     deliver(clock.now, leave_out=(ODD,))
     taken = take()
-    assert (taken.lacking, taken.synced.vanished, taken.picture_since) == (1, 0, read_at)
+    assert (taken.lacking, taken.synced.vanished, taken.listed_since) == (1, 0, read_at)
     clock.now += timedelta(minutes=1)
     deliver(clock.now)
     taken = take()
-    assert (taken.lacking, taken.picture_since) == (0, clock.now)
+    assert (taken.lacking, taken.listed_since) == (0, clock.now)
 
 
 def test_a_delivery_of_a_moment_that_is_still_to_come_is_refused(
@@ -370,54 +354,6 @@ def test_an_inventory_that_lacks_most_objects_is_not_taken_over(
     assert rows(database, "SELECT FROM audit.object_observations WHERE gone_at IS NOT NULL") == []
 
 
-def event(key: str, number: int, kind: str, at: datetime, **values: Any) -> dict[str, Any]:
-    return {
-        "key": key,
-        "sequence_number": f"{number:08x}",
-        "record_type": kind,
-        "record_timestamp": at,
-        "is_delete_marker": False,
-        "requester": "111122223333",
-        "source_ip_address": "192.0.2.7",
-        **values,
-    }
-
-
-def test_a_journal_tells_who_wrote_and_deleted_what_from_where(
-    put: Any, s3: Any, sync: Any, take: Any, database: Database, bucket: Bucket, clock: Any, tmp_path: Path
-) -> None:
-    put(KEY)
-    put("notes/other.txt")
-    sync()
-    s3.delete_object(Bucket=bucket.name, Key=KEY)
-    at = clock.now + timedelta(minutes=1)
-    events = [
-        event("notes/other.txt", 1, "UPDATE_METADATA", clock.now - timedelta(hours=1)),
-        event(KEY, 2, "DELETE", at),
-    ]
-    write_journal(tmp_path / "journal", bucket.name, events)
-    clock.now += timedelta(minutes=2)
-    taken = take("journal")
-    assert (taken.synced.vanished, taken.events, taken.asked, taken.moment) == (1, 1, 0, at)
-    told = "SELECT key, kind, requester, source_address, happened_at FROM audit.object_events"
-    assert rows(database, told) == [(KEY, "DELETE", "111122223333", "192.0.2.7", at)]
-    assert take("journal").events == 0
-
-
-def test_a_journal_that_begins_too_late_does_not_make_the_picture_younger(
-    put: Any, sync: Any, take: Any, database: Database, bucket: Bucket, clock: Any, tmp_path: Path
-) -> None:
-    sync()
-    read_at = clock.now
-    put(KEY)
-    (item,) = [item for page in bucket.seen() for item in page]
-    clock.now += timedelta(minutes=2)
-    values = {"size": item.size, "e_tag": item.etag, "last_modified_date": item.last_modified}
-    write_journal(tmp_path / "journal", bucket.name, [event(KEY, 1, "CREATE", clock.now, **values)])
-    taken = take("journal")
-    assert (taken.synced.appeared, taken.picture_since) == (1, read_at)
-
-
 @pytest.mark.parametrize("beside", [False, True])
 def test_the_command_takes_a_manifest_over(
     run: Run, put: Any, deliver: Any, monkeypatch: Any, beside: bool
@@ -427,27 +363,20 @@ def test_the_command_takes_a_manifest_over(
     monkeypatch.chdir(manifest.parent)
     named = manifest.name if beside else str(manifest)
     told = run("bucket", "sync", "--inventory", named, "--json").told
-    assert (told["appeared"], told["asOf"], told["pictureSince"]) == (1, *["2026-03-01T00:00:00+00:00"] * 2)
+    assert (told["appeared"], told["asOf"], told["listedSince"]) == (1, *["2026-03-01T00:00:00+00:00"] * 2)
     run("bucket", "sync", "--inventory", "x", "--full", ends=2)
 
 
-@pytest.mark.parametrize("what", ["inventory", "journal"])
 def test_a_key_that_no_database_can_hold_is_named_and_the_others_are_taken_over(
-    what: str, put: Any, sync: Any, take: Any, database: Database, bucket: Bucket, clock: Any, tmp_path: Path
+    put: Any, sync: Any, take: Any, database: Database, bucket: Bucket, clock: Any, tmp_path: Path
 ) -> None:
     put(KEY)
     sync()
     (listed,) = [row_of(each) for page in bucket.seen() for each in page]
     put(ODD)
     keys = (KEY, ODD, "evidences/2026/03/02/b\0c")
-    if what == "inventory":
-        rows = [listed | {"key": key} for key in keys]
-        write_inventory(tmp_path / what, bucket.name, rows, clock.now + timedelta(seconds=1), kind="CSV")
-    else:
-        at = clock.now + timedelta(minutes=1)
-        values = {name: listed[name] for name in ("size", "e_tag", "last_modified_date")}
-        events = [event(key, number, "CREATE", at, **values) for number, key in enumerate(keys)]
-        write_journal(tmp_path / what, bucket.name, events)
+    rows = [listed | {"key": key} for key in keys]
+    write_inventory(tmp_path / "inventory", bucket.name, rows, clock.now + timedelta(seconds=1), kind="CSV")
     clock.now += timedelta(minutes=2)
-    assert take(what).synced.unstorable == ("evidences/2026/03/02/b\\x00c",)
+    assert take().synced.unstorable == ("evidences/2026/03/02/b\\x00c",)
     assert {row[0] for row in seen(database)} == {KEY, ODD}

@@ -15,12 +15,20 @@ import pytest
 from botocore.exceptions import ClientError
 
 from tests.conftest import client_of
-from tests.integration import homes
-from tests.integration.homes import AS_ROOT, OPEN_BUCKET, as_ordinary_user, finish, processes_of, small_disk, start
-from tests.waiting import PATIENCE, wait_until
+from tests.support import embedded_homes as homes
+from tests.support.embedded_homes import (
+    AS_ROOT,
+    OPEN_BUCKET,
+    as_ordinary_user,
+    finish,
+    processes_of,
+    small_disk,
+    start,
+)
+from tests.support.waiting import PATIENCE, wait_until
+from toolkit import embedded
+from toolkit.embedded import BucketAccess
 from toolkit.errors import EmbeddedServiceError
-from toolkit.storage import embedded
-from toolkit.storage.embedded import BucketAccess
 
 
 def client(access: BucketAccess, service: str = "s3", **credentials: str) -> Any:

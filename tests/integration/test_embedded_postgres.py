@@ -14,7 +14,7 @@ import psutil
 import psycopg
 import pytest
 
-from tests.integration.homes import (
+from tests.support.embedded_homes import (
     AS_ROOT,
     OPEN_DATABASE,
     as_ordinary_user,
@@ -24,10 +24,11 @@ from tests.integration.homes import (
     small_disk,
     start,
 )
-from tests.waiting import PATIENCE, wait_until
+from tests.support.waiting import PATIENCE, wait_until
+from toolkit import embedded
+from toolkit.embedded import postgres as programs
+from toolkit.embedded import processes as data_directory_lock
 from toolkit.errors import EmbeddedServiceError
-from toolkit.storage import embedded
-from toolkit.storage.embedded import data_directory_lock, programs
 
 HOLD_TRANSACTION = (
     OPEN_DATABASE

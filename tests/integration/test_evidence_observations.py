@@ -8,20 +8,17 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from alembic import command
-from alembic.config import Config
 
 from tests.conftest import SettableClock
-from tests.integration.uploaded_sales import MONDAY, add_record, add_sale, rows
-from tests.waiting import someone_waits, wait_until
+from tests.support.audits import audited
+from tests.support.uploaded_sales import add_record, add_sale, rows
+from tests.support.waiting import someone_waits, wait_until
+from toolkit.database.connection import Database
+from toolkit.database.observation_clock import TICK, final_moment, stamp
+from toolkit.database.observations import ObservedChanges, observe_service
+from toolkit.database.tables import evidence_observations, evidences
 from toolkit.errors import DatabaseError
-from toolkit.operations.judge.audit import run_audit
-from toolkit.operations.observe.service_history import Observed, observe_service
-from toolkit.operations.prove.custody_log.events import record_issued
-from toolkit.storage import schema
-from toolkit.storage.database import Database
-from toolkit.storage.observation_clock import TICK, final_moment, stamp
-from toolkit.storage.tables import evidence_observations, evidences, sales
+from toolkit.log.events import record_issued
 
 
 def change(database: Database, statement: sa.Executable) -> None:
@@ -42,18 +39,16 @@ def test_what_the_service_changes_is_a_new_observation_and_an_event(
 ) -> None:
     add_sale(database)
     (kept, _), (retyped, _), (deleted, _) = (add_record(database) for _ in range(3))
-    assert observe_service(database, clock)[1] == Observed(appeared=3, changed=0, vanished=0)
-    assert observe_service(database, clock)[1] == Observed(appeared=0, changed=0, vanished=0)
+    assert observe_service(database, clock).records == ObservedChanges(appeared=3, changed=0, vanished=0)
+    assert observe_service(database, clock).records == ObservedChanges(appeared=0, changed=0, vanished=0)
     clock.now += timedelta(hours=1)
     change(database, sa.update(evidences).where(evidences.c.id == retyped).values(evidence_type="KYC"))
     change(database, sa.delete(evidences).where(evidences.c.id == deleted))
-    assert observe_service(database, clock)[1] == Observed(appeared=0, changed=1, vanished=1)
-    assert events(database) == [
-        *(("RECORDED", each) for each in (kept, retyped, deleted)),
-        ("RECORD_GONE", retyped),
-        ("RECORD_GONE", deleted),
-        ("RECORD_CHANGED", retyped),
-    ]
+    assert observe_service(database, clock).records == ObservedChanges(appeared=0, changed=1, vanished=1)
+    told = events(database)
+    assert set(told[:3]) == {("RECORDED", each) for each in (kept, retyped, deleted)}
+    assert set(told[3:]) == {("RECORD_GONE", retyped), ("RECORD_GONE", deleted), ("RECORD_CHANGED", retyped)}
+    assert len(told) == 6
 
 
 def test_a_record_that_was_issued_here_is_told_once(database: Database, clock: SettableClock) -> None:
@@ -61,7 +56,8 @@ def test_a_record_that_was_issued_here_is_told_once(database: Database, clock: S
     issued, _ = add_record(database)
     with database.transaction() as connection:
         connection.execute(sa.update(evidences).values(requested_by="toolkit"))
-        record_issued(connection, [issued])
+        connection.exec_driver_sql("CREATE TEMPORARY TABLE new_records ON COMMIT DROP AS TABLE public.evidences")
+        record_issued(connection)
     observe_service(database, clock)
     assert events(database) == [("ASKED", issued), ("ISSUED", issued)]
 
@@ -86,12 +82,12 @@ def test_a_record_counts_from_when_it_was_seen_though_the_service_dates_it_back(
 ) -> None:
     add_sale(database)
     observe_service(database, clock)
-    before = run_audit(database, clock=clock)
+    before = audited(database, clock=clock)
     clock.now += timedelta(days=1)
     add_record(database, requested_at=before.as_of - timedelta(days=1))
     observe_service(database, clock)
-    after = run_audit(database, clock=clock)
-    again = run_audit(database, clock=clock, as_of=before.as_of)
+    after = audited(database, clock=clock)
+    again = audited(database, clock=clock, as_of=before.as_of)
     assert again.rows["reasons"].tolist() == before.rows["reasons"].tolist() == ["NEVER_REQUESTED|NEVER_REQUESTED"]
     assert after.rows["reasons"].tolist() == ["NEVER_REQUESTED|EXPIRED"]
 
@@ -103,17 +99,17 @@ def test_an_audit_waits_for_what_was_stamped_before_it_and_not_committed(
     with ThreadPoolExecutor() as pool:
         with database.transaction() as connection:
             stamp(connection, clock)
-            audited = pool.submit(run_audit, database, clock=clock)
-            wait_until(lambda: audited.done() or someone_waits(database))
-            assert not audited.done(), "the audit did not wait for what may still change its answer"
+            running = pool.submit(audited, database, clock=clock)
+            wait_until(lambda: running.done() or someone_waits(database))
+            assert not running.done(), "the audit did not wait for what may still change its answer"
             connection.execute(
                 sa.text(
                     "INSERT INTO audit.sale_observations (sale_id, utility_group, is_client_financial_responsible,"
                     " created_at, seen_at) SELECT id, utility_group, is_client_financial_responsible, created_at,"
-                    " created_at FROM audit_service.sales"
+                    " created_at FROM public.sales"
                 )
             )
-        found = audited.result()
+        found = running.result()
     assert found.sales == 1
     with database.transaction() as connection:
         assert stamp(connection, clock) == found.as_of + TICK
@@ -139,40 +135,10 @@ def test_a_session_that_cannot_write_judges_by_the_latest_moment_that_is_final(
 ) -> None:
     add_sale(database)
     observe_service(database, clock)
-    last = run_audit(database, clock=clock).as_of
+    last = audited(database, clock=clock).as_of
     clock.now += timedelta(hours=1)
     url = database.engine.url.update_query_dict({"options": "-c default_transaction_read_only=on"})
     reader = Database(url.render_as_string(hide_password=False))
     assert final_moment(reader, clock) == last
     assert final_moment(reader, clock, last - timedelta(hours=1)) == last - timedelta(hours=1)
     reader.dispose()
-
-
-def test_records_of_a_database_that_was_audited_before_are_taken_over_with_a_mark(
-    empty_database: Database, clock: SettableClock
-) -> None:
-    database = empty_database
-    with database.transaction() as connection:
-        connection.execute(sa.text("CREATE SCHEMA audit"))
-        sales.metadata.create_all(connection)
-        config = Config(attributes={"connection": connection})
-        config.set_main_option("script_location", str(schema._MIGRATIONS))
-        command.upgrade(config, "0006")
-    add_sale(database)
-    taken_over, _ = add_record(database)
-    change(
-        database,
-        sa.text(
-            "INSERT INTO audit.sale_observations (sale_id, utility_group, is_client_financial_responsible,"
-            " created_at, seen_at) SELECT id, utility_group, is_client_financial_responsible, created_at,"
-            " created_at FROM audit_service.sales"
-        ),
-    )
-    schema.upgrade(database)
-    assert rows(
-        database, "SELECT evidence_id, seen_at, assumed_at > seen_at FROM audit.evidence_observations"
-    ) == [(taken_over, MONDAY, True)]
-    assert observe_service(database, clock)[1] == Observed(0, 0, 0)
-    past = run_audit(database, clock=clock, as_of=MONDAY)
-    assert past.source.records_assumed_at is not None
-    assert past.rows["reasons"].tolist() == ["NEVER_REQUESTED|NOT_UPLOADED"]

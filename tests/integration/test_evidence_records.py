@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from tests.conftest import Run, SettableClock
-from tests.integration.audited import Story, day
-from toolkit.domain.evidence import FileKind
+from tests.support.observations import Story, day
+from toolkit.contract.evidence import FileKind
+from toolkit.database.connection import Database
 from toolkit.errors import SaleNotFound
-from toolkit.operations.judge.evidence_records import records_of
-from toolkit.storage.database import Database
+from toolkit.evidence.records import records_of
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def test_each_record_says_how_far_it_got(database: Database, story: Story, clock
     late, _ = story.record("S-1", "KYC", requested_at=day(5))
     fresh, _ = story.record("S-1", "DOC_CONTRATANTE", requested_at=day(31) - timedelta(minutes=1))
     story.withdraw(late, at=day(6))
-    assert listed(database, clock) == {good: "COUNTED", bad: "UNUSABLE", late: "EXPIRED", fresh: "NOT_UPLOADED"}
+    assert listed(database, clock) == {good: "COUNTED", bad: "UNUSABLE", late: "WITHDRAWN", fresh: "NOT_UPLOADED"}
     withdrawn = {
         record.id: record.withdrawal and record.withdrawal.withdrawn_at
         for record in records_of(database, "S-1", clock)

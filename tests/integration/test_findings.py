@@ -7,33 +7,31 @@ from pathlib import Path
 from typing import Any, cast
 from zoneinfo import ZoneInfo
 
-import pandas as pd
 import pytest
 import sqlalchemy as sa
 
 from tests.conftest import Run, SettableClock
-from tests.integration.audited import Story, day
-from toolkit.domain.clock import wall_clock
-from toolkit.domain.deadlines import Deadlines
-from toolkit.domain.evidence import EvidenceType, FileKind
-from toolkit.domain.finding_life import finding_id
-from toolkit.domain.log_keys import LogKeys
-from toolkit.domain.waivers import Waiver
-from toolkit.entrypoints.account import signed_in_account
+from tests.support.audits import DEADLINES as DEFAULT_DEADLINES
+from tests.support.audits import audited, of_partner, plan_in
+from tests.support.observations import Story, day
+from toolkit.audit.waivers import add_waiver, all_waivers, revoke_waiver
+from toolkit.bucket.client import Bucket
+from toolkit.bucket.file_store import S3Store
+from toolkit.contract.deadlines import Deadlines, wall_clock
+from toolkit.contract.events import LogKeys
+from toolkit.contract.evidence import EvidenceType, FileKind
+from toolkit.contract.findings import finding_id
+from toolkit.contract.waivers import Waiver
+from toolkit.database.connection import Database
+from toolkit.database.observations import observe_service
+from toolkit.database.tables import custody_events, waiver_revocations, waivers
 from toolkit.errors import InvalidInput, WaiverRefused
-from toolkit.operations.judge.audit import AuditResult, run_audit
-from toolkit.operations.judge.audit.run import DEFAULT_DEADLINES
-from toolkit.operations.judge.findings.living import tally
-from toolkit.operations.judge.findings.waivers import add_waiver, all_waivers, revoke_waiver
-from toolkit.operations.observe.service_history import observe_service
-from toolkit.operations.verify.contents.inspector import Inspector
+from toolkit.evidence.contents import Inspector
+from toolkit.kit.process import signed_in_account
+from toolkit.reports.audited import Audited
 from toolkit.reports.notices import notices
 from toolkit.samples.dataset import make_samples
 from toolkit.samples.story import Telling
-from toolkit.storage.bucket import Bucket
-from toolkit.storage.database import Database
-from toolkit.storage.file_store import S3Store
-from toolkit.storage.tables import custody_events, waiver_revocations, waivers
 
 POV = finding_id("MISSING_POV", "S-1")
 YEAR_ENDS = datetime(2025, 12, 29, 15, 0, tzinfo=UTC)
@@ -50,49 +48,38 @@ def story(database: Database) -> Story:
     return told
 
 
-def audit(database: Database, clock: SettableClock, moment: datetime, **how: Any) -> AuditResult:
+def audit(database: Database, clock: SettableClock, moment: datetime, **how: Any) -> Audited:
     clock.now = moment
-    result = run_audit(database, clock=clock, **how)
-    assert counted(result.life.tally) == counted(tally(result.life.findings))
-    return result
+    return audited(database, clock=clock, **how)
 
 
-def counted(found: pd.DataFrame) -> dict[tuple[Any, ...], int]:
-    """The number of findings by partner, status and whether they are overdue; resolved ones together."""
-    named = found.assign(
-        partner=found["partner"].astype(object).where(found["status"] != "resolved", None).fillna("")
-    )
-    alike = named.astype({"status": str}).groupby(["partner", "status", "overdue"])["findings"].sum()
-    return {key: int(number) for key, number in alike.items() if number}
-
-
-def statuses(result: AuditResult) -> dict[str, str]:
-    found = result.life.findings
+def statuses(result: Audited) -> dict[str, str]:
+    found = result.findings
     return dict(zip(found["code"], found["status"], strict=True))
 
 
 def test_a_finding_is_open_then_resolved_then_reopened_under_one_id(
     database: Database, story: Story, clock: SettableClock
 ) -> None:
-    _, key = story.record("S-1", "POV", requested_at=day(3))
+    _, key = story.record("S-1", "POV", requested_at=day(3), lives=timedelta(days=3))
     story.upload(key, seen_at=day(5), gone_at=day(8))
 
     first = audit(database, clock, day(4))
     assert statuses(first) == {"MISSING_POV": "open", "WITHOUT_CLIENT": "open"}
-    assert first.life.findings["id"][0] == POV
+    assert first.findings["id"][0] == POV
     resolved = audit(database, clock, day(6))
     assert statuses(resolved) == {"WITHOUT_CLIENT": "open", "MISSING_POV": "resolved"}
     again = audit(database, clock, day(9))
-    (row,) = again.life.findings[again.life.findings["id"] == POV].to_dict("records")
+    (row,) = again.findings[again.findings["id"] == POV].to_dict("records")
     assert (row["status"], row["firstSeen"], row["openedAt"]) == ("reopened", day(4), day(9))
 
-    gone = resolved.life.findings.set_index("id").loc[POV]
+    gone = resolved.findings.set_index("id").loc[POV]
     assert (gone["firstSeen"], gone["lastSeen"]) == (day(4), day(4))
-    assert resolved.life.changes is not None
-    assert resolved.life.changes.resolved.to_pylist() == [POV]
-    assert again.life.changes is not None
-    assert again.life.changes.reopened.to_pylist() == [POV]
-    assert list(again.life.trend["present"].tail(6)) == [2, 2, 1, 1, 1, 2]
+    assert resolved.compared is not None
+    assert resolved.compared.resolved.to_pylist() == [POV]
+    assert again.compared is not None
+    assert again.compared.reopened.to_pylist() == [POV]
+    assert list(again.trend["present"].tail(6)) == [2, 2, 1, 1, 1, 2]
 
 
 @pytest.mark.parametrize("zone", ["America/Sao_Paulo", "America/Noronha", "Africa/Lagos"])
@@ -115,7 +102,7 @@ def test_a_waiver_holds_from_its_first_day_until_its_end_or_its_revocation(
 
     def status(sale_id: str, *moment: int) -> str:
         as_of = datetime(*moment, tzinfo=deadlines.timezone)  # type: ignore[arg-type, misc]
-        found = run_audit(database, clock=SettableClock(), as_of=as_of, deadlines=deadlines).life.findings
+        found = audited(database, clock=SettableClock(), as_of=as_of, deadlines=deadlines).findings
         return str(found.set_index(["saleId", "code"]).loc[(sale_id, "MISSING_POV"), "status"])
 
     assert status("S-3", 2025, 12, 29, 23, 59) == "open"
@@ -126,6 +113,12 @@ def test_a_waiver_holds_from_its_first_day_until_its_end_or_its_revocation(
     assert status("S-4", 2026, 1, 1, 0, 0) == "open"
     assert waiver.days_left(date(2026, 1, 1)) == 1
 
+    again = add_waiver(database, given | days | {"sale": "S-4"}, today=date(2026, 1, 1), clock=clock)
+    assert again.id != revoked.id
+    as_of = datetime(2025, 12, 31, tzinfo=deadlines.timezone)
+    board = audited(database, clock=SettableClock(), as_of=as_of, deadlines=deadlines).partners
+    assert board["waived"].sum() == 2
+
 
 def test_a_revoked_waiver_waives_nothing_from_that_moment_on(
     database: Database, story: Story, clock: SettableClock
@@ -135,11 +128,11 @@ def test_a_revoked_waiver_waives_nothing_from_that_moment_on(
     waiver = add_waiver(database, given, today=date(2026, 3, 2), clock=clock)
     held = audit(database, clock, day(3))
     assert statuses(held) == {"MISSING_POV": "waived", "WITHOUT_CLIENT": "open"}
-    assert held.life.counts == {"open": 1, "waived": 1, "resolved": 0, "reopened": 0, "overdue": 0}
+    assert held.finding_counts == {"open": 1, "waived": 1, "resolved": 0, "reopened": 0, "overdue": 0}
     assert held.incomplete == 1  # the status of the sale stays what it is
     revoke_waiver(database, waiver.id, reason="sent", revoked_by="ana", clock=clock)
     assert statuses(audit(database, clock, day(4)))["MISSING_POV"] == "open"
-    assert statuses(run_audit(database, clock=clock, as_of=day(3)))["MISSING_POV"] == "waived"
+    assert statuses(audited(database, clock=clock, as_of=day(3)))["MISSING_POV"] == "waived"
     with pytest.raises(WaiverRefused, match="before"):
         revoke_waiver(database, waiver.id, reason="again", revoked_by="ana", clock=clock)
     with database.transaction() as connection:
@@ -151,7 +144,7 @@ def test_a_story_that_is_told_on_leaves_a_waiver_that_somebody_revoked_meanwhile
     database: Database, bucket: Bucket, tmp_path: Path
 ) -> None:
     samples = make_samples()
-    nobody = cast("Inspector", None), cast("S3Store", None)
+    nobody = cast("Inspector", None), cast("S3Store", None), plan_in(tmp_path)
     telling = Telling(database, bucket, samples, tmp_path, UTC, LogKeys(()), *nobody)
 
     def tell(day: int) -> list[Waiver]:
@@ -195,7 +188,7 @@ def test_a_finding_becomes_overdue_after_its_last_day(
     moments = {number: day(number) for number in (2, 3, 4, 5)}
     moments[4] = datetime(2026, 3, 4, 23, 59, 59, 999_999, tzinfo=deadlines.timezone)  # the whole of its last day
     for number, moment in moments.items():
-        found = audit(database, clock, moment, deadlines=deadlines).life.findings.set_index("id").loc[POV]
+        found = audit(database, clock, moment, deadlines=deadlines).findings.set_index("id").loc[POV]
         due[number] = (found["dueInBusinessDays"], found["overdue"], found["ageBusinessDays"])
     assert due == {2: (2, False, 0), 3: (1, False, 1), 4: (0, False, 2), 5: (-1, True, 3)}
 
@@ -209,11 +202,11 @@ def test_what_belongs_to_one_partner_holds_nothing_of_another(
     whole = audit(database, clock, day(10))
     assert list(whole.partners["partner"]) == ["", "Norte", "Sul"]
     with pytest.raises(InvalidInput, match="No sale names the partner ' '"):
-        whole.for_partner(" ")
-    sul = whole.for_partner("Sul")
-    assert (sul.sales, sul.open, list(sul.life.findings["saleId"])) == (1, 0, ["S-2"])
-    assert "S-1" not in repr((sul.rows.to_dict(), sul.warned.to_dict(), sul.life.findings.to_dict()))
-    assert "Norte" not in repr((sul.counts.to_dict(), sul.life.trends.to_dict(), sul.partners.to_dict()))
+        of_partner(database, whole, " ")
+    sul = of_partner(database, whole, "Sul")
+    assert (sul.sales, sul.open, list(sul.findings["saleId"])) == (1, 0, ["S-2"])
+    assert "S-1" not in repr((sul.rows.to_dict(), sul.warned.to_dict(), sul.findings.to_dict()))
+    assert "Norte" not in repr((sul.counts.to_dict(), sul.trends.to_dict(), sul.partners.to_dict()))
     assert list(sul.warned["saleId"]) == ["S-2"]
 
 
@@ -225,23 +218,23 @@ def test_a_sale_of_another_partner_takes_its_findings_and_their_trend_along(
     before = audit(database, clock, day(4))
     given = {"sale": "S-3", "code": "MISSING_POV", "reason": "r", "owner": "ana", "approvedBy": "bia"}
     waiver = add_waiver(database, given | {"end": "2026-03-20"}, today=date(2026, 3, 4), clock=clock)
-    assert audit(database, clock, day(5), with_file_findings=True).life.counts["waived"] == 1
+    assert audit(database, clock, day(5)).finding_counts["waived"] == 1
     revoke_waiver(database, waiver.id, reason="sent", revoked_by="ana", clock=clock)
     after = audit(database, clock, day(6))
 
-    def of_s_3(result: AuditResult) -> dict[str, str]:
-        own = result.life.findings.query("saleId == 'S-3'")
+    def of_s_3(result: Audited) -> dict[str, str]:
+        own = result.findings.query("saleId == 'S-3'")
         return dict(zip(own["id"], own["status"], strict=True))
 
     assert of_s_3(before) == of_s_3(after)  # neither partner nor group is part of an id
     for result, partner in (
         (before, "Leste"),
         (after, "Oeste"),
-        (run_audit(database, clock=clock, as_of=day(4)), "Leste"),
+        (audited(database, clock=clock, as_of=day(4)), "Leste"),
     ):
-        own = result.for_partner(partner)
-        standing = own.life.counts["open"]
-        assert own.life.trend["present"].iloc[-1] == standing == 3
+        own = of_partner(database, result, partner)
+        standing = own.finding_counts["open"]
+        assert own.trend["present"].iloc[-1] == standing == 3
         assert dict(result.partners[["partner", "trend"]].to_numpy())[partner] == standing
     assert set(after.partners["partner"]) == {"Norte", "Sul", "Oeste"}
 
@@ -253,14 +246,14 @@ def test_sales_that_were_completed_lately_are_told_with_their_status_now(
     story.file("S-3", EvidenceType.KYC)
     story.sale("S-4", seen_at=day(5), completed_at=day(4), partner="Norte")
 
-    def completed(result: AuditResult) -> list[tuple[str, str]]:
+    def completed(result: Audited) -> list[tuple[str, str]]:
         return list(zip(result.completed["saleId"], result.completed["status"], strict=True))
 
     assert completed(audit(database, clock, day(6))) == [("S-4", "incomplete"), ("S-3", "compliant")]
-    of_then = run_audit(database, clock=clock, as_of=day(4) + timedelta(hours=1))
+    of_then = audited(database, clock=clock, as_of=day(4) + timedelta(hours=1))
     assert completed(of_then) == [("S-3", "compliant")], "that S-4 was completed is seen a day later"
     assert completed(audit(database, clock, day(32) + timedelta(hours=1))) == [("S-4", "incomplete")]
-    assert completed(run_audit(database, clock=clock, as_of=day(6)).for_partner("Sul")) == [("S-3", "compliant")]
+    assert completed(audited(database, clock=clock, as_of=day(6), partner="Sul")) == [("S-3", "compliant")]
 
 
 def test_findings_of_a_sale_that_is_gone_are_not_told_as_mended(
@@ -270,17 +263,17 @@ def test_findings_of_a_sale_that_is_gone_are_not_told_as_mended(
     story.sale("S-4", gone_at=day(5))
     story.sale("S-4", seen_at=day(5), client_id=story.client("11144477735"))  # changed, and there
 
-    def ended(result: AuditResult) -> dict[tuple[str, str], str | None]:
-        gone = result.life.findings.query("status == 'resolved'").astype(object)
+    def ended(result: Audited) -> dict[tuple[str, str], str | None]:
+        gone = result.findings.query("status == 'resolved'").astype(object)
         return dict(zip(zip(gone["saleId"], gone["code"], strict=True), gone["reason"].fillna(""), strict=True))
 
     audit(database, clock, day(4))
     after = audit(database, clock, day(6))
     assert ended(after) == {("S-3", "GROUP_UNKNOWN"): "SALE_GONE", ("S-4", "WITHOUT_CLIENT"): ""}
-    assert after.life.changes is not None
-    assert after.life.changes.without_sale.to_pylist() == [finding_id("GROUP_UNKNOWN", "S-3")]
+    assert after.compared is not None
+    assert after.compared.without_sale.to_pylist() == [finding_id("GROUP_UNKNOWN", "S-3")]
     assert "1 finding is resolved since the audit before only because its sale is gone" in str(notices(after))
-    asked_later = run_audit(database, clock=SettableClock(day(60)), as_of=day(6))
+    asked_later = audited(database, clock=SettableClock(day(60)), as_of=day(6))
     assert ended(asked_later) == ended(after)
 
     story.sale("S-3", seen_at=day(7), gone_at=day(9), utility_group="E", client_id=story.client("12345678909"))
@@ -288,8 +281,8 @@ def test_findings_of_a_sale_that_is_gone_are_not_told_as_mended(
     story.sale("S-3", seen_at=day(9), client_id=story.client("98765432100"))
     mended = audit(database, clock, day(10))
     assert ended(mended)["S-3", "GROUP_UNKNOWN"] == ""
-    assert mended.life.changes is not None
-    assert not mended.life.changes.without_sale
+    assert mended.compared is not None
+    assert not mended.compared.without_sale
 
 
 def test_a_finding_about_a_file_belongs_to_the_partner_that_the_sale_names(
@@ -306,15 +299,15 @@ def test_a_finding_about_a_file_belongs_to_the_partner_that_the_sale_names(
     blank = {"media_type": "application/pdf", "active_parts": ["BLANK"]}
     story.check(story.upload(key), FileKind.PDF, **blank)
 
-    audit(database, clock, day(3), with_file_findings=True)
+    audit(database, clock, day(3))
     moved = {
-        "Leste": audit(database, clock, day(4), with_file_findings=True),
+        "Leste": audit(database, clock, day(4)),
         "Oeste": audit(database, clock, day(6)),
     }
-    again = audit(database, clock, day(7), with_file_findings=True)
-    past = run_audit(database, clock=clock, as_of=day(4), with_file_findings=True)
+    again = audit(database, clock, day(7))
+    past = audited(database, clock=clock, as_of=day(4))
     for partner, result in (*moved.items(), ("Oeste", again), ("Leste", past)):
-        own = result.for_partner(partner).life.findings
+        own = of_partner(database, result, partner).findings
         found = own[own["saleId"] == "S-3"][["code", "status", "partner", "owner"]].to_numpy().tolist()
         assert found == [
             ["BLANK_DOCUMENT", "open", partner, partner],
@@ -324,7 +317,7 @@ def test_a_finding_about_a_file_belongs_to_the_partner_that_the_sale_names(
         assert board.tolist() == [1, 1]
         former = {"Leste": "Oeste", "Oeste": "Leste"}[partner]
         if former in set(result.partners["partner"]):
-            assert "S-3" not in repr(result.for_partner(former).life.findings.to_dict())
+            assert "S-3" not in repr(of_partner(database, result, former).findings.to_dict())
 
 
 def test_the_commands_tell_findings_changes_and_waivers(run: Run, story: Story, tmp_path: Path) -> None:

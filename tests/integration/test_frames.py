@@ -6,9 +6,9 @@ import pyarrow as pa
 import pytest
 import sqlalchemy as sa
 
+from toolkit.database.connection import Database
+from toolkit.database.frames import stream_arrow
 from toolkit.errors import ToolkitError
-from toolkit.storage.database import Database
-from toolkit.storage.frames import stream_arrow
 
 ROWS = 60_000
 """More than one block of four megabytes, with texts of a hundred characters."""

@@ -19,21 +19,21 @@ import pytest
 import sqlalchemy as sa
 
 from tests.conftest import Run
-from tests.contract.bodies import CLIENT, UPLOAD
 from tests.contract.conftest import issue, partner_of, stored
-from tests.contract.server import SECRET, serving
-from tests.contract.sockets import in_process
-from tests.integration.uploaded_sales import add_sale
-from tests.shared_cluster import listens
-from tests.waiting import PATIENCE, someone_waits, wait_until
-from toolkit.entrypoints.application_context import ApplicationContext
-from toolkit.entrypoints.http_api import app, endpoints, logs
+from tests.support.postgres_cluster import listens
+from tests.support.raw_http import in_process
+from tests.support.request_bodies import CLIENT, UPLOAD
+from tests.support.served_process import SECRET, serving
+from tests.support.uploaded_sales import add_sale
+from tests.support.waiting import PATIENCE, someone_waits, wait_until
+from toolkit import embedded
+from toolkit.database.connection import Database
+from toolkit.database.tables import addresses, clients, evidences
 from toolkit.errors import AlreadyThere
+from toolkit.http import app, logs
+from toolkit.kit.context import ApplicationContext
 from toolkit.partner import PartnerClient
 from toolkit.settings import Settings
-from toolkit.storage import embedded
-from toolkit.storage.database import Database
-from toolkit.storage.tables import addresses, clients, evidences
 
 KEY = {"TOOLKIT_JWT_SECRET": SECRET, "TOOLKIT_QUOTA_OPEN_FORMS": "1000000"}
 
@@ -288,7 +288,7 @@ def test_a_fault_is_a_500_that_tells_nothing(environ: dict[str, str], monkeypatc
     def fail(_database: object, body: dict[str, Any], _clock: object) -> None:
         raise KeyError(body["cpf"])
 
-    monkeypatch.setattr(endpoints, "register_client", fail)
+    monkeypatch.setattr(app, "register_client", fail)
     waiting = logs._Waiting()
     monkeypatch.setattr(logs, "_waiting", waiting)
     with in_process(environ) as server, partner_of(server.url, issue(environ)) as partner:
@@ -299,7 +299,7 @@ def test_a_fault_is_a_500_that_tells_nothing(environ: dict[str, str], monkeypatc
     logged = "".join(waiting.lines.get_nowait().msg for _ in range(waiting.lines.qsize()))
     assert '"event":"fault"' in logged
     assert '"error":"KeyError"' in logged
-    assert "test_http_faults.py" in logged or "endpoints.py" in logged
+    assert "test_http_faults.py" in logged or "app.py" in logged
     assert answer.headers["x-request-id"] in logged
     assert CLIENT["cpf"] not in logged + answer.text
     assert "Traceback" not in logged

@@ -16,24 +16,26 @@ from pypdf.annotations import Link
 from pypdf.generic import DictionaryObject, NameObject, TextStringObject
 
 from tests.conftest import Run
-from tests.contract.bodies import UPLOAD
-from tests.integration.evidence_bytes import amr, pdf, tone
-from tests.integration.uploaded_sales import add_record, add_sale, rows
-from toolkit.domain.evidence import EvidenceType
-from toolkit.domain.finding_life import file_finding_ids
-from toolkit.domain.integrity import IntegrityFinding, IntegrityProblem, same_type
-from toolkit.domain.partners import PartnerAccess, UnassignedSales
-from toolkit.operations.judge.audit import run_audit
-from toolkit.operations.judge.withdrawal import withdraw
-from toolkit.operations.observe.bucket_sync import sync_bucket
-from toolkit.operations.request.single import UploadLimits, request_upload
-from toolkit.operations.verify.contents.verification import verify_contents
-from toolkit.operations.verify.integrity import integrity_findings_at
+from tests.support.audits import audited
+from tests.support.evidence_files import pdf, telephone_wav, voice
+from tests.support.request_bodies import UPLOAD
+from tests.support.uploaded_sales import add_record, add_sale, rows
+from toolkit.audit.duckdb_session import duckdb_session
+from toolkit.audit.extract import extract
+from toolkit.audit.file_findings import file_findings
+from toolkit.audit.observe_bucket import sync_bucket
+from toolkit.bucket.client import Bucket
+from toolkit.contract.contents import IntegrityFinding, IntegrityProblem, same_type
+from toolkit.contract.evidence import EvidenceType
+from toolkit.contract.findings import file_finding_ids
+from toolkit.contract.people import PartnerAccess, UnassignedSales
+from toolkit.database.connection import Database
+from toolkit.database.observation_clock import final_moment
+from toolkit.database.tables import sales
+from toolkit.evidence.contents import verify_contents
+from toolkit.evidence.credentials import UploadLimits, request_upload
+from toolkit.evidence.records import withdraw
 from toolkit.reports.notices import notices
-from toolkit.storage.bucket import Bucket
-from toolkit.storage.database import Database
-from toolkit.storage.observation_clock import final_moment
-from toolkit.storage.tables import sales
 
 
 @pytest.fixture
@@ -48,8 +50,8 @@ def look(database: Database, bucket: Bucket, clock: Any) -> Any:
 
 def integrity_findings(database: Database, clock: Any) -> list[IntegrityFinding]:
     moment = final_moment(database, clock)
-    with database.snapshot() as connection:
-        return integrity_findings_at(connection, moment)
+    with database.snapshot() as connection, duckdb_session() as session:
+        return file_findings(extract(database, connection, moment, session))
 
 
 LATER = datetime(2100, 1, 1, tzinfo=UTC)
@@ -83,6 +85,7 @@ def test_a_record_that_another_partner_requested_is_named_until_it_is_withdrawn(
     [finding] = look()
     assert (finding.problem, finding.evidence_ids) == (IntegrityProblem.REQUESTED_BY_OTHER, (stranger,))
     assert (finding.sale_ids, finding.detail) == (("sale-1",), "requested for Vento")
+    assert "Vento" not in repr(finding.only({"sale-1"}))  # which the partner of the sale is not told
 
     assert "of 1 record it is not known for which partner" in run("evidence", "findings", ends=3).err
     told = run("evidence", "list", "sale-1").out
@@ -101,13 +104,13 @@ def test_the_same_file_for_two_sales_names_them_until_one_is_withdrawn(
     for sale_id in ("sale-2", "sale-1"):
         add_sale(database, sale_id)
         evidence_id, key = add_record(database, sale_id, EvidenceType.POV, file_name="a.mp3", expires_at=LATER)
-        put(key, tone())
+        put(key, voice())
         ids.append(evidence_id)
         keys.append(key)
     [finding] = look()
     assert finding.problem is IntegrityProblem.CONTENT_REUSED
     assert finding.sale_ids == ("sale-1", "sale-2")
-    assert (finding.evidence_ids, finding.keys) == (tuple(ids), tuple(sorted(keys)))
+    assert (finding.evidence_ids, finding.keys) == (tuple(sorted(ids)), tuple(sorted(keys)))
     withdraw(database, ids[0], reason="not his voice", withdrawn_by="Ana", approved_by="Rui", clock=clock)
     assert look() == []
 
@@ -119,7 +122,7 @@ def test_one_object_of_several_records_is_found_before_anybody_verified_it(
         connection.execute(sa.text("ALTER TABLE evidences DROP CONSTRAINT evidences_object_key_key"))
     _, key = add_record(database, add_sale(database, "sale-1"), EvidenceType.POV, expires_at=LATER)
     add_record(database, "sale-1", EvidenceType.AUT, expires_at=LATER, key=key)
-    put(key, tone())
+    put(key, voice())
     put(add_record(database, "sale-1", EvidenceType.KYC, expires_at=LATER)[1], pdf())
     sync_bucket(database, bucket, clock=clock)
     [finding] = integrity_findings(database, clock)
@@ -181,7 +184,7 @@ def test_a_file_replaced_after_it_was_verified(database: Database, put: Any, loo
     put(key, pdf(1))
     assert [finding.problem for finding in look()] == [IntegrityProblem.OVERWRITTEN]  # the first one again
 
-    result = run_audit(database, clock=clock, with_file_findings=True)
+    result = audited(database, clock=clock)
     assert result.compliant == 1
     [told] = [each for each in notices(result) if "replaced" in each and "findings" not in each]
     assert told.startswith("1 compliant sale has a file that was replaced after it had been seen")
@@ -201,16 +204,16 @@ def test_a_file_replaced_before_anybody_verified_it(
 def test_one_recording_under_two_sales_with_a_byte_and_a_tag_added(
     database: Database, put: Any, look: Any
 ) -> None:
-    voice = tone(2.0)
+    spoken = voice()
     tag = b"ID3\x04\x00\x00\x00\x00\x00\x0a" + bytes(10)
-    for sale_id, content in (("sale-1", voice), ("sale-2", tag + voice + b"x"), ("sale-3", tone(3.0))):
+    for sale_id, content in (("sale-1", spoken), ("sale-2", tag + spoken + b"x"), ("sale-3", voice(number=2))):
         add_sale(database, sale_id)
         put(add_record(database, sale_id, evidence_type=EvidenceType.POV, expires_at=LATER)[1], content)
     [finding] = [each for each in look() if each.problem is not IntegrityProblem.TYPE_DIFFERS]
     assert (finding.problem, finding.sale_ids) == (IntegrityProblem.CONTENT_ALIKE, ("sale-1", "sale-2"))
     add_sale(database, "sale-0")
     key = add_record(database, "sale-0", evidence_type=EvidenceType.POV, expires_at=LATER)[1]
-    put(key, tag + voice + b"y")
+    put(key, tag + spoken + b"y")
     [again] = [each for each in look() if each.problem is IntegrityProblem.CONTENT_ALIKE]
     assert again.sale_ids == ("sale-0", "sale-1", "sale-2")
     assert set(file_finding_ids(finding)) < set(file_finding_ids(again))  # those of the others stay what they were
@@ -219,9 +222,9 @@ def test_one_recording_under_two_sales_with_a_byte_and_a_tag_added(
 def test_a_wav_declared_as_mpeg(database: Database, put: Any, look: Any) -> None:
     add_sale(database)
     for declared, content in (
-        ("audio/mpeg", tone(2.0, "WAV")),
-        ("audio/x-wav", tone(3.0, "WAV")),
-        ("AUDIO/MP3", tone(2.0, "MP3")),
+        ("audio/mpeg", voice("WAV")),
+        ("audio/x-wav", voice("WAV", 2)),
+        ("AUDIO/MP3", voice("MP3")),
     ):
         _, key = add_record(database, evidence_type=EvidenceType.POV, media_type=declared, expires_at=LATER)
         put(key, content)
@@ -272,7 +275,7 @@ def test_the_findings_of_a_past_moment_stay_whatever_happens_later(
         for sale_id in ("sale-1", "sale-2")
     ]
     for _, key in records:
-        put(key, tone())
+        put(key, voice())
     put("evidences/2026/03/02/0199c0de-0000-7000-8000-000000000001/a.pdf", pdf())
     put("elsewhere", pdf())
     before = look()
@@ -281,14 +284,13 @@ def test_the_findings_of_a_past_moment_stay_whatever_happens_later(
     ]  # fmt: skip
     moment = clock.now + timedelta(minutes=1)
     clock.now += timedelta(days=730)
-    put(records[0][1], tone(3))
+    put(records[0][1], voice(number=2))
     withdraw(database, records[1][0], reason="r", withdrawn_by="a", approved_by="b", clock=clock)
     put("elsewhere, too", pdf())
     assert look() != before
-    for access in ("READ WRITE", "READ ONLY"):
-        with database.snapshot() as connection:
-            connection.execute(sa.text(f"SET TRANSACTION {access}"))
-            assert integrity_findings_at(connection, moment) == before
+    with database.snapshot() as connection, duckdb_session() as session:
+        connection.execute(sa.text("SET TRANSACTION READ ONLY"))
+        assert file_findings(extract(database, connection, moment, session)) == before
 
 
 def test_a_file_whose_record_came_while_the_bucket_was_read_is_no_finding(
@@ -329,7 +331,7 @@ def test_a_report_says_of_how_many_records_the_partner_is_not_known(
         database, bucket, "sale-1", BODY, requested_by="ana", limits=UploadLimits(3600, 1000), clock=clock
     )
     look()
-    result = run_audit(database, clock=clock, with_file_findings=True)
+    result = audited(database, clock=clock)
     said = "Of 1 evidence record it is not known for which partner it was requested"
     assert [text for text in notices(result) if text.startswith(said)]
     assert not [text for text in notices(replace(result, partner="A")) if text.startswith(said)]
@@ -361,11 +363,11 @@ def test_a_blank_document_with_a_script_a_link_and_the_type_of_a_page_is_found_a
 def test_a_recording_that_may_be_silent_is_found_and_counts(database: Database, put: Any, look: Any) -> None:
     sale = add_sale(database)
     _, key = add_record(
-        database, sale, EvidenceType.POV, file_name="a.amr", media_type="audio/amr", expires_at=LATER
+        database, sale, EvidenceType.POV, file_name="a.wav", media_type="audio/wav", expires_at=LATER
     )
-    put(key, amr())
+    put(key, telephone_wav(codec=0x9999))
     (found,) = look()
-    assert (found.problem, found.sale_ids, found.detail) == ("SILENCE_UNKNOWN", (sale,), "audio/amr")
+    assert (found.problem, found.sale_ids, found.detail) == ("SILENCE_UNKNOWN", (sale,), "audio/wav")
     assert rows(database, "SELECT problem FROM audit.content_checks WHERE sha256 IS NOT NULL") == [(None,)]
 
 

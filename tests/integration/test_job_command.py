@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -12,40 +11,32 @@ from typing import Any
 import pytest
 
 from tests.conftest import Run
-from tests.integration.homes import fill_up, small_disk
-from tests.integration.scripted_server import Answer, scripted
-from toolkit.entrypoints.cli import main
-from toolkit.entrypoints.cli.job_commands import CommandLine
-from toolkit.entrypoints.jobs.folders import JobFolder
-from toolkit.errors import DatabaseUnavailable
-from toolkit.samples.dataset import make_samples
-from toolkit.samples.folder import write_sales
+from tests.support.embedded_homes import fill_up, small_disk
+from tests.support.scripted_server import Answer, scripted
+from toolkit import embedded
+from toolkit.cli import main
+from toolkit.cli.jobs import CommandLine
+from toolkit.database.connection import Database
+from toolkit.samples.dataset import make_samples, write_sales
 from toolkit.settings import Settings
-from toolkit.storage import embedded
-from toolkit.storage.database import Database
 
 JOB = """
 [jobs.nightly]
 schedule = "0 2 * * *"
-late = "2d"
-retries = 1
-backoff = "1s"
+grace = "2d"
 {more}
 
 [[jobs.nightly.steps]]
 name = "sync"
-command = "bucket sync"
-parameters = {{ full = true }}
+command = "bucket sync --full"
 
 [[jobs.nightly.steps]]
 name = "sales"
-command = "sales load"
-parameters = {{ file = "{file}", overwrite = true }}
+command = "sales load {file} --overwrite"
 
 [[jobs.nightly.steps]]
 name = "report"
-command = "report"
-parameters = {{ format = "csv,json", out = "{{out}}" }}
+command = "report --format csv,json --out {{out}}"
 """
 
 AUDIT = '[[jobs.nightly.steps]]\nname = "audit"\ncommand = "audit"\n'
@@ -84,11 +75,6 @@ class Office:
     def published(self) -> list[Path]:
         return sorted(path for path in self.out.glob("20*") if path.is_dir())
 
-    def failed(self) -> Mapping[str, Any]:
-        [reason] = self.out.glob("failed/*/reason.json")
-        found: Mapping[str, Any] = json.loads(reason.read_text())
-        return found
-
 
 @pytest.fixture
 def office(embedded_environment: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Office:
@@ -99,11 +85,9 @@ def office(embedded_environment: dict[str, str], tmp_path: Path, capsys: pytest.
     return made
 
 
-def test_a_slot_is_done_once_and_its_files_are_there_with_their_hashes(office: Office, tmp_path: Path) -> None:
-    metrics = tmp_path / "metrics" / "toolkit.prom"
-    status, told, log = office.run("run", "nightly", "--json", TOOLKIT_METRICS_FILE=str(metrics))
+def test_a_date_is_run_once_and_its_files_and_history_are_there(office: Office) -> None:
+    status, told, log = office.run("run", "nightly", "--json")
     assert (status, told["outcome"], told["code"]) == (0, "done", None)
-    assert told["counts"]["report"] == {}
     assert "sales: done in" in log
     [final] = office.published()
     names = {path.name for path in (final / "report").iterdir()}
@@ -115,53 +99,48 @@ def test_a_slot_is_done_once_and_its_files_are_there_with_their_hashes(office: O
     status, told, _ = office.run("run", "nightly", "--json")
     assert (status, told["outcome"]) == (0, "done before")
 
-    slot = told["slot"]
-    status, shown, _ = office.run("show", f"nightly@{slot}", "--json")
+    _, shown, _ = office.run("history", f"nightly@{told['logicalDate']}", "--json")
     assert [step["name"] for step in shown["steps"]] == ["sync", "sales", "report"]
-    assert shown["steps"][2]["parameters"]["out"] == str(final / "report")
-    assert {file["name"] for file in shown["files"]} == {f"report/{name}" for name in names}
-    assert (shown["startedBy"], shown["status"]) != ("", "failed")
+    assert shown["steps"][2]["parameters"]["words"][-1] == str(final / "report")
+    assert {file["name"] for file in shown["steps"][2]["files"]} == {f"report/{name}" for name in names}
     assert {"toolkit", "rules", "python"} == shown["versions"].keys()
-    assert 'toolkit_job_last_success_timestamp_seconds{job="nightly"}' in metrics.read_text()
-    assert "toolkit_bucket_read_age_seconds" in metrics.read_text()
-    assert [path.name for path in metrics.parent.iterdir()] == ["toolkit.prom"]
-    page = (office.folder / "out" / "history.html").read_text()
-    assert "nightly" in page
-    assert shown["id"] in page
+    assert (shown["status"], shown["notices"]) == ("done", [])
 
 
 def test_a_failed_run_is_kept_apart_and_the_next_start_goes_on_where_it_stopped(office: Office) -> None:
     (office.folder / "sales.csv").write_text("nothing of this is a sale\n1\n")
     status, told, log = office.run("run", "nightly", "--json", "--log", "json")
-    assert (status, told["outcome"], told["code"]) == (1, "failed", "COMMAND_FAILED")
-    assert (office.failed()["step"], office.failed()["code"]) == ("sales", "COMMAND_FAILED")
+    assert (status, told["outcome"], told["code"]) == (1, "failed", "UNREADABLE_FILE")
     assert office.published() == []
     lines = [json.loads(line) for line in log.splitlines()]
     assert {line.get("step") for line in lines} >= {"sync", "sales"}
     assert {line["job"] for line in lines if "step" in line} == {"nightly"}
-    assert lines[0]["slot"] == told["slot"][:16] + told["slot"][19:]
+    assert lines[-1]["logicalDate"] == told["logicalDate"][:16] + told["logicalDate"][19:]
 
     office.sales("V-1")
     status, told, log = office.run("run", "nightly", "--json")
     assert (status, told["outcome"]) == (0, "done")
     assert "sync: done before" in log
-    _, shown, _ = office.run("show", f"nightly@{told['slot']}", "--json")
-    assert (shown["status"], shown["code"], shown["starts"]) == ("done", None, 2)
+    _, shown, _ = office.run("history", f"nightly@{told['logicalDate']}", "--json")
+    assert (shown["status"], shown.get("failure"), shown["starts"]) == ("done", None, 2)
 
 
 def test_wrong_parameters_stop_everything_before_it_starts(office: Office) -> None:
     for old, new, told in [
-        ("full = true", "ful = true", "'ful'. Did you mean 'full'"),
-        ("full = true", 'full = "yes"', "full must be true or false"),
-        ('"bucket sync"', '"bucket snyc"', "Did you mean 'bucket sync'"),
-        ('"bucket sync"', '"bucket"', "is a group of commands"),
-        ('"bucket sync"', '"token issue"', "is not a command that a job can run"),
+        ("--full", "--ful", "No such option"),
+        ("sync --full", "snyc", "Did you mean 'sync'"),
+        ('"bucket sync --full"', '"bucket"', "There are: adopt, sync"),
+        ('"bucket sync --full"', '"token issue"', "is not a command that a job can run"),
         ("{{out}}", "{{outt}}", "Did you mean {out}"),
-        ('format = "csv,json"', "format = 5", "format must be a text"),
-        ('command = "report"', 'notebook = "03_missing_evidence_rep"', "there is no such notebook. Did you mean"),
+        ("--format csv,json", "--formats csv", "No such option"),
         (
-            'command = "report"',
-            'notebook = "03_missing_evidence_report"',
+            'command = "report --format csv,json --out {{out}}"',
+            'notebook = "03_missing_evidence_rep"',
+            "there is no such notebook. Did you mean",
+        ),
+        (
+            'command = "report --format csv,json --out {{out}}"',
+            'notebook = "03_missing_evidence_report"\nparameters = {{ format = "csv" }}',
             "has no parameter 'format'. Did you mean 'formats'",
         ),
     ]:
@@ -174,45 +153,45 @@ def test_wrong_parameters_stop_everything_before_it_starts(office: Office) -> No
     office.write()
     assert office.run("history", "--json")[1] == {"runs": []}
     assert office.run("run", "nigthly")[0] == 2
-    assert office.run("run", "nightly", "--slot", "2026-03-02 03:00")[0] == 2
+    assert office.run("run", "nightly", "--date", "2026-03-02 03:00")[0] == 2
 
 
 def test_a_database_that_is_away_at_the_start_is_told_at_once(office: Office) -> None:
     with scripted(Answer(200)) as server:
         hook = {"TOOLKIT_WEBHOOK_URL": server.url, "TOOLKIT_WEBHOOK_SECRET": "geheim"}
         away = {"DATABASE_URL": "postgresql://127.0.0.1:9/x", **hook}
-        status, told, log = office.run("run", "nightly", "--json", **away)
+        status, told, _ = office.run("run", "nightly", "--json", **away)
     assert (status, told["code"]) == (1, "DATABASE_UNAVAILABLE")
-    assert "Trying again in 1 s" in log
-    assert office.failed()["code"] == "DATABASE_UNAVAILABLE"
     [notice] = [json.loads(sent.body) for sent in server.requests]
     assert (notice["kind"], notice["code"]) == ("failed", "DATABASE_UNAVAILABLE")
     assert office.run("run", "nightly")[0] == 0
 
 
-def fails_once(error: Exception) -> Callable[..., Any]:
-    """The command line, whose first command fails."""
-    real, failures = CommandLine.run, [error]
-
-    def run(self: CommandLine, *given: Any) -> Any:
-        if failures:
-            raise failures.pop()
-        return real(self, *given)
-
-    return run
-
-
-def test_what_may_pass_is_tried_again(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(CommandLine, "run", fails_once(DatabaseUnavailable()))
-    status, told, log = office.run("run", "nightly", "--json")
-    assert (status, told["outcome"]) == (0, "done")
-    assert "warning: DATABASE_UNAVAILABLE: The database does not answer. Trying again in 1 s, 1 of 1." in log
-    _, shown, _ = office.run("show", f"nightly@{told['slot']}", "--json")
-    assert [step["tries"] for step in shown["steps"]] == [2, 1, 1]
+def test_missed_dates_are_announced_once_and_the_last_one_is_caught_up_with(
+    office: Office, database: Database
+) -> None:
+    office.write(JOB + AUDIT, more="notify.findings = 0")
+    office.run("missed")
+    with database.transaction() as connection:
+        connection.exec_driver_sql("UPDATE audit.job_schedules SET watched_until = now() - interval '5 days'")
+    settings = {"TOOLKIT_WEBHOOK_SECRET": "geheim", "TOOLKIT_LANGUAGE": "pt-BR"}
+    with scripted(Answer(500)) as server:
+        status, told, log = office.run("missed", "--json", TOOLKIT_WEBHOOK_URL=server.url, **settings)
+    assert (status, len(told["missed"])) == (3, 3)
+    assert "could not be delivered, and is tried again" in log
+    with scripted(Answer(200)) as server:
+        assert office.run("run", "nightly", TOOLKIT_WEBHOOK_URL=server.url, **settings)[0] == 0
+    missed, attention = (json.loads(sent.body) for sent in server.requests)
+    assert (missed["kind"], attention["kind"], attention["open"]) == ("missed", "attention", 2)
+    assert "não foi iniciada" in missed["subject"]
+    assert office.run("missed")[0] == 0
 
 
 def test_an_unknown_error_is_told_by_its_kind_only(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(CommandLine, "run", fails_once(KeyError("390.533.447-05")))
+    def fails(*_: object) -> None:
+        raise KeyError("390.533.447-05")
+
+    monkeypatch.setattr(CommandLine, "run", fails)
     status, told, log = office.run("run", "nightly", "--json")
     assert (status, told["code"]) == (1, "UNEXPECTED")
     assert "KeyError" in told["reason"]
@@ -231,43 +210,8 @@ def test_a_full_disk_has_its_code_and_the_next_start_mends_it(office: Office, tm
         assert len(office.published()) == 1
 
 
-def test_a_success_whose_files_lack_their_names_is_mended_by_the_next_start(
-    office: Office, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with monkeypatch.context() as patch:
-        patch.setattr(
-            JobFolder, "publish", lambda *_: (_ for _ in ()).throw(PermissionError(13, "Permission denied"))
-        )
-        status, told, log = office.run("run", "nightly", "--json")
-    assert (status, told["outcome"]) == (1, "failed")
-    assert "The next start gives the files their final names" in log
-    assert office.published() == []
-    status, told, log = office.run("run", "nightly", "--json")
-    assert (status, told["outcome"]) == (0, "done before")
-    assert "its files have their final names now" in log
-    assert len(office.published()) == 1
-
-
-def test_missed_slots_are_announced_and_the_last_one_caught_up_with(office: Office, database: Database) -> None:
-    office.write(JOB + AUDIT, more="notify.findings = 0")
-    office.run("missed")
-    with database.transaction() as connection:
-        connection.exec_driver_sql("UPDATE audit.job_schedules SET watched_until = now() - interval '5 days'")
-    settings = {"TOOLKIT_WEBHOOK_SECRET": "geheim", "TOOLKIT_LANGUAGE": "pt-BR"}
-    with scripted(Answer(500)) as server:
-        status, told, log = office.run("missed", "--json", TOOLKIT_WEBHOOK_URL=server.url, **settings)
-    assert (status, len(told["missed"])) == (3, 3)
-    assert "could not be delivered, and is tried again" in log
-    with scripted(Answer(200)) as server:
-        assert office.run("run", "nightly", TOOLKIT_WEBHOOK_URL=server.url, **settings)[0] == 0
-    missed, attention = (json.loads(sent.body) for sent in server.requests)
-    assert (missed["kind"], attention["kind"], attention["open"]) == ("missed", "attention", 2)
-    assert "não foi iniciada" in missed["subject"]
-    assert office.run("missed")[0] == 0
-
-
 def test_a_run_beyond_its_window_is_refused_unless_it_is_wanted(office: Office) -> None:
-    office.write(JOB.replace('late = "2d"', 'late = "1s"'))
+    office.write(JOB.replace('grace = "2d"', 'grace = "1s"'))
     status, told, log = office.run("run", "nightly", "--json")
     assert (status, told["outcome"]) == (1, "too late")
     assert "--late" in log
@@ -297,15 +241,13 @@ def test_the_packaged_jobs_do_their_work_on_embedded_services_as_they_are(
     nightly = ["job", "run", "nightly", "--late", "--json"]
     told = run(*nightly, ends=1, within=environ).told
     assert (told["code"], "there is no sale" in told["reason"]) == ("NOTHING_EVALUATED", True)
-    [kept] = (own_home / "jobs" / "nightly" / "failed").glob("*/reason.json")
-    assert json.loads(kept.read_text())["step"] == "audit"
 
     sales = tmp_path / "sales.csv"
     write_sales(make_samples().sales[:3], sales, {})
     run("sales", "load", sales, within=environ)
     printed = run(*nightly, within=environ)
     assert json.loads(printed.out)["counts"]["report"]["sales"] == 3
-    assert printed.err.count("done before") == 2  # sync and verify
+    assert printed.err.count("done before") == 3  # sync, verify and check
     monthly = ["job", "run", "monthly", "--late", "--json"]
     assert run(*monthly, ends=1, within=environ).told["code"] == "NOTHING_EVALUATED"  # nothing was seen last month
     database = Database(embedded.database_url(own_home))
@@ -314,8 +256,8 @@ def test_the_packaged_jobs_do_their_work_on_embedded_services_as_they_are(
         earlier = "UPDATE audit.sale_observations SET seen_at = seen_at - interval '60 days'"
         connection.exec_driver_sql(earlier)
     database.dispose()
-    slot = run(*monthly, within=environ).told["slot"]
-    seal = run("job", "show", f"monthly@{slot}", "--json", within=environ).told["seal"]
+    date = run(*monthly, within=environ).told["logicalDate"]
+    seal = run("job", "history", f"monthly@{date}", "--json", within=environ).told["seal"]
     [custody] = (own_home / "jobs" / "monthly" / "latest" / "custody").iterdir()
     run("verify", custody, "--seal", seal, within=environ)
     for folder in ("nightly", "monthly"):

@@ -1,8 +1,7 @@
-"""Starts of a job that are killed while another one waits: one effect for the slot, nothing half published."""
+"""Starts of a job that are killed: one effect for the logical date, nothing half published."""
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import time
@@ -14,17 +13,26 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.job_runner import SLOT, STEPS, ZONE, check_done_once, effects, hold, holder, start_process, victim_job
-from tests.made_notebooks import write_notebook
-from tests.waiting import PATIENCE, wait_until
-from toolkit.domain.jobs.outcomes import FailureCode, RunStatus
-from toolkit.entrypoints.jobs.folders import JobFolder
-from toolkit.entrypoints.jobs.holding import Holding, Stops
-from toolkit.entrypoints.stop_signals import stop_signals_handled
-from toolkit.errors import DatabaseUnavailable
-from toolkit.operations.jobs.history import recent_runs
-from toolkit.storage import embedded, schema
-from toolkit.storage.database import Database
+from tests.support.job_runner import (
+    DATE,
+    STEPS,
+    check_done_once,
+    effects,
+    hold,
+    holder,
+    start,
+    start_process,
+    victim_job,
+)
+from tests.support.notebook_files import write_notebook
+from tests.support.waiting import PATIENCE, wait_until
+from toolkit import embedded
+from toolkit.database import schema
+from toolkit.database.connection import Database
+from toolkit.errors import DatabaseUnavailable, LeaseLost
+from toolkit.jobs.running import JobFolder, LeaseHolder
+from toolkit.jobs.runs import Outcome, RunStatus, run_of, runs_of
+from toolkit.kit.process import stop_signals_handled
 
 
 @pytest.fixture
@@ -37,6 +45,10 @@ def ended(process: BaseProcess) -> int | None:
     return process.exitcode
 
 
+def final(folder: Path) -> Path:
+    return JobFolder(folder / "out" / "victim", victim_job()).final(DATE)
+
+
 def test_of_two_starts_at_once_one_does_the_steps(
     database: Database, environ: dict[str, str], tmp_path: Path
 ) -> None:
@@ -47,20 +59,31 @@ def test_of_two_starts_at_once_one_does_the_steps(
 
 
 @pytest.mark.parametrize("step", STEPS)
-def test_a_start_that_is_killed_is_gone_on_with_by_the_one_that_waits(
+def test_a_start_that_waits_goes_on_after_the_steps_that_a_killed_one_did(
     step: str, database: Database, environ: dict[str, str], tmp_path: Path
 ) -> None:
     held = hold(tmp_path, step)
-    starts = [start_process(tmp_path, environ) for _ in range(2)]
+    first = start_process(tmp_path, environ)
     wait_until((tmp_path / "holds").exists)
-    killed = holder(database)
-    os.kill(killed, signal.SIGKILL)
+    second = start_process(tmp_path, environ)
+    first.kill()
+    assert ended(first) == -signal.SIGKILL
     held.unlink()
-    for start in starts:
-        assert ended(start) == (-signal.SIGKILL if start.pid == killed else 0)
+    assert not final(tmp_path).exists()
+    assert ended(second) == 0
+    assert check_done_once(database, tmp_path).starts == 2
+    assert effects(tmp_path) == list(STEPS)
+
+
+def test_a_start_that_is_killed_between_names_and_history_is_mended(
+    database: Database, environ: dict[str, str], tmp_path: Path
+) -> None:
+    assert ended(start_process(tmp_path, environ)) == 0
+    with database.transaction() as connection:  # as if the commit had been lost
+        connection.exec_driver_sql("UPDATE audit.job_runs SET status = 'running', lease_until = now()")
+    assert ended(start_process(tmp_path, environ)) == 0
     check_done_once(database, tmp_path)
-    # Only a step that was cut off before it was noted is done again.
-    assert len(effects(tmp_path)) <= len(STEPS) + 1
+    assert effects(tmp_path) == list(STEPS)
 
 
 def test_a_signal_ends_a_run_with_its_code_and_the_next_start_goes_on(
@@ -72,12 +95,12 @@ def test_a_signal_ends_a_run_with_its_code_and_the_next_start_goes_on(
     start.terminate()
     assert ended(start) == 1
     held.unlink()
-    [run] = recent_runs(database)
-    assert (run.status, run.failure) == (RunStatus.FAILED, "STOPPED")
-    assert not JobFolder(tmp_path / "out", "victim", ZONE).final(SLOT).exists()
+    [run] = runs_of(database)
+    assert (run.status, run.failure, run.steps[-1]["name"]) == (RunStatus.FAILED, "STOPPED", "two")
+    assert not final(tmp_path).exists()
     assert ended(start_process(tmp_path, environ)) == 0
     check_done_once(database, tmp_path)
-    assert effects(tmp_path).count("one") == 1
+    assert effects(tmp_path) == list(STEPS)
 
 
 def test_a_kernel_does_not_outlive_the_process_that_runs_the_job(environ: dict[str, str], tmp_path: Path) -> None:
@@ -101,14 +124,13 @@ def test_a_database_that_goes_away_in_the_middle_is_told_and_the_next_start_goes
     schema.upgrade(database, service_tables=True)
     tmp_path.chmod(0o755)
     release = hold(tmp_path, "two")
-    start = start_process(tmp_path, environ, victim_job(retries=1))
+    start = start_process(tmp_path, environ)
     wait_until((tmp_path / "holds").exists)
     embedded.stop(own_home)
     release.unlink()
     assert ended(start) == 1
-    [kept] = (tmp_path / "out" / "victim" / "failed").glob("*/reason.json")
-    assert json.loads(kept.read_text())["code"] == "DATABASE_UNAVAILABLE"
-    assert not JobFolder(tmp_path / "out", "victim", ZONE).final(SLOT).exists()
+    assert "DATABASE_UNAVAILABLE" in (tmp_path / "log").read_text()
+    assert not final(tmp_path).exists()
     embedded.database_url(own_home)
     assert ended(start_process(tmp_path, environ)) == 0
     check_done_once(database, tmp_path)
@@ -116,32 +138,48 @@ def test_a_database_that_goes_away_in_the_middle_is_told_and_the_next_start_goes
     database.dispose()
 
 
-def nobody_answers() -> bool:
+def renewed() -> None:
+    pass
+
+
+def lost() -> None:
+    raise LeaseLost
+
+
+def nobody_answers() -> None:
     raise DatabaseUnavailable
+
+
+def interrupted(number: int, _frame: object) -> None:
+    raise SystemExit(number)
 
 
 @pytest.mark.parametrize(
     ("renew", "lease", "timeout", "code"),
     [
-        (lambda: True, PATIENCE, 0.3, FailureCode.TIMED_OUT),
-        (lambda: False, 8, PATIENCE, FailureCode.LEASE_LOST),  # asked after 2 s, given up after 5.6 s
-        (nobody_answers, 1, PATIENCE, FailureCode.DATABASE_UNAVAILABLE),
+        (renewed, PATIENCE, 0.3, "TIMED_OUT"),
+        (lost, 2, PATIENCE, "LEASE_LOST"),
+        (nobody_answers, 1, PATIENCE, "DATABASE_UNAVAILABLE"),
     ],
 )
 def test_a_run_is_stopped_when_its_time_is_up_or_it_cannot_be_held(
-    renew: Callable[[], bool], lease: float, timeout: float, code: FailureCode
+    renew: Callable[[], None], lease: float, timeout: float, code: str
 ) -> None:
-    holding = Holding(renew, lease=timedelta(seconds=lease), timeout=timedelta(seconds=timeout))
-    with stop_signals_handled(Stops()), pytest.raises(SystemExit), holding.held():
+    holder = LeaseHolder(renew, lease=timedelta(seconds=lease), timeout=timedelta(seconds=timeout))
+    with stop_signals_handled(interrupted), pytest.raises(SystemExit), holder.held():
         time.sleep(PATIENCE)
-    assert holding.cause is code
+    assert holder.cause == code
 
 
 def test_a_holder_that_stands_still_loses_its_run_and_publishes_nothing(
     database: Database, environ: dict[str, str], tmp_path: Path
 ) -> None:
+    held = hold(tmp_path, "two")
     asleep = start_process(tmp_path, environ)
-    os.kill(holder(database), signal.SIGSTOP)
+    wait_until((tmp_path / "holds").exists)
+    holder(database)
+    os.kill(asleep.pid or 0, signal.SIGSTOP)
+    held.unlink()
     try:
         with database.transaction() as connection:  # a minute later
             connection.exec_driver_sql("UPDATE audit.job_runs SET lease_until = now() - interval '1 second'")
@@ -150,3 +188,21 @@ def test_a_holder_that_stands_still_loses_its_run_and_publishes_nothing(
         os.kill(asleep.pid or 0, signal.SIGCONT)
     assert ended(asleep) == 1
     check_done_once(database, tmp_path)
+
+
+def test_files_are_deleted_after_their_days_and_the_history_keeps_every_entry(
+    database: Database, environ: dict[str, str], tmp_path: Path
+) -> None:
+    job = victim_job(keep_days=4)
+    for night in range(12):
+        assert start(tmp_path, environ, job, DATE + timedelta(days=night), seconds=0) is Outcome.DONE
+    runs = runs_of(database)
+    assert len(runs) == 12
+    assert [run.purged_at is None for run in runs] == [True] * 4 + [False] * 8
+    place = JobFolder(tmp_path / "out" / "victim", job)
+    left = sorted(path.name for path in place.path.glob("20*"))
+    assert left == sorted(place.name(run.logical_date) for run in runs[:4])
+    assert (place.path / "latest").resolve().name == left[-1]
+    first = run_of(database, "victim", DATE)
+    assert first is not None
+    assert first.steps[0]["counts"] == {"marks": 2}

@@ -10,16 +10,16 @@ from typing import Any
 import pytest
 import xlsxwriter
 
-from tests.client_rows import FIELDS, client, write_csv
-from tests.forked import stalled
-from tests.integration.evidence_bytes import pdf
-from tests.integration.uploaded_sales import add_record, add_sale, credentials_line, write_credentials
-from tests.made_notebooks import write_notebook
-from toolkit.domain.evidence import KEY_PREFIX, EvidenceType
-from toolkit.entrypoints.cli import main
-from toolkit.operations.observe.bucket_sync import sync_bucket
-from toolkit.storage.bucket import Bucket
-from toolkit.storage.database import Database
+from tests.support.client_rows import FIELDS, client, write_csv
+from tests.support.evidence_files import pdf
+from tests.support.notebook_files import write_notebook
+from tests.support.process_pool import stalled
+from tests.support.uploaded_sales import add_record, add_sale, credentials_line, write_credentials
+from toolkit.audit.observe_bucket import sync_bucket
+from toolkit.bucket.client import Bucket
+from toolkit.cli import main
+from toolkit.contract.evidence import KEY_PREFIX, EvidenceType
+from toolkit.database.connection import Database
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def test_evidence_verify(
     key = f"{KEY_PREFIX}2026/03/02/0199c0de-0000-7000-8000-000000000001/CPF 390.533.447-05.pdf"
     s3.put_object(Bucket=bucket.name, Key=key, Body=pdf())
     sync_bucket(database, bucket, clock=clock)
-    inspector = ("toolkit.operations.verify.contents.inspector", "Inspector", "inspect")
+    inspector = ("toolkit.evidence.contents", "Inspector", "inspect")
     with stalled(environ, inspector, "evidence", "verify"):
         assert names(tmp_path / "scratch") == []
     assert names(tmp_path / "scratch") == []
@@ -59,7 +59,7 @@ def test_sales_complete(
     add_sale(database)
     key = add_record(database, evidence_type=EvidenceType.KYC, file_name="CPF 390.533.447-05.pdf")[1]
     s3.put_object(Bucket=bucket.name, Key=key, Body=pdf())
-    inspector = ("toolkit.operations.verify.contents.inspector", "Inspector", "inspect")
+    inspector = ("toolkit.evidence.contents", "Inspector", "inspect")
     with stalled(environ, inspector, "sales", "complete", "sale-1"):
         assert names(tmp_path / "scratch") == []
     assert names(tmp_path / "scratch") == []
@@ -71,7 +71,7 @@ def test_evidence_upload(environ: dict[str, str], bucket: Bucket, tmp_path: Path
     (tmp_path / "files" / name).write_bytes(pdf())
     credentials = write_credentials(tmp_path / "out.jsonl", [credentials_line(bucket, "sale-1", name)])
     before = set(names(tmp_path))
-    sending = ("toolkit.operations.upload.sending", "_Sender", "_post")
+    sending = ("toolkit.evidence.upload", "_Sender", "_post")
     with stalled(environ, sending, "evidence", "upload", str(credentials), "--from", str(tmp_path / "files")):
         pass
     written = {tmp_path / each for each in set(names(tmp_path)) - before}
@@ -89,7 +89,7 @@ def test_rejected_rows(what: str, environ: dict[str, str], tmp_path: Path) -> No
             "saleId,clientId,utilityGroup,isClientFinancialResponsible,createdAt\nV-1,,A,perhaps,x\n"
         )
     arguments = (what, "load", str(source), "--out", str(tmp_path / "out"))
-    with stalled(environ, ("toolkit.operations.register.bulk_load.rejects", "Outputs", "publish"), *arguments):
+    with stalled(environ, ("toolkit.intake.rejected", "Outputs", "publish"), *arguments):
         (draft,) = (tmp_path / "out").iterdir()
         assert draft.stat().st_mode & 0o077 == 0
     assert main(["-q", *arguments], environ) == 3
@@ -97,27 +97,11 @@ def test_rejected_rows(what: str, environ: dict[str, str], tmp_path: Path) -> No
     assert names(tmp_path / "scratch") == []
 
 
-def test_snapshot_export(
-    environ: dict[str, str], database: Database, bucket: Bucket, s3: Any, clock: Any, home: Path, tmp_path: Path
-) -> None:
-    s3.put_object(Bucket=bucket.name, Key=f"{KEY_PREFIX}a.pdf", Body=pdf())
-    sync_bucket(database, bucket, clock=clock)
-    arguments = ("snapshot", "export", str(tmp_path / "snapshots"))
-    kept = set(names(home / "snapshots"))
-    with stalled(environ, ("toolkit.operations.snapshot.parts", "Parts", "_put"), *arguments):
-        (draft, *_) = (home / "snapshots").glob("*/.toolkit-draft-*")
-        assert draft.stat().st_mode & 0o077 == 0
-    assert main(["-q", *arguments], environ) == 0
-    assert not [each for each in set(names(home / "snapshots")) - kept if each.endswith(".parquet")]
-    assert not list((home / "snapshots").glob("*/.toolkit-draft-*"))
-    assert names(tmp_path / "scratch") == []
-
-
 def test_a_notebook(environ: dict[str, str], tmp_path: Path) -> None:
     write_notebook(tmp_path / "job.ipynb", "print('390.533.447-05')", parameters="weeks = 1")
     (tmp_path / "runs").mkdir()
     arguments = ("run", str(tmp_path / "job.ipynb"), "--out", str(tmp_path / "runs" / "out.ipynb"))
-    with stalled(environ, ("toolkit.entrypoints.notebook_runs", "running", "_write"), *arguments):
+    with stalled(environ, ("toolkit.notebooks", "running", "_write"), *arguments):
         (draft,) = (tmp_path / "runs").iterdir()
         assert draft.stat().st_mode & 0o077 == 0
     assert main(["-q", *arguments], environ) == 0
@@ -130,7 +114,7 @@ def test_clients_load_of_a_workbook(environ: dict[str, str], tmp_path: Path) -> 
         sheet = book.add_worksheet()
         sheet.write_row(0, 0, FIELDS)
         sheet.write_row(1, 0, [client(1)[field] for field in FIELDS])
-    reading = ("toolkit.operations.spreadsheets.workbook", "_Process", "answer")
+    reading = ("toolkit.intake.workbooks", "_Process", "answer")
     arguments = ("clients", "load", str(tmp_path / "clients.xlsx"), "--out", str(tmp_path / "out"))
     with stalled(environ, reading, *arguments):
         assert names(tmp_path / "scratch") == []
@@ -173,7 +157,7 @@ def test_a_file_that_is_being_written_has_no_name(
     manifest.write_text(
         "saleId,fileName,fileFormat,type,evidenceType\nsale-1,Ana.pdf,application/pdf,application/pdf,KYC\n"
     )
-    with stalled(environ, ("toolkit.operations.atomic_file", "os", "fsync"), *command):
+    with stalled(environ, ("toolkit.atomic_files", "os", "fsync"), *command):
         pass
     assert [path for path in tmp_path.rglob("*") if path.is_file() and path.stat().st_size] == [manifest]
     assert main(["-q", *command], environ) == 0

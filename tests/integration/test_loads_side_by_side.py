@@ -12,12 +12,13 @@ from typing import Any
 
 import pytest
 
-from tests.client_rows import client, write_csv
-from tests.integration.uploaded_sales import rows
-from tests.waiting import PATIENCE
-from toolkit.operations.register.bulk_load import LoadResult, load_clients
-from toolkit.operations.register.bulk_load import loads as load_module
-from toolkit.storage.database import Database
+from tests.support.client_rows import client, write_csv
+from tests.support.uploaded_sales import rows
+from tests.support.waiting import PATIENCE
+from toolkit.database.connection import Database
+from toolkit.intake import clients as load_module
+from toolkit.intake.clients import load_clients
+from toolkit.intake.results import LoadResult
 
 
 def clock() -> datetime:
@@ -26,17 +27,17 @@ def clock() -> datetime:
 
 @contextmanager
 def meeting(monkeypatch: pytest.MonkeyPatch, parties: int) -> Iterator[None]:
-    """Let the first loads wait for each other when all their rows are copied, and before any of them ends."""
+    """Let the first loads wait for each other when all their rows are copied, and before any of them stores."""
     barrier, left = threading.Barrier(parties, timeout=PATIENCE), iter([True] * parties)
-    completed = load_module.Outputs.complete
+    wait_for_others = load_module._Load._wait_for_others
 
-    def waiting(outputs: Any, tally: Any) -> None:
-        completed(outputs, tally)
+    def waiting(load: Any, connection: Any) -> None:
         if next(left, False):
             barrier.wait()
+        wait_for_others(load, connection)
 
     with monkeypatch.context() as patch:
-        patch.setattr(load_module.Outputs, "complete", waiting)
+        patch.setattr(load_module._Load, "_wait_for_others", waiting)
         yield
 
 
@@ -75,10 +76,12 @@ def test_one_file_that_is_loaded_twice_at_once_is_in_once(
     assert rows(database, "SELECT count(*) FROM audit.load_batches") == [(1,)]
 
 
-def test_keys_are_kept_only_while_another_load_needs_them(
+def test_files_that_share_clients_register_each_once(
     database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    files = [write_csv(tmp_path / f"{at}.csv", [client(10 * at + n) for n in range(10)]) for at in range(3)]
-    load_at_once(database, files[:2], monkeypatch)
-    load_clients(database, [files[2]], out=tmp_path, clock=clock)
-    assert rows(database, "SELECT FROM audit.load_keys") == []
+    files = [write_csv(tmp_path / f"{at}.csv", [client(5 * at + n) for n in range(10)]) for at in range(3)]
+    found = load_at_once(database, files, monkeypatch)
+    assert sum(result.accepted for result in found) == 20
+    assert sum(result.skipped for result in found) == 10
+    assert set(registered(database).values()) == {1}
+    assert len(registered(database)) == 20

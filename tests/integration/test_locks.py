@@ -6,10 +6,10 @@ from itertools import combinations
 import pytest
 
 from tests.conftest import SettableClock
-from tests.waiting import someone_waits, wait_until
-from toolkit.operations.prove.custody_log.sealing import seal_events
-from toolkit.storage.database import Database
-from toolkit.storage.locks import Lock, take, take_if_free
+from tests.support.waiting import someone_waits, wait_until
+from toolkit.database.connection import Database
+from toolkit.database.locks import Lock, take, take_if_free
+from toolkit.log.sealing import seal_events
 
 
 def test_locks_are_taken_in_their_order_only(database: Database) -> None:

@@ -11,26 +11,26 @@ import stat
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, NoReturn
 
 import httpx
 import pytest
 import sqlalchemy as sa
 
 from tests.conftest import Run
-from tests.integration.uploaded_sales import MP3, PDF, add_record, add_sale, rows
-from toolkit.domain.evidence import EvidenceType
+from tests.support.uploaded_sales import MP3, PDF, add_record, add_sale, rows
+from toolkit.atomic_files import atomic_file
+from toolkit.audit.observe_bucket import sync_bucket
+from toolkit.bucket.client import Bucket
+from toolkit.contract.evidence import EvidenceType
+from toolkit.database.connection import Database
 from toolkit.errors import BucketUnavailable, InvalidField, InvalidInput, UnreadableFile
-from toolkit.operations.atomic_file import atomic_file
-from toolkit.operations.observe.bucket_sync import sync_bucket
-from toolkit.operations.request import existing_records
-from toolkit.operations.request.bulk import ManifestResult, Order, request_manifest
-from toolkit.operations.request.from_report import request_missing
-from toolkit.operations.request.single import UploadLimits
-from toolkit.operations.upload.sending import upload_files
+from toolkit.evidence import manifest as existing_records
+from toolkit.evidence.bulk_credentials import ManifestResult, Order, request_manifest, request_missing
+from toolkit.evidence.credentials import UploadLimits
+from toolkit.evidence.upload import upload_files
 from toolkit.settings import AwsSettings
-from toolkit.storage.bucket import Bucket
-from toolkit.storage.database import Database
 
 LIMITS = UploadLimits(ttl_seconds=900, max_bytes=1_000_000)
 HEADINGS = "saleId,fileName,fileFormat,type,evidenceType"
@@ -81,10 +81,11 @@ def test_each_row_becomes_a_record_and_a_line_in_the_manifests_order(
         ("sale-2", "gravação.mp3", "POV"),
         ("sale-1", "contract.pdf", "DOC_CONTRATANTE"),
     ]
-    assert [line["id"] for line in lines] == record_ids(database)
-    stored = rows(database, "SELECT object_key, requested_by, expires_at FROM evidences ORDER BY id")
+    stored = rows(database, "SELECT id, object_key, requested_by, expires_at FROM evidences")
     expires_at = clock.now + timedelta(seconds=900)
-    assert stored == [(line["fields"]["key"], "night job", expires_at) for line in lines]
+    assert sorted((str(row[0]), *row[1:]) for row in stored) == sorted(
+        (line["id"], line["fields"]["key"], "night job", expires_at) for line in lines
+    )
     assert {line["expiresAt"] for line in lines} == {expires_at.isoformat()}
 
 
@@ -253,7 +254,7 @@ def test_a_full_disk_stores_nothing_and_names_the_file(
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     out.write_text("what was there before")
-    monkeypatch.setattr("toolkit.operations.atomic_file.os.fsync", full)
+    monkeypatch.setattr("toolkit.atomic_files.os.fsync", full)
     with pytest.raises(InvalidInput, match=rf"{out} cannot be written: No space left on device\."):
         ask(CONTRACT)
     assert out.read_text() == "what was there before"
@@ -360,11 +361,15 @@ def test_the_command_keeps_who_asked(run: Run, manifest: Path, out: Path, databa
 def test_an_account_without_a_name_asks_by_number(
     run: Run, manifest: Path, out: Path, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("os.getuid", lambda: 4_000_000)
+    def no_entry(uid: int) -> NoReturn:
+        raise KeyError(uid)
+
+    monkeypatch.setattr("toolkit.kit.process.pwd", SimpleNamespace(getpwuid=no_entry))
     monkeypatch.setenv("USER", "somebody-else")
     run("credentials", "request", manifest, "--out", out)
-    assert rows(database, "SELECT requested_by FROM evidences") == [("uid 4000000",)]
-    assert rows(database, "SELECT account, partner FROM audit.evidence_requests") == [("uid 4000000", None)]
+    number = f"uid {os.getuid()}"
+    assert rows(database, "SELECT requested_by FROM evidences") == [(number,)]
+    assert rows(database, "SELECT account, partner FROM audit.evidence_requests") == [(number, None)]
 
 
 REPORT = "saleId,utilityGroup,status,missing,problems\n"

@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from tests.client_rows import read_csv
-from toolkit.operations.register.bulk_load import LoadResult, load_clients
-from toolkit.storage.database import Database
-from toolkit.storage.tables import addresses, clients
+from tests.support.client_rows import read_csv
+from toolkit.database.connection import Database
+from toolkit.database.tables import addresses, clients
+from toolkit.intake.clients import load_clients
+from toolkit.intake.results import LoadResult
 
 MESSY = Path(__file__).parent.parent / "data" / "messy"
 EXPECTED = json.loads((MESSY / "expected.json").read_text("utf-8"))

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Run
-from toolkit.entrypoints.cli.context import DONE, FAILED, NEEDS_ATTENTION, WRONG_USAGE
+from toolkit.cli.context import DONE, FAILED, NEEDS_ATTENTION, WRONG_USAGE
 
 ODD = ["", "S-9\udcff", "S-9\x00", "9" * 5000, "\u202eS-9", "2026-99-99"]
 
@@ -59,8 +59,7 @@ HANDED_OVER = {
     "waiver lint": ("waivers.toml", ["waiver", "lint", "waivers.toml"]),
     "waiver lint of CSV": ("waivers.csv", ["waiver", "lint", "waivers.csv"]),
     "job list": ("jobs.toml", ["job", "list"]),
-    "db check": ("map.toml", ["db", "check"]),
-    "snapshot verify": ("manifest-20261122T000000.000000Z.json", ["snapshot", "verify", "."]),
+    "db check": ("service.sql", ["db", "check"]),
     "bucket sync": ("manifest.json", ["bucket", "sync", "--inventory", "."]),
 }
 
@@ -72,7 +71,7 @@ def test_a_file_of_endless_depth_or_digits_gets_a_sentence(
     monkeypatch.chdir(tmp_path)
     name, line = HANDED_OVER[command]
     settings = {"TOOLKIT_JOBS": "jobs.toml"} if name == "jobs.toml" else {}
-    settings |= {"TOOLKIT_SERVICE_MAP": "map.toml"} if name == "map.toml" else {}
+    settings |= {"TOOLKIT_SERVICE_SQL": "service.sql"} if name == "service.sql" else {}
     begin = "a = " if name.endswith(".toml") else ""
     for hostile in (DEEP, DIGITS, "a\n" + "x" * 200_000, INVENTORY):
         (tmp_path / name).write_text(begin + hostile + "\n")

@@ -11,15 +11,15 @@ import pytest
 import sqlalchemy as sa
 
 from tests.conftest import Run
-from tests.figures import wrong_figures
-from tests.integration.evidence_bytes import pdf, tone
-from tests.integration.uploaded_sales import MONDAY, add_record, add_sale
-from toolkit.domain.evidence import EvidenceType
-from toolkit.entrypoints import auditing
+from tests.support.evidence_files import pdf, tone
+from tests.support.report_figures import wrong_figures
+from tests.support.uploaded_sales import MONDAY, add_record, add_sale
+from toolkit.bucket.client import Bucket
+from toolkit.contract.evidence import EvidenceType
+from toolkit.database.connection import Database
+from toolkit.database.tables import sales
 from toolkit.errors import BucketUnavailable
-from toolkit.storage.bucket import Bucket
-from toolkit.storage.database import Database
-from toolkit.storage.tables import sales
+from toolkit.kit import auditing
 
 FILES = {EvidenceType.POV: tone(1.5), EvidenceType.DOC_CONTRATANTE: pdf()}
 

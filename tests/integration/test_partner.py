@@ -13,7 +13,7 @@ from uuid import UUID
 
 import pytest
 
-from tests.integration.scripted_server import HANG_UP, Answer, scripted
+from tests.support.scripted_server import HANG_UP, Answer, scripted
 from toolkit.errors import (
     AlreadyThere,
     BucketUnavailable,
@@ -27,7 +27,8 @@ from toolkit.errors import (
     UnreadableFile,
     UploadRefused,
 )
-from toolkit.partner import FormPolicy, PartnerClient, client, post_file, retrying
+from toolkit.partner import FormPolicy, PartnerClient, client, post_file
+from toolkit.partner import posting as retrying
 
 TAKEN = Answer(204)
 SLOW_DOWN = Answer(503, b"<Error><Code>SlowDown</Code></Error>")

@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from tests.client_rows import client, write_csv
 from tests.conftest import Run
-from tests.forked import start_command
-from tests.integration.uploaded_sales import add_sale, rows
-from tests.waiting import PATIENCE, wait_until
-from toolkit.storage.database import Database
+from tests.support.client_rows import client, write_csv
+from tests.support.process_pool import start_command
+from tests.support.uploaded_sales import add_sale, rows
+from tests.support.waiting import PATIENCE, wait_until
+from toolkit.database.connection import Database
 
 TYPES = ("POV,audio/mpeg", "AUT,audio/mpeg", "DOC_CONTRATANTE,application/pdf")
 OLD, NEW = range(12), range(12, 40)

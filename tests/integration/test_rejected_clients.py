@@ -9,10 +9,10 @@ import openpyxl
 import pytest
 import xlsxwriter
 
-from tests.client_rows import FIELDS, client, cpf, read_csv, write_csv
-from tests.integration.loads import Loads, counts, registered
-from toolkit.operations.register.bulk_load import OnDuplicate
-from toolkit.storage.database import Database
+from tests.support.client_rows import FIELDS, client, cpf, read_csv, write_csv
+from tests.support.loads import Loads, counts, registered
+from toolkit.database.connection import Database
+from toolkit.intake.results import OnDuplicate
 
 
 def test_rejected_rows_come_back_untouched_with_line_and_all_reasons(load: Loads, tmp_path: Path):

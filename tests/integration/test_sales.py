@@ -12,15 +12,15 @@ import pytest
 import sqlalchemy as sa
 
 from tests.conftest import Run, SettableClock
-from tests.contract.bodies import CLIENT
-from tests.waiting import someone_waits, wait_until
+from tests.support.request_bodies import CLIENT
+from tests.support.waiting import someone_waits, wait_until
+from toolkit.database.connection import Database
+from toolkit.database.observations import observe_sales, observe_service
+from toolkit.database.tables import sale_observations, sales
 from toolkit.errors import UnreadableFile
-from toolkit.operations.observe.service_history import observe_sales, observe_service
-from toolkit.operations.register.registration import register_client
-from toolkit.operations.register.sales_load import SalesLoaded, load_sales
-from toolkit.operations.request.manifest import read_manifest
-from toolkit.storage.database import Database
-from toolkit.storage.tables import sale_observations, sales
+from toolkit.evidence.manifest import read_manifest
+from toolkit.intake.registration import register_client
+from toolkit.intake.sales import SalesLoaded, load_sales
 
 SAO_PAULO = ZoneInfo("America/Sao_Paulo")
 HEADINGS = "saleId,clientId,utilityGroup,isClientFinancialResponsible,createdAt,partner"
@@ -184,9 +184,9 @@ def test_changes_by_the_other_system_are_observed(load: Load, database: Database
     with database.transaction() as connection:
         connection.execute(sa.update(sales).where(sales.c.id == "S-0").values(utility_group="D"))
         connection.execute(sa.delete(sales).where(sales.c.id == "S-1"))
-    seen, _ = observe_service(database, clock)
+    seen = observe_service(database, clock).sales
     assert (seen.appeared, seen.changed, seen.vanished) == (0, 1, 1)
-    assert observe_service(database, clock)[0].changed == 0
+    assert observe_service(database, clock).sales.changed == 0
 
 
 def test_who_waited_for_another_observer_looks_later_than_that_one(
@@ -203,7 +203,7 @@ def test_who_waited_for_another_observer_looks_later_than_that_one(
             wait_until(lambda: someone_waits(database))
             clock.now += timedelta(hours=1)
             connection.execute(sa.update(sales).values(utility_group="C"))
-        assert waiting.result()[0].changed == 1
+        assert waiting.result().sales.changed == 1
     assert all(gone is None or seen < gone for _, _, seen, gone in observations(database))
 
 

@@ -1,13 +1,16 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
 
+from toolkit.database import schema, tables
+from toolkit.database.connection import Database, raw
 from toolkit.errors import DatabaseError, SchemaMismatch
-from toolkit.storage import schema, tables
-from toolkit.storage.database import Database
+
+ROOT = Path(__file__).parents[2]
 
 
 def execute(database: Database, *statements: str) -> None:
@@ -36,14 +39,40 @@ def test_a_database_that_was_upgraded_fits(empty_database: Database) -> None:
     assert schema.is_current(empty_database)
 
 
-def test_the_migrations_make_the_tables_that_the_code_uses(empty_database: Database, database: Database) -> None:
-    execute(empty_database, f"CREATE SCHEMA {tables.AUDIT}")
+_PARTS = """
+    SELECT 'column', format('%s.%s %s %s %s', table_name, column_name, data_type, is_nullable, is_identity)
+    FROM information_schema.columns WHERE table_schema = 'audit'
+    UNION ALL
+    SELECT 'index', indexdef FROM pg_indexes WHERE schemaname = 'audit'
+    UNION ALL
+    SELECT 'constraint', format('%s %s', conrelid::regclass, pg_get_constraintdef(oid))
+    FROM pg_constraint WHERE connamespace = 'audit'::regnamespace AND contype <> 'n'
+    UNION ALL
+    SELECT 'function', pg_get_functiondef(oid) FROM pg_proc WHERE pronamespace = 'audit'::regnamespace
+    UNION ALL
+    SELECT 'trigger', pg_get_triggerdef(pg_trigger.oid)
+    FROM pg_trigger JOIN pg_class ON pg_class.oid = tgrelid
+    WHERE relnamespace = 'audit'::regnamespace AND NOT tgisinternal
+"""
+
+
+def parts(database: Database) -> set[tuple[str, str]]:
+    with database.transaction() as connection:
+        return {(kind, text) for kind, text in connection.execute(sa.text(_PARTS))}
+
+
+def test_an_older_database_becomes_like_a_new_one_and_keeps_its_history(
+    empty_database: Database, database: Database
+) -> None:
     with empty_database.transaction() as connection:
         tables.service.create_all(connection)
-        tables.toolkit.create_all(connection)
-    migrated = columns(database)
-    del migrated["audit.alembic_version"]
-    assert migrated == columns(empty_database)
+        raw(connection).execute((ROOT / "tests" / "data" / "schema_0035.sql").read_bytes())
+    schema.upgrade(empty_database)
+    old, new = parts(empty_database), parts(database)
+    assert old - new == set()
+    assert new - old == set()
+    with empty_database.transaction() as connection:
+        assert connection.scalar(sa.text("SELECT sale_id FROM audit.sale_observations")) == "S-1"
 
 
 def test_upgrading_again_changes_nothing(database: Database) -> None:
@@ -67,9 +96,13 @@ def test_a_database_without_our_schema_says_what_to_do(empty_database: Database)
 
 
 def test_an_older_schema_says_what_to_do(database: Database) -> None:
-    execute(database, "UPDATE audit.alembic_version SET version_num = '0001'")
-    with pytest.raises(SchemaMismatch, match=r"schema version 0001, older than .*Run: toolkit db upgrade"):
+    execute(database, "UPDATE audit.alembic_version SET version_num = '0035'")
+    with pytest.raises(SchemaMismatch, match=r"schema version 0035, older than .*Run: toolkit db upgrade"):
         schema.check(database)
+    execute(database, "UPDATE audit.alembic_version SET version_num = '0034'")
+    for use in (schema.check, schema.upgrade):
+        with pytest.raises(SchemaMismatch, match=r"this toolkit upgrades 0035 and newer"):
+            use(database)
 
 
 def test_a_newer_schema_is_left_alone(database: Database) -> None:

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Run
-from tests.integration.homes import processes_of
-from tests.waiting import PATIENCE
-from toolkit.storage import schema
-from toolkit.storage.database import Database
+from tests.support.embedded_homes import processes_of
+from tests.support.waiting import PATIENCE
+from toolkit.database import schema
+from toolkit.database.connection import Database
 
 NOBODY_THERE = {
     "DATABASE_URL": "postgresql://analyst:hidden@127.0.0.1:1/sales",
@@ -95,9 +95,9 @@ def test_status_needs_attention_where_nothing_could_start(run: Run, tmp_path: Pa
 
 def test_status_tells_of_a_schema_that_does_not_fit(run: Run, database: Database) -> None:
     with database.transaction() as connection:
-        connection.exec_driver_sql("UPDATE audit.alembic_version SET version_num = '0001'")
+        connection.exec_driver_sql("UPDATE audit.alembic_version SET version_num = '0035'")
     text = run("status", ends=3).out
-    assert f"schema  0001 (needed: {schema.newest_revision()})" in text
+    assert f"schema  0035 (needed: {schema.newest_revision()})" in text
     assert "Run: toolkit db upgrade" in text
 
 

@@ -13,18 +13,18 @@ from moto import mock_aws
 
 from tests.conftest import Run, SettableClock
 from tests.gateway import Gateway
-from tests.integration.evidence_bytes import pdf
 from tests.integration.test_upload_forms import make_bucket
-from tests.integration.uploaded_sales import add_record, add_sale, rows
+from tests.support.audits import audited
+from tests.support.evidence_files import pdf
+from tests.support.uploaded_sales import add_record, add_sale, rows
+from toolkit.audit.observe_bucket import sync_bucket
+from toolkit.bucket.client import Area, Bucket
+from toolkit.database.connection import Database
 from toolkit.errors import BucketError, ObjectDenied
-from toolkit.operations.judge.audit import run_audit
-from toolkit.operations.judge.completion import complete_sale
-from toolkit.operations.observe.bucket_sync import sync_bucket
-from toolkit.operations.verify.contents.verification import verify_contents
+from toolkit.evidence.completion import complete_sale
+from toolkit.evidence.contents import verify_contents
 from toolkit.reports.notices import notices
 from toolkit.settings import AwsSettings
-from toolkit.storage.bucket import Area, Bucket
-from toolkit.storage.database import Database
 
 DENIED = ObjectDenied("The bucket denied access: the credentials are wrong, or lack s3:GetObject.")
 
@@ -164,9 +164,9 @@ def test_what_is_denied_though_it_is_not_there_is_never_taken_for_gone(
         synced = sync_bucket(database, bucket, clock=clock)
     assert (synced.vanished, synced.unreadable) == (0, tuple(sorted((key, other))))
     assert rows(database, STILL_THERE) == [(2,)]
-    assert "refused to answer about 2 files" in " ".join(notices(run_audit(database, clock=clock)))
+    assert "refused to answer about 2 files" in " ".join(notices(audited(database, clock=clock)))
     assert sync_bucket(database, bucket, clock=clock).vanished == 1
-    assert "refused to answer" not in " ".join(notices(run_audit(database, clock=clock)))
+    assert "refused to answer" not in " ".join(notices(audited(database, clock=clock)))
 
 
 def test_a_bucket_is_adopted_by_a_command(run: Run, embedded_environment: dict[str, str], s3: Any) -> None:

@@ -16,12 +16,12 @@ import pytest
 
 from tests.conftest import client_of
 from tests.gateway import Gateway
+from toolkit import embedded
+from toolkit.bucket.client import Bucket, UploadForm
+from toolkit.embedded import BucketAccess
 from toolkit.errors import BucketError
 from toolkit.partner import post_file
 from toolkit.settings import AwsSettings
-from toolkit.storage import embedded
-from toolkit.storage.bucket import Bucket, UploadForm
-from toolkit.storage.embedded import BucketAccess
 
 MAX_BYTES = 1000
 KEY = "evidences/2026/03/02/01990000-0000-7000-8000-000000000000/contrato João 😀.pdf"

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from tests.conftest import Run
-from tests.forked import start_command
-from tests.integration.scripted_server import Answer, scripted
-from tests.integration.uploaded_sales import (
+from tests.support.process_pool import start_command
+from tests.support.scripted_server import Answer, scripted
+from tests.support.uploaded_sales import (
     MP3,
     PDF,
     add_record,
@@ -25,17 +25,16 @@ from tests.integration.uploaded_sales import (
     rows,
     write_credentials,
 )
-from tests.waiting import wait_until
+from tests.support.waiting import wait_until
+from toolkit.bucket.client import Bucket
+from toolkit.database.connection import Database
 from toolkit.errors import InvalidInput, UnreadableFile
-from toolkit.operations.request.bulk import journal_of
-from toolkit.operations.upload.credentials_file import Journal, remove_expired
-from toolkit.operations.upload.destinations import Destinations
-from toolkit.operations.upload.local_files import UploadProblem
-from toolkit.operations.upload.sending import upload_files
-from toolkit.partner import FormPolicy, retrying
+from toolkit.evidence.bulk_credentials import journal_of
+from toolkit.evidence.credentials_file import Journal, remove_expired
+from toolkit.evidence.upload import Destinations, UploadProblem, upload_files
+from toolkit.partner import FormPolicy
+from toolkit.partner import posting as retrying
 from toolkit.settings import Settings
-from toolkit.storage.bucket import Bucket
-from toolkit.storage.database import Database
 
 ENDLESS = b64encode(
     b'{"expiration": "2030-01-01T00:00:00Z", "conditions": [["content-length-range", 0, 1e999]]}'
@@ -156,6 +155,33 @@ def test_expired_and_changed_credentials_fail_alone(bucket: Bucket, folder: Path
     assert uploaded.sent == 1
     assert [failure.problem for failure in uploaded.failures] == [UploadProblem.EXPIRED, UploadProblem.REFUSED]
     assert expired["fields"]["X-Amz-Signature"] not in str(uploaded)
+
+
+def test_a_bucket_that_fails_now_and_then_is_not_given_up(
+    bucket: Bucket, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(retrying, "ATTEMPTS", 1)
+    lines = [credentials_line(bucket, "s", f"{number}.pdf") for number in range(20)]
+    for number in range(20):
+        put(folder, f"{number}.pdf")
+    answers = [Answer(204 if number % 6 else 503) for number in range(20)]
+    with scripted(*answers) as server:
+        for line in lines:
+            line["url"] = server.url
+        uploaded = upload_files(write_credentials(tmp_path / "c.jsonl", lines), folder, concurrency=3)
+    assert (uploaded.sent, len(server.requests)) == (16, 20)
+
+
+def test_a_bucket_that_waited_too_long_for_a_file_gets_it_again(
+    bucket: Bucket, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(retrying, "FIRST_PAUSE", 0.001)
+    put(folder, "a.pdf")
+    refused = Answer(400, b"<Error><Code>RequestTimeout</Code></Error>")
+    with scripted(refused, Answer(204)) as server:
+        line = credentials_line(bucket, "s", "a.pdf") | {"url": server.url}
+        uploaded = upload_files(write_credentials(tmp_path / "c.jsonl", [line]), folder)
+    assert (uploaded.sent, len(server.requests)) == (1, 2)
 
 
 def test_a_bucket_that_stays_away_is_given_up_soon(

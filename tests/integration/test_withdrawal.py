@@ -13,16 +13,17 @@ import pytest
 import sqlalchemy as sa
 
 from tests.conftest import Run, SettableClock
-from tests.integration.uploaded_sales import add_record, add_sale, rows
-from tests.waiting import PATIENCE, someone_waits, wait_until
+from tests.support.uploaded_sales import add_record, add_sale, rows
+from tests.support.waiting import PATIENCE, someone_waits, wait_until
+from toolkit.audit.observe_bucket import sync_bucket
+from toolkit.bucket.client import Bucket
+from toolkit.database.connection import Database
+from toolkit.database.locks import Lock, take_for
+from toolkit.database.observations import Tolerance
+from toolkit.database.tables import evidences
 from toolkit.errors import EvidenceNotFound, WithdrawalRefused
-from toolkit.operations.judge.audit.details import withdrawals_at
-from toolkit.operations.judge.withdrawal import withdraw
-from toolkit.operations.observe.bucket_sync import sync_bucket
-from toolkit.operations.observe.disappearance import Tolerance
-from toolkit.storage.bucket import Bucket
-from toolkit.storage.database import Database
-from toolkit.storage.tables import evidences, sales
+from toolkit.evidence.records import withdraw
+from toolkit.evidence.stored_records import withdrawals_at
 
 
 @pytest.fixture
@@ -127,7 +128,7 @@ def test_of_two_at_once_one_is_refused(database: Database, clock: Any, evidence_
 def test_it_waits_for_whoever_holds_the_sale(database: Database, clock: Any, evidence_id: UUID) -> None:
     with ThreadPoolExecutor(1) as thread:
         with database.transaction() as connection:
-            connection.execute(sa.select(sales).where(sales.c.id == "sale-1").with_for_update())
+            take_for(connection, Lock.SALE, "sale-1")
             waiting = thread.submit(ask, database, clock, evidence_id)
             wait_until(lambda: someone_waits(database))
             clock.now += timedelta(minutes=1)

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from tests.client_rows import client, write_csv
-from tests.integration.evidence_bytes import pdf
-from tests.integration.uploaded_sales import add_record, add_sale
-from toolkit.entrypoints.cli import main
-from toolkit.storage.bucket import Bucket
-from toolkit.storage.database import Database
+from tests.support.client_rows import client, write_csv
+from tests.support.evidence_files import pdf
+from tests.support.uploaded_sales import add_record, add_sale
+from toolkit.bucket.client import Bucket
+from toolkit.cli import main
+from toolkit.database.connection import Database
 
 
 @pytest.fixture(autouse=True)
@@ -49,7 +49,6 @@ COMMANDS = {
     "report --out {out}/private/whole --show-cpf --reason test": 0,
     "report --out {out}/partners --per-partner --format csv": 0,
     "evidence log --out {out}/private/custody.jsonl": 0,
-    "snapshot export {out}/snapshots": 0,
     "db map --out {out}/map.toml": 0,
     "sample --out {out}/sample": 0,
     "notebooks copy {out}/notebooks": 0,

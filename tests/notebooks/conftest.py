@@ -1,5 +1,6 @@
 """Notebooks whose cells this process executes, which takes a fraction of a kernel's time."""
 
+import sys
 from collections.abc import Callable, Iterator
 
 import nbformat
@@ -10,10 +11,19 @@ from traitlets.config import Config
 
 
 @pytest.fixture(scope="module")
-def shell() -> Iterator[InteractiveShell]:
-    """The shell that a kernel executes cells with."""
+def only_shell() -> Iterator[InteractiveShell]:
+    """The one shell that a process may have; it takes the place of ``__main__``, which other tests need again."""
+    main = sys.modules["__main__"]
     yield InteractiveShell.instance(config=Config({"HistoryManager": {"enabled": False}}))
     InteractiveShell.clear_instance()
+    sys.modules["__main__"] = main
+
+
+@pytest.fixture
+def shell(only_shell: InteractiveShell) -> Iterator[InteractiveShell]:
+    """The shell that a kernel executes cells with; what a test executed is forgotten."""
+    yield only_shell
+    only_shell.reset()
 
 
 @pytest.fixture

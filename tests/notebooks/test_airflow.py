@@ -1,9 +1,9 @@
-"""Airflow runs the jobs, and a notebook by its PapermillOperator; skipped where there is no command ``airflow``.
+"""Airflow runs the job of the example; skipped where there is no command ``airflow``.
 
 It does not fit into the environment of the toolkit, nor has it to::
 
     python -m venv /tmp/airflow
-    /tmp/airflow/bin/pip install apache-airflow apache-airflow-providers-{papermill,standard}
+    /tmp/airflow/bin/pip install apache-airflow apache-airflow-providers-standard
     PATH=/tmp/airflow/bin:$PATH .venv/bin/python -m pytest tests/notebooks/test_airflow.py
 """
 
@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -19,27 +21,24 @@ from datetime import UTC, datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-import nbformat
 import pytest
 
-from tests.conftest import Run
-from tests.integration.audited import Story
-from tests.waiting import PATIENCE
-from toolkit.domain.jobs.schedules import Schedule
-from toolkit.operations.jobs.history import recent_runs
-from toolkit.storage.database import Database
+from tests.support.observations import Story
+from tests.support.waiting import PATIENCE
+from toolkit.database.connection import Database
+from toolkit.jobs.definitions import PACKAGED, Schedule
+from toolkit.jobs.runs import runs_of
 
 pytestmark = pytest.mark.skipif(shutil.which("airflow") is None, reason="Airflow is not installed")
 
 JOBS = """
 [jobs.nightly]
 schedule = "0 2 * * *"
-late = "2d"
+grace = "2d"
 
 [[jobs.nightly.steps]]
 name = "report"
-command = "report"
-parameters = { format = "csv", out = "{out}" }
+command = "report --format csv --out {out}"
 """
 Airflow = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -70,35 +69,24 @@ def airflow(embedded_environment: dict[str, str], tmp_path: Path) -> Airflow:
     return run
 
 
-def test_airflow_runs_a_slot_once_and_a_notebook_by_papermill(
-    run: Run, airflow: Airflow, database: Database, tmp_path: Path
+def test_airflow_runs_a_date_once_by_the_example(
+    airflow: Airflow, database: Database, embedded_environment: dict[str, str], tmp_path: Path
 ) -> None:
     Story(database).sale("S-1")
-    jobs, dags = tmp_path / "jobs.toml", tmp_path / "dags" / "toolkit_jobs.py"
-    jobs.write_text(JOBS)
-    ours = {"TOOLKIT_JOBS": str(jobs), "TOOLKIT_JOBS_OUT": str(tmp_path / "out")}
-    made = ["job", "install", "--airflow", "--out", str(dags.parent)]
-    run(*made, **ours)
-    run("notebooks", "copy", tmp_path / "notebooks")
-    text = dags.read_text().replace("/opt/toolkit", str(tmp_path))
-    dags.write_text(text)
-    slot = Schedule("0 2 * * *", ZoneInfo("America/Sao_Paulo")).latest(datetime.now(UTC))
-    assert slot is not None
+    (tmp_path / "jobs.toml").write_text(JOBS)
+    [text] = re.findall(r"^```python\n(.*?)^```", PACKAGED.with_name("README.md").read_text(), re.M | re.S)
+    ours = {"TOOLKIT_JOBS": str(tmp_path / "jobs.toml"), "TOOLKIT_JOBS_OUT": str(tmp_path / "out")}
+    environment = tmp_path / "environment"
+    environment.write_text("".join(f"{name}={shlex.quote(value)}\n" for name, value in ours.items()))
+    program = str(Path(sys.executable).with_name("toolkit"))
+    text = text.replace("/etc/toolkit/environment", str(environment))
+    (tmp_path / "dags").mkdir()
+    (tmp_path / "dags" / "jobs.py").write_text(text.replace("/opt/toolkit/.venv/bin/toolkit", program))
+    date = Schedule("0 2 * * *", ZoneInfo("America/Sao_Paulo")).latest(datetime.now(UTC))
+    assert date is not None
     for _ in range(2):
-        ran = airflow("dags", "test", "toolkit-nightly", slot.isoformat())
+        ran = airflow("dags", "test", "toolkit-nightly", date.isoformat())
         assert ran.returncode == 0, ran.stdout + ran.stderr
-    [run] = recent_runs(database)
-    assert (run.slot, run.status, run.starts) == (slot, "done", 1)
+    [run] = runs_of(database)
+    assert (run.logical_date, run.status, run.starts) == (date, "done", 1)
     assert (Path(run.folder) / "report" / "missing-evidence.csv").is_file()
-    assert airflow("dags", "test", "toolkit-missed").returncode == 0
-
-    ran = airflow("dags", "test", "toolkit_notebook")
-    assert ran.returncode == 0, ran.stdout + ran.stderr
-    [executed] = tmp_path.glob("report-*.ipynb")
-    assert "1 of 1 sale lacks evidence" in str(nbformat.read(executed, 4))
-    assert (tmp_path / "reports" / "missing-evidence.csv").is_file()
-
-    dags.write_text(text.replace('parameters={"out"', 'parameters={"uot"'))
-    ran = airflow("dags", "test", "toolkit_notebook")
-    assert "no parameter 'uot'. Did you mean 'out'?" in ran.stdout + ran.stderr
-    assert ran.returncode != 0

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from tests.shared_cluster import free_port
-from tests.waiting import PATIENCE, wait_until
-from toolkit.entrypoints.notebooks.display import Files
-from toolkit.entrypoints.notebooks.notebook_errors import given_path
+from tests.support.postgres_cluster import free_port
+from tests.support.waiting import PATIENCE, wait_until
+from toolkit.notebooks.calls import given_path
+from toolkit.notebooks.display import Files
 
 ROOT = Path(__file__).parents[2]
 NEWS = "@jupyterlab/apputils-extension:notification"

@@ -15,24 +15,22 @@ import nbformat
 import pytest
 import sqlalchemy as sa
 
-from tests.integration.scripted_server import Answer, scripted
-from tests.made_notebooks import write_notebook
+from tests.support.notebook_files import write_notebook
+from tests.support.scripted_server import Answer, scripted
 from tests.unit.test_job_notices import SMTP, Mailbox, certificate, served  # noqa: F401  # a fixture
-from toolkit.domain.secret_texts import secret_values
-from toolkit.entrypoints.cli import main
-from toolkit.entrypoints.jobs import job_settings
-from toolkit.entrypoints.notebooks import job_history
+from toolkit.cli import main
+from toolkit.contract.people import secret_values
+from toolkit.database import tables
+from toolkit.database.connection import Database
+from toolkit.jobs.definitions import PACKAGED
+from toolkit.jobs.history import job_history
 from toolkit.samples import story
-from toolkit.samples.dataset import Samples, make_samples
-from toolkit.samples.folder import write_sales, write_samples
-from toolkit.storage import tables
-from toolkit.storage.database import Database
+from toolkit.samples.dataset import Samples, make_samples, write_sales, write_samples
 
 BROKEN = """
 [jobs.broken]
 schedule = "0 2 * * *"
-late = "2d"
-retries = 0
+grace = "2d"
 
 [[jobs.broken.steps]]
 name = "quote"
@@ -59,7 +57,7 @@ def samples(
 
 def jobs_file(folder: Path, samples: Samples) -> Path:
     """The packaged jobs with a threshold, and one whose notebook stumbles over a client."""
-    packaged = (Path(job_settings.__file__).parent / "jobs.toml").read_text()
+    packaged = PACKAGED.read_text()
     made = packaged.replace("notify.new-critical = true", "notify.findings = 0").replace('"6h"', '"2d"')
     path = folder / "jobs.toml"
     path.write_text(made + BROKEN)
@@ -78,7 +76,7 @@ def test_the_nightly_job_does_its_work_and_tells_no_personal_data(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    mailbox, out, metrics = Mailbox(), tmp_path / "out", tmp_path / "toolkit.prom"
+    mailbox, out = Mailbox(), tmp_path / "out"
     server = served(mailbox, certificate, security="tls")
     server.start()
     told = ""
@@ -93,13 +91,12 @@ def test_the_nightly_job_does_its_work_and_tells_no_personal_data(
             "TOOLKIT_WEBHOOK_SECRET": "geheim-signature",
             "TOOLKIT_JOBS": str(jobs_file(tmp_path, samples)),
             "TOOLKIT_JOBS_OUT": str(out),
-            "TOOLKIT_METRICS_FILE": str(metrics),
             "TOOLKIT_LANGUAGE": "pt-BR",
         }
         assert main(["job", "run", "nightly", "--json", "--log", "json"], environ) == 0
         printed = capsys.readouterr()
         counts = json.loads(printed.out)["counts"]
-        slot = json.loads(printed.out)["slot"]
+        date = json.loads(printed.out)["logicalDate"]
         assert counts["audit"]["sales"] == counts["report"]["sales"] == len(samples.sales)
         told += printed.out + printed.err
         assert main(["job", "run", "broken"], environ) == 1
@@ -107,7 +104,7 @@ def test_the_nightly_job_does_its_work_and_tells_no_personal_data(
         for words in (["history", "--json"], ["history"]):
             assert main(["job", *words], environ) == 0
         for name in ("nightly", "broken"):
-            assert main(["job", "show", f"{name}@{slot}"], environ) == 0
+            assert main(["job", "history", f"{name}@{date}"], environ) == 0
         printed = capsys.readouterr()
         told += printed.out + printed.err
     server.stop()
@@ -127,22 +124,18 @@ def test_the_nightly_job_does_its_work_and_tells_no_personal_data(
         monkeypatch.setenv(variable, environ[variable])
     shown = str(job_history())
     assert "1 última execução: nightly" in shown
-    assert "em execução 0, publicando 0, concluída 1" in shown
+    assert "em execução 0, concluída 1" in shown
     assert "Vendas em aberto após cada execução: " in shown
     [failed] = out.glob("broken/failed/*/quote.failed.ipynb")
-    assert (
-        f"What ran until then is in {failed}" in json.loads((failed.parent / "reason.json").read_text())["reason"]
-    )
 
     mails = [message_from_bytes(mail.content, policy=policy.default) for mail in mailbox.mails]
     told += "".join(f"{mail['Subject']} {mail.get_content()}" for mail in mails)
     told += "".join(f"{sent.headers} {sent.body.decode()}" for sent in receiver.requests)
-    told += metrics.read_text()
     with database.transaction() as connection:
-        for table in (tables.job_runs, tables.job_steps, tables.job_notices):
+        for table in (tables.job_runs, tables.job_notices):
             told += "".join(str(row._asdict()) for row in connection.execute(sa.select(table)))
     searched = [path for path in sorted(out.rglob("*")) if path.is_file() and not path.name.startswith(REPORTS)]
-    assert {path.name for path in searched} >= {"history.html", "reason.json", executed.name, failed.name}
+    assert {path.name for path in searched} >= {executed.name, failed.name}
     for path in searched:
         # The cell that failed quotes a client in its source.
         text = str(nbformat.read(path, 4).cells[-1].outputs) if path == failed else path.read_text()

@@ -16,17 +16,12 @@ from papermill.iorw import load_notebook_node
 from papermill.parameterize import parameterize_notebook
 
 from tests.conftest import Run
-from tests.integration.audited import FIRST, Story
-from toolkit.entrypoints.notebook_results import results_of
-from toolkit.entrypoints.notebook_runs.parameters import read_parameters
-from toolkit.entrypoints.notebooks import (
-    load_clients,
-    missing_evidence_report,
-    partner_scores,
-    request_credentials,
-)
-from toolkit.entrypoints.notebooks.injected_parameters import _unknown_names
+from tests.support.observations import Story
 from toolkit.errors import SettingsError
+from toolkit.notebooks import load_clients, missing_evidence_report, request_credentials
+from toolkit.notebooks.calls import _unknown_names
+from toolkit.notebooks.packaged import results_of
+from toolkit.notebooks.parameters import read_parameters
 from toolkit.reports import DEFAULT_FORMATS
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
@@ -143,32 +138,6 @@ def test_the_script_of_the_readme_prints_its_answer_alone(office, database, monk
     assert repr(known["report"]).startswith("3 of 3 sales lack evidence: sales 3")
 
 
-@pytest.mark.parametrize("given", [{}, {"engine": "duckdb"}])
-def test_the_report_of_a_snapshot_is_that_of_the_database(
-    run: Run, given, embedded_environment, database, monkeypatch, tmp_path
-):
-    Story(database).sale("S-1", client_id=Story(database).client(), seen_at=FIRST)
-    for variable, value in embedded_environment.items():
-        monkeypatch.setenv(variable, value)
-    monkeypatch.chdir(tmp_path)
-    run("--quiet", "audit", ends=3)
-    run("snapshot", "export", "exported")
-    asked = {"as_of": "2026-03-05T12:00:00Z", "formats": "csv,json"}
-    missing_evidence_report(**asked, out="here")
-    missing_evidence_report(**asked, out="there", snapshot="exported", **given)
-    here, there = (json.loads(Path(out, "missing-evidence.json").read_text()) for out in ("here", "there"))
-    assert there.pop("source")["snapshot"].startswith("exported")
-    assert here.pop("source")["snapshot"] is None
-    assert here == there
-    tables_of = [Path(out, "missing-evidence.csv").read_bytes() for out in ("here", "there")]
-    assert tables_of[0] == tables_of[1]
-    boards = [
-        partner_scores(as_of=asked["as_of"], **each).result for each in ({}, {"snapshot": "exported", **given})
-    ]
-    assert len(boards[0]) == 1
-    assert boards[0].equals(boards[1])
-
-
 def test_a_mistake_is_told_in_one_line(run: Run, tmp_path):
     out = tmp_path / "out.ipynb"
     missing = tmp_path / "nowhere.csv"
@@ -195,8 +164,7 @@ def test_a_mistake_is_told_in_one_line(run: Run, tmp_path):
             "sync must be True or False, and not a value of the type str",
         ),
         (lambda: missing_evidence_report(out=""), "out must name the folder"),
-        (lambda: missing_evidence_report(engine="oracle"), "An engine is one of postgres, duckdb, spark"),
-        (lambda: missing_evidence_report(engine="duckdb"), "judges a snapshot, and none is named"),
+        (lambda: missing_evidence_report(engine="oracle"), "An engine is duckdb or spark, not .oracle."),
         (lambda: request_credentials("m.csv", upload="false"), "upload must be True or False"),
         (lambda: load_clients(dry_run="no"), "dry_run must be True or False"),
         (lambda: load_clients([5]), "named by a text, and not by a value of the type int"),

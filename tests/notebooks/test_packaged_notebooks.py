@@ -3,8 +3,8 @@
 import pytest
 
 from tests.conftest import Run
-from toolkit.entrypoints.packaged_notebooks import copy_notebooks, find_notebook, packaged_notebooks
 from toolkit.errors import InvalidInput, SettingsError
+from toolkit.notebooks.packaged import copy_notebooks, find_notebook, packaged_notebooks
 
 REPORT = "03_missing_evidence_report"
 

@@ -16,13 +16,13 @@ import psutil
 import pytest
 
 from tests.conftest import Run
-from tests.made_notebooks import write_notebook
-from tests.waiting import PATIENCE, wait_until
-from toolkit.entrypoints.cli import main
-from toolkit.entrypoints.notebook_results import RESULT_TYPE
-from toolkit.entrypoints.notebook_runs import executing, run_notebook
-from toolkit.entrypoints.notebook_runs.running import checked_parameters
+from tests.support.notebook_files import write_notebook
+from tests.support.waiting import PATIENCE, wait_until
+from toolkit.cli import main
 from toolkit.errors import CellTimedOut, KernelDied, KernelOutOfMemory, NotebookFailed, SettingsError
+from toolkit.notebooks import running
+from toolkit.notebooks.packaged import RESULT_TYPE
+from toolkit.notebooks.running import checked_parameters, run_notebook
 
 
 @pytest.fixture
@@ -106,7 +106,7 @@ def test_a_run_that_takes_too_long_is_stopped_with_its_kernel(folder, monkeypatc
     begun = folder / "begun"
     path = write(folder, f"import os; open({str(begun)!r}, 'w'); print(os.getpid())", "while True: pass")
     spent = property(lambda _: 598 + time.time() - begun.stat().st_mtime if begun.exists() else 0.0)
-    monkeypatch.setattr(executing.Watch, "seconds", spent)
+    monkeypatch.setattr(running.Watch, "seconds", spent)
     with pytest.raises(NotebookFailed, match="took longer than 600 seconds"):
         run_notebook(path, out=folder / "out.ipynb", timeout=600)
     assert names(folder) == {"begun", "job.ipynb", "out.failed.ipynb"}
@@ -128,11 +128,11 @@ def test_a_kernel_that_dies_ends_the_run_and_memory_that_ran_out_is_told_apart(f
     assert not isinstance(told.value, KernelOutOfMemory)
     assert names(folder) == {"job.ipynb", "out.failed.ipynb"}
     counts = itertools.count()
-    monkeypatch.setattr(executing, "_killed_for_memory", lambda: next(counts))
+    monkeypatch.setattr(running, "_killed_for_memory", lambda: next(counts))
     with pytest.raises(KernelOutOfMemory, match="memory ran out"):
         run_notebook(path, out=folder / "out.ipynb")
     at_start = RuntimeError("Kernel died before replying to kernel_info")
-    assert isinstance(executing._failure(at_start, executing.Watch(None), out_of_memory=False), KernelDied)
+    assert isinstance(running._failure(at_start, running.Watch(None), out_of_memory=False), KernelDied)
     with pytest.raises(KernelOutOfMemory, match="MemoryError"):
         run_notebook(write(folder, "bytearray(1 << 62)"), out=folder / "out.ipynb")
 

@@ -1,4 +1,4 @@
-"""The state of a file (kind by the latest look, damaged by any look) is read in several places; all must agree."""
+"""The state of a file, its kind and its fault by the latest look, is read in several places; all must agree."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.conftest import SettableClock
-from tests.integration.audited import Story, day
-from tests.memory_bucket import MemoryBucket
-from toolkit.domain.contents import ContentProblem
-from toolkit.domain.evidence import EvidenceType, FileKind
-from toolkit.domain.rules import EvidenceState, evidence_state
-from toolkit.operations.judge.audit import run_audit
-from toolkit.operations.judge.evidence_records import records_of
-from toolkit.operations.request.existing_records import sales_with_kyc
-from toolkit.storage.bucket import Bucket
-from toolkit.storage.database import Database
+from tests.support.audits import audited
+from tests.support.fake_bucket import MemoryBucket
+from tests.support.observations import Story, day
+from toolkit.bucket.client import Bucket
+from toolkit.contract.contents import ContentProblem
+from toolkit.contract.evidence import EvidenceType, FileKind
+from toolkit.contract.rules import EvidenceState, evidence_state
+from toolkit.database.connection import Database
+from toolkit.evidence.manifest import sales_with_kyc
+from toolkit.evidence.records import records_of
 
 looks = st.lists(
     st.tuples(st.sampled_from(FileKind), st.none() | st.sampled_from(ContentProblem)), min_size=0, max_size=4
@@ -39,11 +39,11 @@ def test_all_readings_of_a_file_agree(database: Database, looks: list[tuple[File
         EvidenceType.KYC,
         size=1000,
         kind=looks[-1][0] if looks else None,
-        damaged=any(problem is not None for _, problem in looks),
+        damaged=bool(looks and looks[-1][1]),
         expired=True,
     )
     (record,) = records_of(database, sale_id, clock)
-    open_sales = run_audit(database, clock=clock, as_of=day(20)).rows.set_index("saleId")
+    open_sales = audited(database, clock=clock, as_of=day(20)).rows.set_index("saleId")
     with database.transaction() as connection:
         covered = sales_with_kyc(connection, cast("Bucket", MemoryBucket()), [sale_id], day(20))
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any, cast
@@ -19,30 +18,20 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from tests.conftest import _TEMPLATE, SettableClock, _fresh
-from tests.memory_bucket import MemoryBucket
-from tests.waiting import someone_waits, wait_until
-from toolkit.domain.evidence import EvidenceType
-from toolkit.errors import ObservationsMoved
-from toolkit.operations.judge.audit import AuditResult, run_audit
-from toolkit.operations.judge.audit.engines import duckdb_engine
-from toolkit.operations.judge.audit.from_snapshot import audit_snapshot
-from toolkit.operations.judge.audit.snapshot_tables import SnapshotTables
-from toolkit.operations.judge.audit.source import Source
-from toolkit.operations.judge.findings.waivers import add_waiver, all_waivers, revoke_waiver
-from toolkit.operations.judge.withdrawal import withdraw
-from toolkit.operations.observe.bucket_sync import sync_bucket
-from toolkit.operations.observe.service_history import observe_service
-from toolkit.operations.snapshot.export import export_snapshot
-from toolkit.operations.snapshot.moved import Elsewhere
-from toolkit.operations.snapshot.moving import move_months
-from toolkit.operations.snapshot.reading import open_snapshot
-from toolkit.reports import write_report
-from toolkit.storage import schema
-from toolkit.storage.bucket import Bucket
-from toolkit.storage.database import Database
-from toolkit.storage.file_store import FolderStore
-from toolkit.storage.observation_clock import stamp
-from toolkit.storage.tables import evidences, sales
+from tests.support.audits import made_audit
+from tests.support.fake_bucket import MemoryBucket
+from tests.support.waiting import someone_waits, wait_until
+from toolkit.audit.folder import Audit, TablePart
+from toolkit.audit.observe_bucket import sync_bucket
+from toolkit.audit.waivers import add_waiver, all_waivers, revoke_waiver
+from toolkit.bucket.client import Bucket
+from toolkit.contract.evidence import EvidenceType
+from toolkit.database.connection import Database
+from toolkit.database.observation_clock import stamp
+from toolkit.database.observations import observe_service
+from toolkit.database.tables import evidences, sales
+from toolkit.errors import NothingEvaluated
+from toolkit.evidence.records import withdraw
 
 START = datetime(2025, 3, 2, 12, 0, tzinfo=UTC)
 CONTENT = (b"%PDF-1.7\n", bytes.fromhex("fffb9064") + bytes(413), b"")
@@ -55,14 +44,10 @@ class World:
     database: Database
     clock: SettableClock = field(default_factory=lambda: SettableClock(START))
     bucket: MemoryBucket = field(default_factory=MemoryBucket)
-    reports: dict[datetime, bytes] = field(default_factory=dict)
-    sources: dict[datetime, Source] = field(default_factory=dict)
+    audits: dict[datetime, dict[str, TablePart]] = field(default_factory=dict)
     home: Path = Path()
-    store: FolderStore | None = None
     open: list[sa.Connection] = field(default_factory=list)
     """Connections with a transaction of the service that has not committed yet."""
-    by_month: bool = False
-    """True if observations are partitioned by month."""
     late: Iterator[int] = field(default_factory=lambda: count(10))
     """The numbers of their records."""
 
@@ -130,7 +115,7 @@ class World:
         with self.database.transaction() as connection:
             known = connection.scalar(
                 sa.text(
-                    "SELECT EXISTS (SELECT FROM audit_service.evidences WHERE id = :id) AND NOT EXISTS "
+                    "SELECT EXISTS (SELECT FROM public.evidences WHERE id = :id) AND NOT EXISTS "
                     "(SELECT FROM audit.withdrawals WHERE evidence_id = :id)"
                 ),
                 {"id": _id(number)},
@@ -195,53 +180,22 @@ class World:
         audit.result()
 
     def judge(self) -> None:
-        result = run_audit(self.database, clock=self.clock, with_file_findings=True)
-        self.reports[result.as_of] = _bytes(result)
-        self.sources[result.as_of] = result.source
+        with suppress(NothingEvaluated):
+            made = made_audit(self.database, self.home, clock=self.clock)
+            self.audits[made.facts.as_of] = _parts(made)
 
-    def export(self) -> None:
-        assert self.store is not None
-        export_snapshot(self.database, self.store, self.home, self.clock)
-
-    def move(self) -> None:
-        """The months that were over a month ago leave the database, where it has months."""
-        assert self.store is not None
-        if self.by_month:
-            elsewhere = Elsewhere(lambda _: cast("FolderStore", self.store), self.home, "512MB")
-            move_months(self.database, self.store, elsewhere, self.clock, older_than=1)
-
-    def ask_snapshot(self) -> dict[datetime, bytes]:
-        """The same reports from a snapshot, but for what they say of their source."""
-        assert self.store is not None
-        path_of = partial(FolderStore.local, self.store, cache=self.home)
-        snapshot = open_snapshot(self.store)
-        tables = SnapshotTables(snapshot, lambda file: str(path_of(file.name)), self.home, people=self.database)
-        with duckdb_engine() as engine:
-            again = partial(audit_snapshot, tables, engine, clock=self.clock, with_file_findings=True)
-            return {
-                moment: _bytes(replace(again(as_of=moment), source=source))
-                for moment, source in self.sources.items()
-            }
-
-    def ask_again(self) -> dict[datetime, bytes]:
-        clock = SettableClock(max(self.clock.now, *self.reports, START) + timedelta(days=730))
-        again = partial(run_audit, self.database, clock=clock, with_file_findings=True)
-        found = {}
-        for moment, report in self.reports.items():
-            try:
-                found[moment] = _bytes(again(as_of=moment))
-            except ObservationsMoved:
-                assert self.by_month
-                assert moment < self.clock.now - timedelta(days=30)
-                found[moment] = report
-        return found
+    def ask_again(self) -> dict[datetime, dict[str, TablePart]]:
+        """The same moments, judged two years later into folders of their own."""
+        clock = SettableClock(max(self.clock.now, *self.audits, START) + timedelta(days=730))
+        again = self.home / "again"
+        return {
+            moment: _parts(made_audit(self.database, again, clock=clock, as_of=moment)) for moment in self.audits
+        }
 
 
-def _bytes(result: AuditResult) -> bytes:
-    """The report as a table and as a document."""
-    with tempfile.TemporaryDirectory() as folder:
-        written = write_report(result, Path(folder), ["csv", "json"])
-        return b"\n".join(path.read_bytes() for path in written)
+def _parts(made: Audit) -> dict[str, TablePart]:
+    """The hashes of everything that is as of the moment; who the clients are is not."""
+    return {name: part for name, part in made.facts.parts.items() if name != "clients"}
 
 
 def _record(number: int) -> sa.Insert:
@@ -293,29 +247,14 @@ changes = st.one_of(
     ),
 )
 
-of_snapshots = st.one_of(
-    st.tuples(st.sampled_from([World.export, World.move])),
-    st.tuples(st.just(World.wait), st.just(timedelta(days=15))),
-)
-
 
 @settings(max_examples=5, deadline=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
-@given(history=st.lists(st.one_of(changes, of_snapshots), min_size=10, max_size=30), by_month=st.booleans())
-def test_every_earlier_moment_gives_the_same_report_again_two_years_later(
-    server: sa.Engine, history: list[Any], by_month: bool
+@given(history=st.lists(changes, min_size=10, max_size=30))
+def test_every_earlier_moment_gives_the_same_bytes_again_two_years_later(
+    server: sa.Engine, history: list[Any]
 ) -> None:
-    """An audit of now judges what changed since the last one; one of the past, or of a snapshot, everything.
-
-    Where months were moved to the snapshot, it alone tells what held before.
-    """
     with contextmanager(_fresh)(server, _TEMPLATE) as database, tempfile.TemporaryDirectory() as home:
-        schema.upgrade(database, by_month=by_month)
-        world = World(database, home=Path(home), by_month=by_month)
-        world.store = FolderStore(world.home / "snapshot", "snapshot")
+        world = World(database, home=Path(home))
         world.sale(9, "A", False)
-        world.live([(World.audit,), *history, (World.audit,), (World.wait, timedelta(days=70)), (World.move,)])
-        world.audit()
-        run_audit(database, clock=world.clock, everything=True)  # fails where it differs from what was kept
-        assert world.ask_again() == world.reports
-        world.export()
-        assert world.ask_snapshot() == world.reports
+        world.live([(World.audit,), *history, (World.audit,), (World.wait, timedelta(days=70)), (World.audit,)])
+        assert world.ask_again() == world.audits

@@ -13,14 +13,15 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from tests.client_rows import read_csv
-from toolkit.operations.register.bulk_load.headings import Headings
-from toolkit.operations.register.bulk_load.plans import Plan
-from toolkit.operations.register.bulk_load.rejects import Outputs
-from toolkit.operations.register.bulk_load.results import Tally
-from toolkit.operations.spreadsheets import Reading, TableSource, encodings, find_sources, open_table
-from toolkit.operations.spreadsheets.chunks import Chunk
-from toolkit.operations.spreadsheets.records import record_at
+from tests.support.client_rows import read_csv
+from toolkit.intake import encodings
+from toolkit.intake.clients import Plan
+from toolkit.intake.headings import Headings
+from toolkit.intake.rejected import Outputs
+from toolkit.intake.results import Tally
+from toolkit.intake.sources import Chunk, Reading, TableSource, find_sources
+from toolkit.intake.tables import open_table
+from toolkit.intake.text_tables import record_at
 
 letters = st.sampled_from('ab ;,"\n\ré€')
 cells = st.text(letters, max_size=6)
@@ -147,7 +148,7 @@ def test_rejected_rows_come_back_as_they_were(given_rows: list[tuple[str, str]],
     )
     with tempfile.TemporaryDirectory() as folder:
         with Outputs(Path(folder), "a", delimiter, headings) as outputs:
-            outputs.reject(chunk, ["cpf: wrong"] * len(original))
+            outputs.reject(chunk, [[("cpf", "wrong")]] * len(original))
             outputs.complete(Tally())
             paths, _ = outputs.publish()
         for path in paths:
@@ -163,7 +164,7 @@ def test_rejected_rows_come_back_as_they_were(given_rows: list[tuple[str, str]],
 def test_a_workbook_that_cannot_hold_the_rows_is_left_out_with_a_word():
     chunk = Chunk([pa.array(["x" * 40_000])], pa.array([2]).to_numpy(), 0)
     with tempfile.TemporaryDirectory() as folder, Outputs(Path(folder), "a.csv", ";", ["cpf"]) as outputs:
-        outputs.reject(chunk, ["cpf: wrong"])
+        outputs.reject(chunk, [[("cpf", "wrong")]])
         outputs.complete(Tally())
         paths, _ = outputs.publish()
         assert [path.name for path in paths] == ["a.csv.rejected.csv"]
@@ -176,7 +177,7 @@ def test_a_workbook_that_cannot_hold_the_rows_is_left_out_with_a_word():
 def test_no_cell_of_a_rejected_csv_can_run_as_a_formula(cell: str):
     chunk = Chunk([pa.array([cell])], pa.array([2]).to_numpy(), 0)
     with tempfile.TemporaryDirectory() as folder, Outputs(Path(folder), "a.csv", ";", ["cpf"]) as outputs:
-        outputs.reject(chunk, ["cpf: wrong"])
+        outputs.reject(chunk, [[("cpf", "wrong")]])
         outputs.complete(Tally())
         (path, _), _ = outputs.publish()
         (row,) = read_csv(path)

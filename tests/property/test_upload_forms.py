@@ -16,11 +16,11 @@ from botocore.credentials import ReadOnlyCredentials
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from tests.contract.bodies import UPLOAD
-from toolkit.domain.evidence import EvidenceRequest
-from toolkit.domain.requests import parse
+from tests.support.request_bodies import UPLOAD
+from toolkit.bucket.presigned_post import signed_fields
+from toolkit.contract.evidence import EvidenceRequest
+from toolkit.contract.fields import parse
 from toolkit.errors import InvalidFields
-from toolkit.storage.post_policy import signed_fields
 
 NOW = datetime(2026, 3, 2, 12, 0, 5, tzinfo=UTC)
 SESSION = ReadOnlyCredentials("ASIAEXAMPLE", "a secret", "a token")

@@ -4,9 +4,9 @@ from uuid import UUID
 
 import pytest
 
-from tests.reported import SALES, result_of, source
-from toolkit.domain.integrity import IntegrityFinding, IntegrityProblem
-from toolkit.operations.judge.audit import AuditResult
+from tests.support.audit_results import SALES, result_of, source
+from toolkit.contract.contents import IntegrityFinding, IntegrityProblem
+from toolkit.reports.audited import Audited
 
 FILE_FINDINGS = (
     IntegrityFinding(
@@ -21,5 +21,5 @@ FILE_FINDINGS = (
 
 
 @pytest.fixture
-def result() -> AuditResult:
+def result() -> Audited:
     return result_of(SALES, given_source=source(embedded=["database", "bucket"]), file_findings=FILE_FINDINGS)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from tests.conftest import Run
-from toolkit.domain.codes import CODES, EndReason, KindFault, SaleWarning, Severity, Subject, missing_code
-from toolkit.domain.contents import ContentProblem
-from toolkit.domain.findings import Problem, Reason
-from toolkit.domain.integrity import IntegrityProblem
-from toolkit.domain.rules import GROUP_RULES
+from toolkit.contract.codes import CODES, EndReason, KindFault, SaleWarning, Severity, Subject, missing_code
+from toolkit.contract.contents import ContentProblem, IntegrityProblem
+from toolkit.contract.findings import Problem, Reason
+from toolkit.contract.rules import GROUP_RULES
 
 MISSING = [missing_code(requirement.named) for rules in GROUP_RULES.values() for requirement in rules]
 

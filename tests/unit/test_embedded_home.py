@@ -3,8 +3,8 @@
 import stat
 from pathlib import Path
 
-from toolkit.operations.private_folder import PrivateFolder
-from toolkit.storage.embedded.home import prepare
+from toolkit.atomic_files import PrivateFolder
+from toolkit.embedded.home import prepare
 
 
 def test_a_home_that_anybody_may_write_is_closed_to_others(tmp_path: Path) -> None:

@@ -25,7 +25,8 @@ def test_the_modules_of_an_extra_are_those_of_its_packages():
     distributions = packages_distributions()
     declared = {extra: names(PROJECT["optional-dependencies"][extra]) for extra in MODULES}
     assert {
-        extra: {distributions[each][0].lower() for each in modules} for extra, modules in MODULES.items()
+        extra: {distributions[each][0].lower().replace("_", "-") for each in modules}
+        for extra, modules in MODULES.items()
     } == declared
 
 
@@ -57,11 +58,33 @@ def test_status_tells_it_too_and_needs_attention(run: Run, tmp_path, monkeypatch
 )
 def test_who_lacks_serving_is_told_what_to_install(command):
     block = f"import sys; sys.modules.update(dict.fromkeys({MODULES['serve']}))"
-    call = f"from toolkit.entrypoints.cli import main; sys.exit(main({command}))"
+    call = f"from toolkit.cli import main; sys.exit(main({command}))"
     done = subprocess.run([sys.executable, "-c", f"{block}\n{call}"], capture_output=True, text=True)
     assert done.returncode == 1
     [line] = done.stderr.splitlines()
     assert line.endswith("pip install 'evidence-toolkit[serve]'")
+
+
+BASE = """
+    clients load --help / sales load --help / sales complete --help / credentials request --help / db map --help
+    partner --help / up --help / status --help
+"""
+
+
+def test_the_core_works_without_any_extra():
+    block = f"import sys; sys.modules.update(dict.fromkeys({sorted({m for ms in MODULES.values() for m in ms})}))"
+    commands = [line.split() for each in BASE.strip().splitlines() for line in each.split("/")]
+    calls = f"from toolkit.cli import main; print([main(each) for each in {commands}]); import toolkit.partner"
+    done = subprocess.run([sys.executable, "-c", f"{block}\n{calls}"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.endswith(f"{[0] * len(commands)}\n")
+    refused = "from toolkit.cli import main; sys.exit(main(['audit']))"
+    done = subprocess.run([sys.executable, "-c", f"{block}\n{refused}"], capture_output=True, text=True)
+    assert done.stderr.rstrip().endswith("pip install 'evidence-toolkit[audit]'")
+
+
+def test_the_core_has_at_most_twenty_dependencies():
+    assert len(PROJECT["dependencies"]) <= 20
 
 
 def test_who_lacks_pdf_is_told_what_to_install(tmp_path, monkeypatch):

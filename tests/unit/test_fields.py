@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 
-from tests.contract.bodies import CLIENT, Json, changed
-from toolkit.domain.clients import Client
-from toolkit.domain.requests import parse
+from tests.support.request_bodies import CLIENT, Json, changed
+from toolkit.contract.clients import Client
+from toolkit.contract.fields import parse
+from toolkit.contract.people import mask_cpf
 from toolkit.errors import InvalidFields
 
 
@@ -118,3 +119,9 @@ def test_reasons_never_repeat_the_value() -> None:
     for value in ("52998224724", "secret", "4711"):
         assert value not in str(caught.value)
         assert value not in repr(caught.value)
+
+
+def test_the_mask_of_a_cpf_hides_whatever_is_none() -> None:
+    assert mask_cpf("12345678901") == "***.456.789-**"
+    for text in ("1234567890", "123.456.789-01", "Ana Maria S", "١٢٣٤٥٦٧٨٩٠١", "1234567890²"):
+        assert mask_cpf(text) == "***"

@@ -5,7 +5,7 @@ from uuid import uuid5
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkit.domain.finding_life import NAMESPACE, finding_id
+from toolkit.contract.findings import NAMESPACE, finding_id
 
 NAMES = st.text(st.characters(codec="utf-8"))
 

@@ -1,20 +1,121 @@
-"""A jobs.toml is read strictly."""
+"""A jobs.toml is read strictly; logical dates follow the clock of the zone, other dates are counted from them."""
 
 from __future__ import annotations
 
 import tomllib
-from datetime import timedelta
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from toolkit.domain.jobs.definitions import Job, read_jobs
 from toolkit.errors import SettingsError
+from toolkit.jobs.definitions import Job, Schedule, Step, named_values, read_jobs
+
+SAO_PAULO = ZoneInfo("America/Sao_Paulo")
+NEW_YORK = ZoneInfo("America/New_York")
+
+
+def local(zone: ZoneInfo, expression: str, first: str, last: str) -> list[str]:
+    start, end = (datetime.fromisoformat(day).replace(tzinfo=zone).astimezone(UTC) for day in (first, last))
+    slots = Schedule(expression, zone).between(start, end)
+    return [slot.astimezone(zone).strftime("%m-%d %H:%M %z") for slot in slots]
+
+
+@pytest.mark.parametrize(
+    ("zone", "expression", "slots"),
+    [
+        (SAO_PAULO, "0 2 * * *", ["02-28 02:00 -0300", "03-01 02:00 -0300", "03-02 02:00 -0300"]),
+        (NEW_YORK, "30 2 * * *", ["03-07 02:30 -0500", "03-08 03:00 -0400", "03-09 02:30 -0400"]),
+        (NEW_YORK, "30 1 * * *", ["10-31 01:30 -0400", "11-01 01:30 -0400", "11-02 01:30 -0500"]),
+    ],
+    ids=["the clock stays", "put forward: the first time that exists", "put back: once"],
+)
+def test_a_daily_slot_follows_the_clock_on_the_wall_of_its_zone(
+    zone: ZoneInfo, expression: str, slots: list[str]
+) -> None:
+    first = date.fromisoformat(f"2026-{slots[0][:5]}")
+    assert local(zone, expression, f"{first}", f"{first + timedelta(days=3)}") == slots
+
+
+def test_a_monthly_slot_comes_once_a_month_and_february_has_its_last_day() -> None:
+    assert local(SAO_PAULO, "0 3 1 * *", "2026-01-15", "2026-03-15") == ["02-01 03:00 -0300", "03-01 03:00 -0300"]
+    assert local(SAO_PAULO, "0 3 L * *", "2028-02-01", "2028-03-01") == ["02-29 03:00 -0300"]
+
+
+ZONES = st.sampled_from(["America/Sao_Paulo", "America/New_York", "Australia/Lord_Howe", "UTC", "Asia/Kathmandu"])
+EXPRESSIONS = st.sampled_from(
+    ["0 2 * * *", "30 1 * * *", "*/20 * * * *", "0 3 1 * *", "15 0,12 * * MON", "0 * * * *"]
+)
+MOMENTS = st.integers(1_420_000_000, 1_800_000_000).map(lambda seconds: datetime.fromtimestamp(seconds, UTC))
+
+
+@given(zone=ZONES, expression=EXPRESSIONS, now=MOMENTS)
+def test_the_latest_slot_and_the_following_one_stand_on_both_sides_of_now(
+    zone: str, expression: str, now: datetime
+) -> None:
+    schedule = Schedule(expression, ZoneInfo(zone))
+    latest, following = schedule.latest(now), schedule.following(now)
+    assert latest is not None
+    assert latest <= now < following
+    assert list(schedule.between(latest, now)) == []
+    assert schedule.holds(latest)
+    assert not schedule.holds(latest + timedelta(seconds=30))
+
+
+@pytest.mark.parametrize("expression", ["", "0 2 * *", "0 25 * * *", "0 0 31 2 *", "0 0 0 2 * *", "@daily"])
+def test_what_is_no_schedule_is_refused(expression: str) -> None:
+    with pytest.raises(ValueError, match="is not a schedule"):
+        Schedule(expression, SAO_PAULO)
+
+
+def test_dates_are_counted_from_the_slot_in_its_zone() -> None:
+    late_evening = datetime(2026, 3, 1, 2, 30, tzinfo=UTC)  # 28 February in São Paulo
+    names = named_values(late_evening, SAO_PAULO, Path("x"))
+    assert names == {
+        "today": "2026-02-28",
+        "yesterday": "2026-02-27",
+        "tomorrow": "2026-03-01",
+        "week-start": "2026-02-23",
+        "month-start": "2026-02-01",
+        "month-end": "2026-02-28",
+        "last-month-start": "2026-01-01",
+        "last-month-end": "2026-01-31",
+        "year-start": "2026-01-01",
+        "logical-date": "2026-02-28T23:30:00-03:00",
+        "out": "x",
+    }
+    assert named_values(late_evening, ZoneInfo("UTC"), Path("x"))["today"] == "2026-03-01"
+
+
+def test_names_are_filled_in_wherever_a_text_is() -> None:
+    names = {"yesterday": "2026-02-27", "out": "a b"}
+    value = {"as_of": "{yesterday} 18:00", "files": ["a-{yesterday}.csv", "{{x}}"], "top": 3, "sync": True}
+    assert Step(name="x", notebook="n", parameters=value).filled(names)["parameters"] == {
+        "as_of": "2026-02-27 18:00",
+        "files": ["a-2026-02-27.csv", "{x}"],
+        "top": 3,
+        "sync": True,
+    }
+    words = Step(name="x", command="report --out {out} --as-of '{yesterday} 18:00'").filled(names)["words"]
+    assert words == ["report", "--out", "a b", "--as-of", "2026-02-27 18:00"]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [("{yesteday}", "Did you mean {yesterday}"), ("{", "no pair"), ("{0.__class__}", "stands for")],
+)
+def test_a_name_that_does_not_exist_is_an_error(text: str, told: str) -> None:
+    with pytest.raises(SettingsError, match=told):
+        Step(name="x", command=f"report {text}").filled({"yesterday": "x"})
+
 
 GOOD = """
 [jobs.nightly]
 schedule = "0 2 * * *"
-late = "90m"
+grace = "90m"
 notify.findings = 10
 
 [[jobs.nightly.steps]]
@@ -29,7 +130,7 @@ parameters = { as_of = "{yesterday}" }
 
 
 def read(text: str) -> dict[str, Job]:
-    return read_jobs(tomllib.loads(text), ZoneInfo("America/Sao_Paulo"))
+    return read_jobs(tomllib.loads(text), SAO_PAULO)
 
 
 def test_a_job_has_its_steps_in_their_order_and_defaults_for_the_rest() -> None:
@@ -38,31 +139,28 @@ def test_a_job_has_its_steps_in_their_order_and_defaults_for_the_rest() -> None:
         ("sync", "toolkit bucket sync"),
         ("report", "03_missing_evidence_report"),
     ]
-    assert (job.late, job.timeout, job.retries, job.findings_above) == (
-        timedelta(minutes=90),
-        timedelta(hours=6),
-        2,
-        10,
-    )
-    assert [job.pause(tries).total_seconds() for tries in (1, 2, 3, 9)] == [30, 60, 120, 900]
+    limits = (job.name, job.grace, job.timeout, job.notify.findings)
+    assert limits == ("nightly", timedelta(minutes=90), timedelta(hours=6), 10)
 
 
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [
-        ("schedule =", "schedul =", "job nightly: schedule is missing"),
-        ('late = "90m"', 'lat = "90m"', "there is no key 'lat'. Did you mean 'late'?"),
-        ('late = "90m"', 'late = "soon"', "late must be a length of time such as"),
-        ('late = "90m"', "late = 90", "late must be a text"),
-        ('late = "90m"', "retries = -1", "retries must not be below zero"),
+        ("schedule =", "schedul =", "job nightly schedule: Field required"),
+        ('grace = "90m"', 'grac = "90m"', "there is no key 'grac'. Did you mean 'grace'?"),
+        ('grace = "90m"', 'grace = "soon"', "grace: must be a length of time such as"),
+        ('grace = "90m"', "grace = 90", "grace: must be a length of time such as"),
+        ('grace = "90m"', "keep-days = -1", "keep-days: Input should be greater than or equal to 0"),
         ("notify.findings = 10", "notify.finding = 10", "Did you mean 'findings'"),
         ('"0 2 * * *"', '"0 2 * *"', "is not a schedule"),
         ('name = "report"', 'name = "sync"', "there is a step 'sync' already"),
-        ('name = "report"', 'name = "../x"', "a name has up to 40"),
+        ('name = "report"', 'name = "../x"', "steps 2 name: a name has up to 40"),
         ("jobs.nightly", 'jobs."../x"', "a name has up to 40"),
-        ('command = "bucket sync"', "", "write either notebook or command"),
+        ('command = "bucket sync"', "", "write either notebook"),
         ('as_of = "{yesterday}"', 'api_key = "x"', "'api_key' looks like a secret"),
         ('as_of = "{yesterday}"', 'out = ["postgresql://ana:geheim@db/x"]', "'out' looks like a secret"),
+        ("bucket sync", "report --token geheim", "'--token' looks like a secret"),
+        (GOOD, "", "names no job"),
     ],
 )
 def test_a_mistake_is_named_with_its_place(old: str, new: str, told: str) -> None:
@@ -71,8 +169,3 @@ def test_a_mistake_is_named_with_its_place(old: str, new: str, told: str) -> Non
         read(GOOD.replace(old, new))
     assert told in str(raised.value)
     assert "geheim" not in str(raised.value)
-
-
-def test_a_file_without_jobs_is_no_jobs_file() -> None:
-    with pytest.raises(SettingsError, match="names no job"):
-        read("")

@@ -21,17 +21,20 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from tests.integration.scripted_server import Answer, Request, scripted
-from tests.shared_cluster import free_port
-from toolkit.domain.jobs.outcomes import FailureCode
-from toolkit.entrypoints.jobs.notices.email import send_email
-from toolkit.entrypoints.jobs.notices.notice_settings import NoticeSettings
-from toolkit.entrypoints.jobs.notices.texts import NoticeText, notice_text
-from toolkit.entrypoints.jobs.notices.webhook import post_webhook
+from tests.support.postgres_cluster import free_port
+from tests.support.scripted_server import Answer, Request, scripted
 from toolkit.errors import SettingsError
+from toolkit.jobs.notices import Notice, NoticeKind, NoticeSettings
 
-NOTICE = UUID(int=7)
-TEXT = NoticeText("A tarefa nightly falhou", "Motivo: o kernel do notebook morreu.\n")
+ID = UUID(int=7)
+ZONE = ZoneInfo("America/Sao_Paulo")
+DATE = datetime(2026, 3, 2, 5, tzinfo=UTC)
+
+
+def notice(channel: str, kind: NoticeKind = NoticeKind.FAILED, **content: Any) -> Notice:
+    return Notice("nightly", DATE, kind, channel, content or {"code": "KERNEL_DIED"})
+
+
 SMTP = {
     "TOOLKIT_SMTP_HOST": "127.0.0.1",
     "TOOLKIT_NOTICE_FROM": "toolkit@example.com",
@@ -113,9 +116,8 @@ def send(mailbox: Mailbox, certificate: Path) -> Any:
         try:
             port = str(server.port)
             chosen = {"TOOLKIT_SMTP_SECURITY": asked or security, "TOOLKIT_SMTP_CA_FILE": str(certificate)}
-            email = NoticeSettings.from_environment({**SMTP, **chosen, "TOOLKIT_SMTP_PORT": port, **environ}).email
-            assert email is not None
-            return send_email(email, NOTICE, TEXT)
+            given = {**SMTP, **chosen, "TOOLKIT_SMTP_PORT": port, "TOOLKIT_LANGUAGE": "pt-BR", **environ}
+            return NoticeSettings.from_environment(given, ZONE).deliver(notice("email"), ID)
         finally:
             server.stop()
 
@@ -127,9 +129,9 @@ def test_a_mail_arrives(security: str, send: Any, mailbox: Mailbox) -> None:
     assert send(security) is None
     [mail] = mailbox.mails
     assert (mail.mail_from, mail.rcpt_tos) == ("toolkit@example.com", ["ana@example.com", "bruno@example.com"])
-    assert b"Subject: A tarefa nightly falhou" in mail.content
-    assert f"Message-ID: <{NOTICE}@example.com>".encode() in mail.content
-    assert "o kernel do notebook morreu" in mail.content.decode()
+    assert b"Subject: A tarefa nightly, prevista para 02/03/2026 02:00, falhou" in mail.content
+    assert f"Message-ID: <{ID}@example.com>".encode() in mail.content
+    assert "KERNEL_DIED" in mail.content.decode()
 
 
 def test_the_password_comes_from_a_file_and_goes_over_tls(send: Any, mailbox: Mailbox, tmp_path: Path) -> None:
@@ -150,18 +152,17 @@ def test_what_a_mail_meets_is_a_problem_and_no_address_is_quoted(send: Any, mail
     mailbox.answer = "552 <ana@example.com> mailbox full"
     assert send("tls") == "SMTPDataError: the mail server answered 552"
     assert mailbox.mails == []
-    nobody = NoticeSettings.from_environment({**SMTP, "TOOLKIT_SMTP_PORT": "9"}).email
-    assert nobody is not None
-    assert send_email(nobody, NOTICE, TEXT) == "ConnectionRefusedError"
+    assert NoticeSettings.from_environment({**SMTP, "TOOLKIT_SMTP_PORT": "9"}, ZONE).deliver(
+        notice("email"), ID
+    ) == ("ConnectionRefusedError")
 
 
-def post(*answers: int) -> tuple[str | None, list[Request]]:
+def post(answer: int) -> tuple[str | None, list[Request]]:
     """Send a notice to an address that answers so; the problem, and what came there."""
-    with scripted(*map(Answer, answers)) as server:
+    with scripted(Answer(answer)) as server:
         environ = {"TOOLKIT_WEBHOOK_URL": f"{server.url}/hook?key=geheim", "TOOLKIT_WEBHOOK_SECRET": "shared"}
-        webhook = NoticeSettings.from_environment(environ).webhook
-        assert webhook is not None
-        return post_webhook(webhook, {"id": str(NOTICE), "text": "não"}), server.requests
+        problem = NoticeSettings.from_environment(environ, ZONE).deliver(notice("webhook"), ID)
+        return problem, server.requests
 
 
 def test_a_webhook_is_signed() -> None:
@@ -169,21 +170,18 @@ def test_a_webhook_is_signed() -> None:
     seconds, digest = (part.partition("=")[2] for part in sent.headers["X-Toolkit-Signature"].split(","))
     expected = hmac.new(b"shared", f"{seconds}.".encode() + sent.body, hashlib.sha256).hexdigest()
     assert (problem, digest) == (None, expected)
-    assert json.loads(sent.body) == {"id": str(NOTICE), "text": "não"}
+    told = json.loads(sent.body)
+    assert (told["id"], told["kind"], told["code"]) == (str(ID), "failed", "KERNEL_DIED")
+    assert told["logicalDate"] == "2026-03-02T02:00:00-03:00"
 
 
-def test_a_webhook_is_tried_again_and_then_a_problem_without_its_address() -> None:
-    for answers, told, attempts in (
-        ((503, 429, 200), None, 3),
-        ((500,), "the address answered 500", 3),
-        ((302,), "the address answered 302", 1),
-    ):
-        problem, sent = post(*answers)
-        assert (problem, len(sent)) == (told, attempts)
+def test_a_webhook_that_refuses_is_a_problem_without_its_address() -> None:
+    for answer in (500, 302):
+        problem, sent = post(answer)
+        assert (problem, len(sent)) == (f"the address answered {answer}", 1)
     environ = {"TOOLKIT_WEBHOOK_URL": "http://127.0.0.1:9/geheim", "TOOLKIT_WEBHOOK_SECRET": "x"}
-    webhook = NoticeSettings.from_environment(environ).webhook
-    assert webhook is not None
-    assert post_webhook(webhook, {}) == "MaxRetryError"
+    problem = NoticeSettings.from_environment(environ, ZONE).deliver(notice("webhook"), ID)
+    assert problem == "NewConnectionError"
 
 
 @pytest.mark.parametrize(
@@ -202,7 +200,7 @@ def test_a_webhook_is_tried_again_and_then_a_problem_without_its_address() -> No
 )
 def test_a_wrong_setting_is_named(environ: dict[str, str], told: str) -> None:
     with pytest.raises(SettingsError, match=told):
-        NoticeSettings.from_environment(environ)
+        NoticeSettings.from_environment(environ, ZONE)
 
 
 def test_secrets_are_no_part_of_what_settings_show() -> None:
@@ -213,28 +211,20 @@ def test_secrets_are_no_part_of_what_settings_show() -> None:
         "TOOLKIT_WEBHOOK_URL": "https://hooks.example.com/geheim",
         "TOOLKIT_WEBHOOK_SECRET": "geheim",
     }
-    settings = NoticeSettings.from_environment(environ)
-    assert settings.channels == ("email", "webhook")
+    settings = NoticeSettings.from_environment(environ, ZONE)
+    assert settings.channels == ["email", "webhook"]
     assert "geheim" not in repr(settings)
 
 
-@pytest.mark.parametrize("language", ["en", "pt-BR"])
-@pytest.mark.parametrize("code", list(FailureCode))
-def test_every_failure_has_words(language: str, code: FailureCode) -> None:
-    slot = datetime(2026, 3, 2, 5, tzinfo=UTC)
-    text = notice_text("nightly", slot, "failed", {"code": code}, language, ZoneInfo("America/Sao_Paulo"))
-    assert f"({code})" in text.body
-    assert ("falhou" if language == "pt-BR" else "failed") in text.subject
-
-
 def test_a_notice_tells_the_counts_and_where_the_report_is() -> None:
-    slot = datetime(2026, 3, 2, 5, tzinfo=UTC)
     content = {"sales": 300, "open": 12, "critical": 2, "new": 1, "folder": "/srv/jobs/nightly/x", "host": "a"}
-    text = notice_text("nightly", slot, "attention", content, "pt", ZoneInfo("America/Sao_Paulo"))
-    assert text.subject == "A tarefa nightly, prevista para 02/03/2026 02:00, encontrou algo que requer atenção"
-    assert text.body.splitlines()[1:] == [
+    subject, body = notice("email", NoticeKind.ATTENTION, **content).text("pt", ZONE)
+    assert subject == "A tarefa nightly, prevista para 02/03/2026 02:00, encontrou algo que requer atenção"
+    assert body.splitlines()[1:] == [
         "Vendas em aberto: 12 de 300",
         "Achados críticos: 2, novos desde a última execução: 1",
         "Relatório: /srv/jobs/nightly/x em a",
-        "Mais: toolkit job show nightly@2026-03-02T02:00-03:00",
+        "toolkit job history nightly@2026-03-02T02:00-03:00",
     ]
+    subject, body = notice("email", NoticeKind.MISSED, dates=["a", "b"]).text("en", ZONE)
+    assert body.splitlines()[1] == "Missed: 2, the last one due 2026-03-02 02:00"

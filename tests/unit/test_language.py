@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime
+from itertools import count
 from pathlib import Path
-from types import SimpleNamespace
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -18,19 +18,19 @@ from babel.messages.pofile import read_po
 from pypdf import PdfReader
 
 from tests.conftest import Run
-from tests.messages import PACKAGE, messages, templates
-from tests.reported import Told, result_of, source
-from toolkit.domain.integrity import IntegrityFinding, IntegrityProblem
-from toolkit.entrypoints.spoken import counted, sentence, speak_as
-from toolkit.errors import InvalidInput
+from tests.support.audit_results import Told, result_of, source
+from tests.support.message_catalogue import PACKAGE, messages, templates
+from toolkit.contract.contents import IntegrityFinding, IntegrityProblem
+from toolkit.errors import InvalidInput, UnreadableFile
+from toolkit.intake.rejected import Outputs
+from toolkit.intake.results import Tally
+from toolkit.intake.sources import Chunk
+from toolkit.kit.spoken import counted, sentence, speak_as
 from toolkit.language import LANGUAGES, default_language, language
-from toolkit.operations.register.bulk_load.rejects import Outputs
-from toolkit.operations.register.bulk_load.results import Tally
-from toolkit.operations.spreadsheets import Chunk
+from toolkit.message import Message
 from toolkit.reports import write_report
-from toolkit.reports.job_history import write_history_page
 from toolkit.reports.notices import headline
-from toolkit.reports.times import told_detail
+from toolkit.reports.report import told_detail
 
 PORTUGUESE = language("pt-BR")
 
@@ -55,8 +55,10 @@ def test_every_message_is_translated_and_none_is_left_over() -> None:
 def test_a_translation_has_the_values_and_codes_of_its_message() -> None:
     named = re.compile(r"%\(\w+\)s|\{\w+\}|\b[A-Z]{2,}(?:_[A-Z]+)+\b")
     for message, texts in catalogue().items():
-        keys = message if isinstance(message, tuple) else (message,)
-        for text in texts:
+        places = count()
+        told = message if isinstance(message, tuple) else (message,)
+        keys = [re.sub(r"\{([:!][^}]*)?\}", lambda _, places=places: f"{{{next(places)}}}", key) for key in told]
+        for text in (re.sub(r"\{(\d+)[:!][^}]*\}", r"{\1}", text) for text in texts):
             assert set(named.findall(text)) in [set(named.findall(key)) for key in keys], message
 
 
@@ -132,7 +134,7 @@ def test_a_portuguese_report_keeps_the_codes_and_the_formats_for_programs(tmp_pa
         assert (tmp_path / "pt" / name).read_bytes() == (tmp_path / "en" / name).read_bytes()
     page = (tmp_path / "pt" / "missing-evidence.html").read_text(encoding="utf-8")
     assert '<html lang="pt-BR">' in page
-    assert "Falta evidência em 1 de 2 vendas, mais 1 está em conflito." in page
+    assert "Falta evidência em 1 de 2 vendas, outra 1 está em conflito." in page
     assert "DOC_<wbr>CONTRATANTE" in page
     assert "PostgreSQL embutido" in page
     assert "SHA-256 do conteúdo 01" in page
@@ -141,36 +143,6 @@ def test_a_portuguese_report_keeps_the_codes_and_the_formats_for_programs(tmp_pa
     assert book["Vendas"]["C2"].value == "incompleta"
     pages = PdfReader(tmp_path / "pt" / "missing-evidence.pdf").pages
     assert f"página 1 de {len(pages)}" in pages[0].extract_text()
-
-
-@pytest.mark.parametrize(
-    ("runs", "code", "told"),
-    [
-        (1, "pt-BR", ['lang="pt-BR"', "segundos da última execução", ">concluída</span>", "<h2>Execuções</h2>"]),
-        (2, "pt-BR", ["segundos das últimas 2 execuções", "mediana 1.234 s", "1.500 vendas"]),
-        (2, "en", ['lang="en"', "seconds of the last 2 runs", "median 1,234 s", ">done</span>"]),
-    ],
-)
-def test_the_history_of_jobs_speaks_the_language(runs: int, code: str, told: list[str], tmp_path: Path) -> None:
-    started = datetime(2026, 11, 20, 21, 0, tzinfo=UTC)
-    run = SimpleNamespace(
-        id=1,
-        job="nightly",
-        slot=started,
-        status="done",
-        failure=None,
-        counts={"03": {"vendas": 1500}},
-        files=[],
-        started_at=started,
-        ended_at=started + timedelta(seconds=1234),
-        started_by="ana",
-        host="a",
-        purged_at=None,
-        seal=None,
-    )
-    write_history_page(tmp_path / "page.html", [run] * runs, started, ZoneInfo("UTC"), language(code))
-    page = (tmp_path / "page.html").read_text(encoding="utf-8")
-    assert [text for text in told if text not in page] == []
 
 
 def test_a_sentence_with_values_is_recognised_and_keeps_all_of_them() -> None:
@@ -187,8 +159,11 @@ def test_a_sentence_with_values_is_recognised_and_keeps_all_of_them() -> None:
         PORTUGUESE.sentence("a.csv: 1,200 rows: none of this is known")
         == "a.csv: 1,200 rows: none of this is known"
     )
-    assert PORTUGUESE.sentence("  a.xlsx: the file is empty.") == "  a.xlsx: o arquivo está vazio."
-    assert PORTUGUESE.sentence("1,200 ran in 3 s") == "1.200 foi executado em 3 s"
+    empty = UnreadableFile("{}: the file is empty.", "a.xlsx")
+    assert PORTUGUESE.tell(empty.args[0]) == "a.xlsx: o arquivo está vazio."
+    assert PORTUGUESE.sentence(Message("  {}: the file is empty.", "a.xlsx")) == "  a.xlsx: o arquivo está vazio."
+    more = Message("... and {:,} more; --json lists all of them", 1200)
+    assert PORTUGUESE.sentence(more) == "... e mais 1.200; --json lista tudo"
 
 
 @pytest.mark.parametrize(
@@ -198,7 +173,7 @@ def test_a_sentence_with_values_is_recognised_and_keeps_all_of_them() -> None:
         (["verify", "."], "Não há relatório em .: falta manifest.json"),
         (["explain", "WITHOUT_CLIENT"], "significado"),
         (["report", "--langage", "en"], "Erro: Não há a opção '--langage'."),
-        (["--help"], "audit        Julga cada venda pelas evidências e mostra os totais."),
+        (["--help"], "audit        Avalia cada venda pelas evidências e mostra os totais."),
         (
             ["waiver", "-h"],
             "-h, --help  Mostra esta mensagem e termina.\n\nComandos:\n  add     Inclui",
@@ -208,10 +183,9 @@ def test_a_sentence_with_values_is_recognised_and_keeps_all_of_them() -> None:
         (["clients", "load"], "Erro: falta o argumento 'FILE...'."),
         (["report", "--format", "html,doc"], "Erro: Valor inválido para --format: "),
         (["job", "history", "--limit", "0"], "está fora do intervalo"),
-        (["audit", "--help"], "Exemplos:\n    toolkit audit\n    toolkit audit --all\n"),
+        (["audit", "--help"], "Exemplos:\n    toolkit audit\n    toolkit audit --as-of 2026-11-20\n"),
         (["credentials", "request", "--help"], "O arquivo de credenciais a escrever.  [obrigatório]"),
         (["--help"], "toolkit sales load sales.csv        recebe as vendas"),
-        (["report", "--snapshot", "nowhere", "--engine", "duckdb"], "Não há nenhum snapshot em nowhere."),
     ],
 )
 def test_commands_speak_the_language_of_the_environment(
@@ -237,8 +211,13 @@ def test_counts_have_their_plural_and_a_message_of_another_language_stays_as_it_
         ("", ""),
         ("address.zipCode: Must not be empty", "address.zipCode: Não pode ficar vazio"),
         (
-            "a.csv: no heading for cpf. Found on line 1: Doc. Rename the headings, or say what they mean: "
-            "--map HEADING=field.",
+            Message(
+                "{}: no heading for {}. {}. {}",
+                "a.csv",
+                "cpf",
+                Message("Found on line {}: {}", 1, "Doc"),
+                Message("Rename the headings, or say what they mean: --map HEADING=field."),
+            ),
             "a.csv: falta o cabeçalho de cpf. Na linha 1 há: Doc. Renomeie os cabeçalhos ou diga o que "
             "significam: --map CABEÇALHO=campo.",
         ),
@@ -255,13 +234,17 @@ def test_each_part_of_a_composed_sentence_is_translated(message: str, told: str)
 
 
 def test_reasons_of_rejected_rows_are_in_the_language_of_the_workbook_and_not_of_the_table(tmp_path: Path) -> None:
-    reasons = ["cpf: Must not be empty; birthdate: lies in the future", "row: Registered already, clientId 7"]
+    reasons = [
+        [("cpf", "Must not be empty"), ("Data de nascimento", "lies in the future")],
+        [("row", "Registered already, clientId 7")],
+    ]
+    last = "row: Registered already, clientId 7"
     with Outputs(tmp_path, "a.csv", ";", ["cpf"], PORTUGUESE) as outputs:
         outputs.reject(Chunk([pa.array(["", "1"])], np.array([2, 3]), 0), reasons)
-        outputs.complete(Tally(0, 2, reasons=Counter(reasons[1:])))
+        outputs.complete(Tally(0, 2, reasons=Counter([last])))
         table, workbook = outputs.publish()[0]
-    assert [line.rpartition(";")[2] for line in table.read_text("utf-8").splitlines()[2:]] == reasons[1:]
+    assert [line.rpartition(";")[2] for line in table.read_text("utf-8").splitlines()[2:]] == [last]
     sheet, summary = openpyxl.load_workbook(workbook).worksheets
-    told = ["cpf: Não pode ficar vazio; birthdate: está no futuro", "row: Já cadastrado, clientId 7"]
+    told = ["cpf: Não pode ficar vazio; Data de nascimento: está no futuro", "row: Já cadastrado, clientId 7"]
     assert [cell.value for cell in sheet["A"]] == ["errors", *told]
     assert (told[1], 1) in summary.iter_rows(values_only=True)

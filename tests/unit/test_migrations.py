@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from toolkit.storage.schema import newest_revision
+from toolkit.database.schema import newest_revision
 
 ROOT = Path(__file__).parents[2]
 VENV = Path(sys.executable).parents[1]
-VERSIONS = Path("toolkit", "storage", "migrations", "versions")
+VERSIONS = Path("toolkit", "database", "migrations", "versions")
 
 
 @pytest.fixture
@@ -43,4 +43,4 @@ def test_a_migration_needs_a_name(copy):
     refused = make(copy)
     assert refused.returncode == 2
     assert "make migration NAME=what_it_changes" in refused.stderr
-    assert {path.name for path in (copy / VERSIONS).iterdir()} >= {"0001_observations.py"}
+    assert {path.name for path in (copy / VERSIONS).iterdir()} >= {"0035_before_0_2_0.py"}

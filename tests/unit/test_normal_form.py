@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.evidence_bytes import pdf as blank_pdf
-from tests.integration.evidence_bytes import tone
-from toolkit.operations.verify.contents.normal_form import normal_form
+from tests.support.evidence_files import pdf as blank_pdf
+from tests.support.evidence_files import tone
+from toolkit.evidence.inspection import inspect_file
 from toolkit.samples.evidence_files import RECORDINGS, mp3, pdf
 
 MP3, WAV, PDF = "audio/mpeg", "audio/wav", "application/pdf"
@@ -17,7 +17,8 @@ TAG = b"ID3\x04\x00\x00\x00\x00\x00\x0a" + bytes(10)
 
 def form(folder: Path, content: bytes, media_type: str) -> str | None:
     (folder / "file").write_bytes(content)
-    return normal_form(folder / "file", media_type)
+    found = inspect_file(folder / "file")
+    return found.normal_form
 
 
 @pytest.mark.parametrize(

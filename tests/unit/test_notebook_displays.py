@@ -2,8 +2,8 @@
 
 import re
 
-from toolkit.entrypoints.notebooks.display import Bars, Colour, Fact, Facts, Grid
-from toolkit.entrypoints.spoken import speak_as
+from toolkit.kit.spoken import speak_as
+from toolkit.notebooks.display import Bars, Colour, Fact, FactTable, Grid
 
 COUNTS = {"A": {"fine": 30, "bad": 10}, "<b>&": {"fine": 4}, "none": {}}
 
@@ -31,7 +31,7 @@ def test_the_most_frequent_come_first_and_the_others_together():
 
 def test_displays_speak_the_language_of_the_environment_and_leave_data_alone():
     speak_as({"TOOLKIT_LANGUAGE": "pt-BR"})
-    facts = Facts("Sales", [Fact("rejected", 1200)], "No row was rejected.").bundle()
+    facts = FactTable("Sales", [Fact("rejected", 1200)], "No row was rejected.").bundle()
     grid = Grid("Why rows were rejected", ["line", "field"], [(2, "rejected")], total=1000).bundle()
     assert facts["text/plain"] == "Vendas: rejeitadas 1.200"
     assert "Nenhuma linha foi rejeitada." in facts["text/html"]

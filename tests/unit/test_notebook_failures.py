@@ -4,20 +4,20 @@ import re
 
 import pytest
 
-from tests.messages import templates
-from toolkit.entrypoints.notebook_runs.failures import _OUR_PLACE
-from toolkit.entrypoints.notebooks.notebook_errors import _PARAMETERS, in_parameters
-from toolkit.entrypoints.spoken import complaint, speak_as
+from tests.support.message_catalogue import templates
 from toolkit.errors import NothingEvaluated
+from toolkit.kit.spoken import complaint, speak_as
 from toolkit.language import LANGUAGES, language
+from toolkit.notebooks.calls import _PARAMETERS, in_parameters
+from toolkit.notebooks.running import _OUR_PLACE
 
 
 @pytest.mark.parametrize(
     ("place", "ours"),
     [
         ("Cell In[2], line 3", True),
-        ("File ~/project/toolkit/storage/database.py:80, in _translated", True),
-        ("File /srv/a folder/toolkit/toolkit/operations/register/sales_load.py:9, in load_sales", True),
+        ("File ~/project/toolkit/database/connection.py:80, in _translated", True),
+        ("File /srv/a folder/toolkit/toolkit/intake/sales.py:9, in load_sales", True),
         ("File /srv/.venv/lib/python3.11/site-packages/toolkit/errors.py:9, in x", True),
         ("File /srv/a folder/toolkit/.venv/lib/python3.11/site-packages/pandas/io/sql.py:2, in execute", False),
         ("File /usr/lib/python3.11/json/decoder.py:355, in raw_decode", False),

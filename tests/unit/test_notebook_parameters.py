@@ -5,8 +5,8 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from toolkit.entrypoints.notebook_runs.parameters import chosen_values, read_parameters
 from toolkit.errors import NotebookFailed, SettingsError
+from toolkit.notebooks.parameters import chosen_values, read_parameters
 from toolkit.reports import FORMATS
 
 CELL = """\

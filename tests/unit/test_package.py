@@ -13,7 +13,7 @@ import pytest
 import toolkit
 from tests.conftest import Run
 from toolkit import errors
-from toolkit.entrypoints.cli import _toolkit
+from toolkit.cli import _toolkit
 
 
 def test_public_names_are_there_and_sorted() -> None:
@@ -75,7 +75,7 @@ HEAVY = {
 
 
 CALLS = """
-from toolkit.entrypoints.cli import main
+from toolkit.cli import main
 for call in (["--help"], ["--version"], ["notebooks", "list"]):
     assert main(call) == 0
 """
@@ -83,29 +83,13 @@ for call in (["--help"], ["--version"], ["notebooks", "list"]):
 
 @pytest.mark.parametrize(
     ("program", "loaded"),
-    [(CALLS, []), ("import toolkit.operations.verify.contents.inspection", ["numpy"])],
+    [(CALLS, []), ("import toolkit.evidence.inspection", ["numpy"])],
     ids=["commands", "the process that looks at files"],
 )
 def test_what_needs_no_database_loads_nothing_heavy(program: str, loaded: list[str]) -> None:
     shown = f"{program}\nimport sys; print(sorted({HEAVY} & set(sys.modules)))"
     printed = subprocess.run([sys.executable, "-c", shown], capture_output=True, text=True, check=True).stdout
     assert printed.endswith(f"{loaded}\n")
-
-
-def test_a_load_of_clients_starts_without_pandas_and_can_still_use_it() -> None:
-    program = """
-import sys
-from toolkit.__main__ import run
-sys.argv = ["toolkit", "clients", "load"]
-try:
-    run()
-except SystemExit:
-    import pyarrow
-    column = pyarrow.array([1])
-    print("pandas" in sys.modules, len(column.to_pandas()), "pandas" in sys.modules)
-"""
-    shown = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
-    assert shown.endswith("False 1 True\n")
 
 
 def test_help_says_what_each_command_does(run: Run) -> None:
@@ -127,7 +111,7 @@ def test_an_empty_path_is_wrong_usage(
 
 
 def test_no_statement_names_the_schema_of_the_contracts_own_tables() -> None:
-    """The service is read as ``audit_service`` everywhere; ``public`` is right without a mapping only."""
+    """They are named in service.sql alone: other services have other tables."""
     named = re.compile(r"\bpublic\.(clients|addresses|sales|evidences)\b")
     package = Path(toolkit.__file__).parent
     modules = [path for path in package.rglob("*.py") if "migrations" not in path.parts]

@@ -10,11 +10,7 @@ from pathlib import Path
 import click
 import pytest
 
-from toolkit.domain.jobs import definitions
-from toolkit.domain.jobs.outcomes import FailureCode
-from toolkit.domain.jobs.relative_dates import RELATIVE_DATES
-from toolkit.entrypoints import jobs
-from toolkit.entrypoints.cli import _toolkit
+from toolkit.cli import _toolkit
 from toolkit.settings import Settings
 
 ROOT = Path(__file__).parents[2]
@@ -22,11 +18,8 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 _GUIDES = [
     ROOT / "README.md",
     ROOT / "notebooks" / "README.md",
-    ROOT / "toolkit" / "entrypoints" / "jobs" / "README.md",
-    ROOT / "toolkit" / "storage" / "service_map" / "README.md",
+    ROOT / "toolkit" / "jobs" / "README.md",
 ]
-JOBS_FOLDER = Path(jobs.__file__).parent
-JOBS = (JOBS_FOLDER / "README.md").read_text(encoding="utf-8")
 GUIDES = "\n".join(path.read_text(encoding="utf-8") for path in _GUIDES)
 COMMANDS = re.findall(r"^\$ (toolkit .+?)(?:\s{2,}#.*)?$", GUIDES, flags=re.MULTILINE)
 SYSTEM_VARIABLES = {
@@ -98,28 +91,3 @@ def test_every_variable_of_the_settings_is_described_and_no_other() -> None:
     }
     assert described == read
     assert dataclasses.is_dataclass(Settings)
-
-
-def test_every_failure_code_of_a_job_is_explained() -> None:
-    named = set(re.findall(r"`([A-Z]+_[A-Z_]+|STOPPED|UNEXPECTED)`", JOBS.split("## Notices")[0]))
-    assert {name for name in named if not name.startswith(("TOOLKIT_", "DATABASE_URL"))} == set(FailureCode)
-
-
-def test_every_relative_date_of_a_job_is_named() -> None:
-    assert set(re.findall(r"`\{([a-z-]+)\}`", JOBS)) == {*RELATIVE_DATES, "slot", "out"}
-
-
-def test_every_key_of_a_job_is_explained() -> None:
-    source = Path(definitions.__file__).read_text(encoding="utf-8")
-    keys = set(re.findall(r'table\.\w+\("([a-z-]+)"', source)) - {"notify", "name", "notebook", "command"}
-    keys |= {f"notify.{key}" for key in re.findall(r'notify\.take\("([a-z-]+)"', source)}
-    table = JOBS.split("| key of a job")[1].split("\n\n")[0]
-    explained = {key for line in table.splitlines()[2:] for key in re.findall(r"`([a-z.-]+)`", line.split("|")[1])}
-    assert explained == keys - {"parameters"}
-
-
-def test_every_variable_of_jobs_is_explained() -> None:
-    read = set()
-    for path in JOBS_FOLDER.rglob("*settings.py"):
-        read |= set(re.findall(r'"(TOOLKIT_[A-Z_]+)"', path.read_text(encoding="utf-8")))
-    assert read <= set(re.findall(r"`(TOOLKIT_[A-Z_]+)`", JOBS))

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Run
-from toolkit.domain.evidence import KIND_OF, EvidenceType
-from toolkit.domain.rules import GROUP_RULES, REPLACES_ALL
-from toolkit.operations.judge.audit.lists import ROW_COLUMNS
+from toolkit.contract.evidence import KIND_OF, EvidenceType
+from toolkit.contract.rules import GROUP_RULES, REPLACES_ALL
 from toolkit.reports import FORMATS
+from toolkit.reports.totals import ROW_COLUMNS
 from toolkit.reports.wording import COLUMN_NAMES, TYPE_NAMES
 
 ROOT = Path(__file__).parents[2]

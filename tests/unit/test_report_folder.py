@@ -6,22 +6,31 @@ import json
 import re
 import stat
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 
+import openpyxl
 import pytest
+from pypdf import PdfReader
 
-from tests.reported import AS_OF, Told, result_of, source, written
+from tests.support.audit_results import AS_OF, Told, evidence_of, folder_of, result_of, source, written
+from tests.support.report_text import everything_in
+from toolkit.contract.contents import IntegrityFinding, IntegrityProblem
+from toolkit.contract.evidence import Withdrawal
 from toolkit.errors import InvalidInput, ReportError
-from toolkit.operations.judge.audit import AuditResult
+from toolkit.evidence.stored_records import SaleEvidence
 from toolkit.reports import (
+    DEFAULT_FORMATS,
     FORMATS,
     FileState,
     partner_reports,
     verify_files,
+    verify_reports,
     write_report,
 )
+from toolkit.reports.audited import Audited
+from toolkit.reports.reading import partners_in, read_audited
 
 
 def test_whole_cpfs_are_for_the_owner_only(tmp_path: Path) -> None:
@@ -34,16 +43,62 @@ def test_whole_cpfs_are_for_the_owner_only(tmp_path: Path) -> None:
 
 def test_a_folder_is_called_after_its_partner_as_far_as_every_system_can_write_it(tmp_path: Path) -> None:
     names = ["Açaí & Cia", "Acai & Cia", "../x", "電力"]
-    partner_reports(
-        result_of([Told(name, partner=name) for name in names]), tmp_path, partial(write_report, formats=["csv"])
-    )
-    found = {folder.name: (folder / "missing-evidence.csv").read_text("utf-8") for folder in tmp_path.iterdir()}
+    audit = folder_of(tmp_path / "audit", [Told(name, partner=name) for name in names])
+    out = tmp_path / "out"
+
+    def read(name: str) -> Audited:
+        return read_audited(audit.for_partner(name))
+
+    partner_reports(partners_in(audit), read, out, partial(write_report, formats=["csv"]))
+    found = {folder.name: (folder / "missing-evidence.csv").read_text("utf-8") for folder in out.iterdir()}
     assert sorted(name[:-7] for name in found) == ["Acai_Cia", "Acai_Cia", "partner", "x"]
     for text in found.values():
         assert [name in text for name in names].count(True) == 1
 
 
-def test_a_report_is_recognised_as_it_was_written(result: AuditResult, tmp_path: Path) -> None:
+def test_the_report_of_a_partner_says_so_and_holds_nothing_of_compliance_or_of_others(tmp_path: Path) -> None:
+    at = datetime(2026, 11, 19, tzinfo=UTC)
+    sent = evidence_of(Told("S-1", "POV DC")).records
+    taken = Withdrawal(sent[0].id, "S-1", "sent twice", "ana@example.com", "bia@example.com", at)
+    audit = folder_of(
+        tmp_path / "audit",
+        [
+            Told("S-1", "DC", partner="Luz do Vale"),
+            Told("S-2", "POV DC", partner="Luz do Vale"),
+            Told("S-3", "", partner="Norte Energia"),
+        ],
+        file_findings=[
+            IntegrityFinding(IntegrityProblem.CONTENT_REUSED, ("a/x",), (), ("S-2", "S-3"), "SHA-256 5ea1"),
+            IntegrityFinding(IntegrityProblem.BLANK_DOCUMENT, ("b/y",), (), ("S-1",)),
+        ],
+        evidence={"S-1": SaleEvidence((replace(sent[0], withdrawal=taken), *sent[1:]), ())},
+    )
+    whole, own = read_audited(audit), read_audited(audit.for_partner("Luz do Vale"))
+    assert "CONTENT_REUSED" in set(whole.findings["code"])
+    out = tmp_path / "out"
+    paths = write_report(own, out, [*DEFAULT_FORMATS, "pdf"])
+    assert [path.name for path in paths] == [
+        "missing-evidence-Luz_do_Vale.html",
+        "missing-evidence-Luz_do_Vale.xlsx",
+        "missing-evidence.csv",
+        "missing-evidence.json",
+        "missing-evidence-Luz_do_Vale.pdf",
+    ]
+    page = paths[0].read_text(encoding="utf-8")
+    assert "<title>Missing evidence: Luz do Vale: 1 of 2 sales lacks evidence" in page
+    first = openpyxl.load_workbook(paths[1]).worksheets[0]
+    assert first["A1"].value == "Luz do Vale: 1 of 2 sales lacks evidence."
+    assert "Luz do Vale" in PdfReader(paths[4]).pages[0].extract_text()
+    for path in paths:
+        told = everything_in(path)
+        assert [hidden for hidden in ("Norte Energia", "S-3", "ana@", "bia@", "a/x") if hidden in told] == []
+    document = json.loads(paths[3].read_text(encoding="utf-8"))
+    assert {each["code"] for each in document["findings"]} == {"MISSING_POV", "BLANK_DOCUMENT"}
+    assert [each["problem"] for each in document["fileFindings"]] == ["BLANK_DOCUMENT"]
+    assert document["withdrawals"][0]["withdrawnBy"] is None
+
+
+def test_a_report_is_recognised_as_it_was_written(result: Audited, tmp_path: Path) -> None:
     (tmp_path / "README.md").write_text("not ours", encoding="utf-8")
     out = written(result, tmp_path)
     assert {each.state for each in verify_files(out)} == {FileState.AS_WRITTEN}
@@ -66,7 +121,7 @@ def test_the_manifest_names_the_services_that_were_embedded_ones(embedded: list[
     assert json.loads((out / "manifest.json").read_text())["embedded"] == embedded
 
 
-def test_an_earlier_report_is_moved_beneath_the_folder(result: AuditResult, tmp_path: Path) -> None:
+def test_an_earlier_report_is_moved_beneath_the_folder(result: Audited, tmp_path: Path) -> None:
     out = written(result, tmp_path)
     before = {path.name: path.read_bytes() for path in out.iterdir() if path.name != "index.html"}
     (out / "missing-evidence.json").write_text("mine now", encoding="utf-8")
@@ -83,9 +138,22 @@ def test_an_earlier_report_is_moved_beneath_the_folder(result: AuditResult, tmp_
     assert kept == before | {"missing-evidence.json": b"mine now"}
     assert {each.state for each in verify_files(out)} == {FileState.AS_WRITTEN}
     assert {each.name: each.state for each in verify_files(earlier)}["missing-evidence.json"] is FileState.CHANGED
+    wrong = [
+        place / file.name for place, files in verify_reports(out) for file in files if file.state != "as written"
+    ]
+    assert wrong == [earlier / "missing-evidence.json"]
 
 
-def test_a_report_of_the_same_moment_joins_the_one_that_is_there(result: AuditResult, tmp_path: Path) -> None:
+def test_reports_beneath_a_folder_are_verified_with_it(result: Audited, tmp_path: Path) -> None:
+    written(result, tmp_path / "partners" / "norte", "csv")
+    written(result, tmp_path / "partners" / "sul", "csv")
+    (tmp_path / "partners" / "sul" / "manifest.json").unlink()
+    (norte, own), (sul, stray) = verify_reports(tmp_path)
+    assert (norte.name, [each.state for each in own]) == ("norte", [FileState.AS_WRITTEN])
+    assert (sul.name, [each.state for each in stray]) == ("sul", [FileState.ADDED])
+
+
+def test_a_report_of_the_same_moment_joins_the_one_that_is_there(result: Audited, tmp_path: Path) -> None:
     out = written(result, tmp_path)
     (out / "missing-evidence.csv").write_text("mine now", encoding="utf-8")
     written(result, tmp_path, "csv", "pdf")
@@ -95,7 +163,7 @@ def test_a_report_of_the_same_moment_joins_the_one_that_is_there(result: AuditRe
     assert [path.read_text() for path in out.glob("history/*/*")] == ["mine now"]
 
 
-def test_an_index_leads_to_all_reports_of_a_folder(result: AuditResult, tmp_path: Path) -> None:
+def test_an_index_leads_to_all_reports_of_a_folder(result: Audited, tmp_path: Path) -> None:
     for days in (0, 1, 2):
         written(replace(result, as_of=AS_OF + timedelta(days=days)), tmp_path, "html", "csv")
     page = (tmp_path / "index.html").read_text(encoding="utf-8")
@@ -107,7 +175,7 @@ def test_an_index_leads_to_all_reports_of_a_folder(result: AuditResult, tmp_path
 
 
 def test_a_failure_leaves_the_report_before(
-    result: AuditResult, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    result: Audited, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = written(result, tmp_path)
     before = {path.name: path.read_bytes() for path in out.iterdir()}
@@ -121,14 +189,14 @@ def test_a_failure_leaves_the_report_before(
     assert {path.name: path.read_bytes() for path in out.iterdir()} == before
 
 
-def test_a_folder_that_cannot_be_made_is_named(result: AuditResult, tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_made_is_named(result: Audited, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(ReportError, match=r"cannot be written to .*file/reports: Not a directory"):
         written(result, tmp_path / "file" / "reports")
 
 
 @pytest.mark.parametrize("formats", [["pptx"], ["html", "docx"], [], [""]])
-def test_an_unknown_format_is_refused(result: AuditResult, tmp_path: Path, formats: list[str]) -> None:
+def test_an_unknown_format_is_refused(result: Audited, tmp_path: Path, formats: list[str]) -> None:
     with pytest.raises(InvalidInput, match="there are html, xlsx, csv, json, pdf"):
         write_report(result, tmp_path / "out", formats)
     assert not (tmp_path / "out").exists()
@@ -149,4 +217,4 @@ def test_a_folder_without_a_good_manifest_is_no_report(
     if manifest is not None:
         (tmp_path / "manifest.json").write_text(manifest, encoding="utf-8")
     with pytest.raises(ReportError, match=complaint):
-        verify_files(tmp_path)
+        verify_reports(tmp_path)

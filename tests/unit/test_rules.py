@@ -5,14 +5,16 @@ ran out, ``POV!`` for an unusable file. ``DC``, ``DR`` and ``DCR`` are the docum
 party, of the financially responsible person, and of both.
 """
 
+from datetime import UTC, datetime, timedelta
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.reported import SHORT, states
-from toolkit.domain.evidence import EvidenceType, FileKind, UtilityGroup
-from toolkit.domain.findings import Problem, Reason, Status
-from toolkit.domain.rules import Evidence, EvidenceState, Sale, evaluate, evidence_state
+from tests.support.audit_results import SHORT, states
+from toolkit.contract.evidence import EvidenceType, FileKind, UtilityGroup
+from toolkit.contract.findings import Problem, Reason, Status
+from toolkit.contract.rules import Evidence, EvidenceState, Sale, evaluate, evidence_state, ran_out
 
 
 def verdict(text: str, *, same_payer: bool | None, group: str = "A", completed: bool = False) -> str:
@@ -123,6 +125,11 @@ def test_the_state_of_a_record(
     assert evidence_state(EvidenceType.POV, size=size, kind=kind, damaged=damaged, expired=expired) is state
 
 
+def test_credentials_have_run_out_from_the_moment_of_their_end_on() -> None:
+    end = datetime(2026, 11, 18, 12, 0, tzinfo=UTC)
+    assert [ran_out(end, end + timedelta(microseconds=late)) for late in (-1, 0, 1)] == [False, True, True]
+
+
 @pytest.mark.parametrize("expired", [True, False])
 def test_a_file_that_was_seen_and_is_gone_has_vanished(expired: bool) -> None:
     def state(size: int | None) -> EvidenceState:
@@ -171,3 +178,26 @@ def test_kyc_alone_is_enough_whatever_else_was_only_requested(sale: Sale, record
     assert evaluate(sale, [*uncounted, kyc]).status is expected
     assert (Problem.KYC_NOT_ALONE in evaluate(sale, [kyc]).problems) is False
     assert all(piece.reason is not Reason.UNUSABLE for piece in evaluate(sale, []).missing)
+
+
+@pytest.mark.parametrize(
+    ("records", "said"),
+    [
+        ([("VOZ", "UNUSABLE")], "incomplete POV:TYPE_UNKNOWN DC:TYPE_UNKNOWN TYPE_UNKNOWN"),
+        ([("POV", "COUNTED"), ("DOC_CONTRATANTE", "COUNTED"), ("VOZ", "NOT_UPLOADED")], "compliant TYPE_UNKNOWN"),
+        ([("KYC", "COUNTED"), ("pov", "UNUSABLE")], "conflict TYPE_UNKNOWN"),
+        ([("KYC", "COUNTED"), ("pov", "EXPIRED")], "compliant TYPE_UNKNOWN"),
+        ([("KYC", "COUNTED"), ("pov", "WITHDRAWN")], "compliant"),
+        ([("POV", "WITHDRAWN"), ("DOC_CONTRATANTE", "COUNTED")], "incomplete POV:WITHDRAWN"),
+        ([("POV", "WITHDRAWN"), ("POV", "EXPIRED"), ("DOC_CONTRATANTE", "COUNTED")], "incomplete POV:EXPIRED"),
+        ([("POV", "WITHDRAWN"), ("DOC", "UNUSABLE")], "incomplete POV:WITHDRAWN DC:TYPE_UNKNOWN TYPE_UNKNOWN"),
+        ([("KYC", "WITHDRAWN"), ("POV", "COUNTED"), ("DOC_CONTRATANTE", "COUNTED")], "compliant"),
+    ],
+)
+def test_unknown_types_are_never_silent_and_withdrawn_records_explain(
+    records: list[tuple[str, str]], said: str
+) -> None:
+    found = evaluate(Sale("A", True), [Evidence(kind, EvidenceState(state)) for kind, state in records])
+    shorts = {kind: name for name, kind in SHORT.items()}
+    missing = [f"{shorts.get(p.evidence_type, p.evidence_type)}:{p.reason}" for p in found.missing]
+    assert " ".join([found.status, *missing, *found.problems]) == said

@@ -82,3 +82,26 @@ def test_secrets_are_not_shown() -> None:
     )
     for secret in ("pass-word", "jwt-secret", "aws-secret"):
         assert secret not in repr(settings)
+
+
+@pytest.fixture
+def homeless(monkeypatch):
+    """An account that is not root, without HOME and without an entry in the user database, as containers have."""
+
+    def no_entry(uid):
+        raise KeyError(uid)
+
+    for name in ("HOME", "XDG_DATA_HOME", "USER", "LOGNAME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("pwd.getpwuid", no_entry)
+    monkeypatch.setattr("os.geteuid", lambda: 4_000_000)
+
+
+def test_an_account_without_a_home_needs_none_for_shared_services(homeless):
+    settings = Settings.from_environment({"DATABASE_URL": "postgresql://user@host/database"})
+    assert settings.home == Path("/nonexistent/evidence-toolkit")
+
+
+def test_a_path_into_a_home_that_is_not_known_is_refused(homeless):
+    with pytest.raises(SettingsError, match=r"TOOLKIT_HOME: .*~/data.* Write the path in full"):
+        Settings.from_environment({"TOOLKIT_HOME": "~/data"})

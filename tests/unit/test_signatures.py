@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from toolkit.domain.evidence import FileKind
-from toolkit.domain.signatures import kind_of_bytes, media_type_of_bytes, mpeg_frame_length
+from toolkit.contract.evidence import FileKind
+from toolkit.evidence.kinds import kind_of_bytes, media_type_of_bytes, mpeg_frame_length
 
 MP3_FRAME = bytes.fromhex("fffb9064") + bytes(413)
 """One frame of MPEG-1 layer III at 128 kbit/s and 44.1 kHz: 417 bytes."""

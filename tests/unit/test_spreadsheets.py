@@ -13,8 +13,10 @@ import pytest
 import xlsxwriter
 
 from toolkit.errors import UnreadableFile
-from toolkit.operations.spreadsheets import Reading, encodings, find_sources, open_table, read_table
-from toolkit.operations.spreadsheets.xlsx_writer import Looks, Workbook
+from toolkit.intake import encodings
+from toolkit.intake.sources import Reading, find_sources
+from toolkit.intake.tables import open_table, read_table
+from toolkit.intake.workbook_writer import SheetLooks, Workbook
 
 TEXT = "saleId;cidade\r\n001;São Paulo\r\n\r\n002;\r\n"
 
@@ -230,6 +232,6 @@ class Disk(BytesIO):
 def test_a_disk_without_room_for_a_workbook_is_named_as_such() -> None:
     disk = Disk()
     with pytest.raises(OSError, match="No space left"), closing(Workbook(disk)) as book:  # type: ignore[arg-type]
-        book.begin_sheet("first", Looks((10,)))
+        book.begin_sheet("first", SheetLooks((10,)))
         disk.full = True
-        book.begin_sheet("second", Looks((10,)))
+        book.begin_sheet("second", SheetLooks((10,)))

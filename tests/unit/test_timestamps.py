@@ -5,8 +5,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from toolkit.entrypoints.timestamps import parse_timestamp
 from toolkit.errors import InvalidInput
+from toolkit.kit.spoken import parse_timestamp
 
 SAO_PAULO = ZoneInfo("America/Sao_Paulo")
 NOW = datetime(2026, 11, 21, 1, 30, tzinfo=UTC)  # the evening of the 20th in São Paulo

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Sequence
 from contextlib import suppress
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from hypothesis import given
@@ -17,11 +19,12 @@ from hypothesis import strategies as st
 from jwt.algorithms import ECAlgorithm, RSAAlgorithm
 
 from tests.conftest import SettableClock
-from tests.contract.crafted_tokens import claims as crafted_claims
-from tests.contract.crafted_tokens import private_pem, public_pem, signed, token, unsigned
-from toolkit.domain.partners import Scope
-from toolkit.entrypoints.tokens import CLOCK_SKEW, Bearer, InvalidToken, TokenChecks, issue
+from tests.support.crafted_tokens import claims as crafted_claims
+from tests.support.crafted_tokens import private_pem, public_pem, signed, token, unsigned
+from toolkit.contract.people import TokenScope
 from toolkit.errors import SettingsError
+from toolkit.evidence.access import RevokedTokens
+from toolkit.http.tokens import CLOCK_SKEW, Bearer, InvalidToken, TokenChecks, issue
 from toolkit.settings import Settings
 
 SECRET = "not-a-secret-but-long-enough-for-tests"
@@ -336,7 +339,7 @@ def test_an_issued_token_names_partner_and_scopes_and_the_key_of_a_set(tmp_path:
         timedelta(seconds=60),
         CLOCK(),
         partner="Luz",
-        scopes=[Scope.REQUEST_EVIDENCE],
+        scopes=[TokenScope.REQUEST_EVIDENCE],
     )
 
     bearer = TokenChecks.from_settings(settings, CLOCK).bearer_of(issued.text)
@@ -362,3 +365,19 @@ def test_tokens_are_issued_with_the_secret_only() -> None:
     settings = Settings.from_environment({"TOOLKIT_JWT_PUBLIC_KEY": public_pem(RSA)})
     with pytest.raises(SettingsError, match="TOOLKIT_JWT_SECRET"):
         issue(settings, "partner-a", timedelta(seconds=60), CLOCK())
+
+
+@pytest.mark.parametrize(("issued", "is_refused"), [(99.0, True), (100.0, True), (100.5, False), (None, True)])
+def test_a_revoked_subject_s_tokens_are_refused_up_to_the_moment_of_the_revocation(
+    issued: float | None, is_refused: bool
+) -> None:
+    assert RevokedTokens(subjects={"crm-7": 100.0}).hold(None, "crm-7", issued) is is_refused
+
+
+def test_the_algorithm_follows_from_the_key_and_never_from_the_token(monkeypatch: pytest.MonkeyPatch) -> None:
+    accepted: list[Sequence[str]] = []
+    monkeypatch.setattr(jwt, "decode", lambda *_, algorithms, **__: accepted.append(algorithms) or claims())
+    for alg in ("HS256", "RS256", "none"):
+        HS256.bearer_of(token(claims(), SECRET, alg=alg))
+
+    assert accepted == [["HS256"]] * 3

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from toolkit.errors import UnreadableFile
-from toolkit.operations import spreadsheets
-from toolkit.operations.spreadsheets import encodings, read_table, workbook
+from toolkit.intake import encodings, tables
+from toolkit.intake import workbooks as workbook
+from toolkit.intake.tables import read_table
 
 RELATIONS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 PACKAGE = "http://schemas.openxmlformats.org/package/2006/relationships"
@@ -145,7 +146,7 @@ def test_a_text_file_is_bounded_by_columns(contents: bytes, sentence: str, tmp_p
 
 
 def test_a_table_is_read_as_a_whole_up_to_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(spreadsheets, "WHOLE_BYTES", 300_000)
+    monkeypatch.setattr(tables, "WHOLE_BYTES", 300_000)
     path = tmp_path / "long.csv"
     path.write_bytes(b"a;b\n1;" + b"x" * 300_000 + b"\n" + b"1;2\n" * 1000)
     with pytest.raises(UnreadableFile, match=r"long\.csv: holds more than 0 MiB of text"):

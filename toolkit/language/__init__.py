@@ -13,7 +13,8 @@ from functools import cache, cached_property
 from gettext import GNUTranslations, NullTranslations
 from importlib.resources import files
 from io import BytesIO
-from typing import Final
+from string import Formatter
+from typing import Any, Final
 
 from babel import Locale, dates, lists, numbers
 from babel.messages.catalog import Catalog
@@ -21,6 +22,7 @@ from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po
 
 from toolkit.errors import InvalidInput
+from toolkit.message import Message
 
 LANGUAGES: Final = ("pt-BR", "en")
 """The languages that a report can have."""
@@ -54,8 +56,18 @@ class Language:
         found = self.translations.ngettext(one, many, number)
         return found % {"number": self.number(number), **values}
 
+    def tell(self, text: str) -> str:
+        """Return a message in this language, its values in the form of the language; other texts as ``text``."""
+        if isinstance(text, Message) and text.values:
+            words = text.template.strip()  # a line may be indented
+            template = text.template.replace(words, self.text(words), 1)
+            return _Values(self).vformat(template, text.values, {})
+        return self.text(text)
+
     def sentence(self, composed: str) -> str:
         """Translate an English sentence with values in it, found by its fixed parts; return others unchanged."""
+        if isinstance(composed, Message) and composed.values:
+            return self.tell(composed)
         text = composed.strip()
         return composed.replace(text, self._recognised(text), 1) if text else composed
 
@@ -120,6 +132,20 @@ class Language:
         return self.moment(moment, moment.tzinfo or UTC)
 
 
+class _Values(Formatter):
+    """Formats the values of a message: numbers, messages and errors as the language has them."""
+
+    def __init__(self, language: Language) -> None:
+        self._language = language
+
+    def format_field(self, value: Any, spec: str) -> str:
+        if spec == ",":
+            return self._language.number(value)
+        if isinstance(value, Exception) and value.args:
+            value = value.args[0]
+        return self._language.tell(value) if isinstance(value, Message) else str(super().format_field(value, spec))
+
+
 @cache
 def language(code: str) -> Language:
     """Return the language of a code, in any case, with ``-`` or ``_`` or without the country.
@@ -131,7 +157,7 @@ def language(code: str) -> Language:
     for known in LANGUAGES:
         if wanted in (known.lower(), known.partition("-")[0]):
             return Language(known)
-    raise InvalidInput(f"Unknown language {code[:20]!r}; there are {', '.join(LANGUAGES)}")
+    raise InvalidInput("Unknown language {!r}; there are {}", code[:20], ", ".join(LANGUAGES))
 
 
 def default_language(environ: Mapping[str, str] = os.environ) -> Language:

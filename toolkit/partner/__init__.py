@@ -11,7 +11,6 @@ files with ``post_file`` too.
 """
 
 from toolkit.partner.client import ClientRegistered, Credentials, PartnerClient
-from toolkit.partner.forms import FormPolicy
-from toolkit.partner.posting import post_file
+from toolkit.partner.posting import FormPolicy, post_file
 
 __all__ = ["ClientRegistered", "Credentials", "FormPolicy", "PartnerClient", "post_file"]

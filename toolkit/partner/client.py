@@ -22,8 +22,7 @@ from toolkit.errors import (
     ServiceUnavailable,
     SettingsError,
 )
-from toolkit.partner.posting import post_file
-from toolkit.partner.retrying import pauses, seconds_asked
+from toolkit.partner.posting import pauses, post_file, seconds_asked
 
 TIMEOUT: Final = urllib3.Timeout(connect=10, read=30)
 
@@ -119,7 +118,7 @@ class PartnerClient:
                 return self._read(response)
             if pause is not None:
                 time.sleep(max(pause, 0.0 if response is None else seconds_asked(response)))
-        raise ServiceUnavailable(f"The service at {self.base_url} does not answer; try again later.")
+        raise ServiceUnavailable("The service at {} does not answer; try again later.", self.base_url)
 
     def _send(self, method: str, path: str, body: Mapping[str, Any]) -> urllib3.BaseHTTPResponse | None:
         """Return the answer, or ``None`` where the request never left."""
@@ -137,7 +136,7 @@ class PartnerClient:
             return None
         except HTTPError:
             raise ServiceUnavailable(
-                f"The connection to {self.base_url} broke after the request was sent: it may have been done."
+                "The connection to {} broke after the request was sent: it may have been done.", self.base_url
             ) from None
 
     def _read(self, response: urllib3.BaseHTTPResponse) -> Mapping[str, Any]:
@@ -153,19 +152,21 @@ class PartnerClient:
             if isinstance(invalid, list) and invalid:
                 raise InvalidFields([_invalid_field(item) for item in invalid])
         if response.status == 401:
-            raise ServiceError(f"The service at {self.base_url} did not accept the bearer token.")
+            raise ServiceError("The service at {} did not accept the bearer token.", self.base_url)
         if response.status == 404:
             raise SaleNotFound
         if response.status == 409:
             raise AlreadyThere(str(answer.get("message") or "") or None)
-        raise ServiceError(f"The service at {self.base_url} answered {response.status}, which was not expected.")
+        raise ServiceError(
+            "The service at {} answered {}, which was not expected.", self.base_url, response.status
+        )
 
     @contextmanager
     def _understood(self) -> Iterator[None]:
         try:
             yield
         except (KeyError, ValueError, TypeError, AttributeError):
-            raise ServiceError(f"The answer of the service at {self.base_url} is not the contract's.") from None
+            raise ServiceError("The answer of the service at {} is not the contract's.", self.base_url) from None
 
 
 def _segment(sale_id: str) -> str:

@@ -1,55 +1,67 @@
-"""Reports for people: an audit's result as HTML, XLSX, CSV, JSON and PDF.
+"""Reports for people: an audit as HTML, XLSX, CSV, JSON and PDF.
 
 ::
 
-    report         what is shown, and how
-    lists          the lists and what each is about; columns their columns; sections the cells, for all formats
-    wording        the words for codes; notices the headline, the notices and the provenance
-    web_page       HTML, one self-contained page: page_words has its words, charts draws its bars,
-                   web_data packs its sales, web_cases what stands behind each row
-    workbook       XLSX, sheet by sheet, from the columns of sheet_cells
-    table_csv      CSV
-    document_json  JSON; document_life the life of findings in it, and rows as JSON
-    document_oscal OSCAL assessment results
-    document_pdf   PDF, typeset by Typst
-    folder         writing all of it at once, and verifying it later: earlier keeps and lists the reports before
+    reading        the numbers and lists of an audit folder; audited holds them
+    report         what is shown, how, and its times
+    wording        the words for codes, and those of the page; notices the headline, notices and provenance
+    lists          the lists beside the sales: what each is about, its columns and its cells, for all formats
+    page           HTML, one self-contained page with its charts; page_data packs what its script shows
+    spreadsheets   XLSX, sheet by sheet, and CSV
+    json_document  JSON
+    pdf            PDF, typeset by Typst
+    folder         writing all of it at once, keeping earlier reports, and verifying them later
 """
 
-import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Final
-from unicodedata import normalize
 from zoneinfo import ZoneInfo
 
 from toolkit.errors import InvalidInput
 from toolkit.extras import require
 from toolkit.language import ENGLISH, Language
-from toolkit.operations.judge.audit import AuditResult
-from toolkit.operations.progress import Progress, Quiet
-from toolkit.reports import document_json, document_oscal, table_csv, web_page, workbook
-from toolkit.reports.folder import FileState, VerifiedFile, Witness, Writer, verify_files, write_files
-from toolkit.reports.report import Report
+from toolkit.progress import Progress, Quiet
+from toolkit.reports import json_document, page, spreadsheets
+from toolkit.reports.audited import Audited
+from toolkit.reports.folder import (
+    FileState,
+    VerifiedFile,
+    Witness,
+    Writer,
+    verify_files,
+    verify_reports,
+    write_files,
+)
+from toolkit.reports.report import Report, plain_name
 from toolkit.settings import DEFAULT_TIMEZONE
 
-__all__ = ["DEFAULT_FORMATS", "FORMATS", "FileState", "VerifiedFile", "chosen", "verify_files", "write_report"]
+__all__ = [
+    "DEFAULT_FORMATS",
+    "FORMATS",
+    "FileState",
+    "VerifiedFile",
+    "chosen",
+    "verify_files",
+    "verify_reports",
+    "write_report",
+]
 
 
 def _write_pdf(report: Report, path: Path) -> None:
     require("pdf", "PDF reports")
-    from toolkit.reports import document_pdf  # its package is an extra
+    from toolkit.reports import pdf  # its package is an extra
 
-    document_pdf.write(report, path)
+    pdf.write(report, path)
 
 
 FORMATS: Final[dict[str, Writer]] = {
-    "html": web_page.write,
-    "xlsx": workbook.write,
-    "csv": table_csv.write,
-    "json": document_json.write,
+    "html": page.write,
+    "xlsx": spreadsheets.write_workbook,
+    "csv": spreadsheets.write_csv,
+    "json": json_document.write,
     "pdf": _write_pdf,
-    "oscal.json": document_oscal.write,
 }
 """Each format that a report can have, and the function that writes it."""
 
@@ -60,7 +72,7 @@ _TIMEZONE: Final = ZoneInfo(DEFAULT_TIMEZONE)
 
 
 def write_report(
-    result: AuditResult,
+    result: Audited,
     out: Path,
     formats: Iterable[str] = DEFAULT_FORMATS,
     *,
@@ -71,6 +83,8 @@ def write_report(
     witness: Witness | None = None,
 ) -> list[Path]:
     """Write ``missing-evidence.*`` into the folder ``out``; an earlier report there is moved beneath it.
+
+    The report of one partner is as that partner may see it.
 
     Args:
         result: what the audit found.
@@ -91,28 +105,29 @@ def write_report(
     """
     wanted = chosen(formats)
     writers = {name: FORMATS[name] for name in wanted}
+    if result.partner is not None:
+        result = result.as_the_partner_sees_it()
     return write_files(Report(result, timezone, wanted, language, excel), out, writers, progress, witness)
 
 
 def partner_reports(
-    result: AuditResult,
+    names: Sequence[str],
+    of_partner: Callable[[str], Audited],
     out: Path,
-    write: Callable[[AuditResult, Path], list[Path]] = write_report,
+    write: Callable[[Audited, Path], list[Path]] = write_report,
     progress: Progress | None = None,
 ) -> list[Path]:
-    """Have one report for each partner written into a folder of its own below ``out``; raises as ``write`` does.
+    """Have a report of each of these partners written into a folder of its own below ``out``; raises as ``write``.
 
     A folder is called after the partner, with a few digits of its hash, so that no two are alike. It holds
     nothing of any other partner.
     """
     written: list[Path] = []
     told = progress or Quiet()
-    names = sorted(result.counts["partner"].dropna().unique())
     told.begin("Writing a report for each partner", len(names), "partners")
     for name in names:
-        letters = normalize("NFKD", name).encode("ascii", "ignore").decode()
-        safe = re.sub(r"[^A-Za-z0-9.-]+", "_", letters).strip("._")[:60] or "partner"
-        written += write(result.for_partner(name), out / f"{safe}-{sha256(name.encode()).hexdigest()[:6]}")
+        digits = sha256(name.encode()).hexdigest()[:6]
+        written += write(of_partner(name), out / f"{plain_name(name)}-{digits}")
         told.advance(1)
     told.end()
     return written

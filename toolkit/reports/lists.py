@@ -1,12 +1,15 @@
-"""The lists of a report: what each is about, its columns, and its rows.
+"""The lists of a report beside its sales: what each is about, its columns, and its cells, once for all formats.
 
-Titles, sentences and headings are English; those of ``COLUMNS`` say where the values of a column come from.
+Titles, sentences and headings are English; those of ``COLUMNS`` say where the values of a column come from. Cells
+are values, not texts: each format writes numbers, days and moments in its own way. They are made of some rows at a
+time, column by column and each distinct value once, because there may be more findings than sales.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import date, datetime
 from typing import Any, Final
 
 import numpy as np
@@ -14,14 +17,92 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from toolkit.domain.codes import CODES
-from toolkit.domain.integrity import IntegrityFinding
-from toolkit.domain.report_cells import items
-from toolkit.operations.judge.audit.census import UNVERIFIED
-from toolkit.operations.judge.audit.details import COMPLETED_DAYS, MOST
-from toolkit.reports.report import Report
-from toolkit.reports.times import told_detail
+from toolkit.contract.codes import CODES, names_of
+from toolkit.contract.contents import IntegrityFinding
+from toolkit.contract.findings import items
+from toolkit.reports import wording
+from toolkit.reports.report import MOMENTS, Report, known, told_detail
+from toolkit.reports.totals import COMPLETED_DAYS, MOST, UNVERIFIED
 from toolkit.reports.wording import COLUMN_NAMES
+
+Words = Callable[[Any, Callable[[str], str]], Any]
+"""Gives what stands for a value, its words translated by the function."""
+
+
+def of(names: Mapping[Any, str]) -> Words:
+    """Return the words that give the name of a code."""
+    return lambda code, say: say(names[code]) if code in names else code
+
+
+def each_of(names: Mapping[Any, str]) -> Words:
+    """Return the words that give the name of each code of a list, on a line of its own."""
+    return lambda joined, say: "\n".join(of(names)(code, say) for code in items(joined))
+
+
+def moment(value: Any, _: Callable[[str], str]) -> Any:
+    """Mark a column of times; they stand for themselves."""
+    return value
+
+
+_CODES: Final = names_of(CODES)
+
+_WORDED: Final = {
+    "status": of(wording.STATUS_NAMES),
+    "missing": each_of(wording.TYPE_NAMES),
+    "reasons": each_of(_CODES),
+    "problems": each_of(_CODES),
+    "counted": each_of(wording.TYPE_NAMES),
+    "isClientFinancialResponsible": of({True: "yes", False: "no"}),
+    "owners": each_of(wording.OWNER_NAMES),
+    **dict.fromkeys(MOMENTS, moment),
+}
+
+COLUMNS: Final[Mapping[str, tuple[str, Words | None]]] = {
+    **{heading: (name, _WORDED.get(name)) for name, heading in wording.COLUMN_NAMES.items()},
+    "Approved by": ("approvedBy", None),
+    "Came": ("came", None),
+    "Change": ("change", None),
+    "Code": ("code", None),
+    "Day": ("day", None),
+    "Days late": ("late", None),
+    "Due": ("dueAt", moment),
+    "Ends on": ("end", None),
+    "Ends soon": ("soon", None),
+    "Evidence": ("evidenceType", of(wording.TYPE_NAMES)),
+    "Fault": ("code", of(_CODES)),
+    "Finding": ("code", of(_CODES)),
+    "Findings": ("findings", None),
+    "First seen": ("firstSeen", moment),
+    "Meaning": ("meaning", None),
+    "Median days": ("medianDays", None),
+    "Overdue": ("overdue", None),
+    "Next deadline": ("dueAt", moment),
+    "Owner": ("owner", None),
+    "Problem": ("code", of(_CODES)),
+    "Reason": ("reason", None),
+    "Reason (code)": ("reasons", None),
+    "Remedy": ("remedy", lambda text, say: say(text)),
+    "Sales": ("sales", None),
+    "Since": ("since", moment),
+    "State": ("status", of(wording.FINDING_STATUS_NAMES)),
+    "Trend": ("trend", None),
+    "Type (code)": ("evidenceType", None),
+    "Waived": ("waived", None),
+    "Waived findings": ("waived", None),
+    "Warning": ("warning", None),
+    "Weight": ("severity", of(wording.SEVERITY_NAMES)),
+    "Went": ("went", None),
+    "Where the files lie": ("folders", None),
+    "Who acts": ("owners", _WORDED["owners"]),
+    "Who has to act": ("owner", of(wording.OWNER_NAMES)),
+    "Withdrawn at": ("withdrawnAt", moment),
+    "Withdrawn by": ("withdrawnBy", None),
+    "compliant": ("compliant", None),
+    "in conflict": ("conflict", None),
+    "incomplete": ("incomplete", None),
+}
+"""The columns that a list can have, by their English headings."""
+
 
 Part = Callable[[slice], pd.DataFrame]
 
@@ -65,21 +146,32 @@ def _missing(report: Report) -> tuple[int, Part]:
 
 def _findings(report: Report, places: np.ndarray[Any, Any] | None = None) -> tuple[int, Part]:
     """Return the findings, or those at these places."""
-    table = report.result.life.findings
+    table = report.result.findings
     at = np.arange(len(table)) if places is None else places
     return len(at), lambda some: table.iloc[at[some]].rename(columns={"reason": "reasons"})
 
 
-def _overdue(report: Report) -> tuple[int, Part]:
-    return _findings(report, np.flatnonzero(report.result.life.findings["overdue"].to_numpy(dtype=bool)))
+def _open(report: Report) -> tuple[int, Part]:
+    """Return the open findings, overdue ones first, each with the business days that it is late."""
+    table = report.result.findings
+    standing = np.flatnonzero(table["status"].isin(["open", "reopened"]))
+    due = table["dueAt"].to_numpy(dtype="datetime64[us]")[standing]
+    order = np.lexsort((np.arange(len(due)), due, ~table["overdue"].to_numpy(dtype=bool)[standing]))
+    total, part = _findings(report, standing[order])
+
+    def with_days(some: slice) -> pd.DataFrame:
+        rows = part(some)
+        return rows.assign(late=(-rows["dueInBusinessDays"]).where(rows["overdue"].astype(bool)).astype("Int64"))
+
+    return total, with_days
 
 
 def _changes(report: Report) -> tuple[int, Part]:
-    say, changes = report.language.text, report.result.life.changes
+    say, changes = report.language.text, report.result.compared
     kinds = {}
     if changes is not None:
         kinds = {"new": changes.new, "back again": changes.reopened, "resolved": changes.resolved}
-    here = pa.array(report.result.life.findings["id"], pa.large_string())
+    here = pa.array(report.result.findings["id"], pa.large_string())
     places = {kind: np.flatnonzero(pc.is_in(here, ids)) for kind, ids in kinds.items()}
     words = np.repeat(np.array([*map(say, places)], dtype=object), [*map(len, places.values())])
     total, part = _findings(report, np.concatenate([np.array([], dtype=int), *places.values()]))
@@ -87,7 +179,7 @@ def _changes(report: Report) -> tuple[int, Part]:
 
 
 def _since(report: Report) -> str:
-    changes = report.result.life.changes
+    changes = report.result.compared
     if changes is None:
         return ""
     return report.language.count(
@@ -113,7 +205,7 @@ def _partners(report: Report) -> pd.DataFrame:
 
 
 def _trend(report: Report) -> pd.DataFrame:
-    trend = report.result.life.trend
+    trend = report.result.trend
     return trend[(trend["came"] > 0) | (trend["went"] > 0)].iloc[::-1].rename(columns={"present": "findings"})
 
 
@@ -151,7 +243,7 @@ def _warned(report: Report) -> tuple[int, Part]:
 
 
 def _waivers(report: Report) -> pd.DataFrame:
-    life, anything = report.result.life, report.language.text("any")
+    result, anything = report.result, report.language.text("any")
     rows = [
         {
             "saleId": each.request.sale_id or anything,
@@ -161,16 +253,21 @@ def _waivers(report: Report) -> pd.DataFrame:
             "owner": each.request.owner,
             "approvedBy": each.request.approved_by,
             "end": each.request.end,
-            "soon": report.language.text("soon") if each in life.ending else "",
+            "soon": report.language.text("soon") if each in result.ending else "",
         }
-        for each in life.waivers
+        for each in result.waivers
     ]
     return pd.DataFrame(
         rows, columns=["saleId", "partner", "code", "reason", "owner", "approvedBy", "end", "soon"]
     )
 
 
-SALES: Final = List("Sales", _same(*COLUMN_NAMES.values()), lambda report: report.result.rows)
+SALES: Final = List(
+    "Sales",
+    _same("Sale", "Group", "Status", "Missing", "Why", "Problems", "Next deadline", "Who acts", "Waived findings")
+    | _same("Partner", "CPF", "Created", "Age, days", "Completed", "Contracting party pays", "Counted evidence"),
+    lambda report: report.result.acting.iloc[: len(report.result.rows)],
+)
 
 MISSING: Final = List(
     "Missing",
@@ -216,11 +313,12 @@ BESIDE: Final = {
         _trend,
         "The latest days on which findings came or went, with those that were there at the end of the day.",
     ),
-    "overdue": List(
-        "Overdue findings",
-        {"Sale": 1.5, "Finding": 2.5, "Partner": 1.5, "Who has to act": 1.2, "First seen": 1.5, "Due": 1.5},
-        _overdue,
-        "Their deadline, in business days since they came or came back, has passed.",
+    "open": List(
+        "Open findings",
+        {"Sale": 1.4, "Finding": 2.0, "Weight": 0.9, "Who has to act": 1.2, "Due": 1.3, "Days late": 0.7}
+        | {"Partner": 1.3, "Remedy": 3.0},
+        _open,
+        "Overdue ones first, then by deadline. Days late are business days.",
     ),
     "unusable": List(
         "Unusable files",
@@ -271,3 +369,65 @@ BESIDE: Final = {
     ),
 }
 """The lists beside the sales by their places on the page, in the order in which people act on them."""
+
+
+Cell = str | int | float | date | datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A list of a report: its English headings, with the share of the width that each takes, and its rows."""
+
+    title: str
+    about: str
+    columns: Mapping[str, float]
+    total: int
+    part: Callable[[slice], pd.DataFrame]
+    """Returns some of its rows, in the columns that ``COLUMNS`` names."""
+    report: Report
+
+    @property
+    def headings(self) -> list[str]:
+        """The headings in the language of the report."""
+        return [*map(self.report.language.text, self.columns)]
+
+    def cells(self, part: slice) -> list[pd.Series[Any]]:
+        """Return the columns of some of its rows."""
+        rows, say = self.part(part).reset_index(drop=True), self.report.language.text
+        return [_column(rows[name], words, say) for name, words in map(COLUMNS.__getitem__, self.columns)]
+
+    def rows(self, most: int) -> list[tuple[Cell, ...]]:
+        """Return its first rows, ``None`` for everything that is not known."""
+        cells = self.cells(slice(0, min(most, self.total)))
+        return list(known(pd.DataFrame(dict(enumerate(cells)))).itertuples(index=False, name=None))
+
+
+def section(of: List, report: Report) -> Section:
+    """Return a list as this report has it."""
+    say, rows = report.language.text, of.rows(report)
+    total, part = rows if isinstance(rows, tuple) else (len(rows), rows.iloc.__getitem__)
+    about = say(of.about, **LIMITS) if isinstance(of.about, str) else of.about(report)
+    return Section(say(of.title), about, of.columns, total, part, report)
+
+
+def _column(values: pd.Series[Any], words: Words | None, say: Callable[[str], str]) -> pd.Series[Any]:
+    """Return what stands for the values, each distinct one of which is looked up once."""
+    if words is None:
+        return values
+    if words is moment:
+        return pd.to_datetime(values, utc=True)
+    places, distinct = pd.factorize(values)
+    told = np.array([*(words(value, say) for value in distinct), None], dtype=object)
+    return pd.Series(told[places])  # the last one where it is not known
+
+
+def cell_text(cell: Cell, report: Report) -> str:
+    """Return a cell as people read it."""
+    language = report.language
+    if cell is None:
+        return ""
+    if isinstance(cell, datetime):
+        return language.moment(cell, report.timezone)
+    if isinstance(cell, date):
+        return language.day(cell)
+    return language.number(cell) if isinstance(cell, int | float) else cell

@@ -6,19 +6,23 @@ from datetime import timedelta
 from typing import Final
 from zoneinfo import ZoneInfo
 
-from toolkit.domain.codes import CODES
-from toolkit.domain.contents import Coverage
-from toolkit.domain.findings import Reason
-from toolkit.domain.integrity import IntegrityProblem
+from toolkit.contract.codes import CODES
+from toolkit.contract.contents import Coverage, IntegrityProblem
+from toolkit.contract.findings import Reason
 from toolkit.language import ENGLISH, Language
-from toolkit.operations.judge.audit import AuditResult
+from toolkit.reports.audited import Audited
 from toolkit.settings import DEFAULT_TIMEZONE
 
 _TIMEZONE: Final = ZoneInfo(DEFAULT_TIMEZONE)
 
 
-def headline(result: AuditResult, language: Language = ENGLISH) -> str:
-    """Return the answer in one sentence."""
+def headline(result: Audited, language: Language = ENGLISH) -> str:
+    """Return the answer in one sentence, with the partner that it is about where it is about one."""
+    answer = _answer(result, language)
+    return answer if result.partner is None else f"{result.partner}: {answer}"
+
+
+def _answer(result: Audited, language: Language) -> str:
     say, count = language.text, language.count
     if not result.sales:
         return say("No sale was known at this moment")
@@ -48,12 +52,12 @@ def headline(result: AuditResult, language: Language = ENGLISH) -> str:
     return f"{lacking}, {more}"
 
 
-def notices(result: AuditResult, language: Language = ENGLISH, timezone: ZoneInfo = _TIMEZONE) -> list[str]:
+def notices(result: Audited, language: Language = ENGLISH, timezone: ZoneInfo = _TIMEZONE) -> list[str]:
     """Return the facts that a reader must know before trusting the numbers."""
     return list(_notices(result, language, timezone))
 
 
-def _notices(result: AuditResult, language: Language, timezone: ZoneInfo) -> Iterator[str]:
+def _notices(result: Audited, language: Language, timezone: ZoneInfo) -> Iterator[str]:
     say, count = language.text, language.count
     if result.source.embedded:
         services = language.listed([say(name) for name in result.source.embedded])
@@ -61,24 +65,14 @@ def _notices(result: AuditResult, language: Language, timezone: ZoneInfo) -> Ite
             "Made on embedded services for trying out (%(services)s): the numbers say nothing about real sales.",
             services=services,
         )
-    if result.source.snapshot is not None:
-        yield say("Judged on the snapshot %(snapshot)s.", snapshot=language.dated(result.source.snapshot))
-    if result.source.other_deadlines:
-        yield say(
-            "The snapshot was exported with other deadlines, other holidays or another time zone than those of "
-            "this machine, by which this says what is overdue and which waivers hold."
-        )
-    if not result.source.people_asked:
-        yield say(
-            "The database of the snapshot could not be asked: CPFs, and the reasons and people of withdrawals "
-            "and waivers are missing, and findings about files are those that the last audit noted."
-        )
     if result.source.hidden_rows:
         yield say(
             "Row level security may hide rows of %(tables)s from the role that reads them: what is hidden is not "
             "judged, and evidence that is called missing may be there.",
             tables=language.listed(result.source.hidden_rows),
         )
+    yield from result.source.service_changes
+    yield from result.source.service_notes
     if result.source.copied_rows:
         yield say(
             "What the service holds is read from a materialised view (%(tables)s): it is as it was when that was "
@@ -106,11 +100,11 @@ def _notices(result: AuditResult, language: Language, timezone: ZoneInfo) -> Ite
             "missing may be there, and evidence that counts may be gone.",
             sync.denied,
         )
-    since, taken_from = result.source.picture_since, sync and sync.taken_from
+    since, taken_from = result.source.listed_since, sync and sync.taken_from
     if taken_from:
         yield say(
             "The bucket was not read: files are as %(source)s tells, or as they were seen later. The oldest "
-            "part of the picture is of %(moment)s.",
+            "part of the listing is of %(moment)s.",
             source=taken_from,
             moment=language.moment(since, timezone) if since else say("an unknown time"),
         )
@@ -142,7 +136,7 @@ def _notices(result: AuditResult, language: Language, timezone: ZoneInfo) -> Ite
             "there now was judged, not the first ones.",
             result.compliant_on_replaced,
         )
-    changes = result.life.changes
+    changes = result.compared
     if changes is not None and len(changes.without_sale):
         yield count(
             "%(number)s finding is resolved since the audit before only because its sale is gone: nobody mended "
@@ -177,7 +171,7 @@ def _notices(result: AuditResult, language: Language, timezone: ZoneInfo) -> Ite
         yield say("This report holds whole CPFs: keep it as closely as the contracts themselves.")
 
 
-def _may_be_another_bucket(result: AuditResult) -> bool:
+def _may_be_another_bucket(result: Audited) -> bool:
     """Tell whether the bucket holds files, and none of those that the records name."""
     strangers = {IntegrityProblem.OBJECT_WITHOUT_RECORD, IntegrityProblem.KEY_OUTSIDE_LAYOUT}
     if any(result.coverage.values()) or strangers.isdisjoint(each.problem for each in result.file_findings):
@@ -189,9 +183,9 @@ def _may_be_another_bucket(result: AuditResult) -> bool:
 _NOT_THERE: Final = [Reason.NOT_UPLOADED, Reason.EXPIRY_UNKNOWN, Reason.EXPIRED]
 
 
-def _coverage_notices(result: AuditResult, language: Language) -> Iterator[str]:
+def _coverage_notices(result: Audited, language: Language) -> Iterator[str]:
     say, count, number = language.text, language.count, language.number
-    if result.verification is None and result.of_now:
+    if result.of_now and not result.verified_first:
         yield say("The contents of new files were not verified before this report.")
     coverage = result.coverage
     files = sum(coverage.values())
@@ -211,6 +205,22 @@ def _coverage_notices(result: AuditResult, language: Language) -> Iterator[str]:
             never=number(coverage[Coverage.NEVER]),
             unreadable=number(coverage[Coverage.UNREADABLE]),
         )
+    if result.looks.older_look:
+        yield count(
+            "%(number)s counted file was verified by an older way of looking, which may have missed what is "
+            "found today. It is verified again by: toolkit evidence verify",
+            "%(number)s counted files were verified by an older way of looking, which may have missed what is "
+            "found today. They are verified again by: toolkit evidence verify",
+            result.looks.older_look,
+        )
+    if result.looks.without_speech:
+        yield count(
+            "In %(number)s counted recording nothing looked for speech, as the extra `speech` was not installed: "
+            "music or a dial tone counts without a finding.",
+            "In %(number)s counted recordings nothing looked for speech, as the extra `speech` was not installed: "
+            "music or a dial tone counts without a finding.",
+            result.looks.without_speech,
+        )
     if unproven := result.compliant - result.compliant_verified:
         yield count(
             "%(number)s compliant sale rests on files that are not fully verified.",
@@ -219,18 +229,23 @@ def _coverage_notices(result: AuditResult, language: Language) -> Iterator[str]:
         )
 
 
-def provenance(result: AuditResult, timezone: ZoneInfo, language: Language = ENGLISH) -> dict[str, str]:
+def provenance(result: Audited, timezone: ZoneInfo, language: Language = ENGLISH) -> dict[str, str]:
     """Return the source of the numbers, for those who have to vouch for them."""
     say, source, sync = language.text, result.source, result.source.last_sync
     database = language.sentence(source.database)
     return {
+        **({} if result.partner is None else {say("Partner"): result.partner}),
         say("As of"): language.moment(result.as_of, timezone),
         say("Database"): database if source.replica is None else f"{database} ({source.replica})",
         say("Bucket"): language.sentence(sync.bucket) if sync else say("never read"),
         say("Bucket read"): language.moment(sync.finished_at, timezone) if sync else say("never"),
-        say("Oldest part of the picture"): (
-            language.moment(source.picture_since, timezone) if source.picture_since else say("never")
+        say("Oldest part of the listing"): (
+            language.moment(source.listed_since, timezone) if source.listed_since else say("never")
         ),
+        say("Readers of files"): language.listed(
+            [f"{name} ({language.number(files)})" for name, files in result.looks.readers.items()]
+        )
+        or say("none yet"),
         say("Files counted unexamined"): language.number(result.unexamined),
         say("Sales without a client"): language.number(result.without_client),
         say("Times"): say("in %(zone)s", zone=timezone.key),

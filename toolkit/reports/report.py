@@ -1,14 +1,22 @@
-"""A report: an audit's result, and the options for showing it."""
+"""A report: an audit, the options for showing it, and its times, for programs and for people."""
 
+from __future__ import annotations
+
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
+from unicodedata import normalize
 from zoneinfo import ZoneInfo
 
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 
+from toolkit.contract.findings import REPORT
 from toolkit.language import ENGLISH, Language
-from toolkit.operations.judge.audit import AuditResult
+from toolkit.reports.audited import Audited
 
 MOMENTS: Final = ("createdAt", "completedAt", "oldestRequest")
 """The columns of the rows that hold times."""
@@ -26,7 +34,7 @@ def _nobody(_: float) -> None:
 class Report:
     """An audit's result with the options for showing it; one module for each format writes it into a file."""
 
-    result: AuditResult
+    result: Audited
     timezone: ZoneInfo
     """The zone that times are shown in."""
     formats: tuple[str, ...]
@@ -37,6 +45,28 @@ class Report:
     """True if the CSV is written as a Brazilian Excel opens it, instead of as programs read it."""
     tell: Callable[[float], None] = _nobody
     """Is told the share of a format that is written, from 0 to 1."""
+
+    @property
+    def title(self) -> str:
+        """The title of the report, with the partner whose report it is."""
+        title = self.language.text(TITLE)
+        return title if self.result.partner is None else f"{title}: {self.result.partner}"
+
+    def file_name(self, format_: str) -> str:
+        """Return the name of a file; those for people tell the partner whose report it is."""
+        own = self.result.partner is not None and format_ in _FOR_PEOPLE
+        return f"{REPORT}-{plain_name(self.result.partner or '')}.{format_}" if own else f"{REPORT}.{format_}"
+
+
+TITLE: Final = "Missing evidence"
+
+_FOR_PEOPLE: Final = ("html", "xlsx", "pdf")
+
+
+def plain_name(name: str) -> str:
+    """Return the name of a partner in letters that every system can write."""
+    letters = normalize("NFKD", name).encode("ascii", "ignore").decode()
+    return re.sub(r"[^A-Za-z0-9.-]+", "_", letters).strip("._")[:60] or "partner"
 
 
 @dataclass(slots=True)
@@ -61,3 +91,55 @@ def known(rows: pd.DataFrame) -> pd.DataFrame:
 def tuples(table: pd.DataFrame) -> Iterator[Any]:
     """Return the rows of a table, their values as attributes, ``None`` for everything that is not known."""
     return known(table).itertuples(index=False)
+
+
+_LATE: Final = re.compile(r"late by (?:(\d+) days?, )?(\d+):(\d\d):(\d\d)")
+_REPLACED: Final = re.compile(r"replaced at (\d{4}-\d\d-\d\d \d\d:\d\d) UTC")
+
+
+def iso(moment: datetime, timezone: ZoneInfo) -> str:
+    """``2026-11-20T18:00:00-03:00``."""
+    return moment.astimezone(timezone).isoformat(timespec="seconds")
+
+
+def iso_exact(moment: datetime, timezone: ZoneInfo) -> str:
+    """Return the same with the fraction of the second, where there is one: it names exactly this moment."""
+    return moment.astimezone(timezone).isoformat()
+
+
+def iso_column(moments: pd.Series[Any], timezone: ZoneInfo) -> list[str | None]:
+    """``iso`` for a whole column, null where there is none."""
+    return iso_texts(pa.Array.from_pandas(moments, type=pa.timestamp("us", "UTC")), timezone)
+
+
+def iso_texts(moments: pa.Array | pa.ChunkedArray, timezone: ZoneInfo) -> list[str | None]:
+    """``iso`` for a column of Arrow."""
+    seconds = moments.cast(pa.timestamp("s", "UTC"), safe=False)
+    texts = pc.strftime(seconds.cast(pa.timestamp("s", timezone.key)), format="%Y-%m-%dT%H:%M:%S%z")
+    found: list[str | None] = pc.replace_substring_regex(texts, r"(\d\d)$", r":\1").to_pylist()
+    return found
+
+
+def duration(time: timedelta, language: Language) -> str:
+    """``20 days and 23 hours``: the two largest units."""
+    hours, seconds = divmod(time.seconds, 3600)
+    minutes, seconds = divmod(seconds, 60)
+    counted = {
+        language.count("%(number)s day", "%(number)s days", time.days): time.days,
+        language.count("%(number)s hour", "%(number)s hours", hours): hours,
+        language.count("%(number)s minute", "%(number)s minutes", minutes): minutes,
+        language.count("%(number)s second", "%(number)s seconds", seconds): seconds,
+    }
+    return language.listed([told for told, number in counted.items() if number][:2])
+
+
+def told_detail(detail: str, language: Language, timezone: ZoneInfo) -> str:
+    """Return the detail of a finding about a file as people say it; programs get it as it was found."""
+    if late := _LATE.fullmatch(detail):
+        days, hours, minutes, seconds = (int(each or 0) for each in late.groups())
+        time = timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds)
+        return language.text("late by %(time)s", time=duration(time, language))
+    if replaced := _REPLACED.fullmatch(detail):
+        moment = datetime.fromisoformat(replaced[1]).replace(tzinfo=UTC)
+        return language.text("replaced at %(moment)s", moment=language.moment(moment, timezone))
+    return language.sentence(detail)

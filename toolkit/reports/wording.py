@@ -1,21 +1,38 @@
-"""The English words of a report: the names and meanings of codes and columns, and the glossary."""
+"""The English words of a report and its page: names and meanings of codes and columns, colours, glossary."""
 
 import re
 from collections.abc import Mapping
-from typing import Final, TypeVar
+from functools import cache
+from typing import Any, Final, TypeVar
 
-from toolkit.domain.codes import CODES, Owner, Severity
-from toolkit.domain.contents import Coverage
-from toolkit.domain.custody_events import CustodyEvent
-from toolkit.domain.evidence import EvidenceType
-from toolkit.domain.finding_life import FindingStatus
-from toolkit.domain.findings import Problem, Reason, Status
-from toolkit.domain.integrity import IntegrityProblem
-from toolkit.domain.rules import EvidenceState
+from toolkit.contract.codes import CODES, Owner, Severity, names_of
+from toolkit.contract.contents import Coverage, IntegrityProblem
+from toolkit.contract.events import CustodyEvent
+from toolkit.contract.evidence import EvidenceType
+from toolkit.contract.findings import FindingStatus, Problem, Reason, Status
+from toolkit.contract.rules import EvidenceState
+from toolkit.evidence.stored_records import TYPE_UNKNOWN, WITHDRAWN
 from toolkit.language import Language
-from toolkit.operations.judge.audit.records import TYPE_UNKNOWN, WITHDRAWN
+from toolkit.reports.report import Report
+from toolkit.reports.totals import AGE_BANDS, OLDER, UNKNOWN_GROUP
 
-TITLE: Final = "Missing evidence"
+COLOURS: Final[Mapping[str, str]] = {
+    Status.COMPLIANT: "#b7cdc4",
+    Status.INCOMPLETE: "#e09a2d",
+    Status.CONFLICT: "#a52f45",
+    Reason.UNUSABLE: "#7d4a97",
+    Reason.VANISHED: "#b85a7f",
+    Reason.NOT_UPLOADED: "#9cc3dd",
+    Reason.EXPIRY_UNKNOWN: "#75a9cb",
+    Reason.EXPIRED: "#4f8fb9",
+    Reason.WITHDRAWN: "#8a8f98",
+    Reason.TYPE_UNKNOWN: "#5c6470",
+    Reason.NEVER_REQUESTED: "#1c4e74",
+}
+"""The colour of each code."""
+
+STATUS_INK: Final[Mapping[str, str]] = {Status.INCOMPLETE: "#7a4a00", Status.CONFLICT: "#8c1f37"}
+
 
 TYPE_NAMES: Final = {
     EvidenceType.POV: "Audio of the contracting party",
@@ -147,3 +164,139 @@ def unturned(text: str) -> str:
 def told(names: Mapping[K, str], language: Language) -> dict[str, str]:
     """Return the names of codes in a language, by code."""
     return {str(code): language.text(name) for code, name in names.items()}
+
+
+NOBODY: Final = " "
+"""The value of the filter for sales without a partner; no partner has a blank name."""
+
+
+def filters(report: Report) -> list[dict[str, Any]]:
+    """Return the filters above the grid: name, label, text when unused, and values."""
+    say, result, words = report.language.text, report.result, page_words(report.language)
+    groups = {
+        each: say("unknown") if each == UNKNOWN_GROUP else each
+        for each in map(str, result.by_group["utilityGroup"])
+    }
+    partners = sorted(result.rows["partner"].dropna().unique(), key=str.casefold)
+    types = {each: words["types"][each] for each in result.missing["evidenceType"]}
+    statuses = dict(words["statuses"])
+    statuses[str(Status.COMPLIANT)] = say("compliant, with something to look at")
+    ages = {band: band for band in [*AGE_BANDS, OLDER]}
+    acting = result.findings.loc[result.findings["status"].isin(["open", "reopened"]), "owner"].dropna().unique()
+    owners = told(OWNER_NAMES, report.language) | {each: each for each in sorted(acting, key=str.casefold)}
+    owners |= told(OWNER_NAMES, report.language)
+    only = {
+        "unexamined": say("files not examined"),
+        "no-client": say("no client"),
+        "completed": say("completed"),
+        "overdue": say("an overdue finding"),
+        "open": say("an open finding"),
+        "critical": say("an open critical finding"),
+        "waived": say("a waived finding"),
+        "file-finding": say("a finding about a file"),
+    }
+    chosen = (
+        ("status", say("Status"), say("all"), statuses),
+        ("group", say("Group"), say("all"), groups),
+        ("missing", say("Missing"), say("anything"), types),
+        ("reason", say("Why"), say("any reason"), told(names_of(Reason), report.language)),
+        ("problem", say("Problem"), say("any or none"), told(names_of(Problem), report.language)),
+        ("partner", say("Partner"), say("all"), {each: each for each in partners} | {NOBODY: say("no partner")}),
+        ("owner", say("Who has to act"), say("all"), owners),
+        ("age", say("Age, days"), say("any"), ages),
+        ("only", say("Only with"), say("anything"), only),
+    )  # fmt: skip
+    return [dict(zip(("name", "label", "unused", "values"), each, strict=True)) for each in chosen]
+
+
+@cache
+def page_words(language: Language) -> dict[str, Any]:
+    """Return the words for statuses, evidence types, codes and columns."""
+    return {
+        "statuses": told(STATUS_NAMES, language),
+        "types": told(TYPE_NAMES, language),
+        "states": told(RECORD_STATE_NAMES, language),
+        "coverages": told(COVERAGE_NAMES, language),
+        "events": told(EVENT_NAMES, language),
+        "findingStatuses": told(FINDING_STATUS_NAMES, language),
+        "codes": {
+            str(code): {
+                "name": language.text(CODES[code].name),
+                "meaning": language.text(CODES[code].meaning),
+                "remedy": language.text(CODES[code].remedy),
+                "severity": str(CODES[code].severity or ""),
+                "owner": language.text(OWNER_NAMES[owner]) if (owner := CODES[code].owner) else "",
+            }
+            for code in CODES
+        },
+        "columns": told(COLUMN_NAMES | {"dueAt": "Due"}, language),
+    }
+
+
+def script_words(language: Language) -> Mapping[str, str]:
+    """Return the sentences of the script; names in braces stand for values."""
+    say = language.text
+    return {
+        "all": say("{all} shown"),
+        "some": say("{shown} of {all} shown"),
+        "mixed": say("{shown} of {all} that are not compliant, and {compliant} compliant"),
+        "none": say("No sale fits these choices."),
+        "waivedMark": say("waived"),
+        "printed": say(
+            "Printed as filtered ({filters}): {shown} of {all} sales. The figures above are of all sales."
+        ),
+        "printedFirst": say("Only the first {printed} of {shown} sales are printed."),
+        "search": say("Search"),
+        "noPartner": say("no partner"),
+        "noClient": say("no client"),
+        "no": say("no"),
+        "yes": say("yes"),
+        "there": say("there is {counted}"),
+        "counted": say("Counted evidence"),
+        "nothingCounted": say("no file counts"),
+        "missing": say("What is missing, and why"),
+        "problems": say("Problems"),
+        "files": say("Findings about files"),
+        "toDo": say("To do ({owner})"),
+        "facts": say("The sale"),
+        "rule": say("Rule"),
+        "or": say("or"),
+        "orKyc": say("or exactly one KYC and nothing else"),
+        "noRule": say("none: the utility group is unknown"),
+        "records": say("Evidence records"),
+        "noRecords": say("No evidence record had been observed."),
+        "file": say("File"),
+        "byte": say("{number} byte"),
+        "bytes": say("{number} bytes"),
+        "seconds": say("{number} s"),
+        "onePage": say("{number} page"),
+        "pages": say("{number} pages"),
+        "looked": say("Looked at"),
+        "fault": say("Fault"),
+        "seen": say("Observed since"),
+        "requested": say("Requested"),
+        "withdrawn": say("Withdrawn"),
+        "withdrawnBy": say("by {by}, approved by {approver}"),
+        "reason": say("Reason"),
+        "record": say("Record"),
+        "findings": say("Findings"),
+        "status": say("Status"),
+        "first": say("First seen"),
+        "due": say("Due"),
+        "overdue": say("past due"),
+        "waived": say("Waived until {day}"),
+        "waivedBy": say("by {owner}, approved by {approver}"),
+        "timeLine": say("Time line"),
+        "noLog": say("The custody log is not part of a snapshot, and its database could not be asked."),
+        "noEvents": say("The custody log tells of no event."),
+        "when": say("When"),
+        "event": say("Event"),
+        "evidence": say("Evidence"),
+        "noCase": say(
+            "This page has the records, deadlines and time lines of the first {sales} sales, the gravest and "
+            "oldest ones. This sale comes after them."
+        ),
+        "cutOff": say("The records and the time line cannot be read: the file of this page is not whole."),
+        "more": say("The same and more, as it is now:"),
+        "otherSale": say("{sale} is none of the sales to act on: it is compliant, or no sale of this report."),
+    }

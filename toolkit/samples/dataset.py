@@ -1,17 +1,21 @@
 """Invent the sample: clients, sales and their evidence, with mistakes. Equal arguments give equal values."""
 
+import csv
 import random as random_module
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from pathlib import Path
 from random import Random
 from typing import Final
 from zoneinfo import ZoneInfo
 
-from toolkit.domain.evidence import KIND_OF, EvidenceType, FileKind, UtilityGroup
+from toolkit.contract.evidence import KIND_OF, EvidenceType, FileKind, UtilityGroup
+from toolkit.contract.rules import EvidenceState
 from toolkit.errors import InvalidInput
-from toolkit.samples import client_files, evidence_files
-from toolkit.samples.people import Person, make_people
+from toolkit.samples import clients as client_files
+from toolkit.samples import evidence_files
+from toolkit.samples.clients import Person, make_people
 from toolkit.samples.scenarios import FOR_EVER, SCENARIOS, USUAL, Attempt, Content, Deed, Scenario
 from toolkit.samples.three_months import DAYS
 
@@ -97,7 +101,7 @@ def make_samples(
         InvalidInput: fewer sales than scenarios, or hardly any clients.
     """
     if sales < len(SCENARIOS):
-        raise InvalidInput(f"The sample needs at least {len(SCENARIOS)} sales, one for each case of the rules.")
+        raise InvalidInput("The sample needs at least {} sales, one for each case of the rules.", len(SCENARIOS))
     if clients < 10:
         raise InvalidInput("The sample needs at least 10 clients.")
     random = random_module.Random(seed)  # noqa: S311  # made-up data, not a secret
@@ -206,3 +210,86 @@ def _document(attempt: Attempt, sale_id: str, client: Person | None, sheet: str,
     title = _DOCUMENT_TITLES[attempt.evidence_type]
     whole = evidence_files.pdf(title, lines, _PARTS.get(attempt.content))
     return whole[: len(whole) // 2] if attempt.content is Content.CUT else whole
+
+
+MANIFEST_COLUMNS: Final = ("saleId", "fileName", "fileFormat", "type", "evidenceType")
+SALE_COLUMNS: Final = (
+    "saleId", "clientId", "utilityGroup", "isClientFinancialResponsible", "createdAt", "partner", "completedAt",
+)  # fmt: skip
+
+PARTNER_FILES: Final = Path("partner", "files")
+"""Where, in the folder, the files are that a partner's own software sends."""
+
+_MEDIA_TYPE: Final = {FileKind.PDF: "application/pdf", FileKind.AUDIO: "audio/mpeg"}
+
+
+def write_samples(samples: Samples, out: Path) -> None:
+    """Write the folder; files of an earlier writing are replaced, others are left alone."""
+    random = random_module.Random(samples.seed)  # noqa: S311  # how a row is written, not a secret
+    files = [file for sale in samples.sales for file in sale.files]
+    by_partner = [file for file in files if file.attempt.by_partner and file.attempt.has_record]
+    lapsed = [file for file in files if file.attempt.state is EvidenceState.EXPIRED]
+    requested = [file for file in files if not file.attempt.by_partner and file not in lapsed]
+    out.mkdir(parents=True, exist_ok=True)
+    (out / PARTNER_FILES).mkdir(parents=True, exist_ok=True)
+    client_files.write_csv(out / "clients.csv", samples.csv_clients, samples.csv_wrong, random)
+    client_files.write_xlsx(out / "clients.xlsx", samples.xlsx_clients, samples.xlsx_wrong)
+    write_sales(samples.sales, out / "sales.csv", {})
+    _write_manifest(out / "manifest.csv", requested)
+    _write_manifest(out / "partner" / "manifest.csv", by_partner)
+    _write_manifest(out / "partner" / "lapsed.csv", lapsed)
+    _write_files(out / "files", (file for file in requested if file.attempt.state is EvidenceState.COUNTED))
+    _write_files(out / PARTNER_FILES, by_partner)
+
+
+def write_sales(
+    sales: Iterable[SampleSale], path: Path, client_ids: Mapping[str, object], *, day: int = 0
+) -> None:
+    """Write ``sales.csv`` as it is so many days before the end of the story.
+
+    ``client_ids`` maps a client's ``externalId`` to the id from its registration.
+    """
+    _write_csv(path, SALE_COLUMNS, [_row(sale, client_ids, day) for sale in sales if sale.scenario.sold >= day])
+
+
+def _row(sale: SampleSale, client_ids: Mapping[str, object], day: int) -> tuple[object, ...]:
+    story = sale.scenario
+    client = None if story.has("no client", day) else sale.client
+    group = "E" if story.has("group E", day) else sale.utility_group
+    completed_at = ""
+    if story.marked is not None and story.marked >= day:
+        completed_at = (sale.created_at + timedelta(days=story.sold - story.marked)).isoformat()
+    return (
+        sale.id,
+        client_ids.get(client.external_id, "") if client else "",
+        group,
+        "false" if story.has("other payer", day) else "true",
+        sale.created_at.isoformat(),
+        sale.partner_on(day),
+        completed_at,
+    )
+
+
+def _write_manifest(path: Path, files: Iterable[SampleFile]) -> None:
+    _write_csv(path, MANIFEST_COLUMNS, (tuple(manifest_row(file).values()) for file in files))
+
+
+def manifest_row(file: SampleFile) -> dict[str, str]:
+    """Return the row that requests this file's upload, under the names of ``MANIFEST_COLUMNS``."""
+    evidence_type = file.attempt.evidence_type
+    media_type = _MEDIA_TYPE[KIND_OF[evidence_type]]
+    values = (file.sale_id, file.name, media_type, media_type, str(evidence_type))
+    return dict(zip(MANIFEST_COLUMNS, values, strict=True))
+
+
+def _write_files(folder: Path, files: Iterable[SampleFile]) -> None:
+    for file in files:
+        (folder / file.sale_id).mkdir(parents=True, exist_ok=True)
+        (folder / file.sale_id / file.name).write_bytes(file.content)
+
+
+def _write_csv(path: Path, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    with path.open("w", encoding="utf-8", newline="") as stream:
+        writer = csv.writer(stream)
+        writer.writerow(columns)
+        writer.writerows(rows)

@@ -12,7 +12,7 @@ from hashlib import sha256
 from importlib import resources
 from typing import Final
 
-from toolkit.domain.signatures import mpeg_frame_length
+from toolkit.evidence.kinds import mpeg_frame_length
 
 RECORDINGS: Final = {"POV": ("pov-1.mp3", "pov-2.mp3", "pov-3.mp3"), "AUT": ("aut-1.mp3", "aut-2.mp3")}
 """The recordings that a type can be made of; what they say is in ``recordings/README.md``."""

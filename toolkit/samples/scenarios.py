@@ -5,9 +5,9 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final, Self
 
-from toolkit.domain.evidence import EvidenceType, UtilityGroup
-from toolkit.domain.findings import Verdict
-from toolkit.domain.rules import Evidence, EvidenceState, Sale, evaluate
+from toolkit.contract.evidence import EvidenceType, UtilityGroup
+from toolkit.contract.findings import Verdict
+from toolkit.contract.rules import Evidence, EvidenceState, Sale, evaluate
 from toolkit.samples.three_months import DAYS, SALES, WAIVERS
 
 _TYPES: Final = {
@@ -149,8 +149,11 @@ class Scenario:
     @property
     def verdict(self) -> Verdict:
         """The verdict that the rules give at the end."""
-        standing = (each for each in self.attempts if each.has_record and Deed.WITHDRAWN not in each.deeds)
-        records = [Evidence(each.evidence_type, each.state) for each in standing]
+        records = [
+            Evidence(each.evidence_type, EvidenceState.WITHDRAWN if Deed.WITHDRAWN in each.deeds else each.state)
+            for each in self.attempts
+            if each.has_record
+        ]
         group = "E" if self.has("group E", 0) else UtilityGroup.A
         is_completed = (self.marked, self.completed) != (None, None)
         return evaluate(Sale(group, not self.has("other payer", 0), is_completed), records)

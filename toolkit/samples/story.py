@@ -12,34 +12,31 @@ from pathlib import Path
 from typing import Any, Final
 from uuid import NAMESPACE_URL, UUID, uuid5
 
-from toolkit.domain.clock import wall_clock
-from toolkit.domain.evidence import object_key
-from toolkit.domain.log_keys import LogKeys
-from toolkit.domain.partners import PartnerAccess, UnassignedSales
-from toolkit.domain.rules import EvidenceState
-from toolkit.domain.waivers import WaiverRequest
-from toolkit.operations import Clock
-from toolkit.operations.judge.audit import run_audit
-from toolkit.operations.judge.completion import complete_sale
-from toolkit.operations.judge.findings.history import audits_until
-from toolkit.operations.judge.findings.waivers import add_waivers, all_waivers, revoke_waiver
-from toolkit.operations.judge.withdrawal import withdraw
-from toolkit.operations.observe.bucket_sync import sync_bucket
-from toolkit.operations.prove.custody_log.sealing import seal_events
-from toolkit.operations.register.registration import client_ids
-from toolkit.operations.register.sales_load import created_at, load_sales
-from toolkit.operations.request.existing_records import stored_records
-from toolkit.operations.request.single import UploadLimits, request_upload
-from toolkit.operations.verify.contents.inspector import Inspector
-from toolkit.operations.verify.contents.verification import verify_contents
+from toolkit.audit.history import audits_until
+from toolkit.audit.observe_bucket import sync_bucket
+from toolkit.audit.run import AuditPlan, make_audit
+from toolkit.audit.waivers import add_waivers, all_waivers, revoke_waiver
+from toolkit.bucket.client import Bucket
+from toolkit.bucket.file_store import DEFAULT_TYPE, S3Store
+from toolkit.contract.deadlines import Clock, wall_clock
+from toolkit.contract.events import LogKeys
+from toolkit.contract.evidence import object_key
+from toolkit.contract.people import PartnerAccess, UnassignedSales
+from toolkit.contract.rules import EvidenceState
+from toolkit.contract.waivers import WaiverRequest
+from toolkit.database.connection import Database
+from toolkit.evidence.completion import complete_sale
+from toolkit.evidence.contents import Inspector, verify_contents
+from toolkit.evidence.credentials import UploadLimits, request_upload
+from toolkit.evidence.manifest import stored_records
+from toolkit.evidence.records import withdraw
+from toolkit.intake.registration import client_ids
+from toolkit.intake.sales import created_at, load_sales
+from toolkit.log.sealing import seal_events
 from toolkit.partner import post_file
-from toolkit.samples.dataset import SampleFile, Samples
-from toolkit.samples.folder import PARTNER_FILES, manifest_row, write_sales
+from toolkit.samples.dataset import PARTNER_FILES, SampleFile, Samples, manifest_row, write_sales
 from toolkit.samples.scenarios import Content, Deed
 from toolkit.samples.three_months import DAYS
-from toolkit.storage.bucket import Bucket
-from toolkit.storage.database import Database
-from toolkit.storage.file_store import DEFAULT_TYPE, S3Store
 
 PARTNER: Final = "partner-software"
 ANALYST: Final = "analyst@example.com"
@@ -77,6 +74,8 @@ class Telling:
     inspector: Inspector
     store: S3Store
     """The bucket, for what is done in it past the toolkit."""
+    plan: AuditPlan
+    """Where its audits go."""
     audits: int = 0
     sent: int = 0
     withdrawn: int = 0
@@ -195,7 +194,7 @@ class Telling:
         sync_bucket(self.database, self.bucket, clock=clock)
         verify_contents(self.database, self.bucket, clock=clock, inspectors=[self.inspector])
         seal_events(self.database, clock, self.keys)
-        run_audit(self.database, clock=clock, embedded_bucket=self.bucket.embedded, with_file_findings=True)
+        make_audit(self.database, self.plan, clock=clock, verified_first=True)
         self.audits += 1
 
     def _last_audit(self) -> datetime | None:

@@ -65,6 +65,7 @@
     for (const [at, name] of names.entries()) {
       form.elements.sort.append(new Option(`${headings[at]} \u2191`, name), new Option(`${headings[at]} \u2193`, `-${name}`));
     }
+    form.elements.sort.append(new Option(page.words.columns.dueAt, "dueAt"));
 
     // Takes a view over: into the address, the form, the grid and the panel. From a sale that is opened in the grid the
     // browser leads back to the grid.
@@ -83,9 +84,11 @@
       rows = finder.find(view);
       rows.shown = true;
       grid.show(rows, view.sort);
-      const counts = { shown: number(rows.length), all: number(page.open) };
+      const open = rows.filter((row) => row < page.open).length; // the others, behind them, are compliant
+      const counts = { shown: number(open), all: number(page.open), compliant: number(rows.length - open) };
       const unfiltered = !chosen() && rows.length === page.open;
-      found.textContent = rows.length ? filled(unfiltered ? words.all : words.some, counts) : words.none;
+      const told = open < rows.length ? words.mixed : unfiltered ? words.all : words.some;
+      found.textContent = rows.length ? filled(told, counts) : words.none;
     }
 
     function showSale() {
@@ -155,9 +158,9 @@
     dialog.addEventListener("click", (event) => event.target === dialog && dialog.close());
     addEventListener("beforeprint", prepareToPrint);
     addEventListener("hashchange", () => {
-      if (!location.hash.includes("=") && !view.sale) return;
+      if (location.hash && !location.hash.includes("=") && !view.sale) return; // a place in the page
       look(viewOf(location.hash));
-      if (!view.sale) document.getElementById("sales").scrollIntoView();
+      if (!view.sale && location.hash) document.getElementById("sales").scrollIntoView();
     });
 
     document.documentElement.classList.add("with-grid");

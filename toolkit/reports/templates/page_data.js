@@ -97,6 +97,7 @@ class Sales {
     this.columns = new Map(page.columns.map((column) => [column.name, new kinds[column.kind](column)]));
     this.length = this.columns.get("saleId").length;
     this.notInCsv = page.notInCsv;
+    this.form = page.csv;
   }
 
   cell(name, row) {
@@ -116,9 +117,11 @@ class Sales {
   // The same cells as the report's CSV has.
   csv(rows) {
     const names = [...this.columns.keys()].filter((name) => !this.notInCsv.includes(name));
-    const lines = [names.join(",")];
-    for (const row of rows) lines.push(names.map((name) => quoted(this.csvCell(name, row))).join(","));
-    return `${lines.join("\n")}\n`;
+    const { delimiter, mark } = this.form;
+    const lines = [names.join(delimiter)];
+    for (const row of rows) lines.push(names.map((name) => quoted(this.csvCell(name, row))).join(delimiter));
+    const end = mark ? "\r\n" : "\n"; // with a mark, as a Brazilian Excel opens it
+    return `${mark}${lines.join(end)}${end}`;
   }
 
   csvCell(name, row) {
@@ -134,7 +137,7 @@ function listed(text) {
 }
 
 function quoted(text) {
-  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  return /[",;\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
 function fold(text) {

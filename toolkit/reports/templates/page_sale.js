@@ -70,6 +70,10 @@ class SaleWriter {
     return day ? element("span", { className: "day" }, this.written(day)) : element("span", { className: "none" }, this.page.words.page.no);
   }
 
+  waived(row) {
+    return this.sales.cell("waived", row) ? [element("br"), element("span", { className: "waived" }, this.page.words.page.waivedMark)] : [];
+  }
+
   // The cells of a row, in the order of the headings.
   contents(row, link) {
     const { sales } = this;
@@ -77,7 +81,7 @@ class SaleWriter {
     return [
       [link ?? sales.cell("saleId", row)],
       [sales.cell("utilityGroup", row)],
-      [this.status(row)],
+      [this.status(row), ...this.waived(row)],
       this.missing(row),
       [element("span", { className: "partner" }, sales.cell("partner", row) || noPartner), element("br"), element("span", { className: "cpf" }, sales.cell("cpf", row) || noClient)],
       [this.number(sales.cell("ageDays", row)), element("br"), this.day("createdAt", row)],
@@ -125,7 +129,7 @@ class SaleWriter {
   }
 
   // What the lists below the sales tell of it, as far as the page shows them.
-  lists(sale, names = ["changes", "overdue", "unusable", "withdrawals", "waivers"]) {
+  lists(sale, names = ["changes", "open", "unusable", "withdrawals", "waivers"]) {
     return names.flatMap((name) => {
       const list = document.getElementById(name);
       if (!list) return [];

@@ -1,6 +1,6 @@
 // The view: what is searched for, chosen and sorted by. It stands in the address after the #.
 
-const CHOICES = ["status", "group", "missing", "reason", "problem", "partner", "age", "only"];
+const CHOICES = ["status", "group", "missing", "reason", "problem", "partner", "owner", "age", "only"];
 const PARTS = ["text", ...CHOICES, "sort", "sale"];
 
 function viewOf(address) {
@@ -37,7 +37,7 @@ class Finder {
     const { page } = this;
     const column = (name) => this.sales.columns.get(name);
     const tests = [];
-    if (!["status", "problem", "only"].some((name) => view[name])) {
+    if (!["status", "problem", "owner", "only"].some((name) => view[name])) {
       tests.push(column("status").tester((status) => status !== page.compliant)); // those with a warning come when asked for
     }
     if (view.status) tests.push(column("status").tester((status) => status === view.status));
@@ -48,6 +48,7 @@ class Finder {
     if (view.missing || view.reason) tests.push(this.pieceTest(view));
     if (view.problem) tests.push(column("problems").tester((problems) => listed(problems).includes(view.problem)));
     if (view.partner) tests.push(column("partner").tester((partner) => partner === view.partner.trimEnd()));
+    if (view.owner) tests.push(column("owners").tester((owners) => listed(owners).includes(view.owner)));
     if (view.age) {
       const last = new Map(page.ages);
       const before = [-1, ...last.values()];
@@ -56,7 +57,7 @@ class Finder {
     }
     if (view.only === "unexamined") tests.push(column("unexamined").tester((files) => files > 0));
     if (view.only === "no-client") tests.push(column("clientId").tester((client) => client === ""));
-    if (view.only === "overdue") tests.push(column("overdue").tester((findings) => findings > 0));
+    if (["overdue", "open", "critical", "waived"].includes(view.only)) tests.push(column(view.only).tester((findings) => findings > 0));
     if (view.only === "completed") tests.push(column("completedAt").tester((moment) => moment !== ""));
     if (view.only === "file-finding") tests.push(column("saleId").tester((sale) => this.withFinding.has(sale)));
     return [...tests, ...fold(view.text).split(/\s+/).filter(Boolean).map((word) => this.wordTest(word))];

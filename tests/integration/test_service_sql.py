@@ -1,0 +1,210 @@
+"""The service's tables as other teams build them, read by a service.sql, and judged as they should be."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+
+from tests.conftest import SettableClock
+from tests.support.evidence_files import pdf, tone
+from tests.support.request_bodies import CLIENT, UPLOAD
+from toolkit.audit.observe_bucket import sync_bucket
+from toolkit.bucket.client import Bucket
+from toolkit.cli import main
+from toolkit.database import schema
+from toolkit.database.connection import Database, raw
+from toolkit.database.observations import last_reading
+from toolkit.database.service import evidences, load_service, sales
+from toolkit.errors import SchemaMismatch, WriteRefused
+from toolkit.evidence.completion import complete_sale
+from toolkit.evidence.credentials import UploadLimits, request_upload
+from toolkit.intake.registration import register_client
+
+SERVICES = Path(__file__).parents[1] / "data" / "services"
+KINDS = sorted(path.name.removesuffix(".service.sql") for path in SERVICES.glob("*.service.sql"))
+WRITABLE = [kind for kind in KINDS if "add_records" in (SERVICES / f"{kind}.service.sql").read_text("utf-8")]
+
+STORY = {
+    "V-2": ("B", "incomplete", "AUT|DOC_RESPONSAVEL_FINANCEIRO", ""),
+    "V-4": ("D", "conflict", "", "KYC_NOT_ALONE"),
+    "V-5": ("A", "incomplete", "POV", "COMPLETED_WITHOUT_EVIDENCE"),
+    "V-7": ("C", "incomplete", "POV", ""),
+}
+"""The sales that lack something, in every one of the schemas; V-1, V-3 and V-6 are compliant."""
+
+NOW = datetime(2026, 10, 4, 12, 0, tzinfo=UTC)
+LIMITS = UploadLimits(3600, 1_000_000)
+BODY = UPLOAD | {"fileName": "pov.mp3", "fileFormat": "audio/mpeg", "type": "audio/mpeg", "evidenceType": "POV"}
+
+
+Made = Callable[[str], Database]
+
+
+@pytest.fixture
+def made(empty_database: Database) -> Iterator[Made]:
+    """Make the tables of another team, which own them, and open the database to read them."""
+    with ExitStack() as opened:
+
+        def make(kind: str) -> Database:
+            with empty_database.transaction() as connection:
+                raw(connection).execute((SERVICES / f"{kind}.sql").read_bytes())
+            url = empty_database.engine.url.render_as_string(hide_password=False)
+            database = Database(url, service=load_service(SERVICES / f"{kind}.service.sql"))
+            opened.callback(database.dispose)
+            return database
+
+        yield make
+
+
+def environment(database: Database, bucket_environment: Mapping[str, str], kind: str) -> dict[str, str]:
+    return {
+        **os.environ,
+        **bucket_environment,
+        "DATABASE_URL": database.engine.url.render_as_string(hide_password=False),
+        "TOOLKIT_SERVICE_SQL": str(SERVICES / f"{kind}.service.sql"),
+    }
+
+
+def put_files(database: Database, bucket: Bucket, s3: Any) -> int:
+    """Put a file of its kind under each key."""
+    with database.transaction() as connection:
+        keys = connection.scalars(sa.select(evidences.c.object_key)).all()
+    for key in keys:
+        s3.put_object(Bucket=bucket.name, Key=key, Body=pdf() if key.endswith(".pdf") else tone())
+    return len(keys)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_schema_gives_the_same_report(
+    made: Made,
+    bucket: Bucket,
+    bucket_environment: Mapping[str, str],
+    s3: Any,
+    tmp_path: Path,
+    kind: str,
+) -> None:
+    other = made(kind)
+    environ = environment(other, bucket_environment, kind)
+    assert main(["-q", "db", "upgrade"], environ) == 0
+    assert put_files(other, bucket, s3) == 12
+    assert main(["-q", "db", "check"], environ) == 0
+    assert main(["-q", "report", "--out", str(tmp_path), "--format", "csv"], environ) == 0
+    with (tmp_path / "missing-evidence.csv").open(encoding="utf-8", newline="") as file:
+        found = {
+            row["saleId"]: (row["utilityGroup"], row["status"], row["missing"], row["problems"])
+            for row in csv.DictReader(file)
+        }
+    assert found == STORY
+    told = json.loads((tmp_path / "manifest.json").read_text(encoding="utf-8"))
+    assert (told["sales"], told["compliant"]) == (7, 3)
+
+
+@pytest.mark.parametrize("kind", WRITABLE)
+def test_credentials_are_stored_where_the_service_keeps_its_records(
+    made: Made, bucket: Bucket, s3: Any, kind: str
+) -> None:
+    other = made(kind)
+    schema.upgrade(other)
+    put_files(other, bucket, s3)
+    issued = request_upload(other, bucket, "V-5", BODY, requested_by="someone", limits=LIMITS, clock=lambda: NOW)
+    with other.transaction() as connection:
+        row = connection.execute(sa.select(evidences).where(evidences.c.id == issued.id)).one()
+        told = connection.scalars(sa.text("SELECT kind FROM audit.custody_events WHERE detail ? 'evidence'")).all()
+    assert (row.sale_id, row.evidence_type, row.object_key) == ("V-5", "POV", issued.fields["key"])
+    assert told == ["ASKED", "ISSUED"]
+    assert complete_sale(other, bucket, "V-1", lambda: NOW).completed_at == NOW
+    assert complete_sale(other, bucket, "V-1", lambda: NOW).already
+    assert complete_sale(other, bucket, "V-2", lambda: NOW).completed_at is None
+    with other.transaction() as connection:
+        done = connection.scalars(sa.select(sales.c.id).where(sales.c.completed_at.is_not(None)).order_by("id"))
+        assert done.all() == ["V-1", "V-5"]
+
+
+def test_a_client_is_stored_in_both_tables_of_the_service(made: Made) -> None:
+    other = made("prisma")
+    registered = register_client(other, CLIENT, lambda: NOW)
+    with other.transaction() as connection:
+        query = sa.text(f"SELECT * FROM {other.service.text('clients')} AS client WHERE id = :id")
+        row = connection.execute(query, {"id": registered.client_id}).one()
+    assert (row.address_id, row.created_at, row.cpf) == (registered.address_id, NOW, "52998224725")
+
+
+def test_work_without_its_statement_is_refused_with_a_sentence(made: Made, bucket: Bucket) -> None:
+    other = made("legado")
+    schema.upgrade(other)
+    with pytest.raises(WriteRefused, match=r"cannot be registered: .*legado.service.sql has no statement add"):
+        register_client(other, CLIENT, lambda: NOW)
+    with pytest.raises(WriteRefused, match="Evidence credentials cannot be issued"):
+        request_upload(other, bucket, "V-1", BODY, requested_by="x", limits=LIMITS, clock=lambda: NOW)
+    with pytest.raises(WriteRefused, match="Sales cannot be completed"):
+        complete_sale(other, bucket, "V-1", lambda: NOW)
+
+
+def test_a_renamed_column_is_told_at_once(made: Made, empty_database: Database) -> None:
+    other = made("django")
+    with empty_database.transaction() as connection:
+        connection.execute(sa.text("ALTER TABLE crm.sales_sale RENAME utility_group TO grupo"))
+    with pytest.raises(SchemaMismatch, match='sales: column "utility_group" does not exist'), other.transaction():
+        pass
+
+
+@pytest.mark.parametrize("style", ["German, DMY", "SQL, DMY", "Postgres, MDY"])
+def test_odd_settings_of_a_database_change_nothing(
+    made: Made, empty_database: Database, bucket: Bucket, s3: Any, clock: SettableClock, style: str
+) -> None:
+    other = made("legado")
+    settings = {
+        "DateStyle": style,
+        "TimeZone": "Asia/Kolkata",
+        "IntervalStyle": "sql_standard",
+        "bytea_output": "escape",
+        "default_transaction_isolation": "serializable",
+        "standard_conforming_strings": "off",
+        "extra_float_digits": "0",
+    }
+    name = empty_database.engine.url.database
+    with empty_database.transaction() as connection:
+        for setting, value in settings.items():
+            connection.exec_driver_sql(f"ALTER DATABASE {name} SET {setting} = '{value}'")
+    schema.upgrade(other)
+    put_files(other, bucket, s3)
+    sync_bucket(other, bucket, clock=clock)
+    with other.transaction() as connection:
+        query = sa.select(sales.c.created_at).where(sales.c.id == "V-1")
+        assert connection.scalar(query) == datetime(2026, 10, 2, 2, 30, tzinfo=UTC)
+        assert connection.exec_driver_sql("SHOW datestyle").scalar() == "ISO, YMD"
+        reading = last_reading(connection)
+    assert reading is not None
+    assert (reading.counts["sales"], reading.counts["records"], reading.notes) == (7, 12, ())
+
+
+def test_a_skeleton_shows_columns_and_codes_and_no_value_of_a_person(
+    made: Made, bucket: Bucket, bucket_environment: Mapping[str, str], s3: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = made("legado")
+    put_files(other, bucket, s3)
+    environ = environment(other, bucket_environment, "legado")
+    del environ["TOOLKIT_SERVICE_SQL"]
+    named = ("--sales", "vendas", "--records", "evidencias", "--clients", "clientes")
+    capsys.readouterr()
+    assert main(["db", "map", *named], environ) == 0
+    text = capsys.readouterr().out
+    assert "in the bucket lie 5 of 5 tried: rtrim(ltrim(pasta, '/'), '/') || '/' || arquivo" in text
+    for expected in (
+        "TODO AS utility_group,",
+        "tp_evidencia (character varying; ACT, DCT",
+        "FROM vendas",
+        "parceiro",
+    ):
+        assert expected in text
+    for secret in ("Energia Certa", "529", "Gonçalves", "7700001", "V-1", "São Paulo"):
+        assert secret not in text

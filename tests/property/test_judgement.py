@@ -1,0 +1,276 @@
+"""The audit's expressions and the rules in Python give the same verdict for every sale, on every engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import ibis
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from toolkit.audit.duckdb_session import duckdb_session
+from toolkit.audit.engines import DuckdbEngine, Engine, spark_engine
+from toolkit.audit.judge import (
+    COVERAGES,
+    FILES,
+    MISSING,
+    OBJECTS,
+    RECORDS,
+    SALES,
+    TYPE_UNKNOWN,
+    VERDICTS,
+    files_of,
+    missing_of,
+    verdicts_of,
+)
+from toolkit.contract.contents import Coverage
+from toolkit.contract.evidence import EvidenceType, FileKind, UtilityGroup
+from toolkit.contract.findings import SEPARATOR, Verdict
+from toolkit.contract.rules import (
+    GROUP_RULES,
+    Evidence,
+    EvidenceState,
+    Requirement,
+    Sale,
+    evaluate,
+    evidence_state,
+)
+
+AS_OF = datetime(2026, 3, 2, 12, 0, 0, 123456, tzinfo=UTC)
+MOMENT = timedelta(microseconds=1)
+
+
+@dataclass(frozen=True)
+class Stored:
+    """An object that lies in the bucket, or lay there before."""
+
+    size: int
+    kind: FileKind | None
+    damaged: bool
+    coverage: Coverage = Coverage.FIRST_BYTES
+    gone: bool = False
+
+
+@dataclass(frozen=True)
+class Record:
+    """An evidence record, its type perhaps one that the contract does not know."""
+
+    evidence_type: str
+    expires_in: timedelta | None
+    stored: Stored | None
+    withdrawn: bool = False
+
+    @property
+    def evidence(self) -> Evidence:
+        there = self.stored is not None and not self.stored.gone
+        state = evidence_state(
+            self.evidence_type,
+            size=self.stored.size if self.stored and there else None,
+            kind=self.stored.kind if self.stored else None,
+            damaged=self.stored is not None and self.stored.damaged,
+            expired=None if self.expires_in is None else self.expires_in <= timedelta(0),
+            vanished=self.stored is not None and self.stored.gone,
+            withdrawn=self.withdrawn,
+        )
+        return Evidence(self.evidence_type, state)
+
+    @property
+    def counts(self) -> bool:
+        return self.evidence.known and self.evidence.state is EvidenceState.COUNTED
+
+
+@dataclass(frozen=True)
+class Case:
+    """One sale with its records."""
+
+    sale: Sale
+    records: list[Record]
+
+    def verdict(self) -> Verdict:
+        return evaluate(self.sale, [record.evidence for record in self.records])
+
+    def counted_files(self) -> list[Stored]:
+        return [record.stored for record in self.records if record.counts and record.stored]
+
+
+stored = st.builds(
+    Stored,
+    size=st.sampled_from([0, 1, 5000]),
+    kind=st.sampled_from([None, *FileKind]),
+    damaged=st.sampled_from([False, False, False, True]),
+    coverage=st.sampled_from(Coverage),
+    gone=st.sampled_from([False, False, False, True]),
+)
+good = st.sampled_from([Stored(5000, kind, False) for kind in (None, FileKind.PDF, FileKind.AUDIO)])
+records = st.builds(
+    Record,
+    evidence_type=st.sampled_from([*EvidenceType, *EvidenceType, EvidenceType.KYC, "SELFIE", "kyc"]),
+    expires_in=st.sampled_from([-MOMENT, timedelta(0), MOMENT, timedelta(days=1), None]),
+    stored=st.one_of(st.none(), good, stored),
+    withdrawn=st.sampled_from([False, False, False, True]),
+)
+sales = st.builds(
+    Sale,
+    utility_group=st.sampled_from([*UtilityGroup, *UtilityGroup, "E", "a", ""]),
+    is_client_financial_responsible=st.sampled_from([True, False, None]),
+    completed=st.booleans(),
+)
+cases = st.lists(st.builds(Case, sales, st.lists(records, max_size=6)), min_size=30, max_size=60)
+
+
+def inputs(found: list[Case]) -> dict[str, pa.Table]:
+    """The inputs of an audit folder that hold these cases."""
+    rows: dict[str, list[dict[str, Any]]] = {"sales": [], "records": [], "objects": []}
+    for number, case in enumerate(found):
+        rows["sales"].append(
+            {
+                "sale_id": f"s{number}",
+                "utility_group": case.sale.utility_group,
+                "is_client_financial_responsible": case.sale.is_client_financial_responsible,
+                "partner": "Norte" if number % 2 else None,
+                "created_at": AS_OF,
+                "completed_at": AS_OF if case.sale.completed else None,
+            }
+        )
+        for place, record in enumerate(case.records):
+            there = record.stored is not None and not record.stored.gone
+            observation = number * 100 + place
+            rows["records"].append(
+                {
+                    "evidence_id": str(UUID(int=observation)),
+                    "sale_id": f"s{number}",
+                    "evidence_type": record.evidence_type,
+                    "requested_at": AS_OF - timedelta(days=place),
+                    "expires_at": None if record.expires_in is None else AS_OF + record.expires_in,
+                    "withdrawn_at": AS_OF if record.withdrawn else None,
+                    "object": observation if there else None,
+                    "vanished": record.stored is not None and record.stored.gone,
+                }
+            )
+            if record.stored and there:
+                rows["objects"].append(
+                    {
+                        "object": observation,
+                        "size": record.stored.size,
+                        "seen_at": AS_OF,
+                        "kind": record.stored.kind,
+                        "fault": "DAMAGED" if record.stored.damaged else None,
+                        "coverage": record.stored.coverage,
+                        "checked_at": AS_OF if record.stored.kind else None,
+                    }
+                )
+    schemas = {"sales": SALES, "records": RECORDS, "objects": OBJECTS}
+    return {name: pa.Table.from_pylist(rows[name], schema.to_pyarrow()) for name, schema in schemas.items()}
+
+
+Judging = Callable[[list[Case]], dict[str, list[dict[str, Any]]]]
+
+
+def judged(
+    opened: Callable[[], AbstractContextManager[Engine]], folder: Path, found: list[Case]
+) -> dict[str, list[dict[str, Any]]]:
+    """The outputs, written by the engine as Parquet."""
+    schemas = {"sales": SALES, "records": RECORDS, "objects": OBJECTS}
+    with opened() as engine:
+        tables = {}
+        for name, rows in inputs(found).items():
+            pq.write_table(rows, folder / f"{name}.parquet")
+            tables[name] = engine.table(name, [str(folder / f"{name}.parquet")], schemas[name])
+        outputs = {}
+
+        def written(name: str, query: ibis.Table, schema: ibis.Schema) -> ibis.Table:
+            place = folder / f"{name}.parquet"
+            engine.write(query.select(*schema.names), str(place))
+            parts = [str(place)] if place.is_file() else sorted(map(str, place.glob("*.parquet")))
+            rows = [pq.read_table(part).cast(schema.to_pyarrow()) for part in parts]
+            outputs[name] = pa.concat_tables([schema.to_pyarrow().empty_table(), *rows]).to_pylist()
+            return engine.table(name, parts, schema)
+
+        files = written("files", files_of(*tables.values(), AS_OF), FILES)
+        verdicts = written("verdicts", verdicts_of(tables["sales"], files), VERDICTS)
+        written("missing", missing_of(verdicts), MISSING)
+    return outputs
+
+
+@contextmanager
+def on_duckdb() -> Any:
+    with duckdb_session() as session:
+        yield DuckdbEngine(session)
+
+
+@pytest.fixture(params=["DuckDB", "Spark"])
+def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Judging:
+    if request.param == "DuckDB":
+        return partial(judged, on_duckdb, tmp_path)
+    return partial(judged, partial(spark_engine, request.getfixturevalue("spark_url")), tmp_path)
+
+
+def check(engine: Judging, found: list[Case]) -> None:
+    outputs = engine(found)
+    verdicts = {row["sale_id"]: row for row in outputs["verdicts"]}
+    states = {row["evidence_id"]: row["state"] for row in outputs["files"]}
+    assert len(verdicts) == len(outputs["verdicts"]) == len(found)
+    assert len(states) == len(outputs["files"]) == sum(len(case.records) for case in found)
+    pieces = []
+    for number, case in enumerate(found):
+        verdict, files = case.verdict(), case.counted_files()
+        counted = {record.evidence_type for record in case.records if record.counts}
+        pieces += [(f"s{number}", piece.evidence_type, piece.reason) for piece in verdict.missing]
+        expected = {
+            "utility_group": case.sale.utility_group,
+            "completed_at": AS_OF if case.sale.completed else None,
+            "status": verdict.status,
+            "missing": SEPARATOR.join(piece.evidence_type for piece in verdict.missing),
+            "reasons": SEPARATOR.join(piece.reason for piece in verdict.missing),
+            "problems": SEPARATOR.join(verdict.problems),
+            "counted": SEPARATOR.join(each for each in EvidenceType if each in counted),
+            "unexamined": sum(each.kind is None for each in files),
+            **{COVERAGES[each]: sum(file.coverage is each for file in files) for each in Coverage},
+        }
+        row = verdicts[f"s{number}"]
+        assert {name: row[name] for name in expected} == expected, case
+        for place, record in enumerate(case.records):
+            named = record.evidence.known or record.withdrawn
+            state = record.evidence.state if named else TYPE_UNKNOWN
+            assert states[str(UUID(int=number * 100 + place))] == state, record
+    told = [(row["sale_id"], row["evidence_type"], row["reason"]) for row in outputs["missing"]]
+    assert sorted(told) == sorted(pieces)
+
+
+on_each_engine = settings(
+    max_examples=6,  # of 30 to 60 sales each; compiling the expressions takes most of the time
+    deadline=None,
+    phases=[Phase.explicit, Phase.reuse, Phase.generate],  # shrinking would compile them for minutes
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+
+
+@on_each_engine
+@given(found=cases)
+def test_the_expressions_give_the_verdict_of_the_rules(engine: Judging, found: list[Case]) -> None:
+    check(engine, found)
+
+
+@on_each_engine
+@given(found=cases)
+def test_other_rules_change_both_readings(engine: Judging, found: list[Case]) -> None:
+    pov, aut, contract, payer = GROUP_RULES[UtilityGroup.A]
+    with pytest.MonkeyPatch.context() as changed:
+        changed.setitem(GROUP_RULES, UtilityGroup.B, (pov, Requirement(aut.accepts), payer))
+        changed.setitem(GROUP_RULES, UtilityGroup.C, (contract,))
+        changed.setitem(GROUP_RULES, UtilityGroup.D, (Requirement((EvidenceType.AUT, EvidenceType.POV)), contract))
+        check(engine, found)
+
+
+def test_no_sale_at_all(engine: Judging) -> None:
+    check(engine, [])

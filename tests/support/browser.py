@@ -1,0 +1,64 @@
+"""A real browser for pages, where one is installed."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from tests.support.waiting import PATIENCE
+
+_CHROMIUM = shutil.which("chromium")
+
+needs_browser = pytest.mark.skipif(
+    _CHROMIUM is None, reason="Chromium is not installed; .ci/run installs it (package chromium)"
+)
+
+
+@contextmanager
+def chromium() -> Iterator[Any]:
+    """Chromium without a window; it looks for nothing on the network by itself."""
+    from playwright.sync_api import sync_playwright  # not needed where there is no browser
+
+    flags = ["--disable-background-networking", "--disable-component-update", "--disable-gpu", "--no-first-run"]
+    if os.geteuid() == 0:
+        flags.append("--no-sandbox")  # Chromium refuses its sandbox to root
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=_CHROMIUM, args=flags)
+        yield opened
+        opened.close()
+
+
+_IDLE: dict[str, list[Any]] = defaultdict(list)
+"""Pages of each kind that nobody uses: one that loads its first document takes ten times as long as a used one."""
+
+
+@contextmanager
+def well_behaved(browser: Any, *own: str, **options: Any) -> Iterator[Any]:
+    """A page that complains of nothing and asks nobody but addresses that begin with one of its ``own``."""
+    idle = _IDLE[repr(options)]
+    opened = idle.pop() if idle else browser.new_page(**options)
+    opened.set_default_timeout(PATIENCE * 1000)
+    complaints: list[str] = []
+    requests: list[str] = []
+    listeners = {
+        "console": lambda message: complaints.append(message.text),
+        "pageerror": lambda error: complaints.append(str(error)),
+        "request": lambda request: requests.append(request.url),
+    }
+    for event, listener in listeners.items():
+        opened.on(event, listener)
+    yield opened
+    # A browser writes each refused request to the console; that is no fault of the page.
+    assert [text for text in complaints if "the server responded with a status of" not in text] == []
+    assert [url for url in requests if not url.startswith((*own, "data:"))] == []
+    for event, listener in listeners.items():
+        opened.remove_listener(event, listener)
+    opened.goto("about:blank")
+    opened.mouse.move(0, 0)
+    idle.append(opened)

@@ -1,0 +1,133 @@
+"""Evidence files of every kind, sound and not, made here and by the libraries that verify them."""
+
+from __future__ import annotations
+
+import io
+import struct
+from importlib.resources import files
+from typing import Any
+
+import av
+import numpy as np
+from numpy.typing import NDArray
+from pypdf import PdfWriter
+from pypdf.generic import DecodedStreamObject, DictionaryObject, NameObject
+
+RATE = 16_000
+
+FONTS = DictionaryObject(
+    {
+        NameObject("/F1"): DictionaryObject(
+            {NameObject("/Type"): NameObject("/Font"), NameObject("/Subtype"): NameObject("/Type1")}
+            | {NameObject("/BaseFont"): NameObject("/Helvetica")}
+        )
+    }
+)
+
+
+def pdf(
+    pages: int = 1, password: str | None = None, *, operators: bytes = b"BT /F1 11 Tf 72 700 Td (Contrato) Tj ET"
+) -> bytes:
+    writer = PdfWriter()
+    contents = DecodedStreamObject()
+    contents.set_data(operators)
+    for _ in range(pages):
+        page = writer.add_blank_page(width=595, height=842)
+        page[NameObject("/Contents")] = writer._add_object(contents)
+        page[NameObject("/Resources")] = DictionaryObject({NameObject("/Font"): FONTS})
+    if password is not None:
+        writer.encrypt(password, algorithm="AES-256")
+    buffer = io.BytesIO()
+    writer.write(buffer)
+    return buffer.getvalue()
+
+
+CODECS = {
+    "MP3": ("mp3", "libmp3lame", RATE),
+    "WAV": ("wav", "pcm_s16le", RATE),
+    "FLOAT": ("wav", "pcm_f32le", RATE),
+    "ULAW": ("wav", "pcm_mulaw", 8000),
+    "ALAW": ("wav", "pcm_alaw", 8000),
+    "ADPCM": ("wav", "adpcm_ima_wav", 8000),
+    "G722": ("wav", "g722", RATE),
+    "G726": ("wav", "g726", 8000),
+    "FLAC": ("flac", "flac", RATE),
+    "OGG": ("ogg", "libopus", 48000),
+    "AIFF": ("aiff", "pcm_s16be", RATE),
+    "AU": ("au", "pcm_s16be", RATE),
+    "CAF": ("caf", "pcm_s16be", RATE),
+    "M4A": ("ipod", "aac", RATE),
+    "AAC": ("adts", "aac", RATE),
+    "AMR": ("amr", "libopencore_amrnb", 8000),
+    "3GP": ("3gp", "libopencore_amrnb", 8000),
+    "WEBM": ("webm", "libopus", 48000),
+    "WMA": ("asf", "wmav2", 44100),
+    "MOV": ("mov", "pcm_s16le", RATE),
+}
+"""FFmpeg's container, codec and samples a second of each kind of recording."""
+
+
+def encoded(samples: NDArray[Any], container: str = "MP3", rate: int | None = None, **options: str) -> bytes:
+    """A recording of samples from -1 to 1; a second dimension holds channels."""
+    muxer, codec, usual = CODECS[container]
+    rows = samples.reshape(len(samples), -1).T.astype(np.float32)
+    layout = "mono" if len(rows) == 1 else "stereo"
+    buffer = io.BytesIO()
+    with av.open(buffer, "w", muxer, options) as out:
+        stream: Any = out.add_stream(codec, rate=rate or usual, layout=layout)
+        if container == "WMA":
+            stream.bit_rate = 64_000
+        frame = av.AudioFrame.from_ndarray(np.ascontiguousarray(rows), "fltp", layout)
+        frame.sample_rate, frame.pts = rate or usual, 0
+        for each in (frame, None):
+            out.mux(stream.encode(each))
+    return buffer.getvalue()
+
+
+def moments(seconds: float, container: str = "MP3") -> NDArray[Any]:
+    """The seconds of each sample."""
+    rate = CODECS[container][2]
+    return np.arange(int(seconds * rate)) / rate
+
+
+def tone(seconds: float = 2.0, container: str = "MP3", *, loudness: float = 0.3) -> bytes:
+    return encoded(loudness * np.sin(2 * np.pi * 440 * moments(seconds, container)), container)
+
+
+def voice(container: str = "MP3", number: int = 1) -> bytes:
+    """A voice that speaks for four to five seconds; ``number`` (1 to 3) tells two apart."""
+    rate = CODECS[container][2]
+    resampler = av.AudioResampler("flt", "mono", rate)
+    with av.open(str(files("toolkit.samples") / "recordings" / f"pov-{number}.mp3")) as recording:
+        heard = [part.to_ndarray()[0] for each in recording.decode(audio=0) for part in resampler.resample(each)]
+    return encoded(np.concatenate(heard), container)
+
+
+def overwritten(content: bytes) -> bytes:
+    """The same with zeros in its middle third."""
+    third = len(content) // 3
+    return content[:third] + bytes(third) + content[2 * third :]
+
+
+def silence(seconds: float = 2.0, container: str = "MP3") -> bytes:
+    return tone(seconds, container, loudness=0.0)
+
+
+def mp4(seconds: float = 2.0, handler: bytes = b"soun", *, bytes_of_sound: int = 500) -> bytes:
+    def box(name: bytes, content: bytes) -> bytes:
+        return struct.pack(">I", len(content) + 8) + name + content
+
+    mvhd = box(b"mvhd", bytes(12) + struct.pack(">II", 1000, int(seconds * 1000)) + bytes(80))
+    track = box(b"trak", box(b"mdia", box(b"hdlr", bytes(8) + handler + bytes(13))))
+    return box(b"ftyp", b"M4A \0\0\0\0") + box(b"moov", mvhd + track) + box(b"mdat", bytes(bytes_of_sound))
+
+
+def telephone_wav(seconds: float = 2.0, *, codec: int = 0x83) -> bytes:
+    """A WAV file of zeros in a codec, which is G.729 of telephone recorders."""
+    data = bytes(int(seconds * 1000))
+    fmt = struct.pack("<HHIIHHH", codec, 1, 8000, 1000, 10, 0, 0)
+    body = b"WAVEfmt " + struct.pack("<I", len(fmt)) + fmt + b"data" + struct.pack("<I", len(data)) + data
+    return b"RIFF" + struct.pack("<I", len(body)) + body
+
+
+JPEG = b"\xff\xd8\xff\xe0\x00\x10JFIF\x00" + bytes(200)

@@ -1,0 +1,163 @@
+"""A start of a job as a process of its own, with steps that only leave a mark; for tests that kill it.
+
+Every step writes two files, and one line into ``effects`` when it is done.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from tests.support.process_pool import FORKED
+from tests.support.waiting import wait_until
+from toolkit.database.connection import Database
+from toolkit.errors import DatabaseError, EmbeddedServiceError
+from toolkit.jobs.definitions import Job, read_jobs
+from toolkit.jobs.notices import NoticeSettings
+from toolkit.jobs.running import JobFolder, JobRun, Log, look_around
+from toolkit.jobs.runs import Outcome, RunRow, RunStatus, run_of, runs_of
+from toolkit.kit.context import ApplicationContext
+from toolkit.settings import Settings
+
+DATE = datetime(2025, 3, 2, 5, 0, tzinfo=UTC)
+"""Two in the morning in São Paulo."""
+ZONE = ZoneInfo("America/Sao_Paulo")
+STEPS = ("one", "two", "three")
+SECONDS = 0.15
+"""Seconds that a step takes."""
+
+
+def victim_job(notebook: Path | None = None, keep_days: int = 90) -> Job:
+    """A job of three steps; with a notebook, that is its second step."""
+    steps: list[dict[str, Any]] = [{"name": name, "command": f"mark {name} {{out}}"} for name in STEPS]
+    if notebook is not None:
+        steps[1] = {"name": STEPS[1], "notebook": str(notebook)}
+    made = {"schedule": "0 2 * * *", "keep-days": keep_days, "steps": steps}
+    return read_jobs({"jobs": {"victim": made}}, ZONE)["victim"]
+
+
+def hold(folder: Path, step: str) -> Path:
+    """Let this step of every start wait, half done, until the file that is returned is removed."""
+    held = folder / f"hold-{step}"
+    held.touch()
+    return held
+
+
+@dataclass(frozen=True)
+class Marks:
+    """Commands that leave a mark."""
+
+    folder: Path
+    date: datetime
+    seconds: float = SECONDS
+
+    def check(self, words: Sequence[str]) -> None:
+        pass
+
+    def run(self, words: Sequence[str], environ: Mapping[str, str], log: Log) -> Mapping[str, Any]:
+        _, name, out = words
+        for part in ("a", "b"):
+            (Path(out) / part).write_text(f"{name} by {os.getpid()}\n" * 1000)
+            time.sleep(self.seconds / 2)
+            if (held := self.folder / f"hold-{name}").exists():
+                (self.folder / "holds").touch()
+                wait_until(lambda held=held: not held.exists())  # type: ignore[misc]
+        with (self.folder / "effects").open("a") as file:
+            file.write(f"{self.date} {name}\n")
+        return {"marks": 2}
+
+
+def effects(folder: Path, date: datetime = DATE) -> list[str]:
+    """The steps that were done for a date, each as often as it was."""
+    lines = (folder / "effects").read_text().splitlines()
+    return [line.rpartition(" ")[2] for line in lines if line.startswith(f"{date} ")]
+
+
+def start(
+    folder: Path, environ: Mapping[str, str], job: Job, date: datetime = DATE, seconds: float = SECONDS
+) -> Outcome:
+    """One start, in this process; it waits for another one."""
+
+    def clock() -> datetime:
+        return date + timedelta(minutes=5)
+
+    def log(message: str, **_: str) -> None:
+        print(message, file=sys.stderr, flush=True)
+
+    notices = NoticeSettings.from_environment(environ, ZONE)
+    commands, out = Marks(folder, date, seconds), folder / "out"
+
+    def around() -> None:
+        application = ApplicationContext(Settings.from_environment(environ))
+        with suppress(DatabaseError, EmbeddedServiceError):
+            look_around(application.database, {job.name: job}, out, notices, clock, log)
+        application.close()
+
+    lease = timedelta(seconds=5)
+    run = JobRun(job, date, folder, out, commands, notices, environ, clock, log, lease)
+    run.check()
+    around()
+    ended = run.start(wait=120)
+    around()
+    return ended.outcome
+
+
+_STATUS = {Outcome.DONE: 0, Outcome.FAILED: 1, Outcome.DONE_BEFORE: 10}
+
+
+def start_process(
+    folder: Path, environ: Mapping[str, str], job: Job | None = None, date: datetime = DATE
+) -> BaseProcess:
+    """One start, in a process of its own that works in ``folder``; its exit status tells the outcome."""
+    arguments = (folder, {**os.environ, **environ}, job or victim_job(), date)
+    process = FORKED.Process(target=_start_and_exit, args=arguments)
+    process.start()
+    return process
+
+
+def _start_and_exit(folder: Path, environ: dict[str, str], job: Job, date: datetime) -> None:
+    os.chdir(folder)
+    with Path("log").open("a") as log:
+        os.dup2(log.fileno(), sys.stderr.fileno())
+    sys.exit(_STATUS[start(folder, environ, job, date)])
+
+
+def check_done_once(database: Database, folder: Path, date: datetime = DATE) -> RunRow:
+    """The history and the folder tell of one run of the date that is done, and of nothing else."""
+    run = run_of(database, "victim", date)
+    assert run is not None
+    assert (run.status, run.failure) == (RunStatus.DONE, None)
+    assert [(step["name"], step["status"]) for step in run.steps] == [(name, "done") for name in STEPS]
+    place = JobFolder(folder / "out" / "victim", victim_job())
+    files = {file["name"] for step in run.steps for file in step["files"]}
+    final = place.final(date)
+    assert {str(path.relative_to(final)) for path in final.rglob("*") if path.is_file()} == files
+    assert not list(place.path.glob(".staged/*"))
+    assert (place.path / "latest").resolve() == final.resolve()
+    return run
+
+
+def holder(database: Database, date: datetime = DATE) -> int:
+    """Wait until somebody holds the run, or it is done; how often it was started."""
+    found: list[RunRow | None] = []
+
+    def seen() -> bool:
+        found.append(run_of(database, "victim", date))
+        return found[-1] is not None and (found[-1].holder is not None or found[-1].status == RunStatus.DONE)
+
+    wait_until(seen)
+    return found[-1].starts if found[-1] is not None else 0
+
+
+def statuses(database: Database) -> dict[datetime, str]:
+    """The status of each date."""
+    return {run.logical_date: run.status for run in runs_of(database, "victim", 1000)}

@@ -1,0 +1,143 @@
+"""HTTP by hand, for what no good client sends; and a server in this process, whose bounds a test may set."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import Future
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+import httpx
+import uvloop
+
+from tests.support.waiting import PATIENCE
+from toolkit.contract.deadlines import wall_clock
+from toolkit.http import server
+from toolkit.http.app import create_app
+from toolkit.http.backend import Backend
+from toolkit.http.tokens import TokenChecks
+from toolkit.kit.context import ApplicationContext
+from toolkit.settings import Settings
+
+
+class Wire:
+    """One connection to a server on this machine."""
+
+    def __init__(self, port: int, *, window: int | None = None) -> None:
+        """Connect; ``window`` bounds the bytes that the system takes for a test which does not read them."""
+        self._socket = socket.socket()
+        if window is not None:
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, window)
+        self._socket.settimeout(PATIENCE)
+        self._socket.connect(("127.0.0.1", port))
+        self._received = b""
+
+    def __enter__(self) -> Wire:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._socket.close()
+
+    def send(self, *parts: bytes) -> None:
+        self._socket.sendall(b"".join(parts))
+
+    def answer(self, *, of_head: bool = False) -> httpx.Response:
+        """The next answer, read no further than its own end."""
+        while b"\r\n\r\n" not in self._received:
+            self._receive()
+        head, _, self._received = self._received.partition(b"\r\n\r\n")
+        status_line, *lines = head.decode().split("\r\n")
+        headers = httpx.Headers([tuple(line.split(": ", 1)) for line in lines])  # type: ignore[misc]
+        length = 0 if of_head else int(headers.get("content-length", 0))
+        while len(self._received) < length:
+            self._receive()
+        body, self._received = self._received[:length], self._received[length:]
+        return httpx.Response(int(status_line.split()[1]), headers=headers, content=body)
+
+    def is_closed(self) -> bool:
+        """Wait for the other side to close; ``False`` where it sends something instead."""
+        try:
+            return not self._received and self._socket.recv(65536) == b""
+        except ConnectionResetError:
+            return True
+
+    def _receive(self) -> None:
+        data = self._socket.recv(65536)
+        if not data:
+            raise ConnectionError(f"closed after {self._received!r}")
+        self._received += data
+
+
+def request(line: str, body: bytes = b"", *, token: str | None = None, **headers: str) -> bytes:
+    """A request; ``_`` in the name of a header stands for ``-``. A body is announced unless a header does so."""
+    sent = {"Host": "localhost", "Content-Type": "application/json"}
+    if token is not None:
+        sent["Authorization"] = f"Bearer {token}"
+    sent |= {name.replace("_", "-"): value for name, value in headers.items()}
+    if body and "Transfer-Encoding" not in sent:
+        sent.setdefault("Content-Length", str(len(body)))
+    return (
+        "\r\n".join([f"{line} HTTP/1.1", *(f"{name}: {value}" for name, value in sent.items()), "", ""]).encode()
+        + body
+    )
+
+
+def chunks(parts: Iterable[bytes]) -> Iterator[bytes]:
+    """The parts in chunked encoding, without the last chunk."""
+    return (b"%x\r\n%s\r\n" % (len(part), part) for part in parts)
+
+
+@dataclass
+class AheadClock:
+    """The clock on the wall, as far ahead as a test sets it."""
+
+    ahead: timedelta = timedelta()
+
+    def __call__(self) -> datetime:
+        return wall_clock() + self.ahead
+
+
+@dataclass(frozen=True)
+class InProcess:
+    """A server in this process, and the clock that it judges the times of tokens by."""
+
+    port: int
+    clock: AheadClock
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+
+@contextmanager
+def in_process(environ: Mapping[str, str]) -> Iterator[InProcess]:
+    """The same application on the same server, in a thread."""
+    settings = Settings.from_environment(environ)
+    application = ApplicationContext(settings)
+    backend = Backend(application)
+    assert backend.open() == []
+    clock = AheadClock()
+    port = server.free_address("127.0.0.1", 0)
+    running = server.server_of(create_app(backend, TokenChecks.from_settings(settings, clock)), "127.0.0.1", port)
+    ready: Future[asyncio.AbstractEventLoop] = Future()
+
+    async def serve() -> None:
+        serving = asyncio.create_task(running.serve())
+        await server.listening(port, serving)
+        ready.set_result(asyncio.get_running_loop())
+        await serving
+
+    thread = threading.Thread(target=uvloop.run, args=(serve(),))
+    thread.start()
+    loop = ready.result(PATIENCE)
+    try:
+        yield InProcess(port, clock)
+    finally:
+        loop.call_soon_threadsafe(running.stop)
+        thread.join(PATIENCE)
+        application.close()
+        assert not thread.is_alive()

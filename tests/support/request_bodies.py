@@ -1,0 +1,29 @@
+"""Good request bodies of the contract, those that its document shows, to be broken one field at a time."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import Any
+
+from toolkit.http import documents
+
+Json = dict[str, Any]
+
+ABSENT: Any = object()
+
+CLIENT: Json = documents.CLIENT_EXAMPLE
+UPLOAD: Json = dict(documents.DOCUMENT_EXAMPLE)
+
+
+def changed(body: Json, field: str, value: Any) -> Json:
+    """``body`` with another value for ``field`` (dotted where nested), or without it."""
+    copy = deepcopy(body)
+    *parents, name = field.split(".")
+    place = copy
+    for parent in parents:
+        place = place[parent]
+    if value is ABSENT:
+        del place[name]
+    else:
+        place[name] = value
+    return copy

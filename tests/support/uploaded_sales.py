@@ -1,0 +1,98 @@
+"""Store sales, evidence records and files in the bucket for the custody tests."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import sqlalchemy as sa
+
+from tests.support.evidence_files import pdf, tone
+from toolkit.bucket.client import Bucket
+from toolkit.contract.evidence import KIND_OF, EvidenceType, FileKind, object_key
+from toolkit.database.connection import Database
+from toolkit.database.identifiers import new_id
+from toolkit.database.tables import evidences, sales
+
+MONDAY = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)
+
+PDF = pdf()
+MP3 = tone(1.5)
+
+
+def add_sale(database: Database, sale_id: str = "sale-1", **values: Any) -> str:
+    with database.transaction() as connection:
+        usual = {"utility_group": "A", "is_client_financial_responsible": True, "created_at": MONDAY}
+        connection.execute(sa.insert(sales), {"id": sale_id, **usual, **values})
+    return sale_id
+
+
+def add_record(
+    database: Database,
+    sale_id: str = "sale-1",
+    evidence_type: EvidenceType = EvidenceType.DOC_CONTRATANTE,
+    *,
+    file_name: str = "contract.pdf",
+    media_type: str | None = None,
+    requested_at: datetime = MONDAY,
+    expires_at: datetime | None = None,
+    key: str | None = None,
+) -> tuple[UUID, str]:
+    """A record as ``request_upload`` keeps it: its id, and the key of its object."""
+    evidence_id = new_id()
+    key = key or object_key(evidence_id, file_name, requested_at)
+    media_type = media_type or ("audio/mpeg" if KIND_OF[evidence_type] is FileKind.AUDIO else "application/pdf")
+    with database.transaction() as connection:
+        connection.execute(
+            sa.insert(evidences),
+            {
+                "id": evidence_id,
+                "sale_id": sale_id,
+                "file_name": file_name,
+                "file_format": media_type,
+                "type": media_type,
+                "evidence_type": evidence_type,
+                "object_key": key,
+                "requested_by": "test",
+                "requested_at": requested_at,
+                "expires_at": expires_at or requested_at + timedelta(hours=1),
+            },
+        )
+    return evidence_id, key
+
+
+def rows(database: Database, query: str) -> list[tuple[Any, ...]]:
+    with database.transaction() as connection:
+        return [tuple(row) for row in connection.execute(sa.text(query))]
+
+
+def write_credentials(path: Path, lines: list[Mapping[str, Any]]) -> Path:
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    return path
+
+
+def credentials_line(
+    bucket: Bucket,
+    sale_id: str,
+    file_name: str,
+    evidence_type: str = "DOC_CONTRATANTE",
+    *,
+    max_bytes: int = 1_000_000,
+    lives: timedelta = timedelta(hours=1),
+) -> dict[str, Any]:
+    """A line of a credentials file with a form that the bucket accepts."""
+    evidence_id, now = new_id(), datetime.now(UTC)
+    key = object_key(evidence_id, file_name, now)
+    form = bucket.presign_post(key, max_bytes=max_bytes, expires_at=now + lives)
+    return {
+        "saleId": sale_id,
+        "fileName": file_name,
+        "evidenceType": evidence_type,
+        "id": str(evidence_id),
+        "url": form.url,
+        "fields": form.fields,
+    }

@@ -1,0 +1,99 @@
+"""The examples for schedulers on the page of jobs: each is parsed, and its commands are those of the toolkit."""
+
+from __future__ import annotations
+
+import ast
+import re
+import shlex
+import shutil
+import subprocess
+import tomllib
+from datetime import UTC, datetime
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import click
+import pytest
+import yaml
+
+from toolkit import cli
+from toolkit.cli import _toolkit
+from toolkit.jobs.definitions import PACKAGED, RELATIVE_DATES, Job, Notify, Schedule, load_jobs
+
+PAGE = PACKAGED.with_name("README.md").read_text(encoding="utf-8")
+ZONE = ZoneInfo("America/Sao_Paulo")
+
+
+def example(language: str) -> str:
+    [found] = re.findall(rf"^```{language}\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    return str(found)
+
+
+def check_command(text: str) -> None:
+    """The command and its options exist, and the job that it names."""
+    words = shlex.split(re.sub(r"\{\{.*?\}\}", "2026-11-20T02:00", text.partition("toolkit job ")[2]))
+    group = _toolkit.get_command(click.Context(_toolkit), "job")
+    assert isinstance(group, click.Group)
+    command = group.get_command(click.Context(group), words[0])
+    assert command is not None
+    context = command.make_context(words[0], words[1:])
+    assert context.params.get("name") in {None, "nightly", "monthly"}
+
+
+def test_the_crontab_starts_jobs_when_they_are_due_and_again() -> None:
+    jobs = load_jobs(PACKAGED, ZONE)
+    for line in example("crontab").splitlines():
+        fields = line.split(None, 5)
+        check_command(fields[5])
+        if "job run" in line:
+            job = jobs[fields[5].partition("job run ")[2].split()[0]]
+            due = job.schedule.following(datetime(2026, 2, 27, 12, tzinfo=UTC))
+            starts = list(Schedule(" ".join(fields[:5]), ZONE).between(due - job.grace, due + job.grace))
+            assert due in starts
+            assert len([start for start in starts if start > due]) >= 2
+
+
+def test_systemd_takes_the_units(tmp_path: Path) -> None:
+    service, timer = example("systemd-service"), example("systemd-timer")
+    [start] = re.findall(r"^ExecStart=(.*)$", service, re.MULTILINE)
+    check_command(start)
+    if shutil.which("systemd-analyze") is None:
+        pytest.skip("systemd is not installed")
+    program = tmp_path / "toolkit"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    (tmp_path / "toolkit-nightly.service").write_text(service.replace(start.split()[0], str(program)))
+    (tmp_path / "toolkit-nightly.timer").write_text(timer)
+    units = [str(path) for path in sorted(tmp_path.glob("toolkit-*"))]
+    verified = subprocess.run(["systemd-analyze", "verify", *units], capture_output=True, text=True)
+    assert (verified.returncode, verified.stderr) == (0, "")
+
+
+def test_airflow_and_runners_can_read_theirs() -> None:
+    tree = ast.parse(example("python"))
+    [command] = [
+        each.value for each in ast.walk(tree) if isinstance(each, ast.keyword) and each.arg == "bash_command"
+    ]
+    check_command(ast.literal_eval(command))
+    for step in yaml.safe_load(example("yaml"))["jobs"]["run"]["steps"]:
+        check_command(step["run"])
+
+
+def test_the_packaged_jobs_file_explains_every_key_and_date() -> None:
+    text = PACKAGED.read_text(encoding="utf-8")
+    assert set(tomllib.loads(text)["jobs"]) == {"nightly", "monthly"}
+    explained = set(re.findall(r"^#   ([a-z.-]+)  ", text, re.MULTILINE))
+    keys = {field.alias or "" for name, field in Job.model_fields.items() if name not in {"name", "notify"}}
+    assert explained == keys | {f"notify.{field.alias}" for field in Notify.model_fields.values()}
+    assert set(re.findall(r"\{([a-z-]+)\}", text.partition("[jobs")[0])) == {
+        *RELATIVE_DATES,
+        "logical-date",
+        "out",
+    }
+
+
+def test_every_variable_of_jobs_is_explained() -> None:
+    read = set()
+    for path in (*PACKAGED.parent.glob("*.py"), Path(cli.__file__).with_name("jobs.py")):
+        read |= set(re.findall(r'"(TOOLKIT_(?:JOBS|SMTP|NOTICE|WEBHOOK)[A-Z_]*[A-Z])"', path.read_text("utf-8")))
+    assert read <= set(re.findall(r"`(TOOLKIT_[A-Z_]+)`", PAGE))

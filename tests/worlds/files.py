@@ -1,0 +1,200 @@
+"""Files that were sent as evidence and are none, or that are some and look like none, and what is said of each.
+
+A world is a name, the file, and what the verification says: whether it counts, its fault, and what is odd about
+it. Add one before its cure.
+"""
+
+from __future__ import annotations
+
+import random
+import struct
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tests.support.evidence_files import (
+    CODECS,
+    RATE,
+    encoded,
+    moments,
+    overwritten,
+    pdf,
+    silence,
+    telephone_wav,
+    tone,
+    voice,
+)
+from tests.worlds.made_documents import TEXT, page, picture
+from toolkit.samples.evidence_files import cut_mp3, mp3
+
+COUNTS, OTHER_KIND = "counts", "other kind"
+NOISE = random.Random(7)
+
+
+class World(NamedTuple):
+    """A file, by what makes it, and what must be said: ``COUNTS``, ``OTHER_KIND`` or its fault, and its parts."""
+
+    name: str
+    make: Callable[[], bytes]
+    said: str
+    parts: tuple[str, ...] = ()
+
+
+def sound(
+    make: Callable[[NDArray[Any]], NDArray[Any]], seconds: float = 5, container: str = "WAV"
+) -> Callable[[], bytes]:
+    return lambda: encoded(make(moments(seconds, container)), container)
+
+
+def filled(container: str, fill: Callable[[int], bytes]) -> Callable[[], bytes]:
+    """A recording of which the container is whole and the sound was replaced."""
+
+    def make() -> bytes:
+        whole = tone(5, container)
+        name = {"M4A": b"mdat", "3GP": b"mdat", "WAV": b"data", "WEBM": b"\x1f\x43\xb6\x75", "WMA": WMA_DATA}[
+            container
+        ]
+        start = whole.find(name) + {"WEBM": 24, "WMA": 50}.get(
+            container, len(name) + (4 if container == "WAV" else 0)
+        )
+        end = start + struct.unpack(">I", whole[start - 8 : start - 4])[0] - 8 if name == b"mdat" else len(whole)
+        return whole[:start] + fill(end - start) + whole[end:]
+
+    return make
+
+
+WMA_DATA = bytes.fromhex("3626b2758e66cf11a6d900aa0062ce6c")
+zeros: Callable[[int], bytes] = bytes
+chance: Callable[[int], bytes] = NOISE.randbytes
+
+
+def text(size: int) -> bytes:
+    return (b"plain text " * (size // 11 + 1))[:size]
+
+
+def sine(hertz: float, of: NDArray[Any]) -> NDArray[Any]:
+    return 0.3 * np.sin(2 * np.pi * hertz * of)
+
+
+def heard(samples: NDArray[Any], loudness: float) -> NDArray[Any]:
+    return np.random.default_rng(3).normal(0, loudness, len(samples))
+
+
+def music(of: NDArray[Any]) -> NDArray[Any]:
+    notes = (262, 330, 392, 523)
+    return np.sum([sine(note, of) * (np.floor(of * 2) % 4 == place) for place, note in enumerate(notes)], axis=0)
+
+
+def adts(frames: int) -> bytes:
+    return bytes([0xFF, 0xF1, 0x60, 0x40, 0x00, 0xFF, 0xFC]) * frames
+
+
+SPEECHLESS = ("NO_SPEECH",)
+SILENT, DAMAGED, SHORT = "SILENT", "DAMAGED", "TOO_SHORT"
+PAPER = bytes([250]) * (400 * 400)
+
+RECORDINGS = (
+    *(
+        World(f"a voice as {each}", lambda each=each: voice(each), COUNTS)
+        for each in sorted(set(CODECS) - {"MOV"})
+    ),  # type: ignore[misc]
+    *(
+        World(f"20 s of silence as {each}", lambda each=each: silence(20, each), SILENT)
+        for each in sorted(set(CODECS) - {"MOV"})
+    ),  # type: ignore[misc]
+    World("M4A of zeros", filled("M4A", zeros), DAMAGED),
+    World("M4A of random bytes", filled("M4A", chance), DAMAGED),
+    World("M4A of plain text", filled("M4A", text), DAMAGED),
+    World("AMR in 3GP of random bytes", filled("3GP", chance), DAMAGED),
+    World("WebM of random bytes", filled("WEBM", chance), DAMAGED),
+    World("WMA of random bytes", filled("WMA", chance), DAMAGED),
+    World("WAV of random bytes", filled("WAV", chance), COUNTS, SPEECHLESS),
+    World("WAV of plain text", filled("WAV", text), COUNTS, SPEECHLESS),
+    World("AAC of empty frames", lambda: adts(500), DAMAGED),
+    World("AMR of frames without data", lambda: b"#!AMR\n" + b"\x7c" * 500, SILENT),
+    World("AMR of zeros in its frames", lambda: b"#!AMR\n" + (b"\x3c" + bytes(31)) * 250, SILENT),
+    World("G.729 of zeros", lambda: telephone_wav(5), SILENT),
+    World("G.729 of plain text", lambda: telephone_wav(5)[:-5000] + text(5000), COUNTS, SPEECHLESS),
+    World("a codec that nobody knows", lambda: telephone_wav(5, codec=0x9999), COUNTS, ("UNCLEAR",)),
+    World("a dial tone", sound(lambda of: sine(425, of)), COUNTS, SPEECHLESS),
+    World("DTMF", sound(lambda of: (sine(697, of) + sine(1209, of)) * (of % 0.2 < 0.1)), COUNTS, SPEECHLESS),
+    World("a ring-back", sound(lambda of: sine(425, of) * (of % 5 < 1), 20), COUNTS, SPEECHLESS),
+    World("a busy tone", sound(lambda of: sine(425, of) * (of % 0.5 < 0.25)), COUNTS, SPEECHLESS),
+    World("hold music", sound(music, 20), COUNTS, SPEECHLESS),
+    World("white noise", sound(lambda of: heard(of, 0.1)), COUNTS, SPEECHLESS),
+    World("noise at -50 dB", sound(lambda of: heard(of, 0.003)), COUNTS, SPEECHLESS),
+    World("one beep in a minute of silence", sound(lambda of: sine(440, of) * (of < 0.3), 60), COUNTS, SPEECHLESS),
+    World("a click", sound(lambda of: np.where(of == 2, 0.9, 0)), SILENT),
+    World("a DC offset", sound(lambda of: of * 0 + 0.5), SILENT),
+    World("a tone at -66 dB", sound(lambda of: sine(440, of) / 600), SILENT),
+    World("samples that are no numbers", sound(lambda of: of * np.nan, container="FLOAT"), SILENT),
+    World("a voice in front of an ID3 tag of a PDF", lambda: voice() + pdf(), COUNTS),
+    World("ID3 alone", lambda: b"ID3\x04\x00\x00\x00\x00\x00\x0a" + bytes(10) + bytes(500), DAMAGED),
+    World("MP3 whose header says more", lambda: cut_mp3("pov-1.mp3", "V-1"), DAMAGED),
+    World("MP3 with random bytes in the middle", lambda: overwritten(mp3("pov-1.mp3", "V-1")), DAMAGED),
+    World("two MP3 frames and garbage", lambda: tone(5)[:300] + NOISE.randbytes(9000), DAMAGED),
+    World("WAV that claims ten minutes and has one second", lambda: tone(600, "WAV")[: 44 + 2 * RATE], DAMAGED),
+    World("half a second", lambda: tone(0.5, "WAV"), SHORT),
+    World("PCM in MOV", lambda: tone(5, "MOV"), OTHER_KIND),
+    World("a PDF named as a recording", pdf, COUNTS),
+)
+
+WHITE = b"1 1 1 rg 0 0 595 842 re f "
+BLANK = ("BLANK",)
+PHOTOGRAPH = NOISE.randbytes(400 * 400)
+BLACK_SQUARE = bytes(100 * 100)
+
+DOCUMENTS = (
+    World("a text", lambda: page(TEXT), COUNTS),
+    World("a short word in small print", lambda: page(b"BT /F1 8 Tf 72 700 Td (sim) Tj ET"), COUNTS),
+    World("text white on white", lambda: page(b"1 1 1 rg " + TEXT), COUNTS, BLANK),
+    World("text nearly white on white", lambda: page(b"0.97 g " + TEXT), COUNTS, BLANK),
+    World("text off the page", lambda: page(TEXT.replace(b"72 700", b"72 7000")), COUNTS, BLANK),
+    World("text in render mode 3", lambda: page(TEXT.replace(b"Td", b"Td 3 Tr")), COUNTS, BLANK),
+    World("text in a comment", lambda: page(b"% " + TEXT), COUNTS, BLANK),
+    World("text covered by a white box", lambda: page(TEXT + b" " + WHITE), COUNTS, BLANK),
+    World("text clipped away", lambda: page(b"0 0 1 1 re W n " + TEXT), COUNTS, BLANK),
+    World("text outside the crop box", lambda: page(TEXT, page=b"/CropBox [400 0 595 200]"), COUNTS, BLANK),
+    World("text on a hidden layer", lambda: page(
+        b"/OC /L BDC " + TEXT + b" EMC",
+        catalog=b"/OCProperties << /OCGs [6 0 R] /D << /BaseState /OFF /OFF [6 0 R] >> >>",
+        resources=b"/Properties << /L 6 0 R >>",
+        objects=(b"<< /Type /OCG /Name (L) >>",),
+    ), COUNTS, BLANK),
+    World("text of one tenth of a point", lambda: page(TEXT.replace(b"12 Tf", b"0.1 Tf")), COUNTS, BLANK),
+    World("text that is transparent", lambda: page(
+        b"/G gs " + TEXT, resources=b"/ExtGState << /G << /ca 0 /CA 0 >> >>"
+    ), COUNTS, BLANK),
+    World("a page of black", lambda: page(b"0 0 595 842 re f"), COUNTS, BLANK),
+    World("a page without contents", lambda: page(b""), COUNTS, BLANK),
+    World("one dot", lambda: page(b"300 400 2 2 re f"), COUNTS, BLANK),
+    World("a photograph", lambda: picture(PHOTOGRAPH, 400), COUNTS),
+    World("a picture that is transparent",
+        lambda: picture(PHOTOGRAPH, 400, matrix=b"/G gs 595 0 0 842 0 0"), COUNTS, BLANK),
+    World("a picture 1 pt large", lambda: picture(BLACK_SQUARE, 100, matrix=b"1 0 0 1 72 700"), COUNTS, BLANK),
+    World("a picture that is never drawn", lambda: picture(PHOTOGRAPH, 400, drawn=False), COUNTS, BLANK),
+    World("a white picture", lambda: picture(PAPER, 400), COUNTS, BLANK),
+    World("a scan of a white sheet with faint noise",
+        lambda: picture(bytes(NOISE.randrange(244, 256) for _ in PAPER), 400), COUNTS, BLANK),
+    World("encrypted for its owner only", lambda: pdf(password=""), COUNTS),
+    World("encrypted for everybody", lambda: pdf(password="secret"), "ENCRYPTED"),
+    World("half of it", lambda: page(TEXT)[:400], DAMAGED),
+    World("no page", lambda: pdf(pages=0), DAMAGED),
+    World("after 900 bytes of something else", lambda: b"#" * 900 + pdf(), COUNTS, ("APPENDED",)),
+    World("after 1,100 bytes of something else", lambda: b"#" * 1100 + pdf(), OTHER_KIND),
+    World("after a shell script",
+        lambda: b"#!/bin/sh\nexit 0 # " + b"x" * 99 + b"\n" + pdf(), COUNTS, ("APPENDED",)),
+    World("after HTML", lambda: b"<html><script>x</script>\n" + pdf(), OTHER_KIND),
+    World("before an MP3", lambda: pdf() + tone(), COUNTS, ("APPENDED",)),
+    World("before 3,000 bytes of something", lambda: pdf() + NOISE.randbytes(3000), COUNTS, ("APPENDED",)),
+    World("before a line break too many", lambda: pdf() + b"\r\n\r\n", COUNTS),
+    World("with a script",
+        lambda: page(TEXT, catalog=b"/OpenAction << /S /JavaScript /JS (x) >>"), COUNTS, ("JAVASCRIPT",)),
+    World("with a link", lambda: page(
+        TEXT, page=b"/Annots [<< /Type /Annot /Subtype /Link /Rect [0 0 9 9] /A << /S /URI /URI (a:b) >> >>]"
+    ), COUNTS, ("LINK",)),
+)  # fmt: skip
+
+WORLDS = (*RECORDINGS, *DOCUMENTS)

@@ -1,0 +1,54 @@
+"""PDFs of a few lines, made of bytes: what can be written on a page so that nothing is seen."""
+
+from __future__ import annotations
+
+import zlib
+
+HELVETICA = b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>"
+TEXT = b"BT /F1 12 Tf 72 700 Td (Contrato de energia) Tj ET"
+
+
+def page(
+    content: bytes,
+    *,
+    page: bytes = b"",
+    catalog: bytes = b"",
+    resources: bytes = b"",
+    objects: tuple[bytes, ...] = (),
+) -> bytes:
+    """A PDF of one page; ``objects`` are numbered from 6, and the font is ``/F1``."""
+    parts = [
+        b"<< /Type /Catalog /Pages 2 0 R %s >>" % catalog,
+        b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
+        b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Contents 4 0 R"
+        b" /Resources << /Font << /F1 5 0 R >> %s >> %s >>" % (resources, page),
+        b"<< /Length %d >>\nstream\n%s\nendstream" % (len(content), content),
+        HELVETICA,
+        *objects,
+    ]
+    body, places = bytearray(b"%PDF-1.7\n"), []
+    for number, part in enumerate(parts, start=1):
+        places.append(len(body))
+        body += b"%d 0 obj\n%s\nendobj\n" % (number, part)
+    table = b"".join(b"%010d 00000 n \n" % place for place in places)
+    size = len(parts) + 1
+    body += b"xref\n0 %d\n0000000000 65535 f \n%s" % (size, table)
+    return bytes(body) + b"trailer\n<< /Size %d /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF\n" % (
+        size,
+        body.index(b"xref\n"),
+    )
+
+
+def picture(pixels: bytes, width: int, *, matrix: bytes = b"595 0 0 842 0 0", drawn: bool = True) -> bytes:
+    """A page with a picture of grey pixels."""
+    packed = zlib.compress(pixels)
+    image = (
+        b"<< /Type /XObject /Subtype /Image /Width %d /Height %d /ColorSpace /DeviceGray /BitsPerComponent 8"
+        b" /Filter /FlateDecode /Length %d >>\nstream\n%s\nendstream"
+        % (width, len(pixels) // width, len(packed), packed)
+    )
+    return page(
+        b"q %s cm /I Do Q" % matrix if drawn else b"% nothing",
+        resources=b"/XObject << /I 6 0 R >> /ExtGState << /G << /ca 0 /CA 0 >> >>",
+        objects=(image,),
+    )

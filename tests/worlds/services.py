@@ -1,0 +1,230 @@
+"""Wrong worlds of the service: a few lines of SQL after a calm first audit, and the sentence that must be said.
+
+The service has two tables, and its service.sql stays as it is. ``said`` is a regular expression for a sentence of
+the next reading (a change, a note), of an error, or ``verdicts`` for what the next audit finds.
+"""
+
+from dataclasses import dataclass
+
+TABLES = """
+    CREATE TABLE svc.sale (id text PRIMARY KEY, grp text, payer boolean, sold timestamptz, done timestamptz);
+    CREATE TABLE svc.doc (id uuid DEFAULT gen_random_uuid(), sale_id text, kind text, key text, at timestamptz);
+    INSERT INTO svc.sale SELECT 'S-' || n, 'A', true, '2026-10-01 12:00Z', NULL FROM generate_series(1, 6) AS n;
+    INSERT INTO svc.doc (sale_id, kind, key, at)
+    SELECT 'S-' || n, kind, format('doc/%s-%s', n, kind), '2026-10-01 13:00Z'
+    FROM generate_series(1, 6) AS n, unnest(ARRAY['DOC_CONTRATANTE', 'POV']) AS kind;
+"""
+"""Six sales with everything they need."""
+
+STATEMENTS = """
+-- name: sales
+SELECT id, NULL AS client_id, grp AS utility_group, payer AS is_client_financial_responsible, NULL AS partner,
+       sold AS created_at, done AS completed_at
+FROM svc.sale;
+
+-- name: records
+SELECT id, sale_id, NULL AS file_name, NULL AS file_format, NULL AS type, kind AS evidence_type, key AS object_key,
+       NULL AS requested_by, at AS requested_at, NULL AS expires_at
+FROM svc.doc;
+
+-- name: clients
+SELECT NULL AS id, NULL AS external_id, NULL AS cpf, NULL AS rg, NULL AS number_on_dealership, NULL AS enrollment,
+       NULL AS first_name, NULL AS last_name, NULL AS email, NULL AS birthdate, NULL AS phone_number,
+       NULL AS created_at, NULL AS address_id, NULL AS neighborhood, NULL AS installation_number, NULL AS address,
+       NULL AS address_number, NULL AS city, NULL AS zip_code
+WHERE false;
+"""
+
+
+@dataclass(frozen=True)
+class World:
+    """A wrong world: ``sql`` makes it, ``said`` must be said.
+
+    ``stops`` tells that nothing is observed any more, so that no other sentence can be said. ``verdict`` is part
+    of the verdicts of the sales, written as ``S-1 incomplete AUT ...``.
+    """
+
+    name: str
+    sql: str
+    said: str
+    stops: bool = False
+    verdict: str = ""
+
+
+WORLDS = (
+    World(
+        "a column swapped under its name",
+        "ALTER TABLE svc.sale RENAME payer TO payer_legacy; ALTER TABLE svc.sale ADD payer boolean;"
+        "UPDATE svc.sale SET payer = false",
+        r"The column payer of the table svc.sale is another column of the same name",
+        verdict="S-1 incomplete AUT|DOC_RESPONSAVEL_FINANCEIRO",
+    ),
+    World(
+        "a table swapped by renaming",
+        "ALTER TABLE svc.doc RENAME TO doc_old; CREATE TABLE svc.doc (LIKE svc.doc_old);"
+        "INSERT INTO svc.doc SELECT * FROM svc.doc_old WHERE sale_id <> 'S-2'",
+        r"The table svc.doc is another table of the same name",
+        verdict="S-2 incomplete POV|DOC_CONTRATANTE",
+    ),
+    World(
+        "a code renamed",
+        "UPDATE svc.doc SET kind = 'VOZ' WHERE kind = 'POV' AND sale_id = 'S-3'",
+        r"1 evidence records have an evidence_type that the contract does not know; 0 at the last reading",
+        verdict="S-3 incomplete POV TYPE_UNKNOWN",
+    ),
+    World(
+        "a blank behind a code",
+        "UPDATE svc.doc SET kind = 'POV ' WHERE kind = 'POV' AND sale_id = 'S-4'",
+        r"1 evidence records have an evidence_type that the contract does not know",
+        verdict="S-4 incomplete POV TYPE_UNKNOWN",
+    ),
+    World(
+        "a code in small letters",
+        "UPDATE svc.doc SET kind = 'pov' WHERE kind = 'POV' AND sale_id = 'S-4'",
+        r"have an evidence_type that the contract does not know",
+        verdict="S-4 incomplete POV TYPE_UNKNOWN",
+    ),
+    World(
+        "a record without a type",
+        "UPDATE svc.doc SET kind = NULL WHERE kind = 'POV' AND sale_id = 'S-5'",
+        r"1 evidence records have an evidence_type that the contract does not know",
+        verdict="S-5 incomplete POV TYPE_UNKNOWN",
+    ),
+    World(
+        "a KYC beside a renamed code",
+        "UPDATE svc.doc SET kind = CASE kind WHEN 'POV' THEN 'AUDIO' ELSE 'KYC' END WHERE sale_id = 'S-1'",
+        r"have an evidence_type that the contract does not know",
+        verdict="S-1 conflict  TYPE_UNKNOWN",
+    ),
+    World(
+        "a group that nobody knows",
+        "UPDATE svc.sale SET grp = 'E' WHERE id = 'S-1'",
+        r"1 sales have a utility_group that the contract does not know",
+        verdict="S-1 conflict  GROUP_UNKNOWN",
+    ),
+    World(
+        "a sale without a group",
+        "UPDATE svc.sale SET grp = NULL WHERE id = 'S-1'",
+        r"1 sales have a utility_group that the contract does not know",
+        verdict="S-1 conflict  GROUP_UNKNOWN",
+    ),
+    World(
+        "a payer that is not said",
+        "UPDATE svc.sale SET payer = NULL WHERE id = 'S-2'",
+        r"1 sales do not say whether the client pays",
+        verdict="S-2 conflict  PAYER_UNKNOWN",
+    ),
+    World(
+        "a soft-delete column",
+        "ALTER TABLE svc.doc ADD deleted_at timestamptz;"
+        "UPDATE svc.doc SET deleted_at = now() WHERE sale_id = 'S-1'",
+        r"The table svc.doc has a new column deleted_at",
+    ),
+    World("a dropped column", "ALTER TABLE svc.sale DROP grp", r'column "grp" does not exist', stops=True),
+    World(
+        "a renamed column", "ALTER TABLE svc.doc RENAME kind TO tipo", r'column "kind" does not exist', stops=True
+    ),
+    World("a dropped table", "DROP TABLE svc.doc", r'relation "svc.doc" does not exist', stops=True),
+    World("a renamed schema", "ALTER SCHEMA svc RENAME TO app", r'relation "svc.\w+" does not exist', stops=True),
+    World(
+        "a time that lost its zone",
+        "ALTER TABLE svc.sale ALTER sold TYPE timestamp",
+        r"created_at is of type timestamp without time zone, and timestamptz is expected",
+        stops=True,
+    ),
+    World(
+        "a payer that became a text",
+        "ALTER TABLE svc.sale ALTER payer TYPE text",
+        r"is_client_financial_responsible is of type text, and boolean is expected",
+        stops=True,
+    ),
+    World(
+        "a column of another type that is read all the same",
+        "ALTER TABLE svc.sale ALTER grp TYPE varchar(1)",
+        r"The column grp of the table svc.sale is character varying\(1\); it was text",
+    ),
+    World(
+        "a record that names no sale",
+        "INSERT INTO svc.doc (sale_id, kind, key, at) VALUES ('S-99', 'POV', 'doc/99', now())",
+        r"1 evidence records name no sale that is read",
+    ),
+    World(
+        "a record without a sale",
+        "INSERT INTO svc.doc (kind, key, at) VALUES ('POV', 'doc/none', now())",
+        r"1 evidence records have no sale_id or requested_at and were set aside",
+    ),
+    World(
+        "a record without its time",
+        "UPDATE svc.doc SET at = NULL WHERE sale_id = 'S-1' AND kind = 'POV'",
+        r"1 evidence records have no sale_id or requested_at and were set aside",
+    ),
+    World(
+        "a record without an id",
+        "INSERT INTO svc.doc (id, sale_id, kind, key, at) VALUES (NULL, 'S-1', 'AUT', 'doc/no-id', now())",
+        r"1 evidence records have no id and were set aside",
+    ),
+    World(
+        "a record twice",
+        "INSERT INTO svc.doc SELECT * FROM svc.doc WHERE sale_id = 'S-6' AND kind = 'POV'",
+        r"2 evidence records have an id that others have, too, and were set aside",
+    ),
+    World(
+        "a key twice",
+        "INSERT INTO svc.doc (sale_id, kind, key, at) VALUES ('S-1', 'POV', 'doc/2-POV', now())",
+        r"2 evidence records have an object_key that others have, too",
+    ),
+    World(
+        "a record without a key",
+        "INSERT INTO svc.doc (sale_id, kind, at) VALUES ('S-1', 'AUT', now())",
+        r"1 evidence records have no object_key",
+    ),
+    World(
+        "a sale without its time",
+        "INSERT INTO svc.sale (id, grp, payer) VALUES ('S-7', 'A', true)",
+        r"1 sales have no created_at and were set aside",
+    ),
+    World(
+        "a sale twice",
+        "ALTER TABLE svc.sale DROP CONSTRAINT sale_pkey;"
+        "INSERT INTO svc.sale SELECT * FROM svc.sale WHERE id = 'S-6'",
+        r"2 sales have an id that others have, too, and were set aside",
+    ),
+    World(
+        "a sale without an id",
+        "ALTER TABLE svc.sale DROP CONSTRAINT sale_pkey; ALTER TABLE svc.sale ALTER id DROP NOT NULL;"
+        "INSERT INTO svc.sale (grp, payer, sold) VALUES ('A', true, now())",
+        r"1 sales have no id and were set aside",
+    ),
+    World(
+        "an infinite time",
+        "UPDATE svc.doc SET at = 'infinity' WHERE sale_id = 'S-1' AND kind = 'POV'",
+        r"1 sales or evidence records have an infinite time",
+    ),
+    World(
+        "a table that became a view",
+        "ALTER TABLE svc.doc RENAME TO doc_all;"
+        "CREATE VIEW svc.doc AS SELECT * FROM svc.doc_all WHERE kind <> 'POV'",
+        r"The table svc.doc_all was not read before",
+        verdict="S-1 incomplete POV",
+    ),
+    World(
+        "the wrong group for everybody",
+        "UPDATE svc.sale SET grp = lower(grp)",
+        r"6 sales have a utility_group that the contract does not know; 0 at the last reading",
+        verdict="S-1 conflict  GROUP_UNKNOWN",
+    ),
+    World(
+        "a second table of documents, read by nobody",
+        "CREATE TABLE svc.doc_2026 (LIKE svc.doc); INSERT INTO svc.doc_2026 SELECT * FROM svc.doc;"
+        "DELETE FROM svc.doc WHERE sale_id = 'S-6'",
+        r"",
+        verdict="S-6 incomplete POV|DOC_CONTRATANTE",
+    ),
+    World(
+        "a sale that was completed without its evidence",
+        "DELETE FROM svc.doc WHERE sale_id = 'S-5' AND kind = 'POV';"
+        "UPDATE svc.sale SET done = sold WHERE id = 'S-5'",
+        r"",
+        verdict="S-5 incomplete POV COMPLETED_WITHOUT_EVIDENCE",
+    ),
+)

@@ -1,0 +1,104 @@
+"""No calm wrong answer: in every wrong world of the service, and in mixtures of two, the sentence is said."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+import sqlalchemy as sa
+
+from tests.conftest import SettableClock
+from tests.support.evidence_files import pdf, tone
+from tests.worlds.services import STATEMENTS, TABLES, WORLDS, World
+from toolkit.audit.observe_bucket import sync_bucket
+from toolkit.audit.run import AuditPlan, make_audit
+from toolkit.bucket.client import Bucket
+from toolkit.bucket.file_store import FolderStore
+from toolkit.contract.deadlines import Deadlines
+from toolkit.database import schema
+from toolkit.database.connection import Database
+from toolkit.database.service import load_service
+from toolkit.errors import ToolkitError
+
+Said = Callable[[str], tuple[list[str], list[str]]]
+
+
+@pytest.fixture
+def said(
+    empty_database: Database, bucket: Bucket, s3: Any, clock: SettableClock, tmp_path: Path
+) -> Iterator[Said]:
+    """Audit a calm world, let it go wrong by some SQL, audit again: the sentences, and the verdicts as texts."""
+    plan = AuditPlan(
+        store=FolderStore(tmp_path / "audits", "audits"),
+        work=tmp_path,
+        deadlines=Deadlines(ZoneInfo("America/Sao_Paulo")),
+    )
+    path = tmp_path / "service.sql"
+    path.write_text(STATEMENTS, encoding="utf-8")
+    url = empty_database.engine.url.render_as_string(hide_password=False)
+    with ExitStack() as opened:
+
+        def audited() -> tuple[list[str], list[str]]:
+            database = Database(url, service=load_service(path))  # a process of its own, each night
+            opened.callback(database.dispose)
+            schema.upgrade(database)
+            sync_bucket(database, bucket, clock=clock)
+            audit = make_audit(database, plan, clock=clock)
+            reading = audit.facts.service
+            assert reading is not None
+            rows = audit.sql("SELECT sale_id, status, missing, problems FROM verdicts WHERE status <> 'compliant'")
+            return [*reading["changes"], *reading["notes"]], [" ".join(row.values()) for row in rows.to_pylist()]
+
+        def make(wrong: str) -> tuple[list[str], list[str]]:
+            with empty_database.transaction() as connection:
+                connection.execute(sa.text("CREATE SCHEMA svc"))
+                connection.exec_driver_sql(TABLES.replace("%", "%%"))
+                keys = connection.scalars(sa.text("SELECT key FROM svc.doc")).all()
+            for key in keys:
+                body = tone() if key.endswith("POV") else pdf()
+                s3.put_object(Bucket=bucket.name, Key=key, Body=body)
+            assert audited() == ([], []), "a calm world says nothing"
+            with empty_database.transaction() as connection:
+                connection.exec_driver_sql(wrong.replace("%", "%%"))
+            return audited()
+
+        yield make
+
+
+def check(said: Said, *worlds: World) -> None:
+    stops = [world for world in worlds if world.stops]
+    wrong = "; ".join(world.sql for world in worlds)
+    if stops:
+        with pytest.raises(ToolkitError, match="|".join(world.said for world in stops)):
+            said(wrong)
+        return
+    sentences, verdicts = said(wrong)
+    for world in worlds:
+        assert any(re.search(world.said, text) for text in sentences) or not world.said, (world.name, sentences)
+        assert len(worlds) > 1 or any(text.startswith(world.verdict) for text in verdicts) or not world.verdict, (
+            world.name,
+            verdicts,
+        )
+
+
+@pytest.mark.parametrize("world", WORLDS, ids=lambda world: world.name)
+def test_every_wrong_world_is_told(said: Said, world: World) -> None:
+    check(said, world)
+
+
+ALONE = {"a table swapped by renaming", "a table that became a view"}
+"""Worlds after which other SQL about the same table means another one."""
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_mixture_of_two_wrong_worlds_is_told(said: Said, seed: int) -> None:
+    draw = random.Random(seed)  # the same mixtures each time
+    one = draw.choice([world for world in WORLDS if not world.stops and world.name not in ALONE])
+    rows = [world for world in WORLDS if not world.stops and world.sql.startswith("INSERT") and world != one]
+    check(said, one, draw.choice(rows))

@@ -1,0 +1,65 @@
+"""DuckDB in this process, within a limit of memory, and the texts of its statements."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from toolkit.errors import EngineUnavailable
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+DEFAULT_MEMORY: Final = "1GB"
+"""The memory of DuckDB, where nothing else is set."""
+
+
+@contextmanager
+def duckdb_session(scratch: Path | None = None, memory: str = DEFAULT_MEMORY) -> Iterator[DuckDBPyConnection]:
+    """DuckDB with a limit of memory (such as ``1GB``), spilling into ``scratch``, or, without one, nowhere.
+
+    Raises:
+        EngineUnavailable: the memory, or the disk under ``scratch``, does not suffice.
+    """
+    import duckdb
+
+    database, spilled = (":memory:", "") if scratch is None else (str(scratch / "work.duckdb"), str(scratch))
+    config: dict[str, Any] = {"memory_limit": memory, "temp_directory": spilled}
+    try:
+        with duckdb.connect(database, config=config) as connection:
+            connection.execute("SET TimeZone = 'UTC'")
+            yield connection
+    except duckdb.OutOfMemoryException:
+        raise EngineUnavailable(
+            f"DuckDB needs more than {memory} of memory; give it more by TOOLKIT_ENGINE_MEMORY, or use a cluster."
+        ) from None
+    except (duckdb.IOException, duckdb.FatalException) as error:
+        raise EngineUnavailable(f"DuckDB cannot write below {scratch}: {_reason(error)}.") from None
+
+
+def _reason(error: Exception) -> str:
+    """Return what the system says about a file, which DuckDB puts behind its own words."""
+    return str(error).splitlines()[0].rpartition(": ")[2].strip().rstrip(".")
+
+
+def files_alone(paths: Sequence[Path | str]) -> str:
+    """Return the arguments with which DuckDB reads these files alone, and their own columns alone.
+
+    Otherwise it takes the name of a folder for a pattern, which other files match too, and a folder called
+    ``partner=Norte`` for the values of a column, in place of those in the files.
+    """
+    listed = (quoted(re.sub(r"[\[*?]", r"[\g<0>]", str(path))) for path in paths)
+    return f"[{', '.join(listed)}], hive_partitioning = false"
+
+
+def quoted(text: str) -> str:
+    """Return a text as SQL writes it."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def copy_to(query: str, place: Path | str) -> str:
+    """Return the statement with which DuckDB writes a query as one Parquet file."""
+    return f"COPY ({query}) TO {quoted(str(place))} (FORMAT parquet, COMPRESSION zstd)"

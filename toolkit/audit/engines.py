@@ -1,0 +1,207 @@
+"""The engines that judge an audit's inputs: DuckDB in this process, or a Spark server through Spark Connect.
+
+An engine reads Parquet files as named tables, runs Ibis expressions over them and writes what they yield as
+Parquet itself; the expressions are the same on both.
+"""
+
+from __future__ import annotations
+
+import re
+import socket
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from logging import getLogger
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol
+from urllib.parse import urlsplit
+
+import ibis
+import pyarrow as pa
+from ibis import Schema, Table
+from ibis.expr import operations as ops
+
+from toolkit.audit.duckdb_session import copy_to, files_alone
+from toolkit.errors import EngineUnavailable, InvalidInput
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+_PATTERN: Final = re.compile(r"[*?\[\]{}\\]")
+"""The signs that make a path a pattern, by Hadoop's rules."""
+
+_SPARK_PORT: Final = 15002
+_PATIENCE: Final = 10.0
+
+_RETRIES: Final = 5
+"""Attempts to reach a server that died; the client's own fifteen take ten minutes."""
+_BACKOFF: Final = 2000
+"""Milliseconds between two attempts, at most."""
+
+
+class Engine(Protocol):
+    """Runs Ibis expressions over Parquet files."""
+
+    name: str
+
+    def table(self, name: str, paths: Sequence[str], schema: Schema) -> Table:
+        """Return the rows of these files as the table ``name``."""
+
+    def write(self, query: Table, place: str) -> None:
+        """Write the rows of ``query``, in its order, to ``place``: a file, or a folder of parts."""
+
+    def read(self, query: Table) -> pa.Table:
+        """Return the rows of ``query``, in its schema."""
+
+    def hand_over(self, query: Table, session: DuckDBPyConnection, name: str) -> None:
+        """Make the rows of ``query`` the relation ``name`` of DuckDB."""
+
+
+class DuckdbEngine:
+    """DuckDB in this process."""
+
+    name = "duckdb"
+
+    def __init__(self, session: DuckDBPyConnection) -> None:
+        self.session = session
+        self._connection = ibis.duckdb.from_connection(session)
+
+    def table(self, name: str, paths: Sequence[str], schema: Schema) -> Table:
+        """Return the rows of these files."""
+        self.session.execute(f"CREATE OR REPLACE VIEW {name} AS FROM read_parquet({files_alone(paths)})")
+        return ibis.table(schema, name=name)
+
+    def write(self, query: Table, place: str) -> None:
+        """Write one file."""
+        self._spilling(lambda: self.session.execute(copy_to(ibis.to_sql(query, dialect="duckdb"), place)))
+
+    def read(self, query: Table) -> pa.Table:
+        """Return the rows of ``query``."""
+        sql = ibis.to_sql(query, dialect="duckdb")
+        found: pa.Table = self._spilling(lambda: self.session.sql(sql).to_arrow_table())
+        return found.cast(query.schema().to_pyarrow())
+
+    def hand_over(self, query: Table, session: DuckDBPyConnection, name: str) -> None:
+        """Make the rows of ``query`` a view of the same session."""
+        assert session is self.session
+        session.execute(f"CREATE OR REPLACE TEMP VIEW {name} AS {ibis.to_sql(query, dialect='duckdb')}")
+
+    def _spilling(self, work: Callable[[], Any]) -> Any:
+        """Do the work; where the memory does not suffice, once more within half of it.
+
+        Joins that just fit one by one run out of the memory that they share; within less, each is spilled.
+        """
+        from duckdb import OutOfMemoryException
+
+        try:
+            return work()
+        except OutOfMemoryException:
+            [(limit,)] = self.session.execute("SELECT current_setting('memory_limit')").fetchall()
+            number, unit = limit.split()
+            self.session.execute(f"SET memory_limit = '{float(number) / 2} {unit}'")
+            return work()
+
+
+@contextmanager
+def spark_engine(url: str) -> Iterator[SparkEngine]:
+    """Connect to Spark at ``url`` (``sc://host:port``), which must be able to read and write the audit's files.
+
+    Raises:
+        EngineUnavailable: the server does not answer, or it failed.
+    """
+    _check_listens(url)
+    # PySpark writes each failed statement and where it was called to the standard error, which hides the sentence.
+    getLogger("SQLQueryContextLogger").disabled = True
+    with ExitStack() as stack:
+        stack.enter_context(warnings.catch_warnings())
+        warnings.simplefilter("ignore")  # of pandas 3, whose results tests compare, and of its own retries
+        from pyspark.errors import PySparkException
+        from pyspark.sql import SparkSession
+        from pyspark.sql.connect.client.retries import DefaultPolicy
+
+        try:
+            session = SparkSession.builder.remote(url).create()
+            stack.callback(session.stop)  # which also ends the statement that runs
+            session.client.set_retry_policies([DefaultPolicy(max_retries=_RETRIES, max_backoff=_BACKOFF)])
+            session.conf.set("spark.sql.session.timeZone", "UTC")
+            session.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
+            connection = ibis.pyspark.connect(session)
+            connection.compiler = _compiler()
+            stack.callback(session.client.set_retry_policies, [])  # a server that is gone is asked but once
+            yield SparkEngine(session, connection)
+        except PySparkException as error:
+            raise _failed(url, str(error)) from None
+
+
+class SparkEngine:
+    """A Spark server, or a cluster."""
+
+    name = "spark"
+
+    def __init__(self, session: Any, connection: Any) -> None:
+        self._session, self._connection = session, connection
+
+    def table(self, name: str, paths: Sequence[str], schema: Schema) -> Table:
+        """Return the rows of these files."""
+        from pyspark.sql.pandas.types import from_arrow_schema
+
+        for path in paths:
+            if found := _PATTERN.search(path):
+                raise InvalidInput(
+                    f"Spark takes {found[0]} in a path for a pattern and would read other files, too: {path}. "
+                    "Set TOOLKIT_AUDITS to a place without it, or judge on DuckDB."
+                )
+        columns = from_arrow_schema(schema.to_pyarrow(), prefer_timestamp_ntz=False)
+        reader = self._session.read.schema(columns)
+        rows = reader.parquet(*paths) if paths else self._session.createDataFrame([], columns)
+        rows.createOrReplaceTempView(name)
+        return ibis.table(schema, name=name)
+
+    def write(self, query: Table, place: str) -> None:
+        """Write a folder of parts, on the server's side; some servers write none where there are no rows."""
+        self._frame(query).write.mode("overwrite").option("compression", "zstd").parquet(place)
+
+    def read(self, query: Table) -> pa.Table:
+        """Return the rows of ``query``."""
+        return self._frame(query).toArrow().cast(query.schema().to_pyarrow())
+
+    def hand_over(self, query: Table, session: DuckDBPyConnection, name: str) -> None:
+        """Bring the rows of ``query`` here."""
+        session.register(name, self.read(query))
+
+    def _frame(self, query: Table) -> Any:
+        return self._session.sql(self._connection.compile(query))
+
+
+def _failed(url: str, words: str) -> EngineUnavailable:
+    """Return what happened; the words of the transport, which go on for lines, say little to people."""
+    if words.startswith("<_") or "RETRIES_EXCEEDED" in words:
+        return EngineUnavailable(
+            f"Spark at {url} stopped answering. Check that the server is up, and run this again."
+        )
+    if "S3AFileSystem" in words:
+        return EngineUnavailable(
+            f"Spark at {url} has no connector to S3. Start it with hadoop-aws in the version of its Hadoop, or "
+            "set TOOLKIT_AUDITS to a folder that it sees."
+        )
+    return EngineUnavailable(f"Spark at {url} failed: {words.splitlines()[0][:200]}")
+
+
+def _compiler() -> Any:
+    """Return the compiler of Ibis for Spark with the function that it leaves out, although Spark has it."""
+    from ibis.backends.sql.compilers.pyspark import PySparkCompiler
+
+    class Compiler(PySparkCompiler):  # type: ignore[misc]  # Ibis has no types
+        SIMPLE_OPS: ClassVar = {ops.BitOr: "bit_or"}
+
+    return Compiler()
+
+
+def _check_listens(url: str) -> None:
+    """Fail in seconds where no server listens: the client would try again for many minutes."""
+    place = urlsplit(url)
+    try:
+        socket.create_connection((place.hostname or "", place.port or _SPARK_PORT), timeout=_PATIENCE).close()
+    except OSError:
+        raise EngineUnavailable(
+            f"Spark at {url} does not answer. Check TOOLKIT_SPARK_URL and that the server is up."
+        ) from None

@@ -1,0 +1,257 @@
+"""Find evidence files that were used twice, came late, were replaced, or belong to another or to no record.
+
+Everything is found in the working tables of an audit (``toolkit.audit.extract``), which hold the keys of objects.
+Withdrawn records are left out: withdrawing is how a finding is mended. Files are compared by the SHA-256 of their
+bytes, so reuse is found among those that were verified, and where a service gives one object to several records.
+"""
+
+# statements are made of constants
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Final
+from uuid import UUID
+
+from toolkit.audit.duckdb_session import duckdb_session
+from toolkit.audit.extract import Observed, extract
+from toolkit.contract.contents import HASH, LAYOUT, ActivePart, IntegrityFinding, IntegrityProblem, same_type
+from toolkit.database.connection import Database
+
+EXAMPLES: Final = 5
+"""Objects outside the layout that are named."""
+
+LATE_BY: Final = timedelta(minutes=15)
+"""The time after the end of its credentials in which a file may be written by an upload that began before."""
+
+NEUTRAL_TYPES: Final = ("binary/octet-stream", "application/octet-stream")
+"""Media types with which servers store what was posted without any: a browser shows none of them."""
+
+
+def file_findings_at(
+    database: Database, moment: datetime, scratch: Path, memory: str
+) -> tuple[list[IntegrityFinding], int]:
+    """Return what ``file_findings`` and ``records_of_unknown_partners`` tell of a moment.
+
+    ``scratch`` is an empty folder for what does not fit into ``memory``.
+    """
+    with database.snapshot() as snapshot, duckdb_session(scratch, memory) as session:
+        observed = extract(database, snapshot, moment, session)
+        return file_findings(observed), records_of_unknown_partners(observed)
+
+
+def file_findings(observed: Observed) -> list[IntegrityFinding]:
+    """Return every finding about the objects that were in the bucket, gravest first."""
+    for statement in (_STANDING, _STORED, _VERSIONS):
+        observed.session.execute(statement)
+    found = []
+    for problem, keys, evidence_ids, sale_ids, told in observed.session.execute(_FINDINGS).fetchall():
+        about = IntegrityProblem(problem)
+        detail = _DETAILS[about](told) if about in _DETAILS else told
+        if detail is not None:
+            ids = tuple(map(UUID, evidence_ids or ()))
+            found.append(IntegrityFinding(about, tuple(keys), ids, tuple(sale_ids or ()), detail))
+    return found
+
+
+def records_of_unknown_partners(observed: Observed) -> int:
+    """Return the number of records, not withdrawn, of which nobody noted for which partner they were requested.
+
+    Another system stored them, or this one before it took note: somebody else may have requested them.
+    """
+    [(number,)] = observed.session.execute(_UNKNOWN_PARTNERS).fetchall()
+    return int(number)
+
+
+def _replaced(seconds: str) -> str:
+    return f"replaced at {datetime.fromtimestamp(int(seconds), UTC):%Y-%m-%d %H:%M} UTC"
+
+
+def _late(seconds: str) -> str:
+    return f"late by {timedelta(seconds=int(seconds))}"
+
+
+def _other_type(types: str) -> str | None:
+    declared, _, actual = types.rpartition("\n")
+    return None if same_type(declared, actual) else f"declared {declared}, is {actual}"
+
+
+def _stored_otherwise(types: str) -> str | None:
+    declared, _, stored = types.rpartition("\n")
+    named = stored.partition(";")[0].strip().lower()
+    return None if same_type(declared, named) else f"declared {declared}, stored as {stored}"
+
+
+def _active(parts: str) -> str | None:
+    acting = [part for part in parts.split("|") if part not in {ActivePart.LINK, ActivePart.BLANK}]
+    return ", ".join(acting).lower() or None
+
+
+def _objects(count: str) -> str:
+    few = "" if int(count) <= EXAMPLES else f", of which the first {EXAMPLES} are named"
+    return f"{int(count):,} objects{few}" if int(count) > 1 else ""
+
+
+_DETAILS: Final[Mapping[IntegrityProblem, Callable[[str], str | None]]] = {
+    IntegrityProblem.ACTIVE_CONTENT: _active,
+    IntegrityProblem.STORED_TYPE_DIFFERS: _stored_otherwise,
+    IntegrityProblem.OVERWRITTEN: _replaced,
+    IntegrityProblem.WRITTEN_LATE: _late,
+    IntegrityProblem.TYPE_DIFFERS: _other_type,
+    IntegrityProblem.KEY_OUTSIDE_LAYOUT: _objects,
+}
+"""Details that are not told as the statement gives them; ``None`` where there is no finding after all."""
+
+_STANDING: Final = "CREATE OR REPLACE TEMP TABLE standing AS FROM record ANTI JOIN withdrawal USING (evidence_id)"
+
+_STORED: Final = """
+    CREATE OR REPLACE TEMP TABLE stored AS
+    SELECT seen.key, seen.size, least(seen.last_modified, seen.seen_at) AS written_at,
+           CAST(evidence_id AS VARCHAR) AS id, sale_id, evidence_type, type AS declared, expires_at,
+           CASE WHEN media_type IS NOT NULL THEN sha256 END AS sha256, normal_form, media_type,
+           array_to_string(active_parts, '|') AS parts, stored_type
+    FROM standing JOIN seen ON seen.key = standing.object_key
+"""
+
+_VERSIONS: Final = """
+    CREATE OR REPLACE TEMP TABLE version AS
+    WITH every AS (FROM ended UNION ALL FROM object),
+    hashed AS (
+        SELECT observation_id, arg_max(sha256, id) AS sha256
+        FROM look
+        WHERE media_type IS NOT NULL AND observation_id IN (
+            SELECT id FROM every WHERE key IN (SELECT key FROM ended))
+        GROUP BY observation_id
+    )
+    SELECT every.*, hashed.sha256
+    FROM every LEFT JOIN hashed ON observation_id = every.id
+    WHERE key IN (SELECT key FROM ended)
+"""
+
+_OF_FILES: Final = """
+    list(key ORDER BY key) AS keys, list(id ORDER BY id) AS evidence_ids,
+    list_sort(list(DISTINCT sale_id)) AS sale_ids
+"""
+
+_OF_FILE: Final = "[key] AS keys, [id] AS evidence_ids, [sale_id] AS sale_ids"
+
+_OF_RECORD: Final = "[object_key] AS keys, [CAST(evidence_id AS VARCHAR)] AS evidence_ids, [sale_id] AS sale_ids"
+
+_HAS: Final = "contains('|' || parts || '|', '|{}|')"
+
+_COMPARED: Final = """
+    SELECT *, coalesce(sha256, key) AS content
+    FROM stored
+    WHERE size > 0 AND (
+        sha256 IS NOT NULL
+        OR key IN (SELECT key FROM stored WHERE sha256 IS NULL GROUP BY key HAVING count(*) > 1)
+    )
+"""
+
+_FINDERS: Final = {
+    IntegrityProblem.CONTENT_REUSED: f"""
+        SELECT {_OF_FILES}, coalesce('{HASH} ' || min(sha256), 'one object of several records') AS detail
+        FROM compared
+        GROUP BY content
+        HAVING count(DISTINCT sale_id) > 1
+    """,
+    IntegrityProblem.CONTENT_ALIKE: f"""
+        SELECT {_OF_FILES}, '{HASH} of the content ' || normal_form
+        FROM stored
+        WHERE normal_form IS NOT NULL AND media_type IS NOT NULL
+        GROUP BY normal_form
+        HAVING count(DISTINCT sale_id) > 1 AND count(DISTINCT sha256) > 1
+    """,
+    # A file that was ever another one than the first that was seen, whatever lies there now.
+    IntegrityProblem.OVERWRITTEN: f"""
+        WITH first AS (SELECT key, arg_min(version, id) AS was FROM version GROUP BY key)
+        SELECT {_OF_RECORD}, CAST(CAST(trunc(epoch(min(version.seen_at))) AS BIGINT) AS VARCHAR)
+        FROM standing
+        JOIN first ON first.key = object_key
+        JOIN version ON version.key = first.key AND version.id > was.id
+        WHERE coalesce(version.sha256 <> was.sha256, (version.size, version.etag) <> (was.size, was.etag))
+        GROUP BY evidence_id, object_key, sale_id
+    """,
+    # A record without a file, too: with its credentials one may still come.
+    IntegrityProblem.REQUESTED_BY_OTHER: f"""
+        SELECT {_OF_RECORD}, 'requested for ' || request.partner
+        FROM standing JOIN request USING (evidence_id) JOIN sale USING (sale_id)
+        WHERE request.partner <> sale.partner
+    """,
+    IntegrityProblem.ACTIVE_CONTENT: f"""
+        SELECT {_OF_FILE}, parts FROM stored WHERE NOT starts_with(media_type, 'audio/') AND parts <> ''
+    """,
+    IntegrityProblem.BLANK_DOCUMENT: f"""
+        SELECT {_OF_FILE}, ''
+        FROM stored
+        WHERE media_type IS NOT NULL AND {_HAS.format(ActivePart.BLANK)}
+    """,
+    IntegrityProblem.STORED_TYPE_DIFFERS: f"""
+        SELECT {_OF_FILE}, declared || chr(10) || stored_type
+        FROM stored
+        WHERE media_type IS NOT NULL AND stored_type <> '' AND lower(stored_type) NOT IN {NEUTRAL_TYPES}
+    """,
+    IntegrityProblem.WRITTEN_LATE: f"""
+        SELECT {_OF_FILE}, CAST(CAST(trunc(epoch(written_at) - epoch(expires_at)) AS BIGINT) AS VARCHAR)
+        FROM stored
+        WHERE written_at > expires_at + INTERVAL {LATE_BY.seconds} SECONDS
+    """,
+    IntegrityProblem.CONTENT_REPEATED: f"""
+        SELECT {_OF_FILES},
+               array_to_string(list_sort(list(DISTINCT evidence_type)), ' and ')
+               || coalesce(', {HASH} ' || min(sha256), '')
+        FROM compared
+        GROUP BY sale_id, content
+        HAVING count(DISTINCT evidence_type) > 1
+    """,
+    IntegrityProblem.TYPE_DIFFERS: f"""
+        SELECT {_OF_FILE}, declared || chr(10) || media_type
+        FROM stored
+        WHERE position('/' IN declared) > 0 AND lower(declared) <> media_type
+          AND starts_with(media_type, lower(substring(declared, 1, position('/' IN declared))))
+    """,
+    IntegrityProblem.EXTERNAL_LINK: f"""
+        SELECT {_OF_FILE}, ''
+        FROM stored
+        WHERE media_type IS NOT NULL AND {_HAS.format(ActivePart.LINK)}
+    """,
+    IntegrityProblem.NO_SPEECH: f"""
+        SELECT {_OF_FILE}, ''
+        FROM stored
+        WHERE media_type IS NOT NULL AND {_HAS.format(ActivePart.NO_SPEECH)}
+    """,
+    IntegrityProblem.SILENCE_UNKNOWN: f"""
+        SELECT {_OF_FILE}, media_type
+        FROM stored
+        WHERE starts_with(media_type, 'audio/') AND {_HAS.format(ActivePart.UNCLEAR)}
+    """,
+    IntegrityProblem.OBJECT_WITHOUT_RECORD: f"""
+        SELECT [key], NULL, NULL, '' FROM without_record WHERE regexp_full_match(key, '{LAYOUT.pattern}')
+    """,
+    # One for all of them: a bucket that others use too may hold any number.
+    IntegrityProblem.KEY_OUTSIDE_LAYOUT: f"""
+        SELECT min(key, {EXAMPLES}), NULL, NULL, CAST(count(*) AS VARCHAR)
+        FROM without_record
+        WHERE NOT regexp_full_match(key, '{LAYOUT.pattern}')
+        HAVING count(*) > 0
+    """,
+}
+"""Each gives keys, ids of records and of sales, and a detail."""
+
+_FINDINGS: Final = f"""
+    WITH compared AS MATERIALIZED ({_COMPARED}),
+    without_record AS (
+        SELECT key FROM seen WHERE key NOT IN (SELECT object_key FROM record WHERE object_key IS NOT NULL)
+    ),
+    findings (place, problem, keys, evidence_ids, sale_ids, detail) AS (
+        {
+    " UNION ALL ".join(
+        f"SELECT {place}, '{problem}', found.* FROM ({query}) AS found"
+        for place, (problem, query) in enumerate(_FINDERS.items())
+    )
+}
+    )
+    SELECT problem, keys, evidence_ids, sale_ids, detail FROM findings ORDER BY place, keys, evidence_ids
+"""
+
+_UNKNOWN_PARTNERS: Final = "SELECT count(*) FROM standing ANTI JOIN request USING (evidence_id)"

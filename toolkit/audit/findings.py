@@ -1,0 +1,377 @@
+"""Compare the findings of an audit with their episodes, and give each its history, deadline, owner and waiver.
+
+An episode lasts from the audit that saw a finding first until the audit that did not see it any more. PostgreSQL
+keeps them all; an audit of now writes those that began or ended with it. Everything is computed in the working
+tables of the audit: ``present`` (what the audit sees), ``episode``, and ``history``, one row a finding.
+"""
+
+# statements are made of constants
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import date, datetime, timedelta
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+import sqlalchemy as sa
+from sqlalchemy import Connection
+
+from toolkit.audit.duckdb_session import copy_to, quoted
+from toolkit.audit.extract import Observed
+from toolkit.contract.codes import CODES, EndReason, Owner, SaleWarning, Severity, Subject, missing_code
+from toolkit.contract.contents import IntegrityFinding
+from toolkit.contract.deadlines import Deadlines, is_business_day
+from toolkit.contract.findings import NAMESPACE, SEPARATOR, FindingStatus, file_finding_ids
+from toolkit.contract.waivers import Waiver
+from toolkit.database.connection import raw
+
+TREND_DAYS: Final = 30
+"""Days of the trend, the last one included."""
+
+_MOST_DAYS: Final = 1000
+"""The most business days of a deadline."""
+
+
+def find_present(observed: Observed, of_files: Sequence[IntegrityFinding]) -> None:
+    """Put the findings that the audit sees into ``present``.
+
+    The relation ``listed`` has the sales with findings in the columns of verdicts, ``of_files`` is what is odd
+    about files.
+    """
+    rows = {
+        (each, str(finding.problem), sale_id)
+        for finding in of_files
+        for each, sale_id in file_finding_ids(finding)
+    }
+    columns = zip(*sorted(rows, key=str), strict=True) if rows else ((), (), ())
+    names = ("id", "code", "sale_id")
+    concerned = pa.table([pa.array(column, pa.string()) for column in columns], names=names)
+    session = observed.session
+    session.register("concerned", concerned)
+    session.execute(_PRESENT)
+    session.unregister("concerned")
+
+
+def note_changes(connection: Connection, observed: Observed, scratch: Path) -> None:
+    """Note in PostgreSQL, and in ``episode``, which findings began and ended with this audit, and nothing else.
+
+    Whoever calls it holds the lock of the findings' history.
+    """
+    session, moment = observed.session, observed.moment
+    session.execute(_DIFFERING)
+    file = scratch / "differing.csv"
+    session.execute(f"COPY differing TO {quoted(str(file))} (FORMAT csv, HEADER false)")
+    driver = raw(connection)
+    driver.execute(_NEW_DIFFERING)
+    with file.open("rb") as rows, driver.cursor() as cursor, cursor.copy(_COPY_DIFFERING) as copy:
+        while block := rows.read(1 << 20):
+            copy.write(block)
+    connection.execute(sa.text(_NOTE), {"moment": moment})
+    for statement in _NOTE_HERE:
+        session.execute(statement, {"moment": moment} if "$moment" in statement else None)
+
+
+def write_findings(
+    observed: Observed,
+    folder: Path,
+    *,
+    audits: Sequence[datetime],
+    waivers: Sequence[Waiver],
+    deadlines: Deadlines,
+) -> None:
+    """Write ``findings.parquet`` and ``trend.parquet``: ``audits`` are those that noted findings, oldest first."""
+    session, moment, zone = observed.session, observed.moment, deadlines.timezone.key
+    before = max((each for each in audits if each < moment), default=None)
+    given = {
+        "audit": pa.table({"as_of": pa.array(list(audits), pa.timestamp("us", "UTC"))}),
+        "catalogue": _catalogue(),
+        "holding": _holding(waivers, deadlines.day_of(moment)),
+    }
+    for name, rows in given.items():
+        session.register(name, rows)
+    session.execute(_HISTORY, {"moment": moment, "before": before, "zone": zone})
+    today = deadlines.day_of(moment)
+    [(first,)] = session.execute("SELECT min(first_day) FROM history").fetchall()
+    session.register("calendar", _calendar(first or today, today))
+    session.register("allowed", _allowed(session, deadlines))
+    waived = (
+        " UNION ALL ".join(_waived(waivers)) or "SELECT NULL AS id, NULL AS waiver_id, NULL AS last WHERE false"
+    )
+    query = _FINDINGS.replace("{waived}", waived).replace("{zone}", quoted(zone))
+    session.execute(copy_to(query, folder / "findings.parquet"))
+    trend = _TREND.replace("{zone}", quoted(zone)).replace("{moment}", quoted(moment.isoformat()))
+    trend = trend.replace("{first}", quoted(str(today - timedelta(days=TREND_DAYS - 1))))
+    session.execute(copy_to(trend.replace("{today}", quoted(str(today))), folder / "trend.parquet"))
+    for name in (*given, "calendar", "allowed"):
+        session.unregister(name)
+
+
+def _catalogue() -> pa.Table:
+    """Return what the catalogue says of the codes of findings."""
+    severities = list(Severity)
+    rows = [
+        {
+            "code": code.code,
+            "severity": str(code.severity),
+            "weight": severities.index(code.severity),
+            "owner": str(code.owner),
+            "of_partner": code.owner is Owner.PARTNER,
+        }
+        for code in CODES.values()
+        if code.severity is not None
+    ]
+    return pa.Table.from_pylist(rows)
+
+
+def _holding(waivers: Sequence[Waiver], day: date) -> pa.Table:
+    """Return the waivers that hold on a day."""
+    held = [waiver for waiver in waivers if waiver.holds(day)]
+    columns: dict[str, tuple[list[Any], pa.DataType]] = {
+        "waiver_id": ([str(each.id) for each in held], pa.string()),
+        **{
+            name: ([getattr(each.request, name) for each in held], pa.string())
+            for name in ("sale_id", "partner", "code")
+        },
+        "last": ([each.request.end for each in held], pa.date32()),
+    }
+    return pa.table({name: pa.array(values, kind) for name, (values, kind) in columns.items()})
+
+
+def _waived(waivers: Sequence[Waiver]) -> Iterator[str]:
+    """Yield a query for each combination of sale, partner and code that waivers name: each joins by equality."""
+    asked = [each.request for each in waivers]
+    for names in sorted({tuple(name for name in _NAMED if getattr(each, name)) for each in asked}):
+        others = " AND ".join(f"holding.{name} IS NULL" for name in _NAMED if name not in names) or "true"
+        same = " AND ".join(f"holding.{name} = history.{name}" for name in names)
+        yield (
+            f"SELECT history.id, waiver_id, last FROM history JOIN holding ON {same} "
+            f"WHERE {others} AND NOT history.resolved"
+        )
+
+
+_NAMED: Final = ("sale_id", "partner", "code")
+
+
+def _calendar(first: date, last: date) -> pa.Table:
+    """Return the days from ``first`` on, each with the number of business days until then, itself included."""
+    days, numbers, business = [], [], []
+    day, number, wanted = first - timedelta(days=1), 0, None
+    while wanted is None or number < wanted:
+        day += timedelta(days=1)
+        working = is_business_day(day)
+        number += working
+        days.append(day)
+        numbers.append(number)
+        business.append(working)
+        if day >= last and wanted is None:
+            wanted = number + _MOST_DAYS
+    return pa.table(
+        {"day": pa.array(days, pa.date32()), "number": pa.array(numbers, pa.int64()), "working": business}
+    )
+
+
+def _allowed(session: Any, deadlines: Deadlines) -> pa.Table:
+    """Return the business days that a finding of each code and utility group has."""
+    pairs = session.execute("SELECT DISTINCT code, utility_group FROM history").fetchall()
+    rows = [{"code": code, "utility_group": group, "days": deadlines.days(code, group)} for code, group in pairs]
+    kinds = {"code": pa.string(), "utility_group": pa.string(), "days": pa.int64()}
+    return pa.Table.from_pylist(rows, pa.schema(kinds))
+
+
+_DIGITS: Final = f"sha1(unhex('{NAMESPACE.hex}') || encode(concat_ws(chr(31), code, sale_id)))"
+
+_ID: Final = """
+    CAST(concat_ws(
+        '-', substr(digits, 1, 8), substr(digits, 9, 4), '5' || substr(digits, 14, 3),
+        translate(substr(digits, 17, 1), '0123456789abcdef', '89ab89ab89ab89ab') || substr(digits, 18, 3),
+        substr(digits, 21, 12)) AS UUID)
+"""
+"""The id of a finding of a sale, as ``toolkit.contract.findings.finding_id`` makes it."""
+
+_PRESENT: Final = f"""
+    CREATE OR REPLACE TABLE present AS
+    WITH of_sale AS (
+        SELECT sale_id, partner, utility_group, unnest(string_split(problems, '{SEPARATOR}')) AS code,
+               CAST(NULL AS VARCHAR) AS reason
+        FROM listed WHERE problems <> ''
+        UNION ALL
+        SELECT sale_id, partner, utility_group,
+               '{missing_code("")}' || unnest(string_split(missing, '{SEPARATOR}')),
+               unnest(string_split(reasons, '{SEPARATOR}'))
+        FROM listed WHERE missing <> ''
+        UNION ALL
+        SELECT sale_id, partner, utility_group, '{SaleWarning.WITHOUT_CLIENT}', NULL
+        FROM listed WHERE client_id IS NULL
+    ),
+    named AS (SELECT *, {_DIGITS} AS digits FROM of_sale)
+    SELECT {_ID} AS id, code, sale_id, partner, utility_group, reason FROM named
+    UNION ALL
+    SELECT CAST(id AS UUID), code, sale_id, partner, utility_group, NULL
+    FROM concerned LEFT JOIN sale USING (sale_id)
+"""
+
+_DIFFERING: Final = """
+    CREATE OR REPLACE TEMP TABLE differing AS
+    WITH open AS (FROM episode WHERE gone_at IS NULL)
+    SELECT true AS present, id, code, sale_id, partner, utility_group
+    FROM present WHERE id NOT IN (SELECT finding_id FROM open)
+    UNION ALL
+    SELECT false, finding_id, code, NULL, NULL, NULL
+    FROM open WHERE finding_id NOT IN (SELECT id FROM present)
+"""
+
+_NEW_DIFFERING: Final = """
+    CREATE TEMPORARY TABLE differing
+        (present boolean, id uuid, code text, sale_id text, partner text, utility_group text) ON COMMIT DROP
+"""
+
+_COPY_DIFFERING: Final = "COPY differing FROM STDIN (FORMAT csv)"
+
+_NOTE: Final = """
+    WITH ended AS (
+        UPDATE audit.finding_observations AS known SET gone_at = :moment
+        FROM differing WHERE known.finding_id = differing.id AND known.gone_at IS NULL AND NOT present
+    )
+    INSERT INTO audit.finding_observations (finding_id, code, sale_id, partner, utility_group, seen_at)
+    SELECT id, code, sale_id, partner, utility_group, :moment FROM differing WHERE present
+"""
+
+_NOTE_HERE: Final = (
+    """
+    UPDATE episode SET gone_at = CAST($moment AS TIMESTAMPTZ)
+    WHERE gone_at IS NULL AND finding_id IN (SELECT id FROM differing WHERE NOT present)
+    """,
+    """
+    INSERT INTO episode (finding_id, code, sale_id, partner, utility_group, seen_at)
+    SELECT id, code, sale_id, partner, utility_group, CAST($moment AS TIMESTAMPTZ) FROM differing WHERE present
+    """,
+)
+
+_KNOWN: Final = ", ".join(
+    f"'{code.code}'" for code in CODES.values() if code.subject in {Subject.SALE, Subject.FILE}
+)
+
+_HISTORY: Final = f"""
+    CREATE OR REPLACE TABLE history AS
+    WITH ours AS (
+        SELECT * REPLACE (CASE WHEN gone_at <= CAST($moment AS TIMESTAMPTZ) THEN gone_at END AS gone_at)
+        FROM episode WHERE code IN ({_KNOWN})
+    ),
+    known AS (
+        SELECT finding_id AS id, any_value(code) AS code, any_value(sale_id) AS sale_id,
+               min(seen_at) AS first_seen, max(seen_at) AS opened_at, count(*) AS episodes,
+               arg_max({{'gone_at': gone_at, 'partner': partner, 'utility_group': utility_group}},
+                   seen_at) AS last,
+               bool_or(seen_at <= CAST($before AS TIMESTAMPTZ)
+                   AND (gone_at IS NULL OR gone_at > CAST($before AS TIMESTAMPTZ))) AS open_before,
+               bool_or(gone_at <= CAST($before AS TIMESTAMPTZ)) AS ended_before
+        FROM ours GROUP BY finding_id
+    ),
+    standing AS (
+        SELECT present.*, false AS resolved,
+               coalesce(known.last.gone_at IS NOT NULL OR episodes > 1, false) AS again,
+               coalesce(first_seen, CAST($moment AS TIMESTAMPTZ)) AS first_seen,
+               CASE WHEN known.last.gone_at IS NULL THEN coalesce(opened_at, CAST($moment AS TIMESTAMPTZ))
+                    ELSE CAST($moment AS TIMESTAMPTZ) END AS opened_at,
+               CAST($moment AS TIMESTAMPTZ) AS last_seen, CAST(NULL AS TIMESTAMPTZ) AS closed_at,
+               CASE WHEN CAST($before AS TIMESTAMPTZ) IS NULL THEN NULL WHEN open_before THEN 'open'
+                    WHEN ended_before THEN 'reopened' ELSE 'new' END AS change
+        FROM present LEFT JOIN known ON known.id = present.id
+    ),
+    ended AS (
+        SELECT known.* REPLACE (coalesce(last.gone_at, CAST($moment AS TIMESTAMPTZ)) AS last), last AS about
+        FROM known WHERE id NOT IN (SELECT id FROM present)
+    ),
+    resolved AS (
+        SELECT ended.id, ended.code, ended.sale_id,
+               CASE WHEN sale.sale_id IS NULL THEN about.partner ELSE sale.partner END AS partner,
+               CASE WHEN sale.sale_id IS NULL THEN about.utility_group
+                    ELSE sale.utility_group END AS utility_group,
+               CASE WHEN EXISTS (
+                   SELECT 1 FROM gap WHERE gap.sale_id = ended.sale_id AND gap.gone_at > ended.opened_at
+                       AND gap.gone_at <= ended.last AND (gap.back_at IS NULL OR gap.back_at > ended.last)
+               ) THEN '{EndReason.SALE_GONE}' END AS reason,
+               true AS resolved, false AS again, first_seen, ended.opened_at,
+               greatest(ended.opened_at, audit.as_of) AS last_seen, ended.last AS closed_at,
+               CASE WHEN open_before THEN 'resolved' END AS change
+        FROM ended
+        LEFT JOIN sale ON sale.sale_id = ended.sale_id
+        ASOF LEFT JOIN audit ON ended.last > audit.as_of
+    )
+    SELECT *, CAST(first_seen AT TIME ZONE $zone AS DATE) AS first_day,
+           CAST(opened_at AT TIME ZONE $zone AS DATE) AS opened_day,
+           CAST(last_seen AT TIME ZONE $zone AS DATE) AS until_day
+    FROM (FROM standing UNION ALL BY NAME FROM resolved)
+"""
+
+_FINDINGS: Final = f"""
+    WITH waived AS (
+        SELECT id, arg_max(waiver_id, (last, waiver_id)) AS waiver_id FROM ({{waived}}) GROUP BY id
+    ),
+    dated AS (
+        SELECT history.*, waiver_id, catalogue.severity, catalogue.weight,
+               CASE WHEN of_partner AND partner IS NOT NULL THEN partner ELSE catalogue.owner END AS owner,
+               CASE WHEN allowed.days = 0 THEN opened_day ELSE due.day END AS due_day,
+               until.number AS until_number, first.number AS first_number,
+               opened.number + allowed.days AS due_number
+        FROM history
+        JOIN catalogue USING (code)
+        JOIN allowed ON allowed.code = history.code
+            AND allowed.utility_group IS NOT DISTINCT FROM history.utility_group
+        JOIN calendar AS opened ON opened.day = opened_day
+        JOIN calendar AS until ON until.day = until_day
+        JOIN calendar AS first ON first.day = first_day
+        JOIN (SELECT number, day FROM calendar WHERE working) AS due ON due.number = opened.number + allowed.days
+        LEFT JOIN waived ON waived.id = history.id
+    )
+    SELECT CAST(id AS VARCHAR) AS id, sale_id, partner, utility_group, code,
+           CASE WHEN starts_with(code, '{missing_code("")}')
+                THEN substr(code, {len(missing_code("")) + 1}) END AS evidence_type,
+           reason, severity,
+           CASE WHEN resolved THEN '{FindingStatus.RESOLVED}'
+                WHEN waiver_id IS NOT NULL THEN '{FindingStatus.WAIVED}'
+                WHEN again THEN '{FindingStatus.REOPENED}' ELSE '{FindingStatus.OPEN}' END AS status,
+           first_seen, last_seen, opened_at, closed_at,
+           CAST(due_day + INTERVAL 1 DAY AS TIMESTAMP) AT TIME ZONE {{zone}} - INTERVAL 1 SECOND AS due_at,
+           CAST(until_day - first_day AS BIGINT) AS age_days,
+           until_number - first_number AS age_business_days,
+           CASE WHEN until_day > due_day THEN least(due_number - until_number, -1)
+                ELSE due_number - until_number END AS due_in_business_days,
+           until_day > due_day AND NOT resolved AND waiver_id IS NULL AS overdue,
+           owner, waiver_id, change
+    FROM dated
+    ORDER BY resolved, weight, due_at, sale_id, code, id
+"""
+
+_TREND: Final = """
+    WITH counted AS (
+        SELECT coalesce(CASE WHEN present.id IS NULL THEN episode.partner ELSE present.partner END, '') AS partner,
+               CAST(seen_at AT TIME ZONE {zone} AS DATE) AS came,
+               CASE WHEN gone_at <= CAST({moment} AS TIMESTAMPTZ)
+                    THEN CAST(gone_at AT TIME ZONE {zone} AS DATE) END AS went
+        FROM episode LEFT JOIN present ON present.id = episode.finding_id
+        WHERE seen_at <= CAST({moment} AS TIMESTAMPTZ)
+    ),
+    lately AS (FROM counted WHERE went IS NULL OR went >= CAST({first} AS DATE)),
+    day AS (
+        SELECT CAST(unnest(generate_series(CAST({first} AS TIMESTAMP), CAST({today} AS TIMESTAMP),
+            INTERVAL 1 DAY)) AS DATE) AS day
+    ),
+    partner AS (SELECT partner FROM lately UNION SELECT '' WHERE EXISTS (FROM counted)),
+    came AS (
+        SELECT partner, greatest(came, CAST({first} AS DATE) - 1) AS day, count(*) AS came FROM lately GROUP BY ALL
+    ),
+    went AS (SELECT partner, went AS day, count(*) AS went FROM lately WHERE went IS NOT NULL GROUP BY ALL),
+    before AS (SELECT partner, came AS present FROM came WHERE day < CAST({first} AS DATE))
+    SELECT partner, day,
+           CAST(coalesce(present, 0) + sum(coalesce(came, 0) - coalesce(went, 0))
+               OVER (PARTITION BY partner ORDER BY day) AS BIGINT) AS present,
+           coalesce(came, 0) AS came, coalesce(went, 0) AS went
+    FROM partner CROSS JOIN day
+    LEFT JOIN before USING (partner)
+    LEFT JOIN came USING (partner, day)
+    LEFT JOIN went USING (partner, day)
+    ORDER BY partner, day
+"""

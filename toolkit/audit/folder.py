@@ -1,0 +1,293 @@
+"""Open an audit folder: the tables of one audit as Parquet, and what it rests on in ``audit.json``.
+
+Reports, notebooks and other programs read such a folder and nothing else, so that they tell the same whenever they
+are asked.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cached_property
+from hashlib import file_digest
+from pathlib import Path
+from typing import Any, ClassVar, Final
+
+import pandas as pd
+import pyarrow as pa
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic.alias_generators import to_camel
+
+from toolkit.audit.duckdb_session import files_alone, quoted
+from toolkit.audit.source import Looks, Source
+from toolkit.bucket.file_store import FileStore, FolderStore
+from toolkit.errors import InvalidInput, UnreadableFile
+
+FACTS: Final = "audit.json"
+
+INPUTS: Final = ("sales", "records", "objects")
+"""What had been observed, without names, CPFs and names of files; kept for the newest audits only."""
+
+JUDGED: Final = ("files", "verdicts", "missing")
+"""What an engine made of the inputs."""
+
+TABLES: Final = (
+    *INPUTS,
+    *JUDGED,
+    *("findings", "trend", "file_findings", "withdrawals", "waivers", "clients", "events"),
+)
+"""The tables of an audit folder, each a file of this name and ``.parquet``, or a folder of parts."""
+
+_NAME: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}-[0-9]{2}-[0-9]{2}Z(-[0-9]+)?")
+
+_OF_PARTNER: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("sales", "verdicts", "missing", "files", "findings", "trend", "withdrawals"), "partner = {}"),
+    **dict.fromkeys(("records", "events"), "sale_id IN (SELECT sale_id FROM verdicts)"),
+    "objects": "object IN (SELECT object FROM records)",
+    "clients": "client_id IN (SELECT client_id FROM verdicts)",
+    "waivers": "id IN (SELECT waiver_id FROM findings)",
+    "file_findings": "list_has_any(finding_ids, (SELECT list(id) FROM findings))",
+}
+"""What restricts each table to one partner."""
+
+_FIRST: Final = ("verdicts", "records", "findings")
+"""The tables by which others are restricted, in the order in which they ask each other."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartFile:
+    """One Parquet file of a table, by its name in the folder."""
+
+    __pydantic_config__: ClassVar = ConfigDict(alias_generator=to_camel, populate_by_name=True)
+    name: str
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class TablePart:
+    """The files of one table, and the number of its rows."""
+
+    __pydantic_config__: ClassVar = ConfigDict(alias_generator=to_camel, populate_by_name=True)
+    rows: int
+    files: tuple[PartFile, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditFacts:
+    """What ``audit.json`` says: the moment of the audit, its totals, and what they rest on."""
+
+    __pydantic_config__: ClassVar = ConfigDict(alias_generator=to_camel, populate_by_name=True)
+    as_of: datetime
+    made_at: datetime
+    run: str | None = None
+    """The id of the audit's row in ``audit.audit_runs``; an audit of the past has none."""
+    changes_since: datetime | None = None
+    """The moment of the audit before, with which findings were compared."""
+    verified_first: bool | None = None
+    """Whether contents were verified before; ``None`` for an audit of the past."""
+    timezone: str
+    """The time zone of its days."""
+    counts: Mapping[str, int]
+    """``sales``, and how many of them are ``compliant``, ``incomplete`` and ``conflict``."""
+    coverage: Mapping[str, int]
+    """Counted files by how far they were looked at."""
+    files: Looks = field(default_factory=Looks)
+    """Counted files by the readers that looked at them, and how far."""
+    source: Source
+    service: Mapping[str, Any] | None = None
+    """How the service was read: the hash of the statements, the tables and columns behind them, and counts."""
+    parts: Mapping[str, TablePart] = field(default_factory=dict)
+
+    @property
+    def of_now(self) -> bool:
+        """True for an audit of now, which was noted; one of the past only reads."""
+        return self.run is not None
+
+    def written(self) -> bytes:
+        """Return the contents of ``audit.json``."""
+        return _FACTS.dump_json(self, by_alias=True, indent=2) + b"\n"
+
+
+_FACTS: Final = TypeAdapter(AuditFacts)
+
+
+@dataclass(frozen=True, eq=False)
+class Audit:
+    """One audit, or the rows of one partner in it."""
+
+    store: FileStore
+    name: str
+    """The folder in the store."""
+    facts: AuditFacts
+    cache: Path | None = None
+    """Where parts of a bucket are copied to."""
+    partner: str | None = None
+
+    @property
+    def folder(self) -> str:
+        """The place of the folder: a path, or an address."""
+        return f"{self.store.place.rstrip('/')}/{self.name}"
+
+    @property
+    def verdicts(self) -> pd.DataFrame:
+        """One row a sale, the gravest first."""
+        return _frame(self.table("verdicts"))
+
+    @property
+    def missing(self) -> pd.DataFrame:
+        """One row a missing piece."""
+        return _frame(self.table("missing"))
+
+    @property
+    def findings(self) -> pd.DataFrame:
+        """One row a finding, resolved ones last."""
+        return _frame(self.table("findings"))
+
+    @property
+    def files(self) -> pd.DataFrame:
+        """One row an evidence record with its file."""
+        return _frame(self.table("files"))
+
+    def table(self, name: str, columns: Sequence[str] = ("*",)) -> pa.Table:
+        """Return a table of the folder, see ``TABLES``."""
+        if name not in TABLES:
+            raise InvalidInput(f"An audit folder has no table {name!r}; it has {', '.join(TABLES)}.")
+        return self.sql(f"SELECT {', '.join(columns)} FROM {name}")
+
+    def sql(self, query: str, *parameters: object) -> pa.Table:
+        """Return the rows of a query of DuckDB, in which each table of the folder is a view."""
+        session = self._session.cursor()
+        return session.sql(query, params=list(parameters) or None).to_arrow_table()
+
+    def for_partner(self, name: str) -> Audit:
+        """Return the rows of this partner alone.
+
+        Raises:
+            InvalidInput: no sale names this partner.
+        """
+        own = Audit(self.store, self.name, self.facts, self.cache, name)
+        if not own.sql("SELECT 1 FROM verdicts LIMIT 1").num_rows:
+            raise InvalidInput(f"No sale names the partner {name!r}; names are written exactly as in the sales.")
+        return own
+
+    def verify(self) -> None:
+        """Check that every file is as it was written; inputs that retention removed are left out.
+
+        Raises:
+            UnreadableFile: naming the first file that is missing or another one.
+        """
+        there = set(self.store.names())
+        for table, part in self.facts.parts.items():
+            for file in part.files:
+                name = f"{self.name}/{file.name}"
+                if name not in there and table in INPUTS:
+                    continue
+                if name not in there or self.store.sha256(name) != file.sha256:
+                    raise UnreadableFile(f"{file.name} of the audit {self.folder} is not what was written.")
+
+    @cached_property
+    def _session(self) -> Any:
+        import duckdb
+
+        session = duckdb.connect()
+        session.execute("SET TimeZone = 'UTC'")
+        for name in sorted(
+            self.facts.parts, key=lambda name: (_FIRST.index(name) if name in _FIRST else len(_FIRST), name)
+        ):  # others ask them
+            part = self.facts.parts[name]
+            paths = [str(path) for file in part.files if (path := self._local(name, file)) is not None]
+            if paths:
+                only = f"WHERE {_OF_PARTNER[name]}" if self.partner is not None else ""
+                of_it = only.format(quoted(self.partner or ""))
+                rows = f"read_parquet({files_alone(paths)})"
+                session.execute(f"CREATE VIEW {name} AS SELECT * FROM {rows} {of_it}")
+        return session
+
+    def _local(self, table: str, file: PartFile) -> Path | None:
+        """Return the file on this machine, ``None`` for an input that retention removed."""
+        try:
+            return self.store.local(f"{self.name}/{file.name}", self.cache or Path())
+        except UnreadableFile:
+            if table in INPUTS:
+                return None
+            raise
+
+
+def _frame(table: pa.Table) -> pd.DataFrame:
+    found: pd.DataFrame = table.to_pandas(types_mapper=pd.ArrowDtype)
+    return found
+
+
+def open_audit(place: str | Path, store: FileStore | None = None, cache: Path | None = None) -> Audit:
+    """Open the audit in a folder, or the one of that name in a store.
+
+    Raises:
+        UnreadableFile: there is none, or ``audit.json`` is not one.
+    """
+    if store is None:
+        path = Path(place).expanduser().absolute()
+        store, name = FolderStore(path.parent, str(path.parent)), path.name
+    else:
+        name = str(place)
+    try:
+        facts = _FACTS.validate_json(store.text(f"{name}/{FACTS}"))
+    except ValidationError:
+        raise UnreadableFile(f"{FACTS} in {name} was not written by toolkit audit.") from None
+    return Audit(store, name, facts, cache)
+
+
+def list_audits(store: FileStore) -> list[str]:
+    """Return the names of the audits in a store, the oldest moment first; unfinished ones are not among them."""
+    names = (name.split("/") for name in store.names() if name.endswith(f"/{FACTS}"))
+    found = [folder for folder, *rest in names if len(rest) == 1 and _NAME.fullmatch(folder)]
+    return sorted(found, key=lambda name: (name[:20], int(name[21:] or 1)))
+
+
+def latest_audit(store: FileStore, cache: Path | None = None) -> Audit:
+    """Open the audit of the latest moment.
+
+    Raises:
+        UnreadableFile: there is none.
+    """
+    names = list_audits(store)
+    if not names:
+        raise UnreadableFile(f"There is no audit in {store.address}. Run: toolkit audit")
+    return open_audit(names[-1], store, cache)
+
+
+def name_of(moment: datetime, taken: Sequence[str]) -> str:
+    """Return the name of the folder of a moment; one more of the same second is numbered."""
+    name = f"{moment:%Y-%m-%dT%H-%M-%SZ}"
+    number = 1
+    while (found := name if number == 1 else f"{name}-{number}") in taken:
+        number += 1
+    return found
+
+
+def prune(store: FileStore, keep_inputs: int, since: datetime) -> None:
+    """Remove the inputs of all but the newest audits, and whole audits that were made before ``since``."""
+    audits = list_audits(store)
+    files = store.names()
+    for place, name in enumerate(reversed(audits)):
+        old = name[:20] < f"{since:%Y-%m-%dT%H-%M-%SZ}" and open_audit(name, store).facts.made_at < since
+        own = [file for file in files if file.startswith(f"{name}/")]
+        # First what makes it an audit, so that a half removed one is none.
+        for file in sorted(own, key=lambda file: not file.endswith(FACTS)):
+            if old or (place >= keep_inputs and file.split("/")[1].removesuffix(".parquet") in INPUTS):
+                store.remove(file)
+
+
+def part_of(folder: Path, table: str) -> TablePart:
+    """Return the files of a table that was written to a local folder."""
+    import pyarrow.parquet as pq
+
+    place = folder / f"{table}.parquet"
+    files = [place] if place.is_file() else sorted(place.glob("*.parquet"))
+    rows, told = 0, []
+    for file in files:
+        rows += pq.read_metadata(file).num_rows
+        with file.open("rb") as content:
+            told.append(PartFile(file.relative_to(folder).as_posix(), file_digest(content, "sha256").hexdigest()))
+    return TablePart(rows, tuple(told))

@@ -1,0 +1,145 @@
+"""Write what reports list beside an audit: withdrawals, waivers, findings about files, clients, events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final
+from uuid import UUID
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import sqlalchemy as sa
+from sqlalchemy import Connection
+
+from toolkit.audit.extract import Observed
+from toolkit.contract.contents import IntegrityFinding
+from toolkit.contract.findings import Problem, Status, file_finding_ids
+from toolkit.contract.people import mask_cpf
+from toolkit.contract.waivers import Waiver
+from toolkit.database.service import clients
+from toolkit.evidence.stored_records import by_indexes, time_line, withdrawals_at
+
+CASES: Final = 20_000
+"""Sales whose time lines are kept, the gravest and oldest ones."""
+
+_AT_ONCE: Final = 2_000
+"""Sales whose time lines are read at once."""
+
+
+def write_lists(
+    snapshot: Connection, observed: Observed, folder: Path, of_files: list[IntegrityFinding], waivers: list[Waiver]
+) -> None:
+    """Write the tables that reports list beside the outputs: ``told`` has the sales that they name."""
+    session, moment = observed.session, observed.moment
+    told = withdrawals_at(snapshot, moment).rename(columns=_SNAKE)
+    withdrawn = told.assign(evidence_id=told["evidence_id"].map(str)).to_dict("records")
+    asked = [
+        {"id": str(each.id), **{name: getattr(each.request, name) for name in _OF_REQUEST}}
+        | {name: getattr(each, name) for name in _OF_WAIVER}
+        for each in sorted(waivers, key=lambda each: (each.added_at, each.id))
+    ]
+    odd = [
+        {
+            "number": number,
+            "problem": str(each.problem),
+            "sale_ids": list(each.sale_ids),
+            "evidence_ids": [str(evidence_id) for evidence_id in each.evidence_ids],
+            "folders": list(each.folders),
+            "detail": each.detail,
+            "finding_ids": [finding_id for finding_id, _ in file_finding_ids(each)],
+        }
+        for number, each in enumerate(of_files)
+    ]
+    rows = {"withdrawals": withdrawn, "waivers": asked, "file_findings": odd}
+    rows["clients"] = _masked(snapshot, session)
+    by_indexes(snapshot)
+    rows["events"] = list(_events(snapshot, session, moment))
+    for name, each in rows.items():
+        table = pa.Table.from_pylist(each, _LISTS[name])
+        pq.write_table(table, folder / f"{name}.parquet", compression="zstd")
+
+
+def _masked(snapshot: Connection, session: Any) -> list[dict[str, str]]:
+    """Return the masked CPF of each client of the sales that reports list."""
+    ids = [
+        each for (each,) in session.execute("SELECT DISTINCT client_id FROM told ORDER BY 1").fetchall() if each
+    ]
+    found: dict[str, str] = {}
+    for start in range(0, len(ids), 100_000):
+        wanted = sa.any_(sa.cast(ids[start : start + 100_000], sa.ARRAY(sa.Uuid)))
+        rows = snapshot.execute(sa.select(clients.c.id, clients.c.cpf).where(clients.c.id == wanted))
+        found |= {str(client_id): mask_cpf(cpf) for client_id, cpf in rows if cpf is not None}
+    return [{"client_id": client_id, "cpf": found[client_id]} for client_id in sorted(found)]
+
+
+def _events(snapshot: Connection, session: Any, moment: datetime) -> Iterator[dict[str, Any]]:
+    """Yield the events of the records of the first sales that reports list, by sale and in their order."""
+    records = session.execute(_OF_CASES).fetchall()
+    sale_of = {evidence_id: sale_id for sale_id, evidence_id, _ in records}
+    sales = sorted(set(sale_of.values()))
+    keys: dict[str, dict[UUID, str | None]] = {}
+    for sale_id, evidence_id, key in records:
+        keys.setdefault(sale_id, {})[evidence_id] = key
+    for start in range(0, len(sales), _AT_ONCE):
+        some = sales[start : start + _AT_ONCE]
+        of_some = {each: key for sale_id in some for each, key in keys[sale_id].items()}
+        line = time_line(snapshot, some, of_some, moment)
+        for event, evidence_id in sorted(line, key=lambda pair: sale_of[pair[1]]):
+            yield {
+                "sale_id": sale_of[evidence_id],
+                "evidence_id": str(evidence_id),
+                "happened_at": event.happened_at,
+                "kind": event.kind,
+            }
+
+
+_OF_CASES: Final = f"""
+    SELECT sale_id, evidence_id, object_key FROM record
+    WHERE sale_id IN (
+        SELECT sale_id FROM told
+        ORDER BY rank, status = '{Status.COMPLIANT}',
+                 NOT starts_with(problems, '{Problem.COMPLETED_WITHOUT_EVIDENCE}'), created_at, sale_id
+        LIMIT {CASES}
+    )
+    ORDER BY sale_id
+"""
+
+_TIME: Final = pa.timestamp("us", "UTC")
+
+_OF_REQUEST: Final = ("sale_id", "partner", "code", "reason", "owner", "approved_by", "start", "end")
+_OF_WAIVER: Final = ("added_at", "revoked_at", "revoked_by", "revoked_reason")
+
+_SNAKE: Final = {
+    "saleId": "sale_id",
+    "evidenceId": "evidence_id",
+    "evidenceType": "evidence_type",
+    "withdrawnBy": "withdrawn_by",
+    "approvedBy": "approved_by",
+    "withdrawnAt": "withdrawn_at",
+}
+
+
+def _texts(*names: str) -> dict[str, pa.DataType]:
+    return dict.fromkeys(names, pa.string())
+
+
+_LISTS: Final[Mapping[str, pa.Schema]] = {
+    "withdrawals": pa.schema(
+        _texts("sale_id", "partner", "evidence_id", "evidence_type", "reason", "withdrawn_by", "approved_by")
+        | {"withdrawn_at": _TIME}
+    ),
+    "waivers": pa.schema(
+        _texts("id", *_OF_REQUEST[:-2])
+        | {"start": pa.date32(), "end": pa.date32(), "added_at": _TIME, "revoked_at": _TIME}
+        | _texts("revoked_by", "revoked_reason")
+    ),
+    "file_findings": pa.schema(
+        {"number": pa.int64(), "problem": pa.string()}
+        | dict.fromkeys(("sale_ids", "evidence_ids", "folders"), pa.list_(pa.string()))
+        | {"detail": pa.string(), "finding_ids": pa.list_(pa.string())}
+    ),
+    "clients": pa.schema(_texts("client_id", "cpf")),
+    "events": pa.schema(_texts("sale_id", "evidence_id") | {"happened_at": _TIME, "kind": pa.string()}),
+}

@@ -1,0 +1,428 @@
+"""Make an audit folder: extract, judge, compare the findings, and publish what is whole.
+
+The folder is written under the name of a draft. What PostgreSQL keeps of an audit of now (its row, and the
+findings that began or ended) is committed when everything is written, and the folder is renamed right after that;
+should a process die in between, the next audit finishes it.
+"""
+
+from __future__ import annotations
+
+import errno
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final
+from uuid import UUID
+
+import ibis
+import pyarrow.parquet as pq
+import sqlalchemy as sa
+from filelock import FileLock, Timeout
+from sqlalchemy import Connection
+
+from toolkit.atomic_files import PrivateFolder, sync
+from toolkit.audit.bucket_scope import listed_since
+from toolkit.audit.duckdb_session import DEFAULT_MEMORY, duckdb_session
+from toolkit.audit.engines import DuckdbEngine, Engine, spark_engine
+from toolkit.audit.extract import Observed, extract, write_inputs
+from toolkit.audit.file_findings import file_findings, records_of_unknown_partners
+from toolkit.audit.findings import find_present, note_changes, write_findings
+from toolkit.audit.folder import (
+    FACTS,
+    INPUTS,
+    TABLES,
+    Audit,
+    AuditFacts,
+    PartFile,
+    TablePart,
+    list_audits,
+    name_of,
+    open_audit,
+    part_of,
+    prune,
+)
+from toolkit.audit.history import audits_until
+from toolkit.audit.judge import (
+    COVERAGES,
+    FILES,
+    MISSING,
+    OBJECTS,
+    RECORDS,
+    SALES,
+    VERDICTS,
+    files_of,
+    gravest_first,
+    looks_of,
+    missing_of,
+    verdicts_of,
+)
+from toolkit.audit.lists import write_lists
+from toolkit.audit.source import Looks, Source, last_sync
+from toolkit.audit.waivers import waivers_at
+from toolkit.bucket.file_store import FileStore, FolderStore
+from toolkit.contract.contents import IntegrityFinding
+from toolkit.contract.deadlines import Clock, Deadlines
+from toolkit.contract.findings import Status
+from toolkit.database.belonging import check_replica
+from toolkit.database.connection import Database
+from toolkit.database.identifiers import new_id
+from toolkit.database.locks import Lock, take
+from toolkit.database.observation_clock import final_moment, wait_for
+from toolkit.database.observations import ServiceReading, last_reading
+from toolkit.database.service_tables import hidden_and_copied
+from toolkit.database.tables import audit_runs, custody_seals, evidence_observations
+from toolkit.errors import InvalidInput, NothingEvaluated, UnreadableFile
+
+KEEP_INPUTS: Final = 30
+"""Audits whose inputs are kept."""
+
+KEEP_DAYS: Final = 365
+"""Days for which audits are kept."""
+
+UNPROVEN: Final = 1000
+"""Compliant sales on files that are not fully verified, of which this is all that is wrong, that reports list."""
+
+_FIRST_YEAR: Final = 1970
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditPlan:
+    """Where and how audits are made."""
+
+    store: FileStore
+    """Where the folders are."""
+    work: Path
+    """A folder of this machine for drafts and copies, where the store is a bucket."""
+    deadlines: Deadlines
+    memory: str = DEFAULT_MEMORY
+    """Memory of DuckDB."""
+    spark_url: str | None = None
+    """The Spark server that judges, ``None`` for DuckDB in this process."""
+    embedded_bucket: bool = False
+    keep_inputs: int = KEEP_INPUTS
+    keep_days: int = KEEP_DAYS
+
+    @property
+    def drafts(self) -> Path:
+        """The folder in which drafts are made."""
+        return Path(self.store.place) if isinstance(self.store, FolderStore) else self.work
+
+
+def make_audit(
+    database: Database,
+    plan: AuditPlan,
+    *,
+    clock: Clock,
+    as_of: datetime | None = None,
+    verified_first: bool | None = None,
+    replica: Database | None = None,
+) -> Audit:
+    """Judge all sales as of a moment, or as of now, and publish the folder.
+
+    It sees what was observed by then: observe the sales and sync the bucket before an audit of now. An audit of
+    now is noted in ``audit.audit_runs``, and its findings in their history; one of the past only reads.
+
+    Args:
+        database: where the histories are.
+        plan: where and how audits are made.
+        clock: tells now.
+        as_of: an aware moment that is not in the future.
+        verified_first: whether contents were verified before.
+        replica: a streaming replica of ``database`` to extract from.
+
+    Raises:
+        NothingEvaluated: there is no sale at the moment.
+        WrongService: the replica is one of another database.
+        InvalidInput: ``as_of`` lies in the future or carries no offset.
+        DatabaseError: the database could not be asked.
+        EngineUnavailable: the engine could not judge.
+    """
+    made_at = clock()
+    if as_of is not None:
+        _check(as_of, made_at)
+    if replica is not None:
+        check_replica(database, replica)
+    _finish_left(database, plan)
+    private = PrivateFolder(plan.drafts)
+    with private as draft:
+        if as_of is None:
+            with database.transaction() as connection:
+                take(connection, Lock.FINDING_HISTORY)
+                moment = final_moment(database, clock)
+                work = _Work(database, plan, draft, moment, made_at, replica, new_id(), verified_first)
+                work.make(connection)
+            private.kept = True  # it is noted: where it cannot be published now, the next audit does
+        else:
+            moment = final_moment(replica or database, clock, as_of)
+            work = _Work(database, plan, draft, moment, made_at, replica)
+            work.make(None)
+        audit = _publish(plan, work.folder)
+        private.kept = False
+    prune(plan.store, plan.keep_inputs, made_at - timedelta(days=plan.keep_days))
+    return audit
+
+
+@dataclass(frozen=True)
+class _Work:
+    """One audit that is being made."""
+
+    database: Database
+    plan: AuditPlan
+    draft: Path
+    moment: datetime
+    made_at: datetime
+    replica: Database | None
+    run: UUID | None = None
+    verified_first: bool | None = None
+
+    @cached_property
+    def folder(self) -> Path:
+        """The draft of the folder."""
+        return self.draft / name_of(self.moment, list_audits(self.plan.store))
+
+    def make(self, connection: Connection | None) -> None:
+        """Write the folder, and note by ``connection`` what PostgreSQL keeps of an audit of now."""
+        folder, scratch, place = self.folder, self.draft / "work", self.replica or self.database
+        folder.mkdir()
+        scratch.mkdir()
+        behind = None if self.replica is None else wait_for(self.replica, self.moment)
+        with place.snapshot() as snapshot, duckdb_session(scratch, self.plan.memory) as session:
+            observed = extract(place, snapshot, self.moment, session)
+            write_inputs(observed, folder)
+            of_files = file_findings(observed)
+            reading = last_reading(snapshot, self.moment)
+            source = self._source(snapshot, observed, behind, reading)
+            with self._engine(session) as engine:
+                parts, counts, coverage, looks = self._judge(engine, session, of_files)
+            if not counts["sales"]:
+                raise NothingEvaluated(_nothing(self.run is not None, self.moment, source.database))
+            find_present(observed, of_files)
+            if connection is not None:
+                assert self.run is not None
+                note_changes(connection, observed, scratch)
+                row = {"id": self.run, "as_of": self.moment, "ran_at": self.made_at, "with_files": True}
+                connection.execute(sa.insert(audit_runs), row | counts)
+            audits, waivers = audits_until(snapshot, self.moment), waivers_at(snapshot, self.moment)
+            write_findings(observed, folder, audits=audits, waivers=waivers, deadlines=self.plan.deadlines)
+            write_lists(snapshot, observed, folder, of_files, waivers)
+        facts = AuditFacts(
+            as_of=self.moment,
+            made_at=self.made_at,
+            run=None if self.run is None else str(self.run),
+            changes_since=max((each for each in audits if each < self.moment), default=None),
+            verified_first=self.verified_first,
+            timezone=self.plan.deadlines.timezone.key,
+            counts=counts,
+            coverage=coverage,
+            files=looks,
+            source=source,
+            service=None if reading is None else reading.document(),
+            parts={table: parts.get(table) or part_of(folder, table) for table in TABLES},
+        )
+        (folder / FACTS).write_bytes(facts.written())
+        shutil.rmtree(scratch)
+
+    @contextmanager
+    def _engine(self, session: Any) -> Iterator[Engine]:
+        if self.plan.spark_url is None:
+            yield DuckdbEngine(session)
+            return
+        with spark_engine(self.plan.spark_url) as engine:
+            yield engine
+
+    def _judge(
+        self, engine: Engine, session: Any, of_files: list[IntegrityFinding]
+    ) -> tuple[dict[str, TablePart], dict[str, int], dict[str, int], Looks]:
+        """Have the engine judge and write, and make its relations ``listed`` and ``unproven`` known here."""
+        folder, parts = self.folder, {}
+        remote = engine.name == "spark" and not isinstance(self.plan.store, FolderStore)
+        base = f"{_hadoop(self.plan.store)}/{folder.name}" if remote else str(folder)
+        if remote:
+            for name in INPUTS:
+                parts[name] = part_of(folder, name)
+                self.plan.store.put(f"{folder.name}/{name}.parquet", folder / f"{name}.parquet")
+        schemas = {"sales": SALES, "records": RECORDS, "objects": OBJECTS}
+        given = {
+            name: engine.table(f"given_{name}", [f"{base}/{name}.parquet"], schema)
+            for name, schema in schemas.items()
+        }
+
+        def written(name: str, query: ibis.Table, schema: ibis.Schema) -> ibis.Table:
+            engine.write(query.select(*schema.names), f"{base}/{name}.parquet")
+            if remote:
+                parts[name], paths = self._remote_part(base, folder.name, name, engine, schema)
+            else:
+                paths = _parts_here(folder / f"{name}.parquet", schema)
+            return engine.table(f"judged_{name}", paths, schema)
+
+        found = files_of(given["sales"], given["records"], given["objects"], self.moment)
+        files = written("files", found.order_by("sale_id", "requested_at", "evidence_id"), FILES)
+        judged = verdicts_of(given["sales"], files)
+        verdicts = written("verdicts", judged.order_by(gravest_first(judged)), VERDICTS)
+        pieces = missing_of(verdicts)
+        written("missing", pieces.order_by([*gravest_first(pieces), "place"]), MISSING)
+        totals = {
+            "sales": verdicts.count(),
+            **{str(each): verdicts.count(where=verdicts.status == each) for each in Status},
+            **{column: verdicts[column].sum().fill_null(0) for column in COVERAGES.values()},
+        }
+        [row] = engine.read(verdicts.aggregate(**totals)).to_pylist()
+        concerned = sorted({sale_id for finding in of_files for sale_id in finding.sale_ids})
+        open_ones = (verdicts.status != Status.COMPLIANT) | (verdicts.problems != "") | verdicts.client_id.isnull()
+        unproven = (verdicts.first_bytes + verdicts.never + verdicts.unreadable) > 0
+        engine.hand_over(verdicts.filter(open_ones), session, "listed")
+        some = verdicts.filter(unproven & ~open_ones).order_by("sale_id").limit(UNPROVEN)
+        others = verdicts.filter(verdicts.sale_id.isin(concerned) & ~open_ones) if concerned else some.limit(0)
+        engine.hand_over(
+            some.select("sale_id", "client_id").union(others.select("sale_id", "client_id")), session, "others"
+        )
+        session.execute(
+            "CREATE OR REPLACE TEMP TABLE told AS "
+            "SELECT sale_id, client_id, 0 AS rank, status, problems, created_at FROM listed UNION ALL "
+            "SELECT DISTINCT sale_id, client_id, 1, NULL, NULL, NULL FROM others"
+        )
+        counts = {name: int(row[name]) for name in ("sales", *map(str, Status))}
+        coverage = {str(each): int(row[column]) for each, column in COVERAGES.items()}
+        looks = Looks.of(engine.read(looks_of(files, verdicts)).to_pylist())
+        return parts, counts, coverage, looks
+
+    def _remote_part(
+        self, base: str, folder: str, name: str, engine: Engine, schema: ibis.Schema
+    ) -> tuple[TablePart, list[str]]:
+        """Return the files of a table that the engine wrote into the bucket, and their addresses."""
+        store, prefix = self.plan.store, f"{folder}/{name}.parquet/"
+        names = [each for each in store.names() if each.startswith(prefix) and each.endswith(".parquet")]
+        own = [each.removeprefix(f"{folder}/") for each in names]
+        paths = [f"{base}/{each}" for each in own]
+        rows = engine.read(engine.table("counted", paths, schema).count().as_table()).column(0)[0].as_py()
+        told = tuple(PartFile(each, store.sha256(f"{folder}/{each}")) for each in own)
+        return TablePart(int(rows), told), paths
+
+    def _source(
+        self, snapshot: Connection, observed: Observed, behind: float | None, reading: ServiceReading | None
+    ) -> Source:
+        """Return what the audit rests on."""
+        seals = custody_seals.c
+        seal = sa.select(seals.hash).where(seals.sealed_at <= self.moment).order_by(seals.number.desc()).limit(1)
+        embedded = {"database": self.database.embedded, "bucket": self.plan.embedded_bucket}
+        hidden, copied = hidden_and_copied(snapshot)
+        reading = last_reading(snapshot, self.moment)
+        return Source(
+            database=self.database.address,
+            embedded=tuple(name for name, is_embedded in embedded.items() if is_embedded),
+            last_sync=last_sync(snapshot, self.moment),
+            seal=snapshot.scalar(seal),
+            records_assumed_at=snapshot.scalar(sa.select(sa.func.max(evidence_observations.c.assumed_at))),
+            listed_since=listed_since(snapshot, self.moment),
+            records_of_unknown_partners=records_of_unknown_partners(observed),
+            hidden_rows=hidden,
+            copied_rows=copied,
+            service_changes=() if reading is None else reading.changes,
+            service_notes=() if reading is None else reading.notes,
+            replica=None
+            if behind is None or self.replica is None
+            else f"{self.replica.address}, {behind:.1f} s behind",
+        )
+
+
+def _parts_here(place: Path, schema: ibis.Schema) -> list[str]:
+    """Return the files that an engine wrote; where it wrote none, as there was no row, an empty one is."""
+    if place.is_dir():
+        for other in place.iterdir():
+            if other.suffix != ".parquet":
+                other.unlink()
+    if place.is_dir() and not any(place.iterdir()):
+        place.rmdir()
+    if not place.exists():
+        pq.write_table(schema.to_pyarrow().empty_table(), place, compression="zstd")
+    return [str(place)] if place.is_file() else sorted(map(str, place.iterdir()))
+
+
+def _hadoop(store: FileStore) -> str:
+    """Return the address of a bucket under the name that Spark knows."""
+    return f"s3a{store.address.removeprefix('s3').rstrip('/')}"
+
+
+def _publish(plan: AuditPlan, folder: Path) -> Audit:
+    """Give the folder its final name: by a rename, or, in a bucket, by its ``audit.json``, which comes last."""
+    store, name = plan.store, folder.name
+    if isinstance(store, FolderStore):
+        for file in (*folder.rglob("*"), folder):
+            sync(file)
+        same = _same(store, folder)
+        if same is not None:
+            return same
+        name = _renamed(folder, store)
+        sync(Path(store.place))
+    else:
+        files = sorted(path for path in folder.rglob("*") if path.is_file())
+        for file in sorted(files, key=lambda path: path.name == FACTS):
+            store.put(f"{name}/{file.relative_to(folder).as_posix()}", file)
+    return open_audit(name, store, plan.work / "copies")
+
+
+def _renamed(folder: Path, store: FolderStore) -> str:
+    """Move the folder into the store; where another audit took its name meanwhile, under the next one."""
+    name, taken = folder.name, list[str]()
+    while True:
+        try:
+            folder.rename(Path(store.place) / name)
+        except OSError as error:
+            if error.errno not in (errno.EEXIST, errno.ENOTEMPTY):
+                raise
+            taken.append(name)
+            name = name_of(open_audit(folder).facts.as_of, [*taken, *list_audits(store)])
+        else:
+            return name
+
+
+def _same(store: FolderStore, folder: Path) -> Audit | None:
+    """Return an audit of the past that was made before and holds the same, which makes this one superfluous."""
+    made = open_audit(folder)
+    if made.facts.of_now:
+        return None
+    for name in list_audits(store):
+        if name[:20] == folder.name[:20]:
+            known = open_audit(name, store)
+            if replace(known.facts, made_at=made.facts.made_at) == made.facts:
+                return known
+    return None
+
+
+def _finish_left(database: Database, plan: AuditPlan) -> None:
+    """Publish an audit of now that was noted, and whose process died, or could not reach the store, before."""
+    for facts in plan.drafts.glob(f".toolkit-draft-*/*/{FACTS}"):
+        try:
+            lock = FileLock(facts.parents[1] / "lock").acquire(timeout=0)  # refused while its owner lives
+        except (Timeout, OSError):
+            continue
+        with lock, suppress(UnreadableFile):  # of a process that died while it wrote
+            run = open_audit(facts.parent).facts.run
+            with database.transaction() as connection:
+                noted = run is not None and connection.scalar(
+                    sa.select(audit_runs.c.id).where(audit_runs.c.id == UUID(run))
+                )
+            if noted and facts.parent.name not in list_audits(plan.store):
+                _publish(plan, facts.parent)
+
+
+def _check(as_of: datetime, now: datetime) -> None:
+    if as_of.tzinfo is None:
+        raise InvalidInput("The moment of an audit needs an offset, as in 2026-11-20T18:00-03:00.")
+    if as_of > now or as_of.year < _FIRST_YEAR:
+        raise InvalidInput("The moment of an audit must lie in the past, and not before 1970.")
+
+
+def _nothing(of_now: bool, moment: datetime, database: str) -> str:
+    if of_now:
+        return (
+            "Nothing was evaluated: there is no sale in the service's table, or none that this database user may "
+            "see. Check DATABASE_URL, row level security and the statements of the service; sales come into an "
+            "embedded database by: toolkit sales load"
+        )
+    told = moment.isoformat(timespec="seconds")
+    return f"Nothing was evaluated: no sale had been seen by {told} in {database}."

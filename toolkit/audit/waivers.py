@@ -1,0 +1,172 @@
+"""Add, list and revoke waivers; each is kept for ever, and so is its revocation."""
+
+import csv
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import astuple, dataclass
+from datetime import date, datetime
+from pathlib import Path
+from typing import Any, Final
+from uuid import UUID
+
+import sqlalchemy as sa
+from sqlalchemy import Connection
+
+from toolkit.contract.deadlines import Clock
+from toolkit.contract.fields import MISLEADING, NOT_MISLEADING, TRIMMED
+from toolkit.contract.people import person
+from toolkit.contract.waivers import FIELDS, Waiver, WaiverRequest, read_waiver
+from toolkit.database.connection import Database
+from toolkit.database.identifiers import new_id
+from toolkit.database.observation_clock import stamp
+from toolkit.database.tables import sale_observations, waiver_revocations, waivers
+from toolkit.errors import UnreadableFile, WaiverRefused
+
+
+@dataclass(frozen=True, slots=True)
+class LintedWaiver:
+    """One waiver of a file: what it asks for, or what is wrong with it; ``place`` counts from 1."""
+
+    place: int
+    request: WaiverRequest | None
+    wrong: tuple[str, ...]
+
+
+def add_waiver(
+    database: Database, given: Mapping[str, Any], *, today: date, account: str | None = None, clock: Clock
+) -> Waiver:
+    """Add one waiver; ``account`` is who is signed in, and kept beside the names.
+
+    Raises:
+        WaiverRefused: a field is missing or wrong; everything that is wrong is named.
+    """
+    request, wrong = read_waiver(given, today=today)
+    if request is None:
+        raise WaiverRefused(f"The waiver is refused: {'; '.join(wrong)}.")
+    return add_waivers(database, [request], account=account, clock=clock)[0]
+
+
+def add_waivers(
+    database: Database, requests: Sequence[WaiverRequest], *, account: str | None = None, clock: Clock
+) -> list[Waiver]:
+    """Add all of these waivers, or none; one that holds in the same words already is not added again."""
+    with database.transaction() as connection:
+        added_at = stamp(connection, clock)
+        known = {waiver.request: waiver for waiver in waivers_at(connection, added_at) if not waiver.revoked_at}
+        found = [known.get(request) or Waiver(new_id(), request, added_at) for request in requests]
+        rows = {
+            waiver.id: {"id": waiver.id, "added_at": added_at, "account": account, **_columns(waiver.request)}
+            for waiver in found
+            if known.get(waiver.request) is not waiver
+        }
+        if rows:
+            connection.execute(sa.insert(waivers), list(rows.values()))
+    return found
+
+
+def fits_a_sale(database: Database, waiver: WaiverRequest) -> bool:
+    """Tell whether some sale, as it was seen last, has the id and names the partner that the waiver gives."""
+    sale, given = sale_observations.c, {"sale_id": waiver.sale_id, "partner": waiver.partner}
+    wanted = (sale[name] == value for name, value in given.items() if value is not None)
+    with database.transaction() as connection:
+        query = sa.select(sale.id).where(sale.gone_at.is_(None), *wanted).limit(1)
+        return connection.scalar(query) is not None
+
+
+def revoke_waiver(
+    database: Database,
+    waiver_id: UUID,
+    *,
+    reason: str,
+    revoked_by: str,
+    account: str | None = None,
+    clock: Clock,
+) -> datetime:
+    """Revoke a waiver: from this moment on its findings are open again.
+
+    Raises:
+        WaiverRefused: there is no such waiver, it was revoked before, or a text is missing.
+    """
+    reason, revoked_by = reason.strip(TRIMMED), revoked_by.strip(TRIMMED)
+    if not reason or not person(revoked_by) or MISLEADING.search(reason + revoked_by):
+        raise WaiverRefused(f"A revocation needs a reason and who revokes; the texts {NOT_MISLEADING}.")
+    with database.transaction() as connection:
+        revoked_at = stamp(connection, clock)  # whoever revokes it at the same moment waits here
+        if connection.scalar(sa.select(waivers.c.id).where(waivers.c.id == waiver_id)) is None:
+            raise WaiverRefused(f"There is no waiver with the id {waiver_id}; toolkit waiver list shows all.")
+        before = connection.scalar(
+            sa.select(waiver_revocations.c.revoked_at).where(waiver_revocations.c.waiver_id == waiver_id)
+        )
+        if before is not None:
+            raise WaiverRefused(f"The waiver was revoked before, at {before.isoformat(timespec='seconds')}.")
+        row = {"waiver_id": waiver_id, "reason": reason, "revoked_by": revoked_by, "revoked_at": revoked_at}
+        connection.execute(sa.insert(waiver_revocations), row | {"account": account})
+    return revoked_at
+
+
+def all_waivers(database: Database, moment: datetime) -> list[Waiver]:
+    """Return every waiver that had been added by then, the latest end first."""
+    with database.transaction() as connection:
+        return waivers_at(connection, moment)
+
+
+def waivers_at(connection: Connection, moment: datetime) -> list[Waiver]:
+    """Return the same, as this connection sees the database; a revocation after the moment is not known yet."""
+    taken_back = waiver_revocations
+    revocation = (taken_back.c.revoked_at, taken_back.c.revoked_by, taken_back.c.reason.label("why"))
+    query = (
+        sa.select(waivers.c.id, waivers.c.added_at, *revocation, *_REQUESTED)
+        .outerjoin(taken_back, sa.and_(taken_back.c.waiver_id == waivers.c.id, taken_back.c.revoked_at <= moment))
+        .where(waivers.c.added_at <= moment)
+        .order_by(waivers.c.end_day.desc(), waivers.c.id)
+    )
+    return [
+        Waiver(
+            row.id, WaiverRequest(*row[-len(_REQUESTED) :]), row.added_at, row.revoked_at, row.revoked_by, row.why
+        )
+        for row in connection.execute(query)
+    ]
+
+
+def lint_waivers(path: Path, *, today: date) -> list[LintedWaiver]:
+    """Read a file of waivers (TOML with ``[[waiver]]`` tables, or CSV) and check each.
+
+    Raises:
+        UnreadableFile: the file is missing or no such file.
+    """
+    found = []
+    for place, given in enumerate(_given(path), start=1):
+        request, wrong = read_waiver(given, today=today)
+        found.append(LintedWaiver(place, request, tuple(wrong)))
+    return found
+
+
+def _given(path: Path) -> list[dict[str, Any]]:
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not UTF-8"
+        raise UnreadableFile(f"{path}: {reason}") from None
+    try:
+        if path.suffix.lower() == ".csv":
+            rows = list(csv.DictReader(text.splitlines()))
+            return [{name or "": value for name, value in row.items()} for row in rows]
+        tables = tomllib.loads(text).get("waiver")
+    except csv.Error as error:
+        raise UnreadableFile(f"{path}: no CSV file: {error}") from None
+    except (ValueError, RecursionError) as error:
+        raise UnreadableFile(f"{path}: no TOML file: {error}") from None
+    if not isinstance(tables, list) or not all(isinstance(each, dict) for each in tables):
+        raise UnreadableFile(f"{path}: write each waiver as a table [[waiver]] with {', '.join(FIELDS)}.")
+    return tables
+
+
+_REQUESTED: Final = [
+    waivers.c[name]
+    for name in ("sale_id", "partner", "code", "reason", "owner", "approved_by", "start_day", "end_day")
+]
+"""The columns that hold a request, in the order of its fields."""
+
+
+def _columns(request: WaiverRequest) -> dict[str, Any]:
+    return dict(zip((column.name for column in _REQUESTED), astuple(request), strict=True))

@@ -1,0 +1,1 @@
+"""The S3 bucket: sessions, the client, presigned POST and listings."""

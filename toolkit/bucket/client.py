@@ -1,0 +1,273 @@
+"""The bucket: upload forms, listings and ranged reads, through boto3."""
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cached_property
+from typing import Final, Self
+
+from botocore.exceptions import ClientError
+
+from toolkit import embedded as embedded_services
+from toolkit.bucket.errors import Server, shown_address, status_of
+from toolkit.bucket.listing import Asked, Listing, ObjectSeen, Page
+from toolkit.bucket.presigned_post import signed_fields
+from toolkit.bucket.sessions import Access, SigningSessions
+from toolkit.contract.contents import GoneHow
+from toolkit.contract.deadlines import Clock, wall_clock
+from toolkit.errors import BucketError, BucketUnavailable, ObjectArchived
+from toolkit.settings import AwsSettings, Settings
+
+__all__ = ["Area", "Asked", "Bucket", "ObjectSeen", "Page", "UploadForm"]
+
+_CHUNK: Final = 256 * 1024
+_FOLDERS: Final = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Area:
+    """The part of a bucket that listings show: keys under any of ``prefixes`` (none: all), not ``ignored``."""
+
+    prefixes: tuple[str, ...] = ()
+    ignored: tuple[str, ...] = ()
+
+    def shows(self, key: str) -> bool:
+        """Tell whether a listing shows the key."""
+        return (not self.prefixes or key.startswith(self.prefixes)) and not key.startswith(self.ignored)
+
+    def within(self, prefix: str) -> list[str]:
+        """Return the prefixes to list for the keys with ``prefix``."""
+        wanted = self.prefixes or ("",)
+        nested = (each for each in wanted if each.startswith(prefix) or prefix.startswith(each))
+        return sorted({max(each, prefix, key=len) for each in nested})
+
+
+@dataclass(frozen=True, slots=True)
+class UploadForm:
+    """A form that posts one file; whoever holds ``fields`` may upload, so they are never shown."""
+
+    url: str
+    fields: dict[str, str] = field(repr=False)
+    expires_at: datetime
+
+
+class Bucket:
+    """An S3 bucket; cheap to keep for a whole process, safe to share between threads.
+
+    ``embedded`` tells whether it is the one that the toolkit started itself; ``endpoint`` says to people where
+    it is. Every method may raise ``BucketUnavailable`` (trying again later may help) and ``BucketError``.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        aws: AwsSettings,
+        *,
+        role_arn: str | None = None,
+        embedded: bool = False,
+        area: Area | None = None,
+        clock: Clock = wall_clock,
+    ) -> None:
+        self._clock = clock
+        self._aws = aws
+        self.name = name
+        self.area = area or Area()
+        self.embedded = embedded
+        self._server = _server(name, aws.s3_endpoint, embedded)
+        with self._server.translated():
+            access = Access(aws, embedded=embedded)
+            self._client = access.client("s3")
+        self._listing = Listing(self._client, name)
+        self.endpoint = "embedded bucket" if embedded else shown_address(str(self._client.meta.endpoint_url))
+        self._server = _server(name, self.endpoint, embedded)
+        self._sessions = SigningSessions(access, self._server, role_arn, clock)
+
+    @classmethod
+    def open(cls, settings: Settings, clock: Clock = wall_clock) -> Self:
+        """Return the shared bucket where ``EVIDENCE_BUCKET`` names one, else the embedded one, started if need be.
+
+        Raises:
+            EmbeddedServiceError: the embedded one cannot be started.
+        """
+        area = Area(settings.evidence_prefixes, settings.ignored_prefixes)
+        if settings.evidence_bucket is not None:
+            return cls(
+                settings.evidence_bucket, settings.aws, role_arn=settings.evidence_role_arn, area=area, clock=clock
+            )
+        name = embedded_services.bucket_access(settings.home).bucket
+        return cls(name, access_settings(settings), embedded=True, area=area, clock=clock)
+
+    @property
+    def address(self) -> str:
+        """The bucket as it is told apart from others of the same name."""
+        return f"{self.name} ({self.endpoint})"
+
+    def presign_post(self, key: str, *, max_bytes: int, expires_at: datetime) -> UploadForm:
+        """Return a form that uploads one file of 1 to ``max_bytes`` bytes to ``key``, and nothing else.
+
+        The caller posts the fields, then ``acl=private``, then ``file`` (contract, section 3). A form lives to
+        the whole second, and never longer than the temporary session that signs it: its ``expires_at`` may be
+        earlier than asked for.
+        """
+        session = self._sessions.session(expires_at)
+        expires_at = min(expires_at, session.ends_at or expires_at).replace(microsecond=0)
+        fields = signed_fields(
+            session.credentials,
+            self._client.meta.region_name,
+            bucket=self.name,
+            key=key,
+            max_bytes=max_bytes,
+            signed_at=self._clock(),
+            expires_at=expires_at,
+        )
+        return UploadForm(self._form_url, fields, expires_at)
+
+    def presign_get(self, key: str, seconds: int) -> str:
+        """Return an address under which anybody reads the object for that long, as a download."""
+        asked = {"Bucket": self.name, "Key": key, "ResponseContentDisposition": "attachment"}
+        with self._server.translated():
+            return str(self._client.generate_presigned_url("get_object", Params=asked, ExpiresIn=seconds))
+
+    def seen(self, prefix: str = "", *, after: str = "") -> Iterator[Page]:
+        """Yield in pages the objects of the area with ``prefix`` whose keys sort after ``after`` (as UTF-8)."""
+        for each in self.area.within(prefix):
+            token: str | None = ""
+            while token is not None:
+                page = self.page(Asked(each, after, token=token))
+                yield page
+                token = page.token
+
+    def page(self, asked: Asked) -> Page:
+        """Return the page that is asked for, of one prefix within the area."""
+        with self._server.translated():
+            return self._listing.page(asked, self.area.shows)
+
+    def level(self, asked: Asked) -> tuple[Page, list[str]] | None:
+        """Return the objects right below the prefix, and the folders there; ``None`` where they are too many."""
+        with self._server.translated():
+            return self._listing.level(asked, self.area.shows)
+
+    def folders(self, prefix: str = "") -> list[str]:
+        """Return the first folders below ``prefix``, each with the slash at its end."""
+        asked = {"Bucket": self.name, "Prefix": prefix, "Delimiter": "/", "MaxKeys": _FOLDERS}
+        with self._server.translated():
+            found = self._client.list_objects_v2(**asked).get("CommonPrefixes", ())
+            return [str(each["Prefix"]) for each in found]
+
+    def head(self, key: str) -> ObjectSeen | None:
+        """Return the object under ``key`` as it is now, ``None`` where there is none."""
+        with self._server.translated():
+            try:
+                item = self._client.head_object(Bucket=self.name, Key=key)
+            except ClientError as error:
+                if status_of(error) == 404:
+                    return None
+                raise
+        etag, version = item["ETag"].strip('"'), item.get("VersionId")
+        return ObjectSeen(key, item["ContentLength"], etag, item["LastModified"], version)
+
+    def keeps_versions(self) -> bool:
+        """Tell whether the bucket keeps the versions of its objects, or may do so."""
+        try:
+            with self._server.translated():
+                return "Status" in self._client.get_bucket_versioning(Bucket=self.name)
+        except BucketUnavailable:
+            raise
+        except BucketError:
+            return True  # the answer to each object tells
+
+    def how_gone(self, key: str) -> GoneHow | None:
+        """Return how the object under ``key`` was deleted; ``None`` where there is one."""
+        with self._server.translated():
+            try:
+                self._client.head_object(Bucket=self.name, Key=key)
+            except ClientError as error:
+                if status_of(error) not in {403, 404}:
+                    raise
+                headers = error.response["ResponseMetadata"].get("HTTPHeaders", {})
+                if headers.get("x-amz-delete-marker") == "true" or self._is_marked(key):
+                    return GoneHow.DELETE_MARKER
+                return GoneHow.DELETED
+        return None
+
+    def _is_marked(self, key: str) -> bool:
+        """Tell whether a delete marker is the latest version: not every server says so when asked for the key."""
+        with suppress(ClientError):
+            answer = self._client.list_object_versions(Bucket=self.name, Prefix=key, MaxKeys=1)
+            return any(item["Key"] == key and item["IsLatest"] for item in answer.get("DeleteMarkers", ()))
+        return False
+
+    def read(self, key: str, start: int, length: int) -> bytes:
+        """Return ``length`` bytes of the object from ``start``, fewer where it ends before.
+
+        Raises:
+            BucketError: there is no such object.
+        """
+        part = f"bytes={start}-{start + length - 1}"
+        with self._server.translated():
+            try:
+                answer = self._client.get_object(Bucket=self.name, Key=key, Range=part)
+            except ClientError as error:
+                if status_of(error) == 416:
+                    return b""
+                raise
+            return bytes(answer["Body"].read())
+
+    @contextmanager
+    def download(self, key: str, *, etag: str) -> Iterator[tuple[Iterator[bytes], str | None]]:
+        """Open the object for its bytes and the media type that it is stored with.
+
+        Raises:
+            BucketError: there is no such object, or it is not the version any more that was listed with ``etag``.
+        """
+        with self._server.translated():
+            answer = self._client.get_object(Bucket=self.name, Key=key, IfMatch=f'"{etag}"')
+            with closing(answer["Body"]) as body:
+                if answer["ETag"].strip('"') != etag:
+                    raise BucketError("The object was overwritten since it was listed.")
+                yield body.iter_chunks(_CHUNK), answer.get("ContentType")
+
+    def check(self) -> None:
+        """Make sure that the bucket is there and answers."""
+        with self._server.translated():
+            self._client.head_bucket(Bucket=self.name)
+
+    def check_reading(self) -> None:
+        """Make sure that objects may be listed, and read where there is one.
+
+        Raises:
+            BucketError: naming the right that is missing, ``s3:ListBucket`` or ``s3:GetObject``.
+        """
+        with self._server.translated():
+            prefix = (self.area.prefixes or ("",))[0]
+            found = self._client.list_objects_v2(Bucket=self.name, Prefix=prefix, MaxKeys=1).get("Contents", ())
+        for item in found:
+            with suppress(ObjectArchived):
+                self.read(item["Key"], 0, 1)
+
+    @cached_property
+    def _form_url(self) -> str:
+        """Return the address for forms, with the bucket in the host or in the path, as boto3 decides."""
+        with self._server.translated():
+            return str(self._client.generate_presigned_post(self.name, "any")["url"])
+
+
+def access_settings(settings: Settings) -> AwsSettings:
+    """Return the access to the S3 server of the settings: a shared one, or the embedded one, which is started."""
+    if settings.evidence_bucket is not None:
+        return settings.aws
+    access = embedded_services.bucket_access(settings.home)
+    return AwsSettings(
+        access_key_id=access.access_key,
+        secret_access_key=access.secret_key,
+        region=access.region,
+        s3_endpoint=access.endpoint_url,
+        sts_endpoint=access.endpoint_url,
+    )
+
+
+def _server(name: str, endpoint: str | None, embedded: bool) -> Server:
+    if embedded:
+        return Server("embedded bucket", embedded=True)
+    return Server(f"bucket {name} at {endpoint or 'Amazon S3'}")

@@ -1,0 +1,189 @@
+"""Store the files of audits in a folder, or under a prefix of a bucket (``s3://bucket/prefix``)."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cached_property
+from hashlib import file_digest, sha256
+from pathlib import Path
+from typing import Any, Final
+
+from botocore.exceptions import ClientError
+
+from toolkit.bucket.errors import Server, status_of
+from toolkit.bucket.sessions import Access
+from toolkit.errors import InvalidInput, UnreadableFile
+from toolkit.settings import AwsSettings, expanded
+
+DEFAULT_TYPE: Final = "application/octet-stream"
+
+_BLOCK: Final = 1 << 20
+
+
+def open_store(target: str, aws: AwsSettings, *, embedded: bool = False) -> FileStore:
+    """Return the store that ``target`` names.
+
+    Raises:
+        InvalidInput: ``target`` is no folder and no ``s3://`` address.
+    """
+    if "://" not in target:
+        return FolderStore(expanded(target).absolute(), target)
+    found = re.fullmatch(r"s3://(?P<bucket>[a-z0-9.-]+)(/(?P<prefix>.*))?", target)
+    if found is None:
+        raise InvalidInput("A target is a folder, or an address such as s3://bucket/prefix.")
+    return S3Store(found["bucket"], (found["prefix"] or "").strip("/"), aws, target, embedded=embedded)
+
+
+class FolderStore:
+    """Files below a folder, by names that may hold slashes; ``address`` is the folder as a person wrote it.
+
+    ``place`` names it from any working directory.
+    """
+
+    def __init__(self, folder: Path, address: str) -> None:
+        self.address, self.place = address, str(folder)
+        self._folder = folder
+
+    def names(self) -> list[str]:
+        """Return the names of all files, in order; drafts are hidden files."""
+        found = (path for path in self._folder.rglob("*") if path.is_file() and not path.name.startswith("."))
+        return sorted(path.relative_to(self._folder).as_posix() for path in found)
+
+    def text(self, name: str) -> str:
+        """Return a small file as text."""
+        text: str = self._read(lambda path: path.read_text(encoding="utf-8"), name)
+        return text
+
+    def put(self, name: str, draft: Path) -> None:
+        """Move a finished local file to ``name``, through a hidden one beside it: whole or not at all."""
+        place = self._folder / name
+        place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        beside = place.with_name(f".{place.name}")
+        try:
+            shutil.move(draft, beside)
+        except OSError as error:  # which names the draft, where it is this folder that has no room
+            beside.unlink(missing_ok=True)
+            raise OSError(error.errno, error.strerror, str(place)) from None
+        _to_disk(beside)
+        beside.rename(place)
+        _to_disk(place.parent)
+
+    def local(self, name: str, cache: Path, *, anew: bool = False) -> Path:  # noqa: ARG002
+        """Return the file itself; another store copies it into ``cache``."""
+        place: Path = self._read(lambda path: path.resolve(strict=True), name)
+        return place
+
+    def sha256(self, name: str) -> str:
+        """Return the SHA-256 of the file as it is there now."""
+        with self.local(name, self._folder).open("rb") as file:
+            return file_digest(file, "sha256").hexdigest()
+
+    def remove(self, name: str) -> None:
+        """Remove the file, and its folder where it was the last one in it."""
+        place = self._folder / name
+        place.unlink(missing_ok=True)
+        for folder in place.parents:
+            if folder == self._folder or any(folder.iterdir()):
+                break
+            folder.rmdir()
+
+    def _read(self, read: Callable[[Path], Any], name: str) -> Any:
+        try:
+            return read(self._folder / name)
+        except FileNotFoundError:
+            raise UnreadableFile(f"There is no {name} in {self.address}.") from None
+        except (OSError, UnicodeDecodeError) as error:
+            raise UnreadableFile(f"{self._folder / name} cannot be read: {error}.") from None
+
+
+def _to_disk(place: Path) -> None:
+    """Wait until a file, or the names in a folder, outlive a power cut: the snapshot may be their only place."""
+    opened = os.open(place, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)
+
+
+class S3Store:
+    """Objects below a prefix of a bucket, otherwise as the files of a ``FolderStore``."""
+
+    def __init__(self, bucket: str, prefix: str, aws: AwsSettings, address: str, *, embedded: bool) -> None:
+        self.address = self.place = address
+        self._bucket, self._prefix = bucket, f"{prefix}/" if prefix else ""
+        self._server = Server(f"bucket {bucket}", embedded=embedded, named_by=address)
+        with self._server.translated():
+            self._client = Access(aws, embedded=embedded).client("s3")
+
+    def names(self) -> list[str]:
+        """Return the names of all objects, in order."""
+        return sorted(self._listed())
+
+    def text(self, name: str) -> str:
+        """Return a small object as text."""
+        with self._server.translated(), self._missing_told(name):
+            answer = self._client.get_object(Bucket=self._bucket, Key=self._prefix + name)
+            return str(answer["Body"].read().decode())
+
+    def put(self, name: str, draft: Path, *, media_type: str = DEFAULT_TYPE) -> None:
+        """Upload the draft, to be handed out as a media type, and remove it."""
+        with self._server.translated(), draft.open("rb") as file:
+            key, extra = self._prefix + name, {"ContentType": media_type}
+            self._client.upload_fileobj(file, self._bucket, key, ExtraArgs=extra)  # in parts beyond 5 GB, too
+        draft.unlink()
+
+    def local(self, name: str, cache: Path, *, anew: bool = False) -> Path:
+        """Return a copy in ``cache``, fetched once for each ETag that the object has, or ``anew``."""
+        told = sha256(f"{self.address}\0{name}\0{self._etags.get(name)}".encode()).hexdigest()
+        place = cache / told[:2] / told
+        if anew or not place.exists():
+            place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            draft = place.with_name(f".{place.name}")
+            with self._server.translated(), self._missing_told(name):
+                self._client.download_file(self._bucket, self._prefix + name, str(draft))
+            draft.rename(place)
+        place.touch()  # tells when it was used last
+        return place
+
+    def sha256(self, name: str) -> str:
+        """Return the SHA-256 of the object as it is there now, whatever copy was kept."""
+        told = sha256()
+        with self._server.translated(), self._missing_told(name):
+            answer = self._client.get_object(Bucket=self._bucket, Key=self._prefix + name)
+            for block in answer["Body"].iter_chunks(_BLOCK):
+                told.update(block)
+        return told.hexdigest()
+
+    def remove(self, name: str) -> None:
+        """Delete the object."""
+        with self._server.translated():
+            self._client.delete_object(Bucket=self._bucket, Key=self._prefix + name)
+
+    @cached_property
+    def _etags(self) -> dict[str, str]:
+        """The ETags of all objects, as they were when one was asked for first."""
+        return self._listed()
+
+    def _listed(self) -> dict[str, str]:
+        with self._server.translated():
+            pages = self._client.get_paginator("list_objects_v2").paginate(
+                Bucket=self._bucket, Prefix=self._prefix
+            )
+            found = (item for page in pages for item in page.get("Contents", ()))
+            return {item["Key"].removeprefix(self._prefix): item["ETag"] for item in found}
+
+    @contextmanager
+    def _missing_told(self, name: str) -> Iterator[None]:
+        try:
+            yield
+        except ClientError as error:
+            if status_of(error) == 404:
+                raise UnreadableFile(f"There is no {name} in {self.address}.") from None
+            raise
+
+
+FileStore = FolderStore | S3Store

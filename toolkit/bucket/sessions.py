@@ -1,0 +1,205 @@
+"""Make S3 clients, and the temporary credentials that sign upload forms.
+
+A form carries the credentials of a session with a token. The ambient ones serve where they carry one;
+else the session is a role's (AssumeRole), else the user's own (GetSessionToken).
+"""
+
+import logging
+from bisect import bisect_left
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from threading import Lock
+from typing import Any, Final
+
+import boto3
+from botocore.config import Config
+from botocore.credentials import Credentials, ReadOnlyCredentials, RefreshableCredentials
+from botocore.exceptions import NoCredentialsError
+
+from toolkit.bucket.errors import Server, shown_address
+from toolkit.contract.deadlines import Clock
+from toolkit.errors import BucketError, BucketUnavailable
+from toolkit.settings import AwsSettings
+
+_log = logging.getLogger(__name__)
+
+DEFAULT_REGION: Final = "us-east-1"
+
+CONNECT_TIMEOUT: Final = 3
+"""Seconds until an address that does not answer is tried again, or counts as unavailable."""
+
+READ_TIMEOUT: Final = 20
+ATTEMPTS: Final = 3
+POOL: Final = 64
+"""Connections kept for threads that read at the same time."""
+
+ROLE_SECONDS: Final = 3600
+"""The life of a role's session, which every role allows."""
+
+USER_SECONDS: Final = 12 * 3600
+"""Life of a user's own session: Amazon's default."""
+
+RENEWAL_PAUSE: Final = timedelta(minutes=5)
+"""The time for which a session is used before another is asked for, though a form would outlive it."""
+
+UNKNOWN_END: Final = timedelta(minutes=15)
+"""The life of a form that is signed by a session whose end is not known."""
+
+RETRY_PAUSE: Final = timedelta(seconds=30)
+"""The time for which a good session is still used after its renewal failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """Credentials that carry a token, and when they end (``None``: not known)."""
+
+    credentials: ReadOnlyCredentials = field(repr=False)
+    ends_at: datetime | None
+
+
+class Access:
+    """The ambient credentials, and the endpoints of the S3 server and its token service."""
+
+    def __init__(self, aws: AwsSettings, *, embedded: bool = False) -> None:
+        self._session = boto3.Session(
+            aws_access_key_id=aws.access_key_id,
+            aws_secret_access_key=aws.secret_access_key,
+            aws_session_token=aws.session_token,
+            region_name=aws.region,
+            profile_name=aws.profile,
+        )
+        self._endpoints = {"s3": aws.s3_endpoint, "sts": aws.sts_endpoint}
+        self._session_ends = aws.session_ends
+        self.embedded = embedded
+
+    def client(self, service: str) -> Any:
+        """Return a client with short time-outs and boto3's standard retries."""
+        config = Config(
+            signature_version="s3v4" if service == "s3" else None,
+            # Amazon names buckets in the host; other servers seldom have the host names for it.
+            s3={"addressing_style": "path" if self._endpoints["s3"] else "virtual"},
+            connect_timeout=CONNECT_TIMEOUT,
+            read_timeout=READ_TIMEOUT,
+            retries={"mode": "standard", "total_max_attempts": ATTEMPTS},
+            max_pool_connections=POOL,
+            request_checksum_calculation="when_required",
+            response_checksum_validation="when_required",
+            proxies={} if self.embedded else None,
+        )
+        region = self._session.region_name or DEFAULT_REGION
+        try:
+            return self._session.client(
+                service, endpoint_url=self._endpoints[service], region_name=region, config=config
+            )
+        except ValueError:
+            raise BucketError(
+                "AWS_ENDPOINT_URL or AWS_REGION is wrong; they look like https://s3.example.com and sa-east-1."
+            ) from None
+
+    def ambient(self) -> Session:
+        """Return the credentials of the environment, a profile or the machine, fresh where they renew themselves.
+
+        Those of a user have no token.
+        """
+        credentials = self._session.get_credentials()
+        if credentials is None:
+            raise NoCredentialsError
+        frozen = credentials.get_frozen_credentials()
+        return Session(frozen, renewed_until(credentials) or self._session_ends)
+
+
+def renewed_until(credentials: Credentials) -> datetime | None:
+    """Return the end of credentials that renew themselves, to the second; ``None`` for others.
+
+    botocore answers only whether they last for so many seconds.
+    """
+    if not isinstance(credentials, RefreshableCredentials):
+        return None
+    now = datetime.now(UTC)
+    lasts = bisect_left(range(USER_SECONDS), True, key=lambda seconds: credentials.refresh_needed(seconds))
+    return now + timedelta(seconds=max(lasts - 1, 0))
+
+
+class SigningSessions:
+    """Temporary sessions to sign upload forms with; safe between threads.
+
+    The ambient one where there is one, which somebody else renews. Else those that the token service issues,
+    each kept for all forms and renewed before it would cut them short.
+    """
+
+    def __init__(self, access: Access, server: Server, role_arn: str | None, clock: Clock) -> None:
+        self._access = access
+        self._server = server
+        self._role_arn = role_arn
+        self._clock = clock
+        self._lock = Lock()
+        self._issued: Session | None = None
+        self._warned = False
+        self._renew_from = datetime.min.replace(tzinfo=UTC)
+
+    def session(self, until: datetime) -> Session:
+        """Return a session that is good until ``until``, or for as long as there is one.
+
+        Raises:
+            BucketUnavailable: the token service does not answer.
+            BucketError: there are no credentials, they ended, or the token service said no.
+        """
+        with self._server.translated():
+            ambient = self._access.ambient()
+        if ambient.credentials.token is None:
+            return self._issued_session(until)
+        if ambient.ends_at is not None and ambient.ends_at <= self._clock():
+            raise BucketError("The AWS session of the environment has ended; sign in again.")
+        if ambient.ends_at is None:
+            return self._of_unknown_end(ambient)
+        return ambient
+
+    def _of_unknown_end(self, ambient: Session) -> Session:
+        if not self._warned:
+            self._warned = True
+            _log.warning(
+                "The AWS session of the environment ends at an unknown time, so upload forms live at most %d "
+                "minutes. Set AWS_CREDENTIAL_EXPIRATION for longer ones.",
+                UNKNOWN_END.seconds // 60,
+            )
+        return replace(ambient, ends_at=self._clock() + UNKNOWN_END)
+
+    def _issued_session(self, until: datetime) -> Session:
+        issued = self._issued
+        if issued is not None and not self._is_due(issued, until):
+            return issued
+        with self._lock:
+            if self._issued is None or self._is_due(self._issued, until):
+                self._issued = self._renewed(self._issued)
+            return self._issued
+
+    def _is_due(self, issued: Session, until: datetime) -> bool:
+        assert issued.ends_at is not None
+        now = self._clock()
+        return issued.ends_at <= now or (issued.ends_at < until and self._renew_from <= now)
+
+    def _renewed(self, issued: Session | None) -> Session:
+        now = self._clock()
+        try:
+            renewed = self._issue()
+        except BucketUnavailable:
+            if issued is None or issued.ends_at is None or issued.ends_at <= now:
+                raise
+            self._renew_from = now + RETRY_PAUSE
+            return issued
+        self._renew_from = now + RENEWAL_PAUSE
+        return renewed
+
+    def _issue(self) -> Session:
+        sts = self._access.client("sts")
+        server = Server(f"token service at {shown_address(sts.meta.endpoint_url)}", self._access.embedded)
+        with server.translated():
+            if self._role_arn is not None:
+                answer = sts.assume_role(
+                    RoleArn=self._role_arn, RoleSessionName="evidence-toolkit", DurationSeconds=ROLE_SECONDS
+                )
+            else:
+                answer = sts.get_session_token(DurationSeconds=USER_SECONDS)
+        issued = answer["Credentials"]
+        credentials = ReadOnlyCredentials(issued["AccessKeyId"], issued["SecretAccessKey"], issued["SessionToken"])
+        return Session(credentials, issued["Expiration"])

@@ -1,0 +1,138 @@
+"""The command ``toolkit``: options, one call of an operation, an exit status.
+
+Results go to stdout, progress and notes to stderr. Exit status: 0 done (also of a command that returns nothing);
+1 could not do it; 2 wrong usage; 3 done, and something needs attention.
+"""
+
+import importlib
+import io
+import os
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import click
+
+from toolkit.cli.context import DONE, FAILED, WRONG_USAGE, Context
+from toolkit.cli.printing import Help, note
+from toolkit.errors import SettingsError, ToolkitError
+from toolkit.extras import Extra, require
+from toolkit.kit.process import files_for_owner_and_group
+from toolkit.kit.spoken import complaint, sentence, speak_as
+
+_COMMANDS: Final = {
+    "up": ("services", "Start the embedded services and make their schema ready."),
+    "down": ("services", "Stop the embedded services; their data stay."),
+    "status": ("services", "Show the services, their addresses, and whether the schema fits."),
+    "db": ("database", "Upgrade the schema, and map the service's own tables."),
+    "clients": ("clients", "Register clients from spreadsheets."),
+    "sales": ("sales", "Take over sales, and complete them when their evidence allows it."),
+    "sale": ("sale_case", "Show everything about one sale: rule, files, findings and time line."),
+    "credentials": ("credentials", "Ask for upload credentials: a record, and a form to post its file."),
+    "evidence": ("evidence", "Upload, verify, list and withdraw evidence."),
+    "bucket": ("bucket", "Take over what lies in the bucket."),
+    "audit": ("audit", "Judge every sale by its evidence, and show the totals."),
+    "report": ("report", "Judge every sale, and write the report of those that lack evidence."),
+    "verify": ("report", "Tell whether a report, an audit or an exported custody log is what was written."),
+    "findings": ("findings", "List every finding with its status, dates, deadline and owner."),
+    "changes": ("findings", "Say which findings are new, resolved, reopened or still open between two moments."),
+    "waiver": ("waivers", "Accept findings for a time: add, list, revoke and check waivers."),
+    "explain": ("explain", "Say what a code means, and what to do about it."),
+    "run": ("notebooks", "Execute a notebook with parameters."),
+    "notebooks": ("notebooks", "List the notebooks that come with the toolkit, or copy them."),
+    "job": ("jobs", "Run jobs for a scheduler, each logical date once, and tell what was missed."),
+    "serve": ("http", "Answer partners over HTTP, as the contract says."),
+    "token": ("tokens", "Issue and revoke bearer tokens for the HTTP interface."),
+    "partner": ("partners", "Keep the table of partners that subjects of tokens act for."),
+    "sample": ("samples", "Write a folder of made-up files."),
+    "demo": ("samples", "Do the whole job on made-up data, step by step."),
+}
+"""Each command, the module of this package that holds it, and its line in ``--help``."""
+
+_EXTRAS: Final[dict[Extra, tuple[frozenset[str], str]]] = {
+    "serve": (frozenset(("serve", "token")), "The HTTP interface and its tokens"),
+    "audit": (
+        frozenset(
+            "audit report verify findings changes sale evidence bucket waiver job sample demo".split(),  # noqa: SIM905
+        ),
+        "Audits and reports",
+    ),
+    "notebooks": (frozenset(("run", "notebooks", "job", "demo")), "Notebooks and jobs"),
+}
+"""The commands that need an extra, and what is named to those who lack it."""
+
+
+click.Context.formatter_class = Help
+
+
+class _Commands(click.Group):
+    """Loads a command's module when it is called, so that ``toolkit --help`` does not wait for pandas."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # click's signature
+        return list(_COMMANDS)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, summary) for name, (_, summary) in _COMMANDS.items()])
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _COMMANDS:
+            if ctx.resilient_parsing or cmd_name.startswith("-"):
+                return None
+            raise click.exceptions.NoSuchCommand(cmd_name, possibilities=list(_COMMANDS), ctx=ctx)
+        for extra, (commands, purpose) in _EXTRAS.items():
+            if cmd_name in commands:
+                require(extra, purpose)
+        module_name, _ = _COMMANDS[cmd_name]
+        module = importlib.import_module(f"{__name__}.{module_name}")
+        command: click.Command = getattr(module, cmd_name)
+        return command
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.option("--quiet", "-q", is_flag=True, help="No progress bars.")
+@click.version_option(package_name="evidence-toolkit", message="%(version)s")
+@click.pass_context
+def _toolkit(ctx: click.Context, quiet: bool) -> None:
+    """Find the sales that lack the evidence that the contract demands, and say why.
+
+    \b
+    Without configuration everything runs on an embedded PostgreSQL and an embedded bucket
+    that start by themselves. The shared ones: DATABASE_URL, EVIDENCE_BUCKET and AWS_*.
+
+    \b
+    A first walk:
+      toolkit demo --out reports          sample data through the whole job
+      toolkit clients load clients.csv    register clients; what is wrong comes back as a file
+      toolkit sales load sales.csv        take over the sales
+      toolkit audit                       what every sale has and lacks
+      toolkit report --out reports        the same for people: HTML, XLSX, CSV
+
+    \b
+    Exit status: 0 done; 1 could not do it; 2 wrong usage; 3 done, something needs attention.
+    """
+    ctx.with_resource(files_for_owner_and_group(ctx.obj))
+    ctx.obj = Context(ctx.obj, quiet)
+    ctx.call_on_close(ctx.obj.close)
+
+
+def main(args: Sequence[str], environ: Mapping[str, str] = os.environ) -> int:
+    """Run one command and return its exit status; never raises for a mistake of the user."""
+    speak_as(environ)
+    try:
+        status = _toolkit.main(args=list(args), prog_name="toolkit", standalone_mode=False, obj=environ)
+    except click.Abort:
+        note("toolkit: interrupted")
+        return 130
+    except click.ClickException as error:
+        # The message may quote an argument that no output can encode.
+        shown = io.StringIO()
+        error.show(shown)
+        note(sentence(shown.getvalue().rstrip("\n")))
+        return WRONG_USAGE if isinstance(error, click.UsageError) else FAILED
+    except ToolkitError as error:
+        note("toolkit: {}", complaint(error))
+        return WRONG_USAGE if isinstance(error, SettingsError) else FAILED
+    except OSError as error:
+        note(f"toolkit: {error.strerror or error}: {error.filename or ''}".rstrip(": "))
+        return FAILED
+    return status if isinstance(status, int) else DONE

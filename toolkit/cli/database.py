@@ -1,0 +1,251 @@
+"""``toolkit db``: the toolkit's schema, and how the service's own tables are read."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from toolkit import embedded
+from toolkit.cli.context import DONE, NEEDS_ATTENTION, Context, Place, pass_context
+from toolkit.cli.printing import json_option, note, print_json, show
+from toolkit.database import schema
+from toolkit.database.belonging import adopt_service
+from toolkit.database.connection import Database
+from toolkit.database.grants import As, grants
+from toolkit.database.restores import confirm_restore
+from toolkit.database.service import Service
+from toolkit.database.service_check import prove
+from toolkit.database.service_draft import draft
+from toolkit.database.service_tables import rights
+from toolkit.errors import BucketError, InvalidInput, SettingsError
+from toolkit.kit.process import signed_in_account
+
+
+@click.group()
+def db() -> None:
+    """The schema of the database, and how the tables of the sales service are read.
+
+    \b
+    The service's tables may be named and built in any way. A file of SQL yields the contract's
+    columns from them, and TOOLKIT_SERVICE_SQL names it: from nothing to the first report.
+
+    \b
+    Example:
+      toolkit db map --sales crm.sale --records crm.file --out service.sql    a beginning
+      export TOOLKIT_SERVICE_SQL=service.sql      once each TODO in it is replaced
+      toolkit db upgrade                          the toolkit's own schema, audit
+      toolkit db check                            what is odd about the data, read so
+      toolkit report --out reports
+    """
+
+
+@db.command()
+@click.option("--service-tables", is_flag=True, help="Also create the service's tables, where there are none.")
+@pass_context
+def upgrade(ctx: Context, service_tables: bool) -> None:
+    """Bring the schema to this version, all or nothing.
+
+    The tables of the sales service are never altered, and nothing is stored beside them. TOOLKIT_SERVICE_SQL
+    names the SQL that reads them. Without it they are the contract's own (clients, addresses, sales, evidences) in
+    schema public; where there are none yet, --service-tables creates them, and in the embedded database that is
+    always done.
+
+    \b
+    Example:
+      toolkit db upgrade
+      DATABASE_URL=postgresql://toolkit@db.example/sales toolkit db upgrade --service-tables
+    """
+    service = ctx.application.service
+    if service_tables and not service.is_own:
+        raise click.UsageError(
+            "--service-tables makes the contract's own tables; TOOLKIT_SERVICE_SQL names others."
+        )
+    with _opened(ctx, service) as database:
+        schema.upgrade(database, service_tables=service_tables or database.embedded)
+        show("{}: schema {}", database.address, schema.newest_revision())
+
+
+@db.command("map", short_help="Print the beginning of a service.sql.")
+@click.option("--sales", metavar="TABLE", help="The table of the sales.")
+@click.option("--records", metavar="TABLE", help="The table of the evidence records.")
+@click.option("--clients", metavar="TABLE", help="The table of the clients.")
+@click.option("--out", type=Place(), help="The file to write; without it the skeleton goes to stdout.")
+@click.option("--force", is_flag=True, help="Write over a file that is there.")
+@pass_context
+def map_(
+    ctx: Context, sales: str | None, records: str | None, clients: str | None, out: Path | None, force: bool
+) -> None:
+    """Print the beginning of a service.sql for the tables that are named.
+
+    \b
+    Columns that are called and typed as the contract's are filled in. Everything else says TODO,
+    which no database takes, beside the columns that could be meant, with their types and keys, and
+    their codes where they hold a few. No other value of a row is shown. Where EVIDENCE_BUCKET is
+    set, the bucket is asked which text column holds keys. Without tables, those that are there
+    are listed.
+
+    \b
+    Example:
+      toolkit db map
+      toolkit db map --sales crm.sales_sale --records crm.sales_evidence --out service.sql
+    """
+    if out is not None and out.exists() and not force:
+        raise InvalidInput("{} is there already; --force writes over it.", out)
+    named = {"sales": sales, "records": records, "clients": clients}
+    with _opened(ctx) as database:
+        holds = _holds(ctx)
+        with database.transaction() as connection:
+            text = draft(connection, {name: table for name, table in named.items() if table}, holds)
+    if out is None:
+        click.echo(text, nl=False)
+    else:
+        out.write_text(text, encoding="utf-8")
+        show("{}: written", out)
+
+
+@db.command(short_help="Prove service.sql on the data.")
+@json_option
+@pass_context
+def check(ctx: Context, as_json: bool) -> int:
+    """Prove service.sql on the data: what the audit could not read, would misread or leave out.
+
+    \b
+    Counted are rows without ids, repeated ids and keys, codes that the contract does not know,
+    infinite and future times, rows that name nothing. Every audit counts the same and says what
+    changed. Before them stand the rows of each code: does somebody who knows the service agree?
+    Where EVIDENCE_BUCKET is set, the newest keys are looked for there. Notes say which commands
+    could not write, and why.
+
+    \b
+    Examples:
+      toolkit db check
+      toolkit db check --json
+
+    Exit status 3: something has to be looked at.
+    """
+    proof = prove(ctx.application.database, _holds(ctx))
+    if as_json:
+        print_json(asdict(proof))
+    else:
+        show(", ".join(f"{proof.counts[name]} {name}" for name in ("sales", "records", "clients")))
+        for column, said in proof.values.items():
+            show("{}: {}", column, said)
+        for text in proof.flaws:
+            show(text)
+        for text in proof.notes:
+            note("note: {}", text)
+    return NEEDS_ATTENTION if proof.flaws else DONE
+
+
+@db.command(short_help="Let the data belong to this service.")
+@pass_context
+def adopt(ctx: Context) -> None:
+    """Let the toolkit's data belong to the service that is set now, because it has moved.
+
+    \b
+    What the toolkit keeps is about one service: a cluster of PostgreSQL and a database in it.
+    After a restore in another place every command refuses to write until this confirms it.
+    Which tables are read is in service.sql alone: a table that was swapped is read anew.
+    The custody log tells of the change; after a restore it goes on in a new epoch.
+
+    \b
+    Example:
+      toolkit status
+      toolkit db adopt
+    """
+    former, now = adopt_service(ctx.application.any_service, ctx.application.clock)
+    before = "" if former in (None, now) else f"; before, to {former}"
+    show("the toolkit's data belong to {}{}", now, before)
+
+
+@db.command("confirm-restore", short_help="Confirm a restore in place.")
+@click.option("--reason", required=True, help="What happened, and what it took back.")
+@click.option("--by", required=True, metavar="NAME", help="Who found out.")
+@click.option("--approved-by", required=True, metavar="NAME", help="Somebody else, who approved it.")
+@pass_context
+def confirm(ctx: Context, reason: str, by: str, approved_by: str) -> None:
+    """Confirm, by two people, that the database was restored from an older dump.
+
+    \b
+    Such a dump takes back what was written since, such as withdrawals and waivers. An audit
+    notices it by a seal of the custody log that it kept in TOOLKIT_HOME, and says so, with exit
+    status 3, until this command. Repeat what was lost before or after it.
+
+    \b
+    Example:
+      toolkit db confirm-restore --by Ana --approved-by Rui --reason "disk failure, dump of 20 Nov"
+    """
+    confirm_restore(
+        ctx.application.database,
+        confirmed_by=by,
+        approved_by=approved_by,
+        reason=reason,
+        account=signed_in_account(),
+        clock=ctx.application.clock,
+    )
+    show("the restore is confirmed")
+
+
+@db.command("grants", short_help="Print the SQL that gives a role the rights it needs.")
+@click.option("--role", required=True, metavar="NAME", help="The role that gets the rights; it has to exist.")
+@click.option(
+    "--as",
+    "purpose",
+    type=click.Choice([each.value for each in As]),
+    required=True,
+    help="Owner, operator or reader, see above.",
+)
+@pass_context
+def print_grants(ctx: Context, role: str, purpose: str) -> None:
+    """Print the SQL that gives a role all the rights it needs, and nothing else. Nothing is executed.
+
+    \b
+      owner      upgrades the toolkit's schema; used by hand
+      operator   the server and nightly jobs: audits, loads, credentials, completion
+      reader     looks at audits of past moments, findings and reports
+
+    The operator is not the owner: an owner of schema audit could switch off the triggers that keep
+    history. Run the SQL as the owner of the database, and again after each upgrade.
+
+    The service's tables are those that the statements of service.sql name.
+
+    \b
+    Examples:
+      toolkit db grants --role toolkit_owner --as owner | psql "$ADMIN_URL"
+      toolkit db grants --role toolkit_night --as operator
+    """
+    if ctx.settings.database_url is None:
+        raise SettingsError(
+            "The embedded database has one role, its owner. Set DATABASE_URL to a shared database."
+        )
+    with _opened(ctx, ctx.application.service) as database, database.transaction() as connection:
+        reads, writes = (rights(connection, write=write) for write in (False, True))
+        name = database.engine.url.database or ""
+    for statement in grants(role, As(purpose), database=name, reads=reads, writes=writes):
+        show(statement)
+
+
+def _holds(ctx: Context) -> Callable[[str], bool] | None:
+    """Tell whether the bucket holds an object; ``None`` where there is no bucket that answers."""
+    if ctx.settings.evidence_bucket is None:
+        return None
+    try:
+        bucket = ctx.application.bucket
+        bucket.check()
+    except BucketError as error:
+        note("note: the bucket was not looked at. {}", error)
+        return None
+    return lambda key: bucket.head(key) is not None
+
+
+@contextmanager
+def _opened(ctx: Context, service: Service | None = None) -> Iterator[Database]:
+    """Open the database as it is, whether its schema fits or not."""
+    url = ctx.settings.database_url
+    database = Database(url or embedded.database_url(ctx.settings.home), embedded=url is None, service=service)
+    try:
+        yield database
+    finally:
+        database.dispose()

@@ -1,0 +1,486 @@
+"""``toolkit evidence``: upload, verify and list files and records, withdraw or open one, write the custody log."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import click
+
+from toolkit.atomic_files import PrivateFolder
+from toolkit.audit.file_findings import file_findings_at
+from toolkit.cli.context import (
+    DONE,
+    NEEDS_ATTENTION,
+    Context,
+    Place,
+    pass_context,
+    show_names_options,
+    unmasking_for,
+)
+from toolkit.cli.printing import SHOWN, aligned, first_of, json_option, note, print_json, show
+from toolkit.contract.codes import CODES, KindFault
+from toolkit.contract.contents import ContentProblem
+from toolkit.contract.fields import named
+from toolkit.database.belonging import check_bucket
+from toolkit.database.observation_clock import final_moment
+from toolkit.evidence.contents import verify_contents
+from toolkit.evidence.credentials import UploadLimits
+from toolkit.evidence.credentials_file import Renewal
+from toolkit.evidence.records import LONGEST_SECONDS, open_evidence, records_of
+from toolkit.evidence.records import withdraw as withdraw_record
+from toolkit.evidence.stored_records import OF_ANY_RECORD, EvidenceRecord, faults_at
+from toolkit.evidence.upload import CONCURRENCY, Destinations, upload_files
+from toolkit.kit.kept_seals import keep_seal
+from toolkit.kit.process import signed_in_account
+from toolkit.kit.spoken import _, counted, readable, sentence, spoken
+from toolkit.log.events import record_unmasking
+from toolkit.log.export import export_log
+from toolkit.log.verification import verify_log
+from toolkit.reports.json_document import fault_records
+from toolkit.reports.report import iso_exact, told_detail, tuples
+
+_SHOWN = 50
+
+
+@click.command(short_help="Read every file that was not verified in its present version.")
+@json_option
+@pass_context
+def verify(ctx: Context, as_json: bool) -> int:
+    """Read every file in the bucket that was not verified in its present version.
+
+    \b
+    A document must be a whole PDF with pages that anybody can open; a recording must be
+    whole, last a second and not be silent. What was found is kept with the file's SHA-256,
+    so that no file is read twice. Nothing in a file is executed or rendered. Every unusable
+    file is named with its sale, also those that were found before.
+
+    \b
+    Example:
+      toolkit bucket sync
+      toolkit evidence verify
+
+    Exit status 3: some of the files are unusable, or could not be read.
+    """
+    space = ctx.application
+    verified = verify_contents(space.database, space.bucket, clock=space.clock, progress=ctx.progress)
+    moment = space.clock()
+    with space.database.snapshot() as connection:
+        faults = faults_at(connection, moment, OF_ANY_RECORD)
+    if as_json:
+        print_json(
+            {
+                **named(verified, "verified", "unusable"),
+                "problems": {problem: verified.problems.get(problem, 0) for problem in ContentProblem},
+                **named(verified, "wrong_kind", "left"),
+                "unusableFiles": fault_records(faults, ctx.settings.timezone),
+                "failures": dict(verified.failures),
+            }
+        )
+    else:
+        files = counted(verified.verified, "file")
+        show("{} verified: {} unusable, {} left", files, verified.unusable, verified.left)
+        for problem, count in sorted(verified.problems.items()):
+            note("{} {}: {}", count, problem, _(CODES[problem].meaning))
+        for failure, count in sorted(verified.failures.items()):
+            note("{} {}: {}", count, failure, _(failure.text))
+        if verified.wrong_kind:
+            note("{} {}: {}", verified.wrong_kind, KindFault.WRONG_KIND, _(CODES[KindFault.WRONG_KIND].meaning))
+        for fault in tuples(faults.head(_SHOWN)):
+            since = readable(fault.since, ctx.settings.timezone)
+            show("{}  {}  {}  since {}  {}", fault.saleId, fault.evidenceType, fault.code, since, fault.evidenceId)
+        if len(faults) > _SHOWN:
+            note("... and {:,} more unusable files; --json lists all of them", len(faults) - _SHOWN)
+    return NEEDS_ATTENTION if len(faults) or verified.unusable or verified.left else DONE
+
+
+@click.command()
+@show_names_options
+@json_option
+@pass_context
+def findings(ctx: Context, show_names: bool, reason: str, as_json: bool) -> int:
+    """List the findings about the files in the bucket.
+
+    \b
+    The same file for more than one sale, or as two types of one sale; a file that was
+    written after its credentials had run out, or replaced after it was seen; a record
+    that another partner than that of the sale requested; another type than declared; a
+    document with scripts, attachments or links; a file without a record, or where no
+    upload form leads.
+
+    \b
+    Names of files may be those of people: only the folders are told, unless --show-names asks
+    for the names, which the custody log then tells by an event UNMASKED.
+
+    \b
+    Example:
+      toolkit bucket sync --verify
+      toolkit evidence findings --json > findings.json
+      toolkit evidence findings --show-names --reason "foreign files are to be moved"
+
+    Exit status 3: there are findings. What sales lack is told by: toolkit audit
+    """
+    database, clock = ctx.application.database, ctx.application.clock
+    unmasking = unmasking_for(show_names, reason, "--show-names")
+    moment = final_moment(database, clock)
+    if unmasking is not None:
+        with database.transaction() as connection:
+            record_unmasking(connection, unmasking, "file names of findings", moment)
+    with PrivateFolder(ctx.settings.home) as scratch:
+        found, unknown = file_findings_at(database, moment, scratch, ctx.settings.engine_memory)
+    if as_json:
+        document = [
+            {"text": CODES[each.problem].meaning, "sales": each.sale_ids}
+            | named(each, "problem", "detail", "evidence_ids", "keys" if show_names else "folders")
+            for each in found
+        ]
+        print_json({"findings": document, "recordsOfUnknownPartners": unknown})
+    else:
+        for finding in found:
+            about = ", ".join(finding.keys if show_names else finding.sale_ids or finding.folders)
+            detail = f" ({told_detail(finding.detail, spoken(), ctx.settings.timezone)})" if finding.detail else ""
+            show("{}: {}: {}{}", finding.problem, about, _(CODES[finding.problem].meaning), detail)
+        if not found:
+            show("no findings about files")
+        if unknown:
+            of = counted(unknown, "record")
+            note("note: of {} it is not known for which partner the request was made", of)
+    return NEEDS_ATTENTION if found else DONE
+
+
+_HEADINGS = ("id", "evidenceType", "state", "size", "looked at", "fault", "requested", "requested by")
+
+
+@click.command("list", short_help="List the evidence records of a sale with their ids and files.")
+@click.argument("sale_id")
+@show_names_options
+@json_option
+@pass_context
+def list_records(ctx: Context, sale_id: str, show_names: bool, reason: str, as_json: bool) -> None:
+    """List the evidence records of the sale SALE_ID with their ids, by what was last seen of the bucket.
+
+    \b
+    A fault says why a file does not count (toolkit explain CODE). A withdrawn record is
+    followed by the reason and both people.
+
+    \b
+    Example:
+      toolkit evidence list V-2026-00064
+      toolkit evidence withdraw EVIDENCE_ID --reason "sent twice" --by ana --approved-by bruno
+    """
+    unmasking = unmasking_for(show_names, reason, "--show-names")
+    records = records_of(ctx.application.database, sale_id, ctx.application.clock, unmasking=unmasking)
+    zone = ctx.settings.timezone
+    if as_json:
+        print_json({"saleId": sale_id, "records": [record_as_json(each, ctx) for each in records]})
+        return
+    if not records:
+        note("{} has no evidence records yet", sale_id)
+        return
+    cells = [_cells(record, readable(record.requested_at, zone)) for record in records]
+    heading, *lines = aligned([[*map(_, _HEADINGS)], *cells])
+    show(heading)
+    for record, line in zip(records, lines, strict=True):
+        show(line)
+        if record.file_name:
+            show("  file name: {}", record.file_name)
+        if record.file and record.file.fault:
+            show("  {}: {}", record.file.fault, _(CODES[record.file.fault].meaning))
+        if record.withdrawal:
+            taken = record.withdrawal
+            show(
+                "  withdrawn {} by {}, approved by {}: {}",
+                readable(taken.withdrawn_at, zone),
+                taken.withdrawn_by,
+                taken.approved_by,
+                taken.reason,
+            )
+
+
+def _cells(record: EvidenceRecord, requested: str) -> tuple[str, ...]:
+    file = record.file
+    return (
+        str(record.id),
+        record.evidence_type,
+        record.told_state,
+        f"{file.size:,}" if file else "-",
+        str(file.coverage) if file else "-",
+        (file.fault if file else None) or "-",
+        requested,
+        _requester(record),
+    )
+
+
+def _requester(record: EvidenceRecord) -> str:
+    by = record.requested_by or "unknown"
+    if record.account is None:
+        return f"{by} (not known for which partner)"
+    signed_in = "" if record.account == record.requested_by else f", signed in as {record.account}"
+    return f"{by} ({f'for {record.partner}' if record.partner else 'an operator'}{signed_in})"
+
+
+def record_as_json(record: EvidenceRecord, ctx: Context) -> dict[str, Any]:
+    """Return a record with its file and its withdrawal, and with the name of the file where it was asked for."""
+    zone = ctx.settings.timezone
+
+    def moment(value: datetime | None) -> str | None:
+        return iso_exact(value, zone) if value else None
+
+    file, taken = record.file, record.withdrawal
+    return {
+        **named(record, "id", "evidence_type"),
+        "state": record.told_state,
+        **named(record, "requested_by", "account", "partner"),
+        "requestedAt": moment(record.requested_at),
+        "expiresAt": moment(record.expires_at),
+        **(named(record, "file_name") if record.file_name is not None else {}),
+        "file": file
+        and named(file, "size", "seen_at", "coverage", "media_type", "sha256", "seconds", "pages", "fault")
+        | {"seenAt": moment(file.seen_at)},
+        "withdrawnAt": moment(taken.withdrawn_at if taken else None),
+        "withdrawal": taken
+        and named(taken, "reason", "withdrawn_by", "approved_by") | {"withdrawnAt": moment(taken.withdrawn_at)},
+    }
+
+
+@click.command(short_help="Take an evidence record out of the count, once and for all.")
+@click.argument("evidence_id", type=click.UUID)
+@click.option("--reason", required=True, help="The reason why the record must not count.")
+@click.option("--by", "withdrawn_by", required=True, help="The person who asks for the withdrawal.")
+@click.option("--approved-by", required=True, help="The approver; not the same person.")
+@json_option
+@pass_context
+def withdraw(
+    ctx: Context, evidence_id: UUID, reason: str, withdrawn_by: str, approved_by: str, as_json: bool
+) -> None:
+    """Take the evidence record EVIDENCE_ID out of the count, once and for all.
+
+    \b
+    That is how a conflict is mended. The file stays in the bucket.
+
+    \b
+    Example:
+      toolkit evidence withdraw 0199c0de-0000-7000-8000-000000000001 \\
+        --reason "KYC of another client" --by ana@example.com --approved-by rui@example.com
+    """
+    done = withdraw_record(
+        ctx.application.database,
+        evidence_id,
+        reason=reason,
+        withdrawn_by=withdrawn_by,
+        approved_by=approved_by,
+        account=signed_in_account(),
+        clock=ctx.application.clock,
+    )
+    if as_json:
+        print_json({"id": done.evidence_id, "saleId": done.sale_id, "withdrawnAt": done.withdrawn_at})
+    else:
+        show("{}: withdrawn from sale {}", done.evidence_id, done.sale_id)
+
+
+@click.command(short_help="Make a link that opens one file for some minutes.")
+@click.argument("evidence_id", type=click.UUID)
+@click.option("--reason", required=True, help="The reason for opening the file.")
+@click.option("--by", "opened_by", help="The person who opens the file; your account by default.")
+@click.option(
+    "--seconds", type=click.IntRange(1, LONGEST_SECONDS), default=300, show_default=True, help="Life of the link."
+)
+@json_option
+@pass_context
+def link(ctx: Context, evidence_id: UUID, reason: str, opened_by: str | None, seconds: int, as_json: bool) -> None:
+    """Make a link that opens the file of the record EVIDENCE_ID for some minutes.
+
+    \b
+    Whoever has the link can read the file until it ends. Who made it and why is kept, and
+    the custody log tells of it.
+
+    \b
+    Example:
+      toolkit evidence link 0199c0de-0000-7000-8000-000000000001 --reason "complaint 4711"
+    """
+    space = ctx.application
+    made = open_evidence(
+        space.database,
+        space.bucket,
+        evidence_id,
+        reason=reason,
+        opened_by=opened_by or signed_in_account(),
+        account=signed_in_account(),
+        seconds=seconds,
+        clock=space.clock,
+    )
+    if as_json:
+        print_json({"id": evidence_id, "saleId": made.sale_id, "url": made.url, "expiresAt": made.expires_at})
+    else:
+        note(
+            "{} of sale {}, until {}:", evidence_id, made.sale_id, readable(made.expires_at, ctx.settings.timezone)
+        )
+        show(made.url)
+
+
+@click.command()
+@click.option("--out", type=Place(), required=True, help="The file to write.")
+@json_option
+@pass_context
+def log(ctx: Context, out: Path, as_json: bool) -> None:
+    """Seal the custody log, and write it to a file.
+
+    \b
+    The log tells of each record when it was asked for and issued (or RECORDED, where the
+    service made it; RECORD_CHANGED and RECORD_GONE where it changed or deleted it), when
+    its file was seen, verified, replaced or gone, when it was withdrawn, and of each audit:
+    ids, hashes and times only. Each seal covers the one before it. Keep the hash of the newest one where
+    nobody who can write to the database can change it: then every later change shows.
+
+    \b
+    Examples:
+      toolkit evidence log --out custody.jsonl
+      toolkit verify custody.jsonl --seal HASH
+    """
+    space = ctx.application
+    seal = export_log(space.database, out, space.clock, space.log_keys)
+    keep_seal(space, seal.hash if seal is not None else None)
+    if not space.log_keys.keys:
+        note("the hashes in the log have no key: a CPF can be found by trying all; set TOOLKIT_LOG_KEY")
+    if as_json:
+        print_json({"file": out, "newestSeal": seal.as_json() if seal else None})
+    elif seal is None:
+        show("{}: nothing has happened yet", out)
+    else:
+        show("{}: seal {}, {}", out, seal.number, seal.hash)
+
+
+def verify_custody_log(path: Path, kept_seal: str | None) -> int:
+    """Follow the chain and name the first line that does not fit."""
+    found = verify_log(path, kept_seal)
+    if found.misfit is not None:
+        show("changed     {}: {}", path, found.misfit)
+        return NEEDS_ATTENTION
+    show("as sealed   {}: {} under {}", path, counted(found.events, "event"), counted(found.seals, "seal"))
+    show("newest seal {}", found.newest)
+    if kept_seal is None:
+        show("not known   whether it was cut off at a seal or forged as a whole: compare a kept seal, --seal HASH")
+        return NEEDS_ATTENTION
+    return DONE
+
+
+@click.group()
+def evidence() -> None:
+    """Upload evidence files, verify them, and take records out of the count.
+
+    \b
+    Examples:
+      toolkit evidence upload credentials.jsonl --from files
+      toolkit evidence list V-2026-00064
+      toolkit evidence verify
+    """
+
+
+for command in (list_records, withdraw, link, verify, findings, log):
+    evidence.add_command(command)
+
+
+@evidence.command(short_help="Send files into the bucket, with the credentials for them.")
+@click.argument("credentials", type=Place())
+@click.option(
+    "--from",
+    "folder",
+    type=Place(),
+    required=True,
+    help="Holds the files: saleId/fileName, or fileName where only one line has that name.",
+)
+@click.option(
+    "--concurrency",
+    type=click.IntRange(1, 64),
+    default=CONCURRENCY,
+    show_default=True,
+    help="Files that are sent at the same time.",
+)
+@click.option(
+    "--allow-host",
+    "allowed_hosts",
+    metavar="HOST",
+    multiple=True,
+    help="Send files to this host, too, though it is not the bucket's.",
+)
+@click.option("--renew", is_flag=True, help="Ask for new credentials where those of a line ran out.")
+@json_option
+@pass_context
+def upload(
+    ctx: Context,
+    credentials: Path,
+    folder: Path,
+    concurrency: int,
+    allowed_hosts: tuple[str, ...],
+    renew: bool,
+    as_json: bool,
+) -> int:
+    """Send the files that CREDENTIALS (JSON Lines) is for into the bucket.
+
+    \b
+    Each file is checked first: it exists, its size is within the form's range, and by its
+    bytes it is of the kind that its evidenceType demands. One that fails does not stop the
+    others. What was sent is noted in CREDENTIALS.done, so the same command goes on after an
+    interruption. The bucket's own credentials are needed for --renew only. Files go to the
+    bucket that EVIDENCE_BUCKET and AWS_ENDPOINT_URL name (to this machine where they name
+    none), and to no other unless --allow-host names its host. Where DATABASE_URL is set, that
+    bucket must be the one that the database belongs to; without it no database is needed.
+
+    \b
+    Example:
+      toolkit credentials request manifest.csv --out credentials.jsonl
+      toolkit evidence upload credentials.jsonl --from files
+      toolkit bucket sync
+
+    Exit status 3: some files were not uploaded; each is named with the reason.
+    """
+    if ctx.settings.database_url is not None and not allowed_hosts:
+        with ctx.application.database.transaction() as connection:
+            check_bucket(connection, ctx.application.bucket)
+    renewal = _renewal(ctx) if renew else None
+    uploaded = upload_files(
+        credentials,
+        folder,
+        concurrency=concurrency,
+        renewal=renewal,
+        progress=ctx.progress,
+        announce=_announce,
+        destinations=Destinations.of(ctx.settings, allowed_hosts),
+    )
+    if as_json:
+        print_json(
+            {
+                **named(uploaded, "files", "sent", "skipped"),
+                "failed": len(uploaded.failures),
+                "failures": [
+                    named(failure, "line", "sale_id", "file_name", "problem", "message")
+                    for failure in uploaded.failures
+                ],
+            }
+        )
+    else:
+        show(
+            "{}: {}: {} sent, {} sent before, {} failed",
+            credentials.name,
+            counted(uploaded.files, "file"),
+            uploaded.sent,
+            uploaded.skipped,
+            len(uploaded.failures),
+        )
+        for failure in first_of(uploaded.failures):
+            note("{}, line {}: {}: {}", credentials.name, failure.line, failure.problem, sentence(failure.message))
+    return NEEDS_ATTENTION if uploaded.failures else DONE
+
+
+def _announce(addresses: Sequence[str]) -> None:
+    """Say where the files go: a credentials file comes from elsewhere and names any address."""
+    for address in addresses[:SHOWN]:
+        note("sending to {}", address)
+    if len(addresses) > SHOWN:
+        note("... and to {} more addresses", len(addresses) - SHOWN)
+
+
+def _renewal(ctx: Context) -> Renewal:
+    limits = UploadLimits(ctx.settings.upload_ttl, ctx.settings.upload_max_bytes)
+    return Renewal(ctx.application.database, ctx.application.bucket, limits, ctx.application.clock)

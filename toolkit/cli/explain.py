@@ -1,0 +1,89 @@
+"""``toolkit explain``: the meaning of a code, its section of the contract, and the remedy."""
+
+from typing import Any
+
+import click
+
+from toolkit.cli.context import Context, pass_context
+from toolkit.cli.printing import json_option, print_json, show
+from toolkit.contract.codes import CODES, Code, Subject, similar
+from toolkit.contract.fields import named
+from toolkit.kit.spoken import _, counted
+from toolkit.message import Message
+
+_TITLES = {
+    Subject.SALE: "Findings about sales",
+    Subject.FILE: "Findings about files",
+    Subject.REASON: "Reasons why a piece is missing",
+    Subject.FAULT: "Faults that make a file unusable",
+    Subject.END: "Reasons why a finding is gone that nobody mended",
+}
+
+_PARTS = (Subject.REASON, Subject.FAULT)
+
+
+@click.command()
+@click.argument("code", required=False)
+@json_option
+@pass_context
+def explain(_: Context, code: str | None, as_json: bool) -> None:
+    """Say what CODE means, where the contract says so, and what to do; without CODE, list every code.
+
+    \b
+    Examples:
+      toolkit explain
+      toolkit explain KYC_NOT_ALONE
+      toolkit explain MISSING_POV --json
+    """
+    if code is None:
+        if as_json:
+            print_json({"codes": [_as_json(each) for each in CODES.values()]})
+        else:
+            _list_all()
+        return
+    known = CODES.get(code.strip().upper())
+    if known is None:
+        likely = similar(code)
+        hint = f"Did you mean {' or '.join(likely)}?" if likely else "toolkit explain lists all of them."
+        raise click.BadParameter(Message("there is no code {!r}. {}", code, hint), param_hint="CODE")
+    if as_json:
+        print_json(_as_json(known))
+    else:
+        _show(known)
+
+
+def _list_all() -> None:
+    width = max(map(len, CODES))
+    for subject, title in _TITLES.items():
+        show("{}:", _(title))
+        for each in CODES.values():
+            if each.subject is subject:
+                show(f"  {each.code:<{width}}  {each.severity or '':<8}  {_(each.meaning)}")
+
+
+def _show(code: Code) -> None:
+    show("{}: {}", code.code, _(code.name))
+    facts = {
+        "meaning": _(code.meaning),
+        "contract": code.section,
+        "remedy": _(code.remedy),
+        "about": _(
+            f"a {code.subject}" if code.subject not in _PARTS else f"a missing piece, as its {code.subject}"
+        ),
+        "severity": code.severity and _(code.severity),
+        "owner": code.owner and _(code.owner),
+        "deadline": counted(code.deadline, "business day") if code.deadline else None,
+    }
+    width = max(len(_(name)) for name in facts)
+    for name, value in facts.items():
+        if value:
+            show(f"  {_(name):<{width}} {value}")
+
+
+def _as_json(code: Code) -> dict[str, Any]:
+    return {
+        "code": code.code,
+        "about": code.subject,
+        **named(code, "name", "meaning", "section", "remedy", "severity", "owner"),
+        "deadlineBusinessDays": code.deadline,
+    }

@@ -1,0 +1,404 @@
+"""``toolkit job``: jobs of a ``jobs.toml``, started by a scheduler."""
+
+import io
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from datetime import datetime
+from difflib import get_close_matches
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from toolkit.cli import _toolkit
+from toolkit.cli.context import DONE, FAILED, NEEDS_ATTENTION, Context, pass_context
+from toolkit.cli.printing import json_option, note, print_json, show, show_table
+from toolkit.errors import JobFailed, SettingsError, ToolkitError
+from toolkit.jobs.definitions import PACKAGED, Job, load_jobs
+from toolkit.jobs.notices import NoticeSettings, notices_of
+from toolkit.jobs.running import JobRun, Log, look_around, open_sales
+from toolkit.jobs.runs import Outcome, RunRow, RunStatus, run_of, runs_of, seconds_of
+from toolkit.kit.spoken import EXAMPLES, _, readable, spoken
+from toolkit.message import Message
+from toolkit.settings import Environment
+
+_NOT_IN_JOBS: Final = {"job", "up", "down", "run", "serve", "token", "demo", "notebooks"}
+"""Commands that do not end, stop shared services, print a secret, or are written as a notebook step."""
+
+
+class CommandLine:
+    """Runs commands of the toolkit for the steps of jobs."""
+
+    def check(self, words: Sequence[str]) -> bool:
+        """Refuse what is no command, or what a command refuses; return whether it prints JSON."""
+        command: click.Command = _toolkit
+        context = click.Context(command)
+        left = list(words)
+        while isinstance(command, click.Group):
+            names = [
+                name
+                for name in command.list_commands(context)
+                if name not in _NOT_IN_JOBS or len(left) < len(words)
+            ]
+            if not left or left[0] not in names:
+                near = get_close_matches(left[0] if left else "", names, n=1)
+                hint = f"Did you mean {near[0]!r}?" if near else f"There are: {', '.join(names)}"
+                raise SettingsError("{!r} is not a command that a job can run. {}", " ".join(words), hint)
+            name = left.pop(0)
+            found = command.get_command(context, name)
+            assert found is not None
+            command, context = found, click.Context(found, parent=context, info_name=name)
+        try:
+            command.make_context(command.name, left)
+        except click.ClickException as error:
+            raise SettingsError("toolkit {}: {}", " ".join(words), error.format_message()) from None
+        return any(parameter.name == "as_json" for parameter in command.params)
+
+    def run(self, words: Sequence[str], environ: Mapping[str, str], log: Log) -> Mapping[str, Any]:
+        """Run a command, and return the JSON document that it prints, if any.
+
+        Raises:
+            JobFailed: it ended with a status that says that it could not do its work.
+            ToolkitError, OSError: what stopped it.
+        """
+        arguments = ["--quiet", *words, *(["--json"] if self.check(words) and "--json" not in words else [])]
+        printed, told = io.StringIO(), io.StringIO()
+        with redirect_stdout(printed), redirect_stderr(told):
+            try:
+                status = _toolkit.main(args=arguments, prog_name="toolkit", standalone_mode=False, obj=environ)
+            except click.ClickException as error:
+                raise SettingsError(error.format_message()) from None
+            except click.Abort:
+                raise JobFailed("toolkit {} was interrupted.", words[0]) from None
+            finally:
+                for line in told.getvalue().splitlines():
+                    log(line)
+        if status not in {None, DONE, NEEDS_ATTENTION}:
+            raise JobFailed("toolkit {} ended with status {}.", words[0], status)
+        document = json.loads(printed.getvalue()) if "--json" in arguments else {}
+        return document if isinstance(document, dict) else {}
+
+
+@dataclass(frozen=True)
+class Desk:
+    """The jobs file, the folder for outputs, the channels of notices, and the log."""
+
+    ctx: Context
+    form: str = "text"
+
+    @cached_property
+    def file(self) -> Path:
+        """The jobs file: ``TOOLKIT_JOBS``; else ``jobs.toml`` of the current folder; else the packaged one."""
+        here = Path.cwd() / "jobs.toml"
+        return Environment(self.ctx.environ).path("TOOLKIT_JOBS") or (here if here.is_file() else PACKAGED)
+
+    @cached_property
+    def out(self) -> Path:
+        """The folder for what runs write."""
+        return Environment(self.ctx.environ).path("TOOLKIT_JOBS_OUT") or self.ctx.settings.home / "jobs"
+
+    @cached_property
+    def jobs(self) -> dict[str, Job]:
+        """The jobs of the file."""
+        return load_jobs(self.file, self.ctx.settings.timezone)
+
+    @cached_property
+    def notices(self) -> NoticeSettings:
+        """The channels of notices."""
+        return NoticeSettings.from_environment(self.ctx.environ, self.ctx.settings.timezone)
+
+    def job(self, name: str) -> Job:
+        """Return the job of this name."""
+        if name not in self.jobs:
+            near = get_close_matches(name, self.jobs, n=1)
+            hint = f"Did you mean {near[0]}?" if near else f"There are: {', '.join(self.jobs)}"
+            raise SettingsError("There is no job {!r}. {}", name, hint)
+        return self.jobs[name]
+
+    def run(self, job: Job, date: datetime) -> JobRun:
+        """Return a start of a job."""
+        log = partial(
+            self.log, job=job.name, date=date.astimezone(job.schedule.zone).isoformat(timespec="minutes")
+        )
+        commands, base = CommandLine(), self.file.parent
+        return JobRun(job, date, base, self.out, commands, self.notices, self.ctx.environ, self.ctx.now, log)
+
+    def look_around(self) -> None:
+        """Note what was missed or died, deliver notices, delete old files; where that fails, the run goes on."""
+        try:
+            look_around(self.ctx.application.database, self.jobs, self.out, self.notices, self.ctx.now, self.log)
+        except (ToolkitError, OSError) as error:
+            self.log(str(error), level="warning")
+
+    def log(self, message: str, *, level: str = "info", job: str = "", date: str = "", step: str = "") -> None:
+        """Write one line on stderr, as text or as a JSON object."""
+        places = {"job": job, "logicalDate": date, "step": step}
+        told, text = {name: place for name, place in places.items() if place}, " ".join(message.split())
+        if self.form == "json":
+            now = self.ctx.now().isoformat(timespec="milliseconds")
+            line = json.dumps({"time": now, "level": level, **told, "message": text})
+        else:
+            mark = "" if level == "info" else f"{level}: "
+            line = f"{self.ctx.now():%Y-%m-%dT%H:%M:%SZ} {' '.join(told.values())}: {mark}{text}"
+        click.echo(line, err=True)
+
+
+@click.group()
+def job() -> None:
+    """Run jobs for a scheduler, each logical date once, and tell what was missed.
+
+    \b
+    Jobs are defined in jobs.toml (TOOLKIT_JOBS, else ./jobs.toml, else the two that come with
+    the toolkit: nightly and monthly). cron, systemd or Airflow starts them; a second start for
+    the same date does nothing twice, and a date on which nobody started is announced.
+
+    \b
+    Examples:
+      toolkit job list
+      toolkit job check
+      toolkit job run nightly
+      toolkit job missed
+    """
+
+
+@job.command(name="list", short_help="List the jobs and when each is due.")
+@json_option
+@pass_context
+def list_jobs(ctx: Context, as_json: bool) -> None:
+    """List the jobs: when each is due next, and how its last run ended.
+
+    \b
+    Examples:
+      toolkit job list
+      TOOLKIT_JOBS=/etc/toolkit/jobs.toml toolkit job list --json
+    """
+    desk, zone = Desk(ctx), ctx.settings.timezone
+    found: list[dict[str, Any]] = []
+    for each in desk.jobs.values():
+        last = next(iter(runs_of(ctx.application.database, each.name, limit=1)), None)
+        due = each.schedule.following(ctx.now()).astimezone(zone)
+        line: dict[str, Any] = {
+            "job": each.name,
+            "about": each.about,
+            "schedule": each.schedule.expression,
+            "next": due,
+        }
+        ended = {"lastDate": last and last.logical_date.astimezone(zone), "lastStatus": last and last.status}
+        found.append({**line, **ended})
+    if as_json:
+        print_json({"file": desk.file, "timezone": zone.key, "jobs": found})
+        return
+    for line in found:
+        told = f"{line['lastStatus']} ({readable(line['lastDate'], zone)})" if line["lastDate"] else "never ran"
+        show(
+            "{:<12}  {:<12}  next {}; last: {}", line["job"], line["schedule"], readable(line["next"], zone), told
+        )
+        show("{:<12}  {}", "", line["about"])
+    note("from {}, times in {}", desk.file, zone.key)
+
+
+@job.command(short_help="Check the jobs file; nothing is started.")
+@click.argument("name", required=False)
+@pass_context
+def check(ctx: Context, name: str | None) -> None:
+    """Check the jobs file: every step, parameter, notebook and setting; nothing is started.
+
+    Shows what each job (or the one NAMEd) would do for the date that is due next.
+
+    \b
+    Examples:
+      toolkit job check
+      toolkit job check nightly
+
+    Exit status 2: something is wrong; the text says where and what was probably meant.
+    """
+    desk = Desk(ctx)
+    for each in [desk.job(name)] if name else desk.jobs.values():
+        date = each.schedule.following(ctx.now())
+        checked = desk.run(each, date).check()
+        show("{}, due {}:", each.name, readable(date, ctx.settings.timezone))
+        for step in each.steps:
+            told = checked[step.name].get("parameters", {}).items()
+            show(f"  {step.name:<10}  {step.target}" + "".join(f"  {key}={value!r}" for key, value in told))
+    channels = desk.notices.channels
+    note(
+        f"notices go by {' and '.join(channels)}" if channels else "nobody is told: no mail server, no webhook set"
+    )
+
+
+_TOLD: Final = {
+    Outcome.DONE: "done",
+    Outcome.DONE_BEFORE: "done before; nothing to do",
+    Outcome.RUNNING: "another process is running it; nothing was done here",
+    Outcome.TOO_LATE: "its grace time has passed; --late runs it all the same",
+    Outcome.FAILED: "failed",
+}
+
+
+@job.command(short_help="Run a job for a logical date, unless that is done.")
+@click.argument("name")
+@click.option(
+    "--date", "--slot", "text", metavar="TIME", help=f"Another date than the last that was due: {EXAMPLES}."
+)
+@click.option("--late", is_flag=True, help="Run it although its grace time has passed.")
+@click.option(
+    "--wait",
+    type=click.FloatRange(min=0),
+    default=0,
+    metavar="SECONDS",
+    help="While another process runs it, wait for its end, and go on with it if it dies.",
+)
+@click.option("--fail-on", type=click.Choice(["attention"]), help="Exit status 3 if sales are open.")
+@click.option(
+    "--log", type=click.Choice(["text", "json"]), default="text", help="The form of the lines on stderr."
+)
+@click.option("--json", "as_json", is_flag=True, help="One line of JSON on stdout, the last one.")
+@pass_context
+def run(
+    ctx: Context,
+    name: str,
+    text: str | None,
+    late: bool,
+    wait: float,
+    fail_on: str | None,
+    log: str,
+    as_json: bool,
+) -> int:
+    """Run the job NAME for the logical date that was due last, unless that is done.
+
+    \b
+    A date is run once, however often and from wherever it is started. A second start finds it
+    done (exit status 0), or running, or goes on where a start that died or failed has stopped.
+    Parameters are checked before anything starts. Files get their final names when all steps
+    are done; the notebook of a failed run is kept apart (toolkit job history NAME@TIME).
+
+    \b
+    Examples:
+      toolkit job run nightly
+      toolkit job run nightly --wait 14400 --log json       one of two schedulers
+      toolkit job run nightly --date "2026-11-20 02:00" --late
+
+    \b
+    Exit status: 0 the date is done, by this start or an earlier one; 1 it is not: it failed,
+    another process is running it, or its grace time has passed; 2 wrong usage, nothing started;
+    3 done, and sales are open (with --fail-on attention).
+    """
+    desk, zone = Desk(ctx, log), ctx.settings.timezone
+    schedule = desk.job(name).schedule
+    date = schedule.latest(ctx.now()) if text is None else ctx.past_moment(text, "--date")
+    if date is None or not schedule.holds(date):
+        near = [
+            each for each in (schedule.latest(date or ctx.now()), schedule.following(date or ctx.now())) if each
+        ]
+        told = " and ".join(readable(each, zone) for each in near)
+        raise click.BadParameter(
+            Message("{} is not due at that time; its dates around it are {}", name, told), param_hint="--date"
+        )
+    start = desk.run(desk.job(name), date)
+    start.check()
+    desk.look_around()
+    ended = start.start(late=late, wait=wait)
+    desk.look_around()
+    start.log(_TOLD[ended.outcome])
+    if as_json:
+        document = {
+            "job": name,
+            "logicalDate": date.astimezone(zone),
+            "outcome": ended.outcome,
+            "code": ended.code,
+        }
+        print_json({**document, "reason": ended.reason or None, "counts": ended.counts}, one_line=True)
+    if ended.outcome not in {Outcome.DONE, Outcome.DONE_BEFORE}:
+        return FAILED
+    return NEEDS_ATTENTION if fail_on and open_sales(ended.counts).get("open") else DONE
+
+
+@job.command(short_help="List runs, the newest first, or show one of them.")
+@click.argument("name", required=False)
+@click.option("--limit", type=click.IntRange(min=1), default=30, show_default=True, help="Runs to list.")
+@json_option
+@pass_context
+def history(ctx: Context, name: str | None, limit: int, as_json: bool) -> None:
+    """List the runs of all jobs, or of the job NAME; NAME@TIME shows one: steps, counts, files, notices.
+
+    \b
+    Examples:
+      toolkit job history
+      toolkit job history nightly --limit 365 --json
+      toolkit job history nightly@2026-11-20T02:00
+    """
+    database, zone = ctx.application.database, ctx.settings.timezone
+    name, at, time = (name or "").partition("@")
+    if not at:
+        runs = runs_of(database, name or None, limit)
+        if as_json:
+            print_json({"runs": [_document(each) for each in runs]})
+        elif runs:
+            show_table(("job", "logical date", "status", "time", "reason"), [_cells(each, zone) for each in runs])
+        else:
+            show("nothing ran yet")
+        return
+    found = run_of(database, name, ctx.past_moment(time, "NAME"))
+    if found is None:
+        raise click.BadParameter(Message("{} has no run for this date; see: toolkit job history {}", name, name))
+    sent = [row._asdict() for row in notices_of(database, name, found.logical_date)]
+    document = _document(found) | {"notices": sent}
+    if as_json:
+        print_json(document)
+        return
+    for key, value in document.items():
+        lines = value if isinstance(value, list) else [value]
+        for line in lines:
+            told = json.dumps(line, default=str, ensure_ascii=False) if isinstance(line, dict) else line
+            show("{:<12}  {}", key, told)
+
+
+def _cells(found: RunRow, zone: Any) -> tuple[str, ...]:
+    took = f"{spoken().number(round(seconds_of(found)))} s" if found.ended_at and found.started_at else ""
+    return found.job, readable(found.logical_date, zone), _(found.status), took, found.failure or ""
+
+
+def _document(found: RunRow) -> dict[str, Any]:
+    hidden = {"holder", "lease_until"}
+    return {name: value for name, value in found._asdict().items() if name not in hidden and value is not None}
+
+
+@job.command(short_help="Note and announce dates on which nobody started.")
+@json_option
+@pass_context
+def missed(ctx: Context, as_json: bool) -> int:
+    """Note and announce dates on which nobody started, for a monitor that asks every hour or so.
+
+    \b
+    A date is missed when its grace time has passed without a start. Every `toolkit job run`
+    looks for missed dates too. Listed are those after the last run that was done, and a last
+    run that failed. Notices that wait are delivered.
+
+    \b
+    Examples:
+      toolkit job missed
+      toolkit job missed --json
+
+    Exit status 3: there are missed dates, or a run that failed.
+    """
+    desk, zone = Desk(ctx), ctx.settings.timezone
+    desk.look_around()
+    found: list[dict[str, Any]] = []
+    for each in desk.jobs.values():
+        for number, past in enumerate(runs_of(ctx.application.database, each.name, limit=1000)):
+            if past.status == RunStatus.DONE:
+                break
+            if past.status == RunStatus.MISSED or (number == 0 and past.status == RunStatus.FAILED):
+                state = "missed" if past.status == RunStatus.MISSED else f"failed: {past.failure}"
+                found.append({"job": each.name, "logicalDate": past.logical_date.astimezone(zone), "state": state})
+    if as_json:
+        print_json({"missed": found})
+    else:
+        for line in found:
+            show("{:<12}  {}  {}", line["job"], readable(line["logicalDate"], zone), line["state"])
+        if not found:
+            show("no date was missed")
+    return NEEDS_ATTENTION if found else DONE

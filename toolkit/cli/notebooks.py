@@ -1,0 +1,116 @@
+"""``toolkit run``: a notebook, as a scheduler runs it; ``toolkit notebooks``: those that come with the toolkit."""
+
+import sys
+from pathlib import Path
+
+import click
+
+from toolkit.cli.context import DONE, NEEDS_ATTENTION, Context, Place, pass_context
+from toolkit.cli.printing import aligned, json_option, note, print_json, show
+from toolkit.notebooks.packaged import copy_notebooks, find_notebook, packaged_notebooks, question_of
+
+
+@click.command()
+@click.argument("notebook")
+@click.option("-p", "--parameter", "given", nargs=2, multiple=True, metavar="NAME VALUE", help="Set a parameter.")
+@click.option(
+    "--out",
+    type=Place(),
+    help="The executed notebook; default: runs/ beside it, or here for one of an installed toolkit.",
+)
+@click.option("--timeout", type=click.FloatRange(min=1), metavar="SECONDS", help="Limit of the whole run.")
+@click.option("--cell-timeout", type=click.FloatRange(min=1), metavar="SECONDS", help="Limit of each cell.")
+@click.option("--fail-on", type=click.Choice(["attention"]), help="Exit status 3 if something needs attention.")
+@json_option
+@pass_context
+def run(
+    ctx: Context,
+    notebook: str,
+    given: tuple[tuple[str, str], ...],
+    out: Path | None,
+    timeout: float | None,
+    cell_timeout: float | None,
+    fail_on: str | None,
+    as_json: bool,
+) -> int:
+    """Execute NOTEBOOK, strict about its parameters, and print where the executed notebook is.
+
+    NOTEBOOK is a file, or the name of one that comes with the toolkit (`toolkit notebooks list`).
+    Only names from the cell tagged `parameters` are taken, and each value keeps the type of its
+    default: a text stays a text, with its leading zeros. A list is given item by item or as JSON.
+
+    \b
+    Examples:
+      toolkit run 03_missing_evidence_report --timeout 3600
+      toolkit run analysis/january.ipynb -p files january.csv -p files february.xlsx
+
+    \b
+    At night, so that the scheduler notices what is wrong:
+      toolkit run 03_missing_evidence_report --fail-on attention
+
+    Exit status 1: a cell failed or the time was up; the file under --out is then what it was before.
+    """
+    from toolkit.notebooks.running import run_notebook  # papermill takes a second to load
+
+    path = find_notebook(notebook)
+    done = run_notebook(
+        path,
+        given,
+        out,
+        timeout=timeout,
+        cell_timeout=cell_timeout,
+        environ=ctx.environ,
+        progress_bar=not ctx.quiet and sys.stderr.isatty(),
+    )
+    if as_json:
+        print_json({"out": done.path, "seconds": round(done.seconds, 1), "results": done.results})
+    else:
+        show(str(done.path))
+        note("{} ran in {:.1f} s", path.name, done.seconds)
+    return NEEDS_ATTENTION if fail_on == "attention" and done.needs_attention else DONE
+
+
+@click.group()
+def notebooks() -> None:
+    """List the notebooks that come with the toolkit, or copy them.
+
+    \b
+    Examples:
+      toolkit notebooks list
+      toolkit notebooks copy analysis
+    """
+
+
+@notebooks.command("list")
+@json_option
+def list_notebooks(as_json: bool) -> None:
+    """Show each notebook's name and question. `toolkit run` takes the name.
+
+    \b
+    Examples:
+      toolkit notebooks list
+      toolkit run 03_missing_evidence_report --out night.ipynb
+    """
+    found = packaged_notebooks()
+    if as_json:
+        rows = [{"name": name, "question": question_of(path), "path": path} for name, path in found.items()]
+        print_json({"notebooks": rows})
+    else:
+        for line in aligned([(name, question_of(path)) for name, path in found.items()]):
+            show(line)
+
+
+@notebooks.command()
+@click.argument("folder", metavar="DIR", type=Place(file_okay=False))
+@click.option("--replace", is_flag=True, help="Replace notebooks there that were changed.")
+def copy(folder: Path, replace: bool) -> None:
+    """Copy the notebooks into DIR, to be opened and changed there.
+
+    A notebook that is there already and was changed is kept: then nothing is copied.
+
+    \b
+    Example:
+      toolkit notebooks copy analysis
+    """
+    for path in copy_notebooks(folder, replace=replace):
+        show(str(path))

@@ -1,0 +1,124 @@
+"""Print results on stdout and notes on stderr, for people, or as one JSON document for machines."""
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import date, datetime
+from typing import Any, Final, TypeVar
+
+import click
+
+from toolkit.contract.fields import named
+from toolkit.kit.spoken import _, sentence
+from toolkit.message import Message
+
+T = TypeVar("T")
+
+SHOWN: Final = 20
+"""Items that are shown to people where there are many."""
+
+_TERMINAL_ORDER: Final = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+"""Characters that a terminal obeys instead of showing them, and those that no output can encode."""
+
+
+json_option = click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+
+
+def print_json(document: Mapping[str, Any], *, one_line: bool = False) -> None:
+    """Print one JSON document on stdout, for machines."""
+    indent = None if one_line else 2
+    click.echo(plain(json.dumps(document, ensure_ascii=False, indent=indent, default=_as_text)))
+
+
+def _as_text(value: object) -> str:
+    return value.isoformat() if isinstance(value, (date, datetime)) else str(value)
+
+
+def rejected_row(row: Any) -> dict[str, Any]:
+    """Return the line of a rejected row and what is wrong with it, for a JSON document."""
+    return {"line": row.line, "errors": [named(item, "field", "message") for item in row.invalid]}
+
+
+def show(text: str, /, *values: Any) -> None:
+    """Print a line of the result on stdout, for people."""
+    click.echo(plain(sentence(Message(text, *values) if values else text)))
+
+
+def note(text: str, /, *values: Any) -> None:
+    """Print a line for people on stderr, apart from the results."""
+    click.echo(plain(sentence(Message(text, *values) if values else text)), err=True)
+
+
+def show_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print rows under their headings, which are translated, in columns that are as wide as it takes."""
+    for line in aligned([[*map(_, headings)], *rows]):
+        show(line)
+
+
+def aligned(rows: Sequence[Sequence[str]], *, numbers: range = range(0)) -> list[str]:
+    """Return a line for each row, with columns of one width; those of ``numbers`` are right-aligned."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(
+            cell.rjust(width) if place in numbers else cell.ljust(width)
+            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
+
+
+def first_of(items: Sequence[T]) -> Iterator[T]:
+    """Yield the first items, to be shown to people, and then note how many more there are."""
+    yield from items[:SHOWN]
+    if len(items) > SHOWN:
+        note("... and {} more; --json lists all of them", len(items) - SHOWN)
+
+
+def plain(text: str) -> str:
+    """Return the text with control characters escaped: names in files could otherwise steer the terminal.
+
+    They are JSON's, so that a JSON document stays the same document.
+    """
+    return _TERMINAL_ORDER.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
+
+
+_KEPT: Final = "\b\n"
+"""The line before a paragraph whose lines click does not wrap anew."""
+
+_RULES: Final = re.compile("required|default")
+"""The words that click writes behind the text of an option, in brackets."""
+
+
+class Help(click.HelpFormatter):
+    """Writes headings, texts, and the lines of commands and options in the reader's language."""
+
+    def write_usage(self, prog: str, args: str = "", prefix: str | None = None) -> None:
+        """Write the line that a command is called by."""
+        super().write_usage(prog, args, prefix or f"{_('Usage:')} ")
+
+    def write_heading(self, heading: str) -> None:
+        """Write the heading of a section."""
+        super().write_heading(_(heading))
+
+    def write_text(self, text: str) -> None:
+        """Write paragraphs."""
+        super().write_text("\n\n".join("".join(map(_, pieces(each))) for each in text.split("\n\n")))
+
+    def write_dl(self, rows: Iterable[tuple[str, str]], col_max: int = 30, col_spacing: int = 2) -> None:
+        """Write names, each with its line."""
+        super().write_dl([(name, _line(told)) for name, told in rows], col_max, col_spacing)
+
+
+def pieces(paragraph: str) -> list[str]:
+    """Split a paragraph into the pieces that are translated: a heading such as ``Examples:``, and the rest."""
+    mark = _KEPT if paragraph.startswith(_KEPT) else ""
+    text = paragraph.removeprefix(mark)
+    heading, colon, rest = text.partition(":\n")
+    return [mark, f"{heading}:", "\n", rest] if colon and "\n" not in heading else [mark, text]
+
+
+def _line(told: str) -> str:
+    text, bracket, rules = told.partition("  [")
+    return _(text) + bracket + _RULES.sub(lambda word: _(word.group()), rules)

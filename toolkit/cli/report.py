@@ -1,0 +1,211 @@
+"""``toolkit report`` and ``toolkit verify``: write the report, and verify it later."""
+
+from functools import partial
+from pathlib import Path
+
+import click
+
+from toolkit.atomic_files import PrivateFolder
+from toolkit.audit.compare import changed_inputs
+from toolkit.audit.folder import FACTS, Audit, open_audit
+from toolkit.cli.audit_options import AuditOptions, asked_for, audit_options
+from toolkit.cli.context import DONE, NEEDS_ATTENTION, Context, Place, pass_context, unmasking_for
+from toolkit.cli.evidence import verify_custody_log
+from toolkit.cli.printing import note, show
+from toolkit.errors import InvalidInput
+from toolkit.kit.auditing import as_audited, earlier_audit, whole_cpfs, witnessed
+from toolkit.kit.spoken import _, counted
+from toolkit.language import LANGUAGES, default_language, language
+from toolkit.reports import (
+    DEFAULT_FORMATS,
+    FORMATS,
+    FileState,
+    chosen,
+    partner_reports,
+    verify_reports,
+    write_report,
+)
+from toolkit.reports.folder import MANIFEST
+from toolkit.reports.notices import headline, notices
+from toolkit.reports.reading import partners_in
+
+
+@click.command()
+@audit_options
+@click.option("--out", type=Place(), default=Path("reports"), help="Folder; reports by default.")
+@click.option(
+    "--format",
+    "formats",
+    metavar="LIST",
+    default=",".join(DEFAULT_FORMATS),
+    help=f"Any of {', '.join(FORMATS)}; {', '.join(DEFAULT_FORMATS)} by default.",
+)
+@click.option(
+    "--language",
+    "code",
+    type=click.Choice(LANGUAGES, case_sensitive=False),
+    metavar=f"[{'|'.join(LANGUAGES)}]",
+    help="Language of the formats for people; by default that of TOOLKIT_LANGUAGE or of the locale.",
+)
+@click.option(
+    "--csv",
+    "csv_for",
+    type=click.Choice(["programs", "excel"]),
+    help="Form of the CSV: comma and UTF-8; or semicolon and byte order mark, as a Brazilian Excel opens it. By "
+    "default excel where the report is in Portuguese.",
+)
+@click.option(
+    "--show-cpf",
+    is_flag=True,
+    help="Show whole CPFs instead of masked ones; needs --reason. The files are for your account only.",
+)
+@click.option(
+    "--reason", default="", help="The reason for showing CPFs; the custody log keeps it with your account."
+)
+@click.option("--partner", metavar="NAME", help="Only the sales of this partner: nothing of any other is in it.")
+@click.option(
+    "--per-partner", is_flag=True, help="Also one report for each partner, under DIR/partners, to send away."
+)
+@click.option(
+    "--fail-on",
+    type=click.Choice(["incomplete", "conflict", "any"]),
+    help="End with 3 where there are such sales.",
+)
+@click.option(
+    "--audit", "earlier", metavar="DIR", help="Report an audit that was made before: its folder, or latest."
+)
+@pass_context
+def report(
+    ctx: Context,
+    asked: AuditOptions,
+    earlier: str | None,
+    out: Path,
+    formats: str,
+    code: str | None,
+    csv_for: str | None,
+    show_cpf: bool,
+    reason: str,
+    partner: str | None,
+    per_partner: bool,
+    fail_on: str | None,
+) -> int:
+    """Judge every sale and write the report of those that are not compliant.
+
+    \b
+    Writes missing-evidence.html, .xlsx, .csv, .json and manifest.json into the folder. An
+    earlier report there is moved to history/ beneath it, and index.html leads to all of them.
+    CPFs are masked; --show-cpf shows them, and the custody log then tells by an event UNMASKED
+    which account saw them and why.
+
+    \b
+    Examples:
+      toolkit report
+      toolkit report --out reports/2026-11 --as-of 2026-11-30
+      toolkit report --format html,csv --fail-on conflict
+      toolkit report --language pt-BR --format html,pdf
+      toolkit report --show-cpf --reason "request 2026-117 of the regulator" --out whole
+      toolkit report --partner "Norte Energia" --out reports/norte
+      toolkit report --per-partner --format xlsx
+
+    Ends with 0 when the report is written, unless --fail-on asks for 3.
+    """
+    try:
+        wanted = chosen(formats.split(","))
+    except InvalidInput as error:
+        raise click.BadParameter(str(error), param_hint="--format") from None
+    spoken = language(code) if code else default_language(ctx.environ)
+    unmasking = unmasking_for(show_cpf, reason, "--show-cpf")
+    judged = asked_for(ctx, asked) if earlier is None else earlier_audit(ctx.application, earlier)
+    cpfs = None if unmasking is None else whole_cpfs(ctx.application, judged, unmasking)
+    result, zone = as_audited(judged, partner, cpfs), ctx.settings.timezone
+    told = partial(witnessed, ctx.application)
+    for_excel = csv_for == "excel" or (csv_for is None and spoken.code == "pt-BR")
+    write = partial(write_report, formats=wanted, timezone=zone, language=spoken, excel=for_excel, witness=told)
+    written = write(result, out, progress=ctx.progress)
+    if per_partner:
+        names = partners_in(judged)
+        written += partner_reports(
+            names, partial(as_audited, judged, cpfs=cpfs), out / "partners", write, ctx.progress
+        )
+    note("{}.", headline(result, spoken))
+    for text in notices(result, spoken, zone):
+        note("note: {}", text)
+    for path in written:
+        show(str(path))
+    if per_partner and (others := _others(out / "partners", written)):
+        folders, under = counted(others, "folder"), out / "partners"
+        note("note: written earlier, for partners that no sale names any more: {} under {}", folders, under)
+    counts = {None: 0, "incomplete": result.incomplete, "conflict": result.conflict, "any": result.open}
+    return NEEDS_ATTENTION if counts[fail_on] else DONE
+
+
+def _others(partners: Path, written: list[Path]) -> int:
+    """Count the folders of partners with a report of an earlier time."""
+    there = {path.parent for path in partners.glob(f"*/{MANIFEST}")}
+    return len(there - {path.parent for path in written})
+
+
+@click.command()
+@click.argument("folder", metavar="DIR", type=Place())
+@click.option("--live", is_flag=True, help="For an audit: compare its inputs with the database of today.")
+@click.option("--seal", metavar="HASH", help="For a custody log: the hash of a seal that was kept elsewhere.")
+@pass_context
+def verify(ctx: Context, folder: Path, seal: str | None, live: bool) -> int:
+    """Tell whether the report or audit in DIR, or the exported custody log DIR, is what was written.
+
+    \b
+    Each file is compared with the SHA-256 in DIR/manifest.json:
+      as written, changed, missing, or added (called like a report's file, and not recorded).
+    The manifest protects against accidents; against people, keep a copy of it elsewhere.
+
+    The reports in folders beneath DIR, such as history and partners, are verified with it.
+
+    \b
+    Each part of an audit folder is compared with the SHA-256 in its audit.json. With --live its
+    inputs are also extracted again, and each sale, record and object that differs is named.
+
+    \b
+    Of a custody log (toolkit evidence log) the chain of hashes is followed, and the first
+    line that does not fit is named. Without --seal it cannot be known whether the log was
+    cut off at a seal or forged as a whole; the command says so and ends with 3.
+
+    \b
+    Examples:
+      toolkit verify reports
+      toolkit verify audits/2026-11-23T02-00-00Z --live
+      toolkit verify custody.jsonl --seal HASH
+
+    Exit status 3: something is not as it was written. 1: there is no report in DIR.
+    """
+    if folder.is_file():
+        return verify_custody_log(folder, seal)
+    if (folder / FACTS).exists():
+        return _verify_audit(ctx, open_audit(folder), live)
+    if live:
+        raise click.UsageError("--live compares an audit folder with the database")
+    found = verify_reports(folder)
+    states = [file.state for _, files in found for file in files]
+    for place, files in found:
+        for file in files:
+            show("{:<10}  {}", _(file.state), place / file.name)
+    wrong = sum(state is not FileState.AS_WRITTEN for state in states)
+    reports = counted(len({place for place, _ in found}), "report")
+    if not wrong:
+        show("{} of {}: all as written", counted(len(states), "file"), reports)
+        return DONE
+    show("{} of {}; not as written: {}", counted(len(states), "file"), reports, counted(wrong, "file"))
+    return NEEDS_ATTENTION
+
+
+def _verify_audit(ctx: Context, audit: Audit, live: bool) -> int:
+    audit.verify()
+    show("as written  {}", audit.folder)
+    if not live:
+        return DONE
+    with PrivateFolder(ctx.settings.home) as scratch:
+        found = changed_inputs(ctx.application.any_service, audit, scratch, ctx.settings.engine_memory)
+    for each in found:
+        show("{}  {}: {}", f"{_(each.how):<10}", each.table, each.key)
+    if not found:
+        show("The histories in the database hold what this audit was made from.")
+    return NEEDS_ATTENTION if found else DONE

@@ -1,0 +1,209 @@
+"""``toolkit sample`` and ``toolkit demo``: made-up data, and the whole job on them."""
+
+import shlex
+import shutil
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from toolkit import embedded
+from toolkit.bucket.client import access_settings
+from toolkit.bucket.file_store import S3Store
+from toolkit.cli.context import Context, Place, pass_context
+from toolkit.cli.printing import note, show
+from toolkit.errors import SettingsError
+from toolkit.evidence.contents import Inspector
+from toolkit.kit.context import ApplicationContext
+from toolkit.notebooks.packaged import packaged_notebooks
+from toolkit.notebooks.running import run_notebook
+from toolkit.samples import story
+from toolkit.samples.dataset import (
+    DEFAULT_CLIENTS,
+    DEFAULT_SALES,
+    DEFAULT_SEED,
+    Samples,
+    make_samples,
+    write_samples,
+)
+from toolkit.samples.scenarios import SCENARIOS
+
+TIMEOUT: Final = 300.0
+"""Seconds that each notebook may take."""
+
+
+@dataclass(frozen=True)
+class Demo:
+    """One run of the main job; ``say`` is told each result, line by line."""
+
+    application: ApplicationContext
+    environ: Mapping[str, str]
+    out: Path
+    say: Callable[[str], None]
+
+    def run(self) -> None:
+        """Do all of it.
+
+        Raises:
+            NotebookFailed: a notebook failed.
+        """
+        space, folder = self.application, self.out / "sample-data"
+        end = story.end_of_story(space.database, make_samples(), space.clock())
+        samples = make_samples(end=end.astimezone(space.settings.timezone))
+        self._write(samples, folder)
+        self._load_clients(folder)
+        with Inspector() as inspector:
+            zone, bucket = space.settings.timezone, space.bucket
+            store = S3Store(bucket.name, "", access_settings(space.settings), "", embedded=bucket.embedded)
+            telling = story.Telling(
+                space.database, bucket, samples, folder, zone, space.log_keys, inspector, store, space.audit_plan()
+            )
+            telling.past()
+            telling.load_sales(0, space.clock)
+            self._upload(folder)
+            telling.act(0, space.clock)
+        self.say(
+            f"Three months: {telling.audits} audits, {telling.sent} files sent by partners, "
+            f"{telling.withdrawn} records withdrawn, {telling.completed} sales completed"
+        )
+        self._report()
+
+    def _write(self, samples: Samples, folder: Path) -> None:
+        write_samples(samples, folder)
+        people = len(samples.csv_clients) + len(samples.xlsx_clients)
+        files = sum(len(sale.files) for sale in samples.sales)
+        self.say(f"Sample data: {people} clients, {len(samples.sales)} sales and {files} evidence files: {folder}")
+
+    def _load_clients(self, folder: Path) -> None:
+        files = [("files", folder / name) for name in ("clients.csv", "clients.xlsx")]
+        found = self._notebook("01_bulk_load_clients", *files, ("out", self.out / "rejected"))
+        self.say(
+            f"Clients: {found['rows']} rows: {found['accepted']} registered, {found['rejected']} rejected, "
+            f"{found['skipped']} skipped; the rejected ones are in {self.out / 'rejected'}"
+        )
+
+    def _upload(self, folder: Path) -> None:
+        found = self._notebook("02_request_credentials", ("manifest", folder / "manifest.csv"))
+        self.say(
+            f"Evidence: {found['rows']} files: {found['issued']} requested, {found['reissued']} requested again, "
+            f"{found['uploaded']} uploaded, {found['skipped']} uploaded before, {found['failed']} not there yet"
+        )
+
+    def _report(self) -> None:
+        found = self._notebook("03_missing_evidence_report", ("out", self.out))
+        self.say(
+            f"Audit: {found['sales']} sales: {found['compliant']} compliant, {found['incomplete']} incomplete, "
+            f"{found['conflict']} in conflict"
+        )
+        self.say("Report: " + "  ".join(str(self.out / Path(path).name) for path in found["written"]))
+        self.say(f"The notebooks as they ran: {self.out / 'notebooks'}")
+
+    def _notebook(self, name: str, *given: tuple[str, Path]) -> dict[str, Any]:
+        """Run one notebook and return its results."""
+        run = run_notebook(
+            packaged_notebooks()[name],
+            [(parameter, str(path.absolute())) for parameter, path in given],
+            self.out / "notebooks" / f"{name}.ipynb",
+            timeout=TIMEOUT,
+            environ=self.environ,
+        )
+        return run.results[0]
+
+
+@click.command()
+@click.option("--out", type=Place(file_okay=False), required=True, help="The folder to fill.")
+@click.option(
+    "--seed",
+    type=int,
+    default=DEFAULT_SEED,
+    show_default=True,
+    help="Seed of the random data; equal seeds give equal files.",
+)
+@click.option(
+    "--clients",
+    type=click.IntRange(min=10),
+    default=DEFAULT_CLIENTS,
+    show_default=True,
+    help="The number of clients.",
+)
+@click.option(
+    "--sales",
+    type=click.IntRange(min=len(SCENARIOS)),
+    default=DEFAULT_SALES,
+    show_default=True,
+    help="The number of sales.",
+)
+@pass_context
+def sample(ctx: Context, out: Path, seed: int, clients: int, sales: int) -> None:  # noqa: ARG001
+    """Write a folder of made-up files: clients, sales, a manifest and the evidence files.
+
+    \b
+    Nobody in them is real. Some rows are wrong, as they are in life, and every case of the
+    rules occurs. clientId in sales.csv is empty: the ids exist once the clients are registered.
+
+    \b
+    Example:
+      toolkit sample --out sample-data
+      toolkit clients load sample-data/clients.csv sample-data/clients.xlsx --out rejected
+      toolkit sales load sample-data/sales.csv
+    """
+    write_samples(make_samples(seed=seed, clients=clients, sales=sales), out)
+    show(str(out))
+
+
+@click.command()
+@click.option(
+    "--out",
+    type=Place(file_okay=False),
+    default=Path("reports"),
+    show_default=True,
+    help="The folder for the report, the sample data and the executed notebooks.",
+)
+@click.option(
+    "--shared", is_flag=True, help="Run also where DATABASE_URL or EVIDENCE_BUCKET names a shared service."
+)
+@pass_context
+def demo(ctx: Context, out: Path, shared: bool) -> None:
+    """Do the whole job on made-up data, end to end, and say at each step what happened.
+
+    \b
+    Clients are loaded, sales taken over, credentials requested, files uploaded, and the
+    report written, by the notebooks of the project. A second time finds everything there; only
+    credentials that ran out meanwhile are requested anew. Embedded services that did not run
+    before are stopped at the end; their data stay.
+
+    \b
+    Example:
+      toolkit demo --out reports
+    """
+    started = time.monotonic()
+    if not shared and (ctx.settings.database_url or ctx.settings.evidence_bucket):
+        raise SettingsError(
+            "The demo fills database and bucket with made-up sales, and DATABASE_URL or EVIDENCE_BUCKET names a "
+            "shared one. Unset both to use the embedded services, or add --shared if it is meant for this."
+        )
+    home = ctx.settings.home
+    ours = not any(service.running for service in embedded.statuses(home))
+    try:
+        Demo(ctx.application, ctx.environ, out, show).run()
+    finally:
+        if ours:
+            ctx.close()
+            embedded.stop(home)
+    seconds = time.monotonic() - started
+    note(
+        "Done in {:.0f} s. The data stay in {}; look at them with: {} audit", seconds, home, _toolkit(ctx.environ)
+    )
+
+
+def _toolkit(environ: Mapping[str, str]) -> str:
+    """Return the name to type for this command: without an active environment the shell needs its path."""
+    beside = Path(sys.executable).with_name("toolkit")
+    found = shutil.which("toolkit", path=environ.get("PATH", ""))
+    if not beside.exists() or (found is not None and Path(found).samefile(beside)):
+        return "toolkit"
+    return shlex.quote(str(beside.relative_to(Path.cwd()) if beside.is_relative_to(Path.cwd()) else beside))

@@ -1,0 +1,396 @@
+"""The catalogue of the codes that the toolkit gives for what is wrong; ``toolkit explain`` shows it."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from difflib import get_close_matches
+from enum import StrEnum
+from typing import Final, Self
+
+from toolkit.contract.contents import ContentProblem, IntegrityProblem
+from toolkit.contract.evidence import EvidenceType
+from toolkit.contract.findings import Problem, Reason
+
+
+class Worded(StrEnum):
+    """An enumeration of codes; each member is written as its code and its ``text``."""
+
+    text: str
+
+    def __new__(cls, code: str, text: str = "") -> Self:
+        """Make a member; the text is left out only where a member is looked up by its code."""
+        member = str.__new__(cls, code)
+        member._value_, member.text = code, text
+        return member
+
+
+class Severity(StrEnum):
+    """The weight of a finding, gravest first."""
+
+    CRITICAL = "critical"
+    ERROR = "error"
+    WARNING = "warning"
+
+
+class Subject(StrEnum):
+    """The subject of a code."""
+
+    SALE = "sale"
+    FILE = "file"
+    REASON = "reason"
+    FAULT = "fault"
+    END = "gone finding"
+
+
+class Owner(StrEnum):
+    """The people who have to act on a finding."""
+
+    PARTNER = "partner"
+    COMPLIANCE = "compliance"
+    OPERATIONS = "operations"
+
+
+class SaleWarning(StrEnum):
+    """A warning about a sale that does not concern its evidence."""
+
+    WITHOUT_CLIENT = "WITHOUT_CLIENT"
+
+
+class EndReason(StrEnum):
+    """A reason for which a finding is gone although nobody mended it."""
+
+    SALE_GONE = "SALE_GONE"
+
+
+class KindFault(StrEnum):
+    """A fault of a file whose contents are whole."""
+
+    WRONG_KIND = "WRONG_KIND"
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """One code: its meaning, its section of the contract, and the remedy.
+
+    ``deadline`` is in business days since the finding came or came back. A reason or a fault has the weight, the
+    owner and the deadline of the missing piece that it belongs to.
+    """
+
+    code: str
+    subject: Subject
+    severity: Severity | None
+    owner: Owner | None
+    deadline: int | None
+    name: str
+    meaning: str
+    section: str
+    remedy: str
+
+
+MINIMUM: Final = "Minimum evidence rules per utility group"
+_TYPES: Final = "Allowed evidenceType values"
+_UPLOAD: Final = "3. Upload the file to the storage bucket"
+_REQUEST: Final = "2. Request evidence upload credentials"
+_STATES: Final = "States and transitions"
+_NONE: Final = "not in the contract"
+
+_ASK_AGAIN: Final = (
+    "Request credentials for the type again, upload a whole file, and withdraw the record of this one."
+)
+
+
+def missing_code(evidence_type: EvidenceType | str) -> str:
+    """Return the code of a missing piece, such as ``MISSING_POV``, whatever the reason why it is missing."""
+    return f"MISSING_{evidence_type}"
+
+
+def _missing(evidence_type: EvidenceType, what: str, section: str) -> Code:
+    return Code(
+        missing_code(evidence_type),
+        Subject.SALE,
+        Severity.ERROR,
+        Owner.PARTNER,
+        5,
+        f"{evidence_type} missing",
+        f"The sale needs {what}, and no usable file of that type counts.",
+        section,
+        f"Request credentials for {evidence_type}, upload the file, and sync the bucket; the reason says how far "
+        "the best attempt got.",
+    )
+
+
+def _reason(code: Reason, name: str, meaning: str, remedy: str, section: str = _REQUEST) -> Code:
+    return Code(code, Subject.REASON, None, None, None, name, meaning, section, remedy)
+
+
+def _fault(code: ContentProblem | KindFault, name: str, meaning: str, remedy: str = _ASK_AGAIN) -> Code:
+    return Code(code, Subject.FAULT, None, None, None, name, meaning, _TYPES, remedy)
+
+
+_ALL: Final[tuple[Code, ...]] = (
+    Code(
+        Problem.COMPLETED_WITHOUT_EVIDENCE, Subject.SALE, Severity.CRITICAL, Owner.COMPLIANCE, 1,
+        "completed without evidence",
+        "The sale is marked as completed, but its evidence does not allow it.",
+        _STATES,
+        "Find out who completed it and on what; mend what else is found about the sale, or undo the completion in "
+        "the system that the sale belongs to.",
+    ),
+    Code(
+        Problem.GROUP_UNKNOWN, Subject.SALE, Severity.ERROR, Owner.OPERATIONS, 2,
+        "unknown utility group",
+        "The utility group is none of A, B, C, D: no rule says what the sale needs.",
+        MINIMUM,
+        "Correct the utility group in the system that the sale belongs to; withdrawing a record cannot mend it.",
+    ),
+    Code(
+        Problem.PAYER_UNKNOWN, Subject.SALE, Severity.ERROR, Owner.OPERATIONS, 2,
+        "unknown payer",
+        "Nothing says whether the contracting party pays, so that nobody can tell what the sale needs.",
+        MINIMUM,
+        "Correct who pays in the system that the sale belongs to, or its code in the mapping; withdrawing a "
+        "record cannot mend it.",
+    ),
+    Code(
+        Problem.KYC_NOT_ALONE, Subject.SALE, Severity.ERROR, Owner.COMPLIANCE, 3,
+        "KYC beside other evidence",
+        "A KYC file replaces all other evidence and must not be sent together with any.",
+        MINIMUM,
+        "Decide which holds, and withdraw the records of the other: the KYC, or everything beside it.",
+    ),
+    Code(
+        Problem.KYC_REPEATED, Subject.SALE, Severity.ERROR, Owner.COMPLIANCE, 3,
+        "more than one KYC",
+        "Exactly one KYC file may be sent.",
+        MINIMUM,
+        "Withdraw the records of all KYC files but one.",
+    ),
+    Code(
+        Problem.TYPE_UNKNOWN, Subject.SALE, Severity.ERROR, Owner.OPERATIONS, 2,
+        "evidence of an unknown type",
+        "A record names an evidence type that the contract does not know: its file never counts.",
+        _TYPES,
+        "Correct the evidence type in the system that the record belongs to, or withdraw the record.",
+    ),
+    *(
+        _missing(evidence_type, what, MINIMUM)
+        for evidence_type, what in {
+            EvidenceType.POV: "an audio of the contracting party",
+            EvidenceType.AUT: "an audio of the financially responsible person",
+            EvidenceType.DOC_CONTRATANTE: "a document of the contracting party",
+            EvidenceType.DOC_RESPONSAVEL_FINANCEIRO: "a document of the financially responsible person",
+        }.items()
+    ),
+    Code(
+        Problem.DOCUMENT_REDUNDANT, Subject.SALE, Severity.WARNING, Owner.PARTNER, 20,
+        "redundant document",
+        "The combined document is there, and so is a separate one that it replaces.",
+        MINIMUM,
+        "Withdraw the record of the document that is not needed. The sale stays compliant as it is.",
+    ),
+    Code(
+        SaleWarning.WITHOUT_CLIENT, Subject.SALE, Severity.WARNING, Owner.PARTNER, 10,
+        "sale without a client",
+        "The sale names no client: nobody can be asked for evidence.",
+        "Sale",
+        "Register the client, and name it in the system that the sale belongs to.",
+    ),
+    Code(
+        IntegrityProblem.CONTENT_REUSED, Subject.FILE, Severity.CRITICAL, Owner.COMPLIANCE, 1,
+        "same file for several sales",
+        "The same file is the evidence of more than one sale.",
+        _NONE,
+        "Look at the file, decide which sale it belongs to, and withdraw the record of every other sale.",
+    ),
+    Code(
+        IntegrityProblem.CONTENT_ALIKE, Subject.FILE, Severity.CRITICAL, Owner.COMPLIANCE, 1,
+        "same content for several sales",
+        "The same recording or pages, in files that differ otherwise, are the evidence of more than one sale.",
+        _NONE,
+        "Look at the files, decide which sale they belong to, and withdraw the record of every other sale.",
+    ),
+    Code(
+        IntegrityProblem.OVERWRITTEN, Subject.FILE, Severity.CRITICAL, Owner.COMPLIANCE, 1,
+        "replaced after it was seen",
+        "The file was replaced by another one after it had been seen.",
+        _UPLOAD,
+        "Find out who wrote it; withdraw the record and request the evidence again, or accept it by a waiver.",
+    ),
+    Code(
+        IntegrityProblem.REQUESTED_BY_OTHER, Subject.FILE, Severity.CRITICAL, Owner.COMPLIANCE, 1,
+        "requested by another partner",
+        "The upload credentials were requested by somebody who is not the partner of the sale.",
+        _REQUEST,
+        "Find out whether the sale changed its partner; if not, withdraw the record, and look at what else that "
+        "partner requested.",
+    ),
+    Code(
+        IntegrityProblem.ACTIVE_CONTENT, Subject.FILE, Severity.ERROR, Owner.COMPLIANCE, 3,
+        "document with active parts",
+        "The document holds scripts, actions, attachments or other files, or could not be looked at as a whole.",
+        _NONE,
+        "Do not open it in a browser; withdraw the record and request a plain document, or accept it by a waiver. "
+        "The file goes on counting.",
+    ),
+    Code(
+        IntegrityProblem.BLANK_DOCUMENT, Subject.FILE, Severity.ERROR, Owner.PARTNER, 3,
+        "document on which nothing is seen",
+        "The document is whole, but nothing can be seen on its pages.",
+        _NONE,
+        "Look at it: toolkit evidence link EVIDENCE_ID; withdraw the record and request the document again, or "
+        "accept it by a waiver. The file goes on counting.",
+    ),
+    Code(
+        IntegrityProblem.STORED_TYPE_DIFFERS, Subject.FILE, Severity.ERROR, Owner.COMPLIANCE, 3,
+        "stored as another type",
+        "The bucket hands the file out as another type than was declared, which whoever uploaded it chose.",
+        _UPLOAD,
+        "Do not open it in a browser; withdraw the record and request the evidence again, or accept it by a "
+        "waiver. The file goes on counting.",
+    ),
+    Code(
+        IntegrityProblem.WRITTEN_LATE, Subject.FILE, Severity.ERROR, Owner.COMPLIANCE, 3,
+        "written too late",
+        "The file was written after its upload credentials had run out.",
+        _UPLOAD,
+        "Find out who wrote it; withdraw the record and request the evidence again, or accept it by a waiver.",
+    ),
+    Code(
+        IntegrityProblem.CONTENT_REPEATED, Subject.FILE, Severity.ERROR, Owner.PARTNER, 5,
+        "same file as two types",
+        "The same file is two types of evidence of one sale.",
+        _TYPES,
+        "Withdraw the record of the wrong type, and request that type again for the right file.",
+    ),
+    Code(
+        IntegrityProblem.TYPE_DIFFERS, Subject.FILE, Severity.WARNING, Owner.PARTNER, 20,
+        "another type than declared",
+        "The file is of the right kind, but not of the type that was declared.",
+        "Evidence upload request (shape)",
+        "Declare what is sent: correct fileFormat and type in the requests. The file goes on counting.",
+    ),
+    Code(
+        IntegrityProblem.EXTERNAL_LINK, Subject.FILE, Severity.WARNING, Owner.COMPLIANCE, 20,
+        "document with external links",
+        "The document leads to an address or to another file.",
+        _NONE,
+        "Follow no link in it; where it is usual, accept it by a waiver. The file goes on counting.",
+    ),
+    Code(
+        IntegrityProblem.NO_SPEECH, Subject.FILE, Severity.WARNING, Owner.COMPLIANCE, 20,
+        "recording without speech",
+        "There is sound in the recording, but no speech was found in it.",
+        _NONE,
+        "Listen to it: toolkit evidence link EVIDENCE_ID. A program looked for speech and may be wrong: "
+        "withdraw the record only if you hear none. The file goes on counting.",
+    ),
+    Code(
+        IntegrityProblem.SILENCE_UNKNOWN, Subject.FILE, Severity.WARNING, Owner.COMPLIANCE, 20,
+        "recording that may be silent",
+        "The recording could not be decoded to its end here: it may be silent.",
+        _NONE,
+        "Listen to it: toolkit evidence link EVIDENCE_ID. The file goes on counting.",
+    ),
+    Code(
+        IntegrityProblem.OBJECT_WITHOUT_RECORD, Subject.FILE, Severity.WARNING, Owner.OPERATIONS, 10,
+        "belongs to no record",
+        "The file belongs to no evidence record.",
+        _REQUEST,
+        "Find out who wrote it; it counts for no sale.",
+    ),
+    Code(
+        IntegrityProblem.KEY_OUTSIDE_LAYOUT, Subject.FILE, Severity.WARNING, Owner.OPERATIONS, 10,
+        "lies outside the layout",
+        "The file lies where no upload form leads.",
+        _UPLOAD,
+        "Find out who wrote it and whether it belongs in this bucket; it counts for no sale.",
+    ),
+    _reason(
+        Reason.UNUSABLE,
+        "file unusable",
+        "A file is in the bucket, but it cannot be used.",
+        "Request credentials again and send a whole file of the right kind; toolkit sale show names the fault of "
+        "this one.",
+        _TYPES,
+    ),
+    _reason(
+        Reason.VANISHED,
+        "file vanished",
+        "A file was seen in the bucket under the key of the record, and is there no more.",
+        "Find out who deleted it and restore it, or request credentials and send the file again.",
+    ),
+    _reason(
+        Reason.NOT_UPLOADED,
+        "not uploaded yet",
+        "Credentials were issued and are still valid; the file has not arrived.",
+        "Upload the file before the credentials run out.",
+        _UPLOAD,
+    ),
+    _reason(
+        Reason.EXPIRY_UNKNOWN,
+        "no file, expiry unknown",
+        "A record was made, and no file is there; nobody says until when its credentials are valid.",
+        "Ask the partner whether the file is on its way; otherwise request credentials again.",
+        _UPLOAD,
+    ),
+    _reason(
+        Reason.EXPIRED,
+        "credentials expired",
+        "Credentials were issued and ran out before a file arrived.",
+        "Request credentials again, and upload the file at once.",
+    ),
+    _reason(
+        Reason.WITHDRAWN,
+        "withdrawn",
+        "What was asked for was withdrawn, and nothing was asked for since.",
+        "Request credentials again, and upload the right file.",
+    ),
+    _reason(
+        Reason.NEVER_REQUESTED,
+        "never requested",
+        "Nobody has asked for upload credentials.",
+        "Request credentials and upload the file. For all sales of a report at once: "
+        "toolkit credentials request --from-report FOLDER",
+    ),
+    _fault(ContentProblem.EMPTY, "empty", "The file has no content."),
+    _fault(
+        ContentProblem.DAMAGED,
+        "damaged",
+        "The file is truncated or broken: it cannot be opened as what it is.",
+    ),
+    _fault(
+        ContentProblem.ENCRYPTED,
+        "encrypted",
+        "The document is encrypted.",
+        "Save the document without a password, and send it under new credentials.",
+    ),
+    _fault(ContentProblem.TOO_SHORT, "too short", "The recording lasts less than one second."),
+    _fault(ContentProblem.SILENT, "silent", "The recording is silent, but for less than a quarter of a second."),
+    _fault(
+        KindFault.WRONG_KIND,
+        "of another kind",
+        "The file is not of the kind that its evidenceType demands.",
+        "Send a PDF for a document and a recording for an audio, under new credentials.",
+    ),
+    Code(
+        EndReason.SALE_GONE, Subject.END, None, None, None,
+        "sale is gone",
+        "The service holds the sale no more: its findings are gone with it, and nobody mended them.",
+        _STATES,
+        "Find out who removed the sale, and why; a sale that is back has its findings again.",
+    ),
+)  # fmt: skip
+
+CODES: Final = {code.code: code for code in _ALL}
+"""Every code, gravest first within its subject; a member of an enumeration finds the entry of its code."""
+
+
+def names_of(codes: Iterable[str]) -> dict[str, str]:
+    """Return each of these codes with its short name."""
+    return {str(code): CODES[code].name for code in codes}
+
+
+def similar(text: str) -> list[str]:
+    """Return the codes that somebody who wrote ``text`` may have meant, the likeliest first."""
+    wanted = text.strip().upper().replace("-", "_").replace(" ", "_")
+    holding = [code for code in CODES if len(wanted) > 2 and wanted in code]
+    return list(dict.fromkeys([*holding, *get_close_matches(wanted, CODES, n=5, cutoff=0.5)]))[:5]

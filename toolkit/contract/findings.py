@@ -1,0 +1,117 @@
+"""The verdict on a sale, and the identity and states of a finding over time."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from hashlib import sha1
+from typing import Final
+from uuid import UUID
+
+from toolkit.contract.contents import HASH, IntegrityFinding, IntegrityProblem
+from toolkit.contract.evidence import EvidenceType
+
+
+class Status(StrEnum):
+    """The one status of a sale."""
+
+    COMPLIANT = "compliant"
+    INCOMPLETE = "incomplete"
+    CONFLICT = "conflict"
+
+
+class Reason(StrEnum):
+    """The reason why a piece is missing: the stage that its best attempt reached, furthest first."""
+
+    UNUSABLE = "UNUSABLE"
+    VANISHED = "VANISHED"
+    NOT_UPLOADED = "NOT_UPLOADED"
+    EXPIRY_UNKNOWN = "EXPIRY_UNKNOWN"
+    EXPIRED = "EXPIRED"
+    WITHDRAWN = "WITHDRAWN"
+    TYPE_UNKNOWN = "TYPE_UNKNOWN"
+    NEVER_REQUESTED = "NEVER_REQUESTED"
+
+
+class Problem(StrEnum):
+    """A problem of a sale other than a missing piece, gravest first."""
+
+    COMPLETED_WITHOUT_EVIDENCE = "COMPLETED_WITHOUT_EVIDENCE"
+    GROUP_UNKNOWN = "GROUP_UNKNOWN"
+    PAYER_UNKNOWN = "PAYER_UNKNOWN"
+    KYC_NOT_ALONE = "KYC_NOT_ALONE"
+    KYC_REPEATED = "KYC_REPEATED"
+    TYPE_UNKNOWN = "TYPE_UNKNOWN"
+    DOCUMENT_REDUNDANT = "DOCUMENT_REDUNDANT"
+
+
+@dataclass(frozen=True, slots=True)
+class MissingPiece:
+    """A required evidence type that is not counted, and how far its best attempt got."""
+
+    evidence_type: EvidenceType
+    reason: Reason
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The rules' verdict on one sale at one moment.
+
+    ``missing`` is in the order of the contract's evidenceType table and empty unless the status is
+    ``incomplete``; ``problems`` are gravest first.
+    """
+
+    status: Status
+    missing: tuple[MissingPiece, ...] = ()
+    problems: tuple[Problem, ...] = ()
+
+
+NAMESPACE: Final = UUID("6f9b3f0e-4c1d-5b8e-9d55-2d1f0c7a6e21")
+"""The namespace of the ids of findings; an id is a UUID of version 5 in it and never changes."""
+
+
+class FindingStatus(StrEnum):
+    """The state of a finding at one moment."""
+
+    OPEN = "open"
+    WAIVED = "waived"
+    RESOLVED = "resolved"
+    REOPENED = "reopened"
+
+
+_VARIANT: Final = {f"{digit:x}": f"{digit & 3 | 8:x}" for digit in range(16)}
+
+
+def finding_id(code: str, *subject: str) -> str:
+    """Return the id of a finding: of a sale, its code and the sale id; of a file, also what tells the file.
+
+    The parts are joined by the unit separator, which neither a sale id nor a code can hold.
+    """
+    # As ``uuid5`` makes it, in a third of the time: there may be millions of findings.
+    digits = sha1(NAMESPACE.bytes + "\x1f".join((code, *subject)).encode(), usedforsecurity=False).hexdigest()
+    variant = _VARIANT[digits[16]] + digits[17:20]
+    return f"{digits[:8]}-{digits[8:12]}-5{digits[13:16]}-{variant}-{digits[20:32]}"
+
+
+def file_finding_ids(finding: IntegrityFinding) -> list[tuple[str, str | None]]:
+    """Return one id for each sale that the file concerns, with the sale; one without a sale where there is none.
+
+    Files with the same contents are told by them, since another may join them, and every other by the key of its
+    object; what lies outside the layout is one finding, whatever lies there.
+    """
+    contents = finding.problem.startswith("CONTENT_") and "".join(finding.detail.partition(HASH)[1:])
+    all_alike = finding.problem is IntegrityProblem.KEY_OUTSIDE_LAYOUT
+    subject = "" if all_alike else contents or "|".join(dict.fromkeys(finding.keys))
+    if not finding.sale_ids:
+        return [(finding_id(finding.problem, subject), None)]
+    return [(finding_id(finding.problem, subject, sale_id), sale_id) for sale_id in finding.sale_ids]
+
+
+REPORT: Final = "missing-evidence"
+"""The name of the report's files without their suffix."""
+
+SEPARATOR: Final = "|"
+"""Between the items of a list in one cell."""
+
+
+def items(joined: str) -> list[str]:
+    """Return the items of a list in one cell; an empty cell is an empty list."""
+    return joined.split(SEPARATOR) if joined else []

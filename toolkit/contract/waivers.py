@@ -1,0 +1,122 @@
+"""Waivers: a finding is accepted for a time, by two people, with a reason and an end."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Any, Final
+from uuid import UUID
+
+from toolkit.contract.codes import CODES, similar
+from toolkit.contract.fields import MISLEADING, NOT_MISLEADING, TRIMMED
+from toolkit.contract.people import person, same_person
+
+FIELDS: Final = ("sale", "partner", "code", "reason", "owner", "approvedBy", "start", "end")
+"""The fields of a waiver as files and messages write them."""
+
+LONGEST_DAYS: Final = 366
+"""The longest time, in days, for which a finding may be accepted before somebody decides again."""
+
+
+@dataclass(frozen=True, slots=True)
+class WaiverRequest:
+    """A waiver that somebody asks for; at least one of sale, partner and code, and all that are given must fit.
+
+    It holds from the day ``start`` up to the day before ``end``, in the time zone of the settings.
+    """
+
+    sale_id: str | None
+    partner: str | None
+    code: str | None
+    reason: str
+    owner: str
+    approved_by: str
+    start: date
+    end: date
+
+
+@dataclass(frozen=True, slots=True)
+class Waiver:
+    """A waiver that was added, and perhaps revoked."""
+
+    id: UUID
+    request: WaiverRequest
+    added_at: datetime
+    revoked_at: datetime | None = None
+    revoked_by: str | None = None
+    revoked_reason: str | None = None
+
+    def holds(self, day: date) -> bool:
+        """Tell whether it waives findings on this day; a revoked one waives nothing."""
+        return self.revoked_at is None and self.request.start <= day < self.request.end
+
+    def days_left(self, day: date) -> int:
+        """Return the days until it ends."""
+        return (self.request.end - day).days
+
+
+def read_waiver(given: Mapping[str, Any], *, today: date) -> tuple[WaiverRequest | None, list[str]]:
+    """Return the waiver that these fields describe, or everything that is wrong with them."""
+    unknown = [f"{name} is no field of a waiver" for name in given if name not in FIELDS]
+    texts = {name: _text(given.get(name)) for name in FIELDS}
+    wrong = unknown + _wrong_texts(texts)
+    start, end = _day(given.get("start")) or today, _day(given.get("end"))
+    if texts["start"] and _day(given.get("start")) is None:
+        wrong.append("start must be a date written YYYY-MM-DD")
+    if end is None:
+        wrong.append("end is required: a date written YYYY-MM-DD, the day on which the finding is back")
+    else:
+        wrong += _wrong_days(start, end, today)
+    if wrong or end is None:
+        return None, wrong
+    return WaiverRequest(
+        texts["sale"] or None,
+        texts["partner"] or None,
+        texts["code"].upper() or None,
+        texts["reason"],
+        texts["owner"],
+        texts["approvedBy"],
+        start,
+        end,
+    ), []
+
+
+def _wrong_texts(texts: Mapping[str, str]) -> list[str]:
+    wrong = [] if texts["reason"] else ["reason is required"]
+    wrong += [f"{name} is required" for name in ("owner", "approvedBy") if not person(texts[name])]
+    wrong += [f"{name} {NOT_MISLEADING}" for name in FIELDS if MISLEADING.search(texts[name])]
+    if not (texts["sale"] or texts["partner"] or texts["code"]):
+        wrong.append("a waiver needs a sale, a partner or a code")
+    if texts["owner"] and texts["approvedBy"] and same_person(texts["owner"], texts["approvedBy"]):
+        wrong.append("approvedBy must be somebody else than the owner")
+    code = texts["code"].upper()
+    if code and (code not in CODES or CODES[code].severity is None):
+        likely = [each for each in similar(code) if CODES[each].severity]
+        hint = f" (did you mean {' or '.join(likely)}?)" if likely else " (toolkit explain lists all codes)"
+        wrong.append(f"{code} is the code of no finding{hint}")
+    return wrong
+
+
+def _wrong_days(start: date, end: date, today: date) -> list[str]:
+    if end <= start:
+        return ["end must come after start"]
+    wrong = []
+    if end <= today:
+        wrong.append("end must lie in the future: the waiver would hold on no day")
+    if (end - start).days > LONGEST_DAYS:
+        wrong.append(f"a waiver holds for at most {LONGEST_DAYS} days")
+    return wrong
+
+
+def _text(value: Any) -> str:
+    return "" if value is None else str(value).strip(TRIMMED)
+
+
+def _day(value: Any) -> date | None:
+    if isinstance(value, datetime):
+        return None
+    if isinstance(value, date):
+        return value
+    try:
+        return date.fromisoformat(_text(value)) if len(_text(value)) == 10 else None
+    except ValueError:
+        return None

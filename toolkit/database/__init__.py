@@ -1,0 +1,1 @@
+"""PostgreSQL: the connection, its errors, the tables and the schema."""

@@ -1,0 +1,156 @@
+"""The one bucket and the one service that a database belongs to.
+
+Both are taken for granted the first time that they are read. Another one is refused before anything is written,
+until somebody confirms it: what is not there would stand in the history as deleted, for ever.
+
+A service is known by its cluster and its database, not by an address. The number of a cluster is made with it and
+stays; a dump that is restored in another one, or under another name, gives another identity. Which tables are read
+does not belong to it: a change of those is a note in the next audit (``toolkit.database.observations``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Final
+
+import sqlalchemy as sa
+from sqlalchemy import Connection
+
+from toolkit.contract.deadlines import Clock
+from toolkit.database.connection import Database
+from toolkit.database.observation_clock import stamp
+from toolkit.database.tables import adopted_buckets, adopted_services
+from toolkit.errors import WrongBucket, WrongService
+
+if TYPE_CHECKING:
+    from toolkit.bucket.client import Bucket
+
+BUCKET_OF_DATABASE: Final = """
+    coalesce((SELECT bucket FROM audit.adopted_buckets ORDER BY id DESC LIMIT 1),
+             (SELECT bucket FROM audit.bucket_syncs ORDER BY id DESC LIMIT 1))
+"""
+"""The address of the bucket, null where the database has none yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceIdentity:
+    """The database by PostgreSQL's own numbers; that of the cluster is ``None`` where it is kept secret."""
+
+    cluster: int | None
+    database: int
+    name: str
+
+    def __str__(self) -> str:
+        cluster = "an unknown cluster" if self.cluster is None else f"cluster {self.cluster}"
+        return f"{self.name} (number {self.database}) in {cluster}"
+
+    def is_same(self, other: ServiceIdentity) -> bool:
+        """Tell whether both are the same database of the same cluster, or a replica of it."""
+        if self.cluster is None or other.cluster is None:
+            return (self.database, self.name) == (other.database, other.name)
+        return (self.cluster, self.database) == (other.cluster, other.database)
+
+
+def check_bucket(connection: Connection, bucket: Bucket) -> None:
+    """Make sure that the database belongs to this bucket, or to none yet.
+
+    Raises:
+        WrongBucket: it belongs to another one; nothing was written.
+    """
+    known = _bucket_of(connection)
+    if known not in (None, bucket.address):
+        raise WrongBucket(
+            "This database belongs to the bucket {}, and this is {}. Nothing was read. Check EVIDENCE_BUCKET "
+            "and the AWS_* variables; if the evidence has really moved, run: toolkit bucket adopt",
+            known,
+            bucket.address,
+        )
+
+
+def adopt_bucket(database: Database, bucket: Bucket, clock: Clock) -> tuple[str | None, str]:
+    """Let the database belong to this bucket from now on: the addresses of the former one and of this one."""
+    bucket.check()
+    with database.transaction() as connection:
+        former = _bucket_of(connection)
+        adopted_at = stamp(connection, clock)
+        connection.execute(sa.insert(adopted_buckets), {"bucket": bucket.address, "adopted_at": adopted_at})
+    return former, bucket.address
+
+
+def check_service(connection: Connection) -> bool:
+    """Make sure that the database belongs to the service that is read; ``False`` where to none yet.
+
+    Raises:
+        WrongService: it belongs to another one; nothing was written.
+    """
+    known, this = _service_of(connection), identity_of(connection)
+    if known is not None and not known.is_same(this):
+        raise WrongService(
+            "What the toolkit keeps here is about the service in {}, and this is {}. Nothing was written. "
+            "Check DATABASE_URL; if the database was restored in another place, or has really moved, run: "
+            "toolkit db adopt",
+            known,
+            this,
+        )
+    return known is not None
+
+
+def belong_to_service(connection: Connection, now: datetime) -> None:
+    """Let the database belong to the service that is read, where it belongs to none yet.
+
+    Raises:
+        WrongService: it belongs to another one.
+    """
+    if not check_service(connection):
+        _keep(connection, identity_of(connection), now)
+
+
+def check_replica(database: Database, replica: Database) -> None:
+    """Make sure that a replica is one of this database.
+
+    Raises:
+        WrongService: it is another database.
+    """
+    with database.transaction() as here, replica.transaction() as there:
+        this, other = (identity_of(each) for each in (here, there))
+    if not other.is_same(this):
+        raise WrongService(
+            "The database at {} is not a replica of the one at {}; check DATABASE_READ_URL.",
+            replica.address,
+            database.address,
+        )
+
+
+def adopt_service(database: Database, clock: Clock) -> tuple[ServiceIdentity | None, ServiceIdentity]:
+    """Let the database belong to the service that is read now: the former one and this one."""
+    with database.transaction() as connection:
+        former, this = _service_of(connection), identity_of(connection)
+        _keep(connection, this, stamp(connection, clock))
+    return former, this
+
+
+def _bucket_of(connection: Connection) -> str | None:
+    found: str | None = connection.scalar(sa.text(f"SELECT {BUCKET_OF_DATABASE}"))  # a constant
+    return found
+
+
+def _service_of(connection: Connection) -> ServiceIdentity | None:
+    kept = adopted_services.c
+    query = sa.select(kept.cluster, kept.database, kept.name).order_by(kept.id.desc()).limit(1)
+    row = connection.execute(query).one_or_none()
+    return None if row is None else ServiceIdentity(*row)
+
+
+def _keep(connection: Connection, service: ServiceIdentity, now: datetime) -> None:
+    connection.execute(sa.insert(adopted_services), asdict(service) | {"relations": {}, "adopted_at": now})
+
+
+def identity_of(connection: Connection) -> ServiceIdentity:
+    """Return the identity of the database that the connection leads to, whatever its address is."""
+    return ServiceIdentity(*connection.execute(sa.text(_DATABASE)).one())
+
+
+_DATABASE: Final = """
+    SELECT audit.cluster(), oid::bigint, datname FROM pg_database WHERE datname = current_database()
+"""

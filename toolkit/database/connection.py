@@ -1,0 +1,195 @@
+"""Connect to the database: one engine and its transactions.
+
+No state is kept in a session (no SET, no session lock, no prepared statement where a pooler stands in between),
+so that PgBouncer may give every transaction to another server connection.
+"""
+
+import select
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any, Final
+
+import psycopg
+import sqlalchemy as sa
+from sqlalchemy import Connection, Engine
+from sqlalchemy.exc import DisconnectionError
+
+from toolkit.database.errors import ErrorTranslation
+from toolkit.database.service import Service, packaged_service, use_service
+from toolkit.database.service_tables import describe
+from toolkit.database.transport import protected
+from toolkit.errors import SettingsError
+
+CONNECT_TIMEOUT = 10
+"""Seconds until an address that does not answer counts as unavailable."""
+
+
+class Database:
+    """A PostgreSQL database; cheap to keep for a whole process, safe to share between threads.
+
+    ``embedded`` tells whether it is the one that the toolkit started itself. ``service`` holds the statements that
+    read the sales service; without it they are those for the contract's own tables. A database on another machine
+    is reached by TLS with a verified certificate, unless ``url`` says otherwise.
+    """
+
+    def __init__(
+        self, url: str, *, embedded: bool = False, service: Service | None = None, pool_size: int = 5
+    ) -> None:
+        self.embedded = embedded
+        self.service = service or packaged_service()
+        address, prepare_threshold = _without_prepare_threshold(protected(sa.make_url(url)))
+        self.engine: Engine = sa.create_engine(
+            address,
+            hide_parameters=True,
+            pool_size=pool_size,
+            max_overflow=pool_size,
+            pool_timeout=CONNECT_TIMEOUT,
+            connect_args={
+                "connect_timeout": CONNECT_TIMEOUT,
+                "application_name": "toolkit",
+            },
+        )
+        use_service(self.engine.dialect, self.service)
+        sa.event.listen(self.engine, "connect", partial(_prepare_session, prepare_threshold))
+        sa.event.listen(self.engine, "do_connect", _connect)
+        sa.event.listen(self.engine, "checkout", _refuse_lost)
+        self._errors = ErrorTranslation(self.address, embedded=embedded, secret=address.password)
+        self._alone = self.engine.execution_options(isolation_level="AUTOCOMMIT")
+
+    @property
+    def address(self) -> str:
+        """The address of the database, without user and password."""
+        if self.embedded:
+            return "embedded PostgreSQL"
+        url = self.engine.url
+        several = url.query.get("host", ())
+        hosts = [url.host] if url.host else [several] if isinstance(several, str) else list(several)
+        named = [host if ":" in host else f"{host}:{url.port or 5432}" for host in hosts if host[:1] != "/"]
+        return f"{','.join(named) or f'local socket:{url.port or 5432}'}/{url.database or ''}"
+
+    @contextmanager
+    def transaction(self) -> Iterator[Connection]:
+        """Open a connection whose work is committed at the end, or rolled back when an exception leaves.
+
+        Raises:
+            DatabaseUnavailable: nobody answers, or the connection broke.
+            DatabaseError: the database refused a statement.
+        """
+        with self._errors.translated(), self.engine.begin() as connection:
+            self._try_service(connection)
+            yield connection
+
+    @contextmanager
+    def statement(self) -> Iterator[Connection]:
+        """Open a connection for a single statement, a transaction by itself; raises as ``transaction`` does.
+
+        It takes one round trip to the server; beginning and committing would take two more.
+        """
+        with self._errors.translated(), self._alone.connect() as connection:
+            self._try_service(connection)
+            yield connection
+
+    @contextmanager
+    def snapshot(self) -> Iterator[Connection]:
+        """Open a repeatable-read transaction: every statement in it sees the same moment."""
+        with self._errors.translated(), self.engine.connect() as connection:
+            connection = connection.execution_options(isolation_level="REPEATABLE READ")
+            with connection.begin():
+                self._try_service(connection)
+                yield connection
+
+    def _try_service(self, connection: Connection) -> None:
+        """Find out once how the values of other tables than the contract's are converted."""
+        if not self.service.is_own and not self.service.read:
+            describe(connection, self.service)
+
+    @contextmanager
+    def raw(self) -> Iterator[psycopg.Connection[tuple[object, ...]]]:
+        """Open the psycopg connection of a pooled session, for COPY; commits and rolls back as ``transaction``."""
+        with self.transaction() as connection:
+            yield raw(connection)
+
+    def dispose(self) -> None:
+        """Close all idle connections."""
+        self.engine.dispose()
+
+
+def raw(connection: Connection) -> psycopg.Connection[tuple[object, ...]]:
+    """Return the psycopg connection beneath an SQLAlchemy one, inside the same transaction."""
+    driver = connection.connection.driver_connection
+    assert isinstance(driver, psycopg.Connection)
+    return driver
+
+
+def writes_nothing(connection: Connection) -> bool:
+    """Tell whether the session may only read: on a replica, or as a role that may not move the clock."""
+    return bool(connection.scalar(sa.text(_WRITES_NOTHING)))
+
+
+_WRITES_NOTHING: Final = """
+    SELECT current_setting('transaction_read_only')::boolean
+        OR NOT has_table_privilege('audit.observation_clock', 'UPDATE')
+"""
+
+
+def _without_prepare_threshold(url: sa.URL) -> tuple[sa.URL, int | str | None]:
+    """Return the URL without ``prepare_threshold``, and that threshold, which psycopg takes as a number only.
+
+    Raises:
+        SettingsError: it is neither ``none`` nor a number.
+    """
+    text = url.query.get("prepare_threshold")
+    if text is None:
+        return url, _FIND_OUT
+    if text == "none" or (isinstance(text, str) and text.isascii() and text.isdigit()):
+        return url.difference_update_query(["prepare_threshold"]), None if text == "none" else int(text)
+    raise SettingsError(
+        "prepare_threshold in DATABASE_URL must be none or a number, such as ?prepare_threshold=none"
+    )
+
+
+_FIND_OUT: Final = "find out"
+
+
+def _prepare_session(told: int | str | None, connection: psycopg.Connection[Any], _: object) -> None:
+    """Set what a role or a database may have set otherwise, and find out whether a pooler stands between.
+
+    Dates and times arrive in one form, whatever ``ALTER ROLE`` says. A pooler tells its clients another number
+    than its server process has; it may run a prepared statement on a server that never saw it: none is prepared.
+    """
+    connection.autocommit = True
+    row = connection.execute(_SESSION).fetchone()
+    connection.autocommit = False
+    pooled = row is None or row[0] != connection.info.backend_pid
+    if told != _FIND_OUT or pooled:
+        connection.prepare_threshold = None if told == _FIND_OUT else told  # type: ignore[assignment]
+
+
+_SESSION: Final = """
+    SELECT pg_backend_pid(), set_config('DateStyle', 'ISO, YMD', false), set_config('TimeZone', 'UTC', false),
+           set_config('IntervalStyle', 'postgres', false), set_config('bytea_output', 'hex', false),
+           set_config('standard_conforming_strings', 'on', false),
+           set_config('default_transaction_isolation', 'read committed', false)
+"""
+
+
+def _connect(_: sa.Dialect, __: object, args: tuple[Any, ...], options: dict[str, Any]) -> psycopg.Connection[Any]:
+    """Connect; a database of encoding SQL_ASCII converts nothing, and psycopg would give its texts as bytes."""
+    connection = psycopg.connect(*args, **options)
+    if connection.info.encoding == "ascii":
+        connection.execute("SET client_encoding TO 'UTF8'")
+        connection.commit()
+    return connection
+
+
+def _refuse_lost(connection: psycopg.Connection[object], *_: object) -> None:
+    """Replace a pooled connection whose server went away.
+
+    An idle connection has nothing to tell, so whatever can be read from it is its end. Asking the server
+    instead (``pool_pre_ping``) would cost a third of a small transaction each time.
+    """
+    waiting = select.poll()
+    waiting.register(connection.fileno(), select.POLLIN)
+    if waiting.poll(0):
+        raise DisconnectionError

@@ -1,0 +1,218 @@
+"""Translate errors of PostgreSQL and its driver into those of the toolkit, at one boundary.
+
+The texts say what the server or libpq said, as far as that cannot quote a row: an error's primary message names
+tables, columns and constraints; its detail, which may quote values, is left out.
+"""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+import psycopg
+from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError, SQLAlchemyError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+
+from toolkit.errors import DatabaseError, DatabaseUnavailable, SchemaMismatch
+from toolkit.message import Message
+
+_LINK_ERRORS: Final = (psycopg.OperationalError, psycopg.InterfaceError)
+"""Errors that, without an SQLSTATE, mean that the connection could not be made, or broke."""
+
+_OPTION_TROUBLE: Final = re.compile(
+    r"certificate|sslmode|SSL|could not translate host name|invalid .* value|root cert|require_auth|sslrootcert"
+    r"|authentication method"
+)
+"""Words of libpq about the address or its options; trying again later does not help."""
+
+_UNPROTECTED: Final = re.compile(r"certificate|SSL|root cert|authentication method")
+
+_PROTECTION: Final = (
+    "Another machine is reached by TLS with a verified certificate and without a readable password. Name the file "
+    "of its authority by ?sslrootcert=FILE in DATABASE_URL, or allow less there, such as ?sslmode=require."
+)
+
+_TIME_OUTS: Final = {
+    "57014": "statement_timeout",
+    "25P03": "idle_in_transaction_session_timeout",
+    "25P04": "transaction_timeout",
+    "57P05": "idle_session_timeout",
+}
+"""The setting that ended a statement, a transaction or a session, by SQLSTATE."""
+
+_OBJECT: Final = re.compile(r"permission denied for (?P<kind>\w+) (?P<name>\S+)")
+_COPIED: Final = re.compile(r"COPY (\S+), line (\d+)(?:, column (\w+))?")
+_VERB: Final = re.compile(r"\b(SELECT|INSERT|UPDATE|DELETE|CREATE|TRUNCATE|ALTER)\b", re.IGNORECASE)
+
+
+class ErrorTranslation:
+    """The translation for one database: ``address`` without user and password, and the ``secret`` to leave out."""
+
+    def __init__(self, address: str, *, embedded: bool, secret: str | None) -> None:
+        self._address = address
+        self._embedded = embedded
+        self._secret = secret
+
+    @contextmanager
+    def translated(self) -> Iterator[None]:
+        """Raise the toolkit's errors instead of those of SQLAlchemy and psycopg.
+
+        Raises:
+            DatabaseUnavailable: nobody answers, or the connection broke; trying again later may help.
+            SchemaMismatch: a table or column is missing.
+            DatabaseError: the database refused a statement.
+        """
+        try:
+            yield
+        except SQLAlchemyError as error:
+            raise self._of_sqlalchemy(error) from None
+        except psycopg.Error as error:
+            raise self._of_driver(error) from None
+
+    def _of_sqlalchemy(self, error: SQLAlchemyError) -> DatabaseError:
+        if isinstance(error, PoolTimeout):
+            return DatabaseUnavailable(
+                "The database at {} has no free connection; try again later.", self._address
+            )
+        if isinstance(error, DBAPIError):
+            if isinstance(error.orig, psycopg.Error):
+                lost = error.connection_invalidated or isinstance(error, InterfaceError)
+                return self._of_driver(error.orig, lost=lost, statement=error.statement)
+            if isinstance(error, (OperationalError, InterfaceError)):
+                return self._unavailable()
+        return DatabaseError("The database at {} failed: {}.", self._address, type(error).__name__)
+
+    def _of_driver(
+        self, error: psycopg.Error, *, lost: bool = False, statement: str | None = None
+    ) -> DatabaseError:
+        state = error.sqlstate or _state_at_connect(error)
+        if state in {"28P01", "28000"}:
+            return DatabaseError("The database at {} refused the login; check DATABASE_URL.", self._address)
+        if state == "3D000":
+            return DatabaseError("There is no such database at {}; check DATABASE_URL.", self._address)
+        if state == "42501":
+            return self._denied(_first_line(error), statement)
+        if state in {"42P01", "3F000", "42703"}:
+            return SchemaMismatch(
+                "The database at {} lacks a table or column ({}); run: toolkit db upgrade",
+                self._address,
+                _first_line(error),
+            )
+        if state == "55P03":
+            return DatabaseUnavailable(
+                "Somebody else keeps a row locked in the database at {}. Nothing was changed; try again later.",
+                self._address,
+            )
+        if state == "57014" and "user request" in _first_line(error):
+            return DatabaseError(
+                "The database at {} broke off: {}. Its administrator, or another session of the same role, "
+                "cancelled the statement: ask them why, then run the command again.",
+                self._address,
+                _first_line(error),
+            )
+        if state == "57014" and "statement timeout" not in _first_line(error):  # in the words of another language
+            return DatabaseError(
+                "The database at {} broke off: {}. Either somebody cancelled the statement, or it took "
+                "longer than statement_timeout allows, which its administrator changes by ALTER ROLE ... SET "
+                "statement_timeout.",
+                self._address,
+                _first_line(error),
+            )
+        if setting := _TIME_OUTS.get(state):
+            return DatabaseError(
+                "The database at {} broke off: {}. Audits, reports and exports take longer than it allows: "
+                "its administrator allows them by ALTER ROLE ... SET {}, or add ?options=-c{}%3D10min to "
+                "DATABASE_READ_URL or DATABASE_URL, for these sessions.",
+                self._address,
+                _first_line(error),
+                setting,
+                setting,
+            )
+        if _is_conflict_with_recovery(error):
+            return DatabaseError(
+                "The replica at {} broke off: {}. Its primary changed what the statement still reads: try "
+                "again, let its administrator allow more time by max_standby_streaming_delay or "
+                "hot_standby_feedback, or ask the primary, without DATABASE_READ_URL.",
+                self._address,
+                _first_line(error),
+            )
+        if state.startswith("53"):
+            return self._unavailable(_first_line(error))
+        if not state and isinstance(error, (psycopg.OperationalError, psycopg.ProgrammingError)):
+            said = self._said(error)
+            if isinstance(error, psycopg.ProgrammingError) or _OPTION_TROUBLE.search(said):
+                hint = _PROTECTION if _UNPROTECTED.search(said) else "Check DATABASE_URL."
+                return DatabaseError("The database at {} cannot be reached: {} {}", self._address, said, hint)
+        if state == "08001" and error.diag.severity_nonlocalized == "ERROR":
+            return DatabaseUnavailable(
+                "The database at {} answers, but not the other server that a table of it stands in: {}. Try "
+                "again later, or let its administrator check the server's address and the user mapping of "
+                "this role.",
+                self._address,
+                _first_line(error),
+            )
+        if lost or state.startswith(("08", "57P")) or (not state and isinstance(error, _LINK_ERRORS)):
+            return self._unavailable(self._said(error) if not state else "")
+        if state.startswith("22"):  # a value that does not fit; the message quotes it
+            return DatabaseError(
+                "The database at {} refused a value that does not fit{} [{}]. See: toolkit db check",
+                self._address,
+                _place(error),
+                state,
+            )
+        reason = f"{_first_line(error)} [{state}]" if state else type(error).__name__
+        hint = ". See: toolkit db check" if state.startswith("23") and not self._embedded else ""
+        return DatabaseError("The database at {} refused: {}{}", self._address, reason, hint)
+
+    def _denied(self, said: str, statement: str | None) -> DatabaseError:
+        """Return the object and the right that is missing, and who can give it."""
+        # A row that is locked FOR UPDATE needs that right, too.
+        verbs = " and ".join(dict.fromkeys(verb[1].upper() for verb in _VERB.finditer(statement or "")))
+        right = f" (the statement needs {verbs})" if verbs and _OBJECT.search(said) else ""
+        return DatabaseError(
+            "The database at {} refused: {}{}. Its owner grants what is missing: toolkit db grants --help",
+            self._address,
+            said,
+            right,
+        )
+
+    def _unavailable(self, detail: str = "") -> DatabaseUnavailable:
+        hint = Message("Check DATABASE_URL and that the server is up.")
+        if self._embedded:
+            hint = Message("Run: toolkit status")
+        reason = f" ({detail.removesuffix('.')})" if detail else ""
+        return DatabaseUnavailable("The database at {} does not answer{}. {}", self._address, reason, hint)
+
+    def _said(self, error: psycopg.Error) -> str:
+        """Return libpq's first line, without the password that a server might repeat."""
+        words = str(error).partition("\n")[0].strip()
+        if self._secret:
+            words = words.replace(self._secret, "***")
+        return words if words.endswith(".") else f"{words}."
+
+
+def _is_conflict_with_recovery(error: psycopg.Error) -> bool:
+    """Tell it apart from other failures of a transaction, in whichever language the server speaks."""
+    return error.sqlstate in {"40001", "40P01", "57P04"} and "Interrupt" in (error.diag.source_function or "")
+
+
+def _place(error: psycopg.Error) -> str:
+    """Return the table and column of a value that did not fit, as far as PostgreSQL names them."""
+    why = f": {_first_line(error)}" if error.sqlstate == "22001" else ""  # the others quote the value
+    copied = _COPIED.search(error.diag.context or "")
+    if copied is None:
+        return why
+    column = f".{copied[3]}" if copied[3] else ""
+    return f"{why}, in row {copied[2]} of what was copied into {copied[1]}{column}"
+
+
+def _state_at_connect(error: psycopg.Error) -> str:
+    """Return the SQLSTATE of a failed login: until a session exists, libpq hands on the server's words only."""
+    words = str(error)
+    if "authentication failed" in words or "no pg_hba.conf entry" in words or 'FATAL:  role "' in words:
+        return "28000"
+    return "3D000" if 'FATAL:  database "' in words and "does not exist" in words else ""
+
+
+def _first_line(error: psycopg.Error) -> str:
+    return (error.diag.message_primary or "").partition("\n")[0]

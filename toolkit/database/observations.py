@@ -1,0 +1,368 @@
+"""Observe the sales service: what changed in its sales and evidence records, and what cannot be used of them.
+
+Both belong to another system and change under us. Whatever was seen is kept as an observation that holds from
+``seen_at`` until ``gone_at``, so that an audit can be asked as of any past moment. The times that the service
+writes itself (``created_at``, ``requested_at``) are data: a row that is dated back is known from when it was seen.
+
+All rows are compared each time. A row that cannot be used is set aside and counted: what was observed of it before
+stays as it is. Codes that the contract does not know stay as they are, too.
+"""
+# made of constants, and of the operator's own statements
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+import sqlalchemy as sa
+from sqlalchemy import Connection
+
+from toolkit.contract.deadlines import Clock
+from toolkit.contract.evidence import EvidenceType, UtilityGroup
+from toolkit.database.belonging import belong_to_service
+from toolkit.database.connection import Database
+from toolkit.database.observation_clock import stamp
+from toolkit.database.restores import pending_restore
+from toolkit.database.service import service_of
+from toolkit.database.service_tables import Resolved, resolve
+from toolkit.database.tables import evidence_observations, sale_observations, service_readings
+from toolkit.errors import MassDisappearance
+
+FEW: Final = 10
+"""The number that may always be gone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tolerance:
+    """The share of what is known that may be gone at once, in percent, and whether more was ``confirmed``.
+
+    A mistyped bucket, a policy that hides rows, a SELECT with a wrong filter: each looks as if everything had been
+    deleted. What is taken over then stands in the history for ever, so somebody has to confirm it.
+    """
+
+    percent: int = 50
+    confirmed: bool = False
+
+    def check(self, gone: int, known: int, what: str) -> None:
+        """Make sure that not too many are gone.
+
+        Raises:
+            MassDisappearance: with the numbers, and what to do.
+        """
+        if not self.confirmed and gone > FEW and gone * 100 > known * self.percent:
+            raise MassDisappearance(
+                "{:,} of the {:,} {} that were known are gone at once. Nothing was written. Check that this "
+                "is the right database and bucket, and that their rows and objects are not hidden; if they "
+                "are really gone, run it again with --confirm-disappearance.",
+                gone,
+                known,
+                what,
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class _History:
+    """A relation of the service, the observations of its rows, and the columns that are kept beside the id.
+
+    ``usable`` is the condition without which a row is set aside, and ``lacking`` names what such a row lacks.
+    """
+
+    relation: str
+    observations: sa.Table
+    id_of_row: str
+    columns: tuple[str, ...]
+    usable: str
+    lacking: str
+
+
+OBSERVED: Final = (
+    "client_id",
+    "utility_group",
+    "is_client_financial_responsible",
+    "partner",
+    "created_at",
+    "completed_at",
+)
+"""The columns of a sale that are kept, beside its id."""
+
+_SALES: Final = _History(
+    "sales", sale_observations, "sale_id", OBSERVED, "created_at IS NOT NULL", "salesWithoutCreatedAt"
+)
+_RECORDS: Final = _History(
+    "records",
+    evidence_observations,
+    "evidence_id",
+    ("sale_id", "evidence_type", "type", "object_key", "requested_at", "expires_at"),
+    "sale_id IS NOT NULL AND requested_at IS NOT NULL",
+    "recordsWithoutSaleOrTime",
+)
+
+_BLANK_IS_NONE: Final[Mapping[str, str]] = {
+    "partner": "nullif(btrim(partner), '')",
+    "utility_group": "coalesce(utility_group, '')",
+    "evidence_type": "coalesce(evidence_type, '')",
+}
+"""Columns that are kept otherwise than they are read; no code is one that the contract does not know."""
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedChanges:
+    """The numbers of rows of one relation that changed since it was observed last."""
+
+    appeared: int
+    changed: int
+    vanished: int
+
+
+FLAWS: Final[Mapping[str, str]] = {
+    "salesWithoutId": "{count} sales have no id and were set aside",
+    "salesRepeated": "{count} sales have an id that others have, too, and were set aside",
+    "salesWithoutCreatedAt": "{count} sales have no created_at and were set aside",
+    "recordsWithoutId": "{count} evidence records have no id and were set aside",
+    "recordsRepeated": "{count} evidence records have an id that others have, too, and were set aside",
+    "recordsWithoutSaleOrTime": "{count} evidence records have no sale_id or requested_at and were set aside",
+    "recordsOfNoSale": "{count} evidence records name no sale that is read",
+    "recordsWithoutKey": "{count} evidence records have no object_key",
+    "keysRepeated": "{count} evidence records have an object_key that others have, too",
+    "typesUnknown": "{count} evidence records have an evidence_type that the contract does not know",
+    "groupsUnknown": "{count} sales have a utility_group that the contract does not know",
+    "payersUnknown": "{count} sales do not say whether the client pays",
+    "timesInfinite": "{count} sales or evidence records have an infinite time",
+    "clientsRepeated": "{count} clients have an id that others have, too",
+    "salesOfNoClient": "{count} sales name a client that is not read",
+}
+"""What is counted of rows that cannot be used as they are, with its sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceReading:
+    """What one reading of the service found.
+
+    ``counts`` holds the rows of each relation and, by the names of ``FLAWS``, those that are not as they should
+    be. ``changes`` are sentences about what differs from the reading before: another file, other tables behind
+    it, a count that jumped, and a restore in place that nobody has confirmed; somebody has to look at them.
+    """
+
+    read_at: datetime
+    resolved: Resolved
+    counts: Mapping[str, int]
+    changes: tuple[str, ...] = ()
+    sales: ObservedChanges = ObservedChanges(0, 0, 0)
+    records: ObservedChanges = ObservedChanges(0, 0, 0)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences about rows that cannot be used as they are."""
+        return tuple(
+            f"{text.format(count=self.counts[name])}." for name, text in FLAWS.items() if self.counts[name]
+        )
+
+    @property
+    def needs_attention(self) -> bool:
+        """Tell whether something differs from the reading before."""
+        return bool(self.changes)
+
+    def document(self) -> dict[str, Any]:
+        """Return it for a JSON document."""
+        return {
+            "readAt": self.read_at.isoformat(),
+            **self.resolved.document(),
+            "counts": dict(self.counts),
+            "changes": list(self.changes),
+            "notes": list(self.notes),
+        }
+
+
+def observe_service(database: Database, clock: Clock, tolerance: Tolerance | None = None) -> ServiceReading:
+    """Note what changed in the sales and in the evidence records since they were observed last.
+
+    Raises:
+        WrongService: the database belongs to another service; nothing was written.
+        MassDisappearance: most of them are gone; nothing was written.
+        SchemaMismatch: a statement does not fit the tables any more; nothing was written.
+    """
+    tolerance = tolerance or Tolerance()
+    with database.transaction() as connection:
+        resolved, counts = resolve(connection), counts_of(connection)
+        now = stamp(connection, clock)
+        belong_to_service(connection, now)
+        before = last_reading(connection)
+        found = tuple(_observe(connection, history, now) for history in (_SALES, _RECORDS))
+        for observed, history, what in zip(found, (_SALES, _RECORDS), ("sales", "evidence records"), strict=True):
+            if observed.vanished > FEW:
+                current = sa.select(sa.func.count()).where(history.observations.c.gone_at.is_(None))
+                left = connection.execute(current).scalar_one() - observed.appeared
+                tolerance.check(observed.vanished, left + observed.vanished, what)
+        changes = (
+            () if before is None else (*resolved.changes_since(before.resolved), *_jumps(before.counts, counts))
+        )
+        row = {"read_at": now, "resolved": resolved.document(), "counts": counts, "changes": list(changes)}
+        connection.execute(sa.insert(service_readings), row)
+    return ServiceReading(now, resolved, counts, changes, *found)
+
+
+def last_reading(connection: Connection, moment: datetime | None = None) -> ServiceReading | None:
+    """Return the newest reading, or the one that was the newest at a moment; ``None`` where there was none."""
+    kept = service_readings.c
+    query = sa.select(kept.read_at, kept.resolved, kept.counts, kept.changes).order_by(kept.id.desc()).limit(1)
+    if moment is not None:
+        query = query.where(kept.read_at <= moment)
+    row = connection.execute(query).one_or_none()
+    if row is None:
+        return None
+    counts = {**dict.fromkeys(FLAWS, 0), **row.counts}
+    restored = pending_restore(connection, moment)
+    changes = (*row.changes, *((restored,) if restored else ()))
+    return ServiceReading(row.read_at, Resolved.of(row.resolved), counts, changes)
+
+
+def _jumps(before: Mapping[str, int], now: Mapping[str, int]) -> list[str]:
+    """Return a sentence for each count of unusable rows that is new, or more than doubled by more than ten."""
+    return [
+        f"{text.format(count=now[name])}; {before.get(name, 0)} at the last reading."
+        for name, text in FLAWS.items()
+        if now[name] and (not before.get(name) or now[name] > max(2 * before[name], before[name] + FEW))
+    ]
+
+
+def counts_of(connection: Connection) -> dict[str, int]:
+    """Count the rows of each relation, and those that are not as they should be, by the names of ``FLAWS``."""
+    service = service_of(connection)
+    names = {name: service.text(name) for name in ("sales", "records", "clients")}
+    codes = {"groups": [str(each) for each in UtilityGroup], "types": [str(each) for each in EvidenceType]}
+    found: dict[str, int] = {}
+    for query in (_COUNT_SALES, _COUNT_RECORDS, _COUNT_CLIENTS):
+        found |= connection.execute(sa.text(query.format(**names)), codes).mappings().one()
+    found["timesInfinite"] = found.pop("salesInfinite") + found.pop("recordsInfinite")
+    return {name: int(found[name]) for name in ("sales", "records", "clients", *FLAWS)}
+
+
+def observe_sales(connection: Connection, clock: Clock, sale_id: str | None = None) -> ObservedChanges:
+    """Note changes of the sales alone, or of one of them, inside the transaction that wrote them."""
+    return _observe(connection, _SALES, stamp(connection, clock), sale_id)
+
+
+def _observe(connection: Connection, history: _History, now: datetime, only: str | None = None) -> ObservedChanges:
+    """Close the observations that no longer hold, and open one for each row that has none.
+
+    The rows are read by statements that only read, so that the server may share them among processes.
+    """
+    bound = {} if only is None else {"only": only}
+    rows = f"SELECT * FROM {service_of(connection).text(history.relation)} AS read"
+    rows += "" if only is None else " WHERE id = :only"
+    connection.execute(sa.text(_SIDE_BY_SIDE))
+    connection.execute(sa.text(_SET_ASIDE.format(rows=rows, usable=history.usable)), bound)
+    some = connection.execute(sa.text("SELECT EXISTS (SELECT FROM pg_temp.set_aside)")).scalar_one()
+    connection.execute(sa.text(_different(history, rows, only=only is not None, aside=some)), bound)
+    observed = ObservedChanges(*connection.execute(sa.text(_COUNTS)).one())
+    if observed != ObservedChanges(0, 0, 0):
+        seen, columns = history.observations.fullname, ", ".join(history.columns)
+        connection.execute(sa.text(_CLOSE.format(seen=seen)), {"now": now})
+        connection.execute(sa.text(_OPEN.format(seen=seen, key=history.id_of_row, columns=columns)), {"now": now})
+    connection.execute(sa.text("DROP TABLE pg_temp.different, pg_temp.set_aside"))
+    return observed
+
+
+def _different(history: _History, rows: str, *, only: bool, aside: bool) -> str:
+    """Return the statement that puts the rows that differ from their observations into a table."""
+    key = history.id_of_row
+    read = ", ".join(f"{_BLANK_IS_NONE.get(name, name)} AS {name}" for name in history.columns)
+    not_aside = " AND NOT EXISTS (SELECT FROM pg_temp.set_aside WHERE set_aside.id = {})" if aside else ""
+    which = f" AND {key} = :only" if only else ""
+    return _DIFFERENT.format(
+        rows=f"SELECT id, {read}, true AS present FROM ({rows}) AS read "
+        f"WHERE id IS NOT NULL{not_aside.format('read.id')}",
+        last=f"SELECT * FROM {history.observations.fullname} AS kept "
+        f"WHERE gone_at IS NULL{which}{not_aside.format(f'kept.{key}')}",
+        key=key,
+        values=", ".join(f"fresh.{name}" for name in history.columns),
+        known=", ".join(f"last.{name}" for name in history.columns),
+    )
+
+
+_SIDE_BY_SIDE: Final = """
+    SELECT set_config('parallel_tuple_cost', '0', true),
+           set_config('work_mem', CAST(least(CAST(setting AS bigint), 8192) AS text), true)
+    FROM pg_settings
+    WHERE name = 'work_mem'
+"""
+"""Few rows are different. What the processes share fits into the 64 MB that a container has for it."""
+
+_SET_ASIDE: Final = """
+    CREATE TEMPORARY TABLE set_aside ON COMMIT DROP AS
+    SELECT id FROM ({rows}) AS fresh
+    GROUP BY id HAVING id IS NOT NULL AND (count(*) > 1 OR NOT bool_and({usable}))
+"""
+
+_DIFFERENT: Final = """
+    CREATE TEMPORARY TABLE different ON COMMIT DROP AS
+    SELECT fresh.id, {values}, present, last.id AS observation
+    FROM ({rows}) AS fresh FULL JOIN ({last}) AS last ON fresh.id = last.{key}
+    WHERE present IS NULL OR last.id IS NULL OR ROW({values}) IS DISTINCT FROM ROW({known})
+"""
+
+_COUNTS: Final = """
+    SELECT count(*) FILTER (WHERE present AND observation IS NULL),
+           count(*) FILTER (WHERE present AND observation IS NOT NULL),
+           count(*) FILTER (WHERE present IS NULL)
+    FROM pg_temp.different
+"""
+
+_CLOSE: Final = """
+    UPDATE {seen} AS seen SET gone_at = :now
+    FROM pg_temp.different WHERE seen.id = observation AND seen.gone_at IS NULL
+"""
+
+_OPEN: Final = """
+    INSERT INTO {seen} ({key}, {columns}, seen_at)
+    SELECT id, {columns}, :now FROM pg_temp.different WHERE present ORDER BY id
+"""
+
+_COUNT_SALES: Final = """
+    SELECT coalesce(sum(times), 0) AS sales, coalesce(sum(times) FILTER (WHERE id IS NULL), 0) AS "salesWithoutId",
+           coalesce(sum(times) FILTER (WHERE id IS NOT NULL AND times > 1), 0) AS "salesRepeated",
+           coalesce(sum(undated), 0) AS "salesWithoutCreatedAt", coalesce(sum(unknown), 0) AS "groupsUnknown",
+           coalesce(sum(unpaid), 0) AS "payersUnknown", coalesce(sum(infinite), 0) AS "salesInfinite",
+           coalesce(sum(alone), 0) AS "salesOfNoClient"
+    FROM (
+        SELECT sale.id, count(*) AS times, count(*) FILTER (WHERE sale.created_at IS NULL) AS undated,
+               count(*) FILTER (WHERE utility_group IS NULL OR NOT utility_group = ANY(:groups)) AS unknown,
+               count(*) FILTER (WHERE is_client_financial_responsible IS NULL) AS unpaid,
+               count(*) FILTER (WHERE NOT (isfinite(sale.created_at) AND isfinite(completed_at))) AS infinite,
+               count(*) FILTER (WHERE sale.client_id IS NOT NULL AND client.id IS NULL) AS alone
+        FROM {sales} AS sale
+        LEFT JOIN (SELECT DISTINCT id FROM {clients} AS read) AS client ON client.id = sale.client_id
+        GROUP BY sale.id
+    ) AS sale
+"""
+
+_COUNT_RECORDS: Final = """
+    SELECT records, "recordsWithoutId", "recordsWithoutSaleOrTime", "recordsWithoutKey", "typesUnknown",
+           "recordsInfinite", "recordsOfNoSale", "recordsRepeated", "keysRepeated"
+    FROM (
+        SELECT count(*) AS records, count(*) FILTER (WHERE record.id IS NULL) AS "recordsWithoutId",
+               count(*) FILTER (WHERE record.id IS NOT NULL AND (sale_id IS NULL OR requested_at IS NULL))
+                   AS "recordsWithoutSaleOrTime",
+               count(*) FILTER (WHERE object_key IS NULL) AS "recordsWithoutKey",
+               count(*) FILTER (WHERE evidence_type IS NULL OR NOT evidence_type = ANY(:types)) AS "typesUnknown",
+               count(*) FILTER (WHERE NOT (isfinite(requested_at) AND isfinite(expires_at))) AS "recordsInfinite",
+               count(*) FILTER (WHERE sale_id IS NOT NULL AND sale.id IS NULL) AS "recordsOfNoSale"
+        FROM {records} AS record
+        LEFT JOIN (SELECT DISTINCT id COLLATE "C" AS id FROM {sales} AS read) AS sale
+            ON sale.id = sale_id COLLATE "C"
+    ) AS counted,
+    (SELECT coalesce(sum(times), 0) AS "recordsRepeated"
+     FROM (SELECT count(*) AS times FROM {records} AS read WHERE id IS NOT NULL
+           GROUP BY id HAVING count(*) > 1) AS id
+    ) AS ids,
+    (SELECT coalesce(sum(times), 0) AS "keysRepeated"
+     FROM (SELECT count(*) AS times FROM {records} AS read WHERE object_key IS NOT NULL
+           GROUP BY object_key HAVING count(*) > 1) AS key
+    ) AS keys
+"""
+
+_COUNT_CLIENTS: Final = """
+    SELECT count(DISTINCT id) AS clients,
+           count(*) - count(DISTINCT (id, address_id)) AS "clientsRepeated"
+    FROM {clients} AS read
+"""

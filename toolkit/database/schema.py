@@ -1,0 +1,199 @@
+"""Create, upgrade and check the schema of a database."""
+
+from pathlib import Path
+from typing import Final
+
+import sqlalchemy as sa
+from sqlalchemy import Connection
+from sqlalchemy.dialects import postgresql
+
+from toolkit.database import tables
+from toolkit.database.connection import Database, raw
+from toolkit.database.locks import Lock, take
+from toolkit.errors import SchemaMismatch
+
+_POSTGRESQL: Final = postgresql.dialect()  # type: ignore[no-untyped-call]
+
+_MIGRATIONS: Final = Path(__file__).parent / "migrations"
+_VERSION_TABLE: Final = "alembic_version"
+
+_TRIGGERS: Final = Path(__file__).with_name("triggers.sql")
+
+_GUARDS: Final = (
+    ("append_only", "UPDATE OR DELETE", "refuse_change", tables.APPEND_ONLY),
+    ("closed_once", "UPDATE", "close_once", tables.CLOSED_ONCE),
+    ("never_deleted", "DELETE", "refuse_change", (*tables.CLOSED_ONCE, *tables.CHANGED_BY_RULE)),
+    (
+        "never_emptied",
+        "TRUNCATE",
+        "refuse_change",
+        (*tables.APPEND_ONLY, *tables.CLOSED_ONCE, *tables.CHANGED_BY_RULE),
+    ),
+)
+"""The triggers that refuse changes: name, what they refuse, function, tables."""
+
+_FIRST_CLOCK: Final = "INSERT INTO audit.observation_clock VALUES (TRUE, '1970-01-01 00:00:00.000001+00')"
+_FIRST_EPOCH: Final = "INSERT INTO audit.custody_epochs VALUES (1, audit.cluster(), now())"
+
+_UPGRADE_HINT: Final = "Run: toolkit db upgrade"
+
+
+def upgrade(database: Database, *, service_tables: bool = False) -> None:
+    """Bring schema ``audit`` to this version; with ``service_tables``, create the service's where there are none.
+
+    Where other tables than the contract's are read, their statements are tried. All or nothing: a failure leaves
+    the schema as it was.
+
+    Raises:
+        SchemaMismatch: the database is newer than this toolkit, or the service's tables differ from ours.
+    """
+    with database.transaction() as connection:
+        take(connection, Lock.SCHEMA)
+        _refuse_unknown(connection)
+        if database.service.is_own:
+            if service_tables and not _present(connection, tables.service):
+                tables.service.create_all(connection)
+            _check_service_tables(connection)
+        # Asked for first: without the right to create schemas, one that is there is enough.
+        if not sa.inspect(connection).has_schema(tables.AUDIT):
+            connection.execute(sa.schema.CreateSchema(tables.AUDIT))
+        if revision(connection) is None:
+            tables.toolkit.create_all(connection, checkfirst=False)
+            _guard(connection)
+            connection.exec_driver_sql(_FIRST_CLOCK)
+            connection.exec_driver_sql(_FIRST_EPOCH)
+            _alembic(connection, "stamp")
+        else:
+            _alembic(connection, "upgrade")
+            _guard(connection)
+
+
+def check(database: Database) -> None:
+    """Make sure that this version of the toolkit can work with the database as it is.
+
+    Raises:
+        SchemaMismatch: older, newer, or not the tables that we expect; the text says what to do.
+    """
+    with database.transaction() as connection:
+        current, head = revision(connection), newest_revision()
+        _refuse_unknown(connection)
+        if current is None:
+            raise SchemaMismatch(
+                "The database at {} has no toolkit schema yet. {}", database.address, _UPGRADE_HINT
+            )
+        if current != head:
+            raise SchemaMismatch(
+                "The database at {} has schema version {}, older than {}, which this toolkit needs. {}",
+                database.address,
+                current,
+                head,
+                _UPGRADE_HINT,
+            )
+        if database.service.is_own:
+            _check_service_tables(connection)
+
+
+def is_current(database: Database) -> bool:
+    """Tell whether ``upgrade`` has nothing to do."""
+    with database.transaction() as connection:
+        return revision(connection) == newest_revision()
+
+
+def revision(connection: Connection) -> str | None:
+    """Return the version of schema ``audit`` in this database, ``None`` where there is none."""
+    if not sa.inspect(connection).has_table(_VERSION_TABLE, schema=tables.AUDIT):
+        return None
+    version = sa.table(_VERSION_TABLE, sa.column("version_num"), schema=tables.AUDIT)
+    return connection.scalar(sa.select(version.c.version_num))
+
+
+def newest_revision() -> str:
+    """Return the version of schema ``audit`` that this toolkit was written for."""
+    return max(_known_revisions())
+
+
+def _known_revisions() -> set[str]:
+    """Return the versions that can be upgraded: the name of a migration's file starts with its version."""
+    return {path.name.partition("_")[0] for path in (_MIGRATIONS / "versions").glob("[0-9]*_*.py")}
+
+
+def _guard(connection: Connection) -> None:
+    """Create or renew every trigger: those that tell the custody log, and those that refuse to rewrite it."""
+    raw(connection).execute(_TRIGGERS.read_bytes())
+    for trigger, when, function, guarded in _GUARDS:
+        for table in guarded:
+            connection.exec_driver_sql(
+                f"CREATE OR REPLACE TRIGGER {trigger} BEFORE {when} ON {table.fullname} "
+                f"FOR EACH {'STATEMENT' if when == 'TRUNCATE' else 'ROW'} EXECUTE FUNCTION audit.{function}()"
+            )
+
+
+def _alembic(connection: Connection, what: str) -> None:
+    from alembic import command  # nearly always the schema is as it should be, and nobody waits for Alembic
+    from alembic.config import Config
+
+    config = Config(attributes={"connection": connection})
+    config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
+    config.set_main_option("path_separator", "os")
+    getattr(command, what)(config, "head")
+
+
+def _refuse_unknown(connection: Connection) -> None:
+    current, known = revision(connection), _known_revisions()
+    if current is not None and current < min(known):
+        raise SchemaMismatch(
+            "The database has schema version {}; this toolkit upgrades {} and newer. First run toolkit db "
+            "upgrade of the last version before 0.2.0; nothing was changed.",
+            current,
+            min(known),
+        )
+    if current is not None and current not in known:
+        raise SchemaMismatch(
+            "The database has schema version {}, which is newer than this toolkit ({}). Install a newer "
+            "toolkit; nothing was changed.",
+            current,
+            newest_revision(),
+        )
+
+
+def _present(connection: Connection, metadata: sa.MetaData) -> bool:
+    inspector = sa.inspect(connection)
+    return any(inspector.has_table(table.name, schema=tables.OWN_TABLES) for table in metadata.sorted_tables)
+
+
+def _check_service_tables(connection: Connection) -> None:
+    inspector = sa.inspect(connection)
+    differences = []
+    for table in tables.service.sorted_tables:
+        if not inspector.has_table(table.name, schema=tables.OWN_TABLES):
+            differences.append(f"table {table.name} is missing")
+            continue
+        columns = inspector.get_columns(table.name, schema=tables.OWN_TABLES)
+        found = {column["name"]: column["type"] for column in columns}
+        for column in table.columns:
+            if column.name not in found:
+                differences.append(f"column {table.name}.{column.name} is missing")
+            elif not _alike(column.type, found[column.name]):
+                is_now, expected = (kind.compile(_POSTGRESQL) for kind in (found[column.name], column.type))
+                differences.append(f"column {table.name}.{column.name} is {is_now}, expected {expected}")
+    if differences:
+        raise SchemaMismatch(
+            "The service's tables differ from what this toolkit works with: {}. They are never altered here. "
+            "Where the service keeps its data in other tables, write the SQL that reads them (toolkit db "
+            "map) and name its file in TOOLKIT_SERVICE_SQL. Where there are none yet: toolkit db upgrade "
+            "--service-tables",
+            "; ".join(differences),
+        )
+
+
+def _alike(expected: sa.types.TypeEngine[object], found: sa.types.TypeEngine[object]) -> bool:
+    def family(kind: sa.types.TypeEngine[object]) -> str:
+        if isinstance(kind, sa.Enum):  # SQLAlchemy counts it among the texts; PostgreSQL compares it with none
+            return "enum"
+        if isinstance(kind, sa.String):
+            return "text"
+        if isinstance(kind, sa.DateTime):
+            return "timestamptz" if kind.timezone else "timestamp"
+        return kind._type_affinity.__name__ if kind._type_affinity else type(kind).__name__
+
+    return family(expected) == family(found)

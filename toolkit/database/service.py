@@ -1,0 +1,406 @@
+"""Read and write the tables of the sales service by one file of named SQL, ``service.sql``.
+
+The statements ``sales``, ``records`` and ``clients`` yield the contract's columns. Statements of SQLAlchemy name
+the relations ``sales``, ``evidences`` and ``clients`` of this module, which become those SELECTs when they are
+compiled; texts ask ``service_of(connection)``. Names bind each time that a statement runs, nothing is stored in
+the database. What writes reads new rows from a relation of a fixed name: a temporary table, or part of a WITH.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from hashlib import sha256
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Final
+from weakref import WeakKeyDictionary
+
+import sqlalchemy as sa
+from sqlalchemy import Connection
+from sqlalchemy.ext.compiler import compiles
+
+from toolkit.contract.evidence import EvidenceType, UtilityGroup
+from toolkit.errors import SettingsError, WriteRefused
+
+VARIABLE: Final = "TOOLKIT_SERVICE_SQL"
+
+COLUMNS: Final[Mapping[str, Mapping[str, str]]] = {
+    "sales": {
+        "id": "text",
+        "client_id": "uuid",
+        "utility_group": "text",
+        "is_client_financial_responsible": "boolean",
+        "partner": "text",
+        "created_at": "timestamptz",
+        "completed_at": "timestamptz",
+    },
+    "records": {
+        "id": "uuid",
+        "sale_id": "text",
+        "file_name": "text",
+        "file_format": "text",
+        "type": "text",
+        "evidence_type": "text",
+        "object_key": "text",
+        "requested_by": "text",
+        "requested_at": "timestamptz",
+        "expires_at": "timestamptz",
+    },
+    "clients": {
+        "id": "uuid",
+        **dict.fromkeys(("external_id", "cpf", "rg", "number_on_dealership", "enrollment"), "text"),
+        **dict.fromkeys(("first_name", "last_name", "email"), "text"),
+        "birthdate": "date",
+        "phone_number": "text",
+        "created_at": "timestamptz",
+        "address_id": "uuid",
+        **dict.fromkeys(("neighborhood", "installation_number", "address"), "text"),
+        **dict.fromkeys(("address_number", "city", "zip_code"), "text"),
+    },
+}
+"""The columns that each SELECT yields, and their types after the conversions of ``read``."""
+
+NEW: Final[Mapping[str, Mapping[str, str]]] = {
+    **{f"new_{name}": columns for name, columns in COLUMNS.items()},
+    "completed_sale": {"id": "text", "completed_at": "timestamptz"},
+}
+"""The relations that the statements which write read from, and their columns."""
+
+WRITES: Final[Mapping[str, tuple[str, str]]] = {
+    "add_clients": ("new_clients", "Clients cannot be registered"),
+    "add_records": ("new_records", "Evidence credentials cannot be issued"),
+    "add_sales": ("new_sales", "Sales cannot be written"),
+    "complete_sale": ("completed_sale", "Sales cannot be completed"),
+}
+"""The statements that write: the relation that each reads, and what is impossible without it."""
+
+REQUIRED: Final[Mapping[str, tuple[str, ...]]] = {
+    "sales": ("id", "utility_group", "created_at"),
+    "records": ("id", "sale_id", "evidence_type", "object_key", "requested_at"),
+    "clients": (
+        *("id", "cpf", "number_on_dealership", "enrollment", "first_name", "last_name", "birthdate"),
+        *("neighborhood", "installation_number", "address", "address_number", "city", "zip_code"),
+    ),
+}
+"""The columns without which no audit can be made, and those of a client that the contract requires."""
+
+_TYPES: Final[Mapping[str, sa.types.TypeEngine[Any]]] = {
+    "text": sa.Text(),
+    "uuid": sa.Uuid(),
+    "boolean": sa.Boolean(),
+    "date": sa.Date(),
+    "timestamptz": sa.TIMESTAMP(timezone=True),
+}
+
+_CODES: Final = {("records", "evidence_type"): EvidenceType, ("sales", "utility_group"): UtilityGroup}
+
+
+class Relation(sa.TableClause):
+    """A relation of the service, to select from: it becomes the SELECT of the database's ``service.sql``."""
+
+    inherit_cache = True
+
+
+def _relation(name: str, columns: Mapping[str, str]) -> Relation:
+    return Relation(name, *(sa.Column(column, _TYPES[kind]) for column, kind in columns.items()))
+
+
+sales: Final = _relation("sales", COLUMNS["sales"])
+evidences: Final = _relation("evidences", COLUMNS["records"])
+clients: Final = _relation("clients", COLUMNS["clients"])
+
+_STATEMENT_OF: Final = {"sales": "sales", "evidences": "records", "clients": "clients"}
+
+
+@compiles(Relation)
+def _compile_relation(element: Relation, compiler: Any, **given: Any) -> str:
+    linter = given.get("from_linter")
+    if linter is not None:
+        linter.froms[element] = element.name
+    alias = given.get("enclosing_alias")  # that of a subquery around this one is handed down, too
+    name = "" if alias is not None and alias.element is element else f" AS {element.name}"
+    service = _services.get(compiler.dialect) or packaged_service()
+    return service.sql(_STATEMENT_OF[element.name]).replace("%", "%%") + name
+
+
+@dataclass(frozen=True, eq=False)
+class Service:
+    """The statements of one ``service.sql``; ``source`` names the file, ``None`` the packaged one.
+
+    ``read`` holds, by relation and column, the expression that converts what the statement yields to the
+    contract's type; it is filled when the statements are first tried on the database.
+    """
+
+    statements: Mapping[str, str]
+    sha256: str
+    source: Path | None = None
+    read: dict[str, dict[str, str]] = field(default_factory=dict)
+
+    @property
+    def is_own(self) -> bool:
+        """Tell whether these are the contract's own tables."""
+        return self.source is None
+
+    def sql(self, name: str) -> str:
+        """Return a SELECT in parentheses, as PostgreSQL takes it; beside parameters a % in it is to be doubled."""
+        converted = self.read.get(name)
+        if converted is None:
+            return f"({self.statements[name]})"
+        columns = ", ".join(f"{expression} AS {column}" for column, expression in converted.items())
+        return f"(SELECT {columns} FROM ({self.statements[name]}) AS given)"  # the operator's own file
+
+    def text(self, name: str) -> str:
+        """Return the same as part of a ``sqlalchemy.text``, where a colon would begin a parameter."""
+        return _escaped(self.sql(name))
+
+    def can(self, *names: str) -> bool:
+        """Tell whether all these statements that write are there."""
+        return all(name in self.statements for name in names)
+
+    def require(self, *names: str) -> None:
+        """Make sure that all these statements that write are there.
+
+        Raises:
+            WriteRefused: one is missing.
+        """
+        for name in names:
+            if name not in self.statements:
+                raise WriteRefused(
+                    "{}: {} has no statement {}. It would INSERT or UPDATE from the relation {}; see toolkit "
+                    "db map.",
+                    WRITES[name][1],
+                    self.source,
+                    name,
+                    WRITES[name][0],
+                )
+            if dropped := _dropped(self, name):
+                raise WriteRefused(
+                    "{}: {} in {} does not store {}, which the contract requires.",
+                    WRITES[name][1],
+                    name,
+                    self.source,
+                    ", ".join(dropped),
+                )
+
+    def over(self, name: str, parts: str) -> sa.TextClause:
+        """Return a statement that writes, with parts of a WITH clause in front that yield its new rows.
+
+        The parts may write themselves and have parameters. The number of rows of the whole is the statement's.
+        """
+        self.require(name)
+        statement, begin = _escaped(self.statements[name]), "WITH"
+        if (found := _WITH.match(statement)) is not None:
+            begin = f"WITH {found[1] or ''}"
+            return sa.text(f"{begin} {parts}, {statement[found.end() :]}")
+        return sa.text(f"{begin} {parts} {statement}")
+
+    def run(self, connection: Connection, name: str) -> int:
+        """Run a statement that writes, on rows in the temporary table of ``create_new``; return their number."""
+        self.require(name)
+        return connection.execute(sa.text(_escaped(self.statements[name]))).rowcount
+
+
+@cache
+def _dropped(service: Service, name: str) -> tuple[str, ...]:
+    """Return the columns that the contract requires and a statement which writes does not name."""
+    required = REQUIRED.get(WRITES[name][0].removeprefix("new_"), ())
+    return tuple(each for each in required if not mentions(service.statements[name], each))
+
+
+def create_new(connection: Connection, relation: str) -> None:
+    """Create the temporary table that a statement which writes reads, such as ``new_clients``."""
+    columns = ", ".join(f"{name} {kind}" for name, kind in NEW[relation].items())
+    connection.execute(sa.text(f"CREATE TEMPORARY TABLE {relation} ({columns}) ON COMMIT DROP"))
+
+
+def one_row(relation: str, condition: str = "") -> str:
+    """Return a part of a WITH clause: the relation with one row, of parameters named as its columns."""
+    values = ", ".join(f"CAST(:{name} AS {kind}) AS {name}" for name, kind in NEW[relation].items())
+    return f"{relation} AS (SELECT {values} {condition})"
+
+
+_services: WeakKeyDictionary[sa.Dialect, Service] = WeakKeyDictionary()
+
+
+def use_service(dialect: sa.Dialect, service: Service) -> None:
+    """Let all connections of an engine read this service."""
+    _services[dialect] = service
+
+
+def service_of(connection: Connection) -> Service:
+    """Return the service that the connection's database reads."""
+    return _services.get(connection.dialect) or packaged_service()
+
+
+@cache
+def packaged_service() -> Service:
+    """Return the statements for the contract's own tables."""
+    text = files("toolkit.database").joinpath("service.sql").read_text("utf-8")
+    return _service(text, None)
+
+
+def load_service(path: Path | None) -> Service:
+    """Read a file of statements; ``None`` stands for the contract's own tables.
+
+    Raises:
+        SettingsError: it cannot be read, lacks a statement, or names a code that the contract does not know.
+    """
+    if path is None:
+        return packaged_service()
+    try:
+        text = path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError("{}: {} cannot be read: {}", VARIABLE, path, error) from None
+    return _service(text, path)
+
+
+def _service(text: str, source: Path | None) -> Service:
+    parts = re.split(r"^--[ \t]*name:[ \t]*(.*?)[ \t]*$", text, flags=re.MULTILINE)
+    statements: dict[str, str] = {}
+    place = source or "service.sql"
+    if any(word for _, word in _tokens(parts[0])):
+        raise SettingsError("{}: a statement stands before the first line: -- name: sales", place)
+    for name, body in zip(parts[1::2], parts[2::2], strict=True):
+        if name not in (*COLUMNS, *WRITES):
+            known = ", ".join((*COLUMNS, *WRITES))
+            raise SettingsError("{}: no statement is called {!r}; there are {}.", place, name, known)
+        if name in statements:
+            raise SettingsError("{}: the statement {} stands there twice.", place, name)
+        statements[name] = _statement(f"{place}, {name}", name, body)
+    if missing := [name for name in COLUMNS if name not in statements]:
+        raise SettingsError(
+            "{}: the statement {} is missing; it is needed to read the service.", place, missing[0]
+        )
+    for name in ("sales", "records"):
+        if absent := [column for column in REQUIRED[name] if is_null(statements[name], column)]:
+            raise SettingsError("{}, {}: {} is NULL, and no audit can be made without it.", place, name, absent[0])
+    for (name, column), codes in _CODES.items():
+        for constant in constants(statements[name], column):
+            if constant not in set(codes):
+                raise SettingsError(
+                    "{}, {}: {} would become {!r}, which the contract does not know; it knows {}.",
+                    place,
+                    name,
+                    column,
+                    constant,
+                    ", ".join(codes),
+                )
+    return Service(statements, sha256(text.encode()).hexdigest(), source)
+
+
+def _statement(place: str, name: str, body: str) -> str:
+    """Return the one statement of a body, without comments and the semicolon behind it."""
+    tokens = list(_tokens(body, spaces=True))
+    while tokens and not tokens[-1][1].strip(" \t\r\n;"):
+        tokens.pop()
+    statement = "".join(text for _, text in tokens).strip()
+    if not statement:
+        raise SettingsError("{}: there is no statement.", place)
+    if any(text == ";" for _, text in tokens):
+        raise SettingsError("{}: there is more than one statement.", place)
+    first = statement.lstrip("(").split(None, 1)[0].upper()
+    allowed = ("SELECT", "WITH", "VALUES", "TABLE") if name in COLUMNS else ("INSERT", "UPDATE", "WITH", "MERGE")
+    if first not in allowed:
+        raise SettingsError("{}: begins with {}, and {} is expected.", place, first, " or ".join(allowed))
+    return statement
+
+
+_TOKEN: Final = re.compile(
+    r"""
+    (?P<comment> --[^\n]* | /\*.*?\*/ )
+    | (?P<text> [eE]?'(?:[^']|'')*' | \$(\w*)\$.*?\$\3\$ )
+    | (?P<name> "(?:[^"]|"")*" | [^\W\d][\w$]* )
+    | (?P<space> \s+ )
+    | (?P<other> . )
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+
+_WITH: Final = re.compile(r"WITH\s+(RECURSIVE\s+)?", re.IGNORECASE)
+
+
+def _tokens(text: str, *, spaces: bool = False) -> Iterator[tuple[str, str]]:
+    """Yield kind and text of each token; a comment counts as a space."""
+    for found in _TOKEN.finditer(text):
+        kind = found.lastgroup or "other"
+        if kind not in ("comment", "space"):
+            yield kind, found[0]
+        elif spaces:
+            yield "space", " " if kind == "comment" else found[0]
+
+
+def tables_in(statement: str) -> list[str]:
+    """Return the names of the tables that a statement reads or writes, with the schema where one stands there.
+
+    Names of parts of a WITH clause are left out; one that a subquery gives to its rows may be among them.
+    """
+    tokens = [(kind, text, text.upper()) for kind, text in _tokens(statement)]
+    tokens += [("other", "", "")] * 3
+    found: dict[str, None] = {}
+    parts = set()
+    listed = False
+    for place, (kind, text, word) in enumerate(tokens[:-3]):
+        before = tokens[place - 1][2] if place else ""
+        if kind == "name" and tokens[place + 1][2] == "AS" and tokens[place + 2][2] in _BODY and before != ")":
+            parts.add(text)
+        if kind == "name" and word not in _AFTER and (before in _BEFORE or (listed and before == ",")):
+            schema = tokens[place + 1][1] == "." and tokens[place + 2][0] == "name"
+            found[f"{text}.{tokens[place + 2][1]}" if schema else text] = None
+        listed = word == "FROM" or (listed and word not in _LIST_ENDS)
+    return [name for name in found if name not in parts]
+
+
+_BEFORE: Final = ("FROM", "JOIN", "INTO", "UPDATE", "ONLY", "USING", "TABLE")
+_AFTER: Final = ("ONLY", "LATERAL", "SELECT", "VALUES", "UNNEST", "SET")
+_BODY: Final = ("(", "MATERIALIZED", "NOT")
+_LIST_ENDS: Final = ("WHERE", "GROUP", "ORDER", "HAVING", "LIMIT", "UNION", "SELECT", "ON", "SET", "(", ")")
+
+
+def mentions(statement: str, name: str) -> bool:
+    """Tell whether a name stands in a statement."""
+    return any(kind == "name" and text.strip('"') == name for kind, text in _tokens(statement))
+
+
+def is_null(statement: str, column: str) -> bool:
+    """Tell whether the statement says ``NULL AS column``."""
+    return any(before[1].upper() == "NULL" for before, _ in _values_called(statement, column))
+
+
+def constants(statement: str, column: str) -> list[str]:
+    """Return the texts that a column can become, as far as they stand in the statement: alone, or in a CASE."""
+    found = []
+    for last, before in _values_called(statement, column):
+        if last[0] == "text" and before and before[-1][1].upper() in _BEFORE_VALUE:
+            found.append(last)
+        elif last[1].upper() == "END":
+            depth, following, second = 0, last, last
+            for token in reversed(before):
+                word = token[1].upper() if token[0] == "name" else ""
+                depth += (word == "END") - (word == "CASE")
+                if depth < 0:
+                    break
+                if word in ("THEN", "ELSE") and following[0] == "text" and second[1].upper() in _AFTER_VALUE:
+                    found.append(following)
+                following, second = token, following
+    return [text[1:-1].replace("''", "'") for _, text in found if text.startswith("'")]
+
+
+_BEFORE_VALUE: Final = ("SELECT", "DISTINCT", ",")
+_AFTER_VALUE: Final = ("WHEN", "ELSE", "END", ":")
+
+
+def _values_called(statement: str, column: str) -> Iterator[tuple[tuple[str, str], list[tuple[str, str]]]]:
+    """Yield, for each ``... AS column``, the token before AS, and those before it."""
+    tokens = list(_tokens(statement))
+    for place, (kind, text) in enumerate(tokens):
+        called = kind == "name" and text.strip('"').lower() == column and place > 1
+        if called and tokens[place - 1][1].upper() == "AS":
+            end = place - 2
+            while end > 2 and tokens[end - 1][1] == tokens[end - 2][1] == ":":  # a cast behind it
+                end -= 3
+            yield tokens[end], tokens[:end]
+
+
+def _escaped(sql: str) -> str:
+    return re.sub(r"(?<![:\w\\]):(?=\w)", r"\\:", sql)

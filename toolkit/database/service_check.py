@@ -1,0 +1,141 @@
+"""Prove a ``service.sql`` on the data: what is counted at every reading, and what only a person can judge."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import sqlalchemy as sa
+from sqlalchemy import Connection
+from sqlalchemy.exc import DBAPIError
+
+from toolkit.database.connection import Database
+from toolkit.database.observations import FLAWS, counts_of
+from toolkit.database.service import NEW, REQUIRED, WRITES, is_null, mentions, service_of
+from toolkit.database.service_tables import hidden_and_copied, resolve
+
+_TRIED_KEYS: Final = 20
+_FEW: Final = 12
+
+
+@dataclass(frozen=True)
+class Proof:
+    """``counts`` are those of a reading; ``values`` the rows of each code, for somebody who knows the service.
+
+    ``flaws`` need attention; ``notes`` say what cannot be written, or is not stored, and why.
+    """
+
+    counts: Mapping[str, int]
+    values: Mapping[str, str]
+    flaws: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def prove(database: Database, holds: Callable[[str], bool] | None) -> Proof:
+    """Look at all rows; ``holds`` tells whether the bucket has an object, where there is a bucket to ask.
+
+    Raises:
+        SchemaMismatch: a statement does not fit the database.
+    """
+    with database.snapshot() as connection:
+        resolve(connection)
+        counts = counts_of(connection)
+        flaws = [f"{text.format(count=counts[name])}." for name, text in FLAWS.items() if counts[name]]
+        flaws += _times(connection)
+        if holds is not None:
+            flaws += _keys(connection, holds)
+        values = dict(_values(connection))
+        notes = tuple(_notes(connection))
+    with database.transaction() as connection:
+        return Proof(counts, values, tuple(flaws), (*notes, *_writing(connection)))
+
+
+def _times(connection: Connection) -> Iterator[str]:
+    """Yield times that let a wrong zone be suspected."""
+    service = service_of(connection)
+    for relation, column in (("sales", "created_at"), ("sales", "completed_at"), ("records", "requested_at")):
+        query = f"""
+            SELECT count(*) FROM {service.text(relation)} AS read
+            WHERE isfinite({column}) AND {column} > now() + interval '5 minutes'
+        """  # the operator's own statements, as below
+        if count := connection.scalar(sa.text(query)):
+            yield f"{count} rows of {relation} have a {column} in the future: is its zone right?"
+    query = f"""
+        SELECT count(*), count(*) FILTER (WHERE requested_at < sale.created_at),
+               (SELECT count(*) FROM {service.text("sales")} AS read WHERE completed_at < created_at)
+        FROM {service.text("records")} AS record JOIN {service.text("sales")} AS sale ON sale.id = sale_id
+    """
+    rows, early, ended = connection.execute(sa.text(query)).one()
+    if early > rows / 2:
+        yield f"{early} evidence records were requested before their sale was created: are the zones right?"
+    if ended:
+        yield f"{ended} sales were completed before they were created: are the zones right?"
+
+
+def _keys(connection: Connection, holds: Callable[[str], bool]) -> Iterator[str]:
+    """Yield it where none of the newest keys lies in the bucket."""
+    query = f"""
+        SELECT object_key FROM {service_of(connection).text("records")} AS read WHERE object_key IS NOT NULL
+        ORDER BY requested_at DESC, id LIMIT {_TRIED_KEYS}
+    """
+    keys = list(connection.scalars(sa.text(query)))
+    if keys and not any(map(holds, keys)):
+        stripped = " Without the slash in front they do." if any(holds(key.lstrip("/")) for key in keys) else ""
+        yield f"None of the {len(keys)} newest object_key lies in the bucket.{stripped}"
+
+
+def _values(connection: Connection) -> Iterator[tuple[str, str]]:
+    service = service_of(connection)
+    for relation, column in (
+        ("sales", "utility_group"),
+        ("sales", "is_client_financial_responsible"),
+        ("records", "evidence_type"),
+    ):
+        query = f"""
+            SELECT coalesce(CAST({column} AS text), 'unknown'), count(*) FROM {service.text(relation)} AS read
+            GROUP BY 1 ORDER BY 2 DESC, 1
+        """
+        found = connection.execute(sa.text(query)).all()
+        shown = ", ".join(f"{value} {count}" for value, count in found[:_FEW])
+        yield f"{relation}.{column}", shown + (", ..." if len(found) > _FEW else "")
+    for relation, column in (("sales", "created_at"), ("sales", "completed_at"), ("records", "requested_at")):
+        query = f"""
+            SELECT count({column}), CAST(min({column}) AS text), CAST(max({column}) AS text)
+            FROM {service.text(relation)} AS read
+        """
+        count, oldest, newest = connection.execute(sa.text(query)).one()
+        yield f"{relation}.{column}", f"{count} from {oldest} to {newest}" if count else "0"
+
+
+def _notes(connection: Connection) -> Iterator[str]:
+    service = service_of(connection)
+    for relation, columns in REQUIRED.items():
+        if absent := [name for name in columns if is_null(service.statements[relation], name)]:
+            yield f"{relation}: the contract requires {', '.join(absent)}, and the tables have no place for it."
+    hidden, copied = hidden_and_copied(connection)
+    for table in hidden:
+        yield f"Row level security may hide rows of {table} from this role."
+    for table in copied:
+        yield f"{table} is a materialised view: it is as old as its last refresh."
+    encoding = connection.execute(sa.text("SELECT current_setting('server_encoding')")).scalar_one()
+    if encoding == "SQL_ASCII":
+        yield "The database states no encoding (SQL_ASCII): texts that are not UTF-8 cannot be read."
+    elif encoding != "UTF8":
+        yield f"The database is encoded in {encoding}: clients with other characters are rejected one by one."
+
+
+def _writing(connection: Connection) -> Iterator[str]:
+    """Yield what cannot be written: each statement is planned, on no rows."""
+    service = service_of(connection)
+    for name, (relation, impossible) in WRITES.items():
+        if name not in service.statements:
+            yield f"{impossible}: there is no statement {name}."
+            continue
+        if dropped := [each for each in NEW[relation] if not mentions(service.statements[name], each)]:
+            yield f"{name} does not store {', '.join(dropped)}."
+        nulls = ", ".join(f"CAST(NULL AS {kind}) AS {column}" for column, kind in NEW[relation].items())
+        statement: Any = service.over(name, f"{relation} AS (SELECT {nulls} WHERE false)")
+        try:
+            with connection.begin_nested():
+                connection.execute(sa.text(f"EXPLAIN {statement.text}"))
+        except DBAPIError as error:
+            yield f"{impossible}: {str(error.orig).splitlines()[0]}."

@@ -1,0 +1,229 @@
+"""Print the beginning of a ``service.sql`` for tables that a person names: what is there, and nothing guessed.
+
+A column is filled in only where its name and type are the contract's. Everything else says TODO, which no database
+takes, beside the columns that could be meant and, where these hold a few codes, the codes. No other value of a row
+is shown. Codes, who pays and time zones are for a person who knows the service.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import permutations
+from typing import Any, Final
+
+import sqlalchemy as sa
+from sqlalchemy import Connection
+from sqlalchemy.dialects import postgresql
+
+from toolkit.database.service import COLUMNS
+from toolkit.errors import InvalidInput
+
+Holds = Callable[[str], bool]
+"""Tells whether the bucket holds an object under a key."""
+
+_OPTIONAL: Final = {
+    "sales": {"client_id", "partner", "completed_at"},
+    "records": {"file_name", "file_format", "type", "requested_by", "expires_at"},
+    "clients": {"external_id", "rg", "email", "phone_number", "address_id", "created_at"},
+}
+"""Columns that may be NULL: the toolkit works without them, and says what is unknown then."""
+
+_ACCEPTED: Final = {
+    "text": ("S", "E", "N", "U"),
+    "uuid": ("U", "N"),
+    "boolean": ("B", "E", "S", "N"),
+    "date": ("D",),
+    "timestamptz": ("D",),
+}
+"""The categories of PostgreSQL's types that could hold a column of the contract."""
+
+_CODED: Final = ("utility_group", "evidence_type", "is_client_financial_responsible", "completed_at")
+"""Columns that are written as codes, or follow from one."""
+
+_PERSONAL: Final = re.compile(
+    "nam|nom|cpf|doc|rg|mail|phon|fon|tel|cel|birth|born|nasc|addr|ender|rua|street|logr|bairro|city|cidad|cep|zip|lat|"
+    "lon|note|obs|desc|text|pass|senha|token|key|user|matr|enrol|inst",
+    re.IGNORECASE,
+)
+"""Names of columns whose values may say something about a person; none of them is shown."""
+
+_CODE: Final = re.compile(r"[A-Za-z]{0,3}[0-9]{0,3}|[A-Za-z]+(?:[_./+-][A-Za-z0-9]+)*")
+_FEW: Final = 12
+_SAMPLE: Final = 20_000
+_TRIED: Final = 5
+
+
+@dataclass(frozen=True)
+class _Column:
+    name: str
+    type: str
+    category: str
+    key: str
+    """``primary key``, ``unique`` or ``-> another table``."""
+    nullable: bool
+    codes: tuple[str, ...] = ()
+
+    @property
+    def sql(self) -> str:
+        return str(_preparer.quote(self.name)).replace("%%", "%")
+
+    @property
+    def told(self) -> str:
+        """The column in words."""
+        more = [self.type, self.key, "may be NULL" if self.nullable else "", ", ".join(self.codes)]
+        return f"{self.sql} ({'; '.join(each for each in more if each)})"
+
+
+_preparer = postgresql.dialect().identifier_preparer  # type: ignore[no-untyped-call]
+
+
+def draft(connection: Connection, tables: dict[str, str], holds: Holds | None) -> str:
+    """Return the skeleton; ``tables`` are the tables of sales, records and clients, as far as a person named them.
+
+    Raises:
+        InvalidInput: one of them is not there.
+    """
+    there = connection.execute(sa.text(_TABLES)).all()
+    lines = ["-- The tables of this database, with their rows as far as PostgreSQL knows:"]
+    lines += [f"--   {row.place} ({max(row.rows, 0):,})" for row in there]
+    lines.append("-- Replace each TODO. Times need a zone: created AT TIME ZONE 'America/Sao_Paulo'.")
+    lines.append("-- Codes: CASE kind WHEN 'ACT' THEN 'POV' ... END AS evidence_type. See toolkit db map --help.")
+    for relation in COLUMNS:
+        lines += ["", f"-- name: {relation}", *_select(connection, relation, tables.get(relation), holds)]
+    lines += ["", "-- add_clients, add_records, add_sales, complete_sale: only where the toolkit may write; the"]
+    lines += ["-- packaged service.sql shows how they look for the contract's own tables.", ""]
+    return "\n".join(lines)
+
+
+def _select(connection: Connection, relation: str, table: str | None, holds: Holds | None) -> Iterator[str]:
+    columns = [] if table is None else _columns(connection, table)
+    found = _keys(connection, table, columns, holds) if table and relation == "records" and holds else []
+    yield "SELECT"
+    names = list(COLUMNS[relation].items())
+    for place, (name, kind) in enumerate(names):
+        same = [each for each in columns if _plain(each.name) == _plain(name) and each.type in _EXACT[kind]]
+        value = same[0].sql if len(same) == 1 else "NULL" if name in _OPTIONAL[relation] else "TODO"
+        yield f"    {value} AS {name}{',' if place < len(names) - 1 else ''}"
+        candidates = [each.told for each in columns if each not in same and _could_be(each, name, kind)]
+        if candidates and not same:
+            yield f"    --   {name}, {kind}: perhaps {' | '.join(candidates)}"
+        if name == "object_key":
+            yield from (f"    --   {line}" for line in found)
+    yield f"FROM {table or 'TODO'}"
+    if other := [each.told for each in columns if each.codes or (each.nullable and each.category == "D")]:
+        yield f"-- WHERE: are some rows deleted, cancelled or of another kind? {' | '.join(other)}"
+    if links := [each.told for each in columns if each.key.startswith("->")]:
+        yield f"-- JOIN: {' | '.join(links)}"
+    yield ";"
+
+
+_EXACT: Final = {
+    "text": ("text", "character varying", "character"),
+    "uuid": ("uuid",),
+    "boolean": ("boolean",),
+    "date": ("date",),
+    "timestamptz": ("timestamp with time zone",),
+}
+
+
+def _plain(name: str) -> str:
+    return name.replace("_", "").lower()
+
+
+def _could_be(column: _Column, name: str, kind: str) -> bool:
+    """Tell whether a column could hold one of the contract's, by its type, its keys and its codes alone."""
+    if name in _CODED and column.codes:
+        return True
+    if name in ("utility_group", "evidence_type"):
+        return column.key.startswith("->")
+    if name == "id":
+        return column.key in ("primary key", "unique") and column.category in (*_ACCEPTED[kind], "S")
+    if name in ("client_id", "sale_id", "address_id"):
+        return column.key.startswith("->") or column.category == "U"
+    if name == "is_client_financial_responsible":
+        return column.category == "B" or column.key.startswith("->")
+    return (
+        column.category in _ACCEPTED[kind] and not column.codes and not (kind == "text" and column.category != "S")
+    )
+
+
+def _columns(connection: Connection, table: str) -> list[_Column]:
+    rows = connection.execute(sa.text(_COLUMNS), {"table": table}).all()
+    if not rows:
+        raise InvalidInput(
+            "There is no table {}; name it as SQL does, with its schema, such as crm.sales_sale.", table
+        )
+    found = []
+    for row in rows:
+        column = _Column(row.name, row.type, row.category, row.key or "", row.nullable)
+        found.append(replace(column, codes=_codes(connection, table, column)))
+    return found
+
+
+def _codes(connection: Connection, table: str, column: _Column) -> tuple[str, ...]:
+    """Return the codes in a column: a few short values in many rows, of a column about no person."""
+    if column.category == "E":
+        labels = sa.text("SELECT unnest(enum_range(NULL::" + column.type + "))::text")
+        return tuple(connection.scalars(labels))
+    if column.key or column.category not in ("S", "N") or _PERSONAL.search(column.name):
+        return ()
+    query = f"""
+        SELECT CAST(value AS text) AS value, count(*) AS times
+        FROM (SELECT {column.sql} AS value FROM {table} LIMIT {_SAMPLE}) AS first
+        WHERE value IS NOT NULL GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT {_FEW + 1}
+    """  # names that the catalogue gave
+    rows = connection.execute(sa.text(query.replace(":", r"\:"))).all()
+    total = sum(row.times for row in rows)
+    if not 1 < len(rows) <= _FEW or total < 2 * len(rows):
+        return ()
+    return tuple(row.value for row in rows) if all(_CODE.fullmatch(row.value) for row in rows) else ()
+
+
+def _keys(connection: Connection, table: str, columns: Sequence[_Column], holds: Holds) -> Iterator[str]:
+    """Yield the columns, and pairs of columns, whose values are keys: the bucket is asked for a few of each."""
+    texts = [each for each in columns if each.category == "S"]
+    if not texts:
+        return
+    query = f"SELECT {', '.join(each.sql for each in texts)} FROM {table} ORDER BY 1 DESC LIMIT {_TRIED}"
+    rows: list[Any] = list(connection.execute(sa.text(query.replace(":", r"\:"))))
+    forms: list[tuple[str, Callable[[Sequence[str]], str]]] = []
+    for place, column in enumerate(texts):
+        forms.append((column.sql, lambda row, at=place: str(row[at])))  # type: ignore[misc]
+        stripped = f"ltrim({column.sql}, '/')"
+        forms.append((stripped, lambda row, at=place: str(row[at]).lstrip("/")))  # type: ignore[misc]
+    for (one, first), (two, second) in permutations(enumerate(texts), 2):
+        sql = f"rtrim(ltrim({first.sql}, '/'), '/') || '/' || {second.sql}"
+        forms.append((sql, lambda row, a=one, b=two: _joined(row[a], row[b])))  # type: ignore[misc]
+    for sql, key in forms[: 4 * _SAMPLE // 1000]:
+        tried = [row for row in rows if all(row)]
+        there = sum(holds(key(row)) for row in tried)
+        if there:
+            yield f"in the bucket lie {there} of {len(tried)} tried: {sql}"
+            if there == len(tried):
+                return
+
+
+def _joined(folder: str, name: str) -> str:
+    return f"{folder.strip('/')}/{name}"
+
+
+_TABLES: Final = """
+    SELECT format('%I.%I', nspname, relname) AS place, CAST(reltuples AS bigint) AS rows
+    FROM pg_class JOIN pg_namespace AS space ON space.oid = relnamespace
+    WHERE relkind IN ('r', 'p', 'v', 'm', 'f') AND NOT relispartition
+      AND nspname NOT IN ('pg_catalog', 'information_schema', 'audit') AND nspname NOT LIKE 'pg\\_%'
+    ORDER BY 1
+"""
+
+_COLUMNS: Final = """
+    SELECT attname AS name, format_type(atttypid, NULL) AS type,
+           NOT attnotnull AS nullable,
+           CASE WHEN kind.typname = 'uuid' THEN 'U' ELSE CAST(kind.typcategory AS text) END AS category,
+           (SELECT CASE contype WHEN 'p' THEN 'primary key' WHEN 'u' THEN 'unique'
+                   ELSE '-> ' || CAST(CAST(confrelid AS regclass) AS text) END
+            FROM pg_constraint WHERE conrelid = attrelid AND conkey = ARRAY[attnum] AND contype IN ('p', 'u', 'f')
+            ORDER BY contype DESC LIMIT 1) AS key
+    FROM pg_attribute JOIN pg_type AS kind ON kind.oid = atttypid
+    WHERE attrelid = to_regclass(:table) AND attnum > 0 AND NOT attisdropped
+    ORDER BY attnum
+"""

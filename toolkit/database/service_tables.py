@@ -1,0 +1,257 @@
+"""Find out what the statements of a ``service.sql`` mean in one database: types, tables, columns, policies."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final
+
+import psycopg
+import sqlalchemy as sa
+from psycopg import sql
+from sqlalchemy import Connection
+
+from toolkit.database.service import COLUMNS, NEW, WRITES, Service, is_null, service_of, tables_in
+from toolkit.errors import SchemaMismatch
+
+
+@dataclass(frozen=True)
+class TableBehind:
+    """A table, view or other relation that a statement reads; a view's ``definition`` is a hash of its SQL."""
+
+    oid: int
+    kind: str
+    columns: Mapping[str, str]
+    """By name: the number of the column in the table, and its type."""
+    definition: str | None = None
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """What the statements of a file meant in a database when they were tried."""
+
+    sha256: str
+    columns: Mapping[str, Mapping[str, str]]
+    """By relation and column: the type that the statement yields."""
+    tables: Mapping[str, TableBehind] = field(default_factory=dict)
+    """By name, with the schema: what is read, through views, too."""
+
+    def document(self) -> dict[str, Any]:
+        """Return it for a JSON document."""
+        return asdict(self)
+
+    @classmethod
+    def of(cls, document: Mapping[str, Any]) -> "Resolved":
+        """Return what a document says."""
+        tables = {name: TableBehind(**each) for name, each in document["tables"].items()}
+        return cls(document["sha256"], document["columns"], tables)
+
+    def changes_since(self, before: "Resolved") -> Iterator[str]:
+        """Yield a sentence for each thing that is read otherwise than before."""
+        if before.sha256 != self.sha256:
+            yield "The service is read by another service.sql than at the last reading."
+        for name in sorted({*self.tables, *before.tables}):
+            if name not in self.tables:
+                yield f"The table {name} is no longer read."
+            elif name not in before.tables:
+                yield f"The table {name} was not read before."
+            else:
+                yield from _changes(name, before.tables[name], self.tables[name])
+
+
+def _changes(name: str, before: TableBehind, now: TableBehind) -> Iterator[str]:
+    if before.definition != now.definition:
+        yield f"The view {name} was replaced by another one."
+    elif before.oid != now.oid:
+        yield f"The table {name} is another table of the same name than at the last reading."
+        return
+    for column in sorted({*before.columns, *now.columns}):
+        was, is_ = before.columns.get(column), now.columns.get(column)
+        if was == is_:
+            continue
+        if was is None:
+            yield f"The table {name} has a new column {column}."
+        elif is_ is None:
+            yield f"The table {name} has lost the column {column}."
+        elif was.split(" ", 1)[0] != is_.split(" ", 1)[0]:
+            yield f"The column {column} of the table {name} is another column of the same name."
+        else:
+            kinds = [each.split(" ", 1)[1] for each in (is_, was)]
+            yield f"The column {column} of the table {name} is {kinds[0]}; it was {kinds[1]}."
+
+
+def describe(connection: Connection, service: Service) -> dict[str, dict[str, str]]:
+    """Try the SELECTs of a service and return the types that they yield, by relation and column.
+
+    From then on the service converts what is read to the contract's types.
+
+    Raises:
+        SchemaMismatch: one does not fit the database, or yields a column of a wrong type or none.
+    """
+    driver = connection.connection.driver_connection
+    assert isinstance(driver, psycopg.Connection)
+    found, read = {}, {}
+    for relation, columns in COLUMNS.items():
+        place, statement = f"{service.source or 'service.sql'}, {relation}", service.statements[relation]
+        try:
+            query = sql.SQL("SELECT * FROM ({}) AS given LIMIT 0").format(sql.SQL(statement))
+            described = driver.execute(query).description or []
+        except psycopg.Error as error:
+            denied = error.sqlstate == "42501"
+            if denied or error.sqlstate is None or error.sqlstate[:2] not in ("42", "22", "0A", "3F"):
+                raise
+            raise SchemaMismatch("{}: {}. {}", place, error.diag.message_primary, _hint(error)) from None
+        names = [column.name for column in described]
+        repeated = sorted({name for name in names if names.count(name) > 1})
+        missing = [name for name in columns if name not in names]
+        if repeated or missing:
+            problem = f"yields {repeated[0]} twice" if repeated else f"does not yield {', '.join(missing)}"
+            raise SchemaMismatch("{}: {}. What the tables do not hold is written as NULL AS name.", place, problem)
+        oids = [column.type_code for column in described]
+        kinds = {row.oid: row for row in connection.execute(_TYPES_BY_OID, {"oids": oids})}
+        types = {column.name: kinds[column.type_code] for column in described if column.name in columns}
+        read[relation] = {
+            name: _converted(place, name, kind, types[name], is_null(statement, name))
+            for name, kind in columns.items()
+        }
+        found[relation] = {name: str(types[name].name) for name in columns}
+    if not service.is_own:
+        service.read.update(read)
+    return found
+
+
+def _converted(place: str, name: str, kind: str, given: Any, null: bool) -> str:
+    """Return the expression that gives the contract's type; raises where there is no safe one."""
+    is_text, is_whole = given.category in ("S", "E"), given.name in ("smallint", "integer", "bigint")
+    if given.name == kind or (kind == "timestamptz" and given.name == "timestamp with time zone"):
+        return name
+    if null and is_text:
+        return f"CAST(NULL AS {kind})"
+    if kind == "text" and (is_text or is_whole or given.name in ("uuid", "numeric")):
+        return f"CAST({name} AS text)"
+    if kind == "uuid" and is_whole:
+        return f"CASE WHEN {name} >= 0 THEN CAST(lpad(CAST({name} AS text), 32, '0') AS uuid) END"
+    if kind == "uuid" and is_text:
+        is_uuid = f"CAST({name} AS text) ~* '^[0-9a-f]{{8}}-?([0-9a-f]{{4}}-?){{3}}[0-9a-f]{{12}}$'"
+        return f"CASE WHEN {is_uuid} THEN CAST(CAST({name} AS text) AS uuid) END"
+    advice = ""
+    if given.name.startswith("timestamp"):
+        advice = f" Name its zone, such as: {name} AT TIME ZONE 'America/Sao_Paulo' AS {name}."
+    raise SchemaMismatch("{}: {} is of type {}, and {} is expected.{}", place, name, given.name, kind, advice)
+
+
+def _hint(error: psycopg.Error) -> str:
+    return f"{error.diag.message_hint} " * bool(error.diag.message_hint) + "Correct the file; nothing was read."
+
+
+_TYPES_BY_OID: Final = sa.text(
+    "SELECT CAST(oid AS bigint) AS oid, format_type(oid, NULL) AS name, typcategory AS category "
+    "FROM pg_type WHERE CAST(oid AS bigint) = ANY(:oids)"
+)
+
+
+def resolve(connection: Connection) -> Resolved:
+    """Return what the statements that read mean in the connection's database now; raises as ``describe`` does."""
+    service = service_of(connection)
+    columns = describe(connection, service)
+    rows = connection.execute(sa.text(_REACHED + _TABLES), {"names": _read(service)})
+    tables = {row.place: TableBehind(row.oid, row.kind, row.columns, row.definition) for row in rows}
+    return Resolved(service.sha256, columns, tables)
+
+
+def _read(service: Service) -> list[str]:
+    return sorted({name for relation in COLUMNS for name in tables_in(service.statements[relation])})
+
+
+def policies(connection: Connection) -> list[sa.Row[Any]]:
+    """Return ``place`` and ``role``: the tables whose policies may hide rows from who reads them."""
+    names = {"names": _read(service_of(connection))}
+    return list(connection.execute(sa.text(_REACHED + _POLICIES), names))
+
+
+def hidden_and_copied(connection: Connection) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the tables whose policies may hide rows, and the materialised views, by their names."""
+    names = {"names": _read(service_of(connection))}
+    copied = connection.scalars(sa.text(_REACHED + _COPIES), names)
+    return tuple(sorted({row.place for row in policies(connection)})), tuple(copied)
+
+
+def rights(connection: Connection, *, write: bool) -> list[str]:
+    """Return the rights that the statements need, such as ``SELECT`` on a table, with those on schemas."""
+    service = service_of(connection)
+    wanted = {name: {"SELECT"} for name in _read(service)}
+    for name, statement in service.statements.items():
+        if name in WRITES and write:
+            for table in tables_in(statement):
+                if table not in NEW:
+                    wanted.setdefault(table, set()).update(("SELECT", "INSERT", "UPDATE"))
+    rows = connection.execute(sa.text(_PLACES), {"names": sorted(wanted)}).all()
+    found: dict[str, set[str]] = {}
+    for row in rows:
+        found.setdefault(row.place, set()).update(wanted[row.name])
+    order = ("SELECT", "INSERT", "UPDATE")
+    schemas = dict.fromkeys(row.space for row in rows)
+    return [f"USAGE ON SCHEMA {schema}" for schema in schemas if schema != "public"] + [
+        f"{', '.join(each for each in order if each in kinds)} ON {place}" for place, kinds in found.items()
+    ]
+
+
+_PLACES: Final = """
+    SELECT given.name, format('%I.%I', nspname, relname) AS place, quote_ident(nspname) AS space
+    FROM unnest(CAST(:names AS text[])) AS given (name)
+    JOIN pg_class AS class ON class.oid = to_regclass(given.name)
+    JOIN pg_namespace AS space ON space.oid = relnamespace
+    WHERE relkind IN ('r', 'p', 'v', 'm', 'f')
+    ORDER BY 2
+"""
+
+_REACHED: Final = """
+    WITH RECURSIVE reached AS (
+        SELECT class.oid AS place, relkind AS kind, CAST(current_user AS name) AS reader
+        FROM unnest(CAST(:names AS text[])) AS given (name)
+        JOIN pg_class AS class ON class.oid = to_regclass(given.name)
+        WHERE relkind IN ('r', 'p', 'v', 'm', 'f')
+        UNION
+        SELECT behind.oid, behind.relkind,
+               CASE WHEN here.relkind IN ('v', 'm') AND NOT coalesce(
+                   (SELECT CAST(option_value AS boolean) FROM pg_options_to_table(here.reloptions)
+                    WHERE option_name = 'security_invoker'), false)
+               THEN pg_get_userbyid(here.relowner) ELSE reader END
+        FROM reached
+        JOIN pg_class AS here ON here.oid = reached.place
+        JOIN pg_rewrite ON ev_class = reached.place
+        JOIN pg_depend AS used ON used.classid = CAST('pg_rewrite' AS regclass) AND used.objid = pg_rewrite.oid
+             AND used.refclassid = CAST('pg_class' AS regclass) AND used.refobjid <> reached.place
+        JOIN pg_class AS behind ON behind.oid = used.refobjid
+        WHERE kind IN ('v', 'm')
+    )
+"""
+"""The tables that are named and those behind views, each with the role whose rights hold for it.
+
+What a view names is read with its owner's rights, or with those of its own reader (``security_invoker``).
+"""
+
+_TABLES: Final = """
+    SELECT DISTINCT ON (1) format('%I.%I', nspname, relname) AS place, CAST(class.oid AS bigint) AS oid,
+           CAST(relkind AS text) AS kind,
+           (SELECT coalesce(jsonb_object_agg(attname, attnum || ' ' || format_type(atttypid, atttypmod)), '{}')
+            FROM pg_attribute WHERE attrelid = class.oid AND attnum > 0 AND NOT attisdropped) AS columns,
+           CASE WHEN relkind IN ('v', 'm') THEN md5(pg_get_viewdef(class.oid)) END AS definition
+    FROM reached
+    JOIN pg_class AS class ON class.oid = reached.place
+    JOIN pg_namespace AS space ON space.oid = relnamespace
+    WHERE relkind IN ('r', 'p', 'v', 'm', 'f')
+    ORDER BY 1
+"""
+
+_POLICIES: Final = """
+    SELECT DISTINCT CAST(CAST(hidden.oid AS regclass) AS text) AS place, quote_ident(role.rolname) AS role
+    FROM reached
+    JOIN pg_class AS hidden ON hidden.oid = reached.place
+    JOIN pg_roles AS role ON role.rolname = reached.reader
+    WHERE hidden.relrowsecurity AND NOT role.rolsuper AND NOT role.rolbypassrls
+      AND (hidden.relforcerowsecurity OR NOT pg_has_role(role.oid, hidden.relowner, 'USAGE'))
+    ORDER BY 1, 2
+"""
+
+_COPIES: Final = """
+    SELECT DISTINCT CAST(CAST(place AS regclass) AS text) FROM reached WHERE kind = 'm' ORDER BY 1
+"""

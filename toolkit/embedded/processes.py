@@ -1,0 +1,272 @@
+"""Start servers that outlive this process, find them again, and end them; choose their account, lock their data.
+
+A process is known again by its command line, which holds the path of the folder that it serves. That tells it
+from a later process with the same number, and unlike a start time it does not move when the clock is set.
+"""
+
+import fcntl
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import psutil
+
+from toolkit.errors import EmbeddedServiceError
+
+_STEP: Final = 0.01
+
+
+def run(
+    command: Sequence[str],
+    *,
+    owner: tuple[int, int] | None,
+    text: str = "",
+    keep: Sequence[int] = (),
+    environ: Mapping[str, str] | None = None,
+) -> subprocess.CompletedProcess[str]:
+    """Run a program of ours to its end, as ``owner`` (uid and gid; the caller, where ``None``).
+
+    Of our open files it gets those in ``keep``, and no other.
+    """
+    uid, gid = owner or (None, None)
+    return subprocess.run(  # noqa: S603  # every command is written in this package
+        command,
+        check=False,
+        input=text,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        start_new_session=True,
+        pass_fds=keep,
+        umask=0o077,
+        cwd="/",
+        env=_environment() | dict(environ or {}),
+        user=uid,
+        group=gid,
+        extra_groups=[] if owner else None,
+    )
+
+
+def launch(
+    command: Sequence[str],
+    log: Path,
+    *,
+    owner: tuple[int, int] | None,
+    claim: int,
+    environ: Mapping[str, str] | None = None,
+) -> None:
+    """Start ``command`` as a daemon that appends to ``log`` and keeps the descriptor ``claim`` open.
+
+    The shell leaves at once, so that the server is nobody's child; it has a session of its own, hence no
+    terminal and no Ctrl-C, and no other open file of ours: neither a pipe that a reader waits for, nor a lock.
+    """
+    detach = 'log=$1; shift; "$@" </dev/null >>"$log" 2>&1 &'
+    run(["/bin/sh", "-c", detach, "sh", str(log), *command], owner=owner, keep=[claim], environ=environ)
+
+
+def serving(pid: int, folder: Path) -> psutil.Process | None:
+    """Return the process ``pid`` if it is the one that serves ``folder``."""
+    try:
+        process = psutil.Process(pid)
+        return process if str(folder) in process.cmdline() else None
+    except psutil.Error:
+        return None
+
+
+def found(matches: Callable[[psutil.Process], bool]) -> list[psutil.Process]:
+    """Return the processes of this machine that match, as far as we may look at them."""
+    found = []
+    for process in psutil.process_iter():
+        with suppress(psutil.Error, OSError):
+            if matches(process):
+                found.append(process)
+    return found
+
+
+def end(process: psutil.Process, gently: int, *, within: float, firmly: int) -> bool:
+    """End ``process`` by signal ``gently``, after ``within`` seconds by ``firmly``; return whether it ended."""
+    for number in (gently, firmly):
+        with suppress(psutil.Error):
+            process.send_signal(number)
+        if wait_until(lambda: not _lives(process), within):
+            return True
+    return False
+
+
+def _lives(process: psutil.Process) -> bool:
+    # A process that ended stays in the table until init asks for its result, which may take seconds.
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+def wait_until(done: Callable[[], bool], seconds: float) -> bool:
+    """Wait until ``done`` is true; tell whether it became so in time."""
+    deadline = time.monotonic() + seconds
+    while not done():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(_STEP)
+    return True
+
+
+def _environment() -> dict[str, str]:
+    """Return the environment of a server: no ``PG*``, no ``AWS_*``, nothing that a user set for other programs."""
+    kept = ("PATH", "TMPDIR", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
+    return {**{name: os.environ[name] for name in kept if name in os.environ}, "LC_ALL": "C", "PGTZ": "UTC"}
+
+
+SYSTEM_USER: Final = "evidence-toolkit"
+_FALLBACK: Final = "nobody"
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """The account that a server runs under, and the one that calls it."""
+
+    name: str
+    caller: str
+    ids: tuple[int, int] | None
+    """uid and gid to switch to; ``None`` where server and caller are the same."""
+
+    def give(self, path: Path) -> None:
+        """Make the server's account the owner of ``path``."""
+        if self.ids is not None:
+            os.chown(path, *self.ids, follow_symlinks=False)
+
+
+def server_account(folder: Path, *, root_may: bool = False) -> Account:
+    """Return the account for the server that keeps its data in ``folder``: the folder's owner, once it is there.
+
+    Raises:
+        EmbeddedServiceError: the folder is somebody else's, or no account can be had.
+    """
+    caller = _entry(os.geteuid())
+    owner = _entry(folder.stat().st_uid) if folder.exists() else caller
+    if owner.pw_uid == 0 and caller.pw_uid == 0 and not root_may:
+        owner = _system_user()
+    if owner.pw_uid == caller.pw_uid:
+        return Account(caller.pw_name, caller.pw_name, None)
+    if caller.pw_uid == 0:
+        return Account(owner.pw_name, caller.pw_name, (owner.pw_uid, owner.pw_gid))
+    raise EmbeddedServiceError(
+        "The embedded services in {} belong to {}. Set TOOLKIT_HOME to a folder of your own.",
+        folder.parent,
+        owner.pw_name,
+    )
+
+
+def check_reach(folder: Path, account: Account) -> None:
+    """Make sure that the server can come to its data, which is a matter of the folders around them.
+
+    Raises:
+        EmbeddedServiceError: one of them is closed to it. None is opened here: it may be root's home.
+    """
+    if run(["/bin/sh", "-c", 'cd "$1"', "sh", str(folder)], owner=account.ids).returncode != 0:
+        raise EmbeddedServiceError(
+            "PostgreSQL does not run as root, and {}, who runs it instead, cannot reach {}. Set TOOLKIT_HOME "
+            "to a folder that everybody may pass through, such as /var/lib/evidence-toolkit.",
+            account.name,
+            folder,
+        )
+
+
+def _system_user() -> pwd.struct_passwd:
+    if _named(SYSTEM_USER) is None:
+        _add(SYSTEM_USER)
+    found = _named(SYSTEM_USER) or _named(_FALLBACK)
+    if found is None:
+        raise EmbeddedServiceError(
+            "PostgreSQL does not run as root, and there is no user {} to run it. Add one: useradd --system {}",
+            SYSTEM_USER,
+            SYSTEM_USER,
+        )
+    return found
+
+
+def _add(name: str) -> None:
+    command = shutil.which("useradd") or shutil.which("useradd", path="/usr/sbin:/sbin")
+    if command is not None:
+        # It fails where somebody else has added it just now; the caller looks again.
+        shell = shutil.which("nologin", path="/usr/sbin:/sbin") or "/bin/false"
+        options = ("--system", "--user-group", "--no-create-home", "--home-dir", "/nonexistent", "--shell", shell)
+        run([command, *options, name], owner=None)
+
+
+def _named(name: str) -> pwd.struct_passwd | None:
+    with suppress(KeyError):
+        return pwd.getpwnam(name)
+    return None
+
+
+def _entry(uid: int) -> pwd.struct_passwd:
+    try:
+        return pwd.getpwuid(uid)
+    except KeyError:
+        raise EmbeddedServiceError(
+            "User {} has no entry in the system's user database, which PostgreSQL needs. Add one, or set "
+            "DATABASE_URL to a shared database.",
+            uid,
+        ) from None
+
+
+_NAME: Final = "serving.lock"
+_SECONDS: Final = 5
+
+
+@contextmanager
+def claim(folder: Path, *, leftover: Callable[[psutil.Process], bool]) -> Iterator[int]:
+    """Hold the claim on ``folder`` by the descriptor that is handed out, for a server to inherit.
+
+    The processes that a killed server left behind, known by ``leftover``, get a moment to end, and are ended.
+
+    Raises:
+        EmbeddedServiceError: somebody else holds it.
+    """
+    path = folder / _NAME
+    with path.open("a") as file:
+        path.chmod(0o600)
+        adopt(path)
+        if not wait_until(lambda: _lock(file.fileno()), _SECONDS):
+            for process in found(leftover):
+                end(process, signal.SIGQUIT, within=_SECONDS, firmly=signal.SIGKILL)
+            if not wait_until(lambda: _lock(file.fileno()), _SECONDS):
+                raise EmbeddedServiceError(
+                    "{} is in use by a server that cannot be seen from here, maybe in another container. "
+                    "Stop it there (toolkit down), or set TOOLKIT_HOME to another folder.",
+                    folder,
+                )
+        yield file.fileno()
+
+
+def is_claimed(folder: Path) -> bool:
+    """Tell whether a server lives; not for the process that holds the lock itself."""
+    try:
+        with (folder / _NAME).open("a") as file:
+            return not _lock(file.fileno())
+    except FileNotFoundError:
+        return False
+
+
+def _lock(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def adopt(path: Path) -> None:
+    """Give a file that root made to the owner of its folder, who could not use it otherwise."""
+    if os.geteuid() == 0:
+        around = path.parent.stat()
+        os.chown(path, around.st_uid, around.st_gid, follow_symlinks=False)

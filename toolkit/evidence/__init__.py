@@ -1,0 +1,1 @@
+"""Evidence of a sale: credentials, upload, records, withdrawal and completion."""

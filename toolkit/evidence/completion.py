@@ -1,0 +1,216 @@
+"""Complete a sale, only when its evidence in the bucket at that moment allows it (contract, "States")."""
+
+from concurrent.futures import ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+import sqlalchemy as sa
+from sqlalchemy import Connection, Row
+
+from toolkit.bucket.client import Bucket, ObjectSeen
+from toolkit.contract.deadlines import Clock
+from toolkit.contract.findings import Status, Verdict
+from toolkit.contract.rules import Evidence, EvidenceState, Sale, evaluate, evidence_state, ran_out
+from toolkit.database.belonging import check_bucket
+from toolkit.database.connection import Database
+from toolkit.database.locks import Lock, take_for
+from toolkit.database.observations import observe_sales
+from toolkit.database.service import evidences, one_row
+from toolkit.database.tables import content_checks, object_observations, withdrawals
+from toolkit.errors import BucketError, BucketUnavailable
+from toolkit.evidence.contents import Fetched, Inspector, fetch_and_inspect
+from toolkit.evidence.records import sale_row
+from toolkit.evidence.stored_records import seen_before
+from toolkit.log.events import record_completion
+
+LOCK_SECONDS: Final = 5
+"""Seconds to wait for the lock of the sale, and of its row."""
+
+BUCKET_SECONDS: Final = 5
+"""Seconds that the bucket may take to answer while the sale is locked."""
+
+ATTEMPTS: Final = 5
+"""Attempts to judge a sale that changes while its files are read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """The outcome of an attempt to complete a sale.
+
+    ``completed_at`` is ``None`` where the verdict did not allow it; ``already`` tells that it was completed
+    before, and then its evidence was not looked at again.
+    """
+
+    sale_id: str
+    completed_at: datetime | None
+    already: bool
+    verdict: Verdict | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """The sale and its evidence records that are not withdrawn, as the database holds them."""
+
+    sale: Row[Any]
+    records: list[Row[Any]]
+
+    def is_as(self, before: "_Known") -> bool:
+        """Tell whether nothing but the completion changed."""
+        sale, other = self.sale._asdict(), before.sale._asdict()
+        return sale | {"completed_at": None} == other | {"completed_at": None} and self.records == before.records
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    """The object under the key of a record, read to its end; there is none where ``seen`` is ``None``."""
+
+    seen: ObjectSeen | None
+    read: Fetched | None = None
+
+
+def complete_sale(
+    database: Database, bucket: Bucket, sale_id: str, clock: Clock, inspector: Inspector | None = None
+) -> Completion:
+    """Mark a sale as completed if its files, read to their end, satisfy the rules.
+
+    Guaranteed is: every file that counts was read whole and found sound, and the very same versions lay in the
+    bucket while the sale was locked, a moment after it was marked and before that was committed. Nothing is
+    guaranteed about what is deleted or written after that; the next audit tells. The versions are kept in the
+    custody log (``COMPLETED``).
+
+    The files are read without any lock. Then the sale is locked, for which ``LOCK_SECONDS`` are waited, and
+    marked. Neither it nor its records nor its files may have changed: otherwise that is taken back, and it is
+    judged again. So of two callers at once one completes it and the other finds it completed, and a withdrawal
+    comes wholly before or wholly after.
+
+    Raises:
+        SaleNotFound: no sale has this id.
+        WrongBucket: the database belongs to another bucket.
+        BucketError: the bucket could not be asked, or a file not be read; nothing was changed.
+        DatabaseUnavailable: somebody else keeps the sale locked; nothing was changed.
+    """
+    complete = database.service.over("complete_sale", one_row("completed_sale"))
+    if inspector is None:
+        with Inspector() as one:
+            return complete_sale(database, bucket, sale_id, clock, one)
+    for _ in range(ATTEMPTS):
+        with database.transaction() as connection:
+            check_bucket(connection, bucket)
+            known = _read(connection, sale_id)
+        if known.sale.completed_at is not None:
+            return Completion(sale_id, known.sale.completed_at, True, None)
+        files = [_read_whole(bucket, inspector, record.object_key) for record in known.records]
+        verdict = _judged(known, files, clock())
+        if verdict.status is not Status.COMPLIANT:
+            return Completion(sale_id, None, False, verdict)
+        with database.transaction() as connection:
+            connection.execute(sa.text(f"SET LOCAL lock_timeout = '{LOCK_SECONDS}s'"))
+            take_for(connection, Lock.SALE, sale_id)
+            completed_at, attempt = clock(), connection.begin_nested()
+            # From here on the service waits that would change the sale; what it changed before is seen below.
+            changed = connection.execute(complete, {"id": sale_id, "completed_at": completed_at}).rowcount
+            if changed and _read(connection, sale_id).is_as(known) and _still_there(bucket, known, files):
+                observe_sales(connection, clock, sale_id)
+                record_completion(connection, sale_id, completed_at, _versions(known, files, completed_at))
+                return Completion(sale_id, completed_at, False, verdict)
+            attempt.rollback()
+    raise BucketError(
+        "The sale {!r} or its files changed {} times while they were read; try again.", sale_id, ATTEMPTS
+    )
+
+
+def _read(connection: Connection, sale_id: str) -> _Known:
+    """Read the sale and its records, each with the version in which a fault was found; without withdrawn ones."""
+    later = content_checks.alias("later")
+    faulty = (
+        sa.select(object_observations.c.etag, object_observations.c.size)
+        .join(content_checks, content_checks.c.observation_id == object_observations.c.id)
+        .where(
+            object_observations.c.key == evidences.c.object_key,
+            object_observations.c.gone_at.is_(None),
+            content_checks.c.problem.is_not(None),
+            ~sa.exists().where(
+                later.c.observation_id == content_checks.c.observation_id, later.c.id > content_checks.c.id
+            ),
+        )
+        .limit(1)
+        .lateral("faulty")
+    )
+    withdrawn = sa.select(withdrawals.c.evidence_id).where(withdrawals.c.evidence_id == evidences.c.id).exists()
+    query = (
+        sa.select(
+            *evidences.c["id", "evidence_type", "object_key", "expires_at"],
+            faulty.c.etag.label("faulty_etag"),
+            faulty.c.size.label("faulty_size"),
+            seen_before(evidences.c.object_key).label("seen_before"),
+        )
+        .outerjoin(faulty, sa.true())
+        .where(
+            evidences.c.sale_id == sale_id,
+            evidences.c.object_key.is_not(None),
+            ~withdrawn,
+        )
+        .order_by(evidences.c.id)
+    )
+    return _Known(sale_row(connection, sale_id), list(connection.execute(query)))
+
+
+def _read_whole(bucket: Bucket, inspector: Inspector, key: str) -> _File:
+    seen = bucket.head(key)
+    if seen is None or not seen.size:
+        return _File(seen)
+    return _File(seen, fetch_and_inspect(bucket, key, seen.etag, inspector.inspect))
+
+
+def _judged(known: _Known, files: list[_File], now: datetime) -> Verdict:
+    sale = Sale(known.sale.utility_group, known.sale.is_client_financial_responsible)
+    pairs = zip(known.records, files, strict=True)
+    return evaluate(sale, [_evidence(record, file, now) for record, file in pairs])
+
+
+def _evidence(record: Row[Any], file: _File, now: datetime) -> Evidence:
+    found = file.read.found if file.read is not None else None
+    faulty = file.seen is not None and (file.seen.etag, file.seen.size) == (record.faulty_etag, record.faulty_size)
+    state = evidence_state(
+        record.evidence_type,
+        size=file.seen.size if file.seen is not None else None,
+        kind=found.kind if found is not None else None,
+        damaged=faulty or (found is not None and found.problem is not None),
+        expired=ran_out(record.expires_at, now),
+        vanished=record.seen_before,
+    )
+    return Evidence(record.evidence_type, state)
+
+
+def _still_there(bucket: Bucket, known: _Known, files: list[_File]) -> bool:
+    """Tell whether the same versions lie in the bucket now, asking for all files at once."""
+    threads = ThreadPoolExecutor(max(len(files), 1), thread_name_prefix="complete")
+    try:
+        asked = [threads.submit(bucket.head, record.object_key) for record in known.records]
+        answers = wait(asked, timeout=BUCKET_SECONDS)
+        if answers.not_done:
+            raise BucketUnavailable(
+                "The bucket did not answer within {} seconds while the sale was locked. Nothing was changed; "
+                "try again later.",
+                BUCKET_SECONDS,
+            )
+        return [answer.result() for answer in asked] == [file.seen for file in files]
+    finally:
+        threads.shutdown(wait=False, cancel_futures=True)
+
+
+def _versions(known: _Known, files: list[_File], now: datetime) -> list[dict[str, object]]:
+    """Return the versions that count, for the custody log."""
+    return [
+        {
+            "evidence": str(record.id),
+            "sha256": file.read.sha256,
+            "size": file.seen.size,
+            "etag": file.seen.etag,
+            **({"version": file.seen.version_id} if file.seen.version_id else {}),
+        }
+        for record, file in zip(known.records, files, strict=True)
+        if file.seen is not None and file.read is not None
+        if _evidence(record, file, now).state is EvidenceState.COUNTED
+    ]

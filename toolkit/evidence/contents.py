@@ -1,0 +1,446 @@
+"""Verify the contents of every object version that nobody verified yet, once.
+
+The decisive files come first, then the newest, within a budget. Each file is fetched and looked at by a process of
+its own (``toolkit.evidence.inspection``), which a hostile file may break.
+"""
+
+import hashlib
+import json
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from pathlib import Path
+from queue import LifoQueue
+from typing import IO, Any, Final, Self
+
+import sqlalchemy as sa
+from sqlalchemy import ColumnElement
+
+import toolkit
+from toolkit.bucket.client import Bucket
+from toolkit.contract.codes import Worded
+from toolkit.contract.contents import LOOK, ActivePart, ContentProblem, Depth
+from toolkit.contract.deadlines import Clock
+from toolkit.contract.evidence import KEY_PREFIX, KIND_OF, EvidenceType, FileKind, kind_of_media_type
+from toolkit.database.belonging import check_bucket
+from toolkit.database.connection import Database
+from toolkit.database.observation_clock import stamp
+from toolkit.database.service import evidences
+from toolkit.database.tables import (
+    content_checks,
+    object_observations,
+    verification_failures,
+    withdrawals,
+)
+from toolkit.errors import (
+    BucketError,
+    BucketUnavailable,
+    NotInspected,
+    ObjectArchived,
+    ObjectDenied,
+    VerificationFailed,
+)
+from toolkit.evidence.inspection import FAULT, Inspected
+from toolkit.evidence.kinds import SIGNATURE_BYTES, media_type_of_bytes
+from toolkit.progress import Progress, Quiet
+
+_BATCH: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """The bounds of one verification; ``None`` sets none. What is left waits for the next one."""
+
+    seconds: float | None = None
+    bytes: int | None = None
+
+
+class Meter:
+    """Counts what was spent of a budget, for several threads."""
+
+    def __init__(self, budget: Budget) -> None:
+        self._ends = None if budget.seconds is None else time.monotonic() + budget.seconds
+        self._whole = self._bytes = budget.bytes
+        self._lock = threading.Lock()
+
+    def spend(self, size: int) -> bool:
+        """Take ``size`` bytes from the budget; ``False`` where it is used up."""
+        if self._ends is not None and time.monotonic() >= self._ends:
+            return False
+        with self._lock:
+            if self._bytes is None:
+                return True
+            # One that is larger than the whole budget would hold all others up for ever, were it never taken.
+            taken = size <= self._bytes or 0 < self._bytes == self._whole
+            self._bytes = max(self._bytes - size, 0)  # the order of the files holds: no smaller one overtakes
+            return taken
+
+
+@dataclass(frozen=True, slots=True)
+class Unverified:
+    """An object version that waits."""
+
+    id: int
+    key: str
+    size: int
+    etag: str
+    evidence_type: str | None
+    """Of the record that the object belongs to, if there is one."""
+
+    def is_of_wrong_kind(self, found: FileKind) -> bool:
+        """Tell whether the record demands another kind; an unknown evidence type demands none."""
+        return self.evidence_type in set(EvidenceType) and KIND_OF[EvidenceType(self.evidence_type)] is not found
+
+
+def waiting(database: Database) -> list[int]:
+    """Return the observations of all object versions that wait for verification, in the order of their turn.
+
+    A file decides a verdict when it counts as far as is known. Those that could not be read before come late, and
+    last those that an older way of looking (``LOOK``) verified.
+    """
+    seen = object_observations
+    latest = (
+        sa.select(content_checks.c.kind, content_checks.c.problem)
+        .where(content_checks.c.observation_id == seen.c.id)
+        .order_by(content_checks.c.id.desc())
+        .limit(1)
+        .lateral("latest")
+    )
+    verified = sa.and_(content_checks.c.observation_id == seen.c.id, content_checks.c.sha256.is_not(None))
+    again = sa.exists().where(verified)
+    failed = sa.exists().where(verification_failures.c.observation_id == seen.c.id)
+    demanded = sa.case({each.value: kind.value for each, kind in KIND_OF.items()}, value=evidences.c.evidence_type)
+    decisive: ColumnElement[bool] = sa.and_(
+        evidences.c.evidence_type.in_(list(EvidenceType)),
+        ~sa.exists().where(withdrawals.c.evidence_id == evidences.c.id),
+        sa.or_(latest.c.kind.is_(None), latest.c.kind == demanded),
+        latest.c.problem.is_(None),
+    )
+    query = (
+        sa.select(seen.c.id)
+        .outerjoin(evidences, evidences.c.object_key == seen.c.key)
+        .outerjoin(latest, sa.true())
+        .where(
+            seen.c.gone_at.is_(None),
+            seen.c.size > 0,
+            sa.or_(seen.c.key.startswith(KEY_PREFIX, autoescape=True), evidences.c.id.is_not(None)),
+            ~sa.exists().where(verified, content_checks.c.look >= LOOK),
+        )
+        .order_by(again, failed, sa.func.coalesce(decisive, False).desc())
+        .order_by(seen.c.last_modified.desc(), seen.c.id.desc())
+    )
+    with database.transaction() as connection:
+        return list(dict.fromkeys(connection.scalars(query)))  # several records may have one object
+
+
+def in_batches(database: Database, ids: list[int]) -> Iterator[list[Unverified]]:
+    """Yield the versions with these ids, in this order; one that is gone meanwhile is left out."""
+    seen = object_observations
+    query = sa.select(seen.c.id, seen.c.key, seen.c.size, seen.c.etag, evidences.c.evidence_type).outerjoin(
+        evidences, evidences.c.object_key == seen.c.key
+    )
+    for start in range(0, len(ids), _BATCH):
+        some = ids[start : start + _BATCH]
+        there = (seen.c.id == sa.any_(sa.cast(some, sa.ARRAY(sa.BigInteger))), seen.c.gone_at.is_(None))
+        with database.transaction() as connection:
+            found = {row.id: Unverified(**row._mapping) for row in connection.execute(query.where(*there))}
+        yield [found[each] for each in some if each in found]
+
+
+SECONDS: Final = 60
+"""Seconds that the inspection of one file may take."""
+
+_START_SECONDS: Final = 60
+
+_MODULE: Final = "toolkit.evidence.inspection"
+
+
+class Inspector:
+    """Looks at one file after the other; one that crashes the process is damaged.
+
+    One that takes too long is so, too, unless it is a PDF: that one is unclear, as drawing a page has no end.
+
+    The process gets nothing of our environment, which may hold secrets, and each file open: it needs no name.
+    """
+
+    def __init__(self, seconds: float = SECONDS) -> None:
+        self._seconds = seconds
+        self._process: subprocess.Popen[str] | None = None
+        self._files: socket.socket | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._end()
+
+    def inspect(self, file: IO[bytes]) -> Inspected:
+        """Look at all of an open file that is not empty.
+
+        Raises:
+            VerificationFailed: the process cannot be started.
+            NotInspected: the inspection failed by a fault of its own; nothing is known about the file.
+        """
+        process = self._process or self._start()
+        ends = time.monotonic() + self._seconds
+        answer = self._ask(process, file, self._seconds)
+        if answer:
+            found = json.loads(answer)
+            if FAULT in found:
+                self._end()
+                raise NotInspected
+            problem = found.pop("problem")
+            return Inspected(problem=ContentProblem(problem) if problem else None, **found)
+        in_time = time.monotonic() < ends
+        self._end()
+        media_type = media_type_of_bytes(os.pread(file.fileno(), SIGNATURE_BYTES, 0))
+        if in_time or kind_of_media_type(media_type) is not FileKind.PDF:
+            return Inspected(media_type, ContentProblem.DAMAGED)
+        return Inspected(media_type, active_parts=(ActivePart.UNCLEAR,), depth=Depth.PART)
+
+    def _start(self) -> subprocess.Popen[str]:
+        folder = str(Path(toolkit.__file__).parents[1])
+        self._files, theirs = socket.socketpair()
+        with theirs:
+            process = subprocess.Popen(  # noqa: S603  # our own interpreter and module
+                [sys.executable, "-P", "-m", _MODULE],
+                stdin=theirs.fileno(),
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                env={"PYTHONPATH": folder, "PATH": os.defpath, "OMP_NUM_THREADS": "1"},
+                text=True,
+                encoding="utf-8",
+            )
+        self._process = process
+        if self._ask(process, None, _START_SECONDS) != "ready\n":
+            self._end()
+            raise VerificationFailed
+        return process
+
+    def _ask(self, process: subprocess.Popen[str], file: IO[bytes] | None, seconds: float) -> str:
+        """Return the line that the process answers with, empty where it ended or had to be ended."""
+        assert self._files is not None
+        assert process.stdout is not None
+        timer = threading.Timer(seconds, process.kill)
+        timer.start()
+        try:
+            if file is not None:
+                socket.send_fds(self._files, [b"?"], [file.fileno()])
+            return process.stdout.readline()
+        except (BrokenPipeError, ConnectionResetError, UnicodeDecodeError):
+            return ""
+        finally:
+            timer.cancel()
+
+    def _end(self) -> None:
+        process, self._process = self._process, None
+        if self._files is not None:
+            self._files.close()
+        if process is not None:
+            process.kill()
+            process.communicate()
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """The inspected contents of an object, their SHA-256, and the media type that the bucket declares."""
+
+    found: Inspected
+    sha256: str
+    stored_type: str | None
+
+
+def fetch_and_inspect(bucket: Bucket, key: str, etag: str, inspect: Callable[[IO[bytes]], Inspected]) -> Fetched:
+    """Return what the object is; a file without a name holds it meanwhile.
+
+    Raises:
+        BucketError: it cannot be read, or was overwritten since it had this ``etag``.
+        VerificationFailed: files cannot be looked at on this machine.
+    """
+    digest = hashlib.sha256()
+    with tempfile.TemporaryFile() as file:  # so that a kill leaves nothing
+        with bucket.download(key, etag=etag) as (chunks, stored_type):
+            for chunk in chunks:
+                file.write(chunk)
+                digest.update(chunk)
+        file.flush()
+        return Fetched(inspect(file), digest.hexdigest(), stored_type)
+
+
+INSPECTORS: Final = min(4, os.cpu_count() or 1)
+"""Files that are looked at, at the same time: a processor each."""
+
+FETCHERS: Final = 2 * INSPECTORS + 2
+"""Files that are fetched or looked at, at the same time: some wait for the bucket."""
+
+MAX_BYTES: Final = 5 * 1024**3
+"""The largest object that is fetched: what a single upload form can allow."""
+
+UNBOUNDED: Final = Budget()
+
+
+class Failure(Worded):
+    """The reason why a file could not be verified."""
+
+    TOO_LARGE = "TOO_LARGE", "The file is larger than what is fetched."
+    ARCHIVED = "ARCHIVED", "The file is archived, and must be restored before it can be read."
+    DENIED = "DENIED", "The credentials lack the right to read the file (s3:GetObject)."
+    UNREADABLE = "UNREADABLE", "The file could not be read, or was overwritten meanwhile."
+    NOT_INSPECTED = "NOT_INSPECTED", "The toolkit failed while it looked at the file. Report it."
+
+
+_Outcome = dict[str, Any] | Failure | None
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """The result of a verification, in objects.
+
+    ``left`` wait for the next one: the budget ended, or they are ``unreadable`` (could not be read, were
+    overwritten meanwhile, or are larger than what is fetched). ``wrong_kind`` have none of the ``problems``, but
+    are not of the kind that the evidenceType of their record demands.
+    """
+
+    verified: int
+    problems: Mapping[ContentProblem, int]
+    left: int
+    wrong_kind: int = 0
+    unreadable: int = 0
+    failures: Mapping[Failure, int] = field(default_factory=dict)
+    """The reasons for which the unreadable ones were not read."""
+
+    @property
+    def unusable(self) -> int:
+        """The number of objects that do not count, for any reason."""
+        return sum(self.problems.values()) + self.wrong_kind
+
+
+def verify_contents(
+    database: Database,
+    bucket: Bucket,
+    *,
+    clock: Clock,
+    budget: Budget = UNBOUNDED,
+    max_bytes: int = MAX_BYTES,
+    inspectors: Collection[Inspector] = (),
+    progress: Progress | None = None,
+) -> Verified:
+    """Read all bytes of each observed object that was not verified in this version, and keep what was found.
+
+    An object goes through a temporary file that has no name; ``toolkit bucket sync`` must have seen
+    it before. The decisive files come first. Killed or at the end of its budget, and called again, it goes on with
+    what is not verified. ``inspectors`` look at the files, and stay open; without them some of its own do.
+
+    Raises:
+        WrongBucket: the database belongs to another bucket; nothing was read.
+        BucketUnavailable: it stopped half-way; run it again.
+        VerificationFailed: files cannot be looked at on this machine.
+    """
+    progress = progress or Quiet()
+    with database.transaction() as connection:
+        check_bucket(connection, bucket)
+    problems, reasons = Counter[ContentProblem](), Counter[Failure]()
+    verified = wrong_kind = 0
+    ids = waiting(database)
+    with _lent(inspectors) as inspect, ThreadPoolExecutor(FETCHERS, thread_name_prefix="verify") as threads:
+        look = partial(_look, bucket, max_bytes, Meter(budget), inspect)
+        progress.begin("Verifying contents", len(ids), "objects")
+        for batch in in_batches(database, ids):
+            looked = list(zip(batch, threads.map(look, batch), strict=True))
+            checks = [(item, found) for item, found in looked if isinstance(found, dict)]
+            failures = {item.id: found for item, found in looked if isinstance(found, Failure)}
+            _keep(database, [check for _, check in checks], failures, clock)
+            problems.update(check["problem"] for _, check in checks if check["problem"] is not None)
+            wrong_kind += sum(
+                not check["problem"] and item.is_of_wrong_kind(check["kind"]) for item, check in checks
+            )
+            verified += len(checks)
+            reasons.update(failures.values())
+            progress.advance(len(batch))
+            if any(found is None for _, found in looked):
+                break
+        progress.end()
+    return Verified(verified, dict(problems), len(ids) - verified, wrong_kind, reasons.total(), dict(reasons))
+
+
+@contextmanager
+def _lent(inspectors: Collection[Inspector]) -> Iterator[Callable[[IO[bytes]], Inspected]]:
+    """Lend an inspector to each thread that has a file to look at; without any there are some of its own."""
+    with ExitStack() as own:
+        free: LifoQueue[Inspector] = LifoQueue()
+        for each in inspectors or [own.enter_context(Inspector()) for _ in range(INSPECTORS)]:
+            free.put(each)
+
+        def inspect(file: IO[bytes]) -> Inspected:
+            inspector = free.get()
+            try:
+                return inspector.inspect(file)
+            finally:
+                free.put(inspector)
+
+        yield inspect
+
+
+def _look(
+    bucket: Bucket, max_bytes: int, meter: Meter, inspect: Callable[[IO[bytes]], Inspected], item: Unverified
+) -> _Outcome:
+    """Return a row of ``content_checks`` or a failure, ``None`` where the budget ended."""
+    if item.size > max_bytes:
+        return Failure.TOO_LARGE
+    if not meter.spend(item.size):
+        return None
+    try:
+        fetched = fetch_and_inspect(bucket, item.key, item.etag, inspect)
+    except BucketUnavailable:
+        raise
+    except ObjectArchived:
+        return Failure.ARCHIVED
+    except ObjectDenied:
+        return Failure.DENIED
+    except NotInspected:
+        return Failure.NOT_INSPECTED
+    except BucketError:
+        return Failure.UNREADABLE
+    found, outside = fetched.found, {"sha256": fetched.sha256, "stored_type": fetched.stored_type}
+    lists = {"active_parts": [str(part) for part in found.active_parts], "readers": list(found.readers)}
+    return asdict(found) | outside | lists | {"observation_id": item.id, "kind": found.kind, "look": LOOK}
+
+
+def _keep(database: Database, checks: list[dict[str, Any]], failures: Mapping[int, Failure], clock: Clock) -> None:
+    if not checks and not failures:
+        return
+    failed = [{"observation_id": each, "reason": reason} for each, reason in failures.items()]
+    with database.transaction() as connection:
+        now = stamp(connection, clock)
+        for statement, rows in ((_KEEP, checks), (_KEEP_FAILURE, failed)):
+            if rows:
+                connection.execute(sa.text(statement), [row | {"now": now} for row in rows])
+
+
+_KEEP: Final = """
+    INSERT INTO audit.content_checks
+        (observation_id, kind, problem, media_type, sha256, pages, seconds, speech_seconds, normal_form,
+         active_parts, stored_type, depth, readers, look, checked_at)
+    SELECT :observation_id, :kind, :problem, :media_type, :sha256, :pages, :seconds, :speech_seconds,
+           :normal_form, CAST(:active_parts AS text[]), :stored_type, :depth, CAST(:readers AS text[]), :look, :now
+    WHERE NOT EXISTS (
+        SELECT FROM audit.content_checks
+        WHERE observation_id = :observation_id AND sha256 IS NOT NULL AND look >= :look
+    )
+"""
+
+_KEEP_FAILURE: Final = """
+    INSERT INTO audit.verification_failures (observation_id, reason, failed_at)
+    SELECT :observation_id, :reason, :now
+    WHERE NOT EXISTS (SELECT FROM audit.verification_failures WHERE observation_id = :observation_id)
+"""

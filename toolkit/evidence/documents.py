@@ -1,0 +1,211 @@
+"""Inspect PDFs: whole, with pages, open to anybody; what they do by themselves; whether anything can be seen.
+
+pdfium, which draws PDFs in Chrome, draws their pages small until one of them shows something. pypdf reads what
+they can do. Nothing in them is executed or followed.
+"""
+
+import hashlib
+import io
+import mmap
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pypdfium2
+from pypdf import PdfReader
+from pypdf.generic import ArrayObject, DictionaryObject, IndirectObject, StreamObject
+
+from toolkit.contract.contents import ActivePart, ContentProblem, Depth
+
+DRAWING_SECONDS: Final = 20
+"""Seconds after which no further page is drawn; the whole inspection has 60."""
+
+PAGES_DRAWN: Final = 500
+"""Pages that are drawn, one after the other, until one of them shows something."""
+
+_END_WITHIN: Final = 2048
+"""Bytes from the end in which a PDF names its end; readers tolerate as much after it."""
+
+_AROUND: Final = 64
+"""Bytes before and after a document that are nothing yet."""
+
+_OBJECTS: Final = 500_000
+"""Objects that are looked at; a document with more is told to be unclear."""
+
+_LONGEST_SIDE: Final = 1200
+"""Pixels of the longer side of a drawn page at most; A4 has 842."""
+
+_CONTRAST: Final = 32
+"""Levels of 255 by which a pixel differs from the most of its page when it can be seen."""
+
+_SEEN: Final = 24
+"""Pixels that can be seen at least on a page that shows something: a short word in small print has more."""
+
+_DEPTH: Final = 3
+"""The depth to which pictures within pictures are read."""
+
+_PICTURES: Final = 10_000
+"""Pictures of a page that are read; a page with more has no normal form."""
+
+_PASSED_OVER: Final = frozenset(
+    ("/Parent", "/P", "/Contents", "/Resources", "/AP", "/Metadata", "/StructTreeRoot", "/Dest", "/D")
+)
+"""Parts in which no action can stand, and the ways back."""
+
+_ACTIONS: Final = {
+    "/JavaScript": ActivePart.JAVASCRIPT,
+    **dict.fromkeys(("/Launch", "/SubmitForm", "/ImportData", "/Rendition"), ActivePart.ACTION),
+    **dict.fromkeys(("/GoToR", "/URI"), ActivePart.LINK),
+    "/GoToE": ActivePart.ATTACHMENT,
+}
+"""By the type of an action. The others, such as a jump to a page, do nothing beyond the document."""
+
+_KEYS: Final = {"/JS": ActivePart.JAVASCRIPT, "/EF": ActivePart.ATTACHMENT, "/XFA": ActivePart.JAVASCRIPT}
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What a document is: its fault, if any, its pages, what it does and shows, and how far it was looked at."""
+
+    problem: ContentProblem | None
+    pages: int | None = None
+    parts: tuple[ActivePart, ...] = ()
+    normal_form: str | None = None
+    depth: Depth = Depth.DRAWN
+
+
+def inspect_document(path: Path) -> Seen:
+    """Look at a PDF; each active part is told once."""
+    found = _around(path)
+    if found is None:
+        return Seen(ContentProblem.DAMAGED)
+    try:
+        with path.open("rb") as file, pypdfium2.PdfDocument(file) as document:
+            pages = len(document)
+            if not pages:
+                return Seen(ContentProblem.DAMAGED, 0)
+            shown = _shows_something(document)
+            readable = _without_password(document, path)
+    except pypdfium2.PdfiumError:
+        return Seen(ContentProblem.ENCRYPTED if _is_encrypted(path) else ContentProblem.DAMAGED)
+    if shown is not True:
+        found.add(ActivePart.UNCLEAR if shown is None else ActivePart.BLANK)
+    form, looked = None, False
+    try:
+        with PdfReader(readable) as reader:
+            _find_active_parts(reader, found)
+            looked = True
+            form = _normal_form(reader)
+    except Exception:  # a hostile file makes the reader fail in any way there is
+        found |= set() if looked else {ActivePart.UNCLEAR}
+    depth = Depth.PART if shown is None else Depth.DRAWN
+    return Seen(None, pages, tuple(part for part in ActivePart if part in found), form, depth)
+
+
+def _is_encrypted(path: Path) -> bool:
+    """Tell why it does not open; the reason that pdfium gives may be that of the file before."""
+    try:
+        with PdfReader(path) as reader:
+            return reader.is_encrypted
+    except Exception:  # as below
+        return False
+
+
+def _around(path: Path) -> set[ActivePart] | None:
+    """Return what stands before and behind the document, ``None`` where its end is missing."""
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        end = data.rfind(b"%%EOF")
+        behind = data[end + 5 :]
+        if data.rfind(b"startxref", max(0, end - _END_WITHIN), max(0, end)) < 0 or b" obj" in behind:
+            return None
+        before = data[: max(0, data.find(b"%PDF-"))]
+    return {ActivePart.APPENDED} if max(len(before.strip()), len(behind.strip(b"\0 \r\n\t"))) > _AROUND else set()
+
+
+def _without_password(document: Any, path: Path) -> Path | io.BytesIO:
+    """Return the document without its encryption: one that is encrypted for its owner only opens to anybody."""
+    if pypdfium2.raw.FPDF_GetSecurityHandlerRevision(document.raw) < 0:
+        return path
+    plain = io.BytesIO()
+    document.save(plain, flags=pypdfium2.raw.FPDF_REMOVE_SECURITY)
+    return plain
+
+
+def _shows_something(document: Any) -> bool | None:
+    """Draw one page after the other; ``None`` where the time was over before one showed anything."""
+    ends, unreadable = time.monotonic() + DRAWING_SECONDS, 0
+    document.init_forms()
+    for number in range(len(document)):
+        if number == PAGES_DRAWN or time.monotonic() >= ends:
+            return None
+        try:
+            page = document[number]
+            scale = min(1.0, _LONGEST_SIDE / max(page.get_size()))
+            bitmap = page.render(scale=scale, grayscale=True)
+            pixels = bitmap.to_numpy().reshape(bitmap.height, -1)[:, : bitmap.width]
+        except pypdfium2.PdfiumError:
+            unreadable += 1
+            continue
+        paper = np.bincount(pixels.ravel(), minlength=256).argmax()
+        seen = np.count_nonzero(np.abs(pixels.astype(np.int16) - paper) > _CONTRAST)
+        page.close()
+        if seen >= _SEEN:
+            return True
+    return None if unreadable else False
+
+
+def _find_active_parts(reader: PdfReader, found: set[ActivePart]) -> None:
+    for number, item in enumerate(_dictionaries(reader.trailer.get("/Root"))):
+        if number == _OBJECTS:
+            found.add(ActivePart.UNCLEAR)
+            return
+        found |= {part for key, part in _KEYS.items() if key in item}
+        action = item.get("/S")
+        if isinstance(action, str) and action in _ACTIONS:
+            found.add(_ACTIONS[action])
+        if item.get("/Subtype") == "/FileAttachment":
+            found.add(ActivePart.ATTACHMENT)
+
+
+def _dictionaries(root: Any) -> Iterator[DictionaryObject]:
+    waiting, seen = [root], set[tuple[int, int]]()
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, IndirectObject):
+            place = (item.idnum, item.generation)
+            if place in seen:
+                continue
+            seen.add(place)
+            item = item.get_object()
+        if isinstance(item, DictionaryObject):
+            yield item
+            waiting += [item.raw_get(key) for key in item if key not in _PASSED_OVER]
+        elif isinstance(item, ArrayObject):
+            waiting += list.__iter__(item)
+
+
+def _normal_form(reader: PdfReader) -> str | None:
+    """Return the SHA-256 of the contents of all pages and the pictures on them, without metadata."""
+    digest, something = hashlib.sha256(), False
+    for page in reader.pages:
+        contents = page.get_contents()
+        text = contents.get_data() if contents is not None else b""
+        digest.update(b"page %d" % len(text) + text)
+        something = something or bool(text.strip())
+        for number, picture in enumerate(_pictures(page.get("/Resources"), _DEPTH)):
+            if number == _PICTURES:
+                return None
+            digest.update(b"picture %d" % len(picture) + picture)
+    return digest.hexdigest() if something else None
+
+
+def _pictures(resources: Any, depth: int) -> Iterator[bytes]:
+    objects = resources.get_object().get("/XObject") if resources is not None and depth else None
+    for _, reference in sorted((objects.get_object() if objects is not None else {}).items()):
+        item = reference.get_object()
+        if isinstance(item, StreamObject):
+            yield item._data
+            yield from _pictures(item.get("/Resources"), depth - 1)

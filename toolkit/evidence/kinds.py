@@ -1,0 +1,138 @@
+"""Recognise the type of a file by its first bytes, whatever its name and its declared type say.
+
+Recording software in call centres writes many containers, and all of them are audio to the contract. A
+container that may also hold pictures (MP4, Matroska) counts as audio only where its first bytes name no
+picture; the full verification (``toolkit.evidence.inspection``) looks at its tracks.
+"""
+
+import re
+from collections.abc import Callable
+from typing import Final
+
+from toolkit.contract.evidence import FileKind, kind_of_media_type
+
+SIGNATURE_BYTES: Final = 4096
+"""The bytes of a file that are looked at: a PDF's header (within 1,024) and two frames of MPEG audio fit in."""
+
+UNKNOWN: Final = "application/octet-stream"
+
+FrameLength = Callable[[bytes], int | None]
+
+_PDF_WITHIN: Final = 1024
+
+_MARKUP: Final = re.compile(rb"(?:\xef\xbb\xbf)?[\s\0]*<")
+"""A browser takes what begins so for a page, and runs it, whatever follows."""
+
+_AT_START: Final = (
+    (b"ID3", "audio/mpeg"),
+    (b"fLaC", "audio/flac"),
+    (b"#!AMR-WB\n", "audio/amr-wb"),
+    (b"#!AMR\n", "audio/amr"),
+    (b".snd", "audio/basic"),
+    (b"caff", "audio/x-caf"),
+    (b"\xff\xd8\xff", "image/jpeg"),
+    (b"\x89PNG\r\n\x1a\n", "image/png"),
+    (b"GIF8", "image/gif"),
+    (b"II*\x00", "image/tiff"),
+    (b"MM\x00*", "image/tiff"),
+    (b"PK\x03\x04", "application/zip"),
+    (b"\xd0\xcf\x11\xe0", "application/x-ole-storage"),
+    (b"\x1f\x8b", "application/gzip"),
+    (b"\x7fELF", "application/x-executable"),
+    (b"MZ", "application/x-msdownload"),
+    (b"<html", "text/html"),
+    (b"<!DOCTYPE", "text/html"),
+)
+
+_OGG_CODECS: Final = (b"OpusHead", b"\x01vorbis", b"Speex   ", b"\x7fFLAC")
+_MP4_BRANDS: Final = frozenset(
+    (b"M4A ", b"M4B ", b"F4A ", b"isom", b"iso2", b"iso4", b"iso5", b"iso6", b"mp41", b"mp42", b"dash")
+)
+_MATROSKA_AUDIO: Final = re.compile(rb"\x86.A_(?:OPUS|VORBIS|AAC|MPEG|PCM|FLAC)", re.DOTALL)
+_MATROSKA_VIDEO: Final = re.compile(rb"\x86.V_[A-Z]", re.DOTALL)
+_ASF: Final = bytes.fromhex("3026b2758e66cf11a6d900aa0062ce6c")
+_ASF_AUDIO: Final = bytes.fromhex("409e69f84d5bcf11a8fd00805f5c442b")
+_ASF_VIDEO: Final = bytes.fromhex("c0ef19bc4d5bcf11a8fd00805f5c442b")
+
+_MPEG1_KBPS: Final = {
+    1: (32, 64, 96, 128, 160, 192, 224, 256, 288, 320, 352, 384, 416, 448),
+    2: (32, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 384),
+    3: (32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320),
+}
+_MPEG2_KBPS: Final = {
+    1: (32, 48, 56, 64, 80, 96, 112, 128, 144, 160, 176, 192, 224, 256),
+    2: (8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160),
+    3: (8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160),
+}
+_MPEG_HERTZ: Final = {3: (44100, 48000, 32000), 2: (22050, 24000, 16000), 0: (11025, 12000, 8000)}
+
+
+def kind_of_bytes(head: bytes) -> FileKind:
+    """Return the kind of a file that starts with ``head`` (``SIGNATURE_BYTES`` bytes, or the whole file)."""
+    return kind_of_media_type(media_type_of_bytes(head))
+
+
+def media_type_of_bytes(head: bytes) -> str:
+    """Return the media type of a file that starts with ``head``, ``UNKNOWN`` where none is recognised."""
+    known = next((each for signature, each in _AT_START if head.startswith(signature)), None) or _container(head)
+    if known is not None:
+        return known
+    if b"%PDF-" in head[:_PDF_WITHIN]:
+        return "text/html" if _MARKUP.match(head) else "application/pdf"
+    if _two_frames(head, mpeg_frame_length):
+        return "audio/mpeg"
+    if _two_frames(head, adts_frame_length):
+        return "audio/aac"
+    return UNKNOWN
+
+
+def _container(head: bytes) -> str | None:
+    form = head[8:12]
+    if head[:4] in (b"RIFF", b"RF64", b"BW64"):
+        return "audio/wav" if form == b"WAVE" else UNKNOWN
+    if head[:4] == b"FORM":
+        return "audio/aiff" if form in (b"AIFF", b"AIFC") else UNKNOWN
+    if head[:4] == b"OggS":
+        return "audio/ogg" if any(codec in head[:256] for codec in _OGG_CODECS) else "application/ogg"
+    if head[4:8] == b"ftyp":
+        return "audio/mp4" if form in _MP4_BRANDS or form[:2] == b"3g" else UNKNOWN
+    if head[:4] == b"\x1a\x45\xdf\xa3":
+        return "audio/webm" if _MATROSKA_AUDIO.search(head) and not _MATROSKA_VIDEO.search(head) else "video/webm"
+    if head[:16] == _ASF:
+        return "audio/x-ms-wma" if _ASF_AUDIO in head and _ASF_VIDEO not in head else "video/x-ms-asf"
+    return None
+
+
+def _two_frames(head: bytes, frame_length: FrameLength) -> bool:
+    """Tell whether a frame starts here and is followed by another, or by the end of a file that is one frame.
+
+    Two headers are needed: eleven set bits alone also start a UTF-16 text.
+    """
+    first = frame_length(head[:10])
+    if first is None:
+        return False
+    return frame_length(head[first : first + 10]) is not None or len(head) == first
+
+
+def mpeg_frame_length(header: bytes) -> int | None:
+    """Return the size of the MPEG audio frame (layers I to III) that starts with ``header``, else ``None``."""
+    if len(header) < 4 or header[0] != 0xFF or header[1] & 0xE0 != 0xE0:
+        return None
+    version, layer = header[1] >> 3 & 3, 4 - (header[1] >> 1 & 3)
+    rate, hertz, padding = header[2] >> 4, header[2] >> 2 & 3, header[2] >> 1 & 1
+    if version == 1 or layer == 4 or rate in (0, 15) or hertz == 3 or header[3] & 3 == 2:
+        return None
+    bits = (_MPEG1_KBPS if version == 3 else _MPEG2_KBPS)[layer][rate - 1] * 1000
+    frequency = _MPEG_HERTZ[version][hertz]
+    if layer == 1:
+        return (12 * bits // frequency + padding) * 4
+    samples = 72 if layer == 3 and version != 3 else 144
+    return samples * bits // frequency + padding
+
+
+def adts_frame_length(header: bytes) -> int | None:
+    """Return the size of the AAC frame that starts with ``header``, else ``None``."""
+    if len(header) < 7 or header[0] != 0xFF or header[1] & 0xF6 != 0xF0 or header[2] >> 2 & 15 > 12:
+        return None
+    length = (header[3] & 3) << 11 | header[4] << 3 | header[5] >> 5
+    return length if length >= 7 else None

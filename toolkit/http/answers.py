@@ -1,0 +1,231 @@
+"""The answers of the interface: the contract's bodies, and one table of errors.
+
+The same models and the same table make the OpenAPI document.
+"""
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+from uuid import UUID
+
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+from starlette.responses import Response
+
+from toolkit.errors import InvalidField
+
+RETRY_AFTER: Final = 5
+"""Seconds after which a caller may try again while the service is not available."""
+
+_EVERYWHERE: Final = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+"""Headers of every answer: caches and proxies may not keep upload credentials and ids."""
+
+
+EXAMPLE_CREDENTIALS: Final[dict[str, Any]] = {
+    "id": "019a7c55-0f2e-7d33-a1b2-c3d4e5f60718",
+    "url": "https://evidence.example.com/evidence",
+    "fields": {
+        "bucket": "evidence",
+        "X-Amz-Algorithm": "AWS4-HMAC-SHA256",
+        "X-Amz-Credential": "...",
+        "X-Amz-Date": "20260302T120000Z",
+        "X-Amz-Security-Token": "...",
+        "key": "evidences/2026/03/02/019a7c55-0f2e-7d33-a1b2-c3d4e5f60718/contratante.pdf",
+        "Policy": "...",
+        "X-Amz-Signature": "...",
+    },
+}
+
+
+class AnswerBody(BaseModel):
+    """A body, under the contract's names."""
+
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, from_attributes=True, frozen=True)
+
+
+class RegisteredClient(AnswerBody):
+    """The registered client."""
+
+    message: str = Field(description="Confirmation text.")
+    client_id: UUID = Field(description="Id of the created client.")
+    address_id: UUID = Field(description="Id of the created address.")
+
+
+class UploadCredentials(AnswerBody):
+    """The address and the form fields for posting the file to the bucket."""
+
+    model_config = ConfigDict(json_schema_extra={"example": EXAMPLE_CREDENTIALS})
+
+    id: UUID = Field(description="Id of the evidence record.")
+    url: str = Field(description="Address of the storage bucket to which the file is posted.")
+    fields: dict[str, str] = Field(description="Form fields to be sent with the file.", repr=False)
+
+
+class InvalidFieldError(AnswerBody):
+    """One field that breaks a rule."""
+
+    field: str = Field(description="Name of the invalid field, nested names dotted; `body` for a body as a whole.")
+    message: str = Field(description="Reason; `Required` for what is missing.")
+
+
+class InvalidBody(AnswerBody):
+    """The request does not pass validation; every invalid field is listed."""
+
+    message: str = Field(description="General text.")
+    code: int = Field(description="Repeats the HTTP status.")
+    invalid_fields_errors: list[InvalidFieldError] = Field(min_length=1)
+
+
+class Unauthorized(AnswerBody):
+    """The request carries no valid bearer token."""
+
+    message: str = Field(description="What is wrong with the token.")
+
+
+class ErrorBody(AnswerBody):
+    """The request cannot be answered as asked."""
+
+    message: str = Field(description="What is wrong.")
+    code: int = Field(description="Repeats the HTTP status.")
+
+
+class Live(AnswerBody):
+    """The process answers."""
+
+    status: str = "ok"
+
+
+class Ready(AnswerBody):
+    """Database and bucket answer."""
+
+    status: str = "ready"
+    database: str = "ok"
+    bucket: str = "ok"
+
+
+class NotReady(ErrorBody):
+    """The database or the bucket does not answer."""
+
+    database: str = Field(description="`ok` or `unavailable`")
+    bucket: str = Field(description="`ok` or `unavailable`")
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorAnswer:
+    """One status other than 200: when it is given, its body, its text and the headers that belong to it."""
+
+    status: int
+    message: str
+    when: str
+    body: type[AnswerBody] = ErrorBody
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+PROBLEMS: Final = {
+    problem.status: problem
+    for problem in (
+        ErrorAnswer(
+            400, "The request is not valid", "The body or the sale id is missing or invalid.", InvalidBody
+        ),
+        ErrorAnswer(
+            401,
+            "A bearer token is required",
+            "The bearer token is missing, malformed, expired, not yet valid or wrongly signed.",
+            Unauthorized,
+            {"WWW-Authenticate": "Bearer"},
+        ),
+        ErrorAnswer(
+            403,
+            "The bearer token does not allow this",
+            "The bearer token has a `scope` claim that does not name this.",
+            headers={"WWW-Authenticate": 'Bearer error="insufficient_scope"'},
+        ),
+        ErrorAnswer(404, "Not found", "There is no such sale, or it is not one of the partner's."),
+        ErrorAnswer(
+            405, "Method not allowed", "The path exists, the method does not; `Allow` names those that do."
+        ),
+        ErrorAnswer(
+            408,
+            "The request did not arrive in time",
+            "The body arrives too slowly.",
+            headers={"Connection": "close"},
+        ),
+        ErrorAnswer(
+            409,
+            "Repeats what may stand only once in the service",
+            "Something of the client may stand only once in the service's own tables, and stands there.",
+        ),
+        ErrorAnswer(413, "The body is larger than 64 KiB", "The body is larger than 64 KiB."),
+        ErrorAnswer(
+            429,
+            "Too many requests; try again later",
+            "Too many requests of this subject, or without a valid token from this address; or the sale has as "
+            "many valid upload credentials of this type as are allowed. `Retry-After` says in how many seconds "
+            "there is room again.",
+            headers={"Retry-After": "1"},
+        ),
+        ErrorAnswer(
+            500, "The service failed; its log tells more under this request id", "A fault of the service."
+        ),
+        ErrorAnswer(
+            503,
+            "The service is not available at the moment; try again later",
+            "The database or the bucket is away, or too many requests are waiting. Nothing was acknowledged.",
+            headers={"Retry-After": str(RETRY_AFTER)},
+        ),
+    )
+}
+
+
+def answer(status: int, body: AnswerBody, headers: Mapping[str, str] | None = None) -> Response:
+    """Return the response that carries ``body``."""
+    return Response(
+        body.model_dump_json(by_alias=True),
+        status,
+        {**_EVERYWHERE, **(headers or {})},
+        media_type="application/json",
+    )
+
+
+def failure(status: int, message: str | None = None, headers: Mapping[str, str] | None = None) -> Response:
+    """Return the table's answer with this status, or with a ``message`` and ``headers`` of its own."""
+    problem = PROBLEMS[status]
+    text = message or problem.message
+    body = Unauthorized(message=text) if problem.body is Unauthorized else ErrorBody(message=text, code=status)
+    return answer(status, body, {**problem.headers, **(headers or {})})
+
+
+def retry_later(seconds: float) -> Response:
+    """Return the table's 429, with the whole seconds after which the caller may send again."""
+    return failure(429, headers={"Retry-After": str(max(math.ceil(seconds), 1))})
+
+
+def invalid(fields: Iterable[InvalidField], message: str | None = None) -> Response:
+    """Return the contract's 400; ``message`` where the contract has a case of its own for it."""
+    errors = [InvalidFieldError(field=item.field, message=item.message) for item in fields]
+    return answer(
+        400, InvalidBody(message=message or PROBLEMS[400].message, code=400, invalid_fields_errors=errors)
+    )
+
+
+_REQUEST_ID: Final = {
+    "description": "Names this request in the service's log; the caller's own where that is a short plain name.",
+    "schema": {"type": "string"},
+}
+
+
+def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """Return the table's answers with these statuses, and a 200, as FastAPI documents them."""
+    responses: dict[int | str, dict[str, Any]] = {200: {"headers": {"X-Request-ID": _REQUEST_ID}}}
+    for status in sorted(statuses):
+        problem = PROBLEMS[status]
+        headers = {
+            name: {"schema": {"type": "string"}, "example": value} for name, value in problem.headers.items()
+        }
+        responses[status] = {
+            "model": problem.body,
+            "description": problem.when,
+            "headers": {"X-Request-ID": _REQUEST_ID, **headers},
+        }
+    return responses

@@ -1,0 +1,1 @@
+"""Take in what partners send: spreadsheets of clients and of sales."""

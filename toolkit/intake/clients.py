@@ -1,0 +1,451 @@
+"""Register many clients from spreadsheets.
+
+A file passes through once, in chunks: it is read (``tables``), judged (``checks``), and what is accepted is copied
+into a temporary table while the next chunk is judged. At its end, one load after the other, those that are
+registered already are taken out by an anti-join, and the rest is stored. A file is loaded in one transaction,
+together with the note that it was: all of it or nothing, and never twice.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Final
+from uuid import UUID
+
+import numpy as np
+import pyarrow as pa
+import sqlalchemy as sa
+from sqlalchemy import Connection
+from sqlalchemy.exc import DBAPIError
+
+from toolkit.contract.deadlines import Clock
+from toolkit.database.connection import Database, raw
+from toolkit.database.copying import copy_rows, named
+from toolkit.database.identifiers import new_id, new_ids
+from toolkit.database.locks import Lock, take, take_if_free
+from toolkit.database.service import create_new, service_of
+from toolkit.database.tables import load_batches
+from toolkit.errors import InvalidField, UnreadableFile
+from toolkit.intake.cells import Bytes, Mask, unescape
+from toolkit.intake.checks import ROW, ChunkVerdict, decide, with_days_from_1900
+from toolkit.intake.headings import FIELDS, Headings, source_columns
+from toolkit.intake.registration import REFUSALS, refusal
+from toolkit.intake.rejected import REJECTED_SHEET, Behind, Outputs, prefetch
+from toolkit.intake.results import (
+    WARNED_FIELD,
+    Example,
+    FileLoaded,
+    LoadOptions,
+    LoadResult,
+    OnDuplicate,
+    Tally,
+    Understood,
+    masked,
+)
+from toolkit.intake.sources import Chunk, Reading, find_sources
+from toolkit.intake.tables import SpreadsheetTable, open_table
+from toolkit.progress import Progress, Quiet
+
+
+def load_clients(
+    database: Database,
+    files: Sequence[Path],
+    *,
+    out: Path | None = None,
+    dry_run: bool = False,
+    options: LoadOptions | None = None,
+    clock: Clock,
+    progress: Progress | None = None,
+    announce: Callable[[Understood], None] = lambda _: None,
+) -> LoadResult:
+    """Register the clients in ``files`` (folders and archives stand for what is in them).
+
+    Rejected and skipped rows come back as files under ``out``, by default beside their source. A ``dry_run``
+    writes these, too, but nothing into the database. ``announce`` is told what was understood of each file
+    before anything is loaded.
+
+    Raises:
+        UnreadableFile: no file can be read or has the headings; where some can, the result names the others.
+        InvalidInput: what comes back cannot be written; files before the one at work are in, that one is not.
+        WriteRefused: the service takes no clients; nothing was read.
+        DatabaseError: the database failed; likewise.
+    """
+    if not dry_run:
+        database.service.require("add_clients")
+    options = options or LoadOptions()
+    headings = Headings(options.headings)
+    reading = Reading(options.encoding, options.delimiter, options.sheet, headings.recognise)
+    plans: list[Plan] = []
+    unreadable: list[UnreadableFile] = []
+    sources = find_sources(files, unreadable.append)
+    for source in sources:
+        try:
+            table = open_table(source, reading)
+            plans.append(Plan(table, headings, out or source.path.parent))
+        except UnreadableFile as error:
+            unreadable.append(error)
+            continue
+        if len(sources) > 1:
+            table.release()
+    if unreadable and not plans:
+        raise unreadable[0]
+    for plan in plans:
+        announce(plan.understood)
+    loads = [_Load(plan, options, clock, progress or Quiet(), dry_run=dry_run) for plan in plans]
+    if dry_run:
+        with database.transaction() as connection:  # of which nothing stays
+            connection.execute(sa.text(_COUNTED))
+            loaded = [load.run(connection) for load in loads]
+    else:
+        loaded = [_committed(database, load) for load in loads]
+    return LoadResult(dry_run=dry_run, files=tuple(loaded), unreadable=tuple(map(str, unreadable)))
+
+
+def _committed(database: Database, load: "_Load") -> FileLoaded:
+    """Load one file in a transaction of its own; its files come back when that is committed."""
+    with load.outputs:
+        with database.transaction() as connection:
+            already = load.load(connection)
+        return load.result(already)
+
+
+class Plan:
+    """The rows to load from one table, and the ``folder`` for the files that come back."""
+
+    def __init__(self, table: SpreadsheetTable, headings: Headings, folder: Path) -> None:
+        layout = table.layout
+        self.table, self.folder = table, folder
+        self._source_columns = source_columns(layout.headings)
+        self.headings = layout.headings[self._source_columns or slice(None)]
+        self.columns = headings.columns(table.source.name, layout.heading_line, self.headings)
+        fields = {self.headings[position]: name for name, position in self.columns.items()}
+        self.written = headings.understood_without_map(self.headings, self.columns)
+        self.understood = Understood(
+            source=table.source.name,
+            layout=layout,
+            fields={heading: fields[heading] for heading in self.headings if heading in fields},
+            ignored=tuple(heading for heading in layout.headings if heading and heading not in fields),
+        )
+
+    def chunks(self) -> Iterator[Chunk]:
+        """Return the rows; those that a load has written as rejected, as they were in their source."""
+        chunks, source = self.table.chunks(), self._source_columns
+        if source is None:
+            return chunks
+        # Nothing is escaped in our workbooks; in one made from our CSV file, Excel names the sheet after that.
+        escaped = self.understood.layout.sheet != REJECTED_SHEET
+        return (_as_before(chunk, source, escaped=escaped) for chunk in chunks)
+
+
+def _as_before(chunk: Chunk, source: slice, *, escaped: bool) -> Chunk:
+    columns, first = chunk.columns[source], source.start or 0
+    return replace(
+        chunk,
+        columns=[unescape(column) for column in columns] if escaped else columns,
+        kinds={at - first: kinds for at, kinds in chunk.kinds.items() if 0 <= at - first < len(columns)},
+    )
+
+
+_OWN_FILE: Final = re.compile(r"(.+?)(?:\.([0-9]+))?\.rejected\.(?:csv|xlsx)")
+
+
+def _outputs_name(source: str) -> str:
+    """Return the name for the files about a source; corrected files are numbered, so that no name grows."""
+    own = _OWN_FILE.fullmatch(source)
+    return source if own is None else f"{own[1]}.{int(own[2] or 1) + 1}"
+
+
+_THERE: Final = "Registered already"
+
+
+@dataclass
+class _Load:
+    """The load of one file; use it once."""
+
+    plan: Plan
+    options: LoadOptions
+    clock: Clock
+    progress: Progress
+    dry_run: bool
+    tally: Tally = field(default_factory=Tally)
+
+    def __post_init__(self) -> None:
+        table = self.plan.table
+        name = _outputs_name(table.source.flat_name)
+        self._layout = self.plan.understood.layout
+        self.outputs = Outputs(
+            self.plan.folder, name, self._layout.delimiter, self.plan.written, self.options.language
+        )
+
+    def run(self, connection: Connection) -> FileLoaded:
+        """Load the file in a transaction that goes on; its files come back at once."""
+        with self.outputs:
+            return self.result(self.load(connection))
+
+    def result(self, already: datetime | None) -> FileLoaded:
+        """Give back the files about the rows, and return what was done."""
+        rejected, skipped = self.outputs.publish()
+        return FileLoaded(self.plan.understood, self.tally, already, rejected, skipped, tuple(self.outputs.notes))
+
+    def load(self, connection: Connection) -> datetime | None:
+        """Load the file unless it was loaded already, and return when that was.
+
+        Raises:
+            UnreadableFile: the file changed or broke while it was read.
+            InvalidInput: the files that come back cannot be written.
+        """
+        moment = self.clock()
+        staging = Staging(connection, moment)
+        self._stage(staging, moment)
+        if not self.dry_run:
+            self._wait_for_others(connection)
+        already = self._loaded_at(connection)
+        on_duplicate = self.options.on_duplicate if already is None else OnDuplicate.SKIP
+        told: dict[int, str] = {}
+        if on_duplicate is not OnDuplicate.REGISTER:
+            there = staging.take_out_registered(dry_run=self.dry_run)
+            if on_duplicate is OnDuplicate.SKIP:
+                self.tally.skipped += len(there)
+                if there:
+                    self.outputs.skip(list(there), list(there.values()))
+            else:
+                told = {line: f"{_THERE}, clientId {key}" if key else _THERE for line, key in there.items()}
+        self.tally.accepted = staging.rows
+        refused: dict[int, str] = {}
+        if already is not None:
+            self.tally.all_there()
+        elif self.dry_run:
+            staging.count()
+        else:
+            refused = staging.store()
+            self.tally.accepted -= len(refused)
+        if told or refused:
+            self._reject_rows(told | refused, refused)
+        self.outputs.complete(self.tally)
+        if not self.dry_run and already is None:
+            self.plan.table.source.check_unchanged(self.plan.table.stamp)
+            self._record(connection, moment)
+        return already
+
+    def _stage(self, staging: "Staging", moment: datetime) -> None:
+        """Judge the file, and copy what is accepted into the temporary table."""
+        self.progress.begin(f"Loading {self.plan.table.source.name}", self._layout.size, self._layout.unit)
+        with Behind("copying") as copying, prefetch(self.plan.chunks()) as chunks:
+            for chunk in chunks:
+                verdict = decide(chunk, self.plan.columns, self.options, moment.date())
+                self._note(chunk, verdict)
+                copying.do(staging.add, chunk, verdict)
+                self.progress.advance(chunk.size)
+            copying.finish()
+        self.progress.end()
+
+    def _wait_for_others(self, connection: Connection) -> None:
+        if not take_if_free(connection, Lock.CLIENT_LOAD):
+            self.progress.begin("Waiting for another load of clients to end", None, "loads")
+            take(connection, Lock.CLIENT_LOAD)
+            self.progress.end()
+
+    def _loaded_at(self, connection: Connection) -> datetime | None:
+        fingerprint = self.options.fingerprint(self._layout.sha256)
+        query = sa.select(load_batches.c.loaded_at).where(load_batches.c.fingerprint == fingerprint)
+        return connection.scalar(query)
+
+    def _record(self, connection: Connection, moment: datetime) -> None:
+        """Note in the transaction of its rows that this file is loaded."""
+        connection.execute(
+            sa.insert(load_batches),
+            {
+                "id": new_id(),
+                "fingerprint": self.options.fingerprint(self._layout.sha256),
+                "sha256": self._layout.sha256,
+                "options": self.options.deciding(),
+                "source": self.plan.table.source.name,
+                "accepted": self.tally.accepted,
+                "rejected": self.tally.rejected,
+                "skipped": self.tally.skipped,
+                "loaded_at": moment,
+            },
+        )
+
+    def _note(self, chunk: Chunk, verdict: ChunkVerdict) -> None:
+        """Count the results of a chunk, and write its rejected rows."""
+        self.tally.repairs.update(verdict.repairs)
+        for warning, mask in verdict.warnings.items():
+            self.tally.warnings[warning] += int(mask.sum())
+            for row in np.flatnonzero(mask)[:3].tolist():
+                self._add_example(warning, WARNED_FIELD.get(warning, ROW), chunk, row)
+        rows = sorted(verdict.errors)
+        for row in rows:
+            for error in verdict.errors[row]:
+                reason = f"{error.field}: {error.message}"
+                self.tally.reasons[reason] += 1
+                self._add_example(reason, error.field, chunk, row)
+        if rows:
+            wrong: dict[int, Mask] = {}
+            for place, row in enumerate(rows):
+                for error in verdict.errors[row]:
+                    if (position := self.plan.columns.get(error.field)) is not None:
+                        wrong.setdefault(position, np.zeros(len(rows), dtype=bool))[place] = True
+            self._reject(chunk.take(np.array(rows)), [verdict.errors[row] for row in rows], wrong)
+
+    def _reject_rows(self, told: Mapping[int, str], refused: Mapping[int, str]) -> None:
+        """Reject rows that the database knows something against; they are read again for it."""
+        lines = np.array(sorted(told), dtype=np.int64)
+        for chunk in self.plan.chunks():
+            rows = np.flatnonzero(np.isin(chunk.lines, lines))
+            found = [int(chunk.lines[row]) for row in rows]
+            for row, line in zip(rows.tolist(), found, strict=True):
+                reason = f"{ROW}: {refused.get(line, _THERE)}"
+                self.tally.reasons[reason] += 1
+                self._add_example(reason, ROW, chunk, row)
+            if found:
+                self._reject(chunk.take(rows), [[InvalidField(ROW, told[line])] for line in found], {})
+
+    def _reject(self, chunk: Chunk, errors: Sequence[Sequence[InvalidField]], wrong: Mapping[int, Mask]) -> None:
+        self.tally.rejected += len(chunk)
+        named = [[(self._heading(error.field), error.message) for error in each] for each in errors]
+        self.outputs.reject(with_days_from_1900(chunk, self.plan.columns["birthdate"]), named, wrong)
+
+    def _heading(self, name: str) -> str:
+        """Return the heading of a field as the file has it."""
+        position = self.plan.columns.get(name)
+        return name if position is None else self.plan.written[position]
+
+    def _add_example(self, of: str, name: str, chunk: Chunk, row: int) -> None:
+        if self.tally.wants_example(of):
+            position = self.plan.columns.get(name)
+            value = "" if position is None else masked(name, chunk.columns[position][row].as_py())
+            self.tally.add_example(of, Example(self.plan.table.source.name, int(chunk.lines[row]), value))
+
+
+KEY: Final = ("cpf", "installation_number", "number_on_dealership")
+"""The columns by which a client is known."""
+
+_COLUMNS: Final = ("line", "id", "address_id", *(each.column for each in FIELDS))
+_KEY: Final = ", ".join(KEY)
+_COUNTED: Final = (
+    f"CREATE TEMPORARY TABLE counted_clients ({', '.join(f'{name} text' for name in KEY)}) ON COMMIT DROP"
+)
+_COUNT: Final = f"INSERT INTO counted_clients SELECT {_KEY} FROM new_clients"  # our own names
+_ALSO_COUNTED: Final = f"UNION ALL SELECT {_KEY}, NULL, NULL FROM counted_clients"
+
+_TAKE_OUT: Final = """
+WITH known AS (
+    SELECT DISTINCT ON ({key}) {key}, id
+    FROM (
+        SELECT {key}, id, created_at FROM {clients} AS clients
+        {counted}
+    ) AS registered
+    WHERE cpf IN (SELECT cpf FROM new_clients)
+    ORDER BY {key}, created_at, id
+), repeated AS (
+    SELECT {key}, min(line) AS first FROM new_clients GROUP BY {key} HAVING count(*) > 1
+), there AS (
+    SELECT new.line, known.id FROM new_clients AS new JOIN known USING ({key})
+    UNION ALL
+    SELECT new.line, {first}
+    FROM repeated
+    JOIN new_clients AS new USING ({key})
+    JOIN (SELECT line AS first, id AS first_id FROM new_clients) AS other USING (first)
+    LEFT JOIN (SELECT {key}, TRUE AS is_known FROM known) AS also_known USING ({key})
+    WHERE new.line > first AND is_known IS NULL
+)
+DELETE FROM new_clients USING there WHERE new_clients.line = there.line
+RETURNING new_clients.line, there.id
+"""
+
+
+class Staging:
+    """The temporary table ``new_clients``: the rows that a file wants to register, with their lines."""
+
+    def __init__(self, connection: Connection, created_at: datetime) -> None:
+        self._connection = connection
+        self.rows = 0
+        """The rows in the table."""
+        connection.execute(sa.text("DROP TABLE IF EXISTS new_clients"))
+        create_new(connection, "new_clients")
+        connection.execute(sa.text("ALTER TABLE new_clients ADD COLUMN line bigint"))
+        given = connection.scalar(sa.select(sa.func.quote_literal(created_at.isoformat())))
+        connection.execute(
+            sa.text(f"ALTER TABLE new_clients ALTER created_at SET DEFAULT {given}".replace(":", r"\:"))
+        )
+
+    def add(self, chunk: Chunk, verdict: ChunkVerdict) -> None:
+        """Copy the accepted rows of a chunk."""
+        count = int(verdict.accepted.sum())
+        if not count:
+            return
+        accepted = pa.array(verdict.accepted)
+        columns = {
+            "line": pa.array(chunk.lines[verdict.accepted]),
+            "id": _hex(new_ids(count)),
+            "address_id": _hex(new_ids(count)),
+            **{name: column.filter(accepted) for name, column in verdict.values.items()},
+        }
+        copy_rows(
+            raw(self._connection),
+            named("new_clients", _COLUMNS),
+            pa.table({name: columns[name] for name in _COLUMNS}),
+        )
+        self.rows += count
+
+    def take_out_registered(self, *, dry_run: bool) -> dict[int, UUID | None]:
+        """Take out the clients who are registered, or stand on an earlier line, with the id that each has."""
+        self._connection.execute(sa.text("SET LOCAL work_mem = '64MB'; ANALYZE new_clients (cpf)"))
+        first, counted = ("CAST(NULL AS uuid)", _ALSO_COUNTED) if dry_run else ("first_id", "")
+        known = service_of(self._connection).text("clients")
+        statement = _TAKE_OUT.format(key=_KEY, clients=known, counted=counted, first=first)
+        found = {row.line: row.id for row in self._connection.execute(sa.text(statement))}
+        self.rows -= len(found)
+        return dict(sorted(found.items()))
+
+    def count(self) -> None:
+        """Remember the keys of the clients that a dry run would have registered."""
+        self._connection.execute(sa.text(_COUNT))
+
+    def store(self) -> dict[int, str]:
+        """Register the clients; return the lines of those that the service's own rules refuse, with the reason."""
+        if not self.rows or self._refusal() is None:
+            return {}
+        connection = self._connection
+        connection.execute(sa.text("ALTER TABLE new_clients RENAME TO staged_clients"))
+        connection.execute(sa.text("CREATE TEMPORARY TABLE new_clients (LIKE staged_clients) ON COMMIT DROP"))
+        lines = list(connection.scalars(sa.text("SELECT line FROM staged_clients ORDER BY line")))
+        refused: dict[int, str] = {}
+        waiting = [lines]
+        while waiting:
+            part = waiting.pop()
+            connection.execute(sa.text("TRUNCATE new_clients"))
+            within = {"first": part[0], "last": part[-1]}
+            connection.execute(sa.text(_PART), within)
+            reason = self._refusal()
+            if reason is not None and len(part) == 1:
+                refused[part[0]] = reason
+            elif reason is not None:
+                waiting += [part[len(part) // 2 :], part[: len(part) // 2]]
+        connection.execute(sa.text("DROP TABLE staged_clients"))
+        return refused
+
+    def _refusal(self) -> str | None:
+        """Register all clients in the table, or none and return why the service refuses one of them."""
+        try:
+            with self._connection.begin_nested():
+                self._connection.execute(sa.text("SET CONSTRAINTS ALL DEFERRED"))
+                service_of(self._connection).run(self._connection, "add_clients")
+                self._connection.execute(sa.text("SET CONSTRAINTS ALL IMMEDIATE"))
+        except DBAPIError as error:
+            if isinstance(error.orig, REFUSALS):
+                return refusal(error.orig)
+            raise
+        return None
+
+
+_PART: Final = "INSERT INTO new_clients SELECT * FROM staged_clients WHERE line BETWEEN :first AND :last"
+
+
+def _hex(ids: Bytes) -> pa.StringArray:
+    """Return ids as texts of 32 digits."""
+    ends = np.arange(0, 32 * len(ids) + 1, 32, dtype=np.int32)
+    return pa.StringArray.from_buffers(len(ids), pa.py_buffer(ends), pa.py_buffer(ids.tobytes().hex().encode()))

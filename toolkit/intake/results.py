@@ -1,0 +1,233 @@
+"""The analyst's options for a load, and the texts of its repairs and warnings."""
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Final
+
+from toolkit.contract.clients import QualityWarning
+from toolkit.contract.codes import Worded
+from toolkit.contract.fields import named
+from toolkit.contract.people import mask_cpf, mask_text
+from toolkit.intake.sources import Layout
+from toolkit.language import ENGLISH, Language
+
+
+class OnDuplicate(StrEnum):
+    """The treatment of a client who is registered already (same CPF, installation and dealership number)."""
+
+    SKIP = "skip"
+    """Leave the client alone and list the row with the clientId."""
+    REJECT = "reject"
+    """Put the row among the rejected ones, with the clientId in the reason."""
+    REGISTER = "register"
+    """Register the client again, as every ``POST /clients`` does."""
+
+
+class Repair(Worded):
+    """A change to a cell that certainly gives the value that was meant."""
+
+    WHITE_SPACE = "white_space", "white space around a cell removed"
+    CPF_MASK = "cpf_mask", "mask of a CPF removed"
+    CPF_ZEROS = "cpf_zeros", "leading zeros of a CPF restored"
+    CEP_MASK = "cep_mask", "mask of a CEP removed"
+    CEP_ZEROS = "cep_zeros", "leading zero of a CEP restored"
+    PHONE_MASK = "phone_mask", "mask of a phone number removed"
+    PHONE_COUNTRY_CODE = "phone_country_code", "country code 55 of a phone number removed"
+    DATE_DAY_FIRST = "date_day_first", "date written dd/mm/yyyy rewritten"
+    DATE_MIDNIGHT = "date_midnight", "midnight after a date removed"
+    EXCEL_DATE = "excel_date", "Excel's day number rewritten as a date"
+
+
+NUMBER_ROUNDED: Final = "NUMBER_ROUNDED"
+"""A warning of our own: a spreadsheet shows a long number as 1,23E+10, and its last digits may be gone."""
+
+WARNINGS: Final[Mapping[str, str]] = {
+    **{str(kind): kind.text for kind in QualityWarning},
+    NUMBER_ROUNDED: "a number in scientific notation; its last digits may be lost",
+}
+"""All warnings of a load, with a text for people."""
+
+WARNED_FIELD: Final[Mapping[str, str]] = {
+    QualityWarning.AREA_CODE_UNKNOWN: "phoneNumber",
+    QualityWarning.CEP_UNASSIGNED: "address.zipCode",
+    QualityWarning.BIRTHDATE_IN_FUTURE: "birthdate",
+    QualityWarning.BIRTHDATE_TOO_OLD: "birthdate",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class LoadOptions:
+    """The options for reading and judging the files of a load.
+
+    ``headings`` maps headings of the file to field names of the contract, before those that are known.
+    """
+
+    strict: bool = False
+    """Repair nothing: what the contract would not accept as it stands is rejected."""
+    pad_cpf: bool = False
+    """Give CPF and CEP back the zeros that they lost in a text cell or a CSV file."""
+    on_duplicate: OnDuplicate = OnDuplicate.SKIP
+    warnings_as_errors: bool = False
+    """Reject rows with a data-quality warning."""
+    headings: Mapping[str, str] = field(default_factory=dict)
+    encoding: str | None = None
+    delimiter: str | None = None
+    sheet: str | None = None
+    language: Language = ENGLISH
+    """The language of the reasons in the workbook of rejected rows."""
+
+    def deciding(self) -> dict[str, Any]:
+        """Return the options that change what becomes of a row, as they are kept with a batch."""
+        told = named(self, "strict", "pad_cpf", "warnings_as_errors", "encoding", "delimiter", "sheet")
+        return told | {"onDuplicate": str(self.on_duplicate), "headings": dict(sorted(self.headings.items()))}
+
+    def fingerprint(self, sha256: str) -> str:
+        """Return the fingerprint of a file with these contents, loaded with these options."""
+        document = json.dumps([sha256, self.deciding()], sort_keys=True)
+        return hashlib.sha256(document.encode()).hexdigest()
+
+
+EXAMPLES: Final = 3
+"""The number of examples that are kept of each reason and warning."""
+
+
+@dataclass(frozen=True, slots=True)
+class Understood:
+    """The recognised layout of a file, known before its rows are read."""
+
+    source: str
+    layout: Layout
+    fields: Mapping[str, str]
+    """Headings of the file, with the field that each stands for."""
+    ignored: tuple[str, ...]
+    """Headings of columns that are not loaded."""
+
+    def __str__(self) -> str:
+        used = ", ".join(
+            heading if heading == name else f"{heading} = {name}" for heading, name in self.fields.items()
+        )
+        ignored = f"; not used: {', '.join(self.ignored)}" if self.ignored else ""
+        return f"{self.source}: {self.layout}: {used}{ignored}"
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A place where a reason or a warning occurs; ``value`` is masked."""
+
+    source: str
+    line: int
+    value: str
+
+
+@dataclass
+class Tally:
+    """The counts of one file, as they grow."""
+
+    accepted: int = 0
+    rejected: int = 0
+    skipped: int = 0
+    reasons: Counter[str] = field(default_factory=Counter)
+    """A row may have several."""
+    repairs: Counter[str] = field(default_factory=Counter)
+    """Of accepted rows only, as are the warnings."""
+    warnings: Counter[str] = field(default_factory=Counter)
+    examples: dict[str, list[Example]] = field(default_factory=dict)
+
+    @property
+    def rows(self) -> int:
+        """Rows without blank ones."""
+        return self.accepted + self.rejected + self.skipped
+
+    def all_there(self) -> None:
+        """Count all good rows as skipped, because the file was loaded before."""
+        self.skipped += self.accepted
+        self.accepted = 0
+
+    def wants_example(self, of: str) -> bool:
+        """Tell whether there are too few examples of this reason or warning yet."""
+        return len(self.examples.get(of, ())) < EXAMPLES
+
+    def add_example(self, of: str, example: Example) -> None:
+        """Keep one more example."""
+        self.examples.setdefault(of, []).append(example)
+
+
+def masked(name: str, value: str) -> str:
+    """Return a cell as it may be shown."""
+    if name == "cpf":
+        return mask_cpf("".join(letter for letter in value if letter.isdigit()))
+    return mask_text(value.strip())
+
+
+@dataclass(frozen=True)
+class FileLoaded:
+    """The result for one file."""
+
+    understood: Understood
+    tally: Tally
+    already_loaded_at: datetime | None = None
+    """The time at which the same contents were loaded before; this call then changed nothing."""
+    rejected_files: tuple[Path, ...] = ()
+    skipped_file: Path | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def source(self) -> str:
+        """The file's name."""
+        return self.understood.source
+
+
+@dataclass
+class LoadResult(Tally):
+    """The result for all files, counted together; in a dry run, the result that a load would have."""
+
+    dry_run: bool = False
+    files: tuple[FileLoaded, ...] = ()
+    unreadable: tuple[str, ...] = ()
+    """A sentence about each file that was not loaded because it cannot be read."""
+
+    def __post_init__(self) -> None:
+        """Count all files; of reasons, repairs and warnings the most frequent comes first."""
+        for tally in (file.tally for file in self.files):
+            self.accepted += tally.accepted
+            self.rejected += tally.rejected
+            self.skipped += tally.skipped
+            self.reasons += tally.reasons
+            self.repairs += tally.repairs
+            self.warnings += tally.warnings
+            for of, examples in tally.examples.items():
+                self.examples[of] = [*self.examples.get(of, []), *examples][:EXAMPLES]
+        counts = (self.reasons, self.repairs, self.warnings)
+        self.reasons, self.repairs, self.warnings = (Counter(dict(each.most_common())) for each in counts)
+
+    @property
+    def rejected_files(self) -> list[Path]:
+        """The files of rejected rows."""
+        return [path for file in self.files for path in file.rejected_files]
+
+    def document(self) -> dict[str, Any]:
+        """Return all of it for machines, under the names of the command line's JSON."""
+        return {
+            **named(self, "dry_run", "rows", "accepted", "rejected", "skipped", "reasons", "repairs", "warnings"),
+            "rejectedFiles": [str(path) for path in self.rejected_files],
+            "unreadable": list(self.unreadable),
+            "files": [
+                {
+                    "source": file.source,
+                    "sha256": file.understood.layout.sha256,
+                    "understood": str(file.understood),
+                    **named(file.tally, "rows", "accepted", "rejected", "skipped"),
+                    "alreadyLoadedAt": file.already_loaded_at and file.already_loaded_at.isoformat(),
+                    "rejectedFiles": [str(path) for path in file.rejected_files],
+                    "skippedFile": file.skipped_file and str(file.skipped_file),
+                    "notes": list(file.notes),
+                }
+                for file in self.files
+            ],
+        }

@@ -1,0 +1,276 @@
+"""Take over the sales that another system exports as a file, or compare them with those of the service."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, tzinfo
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import sqlalchemy as sa
+from pydantic.alias_generators import to_camel
+from sqlalchemy import Connection
+
+from toolkit.contract.deadlines import Clock
+from toolkit.contract.evidence import UtilityGroup
+from toolkit.contract.fields import parse
+from toolkit.contract.sales import SaleRecord
+from toolkit.database.connection import Database, raw
+from toolkit.database.copying import copy_rows, named
+from toolkit.database.locks import Lock, take
+from toolkit.database.observations import OBSERVED, observe_sales
+from toolkit.database.service import NEW, clients, create_new, sales, service_of
+from toolkit.errors import InvalidField, InvalidFields
+from toolkit.intake.headings import OWN
+from toolkit.intake.rejected import Outputs
+from toolkit.intake.results import Tally
+from toolkit.intake.sources import Chunk
+from toolkit.intake.tables import NamedColumns, RejectedRow, Table, read_table
+from toolkit.language import ENGLISH, Language
+from toolkit.message import Message
+from toolkit.progress import Progress, Quiet
+
+_PORTUGUESE: Final = {
+    "saleId": ("ID da venda", "código da venda", "número da venda", "nº da venda", "venda"),
+    "clientId": ("ID do cliente", "código do cliente"),
+    "utilityGroup": ("grupo tarifário", "grupo da distribuidora", "grupo"),
+    "isClientFinancialResponsible": (
+        "cliente é o responsável financeiro",
+        "cliente responsável financeiro",
+        "contratante paga",
+    ),
+    "createdAt": ("data da venda", "data de criação", "criada em", "criado em"),
+    "partner": ("parceiro",),
+    "completedAt": ("data de conclusão", "concluída em", "finalizada em"),
+}
+"""The usual headings beside the contract's, in any case, with or without accents and punctuation."""
+
+COLUMNS: Final = NamedColumns(
+    "A sales file",
+    ("saleId", "clientId", "utilityGroup", "isClientFinancialResponsible", "createdAt"),
+    ("partner", "completedAt"),
+    _PORTUGUESE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class DifferingSale:
+    """A row that differs from the sale of the service in ``fields``; in none where the service lacks the sale."""
+
+    line: int
+    sale_id: str
+    fields: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SalesLoaded:
+    """The result for each row of a sales file; ``differing`` are those that were compared and not written."""
+
+    rows: int
+    inserted: int
+    updated: int
+    unchanged: int
+    rejected: tuple[RejectedRow, ...]
+    unknown_groups: Mapping[str, int] = field(default_factory=dict)
+    """The accepted sales by a utility group that the contract does not know, as it is written."""
+    differing: tuple[DifferingSale, ...] = ()
+    rejected_files: tuple[Path, ...] = ()
+    """The rejected rows as they are in the file, with line and errors, to be corrected and loaded."""
+
+
+def load_sales(
+    database: Database,
+    path: Path,
+    *,
+    timezone: tzinfo,
+    clock: Clock,
+    write: bool = True,
+    out: Path | None = None,
+    progress: Progress | None = None,
+    language: Language = ENGLISH,
+) -> SalesLoaded:
+    """Take over the sales of a CSV or XLSX file, all valid rows in one transaction; or only compare them.
+
+    The sales of a shared database are the service's own: without ``write`` nothing is changed there. Otherwise a
+    known sale with other values is updated, and the values it had stay as an observation. Times without an offset
+    are in ``timezone``. A sale with an unknown ``clientId``, or whose id stands in the file before, is rejected.
+
+    Raises:
+        UnreadableFile: the file is missing, no table, or lacks a column; nothing was changed.
+        WriteRefused: the service takes no sales; nothing was read.
+    """
+    if write:
+        database.service.require("add_sales")
+    progress = progress or Quiet()
+    table = read_table(path)
+    columns = COLUMNS.headings(table, path)
+    progress.begin("sales", len(table.rows), "rows")
+    valid, rejected = _valid_sales(table, columns, progress)
+    progress.end()
+    groups = Counter(sale.utility_group for sale in valid.values())
+    inserted, updated = 0, 0
+    differing: tuple[DifferingSale, ...] = ()
+    with database.transaction() as connection:
+        connection.execute(sa.text(_STAGE))
+        copy_rows(raw(connection), named("staged_sales", ("line", *_NAMES)), _staged(valid, timezone))
+        take(connection, Lock.SALES_LOAD)
+        unknown = _reject_unknown_clients(connection)
+        groups.subtract(valid[row.line].utility_group for row in unknown)
+        rejected = sorted(rejected + unknown, key=lambda row: row.line)
+        if write:
+            inserted, updated = _merge(connection)
+            observe_sales(connection, clock)
+        else:
+            differing = _differing(connection)
+    files = hand_back(table, columns, rejected, out or path.parent, path.name, language) if rejected else ()
+    rows = len(table.rows)
+    unchanged = rows - len(rejected) - inserted - updated - len(differing)
+    unknown_groups = {group: count for group, count in groups.items() if count and group not in set(UtilityGroup)}
+    return SalesLoaded(rows, inserted, updated, unchanged, tuple(rejected), unknown_groups, differing, files)
+
+
+def created_at(database: Database, sale_id: str) -> datetime | None:
+    """Return when a sale was created, ``None`` where there is no such sale."""
+    with database.transaction() as connection:
+        found: datetime | None = connection.scalar(sa.select(sales.c.created_at).where(sales.c.id == sale_id))
+    return found
+
+
+_PIECE: Final = 10_000
+
+
+def _valid_sales(
+    table: Table, columns: Mapping[str, str], progress: Progress
+) -> tuple[dict[int, SaleRecord], list[RejectedRow]]:
+    """Return the valid sales by their lines, and the rows that are none; of a repeated one the first counts."""
+    valid: dict[int, SaleRecord] = {}
+    rejected: list[RejectedRow] = []
+    first_line: dict[str, int] = {}
+    for number, (line, body) in enumerate(COLUMNS.bodies(table, columns), 1):
+        if number % _PIECE == 0:
+            progress.advance(_PIECE)
+        try:
+            sale = parse(SaleRecord, body)
+        except InvalidFields as error:
+            rejected.append(RejectedRow(line, error.invalid))
+            continue
+        first = first_line.setdefault(sale.sale_id, line)
+        if first == line:
+            valid[line] = sale
+        else:
+            repeated = InvalidField("saleId", Message("Stands in line {} already", first))
+            rejected.append(RejectedRow(line, (repeated,)))
+    return valid, rejected
+
+
+_NAMES: Final = {"id" if name == "sale_id" else name: name for name in SaleRecord.model_fields}
+"""The names of the fields by those of their columns."""
+
+
+def _staged(valid: Mapping[int, SaleRecord], timezone: tzinfo) -> pa.Table:
+    """Return the sales with their lines, as COPY takes them."""
+    columns = {
+        column: pa.array([_written(getattr(sale, name), timezone) for sale in valid.values()], pa.string())
+        for column, name in _NAMES.items()
+    }
+    return pa.table({"line": pa.array(list(valid), pa.int64()), **columns})
+
+
+def _written(value: Any, timezone: tzinfo) -> str | None:
+    if isinstance(value, datetime):
+        return (value if value.tzinfo else value.replace(tzinfo=timezone)).isoformat()
+    return None if value is None else str(value)
+
+
+_TYPED: Final = ", ".join(map(" ".join, NEW["new_sales"].items()))
+_STAGE: Final = f"CREATE TEMPORARY TABLE staged_sales (line bigint, {_TYPED}) ON COMMIT DROP"
+
+_staged_sales: Final = sa.table(
+    "staged_sales",
+    sa.column("line", sa.BigInteger),
+    *(sa.column(column.name, column.type) for column in sales.columns),
+)
+
+
+def _reject_unknown_clients(connection: Connection) -> list[RejectedRow]:
+    known = sa.select(clients.c.id).where(clients.c.id == _staged_sales.c.client_id).exists()
+    removed = connection.execute(
+        sa.delete(_staged_sales)
+        .where(_staged_sales.c.client_id.is_not(None), ~known)
+        .returning(_staged_sales.c.line)
+    )
+    reason = InvalidField("clientId", "No client is registered under this id")
+    return [RejectedRow(line, (reason,)) for (line,) in removed]
+
+
+def _merged_values() -> dict[str, sa.ColumnElement[Any]]:
+    """Return the values of a known sale after the file was loaded, which never takes a completion back."""
+    values: dict[str, sa.ColumnElement[Any]] = {name: _staged_sales.c[name] for name in OBSERVED}
+    values["completed_at"] = sa.func.coalesce(_staged_sales.c.completed_at, sales.c.completed_at)
+    return values
+
+
+def _differing(connection: Connection) -> tuple[DifferingSale, ...]:
+    """Return the rows that writing would insert or update, each with the fields that differ."""
+    values = _merged_values()
+    differs = [sales.c[name].is_distinct_from(value).label(name) for name, value in values.items()]
+    query = (
+        sa.select(_staged_sales.c.line, _staged_sales.c.id, sales.c.id.is_(None).label("absent"), *differs)
+        .select_from(_staged_sales.outerjoin(sales, sales.c.id == _staged_sales.c.id))
+        .where(sa.or_(sales.c.id.is_(None), *differs))
+        .order_by(_staged_sales.c.line)
+    )
+    return tuple(
+        DifferingSale(
+            row.line, row.id, () if row.absent else tuple(to_camel(name) for name in values if getattr(row, name))
+        )
+        for row in connection.execute(query)
+    )
+
+
+def _merge(connection: Connection) -> tuple[int, int]:
+    """Hand the new sales and those that differ to the service; return the numbers of both."""
+    values = _merged_values()
+    create_new(connection, "new_sales")
+    new = sa.table("new_sales", *(sa.column(name, column.type) for name, column in sales.columns.items()))
+    differs = sa.or_(*(sales.c[name].is_distinct_from(value) for name, value in values.items()))
+    chosen = (
+        sa.select(_staged_sales.c.id, *(value.label(name) for name, value in values.items()))
+        .select_from(_staged_sales.outerjoin(sales, sales.c.id == _staged_sales.c.id))
+        .where(sa.or_(sales.c.id.is_(None), differs))
+    )
+    connection.execute(sa.insert(new).from_select(["id", *values], chosen))
+    there = sa.exists().where(sales.c.id == new.c.id)
+    count = sa.select(sa.func.count(), sa.func.count().filter(there)).select_from(new)
+    changed, updated = connection.execute(count).one()
+    if changed:
+        service_of(connection).run(connection, "add_sales")
+    return changed - updated, updated
+
+
+def hand_back(
+    table: Table,
+    columns: Mapping[str, str],
+    rejected: Sequence[RejectedRow],
+    out: Path,
+    name: str,
+    language: Language,
+) -> tuple[Path, ...]:
+    """Write the rejected rows for people to correct, as those of clients."""
+    headings = [heading for heading in table.rows.column_names if heading not in OWN]
+    lines = np.array([each.line for each in rejected])
+    rows = table.rows.select(headings).take(pa.array(np.searchsorted(table.lines, lines)))
+    chunk = Chunk([column.combine_chunks() for column in rows.columns], lines, 0)
+    reasons = [[(columns.get(item.field, item.field), item.message) for item in each.invalid] for each in rejected]
+    wrong = {
+        headings.index(heading): np.array([name in {item.field for item in each.invalid} for each in rejected])
+        for name, heading in columns.items()
+    }
+    tally = Tally(len(table.rows) - len(rejected), len(rejected))
+    tally.reasons.update(f"{item.field}: {item.message}" for each in rejected for item in each.invalid)
+    with Outputs(out, name, table.layout.delimiter, headings, language) as outputs:
+        outputs.reject(chunk, reasons, wrong)
+        outputs.complete(tally)
+        return outputs.publish()[0]

@@ -1,0 +1,245 @@
+"""Notices to people by e-mail and webhook: numbers, codes and places, and no personal data.
+
+A notice is written in the transaction of what it tells, once for each channel, and delivered after that; what
+could not be delivered is tried again by every later start. The webhook's header ``X-Toolkit-Signature:
+t=SECONDS,v1=HEX`` is the HMAC-SHA256, under the shared secret, of the seconds, a full stop and the body.
+"""
+
+import hashlib
+import hmac
+import json
+import re
+import smtplib
+import socket
+import ssl
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+from email.message import EmailMessage
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Final, Self
+from urllib.parse import urlsplit
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+import sqlalchemy as sa
+import urllib3
+from sqlalchemy import Connection
+
+from toolkit.contract.deadlines import Clock
+from toolkit.database.connection import Database
+from toolkit.database.identifiers import new_id
+from toolkit.database.tables import job_notices
+from toolkit.errors import SettingsError
+from toolkit.language import ENGLISH, language
+from toolkit.settings import Environment
+
+_MOST_TRIES: Final = 50
+"""Attempts after which a notice that cannot be delivered is given up; the history keeps it."""
+_ADDRESS: Final = re.compile(r"[^@\s,;<>]+@[^@\s,;<>]+")
+_HERE: Final = {"localhost", "127.0.0.1", "::1"}
+
+
+class NoticeKind(StrEnum):
+    """The reason for a notice."""
+
+    FAILED = "failed"
+    MISSED = "missed"
+    ATTENTION = "attention"
+    RECOVERED = "recovered"
+
+
+class Security(StrEnum):
+    """The encryption of the connection to the mail server."""
+
+    STARTTLS = "starttls"
+    TLS = "tls"
+    NONE = "none"
+
+
+_PORTS: Final = {Security.STARTTLS: 587, Security.TLS: 465, Security.NONE: 25}
+SENTENCES: Final = {
+    "failed": "Job {job}, due {due}, failed",
+    "missed": "Job {job} was not started when it was due",
+    "attention": "Job {job}, due {due}, found something that needs attention",
+    "recovered": "Job {job}, due {due}, is done: all is well again",
+    "code": "Reason: {code}",
+    "step": "Step: {step}",
+    "dates": "Missed: {number}, the last one due {due}",
+    "open": "Open sales: {open} of {sales}",
+    "critical": "Critical findings: {critical}, new since the last run: {new}",
+    "folder": "Report: {folder} on {host}",
+}
+"""The sentences of a notice: the subject of each kind, and a line for each part of its content."""
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """A notice about one run; its text is made of ``content``."""
+
+    job: str
+    logical_date: datetime
+    kind: NoticeKind
+    channel: str
+    content: Mapping[str, Any]
+
+    def text(self, code: str, zone: ZoneInfo) -> tuple[str, str]:
+        """Return subject and body: in Portuguese where the language ``code`` is ``pt``, else English."""
+        spoken = language("pt-BR") if code.lower().startswith("pt") else ENGLISH
+        due = self.logical_date.astimezone(zone)
+        values = {**self.content, "job": self.job, "number": len(self.content.get("dates", ()))}
+        values["due"] = f"{due:%Y-%m-%d %H:%M}" if spoken is ENGLISH else f"{due:%d/%m/%Y %H:%M}"
+        subject = spoken.text(SENTENCES[self.kind]).format(**values)
+        parts = [part for part in SENTENCES if self.content.get(part) not in (None, "")]
+        lines = [spoken.text(SENTENCES[part]).format(**values) for part in parts]
+        more = f"toolkit job history {self.job}@{due.isoformat(timespec='minutes')}"
+        return subject, "\n".join([f"{subject}.", *lines, more, ""])
+
+
+@dataclass(frozen=True, slots=True)
+class NoticeSettings:
+    """The mail server and the webhook that notices go by; without any, no notice is sent."""
+
+    language: str
+    zone: ZoneInfo
+    host: str | None = None
+    port: int = 0
+    security: Security = Security.STARTTLS
+    sender: str = ""
+    recipients: tuple[str, ...] = ()
+    user: str | None = None
+    password: str | None = field(default=None, repr=False)
+    ca_file: Path | None = None
+    """Certificates to trust instead of the system's."""
+    url: str | None = field(default=None, repr=False)
+    secret: str = field(default="", repr=False)
+
+    @classmethod
+    def from_environment(cls, environ: Mapping[str, str], zone: ZoneInfo) -> Self:
+        """Read the settings; an empty variable counts as not set.
+
+        Raises:
+            SettingsError: naming the variable and what is wrong with it.
+        """
+        given = Environment(environ)
+        host, url = given.text("TOOLKIT_SMTP_HOST"), given.secret("TOOLKIT_WEBHOOK_URL")
+        security = given.choice("TOOLKIT_SMTP_SECURITY", Security) or Security.STARTTLS
+        recipients, sender = given.items("TOOLKIT_NOTICE_TO"), given.text("TOOLKIT_NOTICE_FROM") or ""
+        user, password = given.text("TOOLKIT_SMTP_USER"), given.secret("TOOLKIT_SMTP_PASSWORD")
+        secret = given.secret("TOOLKIT_WEBHOOK_SECRET") or ""
+        if host is not None:
+            if security is Security.NONE and host not in _HERE:
+                raise SettingsError("TOOLKIT_SMTP_SECURITY=none is for a mail server on this machine only")
+            for name, addresses in (("TOOLKIT_NOTICE_TO", recipients), ("TOOLKIT_NOTICE_FROM", (sender,))):
+                if not addresses or not all(_ADDRESS.fullmatch(address) for address in addresses):
+                    raise SettingsError("{} must name e-mail addresses, as TOOLKIT_SMTP_HOST is set", name)
+            if (user is None) != (password is None):
+                raise SettingsError(
+                    "TOOLKIT_SMTP_USER and TOOLKIT_SMTP_PASSWORD (or its _FILE) must be set together"
+                )
+        if url is not None:
+            parts = urlsplit(url)
+            allowed = {"http", "https"} if parts.hostname in _HERE else {"https"}
+            if not parts.hostname or parts.scheme not in allowed:
+                raise SettingsError("TOOLKIT_WEBHOOK_URL must begin with https:// unless it is on this machine")
+            if not secret:
+                raise SettingsError(
+                    "TOOLKIT_WEBHOOK_SECRET (or its _FILE) must be set: every notice is signed with it"
+                )
+        port = given.number("TOOLKIT_SMTP_PORT", 1, 65535) or _PORTS[security]
+        ca_file, code = given.path("TOOLKIT_SMTP_CA_FILE"), given.text("TOOLKIT_LANGUAGE") or "en"
+        return cls(code, zone, host, port, security, sender, recipients, user, password, ca_file, url, secret)
+
+    @property
+    def channels(self) -> list[str]:
+        """The names of the channels."""
+        return [name for name, place in (("email", self.host), ("webhook", self.url)) if place is not None]
+
+    def notices(self, job: str, date: datetime, kind: NoticeKind, content: Mapping[str, Any]) -> list[Notice]:
+        """Return one notice for each channel."""
+        told = {**content, "host": socket.gethostname()}
+        return [Notice(job, date, kind, channel, told) for channel in self.channels]
+
+    def deliver(self, notice: Notice, id_: UUID) -> str | None:
+        """Deliver a notice; return the problem, without any address or text of others."""
+        subject, body = notice.text(self.language, self.zone)
+        if notice.channel == "email":
+            return self._send(id_, subject, body)
+        date = notice.logical_date.astimezone(self.zone).isoformat()
+        told = {"id": str(id_), "kind": notice.kind, "job": notice.job, "logicalDate": date}
+        return self._post({**told, **notice.content, "subject": subject, "text": body})
+
+    def _send(self, id_: UUID, subject: str, body: str) -> str | None:
+        message = EmailMessage()
+        message["Subject"], message["From"], message["To"] = subject, self.sender, ", ".join(self.recipients)
+        # The same for each try, so that a mail that came twice can be known.
+        message["Message-ID"] = f"<{id_}@{self.sender.rpartition('@')[2]}>"
+        message["Auto-Submitted"] = "auto-generated"
+        message.set_content(body)
+        trusted = ssl.create_default_context(cafile=self.ca_file)
+        tls = {"context": trusted} if self.security is Security.TLS else {}
+        connect: Callable[..., smtplib.SMTP] = smtplib.SMTP_SSL if tls else smtplib.SMTP
+        try:
+            with connect(self.host, self.port, timeout=30, **tls) as server:
+                if self.security is Security.STARTTLS:
+                    server.starttls(context=trusted)  # a server that does not offer it is an error
+                if self.user is not None and self.password is not None:
+                    server.login(self.user, self.password)
+                refused = server.send_message(message)
+        except smtplib.SMTPResponseException as error:
+            return f"{type(error).__name__}: the mail server answered {error.smtp_code}"
+        except (smtplib.SMTPException, OSError) as error:
+            return type(error).__name__
+        return f"the mail server refused {len(refused)} recipients" if refused else None
+
+    def _post(self, document: Mapping[str, Any]) -> str | None:
+        body, seconds = json.dumps(document, ensure_ascii=False).encode(), int(time.time())
+        digest = hmac.new(self.secret.encode(), f"{seconds}.".encode() + body, hashlib.sha256).hexdigest()
+        headers = {"Content-Type": "application/json", "X-Toolkit-Signature": f"t={seconds},v1={digest}"}
+        try:
+            with urllib3.PoolManager(timeout=20, retries=False) as pool:
+                answer = pool.request("POST", self.url or "", body=body, headers=headers)
+        except urllib3.exceptions.HTTPError as error:
+            return type(error).__name__
+        return None if 200 <= answer.status < 300 else f"the address answered {answer.status}"
+
+
+def put_notices(connection: Connection, notices: Sequence[Notice], clock: Clock) -> None:
+    """Write notices; good news only where the last that this channel was told about the job was none."""
+    told = job_notices.c
+    for notice in notices:
+        before = sa.select(told.kind).where(told.job == notice.job, told.channel == notice.channel)
+        last = connection.scalar(before.order_by(told.created_at.desc(), told.id.desc()).limit(1))
+        if notice.kind is not NoticeKind.RECOVERED or last not in {None, NoticeKind.RECOVERED}:
+            row = asdict(notice) | {"id": new_id(), "created_at": clock(), "tries": 0}
+            connection.execute(sa.insert(job_notices).values(row))
+
+
+def deliver_notices(
+    database: Database, settings: NoticeSettings, clock: Clock, warn: Callable[[str], None]
+) -> None:
+    """Deliver the notices that wait, the oldest first."""
+    told = job_notices.c
+    waiting = sa.select(job_notices).where(
+        told.delivered_at.is_(None), told.tries < _MOST_TRIES, told.channel.in_(settings.channels)
+    )
+    with database.transaction() as connection:
+        rows = connection.execute(waiting.order_by(told.created_at, told.id)).all()
+    for row in rows:
+        notice = Notice(row.job, row.logical_date, NoticeKind(row.kind), row.channel, row.content)
+        problem = settings.deliver(notice, row.id)
+        tried = {"tries": row.tries + 1, "problem": problem, "delivered_at": None if problem else clock()}
+        with database.transaction() as connection:
+            connection.execute(sa.update(job_notices).where(told.id == row.id).values(tried))
+        if problem:
+            warn(f"The notice by {row.channel} could not be delivered, and is tried again: {problem}.")
+
+
+def notices_of(database: Database, job: str, logical_date: datetime) -> Sequence[sa.Row[Any]]:
+    """Return the notices about a run."""
+    told = job_notices.c
+    notices = sa.select(job_notices).where(told.job == job, told.logical_date == logical_date)
+    with database.transaction() as connection:
+        return connection.execute(notices.order_by(told.created_at, told.id)).all()

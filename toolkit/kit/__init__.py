@@ -1,0 +1,1 @@
+"""What the entrypoints assemble: settings, database, bucket and clock."""

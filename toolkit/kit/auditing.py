@@ -1,0 +1,174 @@
+"""Run an audit: observe the sales and the bucket, then judge."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta
+from pathlib import Path
+from uuid import UUID
+
+import sqlalchemy as sa
+
+from toolkit.atomic_files import PrivateFolder
+from toolkit.audit.folder import Audit, latest_audit, open_audit
+from toolkit.audit.inventory import find_inventory
+from toolkit.audit.observe_bucket import Synced, sync_bucket
+from toolkit.audit.run import make_audit
+from toolkit.audit.take_over_inventory import TakenOver, take_over
+from toolkit.contract.people import Unmasking
+from toolkit.database.observations import Tolerance
+from toolkit.database.service import clients
+from toolkit.evidence.contents import Budget, verify_contents
+from toolkit.kit.context import ApplicationContext
+from toolkit.kit.kept_seals import keep_seal
+from toolkit.log.events import record_unmasking
+from toolkit.log.sealing import record_and_seal_report, seal_events
+from toolkit.progress import Progress
+from toolkit.reports.audited import Audited
+from toolkit.reports.reading import read_audited
+
+
+def audit(
+    application: ApplicationContext,
+    *,
+    as_of: datetime | None = None,
+    sync: bool = True,
+    confirmed: bool = False,
+    verify: bool = True,
+    place: str | None = None,
+    spark: bool = False,
+    synced: Callable[[Synced], object] | None = None,
+    progress: Progress | None = None,
+) -> Audit:
+    """Judge all sales, of now where ``as_of`` is ``None``, and return the folder of the audit.
+
+    An audit of now looks at the sales and the bucket first, verifies contents within the budget of the settings
+    unless ``verify`` is off, and seals the custody log; with ``sync`` off it does nothing of this;
+    an audit of the past takes what was seen then. ``confirmed`` takes a mass disappearance for true; ``place`` is
+    where the folder goes instead of ``TOOLKIT_AUDITS``; ``spark`` has a cluster judge. ``synced`` is told what was
+    read of the bucket.
+    """
+    plan = application.audit_plan(place, spark=spark)
+    verified = None if as_of is not None else False
+    if sync and as_of is None:
+        looked = sync_now(application, confirmed=confirmed, progress=progress)
+        if synced is not None:
+            synced(looked)
+        if verify:
+            verify_contents(
+                application.database,
+                application.bucket,
+                clock=application.clock,
+                budget=Budget(application.settings.verify_seconds, application.settings.verify_bytes),
+                progress=progress,
+            )
+            verified = True
+        newest = seal_events(application.database, application.clock, application.log_keys)
+        keep_seal(application, newest.hash if newest is not None else None)
+    return make_audit(
+        application.database,
+        plan,
+        clock=application.clock,
+        as_of=as_of,
+        verified_first=verified,
+        replica=application.replica,
+    )
+
+
+def earlier_audit(application: ApplicationContext, place: str) -> Audit:
+    """Open an audit that was made before: a folder, an address in a bucket, or ``latest``.
+
+    Raises:
+        UnreadableFile: there is none, or a file of it is not what was written.
+    """
+    plan = application.audit_plan()
+    if place == "latest":
+        return latest_audit(plan.store, plan.work / "copies")
+    around, _, name = place.rstrip("/").rpartition("/")
+    found = open_audit(name, application.file_store(around or "."), plan.work / "copies")
+    found.verify()
+    return found
+
+
+def whole_cpfs(application: ApplicationContext, judged: Audit, unmasking: Unmasking) -> dict[str, str]:
+    """Return the whole CPF of each client whose masked one is in the audit, which the custody log then tells."""
+    wanted = [
+        UUID(client_id) for client_id in judged.sql("SELECT client_id FROM clients")["client_id"].to_pylist()
+    ]
+    with application.database.transaction() as connection:
+        record_unmasking(connection, unmasking, "CPFs of an audit", application.clock())
+        of_these = clients.c.id == sa.any_(sa.cast(wanted, sa.ARRAY(sa.Uuid)))
+        rows = connection.execute(sa.select(clients.c.id, clients.c.cpf).where(of_these))
+        return {str(client_id): cpf for client_id, cpf in rows}
+
+
+def sync_now(
+    application: ApplicationContext,
+    *,
+    full: bool = False,
+    confirmed: bool = False,
+    progress: Progress | None = None,
+) -> Synced:
+    """Observe the sales, their records and the bucket, as the settings say."""
+    settings = application.settings
+    return sync_bucket(
+        application.database,
+        application.bucket,
+        clock=application.clock,
+        full=full,
+        every_key_within=timedelta(days=settings.relist_days),
+        tolerance=Tolerance(settings.disappearance_percent, confirmed),
+        progress=progress,
+    )
+
+
+def take_over_delivered(
+    application: ApplicationContext,
+    *,
+    inventory: str,
+    confirmed: bool,
+    progress: Progress,
+) -> TakenOver:
+    """Take over an S3 Inventory, which is at an address, instead of a listing.
+
+    ``inventory`` names a ``manifest.json``, or a folder or prefix in which the newest one is taken.
+
+    Raises:
+        UnreadableFile: a file is missing or is not the one that its manifest names.
+    """
+    settings = application.settings
+    settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with PrivateFolder(settings.home) as scratch:
+        place, manifest = inventory, None
+        around, _, name = inventory.rpartition("/")
+        if name == "manifest.json":
+            # Its files lie in a folder beside its own.
+            around = str(Path.cwd()) if inventory == name else around
+            place, slash, folder = around.rpartition("/")
+            place, manifest = place if slash else ".", f"{folder}/{name}"
+        delivery = find_inventory(application.file_store(place), manifest, scratch)
+        return take_over(
+            application.database,
+            application.bucket,
+            delivery,
+            scratch,
+            clock=application.clock,
+            memory=settings.engine_memory,
+            tolerance=Tolerance(settings.disappearance_percent, confirmed),
+            progress=progress,
+        )
+
+
+def witnessed(application: ApplicationContext, files: Mapping[str, str]) -> str | None:
+    """Record the SHA-256 of each file of a report in the custody log; the hash of the seal that covers it.
+
+    ``None`` where none does yet: an older transaction is under way, and the next seal will.
+    """
+    seal = record_and_seal_report(application.database, files, application.clock, application.log_keys)
+    keep_seal(application, seal)
+    return seal
+
+
+def as_audited(judged: Audit, partner: str | None = None, cpfs: Mapping[str, str] | None = None) -> Audited:
+    """Return the numbers and lists of an audit, or of one partner's sales in it, all of them read now."""
+    own = replace(judged) if partner is None else judged.for_partner(partner)
+    return read_audited(own, cpfs=cpfs)  # the memory of its queries goes with it

@@ -1,0 +1,174 @@
+"""Assemble what operations are given: settings, database, bucket and clock."""
+
+from __future__ import annotations
+
+import secrets
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from toolkit import embedded
+from toolkit.contract.deadlines import Clock, Deadlines, wall_clock
+from toolkit.contract.events import LogKeys
+from toolkit.database import schema
+from toolkit.database.belonging import check_service
+from toolkit.database.connection import Database
+from toolkit.database.service import Service, load_service
+from toolkit.embedded.home import make_once
+from toolkit.errors import SettingsError, ToolkitError
+from toolkit.extras import require
+from toolkit.settings import Settings
+
+if TYPE_CHECKING:
+    from toolkit.audit.run import AuditPlan
+    from toolkit.bucket.client import Bucket
+    from toolkit.bucket.file_store import FileStore
+
+_LOG_KEYS: Final = "custody-log.key"
+
+
+@dataclass(frozen=True)
+class ApplicationContext:
+    """The database and the bucket of one user of the toolkit, each opened at its first use.
+
+    Where the environment names no shared one, the embedded service is started, and its schema or bucket is
+    made ready. A shared database is only checked.
+    """
+
+    settings: Settings
+    clock: Clock = wall_clock
+    pool_size: int = 5
+    """Database connections to keep: as many as threads that use them at once."""
+
+    @cached_property
+    def database(self) -> Database:
+        """The database, with a schema that fits this toolkit, of the service that its data are about.
+
+        Raises:
+            WrongService: they are about another one.
+        """
+        with self.any_service.transaction() as connection:
+            check_service(connection)
+        return self.any_service
+
+    @cached_property
+    def any_service(self) -> Database:
+        """The same, whatever service it belongs to: to look at, and to confirm that it moved."""
+        shared = self.settings.database_url
+        url = embedded.database_url(self.settings.home) if shared is None else shared
+        service = self.service
+        database = Database(url, embedded=shared is None, service=service, pool_size=self.pool_size)
+        try:
+            if shared is not None:
+                schema.check(database)
+            elif not schema.is_current(database):
+                schema.upgrade(database, service_tables=True)
+        except ToolkitError:
+            database.dispose()
+            raise
+        return database
+
+    @cached_property
+    def replica(self) -> Database | None:
+        """The replica that judges, where there is one; only a shared database has one."""
+        url = self.settings.database_read_url
+        if url is None or self.settings.database_url is None:
+            return None
+        return Database(url, service=self.service)
+
+    @cached_property
+    def service(self) -> Service:
+        """The statements that read and write the service's tables.
+
+        Raises:
+            SettingsError: their file cannot be read or used.
+        """
+        return load_service(self.settings.service_sql)
+
+    @cached_property
+    def log_keys(self) -> LogKeys:
+        """The keys of the hashes in the custody log: those of ``TOOLKIT_LOG_KEY``, else of a file in the home.
+
+        With the embedded database, which lies in the same folder, the file is made at its first use. For a shared
+        database nobody makes a key by itself: one that is lost with this machine would leave a log that nobody can
+        write out again.
+        """
+        if self.settings.log_keys:
+            return LogKeys(self.settings.log_keys)
+        path = self.settings.home / _LOG_KEYS
+        if self.settings.database_url is None:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            make_once(path, f"{secrets.token_hex(32)}\n".encode())
+        with suppress(FileNotFoundError):
+            return LogKeys(tuple(path.read_text("ascii").split()))
+        return LogKeys()
+
+    @cached_property
+    def bucket(self) -> Bucket:
+        """The bucket."""
+        # Commands that need no bucket do not wait for boto3 to load.
+        from toolkit.bucket.client import Bucket
+
+        return Bucket.open(self.settings, self.clock)
+
+    @property
+    def deadlines(self) -> Deadlines:
+        """The deadlines of findings, in the time zone of the settings."""
+        return Deadlines(self.settings.timezone, self.settings.deadlines)
+
+    @property
+    def credentials_folder(self) -> Path:
+        """The folder of the upload credentials that notebooks request; expired ones are removed from it."""
+        return self.settings.home / "credentials"
+
+    def file_store(self, target: str) -> FileStore:
+        """Return the folder, or the prefix of a bucket, that ``target`` names."""
+        from toolkit.bucket.client import access_settings
+        from toolkit.bucket.file_store import open_store
+
+        embedded_bucket = "://" in target and self.settings.evidence_bucket is None
+        return open_store(target, access_settings(self.settings), embedded=embedded_bucket)
+
+    def audit_plan(self, place: str | None = None, *, spark: bool = False) -> AuditPlan:
+        """Return where audits are, ``place`` or else that of the settings, and how they are made.
+
+        Raises:
+            SettingsError: Spark is asked for, and ``TOOLKIT_SPARK_URL`` is not set.
+        """
+        from toolkit.audit.run import AuditPlan
+
+        settings = self.settings
+        if spark:
+            require("spark", "Audits on Spark")
+            if settings.spark_url is None:
+                raise SettingsError(
+                    "TOOLKIT_SPARK_URL must name the server of Spark Connect, such as sc://localhost:15002"
+                )
+        target = place or settings.audits
+        if target is None:
+            target = str(settings.home / "audits")
+            settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if "://" not in target:
+            Path(target).expanduser().mkdir(parents=True, exist_ok=True, mode=0o700)
+        return AuditPlan(
+            store=self.file_store(target),
+            work=settings.home / "audit-work",
+            deadlines=self.deadlines,
+            memory=settings.engine_memory,
+            spark_url=settings.spark_url if spark else None,
+            embedded_bucket=settings.evidence_bucket is None,
+            keep_inputs=settings.audits_inputs,
+            keep_days=settings.audits_days,
+        )
+
+    def close(self) -> None:
+        """Close what was opened; embedded services keep running for the others."""
+        for name in ("any_service", "replica"):
+            if (database := self.__dict__.get(name)) is not None:
+                database.dispose()
+        if any(self.credentials_folder.glob("*.jsonl")):
+            from toolkit.evidence.credentials_file import remove_expired
+
+            remove_expired(self.credentials_folder, self.clock())

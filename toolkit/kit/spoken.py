@@ -1,0 +1,136 @@
+"""Messages to people in their language: that of ``TOOLKIT_LANGUAGE``, else of the locale.
+
+English stands in the code and is the key of the catalogue in ``toolkit/language``. A word is translated by ``_``;
+a sentence that was composed with values, such as that of an error, by ``sentence``, which recognises it by its
+fixed parts. Codes, columns, JSON and logs belong to no language.
+"""
+
+import os
+import re
+from collections.abc import Mapping
+from contextvars import ContextVar
+from datetime import datetime, time, timedelta
+from typing import Any, Final, TextIO
+from zoneinfo import ZoneInfo
+
+from toolkit.errors import InvalidInput
+from toolkit.language import ENGLISH, Language, default_language
+from toolkit.message import Message
+
+_environ: ContextVar[Mapping[str, str]] = ContextVar("environ", default=os.environ)
+
+
+def speak_as(environ: Mapping[str, str]) -> None:
+    """Speak the language of this environment from now on."""
+    _environ.set(environ)
+
+
+def spoken() -> Language:
+    """Return the language of messages; English where the environment names one that the toolkit has not."""
+    try:
+        return default_language(_environ.get())
+    except InvalidInput:
+        return ENGLISH
+
+
+def _(message: str) -> str:
+    """Return a word or sentence without values."""
+    return spoken().text(message)
+
+
+def counted(number: int, noun: str) -> str:
+    """Return ``1 sale``, ``2 sales`` or ``1,200 sales``."""
+    language = spoken()
+    return f"{language.number(number)} {language.translations.ngettext(noun, f'{noun}s', number)}"
+
+
+def sentence(text: str) -> str:
+    """Return the sentences of a text, line by line; one that nobody translated stays as it is."""
+    language = spoken()
+    if language is ENGLISH:
+        return text
+    if isinstance(text, Message) and text.values:
+        return language.tell(text)
+    return "\n".join(map(language.sentence, text.split("\n")))
+
+
+def complaint(error: Exception) -> str:
+    """Return the sentences of an error, the moments in it as people read them."""
+    told = error.args[0] if error.args and isinstance(error.args[0], Message) else str(error)
+    return spoken().dated(sentence(told))
+
+
+def readable(moment: datetime, timezone: ZoneInfo) -> str:
+    """``20 Nov 2026, 18:00 (UTC-03:00)`` or ``20 de nov. de 2026, 18:00 (UTC-03:00)``."""
+    return spoken().moment(moment, timezone)
+
+
+EXAMPLES: Final = "2026-11-20, 2026-11-20 18:00 or 2026-11-20T18:00:00-03:00"
+
+_DAY: Final = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
+_TIME: Final = re.compile(rf"{_DAY.pattern}[ T]\d{{2}}:\d{{2}}.*", re.ASCII)
+
+
+def parse_timestamp(text: str, *, timezone: ZoneInfo, now: datetime) -> datetime:
+    """Return a past moment; without an offset it is in ``timezone``.
+
+    A bare date is the end of that day, so that all that was seen on it counts; today is now.
+
+    Raises:
+        InvalidInput: it is not a time, or lies in the future.
+    """
+    text = text.strip()
+    try:
+        if _DAY.fullmatch(text):
+            moment = _end_of_day(datetime.fromisoformat(text), timezone, now)
+        elif _TIME.fullmatch(text):
+            moment = datetime.fromisoformat(text)
+        else:
+            raise ValueError(text)
+    except (ValueError, OverflowError):
+        raise InvalidInput("{!r} is not a time; write it like {}", text[:40], EXAMPLES) from None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=timezone)
+    if moment > now:
+        raise InvalidInput("{!r} lies in the future; only what was seen can be asked for", text)
+    return moment
+
+
+def _end_of_day(day: datetime, timezone: ZoneInfo, now: datetime) -> datetime:
+    if day.date() == now.astimezone(timezone).date():
+        return now
+    return datetime.combine(day.date() + timedelta(days=1), time(), timezone) - timedelta(microseconds=1)
+
+
+class ProgressBar:
+    """Shows a bar for each task on ``stream``, only where that is a terminal."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._bar: Any = None
+
+    def begin(self, task: str, total: int | None, unit: str) -> None:
+        """Show a new bar."""
+        from tqdm import tqdm  # most commands show no bar
+
+        self.end()
+        self._bar = tqdm(
+            desc=sentence(task),
+            total=total,
+            unit=f" {_(unit)}",
+            file=self._stream,
+            disable=None,
+            leave=False,
+            unit_scale=True,
+        )
+
+    def advance(self, count: int) -> None:
+        """Move the bar."""
+        if self._bar is not None:
+            self._bar.update(count)
+
+    def end(self) -> None:
+        """Remove the bar."""
+        if self._bar is not None:
+            self._bar.close()
+            self._bar = None

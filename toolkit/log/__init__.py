@@ -1,0 +1,1 @@
+"""The custody log: events, sealing, export and verification."""

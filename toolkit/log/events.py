@@ -1,0 +1,81 @@
+"""Events that the toolkit records itself, since evidence records lie in a table of the service."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from hashlib import sha256
+from typing import Final
+from uuid import UUID
+
+import sqlalchemy as sa
+from sqlalchemy import Connection
+
+from toolkit.contract.events import CustodyEvent
+from toolkit.contract.people import Unmasking
+from toolkit.database.tables import custody_events
+
+
+def record_issued(connection: Connection) -> None:
+    """Record that this very transaction stores the records in its temporary table ``new_records``."""
+    connection.execute(sa.text(RECORD_ISSUED))
+
+
+def record_reissued(connection: Connection, evidence_ids: Sequence[UUID], now: datetime) -> None:
+    """Record that records stored before have another form: with it, too, their files can be written."""
+    if evidence_ids:
+        connection.execute(_REISSUED, {"ids": list(evidence_ids), "now": now})
+
+
+def record_unmasking(connection: Connection, unmasking: Unmasking, what: str, now: datetime) -> None:
+    """Record that somebody was shown personal data unmasked: the account, the reason, and what was shown."""
+    detail = {"account": unmasking.account, "reason": unmasking.reason, "what": what}
+    _record(connection, CustodyEvent.UNMASKED, now, detail)
+
+
+def record_completion(
+    connection: Connection, sale_id: str, completed_at: datetime, files: Sequence[Mapping[str, object]]
+) -> None:
+    """Record that a sale was completed, and which versions of its files allowed it."""
+    detail = {"sale": sha256(sale_id.encode()).hexdigest(), "files": list(files)}
+    _record(connection, CustodyEvent.COMPLETED, completed_at, detail)
+
+
+def record_report(connection: Connection, files: Mapping[str, str], seal: str | None, now: datetime) -> int:
+    """Record that a report was written: the SHA-256 of each of its files, and the newest seal then; its id.
+
+    That seal shows later whether the log was sealed anew.
+    """
+    return _record(connection, CustodyEvent.REPORTED, now, {"files": dict(files), "seal": seal})
+
+
+def _record(connection: Connection, kind: CustodyEvent, now: datetime, detail: Mapping[str, object]) -> int:
+    statement = sa.insert(custody_events).returning(custody_events.c.id)
+    number: int = connection.scalar(statement, {"kind": kind, "happened_at": now, "detail": detail})
+    return number
+
+
+RECORD_ISSUED: Final = f"""
+    INSERT INTO audit.custody_events (kind, happened_at, detail)
+    SELECT kind, requested_at,
+           CASE kind
+               WHEN '{CustodyEvent.ASKED}' THEN jsonb_build_object(
+                   'evidence', id, 'request', encode(sha256(convert_to(
+                   concat_ws(E'\\n', sale_id, file_name, file_format, type, evidence_type, requested_by), 'UTF8'
+               )), 'hex'))
+               ELSE jsonb_build_object(
+                   'evidence', id, 'evidenceType', evidence_type, 'record', encode(sha256(convert_to(
+                   concat_ws(E'\\n', sale_id, file_name, file_format, type, object_key, requested_by), 'UTF8'
+               )), 'hex'))
+           END
+    FROM new_records, (VALUES ('{CustodyEvent.ASKED}'), ('{CustodyEvent.ISSUED}')) AS told (kind)
+    ORDER BY id, kind
+"""  # made of constants, as is the one below
+"""Records that the rows of ``new_records`` are stored, in the statement or the transaction that stores them."""
+
+_REISSUED: Final = sa.text(
+    f"""
+    INSERT INTO audit.custody_events (kind, happened_at, detail)
+    SELECT '{CustodyEvent.REISSUED}', :now, jsonb_build_object('evidence', id)
+    FROM unnest(:ids) WITH ORDINALITY AS reissued (id, place)
+    ORDER BY place
+    """
+).bindparams(sa.bindparam("ids", type_=sa.ARRAY(sa.Uuid)), sa.bindparam("now", type_=sa.TIMESTAMP(timezone=True)))

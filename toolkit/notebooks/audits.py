@@ -1,0 +1,335 @@
+"""The notebooks about audits: 03 the report, 05 one sale, 06 two moments compared, 07 the partners."""
+
+import os
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from functools import partial
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pandas as pd
+
+from toolkit.audit.changes import FindingChanges, changes_between
+from toolkit.audit.history import audits_until
+from toolkit.audit.sale_case import SaleCase, sale_case
+from toolkit.contract.codes import CODES
+from toolkit.contract.fields import named
+from toolkit.contract.findings import Reason, Status, items
+from toolkit.errors import SettingsError
+from toolkit.kit.auditing import as_audited, audit, earlier_audit, witnessed
+from toolkit.kit.context import ApplicationContext
+from toolkit.kit.record_facts import file_facts
+from toolkit.kit.spoken import _, parse_timestamp, readable, spoken
+from toolkit.language import Language, default_language
+from toolkit.language import language as language_of
+from toolkit.notebooks.calls import application, cell_progress, given_path, told_plainly
+from toolkit.notebooks.display import (
+    STATUS_COLOURS,
+    Bars,
+    Colour,
+    DisplayPart,
+    Fact,
+    FactTable,
+    Files,
+    Grid,
+    Remark,
+    Shown,
+)
+from toolkit.reports import DEFAULT_FORMATS, chosen, write_report
+from toolkit.reports.audited import Audited
+from toolkit.reports.notices import headline, notices
+from toolkit.reports.report import told_detail, tuples
+from toolkit.reports.wording import COLOURS, EVENT_NAMES
+
+
+@told_plainly
+def missing_evidence_report(
+    *,
+    as_of: str = "",
+    out: str = "reports",
+    formats: str = ",".join(DEFAULT_FORMATS),
+    sync: bool = True,
+    verify: bool = True,
+    language: str = "",
+    audit_folder: str = "",
+    engine: str = "duckdb",
+) -> Shown[Audited]:
+    """Judge all sales by the evidence that lies in the bucket, and write the report into the folder ``out``.
+
+    ``as_of`` is a moment in the past, empty for now. With ``sync`` an audit of now looks at the sales and the
+    bucket first, and with ``verify`` it verifies the contents of new files; the report says where nobody did. An
+    audit of the past takes what was seen then. ``language`` is that of the files for people.
+    ``audit_folder`` names the folder or address of an audit that was made before, to report that one instead.
+    ``engine`` judges: duckdb in this process, or spark, the cluster of TOOLKIT_SPARK_URL.
+    """
+    wanted = chosen(formats.split(","))
+    spoken = language_of(language) if language.strip() else default_language(os.environ)
+    if not str(out).strip():
+        raise SettingsError("out must name the folder for the report.")
+    with application() as opened:
+        now, timezone = opened.clock(), opened.settings.timezone
+        moment = parse_timestamp(as_of, timezone=timezone, now=now) if as_of.strip() else None
+        progress = cell_progress()
+        if audit_folder.strip():
+            judged = earlier_audit(opened, audit_folder.strip())
+        else:
+            spark = engine_of(engine)
+            judged = audit(opened, as_of=moment, sync=sync, verify=verify, spark=spark, progress=progress)
+        result = as_audited(judged)
+        told = partial(witnessed, opened)
+        written = write_report(
+            result, given_path(out), wanted, timezone=timezone, language=spoken, progress=progress, witness=told
+        )
+        parts = _report_parts(result, written, timezone, spoken)
+    counts = {
+        "job": "missing_evidence_report",
+        **named(result, "sales", "compliant", "incomplete", "conflict"),
+        "written": [str(path) for path in written],
+        "needsAttention": result.open > 0,
+    }
+    return Shown(result, parts, counts)
+
+
+def engine_of(engine: str) -> bool:
+    """Tell whether the engine of this name is Spark.
+
+    Raises:
+        SettingsError: there is no such engine.
+    """
+    if engine.strip() not in {"", "duckdb", "spark"}:
+        raise SettingsError("An engine is duckdb or spark, not {!r}.", engine)
+    return engine.strip() == "spark"
+
+
+def _report_parts(
+    result: Audited, written: Sequence[Path], timezone: ZoneInfo, spoken: Language
+) -> list[DisplayPart]:
+    facts = [
+        Fact("sales", result.sales),
+        Fact("compliant", result.compliant, Colour.GOOD),
+        Fact("incomplete", result.incomplete, Colour.WARNING),
+        Fact("in conflict", result.conflict, Colour.BAD),
+    ]
+    as_of = f"{spoken.text('As of')} {spoken.moment(result.as_of, timezone)}."
+    parts: list[DisplayPart] = [FactTable(headline(result, spoken), facts, as_of), Files("The report", written)]
+    parts += [Remark("Note", text) for text in notices(result, spoken, timezone)]
+    groups = {_(group): counts for group, counts in _counts(result.by_group, "utilityGroup").items()}
+    parts.append(Bars("Sales by utility group", groups))
+    missing = {name: row for name, row in _counts(result.missing, "evidenceType").items() if any(row.values())}
+    if missing:
+        parts.append(
+            Bars("What is missing, and why", missing, {str(reason): COLOURS[reason] for reason in Reason})
+        )
+        parts.append(
+            Grid("The reasons", ["reason", "meaning"], [(each, _(CODES[each].meaning)) for each in Reason])
+        )
+    problems = [
+        (row.problem, row.sales, _(CODES[row.problem].meaning)) for row in tuples(result.problems) if row.sales
+    ]
+    if problems:
+        parts.append(Grid("Other problems", ["problem", "sales", "meaning"], problems))
+    if result.open:
+        parts.append(_open_sales(result))
+    if result.file_findings:
+        parts.append(_file_findings(result, timezone))
+    return parts
+
+
+def _open_sales(result: Audited) -> Grid:
+    columns = ["saleId", "group", "days", "status", "missing", "problems"]
+    rows = [
+        (row.saleId, row.utilityGroup, row.ageDays, _(row.status), _pieces(row), row.problems.replace("|", ", "))
+        for row in tuples(result.rows.head(Grid.SHOWN))
+    ]
+    return Grid("Sales to act on, the gravest and oldest first", columns, rows, total=result.open)
+
+
+def _file_findings(result: Audited, timezone: ZoneInfo) -> Grid:
+    columns = ["finding", "sales", "where", "detail"]
+    rows = [
+        (
+            _(CODES[finding.problem].meaning),
+            ", ".join(finding.sale_ids),
+            ", ".join(finding.folders),
+            told_detail(finding.detail, spoken(), timezone),
+        )
+        for finding in result.file_findings[: Grid.SHOWN]
+    ]
+    return Grid("Findings about files, the gravest first", columns, rows, total=len(result.file_findings))
+
+
+def _pieces(row: Any) -> str:
+    pieces = zip(items(row.missing), items(row.reasons), strict=True)
+    return ", ".join(f"{piece} ({reason})" for piece, reason in pieces if piece)
+
+
+def _counts(table: pd.DataFrame, name: str) -> dict[str, dict[str, int]]:
+    found: dict[str, dict[str, int]] = table.set_index(name).to_dict("index")  # type: ignore[assignment]
+    return found
+
+
+@told_plainly
+def compare_moments(*, earlier: str = "", later: str = "") -> Shown[FindingChanges]:
+    """Compare the audits of two past moments; empty ones are a month ago or the first audit, and now."""
+    with application() as opened:
+        now, zone = opened.clock(), opened.settings.timezone
+        last = parse_timestamp(later, timezone=zone, now=now) if later.strip() else now
+        first = parse_timestamp(earlier, timezone=zone, now=now) if earlier.strip() else _month_ago(opened, last)
+        changes = changes_between(opened.database, first, last)
+        before, after = (as_audited(audit(opened, as_of=moment)) for moment in (first, last))
+        findings = after.findings
+    counts = {
+        "job": "compare_moments",
+        **changes.counts,
+        "needsAttention": bool(changes.new or changes.reopened),
+    }
+    names = [readable(moment, zone) for moment in (first, last)]
+    return Shown(changes, _compared_parts(changes, before, after, findings, names), counts)
+
+
+def _month_ago(opened: ApplicationContext, moment: datetime) -> datetime:
+    """Return the moment a month before, or that of the first audit where it came later."""
+    month_ago = moment - timedelta(days=30)
+    with opened.database.transaction() as connection:
+        first = min(audits_until(connection, moment), default=month_ago)
+    return max(first, month_ago)
+
+
+def _compared_parts(
+    changes: FindingChanges, before: Audited, after: Audited, findings: pd.DataFrame, names: list[str]
+) -> list[DisplayPart]:
+    facts = [
+        Fact("new", len(changes.new), Colour.BAD if changes.new else Colour.QUIET),
+        Fact("back again", len(changes.reopened), Colour.BAD if changes.reopened else Colour.QUIET),
+        Fact("resolved", len(changes.resolved), Colour.GOOD if changes.resolved else Colour.QUIET),
+        Fact("still open", changes.still_open),
+    ]
+    sales = {
+        name: named(result, "compliant", "incomplete", "conflict")
+        for name, result in zip(names, (before, after), strict=True)
+    }
+    parts: list[DisplayPart] = [
+        FactTable(f"Findings from {names[0]} to {names[1]}", facts),
+        Bars("Sales", sales),
+    ]
+    for heading, kind in (("New", "new"), ("Back again", "reopened"), ("Resolved", "resolved")):
+        ids = set(getattr(changes, kind).to_pylist())
+        if ids:
+            parts.append(_findings(heading, findings, ids))
+    return parts
+
+
+def _findings(heading: str, findings: pd.DataFrame, ids: set[str]) -> Grid:
+    columns = ["saleId", "code", "reason", "severity", "partner", "owner"]
+    rows = findings.loc[findings["id"].isin(ids), columns].astype(object)
+    return Grid(heading, columns, rows.where(rows.notna(), "").to_numpy().tolist())
+
+
+@told_plainly
+def one_sale(*, sale_id: str = "") -> Shown[SaleCase | None]:
+    """Show what is known about a sale: rule, records with files, findings, waivers, time line, and what to do."""
+    if not sale_id.strip():
+        nothing = FactTable("No sale was named", [], "Set sale_id to the id of a sale.")
+        return Shown(None, [nothing], {"job": "one_sale", "saleId": "", "needsAttention": False})
+    with application() as opened:
+        zone = opened.settings.timezone
+        case = sale_case(opened.database, sale_id.strip(), clock=opened.clock, deadlines=opened.deadlines)
+    counts = {
+        "job": "one_sale",
+        "saleId": case.sale_id,
+        "status": str(case.verdict.status),
+        "needsAttention": case.verdict.status is not Status.COMPLIANT,
+    }
+    return Shown(case, _sale_parts(case, zone), counts)
+
+
+def _sale_parts(case: SaleCase, zone: ZoneInfo) -> list[DisplayPart]:
+    status = case.verdict.status
+    facts = [
+        Fact("status", _(str(status)), STATUS_COLOURS[status]),
+        Fact("utility group", case.utility_group),
+        Fact("partner", case.partner or _("none")),
+        Fact("created", readable(case.created_at, zone)),
+        Fact("Bucket read", readable(case.last_sync.finished_at, zone) if case.last_sync else _("never")),
+        Fact("completed", readable(case.completed_at, zone) if case.completed_at else _("no")),
+    ]
+    if case.gone:
+        noted = readable(case.gone_at, zone) if case.gone_at else _("not yet; toolkit audit looks")
+        facts.append(Fact("Seen to be gone", noted))
+    steps = [(step.code, _(CODES[step.code].meaning), _(step.remedy)) for step in case.next_steps]
+    records = [
+        (
+            each.evidence_type,
+            each.told_state,
+            "; ".join(file_facts(each)),
+            readable(each.requested_at, zone),
+            each.requested_by or _("not noted"),
+        )
+        for each in case.records
+    ]
+    findings = [
+        (row.code, _(row.status), _(row.severity), readable(row.firstSeen, zone), readable(row.dueAt, zone))
+        for row in tuples(case.findings)
+    ]
+    requests = [each.request for each in case.waivers]
+    waivers = [(each.reason, each.owner, each.approved_by, spoken().day(each.end)) for each in requests]
+    types = {each.id: each.evidence_type for each in case.records}
+    events = [
+        (readable(event.happened_at, zone), _(EVENT_NAMES[event.kind]), types[record])
+        for event, record in case.timeline
+    ]
+    links = [
+        (readable(each.opened_at, zone), each.opened_by, each.reason, readable(each.expires_at, zone))
+        for each in case.openings
+    ]
+    rule = [(each.named, ", ".join(each.accepts)) for each in case.rule]
+    return [
+        FactTable(f"Sale {case.sale_id}", facts),
+        Grid("What to do", ["code", "meaning", "remedy"], steps),
+        Grid("Rule", ["evidence", "accepted"], rule),
+        Grid("Evidence records", ["type", "state", "file", "requested", "by"], records),
+        Grid("Findings", ["code", "status", "severity", "first seen", "due"], findings),
+        Grid("Waivers", ["reason", "owner", "approved by", "ends on"], waivers),
+        Grid("Time line", ["when", "event", "evidence"], events),
+        Grid("Links to files", ["when", "by", "reason", "until"], links),
+    ]
+
+
+@told_plainly
+def partner_scores(
+    *, as_of: str = "", sync: bool = True, audit_folder: str = "", engine: str = "duckdb"
+) -> Shown[pd.DataFrame]:
+    """Judge all sales, or open an earlier audit, and show the findings that each partner has to act on."""
+    with application() as opened:
+        zone = opened.settings.timezone
+        moment = parse_timestamp(as_of, timezone=zone, now=opened.clock()) if as_of.strip() else None
+        if audit_folder.strip():
+            judged = earlier_audit(opened, audit_folder.strip())
+        else:
+            spark = engine_of(engine)
+            judged = audit(opened, as_of=moment, sync=sync, spark=spark, progress=cell_progress())
+        result = as_audited(judged)
+        board = result.partners
+        remarks = [Remark("Note", text) for text in notices(result, spoken(), zone)]
+    overdue = int(board["overdue"].sum())
+    counts = {"job": "partner_scores", "partners": len(board), "overdue": overdue, "needsAttention": overdue > 0}
+    return Shown(board, [*_partner_parts(board, readable(result.as_of, zone)), *remarks], counts)
+
+
+def _partner_parts(board: pd.DataFrame, as_of: str) -> list[DisplayPart]:
+    findings, overdue = int(board["findings"].sum()), int(board["overdue"].sum())
+    facts = [
+        Fact("partners", len(board)),
+        Fact("findings", findings),
+        Fact("overdue", overdue, Colour.BAD if overdue else Colour.GOOD),
+    ]
+    parts: list[DisplayPart] = [FactTable("Partners", facts, f"{_('As of')} {as_of}.")]
+    if not len(board):
+        return parts
+    named = board.assign(partner=board["partner"].replace("", _("no partner")))
+    sales = named.head(Bars.MOST).set_index("partner")[list(STATUS_COLOURS)].to_dict("index")
+    parts.append(Bars("Their sales", sales))  # type: ignore[arg-type]
+    rows = named.astype(object).where(named.notna(), "").to_numpy().tolist()
+    parts.append(Grid("All partners, those with the most overdue findings first", list(named.columns), rows))
+    return parts

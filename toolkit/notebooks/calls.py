@@ -1,0 +1,242 @@
+"""The parts that all notebook calls share: application context, paths, errors without traceback."""
+
+import ast
+import functools
+import inspect
+import os
+import sys
+import time
+import traceback
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from difflib import get_close_matches
+from html import escape
+from pathlib import Path
+from typing import Any, Final, ParamSpec, TypeVar
+
+from IPython.core.getipython import get_ipython
+from IPython.core.interactiveshell import InteractiveShell
+from IPython.display import DisplayHandle
+
+from toolkit.errors import InvalidInput, NotebookFailed, SettingsError, ToolkitError
+from toolkit.kit.context import ApplicationContext
+from toolkit.kit.process import files_for_owner_and_group
+from toolkit.kit.spoken import ProgressBar, _, complaint, sentence, spoken
+from toolkit.progress import Progress
+from toolkit.settings import Settings, expanded
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_PACKAGE: Final = str(Path(__file__).parents[1])
+
+
+def application() -> closing[ApplicationContext]:
+    """Return the application that the kernel's environment describes, to be closed at the end of a block."""
+    return closing(ApplicationContext(Settings.from_environment(os.environ)))
+
+
+def told_plainly(call: Callable[P, R]) -> Callable[P, R]:
+    """Let ``call`` fail with one sentence in the notebook instead of a traceback.
+
+    The texts of our own errors are made for people and hold no personal data. Any other error may quote data,
+    so only its kind and its place are told.
+    """
+
+    @functools.wraps(call)
+    def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            refuse_unknown_parameters()
+            _refuse_other_kinds(inspect.signature(call).bind(*args, **kwargs))
+            with files_for_owner_and_group(os.environ):
+                return call(*args, **kwargs)
+        except ToolkitError as error:
+            raise _plain(error) from None
+        except MemoryError:
+            raise
+        except OSError as error:
+            raise _plain(InvalidInput("{}: {}", error.strerror, error.filename)) from None
+        except Exception as error:
+            raise _plain(NotebookFailed(f"Unexpected {type(error).__name__} {_place(error)}.")) from None
+
+    return wrapped
+
+
+def _refuse_other_kinds(given: inspect.BoundArguments) -> None:
+    """Refuse a value that is no text, truth value or number above zero where the default is one.
+
+    papermill alone takes ``-p as_of 2026`` for a number, and ``-p upload false`` for a text, which counts as true.
+    """
+    for name, value in given.arguments.items():
+        kind = type(given.signature.parameters[name].default)
+        if kind is bool and not isinstance(value, bool):
+            raise SettingsError("{} must be True or False, and not {}.", name, _kind(value))
+        if kind is int and (type(value) is not int or value < 1):
+            raise SettingsError("{} must be a whole number above zero.", name)
+        if kind is str and not isinstance(value, (str, Path)):
+            raise SettingsError(
+                "{} must be a text, and not {}: put it in quotation marks, or use -r.", name, _kind(value)
+            )
+
+
+def _kind(value: object) -> str:
+    return f"a value of the type {type(value).__name__}"
+
+
+def _plain(error: ToolkitError) -> ToolkitError:
+    """Return the error, shown by IPython as one line."""
+    line = f"{type(error).__name__}: {in_parameters(complaint(error))}"
+    vars(error)["_render_traceback_"] = lambda: [line]
+    return error
+
+
+_PARAMETERS: Final = {
+    "--map HEADING=field": 'headings={"HEADING": "field"}',
+    "--map HEADING=-": 'headings={"HEADING": "-"}',
+    "--map CABEÇALHO=campo": 'headings={"CABEÇALHO": "campo"}',
+    "--confirm-disappearance": "toolkit audit --confirm-disappearance",
+    "--as-of": "as_of",
+    "--format": "formats",
+    "--no-sync": "sync=False",
+    "--no-verify": "verify=False",
+    "--pad-cpf": "pad_cpf=True",
+    "--out": "out",
+    "--encoding": "encoding",
+    "--delimiter": "delimiter",
+    "--sheet": "sheet",
+}
+"""The options that advice names, as parameters of a notebook; for what no notebook does, as a command."""
+
+
+def in_parameters(advice: str) -> str:
+    """Return the same advice with the parameters of a notebook in the place of options."""
+    for option, parameter in _PARAMETERS.items():
+        advice = advice.replace(option, parameter)
+    return advice
+
+
+def _place(error: Exception) -> str:
+    frames = traceback.extract_tb(error.__traceback__)
+    ours = [frame for frame in frames if frame.filename.startswith(_PACKAGE)]
+    return f"at {Path(ours[-1].filename).name}:{ours[-1].lineno}"
+
+
+def given_paths(given: str | Path | Sequence[str | Path]) -> list[Path]:
+    """Return one path or several; empty texts are left out.
+
+    Raises:
+        SettingsError: something in it is no path.
+    """
+    several: Sequence[Any] = given if isinstance(given, (list, tuple)) else [given]
+    for each in several:
+        if not isinstance(each, (str, Path)):
+            raise SettingsError("A file or folder must be named by a text, and not by {}.", _kind(each))
+    return [given_path(each) for each in several if str(each).strip()]
+
+
+def given_path(given: str | Path) -> Path:
+    """Return a path, absolute: relative ones start at the working folder.
+
+    ``make lab`` names it, the folder at the top of the file browser. Else it is the current directory. A kernel's
+    is the folder of its notebook; where that is the project's ``notebooks``, paths start at the project, so that
+    the same parameters do the same here and from the command line.
+    """
+    here = Path.cwd()
+    if here.name == "notebooks" and (here.parent / "pyproject.toml").exists():
+        here = here.parent
+    return (working_folder() or here) / expanded(given)
+
+
+def working_folder() -> Path | None:
+    """Return the folder that JupyterLab's file browser shows, where ``make lab`` started it."""
+    named = os.environ.get("TOOLKIT_WORK")
+    return Path(named) if named else None
+
+
+_MARK: Final = "# Parameters"
+"""The first line of the cell that papermill writes."""
+
+
+def refuse_unknown_parameters() -> None:
+    """Refuse what papermill set and no cell before it did; nothing to do outside a notebook.
+
+    Raises:
+        SettingsError: naming the parameter, and the one that was probably meant.
+    """
+    shell = get_ipython()
+    if shell is None:
+        return
+    unknown, known = _unknown_names(shell.user_ns.get("In", ()))
+    if unknown:
+        near = get_close_matches(unknown[0], known, n=1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise SettingsError(
+            "This notebook has no parameter {!r}.{} It has: {}", unknown[0], hint, ", ".join(known) or "none"
+        )
+
+
+def _unknown_names(executed: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return the names that the last cell of papermill's sets beyond those of the cells before it, and these."""
+    written = [number for number, source in enumerate(executed) if source.partition("\n")[0].strip() == _MARK]
+    if not written:
+        return [], []
+    known = list(dict.fromkeys(name for source in executed[: written[-1]] for name in _assigned(source)))
+    return [name for name in _assigned(executed[written[-1]]) if name not in known], known
+
+
+def _assigned(source: str) -> list[str]:
+    try:
+        nodes = ast.walk(ast.parse(source))
+    except SyntaxError:  # a magic, or a cell that failed
+        return []
+    return [node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
+
+
+_EVERY: Final = 0.25
+"""Seconds between two changes of the line."""
+
+
+def cell_progress() -> Progress:
+    """Return the progress of a cell; in a script, which has no cells, a bar on stderr."""
+    return NotebookProgress() if InteractiveShell.initialized() else ProgressBar(sys.stderr)
+
+
+class NotebookProgress:
+    """A line for each task, in the output of the cell that runs."""
+
+    def __init__(self) -> None:
+        self._line: DisplayHandle | None = None
+
+    def begin(self, task: str, total: int | None, unit: str) -> None:
+        """Show a new line."""
+        self.end()
+        self._task, self._total, self._unit, self._done = sentence(task), total, _(unit), 0
+        self._started = self._shown = time.monotonic()
+        self._line = DisplayHandle()
+        self._line.display(self._moving(), raw=True)
+
+    def advance(self, count: int) -> None:
+        """Renew the line, at most a few times a second."""
+        self._done += count
+        if self._line is not None and time.monotonic() - self._shown >= _EVERY:
+            self._shown = time.monotonic()
+            self._line.update(self._moving(), raw=True)
+
+    def end(self) -> None:
+        """Leave a line with the final count and time."""
+        if self._line is not None:
+            seconds = time.monotonic() - self._started
+            done = "" if self._unit == "%" else f"{spoken().number(self._done)} {self._unit}, "
+            text = f"{self._task}: {done}{seconds:.1f} s"
+            self._line.update(_bundle(f"{escape(text)}", text), raw=True)
+            self._line = None
+
+    def _moving(self) -> dict[str, str]:
+        number, share = spoken().number, f" ({spoken().percent(self._done / self._total)})" if self._total else ""
+        text = f"{self._task}: {number(self._done)} {self._unit}{'' if self._unit == '%' else share}"
+        size = f' value="{self._done}" max="{self._total}"' if self._total else ""
+        return _bundle(f"<progress{size}></progress> {escape(text)}", text)
+
+
+def _bundle(markup: str, text: str) -> dict[str, str]:
+    return {"text/html": f'<div style="opacity:.75">{markup}</div>', "text/plain": text}

@@ -1,0 +1,177 @@
+"""Notebooks 02 and 08: request credentials and upload files; verify the contents of files."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from toolkit.audit.observe_bucket import sync_bucket
+from toolkit.contract.fields import named
+from toolkit.errors import SettingsError
+from toolkit.evidence.bulk_credentials import LeftOut, ManifestResult, Order, request_manifest, request_missing
+from toolkit.evidence.contents import Budget, Verified, verify_contents
+from toolkit.evidence.credentials import UploadLimits
+from toolkit.evidence.upload import Destinations, Uploaded, upload_files
+from toolkit.kit.context import ApplicationContext
+from toolkit.kit.process import signed_in_account
+from toolkit.kit.spoken import _, counted, sentence
+from toolkit.notebooks.calls import application, cell_progress, given_path, told_plainly
+from toolkit.notebooks.display import Bars, Colour, DisplayPart, Fact, FactTable, Grid, Shown
+
+
+@told_plainly
+def request_credentials(
+    manifest: str = "",
+    *,
+    report: str = "",
+    files: str = "",
+    upload: bool = True,
+    credentials_file: str = "",
+    requested_by: str = "",
+) -> Shown[ManifestResult | None]:
+    """Ask for upload credentials for each row of a manifest, or for what a report says is missing; send the files.
+
+    ``files`` is the folder with ``saleId/fileName``, by default the one named ``files`` beside the manifest. The
+    credentials go to ``credentials_file`` (in ``TOOLKIT_HOME`` where it is empty), never into the notebook.
+    Without a manifest and a report nothing happens.
+    """
+    if manifest and report:
+        raise SettingsError("Name either a manifest or a report, not both.")
+    if not manifest and not report:
+        return Shown(None, _nothing_named(), {"job": "request_credentials", "rows": 0, "needsAttention": False})
+    source = given_path(manifest or report)
+    progress = cell_progress()
+    with application() as opened:
+        out = given_path(credentials_file) if credentials_file else _private_file(opened, source)
+        order = Order(
+            requested_by or signed_in_account(),
+            UploadLimits(opened.settings.upload_ttl, opened.settings.upload_max_bytes),
+            opened.clock,
+            signed_in_account(),
+            progress,
+        )
+        left_out: Sequence[LeftOut] = ()
+        if manifest:
+            requested = request_manifest(opened.database, opened.bucket, source, out, order)
+        else:
+            requested, left_out = request_missing(opened.database, opened.bucket, source, out, order)
+    folder = given_path(files) if files else source.parent / "files" if manifest else None
+    uploaded = None
+    if upload and folder is not None and not requested.rejected:
+        uploaded = upload_files(out, folder, progress=progress, destinations=Destinations.of(opened.settings))
+    counts = {
+        "job": "request_credentials",
+        **named(requested, "rows", "issued", "reissued"),
+        "skipped": len(requested.skipped),
+        "rejected": len(requested.rejected),
+        "leftOut": len(left_out),
+        "uploaded": uploaded.sent if uploaded else 0,
+        "failed": len(uploaded.failures) if uploaded else 0,
+        "needsAttention": bool(requested.rejected or left_out or (uploaded and uploaded.failures)),
+    }
+    return Shown(requested, _request_parts(requested, left_out, out, uploaded), counts)
+
+
+def _private_file(opened: ApplicationContext, source: Path) -> Path:
+    folder = opened.credentials_folder
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return folder / f"{source.stem}.jsonl"
+
+
+def _nothing_named() -> list[DisplayPart]:
+    columns = ["saleId", "fileName", "fileFormat", "type", "evidenceType"]
+    rows = [
+        ["V-2026-00001", "identidade.pdf", "application/pdf", "application/pdf", "DOC_CONTRATANTE"],
+        ["V-2026-00001", "confirmacao-de-voz.mp3", "audio/mpeg", "audio/mpeg", "POV"],
+    ]
+    advice = _("Nothing was requested. Set manifest to a CSV or XLSX file like the one below, and run again.")
+    return [FactTable("No manifest named", [], advice), Grid("A manifest", columns, rows)]
+
+
+def _request_parts(
+    manifest: ManifestResult, left_out: Sequence[LeftOut], credentials_file: Path, uploaded: Uploaded | None
+) -> list[DisplayPart]:
+    if manifest.rejected:
+        return _rejected(manifest)
+    facts = [
+        Fact("credentials issued", manifest.issued, Colour.GOOD),
+        Fact("issued again", manifest.reissued, Colour.NEUTRAL),
+        Fact("uploaded before", len(manifest.skipped), Colour.QUIET),
+    ]
+    if uploaded is not None:
+        failed = len(uploaded.failures)
+        facts += [
+            Fact("uploaded now", uploaded.sent, Colour.GOOD),
+            Fact("not uploaded", failed, Colour.BAD if failed else Colour.QUIET),
+        ]
+    kept = sentence(f"The credentials are in {credentials_file}, which only you can read.")
+    parts: list[DisplayPart] = [FactTable(counted(manifest.rows, "file"), facts, kept)]
+    if uploaded is not None and manifest.rows:
+        parts.append(_where_files_are(manifest, uploaded))
+    if uploaded is not None and uploaded.failures:
+        parts.append(_failures(uploaded))
+    if left_out:
+        rows = [(sale.sale_id, sale.line, _(sale.reason.text)) for sale in left_out]
+        parts.append(Grid("Nothing was requested for", ["saleId", "line", "why"], rows))
+    return parts
+
+
+def _rejected(manifest: ManifestResult) -> list[DisplayPart]:
+    facts = [Fact("rows", manifest.rows), Fact("rejected", len(manifest.rejected), Colour.BAD)]
+    rows = [(row.line, item.field, sentence(item.message)) for row in manifest.rejected for item in row.invalid]
+    return [
+        FactTable("Wrong rows", facts, "Nothing was issued. Correct the rows below and run again."),
+        Grid("What is wrong", ["line", "field", "reason"], rows),
+    ]
+
+
+def _where_files_are(manifest: ManifestResult, uploaded: Uploaded) -> Bars:
+    counts = {
+        "uploaded now": uploaded.sent,
+        "uploaded before": len(manifest.skipped) + uploaded.skipped,
+        "not uploaded": len(uploaded.failures),
+    }
+    colours = dict(zip(counts, (Colour.GOOD, Colour.QUIET, Colour.BAD), strict=True))
+    return Bars("Where the files are", {_("files"): counts}, colours)
+
+
+def _failures(uploaded: Uploaded) -> Grid:
+    rows = [
+        (failure.sale_id, failure.file_name, failure.problem, sentence(failure.message))
+        for failure in uploaded.failures
+    ]
+    return Grid("Not uploaded", ["saleId", "fileName", "problem", "what was found"], rows)
+
+
+@told_plainly
+def content_verification(*, minutes: int = 10) -> Shown[Verified]:
+    """Read the files that were not verified yet for at most so many minutes, and tell what is wrong with them."""
+    with application() as opened:
+        progress = cell_progress()
+        sync_bucket(opened.database, opened.bucket, clock=opened.clock, progress=progress)
+        verified = verify_contents(
+            opened.database,
+            opened.bucket,
+            clock=opened.clock,
+            budget=Budget(seconds=minutes * 60),
+            progress=progress,
+        )
+    counts = {
+        "job": "content_verification",
+        **named(verified, "verified", "unusable", "left"),
+        "needsAttention": verified.unusable > 0 or verified.unreadable > 0,
+    }
+    return Shown(verified, _verification_parts(verified), counts)
+
+
+def _verification_parts(verified: Verified) -> list[DisplayPart]:
+    facts = [
+        Fact("verified", verified.verified, Colour.GOOD),
+        Fact("unusable", verified.unusable, Colour.BAD if verified.unusable else Colour.QUIET),
+        Fact("unreadable", verified.unreadable, Colour.BAD if verified.unreadable else Colour.QUIET),
+        Fact("left for the next time", verified.left, Colour.WARNING if verified.left else Colour.QUIET),
+    ]
+    hint = _("Notebook 03 names the sales of unusable files.") if verified.unusable else ""
+    problems = {str(problem): number for problem, number in verified.problems.items() if number}
+    if verified.wrong_kind:
+        problems["WRONG_KIND"] = verified.wrong_kind
+    parts: list[DisplayPart] = [FactTable("Files", facts, hint)]
+    return [*parts, Bars.ranked("What is wrong with unusable files", problems, Colour.BAD)] if problems else parts

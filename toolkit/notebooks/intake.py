@@ -1,0 +1,260 @@
+"""Notebooks 01, 09 and 10: load clients, load sales, and show doubtful clients."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from zoneinfo import ZoneInfo
+
+from toolkit.contract.fields import named
+from toolkit.errors import SettingsError
+from toolkit.intake import clients as clients_load
+from toolkit.intake import sales as sales_load
+from toolkit.intake.quality import (
+    QUALITY_TEXTS,
+    ClientQuality,
+    Likeness,
+)
+from toolkit.intake.quality import client_quality as look_through
+from toolkit.intake.results import (
+    WARNINGS,
+    LoadOptions,
+    LoadResult,
+    OnDuplicate,
+    Repair,
+    Understood,
+)
+from toolkit.intake.sales import SalesLoaded
+from toolkit.kit.spoken import _, readable, sentence, spoken
+from toolkit.notebooks.calls import (
+    application,
+    cell_progress,
+    given_path,
+    given_paths,
+    in_parameters,
+    told_plainly,
+)
+from toolkit.notebooks.display import Bars, Colour, DisplayPart, Fact, FactTable, Files, Grid, Remark, Shown, show
+from toolkit.samples.dataset import make_samples, write_samples
+
+
+@told_plainly
+def load_clients(
+    files: str | Sequence[str] = (),
+    *,
+    dry_run: bool = False,
+    out: str = "",
+    strict: bool = False,
+    pad_cpf: bool = False,
+    on_duplicate: str = "skip",
+    warnings_as_errors: bool = False,
+    headings: Mapping[str, str] | None = None,
+    encoding: str = "",
+    delimiter: str = "",
+    sheet: str = "",
+) -> Shown[LoadResult]:
+    """Register the clients in spreadsheets; what is wrong comes back under ``out`` (empty: beside each file).
+
+    Without ``files`` it looks at the made-up clients of the sample, and stores nothing.
+    """
+    paths = given_paths(files)
+    options = LoadOptions(
+        strict=strict,
+        pad_cpf=pad_cpf,
+        on_duplicate=_on_duplicate(on_duplicate),
+        warnings_as_errors=warnings_as_errors,
+        headings=dict(headings or {}),
+        encoding=encoding or None,
+        delimiter=delimiter or None,
+        sheet=sheet or None,
+        language=spoken(),
+    )
+    with application() as opened, TemporaryDirectory(prefix="toolkit-sample-") as folder:
+        if not paths:
+            write_samples(make_samples(), Path(folder))
+        result = clients_load.load_clients(
+            opened.database,
+            paths or [Path(folder, "clients.csv"), Path(folder, "clients.xlsx")],
+            out=given_path(out) if out and paths else None,
+            dry_run=dry_run or not paths,
+            options=options,
+            clock=opened.clock,
+            progress=cell_progress(),
+            announce=lambda understood: show(_remark(understood)),
+        )
+    counts = {
+        "job": "load_clients",
+        **named(result, "dry_run", "rows", "accepted", "rejected", "skipped"),
+        "unreadable": list(result.unreadable),
+        "needsAttention": bool((result.rejected or result.unreadable) and paths),
+    }
+    return Shown(result, _load_parts(result, opened.settings.timezone, made_up=not paths), counts)
+
+
+def _on_duplicate(given: str) -> OnDuplicate:
+    try:
+        return OnDuplicate(given)
+    except ValueError:
+        raise SettingsError("on_duplicate must be one of {}", ", ".join(OnDuplicate)) from None
+
+
+def _remark(understood: Understood) -> Remark:
+    """Return the recognised layout of a file, told before its rows are read."""
+    columns = ", ".join(f"{heading} → {name}" for heading, name in understood.fields.items())
+    ignored = f" {_('Not used')}: {', '.join(understood.ignored)}." if understood.ignored else ""
+    return Remark(understood.source, f"{understood.layout}. Columns: {columns}.{ignored}")
+
+
+def _load_parts(result: LoadResult, zone: ZoneInfo, *, made_up: bool) -> list[DisplayPart]:
+    facts = [
+        Fact("rows", result.rows),
+        Fact("would be registered" if result.dry_run else "registered", result.accepted, Colour.GOOD),
+        Fact("rejected", result.rejected, Colour.BAD if result.rejected else Colour.QUIET),
+        Fact("skipped", result.skipped, Colour.QUIET),
+    ]
+    heading = _("Clients, checked only") if result.dry_run else _("Clients")
+    parts: list[DisplayPart] = [
+        FactTable(heading, facts, _hint(result, made_up=made_up)),
+        _file_by_file(result, zone),
+    ]
+    parts += [Remark("Not loaded", in_parameters(sentence(reason))) for reason in result.unreadable]
+    if result.rejected_files:
+        parts.append(Files("The rejected rows", result.rejected_files))
+    if result.reasons:
+        reasons = {sentence(why): count for why, count in result.reasons.items()}
+        parts.append(Bars.ranked("Why rows were rejected", reasons, Colour.BAD))
+        parts.append(_examples("The first rows with each reason", result, result.reasons))
+    if result.repairs:
+        repairs = {_(Repair(name).text): count for name, count in result.repairs.items()}
+        parts.append(Bars.ranked("What was repaired, in rows that are fine", repairs, Colour.NEUTRAL))
+    if result.warnings:
+        warned = {_(WARNINGS[name]): count for name, count in result.warnings.items()}
+        parts.append(Bars.ranked("Doubtful, though valid", warned, Colour.WARNING))
+        parts.append(_examples("The first rows with each warning", result, result.warnings))
+    return parts
+
+
+def _hint(result: LoadResult, *, made_up: bool) -> str:
+    if made_up:
+        return _("These clients are made up, and nothing was stored. Set files to load yours.")
+    if not result.rejected_files:
+        return _("No row was rejected.")
+    return _("Correct the rejected rows in one of the files below and load that file. They hold personal data.")
+
+
+def _file_by_file(result: LoadResult, zone: ZoneInfo) -> Grid:
+    columns = ["file", "read as", "rows", "accepted", "rejected", "skipped", "loaded before"]
+    rows = [
+        (
+            file.source,
+            file.understood.layout,
+            file.tally.rows,
+            file.tally.accepted,
+            file.tally.rejected,
+            file.tally.skipped,
+            readable(file.already_loaded_at, zone) if file.already_loaded_at else "",
+        )
+        for file in result.files
+    ]
+    return Grid("File by file", columns, rows)
+
+
+def _examples(heading: str, result: LoadResult, kinds: Iterable[str]) -> Grid:
+    rows = [
+        (sentence(WARNINGS.get(kind, kind)), example.source, example.line, example.value)
+        for kind in kinds
+        for example in result.examples.get(kind, ())
+    ]
+    return Grid(heading, ["reason", "file", "line", "cell, masked"], rows)
+
+
+@told_plainly
+def client_quality(*, most: int = 500) -> Shown[ClientQuality]:
+    """Look through the registered clients; nothing of a person is shown but the masked CPF.
+
+    Of each likeness ``most`` groups of clients are named, the largest first.
+    """
+    with application() as opened:
+        found = look_through(opened.database, opened.clock().astimezone(opened.settings.timezone).date(), most)
+    repeated = found.groups.get(Likeness.SAME_CONTRACT, 0)
+    counts = {
+        "job": "client_quality",
+        "clients": found.clients,
+        "doubtful": dict(found.counts),
+        "alike": {str(likeness): number for likeness, number in found.groups.items()},
+        "needsAttention": repeated > 0,
+    }
+    return Shown(found, _quality_parts(found, repeated), counts)
+
+
+def _quality_parts(found: ClientQuality, repeated: int) -> list[DisplayPart]:
+    alike = sum(found.groups.values())
+    facts = [
+        Fact("clients", found.clients),
+        Fact("registered more than once", repeated, Colour.BAD if repeated else Colour.GOOD),
+        Fact("groups that are alike", alike, Colour.WARNING if alike else Colour.QUIET),
+    ]
+    parts: list[DisplayPart] = [FactTable("Registered clients", facts)]
+    if found.counts:
+        doubtful = {_(QUALITY_TEXTS[code]): number for code, number in found.counts.items()}
+        parts.append(Bars.ranked("Doubtful or not there", doubtful, Colour.WARNING))
+    if found.alike:
+        groups = {_(likeness.text): number for likeness, number in found.groups.items()}
+        parts.append(Bars.ranked("Groups of clients that are alike", groups, Colour.WARNING))
+        columns = ["what is the same", "clients", "CPF, masked", "client ids"]
+        rows = [
+            (_(each.likeness.text), each.number, each.cpf or _("several"), ", ".join(each.client_ids))
+            for each in found.alike
+        ]
+        parts.append(Grid("Clients that are alike", columns, rows, total=alike))
+    return parts
+
+
+@told_plainly
+def load_sales(*, file: str = "", out: str = "", overwrite: bool = False) -> Shown[SalesLoaded | None]:
+    """Take over the sales of a file; a shared database is only compared with it, unless ``overwrite`` is on."""
+    if not file.strip():
+        nothing = FactTable("No file was named", [], "Set file to a CSV or XLSX file of sales.")
+        return Shown(None, [nothing], {"job": "load_sales", "rows": 0, "needsAttention": False})
+    with application() as opened:
+        loaded = sales_load.load_sales(
+            opened.database,
+            given_path(file),
+            timezone=opened.settings.timezone,
+            clock=opened.clock,
+            write=overwrite or opened.database.embedded,
+            out=given_path(out) if out.strip() else None,
+            progress=cell_progress(),
+            language=spoken(),
+        )
+    counts = {
+        "job": "load_sales",
+        **named(loaded, "rows", "inserted", "updated"),
+        "rejected": len(loaded.rejected),
+        "differing": len(loaded.differing),
+        "needsAttention": bool(loaded.rejected or loaded.differing),
+    }
+    return Shown(loaded, _sales_parts(loaded), counts)
+
+
+def _sales_parts(loaded: SalesLoaded) -> list[DisplayPart]:
+    facts = [
+        Fact("rows", loaded.rows),
+        Fact("new", loaded.inserted, Colour.GOOD),
+        Fact("updated", loaded.updated, Colour.GOOD),
+        Fact("unchanged", loaded.unchanged, Colour.QUIET),
+        Fact("rejected", len(loaded.rejected), Colour.BAD if loaded.rejected else Colour.QUIET),
+        Fact("differ", len(loaded.differing), Colour.BAD if loaded.differing else Colour.QUIET),
+    ]
+    parts: list[DisplayPart] = [FactTable("Sales", facts)]
+    if loaded.rejected:
+        parts.append(Files("The rejected rows, to be corrected and loaded", loaded.rejected_files))
+        rows = [
+            (each.line, item.field, sentence(item.message)) for each in loaded.rejected for item in each.invalid
+        ]
+        parts.append(Grid("Why rows were rejected", ["line", "field", "reason"], rows))
+    if loaded.differing:
+        differing = [
+            (each.line, each.sale_id, ", ".join(each.fields) or _("not there")) for each in loaded.differing
+        ]
+        parts.append(Grid("Sales that differ, and were not written", ["line", "sale", "fields"], differing))
+    return parts

@@ -1,0 +1,397 @@
+"""Run a notebook for a scheduler: to its end, or with nothing under its output's name.
+
+papermill does the work, with one time limit for all cells, and no kernel is left behind. The executed notebook
+appears under its name only when every cell ran. One that failed, or that a signal stopped, stands beside it as
+``<name>.failed.ipynb``. Errors in it are reduced to place and kind, with the text only of the toolkit's own
+errors: those never hold personal data or secrets, and any other may quote the row that it stumbled over.
+"""
+
+import errno
+import json
+import math
+import os
+import re
+import signal
+import time
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from types import FrameType
+from typing import Any, Final
+
+import nbformat
+import papermill
+from jupyter_client.kernelspec import NoSuchKernel
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
+from papermill.engines import Engine, papermill_engines
+from papermill.exceptions import PapermillException, PapermillExecutionError, strip_color
+from traitlets.config import Config
+
+from toolkit import errors
+from toolkit.atomic_files import PrivateFolder
+from toolkit.contract.people import secret_values
+from toolkit.errors import (
+    CellTimedOut,
+    KernelDied,
+    KernelOutOfMemory,
+    NotebookFailed,
+    NotebookTimedOut,
+    SettingsError,
+)
+from toolkit.kit.process import stop_signals_handled
+from toolkit.message import Message
+from toolkit.notebooks.packaged import is_installed, results_of
+from toolkit.notebooks.parameters import Value, chosen_values, fitting_values, read_parameters
+
+
+@dataclass(frozen=True, slots=True)
+class NotebookRun:
+    """A run that ended well; ``results`` are those of its displays (``notebook_results``)."""
+
+    path: Path
+    seconds: float
+    results: tuple[dict[str, Any], ...]
+
+    @property
+    def needs_attention(self) -> bool:
+        """Tell whether any display of the notebook asks for attention."""
+        return any(result.get("needsAttention") for result in self.results)
+
+
+def run_notebook(
+    notebook: Path,
+    given: Iterable[tuple[str, str]] | Mapping[str, Value] = (),
+    out: Path | None = None,
+    *,
+    timeout: float | None = None,
+    cell_timeout: float | None = None,
+    environ: Mapping[str, str] = os.environ,
+    progress_bar: bool = False,
+) -> NotebookRun:
+    """Execute ``notebook`` with the parameters ``given``, texts or values by name, and keep it as ``out``.
+
+    Without ``out`` it is kept in the folder ``runs`` beside the notebook, under its name and the time (UTC); for a
+    notebook of an installed package, in the folder ``runs`` of the current one.
+    ``timeout`` is in seconds and for the whole run, ``cell_timeout`` for each cell; ``environ`` is what the kernel
+    gets.
+
+    Raises:
+        SettingsError: an unknown parameter or a text that does not fit; nothing ran.
+        NotebookFailed: a cell failed, the time was up, or the kernel died; nothing stands under ``out``.
+    """
+    watch = Watch(timeout, cell_timeout)
+    parameters = checked_parameters(notebook, given)
+    out = _target(notebook, out)
+    failed = out.with_name(f"{out.stem}.failed.ipynb")
+    with PrivateFolder(out.parent) as scratch:
+        partial = scratch / out.name
+        try:
+            executed = _execute(
+                notebook, partial, parameters, watch=watch, environ=environ, progress_bar=progress_bar
+            )
+            executed.metadata.papermill["output_path"] = str(out)
+            _write(executed, partial, environ)
+            partial.replace(out)
+            failed.unlink(missing_ok=True)
+        except NotebookFailed as error:
+            kept = _keep_failed(partial, failed, environ)
+            raise type(error)(f"{notebook.name} {error}{kept}", cell_error=error.cell_error) from None
+        except (SystemExit, KeyboardInterrupt):  # a signal
+            _keep_failed(partial, failed, environ)
+            raise
+    return NotebookRun(out, watch.seconds, results_of(executed))
+
+
+def checked_parameters(
+    notebook: Path, given: Iterable[tuple[str, str]] | Mapping[str, Value]
+) -> Mapping[str, Value]:
+    """Return the parameters of a run as values, each known to the notebook and of its default's type.
+
+    Raises:
+        SettingsError: an unknown name, a value that does not fit, a secret.
+        NotebookFailed: there is no such notebook, or it has no proper parameters cell.
+    """
+    known = read_parameters(_read(notebook))
+    if isinstance(given, Mapping):
+        return fitting_values(known, given, notebook.name)
+    return chosen_values(known, given, notebook.name)
+
+
+def _read(notebook: Path) -> nbformat.NotebookNode:
+    try:
+        found: nbformat.NotebookNode = nbformat.read(notebook, as_version=4)
+    except FileNotFoundError:
+        raise NotebookFailed(f"{notebook}: there is no such notebook.") from None
+    except (ValueError, AttributeError, nbformat.ValidationError):
+        raise NotebookFailed(f"{notebook}: this is not a notebook.") from None
+    return found
+
+
+def _target(notebook: Path, out: Path | None) -> Path:
+    if out is None:
+        beside = Path.cwd() if is_installed(notebook) else notebook.absolute().parent
+        out = beside / "runs" / f"{notebook.stem}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}.ipynb"
+    if out.suffix != ".ipynb":
+        raise SettingsError("{}: the name of an executed notebook ends with .ipynb", out)
+    if out.exists() and out.samefile(notebook):
+        raise SettingsError("{}: the executed notebook would replace the notebook itself.", out)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    if not os.access(out.parent, os.W_OK | os.X_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(out))
+    return out
+
+
+def _keep_failed(partial: Path, failed: Path, environ: Mapping[str, str]) -> str:
+    try:
+        notebook = nbformat.read(partial, as_version=4)
+    except (FileNotFoundError, ValueError):  # nothing ran yet, or a second signal came while it was written
+        return ""
+    cut_errors(notebook)
+    _write(notebook, partial, environ)
+    partial.replace(failed)
+    return f"\nWhat ran until then is in {failed}"
+
+
+def _write(notebook: nbformat.NotebookNode, path: Path, environ: Mapping[str, str]) -> None:
+    """Write an executed notebook without the secrets of the environment, which a cell may have printed."""
+    text = nbformat.writes(notebook)
+    for secret in secret_values(environ):
+        text = text.replace(json.dumps(secret, ensure_ascii=False)[1:-1], "(a secret, left out)")
+    path.write_text(text, encoding="utf-8")
+
+
+_KERNEL_START: Final = 60
+"""Seconds that a kernel may take to start."""
+
+_COUNTERS: Final = Path("/proc/vmstat")
+
+_SYSTEM_VARIABLES: Final = ("HOME", "LANG", "PATH", "TMPDIR")
+"""Variables of this process that a kernel gets where the run's own environment lacks them."""
+
+
+@dataclass(slots=True)
+class Watch:
+    """The time limits of a run, its kernel, and the signal that stopped it, if any."""
+
+    timeout: float | None
+    cell_timeout: float | None = None
+    started: float = field(default_factory=time.monotonic)
+    client: NotebookClient | None = None
+    stopped_by: int | None = None
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since the run began."""
+        return time.monotonic() - self.started
+
+    def remaining(self) -> float | None:
+        """Return the seconds that are left, hardly any where the time is up; ``None`` without a limit."""
+        return None if self.timeout is None else max(self.timeout - self.seconds, 0.01)
+
+    def remaining_for(self, _cell: object) -> float | None:
+        """Return the seconds that the next cell may take."""
+        limits = [limit for limit in (self.remaining(), self.cell_timeout) if limit is not None]
+        return min(limits, default=None)
+
+    def stop(self, number: int, _frame: FrameType | None) -> None:
+        """Handle a signal by killing the kernel, which ends the run in an orderly way.
+
+        A kernel that is about to start dies when it has; a second signal does not wait for that.
+        """
+        again, self.stopped_by = self.stopped_by is not None, number
+        if self.client is None or again:
+            raise self.interruption(number)
+        self.kill_if_stopped()
+
+    def kill_if_stopped(self, notebook: object = None) -> None:  # noqa: ARG002  # nbclient names it
+        """Kill the kernel, with what it started in its process group, where a signal came and it is there."""
+        provisioner = getattr(getattr(self.client, "km", None), "provisioner", None)
+        group = getattr(provisioner, "pgid", None)
+        if self.stopped_by is not None and group is not None:
+            with suppress(ProcessLookupError):
+                os.killpg(group, signal.SIGKILL)
+
+    def raise_if_stopped(self) -> None:
+        """Raise what the signal stands for, now that papermill has come to its end."""
+        if self.stopped_by is not None:
+            raise self.interruption(self.stopped_by)
+
+    @staticmethod
+    def interruption(number: int) -> BaseException:
+        """Return the exception that Python and shells expect of a program stopped by this signal."""
+        return KeyboardInterrupt() if number == signal.SIGINT else SystemExit(128 + number)
+
+
+class _WholeRunEngine(Engine):  # type: ignore[misc]  # papermill ships no types
+    """Executes with one time limit for all cells, and leaves no kernel behind."""
+
+    @classmethod
+    def execute_managed_notebook(
+        cls, nb_man: Any, kernel_name: str, *, watch: Watch, environ: Mapping[str, str], **_: Any
+    ) -> None:
+        watch.client = client = NotebookClient(
+            nb_man.nb,
+            kernel_name=kernel_name,
+            startup_timeout=math.ceil(min(_KERNEL_START, watch.remaining() or _KERNEL_START)),
+            timeout_func=watch.remaining_for,
+            on_notebook_start=watch.kill_if_stopped,
+            shell_timeout_interval=1,
+            shutdown_kernel="immediate",
+            raise_on_iopub_timeout=True,
+            config=Config({"KernelManager": {"transport_encryption": "auto"}}),
+        )
+        system = {name: os.environ[name] for name in _SYSTEM_VARIABLES if name in os.environ}
+        client.reset_execution_trackers()
+        with client.setup_kernel(env={**system, **environ}):
+            for index, cell in enumerate(nb_man.nb.cells):
+                try:
+                    nb_man.cell_start(cell, index)
+                    client.execute_cell(cell, index)
+                except CellExecutionError as error:
+                    nb_man.cell_exception(cell, index, exception=error)
+                    break
+                finally:
+                    nb_man.cell_complete(cell, index)
+
+
+papermill_engines.register("toolkit", _WholeRunEngine)
+
+
+def _execute(
+    notebook: Path,
+    partial: Path,
+    parameters: Mapping[str, Value],
+    *,
+    watch: Watch,
+    environ: Mapping[str, str],
+    progress_bar: bool,
+) -> nbformat.NotebookNode:
+    """Run every cell; ``partial`` holds what ran so far, at any moment.
+
+    Raises:
+        NotebookFailed: why it did not run to its end.
+        KeyboardInterrupt, SystemExit: a signal stopped it.
+    """
+    kills = _killed_for_memory()
+    try:
+        with stop_signals_handled(watch.stop):
+            executed: nbformat.NotebookNode = papermill.execute_notebook(
+                _literally(notebook),
+                _literally(partial),
+                parameters,
+                engine_name="toolkit",
+                progress_bar=progress_bar,
+                watch=watch,
+                environ=environ,
+            )
+    except _FAILURES as error:
+        watch.raise_if_stopped()
+        raise _failure(error, watch, out_of_memory=_killed_for_memory() > kills) from None
+    watch.raise_if_stopped()
+    _refuse_early_end(executed)
+    return executed
+
+
+_FAILURES: Final = (
+    CellTimeoutError,
+    DeadKernelError,
+    NoSuchKernel,
+    PapermillException,
+    RuntimeError,
+    ValueError,
+    nbformat.ValidationError,
+)
+"""The exceptions by which papermill and its libraries say that a notebook did not run."""
+
+
+def _failure(error: Exception, watch: Watch, *, out_of_memory: bool) -> NotebookFailed:
+    if isinstance(error, PapermillExecutionError):
+        if error.ename == MemoryError.__name__:
+            return KernelOutOfMemory(described_failure(error))
+        return NotebookFailed(described_failure(error), cell_error=error.ename)
+    if isinstance(error, CellTimeoutError):
+        if watch.timeout is None or watch.seconds < watch.timeout:
+            return CellTimedOut(
+                Message("has a cell that took longer than {:g} seconds; it was stopped.", watch.cell_timeout)
+            )
+        return NotebookTimedOut(Message("took longer than {:g} seconds and was stopped.", watch.timeout))
+    if isinstance(error, DeadKernelError):
+        if out_of_memory:
+            return KernelOutOfMemory(
+                "lost its kernel while the system killed a process because the memory ran out."
+            )
+        return KernelDied("lost its kernel, which died (perhaps it ran out of memory).")
+    if isinstance(error, NoSuchKernel):
+        return NotebookFailed(f"needs the kernel {error.name!r}, which is not installed here.")
+    if isinstance(error, RuntimeError) and str(error).startswith("Kernel"):  # it died or stood still at its start
+        return KernelDied("has a kernel that did not start.")
+    return NotebookFailed(f"could not be run: {error}")
+
+
+def _killed_for_memory() -> int:
+    """Return how many processes this machine killed for lack of memory; 0 where it does not tell."""
+    try:
+        counters = dict(line.split() for line in _COUNTERS.read_text().splitlines())
+    except OSError:
+        return 0
+    return int(counters.get("oom_kill", 0))
+
+
+def _literally(path: Path) -> str:
+    """Return the path as papermill takes it: it would fill in what stands between braces."""
+    return str(path).replace("{", "{{").replace("}", "}}")
+
+
+def _refuse_early_end(executed: nbformat.NotebookNode) -> None:
+    """Refuse ``sys.exit(0)``, which papermill takes for success though the cells after it never ran."""
+    for cell in executed.cells:
+        if any(output.output_type == "error" for output in cell.get("outputs", ())):
+            raise NotebookFailed(f"left at In [{cell.execution_count}], before its end.")
+
+
+_OURS: Final = {
+    name for name, kind in vars(errors).items() if isinstance(kind, type) and issubclass(kind, errors.ToolkitError)
+}
+_LEFT_OUT: Final = (
+    "(its text is left out here, because it may quote data; run the notebook in JupyterLab to see it)"
+)
+_OUR_PLACE: Final = re.compile(
+    r"Cell In|File (?!.*site-packages).*[/\\]toolkit[/\\]\S*, in |File .*site-packages[/\\]toolkit[/\\]\S*, in "
+)
+"""A cell, or a module of this package; a project folder called ``toolkit`` holds the packages of others, too."""
+_OF_SYSTEM: Final = re.compile(r"\[Errno (\d{1,3})\] ")
+_FRAME: Final = re.compile(r"^(?:File .+?:\d+, in \w+|Cell In\[\d+\], line \d+)", re.MULTILINE)
+
+
+def described_failure(error: PapermillExecutionError) -> str:
+    """Return the place and reason of the notebook's failure, in one line."""
+    text = _text(error.ename, error.evalue, _places(error.traceback))
+    return f"failed at In [{error.exec_count}]: {error.ename}: {text}"
+
+
+def cut_errors(notebook: nbformat.NotebookNode) -> None:
+    """Reduce each error in the outputs to its kind and its traceback's places, without any text of others."""
+    for cell in notebook.cells:
+        for output in cell.get("outputs", ()):
+            if output.output_type == "error":
+                _cut(output)
+
+
+def _cut(output: Any) -> None:
+    places = _places(output.traceback)
+    output.evalue = _text(output.ename, output.evalue, places)
+    output.traceback = [*places, f"{output.ename}: {output.evalue}"]
+
+
+def _places(traceback: list[str]) -> list[str]:
+    return _FRAME.findall(strip_color("\n".join(traceback)))
+
+
+def _text(name: str, text: str, places: list[str]) -> str:
+    """Return the text of an error of the toolkit, known by name and module: pandas has ``DatabaseError`` too."""
+    if of_system := _OF_SYSTEM.match(text):  # without the path behind it
+        return os.strerror(int(of_system[1]))
+    return text if name in _OURS and (not places or _OUR_PLACE.match(places[-1])) else _LEFT_OUT

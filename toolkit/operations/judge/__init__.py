@@ -1,1 +1,0 @@
-"""Judge every sale by the minimum-evidence rules, complete sales, and withdraw records."""

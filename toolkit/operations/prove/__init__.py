@@ -1,1 +1,0 @@
-"""Prove what happened to evidence: the custody log, a chain of hashes over its events."""

@@ -1,1 +1,0 @@
-"""Verify the contents of the files, and their integrity: origin, reuse and replacement."""

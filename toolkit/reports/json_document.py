@@ -1,0 +1,225 @@
+"""``missing-evidence.json``: the report for programs, the same bytes whenever that moment is asked for."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from datetime import date
+from functools import partial
+from hashlib import sha256
+from itertools import islice
+from pathlib import Path
+from typing import Any, Final
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import pandas as pd
+
+from toolkit.audit.changes import CHANGED, KINDS, FindingChanges
+from toolkit.contract.contents import IntegrityFinding
+from toolkit.contract.fields import named
+from toolkit.contract.findings import REPORT, items
+from toolkit.contract.waivers import Waiver
+from toolkit.reports.audited import Audited, Compared
+from toolkit.reports.report import MOMENTS, ROWS_AT_ONCE, Report, Rows, iso, iso_column, iso_exact, known
+
+_encode: Final = json.JSONEncoder(ensure_ascii=False).encode
+_LIFE_MOMENTS: Final = ("firstSeen", "lastSeen", "openedAt", "dueAt")
+
+
+def life_summary(result: Audited, timezone: ZoneInfo) -> dict[str, Any]:
+    """Return the findings by status, the changes since the audit before, the trend and the scoreboard."""
+    changes = result.compared
+    counted = None
+    if changes is not None:
+        counted = {"since": iso_exact(changes.start, timezone)} | changes.counts
+        counted["saleGone"] = len(changes.without_sale)
+    return {
+        "partner": result.partner,
+        "findingCounts": result.finding_counts,
+        "changes": counted,
+        "trend": trend_records(result.trend),
+        "partners": records(known(result.partners)),
+    }
+
+
+def life_lists(result: Audited, timezone: ZoneInfo) -> dict[str, Iterator[str]]:
+    """Return the rows behind the numbers as JSON objects, each list one row at a time."""
+    today = result.as_of.astimezone(timezone).date()
+    waivers = (waiver_as_json(each, today, timezone) for each in result.waivers)
+    return {
+        "findings": _finding_rows(result.findings, timezone),
+        "changed": _changed(result.compared),
+        "unusableFiles": _rows_with(result.faults, "since", timezone),
+        "withdrawals": _rows_with(result.withdrawals, "withdrawnAt", timezone),
+        "completed": _rows_with(result.completed, "completedAt", timezone),
+        "waivers": (json.dumps(each, ensure_ascii=False) for each in waivers),
+    }
+
+
+def _changed(changes: Compared | None) -> Iterator[str]:
+    """Yield the findings that came, came back or went since the audit before, each by its id."""
+    for kind in CHANGED if changes is not None else ():
+        yield from (json.dumps({"id": each, "change": kind}) for each in getattr(changes, kind).to_pylist())
+
+
+def finding_records(findings: pd.DataFrame, timezone: ZoneInfo) -> list[dict[str, Any]]:
+    """Return each finding with its life, in the columns of ``toolkit.audit.living``."""
+    return list(map(json.loads, _finding_rows(findings, timezone)))
+
+
+def fault_records(faults: pd.DataFrame, timezone: ZoneInfo) -> list[dict[str, Any]]:
+    """Return each unusable file, in the columns of ``toolkit.evidence.stored_records.faults_at``."""
+    return list(map(json.loads, _rows_with(faults, "since", timezone)))
+
+
+def changes_as_json(changes: FindingChanges, trend: pd.DataFrame, timezone: ZoneInfo) -> dict[str, Any]:
+    """Return the ids of findings by what happened between two moments, and the days between them."""
+    return {
+        "from": iso_exact(changes.start, timezone),
+        "to": iso_exact(changes.end, timezone),
+        **{kind: getattr(changes, kind).to_pylist() for kind in KINDS},
+        "saleGone": changes.without_sale.to_pylist(),
+        "trend": trend_records(trend),
+    }
+
+
+def trend_records(trend: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return one record a day: ``day``, ``present``, ``came``, ``went``."""
+    return [row | {"day": row["day"].isoformat()} for row in records(trend)]
+
+
+def waiver_as_json(waiver: Waiver, today: date, timezone: ZoneInfo) -> dict[str, Any]:
+    """Return a waiver with its state on a day."""
+    request = waiver.request
+    return {
+        "id": str(waiver.id),
+        **named(request, "sale_id", "partner", "code", "reason", "owner", "approved_by"),
+        "start": request.start.isoformat(),
+        "end": request.end.isoformat(),
+        "holds": waiver.holds(today),
+        "daysLeft": waiver.days_left(today),
+        "addedAt": iso_exact(waiver.added_at, timezone),
+        "revokedAt": iso_exact(waiver.revoked_at, timezone) if waiver.revoked_at else None,
+        **named(waiver, "revoked_by", "revoked_reason"),
+    }
+
+
+def records(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return the rows of a table as JSON objects."""
+    return [dict(zip(table.columns, row, strict=True)) for row in table.itertuples(index=False, name=None)]
+
+
+def _finding_rows(findings: pd.DataFrame, timezone: ZoneInfo) -> Iterator[str]:
+    return json_rows(findings, dict.fromkeys(_LIFE_MOMENTS, partial(iso_exact, timezone=timezone)))
+
+
+def _rows_with(table: pd.DataFrame, moment: str, timezone: ZoneInfo) -> Iterator[str]:
+    return json_rows(table, {"evidenceId": str, moment: partial(iso_exact, timezone=timezone)})
+
+
+def json_rows(table: pd.DataFrame, told: Mapping[str, Callable[[Any], Any]]) -> Iterator[str]:
+    """Yield each row as a JSON object; ``told`` maps, by column, a value to its JSON value."""
+    for start in range(0, len(table), ROWS_AT_ONCE):
+        part = table.iloc[start : start + ROWS_AT_ONCE]
+        template = ", ".join(f"{_encode(name).replace('%', '%%')}: %s" for name in part.columns)
+        columns = [_encoded(part[name], told.get(str(name))) for name in part.columns]
+        yield from (f"{{{template}}}" % row for row in zip(*columns, strict=True))
+
+
+def _encoded(values: pd.Series[Any], told: Callable[[Any], Any] | None) -> list[str]:
+    """Return the values as JSON, each distinct one of which is written once."""
+    places, distinct = pd.factorize(values.array)
+    texts = [_encode(each if told is None else told(each)) for each in np.asarray(distinct, object)]
+    found: list[str] = np.array([*texts, "null"], dtype=object)[places].tolist()
+    return found
+
+
+def write(report: Report, path: Path) -> None:
+    """Write the summary and then the rows, one a line."""
+    result = report.result
+    written = Rows(report, len(result.rows) + len(result.warned) + len(result.findings))
+    with path.open("w", encoding="utf-8", newline="\n") as file:
+        pieces = _text(report)
+        while part := list(islice(pieces, ROWS_AT_ONCE)):
+            file.writelines(part)
+            written.add(len(part))
+
+
+def fingerprint(report: Report) -> str:
+    """Return the SHA-256 of the document, whether it is written or not: the same whenever the report is made."""
+    digest = sha256()
+    for piece in _text(report):
+        digest.update(piece.encode())
+    return digest.hexdigest()
+
+
+def _text(report: Report) -> Iterator[str]:
+    result, timezone = report.result, report.timezone
+    yield json.dumps(summary(result, timezone), ensure_ascii=False, indent=2).removesuffix("\n}")
+    sales = {"rows": result.rows, "warnings": result.warned, "unverified": result.unverified}
+    lists = {name: _rows(rows, timezone) for name, rows in sales.items()}
+    for name, rows in (lists | life_lists(result, timezone)).items():
+        yield f',\n  "{name}": ['
+        separator = "\n"
+        for row in rows:
+            yield f"{separator}    {row}"
+            separator = ",\n"
+        yield "\n  ]" if separator != "\n" else "]"
+    yield "\n}\n"
+
+
+def summary(result: Audited, timezone: ZoneInfo) -> dict[str, Any]:
+    """Return everything but the rows."""
+    source = result.source
+    return {
+        "report": REPORT,
+        "asOf": iso_exact(result.as_of, timezone),
+        **named(result, "sales", "compliant", "incomplete", "conflict", "completed_without_evidence"),
+        **named(result, "without_client", "unexamined", "coverage", "compliant_verified"),
+        "looks": named(result.looks, "readers", "depth", "older_look", "without_speech"),
+        "byGroup": records(result.by_group),
+        "missing": records(result.missing),
+        "problems": records(result.problems),
+        "fileFindings": [_file_finding(each) for each in result.file_findings],
+        "ages": records(result.ages),
+        **life_summary(result, timezone),
+        "source": {
+            "database": source.database,
+            "embedded": list(source.embedded),
+            "bucket": source.last_sync.bucket if source.last_sync else None,
+            "lastSync": iso(source.last_sync.finished_at, timezone) if source.last_sync else None,
+            **named(source, "toolkit", "rules", "seal"),
+            "listedSince": iso(source.listed_since, timezone) if source.listed_since else None,
+            "recordsAssumedAt": iso(source.records_assumed_at, timezone) if source.records_assumed_at else None,
+            "hiddenRows": list(source.hidden_rows),
+            "copiedRows": list(source.copied_rows),
+            "replica": source.replica,
+            "serviceChanges": list(source.service_changes),
+            "serviceNotes": list(source.service_notes),
+        },
+    }
+
+
+def _file_finding(finding: IntegrityFinding) -> dict[str, Any]:
+    return {
+        "problem": finding.problem,
+        "saleIds": list(finding.sale_ids),
+        "evidenceIds": [str(each) for each in finding.evidence_ids],
+        "folders": list(finding.folders),
+        "detail": finding.detail,
+    }
+
+
+def _rows(rows: pd.DataFrame, timezone: ZoneInfo) -> Iterator[str]:
+    for start in range(0, len(rows), ROWS_AT_ONCE):
+        part = rows.iloc[start : start + ROWS_AT_ONCE]
+        pieces = pd.Series(list(zip(part["missing"], part["reasons"], strict=True)), part.index, dtype=object)
+        times = {name: pd.Series(iso_column(part[name], timezone), part.index, dtype=object) for name in MOMENTS}
+        plain = part.assign(missing=pieces, **times).drop(columns="reasons")
+        yield from json_rows(plain, {"missing": _pieces, "problems": items, "counted": items})
+
+
+def _pieces(joined: tuple[str, str]) -> list[dict[str, str]]:
+    missing, reasons = map(items, joined)
+    return [{"evidenceType": named, "reason": reason} for named, reason in zip(missing, reasons, strict=True)]

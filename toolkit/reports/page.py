@@ -1,0 +1,329 @@
+"""``missing-evidence.html``: one page that needs nothing else, for people, with its charts.
+
+It holds every sale that is not compliant: packed, for the grid that the page's script draws, and the first ones as
+a plain table, for readers without it. Style and script stand in the page, and its content policy names them by
+hashes: nothing else runs and nothing is fetched, whatever the data hold. Jinja escapes every value. A chart is a
+table whose rows carry a bar: an SVG that stretches, its texts are texts of the page.
+"""
+
+import base64
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import date
+from functools import cache
+from hashlib import sha256
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Final
+
+import pandas as pd
+from jinja2 import Environment, PackageLoader, StrictUndefined, Template
+from markupsafe import Markup
+
+from toolkit.contract.codes import names_of
+from toolkit.contract.evidence import UtilityGroup
+from toolkit.contract.findings import Reason, Status, items
+from toolkit.contract.rules import Sale, requirements
+from toolkit.language import Language
+from toolkit.language import language as language_of
+from toolkit.reports import page_data, wording
+from toolkit.reports.audited import OF_FINDINGS, Audited
+from toolkit.reports.lists import BESIDE, Cell, Section, cell_text, section
+from toolkit.reports.notices import headline, notices, provenance
+from toolkit.reports.report import TITLE, Report, told_detail, tuples
+from toolkit.reports.totals import AGE_BANDS, OLDER, UNKNOWN_GROUP
+from toolkit.reports.wording import NOBODY, STATUS_NAMES, TYPE_NAMES, filters, page_words, script_words, told
+
+WIDTH: Final = 100.0
+"""The width of the longest bar, in units of its drawing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A piece of a bar: its code, its start and its length."""
+
+    code: str
+    count: int
+    start: float
+    length: float
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A row of a chart."""
+
+    code: str
+    meaning: str
+    segments: tuple[Segment, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """A table of bars; ``columns`` has the name of each code that a segment can have.
+
+    ``name`` and ``column_filter`` are the filters of the page that lead from a number to its sales.
+    """
+
+    name: str
+    column_filter: str
+    title: str
+    about: str
+    heading: str
+    columns: Mapping[str, str]
+    bars: tuple[Bar, ...]
+
+
+_RARE: Final = (Reason.VANISHED, Reason.EXPIRY_UNKNOWN, Reason.WITHDRAWN, Reason.TYPE_UNKNOWN)
+"""The reasons that are shown only where they occur."""
+
+
+def charts(result: Audited, language: Language) -> list[Chart]:
+    """Return three charts of the results of an audit."""
+    say = language.text
+    statuses = told(STATUS_NAMES, language)
+    rare = [reason for reason in _RARE if not result.missing[reason].any()]
+    reasons = names_of(reason for reason in Reason if reason not in rare)
+    return [
+        Chart(
+            name="group",
+            column_filter="status",
+            title=say("Status by utility group"),
+            about=say("All sales"),
+            heading=say("Group"),
+            columns=statuses,
+            bars=_bars(result.by_group, {UNKNOWN_GROUP: say("unknown")}),
+        ),
+        Chart(
+            name="age",
+            column_filter="status",
+            title=say("How long it has been open"),
+            about=say("Open sales, by days since they were created"),
+            heading=say("Days"),
+            columns={status: name for status, name in statuses.items() if status != Status.COMPLIANT},
+            bars=_bars(result.ages),
+        ),
+        Chart(
+            name="missing",
+            column_filter="reason",
+            title=say("What is missing, and why"),
+            about=say("Incomplete sales that lack each piece, by how far the best attempt at it got"),
+            heading=say("Evidence"),
+            columns=told(reasons, language),
+            bars=_bars(result.missing.drop(columns=rare), told(TYPE_NAMES, language)),
+        ),
+    ]
+
+
+def shares(result: Audited) -> tuple[Segment, ...]:
+    """Return all sales as one bar, by status."""
+    return segments({str(status): getattr(result, status) for status in Status}, result.sales)
+
+
+def _bars(table: pd.DataFrame, meanings: Mapping[str, str] | None = None) -> tuple[Bar, ...]:
+    """Return a bar for each row of a table of counts, named by its first column; the longest is full width."""
+    counts = table.set_index(table.columns[0])
+    longest = int(counts.sum(axis=1).max())
+    return tuple(
+        Bar(str(code), (meanings or {}).get(str(code), ""), segments(dict(row), longest))
+        for code, row in counts.iterrows()
+    )
+
+
+def segments(counts: Mapping[str, int], longest: int) -> tuple[Segment, ...]:
+    """Return counts as one bar; ``longest`` is the count that has the full width."""
+    found, start = [], 0.0
+    for code, count in counts.items():
+        length = WIDTH * int(count) / longest if longest else 0.0
+        found.append(Segment(str(code), int(count), round(start, 3), round(length, 3)))
+        start += length
+    return tuple(found)
+
+
+STATIC_ROWS: Final = 100
+"""Sales in the plain table; the grid has all of them."""
+
+PRINTED_ROWS: Final = 2000
+"""Sales that the page prints; it says so where there are more."""
+
+SECTION_ROWS: Final = 200
+"""Rows of each list below the sales; the workbook has all of them."""
+
+_PAYERS: Final = {"true": True, "false": False, "": None}
+"""``isClientFinancialResponsible`` as the cells of the page write it."""
+
+_SCRIPTS: Final = ("page_data.js", "page_view.js", "page_grid.js", "page_sale.js", "page_case.js", "page.js")
+
+
+def write(report: Report, path: Path) -> None:
+    """Write the page."""
+    template("page.html.j2", report.language.code).stream(_context(report)).dump(
+        str(path), encoding="utf-8", errors="replace"
+    )
+
+
+@cache
+def template(name: str, code: str) -> Template:
+    """Return a template of the package in a language."""
+    language = language_of(code)
+    environment = Environment(
+        loader=PackageLoader("toolkit.reports"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=lambda value: wording.unturned(value) if type(value) is str else value,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        extensions=["jinja2.ext.i18n"],
+    )
+    environment.install_gettext_translations(language.translations, newstyle=True)  # type: ignore[attr-defined]
+    environment.filters["number"] = language.number
+    environment.filters["listed"] = items
+    environment.filters["percent"] = lambda share: language.percent(share / 100)
+    environment.filters["breakable"] = lambda code: Markup("_<wbr>").join(code.split("_"))
+    return environment.get_template(name)
+
+
+def _context(report: Report) -> dict[str, Any]:
+    result, language = report.result, report.language
+    style, script = asset("page.css"), asset(*_SCRIPTS)
+    rows = result.acting
+    return {
+        "language": language.code,
+        "title": language.text(TITLE),
+        "headline": headline(result, language),
+        "as_of": language.moment(result.as_of, report.timezone),
+        "zone": report.timezone.key,
+        "notices": notices(result, language, report.timezone),
+        "result": result,
+        "oldest": int(result.rows["ageDays"].max()) if result.open else 0,
+        "pieces": int(result.missing[list(Reason)].to_numpy().sum()),
+        "never_requested": int(result.missing[Reason.NEVER_REQUESTED].sum()),
+        "shares": shares(result),
+        "charts": charts(result, language),
+        "troubles": [(row.problem, row.sales) for row in tuples(result.problems) if row.sales],
+        "lines": tuples(result.rows.head(STATIC_ROWS)),
+        "day": lambda moment: language.day(moment.astimezone(report.timezone).date()),
+        "shown": min(len(result.rows), STATIC_ROWS),
+        "filters": filters(report),
+        "sections": [_list_below(name, section(each, report)) for name, each in BESIDE.items()],
+        "files": [report.file_name(each) for each in report.formats if each != "html"],
+        "words": page_words(language),
+        "glossary": {language.text(word): language.text(text) for word, text in wording.GLOSSARY.items()},
+        "codes": told(wording.MEANINGS, language),
+        "provenance": provenance(result, report.timezone, language),
+        "listed": len(result.told),
+        "acting": _acting(report, rows),
+        "data": _packed(report, rows) if len(result.told) else "",
+        "cases": map(Markup, page_data.blocks(report, lambda share: report.tell((1 + share) / 2))),
+        "style": style,
+        "script": script,
+        "policy": (
+            f"default-src 'none'; style-src {hashed(style)}; script-src {hashed(script)}; "
+            "img-src data:; base-uri 'none'; form-action 'none'"
+        ),
+    }
+
+
+def _list_below(name: str, of: Section) -> dict[str, Any]:
+    """Return a list below the sales; sale ids and the figures of partners lead to the sales."""
+    rows = [_cells(name, dict(zip(of.columns, row, strict=True)), of.report) for row in of.rows(SECTION_ROWS)]
+    if name == "file-findings":
+        found, told = of.report.result.file_findings, of.report.result.told["saleId"]
+        listed = set(told[told.isin({sale_id for finding in found for sale_id in finding.sale_ids})])
+        for cells, finding in zip(rows, found, strict=False):
+            cells[0]["sales"] = {sale_id: sale_id in listed for sale_id in finding.sale_ids}
+    about = {"title": of.title, "about": of.about, "headings": of.headings, "total": of.total}
+    return {"name": name, "rows": rows, **about}
+
+
+def _cells(name: str, row: Mapping[str, Cell], report: Report) -> list[dict[str, Any]]:
+    links = _links(name, row, report)
+    return [
+        {
+            "text": cell_text(cell, report),
+            "number": cell if isinstance(cell, int | float) else None,
+            "link": links.get(heading) if cell else None,
+            "sales": {},
+        }
+        for heading, cell in row.items()
+    ]
+
+
+def _links(name: str, row: Mapping[str, Cell], report: Report) -> dict[str, dict[str, Any]]:
+    """Return the filters that cells lead to, by their headings."""
+    if name == "partners":
+        own = {"partner": NOBODY if row["Partner"] == report.language.text("no partner") else row["Partner"]}
+        return {
+            "Partner": own if row["incomplete"] or row["in conflict"] else {},
+            "incomplete": own | {"status": str(Status.INCOMPLETE)},
+            "in conflict": own | {"status": str(Status.CONFLICT)},
+            "Overdue": own | {"only": "overdue"},
+        }
+    return {"Sale": {"sale": row["Sale"]}} if "Sale" in row and name != "waivers" else {}
+
+
+def _acting(report: Report, rows: pd.DataFrame) -> dict[str, Any]:
+    """Return who acts, on how many sales and by when, for the top of the page."""
+    language, words = report.language, told(wording.OWNER_NAMES, report.language)
+    owners = Counter(owner for joined in rows["owners"] for owner in items(joined))
+    late, soon = rows["overdue"] > 0, rows.loc[rows["overdue"] == 0, "dueAt"].dropna()
+    good = rows["status"] == Status.COMPLIANT
+
+    def day(moment: pd.Timestamp) -> str:
+        return language.day(moment.astimezone(report.timezone).date())
+
+    return {
+        "owners": [(owner, words.get(owner, owner), sales) for owner, sales in owners.most_common()],
+        "overdue": int(late.sum()),
+        "oldest": day(rows.loc[late, "dueAt"].min()) if late.any() else "",
+        "next": day(soon.min()) if len(soon) else "",
+        "remarkable": int((good & (rows["open"] > 0)).sum()),
+        "critical": int((good & (rows["critical"] > 0)).sum()),
+    }
+
+
+def _packed(report: Report, rows: pd.DataFrame) -> Iterator[Markup]:
+    first_half = replace(report, tell=lambda share: report.tell(share / 2))
+    pieces = page_data.packed(_data(report), rows, first_half)
+    return map(Markup, pieces)  # letters and digits of base64, too many to look through for others
+
+
+def _data(report: Report) -> dict[str, Any]:
+    """Return what the script of the page needs beside the sales: the words for codes, and the files."""
+    result, payers = report.result, _PAYERS.items()
+    return {
+        "language": report.language.code,
+        "asOf": report.language.moment(result.as_of, report.timezone),
+        "words": page_words(report.language) | {"page": script_words(report.language)},
+        "ages": [[band, last] for band, last in AGE_BANDS.items()],
+        "older": OLDER,
+        "months": [report.language.day(date(2000, month, 1)) for month in range(1, 13)],
+        "unknownGroup": UNKNOWN_GROUP,
+        "open": len(result.rows),
+        "compliant": str(Status.COMPLIANT),
+        "printed": PRINTED_ROWS,
+        "csv": {"delimiter": ";" if report.excel else ",", "mark": "\ufeff" if report.excel else ""},
+        "notInCsv": OF_FINDINGS,
+        "rules": {
+            group: {payer: [each.accepts for each in requirements(Sale(group, pays))] for payer, pays in payers}
+            for group in UtilityGroup
+        },
+        "cases": {"sales": page_data.CASES, "atOnce": page_data.AT_ONCE},
+        "fileFindings": [
+            {"problem": each.problem, "sales": each.sale_ids, "folders": each.folders}
+            | {"detail": told_detail(each.detail, report.language, report.timezone)}
+            for each in result.file_findings
+        ],
+    }
+
+
+def asset(*names: str) -> Markup:
+    """Return files that are part of the toolkit, to stand in the page as they are."""
+    folder = files("toolkit.reports").joinpath("templates")
+    text = "".join(folder.joinpath(name).read_text(encoding="utf-8") for name in names)
+    return Markup(f"\n{text}")  # noqa: S704  # our own files, and the policy names their hash
+
+
+def hashed(text: str) -> str:
+    """Return a text as a content policy names it."""
+    return f"'sha256-{base64.b64encode(sha256(text.encode()).digest()).decode()}'"

@@ -1,0 +1,268 @@
+"""``missing-evidence.xlsx`` for those who sort and filter, and ``missing-evidence.csv`` for programs.
+
+The workbook: *Summary* has the totals, *Sales* one row a sale that is not compliant, *Missing* one row a missing
+piece, *Findings* one row a finding with its history; then come the other lists, and *Notes*, which tells what
+the words mean and where the numbers come from. Texts are written as texts: nothing that a sale holds becomes a
+formula or a link.
+
+The CSV: one row a sale that is not compliant, UTF-8 with commas for programs; with ``;`` and a byte order mark as
+a Brazilian Excel opens it. Lists are joined by ``|``. A cell that a spreadsheet would take for a formula starts
+with an apostrophe.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from datetime import UTC, date
+from pathlib import Path
+from typing import Any, Final
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from toolkit.contract.codes import CODES, names_of
+from toolkit.contract.findings import Reason, Status
+from toolkit.errors import ReportError
+from toolkit.intake.cells import harmless
+from toolkit.intake.workbook_writer import (
+    CELL_CHARACTERS,
+    SHEET_NAME,
+    SHEET_ROWS,
+    Cells,
+    Form,
+    SheetLooks,
+    Style,
+    Workbook,
+    column_name,
+    has_unwritable,
+)
+from toolkit.reports import wording
+from toolkit.reports.lists import BESIDE, FINDINGS, MISSING, SALES, Section, section
+from toolkit.reports.notices import headline, notices, provenance
+from toolkit.reports.report import MOMENTS, ROWS_AT_ONCE, Report, Rows, iso_column, tuples
+from toolkit.reports.wording import COLOURS, told
+
+WIDEST: Final = 46.0
+"""Characters that a column shows at most; longer texts are wrapped."""
+SAMPLE: Final = 2000
+"""The number of rows by which the widths of columns are chosen."""
+_ROOM: Final = 4
+"""Characters that the button of a filter takes."""
+
+_DAY: Final = 86_400_000_000
+_EPOCH: Final = 25_569
+"""The number that a workbook has for 1970-01-01."""
+_FIRST: Final = date(1899, 12, 30)
+"""The day that a workbook numbers 0."""
+_FIRST_DAY: Final = 61
+"""The number of 1900-03-01; before it, workbooks count a day that did not exist."""
+
+
+def statuses(names: pd.Series[Any], report: Report) -> Cells:
+    """Return the names of statuses, each on its colour."""
+    words = wording.told(wording.STATUS_NAMES, report.language)
+    styles = {Style.AMBER: words[Status.INCOMPLETE], Style.RED: words[Status.CONFLICT]}
+    masks = {style: (names == word).to_numpy(dtype=bool) for style, word in styles.items()}
+    return Cells(texts(names), style=Style.WRAPPED, styles=masks)
+
+
+def fitting(name: str, cells: Cells) -> float:
+    """Return the width, in characters, that shows a heading and these cells, up to ``WIDEST``."""
+    if cells.style is Style.MOMENT:
+        return 18.0
+    if cells.style is Style.DAY:
+        return max(12.0, len(name) + _ROOM)
+    lines = pc.list_flatten(pc.split_pattern(cells.texts.drop_null(), "\n"))
+    longest = pc.max(pc.utf8_length(lines)).as_py() or 0
+    return min(max(float(longest) + 2, len(name) + _ROOM), WIDEST)
+
+
+def values(column: pd.Series[Any], report: Report) -> Cells:
+    """Return a column of values of one kind, empty ones among them: times in the report's zone, numbers, texts."""
+    if pd.api.types.is_datetime64_any_dtype(column):
+        return _times(column, report)
+    kind = pd.api.types.infer_dtype(column, skipna=True)
+    if kind == "boolean":
+        return _booleans(column)
+    if kind == "date":
+        days = [(cell - _FIRST).days for cell in column]
+        return Cells(pa.array(days).cast(pa.string()), Form.NUMBER, Style.DAY)
+    if pd.api.types.is_numeric_dtype(column):
+        style = Style.DECIMAL if pd.api.types.is_float_dtype(column) else Style.NUMBER
+        return Cells(pa.Array.from_pandas(column).cast(pa.string()), Form.NUMBER, style)
+    return Cells(texts(column), style=Style.WRAPPED)
+
+
+def text(value: str, style: Style) -> Cells:
+    """Return one cell."""
+    return Cells(texts(pd.Series([value], dtype=object)), style=style)
+
+
+def texts(column: pd.Series[Any]) -> pa.StringArray:
+    """Return texts that a workbook can hold; what is too long for a cell is cut, and ends with an ellipsis."""
+    found = pa.chunked_array([pa.array(column, from_pandas=True)]).cast(pa.string()).combine_chunks()
+    found = pc.if_else(pc.equal(found, ""), None, found)
+    if has_unwritable(found):
+        found = pc.replace_substring_regex(found, "[\ufffe\uffff]", "\ufffd")
+    if pc.any(pc.match_substring_regex(found, wording.TURNING)).as_py():
+        found = pa.array([cell and wording.unturned(cell) for cell in found.to_pylist()], pa.string())
+    if (pc.max(pc.utf8_length(found)).as_py() or 0) <= CELL_CHARACTERS:
+        return found
+    cut = pc.binary_join_element_wise(pc.utf8_slice_codeunits(found, 0, CELL_CHARACTERS - 1), "…", "")
+    return pc.if_else(pc.greater(pc.utf8_length(found), CELL_CHARACTERS), cut, found)
+
+
+def _booleans(column: pd.Series[Any]) -> Cells:
+    cells = pa.array(column.astype(object).map({True: "1", False: "0"}), pa.string(), from_pandas=True)
+    return Cells(cells, Form.BOOLEAN, Style.BOLD)
+
+
+def _times(column: pd.Series[Any], report: Report) -> Cells:
+    """Return the local time as a number of days, for a workbook knows no offsets; as text where too early."""
+    moments = pa.Array.from_pandas(column, type=pa.timestamp("us", "UTC"))
+    local = pc.local_timestamp(moments.cast(pa.timestamp("us", report.timezone.key)))
+    days = pc.add(pc.divide(pc.cast(pc.cast(local, pa.int64()), pa.float64()), _DAY), _EPOCH)
+    early = pc.fill_null(pc.less(days, _FIRST_DAY), False)
+    cells = pc.cast(days, pa.string())
+    if not pc.any(early).as_py():
+        return Cells(cells, Form.NUMBER, Style.MOMENT)
+    cells = pc.if_else(early, pc.strftime(local, "%Y-%m-%d %H:%M"), cells)
+    return Cells(cells, Form.NUMBER, Style.MOMENT, {Form.TEXT: early.to_numpy(zero_copy_only=False)})
+
+
+def write_workbook(report: Report, path: Path) -> None:
+    """Write the workbook."""
+    created = report.result.as_of.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    with closing(Workbook(path, title=report.title, created=created)) as book:
+        _write_summary(book, report)
+        lists = [section(each, report) for each in (SALES, MISSING, FINDINGS, *BESIDE.values())]
+        written = Rows(report, sum(each.total for each in lists))
+        for each in lists:
+            _write_list(book, written, each)
+        _write_notes(book, report)
+    if book.problem:
+        raise ReportError(f"No workbook can hold this report: {book.problem}.")
+
+
+def _write_summary(book: Workbook, report: Report) -> None:
+    result, language = report.result, report.language
+    say = language.text
+    bars: dict[str, str] = {}
+    book.begin_sheet(say("Summary"), SheetLooks((46, 16, 16, 20, 20), table=False))
+    book.add_row(f"{headline(result, language)}.", style=Style.TITLE)
+    book.add_row(say("as of %(moment)s", moment=language.moment(result.as_of, report.timezone)), style=Style.SOFT)
+    for notice in notices(result, language, report.timezone):
+        book.add_row(notice)
+    book.add_row("")
+    totals = {
+        say("Sales"): result.sales,
+        say("compliant"): result.compliant,
+        say("incomplete"): result.incomplete,
+        say("in conflict"): result.conflict,
+        say("completed without evidence"): result.completed_without_evidence,
+        say("sales without a client"): result.without_client,
+        say("files counted unexamined"): result.unexamined,
+    }
+    for name, number in totals.items():
+        book.add_row(name, number)
+    statuses, reasons = told(wording.STATUS_NAMES, language), told(names_of(Reason), language)
+    for title, table, names in (
+        (say("Status by utility group"), result.by_group, statuses),
+        (say("What is missing, and why"), result.missing, reasons),
+        (say("Open sales by days since they were created"), result.ages, statuses),
+    ):
+        bars |= _write_counts(book, report, title, table, names)
+    book.add_row("")
+    book.add_row(say("Problems"), style=Style.SECTION)
+    for row in tuples(result.problems):
+        book.add_row(say(CODES[row.problem].name), int(row.sales), row.problem)
+    book.end_sheet(bars)
+
+
+def _write_counts(
+    book: Workbook, report: Report, title: str, table: pd.DataFrame, names: Mapping[str, str]
+) -> dict[str, str]:
+    """Write a table of counts; return the cells that show their numbers as bars, and each column's colour."""
+    say, types = report.language.text, told(wording.TYPE_NAMES, report.language)
+    columns = [str(name) for name in table.columns[1:]]
+    book.add_row("")
+    book.add_row(title, style=Style.SECTION)
+    book.add_row("", *(names[each] for each in columns), style=Style.HEADING)
+    first = book.row + 1
+    for row in table.itertuples(index=False, name=None):
+        book.add_row(types.get(row[0], say(row[0])), *map(int, row[1:]))
+    cells = [f"{column_name(place)}{first}:{column_name(place)}{book.row}" for place in range(1, len(columns) + 1)]
+    return {ranged: COLOURS[name] for ranged, name in zip(cells, columns, strict=True)}
+
+
+def _write_list(book: Workbook, written: Rows, section: Section) -> None:
+    """Write a list, on ``Sales 2`` and so on where its rows are more than a sheet holds."""
+    room = SHEET_ROWS - 1
+    for number, first in enumerate(range(0, max(section.total, 1), room), start=1):
+        sample = _sheet_cells(section, slice(first, min(first + SAMPLE, section.total)))
+        widths = [fitting(*each) for each in zip(section.headings, sample, strict=True)]
+        suffix = f" {number}" if number > 1 else ""
+        book.begin_sheet(
+            f"{section.title[: SHEET_NAME - len(suffix)]}{suffix}", SheetLooks(widths, frozen_columns=1)
+        )
+        book.add_row(*section.headings, style=Style.HEADING)
+        last = min(first + room, section.total)
+        for start in range(first, last, ROWS_AT_ONCE):
+            part = slice(start, min(start + ROWS_AT_ONCE, last))
+            book.add(_sheet_cells(section, part))
+            written.add(part.stop - part.start)
+
+
+def _sheet_cells(section: Section, part: slice) -> list[Cells]:
+    return [
+        (statuses if heading == "Status" else values)(column, section.report)
+        for heading, column in zip(section.columns, section.cells(part), strict=True)
+    ]
+
+
+def _write_notes(book: Workbook, report: Report) -> None:
+    language = report.language
+    book.begin_sheet(language.text("Notes"), SheetLooks((44, 100), table=False))
+    for title, pairs in _notes(report):
+        book.add_row(title, style=Style.SECTION)
+        for word, meaning in pairs:
+            book.add([text(word, Style.BOLD), text(meaning, Style.WRAPPED)])
+        book.add_row("")
+
+
+def _notes(report: Report) -> Iterator[tuple[str, Sequence[tuple[str, str]]]]:
+    say, language = report.language.text, report.language
+    origin = provenance(report.result, report.timezone, language)
+    yield say("Where the numbers come from"), list(origin.items())
+    yield say("Words"), [(say(word), say(meaning)) for word, meaning in wording.GLOSSARY.items()]
+    yield say("Codes"), list(told(wording.MEANINGS, language).items())
+
+
+_FREE_TEXTS: Final = {"saleId", "utilityGroup", "partner", "clientId", "cpf"}
+"""The columns that hold what the service's tables hold."""
+
+
+def write_csv(report: Report, path: Path) -> None:
+    """Write the rows of the result; an empty cell stands for what is not known."""
+    rows = report.result.rows
+    encoding, delimiter, end = ("utf-8-sig", ";", "\r\n") if report.excel else ("utf-8", ",", "\n")
+    with path.open("w", encoding=encoding, newline="") as file:
+        writer = csv.writer(file, delimiter=delimiter, lineterminator=end)
+        writer.writerow(rows.columns)
+        written = Rows(report, len(rows))
+        for start in range(0, len(rows), ROWS_AT_ONCE):
+            part = rows.iloc[start : start + ROWS_AT_ONCE]
+            writer.writerows(zip(*(_csv_cells(part[name], report) for name in part.columns), strict=True))
+            written.add(len(part))
+
+
+def _csv_cells(column: pd.Series[Any], report: Report) -> list[Any]:
+    if column.name in MOMENTS:
+        return [text or "" for text in iso_column(column, report.timezone)]
+    if column.name == "isClientFinancialResponsible":
+        return column.astype(object).map({True: "true", False: "false"}).fillna("").tolist()
+    cells: list[Any] = column.astype(object).where(column.notna(), "").tolist()
+    return [harmless(cell) for cell in cells] if column.name in _FREE_TEXTS else cells

@@ -1,1 +1,0 @@
-"""PostgreSQL and S3: tables and migrations, connections, the bucket, and the embedded services."""
