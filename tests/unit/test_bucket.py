@@ -9,6 +9,9 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from shutil import rmtree
+from tempfile import mkdtemp
+from threading import Event
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -21,6 +24,7 @@ from moto import mock_aws
 from tests.support.scripted_server import HANG_UP, Answer, ScriptedServer, scripted
 from toolkit.bucket import sessions as aws_sessions
 from toolkit.bucket.client import Bucket, UploadForm
+from toolkit.bucket.file_store import FolderStore
 from toolkit.bucket.sessions import renewed_until
 from toolkit.errors import BucketError, BucketUnavailable, ObjectArchived, ObjectDenied, SettingsError
 from toolkit.settings import AwsSettings, Settings
@@ -364,3 +368,26 @@ def test_pages_are_read_alike_however_a_server_writes_them(serve: Serve, etag: s
     server = serve(listed(False, etag, moment))
     [[item]] = bucket_at(server.url).seen()
     assert (item.etag, item.last_modified) == ("0-2", datetime(2026, 3, 2, 12, 0, 0, 123456, UTC))
+
+
+def test_files_are_named_beside_others_that_come_and_go(tmp_path: Path) -> None:
+    """Audits of other processes make and remove their drafts at the same time."""
+    store, ended = FolderStore(tmp_path, str(tmp_path)), Event()
+    (tmp_path / "audit").mkdir()
+    (tmp_path / "audit/audit.json").touch()
+
+    def come_and_go() -> None:
+        while not ended.is_set():
+            draft = Path(mkdtemp(prefix=".toolkit-draft-", dir=tmp_path), "2026-11-23T02-00-00Z")
+            draft.mkdir()
+            rmtree(draft.parent)
+
+    with ThreadPoolExecutor() as threads:
+        others = [threads.submit(come_and_go) for _ in range(2)]
+        try:
+            for _ in range(500):
+                assert store.names() == ["audit/audit.json"]
+        finally:
+            ended.set()
+        for other in others:
+            other.result()

@@ -395,10 +395,13 @@ def _same(store: FolderStore, folder: Path) -> Audit | None:
 
 def _finish_left(database: Database, plan: AuditPlan) -> None:
     """Publish an audit of now that was noted, and whose process died, or could not reach the store, before."""
-    for facts in plan.drafts.glob(f".toolkit-draft-*/*/{FACTS}"):
+    for draft in plan.drafts.glob(".toolkit-draft-*"):
         try:
-            lock = FileLock(facts.parents[1] / "lock").acquire(timeout=0)  # refused while its owner lives
-        except (Timeout, OSError):
+            facts = next(draft.glob(f"*/{FACTS}"), None)
+            if facts is None:
+                continue
+            lock = FileLock(draft / "lock").acquire(timeout=0)  # refused while its owner lives
+        except (Timeout, OSError):  # its owner may remove it just now
             continue
         with lock, suppress(UnreadableFile):  # of a process that died while it wrote
             run = open_audit(facts.parent).facts.run

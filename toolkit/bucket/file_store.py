@@ -49,8 +49,11 @@ class FolderStore:
         self._folder = folder
 
     def names(self) -> list[str]:
-        """Return the names of all files, in order; drafts are hidden files."""
-        found = (path for path in self._folder.rglob("*") if path.is_file() and not path.name.startswith("."))
+        """Return the names of all files, in order; drafts are hidden, and may vanish while this looks."""
+        found = []
+        for folder, below, files in os.walk(self._folder):
+            below[:] = [name for name in below if not name.startswith(".")]
+            found += [Path(folder, name) for name in files if not name.startswith(".")]
         return sorted(path.relative_to(self._folder).as_posix() for path in found)
 
     def text(self, name: str) -> str:
