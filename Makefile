@@ -56,9 +56,10 @@ format: setup ## Rewrite the files as `make check` wants them
 	$(RUN)/ruff check --fix .
 	$(RUN)/nbstripout notebooks/*.ipynb
 
-lab: setup ## JupyterLab on the folder WORK, which shows the notebooks too, on this machine only
+lab: setup ## JupyterLab on the folder WORK with copies of the notebooks, on this machine only
 	mkdir -p -m 700 "$(WORK)"
-	ln -sfn "$(CURDIR)/notebooks" "$(WORK)/notebooks"
+	test ! -L "$(WORK)/notebooks" || rm "$(WORK)/notebooks"
+	$(RUN)/toolkit notebooks copy "$(WORK)/notebooks" >/dev/null
 	cd "$(WORK)" && TOOLKIT_WORK="$$PWD" \
 		JUPYTER_CONFIG_PATH="$(CURDIR)/.make/jupyter$${JUPYTER_CONFIG_PATH:+:$$JUPYTER_CONFIG_PATH}" \
 		"$(CURDIR)/$(RUN)/jupyter" lab --ip=127.0.0.1 --ServerApp.root_dir="$$PWD" $(AS_ROOT) $(LAB)

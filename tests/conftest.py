@@ -191,13 +191,6 @@ def clock() -> SettableClock:
     return SettableClock()
 
 
-@pytest.fixture
-def kills_counted(home: Path) -> Iterator[None]:
-    """Let no other test run into its limit of memory meanwhile: the system counts all processes that it kills."""
-    with FileLock(home / "kills.lock"):
-        yield
-
-
 @pytest.fixture(scope="session")
 def server(home: Path) -> Iterator[sa.Engine]:
     """The PostgreSQL of this run, with a migrated database to clone."""

@@ -35,9 +35,7 @@
     ├── EmbeddedServiceError      an embedded service cannot be started or stopped
     ├── NotebookFailed            a notebook run ended with an error, or was started wrongly
     │   ├── NotebookTimedOut      the run took longer than it may
-    │   │   └── CellTimedOut      one of its cells did
     │   └── KernelDied            the kernel ended before the notebook did
-    │       └── KernelOutOfMemory  because it asked for more memory than there is
     ├── JobFailed                 a job could not do its work for its logical date
     │   └── LeaseLost             another start took the run over
     ├── EngineUnavailable         the engine that should judge does not answer, or failed
@@ -230,16 +228,8 @@ class NotebookTimedOut(NotebookFailed):
     """The notebook took longer than it may."""
 
 
-class CellTimedOut(NotebookTimedOut):
-    """A cell of the notebook took longer than it may."""
-
-
 class KernelDied(NotebookFailed):
     """The kernel of the notebook died."""
-
-
-class KernelOutOfMemory(KernelDied):
-    """The kernel of the notebook ran out of memory."""
 
 
 class JobFailed(ToolkitError):

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.conftest import Run
-from toolkit.errors import InvalidInput, SettingsError
+from toolkit.errors import SettingsError
 from toolkit.notebooks.packaged import copy_notebooks, find_notebook, packaged_notebooks
 
 REPORT = "03_missing_evidence_report"
@@ -48,11 +48,11 @@ def test_the_list_tells_the_question_of_each(run: Run):
 
 
 def test_a_changed_copy_is_replaced_only_when_asked_for(tmp_path):
-    first, second, *_ = copy_notebooks(tmp_path / "mine")
+    (first, second, *_), kept = copy_notebooks(tmp_path / "mine")
+    assert kept == []
     first.write_text("{}")
     second.unlink()
-    with pytest.raises(InvalidInput, match=first.name):
-        copy_notebooks(tmp_path / "mine")
-    assert (first.read_text(), second.exists()) == ("{}", False)
-    copy_notebooks(tmp_path / "mine", replace=True)
+    assert copy_notebooks(tmp_path / "mine")[1] == [first]
+    assert (first.read_text(), second.exists()) == ("{}", True)
+    assert copy_notebooks(tmp_path / "mine", replace=True)[1] == []
     assert first.read_bytes() == packaged_notebooks()[first.stem].read_bytes()

@@ -155,10 +155,10 @@ def _in_displays(node: ast.AST) -> list[ast.expr]:
             return names
         case ast.Assign(targets=[ast.Name(id="_HEADINGS")], value=ast.Tuple(elts=names)):
             return names
-        case ast.Call(func=ast.Name(id="FactTable" | "Fact" | "Bars" | "Grid" | "Files" | "Remark"), args=args):
+        case ast.Call(
+            func=ast.Name(id="figures" | "Fact" | "bars" | "ranked" | "table" | "links" | "remark"), args=args
+        ):
             return [each for arg in args for each in (arg.elts if isinstance(arg, ast.List) else [arg])]
-        case ast.Call(func=ast.Attribute(value=ast.Name(id="Bars"), attr="ranked"), args=[heading, *_]):
-            return [heading]
         case ast.Assign(targets=[ast.Name(id="columns")], value=ast.List(elts=names)):
             return names
     return []

@@ -54,7 +54,7 @@ def test_parameters_are_read_with_default_and_comment():
         ("cpf", "00123456789", "00123456789"),
         ("cpf", "1e3", "1e3"),
         ("as_of", "2026-11-01", "2026-11-01"),
-        ("count", "-07", -7),
+        ("count", "-7", -7),
         ("ratio", "1", 1.0),
         ("dry_run", "False", False),
         ("files", "a, b.csv", ["a, b.csv"]),
@@ -86,7 +86,7 @@ def test_a_list_is_given_item_by_item():
         ("ratio", "nan", "ratio must be a number"),
         ("dry_run", "yes", "dry_run must be true or false"),
         ("sizes", "[1, true]", "sizes must be a list of int values"),
-        ("options", "[]", "options must be a JSON object"),
+        ("options", "[]", "options must be a table"),
     ],
 )
 def test_a_text_that_does_not_fit_is_refused(name, text, message):

@@ -19,7 +19,6 @@ from toolkit.notebooks.packaged import copy_notebooks, find_notebook, packaged_n
     help="The executed notebook; default: runs/ beside it, or here for one of an installed toolkit.",
 )
 @click.option("--timeout", type=click.FloatRange(min=1), metavar="SECONDS", help="Limit of the whole run.")
-@click.option("--cell-timeout", type=click.FloatRange(min=1), metavar="SECONDS", help="Limit of each cell.")
 @click.option("--fail-on", type=click.Choice(["attention"]), help="Exit status 3 if something needs attention.")
 @json_option
 @pass_context
@@ -29,7 +28,6 @@ def run(
     given: tuple[tuple[str, str], ...],
     out: Path | None,
     timeout: float | None,
-    cell_timeout: float | None,
     fail_on: str | None,
     as_json: bool,
 ) -> int:
@@ -58,7 +56,6 @@ def run(
         given,
         out,
         timeout=timeout,
-        cell_timeout=cell_timeout,
         environ=ctx.environ,
         progress_bar=not ctx.quiet and sys.stderr.isatty(),
     )
@@ -106,11 +103,14 @@ def list_notebooks(as_json: bool) -> None:
 def copy(folder: Path, replace: bool) -> None:
     """Copy the notebooks into DIR, to be opened and changed there.
 
-    A notebook that is there already and was changed is kept: then nothing is copied.
+    A notebook that is there already and is another one is kept.
 
     \b
     Example:
       toolkit notebooks copy analysis
     """
-    for path in copy_notebooks(folder, replace=replace):
+    copied, kept = copy_notebooks(folder, replace=replace)
+    for path in copied:
         show(str(path))
+    if kept:
+        note("{} notebooks there were kept: changed, or of another version; --replace replaces them", len(kept))

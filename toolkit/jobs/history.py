@@ -7,7 +7,15 @@ from toolkit.jobs.running import counts_of, open_sales
 from toolkit.jobs.runs import RunRow, RunStatus, runs_of, seconds_of
 from toolkit.kit.spoken import _, counted, readable
 from toolkit.notebooks.calls import application, told_plainly
-from toolkit.notebooks.display import Bars, Colour, DisplayPart, Fact, FactTable, Grid, Shown
+from toolkit.notebooks.display import (
+    Bundle,
+    Colour,
+    Fact,
+    Shown,
+    bars,
+    figures,
+    table,
+)
 
 _COLOURS = {
     RunStatus.DONE: Colour.GOOD,
@@ -33,23 +41,23 @@ def job_history(*, job: str = "nightly", runs: int = 60) -> Shown[Sequence[RunRo
     return Shown(found, _parts(found, job, number, zone), counts)
 
 
-def _parts(found: Sequence[RunRow], job: str, number: dict[RunStatus, int], zone: ZoneInfo) -> list[DisplayPart]:
+def _parts(found: Sequence[RunRow], job: str, number: dict[RunStatus, int], zone: ZoneInfo) -> list[Bundle]:
     if not found:
-        return [FactTable("Nothing ran yet", [], "A scheduler starts jobs: toolkit job --help")]
+        return [figures("Nothing ran yet", [], "A scheduler starts jobs: toolkit job --help")]
     facts = [Fact(status, count, _COLOURS[status] if count else Colour.QUIET) for status, count in number.items()]
     heading = counted(len(found), "latest run")
-    parts: list[DisplayPart] = [FactTable(f"{heading}: {job}" if job else heading, facts)]
+    parts = [figures(f"{heading}: {job}" if job else heading, facts)]
     names = {run.id: f"{readable(run.logical_date, zone)} {'' if job else run.job}".strip() for run in found}
     done = [run for run in found if run.status == RunStatus.DONE][:30][::-1]
     seconds = {names[run.id]: {"seconds": round(seconds_of(run))} for run in done}
     if seconds:
-        parts.append(Bars("Seconds of each run that is done", seconds, {"seconds": Colour.NEUTRAL}))
+        parts.append(bars("Seconds of each run that is done", seconds, {"seconds": Colour.NEUTRAL}))
     judged = {names[run.id]: open_sales(counts_of(run.steps)) for run in done}
     open_ = {name: {"open sales": sales["open"]} for name, sales in judged.items() if sales}
     if open_:
-        parts.append(Bars("Open sales after each run", open_, {"open sales": Colour.WARNING}))
+        parts.append(bars("Open sales after each run", open_, {"open sales": Colour.WARNING}))
     rows = [
         (names[run.id], _(run.status), run.failure or "", run.starts, round(seconds_of(run)), run.folder or "")
         for run in found
     ]
-    return [*parts, Grid("Runs, the newest first", ["due", "status", "why", "starts", "seconds", "folder"], rows)]
+    return [*parts, table("Runs, the newest first", ["due", "status", "why", "starts", "seconds", "folder"], rows)]

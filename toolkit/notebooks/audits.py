@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo
 import pandas as pd
 
 from toolkit.audit.changes import FindingChanges, changes_between
+from toolkit.audit.folder import Audit
 from toolkit.audit.history import audits_until
 from toolkit.audit.sale_case import SaleCase, sale_case
 from toolkit.contract.codes import CODES
@@ -25,22 +26,24 @@ from toolkit.language import Language, default_language
 from toolkit.language import language as language_of
 from toolkit.notebooks.calls import application, cell_progress, given_path, told_plainly
 from toolkit.notebooks.display import (
+    BARS,
+    SHOWN,
     STATUS_COLOURS,
-    Bars,
+    Bundle,
     Colour,
-    DisplayPart,
     Fact,
-    FactTable,
-    Files,
-    Grid,
-    Remark,
     Shown,
+    bars,
+    figures,
+    links,
+    remark,
+    table,
 )
 from toolkit.reports import DEFAULT_FORMATS, chosen, write_report
 from toolkit.reports.audited import Audited
 from toolkit.reports.notices import headline, notices
 from toolkit.reports.report import told_detail, tuples
-from toolkit.reports.wording import COLOURS, EVENT_NAMES
+from toolkit.reports.wording import COLOURS, COLUMN_NAMES, EVENT_NAMES
 
 
 @told_plainly
@@ -68,18 +71,16 @@ def missing_evidence_report(
     if not str(out).strip():
         raise SettingsError("out must name the folder for the report.")
     with application() as opened:
-        now, timezone = opened.clock(), opened.settings.timezone
-        moment = parse_timestamp(as_of, timezone=timezone, now=now) if as_of.strip() else None
-        progress = cell_progress()
-        if audit_folder.strip():
-            judged = earlier_audit(opened, audit_folder.strip())
-        else:
-            spark = engine_of(engine)
-            judged = audit(opened, as_of=moment, sync=sync, verify=verify, spark=spark, progress=progress)
-        result = as_audited(judged)
-        told = partial(witnessed, opened)
+        timezone, progress = opened.settings.timezone, cell_progress()
+        result = as_audited(_judged(opened, as_of, audit_folder, engine, sync=sync, verify=verify))
         written = write_report(
-            result, given_path(out), wanted, timezone=timezone, language=spoken, progress=progress, witness=told
+            result,
+            given_path(out),
+            wanted,
+            timezone=timezone,
+            language=spoken,
+            progress=progress,
+            witness=partial(witnessed, opened),
         )
         parts = _report_parts(result, written, timezone, spoken)
     counts = {
@@ -91,20 +92,26 @@ def missing_evidence_report(
     return Shown(result, parts, counts)
 
 
-def engine_of(engine: str) -> bool:
-    """Tell whether the engine of this name is Spark.
-
-    Raises:
-        SettingsError: there is no such engine.
-    """
+def _judged(
+    opened: ApplicationContext, as_of: str, audit_folder: str, engine: str, *, sync: bool, verify: bool = True
+) -> Audit:
+    """Return the audit that the parameters ask for: an earlier one, or a new one."""
+    moment = _moment(opened, as_of)
+    if audit_folder.strip():
+        return earlier_audit(opened, audit_folder.strip())
     if engine.strip() not in {"", "duckdb", "spark"}:
         raise SettingsError("An engine is duckdb or spark, not {!r}.", engine)
-    return engine.strip() == "spark"
+    spark = engine.strip() == "spark"
+    return audit(opened, as_of=moment, sync=sync, verify=verify, spark=spark, progress=cell_progress())
 
 
-def _report_parts(
-    result: Audited, written: Sequence[Path], timezone: ZoneInfo, spoken: Language
-) -> list[DisplayPart]:
+def _moment(opened: ApplicationContext, text: str) -> datetime | None:
+    if not text.strip():
+        return None
+    return parse_timestamp(text, timezone=opened.settings.timezone, now=opened.clock())
+
+
+def _report_parts(result: Audited, written: Sequence[Path], timezone: ZoneInfo, spoken: Language) -> list[Bundle]:
     facts = [
         Fact("sales", result.sales),
         Fact("compliant", result.compliant, Colour.GOOD),
@@ -112,51 +119,45 @@ def _report_parts(
         Fact("in conflict", result.conflict, Colour.BAD),
     ]
     as_of = f"{spoken.text('As of')} {spoken.moment(result.as_of, timezone)}."
-    parts: list[DisplayPart] = [FactTable(headline(result, spoken), facts, as_of), Files("The report", written)]
-    parts += [Remark("Note", text) for text in notices(result, spoken, timezone)]
+    parts = [figures(headline(result, spoken), facts, as_of), links("The report", written)]
+    parts += [remark("Note", text) for text in notices(result, spoken, timezone)]
     groups = {_(group): counts for group, counts in _counts(result.by_group, "utilityGroup").items()}
-    parts.append(Bars("Sales by utility group", groups))
+    parts.append(bars("Sales by utility group", groups))
     missing = {name: row for name, row in _counts(result.missing, "evidenceType").items() if any(row.values())}
     if missing:
-        parts.append(
-            Bars("What is missing, and why", missing, {str(reason): COLOURS[reason] for reason in Reason})
-        )
-        parts.append(
-            Grid("The reasons", ["reason", "meaning"], [(each, _(CODES[each].meaning)) for each in Reason])
-        )
+        parts.append(bars("What is missing, and why", missing, {str(each): COLOURS[each] for each in Reason}))
+        meanings = [(each, _(CODES[each].meaning)) for each in Reason]
+        parts.append(table("The reasons", ["reason", "meaning"], meanings))
     problems = [
         (row.problem, row.sales, _(CODES[row.problem].meaning)) for row in tuples(result.problems) if row.sales
     ]
     if problems:
-        parts.append(Grid("Other problems", ["problem", "sales", "meaning"], problems))
+        parts.append(table("Other problems", ["problem", "sales", "meaning"], problems))
     if result.open:
-        parts.append(_open_sales(result))
+        columns = ["saleId", "group", "days", "status", "missing", "problems"]
+        rows = [
+            (each.saleId, each.utilityGroup, each.ageDays, _(each.status), _pieces(each), _listed(each.problems))
+            for each in tuples(result.rows.head(SHOWN))
+        ]
+        parts.append(table("Sales to act on, the gravest and oldest first", columns, rows, total=result.open))
     if result.file_findings:
-        parts.append(_file_findings(result, timezone))
+        columns = ["finding", "sales", "where", "detail"]
+        found = [
+            (
+                _(CODES[finding.problem].meaning),
+                ", ".join(finding.sale_ids),
+                ", ".join(finding.folders),
+                told_detail(finding.detail, spoken, timezone),
+            )
+            for finding in result.file_findings[:SHOWN]
+        ]
+        number = len(result.file_findings)
+        parts.append(table("Findings about files, the gravest first", columns, found, total=number))
     return parts
 
 
-def _open_sales(result: Audited) -> Grid:
-    columns = ["saleId", "group", "days", "status", "missing", "problems"]
-    rows = [
-        (row.saleId, row.utilityGroup, row.ageDays, _(row.status), _pieces(row), row.problems.replace("|", ", "))
-        for row in tuples(result.rows.head(Grid.SHOWN))
-    ]
-    return Grid("Sales to act on, the gravest and oldest first", columns, rows, total=result.open)
-
-
-def _file_findings(result: Audited, timezone: ZoneInfo) -> Grid:
-    columns = ["finding", "sales", "where", "detail"]
-    rows = [
-        (
-            _(CODES[finding.problem].meaning),
-            ", ".join(finding.sale_ids),
-            ", ".join(finding.folders),
-            told_detail(finding.detail, spoken(), timezone),
-        )
-        for finding in result.file_findings[: Grid.SHOWN]
-    ]
-    return Grid("Findings about files, the gravest first", columns, rows, total=len(result.file_findings))
+def _listed(joined: str) -> str:
+    return joined.replace("|", ", ")
 
 
 def _pieces(row: Any) -> str:
@@ -173,9 +174,9 @@ def _counts(table: pd.DataFrame, name: str) -> dict[str, dict[str, int]]:
 def compare_moments(*, earlier: str = "", later: str = "") -> Shown[FindingChanges]:
     """Compare the audits of two past moments; empty ones are a month ago or the first audit, and now."""
     with application() as opened:
-        now, zone = opened.clock(), opened.settings.timezone
-        last = parse_timestamp(later, timezone=zone, now=now) if later.strip() else now
-        first = parse_timestamp(earlier, timezone=zone, now=now) if earlier.strip() else _month_ago(opened, last)
+        zone = opened.settings.timezone
+        last = _moment(opened, later) or opened.clock()
+        first = _moment(opened, earlier) or _month_ago(opened, last)
         changes = changes_between(opened.database, first, last)
         before, after = (as_audited(audit(opened, as_of=moment)) for moment in (first, last))
         findings = after.findings
@@ -198,39 +199,44 @@ def _month_ago(opened: ApplicationContext, moment: datetime) -> datetime:
 
 def _compared_parts(
     changes: FindingChanges, before: Audited, after: Audited, findings: pd.DataFrame, names: list[str]
-) -> list[DisplayPart]:
+) -> list[Bundle]:
     facts = [
-        Fact("new", len(changes.new), Colour.BAD if changes.new else Colour.QUIET),
-        Fact("back again", len(changes.reopened), Colour.BAD if changes.reopened else Colour.QUIET),
-        Fact("resolved", len(changes.resolved), Colour.GOOD if changes.resolved else Colour.QUIET),
+        Fact("new", len(changes.new), Colour.BAD),
+        Fact("back again", len(changes.reopened), Colour.BAD),
+        Fact("resolved", len(changes.resolved), Colour.GOOD),
         Fact("still open", changes.still_open),
     ]
     sales = {
         name: named(result, "compliant", "incomplete", "conflict")
         for name, result in zip(names, (before, after), strict=True)
     }
-    parts: list[DisplayPart] = [
-        FactTable(f"Findings from {names[0]} to {names[1]}", facts),
-        Bars("Sales", sales),
-    ]
-    for heading, kind in (("New", "new"), ("Back again", "reopened"), ("Resolved", "resolved")):
-        ids = set(getattr(changes, kind).to_pylist())
-        if ids:
-            parts.append(_findings(heading, findings, ids))
+    parts = [figures(f"Findings from {names[0]} to {names[1]}", facts), bars("Sales", sales)]
+    for heading, ids in (
+        (_("New"), changes.new),
+        (_("Back again"), changes.reopened),
+        (_("Resolved"), changes.resolved),
+    ):
+        shown = findings.loc[findings["id"].isin(set(ids.to_pylist()))]
+        if len(shown):
+            columns = ["saleId", "code", "reason", "severity", "partner", "owner"]
+            parts.append(table(heading, columns, _rows(shown[columns])))
     return parts
 
 
-def _findings(heading: str, findings: pd.DataFrame, ids: set[str]) -> Grid:
-    columns = ["saleId", "code", "reason", "severity", "partner", "owner"]
-    rows = findings.loc[findings["id"].isin(ids), columns].astype(object)
-    return Grid(heading, columns, rows.where(rows.notna(), "").to_numpy().tolist())
+def _rows(frame: pd.DataFrame) -> list[list[Any]]:
+    """Return the rows of a table, its words translated; nothing stands for what is not there."""
+    told = frame.astype(object).where(frame.notna(), "")
+    for name in {"severity", "owner", "status"} & set(told.columns):
+        told[name] = told[name].map(_)
+    rows: list[list[Any]] = told.to_numpy().tolist()
+    return rows
 
 
 @told_plainly
 def one_sale(*, sale_id: str = "") -> Shown[SaleCase | None]:
     """Show what is known about a sale: rule, records with files, findings, waivers, time line, and what to do."""
     if not sale_id.strip():
-        nothing = FactTable("No sale was named", [], "Set sale_id to the id of a sale.")
+        nothing = figures("No sale was named", [], "Set sale_id to the id of a sale.")
         return Shown(None, [nothing], {"job": "one_sale", "saleId": "", "needsAttention": False})
     with application() as opened:
         zone = opened.settings.timezone
@@ -244,7 +250,7 @@ def one_sale(*, sale_id: str = "") -> Shown[SaleCase | None]:
     return Shown(case, _sale_parts(case, zone), counts)
 
 
-def _sale_parts(case: SaleCase, zone: ZoneInfo) -> list[DisplayPart]:
+def _sale_parts(case: SaleCase, zone: ZoneInfo) -> list[Bundle]:
     status = case.verdict.status
     facts = [
         Fact("status", _(str(status)), STATUS_COLOURS[status]),
@@ -257,7 +263,7 @@ def _sale_parts(case: SaleCase, zone: ZoneInfo) -> list[DisplayPart]:
     if case.gone:
         noted = readable(case.gone_at, zone) if case.gone_at else _("not yet; toolkit audit looks")
         facts.append(Fact("Seen to be gone", noted))
-    steps = [(step.code, _(CODES[step.code].meaning), _(step.remedy)) for step in case.next_steps]
+    types = {each.id: each.evidence_type for each in case.records}
     records = [
         (
             each.evidence_type,
@@ -268,31 +274,31 @@ def _sale_parts(case: SaleCase, zone: ZoneInfo) -> list[DisplayPart]:
         )
         for each in case.records
     ]
+    steps = [(step.code, _(CODES[step.code].meaning), _(step.remedy)) for step in case.next_steps]
+    rule = [(each.named, ", ".join(each.accepts)) for each in case.rule]
     findings = [
         (row.code, _(row.status), _(row.severity), readable(row.firstSeen, zone), readable(row.dueAt, zone))
         for row in tuples(case.findings)
     ]
-    requests = [each.request for each in case.waivers]
-    waivers = [(each.reason, each.owner, each.approved_by, spoken().day(each.end)) for each in requests]
-    types = {each.id: each.evidence_type for each in case.records}
+    asked = [each.request for each in case.waivers]
+    waivers = [(each.reason, each.owner, each.approved_by, spoken().day(each.end)) for each in asked]
     events = [
         (readable(event.happened_at, zone), _(EVENT_NAMES[event.kind]), types[record])
         for event, record in case.timeline
     ]
-    links = [
+    opened = [
         (readable(each.opened_at, zone), each.opened_by, each.reason, readable(each.expires_at, zone))
         for each in case.openings
     ]
-    rule = [(each.named, ", ".join(each.accepts)) for each in case.rule]
     return [
-        FactTable(f"Sale {case.sale_id}", facts),
-        Grid("What to do", ["code", "meaning", "remedy"], steps),
-        Grid("Rule", ["evidence", "accepted"], rule),
-        Grid("Evidence records", ["type", "state", "file", "requested", "by"], records),
-        Grid("Findings", ["code", "status", "severity", "first seen", "due"], findings),
-        Grid("Waivers", ["reason", "owner", "approved by", "ends on"], waivers),
-        Grid("Time line", ["when", "event", "evidence"], events),
-        Grid("Links to files", ["when", "by", "reason", "until"], links),
+        figures(f"Sale {case.sale_id}", facts),
+        table("What to do", ["code", "meaning", "remedy"], steps),
+        table("Rule", ["evidence", "accepted"], rule),
+        table("Evidence records", ["type", "state", "file", "requested", "by"], records),
+        table("Findings", ["code", "status", "severity", "first seen", "due"], findings),
+        table("Waivers", ["reason", "owner", "approved by", "ends on"], waivers),
+        table("Time line", ["when", "event", "evidence"], events),
+        table("Links to files", ["when", "by", "reason", "until"], opened),
     ]
 
 
@@ -303,33 +309,21 @@ def partner_scores(
     """Judge all sales, or open an earlier audit, and show the findings that each partner has to act on."""
     with application() as opened:
         zone = opened.settings.timezone
-        moment = parse_timestamp(as_of, timezone=zone, now=opened.clock()) if as_of.strip() else None
-        if audit_folder.strip():
-            judged = earlier_audit(opened, audit_folder.strip())
-        else:
-            spark = engine_of(engine)
-            judged = audit(opened, as_of=moment, sync=sync, spark=spark, progress=cell_progress())
-        result = as_audited(judged)
+        result = as_audited(_judged(opened, as_of, audit_folder, engine, sync=sync))
         board = result.partners
-        remarks = [Remark("Note", text) for text in notices(result, spoken(), zone)]
-    overdue = int(board["overdue"].sum())
-    counts = {"job": "partner_scores", "partners": len(board), "overdue": overdue, "needsAttention": overdue > 0}
-    return Shown(board, [*_partner_parts(board, readable(result.as_of, zone)), *remarks], counts)
-
-
-def _partner_parts(board: pd.DataFrame, as_of: str) -> list[DisplayPart]:
+        remarks = [remark("Note", text) for text in notices(result, spoken(), zone)]
     findings, overdue = int(board["findings"].sum()), int(board["overdue"].sum())
     facts = [
         Fact("partners", len(board)),
         Fact("findings", findings),
-        Fact("overdue", overdue, Colour.BAD if overdue else Colour.GOOD),
+        Fact("overdue", overdue, Colour.BAD),
     ]
-    parts: list[DisplayPart] = [FactTable("Partners", facts, f"{_('As of')} {as_of}.")]
-    if not len(board):
-        return parts
-    named = board.assign(partner=board["partner"].replace("", _("no partner")))
-    sales = named.head(Bars.MOST).set_index("partner")[list(STATUS_COLOURS)].to_dict("index")
-    parts.append(Bars("Their sales", sales))  # type: ignore[arg-type]
-    rows = named.astype(object).where(named.notna(), "").to_numpy().tolist()
-    parts.append(Grid("All partners, those with the most overdue findings first", list(named.columns), rows))
-    return parts
+    parts = [figures("Partners", facts, f"{_('As of')} {readable(result.as_of, zone)}.")]
+    if len(board):
+        known = board.assign(partner=board["partner"].replace("", _("no partner")))
+        sales = known.head(BARS).set_index("partner")[list(STATUS_COLOURS)].to_dict("index")
+        parts.append(bars("Their sales", sales))  # type: ignore[arg-type]
+        columns = [COLUMN_NAMES.get(name, name) for name in known.columns]
+        parts.append(table("All partners, those with the most overdue findings first", columns, _rows(known)))
+    counts = {"job": "partner_scores", "partners": len(board), "overdue": overdue, "needsAttention": overdue > 0}
+    return Shown(board, [*parts, *remarks], counts)

@@ -137,20 +137,13 @@ def given_paths(given: str | Path | Sequence[str | Path]) -> list[Path]:
 def given_path(given: str | Path) -> Path:
     """Return a path, absolute: relative ones start at the working folder.
 
-    ``make lab`` names it, the folder at the top of the file browser. Else it is the current directory. A kernel's
-    is the folder of its notebook; where that is the project's ``notebooks``, paths start at the project, so that
-    the same parameters do the same here and from the command line.
+    That is the folder at the top of the file browser, which ``make lab`` names in TOOLKIT_WORK, else the current
+    directory. Where that is the ``notebooks`` of a checkout, paths start at the checkout, as on the command line.
     """
-    here = Path.cwd()
+    here = Path(os.environ.get("TOOLKIT_WORK") or Path.cwd())
     if here.name == "notebooks" and (here.parent / "pyproject.toml").exists():
         here = here.parent
-    return (working_folder() or here) / expanded(given)
-
-
-def working_folder() -> Path | None:
-    """Return the folder that JupyterLab's file browser shows, where ``make lab`` started it."""
-    named = os.environ.get("TOOLKIT_WORK")
-    return Path(named) if named else None
+    return here / expanded(given)
 
 
 _MARK: Final = "# Parameters"
@@ -192,20 +185,19 @@ def _assigned(source: str) -> list[str]:
     return [node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
 
 
-_EVERY: Final = 0.25
-"""Seconds between two changes of the line."""
-
-
 def cell_progress() -> Progress:
     """Return the progress of a cell; in a script, which has no cells, a bar on stderr."""
     return NotebookProgress() if InteractiveShell.initialized() else ProgressBar(sys.stderr)
 
 
+_EVERY: Final = 0.25
+"""Seconds between two changes of the line."""
+
+
 class NotebookProgress:
     """A line for each task, in the output of the cell that runs."""
 
-    def __init__(self) -> None:
-        self._line: DisplayHandle | None = None
+    _line: DisplayHandle | None = None
 
     def begin(self, task: str, total: int | None, unit: str) -> None:
         """Show a new line."""
@@ -213,30 +205,23 @@ class NotebookProgress:
         self._task, self._total, self._unit, self._done = sentence(task), total, _(unit), 0
         self._started = self._shown = time.monotonic()
         self._line = DisplayHandle()
-        self._line.display(self._moving(), raw=True)
+        self._line.display(self._told(), raw=True)
 
     def advance(self, count: int) -> None:
         """Renew the line, at most a few times a second."""
         self._done += count
         if self._line is not None and time.monotonic() - self._shown >= _EVERY:
             self._shown = time.monotonic()
-            self._line.update(self._moving(), raw=True)
+            self._line.update(self._told(), raw=True)
 
     def end(self) -> None:
         """Leave a line with the final count and time."""
         if self._line is not None:
-            seconds = time.monotonic() - self._started
-            done = "" if self._unit == "%" else f"{spoken().number(self._done)} {self._unit}, "
-            text = f"{self._task}: {done}{seconds:.1f} s"
-            self._line.update(_bundle(f"{escape(text)}", text), raw=True)
+            self._line.update(self._told(f", {time.monotonic() - self._started:.1f} s"), raw=True)
             self._line = None
 
-    def _moving(self) -> dict[str, str]:
-        number, share = spoken().number, f" ({spoken().percent(self._done / self._total)})" if self._total else ""
-        text = f"{self._task}: {number(self._done)} {self._unit}{'' if self._unit == '%' else share}"
+    def _told(self, ended: str = "") -> dict[str, str]:
+        text = f"{self._task}: {spoken().number(self._done)} {self._unit}{ended}"
         size = f' value="{self._done}" max="{self._total}"' if self._total else ""
-        return _bundle(f"<progress{size}></progress> {escape(text)}", text)
-
-
-def _bundle(markup: str, text: str) -> dict[str, str]:
-    return {"text/html": f'<div style="opacity:.75">{markup}</div>', "text/plain": text}
+        bar = "" if ended else f"<progress{size}></progress> "
+        return {"text/html": f'<div style="opacity:.75">{bar}{escape(text)}</div>', "text/plain": text}

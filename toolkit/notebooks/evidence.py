@@ -14,7 +14,16 @@ from toolkit.kit.context import ApplicationContext
 from toolkit.kit.process import signed_in_account
 from toolkit.kit.spoken import _, counted, sentence
 from toolkit.notebooks.calls import application, cell_progress, given_path, told_plainly
-from toolkit.notebooks.display import Bars, Colour, DisplayPart, Fact, FactTable, Grid, Shown
+from toolkit.notebooks.display import (
+    Bundle,
+    Colour,
+    Fact,
+    Shown,
+    bars,
+    figures,
+    ranked,
+    table,
+)
 
 
 @told_plainly
@@ -76,19 +85,19 @@ def _private_file(opened: ApplicationContext, source: Path) -> Path:
     return folder / f"{source.stem}.jsonl"
 
 
-def _nothing_named() -> list[DisplayPart]:
+def _nothing_named() -> list[Bundle]:
     columns = ["saleId", "fileName", "fileFormat", "type", "evidenceType"]
     rows = [
         ["V-2026-00001", "identidade.pdf", "application/pdf", "application/pdf", "DOC_CONTRATANTE"],
         ["V-2026-00001", "confirmacao-de-voz.mp3", "audio/mpeg", "audio/mpeg", "POV"],
     ]
     advice = _("Nothing was requested. Set manifest to a CSV or XLSX file like the one below, and run again.")
-    return [FactTable("No manifest named", [], advice), Grid("A manifest", columns, rows)]
+    return [figures("No manifest named", [], advice), table("A manifest", columns, rows)]
 
 
 def _request_parts(
     manifest: ManifestResult, left_out: Sequence[LeftOut], credentials_file: Path, uploaded: Uploaded | None
-) -> list[DisplayPart]:
+) -> list[Bundle]:
     if manifest.rejected:
         return _rejected(manifest)
     facts = [
@@ -100,45 +109,45 @@ def _request_parts(
         failed = len(uploaded.failures)
         facts += [
             Fact("uploaded now", uploaded.sent, Colour.GOOD),
-            Fact("not uploaded", failed, Colour.BAD if failed else Colour.QUIET),
+            Fact("not uploaded", failed, Colour.BAD),
         ]
     kept = sentence(f"The credentials are in {credentials_file}, which only you can read.")
-    parts: list[DisplayPart] = [FactTable(counted(manifest.rows, "file"), facts, kept)]
+    parts = [figures(counted(manifest.rows, "file"), facts, kept)]
     if uploaded is not None and manifest.rows:
         parts.append(_where_files_are(manifest, uploaded))
     if uploaded is not None and uploaded.failures:
         parts.append(_failures(uploaded))
     if left_out:
         rows = [(sale.sale_id, sale.line, _(sale.reason.text)) for sale in left_out]
-        parts.append(Grid("Nothing was requested for", ["saleId", "line", "why"], rows))
+        parts.append(table("Nothing was requested for", ["saleId", "line", "why"], rows))
     return parts
 
 
-def _rejected(manifest: ManifestResult) -> list[DisplayPart]:
+def _rejected(manifest: ManifestResult) -> list[Bundle]:
     facts = [Fact("rows", manifest.rows), Fact("rejected", len(manifest.rejected), Colour.BAD)]
     rows = [(row.line, item.field, sentence(item.message)) for row in manifest.rejected for item in row.invalid]
     return [
-        FactTable("Wrong rows", facts, "Nothing was issued. Correct the rows below and run again."),
-        Grid("What is wrong", ["line", "field", "reason"], rows),
+        figures("Wrong rows", facts, "Nothing was issued. Correct the rows below and run again."),
+        table("What is wrong", ["line", "field", "reason"], rows),
     ]
 
 
-def _where_files_are(manifest: ManifestResult, uploaded: Uploaded) -> Bars:
+def _where_files_are(manifest: ManifestResult, uploaded: Uploaded) -> Bundle:
     counts = {
         "uploaded now": uploaded.sent,
         "uploaded before": len(manifest.skipped) + uploaded.skipped,
         "not uploaded": len(uploaded.failures),
     }
     colours = dict(zip(counts, (Colour.GOOD, Colour.QUIET, Colour.BAD), strict=True))
-    return Bars("Where the files are", {_("files"): counts}, colours)
+    return bars("Where the files are", {_("files"): counts}, colours)
 
 
-def _failures(uploaded: Uploaded) -> Grid:
+def _failures(uploaded: Uploaded) -> Bundle:
     rows = [
         (failure.sale_id, failure.file_name, failure.problem, sentence(failure.message))
         for failure in uploaded.failures
     ]
-    return Grid("Not uploaded", ["saleId", "fileName", "problem", "what was found"], rows)
+    return table("Not uploaded", ["saleId", "fileName", "problem", "what was found"], rows)
 
 
 @told_plainly
@@ -162,16 +171,16 @@ def content_verification(*, minutes: int = 10) -> Shown[Verified]:
     return Shown(verified, _verification_parts(verified), counts)
 
 
-def _verification_parts(verified: Verified) -> list[DisplayPart]:
+def _verification_parts(verified: Verified) -> list[Bundle]:
     facts = [
         Fact("verified", verified.verified, Colour.GOOD),
-        Fact("unusable", verified.unusable, Colour.BAD if verified.unusable else Colour.QUIET),
-        Fact("unreadable", verified.unreadable, Colour.BAD if verified.unreadable else Colour.QUIET),
-        Fact("left for the next time", verified.left, Colour.WARNING if verified.left else Colour.QUIET),
+        Fact("unusable", verified.unusable, Colour.BAD),
+        Fact("unreadable", verified.unreadable, Colour.BAD),
+        Fact("left for the next time", verified.left, Colour.WARNING),
     ]
     hint = _("Notebook 03 names the sales of unusable files.") if verified.unusable else ""
     problems = {str(problem): number for problem, number in verified.problems.items() if number}
     if verified.wrong_kind:
         problems["WRONG_KIND"] = verified.wrong_kind
-    parts: list[DisplayPart] = [FactTable("Files", facts, hint)]
-    return [*parts, Bars.ranked("What is wrong with unusable files", problems, Colour.BAD)] if problems else parts
+    parts = [figures("Files", facts, hint)]
+    return [*parts, ranked("What is wrong with unusable files", problems, Colour.BAD)] if problems else parts

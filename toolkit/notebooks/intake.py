@@ -33,7 +33,18 @@ from toolkit.notebooks.calls import (
     in_parameters,
     told_plainly,
 )
-from toolkit.notebooks.display import Bars, Colour, DisplayPart, Fact, FactTable, Files, Grid, Remark, Shown, show
+from toolkit.notebooks.display import (
+    Bundle,
+    Colour,
+    Fact,
+    Shown,
+    figures,
+    links,
+    ranked,
+    remark,
+    show,
+    table,
+)
 from toolkit.samples.dataset import make_samples, write_samples
 
 
@@ -97,38 +108,38 @@ def _on_duplicate(given: str) -> OnDuplicate:
         raise SettingsError("on_duplicate must be one of {}", ", ".join(OnDuplicate)) from None
 
 
-def _remark(understood: Understood) -> Remark:
+def _remark(understood: Understood) -> Bundle:
     """Return the recognised layout of a file, told before its rows are read."""
     columns = ", ".join(f"{heading} → {name}" for heading, name in understood.fields.items())
     ignored = f" {_('Not used')}: {', '.join(understood.ignored)}." if understood.ignored else ""
-    return Remark(understood.source, f"{understood.layout}. Columns: {columns}.{ignored}")
+    return remark(understood.source, f"{understood.layout}. Columns: {columns}.{ignored}")
 
 
-def _load_parts(result: LoadResult, zone: ZoneInfo, *, made_up: bool) -> list[DisplayPart]:
+def _load_parts(result: LoadResult, zone: ZoneInfo, *, made_up: bool) -> list[Bundle]:
     facts = [
         Fact("rows", result.rows),
         Fact("would be registered" if result.dry_run else "registered", result.accepted, Colour.GOOD),
-        Fact("rejected", result.rejected, Colour.BAD if result.rejected else Colour.QUIET),
+        Fact("rejected", result.rejected, Colour.BAD),
         Fact("skipped", result.skipped, Colour.QUIET),
     ]
     heading = _("Clients, checked only") if result.dry_run else _("Clients")
-    parts: list[DisplayPart] = [
-        FactTable(heading, facts, _hint(result, made_up=made_up)),
+    parts = [
+        figures(heading, facts, _hint(result, made_up=made_up)),
         _file_by_file(result, zone),
     ]
-    parts += [Remark("Not loaded", in_parameters(sentence(reason))) for reason in result.unreadable]
+    parts += [remark("Not loaded", in_parameters(sentence(reason))) for reason in result.unreadable]
     if result.rejected_files:
-        parts.append(Files("The rejected rows", result.rejected_files))
+        parts.append(links("The rejected rows", result.rejected_files))
     if result.reasons:
         reasons = {sentence(why): count for why, count in result.reasons.items()}
-        parts.append(Bars.ranked("Why rows were rejected", reasons, Colour.BAD))
+        parts.append(ranked("Why rows were rejected", reasons, Colour.BAD))
         parts.append(_examples("The first rows with each reason", result, result.reasons))
     if result.repairs:
         repairs = {_(Repair(name).text): count for name, count in result.repairs.items()}
-        parts.append(Bars.ranked("What was repaired, in rows that are fine", repairs, Colour.NEUTRAL))
+        parts.append(ranked("What was repaired, in rows that are fine", repairs, Colour.NEUTRAL))
     if result.warnings:
         warned = {_(WARNINGS[name]): count for name, count in result.warnings.items()}
-        parts.append(Bars.ranked("Doubtful, though valid", warned, Colour.WARNING))
+        parts.append(ranked("Doubtful, though valid", warned, Colour.WARNING))
         parts.append(_examples("The first rows with each warning", result, result.warnings))
     return parts
 
@@ -141,7 +152,7 @@ def _hint(result: LoadResult, *, made_up: bool) -> str:
     return _("Correct the rejected rows in one of the files below and load that file. They hold personal data.")
 
 
-def _file_by_file(result: LoadResult, zone: ZoneInfo) -> Grid:
+def _file_by_file(result: LoadResult, zone: ZoneInfo) -> Bundle:
     columns = ["file", "read as", "rows", "accepted", "rejected", "skipped", "loaded before"]
     rows = [
         (
@@ -155,16 +166,16 @@ def _file_by_file(result: LoadResult, zone: ZoneInfo) -> Grid:
         )
         for file in result.files
     ]
-    return Grid("File by file", columns, rows)
+    return table("File by file", columns, rows)
 
 
-def _examples(heading: str, result: LoadResult, kinds: Iterable[str]) -> Grid:
+def _examples(heading: str, result: LoadResult, kinds: Iterable[str]) -> Bundle:
     rows = [
         (sentence(WARNINGS.get(kind, kind)), example.source, example.line, example.value)
         for kind in kinds
         for example in result.examples.get(kind, ())
     ]
-    return Grid(heading, ["reason", "file", "line", "cell, masked"], rows)
+    return table(heading, ["reason", "file", "line", "cell, masked"], rows)
 
 
 @told_plainly
@@ -186,26 +197,26 @@ def client_quality(*, most: int = 500) -> Shown[ClientQuality]:
     return Shown(found, _quality_parts(found, repeated), counts)
 
 
-def _quality_parts(found: ClientQuality, repeated: int) -> list[DisplayPart]:
+def _quality_parts(found: ClientQuality, repeated: int) -> list[Bundle]:
     alike = sum(found.groups.values())
     facts = [
         Fact("clients", found.clients),
-        Fact("registered more than once", repeated, Colour.BAD if repeated else Colour.GOOD),
-        Fact("groups that are alike", alike, Colour.WARNING if alike else Colour.QUIET),
+        Fact("registered more than once", repeated, Colour.BAD),
+        Fact("groups that are alike", alike, Colour.WARNING),
     ]
-    parts: list[DisplayPart] = [FactTable("Registered clients", facts)]
+    parts = [figures("Registered clients", facts)]
     if found.counts:
         doubtful = {_(QUALITY_TEXTS[code]): number for code, number in found.counts.items()}
-        parts.append(Bars.ranked("Doubtful or not there", doubtful, Colour.WARNING))
+        parts.append(ranked("Doubtful or not there", doubtful, Colour.WARNING))
     if found.alike:
         groups = {_(likeness.text): number for likeness, number in found.groups.items()}
-        parts.append(Bars.ranked("Groups of clients that are alike", groups, Colour.WARNING))
+        parts.append(ranked("Groups of clients that are alike", groups, Colour.WARNING))
         columns = ["what is the same", "clients", "CPF, masked", "client ids"]
         rows = [
             (_(each.likeness.text), each.number, each.cpf or _("several"), ", ".join(each.client_ids))
             for each in found.alike
         ]
-        parts.append(Grid("Clients that are alike", columns, rows, total=alike))
+        parts.append(table("Clients that are alike", columns, rows, total=alike))
     return parts
 
 
@@ -213,7 +224,7 @@ def _quality_parts(found: ClientQuality, repeated: int) -> list[DisplayPart]:
 def load_sales(*, file: str = "", out: str = "", overwrite: bool = False) -> Shown[SalesLoaded | None]:
     """Take over the sales of a file; a shared database is only compared with it, unless ``overwrite`` is on."""
     if not file.strip():
-        nothing = FactTable("No file was named", [], "Set file to a CSV or XLSX file of sales.")
+        nothing = figures("No file was named", [], "Set file to a CSV or XLSX file of sales.")
         return Shown(None, [nothing], {"job": "load_sales", "rows": 0, "needsAttention": False})
     with application() as opened:
         loaded = sales_load.load_sales(
@@ -236,25 +247,25 @@ def load_sales(*, file: str = "", out: str = "", overwrite: bool = False) -> Sho
     return Shown(loaded, _sales_parts(loaded), counts)
 
 
-def _sales_parts(loaded: SalesLoaded) -> list[DisplayPart]:
+def _sales_parts(loaded: SalesLoaded) -> list[Bundle]:
     facts = [
         Fact("rows", loaded.rows),
         Fact("new", loaded.inserted, Colour.GOOD),
         Fact("updated", loaded.updated, Colour.GOOD),
         Fact("unchanged", loaded.unchanged, Colour.QUIET),
-        Fact("rejected", len(loaded.rejected), Colour.BAD if loaded.rejected else Colour.QUIET),
-        Fact("differ", len(loaded.differing), Colour.BAD if loaded.differing else Colour.QUIET),
+        Fact("rejected", len(loaded.rejected), Colour.BAD),
+        Fact("differ", len(loaded.differing), Colour.BAD),
     ]
-    parts: list[DisplayPart] = [FactTable("Sales", facts)]
+    parts = [figures("Sales", facts)]
     if loaded.rejected:
-        parts.append(Files("The rejected rows, to be corrected and loaded", loaded.rejected_files))
+        parts.append(links("The rejected rows, to be corrected and loaded", loaded.rejected_files))
         rows = [
             (each.line, item.field, sentence(item.message)) for each in loaded.rejected for item in each.invalid
         ]
-        parts.append(Grid("Why rows were rejected", ["line", "field", "reason"], rows))
+        parts.append(table("Why rows were rejected", ["line", "field", "reason"], rows))
     if loaded.differing:
         differing = [
             (each.line, each.sale_id, ", ".join(each.fields) or _("not there")) for each in loaded.differing
         ]
-        parts.append(Grid("Sales that differ, and were not written", ["line", "sale", "fields"], differing))
+        parts.append(table("Sales that differ, and were not written", ["line", "sale", "fields"], differing))
     return parts

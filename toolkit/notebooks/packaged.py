@@ -14,7 +14,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from toolkit.errors import InvalidInput, NotebookFailed, SettingsError
+from toolkit.errors import NotebookFailed, SettingsError
 from toolkit.kit.spoken import spoken
 
 if TYPE_CHECKING:  # nbformat takes longer to import than everything else that a kernel needs
@@ -87,23 +87,21 @@ def _suggestion(name: str, packaged: list[str]) -> str:
     return f"The toolkit comes with {', '.join(packaged)}."
 
 
-def copy_notebooks(folder: Path, *, replace: bool = False) -> list[Path]:
-    """Copy every packaged notebook into ``folder``; one that is there already and equal stays as it is.
+def copy_notebooks(folder: Path, *, replace: bool = False) -> tuple[list[Path], list[Path]]:
+    """Copy every packaged notebook into ``folder``; return the copies, and those that were there and were kept.
 
-    Raises:
-        InvalidInput: a notebook there is another one, and ``replace`` was not asked for; nothing was copied.
+    A file there that is another one is kept, unless ``replace`` is asked for.
     """
-    sources = {folder / path.name: path.read_bytes() for path in packaged_notebooks().values()}
-    changed = [target for target, content in sources.items() if target.exists() and target.read_bytes() != content]
-    if changed and not replace:
-        raise InvalidInput(
-            "{}: somebody changed what is there, so nothing was copied. Name another folder, or add --replace.",
-            ", ".join(map(str, changed)),
-        )
     folder.mkdir(parents=True, exist_ok=True)
-    for target, content in sources.items():
-        target.write_bytes(content)
-    return list(sources)
+    copied, kept = [], []
+    for source in packaged_notebooks().values():
+        target, content = folder / source.name, source.read_bytes()
+        if not replace and target.exists() and target.read_bytes() != content:
+            kept.append(target)
+        else:
+            target.write_bytes(content)
+            copied.append(target)
+    return copied, kept
 
 
 RESULT_TYPE: Final = "application/vnd.evidence-toolkit+json"

@@ -33,18 +33,11 @@ from traitlets.config import Config
 from toolkit import errors
 from toolkit.atomic_files import PrivateFolder
 from toolkit.contract.people import secret_values
-from toolkit.errors import (
-    CellTimedOut,
-    KernelDied,
-    KernelOutOfMemory,
-    NotebookFailed,
-    NotebookTimedOut,
-    SettingsError,
-)
+from toolkit.errors import KernelDied, NotebookFailed, NotebookTimedOut, SettingsError
 from toolkit.kit.process import stop_signals_handled
 from toolkit.message import Message
 from toolkit.notebooks.packaged import is_installed, results_of
-from toolkit.notebooks.parameters import Value, chosen_values, fitting_values, read_parameters
+from toolkit.notebooks.parameters import Value, chosen_values, read_parameters
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +60,6 @@ def run_notebook(
     out: Path | None = None,
     *,
     timeout: float | None = None,
-    cell_timeout: float | None = None,
     environ: Mapping[str, str] = os.environ,
     progress_bar: bool = False,
 ) -> NotebookRun:
@@ -75,14 +67,13 @@ def run_notebook(
 
     Without ``out`` it is kept in the folder ``runs`` beside the notebook, under its name and the time (UTC); for a
     notebook of an installed package, in the folder ``runs`` of the current one.
-    ``timeout`` is in seconds and for the whole run, ``cell_timeout`` for each cell; ``environ`` is what the kernel
-    gets.
+    ``timeout`` is in seconds and for the whole run; ``environ`` is what the kernel gets.
 
     Raises:
         SettingsError: an unknown parameter or a text that does not fit; nothing ran.
         NotebookFailed: a cell failed, the time was up, or the kernel died; nothing stands under ``out``.
     """
-    watch = Watch(timeout, cell_timeout)
+    watch = Watch(timeout)
     parameters = checked_parameters(notebook, given)
     out = _target(notebook, out)
     failed = out.with_name(f"{out.stem}.failed.ipynb")
@@ -114,20 +105,13 @@ def checked_parameters(
         SettingsError: an unknown name, a value that does not fit, a secret.
         NotebookFailed: there is no such notebook, or it has no proper parameters cell.
     """
-    known = read_parameters(_read(notebook))
-    if isinstance(given, Mapping):
-        return fitting_values(known, given, notebook.name)
-    return chosen_values(known, given, notebook.name)
-
-
-def _read(notebook: Path) -> nbformat.NotebookNode:
     try:
-        found: nbformat.NotebookNode = nbformat.read(notebook, as_version=4)
+        found = nbformat.read(notebook, as_version=4)
     except FileNotFoundError:
         raise NotebookFailed(f"{notebook}: there is no such notebook.") from None
     except (ValueError, AttributeError, nbformat.ValidationError):
         raise NotebookFailed(f"{notebook}: this is not a notebook.") from None
-    return found
+    return chosen_values(read_parameters(found), given, notebook.name)
 
 
 def _target(notebook: Path, out: Path | None) -> Path:
@@ -166,18 +150,15 @@ def _write(notebook: nbformat.NotebookNode, path: Path, environ: Mapping[str, st
 _KERNEL_START: Final = 60
 """Seconds that a kernel may take to start."""
 
-_COUNTERS: Final = Path("/proc/vmstat")
-
 _SYSTEM_VARIABLES: Final = ("HOME", "LANG", "PATH", "TMPDIR")
 """Variables of this process that a kernel gets where the run's own environment lacks them."""
 
 
 @dataclass(slots=True)
 class Watch:
-    """The time limits of a run, its kernel, and the signal that stopped it, if any."""
+    """The time limit of a run, its kernel, and the signal that stopped it, if any."""
 
     timeout: float | None
-    cell_timeout: float | None = None
     started: float = field(default_factory=time.monotonic)
     client: NotebookClient | None = None
     stopped_by: int | None = None
@@ -187,14 +168,9 @@ class Watch:
         """Seconds since the run began."""
         return time.monotonic() - self.started
 
-    def remaining(self) -> float | None:
+    def remaining(self, _cell: object = None) -> float | None:
         """Return the seconds that are left, hardly any where the time is up; ``None`` without a limit."""
         return None if self.timeout is None else max(self.timeout - self.seconds, 0.01)
-
-    def remaining_for(self, _cell: object) -> float | None:
-        """Return the seconds that the next cell may take."""
-        limits = [limit for limit in (self.remaining(), self.cell_timeout) if limit is not None]
-        return min(limits, default=None)
 
     def stop(self, number: int, _frame: FrameType | None) -> None:
         """Handle a signal by killing the kernel, which ends the run in an orderly way.
@@ -214,11 +190,6 @@ class Watch:
             with suppress(ProcessLookupError):
                 os.killpg(group, signal.SIGKILL)
 
-    def raise_if_stopped(self) -> None:
-        """Raise what the signal stands for, now that papermill has come to its end."""
-        if self.stopped_by is not None:
-            raise self.interruption(self.stopped_by)
-
     @staticmethod
     def interruption(number: int) -> BaseException:
         """Return the exception that Python and shells expect of a program stopped by this signal."""
@@ -236,7 +207,7 @@ class _WholeRunEngine(Engine):  # type: ignore[misc]  # papermill ships no types
             nb_man.nb,
             kernel_name=kernel_name,
             startup_timeout=math.ceil(min(_KERNEL_START, watch.remaining() or _KERNEL_START)),
-            timeout_func=watch.remaining_for,
+            timeout_func=watch.remaining,
             on_notebook_start=watch.kill_if_stopped,
             shell_timeout_interval=1,
             shutdown_kernel="immediate",
@@ -275,7 +246,7 @@ def _execute(
         NotebookFailed: why it did not run to its end.
         KeyboardInterrupt, SystemExit: a signal stopped it.
     """
-    kills = _killed_for_memory()
+    failed: NotebookFailed | None = None
     try:
         with stop_signals_handled(watch.stop):
             executed: nbformat.NotebookNode = papermill.execute_notebook(
@@ -288,10 +259,15 @@ def _execute(
                 environ=environ,
             )
     except _FAILURES as error:
-        watch.raise_if_stopped()
-        raise _failure(error, watch, out_of_memory=_killed_for_memory() > kills) from None
-    watch.raise_if_stopped()
-    _refuse_early_end(executed)
+        failed = _failure(error, watch)
+    if watch.stopped_by is not None:
+        raise watch.interruption(watch.stopped_by)
+    if failed is not None:
+        raise failed
+    for cell in executed.cells:
+        # papermill takes sys.exit(0) for success though the cells after it never ran.
+        if any(output.output_type == "error" for output in cell.get("outputs", ())):
+            raise NotebookFailed(f"left at In [{cell.execution_count}], before its end.")
     return executed
 
 
@@ -307,49 +283,24 @@ _FAILURES: Final = (
 """The exceptions by which papermill and its libraries say that a notebook did not run."""
 
 
-def _failure(error: Exception, watch: Watch, *, out_of_memory: bool) -> NotebookFailed:
-    if isinstance(error, PapermillExecutionError):
-        if error.ename == MemoryError.__name__:
-            return KernelOutOfMemory(described_failure(error))
-        return NotebookFailed(described_failure(error), cell_error=error.ename)
-    if isinstance(error, CellTimeoutError):
-        if watch.timeout is None or watch.seconds < watch.timeout:
-            return CellTimedOut(
-                Message("has a cell that took longer than {:g} seconds; it was stopped.", watch.cell_timeout)
-            )
-        return NotebookTimedOut(Message("took longer than {:g} seconds and was stopped.", watch.timeout))
-    if isinstance(error, DeadKernelError):
-        if out_of_memory:
-            return KernelOutOfMemory(
-                "lost its kernel while the system killed a process because the memory ran out."
-            )
-        return KernelDied("lost its kernel, which died (perhaps it ran out of memory).")
-    if isinstance(error, NoSuchKernel):
-        return NotebookFailed(f"needs the kernel {error.name!r}, which is not installed here.")
-    if isinstance(error, RuntimeError) and str(error).startswith("Kernel"):  # it died or stood still at its start
-        return KernelDied("has a kernel that did not start.")
+def _failure(error: Exception, watch: Watch) -> NotebookFailed:
+    match error:
+        case PapermillExecutionError():
+            return NotebookFailed(described_failure(error), cell_error=error.ename)
+        case CellTimeoutError():
+            return NotebookTimedOut(Message("took longer than {:g} seconds and was stopped.", watch.timeout))
+        case DeadKernelError():
+            return KernelDied("lost its kernel, which died (perhaps it ran out of memory).")
+        case NoSuchKernel():
+            return NotebookFailed(f"needs the kernel {error.name!r}, which is not installed here.")
+        case RuntimeError() if str(error).startswith("Kernel"):  # it died or stood still at its start
+            return KernelDied("has a kernel that did not start.")
     return NotebookFailed(f"could not be run: {error}")
-
-
-def _killed_for_memory() -> int:
-    """Return how many processes this machine killed for lack of memory; 0 where it does not tell."""
-    try:
-        counters = dict(line.split() for line in _COUNTERS.read_text().splitlines())
-    except OSError:
-        return 0
-    return int(counters.get("oom_kill", 0))
 
 
 def _literally(path: Path) -> str:
     """Return the path as papermill takes it: it would fill in what stands between braces."""
     return str(path).replace("{", "{{").replace("}", "}}")
-
-
-def _refuse_early_end(executed: nbformat.NotebookNode) -> None:
-    """Refuse ``sys.exit(0)``, which papermill takes for success though the cells after it never ran."""
-    for cell in executed.cells:
-        if any(output.output_type == "error" for output in cell.get("outputs", ())):
-            raise NotebookFailed(f"left at In [{cell.execution_count}], before its end.")
 
 
 _OURS: Final = {
@@ -377,13 +328,9 @@ def cut_errors(notebook: nbformat.NotebookNode) -> None:
     for cell in notebook.cells:
         for output in cell.get("outputs", ()):
             if output.output_type == "error":
-                _cut(output)
-
-
-def _cut(output: Any) -> None:
-    places = _places(output.traceback)
-    output.evalue = _text(output.ename, output.evalue, places)
-    output.traceback = [*places, f"{output.ename}: {output.evalue}"]
+                places = _places(output.traceback)
+                output.evalue = _text(output.ename, output.evalue, places)
+                output.traceback = [*places, f"{output.ename}: {output.evalue}"]
 
 
 def _places(traceback: list[str]) -> list[str]:
