@@ -86,7 +86,6 @@ def test_no_command_works_with_another_bucket(
         ["audit"],
         ["credentials", "request", "manifest.csv", "--out", "out.jsonl"],
         ["evidence", "upload", "lines.jsonl", "--from", "files"],
-        ["evidence", "upload", "lines.jsonl", "--from", "files", "--renew"],
         ["evidence", "verify"],
         ["evidence", "link", evidence, "--reason", "asked for"],
         ["sales", "complete", "sale-1"],

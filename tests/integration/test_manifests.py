@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import errno
-import fcntl
 import json
 import os
 import pwd
@@ -25,8 +23,7 @@ from toolkit.audit.observe_bucket import sync_bucket
 from toolkit.bucket.client import Bucket
 from toolkit.contract.evidence import EvidenceType
 from toolkit.database.connection import Database
-from toolkit.errors import BucketUnavailable, InvalidField, InvalidInput, UnreadableFile
-from toolkit.evidence import manifest as existing_records
+from toolkit.errors import BucketUnavailable, InvalidInput, UnreadableFile
 from toolkit.evidence.bulk_credentials import ManifestResult, Order, request_manifest, request_missing
 from toolkit.evidence.credentials import UploadLimits
 from toolkit.evidence.upload import upload_files
@@ -102,13 +99,6 @@ def test_the_file_is_its_owners_only_and_its_forms_are_accepted(ask: Ask, out: P
     }
 
 
-def test_headings_in_any_case_and_order_and_semicolons(ask: Ask) -> None:
-    result = ask(
-        "POV;sale-1;a.mp3;audio/mpeg;audio/ogg;x", headings="EvidenceType;SALEID;filename;FileFormat;TYPE;remark"
-    )
-    assert (result.issued, result.rejected) == (1, ())
-
-
 def test_one_wrong_row_and_nothing_is_issued(ask: Ask, database: Database, out: Path) -> None:
     out.write_text("what was there before")
     result = ask(
@@ -169,16 +159,6 @@ def test_a_file_that_is_in_the_bucket_is_left_out_and_named(
     assert (line["id"] == missing["id"]) is (minutes == 0)
 
 
-def test_whole_days_are_listed_where_many_records_are_asked_for(
-    ask: Ask, out: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    ask(CONTRACT, RECORDING)
-    upload(credentials(out)[1], MP3)
-    monkeypatch.setattr(existing_records, "FEW", 1)
-    result = ask(CONTRACT, RECORDING)
-    assert ([row.sale_id for row in result.skipped], result.reissued) == (["sale-2"], 1)
-
-
 def test_an_expired_an_unusable_and_a_withdrawn_record_make_room_for_a_new_one(
     ask: Ask, database: Database, bucket: Bucket, out: Path, clock: Any
 ) -> None:
@@ -219,15 +199,6 @@ def test_a_file_that_turned_out_unusable_is_sent_again(
     assert upload_files(out, folder).sent == 1
 
 
-def test_the_newest_of_several_records_is_used_again_unless_another_is_uploaded(
-    ask: Ask, database: Database, out: Path, clock: Any
-) -> None:
-    for minutes in (5, 15, 10):
-        add_record(database, requested_at=clock.now, expires_at=clock.now + timedelta(minutes=minutes))
-    ask(CONTRACT)
-    assert credentials(out)[0]["expiresAt"] == (clock.now + timedelta(minutes=15)).isoformat()
-
-
 def test_a_manifest_without_rows_or_columns_or_that_is_missing(ask: Ask, out: Path) -> None:
     with pytest.raises(UnreadableFile, match="the columns fileFormat, evidenceType are missing"):
         ask("x,y,z", headings="saleId,fileName,type")
@@ -247,43 +218,10 @@ def test_what_cannot_be_written_or_signed_stores_nothing(
     assert (record_ids(database), out.exists()) == ([], False)
 
 
-def test_a_full_disk_stores_nothing_and_names_the_file(
-    ask: Ask, database: Database, out: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def full(_: int) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    out.write_text("what was there before")
-    monkeypatch.setattr("toolkit.atomic_files.os.fsync", full)
-    with pytest.raises(InvalidInput, match=rf"{out} cannot be written: No space left on device\."):
-        ask(CONTRACT)
-    assert out.read_text() == "what was there before"
-    assert rows(database, "SELECT count(*) FROM evidences") == [(0,)]
-
-
 def test_two_cannot_write_the_same_file_at_once(ask: Ask, out: Path) -> None:
     with atomic_file(out), pytest.raises(InvalidInput, match="is being written by somebody else"):
         ask(CONTRACT)
     assert ask(CONTRACT).issued == 1
-
-
-def test_who_opens_the_draft_as_another_finishes_it_leaves_the_finished_file_alone(
-    out: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    first = atomic_file(out)
-    draft = first.__enter__()
-    draft.file.write("whole\n")
-    draft.finish()
-    lock = fcntl.flock
-
-    def finish_then_lock(descriptor: int, how: int) -> None:
-        first.__exit__(None, None, None)
-        lock(descriptor, how)
-
-    monkeypatch.setattr(fcntl, "flock", finish_then_lock)
-    with pytest.raises(InvalidInput, match="is being written by somebody else"), atomic_file(out):
-        pass
-    assert out.read_text() == "whole\n"
 
 
 def test_what_was_stored_before_a_kill_is_reissued(
@@ -297,12 +235,6 @@ def test_what_was_stored_before_a_kill_is_reissued(
     assert (len(stored), out.exists()) == (1, False)
     assert ask(CONTRACT).reissued == 1
     assert [line["id"] for line in credentials(out)] == record_ids(database) == stored
-
-
-def test_rejected_rows_name_only_fields_and_reasons(ask: Ask) -> None:
-    (row,) = ask("sale-1,segredo/da Ana.pdf,application/pdf,application/pdf,KYC").rejected
-    assert [type(item) for item in row.invalid] == [InvalidField]
-    assert "Ana" not in repr(row)
 
 
 @pytest.fixture
@@ -331,14 +263,6 @@ def test_the_command_says_what_it_did_and_shows_no_credentials(run: Run, manifes
         "rejected": 0,
     }
     assert summary["skippedRows"][0]["id"] == line["id"]
-
-
-def test_the_command_ends_with_1_where_a_row_is_wrong(run: Run, manifest: Path, out: Path) -> None:
-    manifest.write_text(f"{HEADINGS}\nnobody{CONTRACT}\n")
-    shown = run("credentials", "request", manifest, "--out", out, ends=1)
-    assert "1 rejected: nothing was issued" in shown.out
-    assert "manifest.csv, line 2: saleId: No sale has this id" in shown.err
-    assert not out.exists()
 
 
 def test_the_manifest_itself_is_never_replaced(run: Run, manifest: Path) -> None:
@@ -423,11 +347,6 @@ def test_a_file_that_is_no_report(run: Run, tmp_path: Path, out: Path) -> None:
     path.write_text(REPORT + "x,A,incomplete,TEETH,\n")
     said = run("credentials", "request", "--from-report", path, "--out", out, ends=1).err
     assert "line 2: evidenceType: Must be one of" in said
-
-
-@pytest.mark.parametrize("sources", [[], ["manifest.csv", "--from-report", "report"]])
-def test_one_source_is_named(run: Run, out: Path, sources: list[str]) -> None:
-    run("credentials", "request", *sources, "--out", out, ends=2)
 
 
 def test_a_kyc_that_lies_in_the_bucket_unseen_is_pending_and_an_unusable_one_is_not(

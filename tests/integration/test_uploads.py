@@ -7,7 +7,7 @@ import os
 import signal
 import socket
 from base64 import b64encode
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -19,17 +19,12 @@ from tests.support.scripted_server import Answer, scripted
 from tests.support.uploaded_sales import (
     MP3,
     PDF,
-    add_record,
-    add_sale,
     credentials_line,
-    rows,
     write_credentials,
 )
 from tests.support.waiting import wait_until
 from toolkit.bucket.client import Bucket
-from toolkit.database.connection import Database
 from toolkit.errors import InvalidInput, UnreadableFile
-from toolkit.evidence.bulk_credentials import journal_of
 from toolkit.evidence.credentials_file import Journal, remove_expired
 from toolkit.evidence.upload import Destinations, UploadProblem, upload_files
 from toolkit.partner import FormPolicy
@@ -40,6 +35,10 @@ ENDLESS = b64encode(
     b'{"expiration": "2030-01-01T00:00:00Z", "conditions": [["content-length-range", 0, 1e999]]}'
 ).decode()
 """A policy with a size that is no number of bytes."""
+
+
+SOUND = b64encode(b'{"expiration": "2030-01-01T00:00:00Z", "conditions": []}').decode()
+FORM = {"id": "0199c0de-0000-7000-8000-000000000001", "saleId": "s", "fileName": "b", "fields": {"Policy": SOUND}}
 
 
 @pytest.fixture
@@ -91,12 +90,15 @@ def test_each_reason_not_to_send_is_told_and_the_others_are_sent(
         credentials_line(bucket, "t", "twin.pdf"),
         {**credentials_line(bucket, "s", "x.pdf"), "fileName": "../outside.pdf"},
         credentials_line(bucket, "..", "outside.pdf"),
+        {**credentials_line(bucket, "s", "notes"), "evidenceType": None},
+        credentials_line(bucket, "\U0001f600" * 100, "n" * 300 + ".pdf"),  # longer than a name of a file may be
     ]
     for name in ("good.pdf", "large.pdf", "twin.pdf"):
         put(folder, name)
     put(folder, "empty.pdf", b"")
     put(folder, "photo.pdf", b"\xff\xd8\xff\xe0 a photograph")
     put(folder, "text.mp3", b"hello")
+    put(folder, "notes", b"SECRET=1")
     put(tmp_path, "outside.pdf")
     (folder / "secret.pdf").symlink_to(tmp_path / "outside.pdf")
     uploaded = upload_files(write_credentials(tmp_path / "c.jsonl", lines), folder)
@@ -112,18 +114,10 @@ def test_each_reason_not_to_send_is_told_and_the_others_are_sent(
         9: UploadProblem.AMBIGUOUS,
         10: UploadProblem.OUTSIDE,
         11: UploadProblem.NOT_FOUND,
+        12: UploadProblem.WRONG_KIND,
+        13: UploadProblem.NOT_FOUND,
     }
     assert keys(bucket) == {lines[0]["fields"]["key"]}
-
-
-def test_names_too_long_for_the_system_stop_no_file(bucket: Bucket, folder: Path, tmp_path: Path) -> None:
-    long_sale = "\U0001f600" * 100  # a sale id may have as many characters; a folder's name has 255 bytes
-    lines = [credentials_line(bucket, long_sale, "a.pdf"), credentials_line(bucket, "sale-1", "b.pdf")]
-    lines[1]["fileName"] = "b" * 300
-    put(folder, "a.pdf")
-    uploaded = upload_files(write_credentials(tmp_path / "c.jsonl", lines), folder)
-    assert uploaded.sent == 1
-    assert [(failure.line, failure.problem) for failure in uploaded.failures] == [(2, UploadProblem.NOT_FOUND)]
 
 
 def test_a_folder_that_may_not_be_entered_stops_no_other_file(
@@ -155,21 +149,6 @@ def test_expired_and_changed_credentials_fail_alone(bucket: Bucket, folder: Path
     assert uploaded.sent == 1
     assert [failure.problem for failure in uploaded.failures] == [UploadProblem.EXPIRED, UploadProblem.REFUSED]
     assert expired["fields"]["X-Amz-Signature"] not in str(uploaded)
-
-
-def test_a_bucket_that_fails_now_and_then_is_not_given_up(
-    bucket: Bucket, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(retrying, "ATTEMPTS", 1)
-    lines = [credentials_line(bucket, "s", f"{number}.pdf") for number in range(20)]
-    for number in range(20):
-        put(folder, f"{number}.pdf")
-    answers = [Answer(204 if number % 6 else 503) for number in range(20)]
-    with scripted(*answers) as server:
-        for line in lines:
-            line["url"] = server.url
-        uploaded = upload_files(write_credentials(tmp_path / "c.jsonl", lines), folder, concurrency=3)
-    assert (uploaded.sent, len(server.requests)) == (16, 20)
 
 
 def test_a_bucket_that_waited_too_long_for_a_file_gets_it_again(
@@ -210,6 +189,10 @@ def test_a_bucket_that_stays_away_is_given_up_soon(
         (json.dumps({"fields": {"Policy": ENDLESS}}), "line 2: The Policy among the upload fields cannot be read"),
         ('{"saleId": "\\ud800"}', "line 2: a text holds half a character"),
         ("[" * 200_000, "line 2: this is not JSON"),
+        *(
+            (json.dumps(FORM | {"url": url}), "line 2: url is not an http or https address")
+            for url in ("http://[", "http://host:99999/", "file:///etc/passwd", "http:///x")
+        ),
     ],
     ids=lambda text: text[:40],
 )
@@ -223,34 +206,6 @@ def test_a_bad_credentials_file_names_the_line_and_sends_nothing(
     with pytest.raises(UnreadableFile, match=reason):
         upload_files(credentials, folder)
     assert keys(bucket) == set()
-
-
-@pytest.mark.parametrize("url", ["http://[", "http://host:99999/", "file:///etc/passwd", "http:///x"])
-def test_an_address_that_is_none_is_refused_before_anything_is_sent(
-    bucket: Bucket, folder: Path, tmp_path: Path, url: str
-) -> None:
-    lines = [credentials_line(bucket, "s", "a.pdf"), credentials_line(bucket, "s", "b.pdf") | {"url": url}]
-    put(folder, "a.pdf")
-    with pytest.raises(UnreadableFile, match="line 2: url is not an http or https address"):
-        upload_files(write_credentials(tmp_path / "c.jsonl", lines), folder)
-    assert keys(bucket) == set()
-
-
-def test_the_command_says_where_the_files_go_and_obeys_no_escape_of_the_file(
-    run: Run, bucket: Bucket, folder: Path, tmp_path: Path
-) -> None:
-    line = credentials_line(bucket, "s\x1b]0;owned\x07\x9b2J\u202e", "a.pdf")
-    host = line["url"].partition("://")[2].partition("/")[0]
-    line["url"] = f"http://user:pass-word@{host}/"
-    credentials = write_credentials(tmp_path / "c.jsonl", [line])
-    arguments = ["evidence", "upload", str(credentials), "--from", str(folder)]
-    told = run(*arguments, ends=3, within={}).err
-    assert f"sending to http://{host}\n" in told
-    assert "pass-word" not in told
-    assert "no file s\\u001b]0;owned\\u0007\\u009b2J\\u202e/a.pdf" in told
-    out = run(*arguments, "--json", ends=3, within={}).out
-    assert not set(out) & set("\x1b\x07\x9b\u202e")
-    assert json.loads(out)["failures"][0]["saleId"] == line["saleId"]
 
 
 def test_one_upload_at_a_time(bucket: Bucket, folder: Path, tmp_path: Path) -> None:
@@ -283,50 +238,6 @@ def test_a_killed_upload_goes_on_where_it_was(bucket: Bucket, folder: Path, tmp_
     assert (resumed.skipped, resumed.sent, resumed.failures) == (noted, 150 - noted, ())
     assert keys(bucket) == {line["fields"]["key"] for line in lines}
     assert upload_files(credentials, folder).skipped == 150
-
-
-def test_credentials_that_ran_out_are_renewed_once_where_that_is_allowed(
-    run: Run, database: Database, bucket: Bucket, folder: Path, tmp_path: Path
-) -> None:
-    add_sale(database)
-    ran_out = -timedelta(seconds=1)
-    lines = [credentials_line(bucket, "sale-1", name, lives=ran_out) for name in ("a.pdf", "b.pdf", "c.pdf")]
-    for line in lines[:2]:
-        line["id"] = str(add_record(database, file_name=line["fileName"])[0])
-    put(folder, "a.pdf", PDF + b"a")
-    put(folder, "b.pdf", PDF + b"b")
-    put(folder, "c.pdf", PDF + b"c")
-    credentials = write_credentials(tmp_path / "c.jsonl", lines)
-    arguments = ["evidence", "upload", str(credentials), "--from", str(folder)]
-    run(*arguments, ends=3)
-    assert keys(bucket) == set()
-    run(*arguments, "--renew", ends=3)  # the third is no record of ours
-    run(*arguments, "--renew", ends=3)
-    assert len(keys(bucket)) == 2
-    assert rows(database, "SELECT file_name, count(*) FROM evidences GROUP BY 1 ORDER BY 1") == [
-        ("a.pdf", 2),
-        ("b.pdf", 2),
-    ]
-
-
-def test_what_a_killed_call_renewed_is_neither_asked_for_nor_sent_again(
-    run: Run, database: Database, bucket: Bucket, folder: Path, tmp_path: Path
-) -> None:
-    add_sale(database)
-    line = credentials_line(bucket, "sale-1", "a.pdf", lives=-timedelta(seconds=1))
-    line["id"] = str(add_record(database, file_name="a.pdf")[0])
-    put(folder, "a.pdf")
-    now = datetime.now(UTC)
-    _, renewed = add_record(
-        database, file_name="a.pdf", requested_at=now, expires_at=now + timedelta(hours=1)
-    )  # asked for before the kill
-    credentials = write_credentials(tmp_path / "c.jsonl", [line])
-    for _ in range(2):
-        run("evidence", "upload", credentials, "--from", folder, "--renew")
-        assert keys(bucket) == {renewed}
-        assert rows(database, "SELECT count(*) FROM evidences") == [(2,)]
-        assert rows(database, "SELECT kind FROM audit.custody_events") == [("REISSUED",)]
-        journal_of(credentials).unlink()  # killed after the bucket's answer, before it was noted
 
 
 def test_the_command_tells_what_failed_and_sends_the_rest_once(
@@ -401,20 +312,6 @@ def test_files_go_to_the_bucket_that_is_set_and_to_no_other_of_the_same_server(
     settings: dict[str, str], url: str, allowed: bool
 ) -> None:
     assert Destinations.of(Settings.from_environment(settings)).allow(url) is allowed
-
-
-def test_without_an_evidence_type_only_documents_and_recordings_are_sent(
-    bucket: Bucket, folder: Path, tmp_path: Path
-) -> None:
-    lines = [credentials_line(bucket, "s", name) for name in (".env", "notes", "a.pdf")]
-    for line in lines:
-        del line["evidenceType"]
-    put(folder, ".env", PDF)
-    put(folder, "notes", b"SECRET=1")
-    put(folder, "a.pdf")
-    uploaded = upload_files(write_credentials(tmp_path / "c.jsonl", lines), folder)
-    assert [failure.problem for failure in uploaded.failures] == ["HIDDEN", "WRONG_KIND"]
-    assert keys(bucket) == {lines[2]["fields"]["key"]}
 
 
 def test_expired_credentials_do_not_stay_in_the_home(bucket: Bucket, tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from toolkit.contract.contents import ContentProblem
 from toolkit.contract.evidence import EvidenceType, FileKind
 from toolkit.contract.rules import EvidenceState, evidence_state
 from toolkit.database.connection import Database
-from toolkit.evidence.manifest import sales_with_kyc
+from toolkit.evidence.bulk_credentials import sales_with_kyc
 from toolkit.evidence.records import records_of
 
 looks = st.lists(

@@ -1,6 +1,5 @@
 """``toolkit evidence``: upload, verify and list files and records, withdraw or open one, write the custody log."""
 
-from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -19,15 +18,13 @@ from toolkit.cli.context import (
     show_names_options,
     unmasking_for,
 )
-from toolkit.cli.printing import SHOWN, aligned, first_of, json_option, note, print_json, show
+from toolkit.cli.printing import aligned, first_of, json_option, note, print_json, show
 from toolkit.contract.codes import CODES, KindFault
 from toolkit.contract.contents import ContentProblem
 from toolkit.contract.fields import named
 from toolkit.database.belonging import check_bucket
 from toolkit.database.observation_clock import final_moment
 from toolkit.evidence.contents import verify_contents
-from toolkit.evidence.credentials import UploadLimits
-from toolkit.evidence.credentials_file import Renewal
 from toolkit.evidence.records import LONGEST_SECONDS, open_evidence, records_of
 from toolkit.evidence.records import withdraw as withdraw_record
 from toolkit.evidence.stored_records import OF_ANY_RECORD, EvidenceRecord, faults_at
@@ -404,7 +401,6 @@ for command in (list_records, withdraw, link, verify, findings, log):
     multiple=True,
     help="Send files to this host, too, though it is not the bucket's.",
 )
-@click.option("--renew", is_flag=True, help="Ask for new credentials where those of a line ran out.")
 @json_option
 @pass_context
 def upload(
@@ -413,7 +409,6 @@ def upload(
     folder: Path,
     concurrency: int,
     allowed_hosts: tuple[str, ...],
-    renew: bool,
     as_json: bool,
 ) -> int:
     """Send the files that CREDENTIALS (JSON Lines) is for into the bucket.
@@ -422,10 +417,10 @@ def upload(
     Each file is checked first: it exists, its size is within the form's range, and by its
     bytes it is of the kind that its evidenceType demands. One that fails does not stop the
     others. What was sent is noted in CREDENTIALS.done, so the same command goes on after an
-    interruption. The bucket's own credentials are needed for --renew only. Files go to the
-    bucket that EVIDENCE_BUCKET and AWS_ENDPOINT_URL name (to this machine where they name
-    none), and to no other unless --allow-host names its host. Where DATABASE_URL is set, that
-    bucket must be the one that the database belongs to; without it no database is needed.
+    interruption. Where credentials ran out, request them again with the same manifest. Files
+    go to the bucket that EVIDENCE_BUCKET and AWS_ENDPOINT_URL name (to this machine where they
+    name none), and to no other unless --allow-host names its host. Where DATABASE_URL is set,
+    that bucket must be the one that the database belongs to; without it no database is needed.
 
     \b
     Example:
@@ -438,14 +433,11 @@ def upload(
     if ctx.settings.database_url is not None and not allowed_hosts:
         with ctx.application.database.transaction() as connection:
             check_bucket(connection, ctx.application.bucket)
-    renewal = _renewal(ctx) if renew else None
     uploaded = upload_files(
         credentials,
         folder,
         concurrency=concurrency,
-        renewal=renewal,
         progress=ctx.progress,
-        announce=_announce,
         destinations=Destinations.of(ctx.settings, allowed_hosts),
     )
     if as_json:
@@ -471,16 +463,3 @@ def upload(
         for failure in first_of(uploaded.failures):
             note("{}, line {}: {}: {}", credentials.name, failure.line, failure.problem, sentence(failure.message))
     return NEEDS_ATTENTION if uploaded.failures else DONE
-
-
-def _announce(addresses: Sequence[str]) -> None:
-    """Say where the files go: a credentials file comes from elsewhere and names any address."""
-    for address in addresses[:SHOWN]:
-        note("sending to {}", address)
-    if len(addresses) > SHOWN:
-        note("... and to {} more addresses", len(addresses) - SHOWN)
-
-
-def _renewal(ctx: Context) -> Renewal:
-    limits = UploadLimits(ctx.settings.upload_ttl, ctx.settings.upload_max_bytes)
-    return Renewal(ctx.application.database, ctx.application.bucket, limits, ctx.application.clock)

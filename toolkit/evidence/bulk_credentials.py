@@ -1,55 +1,50 @@
 """Issue upload credentials for many files at once: those of a manifest, or those that a report misses."""
 
-import json
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Final, TextIO
+from typing import Any, Final, TextIO
 from uuid import UUID
 
 import sqlalchemy as sa
-from sqlalchemy import Connection
+from sqlalchemy import Connection, Row
 
 from toolkit.atomic_files import atomic_file
-from toolkit.bucket.client import Bucket, UploadForm
+from toolkit.bucket.client import Bucket
 from toolkit.contract.codes import Worded
 from toolkit.contract.deadlines import Clock
-from toolkit.contract.evidence import KIND_OF, EvidenceType, FileKind, object_key
-from toolkit.contract.findings import REPORT, Problem, Status, items
+from toolkit.contract.evidence import EvidenceType, FileKind, object_key
+from toolkit.contract.findings import Problem, Status
+from toolkit.contract.rules import REPLACES_ALL, EvidenceState, evidence_state, ran_out
 from toolkit.database.belonging import check_bucket
 from toolkit.database.connection import Database, raw
 from toolkit.database.identifiers import new_ids
 from toolkit.database.locks import Lock, take
-from toolkit.database.service import COLUMNS, create_new
-from toolkit.database.tables import evidence_requests
-from toolkit.errors import InvalidField, InvalidInput, UnreadableFile
+from toolkit.database.service import COLUMNS, create_new, evidences, service_of
+from toolkit.database.tables import evidence_requests, withdrawals
+from toolkit.errors import InvalidField, InvalidInput
 from toolkit.evidence.credentials import UploadLimits
+from toolkit.evidence.credentials_file import credentials_line, journal_of
 from toolkit.evidence.manifest import (
-    KnownRecord,
+    REPORT_NAME,
     Manifest,
-    ManifestRow,
+    ReportedSale,
     Wanted,
     judged,
-    known_records,
     read_manifest,
-    sales_with_kyc,
-    stage,
-    without_sale,
+    read_report,
 )
-from toolkit.intake.cells import as_written
-from toolkit.intake.tables import RejectedRow, read_table
+from toolkit.intake.tables import RejectedRow
 from toolkit.log.events import record_issued, record_reissued
 from toolkit.progress import Progress, Quiet
 
 _STEP: Final = 500
 """Forms between two signs of progress."""
 
-
-def journal_of(credentials: Path) -> Path:
-    """Return the file in which uploads with a credentials file note the lines that were sent."""
-    return credentials.with_name(credentials.name + ".done")
+_READERS: Final = 16
+"""Keys of the bucket that are asked for at the same time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,148 +100,8 @@ def request_manifest(database: Database, bucket: Bucket, path: Path, out: Path, 
         WrongBucket: the database belongs to another bucket.
         BucketError: forms cannot be signed. In all these cases nothing was stored or written.
     """
-    keep_apart(path, out)
-    return issue(database, bucket, read_manifest(path), out, order)
-
-
-def keep_apart(source: Path, out: Path) -> None:
-    """Make sure that the credentials file does not replace the manifest.
-
-    Raises:
-        InvalidInput: both are one file.
-    """
-    if out.exists() and source.exists() and out.samefile(source):
-        raise InvalidInput("{} is read and cannot be written, too; name another file for the credentials.", out)
-
-
-def issue(database: Database, bucket: Bucket, manifest: Manifest, out: Path, order: Order) -> ManifestResult:
-    """Issue credentials for rows that were read before; see ``request_manifest``."""
-    database.service.require("add_records")
-    wanted, rows = manifest.wanted, len(manifest.wanted) + len(manifest.rejected)
-    # The database commits before the file appears: there is no form without a record.
-    with atomic_file(out) as draft, database.transaction() as connection:
-        check_bucket(connection, bucket)
-        take(connection, Lock.CREDENTIALS)
-        stage(connection, wanted)
-        unknown = [RejectedRow(wanted[position].line, _NO_SALE) for position in without_sale(connection)]
-        if rejected := sorted([*manifest.rejected, *unknown], key=lambda row: row.line):
-            return ManifestResult(rows, rejected=tuple(rejected))
-        now = order.clock()
-        known = known_records(connection, bucket, now)
-        issued = _Batch(database, bucket, order, now).write(connection, wanted, known, draft.file)
-        draft.finish()
-        # The journal of an earlier file's uploads says nothing about this file.
-        journal_of(out).unlink(missing_ok=True)
-    skipped = tuple(_skipped(wanted[position], record) for position, record in known.items() if record.uploaded)
-    return ManifestResult(rows, issued, rows - issued - len(skipped), skipped)
-
-
-_NO_SALE: Final = (InvalidField("saleId", "No sale has this id"),)
-
-
-def _skipped(item: Wanted, record: KnownRecord) -> AlreadyUploaded:
-    row = item.row
-    return AlreadyUploaded(item.line, row.sale_id, row.file_name, row.evidence_type, record.evidence_id)
-
-
-@dataclass(frozen=True, slots=True)
-class _Batch:
-    """The values that all forms of one call have in common."""
-
-    database: Database
-    bucket: Bucket
-    order: Order
-    requested_at: datetime
-
-    def write(
-        self,
-        connection: Connection,
-        wanted: Sequence[Wanted],
-        known: Mapping[int, KnownRecord],
-        file: TextIO,
-    ) -> int:
-        """Write a line for each row that is not uploaded, store the records that are new, and count those."""
-        progress = self.order.progress
-        issued: list[UUID] = []
-        reissued: list[UUID] = []
-        ids = new_ids(len(wanted) - len(known))
-        create_new(connection, "new_records")
-        progress.begin("Signing", len(wanted), "forms")
-        with raw(connection).cursor().copy(_COPY_RECORDS) as copy:
-            for position, item in enumerate(wanted):
-                record = known.get(position)
-                if record is None:
-                    evidence_id = UUID(bytes=ids[len(issued)].tobytes())
-                    form = self._new_form(item.row, evidence_id)
-                    copy.write_row(self._record(item.row, evidence_id, form))
-                    file.write(_line(item.row, evidence_id, form))
-                    issued.append(evidence_id)
-                elif not record.uploaded:
-                    assert record.expires_at is not None  # otherwise nobody knows whether it is still valid
-                    form = self._form(record.object_key, record.expires_at)
-                    file.write(_line(item.row, record.evidence_id, form))
-                    reissued.append(record.evidence_id)
-                if position % _STEP == _STEP - 1:
-                    progress.advance(_STEP)
-        progress.advance(len(wanted) % _STEP)
-        if issued:
-            self.database.service.run(connection, "add_records")
-            record_issued(connection)
-            connection.execute(
-                _ASKED_BY_OPERATOR, {"ids": issued, "account": self.order.account or self.order.requested_by}
-            )
-        record_reissued(connection, reissued, self.requested_at)
-        progress.end()
-        return len(issued)
-
-    def _new_form(self, row: ManifestRow, evidence_id: UUID) -> UploadForm:
-        key = object_key(evidence_id, row.file_name, self.requested_at)
-        return self._form(key, self.requested_at + timedelta(seconds=self.order.limits.ttl_seconds))
-
-    def _form(self, key: str, expires_at: datetime) -> UploadForm:
-        return self.bucket.presign_post(key, max_bytes=self.order.limits.max_bytes, expires_at=expires_at)
-
-    def _record(self, row: ManifestRow, evidence_id: UUID, form: UploadForm) -> tuple[object, ...]:
-        return (
-            evidence_id,
-            row.sale_id,
-            row.file_name,
-            row.file_format,
-            row.type,
-            row.evidence_type.value,
-            form.fields["key"],
-            self.order.requested_by,
-            self.requested_at,
-            form.expires_at,
-        )
-
-
-_COPY_RECORDS: Final = f"COPY new_records ({', '.join(COLUMNS['records'])}) FROM STDIN"
-
-_ASKED_BY_OPERATOR: Final = sa.text(
-    f"INSERT INTO {evidence_requests} (evidence_id, account) SELECT id, :account FROM unnest(:ids) AS asked (id)"
-).bindparams(sa.bindparam("ids", type_=sa.ARRAY(sa.Uuid)))
-
-
-def _line(row: ManifestRow, evidence_id: UUID, form: UploadForm) -> str:
-    document = {
-        "saleId": row.sale_id,
-        "fileName": row.file_name,
-        "evidenceType": row.evidence_type,
-        "id": str(evidence_id),
-        "expiresAt": form.expires_at.isoformat(),
-        "url": form.url,
-        "fields": form.fields,
-    }
-    return json.dumps(document, ensure_ascii=False) + "\n"
-
-
-REPORT_NAME: Final = f"{REPORT}.csv"
-"""The file of a report folder that lists what is missing."""
-
-_COLUMNS: Final = ("saleId", "status", "missing")
-_SAFE_NAME: Final = 200
-_UNSAFE: Final = re.compile(r"[^A-Za-z0-9._-]+")
+    _keep_apart(path, out)
+    return _issue(database, bucket, read_manifest(path), out, order)
 
 
 class LeftOutReason(Worded):
@@ -278,15 +133,6 @@ class LeftOut:
     reason: LeftOutReason
 
 
-@dataclass(frozen=True, slots=True)
-class _ReportedSale:
-    line: int
-    sale_id: str
-    status: str
-    missing: tuple[str, ...]
-    problems: tuple[str, ...]
-
-
 def request_missing(
     database: Database,
     bucket: Bucket,
@@ -304,53 +150,194 @@ def request_missing(
         InvalidInput, BucketError: as ``request_manifest``.
     """
     source = report / REPORT_NAME if report.is_dir() else report
-    keep_apart(source, out)
-    sales = _reported_sales(source)
-    left_out = _left_out(database, bucket, sales, order.clock())
-    named = {sale.line for sale in left_out}
-    manifest = judged(body for sale in sales if sale.line not in named for body in _bodies(sale))
-    return issue(database, bucket, manifest, out, order), tuple(left_out)
-
-
-def _reported_sales(path: Path) -> list[_ReportedSale]:
-    table = read_table(path)
-    lacking = [name for name in _COLUMNS if name not in table.rows.column_names]
-    if lacking:
-        raise UnreadableFile(
-            "{}: the columns {} are missing; is this the {} of a report?", path, ", ".join(lacking), REPORT_NAME
-        )
-    told = {name: table.rows[name].to_pylist() for name in table.rows.column_names}
-    told.setdefault("problems", [""] * len(table.rows))
-    cells = zip(table.lines.tolist(), *(told[name] for name in (*_COLUMNS, "problems")), strict=True)
-    return [
-        _ReportedSale(line, as_written(sale_id), status, _listed(missing), _listed(problems))
-        for line, sale_id, status, missing, problems in cells
-    ]
-
-
-def _listed(cell: str) -> tuple[str, ...]:
-    return tuple(items(cell))
-
-
-def _left_out(database: Database, bucket: Bucket, sales: list[_ReportedSale], now: datetime) -> list[LeftOut]:
+    _keep_apart(source, out)
+    sales = read_report(source)
     with database.transaction() as connection:
-        pending = sales_with_kyc(connection, bucket, [sale.sale_id for sale in sales], now)
-    found = []
-    for sale in sales:
-        unknown = next((each for each in _UNKNOWN if each in sale.problems), None)
-        if unknown is not None:
-            found.append(LeftOut(sale.line, sale.sale_id, LeftOutReason(unknown)))
-        elif sale.status == Status.CONFLICT:
-            found.append(LeftOut(sale.line, sale.sale_id, LeftOutReason.CONFLICT))
-        elif sale.missing and sale.sale_id in pending:
-            found.append(LeftOut(sale.line, sale.sale_id, LeftOutReason.KYC_PENDING))
-    return found
+        replaced = sales_with_kyc(connection, bucket, [sale.sale_id for sale in sales], order.clock())
+    reasons = [(sale, _reason_to_leave_out(sale, replaced)) for sale in sales]
+    manifest = judged(body for sale, reason in reasons if reason is None for body in sale.bodies())
+    left_out = tuple(LeftOut(sale.line, sale.sale_id, reason) for sale, reason in reasons if reason is not None)
+    return _issue(database, bucket, manifest, out, order), left_out
 
 
-def _bodies(sale: _ReportedSale) -> Iterator[tuple[int, dict[str, str]]]:
-    safe = _UNSAFE.sub("_", sale.sale_id)[:_SAFE_NAME]
-    for missing in sale.missing:
-        audio = missing in set(EvidenceType) and KIND_OF[EvidenceType(missing)] is FileKind.AUDIO
-        named = {"saleId": sale.sale_id, "fileName": f"{safe}-{missing}.{'mp3' if audio else 'pdf'}"}
-        kinds = dict.fromkeys(("fileFormat", "type"), "audio/mpeg" if audio else "application/pdf")
-        yield sale.line, named | kinds | {"evidenceType": missing}
+def _reason_to_leave_out(sale: ReportedSale, replaced: set[str]) -> LeftOutReason | None:
+    unknown = next((each for each in _UNKNOWN if each in sale.problems), None)
+    if unknown is not None:
+        return LeftOutReason(unknown)
+    if sale.status == Status.CONFLICT:
+        return LeftOutReason.CONFLICT
+    return LeftOutReason.KYC_PENDING if sale.missing and sale.sale_id in replaced else None
+
+
+def _keep_apart(source: Path, out: Path) -> None:
+    if out.exists() and source.exists() and out.samefile(source):
+        raise InvalidInput("{} is read and cannot be written, too; name another file for the credentials.", out)
+
+
+_NO_SALE: Final = (InvalidField("saleId", "No sale has this id"),)
+
+
+def _issue(database: Database, bucket: Bucket, manifest: Manifest, out: Path, order: Order) -> ManifestResult:
+    database.service.require("add_records")
+    wanted, rows = manifest.wanted, len(manifest.wanted) + len(manifest.rejected)
+    # The database commits before the file appears: there is no form without a record.
+    with atomic_file(out) as draft, database.transaction() as connection:
+        check_bucket(connection, bucket)
+        take(connection, Lock.CREDENTIALS)
+        unknown = _without_sale(connection, {item.row.sale_id for item in wanted})
+        without = [RejectedRow(item.line, _NO_SALE) for item in wanted if item.row.sale_id in unknown]
+        if rejected := sorted([*manifest.rejected, *without], key=lambda row: row.line):
+            return ManifestResult(rows, rejected=tuple(rejected))
+        now = order.clock()
+        known = _known_records(connection, bucket, [item.row.identity for item in wanted], now)
+        issued = _write(connection, bucket, order, now, wanted, known, draft.file)
+        draft.finish()
+        # The journal of an earlier file's uploads says nothing about this file.
+        journal_of(out).unlink(missing_ok=True)
+    skipped = tuple(
+        AlreadyUploaded(
+            item.line, item.row.sale_id, item.row.file_name, item.row.evidence_type, record.evidence_id
+        )
+        for item, record in ((wanted[position], record) for position, record in known.items())
+        if record.uploaded
+    )
+    return ManifestResult(rows, issued, rows - issued - len(skipped), skipped)
+
+
+@dataclass(frozen=True, slots=True)
+class _KnownRecord:
+    """An earlier evidence record about the same file, not withdrawn."""
+
+    evidence_id: UUID
+    object_key: str
+    expires_at: datetime | None
+    uploaded: bool
+    """True if a file lies under its key that is not known to be unusable."""
+
+
+def _write(
+    connection: Connection,
+    bucket: Bucket,
+    order: Order,
+    now: datetime,
+    wanted: Sequence[Wanted],
+    known: Mapping[int, _KnownRecord],
+    file: TextIO,
+) -> int:
+    """Write a line for each row that is not uploaded, store the records that are new, and count those."""
+    issued: list[UUID] = []
+    reissued: list[UUID] = []
+    ids = new_ids(len(wanted) - len(known))
+    create_new(connection, "new_records")
+    order.progress.begin("Signing", len(wanted), "forms")
+    with raw(connection).cursor().copy(_COPY_RECORDS) as copy:
+        for position, item in enumerate(wanted):
+            row, record = item.row, known.get(position)
+            if record is None:
+                evidence_id = UUID(bytes=ids[len(issued)].tobytes())
+                key = object_key(evidence_id, row.file_name, now)
+                expires_at = now + timedelta(seconds=order.limits.ttl_seconds)
+                issued.append(evidence_id)
+            elif not record.uploaded:
+                assert record.expires_at is not None  # otherwise nobody knows whether it is still valid
+                evidence_id, key, expires_at = record.evidence_id, record.object_key, record.expires_at
+                reissued.append(evidence_id)
+            else:
+                continue
+            form = bucket.presign_post(key, max_bytes=order.limits.max_bytes, expires_at=expires_at)
+            file.write(credentials_line(row, evidence_id, form))
+            if record is None:
+                asked = (row.sale_id, row.file_name, row.file_format, row.type, row.evidence_type.value)
+                copy.write_row((evidence_id, *asked, key, order.requested_by, now, form.expires_at))
+            if not (len(issued) + len(reissued)) % _STEP:
+                order.progress.advance(_STEP)
+    if issued:
+        service_of(connection).run(connection, "add_records")
+        record_issued(connection)
+        connection.execute(_ASKED_BY_OPERATOR, {"ids": issued, "account": order.account or order.requested_by})
+    record_reissued(connection, reissued, now)
+    order.progress.end()
+    return len(issued)
+
+
+_COPY_RECORDS: Final = f"COPY new_records ({', '.join(COLUMNS['records'])}) FROM STDIN"
+
+_ASKED_BY_OPERATOR: Final = sa.text(
+    f"INSERT INTO {evidence_requests} (evidence_id, account) SELECT id, :account FROM unnest(:ids) AS asked (id)"
+).bindparams(sa.bindparam("ids", type_=sa.ARRAY(sa.Uuid)))
+
+
+def stored_records(database: Database, sale_ids: Sequence[str]) -> Sequence[Row[Any]]:
+    """Return the evidence records of these sales, in whatever state: with the names of their files."""
+    withdrawn = sa.exists().where(withdrawals.c.evidence_id == evidences.c.id)
+    query = sa.select(evidences, withdrawn.label("withdrawn")).where(evidences.c.sale_id.in_(sale_ids))
+    with database.transaction() as connection:
+        return connection.execute(query).all()
+
+
+def sales_with_kyc(connection: Connection, bucket: Bucket, sale_ids: Sequence[str], now: datetime) -> set[str]:
+    """Find the sales that have a KYC file not known to be unusable, or credentials for one."""
+    wanted = [(sale_id, REPLACES_ALL, None) for sale_id in sale_ids]
+    return {sale_ids[position] for position in _known_records(connection, bucket, wanted, now)}
+
+
+def _without_sale(connection: Connection, sale_ids: Iterable[str]) -> set[str]:
+    query = _WITHOUT_SALE.format(sales=service_of(connection).text("sales"))
+    return set(connection.scalars(sa.text(query), {"sales": list(sale_ids)}))
+
+
+def _known_records(
+    connection: Connection,
+    bucket: Bucket,
+    wanted: Sequence[tuple[str, EvidenceType, str | None]],
+    now: datetime,
+) -> dict[int, _KnownRecord]:
+    """Return the record of each position whose file needs no new one; without a name any file is meant.
+
+    That is one whose file is there, else the one whose credentials are valid for longest.
+    """
+    query = sa.text(_RECORDS.format(records=service_of(connection).text("records")))
+    named = zip(("sales", "types", "names"), map(list, zip(*wanted, strict=True)), strict=False)
+    records = connection.execute(query, dict(named)).all() if wanted else []
+    unseen = [record.object_key for record in records if record.size is None]
+    with ThreadPoolExecutor(_READERS) as readers:
+        arrived = {item.key for item in readers.map(bucket.head, unseen) if item is not None and item.size}
+    known: dict[int, _KnownRecord] = {}
+    for record in records:
+        uploaded = record.object_key in arrived or _is_seen_usable(record)
+        better, valid = known.get(record.position), ran_out(record.expires_at, now) is False
+        if (uploaded or valid) and (better is None or (uploaded and not better.uploaded)):
+            known[record.position] = _KnownRecord(record.id, record.object_key, record.expires_at, uploaded)
+    return known
+
+
+def _is_seen_usable(record: Row[Any]) -> bool:
+    kind = None if record.kind is None else FileKind(record.kind)
+    wanted = EvidenceType(record.evidence_type)
+    state = evidence_state(wanted, size=record.size, kind=kind, damaged=record.damaged, expired=False)
+    return state is EvidenceState.COUNTED
+
+
+_WITHOUT_SALE: Final = """
+    SELECT wanted.id FROM unnest(CAST(:sales AS text[])) AS wanted (id)
+    WHERE NOT EXISTS (SELECT FROM {sales} AS sale WHERE sale.id = wanted.id)
+"""
+
+_RECORDS: Final = """
+    SELECT wanted.position - 1 AS position, record.id, record.evidence_type, record.object_key, record.expires_at,
+           seen.size, looked.kind, coalesce(looked.damaged, false) AS damaged
+    FROM unnest(CAST(:sales AS text[]), CAST(:types AS text[]), CAST(:names AS text[]))
+         WITH ORDINALITY AS wanted (sale_id, evidence_type, file_name, position)
+    JOIN {records} AS record USING (sale_id, evidence_type)
+    LEFT JOIN audit.object_observations AS seen
+           ON seen.key = record.object_key AND seen.gone_at IS NULL
+    LEFT JOIN LATERAL (
+        SELECT (array_agg(kind ORDER BY id DESC))[1] AS kind,
+               (array_agg(problem ORDER BY id DESC))[1] IS NOT NULL AS damaged
+        FROM audit.content_checks
+        WHERE observation_id = seen.id
+    ) AS looked ON true
+    WHERE (wanted.file_name IS NULL OR wanted.file_name = record.file_name)
+      AND NOT EXISTS (SELECT FROM audit.withdrawals WHERE evidence_id = record.id)
+    ORDER BY wanted.position, record.expires_at DESC NULLS LAST, record.id
+"""

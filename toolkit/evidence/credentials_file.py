@@ -1,4 +1,4 @@
-"""Read a credentials file: JSON Lines, one upload form a line, as ``toolkit credentials request`` writes it.
+"""Write and read a credentials file: JSON Lines, one upload form a line.
 
 Its journal names the lines whose files are in the bucket already, and is kept as ``<credentials file>.done``.
 """
@@ -9,33 +9,40 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Final, NoReturn, Self
+from typing import Final, Self
 from urllib.parse import urlsplit
 from uuid import UUID
 
-import sqlalchemy as sa
-from sqlalchemy import Row
-
-from toolkit.bucket.client import Bucket
-from toolkit.contract.deadlines import Clock
+from toolkit.bucket.client import UploadForm
 from toolkit.contract.evidence import EvidenceType
-from toolkit.contract.fields import parse
-from toolkit.database.belonging import check_bucket
-from toolkit.database.connection import Database
-from toolkit.database.service import evidences
-from toolkit.database.tables import withdrawals
-from toolkit.errors import CredentialsExpired, InvalidInput, UnreadableFile
-from toolkit.evidence.bulk_credentials import journal_of
-from toolkit.evidence.credentials import UploadLimits, request_upload
-from toolkit.evidence.manifest import ManifestRow, Wanted, known_records, stage
-from toolkit.log.events import record_reissued
+from toolkit.errors import InvalidInput, UnreadableFile
+from toolkit.evidence.manifest import ManifestRow
 from toolkit.partner import FormPolicy
 
 _HALF_CHARACTER: Final = re.compile("[\ud800-\udfff]")
 """JSON can spell it, but it is no text that a file name or a form could hold."""
+
+
+def journal_of(credentials: Path) -> Path:
+    """Return the file in which uploads with a credentials file note the lines that were sent."""
+    return credentials.with_name(credentials.name + ".done")
+
+
+def credentials_line(row: ManifestRow, evidence_id: UUID, form: UploadForm) -> str:
+    """Return the line of a credentials file for one form."""
+    document = {
+        "saleId": row.sale_id,
+        "fileName": row.file_name,
+        "evidenceType": row.evidence_type,
+        "id": str(evidence_id),
+        "expiresAt": form.expires_at.isoformat(),
+        "url": form.url,
+        "fields": form.fields,
+    }
+    return json.dumps(document, ensure_ascii=False) + "\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +57,6 @@ class CredentialsLine:
     url: str
     fields: Mapping[str, str] = field(repr=False)
     policy: FormPolicy
-
-    @property
-    def address(self) -> str:
-        """The destination of the file: scheme, host and port of ``url``."""
-        parts = urlsplit(self.url)
-        return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
 
     @property
     def host(self) -> str:
@@ -73,63 +74,44 @@ def read_credentials(path: Path) -> Iterator[CredentialsLine]:
         with path.open("rb") as file:
             for number, text in enumerate(file, start=1):
                 if text.strip():
-                    yield _line(path, number, text)
+                    try:
+                        yield _line(number, text)
+                    except InvalidInput as error:
+                        raise UnreadableFile("{}, line {}: {}", path, number, error.args[0]) from None
     except OSError as error:
         raise UnreadableFile("{} cannot be read: {}.", path, error.strerror) from None
 
 
-def remove_expired(folder: Path, now: datetime) -> None:
-    """Remove the credentials files in ``folder`` of which every form has run out, with their journals."""
-    for path in folder.glob("*.jsonl"):
-        with suppress(UnreadableFile, OSError):  # what cannot be read is somebody else's
-            if all(line.policy.expires_at < now for line in read_credentials(path)):
-                path.unlink()
-                journal_of(path).unlink(missing_ok=True)
-
-
-def _line(path: Path, number: int, text: bytes) -> CredentialsLine:
-    def refuse(reason: str) -> NoReturn:
-        raise UnreadableFile("{}, line {}: {}", path, number, reason)
-
+def _line(number: int, text: bytes) -> CredentialsLine:
     try:
         document = json.loads(text)
     except (ValueError, RecursionError):
-        refuse("this is not JSON; the file holds one JSON object a line, see: toolkit credentials request")
+        raise InvalidInput(
+            "this is not JSON; the file holds one JSON object a line, see: toolkit credentials request"
+        ) from None
     if not isinstance(document, dict):
-        refuse("this is not a JSON object.")
-
-    def required(name: str) -> str:
+        raise InvalidInput("this is not a JSON object.")
+    if _HALF_CHARACTER.search(json.dumps(document, ensure_ascii=False)):
+        raise InvalidInput("a text holds half a character (a lone surrogate).")
+    fields = document.get("fields")
+    if not isinstance(fields, dict) or not all(isinstance(value, str) for value in fields.values()):
+        raise InvalidInput("fields is missing or not an object of texts.")
+    policy = FormPolicy.of(fields)
+    texts: dict[str, str] = {}
+    for name in ("id", "url", "saleId", "fileName"):
         value = document.get(name)
         if not isinstance(value, str) or not value:
-            refuse(f"{name} is missing or not a text.")
-        return value
-
-    if _HALF_CHARACTER.search(json.dumps(document, ensure_ascii=False)):
-        refuse("a text holds half a character (a lone surrogate).")
-    fields = _fields(document.get("fields"))
-    if fields is None:
-        refuse("fields is missing or not an object of texts.")
+            raise InvalidInput("{} is missing or not a text.", name)
+        texts[name] = value
+    if not _is_address(texts["url"]):
+        raise InvalidInput("url is not an http or https address.")
     try:
-        policy = FormPolicy.of(fields)
-        evidence_id = UUID(required("id"))
-        named = document.get("evidenceType")
+        evidence_id, named = UUID(texts["id"]), document.get("evidenceType")
         evidence_type = EvidenceType(named) if named is not None else None
-    except InvalidInput as error:
-        refuse(str(error))
     except ValueError:
-        refuse("id is not a UUID, or evidenceType is none of the contract's.")
-    url = required("url")
-    if not _is_address(url):
-        refuse("url is not an http or https address.")
+        raise InvalidInput("id is not a UUID, or evidenceType is none of the contract's.") from None
     return CredentialsLine(
-        number,
-        evidence_id,
-        required("saleId"),
-        required("fileName"),
-        evidence_type,
-        url,
-        fields,
-        policy,
+        number, evidence_id, texts["saleId"], texts["fileName"], evidence_type, texts["url"], fields, policy
     )
 
 
@@ -141,10 +123,13 @@ def _is_address(url: str) -> bool:
         return False
 
 
-def _fields(value: Any) -> dict[str, str] | None:
-    if not isinstance(value, dict) or not all(isinstance(text, str) for text in value.values()):
-        return None
-    return value
+def remove_expired(folder: Path, now: datetime) -> None:
+    """Remove the credentials files in ``folder`` of which every form has run out, with their journals."""
+    for path in folder.glob("*.jsonl"):
+        with suppress(UnreadableFile, OSError):  # what cannot be read is somebody else's
+            if all(line.policy.expires_at < now for line in read_credentials(path)):
+                path.unlink()
+                journal_of(path).unlink(missing_ok=True)
 
 
 class Journal:
@@ -187,65 +172,3 @@ class Journal:
         if lines:
             self._file.write(lines)
             os.fsync(self._file.fileno())
-
-
-@dataclass(frozen=True, slots=True)
-class Renewal:
-    """Access to the database and the bucket for an upload that may ask for new credentials."""
-
-    database: Database
-    bucket: Bucket
-    limits: UploadLimits
-    clock: Clock
-
-    def renewed(self, line: CredentialsLine) -> CredentialsLine | None:
-        """Return the line with another form for the same file; ``None`` where the file is there already.
-
-        What an earlier call asked for, and was killed before it was noted, is used again: a second record is
-        made only where none of the same sale, type and file name lives longer than the line.
-
-        Raises:
-            CredentialsExpired: the record is not ours, or was withdrawn: nothing new is asked for.
-        """
-        record = self._record(line)
-        if record is None:
-            raise CredentialsExpired
-        body = {
-            "fileName": record.file_name,
-            "fileFormat": record.file_format,
-            "type": record.type,
-            "evidenceType": record.evidence_type,
-        }
-        with self.database.transaction() as connection:
-            check_bucket(connection, self.bucket)
-            stage(connection, [Wanted(line.line, parse(ManifestRow, {**body, "saleId": record.sale_id}))])
-            now = self.clock()
-            known = known_records(connection, self.bucket, now).get(0)
-            if known is not None and known.uploaded:
-                return None
-            if known is not None and known.expires_at and known.expires_at > line.policy.expires_at:
-                form = self.bucket.presign_post(
-                    known.object_key, max_bytes=self.limits.max_bytes, expires_at=known.expires_at
-                )
-                record_reissued(connection, [known.evidence_id], now)
-                return _with_form(line, known.evidence_id, form.url, form.fields)
-        fresh = request_upload(
-            self.database,
-            self.bucket,
-            record.sale_id,
-            body,
-            requested_by=record.requested_by,
-            limits=self.limits,
-            clock=self.clock,
-        )
-        return _with_form(line, fresh.id, fresh.url, fresh.fields)
-
-    def _record(self, line: CredentialsLine) -> Row[Any] | None:
-        withdrawn = sa.select(withdrawals.c.evidence_id).where(withdrawals.c.evidence_id == evidences.c.id)
-        query = sa.select(evidences).where(evidences.c.id == line.id, ~withdrawn.exists())
-        with self.database.transaction() as connection:
-            return connection.execute(query).one_or_none()
-
-
-def _with_form(line: CredentialsLine, evidence_id: UUID, url: str, fields: Mapping[str, str]) -> CredentialsLine:
-    return replace(line, id=evidence_id, url=url, fields=fields, policy=FormPolicy.of(fields))

@@ -4,7 +4,7 @@ import errno
 import re
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from enum import StrEnum
@@ -22,9 +22,8 @@ from toolkit.errors import (
     InvalidInput,
     ToolkitError,
     UnreadableFile,
-    UploadRefused,
 )
-from toolkit.evidence.credentials_file import CredentialsLine, Journal, Renewal, read_credentials
+from toolkit.evidence.credentials_file import CredentialsLine, Journal, read_credentials
 from toolkit.evidence.kinds import SIGNATURE_BYTES, kind_of_bytes, media_type_of_bytes
 from toolkit.partner import post_file
 from toolkit.progress import Progress, Quiet
@@ -37,10 +36,8 @@ class UploadProblem(StrEnum):
     NOT_FOUND = "NOT_FOUND"
     AMBIGUOUS = "AMBIGUOUS"
     OUTSIDE = "OUTSIDE"
-    HIDDEN = "HIDDEN"
     UNREADABLE = "UNREADABLE"
     EMPTY = "EMPTY"
-    TOO_SMALL = "TOO_SMALL"
     TOO_LARGE = "TOO_LARGE"
     WRONG_KIND = "WRONG_KIND"
     EXPIRED = "EXPIRED"
@@ -48,8 +45,8 @@ class UploadProblem(StrEnum):
     UNAVAILABLE = "UNAVAILABLE"
 
 
-class NotSendable(Exception):
-    """This file is not sent; a value to report, kept within this package."""
+class NotSent(Exception):
+    """The file of a line was not sent; a value to report, kept within this package."""
 
     def __init__(self, problem: UploadProblem, message: str) -> None:
         self.problem = problem
@@ -79,7 +76,7 @@ class LocalFiles:
         """Return the path of the line's file, after every check that can be made on this side.
 
         Raises:
-            NotSendable: with the reason.
+            NotSent: with the reason.
         """
         try:
             path = self._find(line)
@@ -87,28 +84,25 @@ class LocalFiles:
             with path.open("rb") as file:
                 head = file.read(SIGNATURE_BYTES)
         except OSError as error:
-            raise NotSendable(UploadProblem.UNREADABLE, f"The file cannot be read: {error.strerror}.") from None
+            raise NotSent(UploadProblem.UNREADABLE, f"The file cannot be read: {error.strerror}.") from None
         _check_size(line, size)
         _check_kind(line, head)
         return path
 
     def _find(self, line: CredentialsLine) -> Path:
         if not _plain(line.file_name):
-            raise NotSendable(UploadProblem.OUTSIDE, "fileName is a path, not a plain file name.")
-        if line.evidence_type is None and line.file_name.startswith("."):
-            why = "fileName is that of a hidden file, and no evidenceType is named."
-            raise NotSendable(UploadProblem.HIDDEN, why)
+            raise NotSent(UploadProblem.OUTSIDE, "fileName is a path, not a plain file name.")
         candidates = [self._root / line.sale_id / line.file_name] if _plain(line.sale_id) else []
         candidates.append(self._root / line.file_name)
         found = next((path for path in candidates if _is_file(path)), None)
         if found is None:
             why = f"There is no file {line.sale_id}/{line.file_name}, and none that is called {line.file_name}."
-            raise NotSendable(UploadProblem.NOT_FOUND, why)
+            raise NotSent(UploadProblem.NOT_FOUND, why)
         if found == self._root / line.file_name and (uses := self._uses[line.file_name]) > 1:
             why = f"{uses} lines have this name: each belongs in a folder named as its sale."
-            raise NotSendable(UploadProblem.AMBIGUOUS, why)
+            raise NotSent(UploadProblem.AMBIGUOUS, why)
         if not found.resolve().is_relative_to(self._root):
-            raise NotSendable(UploadProblem.OUTSIDE, "The file is a link that leads out of the folder.")
+            raise NotSent(UploadProblem.OUTSIDE, "The file is a link that leads out of the folder.")
         return found
 
 
@@ -126,13 +120,11 @@ def _plain(name: str) -> bool:
 
 
 def _check_size(line: CredentialsLine, size: int) -> None:
-    least, most = line.policy.min_bytes, line.policy.max_bytes
+    most = line.policy.max_bytes
     if size == 0:
-        raise NotSendable(UploadProblem.EMPTY, "The file is empty.")
-    if size < least:
-        raise NotSendable(UploadProblem.TOO_SMALL, f"The file has {size} bytes; at least {least} are needed.")
+        raise NotSent(UploadProblem.EMPTY, "The file is empty.")
     if most is not None and size > most:
-        raise NotSendable(UploadProblem.TOO_LARGE, f"The file has {size} bytes; at most {most} are allowed.")
+        raise NotSent(UploadProblem.TOO_LARGE, f"The file has {size} bytes; at most {most} are allowed.")
 
 
 def _check_kind(line: CredentialsLine, head: bytes) -> None:
@@ -144,7 +136,7 @@ def _check_kind(line: CredentialsLine, head: bytes) -> None:
         fits, needed = kind is wanted, f"{line.evidence_type} needs {wanted}"
     if not fits:
         is_type = media_type_of_bytes(head)
-        raise NotSendable(UploadProblem.WRONG_KIND, f"{needed}; by its bytes this is {is_type}.")
+        raise NotSent(UploadProblem.WRONG_KIND, f"{needed}; by its bytes this is {is_type}.")
 
 
 _LOOPBACK: Final = frozenset(("localhost", "127.0.0.1", "::1"))
@@ -193,10 +185,8 @@ CONCURRENCY: Final = 8
 
 _PROBLEM_OF: Final[tuple[tuple[type[ToolkitError], UploadProblem], ...]] = (
     (CredentialsExpired, UploadProblem.EXPIRED),
-    (UploadRefused, UploadProblem.REFUSED),
     (BucketUnavailable, UploadProblem.UNAVAILABLE),
     (UnreadableFile, UploadProblem.UNREADABLE),
-    (ToolkitError, UploadProblem.REFUSED),
 )
 
 
@@ -226,17 +216,14 @@ def upload_files(
     folder: Path,
     *,
     concurrency: int = CONCURRENCY,
-    renewal: Renewal | None = None,
     progress: Progress | None = None,
-    announce: Callable[[Sequence[str]], None] | None = None,
     destinations: Destinations | None = None,
 ) -> Uploaded:
     """Send the files of a credentials file from ``folder``; the failure of one does not stop the others.
 
     The whole credentials file is read and checked first. Memory holds what is under way, whatever the number
-    and the size of the files. Killed and called again, it goes on with what is not in its journal. With a
-    ``renewal``, new credentials are asked for where those of a line ran out. ``announce`` is told the addresses
-    that the file names, before anything goes there; ``destinations`` bounds them.
+    and the size of the files. Killed and called again, it goes on with what is not in its journal.
+    ``destinations`` bounds the addresses that it may name.
 
     Raises:
         UnreadableFile: the credentials file, with the line at fault; nothing was sent.
@@ -246,20 +233,16 @@ def upload_files(
     progress = progress or Quiet()
     if not folder.is_dir():
         raise InvalidInput("There is no folder {}.", folder)
-    addresses: dict[str, None] = {}
     strange: set[str] = set()
     uses = Counter[str]()
     for line in read_credentials(credentials):
         uses[line.file_name] += 1
-        addresses[line.address] = None
         if destinations is not None and not destinations.allow(line.url):
             strange.add(line.host)
     files = LocalFiles(folder, uses)
     if strange:
         raise InvalidInput(_strange_hosts(credentials, sorted(strange)))
-    if announce is not None:
-        announce(list(addresses))
-    with Journal(credentials) as journal, _Sender(files, concurrency, renewal) as sender:
+    with Journal(credentials) as journal, _Sender(files, concurrency) as sender:
         progress.begin("Uploading", len(files), "files")
         lines = (line for line in read_credentials(credentials) if line.id not in journal)
         tried, failures = 0, []
@@ -291,9 +274,8 @@ _Outcome = tuple[CredentialsLine, FailedUpload | None]
 class _Sender:
     """A few threads with connections that stay open; leaving the block stops what is under way."""
 
-    def __init__(self, files: LocalFiles, concurrency: int, renewal: Renewal | None) -> None:
+    def __init__(self, files: LocalFiles, concurrency: int) -> None:
         self._files = files
-        self._renewal = renewal
         self._concurrency = concurrency
         self._threads = ThreadPoolExecutor(concurrency, thread_name_prefix="upload")
         self._connections = urllib3.PoolManager(maxsize=concurrency)
@@ -324,31 +306,16 @@ class _Sender:
             # The remaining files are given up soon where the bucket does not answer, not after half a minute each.
             if self._away_in_a_row >= self._concurrency:
                 raise BucketUnavailable("Not tried: the bucket did not answer for the files before.")
-            self._post(line, self._files.sendable(line))
-        except NotSendable as error:
-            return line, self._failure(line, error.problem, error)
-        except BucketUnavailable as error:
-            self._away_in_a_row += 1
-            return line, self._failure(line, UploadProblem.UNAVAILABLE, error)
-        except ToolkitError as error:
-            problem = next(problem for kind, problem in _PROBLEM_OF if isinstance(error, kind))
-            return line, self._failure(line, problem, error)
+            path = self._files.sendable(line)
+            post_file(line.url, line.fields, path, progress=self._check_stopped, pool=self._connections)
+        except (NotSent, ToolkitError) as error:
+            self._away_in_a_row += isinstance(error, BucketUnavailable)
+            problem = next((each for kind, each in _PROBLEM_OF if isinstance(error, kind)), UploadProblem.REFUSED)
+            problem = error.problem if isinstance(error, NotSent) else problem
+            return line, FailedUpload(line.line, line.sale_id, line.file_name, problem, str(error))
         self._away_in_a_row = 0
         return line, None
-
-    def _post(self, line: CredentialsLine, path: Path) -> None:
-        try:
-            post_file(line.url, line.fields, path, progress=self._check_stopped, pool=self._connections)
-        except CredentialsExpired:
-            if self._renewal is None:
-                raise
-            form = self._renewal.renewed(line)
-            if form is not None:
-                post_file(form.url, form.fields, path, progress=self._check_stopped, pool=self._connections)
 
     def _check_stopped(self, _: int) -> None:
         if self._stopped.is_set():
             raise _Stopped
-
-    def _failure(self, line: CredentialsLine, problem: UploadProblem, error: Exception) -> FailedUpload:
-        return FailedUpload(line.line, line.sale_id, line.file_name, problem, str(error))

@@ -54,10 +54,9 @@ _ACL: Final = ("acl", "private")
 
 @dataclass(frozen=True, slots=True)
 class FormPolicy:
-    """The limits of an upload form: its end, and the bytes it takes (``None``: not said)."""
+    """The limits of an upload form: its end, and the most bytes it takes (``None``: not said)."""
 
     expires_at: datetime
-    min_bytes: int = 0
     max_bytes: int | None = None
 
     @classmethod
@@ -74,12 +73,12 @@ class FormPolicy:
             policy = json.loads(base64.b64decode(encoded, validate=True))
             expires_at = datetime.fromisoformat(policy["expiration"])
             ranges = [item for item in policy["conditions"] if isinstance(item, list) and _is_range(item)]
-            smallest, largest = (int(ranges[0][1]), int(ranges[0][2])) if ranges else (0, None)
+            largest = int(ranges[0][2]) if ranges else None
         except (binascii.Error, ValueError, TypeError, LookupError, OverflowError, RecursionError):
             raise InvalidInput("The Policy among the upload fields cannot be read.") from None
         if expires_at.tzinfo is None:
             raise InvalidInput("The Policy among the upload fields expires at a time without an offset.")
-        return cls(expires_at, smallest, largest)
+        return cls(expires_at, largest)
 
 
 def _is_range(condition: list[object]) -> bool:
