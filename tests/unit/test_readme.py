@@ -78,6 +78,13 @@ def test_every_notebook_has_its_question() -> None:
         assert set(re.findall(r"^\| `(\d\d_\w+)` \|", guide, flags=re.MULTILINE)) == notebooks
 
 
+def test_the_portuguese_page_tells_the_same() -> None:
+    def facts(page: str) -> list[str]:
+        return re.findall(r"^\$ (.+?)(?:\s{2,}#.*)?$|^\| (`\w+`) \||^>>> (.+)$", page, flags=re.MULTILINE)
+
+    assert facts((ROOT / "README.pt-BR.md").read_text(encoding="utf-8")) == facts(README)
+
+
 def test_every_variable_of_the_settings_is_described_and_no_other() -> None:
     source = (ROOT / "toolkit" / "settings.py").read_text()
     read = {
