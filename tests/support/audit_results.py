@@ -246,8 +246,9 @@ def evidence_of(told: Told) -> SaleEvidence:
         fault = str(ContentProblem.DAMAGED) if state is EvidenceState.UNUSABLE else None
         seconds, pages = (61.25, None) if KIND_OF[evidence_type] is FileKind.AUDIO else (None, 2)
         file = StoredFile(number, 1234567, seen_at, Coverage.VERIFIED, None, "5ea1" * 16, seconds, pages, fault)
+        requested_at = AS_OF - timedelta(days=1) + timedelta(minutes=number)
         record = EvidenceRecord(
-            *(evidence_id, told.sale_id, str(evidence_type), state, None, None, None, AS_OF - timedelta(days=1)),
+            *(evidence_id, told.sale_id, str(evidence_type), state, None, None, None, requested_at),
             *(None, None, "key", file if there else None, None),
         )
         records.append(record)

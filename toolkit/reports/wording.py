@@ -243,7 +243,7 @@ def script_words(language: Language) -> Mapping[str, str]:
         "none": say("No sale fits these choices."),
         "waivedMark": say("waived"),
         "printed": say(
-            "Printed as filtered ({filters}): {shown} of {all} sales. The figures above are of all sales."
+            "Printed as filtered ({filters}): {shown} of {all} sales. The sentence on top is of all sales."
         ),
         "printedFirst": say("Only the first {printed} of {shown} sales are printed."),
         "search": say("Search"),
@@ -287,7 +287,6 @@ def script_words(language: Language) -> Mapping[str, str]:
         "waived": say("Waived until {day}"),
         "waivedBy": say("by {owner}, approved by {approver}"),
         "timeLine": say("Time line"),
-        "noLog": say("The custody log is not part of a snapshot, and its database could not be asked."),
         "noEvents": say("The custody log tells of no event."),
         "when": say("When"),
         "event": say("Event"),

@@ -133,6 +133,7 @@
       const counts = { filters, shown: number(rows.length), all: number(page.open), printed: number(page.printed) };
       const told = [];
       if (filters) told.push(filled(words.printed, counts));
+      document.documentElement.classList.toggle("filtered", Boolean(filters));
       if (rows.length > page.printed) told.push(filled(words.printedFirst, counts));
       printed.textContent = told.join(" ");
       printed.hidden = !told.length;

@@ -111,7 +111,6 @@ class CaseWriter {
   // A table, the oldest event first; the offset of the times stands in its heading.
   timeLine(events, names) {
     const { page: words, events: kinds } = this.words;
-    if (!events) return element("p", {}, words.noLog);
     if (!events.length) return element("p", {}, words.noEvents);
     const offset = (iso) => iso.slice(19);
     const usual = offset(events[0][0]);
