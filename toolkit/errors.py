@@ -52,7 +52,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from toolkit.message import Message
+from toolkit.message import Message, listed
 
 
 class ToolkitError(Exception):
@@ -96,7 +96,7 @@ class InvalidFields(InvalidInput):
     def __init__(self, invalid: Sequence[InvalidField], summary: str | None = None) -> None:
         self.invalid = tuple(invalid)
         self.summary = summary
-        super().__init__("; ".join(f"{item.field}: {item.message}" for item in self.invalid))
+        super().__init__(listed(Message("{}: {}", item.field, item.message) for item in self.invalid))
 
 
 class UnreadableFile(InvalidInput):
@@ -122,7 +122,9 @@ class TooManyForms(ToolkitError):
 
     def __init__(self, wait: timedelta) -> None:
         self.wait = wait
-        super().__init__("The sale has too many valid upload credentials of this type; use those, or wait.")
+        super().__init__(
+            Message("The sale has too many valid upload credentials of this type; use those, or wait.")
+        )
 
 
 class EvidenceNotFound(ToolkitError):
@@ -219,8 +221,8 @@ class NotebookFailed(ToolkitError):
     ``cell_error`` is the name of the error that a cell ended with, where that is the reason.
     """
 
-    def __init__(self, message: str | None = None, *, cell_error: str | None = None) -> None:
-        super().__init__(message)
+    def __init__(self, message: str | None = None, /, *values: Any, cell_error: str | None = None) -> None:
+        super().__init__(message, *values)
         self.cell_error = cell_error
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
+from functools import reduce
 from typing import Any
 
 
@@ -25,6 +28,28 @@ class Message(str):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Message, (self.template, *map(_plain, self.values))
+
+
+def listed(messages: Iterable[str]) -> Message:
+    """Return several sentences as one."""
+    several = [*messages]
+    return Message("; ".join(["{}"] * len(several)), *several)
+
+
+def either(names: Iterable[str]) -> str:
+    """Return names with "or" between them."""
+    return reduce(lambda one, other: Message("{} or {}", one, other), names)
+
+
+def recognised(text: str, templates: Iterable[str]) -> str:
+    """Return a finished text, such as one read from a file, as the message of the first template that it fits."""
+    for template in templates:
+        fixed = re.split(r"\{:?,?\}", template)
+        if found := re.fullmatch("(.*?)".join(map(re.escape, fixed)), text, re.DOTALL):
+            numbers = "{:,}" in template
+            values = [int(each.replace(",", "")) if numbers else each for each in found.groups()]
+            return Message(template, *values)
+    return text
 
 
 def _plain(value: Any) -> Any:

@@ -82,8 +82,8 @@ def changes_between(place: Database, start: datetime, end: datetime) -> FindingC
     with place.snapshot() as connection:
         if not connection.scalar(sa.text(_NOTED), {"end": end}):
             raise NothingEvaluated(
-                f"Nothing was evaluated: no audit had been made by {end.isoformat(timespec='seconds')}. "
-                "Run: toolkit audit"
+                "Nothing was evaluated: no audit had been made by {}. Run: toolkit audit",
+                end.isoformat(timespec="seconds"),
             )
         rows = _read(connection, _CHANGES, bound, _CHANGED)
         before = connection.scalar(sa.text(_BEFORE), {"start": start})

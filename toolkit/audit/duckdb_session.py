@@ -34,10 +34,10 @@ def duckdb_session(scratch: Path | None = None, memory: str = DEFAULT_MEMORY) ->
             yield connection
     except duckdb.OutOfMemoryException:
         raise EngineUnavailable(
-            f"DuckDB needs more than {memory} of memory; give it more by TOOLKIT_ENGINE_MEMORY, or use a cluster."
+            "DuckDB needs more than {} of memory; give it more by TOOLKIT_ENGINE_MEMORY, or use a cluster.", memory
         ) from None
     except (duckdb.IOException, duckdb.FatalException) as error:
-        raise EngineUnavailable(f"DuckDB cannot write below {scratch}: {_reason(error)}.") from None
+        raise EngineUnavailable("DuckDB cannot write below {}: {}.", scratch, _reason(error)) from None
 
 
 def _reason(error: Exception) -> str:

@@ -147,8 +147,10 @@ class SparkEngine:
         for path in paths:
             if found := _PATTERN.search(path):
                 raise InvalidInput(
-                    f"Spark takes {found[0]} in a path for a pattern and would read other files, too: {path}. "
-                    "Set TOOLKIT_AUDITS to a place without it, or judge on DuckDB."
+                    "Spark takes {} in a path for a pattern and would read other files, too: {}. Set "
+                    "TOOLKIT_AUDITS to a place without it, or judge on DuckDB.",
+                    found[0],
+                    path,
                 )
         columns = from_arrow_schema(schema.to_pyarrow(), prefer_timestamp_ntz=False)
         reader = self._session.read.schema(columns)
@@ -176,14 +178,15 @@ def _failed(url: str, words: str) -> EngineUnavailable:
     """Return what happened; the words of the transport, which go on for lines, say little to people."""
     if words.startswith("<_") or "RETRIES_EXCEEDED" in words:
         return EngineUnavailable(
-            f"Spark at {url} stopped answering. Check that the server is up, and run this again."
+            "Spark at {} stopped answering. Check that the server is up, and run this again.", url
         )
     if "S3AFileSystem" in words:
         return EngineUnavailable(
-            f"Spark at {url} has no connector to S3. Start it with hadoop-aws in the version of its Hadoop, or "
-            "set TOOLKIT_AUDITS to a folder that it sees."
+            "Spark at {} has no connector to S3. Start it with hadoop-aws in the version of its "
+            "Hadoop, or set TOOLKIT_AUDITS to a folder that it sees.",
+            url,
         )
-    return EngineUnavailable(f"Spark at {url} failed: {words.splitlines()[0][:200]}")
+    return EngineUnavailable("Spark at {} failed: {}", url, words.splitlines()[0][:200])
 
 
 def _compiler() -> Any:
@@ -203,5 +206,5 @@ def _check_listens(url: str) -> None:
         socket.create_connection((place.hostname or "", place.port or _SPARK_PORT), timeout=_PATIENCE).close()
     except OSError:
         raise EngineUnavailable(
-            f"Spark at {url} does not answer. Check TOOLKIT_SPARK_URL and that the server is up."
+            "Spark at {} does not answer. Check TOOLKIT_SPARK_URL and that the server is up.", url
         ) from None

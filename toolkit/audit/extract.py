@@ -188,10 +188,10 @@ def _connected(database: Database) -> Iterator[Any]:
         ):
             yield cursor
     except adbc.OperationalError as error:
-        raise DatabaseUnavailable(f"The database at {database.address} stopped answering.") from error
+        raise DatabaseUnavailable("The database at {} stopped answering.", database.address) from error
     except adbc.Error as error:
         state = getattr(error, "sqlstate", None) or "no code"
-        raise DatabaseError(f"The database at {database.address} refused to be read ({state}).") from None
+        raise DatabaseError("The database at {} refused to be read ({}).", database.address, state) from None
 
 
 def literal(query: sa.Select[Any]) -> str:

@@ -153,7 +153,7 @@ class Audit:
     def table(self, name: str, columns: Sequence[str] = ("*",)) -> pa.Table:
         """Return a table of the folder, see ``TABLES``."""
         if name not in TABLES:
-            raise InvalidInput(f"An audit folder has no table {name!r}; it has {', '.join(TABLES)}.")
+            raise InvalidInput("An audit folder has no table {!r}; it has {}.", name, ", ".join(TABLES))
         return self.sql(f"SELECT {', '.join(columns)} FROM {name}")
 
     def sql(self, query: str, *parameters: object) -> pa.Table:
@@ -169,7 +169,7 @@ class Audit:
         """
         own = Audit(self.store, self.name, self.facts, self.cache, name)
         if not own.sql("SELECT 1 FROM verdicts LIMIT 1").num_rows:
-            raise InvalidInput(f"No sale names the partner {name!r}; names are written exactly as in the sales.")
+            raise InvalidInput("No sale names the partner {!r}; names are written exactly as in the sales.", name)
         return own
 
     def verify(self) -> None:
@@ -185,7 +185,7 @@ class Audit:
                 if name not in there and table in INPUTS:
                     continue
                 if name not in there or self.store.sha256(name) != file.sha256:
-                    raise UnreadableFile(f"{file.name} of the audit {self.folder} is not what was written.")
+                    raise UnreadableFile("{} of the audit {} is not what was written.", file.name, self.folder)
 
     @cached_property
     def _session(self) -> Any:
@@ -234,7 +234,7 @@ def open_audit(place: str | Path, store: FileStore | None = None, cache: Path | 
     try:
         facts = _FACTS.validate_json(store.text(f"{name}/{FACTS}"))
     except ValidationError:
-        raise UnreadableFile(f"{FACTS} in {name} was not written by toolkit audit.") from None
+        raise UnreadableFile("{} in {} was not written by toolkit audit.", FACTS, name) from None
     return Audit(store, name, facts, cache)
 
 
@@ -253,7 +253,7 @@ def latest_audit(store: FileStore, cache: Path | None = None) -> Audit:
     """
     names = list_audits(store)
     if not names:
-        raise UnreadableFile(f"There is no audit in {store.address}. Run: toolkit audit")
+        raise UnreadableFile("There is no audit in {}. Run: toolkit audit", store.address)
     return open_audit(names[-1], store, cache)
 
 

@@ -63,13 +63,17 @@ class Inventory:
         missing = [told for name, told in _NEEDED.items() if name not in names]
         if self.moment is None and not {"sequence_number", "bucket"} <= names:
             raise UnreadableFile(
-                f"The Parquet files in {self.address} are not a live inventory table of S3 Metadata, and no "
-                f"{_MANIFEST} tells that they are an S3 Inventory."
+                "The Parquet files in {} are not a live inventory table of S3 Metadata, and no {} tells "
+                "that they are an S3 Inventory.",
+                self.address,
+                _MANIFEST,
             )
         if missing:
             raise UnreadableFile(
-                f"The inventory {self.address} lacks {', '.join(missing)}. Add these fields to its configuration "
-                "in S3; the next one will have them."
+                "The inventory {} lacks {}. Add these fields to its configuration in S3; the next one "
+                "will have them.",
+                self.address,
+                ", ".join(missing),
             )
         conditions = [f"NOT coalesce({_TRUE.format('is_delete_marker')}, false)"] * ("is_delete_marker" in names)
         key = "key"
@@ -95,7 +99,7 @@ class Inventory:
             return self.moment
         ((newest,),) = work.execute("SELECT epoch_us(max(last_modified)) FROM shown").fetchall()
         if newest is None:
-            raise UnreadableFile(f"The inventory table {self.address} shows no object.")
+            raise UnreadableFile("The inventory table {} shows no object.", self.address)
         return datetime.fromtimestamp(newest / 1e6, UTC) - _TABLE_LAG
 
     def _read(self, work: DuckDBPyConnection) -> set[str]:
@@ -133,7 +137,7 @@ def find_inventory(store: FileStore, manifest: str | None, scratch: Path) -> Inv
     address = f"{store.address.rstrip('/')}/{name}"
     checksum = str(PurePosixPath(name).with_name("manifest.checksum"))
     if checksum in names and store.text(checksum).strip() != _MD5(text.encode()).hexdigest():
-        raise UnreadableFile(f"{address} is not the file that its manifest.checksum was made of.")
+        raise UnreadableFile("{} is not the file that its manifest.checksum was made of.", address)
     try:
         document: Mapping[str, Any] = json.loads(text)
         told = document["fileSchema"]
@@ -147,9 +151,9 @@ def find_inventory(store: FileStore, manifest: str | None, scratch: Path) -> Inv
         )
         files = [(file["key"], int(file["size"]), file["MD5checksum"]) for file in document["files"]]
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError, OSError, RecursionError):
-        raise UnreadableFile(f"{address} cannot be read as the manifest of an S3 Inventory.") from None
+        raise UnreadableFile("{} cannot be read as the manifest of an S3 Inventory.", address) from None
     if found.format not in {"CSV", "ORC", "Parquet"} or not files:
-        raise UnreadableFile(f"{address} names no files in CSV, ORC or Parquet.")
+        raise UnreadableFile("{} names no files in CSV, ORC or Parquet.", address)
     place = partial(_place, frozenset(names), str(PurePosixPath(name).parent))
     paths = tuple(_fetched(store, place(key), key, size, digest, scratch) for key, size, digest in files)
     return Inventory(found.address, found.bucket, found.moment, found.columns, found.format, paths)
@@ -159,8 +163,9 @@ def _table(store: FileStore, names: Sequence[str], scratch: Path) -> Inventory:
     files = [name for name in names if name.endswith(".parquet")]
     if not files:
         raise UnreadableFile(
-            f"There is no {_MANIFEST} of an S3 Inventory and no Parquet file of an inventory table in "
-            f"{store.address}."
+            "There is no {} of an S3 Inventory and no Parquet file of an inventory table in {}.",
+            _MANIFEST,
+            store.address,
         )
     paths = tuple(store.local(name, scratch) for name in files)
     return Inventory(store.address, None, None, (), "Parquet", paths)
@@ -175,14 +180,15 @@ def _place(names: frozenset[str], folder: str, key: str) -> str | None:
 
 def _fetched(store: FileStore, name: str | None, key: str, size: int, digest: str, scratch: Path) -> Path:
     if name is None:
-        raise UnreadableFile(f"The file {key}, which the manifest names, is not in {store.address}.")
+        raise UnreadableFile("The file {}, which the manifest names, is not in {}.", key, store.address)
     path = store.local(name, scratch)
     with path.open("rb") as file:
         same = path.stat().st_size == size and file_digest(file, _MD5).hexdigest() == digest.lower()
     if not same:
         raise UnreadableFile(
-            f"The file {key} is not the one that the manifest names: its size or its MD5 differs. "
-            "Nothing was taken over."
+            "The file {} is not the one that the manifest names: its size or its MD5 differs. "
+            "Nothing was taken over.",
+            key,
         )
     return path
 
@@ -191,7 +197,7 @@ def _snake(name: str) -> str:
     """Return the name of a column of a CSV file as Parquet and ORC write it: ``IsLatest`` is ``is_latest``."""
     name = name.strip().replace("ETag", "Etag")
     if not re.fullmatch(r"\w+", name):
-        raise InvalidInput(f"A column of the inventory is called {name!r}.")
+        raise InvalidInput("A column of the inventory is called {!r}.", name)
     found = re.sub(r"(?<!^)(?=[A-Z][a-z])", "_", name).lower()
     return "e_tag" if found == "etag" else found
 

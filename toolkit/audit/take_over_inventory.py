@@ -85,13 +85,16 @@ def take_over(
             before = listed_since(connection)
         if moment > clock() + CLOCKS_APART:
             raise InvalidInput(
-                f"{delivery.address} tells of {moment.isoformat(timespec='seconds')}, which is still to come. "
-                "Check the clock of this machine. Nothing was taken over."
+                "{} tells of {}, which is still to come. Check the clock of this machine. Nothing was taken over.",
+                delivery.address,
+                moment.isoformat(timespec="seconds"),
             )
         if before is not None and before >= moment:
             raise InvalidInput(
-                f"{delivery.address} tells of {moment.isoformat(timespec='seconds')}, and every key was looked at "
-                f"since {before.isoformat(timespec='seconds')}. Nothing was taken over."
+                "{} tells of {}, and every key was looked at since {}. Nothing was taken over.",
+                delivery.address,
+                moment.isoformat(timespec="seconds"),
+                before.isoformat(timespec="seconds"),
             )
         observe_service(database, clock, tolerance)
         with database.transaction() as connection:
@@ -125,8 +128,10 @@ def _check_bucket(work: DuckDBPyConnection, delivery: Inventory, bucket: Bucket)
     names = {row[0] for row in told}
     if names != {bucket.name}:
         raise WrongBucket(
-            f"{delivery.address} tells of the bucket {', '.join(sorted(map(str, names)))}, and this is "
-            f"{bucket.name}. Nothing was taken over."
+            "{} tells of the bucket {}, and this is {}. Nothing was taken over.",
+            delivery.address,
+            ", ".join(sorted(map(str, names))),
+            bucket.name,
         )
 
 

@@ -21,6 +21,7 @@ from toolkit.database.identifiers import new_id
 from toolkit.database.observation_clock import stamp
 from toolkit.database.tables import sale_observations, waiver_revocations, waivers
 from toolkit.errors import UnreadableFile, WaiverRefused
+from toolkit.message import Message, listed
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,7 @@ def add_waiver(
     """
     request, wrong = read_waiver(given, today=today)
     if request is None:
-        raise WaiverRefused(f"The waiver is refused: {'; '.join(wrong)}.")
+        raise WaiverRefused("The waiver is refused: {}.", listed(wrong))
     return add_waivers(database, [request], account=account, clock=clock)[0]
 
 
@@ -89,16 +90,16 @@ def revoke_waiver(
     """
     reason, revoked_by = reason.strip(TRIMMED), revoked_by.strip(TRIMMED)
     if not reason or not person(revoked_by) or MISLEADING.search(reason + revoked_by):
-        raise WaiverRefused(f"A revocation needs a reason and who revokes; the texts {NOT_MISLEADING}.")
+        raise WaiverRefused("A revocation needs a reason and who revokes; the texts {}.", NOT_MISLEADING)
     with database.transaction() as connection:
         revoked_at = stamp(connection, clock)  # whoever revokes it at the same moment waits here
         if connection.scalar(sa.select(waivers.c.id).where(waivers.c.id == waiver_id)) is None:
-            raise WaiverRefused(f"There is no waiver with the id {waiver_id}; toolkit waiver list shows all.")
+            raise WaiverRefused("There is no waiver with the id {}; toolkit waiver list shows all.", waiver_id)
         before = connection.scalar(
             sa.select(waiver_revocations.c.revoked_at).where(waiver_revocations.c.waiver_id == waiver_id)
         )
         if before is not None:
-            raise WaiverRefused(f"The waiver was revoked before, at {before.isoformat(timespec='seconds')}.")
+            raise WaiverRefused("The waiver was revoked before, at {}.", before.isoformat(timespec="seconds"))
         row = {"waiver_id": waiver_id, "reason": reason, "revoked_by": revoked_by, "revoked_at": revoked_at}
         connection.execute(sa.insert(waiver_revocations), row | {"account": account})
     return revoked_at
@@ -145,19 +146,19 @@ def _given(path: Path) -> list[dict[str, Any]]:
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is not UTF-8"
-        raise UnreadableFile(f"{path}: {reason}") from None
+        reason = getattr(error, "strerror", None) or Message("it is not UTF-8")
+        raise UnreadableFile("{}: {}", path, reason) from None
     try:
         if path.suffix.lower() == ".csv":
             rows = list(csv.DictReader(text.splitlines()))
             return [{name or "": value for name, value in row.items()} for row in rows]
         tables = tomllib.loads(text).get("waiver")
     except csv.Error as error:
-        raise UnreadableFile(f"{path}: no CSV file: {error}") from None
+        raise UnreadableFile("{}: no CSV file: {}", path, error) from None
     except (ValueError, RecursionError) as error:
-        raise UnreadableFile(f"{path}: no TOML file: {error}") from None
+        raise UnreadableFile("{}: no TOML file: {}", path, error) from None
     if not isinstance(tables, list) or not all(isinstance(each, dict) for each in tables):
-        raise UnreadableFile(f"{path}: write each waiver as a table [[waiver]] with {', '.join(FIELDS)}.")
+        raise UnreadableFile("{}: write each waiver as a table [[waiver]] with {}.", path, ", ".join(FIELDS))
     return tables
 
 

@@ -13,25 +13,29 @@ from typing import Final
 from botocore import exceptions as aws
 
 from toolkit.errors import BucketError, BucketUnavailable, ObjectArchived, ObjectDenied
+from toolkit.message import Message
 
-_CREDENTIALS: Final = "check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE"
-
-_REFUSALS: Final = {
-    "InvalidAccessKeyId": f"does not know the access key; {_CREDENTIALS}",
-    "InvalidClientTokenId": f"does not know the access key; {_CREDENTIALS}",
-    "UnrecognizedClientException": f"does not know the access key; {_CREDENTIALS}",
-    "SignatureDoesNotMatch": f"refused the signature; {_CREDENTIALS}",
-    "ExpiredToken": "says that the AWS session has ended; sign in again",
-    "ExpiredTokenException": "says that the AWS session has ended; sign in again",
-    "TokenRefreshRequired": "says that the AWS session has ended; sign in again",
-    "InvalidToken": "refused the session token; check AWS_SESSION_TOKEN",
-    "RequestTimeTooSkewed": "has another time than this machine; set the clock",
-    "NoSuchBucket": "does not exist; check {named_by}, or create it",
-    "PermanentRedirect": "is in another region; set AWS_REGION",
-    "AuthorizationHeaderMalformed": "is in another region; set AWS_REGION",
-    "IllegalLocationConstraintException": "is in another region; set AWS_REGION",
+REFUSALS: Final = {
+    **dict.fromkeys(
+        ("InvalidAccessKeyId", "InvalidClientTokenId", "UnrecognizedClientException"),
+        "The {} does not know the access key; check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE.",
+    ),
+    "SignatureDoesNotMatch": (
+        "The {} refused the signature; check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE."
+    ),
+    **dict.fromkeys(
+        ("ExpiredToken", "ExpiredTokenException", "TokenRefreshRequired"),
+        "The {} says that the AWS session has ended; sign in again.",
+    ),
+    "InvalidToken": "The {} refused the session token; check AWS_SESSION_TOKEN.",
+    "RequestTimeTooSkewed": "The {} has another time than this machine; set the clock.",
+    "NoSuchBucket": "The {} does not exist; check {}, or create it.",
+    **dict.fromkeys(
+        ("301", "PermanentRedirect", "AuthorizationHeaderMalformed", "IllegalLocationConstraintException"),
+        "The {} is in another region; set AWS_REGION.",
+    ),
 }
-"""The meanings of error codes, as the end of a sentence that starts with the name of the server."""
+"""The meanings of error codes, for the name of the server and the setting that names it."""
 
 _PERMISSIONS: Final = {
     "HeadBucket": "s3:ListBucket",
@@ -86,22 +90,24 @@ class Server:
         except aws.ClientError as error:
             raise self._refusal(error) from None
         except aws.SSLError:
-            raise self._unavailable("cannot be reached over TLS; AWS_CA_BUNDLE may name its certificate") from None
+            told = Message("cannot be reached over TLS; AWS_CA_BUNDLE may name its certificate")
+            raise self._unavailable(told) from None
         except (aws.ConnectionError, aws.HTTPClientError, aws.IncompleteReadError):
-            raise self._unavailable("does not answer") from None
+            raise self._unavailable(Message("does not answer")) from None
         except _NO_LOGIN:
             raise BucketError(
-                f"There are no AWS credentials for the {self.name}; set AWS_ACCESS_KEY_ID and "
-                "AWS_SECRET_ACCESS_KEY, or AWS_PROFILE."
+                "There are no AWS credentials for the {}; set AWS_ACCESS_KEY_ID and "
+                "AWS_SECRET_ACCESS_KEY, or AWS_PROFILE.",
+                self.name,
             ) from None
         except aws.ProfileNotFound:
             raise BucketError(
                 "AWS_PROFILE names a profile that the AWS configuration files do not have."
             ) from None
         except aws.ParamValidationError:
-            raise BucketError(f"The {self.name} cannot exist under this name; check {self.named_by}.") from None
+            raise BucketError("The {} cannot exist under this name; check {}.", self.name, self.named_by) from None
         except aws.BotoCoreError as error:
-            raise BucketError(f"The {self.name} cannot be used: {type(error).__name__}.") from None
+            raise BucketError("The {} cannot be used: {}.", self.name, type(error).__name__) from None
 
     def _refusal(self, error: aws.ClientError) -> BucketError:
         code = str(error.response.get("Error", {}).get("Code", ""))
@@ -109,25 +115,30 @@ class Server:
             code = "NoSuchBucket"
         status, operation = status_of(error), error.operation_name
         if status >= 500 or status == 429 or code in _OVERLOADED:
-            return self._unavailable(f"is overloaded or failing ({status} {code})")
-        if code in _REFUSALS:
-            return BucketError(f"The {self.name} {_REFUSALS[code].format(named_by=self.named_by)}.")
+            return self._unavailable(Message("is overloaded or failing ({} {})", status, code))
+        code = "301" if status == 301 else code
+        if code in REFUSALS:
+            return BucketError(REFUSALS[code], self.name, self.named_by)
         if code == "InvalidObjectState":
-            return ObjectArchived(f"The {self.name} holds the object in an archive; restore it before it is read.")
+            return ObjectArchived(
+                "The {} holds the object in an archive; restore it before it is read.", self.name
+            )
         if status == 403 and operation in {"GetObject", "HeadObject"}:
             return ObjectDenied(
-                f"The {self.name} denied access: the credentials are wrong, or lack s3:GetObject. Without "
-                "s3:ListBucket an object that is denied cannot be told apart from one that does not exist."
+                "The {} denied access: the credentials are wrong, or lack s3:GetObject. Without "
+                "s3:ListBucket an object that is denied cannot be told apart from one that does not "
+                "exist.",
+                self.name,
             )
         if status == 403:
             needed = _PERMISSIONS.get(operation, operation)
-            return BucketError(f"The {self.name} denied access: the credentials are wrong, or lack {needed}.")
-        if status == 301:
-            return BucketError(f"The {self.name} {_REFUSALS['PermanentRedirect']}.")
+            return BucketError("The {} denied access: the credentials are wrong, or lack {}.", self.name, needed)
         if operation == "AssumeRole":
-            return BucketError(f"The {self.name} refused the role; check EVIDENCE_ROLE_ARN.")
-        return BucketError(f"The {self.name} refused {operation}: {f'{status} {code}'.strip()}.")
+            return BucketError("The {} refused the role; check EVIDENCE_ROLE_ARN.", self.name)
+        return BucketError("The {} refused {}: {}.", self.name, operation, f"{status} {code}".strip())
 
-    def _unavailable(self, what: str) -> BucketUnavailable:
-        hint = "Run: toolkit status" if self.embedded else "Check the AWS_* variables and that the server is up."
-        return BucketUnavailable(f"The {self.name} {what}. {hint}")
+    def _unavailable(self, what: Message) -> BucketUnavailable:
+        hint = Message(
+            "Run: toolkit status" if self.embedded else "Check the AWS_* variables and that the server is up."
+        )
+        return BucketUnavailable("The {} {}. {}", self.name, what, hint)

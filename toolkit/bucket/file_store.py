@@ -98,9 +98,9 @@ class FolderStore:
         try:
             return read(self._folder / name)
         except FileNotFoundError:
-            raise UnreadableFile(f"There is no {name} in {self.address}.") from None
+            raise UnreadableFile("There is no {} in {}.", name, self.address) from None
         except (OSError, UnicodeDecodeError) as error:
-            raise UnreadableFile(f"{self._folder / name} cannot be read: {error}.") from None
+            raise UnreadableFile("{} cannot be read: {}.", self._folder / name, error) from None
 
 
 def _to_disk(place: Path) -> None:
@@ -185,7 +185,7 @@ class S3Store:
             yield
         except ClientError as error:
             if status_of(error) == 404:
-                raise UnreadableFile(f"There is no {name} in {self.address}.") from None
+                raise UnreadableFile("There is no {} in {}.", name, self.address) from None
             raise
 
 

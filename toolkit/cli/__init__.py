@@ -17,7 +17,8 @@ from toolkit.cli.printing import Help, note
 from toolkit.errors import SettingsError, ToolkitError
 from toolkit.extras import Extra, require
 from toolkit.kit.process import files_for_owner_and_group
-from toolkit.kit.spoken import complaint, sentence, speak_as
+from toolkit.kit.spoken import complaint, speak_as
+from toolkit.message import Message, recognised
 
 _COMMANDS: Final = {
     "up": ("services", "Start the embedded services and make their schema ready."),
@@ -115,6 +116,53 @@ def _toolkit(ctx: click.Context, quiet: bool) -> None:
     ctx.call_on_close(ctx.obj.close)
 
 
+OF_CLICK: Final = (
+    "Try '{}' for help.",
+    "Missing argument {}.",
+    "Missing option {}.",
+    "Invalid value: {}",
+    "Invalid value for {}: {}",
+    "No such option {}. Did you mean {}?",
+    "No such option {}.",
+    "No such command {}. Did you mean {}?",
+    "No such command {}.",
+    "Option {} requires an argument.",
+    "Option {} does not take a value.",
+    "Got unexpected extra argument ({})",
+    "Got unexpected extra arguments ({})",
+    "{} is not one of {}.",
+    "{} is not a valid integer.",
+    "{} is not a valid number.",
+    "{} is not a valid UUID.",
+    "{} is not in the range {}.",
+    "File {} does not exist.",
+    "Path {} does not exist.",
+    "Directory {} does not exist.",
+    "File {} is a directory.",
+    "Directory {} is a file.",
+)
+"""What click says of a wrong usage."""
+
+
+def _note_usage(error: click.ClickException) -> None:
+    """Note what click shows of an error; the message may quote an argument that no output can encode."""
+    shown = io.StringIO()
+    error.show(shown)
+    said = error.format_message()
+    before, found, _ = shown.getvalue().rstrip("\n").rpartition(f"Error: {said}")
+    if not found:
+        note(shown.getvalue().rstrip("\n"))
+        return
+    for line in before.splitlines():
+        note(recognised(line, OF_CLICK))
+    told = recognised(said, OF_CLICK)
+    if isinstance(told, Message):
+        *values, last = told.values
+        own = getattr(error, "message", "")
+        told = Message(told.template, *values, own if isinstance(own, Message) else recognised(last, OF_CLICK))
+    note("Error: {}", told)
+
+
 def main(args: Sequence[str], environ: Mapping[str, str] = os.environ) -> int:
     """Run one command and return its exit status; never raises for a mistake of the user."""
     speak_as(environ)
@@ -124,10 +172,7 @@ def main(args: Sequence[str], environ: Mapping[str, str] = os.environ) -> int:
         note("toolkit: interrupted")
         return 130
     except click.ClickException as error:
-        # The message may quote an argument that no output can encode.
-        shown = io.StringIO()
-        error.show(shown)
-        note(sentence(shown.getvalue().rstrip("\n")))
+        _note_usage(error)
         return WRONG_USAGE if isinstance(error, click.UsageError) else FAILED
     except ToolkitError as error:
         note("toolkit: {}", complaint(error))

@@ -131,7 +131,10 @@ def adopt(ctx: Context) -> None:
       EVIDENCE_BUCKET=evidence-new toolkit bucket adopt
     """
     former, now = adopt_bucket(ctx.application.database, ctx.application.bucket, ctx.application.clock)
-    show(f"the database belongs to {now}" + (f"; before, to {former}" if former not in (None, now) else ""))
+    if former in (None, now):
+        show("the database belongs to {}", now)
+    else:
+        show("the database belongs to {}; before, to {}", now, former)
 
 
 def _told(taken: TakenOver) -> dict[str, object]:

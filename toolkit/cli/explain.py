@@ -9,9 +9,9 @@ from toolkit.cli.printing import json_option, print_json, show
 from toolkit.contract.codes import CODES, Code, Subject, similar
 from toolkit.contract.fields import named
 from toolkit.kit.spoken import _, counted
-from toolkit.message import Message
+from toolkit.message import Message, either
 
-_TITLES = {
+TITLES = {
     Subject.SALE: "Findings about sales",
     Subject.FILE: "Findings about files",
     Subject.REASON: "Reasons why a piece is missing",
@@ -19,7 +19,13 @@ _TITLES = {
     Subject.END: "Reasons why a finding is gone that nobody mended",
 }
 
-_PARTS = (Subject.REASON, Subject.FAULT)
+ABOUT = {
+    Subject.SALE: "a sale",
+    Subject.FILE: "a file",
+    Subject.REASON: "a missing piece, as its reason",
+    Subject.FAULT: "a missing piece, as its fault",
+    Subject.END: "a gone finding",
+}
 
 
 @click.command()
@@ -44,8 +50,10 @@ def explain(_: Context, code: str | None, as_json: bool) -> None:
     known = CODES.get(code.strip().upper())
     if known is None:
         likely = similar(code)
-        hint = f"Did you mean {' or '.join(likely)}?" if likely else "toolkit explain lists all of them."
-        raise click.BadParameter(Message("there is no code {!r}. {}", code, hint), param_hint="CODE")
+        unknown = Message("there is no code {!r}. toolkit explain lists all of them.", code)
+        if likely:
+            unknown = Message("there is no code {!r}. Did you mean {}?", code, either(likely))
+        raise click.BadParameter(unknown, param_hint="CODE")
     if as_json:
         print_json(_as_json(known))
     else:
@@ -54,7 +62,7 @@ def explain(_: Context, code: str | None, as_json: bool) -> None:
 
 def _list_all() -> None:
     width = max(map(len, CODES))
-    for subject, title in _TITLES.items():
+    for subject, title in TITLES.items():
         show("{}:", _(title))
         for each in CODES.values():
             if each.subject is subject:
@@ -67,9 +75,7 @@ def _show(code: Code) -> None:
         "meaning": _(code.meaning),
         "contract": code.section,
         "remedy": _(code.remedy),
-        "about": _(
-            f"a {code.subject}" if code.subject not in _PARTS else f"a missing piece, as its {code.subject}"
-        ),
+        "about": _(ABOUT[code.subject]),
         "severity": code.severity and _(code.severity),
         "owner": code.owner and _(code.owner),
         "deadline": counted(code.deadline, "business day") if code.deadline else None,

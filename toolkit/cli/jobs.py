@@ -224,9 +224,10 @@ def check(ctx: Context, name: str | None) -> None:
             told = checked[step.name].get("parameters", {}).items()
             show(f"  {step.name:<10}  {step.target}" + "".join(f"  {key}={value!r}" for key, value in told))
     channels = desk.notices.channels
-    note(
-        f"notices go by {' and '.join(channels)}" if channels else "nobody is told: no mail server, no webhook set"
-    )
+    if channels:
+        note("notices go by {}", spoken().listed(channels))
+    else:
+        note("nobody is told: no mail server, no webhook set")
 
 
 _TOLD: Final = {

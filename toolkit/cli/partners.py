@@ -43,7 +43,7 @@ def add(ctx: Context, name: str, subject: str) -> None:
     """
     space = ctx.application
     added = add_subject(space.database, name, subject, added_by=signed_in_account(), clock=space.clock)
-    show(f"{subject}: acts for {name}" + ("" if added else ", as before"))
+    show("{}: acts for {}" if added else "{}: acts for {}, as before", subject, name)
 
 
 @partner.command("list", short_help="List the subjects and their partners.")

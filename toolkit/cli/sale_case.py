@@ -57,12 +57,12 @@ def show_sale(ctx: Context, sale_id: str, show_names: bool, reason: str, as_json
         _show(case, ctx)
 
 
-_PAYERS: Final = {True: "the contracting party pays", False: "somebody else pays", None: "unknown who pays"}
+PAYERS: Final = {True: "the contracting party pays", False: "somebody else pays", None: "unknown who pays"}
 
 
 def _show(case: SaleCase, ctx: Context) -> None:
     zone = ctx.settings.timezone
-    whose = _(_PAYERS[case.is_client_financial_responsible])
+    whose = _(PAYERS[case.is_client_financial_responsible])
     show("{}: {}", case.sale_id, _(case.verdict.status))
     if case.gone:
         show("  The service holds this sale no more; what follows is what was last seen of it.")

@@ -73,11 +73,16 @@ def load(ctx: Context, file: Path, overwrite: bool, out: Path | None, as_json: b
             }
         )
     else:
-        sales = counted(loaded.rows, "sale")
         show(
-            f"{file.name}: {sales}: {loaded.inserted} new, {loaded.updated} updated, "
-            f"{loaded.unchanged} unchanged, {len(loaded.rejected)} rejected"
-            + (f", {len(loaded.differing)} that differ and were not written" if loaded.differing else "")
+            "{}: {}: {:,} new, {:,} updated, {:,} unchanged, {:,} rejected"
+            + (", {:,} that differ and were not written" if loaded.differing else ""),
+            file.name,
+            counted(loaded.rows, "sale"),
+            loaded.inserted,
+            loaded.updated,
+            loaded.unchanged,
+            len(loaded.rejected),
+            len(loaded.differing),
         )
         for group, count in sorted(loaded.unknown_groups.items())[:SHOWN]:
             note(

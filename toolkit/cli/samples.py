@@ -19,6 +19,7 @@ from toolkit.cli.printing import note, show
 from toolkit.errors import SettingsError
 from toolkit.evidence.contents import Inspector
 from toolkit.kit.context import ApplicationContext
+from toolkit.message import Message
 from toolkit.notebooks.packaged import packaged_notebooks
 from toolkit.notebooks.running import run_notebook
 from toolkit.samples import story
@@ -67,8 +68,13 @@ class Demo:
             self._upload(folder)
             telling.act(0, space.clock)
         self.say(
-            f"Three months: {telling.audits} audits, {telling.sent} files sent by partners, "
-            f"{telling.withdrawn} records withdrawn, {telling.completed} sales completed"
+            Message(
+                "Three months: {} audits, {} files sent by partners, {} records withdrawn, {} sales completed",
+                telling.audits,
+                telling.sent,
+                telling.withdrawn,
+                telling.completed,
+            )
         )
         self._report()
 
@@ -76,31 +82,58 @@ class Demo:
         write_samples(samples, folder)
         people = len(samples.csv_clients) + len(samples.xlsx_clients)
         files = sum(len(sale.files) for sale in samples.sales)
-        self.say(f"Sample data: {people} clients, {len(samples.sales)} sales and {files} evidence files: {folder}")
+        self.say(
+            Message(
+                "Sample data: {} clients, {} sales and {} evidence files: {}",
+                people,
+                len(samples.sales),
+                files,
+                folder,
+            )
+        )
 
     def _load_clients(self, folder: Path) -> None:
         files = [("files", folder / name) for name in ("clients.csv", "clients.xlsx")]
         found = self._notebook("01_bulk_load_clients", *files, ("out", self.out / "rejected"))
         self.say(
-            f"Clients: {found['rows']} rows: {found['accepted']} registered, {found['rejected']} rejected, "
-            f"{found['skipped']} skipped; the rejected ones are in {self.out / 'rejected'}"
+            Message(
+                "Clients: {} rows: {} registered, {} rejected, {} skipped; the rejected ones are in {}",
+                found["rows"],
+                found["accepted"],
+                found["rejected"],
+                found["skipped"],
+                self.out / "rejected",
+            )
         )
 
     def _upload(self, folder: Path) -> None:
         found = self._notebook("02_request_credentials", ("manifest", folder / "manifest.csv"))
         self.say(
-            f"Evidence: {found['rows']} files: {found['issued']} requested, {found['reissued']} requested again, "
-            f"{found['uploaded']} uploaded, {found['skipped']} uploaded before, {found['failed']} not there yet"
+            Message(
+                "Evidence: {} files: {} requested, {} requested again, {} uploaded, {} uploaded before, "
+                "{} not there yet",
+                found["rows"],
+                found["issued"],
+                found["reissued"],
+                found["uploaded"],
+                found["skipped"],
+                found["failed"],
+            )
         )
 
     def _report(self) -> None:
         found = self._notebook("03_missing_evidence_report", ("out", self.out))
         self.say(
-            f"Audit: {found['sales']} sales: {found['compliant']} compliant, {found['incomplete']} incomplete, "
-            f"{found['conflict']} in conflict"
+            Message(
+                "Audit: {} sales: {} compliant, {} incomplete, {} in conflict",
+                found["sales"],
+                found["compliant"],
+                found["incomplete"],
+                found["conflict"],
+            )
         )
         self.say("Report: " + "  ".join(str(self.out / Path(path).name) for path in found["written"]))
-        self.say(f"The notebooks as they ran: {self.out / 'notebooks'}")
+        self.say(Message("The notebooks as they ran: {}", self.out / "notebooks"))
 
     def _notebook(self, name: str, *given: tuple[str, Path]) -> dict[str, Any]:
         """Run one notebook and return its results."""

@@ -12,6 +12,7 @@ from toolkit.evidence.access import Revocation, add_revocation, revocations
 from toolkit.http import tokens
 from toolkit.kit.process import signed_in_account
 from toolkit.kit.spoken import readable
+from toolkit.message import Message
 from toolkit.settings import LONGEST_LIFE
 
 
@@ -118,14 +119,16 @@ def list_revocations(ctx: Context, as_json: bool) -> None:
         note("no token was revoked")
 
 
-def _told(ctx: Context, revocation: Revocation) -> str:
-    what = (
-        f"token {revocation.token_id}"
-        if revocation.token_id is not None
-        else f"all tokens of {revocation.subject} until then"
+def _told(ctx: Context, revocation: Revocation) -> Message:
+    return Message(
+        "{}  all tokens of {} until then  revoked by {}: {}"
+        if revocation.token_id is None
+        else "{}  token {}  revoked by {}: {}",
+        readable(revocation.revoked_at, ctx.settings.timezone),
+        revocation.token_id or revocation.subject,
+        revocation.revoked_by,
+        revocation.reason,
     )
-    at = readable(revocation.revoked_at, ctx.settings.timezone)
-    return f"{at}  {what}  revoked by {revocation.revoked_by}: {revocation.reason}"
 
 
 def _as_json(revocation: Revocation) -> dict[str, object]:

@@ -92,7 +92,7 @@ def _check_file_name(value: Any) -> str:
     if _NO_FILE_NAME.search(name) or name in {".", ".."}:
         raise invalid("file_name", "Must be a plain file name, without path, ${ or text-direction characters")
     if len(name.encode()) > FILE_NAME_MAX_BYTES:
-        raise invalid("file_name_length", f"Must have at most {FILE_NAME_MAX_BYTES} bytes in UTF-8")
+        raise invalid("file_name_length", "Must have at most {} bytes in UTF-8", FILE_NAME_MAX_BYTES)
     return name
 
 
@@ -101,7 +101,7 @@ def _check_evidence_type(value: Any) -> EvidenceType:
     try:
         return EvidenceType(name)
     except ValueError:
-        raise invalid("evidence_type", f"Must be one of {', '.join(EvidenceType)}") from None
+        raise invalid("evidence_type", "Must be one of {}", ", ".join(EvidenceType)) from None
 
 
 FileName = Annotated[
@@ -153,8 +153,13 @@ class EvidenceRequest(RequestModel):
             return media_type
         wanted = KIND_OF[evidence_type]
         if kind_of_media_type(media_type) is not wanted:
-            example = "application/pdf" if wanted is FileKind.PDF else "an audio type such as audio/mpeg"
-            raise invalid("file_kind", f"Must be {example} for {evidence_type}")
+            raise invalid(
+                "file_kind",
+                "Must be application/pdf for {}"
+                if wanted is FileKind.PDF
+                else "Must be an audio type such as audio/mpeg for {}",
+                evidence_type,
+            )
         return media_type
 
 

@@ -12,10 +12,11 @@ from typing import Annotated, Any, Final, TypeVar
 from email_validator import EmailNotValidError, validate_email
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, WithJsonSchema
 from pydantic.alias_generators import to_camel
-from pydantic_core import PydanticCustomError
+from pydantic_core import ErrorDetails, PydanticCustomError
 from validate_docbr import CPF
 
 from toolkit.errors import InvalidField, InvalidFields
+from toolkit.message import Message
 
 TRIMMED: Final = (
     "\t\n\v\f\r \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u200b"
@@ -56,9 +57,14 @@ REQUIRED: Final = "Required"
 _cpf = CPF()
 
 
-def invalid(kind: str, reason: str) -> PydanticCustomError:
+def invalid(kind: str, reason: str, *values: object) -> PydanticCustomError:
     """Return a validation error whose text is ``reason``; ``kind`` is its stable name in counts and tables."""
-    return PydanticCustomError(kind, reason)
+    return PydanticCustomError(kind, "{reason}", {"reason": Message(reason, *values)})
+
+
+def reason_of(detail: ErrorDetails) -> str:
+    """Return the text of one error of pydantic's, our own as a message."""
+    return str(detail["msg"]) if "reason" not in detail.get("ctx", {}) else detail["ctx"]["reason"]
 
 
 def _text(value: Any) -> str:
@@ -98,7 +104,7 @@ def _check_optional(value: Any) -> str | None:
 
 def _not_too_long(text: str) -> str:
     if len(text) > TEXT_MAX:
-        raise invalid("too_long", f"Must have at most {TEXT_MAX} characters")
+        raise invalid("too_long", "Must have at most {} characters", TEXT_MAX)
     return text
 
 
@@ -154,25 +160,30 @@ def _check_date(value: Any) -> date:
 def _check_neighborhood(value: Any) -> str:
     text = _check_required(value)
     if len(text) < NEIGHBORHOOD_MIN:
-        raise invalid("too_short", f"Must have at least {NEIGHBORHOOD_MIN} characters")
+        raise invalid("too_short", "Must have at least {} characters", NEIGHBORHOOD_MIN)
     return text
 
 
 CONSUMER_UNIT_DIGITS: Final = 15
 _CONSUMER_UNIT: Final = re.compile(f"[0-9]{{{CONSUMER_UNIT_DIGITS}}}")
 """The number of a consumer unit on bills since January 2026 (REN ANEEL 1.095/2024)."""
-_WANTED_INSTALLATION: Final = (
-    f"Holds the consumer unit's number of {CONSUMER_UNIT_DIGITS} digits; the installation number of "
-    f"{INSTALLATION_MIN} to {INSTALLATION_MAX} characters is wanted, which the bill shows beside it"
-)
 
 
 def _check_installation(value: Any) -> str:
     text = required_text(value)
     if _CONSUMER_UNIT.fullmatch(text):
-        raise invalid("consumer_unit", _WANTED_INSTALLATION)
+        raise invalid(
+            "consumer_unit",
+            "Holds the consumer unit's number of {} digits; the installation number of {} to {} characters is "
+            "wanted, which the bill shows beside it",
+            CONSUMER_UNIT_DIGITS,
+            INSTALLATION_MIN,
+            INSTALLATION_MAX,
+        )
     if not INSTALLATION_MIN <= len(text) <= INSTALLATION_MAX:
-        raise invalid("length", f"Must have {INSTALLATION_MIN} to {INSTALLATION_MAX} characters, as on the bill")
+        raise invalid(
+            "length", "Must have {} to {} characters, as on the bill", INSTALLATION_MIN, INSTALLATION_MAX
+        )
     return text
 
 
@@ -292,11 +303,11 @@ def parse(model: type[M], body: Mapping[str, Any]) -> M:
 def invalid_fields(error: ValidationError) -> list[InvalidField]:
     """Return the contract's reading of a pydantic error: one entry per field, none with its value."""
     found: dict[str, InvalidField] = {}
-    for detail in error.errors(include_url=False, include_context=False):
+    for detail in error.errors(include_url=False):
         name = ".".join(str(part) for part in detail["loc"])
         no_object = detail["type"] in _OF_OBJECTS
         absent = detail["type"] == "missing" or (no_object and detail["input"] is None)
-        reason = REQUIRED if absent else "Must be an object" if no_object else detail["msg"]
+        reason = REQUIRED if absent else "Must be an object" if no_object else reason_of(detail)
         found.setdefault(name, InvalidField(name, reason))
     return list(found.values())
 

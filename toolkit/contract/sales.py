@@ -37,7 +37,7 @@ def is_possible_sale_id(sale_id: str) -> bool:
 def _check_sale_id(value: Any) -> str:
     text = required_text(value)
     if len(text) > SALE_ID_MAX:
-        raise invalid("too_long", f"Must have at most {SALE_ID_MAX} characters")
+        raise invalid("too_long", "Must have at most {} characters", SALE_ID_MAX)
     return text
 
 

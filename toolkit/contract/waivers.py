@@ -9,6 +9,7 @@ from uuid import UUID
 from toolkit.contract.codes import CODES, similar
 from toolkit.contract.fields import MISLEADING, NOT_MISLEADING, TRIMMED
 from toolkit.contract.people import person, same_person
+from toolkit.message import Message, either
 
 FIELDS: Final = ("sale", "partner", "code", "reason", "owner", "approvedBy", "start", "end")
 """The fields of a waiver as files and messages write them."""
@@ -54,16 +55,16 @@ class Waiver:
         return (self.request.end - day).days
 
 
-def read_waiver(given: Mapping[str, Any], *, today: date) -> tuple[WaiverRequest | None, list[str]]:
+def read_waiver(given: Mapping[str, Any], *, today: date) -> tuple[WaiverRequest | None, list[Message]]:
     """Return the waiver that these fields describe, or everything that is wrong with them."""
-    unknown = [f"{name} is no field of a waiver" for name in given if name not in FIELDS]
+    unknown = [Message("{} is no field of a waiver", name) for name in given if name not in FIELDS]
     texts = {name: _text(given.get(name)) for name in FIELDS}
     wrong = unknown + _wrong_texts(texts)
     start, end = _day(given.get("start")) or today, _day(given.get("end"))
     if texts["start"] and _day(given.get("start")) is None:
-        wrong.append("start must be a date written YYYY-MM-DD")
+        wrong.append(Message("start must be a date written YYYY-MM-DD"))
     if end is None:
-        wrong.append("end is required: a date written YYYY-MM-DD, the day on which the finding is back")
+        wrong.append(Message("end is required: a date written YYYY-MM-DD, the day on which the finding is back"))
     else:
         wrong += _wrong_days(start, end, today)
     if wrong or end is None:
@@ -80,30 +81,33 @@ def read_waiver(given: Mapping[str, Any], *, today: date) -> tuple[WaiverRequest
     ), []
 
 
-def _wrong_texts(texts: Mapping[str, str]) -> list[str]:
-    wrong = [] if texts["reason"] else ["reason is required"]
-    wrong += [f"{name} is required" for name in ("owner", "approvedBy") if not person(texts[name])]
-    wrong += [f"{name} {NOT_MISLEADING}" for name in FIELDS if MISLEADING.search(texts[name])]
+def _wrong_texts(texts: Mapping[str, str]) -> list[Message]:
+    wrong = [] if texts["reason"] else [Message("reason is required")]
+    wrong += [Message("{} is required", name) for name in ("owner", "approvedBy") if not person(texts[name])]
+    wrong += [Message("{} {}", name, Message(NOT_MISLEADING)) for name in FIELDS if MISLEADING.search(texts[name])]
     if not (texts["sale"] or texts["partner"] or texts["code"]):
-        wrong.append("a waiver needs a sale, a partner or a code")
+        wrong.append(Message("a waiver needs a sale, a partner or a code"))
     if texts["owner"] and texts["approvedBy"] and same_person(texts["owner"], texts["approvedBy"]):
-        wrong.append("approvedBy must be somebody else than the owner")
+        wrong.append(Message("approvedBy must be somebody else than the owner"))
     code = texts["code"].upper()
     if code and (code not in CODES or CODES[code].severity is None):
         likely = [each for each in similar(code) if CODES[each].severity]
-        hint = f" (did you mean {' or '.join(likely)}?)" if likely else " (toolkit explain lists all codes)"
-        wrong.append(f"{code} is the code of no finding{hint}")
+        wrong.append(
+            Message("{} is the code of no finding (did you mean {}?)", code, either(likely))
+            if likely
+            else Message("{} is the code of no finding (toolkit explain lists all codes)", code)
+        )
     return wrong
 
 
-def _wrong_days(start: date, end: date, today: date) -> list[str]:
+def _wrong_days(start: date, end: date, today: date) -> list[Message]:
     if end <= start:
-        return ["end must come after start"]
+        return [Message("end must come after start")]
     wrong = []
     if end <= today:
-        wrong.append("end must lie in the future: the waiver would hold on no day")
+        wrong.append(Message("end must lie in the future: the waiver would hold on no day"))
     if (end - start).days > LONGEST_DAYS:
-        wrong.append(f"a waiver holds for at most {LONGEST_DAYS} days")
+        wrong.append(Message("a waiver holds for at most {} days", LONGEST_DAYS))
     return wrong
 
 

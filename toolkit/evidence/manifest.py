@@ -13,6 +13,7 @@ from toolkit.contract.sales import SaleId
 from toolkit.errors import InvalidField, InvalidFields
 from toolkit.intake.cells import as_written
 from toolkit.intake.tables import NamedColumns, RejectedRow, read_table
+from toolkit.message import Message
 
 COLUMNS: Final = NamedColumns("A manifest", ("saleId", "fileName", "fileFormat", "type", "evidenceType"))
 """The columns of a manifest, in any order; others are ignored."""
@@ -72,7 +73,7 @@ def judged(bodies: Iterable[tuple[int, Mapping[str, Any]]]) -> Manifest:
         if first == line:
             wanted.append(Wanted(line, row))
         else:
-            reason = f"The sale, the type and the file name stand in line {first} already"
+            reason = Message("The sale, the type and the file name stand in line {} already", first)
             rejected.append(RejectedRow(line, (InvalidField("fileName", reason),)))
     return Manifest(wanted, rejected)
 

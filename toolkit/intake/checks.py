@@ -338,7 +338,7 @@ class ChunkVerdict:
 def decide(chunk: Chunk, columns: Mapping[str, int], options: LoadOptions, today: date) -> ChunkVerdict:
     """Judge the rows of ``chunk``; ``columns`` says which of its columns holds which field."""
     size = len(chunk)
-    faults = {**chunk.faults, **dict.fromkeys(_totals(chunk, columns), _IS_TOTAL)}
+    faults = {**chunk.faults, **dict.fromkeys(_totals(chunk, columns), IS_TOTAL)}
     errors: dict[int, list[InvalidField]] = {row: [InvalidField(ROW, reason)] for row, reason in faults.items()}
     wanted = np.ones(size, dtype=bool)
     wanted[list(faults)] = False
@@ -367,8 +367,8 @@ def decide(chunk: Chunk, columns: Mapping[str, int], options: LoadOptions, today
     return ChunkVerdict(settled, accepted, errors, dict(+counts), warnings)
 
 
-_IS_ERROR: Final = "Holds an error of a formula instead of a value"
-_IS_TOTAL: Final = "Is a row of totals and no client; leave it out"
+IS_ERROR: Final = "Holds an error of a formula instead of a value"
+IS_TOTAL: Final = "Is a row of totals and no client; leave it out"
 
 
 def _settled(
@@ -393,7 +393,7 @@ def _settled(
         column.values = pc.if_else(pa.array(blank), pa.scalar(None, pa.string()), column.values)
         sure |= blank & (not each.required)
     errors = np.zeros(len(chunk), dtype=bool) if kinds is None else kinds == CellKind.ERROR
-    found = [(row, _IS_ERROR) for row in np.flatnonzero(errors & wanted).tolist()]
+    found = [(row, IS_ERROR) for row in np.flatnonzero(errors & wanted).tolist()]
     unsure = wanted & ~sure & ~errors
     if not unsure.any():
         return column, found
@@ -411,7 +411,7 @@ def _by_contract(each: Field, cells: pa.StringArray) -> tuple[pa.StringArray, li
         try:
             found.append((each.check(text), None))
         except Invalid as invalid:
-            found.append((None, str(invalid)))
+            found.append((None, invalid.args[0]))
     places = distinct.indices.to_pylist()
     return pa.array([found[place][0] for place in places], pa.string()), [found[place][1] for place in places]
 

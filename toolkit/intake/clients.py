@@ -46,6 +46,7 @@ from toolkit.intake.results import (
 )
 from toolkit.intake.sources import Chunk, Reading, find_sources
 from toolkit.intake.tables import SpreadsheetTable, open_table
+from toolkit.message import Message
 from toolkit.progress import Progress, Quiet
 
 
@@ -100,7 +101,7 @@ def load_clients(
             loaded = [load.run(connection) for load in loads]
     else:
         loaded = [_committed(database, load) for load in loads]
-    return LoadResult(dry_run=dry_run, files=tuple(loaded), unreadable=tuple(map(str, unreadable)))
+    return LoadResult(dry_run=dry_run, files=tuple(loaded), unreadable=tuple(each.args[0] for each in unreadable))
 
 
 def _committed(database: Database, load: "_Load") -> FileLoaded:
@@ -157,7 +158,8 @@ def _outputs_name(source: str) -> str:
     return source if own is None else f"{own[1]}.{int(own[2] or 1) + 1}"
 
 
-_THERE: Final = "Registered already"
+THERE: Final = "Registered already"
+THERE_AS: Final = "Registered already, clientId {}"
 
 
 @dataclass
@@ -211,7 +213,7 @@ class _Load:
                 if there:
                     self.outputs.skip(list(there), list(there.values()))
             else:
-                told = {line: f"{_THERE}, clientId {key}" if key else _THERE for line, key in there.items()}
+                told = {line: Message(THERE_AS, key) if key else THERE for line, key in there.items()}
         self.tally.accepted = staging.rows
         refused: dict[int, str] = {}
         if already is not None:
@@ -231,7 +233,9 @@ class _Load:
 
     def _stage(self, staging: "Staging", moment: datetime) -> None:
         """Judge the file, and copy what is accepted into the temporary table."""
-        self.progress.begin(f"Loading {self.plan.table.source.name}", self._layout.size, self._layout.unit)
+        self.progress.begin(
+            Message("Loading {}", self.plan.table.source.name), self._layout.size, self._layout.unit
+        )
         with Behind("copying") as copying, prefetch(self.plan.chunks()) as chunks:
             for chunk in chunks:
                 verdict = decide(chunk, self.plan.columns, self.options, moment.date())
@@ -279,7 +283,7 @@ class _Load:
         rows = sorted(verdict.errors)
         for row in rows:
             for error in verdict.errors[row]:
-                reason = f"{error.field}: {error.message}"
+                reason = Message("{}: {}", error.field, error.message)
                 self.tally.reasons[reason] += 1
                 self._add_example(reason, error.field, chunk, row)
         if rows:
@@ -297,7 +301,7 @@ class _Load:
             rows = np.flatnonzero(np.isin(chunk.lines, lines))
             found = [int(chunk.lines[row]) for row in rows]
             for row, line in zip(rows.tolist(), found, strict=True):
-                reason = f"{ROW}: {refused.get(line, _THERE)}"
+                reason = Message("{}: {}", ROW, refused.get(line, THERE))
                 self.tally.reasons[reason] += 1
                 self._add_example(reason, ROW, chunk, row)
             if found:

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Final
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from toolkit.contract.clients import Address, Client
+from toolkit.contract.fields import reason_of
 from toolkit.errors import InvalidInput, UnreadableFile
 from toolkit.intake.tables import plain
 from toolkit.message import Message
@@ -31,9 +32,7 @@ class Field:
         try:
             value = self.rule.validate_python(text)
         except ValidationError as error:
-            raise Invalid(
-                error.errors(include_url=False, include_context=False, include_input=False)[0]["msg"]
-            ) from None
+            raise Invalid(reason_of(error.errors(include_url=False, include_input=False)[0])) from None
         return None if value is None else str(value)
 
 

@@ -16,6 +16,7 @@ from toolkit.database.connection import Database
 from toolkit.database.identifiers import new_id
 from toolkit.database.service import clients, one_row
 from toolkit.errors import AlreadyThere, InvalidField, InvalidFields
+from toolkit.message import Message
 
 MESSAGE: Final = "Client created"
 
@@ -56,12 +57,12 @@ def register_client(database: Database, body: Mapping[str, Any], clock: Clock) -
     return Registered(MESSAGE, client_id, address_id)
 
 
-def refusal(error: psycopg.Error) -> str:
+def refusal(error: psycopg.Error) -> Message:
     """Return why the service refused a row; a value that it names in its details is not shown."""
     named = error.diag.constraint_name or error.sqlstate
     if isinstance(error, psycopg.errors.UniqueViolation):
-        return f"Repeats what may stand only once in the service ({named})"
-    return f"Breaks a rule of the service ({named})"
+        return Message("Repeats what may stand only once in the service ({})", named)
+    return Message("Breaks a rule of the service ({})", named)
 
 
 def client_ids(database: Database, external_ids: Sequence[str]) -> dict[str, UUID]:

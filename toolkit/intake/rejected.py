@@ -196,7 +196,7 @@ class Outputs:
             Cells(column, forms=_forms(chunk, position), styles=_marked(wrong.get(position)))
             for position, column in enumerate(chunk.columns)
         ]
-        told = pa.array(_told(reasons, self._language.sentence), pa.string())
+        told = pa.array(_told(reasons, self._language.tell), pa.string())
         workbook.add([Cells(told, style=Style.WRAPPED), Cells(line, Form.NUMBER), *cells])
 
     def _begin_rejected(self, columns: Sequence[pa.StringArray]) -> tuple[_CsvFile, Workbook]:
@@ -288,5 +288,5 @@ def _summary(source: str, tally: Tally, language: Language) -> list[tuple[str, s
         ("warnings", tally.warnings),
     ):
         rows += [("", ""), (say(title), "")]
-        rows += [(language.sentence(text), number) for text, number in counts.most_common()]
+        rows += [(language.tell(text), number) for text, number in counts.most_common()]
     return rows

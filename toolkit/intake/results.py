@@ -16,6 +16,7 @@ from toolkit.contract.fields import named
 from toolkit.contract.people import mask_cpf, mask_text
 from toolkit.intake.sources import Layout
 from toolkit.language import ENGLISH, Language
+from toolkit.message import Message
 
 
 class OnDuplicate(StrEnum):
@@ -112,8 +113,8 @@ class Understood:
         used = ", ".join(
             heading if heading == name else f"{heading} = {name}" for heading, name in self.fields.items()
         )
-        ignored = f"; not used: {', '.join(self.ignored)}" if self.ignored else ""
-        return f"{self.source}: {self.layout}: {used}{ignored}"
+        message = Message("{}: {}: {}", self.source, str(self.layout), used)
+        return Message("{}; not used: {}", message, ", ".join(self.ignored)) if self.ignored else message
 
 
 @dataclass(frozen=True, slots=True)

@@ -269,7 +269,7 @@ def hand_back(
         for name, heading in columns.items()
     }
     tally = Tally(len(table.rows) - len(rejected), len(rejected))
-    tally.reasons.update(f"{item.field}: {item.message}" for each in rejected for item in each.invalid)
+    tally.reasons.update(Message("{}: {}", item.field, item.message) for each in rejected for item in each.invalid)
     with Outputs(out, name, table.layout.delimiter, headings, language) as outputs:
         outputs.reject(chunk, reasons, wrong)
         outputs.complete(tally)

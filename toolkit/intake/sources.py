@@ -18,6 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from toolkit.errors import UnreadableFile
+from toolkit.message import Message
 
 Lines = npt.NDArray[np.int64]
 
@@ -96,10 +97,10 @@ class Layout:
     def __str__(self) -> str:
         if self.kind == "text":
             delimiter = {"\t": "tab"}.get(self.delimiter or "", f"“{self.delimiter}”")
-            how = f"text, {self.encoding}, separated by {delimiter}"
-        else:
-            how = f"workbook, sheet “{self.sheet}”"
-        return f"{how}, headings on line {self.heading_line}"
+            return Message(
+                "text, {}, separated by {}, headings on line {}", self.encoding, delimiter, self.heading_line
+            )
+        return Message("workbook, sheet “{}”, headings on line {}", self.sheet, self.heading_line)
 
 
 TEXT_SUFFIXES: Final = frozenset({".csv", ".txt", ".tsv", ".tab", ".psv"})

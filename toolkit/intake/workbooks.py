@@ -165,9 +165,14 @@ class _Process:
         except ValueError:
             found = {"fault": _FAULT_OF_END.get(self._process.wait(), Fault.MEMORY), "about": ""}
         if "fault" in found:
-            bounds = {"gibibytes": MEMORY_BYTES >> 30, "seconds": SECONDS}
-            reason = _REFUSALS[Fault(found["fault"])].format(about=found["about"], sheet=self._sheet, **bounds)
-            raise UnreadableFile("{}: {}", self._source.name, reason)
+            fault, about = Fault(found["fault"]), found["about"]
+            values = {
+                Fault.SHEET_DAMAGED: (about,),
+                Fault.NO_SHEET: (self._sheet, about),
+                Fault.MEMORY: (MEMORY_BYTES >> 30,),
+                Fault.SECONDS: (SECONDS,),
+            }
+            raise UnreadableFile(REFUSALS[fault], self._source.name, *values.get(fault, ()))
         return found
 
     def bytes(self, length: int) -> bytes:
@@ -189,14 +194,14 @@ _FAULT_OF_END: Final = {
 """The fault by the status that the process ended with; where memory lacks, the reader gives up by SIGABRT."""
 
 
-_REFUSALS: Final = {
-    Fault.PROTECTED: "protected by a password; save it without one.",
-    Fault.DAMAGED: "is no workbook that can be read, or is damaged; save it again as XLSX.",
-    Fault.SHEET_DAMAGED: "the sheet “{about}” is damaged; save it again as XLSX.",
-    Fault.NO_SHEET: "has no sheet “{sheet}”; there are {about}.",
-    Fault.MEMORY: "takes more than {gibibytes} GiB of memory to read: its cells lie too far apart, or there is "
+REFUSALS: Final = {
+    Fault.PROTECTED: "{}: protected by a password; save it without one.",
+    Fault.DAMAGED: "{}: is no workbook that can be read, or is damaged; save it again as XLSX.",
+    Fault.SHEET_DAMAGED: "{}: the sheet “{}” is damaged; save it again as XLSX.",
+    Fault.NO_SHEET: "{}: has no sheet “{}”; there are {}.",
+    Fault.MEMORY: "{}: takes more than {} GiB of memory to read: its cells lie too far apart, or there is "
     "too much in it; copy the table alone into a new workbook, or save it as CSV.",
-    Fault.SECONDS: "takes more than {seconds} seconds to read; copy the table alone into a new workbook, or save "
+    Fault.SECONDS: "{}: takes more than {} seconds to read; copy the table alone into a new workbook, or save "
     "it as CSV.",
 }
 

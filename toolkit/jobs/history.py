@@ -6,6 +6,7 @@ from zoneinfo import ZoneInfo
 from toolkit.jobs.running import counts_of, open_sales
 from toolkit.jobs.runs import RunRow, RunStatus, runs_of, seconds_of
 from toolkit.kit.spoken import _, counted, readable
+from toolkit.message import Message
 from toolkit.notebooks.calls import application, told_plainly
 from toolkit.notebooks.display import (
     Bundle,
@@ -46,7 +47,7 @@ def _parts(found: Sequence[RunRow], job: str, number: dict[RunStatus, int], zone
         return [figures("Nothing ran yet", [], "A scheduler starts jobs: toolkit job --help")]
     facts = [Fact(status, count, _COLOURS[status] if count else Colour.QUIET) for status, count in number.items()]
     heading = counted(len(found), "latest run")
-    parts = [figures(f"{heading}: {job}" if job else heading, facts)]
+    parts = [figures(Message("{}: {}", heading, job) if job else heading, facts)]
     names = {run.id: f"{readable(run.logical_date, zone)} {'' if job else run.job}".strip() for run in found}
     done = [run for run in found if run.status == RunStatus.DONE][:30][::-1]
     seconds = {names[run.id]: {"seconds": round(seconds_of(run))} for run in done}

@@ -1,8 +1,8 @@
 """Messages to people in their language: that of ``TOOLKIT_LANGUAGE``, else of the locale.
 
 English stands in the code and is the key of the catalogue in ``toolkit/language``. A word is translated by ``_``;
-a sentence that was composed with values, such as that of an error, by ``sentence``, which recognises it by its
-fixed parts. Codes, columns, JSON and logs belong to no language.
+a sentence with values, such as that of an error, is a ``Message`` and translated by ``sentence``. Codes, columns,
+JSON and logs belong to no language.
 """
 
 import os
@@ -45,13 +45,8 @@ def counted(number: int, noun: str) -> str:
 
 
 def sentence(text: str) -> str:
-    """Return the sentences of a text, line by line; one that nobody translated stays as it is."""
-    language = spoken()
-    if language is ENGLISH:
-        return text
-    if isinstance(text, Message) and text.values:
-        return language.tell(text)
-    return "\n".join(map(language.sentence, text.split("\n")))
+    """Return a sentence in the language of messages; one that nobody translated stays as it is."""
+    return spoken().tell(text)
 
 
 def complaint(error: Exception) -> str:

@@ -1,15 +1,14 @@
 """The languages of people: texts from the catalogues in ``translations``, numbers, dates and plurals by Babel.
 
 English texts stand in the code and are the keys of the catalogues, gettext files that translators edit as they
-are. A message with ``{1}``, ``{2}`` stands for the sentences that are composed of it and values. The contract's
-codes belong to no language and are never translated.
+are. A sentence with values is a ``Message``. The contract's codes belong to no language and are never translated.
 """
 
 import os
 import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime, tzinfo
-from functools import cache, cached_property
+from functools import cache
 from gettext import GNUTranslations, NullTranslations
 from importlib.resources import files
 from io import BytesIO
@@ -27,13 +26,7 @@ from toolkit.message import Message
 LANGUAGES: Final = ("pt-BR", "en")
 """The languages that a report can have."""
 
-_PLACE: Final = re.compile(r"\{(\d+)\}")
-_FIELD: Final = re.compile(r"[a-z]\w*(\.\w+)?")
-"""The name of a field before the reason why it is wrong."""
-_WORDS: Final = 3
-"""A value with so many spaces may be a sentence itself; names and statuses are left alone."""
 _MOMENT: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[+-]\d\d:\d\d")
-_GROUPED: Final = re.compile(r"\d{1,3}(,\d{3})+")
 _DAY_AND_TIME: Final = {"en": "d MMM y, HH:mm", "pt-BR": "d 'de' MMM 'de' y, HH:mm"}
 
 
@@ -43,8 +36,8 @@ class Language:
     def __init__(self, code: str) -> None:
         self.code = code
         self._locale = Locale.parse(code, sep="-")
-        self._catalogue = _catalogue(code)
-        self.translations = _compiled(self._catalogue)
+        self.decimal_point = numbers.get_decimal_symbol(self._locale)
+        self.translations = _compiled(_catalogue(code))
 
     def text(self, message: str, **values: object) -> str:
         """Return the English ``message`` in this language; ``%(name)s`` stands for a value."""
@@ -57,50 +50,12 @@ class Language:
         return found % {"number": self.number(number), **values}
 
     def tell(self, text: str) -> str:
-        """Return a message in this language, its values in the form of the language; other texts as ``text``."""
-        if isinstance(text, Message) and text.values:
-            words = text.template.strip()  # a line may be indented
-            template = text.template.replace(words, self.text(words), 1)
-            return _Values(self).vformat(template, text.values, {})
-        return self.text(text)
-
-    def sentence(self, composed: str) -> str:
-        """Translate an English sentence with values in it, found by its fixed parts; return others unchanged."""
-        if isinstance(composed, Message) and composed.values:
-            return self.tell(composed)
-        text = composed.strip()
-        return composed.replace(text, self._recognised(text), 1) if text else composed
-
-    def _recognised(self, text: str) -> str:
-        found = self.translations.gettext(text)
-        if found != text:
-            return found
-        for begin, told, pattern in self._patterns:
-            if text.startswith(begin) and (values := pattern.fullmatch(text)):
-                return told.format("", *map(self._value, values.groups()))
-        field, separator, reason = text.partition(": ")
-        if _FIELD.fullmatch(field) and reason:
-            return f"{field}{separator}{self._recognised(reason)}"
-        several = text.split("; ")
-        return "; ".join(map(self._recognised, several)) if several[1:] else text
-
-    @cached_property
-    def _patterns(self) -> list[tuple[str, str, re.Pattern[str]]]:
-        """The beginning of each message with places for values, its translation, what fits it; longest first."""
-        told = {str(each.id): str(each.string) for each in self._catalogue if isinstance(each.id, str)}
-        composed = [each for each in told if _PLACE.search(each)]
-        composed.sort(key=lambda each: len(_PLACE.sub("", each)), reverse=True)
-        begun = (each.partition("{")[0] for each in composed)
-        return [
-            (begin, told[each], re.compile(_pattern(each), re.DOTALL))
-            for begin, each in zip(begun, composed, strict=True)
-        ]
-
-    def _value(self, value: str) -> str:
-        """Return a number or a sentence as in this language, and any other value as it is."""
-        if value.count(" ") >= _WORDS:
-            return self._recognised(value)
-        return self.number(int(value.replace(",", ""))) if _GROUPED.fullmatch(value) else value
+        """Return a sentence in this language, its values in the form of the language."""
+        template = text.template if isinstance(text, Message) else text
+        words = template.strip()  # a line may be indented
+        told = template.replace(words, self.text(words), 1)
+        values = text.values if isinstance(text, Message) else ()
+        return _Values(self).vformat(told, values, {}) if values else told
 
     def number(self, value: float) -> str:
         """``120,000`` or ``120.000``."""
@@ -141,6 +96,8 @@ class _Values(Formatter):
     def format_field(self, value: Any, spec: str) -> str:
         if spec == ",":
             return self._language.number(value)
+        if isinstance(value, float):
+            return format(value, spec).replace(".", self._language.decimal_point)
         if isinstance(value, Exception) and value.args:
             value = value.args[0]
         return self._language.tell(value) if isinstance(value, Message) else str(super().format_field(value, spec))
@@ -170,12 +127,6 @@ def default_language(environ: Mapping[str, str] = os.environ) -> Language:
         return language(named)
     locale = next((environ[name] for name in ("LC_ALL", "LC_MESSAGES", "LANG") if environ.get(name)), "")
     return language("pt-BR") if locale.lower().startswith("pt") else ENGLISH
-
-
-def _pattern(message: str) -> str:
-    """Return the message as a regular expression, whose groups are its values."""
-    parts = _PLACE.split(message)
-    return "".join(re.escape(part) if at % 2 == 0 else "(.*?)" for at, part in enumerate(parts))
 
 
 def _catalogue(code: str) -> Catalog:

@@ -24,6 +24,7 @@ from toolkit.kit.record_facts import file_facts
 from toolkit.kit.spoken import _, parse_timestamp, readable, spoken
 from toolkit.language import Language, default_language
 from toolkit.language import language as language_of
+from toolkit.message import Message
 from toolkit.notebooks.calls import application, cell_progress, given_path, told_plainly
 from toolkit.notebooks.display import (
     BARS,
@@ -210,7 +211,7 @@ def _compared_parts(
         name: named(result, "compliant", "incomplete", "conflict")
         for name, result in zip(names, (before, after), strict=True)
     }
-    parts = [figures(f"Findings from {names[0]} to {names[1]}", facts), bars("Sales", sales)]
+    parts = [figures(Message("Findings from {} to {}", names[0], names[1]), facts), bars("Sales", sales)]
     for heading, ids in (
         (_("New"), changes.new),
         (_("Back again"), changes.reopened),
@@ -291,7 +292,7 @@ def _sale_parts(case: SaleCase, zone: ZoneInfo) -> list[Bundle]:
         for each in case.openings
     ]
     return [
-        figures(f"Sale {case.sale_id}", facts),
+        figures(Message("Sale {}", case.sale_id), facts),
         table("What to do", ["code", "meaning", "remedy"], steps),
         table("Rule", ["evidence", "accepted"], rule),
         table("Evidence records", ["type", "state", "file", "requested", "by"], records),

@@ -13,6 +13,7 @@ from toolkit.evidence.upload import Destinations, Uploaded, upload_files
 from toolkit.kit.context import ApplicationContext
 from toolkit.kit.process import signed_in_account
 from toolkit.kit.spoken import _, counted, sentence
+from toolkit.message import Message
 from toolkit.notebooks.calls import application, cell_progress, given_path, told_plainly
 from toolkit.notebooks.display import (
     Bundle,
@@ -111,7 +112,7 @@ def _request_parts(
             Fact("uploaded now", uploaded.sent, Colour.GOOD),
             Fact("not uploaded", failed, Colour.BAD),
         ]
-    kept = sentence(f"The credentials are in {credentials_file}, which only you can read.")
+    kept = sentence(Message("The credentials are in {}, which only you can read.", credentials_file))
     parts = [figures(counted(manifest.rows, "file"), facts, kept)]
     if uploaded is not None and manifest.rows:
         parts.append(_where_files_are(manifest, uploaded))

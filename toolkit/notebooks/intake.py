@@ -25,6 +25,7 @@ from toolkit.intake.results import (
 )
 from toolkit.intake.sales import SalesLoaded
 from toolkit.kit.spoken import _, readable, sentence, spoken
+from toolkit.message import Message
 from toolkit.notebooks.calls import (
     application,
     cell_progress,
@@ -112,7 +113,7 @@ def _remark(understood: Understood) -> Bundle:
     """Return the recognised layout of a file, told before its rows are read."""
     columns = ", ".join(f"{heading} → {name}" for heading, name in understood.fields.items())
     ignored = f" {_('Not used')}: {', '.join(understood.ignored)}." if understood.ignored else ""
-    return remark(understood.source, f"{understood.layout}. Columns: {columns}.{ignored}")
+    return remark(understood.source, Message("{}. Columns: {}.{}", understood.layout, columns, ignored))
 
 
 def _load_parts(result: LoadResult, zone: ZoneInfo, *, made_up: bool) -> list[Bundle]:

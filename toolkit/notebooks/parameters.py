@@ -112,8 +112,9 @@ def read_parameters(notebook: nbformat.NotebookNode) -> dict[str, Parameter]:
                     found[name] = Parameter(name, ast.literal_eval(value), comment)
                     continue
         raise NotebookFailed(
-            f"Line {statement.lineno} of the parameters cell is no plain `name = value`: "
-            "a value computed there would not follow the value that a run sets."
+            "Line {} of the parameters cell is no plain `name = value`: a value computed there would "
+            "not follow the value that a run sets.",
+            statement.lineno,
         )
     return found
 

@@ -108,9 +108,9 @@ def checked_parameters(
     try:
         found = nbformat.read(notebook, as_version=4)
     except FileNotFoundError:
-        raise NotebookFailed(f"{notebook}: there is no such notebook.") from None
+        raise NotebookFailed("{}: there is no such notebook.", notebook) from None
     except (ValueError, AttributeError, nbformat.ValidationError):
-        raise NotebookFailed(f"{notebook}: this is not a notebook.") from None
+        raise NotebookFailed("{}: this is not a notebook.", notebook) from None
     return chosen_values(read_parameters(found), given, notebook.name)
 
 
@@ -267,7 +267,7 @@ def _execute(
     for cell in executed.cells:
         # papermill takes sys.exit(0) for success though the cells after it never ran.
         if any(output.output_type == "error" for output in cell.get("outputs", ())):
-            raise NotebookFailed(f"left at In [{cell.execution_count}], before its end.")
+            raise NotebookFailed("left at In [{}], before its end.", cell.execution_count)
     return executed
 
 
@@ -292,10 +292,10 @@ def _failure(error: Exception, watch: Watch) -> NotebookFailed:
         case DeadKernelError():
             return KernelDied("lost its kernel, which died (perhaps it ran out of memory).")
         case NoSuchKernel():
-            return NotebookFailed(f"needs the kernel {error.name!r}, which is not installed here.")
+            return NotebookFailed("needs the kernel {!r}, which is not installed here.", error.name)
         case RuntimeError() if str(error).startswith("Kernel"):  # it died or stood still at its start
             return KernelDied("has a kernel that did not start.")
-    return NotebookFailed(f"could not be run: {error}")
+    return NotebookFailed("could not be run: {}", error)
 
 
 def _literally(path: Path) -> str:

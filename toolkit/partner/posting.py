@@ -21,6 +21,7 @@ from urllib3.exceptions import HTTPError, LocationValueError
 
 from toolkit.contract.deadlines import Clock, wall_clock
 from toolkit.errors import BucketUnavailable, CredentialsExpired, InvalidInput, UnreadableFile, UploadRefused
+from toolkit.message import Message
 
 ATTEMPTS: Final = 6
 """The largest number of attempts; the pauses between them add up to about half a minute."""
@@ -148,7 +149,7 @@ _CODE: Final = re.compile(rb"<Code>([A-Za-z0-9.]{1,64})</Code>")
 _EXPIRED_TEXT: Final = re.compile(rb"<Message>[^<]*\bexpired\b", re.IGNORECASE)
 _TRY_AGAIN_CODES: Final = frozenset(("RequestTimeout", "SlowDown", "InternalError", "ServiceUnavailable"))
 
-_HINTS: Final = {
+HINTS: Final = {
     "AccessDenied": "The form does not allow this upload, or ran out; request new credentials.",
     "EntityTooLarge": "The file is larger than the form allows.",
     "EntityTooSmall": "The file is smaller than the form allows.",
@@ -254,5 +255,6 @@ def _seconds_to_wait(response: urllib3.BaseHTTPResponse, answer: bytes) -> float
         raise CredentialsExpired
     if 300 <= response.status < 400:
         raise UploadRefused("The bucket answered {}, a redirection; its address has changed.", response.status)
-    hint = _HINTS.get(code, "Request new credentials and send the file again.")
-    raise UploadRefused(f"The bucket refused the upload: {response.status} {code}".rstrip() + f". {hint}")
+    hint = Message(HINTS.get(code, "Request new credentials and send the file again."))
+    answered = f"{response.status} {code}".rstrip()
+    raise UploadRefused("The bucket refused the upload: {}. {}", answered, hint)

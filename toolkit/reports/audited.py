@@ -34,7 +34,7 @@ OF_FINDINGS: Final = ("dueAt", "overdue", "open", "critical", "waived", "owners"
 _NEVER: Final = np.datetime64("9999-12-31", "us")
 _STANDING: Final = [str(FindingStatus.OPEN), str(FindingStatus.REOPENED)]
 
-_NO_SALES: Final = (
+NO_SALES: Final = (
     "Nothing was evaluated: there is no sale in the service's table, or none that this database user may see. "
     "Check DATABASE_URL, row level security and the statements of the service; sales come into an embedded "
     "database by: toolkit sales load"
@@ -276,10 +276,10 @@ class Audited(Totals):
         if self.sales:
             return self
         if self.of_now:
-            raise NothingEvaluated(_NO_SALES)
+            raise NothingEvaluated(NO_SALES)
         moment = self.as_of.isoformat(timespec="seconds")
         raise NothingEvaluated(
-            f"Nothing was evaluated: no sale had been seen by {moment} in {self.source.database}."
+            "Nothing was evaluated: no sale had been seen by {} in {}.", moment, self.source.database
         )
 
     def _compliant(self, wanted: pd.Series[bool]) -> pd.DataFrame:

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from toolkit.message import Message
 from toolkit.atomic_files import PrivateFolder
 from toolkit.contract.fields import named
 from toolkit.contract.findings import REPORT
@@ -183,7 +184,7 @@ def write_files(
         draft = folder.path
         try:
             for name, write in zip(names, writers.values(), strict=True):
-                told.begin(f"Writing {name}", 100, "%")
+                told.begin(Message("Writing {}", name), 100, "%")
                 write(replace(report, tell=_percents(told)), draft / name)
                 told.end()
                 pa.default_memory_pool().release_unused()  # for the next format
@@ -199,7 +200,7 @@ def write_files(
         finally:
             folder.remove()
     except OSError as error:
-        raise ReportError(f"The report cannot be written to {out}: {error.strerror or error}") from error
+        raise ReportError("The report cannot be written to {}: {}", out, error.strerror or error) from error
     return [out / name for name in names]
 
 
@@ -286,11 +287,11 @@ def _recorded(folder: Path) -> dict[str, str]:
         files = json.loads(path.read_text(encoding="utf-8"))["files"]
         recorded = {str(file["name"]): str(file["sha256"]) for file in files}
     except FileNotFoundError:
-        raise ReportError(f"There is no report in {folder}: it holds no {MANIFEST}") from None
+        raise ReportError("There is no report in {}: it holds no {}", folder, MANIFEST) from None
     except OSError as error:
-        raise ReportError(f"{path} cannot be read: {error.strerror or error}") from error
+        raise ReportError("{} cannot be read: {}", path, error.strerror or error) from error
     except (ValueError, KeyError, TypeError, RecursionError):
-        raise ReportError(f"{path} is not the manifest of a report") from None
+        raise ReportError("{} is not the manifest of a report", path) from None
     if any(Path(name).name != name for name in recorded):
-        raise ReportError(f"{path} names files outside its folder")
+        raise ReportError("{} names files outside its folder", path)
     return recorded

@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Final
 from zoneinfo import ZoneInfo
 
+from toolkit.message import recognised
 from toolkit.contract.codes import CODES
 from toolkit.contract.contents import Coverage, IntegrityProblem
 from toolkit.contract.findings import Reason
@@ -232,12 +233,12 @@ def _coverage_notices(result: Audited, language: Language) -> Iterator[str]:
 def provenance(result: Audited, timezone: ZoneInfo, language: Language = ENGLISH) -> dict[str, str]:
     """Return the source of the numbers, for those who have to vouch for them."""
     say, source, sync = language.text, result.source, result.source.last_sync
-    database = language.sentence(source.database)
+    database = language.tell(source.database)
     return {
         **({} if result.partner is None else {say("Partner"): result.partner}),
         say("As of"): language.moment(result.as_of, timezone),
         say("Database"): database if source.replica is None else f"{database} ({source.replica})",
-        say("Bucket"): language.sentence(sync.bucket) if sync else say("never read"),
+        say("Bucket"): language.tell(recognised(sync.bucket, ["{} (embedded bucket)"])) if sync else say("never read"),
         say("Bucket read"): language.moment(sync.finished_at, timezone) if sync else say("never"),
         say("Oldest part of the listing"): (
             language.moment(source.listed_since, timezone) if source.listed_since else say("never")

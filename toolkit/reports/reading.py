@@ -55,7 +55,7 @@ def read_audited(audit: Audit, *, cpfs: Mapping[str, str] | None = None) -> Audi
     """
     facts, partner = audit.facts, audit.partner
     if partner is not None and not audit.sql("SELECT 1 FROM verdicts LIMIT 1").num_rows:
-        raise InvalidInput(f"No sale names the partner {partner!r}; names are written exactly as in the sales.")
+        raise InvalidInput("No sale names the partner {!r}; names are written exactly as in the sales.", partner)
     read = _Reading(audit, facts.as_of, facts.as_of.astimezone(ZoneInfo(facts.timezone)).date())
     findings, told = read.findings(), read.told()
     if cpfs is not None:

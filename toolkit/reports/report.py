@@ -14,6 +14,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from toolkit.message import recognised
 from toolkit.contract.findings import REPORT
 from toolkit.language import ENGLISH, Language
 from toolkit.reports.audited import Audited
@@ -133,6 +134,18 @@ def duration(time: timedelta, language: Language) -> str:
     return language.listed([told for told, number in counted.items() if number][:2])
 
 
+DETAILS: Final = (
+    "SHA-256 of the content {}",
+    "{} and {}, SHA-256 {}",
+    "requested for {}",
+    "declared {}, is {}",
+    "declared {}, stored as {}",
+    "{:,} objects, of which the first {:,} are named",
+    "{:,} objects",
+)
+"""What an audit tells of a finding about a file, beside moments."""
+
+
 def told_detail(detail: str, language: Language, timezone: ZoneInfo) -> str:
     """Return the detail of a finding about a file as people say it; programs get it as it was found."""
     if late := _LATE.fullmatch(detail):
@@ -142,4 +155,4 @@ def told_detail(detail: str, language: Language, timezone: ZoneInfo) -> str:
     if replaced := _REPLACED.fullmatch(detail):
         moment = datetime.fromisoformat(replaced[1]).replace(tzinfo=UTC)
         return language.text("replaced at %(moment)s", moment=language.moment(moment, timezone))
-    return language.sentence(detail)
+    return language.tell(recognised(detail, DETAILS))

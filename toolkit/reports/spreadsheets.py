@@ -144,7 +144,7 @@ def write_workbook(report: Report, path: Path) -> None:
             _write_list(book, written, each)
         _write_notes(book, report)
     if book.problem:
-        raise ReportError(f"No workbook can hold this report: {book.problem}.")
+        raise ReportError("No workbook can hold this report: {}.", book.problem)
 
 
 def _write_summary(book: Workbook, report: Report) -> None:
