@@ -29,7 +29,9 @@ class SkippedTests:
         if report.skipped and not hasattr(report, "wasxfail"):
             self._skipped.add(report.nodeid)
 
-    def pytest_sessionfinish(self) -> None:
-        """Keep the names; workers of xdist see a part of them only."""
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Keep the names; workers of xdist see a part of them only. That nothing was skipped is no failure."""
+        if self._asked and session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:
+            session.exitstatus = pytest.ExitCode.OK
         if not self._asked and not hasattr(self._config, "workerinput"):
             self._config.cache.set(_KEPT, sorted(self._skipped))

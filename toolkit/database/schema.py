@@ -194,6 +194,9 @@ def _alike(expected: sa.types.TypeEngine[object], found: sa.types.TypeEngine[obj
             return "text"
         if isinstance(kind, sa.DateTime):
             return "timestamptz" if kind.timezone else "timestamp"
-        return kind._type_affinity.__name__ if kind._type_affinity else type(kind).__name__
+        try:
+            return kind.python_type.__name__
+        except NotImplementedError:
+            return type(kind).__name__
 
     return family(expected) == family(found)

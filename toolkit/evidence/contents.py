@@ -153,7 +153,7 @@ def in_batches(database: Database, ids: list[int]) -> Iterator[list[Unverified]]
         some = ids[start : start + _BATCH]
         there = (seen.c.id == sa.any_(sa.cast(some, sa.ARRAY(sa.BigInteger))), seen.c.gone_at.is_(None))
         with database.transaction() as connection:
-            found = {row.id: Unverified(**row._mapping) for row in connection.execute(query.where(*there))}
+            found = {row["id"]: Unverified(**row) for row in connection.execute(query.where(*there)).mappings()}
         yield [found[each] for each in some if each in found]
 
 

@@ -207,5 +207,5 @@ def _pictures(resources: Any, depth: int) -> Iterator[bytes]:
     for _, reference in sorted((objects.get_object() if objects is not None else {}).items()):
         item = reference.get_object()
         if isinstance(item, StreamObject):
-            yield item._data
+            yield item._data  # noqa: SLF001  # the bytes as they are stored, which pypdf gives by no other name
             yield from _pictures(item.get("/Resources"), depth - 1)
