@@ -64,6 +64,7 @@ _DATA = """
     SELECT seen.id,
            CASE WHEN random() < 0.005 THEN 'other'
                 WHEN evidence_type IN ('POV', 'AUT') THEN 'audio' ELSE 'pdf' END,
-           CASE WHEN random() < 0.005 THEN 'DAMAGED' END, CASE WHEN random() < 0.9 THEN 'abc' END, '2026-11-20'
+           CASE WHEN random() < 0.005 THEN 'DAMAGED' END,
+           CASE WHEN random() < 0.9 THEN encode(sha256(key::bytea), 'hex') END, '2026-11-20'
     FROM audit.object_observations AS seen JOIN evidences ON object_key = key WHERE random() < 0.97;
 """

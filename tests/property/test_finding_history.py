@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from tests.conftest import _TEMPLATE, SettableClock, _fresh
 from tests.property.test_past_audits import START, World, changes
 from tests.support.audits import audited
-from toolkit.audit.changes import KINDS, all_partners, changes_between, trends
+from toolkit.audit.changes import KINDS, changes_between
 from toolkit.contract.findings import FindingStatus
 from toolkit.database.connection import Database
 from toolkit.errors import NothingEvaluated
@@ -62,16 +62,14 @@ def test_changes_and_trend_are_what_each_moment_gives_when_it_is_judged_again(
         world.live([*story, (World.sale, 0, "A", False), (World.audit,)])  # without a sale there is no audit
         there = judged_again(world)
         changes_lead_from_one_moment_to_the_other(database, there)
-        with database.snapshot() as connection:
-            every_day_counts_its_findings(connection, world, there)
+        every_day_counts_its_findings(world, there)
 
 
 def changes_lead_from_one_moment_to_the_other(database: Database, there: dict[datetime, set[UUID]]) -> None:
     moments = {START - timedelta(days=9): set[UUID]()} | there  # before the first audit nothing was known
     for earlier, later in combinations(sorted(moments), 2):
-        found = changes_between(database, earlier, later)
-        assert found.counts == {kind: len(getattr(found, kind)) for kind in KINDS}
-        new, resolved, reopened, still = ({*map(UUID, getattr(found, kind).to_pylist())} for kind in KINDS)
+        found = changes_between(database, earlier, later, ZONE)
+        new, resolved, reopened, still = ({*map(UUID, found.ids(kind))} for kind in KINDS)
         before, after = moments[earlier], moments[later]
         assert before - resolved | new | reopened == after
         assert still == before & after
@@ -82,11 +80,8 @@ def changes_lead_from_one_moment_to_the_other(database: Database, there: dict[da
         assert reopened <= known
 
 
-def every_day_counts_its_findings(
-    connection: sa.Connection, world: Noted, there: dict[datetime, set[UUID]]
-) -> None:
+def every_day_counts_its_findings(world: Noted, there: dict[datetime, set[UUID]]) -> None:
     counts = {moment.astimezone(ZONE).date(): len(ids) for moment, ids in there.items()}
-    first = START.astimezone(ZONE).date() - timedelta(days=9)
-    found = all_partners(trends(connection, first, world.moments[-1], ZONE))
-    by_day = found.set_index("day")["present"]
+    found = changes_between(world.database, START - timedelta(days=9), world.moments[-1], ZONE)
+    by_day = found.by_day.set_index("day")["present"]
     assert {day: by_day.get(day, 0) for day in counts} == counts

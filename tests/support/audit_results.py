@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime, timedelta
@@ -18,8 +17,10 @@ import pandas as pd
 from pypdf.generic import ArrayObject
 
 from tests.support.audit_folders import audit_folder
+from toolkit.audit.duckdb_session import duckdb_session
+from toolkit.audit.extract import empty_history
+from toolkit.audit.findings import findings_query, tell_present
 from toolkit.audit.folder import Audit, AuditFacts
-from toolkit.audit.living import COLUMNS, living
 from toolkit.audit.source import LastSync, Source
 from toolkit.contract.codes import SaleWarning, missing_code
 from toolkit.contract.contents import LOOK, ContentProblem, Coverage, IntegrityFinding
@@ -146,8 +147,11 @@ def folder_of(
         ]
     )
     zone = ZoneInfo("America/Sao_Paulo")
-    found = living(present, pd.DataFrame(columns=["id"]), [], [], AS_OF, Deadlines(zone))
-    findings: list[Any] = found.astype(object).where(found.notna(), None).rename(columns=_SNAKE).to_dict("records")
+    with duckdb_session() as session:
+        observed = empty_history(AS_OF, session)
+        tell_present(session, [*present.astype(object).where(present.notna(), None).itertuples(index=False)])
+        query = findings_query(observed, audits=[], waivers=[], deadlines=Deadlines(zone))
+        findings: list[Any] = session.sql(query).to_arrow_table().to_pylist()
     partners = {each.sale_id: each.partner for each in told}
     return audit_folder(
         place,
@@ -209,7 +213,6 @@ def folder_of(
 
 
 _OF_SALE = ["sale_id", "partner", "utility_group"]
-_SNAKE = {name: re.sub("[A-Z]", lambda found: f"_{found[0].lower()}", name) for name in COLUMNS}
 
 
 def _file_row(record: EvidenceRecord, partner: str | None) -> dict[str, Any]:

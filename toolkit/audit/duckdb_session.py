@@ -26,10 +26,9 @@ def duckdb_session(scratch: Path | None = None, memory: str = DEFAULT_MEMORY) ->
     """
     import duckdb
 
-    database, spilled = (":memory:", "") if scratch is None else (str(scratch / "work.duckdb"), str(scratch))
-    config: dict[str, Any] = {"memory_limit": memory, "temp_directory": spilled}
+    config: dict[str, Any] = {"memory_limit": memory, "temp_directory": "" if scratch is None else str(scratch)}
     try:
-        with duckdb.connect(database, config=config) as connection:
+        with duckdb.connect(config=config) as connection:
             connection.execute("SET TimeZone = 'UTC'")
             yield connection
     except duckdb.OutOfMemoryException:
@@ -62,4 +61,4 @@ def quoted(text: str) -> str:
 
 def copy_to(query: str, place: Path | str) -> str:
     """Return the statement with which DuckDB writes a query as one Parquet file."""
-    return f"COPY ({query}) TO {quoted(str(place))} (FORMAT parquet, COMPRESSION zstd)"
+    return f"COPY ({query}) TO {quoted(str(place))} (FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1)"

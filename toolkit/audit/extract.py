@@ -1,15 +1,15 @@
 """Read what was observed by a moment, once, in one repeatable-read transaction, into an audit's inputs.
 
-Every table is streamed as Arrow into DuckDB's working file, several at once under one exported snapshot, and the
-largest in ranges. From there the inputs are written as Parquet, in an order, so that two readings of the same past
-moment give the same bytes. Keys of objects, which may hold names of people, stay in the working file.
+Every table is streamed as Arrow into DuckDB, several at once under one exported snapshot, and the largest in
+ranges. From there the inputs are written as Parquet, in an order, so that two readings of the same past moment
+give the same bytes. Keys of objects, which may hold names of people, stay in the working tables.
 """
 
 # statements are made of constants and of our own names
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -58,13 +58,22 @@ _ROWS_IN_GROUP: Final = 1 << 23
 class Observed:
     """The working tables of an audit: what had been observed by its moment.
 
-    ``sale``, ``record``, ``object``, ``ended`` (objects that are gone), ``look``, ``failure``, ``withdrawal``,
-    ``request`` (who asked for a record), ``episode`` (of findings), ``gap`` (in which a sale was gone), and
-    ``seen``: objects with what was found in them.
+    ``sale``; ``record``, with its object and its withdrawal, in the order of the inputs; ``seen``, the objects
+    with what was found in them; ``version``, the objects that lay under a key where one ended; ``request``, who
+    asked for a record; ``episode``, of findings; ``gap``, in which a sale was gone.
     """
 
     session: DuckDBPyConnection
     moment: datetime
+
+
+@dataclass(frozen=True)
+class _WorkingTable:
+    """What is read of PostgreSQL into a working table, where it is large in ranges of ``number``."""
+
+    name: str
+    query: sa.Select[Any]
+    number: sa.Column[Any] | None = None
 
 
 def extract(database: Database, connection: Connection, moment: datetime, session: DuckDBPyConnection) -> Observed:
@@ -74,18 +83,45 @@ def extract(database: Database, connection: Connection, moment: datetime, sessio
         DatabaseError: the database refused a statement, or holds a value that cannot be read.
         DatabaseUnavailable: the connection broke.
     """
-    snapshot: str = connection.scalar(sa.text("SELECT pg_export_snapshot()"))
-    reads = [
-        (name, part) for name, query, numbered in _queries(moment) for part in _ranges(connection, query, numbered)
-    ]
-    for name, query, _ in _queries(moment):
-        session.execute(_empty_table(name, query))
-    with ThreadPoolExecutor(STREAMS, thread_name_prefix="extract") as threads:
-        read = [threads.submit(_stream, database, snapshot, session.cursor(), *each) for each in reads]
-        for each in read:
-            each.result()
-    session.execute(_SEEN)
+    session.execute("SET preserve_insertion_order = false")
+    _read(database, connection, session, _readings(moment))
+    for statement in (_LOOKED, _SEEN, _VERSIONS, "SET preserve_insertion_order = true", _RECORD):
+        session.execute(statement)
+    for name in ("look", "looked", "object", "ended", "failure", "given", "withdrawal"):
+        session.execute(f"DROP TABLE {name}")
     return Observed(session, moment)
+
+
+def extract_history(
+    database: Database, connection: Connection, moment: datetime, session: DuckDBPyConnection
+) -> Observed:
+    """Read ``sale``, ``episode`` and ``gap`` alone, with what ``extract`` raises."""
+    _read(database, connection, session, [each for each in _readings(moment) if each.name in _OF_HISTORY])
+    return Observed(session, moment)
+
+
+def empty_history(moment: datetime, session: DuckDBPyConnection) -> Observed:
+    """Make ``sale``, ``episode`` and ``gap`` without rows."""
+    for each in _readings(moment):
+        if each.name in _OF_HISTORY:
+            session.execute(_empty_table(each))
+    return Observed(session, moment)
+
+
+def history_of_sale(
+    connection: Connection, sale_id: str, moment: datetime, session: DuckDBPyConnection
+) -> Observed:
+    """Read ``sale``, ``episode`` and ``gap`` of one sale, by the indexes of these tables."""
+    observed = empty_history(moment, session)
+    for each in _readings(moment):
+        if each.name in _OF_HISTORY:
+            wanted = each.query.where(each.query.selected_columns.sale_id == sale_id)
+            if rows := [list(row) for row in connection.execute(wanted)]:
+                session.executemany(f"INSERT INTO {each.name} VALUES ({', '.join('?' * len(rows[0]))})", rows)
+    return observed
+
+
+_OF_HISTORY: Final = ("sale", "episode", "gap")
 
 
 def write_inputs(observed: Observed, folder: Path) -> None:
@@ -94,53 +130,65 @@ def write_inputs(observed: Observed, folder: Path) -> None:
         observed.session.execute(copy_to(query, folder / f"{name}.parquet"))
 
 
-def _queries(moment: datetime) -> Iterator[tuple[str, sa.Select[Any], sa.Column[Any] | None]]:
-    """Yield the name of each working table, what is read into it, and the number that ranges are made of."""
+def _read(
+    database: Database, connection: Connection, session: DuckDBPyConnection, readings: Sequence[_WorkingTable]
+) -> None:
+    """Make these working tables, by several connections that see what ``connection`` does."""
+    snapshot: str = connection.scalar(sa.text("SELECT pg_export_snapshot()"))
+    for each in readings:
+        session.execute(_empty_table(each))
+    reads = [(each.name, part) for each in readings for part in _ranges(connection, each)]
+    with ThreadPoolExecutor(STREAMS, thread_name_prefix="extract") as threads:
+        streams = [threads.submit(_stream, database, snapshot, session.cursor(), reads) for _ in range(STREAMS)]
+        for stream in streams:
+            stream.result()
+
+
+def _readings(moment: datetime) -> list[_WorkingTable]:
+    """Return what is read, the largest first."""
     sale, record, seen, look = sale_observations, evidence_observations, object_observations, content_checks
     found = ("media_type", "sha256", "seconds", "pages", "normal_form", "active_parts", "stored_type")
     how = ("speech_seconds", "depth", "readers", "look")
-    of_looks = ("id", "observation_id", "kind", "problem", "checked_at", *found, *how)
+    of_looks = look.c["id", "observation_id", "kind", "problem", "checked_at", *found, *how]
     of_objects = seen.c["id", "key", "size", "etag", "last_modified", "seen_at"]
-    yield "sale", sa.select(*(sale.c[name] for name in SALES.names)).where(held(sale, moment)), sale.c.id
     of_records = record.c["evidence_id", "sale_id", "evidence_type", "type", "requested_at", "expires_at"]
-    query = sa.select(*of_records, record.c.object_key).where(held(record, moment))
-    yield "record", query, record.c.id
-    yield "object", sa.select(*of_objects).where(held(seen, moment)), seen.c.id
-    yield "ended", sa.select(*of_objects).where(until(seen.c.gone_at, moment)), None
-    yield "look", sa.select(*look.c[of_looks]).where(until(look.c.checked_at, moment)), look.c.id
-    failed = verification_failures.c
-    failures: sa.Select[Any] = sa.select(failed["observation_id"]).where(until(failed.failed_at, moment))
-    yield "failure", failures, None
-    yield "withdrawal", sa.select(withdrawals).where(until(withdrawals.c.withdrawn_at, moment)), None
-    asked = evidence_requests.c
-    yield "request", sa.select(asked.evidence_id, asked.partner), None
-    finding = finding_observations
+    failed, asked, finding = verification_failures.c, evidence_requests.c, finding_observations
     of_findings = finding.c["finding_id", "code", "sale_id", "partner", "utility_group", "seen_at", "gone_at"]
-    yield "episode", sa.select(*of_findings).where(until(finding.c.seen_at, moment)), finding.c.id
     came, gone = sale.alias("came"), sale.alias("gone")
     again = sa.select(came.c.id).where(came.c.sale_id == gone.c.sale_id, came.c.seen_at == gone.c.gone_at)
     back_at = sa.select(sa.func.min(came.c.seen_at)).where(
         came.c.sale_id == gone.c.sale_id, came.c.seen_at > gone.c.gone_at
     )
-    gap = gone.c["sale_id", "gone_at"]
-    gaps: sa.Select[Any] = sa.select(*gap, back_at.scalar_subquery().label("back_at"))
-    yield "gap", gaps.where(until(gone.c.gone_at, moment), ~again.exists()), None
+    gaps: sa.Select[Any] = sa.select(*gone.c["sale_id", "gone_at"], back_at.scalar_subquery().label("back_at"))
+    return [
+        _WorkingTable("look", sa.select(*of_looks).where(until(look.c.checked_at, moment)), look.c.id),
+        _WorkingTable("object", sa.select(*of_objects).where(held(seen, moment)), seen.c.id),
+        _WorkingTable(
+            "given", sa.select(*of_records, record.c.object_key).where(held(record, moment)), record.c.id
+        ),
+        _WorkingTable("sale", sa.select(*sale.c[tuple(SALES.names)]).where(held(sale, moment)), sale.c.id),
+        _WorkingTable("episode", sa.select(*of_findings).where(until(finding.c.seen_at, moment)), finding.c.id),
+        _WorkingTable("ended", sa.select(*of_objects).where(until(seen.c.gone_at, moment))),
+        _WorkingTable("failure", sa.select(failed["observation_id"]).where(until(failed.failed_at, moment))),
+        _WorkingTable("withdrawal", sa.select(withdrawals).where(until(withdrawals.c.withdrawn_at, moment))),
+        _WorkingTable("request", sa.select(asked.evidence_id, asked.partner)),
+        _WorkingTable("gap", gaps.where(until(gone.c.gone_at, moment), ~again.exists())),
+    ]
 
 
-def _ranges(
-    connection: Connection, query: sa.Select[Any], number: sa.Column[Any] | None
-) -> Iterator[sa.Select[Any]]:
-    """Yield the query, in ranges of ``number`` where its table is large."""
+def _ranges(connection: Connection, reading: _WorkingTable) -> Iterator[sa.Select[Any]]:
+    """Yield the query, in ranges of its number where its table is large."""
+    query, number = reading.query, reading.number
     if number is None:
         yield query
         return
     table = f"{number.table.schema}.{number.table.name}"
     rows = connection.scalar(sa.text(_ROWS), {"relation": table}) or 0
     parts = min(int(rows) // RANGE + 1, 64)
-    first, last = connection.execute(sa.select(sa.func.min(number), sa.func.max(number))).one()
-    if parts == 1 or first is None:
+    if parts == 1:
         yield query
         return
+    first, last = connection.execute(sa.select(sa.func.min(number), sa.func.max(number))).one()
     step = (last - first) // parts + 1
     for place in range(parts):
         start = first + place * step
@@ -155,16 +203,21 @@ _ROWS: Final = """
 
 
 def _stream(
-    database: Database, snapshot: str, session: DuckDBPyConnection, name: str, query: sa.Select[Any]
+    database: Database, snapshot: str, session: DuckDBPyConnection, reads: list[tuple[str, sa.Select[Any]]]
 ) -> None:
-    """Read a query into a working table, by a connection of its own that sees the exported snapshot."""
+    """Take one read after another off the list, by a connection of its own that sees the exported snapshot."""
     with _connected(database) as cursor, session:
         cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
         cursor.execute(f"SET TRANSACTION SNAPSHOT '{snapshot}'")
         cursor.execute("SET LOCAL enable_indexscan = off")
-        cursor.execute(literal(query))
-        rows = cursor.fetch_record_batch()  # noqa: F841  # DuckDB finds it by its name
-        session.execute(f"INSERT INTO {name} SELECT * FROM rows")
+        while reads:
+            try:
+                name, query = reads.pop(0)
+            except IndexError:  # another stream took the last one
+                return
+            cursor.execute(literal(query))
+            rows = cursor.fetch_record_batch()  # noqa: F841  # DuckDB finds it by its name
+            session.execute(f"INSERT INTO {name} SELECT * FROM rows")
 
 
 @contextmanager
@@ -199,9 +252,9 @@ def literal(query: sa.Select[Any]) -> str:
     return str(query.compile(dialect=_POSTGRESQL, compile_kwargs={"literal_binds": True}))
 
 
-def _empty_table(name: str, query: sa.Select[Any]) -> str:
-    columns = (f"{column.name} {_type(column.type)}" for column in query.selected_columns)
-    return f"CREATE OR REPLACE TABLE {name} ({', '.join(columns)})"
+def _empty_table(reading: _WorkingTable) -> str:
+    columns = (f"{column.name} {_type(column.type)}" for column in reading.query.selected_columns)
+    return f"CREATE OR REPLACE TABLE {reading.name} ({', '.join(columns)})"
 
 
 def _type(kind: sa.types.TypeEngine[Any]) -> str:
@@ -220,34 +273,63 @@ _TYPES: Final[dict[type[Any], str]] = {
     sa.DateTime: "TIMESTAMPTZ",
 }
 
-_SEEN: Final = f"""
-    CREATE OR REPLACE TABLE seen AS
-    WITH known AS (
+_LOOKED: Final = """
+    CREATE OR REPLACE TABLE looked AS
+    WITH several AS (SELECT observation_id FROM look GROUP BY ALL HAVING count(*) > 1),
+    known AS (
         SELECT observation_id, max(id) AS latest, bool_or(sha256 IS NOT NULL) AS verified,
                min(id) FILTER (problem IS NOT NULL AND id > sound) AS first_fault
         FROM (
             SELECT *, coalesce(max(id) FILTER (problem IS NULL) OVER (PARTITION BY observation_id), 0) AS sound
-            FROM look
+            FROM look SEMI JOIN several USING (observation_id)
         )
         GROUP BY observation_id
     )
-    SELECT object.id AS object, object.key, object.size, object.etag, object.seen_at, object.last_modified,
-           latest.kind, latest.media_type, fault.problem AS fault, fault.checked_at AS fault_since,
+    SELECT look.* EXCLUDE (problem, id), problem AS fault,
+           CASE WHEN problem IS NOT NULL THEN checked_at END AS fault_since, sha256 IS NOT NULL AS verified
+    FROM look ANTI JOIN several USING (observation_id)
+    UNION ALL
+    SELECT look.* EXCLUDE (problem, id), fault.problem, fault.checked_at, verified
+    FROM known JOIN look ON look.id = latest LEFT JOIN look AS fault ON fault.id = first_fault
+"""
+"""The latest look at each object decides, and the first of its faults has the time; most have but one look."""
+
+_SEEN: Final = f"""
+    CREATE OR REPLACE TABLE seen AS
+    SELECT object.id AS object, key, size, etag, seen_at, last_modified, kind, media_type, fault, fault_since,
            CASE WHEN verified THEN '{Coverage.VERIFIED}'
                 WHEN failure.observation_id IS NOT NULL THEN '{Coverage.UNREADABLE}'
-                WHEN latest.id IS NOT NULL THEN '{Coverage.FIRST_BYTES}'
+                WHEN looked.observation_id IS NOT NULL THEN '{Coverage.FIRST_BYTES}'
                 ELSE '{Coverage.NEVER}' END AS coverage,
-           latest.checked_at, latest.sha256, latest.seconds, latest.pages, latest.normal_form,
-           latest.active_parts, latest.stored_type, latest.speech_seconds, latest.depth,
-           array_to_string(latest.readers, '|') AS readers,
-           CASE WHEN latest.id IS NOT NULL THEN coalesce(latest.look, 1) END AS look
+           checked_at, sha256, seconds, pages, normal_form, active_parts, stored_type, speech_seconds, depth,
+           array_to_string(readers, '|') AS readers,
+           CASE WHEN looked.observation_id IS NOT NULL THEN coalesce(look, 1) END AS look
     FROM object
-    LEFT JOIN known ON known.observation_id = object.id
-    LEFT JOIN look AS latest ON latest.id = known.latest
-    LEFT JOIN look AS fault ON fault.id = known.first_fault
+    LEFT JOIN looked ON looked.observation_id = object.id
     LEFT JOIN failure ON failure.observation_id = object.id
 """
-"""The objects with what was found in them: the latest look decides, and the first of its faults has the time."""
+
+_RECORD: Final = """
+    CREATE OR REPLACE TABLE record AS
+    SELECT given.*, withdrawn_at, seen.object, seen.object IS NULL AND vanished.key IS NOT NULL AS vanished
+    FROM given
+    LEFT JOIN seen ON seen.key = given.object_key
+    LEFT JOIN (SELECT DISTINCT key FROM ended) AS vanished ON vanished.key = given.object_key
+    LEFT JOIN (SELECT evidence_id, withdrawn_at FROM withdrawal) AS taken USING (evidence_id)
+    ORDER BY sale_id, requested_at, evidence_id
+"""
+
+_VERSIONS: Final = """
+    CREATE OR REPLACE TABLE version AS
+    WITH every AS (FROM ended UNION ALL FROM object SEMI JOIN ended USING (key)),
+    hashed AS (
+        SELECT observation_id, arg_max(sha256, id) AS sha256
+        FROM look
+        WHERE media_type IS NOT NULL AND observation_id IN (SELECT id FROM every)
+        GROUP BY observation_id
+    )
+    SELECT every.*, hashed.sha256 FROM every LEFT JOIN hashed ON observation_id = every.id
+"""
 
 
 def _columns(names: tuple[str, ...], **written: str) -> str:
@@ -259,22 +341,7 @@ _SALES: Final = f"""
 """
 
 _RECORDS: Final = f"""
-    SELECT {
-    _columns(
-        RECORDS.names,
-        evidence_id="CAST(record.evidence_id AS VARCHAR)",
-        sale_id="record.sale_id",
-        evidence_type="record.evidence_type",
-        declared_type="record.type",
-        vanished="seen.object IS NULL AND vanished.key IS NOT NULL",
-        object="seen.object",
-    )
-}
-    FROM record
-    LEFT JOIN seen ON seen.key = record.object_key
-    LEFT JOIN (SELECT DISTINCT key FROM ended) AS vanished ON vanished.key = record.object_key
-    LEFT JOIN (SELECT evidence_id, withdrawn_at FROM withdrawal) AS taken USING (evidence_id)
-    ORDER BY sale_id, requested_at, evidence_id
+    SELECT {_columns(RECORDS.names, evidence_id="CAST(evidence_id AS VARCHAR)", declared_type="type")} FROM record
 """
 
 _OBJECTS: Final = f"""

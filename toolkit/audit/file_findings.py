@@ -42,7 +42,7 @@ def file_findings_at(
 
 def file_findings(observed: Observed) -> list[IntegrityFinding]:
     """Return every finding about the objects that were in the bucket, gravest first."""
-    for statement in (_STANDING, _STORED, _VERSIONS):
+    for statement in (_STANDING, _STORED):
         observed.session.execute(statement)
     found = []
     for problem, keys, evidence_ids, sale_ids, told in observed.session.execute(_FINDINGS).fetchall():
@@ -102,7 +102,7 @@ _DETAILS: Final[Mapping[IntegrityProblem, Callable[[str], str | None]]] = {
 }
 """Details that are not told as the statement gives them; ``None`` where there is no finding after all."""
 
-_STANDING: Final = "CREATE OR REPLACE TEMP TABLE standing AS FROM record ANTI JOIN withdrawal USING (evidence_id)"
+_STANDING: Final = "CREATE OR REPLACE TEMP VIEW standing AS FROM record WHERE withdrawn_at IS NULL"
 
 _STORED: Final = """
     CREATE OR REPLACE TEMP TABLE stored AS
@@ -110,22 +110,7 @@ _STORED: Final = """
            CAST(evidence_id AS VARCHAR) AS id, sale_id, evidence_type, type AS declared, expires_at,
            CASE WHEN media_type IS NOT NULL THEN sha256 END AS sha256, normal_form, media_type,
            array_to_string(active_parts, '|') AS parts, stored_type
-    FROM standing JOIN seen ON seen.key = standing.object_key
-"""
-
-_VERSIONS: Final = """
-    CREATE OR REPLACE TEMP TABLE version AS
-    WITH every AS (FROM ended UNION ALL FROM object),
-    hashed AS (
-        SELECT observation_id, arg_max(sha256, id) AS sha256
-        FROM look
-        WHERE media_type IS NOT NULL AND observation_id IN (
-            SELECT id FROM every WHERE key IN (SELECT key FROM ended))
-        GROUP BY observation_id
-    )
-    SELECT every.*, hashed.sha256
-    FROM every LEFT JOIN hashed ON observation_id = every.id
-    WHERE key IN (SELECT key FROM ended)
+    FROM standing JOIN seen USING (object)
 """
 
 _OF_FILES: Final = """

@@ -13,7 +13,9 @@ from collections.abc import Iterator, Sequence
 from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
+from zoneinfo import ZoneInfo
 
+import pandas as pd
 import pyarrow as pa
 import sqlalchemy as sa
 from sqlalchemy import Connection
@@ -54,6 +56,14 @@ def find_present(observed: Observed, of_files: Sequence[IntegrityFinding]) -> No
     session.unregister("concerned")
 
 
+def tell_present(session: Any, rows: Sequence[tuple[Any, ...]]) -> None:
+    """Put findings into ``present`` that are known: id, code, sale, partner, utility group, reason of each."""
+    texts = "code VARCHAR, sale_id VARCHAR, partner VARCHAR, utility_group VARCHAR, reason VARCHAR"
+    session.execute(f"CREATE OR REPLACE TABLE present (id UUID, {texts})")
+    if rows:
+        session.executemany("INSERT INTO present VALUES (?, ?, ?, ?, ?, ?)", rows)
+
+
 def note_changes(connection: Connection, observed: Observed, scratch: Path) -> None:
     """Note in PostgreSQL, and in ``episode``, which findings began and ended with this audit, and nothing else.
 
@@ -82,30 +92,48 @@ def write_findings(
     deadlines: Deadlines,
 ) -> None:
     """Write ``findings.parquet`` and ``trend.parquet``: ``audits`` are those that noted findings, oldest first."""
-    session, moment, zone = observed.session, observed.moment, deadlines.timezone.key
-    before = max((each for each in audits if each < moment), default=None)
-    given = {
-        "audit": pa.table({"as_of": pa.array(list(audits), pa.timestamp("us", "UTC"))}),
-        "catalogue": _catalogue(),
-        "holding": _holding(waivers, deadlines.day_of(moment)),
-    }
-    for name, rows in given.items():
-        session.register(name, rows)
-    session.execute(_HISTORY, {"moment": moment, "before": before, "zone": zone})
-    today = deadlines.day_of(moment)
+    query = findings_query(observed, audits=audits, waivers=waivers, deadlines=deadlines)
+    observed.session.execute(copy_to(query, folder / "findings.parquet"))
+    today = deadlines.day_of(observed.moment)
+    trend = trend_query(observed.moment, today - timedelta(days=TREND_DAYS - 1), deadlines.timezone)
+    observed.session.execute(copy_to(trend, folder / "trend.parquet"))
+
+
+def findings_query(
+    observed: Observed, *, audits: Sequence[datetime], waivers: Sequence[Waiver], deadlines: Deadlines
+) -> str:
+    """Return the query of the findings in the columns and the order of ``findings.parquet``."""
+    session, zone = observed.session, deadlines.timezone.key
+    find_history(observed, max((each for each in audits if each < observed.moment), default=None), audits, zone)
+    today = deadlines.day_of(observed.moment)
     [(first,)] = session.execute("SELECT min(first_day) FROM history").fetchall()
+    session.register("catalogue", _catalogue())
+    session.register("holding", _holding(waivers, today))
     session.register("calendar", _calendar(first or today, today))
     session.register("allowed", _allowed(session, deadlines))
-    waived = (
-        " UNION ALL ".join(_waived(waivers)) or "SELECT NULL AS id, NULL AS waiver_id, NULL AS last WHERE false"
-    )
-    query = _FINDINGS.replace("{waived}", waived).replace("{zone}", quoted(zone))
-    session.execute(copy_to(query, folder / "findings.parquet"))
-    trend = _TREND.replace("{zone}", quoted(zone)).replace("{moment}", quoted(moment.isoformat()))
-    trend = trend.replace("{first}", quoted(str(today - timedelta(days=TREND_DAYS - 1))))
-    session.execute(copy_to(trend.replace("{today}", quoted(str(today))), folder / "trend.parquet"))
-    for name in (*given, "calendar", "allowed"):
-        session.unregister(name)
+    none = "SELECT NULL AS id, NULL AS waiver_id, NULL AS last WHERE false"
+    return _FINDINGS.format(waived=" UNION ALL ".join(_waived(waivers)) or none, zone=quoted(zone))
+
+
+def find_history(observed: Observed, before: datetime | None, audits: Sequence[datetime], zone: str) -> None:
+    """Make ``history`` of ``present`` and the episodes: ``change`` says what happened since ``before``."""
+    session = observed.session
+    session.register("audit", pa.table({"as_of": pa.array(list(audits), pa.timestamp("us", "UTC"))}))
+    session.execute(_HISTORY, {"moment": observed.moment, "before": before, "zone": zone})
+
+
+def trend_query(moment: datetime, first: date, zone: ZoneInfo) -> str:
+    """Return the query of the findings that were there, came and went, by partner and day from ``first`` on."""
+    given = {"zone": zone.key, "moment": moment.isoformat(), "first": str(first)}
+    today = quoted(str(moment.astimezone(zone).date()))
+    return _TREND.format(today=today, **{name: quoted(text) for name, text in given.items()})
+
+
+def as_listed(found: pd.DataFrame) -> pd.DataFrame:
+    """Return findings under the names that reports have for their columns, each with its remedy."""
+    why = found["reason"].where(found["reason"].notna(), found["code"]).astype(object)
+    listed = found.assign(remedy=why.map({code: each.remedy for code, each in CODES.items()}))
+    return listed.rename(columns=_LISTED)[list(_LISTED.values())].astype(dict.fromkeys(_FEW, "category"))
 
 
 def _catalogue() -> pa.Table:
@@ -179,6 +207,34 @@ def _allowed(session: Any, deadlines: Deadlines) -> pa.Table:
     kinds = {"code": pa.string(), "utility_group": pa.string(), "days": pa.int64()}
     return pa.Table.from_pylist(rows, pa.schema(kinds))
 
+
+_LISTED: Final = {
+    "id": "id",
+    "sale_id": "saleId",
+    "partner": "partner",
+    "utility_group": "utilityGroup",
+    "code": "code",
+    "evidence_type": "evidenceType",
+    "reason": "reason",
+    "severity": "severity",
+    "status": "status",
+    "first_seen": "firstSeen",
+    "last_seen": "lastSeen",
+    "opened_at": "openedAt",
+    "due_at": "dueAt",
+    "age_days": "ageDays",
+    "age_business_days": "ageBusinessDays",
+    "due_in_business_days": "dueInBusinessDays",
+    "overdue": "overdue",
+    "owner": "owner",
+    "remedy": "remedy",
+    "waiver_id": "waiverId",
+}
+_FEW: Final = (
+    *("partner", "utilityGroup", "code", "evidenceType", "reason", "severity", "status", "owner", "remedy"),
+    "waiverId",
+)
+"""The columns with few distinct values."""
 
 _DIGITS: Final = f"sha1(unhex('{NAMESPACE.hex}') || encode(concat_ws(chr(31), code, sale_id)))"
 

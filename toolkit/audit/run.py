@@ -26,6 +26,7 @@ from sqlalchemy import Connection
 
 from toolkit.atomic_files import PrivateFolder, sync
 from toolkit.audit.bucket_scope import listed_since
+from toolkit.audit.changes import audits_until
 from toolkit.audit.duckdb_session import DEFAULT_MEMORY, duckdb_session
 from toolkit.audit.engines import DuckdbEngine, Engine, spark_engine
 from toolkit.audit.extract import Observed, extract, write_inputs
@@ -45,7 +46,6 @@ from toolkit.audit.folder import (
     part_of,
     prune,
 )
-from toolkit.audit.history import audits_until
 from toolkit.audit.judge import (
     COVERAGES,
     FILES,

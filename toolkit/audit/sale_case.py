@@ -1,5 +1,6 @@
 """Collect everything about one sale: rule, records with files, missing pieces, findings and time line."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any, Final
@@ -9,8 +10,10 @@ import pandas as pd
 import sqlalchemy as sa
 from sqlalchemy import Connection, Row
 
-from toolkit.audit.history import audits_until, lives_at, without_sale
-from toolkit.audit.living import living
+from toolkit.audit.changes import audits_until
+from toolkit.audit.duckdb_session import duckdb_session
+from toolkit.audit.extract import history_of_sale
+from toolkit.audit.findings import as_listed, findings_query, tell_present
 from toolkit.audit.source import LastSync, last_sync
 from toolkit.audit.waivers import waivers_at
 from toolkit.contract.codes import CODES, EndReason, SaleWarning, Subject, missing_code
@@ -79,7 +82,7 @@ class SaleCase:
     """The requirements of its utility group, empty where the group is unknown."""
     records: tuple[EvidenceRecord, ...]
     findings: pd.DataFrame
-    """Its findings with their lives, see ``toolkit.audit.living``; also resolved ones."""
+    """Its findings with their lives, see ``toolkit.audit.findings.as_listed``; also resolved ones."""
     waivers: tuple[Waiver, ...]
     """Those that hold today and waive one of its findings."""
     timeline: TimeLine
@@ -135,13 +138,9 @@ def sale_case(
             records = records_seen(connection, sale_id, now, unmasking)
         judged = Sale(sale.utility_group, sale.is_client_financial_responsible, sale.completed_at is not None)
         verdict = evaluate(judged, [Evidence(record.evidence_type, record.state) for record in records])
-        lives = lives_at(connection, now, sale_id=sale_id)
-        if gone:
-            lives["sale_gone"] = lives["id"].isin(without_sale(connection, None, now).to_pylist())
         waivers = [each for each in waivers_at(connection, now) if each.holds(deadlines.day_of(now))]
-        audits = audits_until(connection, now)
-        present = _present(sale_id, sale, verdict, lives)
-        findings = living(present if gone_at is None else present[:0], lives, audits, waivers, now, deadlines)
+        standing = (sale_id, sale, verdict if gone_at is None else None)
+        findings = _findings(connection, standing, waivers, now, deadlines)
         timeline = time_line(connection, [sale_id], {each.id: each.object_key for each in records})
         opened = tuple(_openings(connection, timeline))
         synced = last_sync(connection, now)
@@ -180,19 +179,33 @@ def _sale(connection: Connection, sale_id: str) -> tuple[Row[Any], bool]:
         return last, True
 
 
-def _present(sale_id: str, sale: Any, verdict: Verdict, lives: pd.DataFrame) -> pd.DataFrame:
-    """Return the findings of the sale now; those about its files stand as the last audit noted them."""
-    codes: list[tuple[str, str | None]] = [(str(problem), None) for problem in verdict.problems]
-    codes += [(missing_code(piece.evidence_type), str(piece.reason)) for piece in verdict.missing]
-    if sale.client_id is None:
-        codes.append((str(SaleWarning.WITHOUT_CLIENT), None))
-    about = (sale_id, sale.partner, sale.utility_group)
-    rows = [(finding_id(code, sale_id), code, *about, reason) for code, reason in codes]
-    noted = lives.loc[lives["closed_at"].isna(), ["id", "code"]].itertuples(index=False, name=None)
-    rows += [(each, code, *about, None) for each, code in noted if CODES[code].subject is Subject.FILE]
-    return pd.DataFrame(
-        rows, columns=["id", "code", "sale_id", "partner", "utility_group", "reason"], dtype=object
-    )
+def _findings(
+    connection: Connection,
+    case: tuple[str, Any, Verdict | None],
+    waivers: Sequence[Waiver],
+    now: datetime,
+    deadlines: Deadlines,
+) -> pd.DataFrame:
+    """Return the findings of a sale, which has no verdict once it is seen to be gone.
+
+    Those about its files stand as the last audit noted them.
+    """
+    sale_id, sale, verdict = case
+    with duckdb_session() as session:
+        observed = history_of_sale(connection, sale_id, now, session)
+        rows = []
+        if verdict is not None:
+            codes: list[tuple[str, str | None]] = [(str(problem), None) for problem in verdict.problems]
+            codes += [(missing_code(piece.evidence_type), str(piece.reason)) for piece in verdict.missing]
+            codes += [(str(SaleWarning.WITHOUT_CLIENT), None)] * (sale.client_id is None)
+            about = (sale_id, sale.partner, sale.utility_group)
+            rows = [(finding_id(code, sale_id), code, *about, reason) for code, reason in codes]
+            noted = session.execute("SELECT finding_id, code FROM episode WHERE gone_at IS NULL").fetchall()
+            rows += [(each, code, *about, None) for each, code in noted if CODES[code].subject is Subject.FILE]
+        tell_present(session, rows)
+        audits = audits_until(connection, now)
+        query = findings_query(observed, audits=audits, waivers=waivers, deadlines=deadlines)
+        return as_listed(session.sql(query).to_arrow_table().to_pandas())
 
 
 def _openings(connection: Connection, timeline: TimeLine) -> list[Opening]:

@@ -5,8 +5,7 @@ from datetime import datetime, timedelta
 import click
 import pandas as pd
 
-from toolkit.audit.changes import FindingChanges, all_partners, changes_between, trends
-from toolkit.audit.history import audits_until, lives_at
+from toolkit.audit.changes import FindingChanges, audits_until, changes_between
 from toolkit.cli.audit_options import AuditOptions, asked_for, audit_options
 from toolkit.cli.context import DONE, NEEDS_ATTENTION, Context, pass_context
 from toolkit.cli.printing import json_option, note, print_json, show, show_table
@@ -109,21 +108,18 @@ def changes(ctx: Context, start: str, end: str | None, as_json: bool) -> None:
     """
     first, last = ctx.past_moment(start, "--from"), ctx.past_moment(end, "--to") if end else ctx.now()
     zone = ctx.settings.timezone
-    found = changes_between(ctx.application.database, first, last)
-    with ctx.application.database.snapshot() as connection:
-        lives = lives_at(connection, last)
+    found = changes_between(ctx.application.database, first, last, zone)
+    with ctx.application.database.transaction() as connection:
         if not audits_until(connection, first):
             note("note: no audit had been made by {}, so that every finding counts as new", readable(first, zone))
-        opening = first.astimezone(zone).date()
-        by_day = all_partners(trends(connection, min(opening, last.astimezone(zone).date()), last, zone))
     if as_json:
-        print_json(changes_as_json(found, by_day, zone))
+        print_json(changes_as_json(found, zone))
     else:
-        _show_changes(found, lives.set_index("id"), by_day, ctx)
+        _show_changes(found, ctx)
 
 
-def _show_changes(found: FindingChanges, lives: pd.DataFrame, by_day: pd.DataFrame, ctx: Context) -> None:
-    zone = ctx.settings.timezone
+def _show_changes(found: FindingChanges, ctx: Context) -> None:
+    zone, by_day = ctx.settings.timezone, found.by_day
     show("From {} to {}", readable(found.start, zone), readable(found.end, zone))
     for kind, number in found.counts.items():
         show("{:<9} {}", _(kind), spoken().number(number))
@@ -134,12 +130,12 @@ def _show_changes(found: FindingChanges, lives: pd.DataFrame, by_day: pd.DataFra
         note("note: {} of the resolved findings ended because their sale is gone: toolkit explain SALE_GONE", gone)
     rows = []
     for kind in ("new", "reopened", "resolved"):
-        ids = getattr(found, kind).to_pylist()
+        changed = found.findings[found.findings["change"] == kind]
         since = "closed_at" if kind == "resolved" else "opened_at"
-        for row in tuples(lives.loc[ids].sort_values([since, "sale_id", "code"]).head(_SHOWN)):
+        for row in tuples(changed.sort_values([since, "sale_id", "code"]).head(_SHOWN)):
             sale, partner = row.sale_id or _("no sale"), row.partner or _("no partner")
             rows.append([_(kind), sale, row.code, partner, readable(getattr(row, since), zone)])
-        if len(ids) > _SHOWN:
-            note("... and {:,} more that are {}; --json lists all ids", len(ids) - _SHOWN, _(kind))
+        if len(changed) > _SHOWN:
+            note("... and {:,} more that are {}; --json lists all ids", len(changed) - _SHOWN, _(kind))
     if rows:
         show_table(("change", "sale", "code", "partner", "since"), rows)

@@ -10,9 +10,8 @@ from zoneinfo import ZoneInfo
 
 import pandas as pd
 
-from toolkit.audit.changes import FindingChanges, changes_between
+from toolkit.audit.changes import FindingChanges, audits_until, changes_between
 from toolkit.audit.folder import Audit
-from toolkit.audit.history import audits_until
 from toolkit.audit.sale_case import SaleCase, sale_case
 from toolkit.contract.codes import CODES
 from toolkit.contract.fields import named
@@ -178,13 +177,13 @@ def compare_moments(*, earlier: str = "", later: str = "") -> Shown[FindingChang
         zone = opened.settings.timezone
         last = _moment(opened, later) or opened.clock()
         first = _moment(opened, earlier) or _month_ago(opened, last)
-        changes = changes_between(opened.database, first, last)
+        changes = changes_between(opened.database, first, last, zone)
         before, after = (as_audited(audit(opened, as_of=moment)) for moment in (first, last))
         findings = after.findings
     counts = {
         "job": "compare_moments",
         **changes.counts,
-        "needsAttention": bool(changes.new or changes.reopened),
+        "needsAttention": bool(changes.ids("new") or changes.ids("reopened")),
     }
     names = [readable(moment, zone) for moment in (first, last)]
     return Shown(changes, _compared_parts(changes, before, after, findings, names), counts)
@@ -202,22 +201,18 @@ def _compared_parts(
     changes: FindingChanges, before: Audited, after: Audited, findings: pd.DataFrame, names: list[str]
 ) -> list[Bundle]:
     facts = [
-        Fact("new", len(changes.new), Colour.BAD),
-        Fact("back again", len(changes.reopened), Colour.BAD),
-        Fact("resolved", len(changes.resolved), Colour.GOOD),
-        Fact("still open", changes.still_open),
+        Fact("new", changes.counts["new"], Colour.BAD),
+        Fact("back again", changes.counts["reopened"], Colour.BAD),
+        Fact("resolved", changes.counts["resolved"], Colour.GOOD),
+        Fact("still open", changes.counts["open"]),
     ]
     sales = {
         name: named(result, "compliant", "incomplete", "conflict")
         for name, result in zip(names, (before, after), strict=True)
     }
     parts = [figures(Message("Findings from {} to {}", names[0], names[1]), facts), bars("Sales", sales)]
-    for heading, ids in (
-        (_("New"), changes.new),
-        (_("Back again"), changes.reopened),
-        (_("Resolved"), changes.resolved),
-    ):
-        shown = findings.loc[findings["id"].isin(set(ids.to_pylist()))]
+    for heading, kind in ((_("New"), "new"), (_("Back again"), "reopened"), (_("Resolved"), "resolved")):
+        shown = findings.loc[findings["id"].isin(changes.ids(kind))]
         if len(shown):
             columns = ["saleId", "code", "reason", "severity", "partner", "owner"]
             parts.append(table(heading, columns, _rows(shown[columns])))

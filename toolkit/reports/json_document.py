@@ -64,7 +64,7 @@ def _changed(changes: Compared | None) -> Iterator[str]:
 
 
 def finding_records(findings: pd.DataFrame, timezone: ZoneInfo) -> list[dict[str, Any]]:
-    """Return each finding with its life, in the columns of ``toolkit.audit.living``."""
+    """Return each finding with its life, in the columns of ``toolkit.audit.findings.as_listed``."""
     return list(map(json.loads, _finding_rows(findings, timezone)))
 
 
@@ -73,14 +73,14 @@ def fault_records(faults: pd.DataFrame, timezone: ZoneInfo) -> list[dict[str, An
     return list(map(json.loads, _rows_with(faults, "since", timezone)))
 
 
-def changes_as_json(changes: FindingChanges, trend: pd.DataFrame, timezone: ZoneInfo) -> dict[str, Any]:
+def changes_as_json(changes: FindingChanges, timezone: ZoneInfo) -> dict[str, Any]:
     """Return the ids of findings by what happened between two moments, and the days between them."""
     return {
         "from": iso_exact(changes.start, timezone),
         "to": iso_exact(changes.end, timezone),
-        **{kind: getattr(changes, kind).to_pylist() for kind in KINDS},
-        "saleGone": changes.without_sale.to_pylist(),
-        "trend": trend_records(trend),
+        **{kind: changes.ids(kind) for kind in KINDS},
+        "saleGone": changes.without_sale,
+        "trend": trend_records(changes.by_day),
     }
 
 

@@ -15,11 +15,11 @@ from zoneinfo import ZoneInfo
 import pandas as pd
 import pyarrow as pa
 
-from toolkit.audit.findings import TREND_DAYS
+from toolkit.audit.findings import TREND_DAYS, as_listed
 from toolkit.audit.folder import Audit
 from toolkit.audit.judge import COVERAGES, looks_sql
 from toolkit.audit.source import Looks
-from toolkit.contract.codes import CODES, EndReason
+from toolkit.contract.codes import EndReason
 from toolkit.contract.contents import IntegrityFinding, IntegrityProblem
 from toolkit.contract.evidence import UtilityGroup
 from toolkit.contract.findings import Problem, Status
@@ -158,34 +158,6 @@ _WITHDRAWALS: Final = {
     "approvedBy": "approved_by",
     "withdrawnAt": "withdrawn_at",
 }
-_FINDINGS: Final = {
-    "id": "id",
-    "saleId": "sale_id",
-    "partner": "partner",
-    "utilityGroup": "utility_group",
-    "code": "code",
-    "evidenceType": "evidence_type",
-    "reason": "reason",
-    "severity": "severity",
-    "status": "status",
-    "firstSeen": "first_seen",
-    "lastSeen": "last_seen",
-    "openedAt": "opened_at",
-    "dueAt": "due_at",
-    "ageDays": "age_days",
-    "ageBusinessDays": "age_business_days",
-    "dueInBusinessDays": "due_in_business_days",
-    "overdue": "overdue",
-    "owner": "owner",
-    "remedy": "coalesce(reason, code)",
-    "waiverId": "waiver_id",
-}
-_FEW_OF_FINDINGS: Final = (
-    *("partner", "utilityGroup", "code", "evidenceType", "reason", "severity", "status", "owner", "waiverId"),
-    "remedy",
-)
-
-
 @dataclass(frozen=True, slots=True)
 class _Reading:
     audit: Audit
@@ -211,11 +183,8 @@ class _Reading:
 
     def findings(self) -> pd.DataFrame:
         """Return the findings in the order of the folder, in which people act, each with its remedy."""
-        listed = ", ".join(f'{ours} AS "{name}"' for name, ours in _FINDINGS.items())
-        few = [*_FEW_OF_FINDINGS, "change"]
-        found = self.table(f"SELECT {listed}, change FROM findings").astype(dict.fromkeys(few, "category"))
-        remedies = found["remedy"].astype(object).map({code: each.remedy for code, each in CODES.items()})
-        return found.assign(remedy=remedies.astype("category"))
+        found = self.table("SELECT * FROM findings")
+        return as_listed(found).assign(change=found["change"].astype("category"))
 
     def trends(self) -> pd.DataFrame:
         found = self.table("SELECT partner, day, present, came, went FROM trend ORDER BY partner, day")

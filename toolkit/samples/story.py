@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 from uuid import NAMESPACE_URL, UUID, uuid5
 
-from toolkit.audit.history import audits_until
+from toolkit.audit.changes import audits_until
 from toolkit.audit.observe_bucket import sync_bucket
 from toolkit.audit.run import AuditPlan, make_audit
 from toolkit.audit.waivers import add_waivers, all_waivers, revoke_waiver
