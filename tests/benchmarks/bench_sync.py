@@ -19,9 +19,8 @@ from tests import gateway
 from tests.benchmarks.measuring import line, timed
 from tests.support.own_database import own_home
 from toolkit import embedded
-from toolkit.audit.bucket_listing import pages_of
-from toolkit.audit.bucket_scope import Scope
 from toolkit.bucket.client import Bucket
+from toolkit.bucket.listing import list_objects
 from toolkit.contract.evidence import object_key
 from toolkit.database.identifiers import new_id
 from toolkit.settings import Settings
@@ -47,7 +46,7 @@ def main(scale: float) -> None:
             "floor: boto3's paginator": lambda: _count(
                 page["Contents"] for page in paginator.paginate(Bucket=_BUCKET)
             ),
-            "folders side by side": lambda: _count(pages_of(bucket, Scope(), [])),
+            "folders side by side": lambda: _count(list_objects(bucket, [""])),
         }
         floor = 0.0
         for name, way in ways.items():

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from hashlib import md5
 from typing import Any, cast
-from unittest.mock import Mock
+from unittest.mock import ANY, Mock
 
 import pytest
 import sqlalchemy as sa
@@ -19,11 +19,10 @@ from tests.support.process_pool import start_command
 from tests.support.uploaded_sales import MP3, PDF, add_record, add_sale, rows
 from tests.support.waiting import wait_until
 from toolkit.audit import bucket_scope as scope
-from toolkit.audit.bucket_listing import pages_of
-from toolkit.audit.bucket_scope import Range, Scope
-from toolkit.audit.observe_bucket import Synced, listed_since, sync_bucket
-from toolkit.bucket import listing
+from toolkit.audit.observe_bucket import Synced, sync_bucket
+from toolkit.bucket import client
 from toolkit.bucket.client import Area, Bucket
+from toolkit.bucket.listing import list_objects
 from toolkit.contract.evidence import EvidenceType
 from toolkit.database.belonging import adopt_bucket
 from toolkit.database.connection import Database
@@ -112,9 +111,8 @@ def test_keys_with_unusual_characters_are_observed(sync: Any, put: Any, database
 
 @pytest.fixture
 def _large_bucket(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make every bucket count as one that is not read whole each time, and each key as a page of its own."""
-    monkeypatch.setattr(scope, "SMALL", -1)
-    monkeypatch.setattr(scope, "PAGE", 1)
+    """Make every bucket count as one that is not read whole each time."""
+    monkeypatch.setattr(scope, "_pages", lambda _: 1000)
 
 
 def key(day: str, number: int = 1) -> str:
@@ -129,10 +127,7 @@ def test_a_nightly_reading_lists_only_the_days_that_can_have_changed(sync: Any, 
     clock.now += timedelta(days=1)  # to Tuesday noon; forms of Sunday 23:00 may have been alive at the reading
     put(key("2026/03/02"), PDF)
     put(key("2026/03/03"), PDF)
-    # Besides the days, the next key in the round over all keys: the first one, and then the second.
-    assert sync() == Synced(listed=4, appeared=2, changed=0, vanished=0, examined=2, full=False)
-    clock.now += timedelta(hours=1)
-    assert sync() == Synced(listed=3, appeared=0, changed=0, vanished=0, examined=0, full=False)
+    assert sync() == Synced(listed=3, appeared=2, changed=0, vanished=0, examined=2, full=False)
 
 
 FOREIGN = "sales/S-1/voice.mp3"
@@ -158,39 +153,30 @@ def test_a_file_of_an_open_sale_that_vanished_is_noticed_by_the_next_reading(
 
 
 @pytest.mark.usefixtures("_large_bucket")
-def test_an_object_of_no_open_sale_is_looked_at_in_its_turn_within_the_days_that_are_set(
-    sync: Any, put: Any, clock: Any, s3: Any, bucket: Bucket, database: Database
+def test_an_object_of_no_open_sale_is_looked_at_again_within_the_days_that_are_set(
+    sync: Any, put: Any, clock: Any, s3: Any, bucket: Bucket
 ) -> None:
-    for number in range(14):
-        put(key("2026/01/01", number), PDF)
+    put(key("2026/01/01"), PDF)
     first = clock.now
     assert sync().full
-    for number in range(14):
-        s3.delete_object(Bucket=bucket.name, Key=key("2026/01/01", number))
-    seen, oldest = [], []
-    for _ in range(8):
-        clock.now += timedelta(days=1)
-        seen.append(sync(tolerance=Tolerance(confirmed=True)))
-        with database.transaction() as connection:
-            oldest.append(clock.now - listed_since(connection))
-    assert sum(each.vanished for each in seen) == 14
-    assert [each.full for each in seen[:5]] == [False] * 5
-    assert seen[0].vanished < 14
-    assert max(oldest) < timedelta(days=7)
-    assert oldest[0] == clock.now - timedelta(days=7) - first
+    s3.delete_object(Bucket=bucket.name, Key=key("2026/01/01"))
+    seen = [sync() for clock.now in (first + timedelta(days=number) for number in range(1, 9))]
+    assert [each.vanished for each in seen] == [0] * 6 + [1, 0]
+    assert [each.full for each in seen] == [False] * 6 + [True, False]
+    assert [each.listed_since - first for each in seen] == [timedelta()] * 6 + [timedelta(days=7)] * 2
 
 
-@pytest.mark.usefixtures("_large_bucket")
-def test_many_keys_to_ask_for_are_read_by_a_full_listing(
-    sync: Any, put: Any, clock: Any, database: Database, monkeypatch: pytest.MonkeyPatch
+def test_where_it_costs_less_every_key_is_listed(
+    sync: Any, clock: Any, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(scope, "KEYS_FOR_A_PAGE", 1)
     add_sale(database)
-    for number in range(3):
+    for number in range(17):
         add_record(database, requested_at=clock.now - timedelta(days=30 + number))
-    put("a", PDF)
-    put("b", PDF)
-    assert [sync().full for clock.now in (clock.now, clock.now + timedelta(hours=1))] == [True, True]
+    sync()
+    for pages in (4, 5):  # two days are a page each, and the time of another one suffices for eight keys
+        monkeypatch.setattr(scope, "_pages", lambda _: pages)  # noqa: B023
+        clock.now += timedelta(minutes=1)
+        assert sync().full is (pages == 4)
 
 
 def test_a_plain_text_under_a_foreign_key_is_examined_when_a_record_names_it(
@@ -285,31 +271,15 @@ def test_what_a_killed_reading_left_unexamined_is_examined_by_the_next(
     assert sync() == Synced(listed=1, appeared=0, changed=0, vanished=0, examined=1, full=False)
 
 
-def test_a_full_reading_in_parts_lists_every_key_once(
-    sync: Any, put: Any, database: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(listing, "PAGE", 2)
-    add_sale(database)
-    stored = ["a", "evidences", "evidences/2026/03/03/", "evidences/2026/03/03/x", "zz", "\ue000", "😀"]
-    for day in (1, 2, 2, 3, 4, 5, 6, 6, 6, 7):
-        moment = datetime(2026, 3, day, 1, 0, tzinfo=UTC)
-        stored.append(add_record(database, requested_at=moment)[1])
-    for each in stored:
-        put(each, PDF)
-    assert sync().listed == len(stored)
-    assert sorted(key for (key,) in rows(database, "SELECT key FROM audit.object_observations")) == sorted(stored)
-
-
 @pytest.mark.parametrize("names", ["{0:06}", "{1}", "{1}/ação", "x/{0:06}/ação"])
 def test_a_part_of_many_pages_is_listed_folder_by_folder(
     names: str, put: Any, bucket: Bucket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(listing, "PAGE", 20)
+    monkeypatch.setattr(client, "PAGE", 20)
     keys = [f"all/of/it/{names.format(number, md5(bytes([number])).hexdigest())}" for number in range(60)]
     for each in keys:
         put(each, PDF)
-    pages = pages_of(bucket, Scope((Range(prefix="all/"), Range("all/of/it/", keys[7], "all/"))), [])
-    listed = [item.key for page in pages for item in page]
+    listed = [item.key for page in list_objects(bucket, ["all/", "all/of/it/"]) for item in page]
     assert set(listed) == set(keys)
 
 
@@ -361,8 +331,11 @@ def test_the_command_tells_what_it_found(run: Run, put: Any) -> None:
         "changed": 0,
         "vanished": 0,
         "examined": 1,
+        "asked": 0,
+        "lacking": 0,
         "archived": 0,
         "unreadable": 0,
+        "listedSince": ANY,
     }
     assert run("bucket", "sync", "--full").out == "1 object: 0 new, 0 overwritten, 0 vanished; 0 examined\n"
 

@@ -7,18 +7,15 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
 
-import pyarrow as pa
 import pytest
-from pyarrow import parquet
 
 from tests.conftest import Run, SettableClock
 from tests.support.audits import audited
 from tests.support.s3_inventory import row_of, write_inventory
 from tests.support.uploaded_sales import PDF, add_record, add_sale, rows
-from toolkit.audit import take_over_inventory as taking_over
+from toolkit.audit import object_history
 from toolkit.audit.inventory import find_inventory
-from toolkit.audit.observe_bucket import listed_since, sync_bucket
-from toolkit.audit.take_over_inventory import TakenOver, take_over
+from toolkit.audit.observe_bucket import Synced, sync_bucket
 from toolkit.bucket.client import Area, Bucket, ObjectSeen
 from toolkit.bucket.file_store import FolderStore
 from toolkit.database.connection import Database
@@ -62,16 +59,12 @@ def sync(database: Database, bucket: Bucket, clock: Any) -> Any:
 
 
 @pytest.fixture
-def take(database: Database, bucket: Bucket, clock: Any, tmp_path: Path) -> Any:
+def take(sync: Any, tmp_path: Path) -> Any:
     """Take over the newest inventory in ``tmp_path``."""
-    numbers = iter(range(99))
 
-    def taken(**options: Any) -> TakenOver:
-        scratch = tmp_path / f"scratch-{next(numbers)}"
-        scratch.mkdir()
-        store = FolderStore(tmp_path / "inventory", "inventory")
-        found = find_inventory(store, None, scratch)
-        return take_over(database, bucket, found, scratch, clock=clock, memory="200MB", **options)
+    def taken(**options: Any) -> Synced:
+        found = find_inventory(FolderStore(tmp_path / "inventory", "inventory"), None, tmp_path)
+        return sync(inventory=found, **options)
 
     return taken
 
@@ -102,7 +95,7 @@ def test_an_inventory_gives_the_observations_of_a_listing(
         put(key)
     deliver(clock.now - timedelta(hours=9), kind=kind, files=2)
     taken = take()
-    assert (taken.synced.appeared, taken.synced.examined, taken.asked) == (3, 2, 0)
+    assert (taken.listed, taken.appeared, taken.examined, taken.asked) == (3, 3, 2, 0)
     assert sorted(row[0] for row in seen(database)) == sorted(KEYS)
     before = seen(database)
     assert sync().appeared == 0
@@ -116,8 +109,6 @@ def test_the_listing_is_as_old_as_the_inventory(
     moment = clock.now - timedelta(hours=30)
     deliver(moment)
     assert take().listed_since == moment
-    with database.transaction() as connection:
-        assert listed_since(connection) == moment
     assert rows(database, "SELECT source LIKE '%manifest.json' FROM audit.bucket_syncs") == [(True,)]
 
 
@@ -161,11 +152,11 @@ def test_what_an_inventory_lacks_is_asked_for_before_it_counts_as_gone(
         patch.setattr(bucket, "head", Mock(side_effect=BucketUnavailable))
         take()
     taken = take()
-    assert (taken.asked, taken.synced.vanished) == (2, 1)
+    assert (taken.asked, taken.vanished) == (2, 1)
     assert [row[0] for row in seen(database) if row[5] is not None] == [KEY]
 
 
-def test_the_current_version_of_a_versioned_inventory_counts(
+def test_the_current_version_of_a_versioned_inventory_counts_once(
     put: Any, take: Any, database: Database, bucket: Bucket, clock: Any, tmp_path: Path
 ) -> None:
     put(KEY)
@@ -173,43 +164,9 @@ def test_the_current_version_of_a_versioned_inventory_counts(
     older = row_of(item, version_id="v1", is_latest=False, is_delete_marker=False, size=1)
     newest = row_of(item, version_id="v2", is_latest=True, is_delete_marker=False)
     marker = {"key": "notes/gone.txt", "version_id": "v3", "is_latest": True, "is_delete_marker": True}
-    write_inventory(tmp_path / "inventory", bucket.name, [older, newest, marker], clock.now)
+    write_inventory(tmp_path / "inventory", bucket.name, [older, newest, newest, marker], clock.now)
     take()
     assert rows(database, "SELECT key, size, version_id FROM audit.object_observations") == [(KEY, len(PDF), "v2")]
-
-
-def test_the_live_inventory_table_tells_the_newest_version_of_each_key_an_hour_before_its_last_change(
-    put: Any, take: Any, database: Database, bucket: Bucket, clock: Any, tmp_path: Path
-) -> None:
-    put(KEY)
-    put("notes/gone.txt")
-    kept, gone = (item for page in bucket.seen() for item in page)
-    hour = timedelta(hours=1)
-    rows_of_table = [
-        row_of(kept, version_id="v1", sequence_number="07", size=1, last_modified_date=kept.last_modified - hour),
-        row_of(kept, version_id="v2", sequence_number="02"),
-        row_of(gone, version_id="v3", sequence_number="03", last_modified_date=gone.last_modified - hour),
-        {"key": gone.key, "version_id": "v4", "sequence_number": "04", "is_delete_marker": True}
-        | {"last_modified_date": gone.last_modified},
-    ]
-    (tmp_path / "inventory").mkdir()
-    told = pa.Table.from_pylist(
-        [{"bucket": bucket.name, "is_delete_marker": False} | row for row in rows_of_table]
-    )
-    parquet.write_table(told, tmp_path / "inventory" / "part.parquet")
-    taken = take()
-    assert rows(database, "SELECT key, size, version_id FROM audit.object_observations") == [(KEY, len(PDF), "v2")]
-    assert taken.moment == kept.last_modified - hour
-
-
-def test_a_key_that_an_inventory_lists_twice_is_taken_over_once(
-    put: Any, take: Any, database: Database, bucket: Bucket, clock: Any, tmp_path: Path
-) -> None:
-    put(KEY)
-    (item,) = [item for page in bucket.seen() for item in page]
-    write_inventory(tmp_path / "inventory", bucket.name, [row_of(item), row_of(item)], clock.now, files=2)
-    assert take().synced.appeared == 1
-    assert [row[0] for row in seen(database)] == [KEY]
 
 
 def test_an_inventory_tells_of_the_area_only_that_a_listing_shows(
@@ -220,7 +177,7 @@ def test_an_inventory_tells_of_the_area_only_that_a_listing_shows(
         put(key)
     deliver(clock.now)
     bucket.area = Area(("d'ouro/",), ("d'ouro/tmp/",))
-    assert take().synced.appeared == 1
+    assert take().appeared == 1
     assert [row[0] for row in seen(database)] == ["d'ouro/a.txt"]
     assert sync().listed == 1
 
@@ -252,7 +209,7 @@ def test_what_is_known_of_a_file_stays_where_the_bucket_refuses_to_answer(
     deliver(clock.now, leave_out=(KEY,))
     monkeypatch.setattr(bucket, "head", Mock(side_effect=ObjectDenied))
     taken = take()
-    assert (taken.synced.vanished, taken.synced.unreadable) == (0, (KEY,))
+    assert (taken.vanished, taken.unreadable) == (0, (KEY,))
     assert [row[0] for row in seen(database) if row[5] is None] == [KEY, ODD]
 
 
@@ -276,11 +233,11 @@ def test_an_inventory_of_a_part_of_the_bucket_does_not_make_the_listing_younger(
         put(key)
     sync()
     read_at = clock.now
-    monkeypatch.setattr(taking_over, "_LISTED_WITHIN", timedelta())  # they were written seconds ago
+    monkeypatch.setattr(object_history, "_LISTED_WITHIN", timedelta())  # they were written seconds ago
     clock.now += timedelta(minutes=1)
     deliver(clock.now, leave_out=(ODD,))
     taken = take()
-    assert (taken.lacking, taken.synced.vanished, taken.listed_since) == (1, 0, read_at)
+    assert (taken.lacking, taken.vanished, taken.listed_since) == (1, 0, read_at)
     clock.now += timedelta(minutes=1)
     deliver(clock.now)
     taken = take()
@@ -296,7 +253,7 @@ def test_a_delivery_of_a_moment_that_is_still_to_come_is_refused(
         take()
 
 
-@pytest.mark.parametrize("what", ["missing", "changed", "manifest", "column", "none", "alone"])
+@pytest.mark.parametrize("what", ["missing", "changed", "manifest", "column", "none"])
 def test_a_delivery_that_is_not_whole_is_told_in_a_sentence(
     what: str, put: Any, take: Any, deliver: Any, database: Database, clock: Any, tmp_path: Path
 ) -> None:
@@ -307,7 +264,6 @@ def test_a_delivery_that_is_not_whole_is_told_in_a_sentence(
         "manifest": "not the file that its manifest.checksum was made of",
         "column": "lacks ETag. Add these fields to its configuration",
         "none": "There is no manifest.json of an S3 Inventory",
-        "alone": "no manifest.json tells that they are an S3 Inventory",
     }[what]
     if what == "none":
         (tmp_path / "inventory").mkdir()
@@ -318,8 +274,6 @@ def test_a_delivery_that_is_not_whole_is_told_in_a_sentence(
             data.unlink()
         elif what == "changed":
             data.write_bytes(data.read_bytes()[::-1])
-        elif what == "alone":
-            manifest.unlink()
         elif what == "manifest":
             manifest.write_text(manifest.read_text() + " ")
     with pytest.raises(UnreadableFile, match=expected):
@@ -363,7 +317,7 @@ def test_the_command_takes_a_manifest_over(
     monkeypatch.chdir(manifest.parent)
     named = manifest.name if beside else str(manifest)
     told = run("bucket", "sync", "--inventory", named, "--json").told
-    assert (told["appeared"], told["asOf"], told["listedSince"]) == (1, *["2026-03-01T00:00:00+00:00"] * 2)
+    assert (told["appeared"], told["listedSince"]) == (1, "2026-03-01T00:00:00+00:00")
     run("bucket", "sync", "--inventory", "x", "--full", ends=2)
 
 
@@ -378,5 +332,5 @@ def test_a_key_that_no_database_can_hold_is_named_and_the_others_are_taken_over(
     rows = [listed | {"key": key} for key in keys]
     write_inventory(tmp_path / "inventory", bucket.name, rows, clock.now + timedelta(seconds=1), kind="CSV")
     clock.now += timedelta(minutes=2)
-    assert take().synced.unstorable == ("evidences/2026/03/02/b\\x00c",)
+    assert take().unstorable == ("evidences/2026/03/02/b\\x00c",)
     assert {row[0] for row in seen(database)} == {KEY, ODD}

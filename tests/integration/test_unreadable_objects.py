@@ -36,7 +36,6 @@ def amazon() -> Iterator[Bucket]:
         keys = {"aws_access_key_id": "AKIAEXAMPLE", "aws_secret_access_key": "secret"}
         boto3.client("s3", region_name="us-east-1", **keys).create_bucket(Bucket="evidence")
         bucket = Bucket("evidence", AwsSettings("AKIAEXAMPLE", "secret", region="us-east-1"))
-        bucket._listing._ordinary = False
         yield bucket
 
 

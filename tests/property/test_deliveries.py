@@ -1,12 +1,9 @@
 """An inventory and a listing give the same observations, whatever happens in the bucket."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, cast
 
@@ -17,43 +14,18 @@ from tests.conftest import _TEMPLATE, SettableClock, _fresh
 from tests.support.fake_bucket import FIRST, MemoryBucket
 from tests.support.s3_inventory import row_of, write_inventory
 from tests.support.uploaded_sales import rows
-from toolkit.audit.inventory import find_inventory
+from toolkit.audit.inventory import Inventory, find_inventory
 from toolkit.audit.observe_bucket import sync_bucket
-from toolkit.audit.take_over_inventory import take_over
 from toolkit.bucket.client import Bucket
 from toolkit.bucket.file_store import FolderStore
 from toolkit.database.connection import Database
 from toolkit.database.observations import Tolerance
 
 KEYS = ("notes/a.txt", "notes/b ç.txt", 'notes/c,".txt')
-CONTENTS = (b"one", b"another")
+CONTENTS = (b"one", b"another", None)
 
-Change = tuple[str, int, int]
-
-
-@dataclass
-class Recorded:
-    """A bucket in which a second passes with each change."""
-
-    bucket: MemoryBucket = field(default_factory=MemoryBucket)
-    steps: int = 0
-
-    @property
-    def now(self) -> datetime:
-        return FIRST + timedelta(seconds=self.steps)
-
-    def change(self, change: Change) -> None:
-        kind, number, content = change
-        key = KEYS[number]
-        self.steps += 1
-        if kind == "put":
-            self.bucket.put(key, CONTENTS[content])
-            self.bucket._written[key] = self.steps
-        else:
-            self.bucket.delete(key)
-
-
-_change = st.tuples(st.sampled_from(["put", "put", "delete"]), st.integers(0, 2), st.integers(0, 1))
+_change = st.tuples(st.sampled_from(KEYS), st.sampled_from(CONTENTS))
+"""A key and its new content, ``None`` to delete it."""
 
 
 @settings(
@@ -64,38 +36,32 @@ _change = st.tuples(st.sampled_from(["put", "put", "delete"]), st.integers(0, 2)
 )
 @given(nights=st.lists(st.lists(_change, max_size=6), min_size=2, max_size=4))
 def test_an_inventory_and_a_listing_give_the_same_observations(
-    server: Any, nights: Sequence[Sequence[Change]]
+    server: Any, nights: Sequence[Sequence[tuple[str, bytes | None]]]
 ) -> None:
     with ExitStack() as stack:
         one, two = (stack.enter_context(contextmanager(_fresh)(server, _TEMPLATE)) for _ in range(2))
-        world = Recorded()
-        clock = SettableClock(FIRST)
-        bucket = cast("Bucket", world.bucket)
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        memory, clock = MemoryBucket(), SettableClock(FIRST)
+        bucket = cast("Bucket", memory)
         for night in nights:
-            for change in night:
-                world.change(change)
-            world.steps += 1
-            clock.now = world.now
+            for key, content in night:
+                clock.now += timedelta(seconds=1)
+                if content is None:
+                    memory.delete(key)
+                else:
+                    memory.put(key, content, clock.now)
+            clock.now += timedelta(seconds=1)
             sync_bucket(one, bucket, clock=clock)
-            _taken(two, bucket, clock)
-            assert _state(one) == _state(two)
+            inventory = _delivered(folder, bucket, clock)
+            tolerance = Tolerance(confirmed=True)
+            sync_bucket(two, bucket, clock=clock, inventory=inventory, tolerance=tolerance)
             assert _history(one) == _history(two)
 
 
-def _taken(database: Database, bucket: Bucket, clock: SettableClock) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        place = Path(folder)
-        listed = [row_of(seen) for page in bucket.seen() for seen in page]
-        write_inventory(place / "delivered", bucket.name, listed, clock.now)
-        delivery = find_inventory(FolderStore(place / "delivered", "delivered"), None, place)
-        take_over(database, bucket, delivery, place, clock=clock, tolerance=Tolerance(confirmed=True))
-
-
-def _state(database: Database) -> Any:
-    return rows(
-        database,
-        "SELECT key, size, etag, last_modified FROM audit.object_observations WHERE gone_at IS NULL ORDER BY key",
-    )
+def _delivered(folder: Path, bucket: Bucket, clock: SettableClock) -> Inventory:
+    listed = [row_of(seen) for page in bucket.seen() for seen in page]
+    write_inventory(folder, bucket.name, listed, clock.now)
+    return find_inventory(FolderStore(folder, "delivered"), None, folder)
 
 
 def _history(database: Database) -> Any:

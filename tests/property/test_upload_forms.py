@@ -17,7 +17,7 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from tests.support.request_bodies import UPLOAD
-from toolkit.bucket.presigned_post import signed_fields
+from toolkit.bucket.sessions import signed_fields
 from toolkit.contract.evidence import EvidenceRequest
 from toolkit.contract.fields import parse
 from toolkit.errors import InvalidFields

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from hashlib import md5
 from random import Random
 
-from toolkit.bucket.client import Area, Asked, ObjectSeen, Page
+from toolkit.bucket.client import Area, ObjectSeen, Page
 from toolkit.contract.contents import GoneHow
 
 FIRST = datetime(2026, 1, 1, tzinfo=UTC)
@@ -16,28 +16,28 @@ FIRST = datetime(2026, 1, 1, tzinfo=UTC)
 
 @dataclass
 class MemoryBucket:
+    """Each object is written a second after the one before, or when a test says so."""
+
     area = Area()
     name: str = "memory"
     address: str = "memory"
     contents: dict[str, bytes] = field(default_factory=dict)
-    _written: dict[str, int] = field(default_factory=dict)
+    _written: dict[str, datetime] = field(default_factory=dict)
     _writes: int = 0
 
-    def put(self, key: str, content: bytes) -> None:
+    def put(self, key: str, content: bytes, written: datetime | None = None) -> None:
         self._writes += 1
-        self.contents[key], self._written[key] = content, self._writes
+        self.contents[key] = content
+        self._written[key] = written or FIRST + timedelta(seconds=self._writes)
 
     def delete(self, key: str) -> None:
         self.contents.pop(key, None)
 
-    def seen(self) -> Iterator[Page]:
-        yield self.page(Asked(""))
+    def seen(self) -> Iterator[list[ObjectSeen]]:
+        yield self.page("").objects
 
-    def page(self, asked: Asked) -> Page:
-        return _page(asked, sorted(self.contents), self._seen, 1000)
-
-    def level(self, asked: Asked) -> None:
-        """Tell that no page holds the folders."""
+    def page(self, prefix: str, token: str = "", *, level: bool = False) -> Page:
+        return Page([self._seen(key) for key in sorted(self.contents) if key.startswith(prefix)])
 
     def head(self, key: str) -> ObjectSeen | None:
         return self._seen(key) if key in self.contents else None
@@ -54,7 +54,7 @@ class MemoryBucket:
     def _seen(self, key: str) -> ObjectSeen:
         content = self.contents[key]
         etag = md5(content, usedforsecurity=False).hexdigest()
-        return ObjectSeen(key, len(content), etag, FIRST + timedelta(seconds=self._written[key]))
+        return ObjectSeen(key, len(content), etag, self._written[key])
 
 
 @dataclass
@@ -69,27 +69,17 @@ class SeededBucket:
         letters = drawn.choice(("ab", "a/~", "a/b/c/", "0123456789abcdef", "aé\ue000😀", "a\\\t\n\r% +&"))
         return sorted({f"{number}/{''.join(drawn.choices(letters, k=drawn.randrange(9)))}" for _ in range(90)})
 
-    def page(self, asked: Asked) -> Page:
-        number = int(asked.prefix.partition("/")[0])
-        return _page(asked, self.keys(number), _object, 1 + number % 5)
-
-    def level(self, asked: Asked) -> tuple[Page, list[str]] | None:
-        keys = self.keys(int(asked.prefix.partition("/")[0]))
-        below = [
-            (key, *key.removeprefix(asked.prefix).partition("/")) for key in keys if key.startswith(asked.prefix)
-        ]
-        folders = {f"{asked.prefix}{name}/" for _, name, slash, _ in below if slash}
-        right = [key for key, _, slash, _ in below if not slash]
-        return _page(asked, right, _object, 100), sorted(folders)
+    def page(self, prefix: str, token: str = "", *, level: bool = False) -> Page:
+        number = int(prefix.partition("/")[0])
+        keys = [key for key in self.keys(number) if key.startswith(prefix)]
+        if level:
+            below = [(key, *key.removeprefix(prefix).partition("/")) for key in keys]
+            folders = {f"{prefix}{name}/" for _, name, slash, _ in below if slash}
+            return Page([_object(key) for key, _, slash, _ in below if not slash], None, sorted(folders))
+        wanted = [key for key in keys if key > token]
+        found = wanted[: 1 + number % 5]
+        return Page(list(map(_object, found)), found[-1] if found != wanted else None)
 
 
 def _object(key: str) -> ObjectSeen:
     return ObjectSeen(key, 1, "", FIRST)
-
-
-def _page(asked: Asked, keys: list[str], seen: Callable[[str], ObjectSeen], most: int) -> Page:
-    end = "\U0010ffff" if asked.last is None else asked.last
-    begin = asked.token or asked.after
-    wanted = [key for key in keys if key.startswith(asked.prefix) and begin < key <= end]
-    found = wanted[:most]
-    return Page.of([seen(key).row for key in found], found[-1] if found != wanted else None)

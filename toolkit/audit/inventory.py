@@ -1,124 +1,102 @@
-"""An S3 Inventory as it is delivered: a manifest and its files; or a copy of the live inventory table.
-
-A manifest names the files with their sizes and MD5. Without one, the Parquet files are taken for a copy of the
-live inventory table of S3 Metadata, which holds every version and tells no time of its own.
-"""
-
-from __future__ import annotations
+"""An S3 Inventory as it is delivered: a manifest and its files, which it names with their sizes and MD5."""
 
 import json
-import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from functools import partial
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import partial, reduce
 from hashlib import file_digest, md5
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+from urllib.parse import unquote_plus
 
 import pyarrow as pa
-from pyarrow import orc
+import pyarrow.compute as pc
+from pyarrow import csv, orc, parquet
 
-from toolkit.audit.duckdb_session import files_alone
+from toolkit.audit.object_history import OBJECT
+from toolkit.bucket.client import Area
 from toolkit.bucket.file_store import FileStore
-from toolkit.errors import InvalidInput, UnreadableFile
-
-if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection
+from toolkit.errors import UnreadableFile
 
 _MANIFEST: Final = "manifest.json"
 
-_TABLE_LAG: Final = timedelta(hours=1)
-"""The time that a change may take until the live inventory table shows it."""
+_ROWS: Final = 50_000
+"""The rows of a Parquet file that are held at a time."""
 
-_NEEDED: Final = {"key": "Key", "size": "Size", "last_modified_date": "LastModifiedDate", "e_tag": "ETag"}
+_NEEDED: Final = {"key": "Key", "size": "Size", "etag": "ETag", "lastmodifieddate": "LastModifiedDate"}
 """The columns of an inventory that an observation needs, and how their configuration names them."""
 
-_MD5: Final = partial(md5, usedforsecurity=False)
+_USED: Final = (*_NEEDED, "versionid", "islatest", "isdeletemarker")
 
-_TRUE: Final = "lower(CAST({} AS VARCHAR)) = 'true'"
+_MD5: Final = partial(md5, usedforsecurity=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Inventory:
-    """An inventory that was found; ``bucket`` and ``moment`` are those that it tells of."""
+    """An inventory that was found; it tells of ``bucket`` as it was at ``moment``, when its making began."""
 
     address: str
-    bucket: str | None
-    """The bucket, ``None`` where only the rows tell it."""
-    moment: datetime | None
-    """The moment at which its making began, ``None`` where only the rows tell one."""
-    columns: tuple[str, ...]
-    """The columns of its CSV files, which have no headings."""
+    bucket: str
+    moment: datetime
     format: str
-    files: tuple[Path, ...]
+    columns: list[str]
+    """The columns of its CSV files, which have no headings."""
+    files: tuple[Path, ...] = field(default=(), repr=False)
 
-    def show(self, work: DuckDBPyConnection) -> datetime:
-        """Make the view ``shown`` of all objects that it lists as current; the moment that it tells of.
+    def rows(self, area: Area) -> Iterator[pa.Table]:
+        """Yield the objects of the area that it lists as current, in memory that does not grow with their number.
 
         Raises:
-            UnreadableFile: a column is missing.
+            UnreadableFile: a column is missing, or a value of it cannot be read.
         """
-        names = self._read(work)
-        missing = [told for name, told in _NEEDED.items() if name not in names]
-        if self.moment is None and not {"sequence_number", "bucket"} <= names:
-            raise UnreadableFile(
-                "The Parquet files in {} are not a live inventory table of S3 Metadata, and no {} tells "
-                "that they are an S3 Inventory.",
-                self.address,
-                _MANIFEST,
-            )
+        for path in self.files:
+            try:
+                for part in self._parts(path):
+                    yield self._objects(part, area)
+            except (pa.ArrowException, OSError, UnicodeDecodeError):
+                raise UnreadableFile("{} of {} cannot be read.", path.name, self.address) from None
+
+    def _parts(self, path: Path) -> Iterator[pa.RecordBatch]:
+        if self.format == "CSV":
+            with pa.CompressedInputStream(str(path), "gzip") as file:
+                texts = csv.ConvertOptions(column_types=dict.fromkeys(self.columns, pa.string()))
+                lines = csv.ParseOptions(newlines_in_values=True)
+                yield from csv.open_csv(file, csv.ReadOptions(column_names=self.columns), lines, texts)
+        elif self.format == "ORC":
+            stripes = orc.ORCFile(path)
+            yield from (stripes.read_stripe(number) for number in range(stripes.nstripes))
+        else:
+            with parquet.ParquetFile(path) as groups:
+                yield from groups.iter_batches(_ROWS)
+
+    def _objects(self, part: pa.RecordBatch, area: Area) -> pa.Table:
+        rows = pa.Table.from_batches([part]).rename_columns([_plain(name) for name in part.schema.names])
+        missing = [told for name, told in _NEEDED.items() if name not in rows.column_names]
         if missing:
             raise UnreadableFile(
-                "The inventory {} lacks {}. Add these fields to its configuration in S3; the next one "
-                "will have them.",
+                "The inventory {} lacks {}. Add these fields to its configuration in S3; the next one will have "
+                "them.",
                 self.address,
                 ", ".join(missing),
             )
-        conditions = [f"NOT coalesce({_TRUE.format('is_delete_marker')}, false)"] * ("is_delete_marker" in names)
-        key = "key"
+        rows = rows.select([name for name in _USED if name in rows.column_names])
+        for name, wanted in (("isdeletemarker", False), ("islatest", True)):
+            if name in rows.column_names:
+                stated = pc.equal(pc.utf8_lower(rows[name].cast(pa.string())), "true")
+                rows = rows.filter(pc.equal(pc.fill_null(stated, False), wanted))
+        keys = rows["key"].cast(pa.string())
         if self.format == "CSV":
-            key = "url_decode(replace(key, '+', ' '))"
-        versions = "delivered"
-        if self.moment is None:
-            # A change of tags may give an older version a later number, so the time of the version goes first.
-            versions = (
-                "(SELECT * FROM delivered QUALIFY row_number() OVER "
-                "(PARTITION BY key ORDER BY last_modified_date DESC, sequence_number DESC) = 1)"
-            )
-        elif "is_latest" in names:
-            conditions.append(_TRUE.format("is_latest"))
-        version = "nullif(CAST(version_id AS VARCHAR), '')" if "version_id" in names else "NULL::VARCHAR"
-        work.execute(
-            f"CREATE VIEW shown AS SELECT {key} AS key, "
-            "CAST(nullif(CAST(size AS VARCHAR), '') AS BIGINT) AS size, "
-            f"replace(e_tag, '\"', '') AS etag, CAST(last_modified_date AS TIMESTAMPTZ) AS last_modified, "
-            f"{version} AS version_id FROM {versions} WHERE {' AND '.join(conditions) or 'true'}"
-        )
-        if self.moment is not None:
-            return self.moment
-        ((newest,),) = work.execute("SELECT epoch_us(max(last_modified)) FROM shown").fetchall()
-        if newest is None:
-            raise UnreadableFile("The inventory table {} shows no object.", self.address)
-        return datetime.fromtimestamp(newest / 1e6, UTC) - _TABLE_LAG
-
-    def _read(self, work: DuckDBPyConnection) -> set[str]:
-        """Make the table ``delivered`` of all rows; the names of its columns."""
-        if self.format == "CSV":
-            columns = ", ".join(f"'{name}': 'VARCHAR'" for name in self.columns)
-            work.execute(
-                f"CREATE VIEW delivered AS SELECT * FROM read_csv({files_alone(self.files)}, "
-                f"header=false, delim=',', quote='\"', escape='\"', auto_detect=false, columns={{{columns}}})"
-            )
-        elif self.format == "ORC":
-            first = orc.ORCFile(self.files[0]).schema
-            reader = pa.RecordBatchReader.from_batches(first, _stripes(self.files, first))
-            work.register("stripes", reader)
-            work.execute("CREATE TABLE delivered AS SELECT * FROM stripes")
-            work.unregister("stripes")
-        else:
-            work.execute(f"CREATE VIEW delivered AS SELECT * FROM read_parquet({files_alone(self.files)})")
-        return {row[0] for row in work.execute("DESCRIBE delivered").fetchall()}
+            keys = pa.chunked_array([pa.array(map(unquote_plus, keys.to_pylist()), pa.string())])
+        version = pa.nulls(len(rows), pa.string())
+        if "versionid" in rows.column_names:
+            version = rows["versionid"].cast(pa.string())
+            version = pc.if_else(pc.equal(version, ""), pa.scalar(None, pa.string()), version)
+        etag = pc.utf8_trim(rows["etag"].cast(pa.string()), '"')
+        written = rows["lastmodifieddate"].cast(OBJECT.field("last_modified").type, safe=False)
+        found = pa.table([keys, rows["size"].cast(pa.int64()), etag, written, version], OBJECT)
+        shown, ignored = _have(keys, area.prefixes or ("",)), _have(keys, area.ignored)
+        return found.filter(pc.and_not(shown, ignored))
 
 
 def find_inventory(store: FileStore, manifest: str | None, scratch: Path) -> Inventory:
@@ -128,11 +106,10 @@ def find_inventory(store: FileStore, manifest: str | None, scratch: Path) -> Inv
         UnreadableFile: there is none, or a file of it is missing or is not the one that the manifest names.
     """
     names = store.names()
-    found_at = sorted(place for place in map(PurePosixPath, names) if place.name == _MANIFEST)
-    manifests = [str(place) for place in sorted(found_at, key=lambda place: place.parent.name)]  # their moment
-    if manifest is None and not manifests:
-        return _table(store, names, scratch)
-    name = manifest if manifest is not None else manifests[-1]
+    found = sorted((PurePosixPath(name).parent.name, name) for name in names if name.endswith(f"/{_MANIFEST}"))
+    if manifest is None and not found:
+        raise UnreadableFile("There is no {} of an S3 Inventory in {}.", _MANIFEST, store.address)
+    name = manifest or found[-1][1]  # the folder of each is called by its moment
     text = store.text(name)
     address = f"{store.address.rstrip('/')}/{name}"
     checksum = str(PurePosixPath(name).with_name("manifest.checksum"))
@@ -140,35 +117,17 @@ def find_inventory(store: FileStore, manifest: str | None, scratch: Path) -> Inv
         raise UnreadableFile("{} is not the file that its manifest.checksum was made of.", address)
     try:
         document: Mapping[str, Any] = json.loads(text)
-        told = document["fileSchema"]
-        found = Inventory(
-            address,
-            document["sourceBucket"],
-            datetime.fromtimestamp(int(document["creationTimestamp"]) / 1000, UTC),
-            tuple(_snake(each) for each in told.split(",")) if document["fileFormat"] == "CSV" else (),
-            document["fileFormat"],
-            (),
-        )
+        told = document["fileFormat"]
+        bucket, moment = document["sourceBucket"], int(document["creationTimestamp"]) / 1000
+        columns = [_plain(each) for each in document["fileSchema"].split(",")] if told == "CSV" else []
+        inventory = partial(Inventory, address, bucket, datetime.fromtimestamp(moment, UTC), told, columns)
         files = [(file["key"], int(file["size"]), file["MD5checksum"]) for file in document["files"]]
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError, OSError, RecursionError):
         raise UnreadableFile("{} cannot be read as the manifest of an S3 Inventory.", address) from None
-    if found.format not in {"CSV", "ORC", "Parquet"} or not files:
+    if told not in {"CSV", "ORC", "Parquet"} or not files:
         raise UnreadableFile("{} names no files in CSV, ORC or Parquet.", address)
     place = partial(_place, frozenset(names), str(PurePosixPath(name).parent))
-    paths = tuple(_fetched(store, place(key), key, size, digest, scratch) for key, size, digest in files)
-    return Inventory(found.address, found.bucket, found.moment, found.columns, found.format, paths)
-
-
-def _table(store: FileStore, names: Sequence[str], scratch: Path) -> Inventory:
-    files = [name for name in names if name.endswith(".parquet")]
-    if not files:
-        raise UnreadableFile(
-            "There is no {} of an S3 Inventory and no Parquet file of an inventory table in {}.",
-            _MANIFEST,
-            store.address,
-        )
-    paths = tuple(store.local(name, scratch) for name in files)
-    return Inventory(store.address, None, None, (), "Parquet", paths)
+    return inventory(tuple(_fetched(store, place(key), key, size, digest, scratch) for key, size, digest in files))
 
 
 def _place(names: frozenset[str], folder: str, key: str) -> str | None:
@@ -186,25 +145,18 @@ def _fetched(store: FileStore, name: str | None, key: str, size: int, digest: st
         same = path.stat().st_size == size and file_digest(file, _MD5).hexdigest() == digest.lower()
     if not same:
         raise UnreadableFile(
-            "The file {} is not the one that the manifest names: its size or its MD5 differs. "
-            "Nothing was taken over.",
+            "The file {} is not the one that the manifest names: its size or its MD5 differs. Nothing was "
+            "taken over.",
             key,
         )
     return path
 
 
-def _snake(name: str) -> str:
-    """Return the name of a column of a CSV file as Parquet and ORC write it: ``IsLatest`` is ``is_latest``."""
-    name = name.strip().replace("ETag", "Etag")
-    if not re.fullmatch(r"\w+", name):
-        raise InvalidInput("A column of the inventory is called {!r}.", name)
-    found = re.sub(r"(?<!^)(?=[A-Z][a-z])", "_", name).lower()
-    return "e_tag" if found == "etag" else found
+def _plain(name: str) -> str:
+    """Return the name of a column as its formats share it: CSV has ``IsLatest`` and the others ``is_latest``."""
+    return name.strip().replace("_", "").lower()
 
 
-def _stripes(paths: Sequence[Path], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    for path in paths:
-        file = orc.ORCFile(path)
-        for number in range(file.nstripes):
-            stripe = file.read_stripe(number)
-            yield pa.RecordBatch.from_arrays([stripe.column(name) for name in schema.names], schema=schema)
+def _have(keys: pa.ChunkedArray, prefixes: tuple[str, ...]) -> pa.ChunkedArray:
+    none = pc.is_null(keys)
+    return reduce(pc.or_, (pc.starts_with(keys, each) for each in prefixes), none)

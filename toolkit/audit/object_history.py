@@ -1,117 +1,220 @@
-"""Turn a listing into observations: close those of vanished or overwritten objects, insert the new ones."""
+"""Turn what the bucket holds into observations: close those of vanished or overwritten objects, insert the new.
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+A listing and an inventory give the same rows, and one comparison takes over both. What an inventory contradicts is
+asked for one by one first: it is older than now, and S3 says that it may lack objects.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import astuple, dataclass, replace
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, Final
 
+import pyarrow as pa
+import pyarrow.compute as pc
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
-from toolkit.audit.bucket_listing import ASKED_AT_ONCE, ask_each
-from toolkit.audit.bucket_scope import Condition, Scope, in_area, in_ranges
-from toolkit.bucket.client import Bucket, Page
+from toolkit.audit.bucket_scope import Condition, Scope, in_area, under
+from toolkit.bucket.client import Bucket, ObjectSeen
+from toolkit.bucket.listing import ASKED_AT_ONCE, ask_each
 from toolkit.contract.contents import GoneHow
 from toolkit.contract.deadlines import Clock
 from toolkit.database.connection import Database, raw
+from toolkit.database.copying import copy_rows, named
 from toolkit.database.locks import Lock, take
 from toolkit.database.observation_clock import stamp
 from toolkit.database.observations import FEW, Tolerance
 from toolkit.errors import ObjectDenied
 from toolkit.progress import Progress
 
+OBJECT: Final = pa.schema(
+    {
+        "key": pa.string(),
+        "size": pa.int64(),
+        "etag": pa.string(),
+        "last_modified": pa.timestamp("us", "UTC"),
+        "version_id": pa.string(),
+    }
+)
+"""An object, as both a listing and an inventory show it."""
+
+_LISTED_WITHIN: Final = timedelta(days=2)
+"""The time after which an object is in each inventory; S3 says that those of the last days may not be."""
+
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """The differences of a listing from what was known, in objects."""
+    """The differences of a reading from what was known, in objects.
 
-    listed: int
-    appeared: int
-    changed: int
-    vanished: int
+    ``asked`` counts the keys that were asked for one by one. ``lacking`` objects are there and were long before an
+    inventory that lacks them: it is not of the whole bucket. ``unrecorded`` is true if no observed record names
+    one of those that appeared.
+    """
+
+    listed: int = 0
+    appeared: int = 0
+    changed: int = 0
+    vanished: int = 0
+    asked: int = 0
+    lacking: int = 0
     unrecorded: bool = False
-    """True if no observed record names one of those that appeared."""
+    denied: tuple[str, ...] = ()
+    """Keys about which the bucket refused to answer: what was known of them stays."""
     unstorable: tuple[str, ...] = ()
     """Keys with a character that no text of the database can hold, written with its escape."""
+
+
+def rows_of(objects: Sequence[ObjectSeen]) -> pa.Table:
+    """Return objects as rows."""
+    columns = list(zip(*map(astuple, objects), strict=True)) or [()] * len(OBJECT)
+    return pa.table(list(map(pa.array, columns, OBJECT.types)), OBJECT)
 
 
 def observe_objects(
     database: Database,
     bucket: Bucket,
-    pages: Iterable[Page],
+    rows: Iterable[pa.Table],
     scope: Scope,
-    denied: Sequence[str],
     clock: Clock,
     progress: Progress,
     tolerance: Tolerance,
+    *,
+    as_of: datetime | None = None,
 ) -> Changes:
-    """Take over the objects of the scope, all of them or nothing.
-
-    ``denied`` holds, once ``pages`` were read, the keys about which the bucket refused to answer: what was known
-    of them stays.
+    """Take over the objects of the scope, all of them or nothing; ``rows`` come from an inventory of ``as_of``.
 
     Raises:
         MassDisappearance: most of them are gone; nothing was written.
     """
     with database.transaction() as connection:
         take(connection, Lock.OBJECT_HISTORY)
-        unstorable: list[str] = []
-        listed = _copy_listing(connection, pages, progress, unstorable)
-        known = _known(bucket, scope, denied)
-        connection.execute(sa.text(_CREATE_ENDED.format(known=known.text)), known.bound)
-        changed, vanished = connection.execute(sa.text(_COUNT_ENDED)).one()
-        if vanished > FEW:
-            count = sa.text(f"SELECT count(*) FROM ({known.text}) AS known")  # made of constants
-            tolerance.check(vanished, connection.execute(count, known.bound).scalar_one(), "objects")
-        _ask_for_versions(connection, bucket)
-        now = stamp(connection, clock)
-        connection.execute(sa.text(_CLOSE), {"now": now})
-        appeared = connection.execute(sa.text(_INSERT), {"now": now}).rowcount - changed
-        unrecorded = bool(appeared) and holds_unrecorded(connection, now)
-        return Changes(listed, appeared, changed, vanished, unrecorded, tuple(unstorable))
+        connection.execute(sa.text(_CREATE_LISTED))
+        unstorable = _copy_listing(connection, rows, progress)
+        asked, lacking = len(scope.asked), 0
+        starts = range(0, asked, ASKED_AT_ONCE)
+        denied = _ask(connection, bucket, (scope.asked[start : start + ASKED_AT_ONCE] for start in starts))
+        known = _known(bucket, scope, denied, as_of)
+        _find_ended(connection, known)
+        _check_ended(connection, known, tolerance)
+        if as_of is not None:
+            doubtful, lacking = _settle(connection, bucket, as_of, denied, progress)
+            asked += doubtful
+            _find_ended(connection, Condition(_DOUBTED, {}))
+            _check_ended(connection, known, tolerance)
+        _ask_for_versions(connection, bucket, new=as_of is None)
+        return replace(
+            _write(connection, clock),
+            asked=asked,
+            lacking=lacking,
+            denied=tuple(denied),
+            unstorable=tuple(unstorable),
+        )
 
 
-def holds_unrecorded(connection: Connection, now: datetime) -> bool:
-    """Tell whether no observed record names one of the objects that appeared ``now``."""
-    return bool(connection.scalar(sa.text(_UNRECORDED), {"now": now}))
-
-
-def _copy_listing(connection: Connection, pages: Iterable[Page], progress: Progress, unstorable: list[str]) -> int:
-    connection.execute(sa.text(_CREATE_LISTED))
-    connection.execute(sa.text("CREATE TEMPORARY TABLE told (key text, version text, how text) ON COMMIT DROP"))
+def _copy_listing(connection: Connection, rows: Iterable[pa.Table], progress: Progress) -> list[str]:
+    """Copy the rows; return the keys that no text of PostgreSQL can hold, with their escapes."""
+    unstorable: list[str] = []
     progress.begin("Listing the bucket", None, "objects")
-    with raw(connection).cursor() as cursor, cursor.copy(_COPY_LISTED) as copy:
-        for page in pages:
-            copy.write(page.rows)
-            unstorable.extend(page.unstorable)
-            progress.advance(len(page))
+    for each in rows:
+        refused = pc.match_substring(each["key"], "\0")
+        unstorable += (key.encode("unicode_escape").decode() for key in each.filter(refused)["key"].to_pylist())
+        _copy(connection, each.filter(pc.invert(refused)))
+        progress.advance(each.num_rows)
     progress.end()
     connection.execute(sa.text("ANALYZE listed"))
-    count: int = connection.scalar(sa.text("SELECT count(DISTINCT key) FROM listed")) or 0
-    return count
+    return unstorable
 
 
-def _known(bucket: Bucket, scope: Scope, denied: Sequence[str]) -> Condition:
-    """Return the known objects of the scope, as a query."""
-    ranges, area = in_ranges("key", scope.ranges), in_area("key", bucket.area)
-    bound = {"asked": sorted({*scope.asked} - {*denied}), **ranges.bound, **area.bound}
-    return Condition(_KNOWN.format(ranges=ranges.text, area=area.text), bound)
+def _copy(connection: Connection, rows: pa.Table) -> None:
+    if rows.num_rows:
+        copy_rows(raw(connection), named("listed", OBJECT.names), rows)
 
 
-def _ask_for_versions(connection: Connection, bucket: Bucket) -> None:
-    """Ask a bucket that keeps versions for that of each new object, and how each vanished one was deleted."""
+def _ask(connection: Connection, bucket: Bucket, batches: Iterable[Sequence[str]]) -> list[str]:
+    """Add what lies under the keys now to the listing; return those about which the bucket refuses to answer."""
+    denied: list[str] = []
+
+    def look(key: str) -> ObjectSeen | None:
+        try:
+            return bucket.head(key)
+        except ObjectDenied:  # it may be there or not
+            denied.append(key)
+            return None
+
+    for answers in ask_each(look, batches):
+        _copy(connection, rows_of([each for each in answers if each is not None]))
+    return denied
+
+
+def _known(bucket: Bucket, scope: Scope, denied: Sequence[str], as_of: datetime | None) -> Condition:
+    """Return the known objects of the scope, as a query; what was observed after an inventory is none of it."""
+    listed, area = under("key", scope.prefixes), in_area("key", bucket.area)
+    bound = {"asked": sorted({*scope.asked} - {*denied}), "as_of": as_of, **listed.bound, **area.bound}
+    return Condition(_KNOWN.format(listed=listed.text, area=area.text), bound)
+
+
+def _find_ended(connection: Connection, known: Condition) -> None:
+    """Make the table ``ended`` of the known objects that are not listed as they were."""
+    connection.execute(sa.text(_CREATE_ENDED.format(known=known.text)), known.bound)
+
+
+def _check_ended(connection: Connection, known: Condition, tolerance: Tolerance) -> None:
+    """Make sure that not most of what is known is gone.
+
+    Raises:
+        MassDisappearance: with the numbers.
+    """
+    _, vanished = connection.execute(sa.text(_COUNT_ENDED)).one()
+    if vanished > FEW:
+        count = sa.text(f"SELECT count(*) FROM ({known.text}) AS known")  # made of constants
+        tolerance.check(vanished, connection.execute(count, known.bound).scalar_one(), "objects")
+
+
+def _settle(
+    connection: Connection, bucket: Bucket, as_of: datetime, denied: list[str], progress: Progress
+) -> tuple[int, int]:
+    """Ask for what an inventory contradicts, and list the answers in its place; how many, and how many it lacks.
+
+    What it alone knows is asked for as well where the bucket was looked at since: it may be gone.
+    """
+    connection.execute(sa.text("ALTER TABLE ended RENAME TO doubtful"))
+    connection.execute(sa.text(_DOUBT_WHAT_IS_NEW), {"as_of": as_of})
+    doubtful = connection.execute(sa.text("SELECT count(*) FROM doubtful")).scalar_one()
+    connection.execute(sa.text("DELETE FROM listed USING doubtful WHERE listed.key = doubtful.key"))
+    progress.begin("Asking for what differs", doubtful, "objects")
+    query = sa.text("SELECT key FROM doubtful").execution_options(stream_results=True)
+    with closing(connection.execute(query)) as keys:
+        refused = _ask(connection, bucket, _told(keys.scalars().partitions(ASKED_AT_ONCE), progress))
+    progress.end()
+    connection.execute(sa.text("DELETE FROM doubtful WHERE key = ANY(:keys)"), {"keys": refused})
+    denied += refused
+    lacking = connection.execute(sa.text(_COUNT_LACKING), {"before": as_of - _LISTED_WITHIN}).scalar_one()
+    return doubtful, lacking
+
+
+def _told(batches: Iterable[Sequence[str]], progress: Progress) -> Iterator[Sequence[str]]:
+    for batch in batches:
+        yield batch
+        progress.advance(len(batch))
+
+
+def _ask_for_versions(connection: Connection, bucket: Bucket, *, new: bool) -> None:
+    """Ask a bucket that keeps versions how vanished objects were deleted, and for the versions of new ones."""
+    connection.execute(sa.text("CREATE TEMPORARY TABLE told (key text, version text, how text) ON COMMIT DROP"))
     if not bucket.keeps_versions():
         return
-    rows = connection.execute(sa.text(_UNLIKE).execution_options(stream_results=True))
-    for answers in ask_each(partial(_told, bucket), rows.partitions(ASKED_AT_ONCE)):
-        with raw(connection).cursor() as cursor, cursor.copy("COPY told (key, version, how) FROM STDIN") as copy:
-            for answer in answers:
-                copy.write_row(answer)
+    query = sa.text(_UNLIKE).execution_options(stream_results=True)
+    with closing(connection.execute(query, {"new": new})) as rows, raw(connection).cursor() as cursor:
+        for answers in ask_each(partial(_version, bucket), rows.partitions(ASKED_AT_ONCE)):
+            with cursor.copy("COPY told (key, version, how) FROM STDIN") as copy:
+                for answer in answers:
+                    copy.write_row(answer)
     connection.execute(sa.text("ANALYZE told"))
 
 
-def _told(bucket: Bucket, row: sa.Row[Any]) -> tuple[str, str | None, GoneHow | None]:
+def _version(bucket: Bucket, row: sa.Row[Any]) -> tuple[str, str | None, GoneHow | None]:
     """Return the key with the version of its object, or with how that was deleted."""
     if not row.listed:
         return row.key, None, bucket.how_gone(row.key)
@@ -122,22 +225,36 @@ def _told(bucket: Bucket, row: sa.Row[Any]) -> tuple[str, str | None, GoneHow | 
     return row.key, None if item is None else item.version_id, None
 
 
+def _write(connection: Connection, clock: Clock) -> Changes:
+    """Close what ended and insert what is new; it was compared under the lock, so nothing was written since."""
+    listed = connection.execute(sa.text("SELECT count(DISTINCT key) FROM listed")).scalar_one()
+    changed, vanished = connection.execute(sa.text(_COUNT_ENDED)).one()
+    now = {"now": stamp(connection, clock)}
+    connection.execute(sa.text(_CLOSE), now)
+    appeared = connection.execute(sa.text(_INSERT), now).rowcount - changed
+    unrecorded = bool(appeared) and bool(connection.scalar(sa.text(_UNRECORDED), now))
+    return Changes(listed, appeared, changed, vanished, unrecorded=unrecorded)
+
+
 _CREATE_LISTED: Final = """
     CREATE TEMPORARY TABLE listed (
-        key text NOT NULL, size bigint NOT NULL, etag text NOT NULL, last_modified timestamptz NOT NULL
+        key text NOT NULL, size bigint NOT NULL, etag text NOT NULL, last_modified timestamptz NOT NULL,
+        version_id text
     ) ON COMMIT DROP
 """
-_COPY_LISTED: Final = "COPY listed (key, size, etag, last_modified) FROM STDIN (ENCODING 'UTF8')"
 
 _KNOWN: Final = """
     SELECT id, key, size, etag, last_modified
     FROM audit.object_observations
-    WHERE gone_at IS NULL AND (({ranges} AND {area}) OR key COLLATE "C" = ANY(CAST(:asked AS text[])))
+    WHERE gone_at IS NULL
+      AND (({listed} AND {area}) OR key COLLATE "C" = ANY(CAST(:asked AS text[])))
+      AND (CAST(:as_of AS timestamptz) IS NULL OR seen_at <= :as_of)
 """
 
 _CREATE_ENDED: Final = """
     CREATE TEMPORARY TABLE ended ON COMMIT DROP AS
-    SELECT id, key, EXISTS (SELECT FROM listed WHERE listed.key = known.key) AS changed
+    SELECT id, key, size, etag, last_modified,
+           EXISTS (SELECT FROM listed WHERE listed.key = known.key) AS changed
     FROM ({known}) AS known
     WHERE NOT EXISTS (
         SELECT FROM listed
@@ -148,6 +265,22 @@ _CREATE_ENDED: Final = """
 """
 """An object that was asked for has its time to the second, and in some listings with parts of it."""
 
+_DOUBT_WHAT_IS_NEW: Final = """
+    INSERT INTO doubtful (key)
+    SELECT DISTINCT key
+    FROM listed
+    WHERE EXISTS (SELECT FROM audit.bucket_syncs WHERE finished_at > :as_of)
+      AND NOT EXISTS (
+          SELECT FROM audit.object_observations AS seen WHERE seen.key = listed.key AND seen.gone_at IS NULL
+      )
+"""
+
+_DOUBTED: Final = "SELECT id, key, size, etag, last_modified FROM doubtful WHERE id IS NOT NULL"
+
+_COUNT_LACKING: Final = """
+    SELECT count(*) FROM doubtful JOIN listed USING (key) WHERE NOT changed AND listed.last_modified < :before
+"""
+
 _COUNT_ENDED: Final = "SELECT count(*) FILTER (WHERE changed), count(*) FILTER (WHERE NOT changed) FROM ended"
 
 _UNLIKE: Final = """
@@ -155,10 +288,12 @@ _UNLIKE: Final = """
     UNION ALL
     SELECT DISTINCT key, true
     FROM listed
-    WHERE EXISTS (SELECT FROM ended WHERE ended.key = listed.key)
-       OR NOT EXISTS (
-          SELECT FROM audit.object_observations AS seen WHERE seen.key = listed.key AND seen.gone_at IS NULL
-       )
+    WHERE :new AND version_id IS NULL AND (
+        EXISTS (SELECT FROM ended WHERE ended.key = listed.key)
+        OR NOT EXISTS (
+            SELECT FROM audit.object_observations AS seen WHERE seen.key = listed.key AND seen.gone_at IS NULL
+        )
+    )
 """
 
 _CLOSE: Final = """
@@ -171,7 +306,7 @@ _CLOSE: Final = """
 
 _INSERT: Final = """
     INSERT INTO audit.object_observations (key, size, etag, last_modified, version_id, seen_at)
-    SELECT key, size, etag, last_modified, version, :now
+    SELECT key, size, etag, last_modified, coalesce(version_id, version), :now
     FROM listed
     LEFT JOIN (SELECT key, max(version) AS version FROM told GROUP BY key) AS told USING (key)
     WHERE NOT EXISTS (

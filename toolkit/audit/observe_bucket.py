@@ -3,27 +3,27 @@
 ::
 
     bucket_scope      the keys that a reading looks at, so that no part of the listing is older than stated
-    bucket_listing    the objects under those keys, several folders side by side
-    object_history    they become ``audit.object_observations``, in one transaction
+    object_history    their objects, listed or from an inventory, become ``audit.object_observations``
     file_types        the kind of each new object, by its first bytes
 
 The row in ``audit.bucket_syncs`` comes last: a reading that was killed counts as not made, and the next one
 does what it left undone.
 """
 
+from collections.abc import Generator
 from contextlib import closing
-from dataclasses import dataclass, replace
-from datetime import timedelta
-from typing import Any
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 
+import pyarrow as pa
 import sqlalchemy as sa
-from sqlalchemy import Connection
 
-from toolkit.audit.bucket_listing import pages_of
-from toolkit.audit.bucket_scope import EVERY_KEY_WITHIN, listed_since, next_scope
-from toolkit.audit.file_types import Examined, examine
-from toolkit.audit.object_history import Changes, observe_objects
+from toolkit.audit.bucket_scope import CLOCKS_APART, EVERY_KEY_WITHIN, Scope, listed_since, next_scope
+from toolkit.audit.file_types import examine
+from toolkit.audit.inventory import Inventory
+from toolkit.audit.object_history import observe_objects, rows_of
 from toolkit.bucket.client import Bucket
+from toolkit.bucket.listing import list_objects
 from toolkit.contract.deadlines import Clock
 from toolkit.contract.fields import named
 from toolkit.database.belonging import check_bucket
@@ -31,9 +31,8 @@ from toolkit.database.connection import Database
 from toolkit.database.observation_clock import stamp
 from toolkit.database.observations import Tolerance, observe_service
 from toolkit.database.tables import bucket_syncs
+from toolkit.errors import InvalidInput, WrongBucket
 from toolkit.progress import Progress, Quiet
-
-__all__ = ["Synced", "listed_since", "note_reading", "sync_bucket"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,25 +50,15 @@ class Synced:
     vanished: int
     examined: int
     full: bool = True
+    asked: int = 0
+    """Keys that were asked for one by one."""
+    lacking: int = 0
+    """Objects that are there and were long before an inventory that lacks them: it is not of the whole bucket."""
+    listed_since: datetime | None = field(default=None, compare=False)
+    """When every key was looked at last."""
     archived: tuple[str, ...] = ()
     unreadable: tuple[str, ...] = ()
     unstorable: tuple[str, ...] = ()
-
-
-def note_reading(
-    connection: Connection, bucket: Bucket, changes: Changes, looked: Examined, clock: Clock, **values: Any
-) -> Synced:
-    """Note a reading of the bucket, with the other ``values`` of its row; the last thing that it does."""
-    result = Synced(
-        full=values["full_listing"],
-        **named(changes, "listed", "appeared", "changed", "vanished", "unstorable"),
-        **named(looked, "examined", "archived", "unreadable"),
-    )
-    unread = len(looked.archived) + len(looked.unreadable) + len(changes.unstorable)
-    row = {"finished_at": stamp(connection, clock), "bucket": bucket.address, "unreadable": unread}
-    row |= named(changes, "listed", "appeared", "vanished")
-    connection.execute(sa.insert(bucket_syncs), row | values)
-    return result
 
 
 def sync_bucket(
@@ -78,42 +67,96 @@ def sync_bucket(
     *,
     clock: Clock,
     full: bool = False,
+    inventory: Inventory | None = None,
     every_key_within: timedelta = EVERY_KEY_WITHIN,
     tolerance: Tolerance | None = None,
     progress: Progress | None = None,
 ) -> Synced:
-    """Observe the sales and their records, then take over what lies in the bucket.
+    """Observe the sales and their records, then take over what lies in the bucket, or did by an inventory.
 
     Afterwards every object that a record of an open sale names was looked at now, and the listing of any other
-    is not older than ``every_key_within``. A reading is ``full`` by itself when it is the first one, while the
-    bucket is small, and where reading every key is cheaper.
+    is not older than ``every_key_within``. A reading is ``full`` by itself when it is the first one, and where
+    reading every key is cheaper.
 
     Raises:
-        WrongBucket: the database belongs to another bucket; nothing was read.
+        WrongBucket: the database belongs to another bucket, or the inventory tells of another one.
         WrongService: it belongs to another service; nothing was read.
+        InvalidInput: every key was looked at since the moment of the inventory, or that is still to come.
+        UnreadableFile: the inventory lacks a column, or cannot be read; nothing was taken over.
         MassDisappearance: most sales, records or objects are gone at once; nothing of them was taken over.
         BucketUnavailable: nothing was taken over, or the examination stopped half-way; run it again.
     """
     progress, tolerance = progress or Quiet(), tolerance or Tolerance()
-    started_at = clock()
+    started_at, as_of = clock(), None if inventory is None else inventory.moment
     with database.transaction() as connection:
         check_bucket(connection, bucket)
+        if inventory is not None:
+            _check_inventory(inventory, bucket, started_at, listed_since(connection))
     observe_service(database, clock, tolerance)
     with database.transaction() as connection:
-        scope = next_scope(connection, bucket, started_at, full=full, within=every_key_within)
-    denied: list[str] = []
-    with closing(pages_of(bucket, scope, denied)) as pages:
-        changes = observe_objects(database, bucket, pages, scope, denied, clock, progress, tolerance)
+        scope = next_scope(
+            connection, bucket, started_at, full=full or inventory is not None, within=every_key_within
+        )
+        before = connection.scalar(
+            sa.select(bucket_syncs.c.started_at).order_by(bucket_syncs.c.id.desc()).limit(1)
+        )
+    with closing(_rows(bucket, scope, inventory)) as rows:
+        changes = observe_objects(database, bucket, rows, scope, clock, progress, tolerance, as_of=as_of)
     if changes.unrecorded:  # their records were stored before them, and perhaps after the service was looked at
         observe_service(database, clock, tolerance)
     looked = examine(database, bucket, scope, clock, progress)
-    looked = replace(looked, unreadable=tuple(dict.fromkeys((*looked.unreadable, *denied))))
-    values = {
-        "started_at": started_at,
-        "full_listing": scope.full,
-        "asked": len(scope.asked),
-        "denied": len(denied),
-    }
-    values |= {"cycle": scope.cycle, "read_to": scope.read_to}
+    # An inventory of a part of the bucket tells nothing of the rest, and the next reading begins as this one did.
+    began = started_at if as_of is None else before if changes.lacking and before is not None else as_of
+    result = Synced(
+        **named(changes, "listed", "appeared", "changed", "vanished", "asked", "lacking", "unstorable"),
+        examined=looked.examined,
+        full=scope.full and not changes.lacking,
+        archived=looked.archived,
+        unreadable=tuple(dict.fromkeys((*looked.unreadable, *changes.denied))),
+    )
+    unread = len(looked.archived) + len(looked.unreadable) + len(changes.unstorable)
     with database.transaction() as connection:
-        return note_reading(connection, bucket, changes, looked, clock, **values)
+        row = {
+            "started_at": began,
+            "finished_at": stamp(connection, clock),
+            "bucket": bucket.address,
+            "full_listing": result.full,
+            "unreadable": unread,
+            "denied": len(changes.denied),
+            "source": None if inventory is None else inventory.address,
+            **named(changes, "listed", "appeared", "vanished", "asked"),
+        }
+        connection.execute(sa.insert(bucket_syncs), row)
+        return replace(result, listed_since=listed_since(connection))
+
+
+def _rows(bucket: Bucket, scope: Scope, inventory: Inventory | None) -> Generator[pa.Table]:
+    if inventory is not None:
+        yield from inventory.rows(bucket.area)
+        return
+    with closing(list_objects(bucket, scope.prefixes)) as pages:
+        yield from map(rows_of, pages)
+
+
+def _check_inventory(inventory: Inventory, bucket: Bucket, now: datetime, listed: datetime | None) -> None:
+    told = inventory.moment.isoformat(timespec="seconds")
+    if inventory.bucket != bucket.name:
+        raise WrongBucket(
+            "{} tells of the bucket {}, and this is {}. Nothing was taken over.",
+            inventory.address,
+            inventory.bucket,
+            bucket.name,
+        )
+    if inventory.moment > now + CLOCKS_APART:
+        raise InvalidInput(
+            "{} tells of {}, which is still to come. Check the clock of this machine. Nothing was taken over.",
+            inventory.address,
+            told,
+        )
+    if listed is not None and listed >= inventory.moment:
+        raise InvalidInput(
+            "{} tells of {}, and every key was looked at since {}. Nothing was taken over.",
+            inventory.address,
+            told,
+            listed.isoformat(timespec="seconds"),
+        )

@@ -1,28 +1,49 @@
 """The bucket: upload forms, listings and ranged reads, through boto3."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
-from typing import Final, Self
+from typing import Any, Final, NamedTuple, Self
+from urllib.parse import unquote_plus
 
 from botocore.exceptions import ClientError
 
 from toolkit import embedded as embedded_services
 from toolkit.bucket.errors import Server, shown_address, status_of
-from toolkit.bucket.listing import Asked, Listing, ObjectSeen, Page
-from toolkit.bucket.presigned_post import signed_fields
-from toolkit.bucket.sessions import Access, SigningSessions
+from toolkit.bucket.sessions import Access, SigningSessions, signed_fields
 from toolkit.contract.contents import GoneHow
 from toolkit.contract.deadlines import Clock, wall_clock
 from toolkit.errors import BucketError, BucketUnavailable, ObjectArchived
 from toolkit.settings import AwsSettings, Settings
 
-__all__ = ["Area", "Asked", "Bucket", "ObjectSeen", "Page", "UploadForm"]
-
 _CHUNK: Final = 256 * 1024
-_FOLDERS: Final = 20
+
+PAGE: Final = 1000
+"""Keys in a page of a listing: the most that S3 gives."""
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectSeen:
+    """An object as the bucket shows it; ``size`` in bytes, ``etag`` without quotes.
+
+    ``version_id`` is known where it was asked for by its key in a bucket that keeps versions.
+    """
+
+    key: str
+    size: int
+    etag: str
+    last_modified: datetime
+    version_id: str | None = None
+
+
+class Page(NamedTuple):
+    """A page of a listing; ``token`` asks for the next one, if there is one."""
+
+    objects: list[ObjectSeen]
+    token: str | None = None
+    folders: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +99,6 @@ class Bucket:
         with self._server.translated():
             access = Access(aws, embedded=embedded)
             self._client = access.client("s3")
-        self._listing = Listing(self._client, name)
         self.endpoint = "embedded bucket" if embedded else shown_address(str(self._client.meta.endpoint_url))
         self._server = _server(name, self.endpoint, embedded)
         self._sessions = SigningSessions(access, self._server, role_arn, clock)
@@ -129,31 +149,33 @@ class Bucket:
         with self._server.translated():
             return str(self._client.generate_presigned_url("get_object", Params=asked, ExpiresIn=seconds))
 
-    def seen(self, prefix: str = "", *, after: str = "") -> Iterator[Page]:
-        """Yield in pages the objects of the area with ``prefix`` whose keys sort after ``after`` (as UTF-8)."""
+    def seen(self, prefix: str = "") -> Iterator[list[ObjectSeen]]:
+        """Yield in pages the objects of the area with ``prefix``, in the order of their keys (as UTF-8)."""
         for each in self.area.within(prefix):
             token: str | None = ""
             while token is not None:
-                page = self.page(Asked(each, after, token=token))
-                yield page
+                page = self.page(each, token)
+                yield page.objects
                 token = page.token
 
-    def page(self, asked: Asked) -> Page:
-        """Return the page that is asked for, of one prefix within the area."""
-        with self._server.translated():
-            return self._listing.page(asked, self.area.shows)
+    def page(self, prefix: str, token: str = "", *, level: bool = False) -> Page:
+        """Return the first page of the keys with a prefix, or that of ``token``, as far as the area shows them.
 
-    def level(self, asked: Asked) -> tuple[Page, list[str]] | None:
-        """Return the objects right below the prefix, and the folders there; ``None`` where they are too many."""
+        With ``level`` it holds the objects right below the prefix, and the folders there.
+        """
+        asked: dict[str, Any] = {"Bucket": self.name, "Prefix": prefix, "MaxKeys": PAGE, "EncodingType": "url"}
+        asked |= {"ContinuationToken": token} if token else {}
         with self._server.translated():
-            return self._listing.level(asked, self.area.shows)
-
-    def folders(self, prefix: str = "") -> list[str]:
-        """Return the first folders below ``prefix``, each with the slash at its end."""
-        asked = {"Bucket": self.name, "Prefix": prefix, "Delimiter": "/", "MaxKeys": _FOLDERS}
-        with self._server.translated():
-            found = self._client.list_objects_v2(**asked).get("CommonPrefixes", ())
-            return [str(each["Prefix"]) for each in found]
+            answer = self._client.list_objects_v2(**asked, **({"Delimiter": "/"} if level else {}))
+        # Where keys are asked for as they stand in addresses, boto3 leaves their decoding to us.
+        decoded = unquote_plus if answer.get("EncodingType") == "url" else str
+        objects = [
+            ObjectSeen(key, item["Size"], item["ETag"].strip('"'), item["LastModified"])
+            for item in answer.get("Contents", ())
+            if self.area.shows(key := decoded(item["Key"]))
+        ]
+        folders = [decoded(each["Prefix"]) for each in answer.get("CommonPrefixes", ())]
+        return Page(objects, answer.get("NextContinuationToken") if answer["IsTruncated"] else None, folders)
 
     def head(self, key: str) -> ObjectSeen | None:
         """Return the object under ``key`` as it is now, ``None`` where there is none."""

@@ -1,137 +1,67 @@
-"""Pages of a listing of a bucket, as rows that PostgreSQL copies."""
+"""List the objects of a bucket, several folders side by side.
 
-import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from datetime import datetime
-from typing import Any, Final, NamedTuple, Self
-from urllib.parse import unquote_plus
+A page of a listing waits for the network most of the time, and the next one cannot be asked for before it is
+there. So a part that has more than one page is listed folder by folder, and the folders at the same time.
+"""
 
-PAGE: Final = 1000
-"""Keys in a page: the most that S3 gives."""
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from typing import Final, NamedTuple, TypeVar
 
+from toolkit.bucket.client import Bucket, ObjectSeen
 
-Row = tuple[str, str, str, str]
-"""An object as texts: its key, its size, its etag and when it was written."""
+ASKERS: Final = 16
+"""Keys that are asked for, or pages that are read, at the same time."""
 
+ASKED_AT_ONCE: Final = 1000
+"""Keys whose answers are held at a time."""
 
-@dataclass(frozen=True, slots=True)
-class ObjectSeen:
-    """An object as the bucket shows it; ``size`` in bytes, ``etag`` without quotes.
-
-    ``version_id`` is known where it was asked for by its key in a bucket that keeps versions.
-    """
-
-    key: str
-    size: int
-    etag: str
-    last_modified: datetime
-    version_id: str | None = None
-
-    @property
-    def row(self) -> Row:
-        """The object in a page."""
-        return self.key, str(self.size), self.etag, self.last_modified.isoformat()
+K = TypeVar("K")
+V = TypeVar("V")
 
 
-class Asked(NamedTuple):
-    """The first page of the keys with ``prefix`` after ``after`` (as UTF-8), up to ``last``; or the token's."""
+class _Part(NamedTuple):
+    """The next page of the keys with a prefix; ``is_whole`` tells that it cannot be listed folder by folder."""
 
     prefix: str
-    after: str = ""
-    last: str | None = None
     token: str = ""
+    is_whole: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
-    """Objects in the order of their keys, as COPY reads them in its text format; iterated over as such.
+def list_objects(bucket: Bucket, prefixes: Iterable[str]) -> Generator[list[ObjectSeen]]:
+    """Yield every object of the bucket's area with one of the prefixes, in pages, in no particular order.
 
-    ``rows`` lack keys with a character that no text of PostgreSQL can hold: ``unstorable``, with their escapes.
-    ``token`` asks for the next page, if there is one.
+    Memory holds a page for each thread. An object that several prefixes have comes several times.
     """
-
-    rows: bytes
-    objects: int
-    first: str
-    last: str
-    token: str | None
-    unstorable: tuple[str, ...] = ()
-
-    @classmethod
-    def of(cls, rows: Sequence[Row], token: str | None = None) -> Self:
-        """Return the objects as a page."""
-        first, last = (rows[0][0], rows[-1][0]) if rows else ("", "")
-        texts, objects, refused = "".join([row[0] + row[2] for row in rows]), len(rows), list[str]()
-        if not _is_storable(texts):
-            refused = [row[0] for row in rows if not _is_storable(row[0])]
-            rows = [row for row in rows if _is_storable(row[0])]
-        if any(map(texts.__contains__, _ESCAPES)):
-            marks = str.maketrans(_ESCAPES)
-            rows = [
-                (key.translate(marks), size, etag.translate(marks), moment) for key, size, etag, moment in rows
-            ]
-        text = "".join([f"{key}\t{size}\t{etag}\t{moment}\n" for key, size, etag, moment in rows])
-        unstorable = tuple(key.encode("unicode_escape").decode() for key in refused)
-        return cls(text.encode(), objects, first, last, token, unstorable)
-
-    def __len__(self) -> int:
-        return self.objects
-
-    def __iter__(self) -> Iterator[ObjectSeen]:
-        meant = {escape: character for character, escape in _ESCAPES.items()}
-        for row in self.rows.decode().split("\n")[:-1]:
-            values = (re.sub(r"\\.", lambda found: meant[found[0]], value) for value in row.split("\t"))
-            key, size, etag, moment = values
-            yield ObjectSeen(key, int(size), etag, datetime.fromisoformat(moment))
+    waiting = [_Part(each) for prefix in prefixes for each in bucket.area.within(prefix)]
+    turns = set[Future[tuple[list[ObjectSeen], list[_Part]]]]()
+    with ThreadPoolExecutor(ASKERS, thread_name_prefix="listing") as threads:
+        while waiting or turns:
+            while waiting and len(turns) < ASKERS:
+                turns.add(threads.submit(_read, bucket, waiting.pop()))
+            done, turns = wait(turns, return_when=FIRST_COMPLETED)
+            for each in done:
+                objects, following = each.result()
+                waiting += following
+                yield objects
 
 
-def _is_storable(text: str) -> bool:
-    try:
-        return b"\0" not in text.encode()
-    except UnicodeEncodeError:
-        return False
+def _read(bucket: Bucket, part: _Part) -> tuple[list[ObjectSeen], list[_Part]]:
+    """Return the page and the parts that follow it."""
+    page = bucket.page(part.prefix, part.token)
+    if page.token is None:
+        return page.objects, []
+    if part.is_whole or part.token:
+        return page.objects, [part._replace(token=page.token)]
+    # A token cannot be given for a folder, so the keys of this page may come again.
+    level = bucket.page(part.prefix, level=True)
+    if level.token is not None or not level.folders:
+        return page.objects, [_Part(part.prefix, page.token, is_whole=True)]
+    return level.objects, [_Part(folder) for folder in level.folders]
 
 
-_ESCAPES: Final = {"\\": r"\\", "\t": r"\t", "\n": r"\n", "\r": r"\r"}
-"""The characters that mean something to COPY, and those that it reads as them."""
-
-
-class Listing:
-    """Reads the keys of one bucket page by page; safe to share between threads."""
-
-    def __init__(self, client: Any, bucket: str) -> None:
-        self._client = client
-        self._bucket = bucket
-
-    def page(self, asked: Asked, shows: Callable[[str], bool]) -> Page:
-        """Return the page that is asked for, of those keys alone that are shown."""
-        return self._read(asked, shows)[0]
-
-    def level(self, asked: Asked, shows: Callable[[str], bool]) -> tuple[Page, list[str]] | None:
-        """Return the keys right below the prefix, and the folders; ``None`` where one page cannot hold them."""
-        page, answer = self._read(asked, shows, Delimiter="/")
-        folders = [_decoded(answer, each["Prefix"]) for each in answer.get("CommonPrefixes", ())]
-        return (page, folders) if not answer["IsTruncated"] else None
-
-    def _read(self, asked: Asked, shows: Callable[[str], bool], **more: str) -> tuple[Page, dict[str, Any]]:
-        request: dict[str, Any] = {"Bucket": self._bucket, "Prefix": asked.prefix, "MaxKeys": PAGE, **more}
-        if asked.after:
-            request["StartAfter"] = asked.after
-        if asked.token:
-            request["ContinuationToken"] = asked.token
-        # Where keys are asked for as they stand in addresses, boto3 leaves their decoding to us.
-        answer = self._client.list_objects_v2(**request, EncodingType="url")
-        keys = [_decoded(answer, item["Key"]) for item in answer.get("Contents", ())]
-        within = keys if asked.last is None else [key for key in keys if key <= asked.last]
-        rows = [
-            ObjectSeen(key, item["Size"], item["ETag"].strip('"'), item["LastModified"]).row
-            for key, item in zip(within, answer.get("Contents", ()), strict=False)
-            if shows(key)
-        ]
-        goes_on = answer["IsTruncated"] and len(within) == len(keys)
-        return Page.of(rows, answer.get("NextContinuationToken") if goes_on else None), answer
-
-
-def _decoded(answer: dict[str, Any], key: str) -> str:
-    return unquote_plus(key) if answer.get("EncodingType") == "url" else key
+def ask_each(look: Callable[[K], V], batches: Iterable[Sequence[K]]) -> Iterator[list[V]]:
+    """Yield the answers to each batch, in its order; some of them are asked for at the same time."""
+    with ThreadPoolExecutor(ASKERS, thread_name_prefix="asking") as threads:
+        for batch in batches:
+            yield list(threads.map(look, batch))

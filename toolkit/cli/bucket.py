@@ -2,14 +2,13 @@
 
 import click
 
-from toolkit.audit.take_over_inventory import TakenOver
 from toolkit.cli.audit_options import confirm_disappearance, name_unread
 from toolkit.cli.context import DONE, NEEDS_ATTENTION, Context, pass_context
 from toolkit.cli.printing import json_option, note, print_json, show
 from toolkit.contract.fields import named
 from toolkit.database.belonging import adopt_bucket
 from toolkit.evidence.contents import verify_contents
-from toolkit.kit.auditing import sync_now, take_over_delivered
+from toolkit.kit.auditing import sync_now
 from toolkit.kit.spoken import _, counted
 
 
@@ -44,14 +43,14 @@ def sync(
     \b
     Every object that a record of an open sale (not completed) names is looked at, and so is
     every key where something can have been uploaded since the last time. All other objects
-    are looked at in turn, each within TOOLKIT_RELIST_DAYS (7); --full looks at all of them.
+    are looked at every TOOLKIT_RELIST_DAYS (7) days, or now with --full.
 
     \b
     A bucket of many millions of keys need not be listed. ADDRESS is a folder or
     s3://bucket/prefix: the manifest.json of an S3 Inventory (CSV, ORC or
-    Parquet), a folder with several of them, of which the newest is taken, or Parquet files of
-    a live inventory table. It is older than now: what was observed later stays, what
-    contradicts is asked for one by one, and reports tell the age of the listing.
+    Parquet), or a folder with several of them, of which the newest is taken. It is older
+    than now: what was observed later stays, what contradicts is asked for one by one, and
+    reports tell the age of the listing.
 
     \b
     Examples:
@@ -67,24 +66,21 @@ def sync(
     if full and inventory is not None:
         raise click.UsageError("--full and --inventory do not go together; name one.")
     space = ctx.application
-    told: dict[str, object]
-    if inventory is not None:
-        taken = take_over_delivered(space, inventory=inventory, confirmed=confirmed, progress=ctx.progress)
-        synced, told = taken.synced, _told(taken)
-        line = f"{counted(synced.listed, 'object')} {_('that differ from what was known')}"
-    else:
-        synced, told = sync_now(space, full=full, confirmed=confirmed, progress=ctx.progress), {}
-        line = counted(synced.listed, "object") + ("" if synced.full else f" {_('looked at')}")
+    synced = sync_now(space, full=full, inventory=inventory, confirmed=confirmed, progress=ctx.progress)
+    line = counted(synced.listed, "object") + ("" if synced.full else f" {_('looked at')}")
+    since = None if synced.listed_since is None else synced.listed_since.isoformat(timespec="seconds")
     verified = None
     if verify:
         verified = verify_contents(space.database, space.bucket, clock=space.clock, progress=ctx.progress)
     if as_json:
         print_json(
             {
-                **named(synced, "full", "listed", "appeared", "changed", "vanished", "examined"),
+                **named(
+                    synced, "full", "listed", "appeared", "changed", "vanished", "examined", "asked", "lacking"
+                ),
                 "archived": len(synced.archived),
                 "unreadable": len(synced.unreadable) + len(synced.unstorable),
-                **told,
+                "listedSince": since,
                 **(named(verified, "verified", "unusable") if verified else {}),
             }
         )
@@ -97,8 +93,8 @@ def sync(
             synced.vanished,
             synced.examined,
         )
-        if told:
-            show("as of {}; the oldest part of the listing is of {}", told["asOf"], told["listedSince"] or "never")
+        if inventory is not None:
+            show("the oldest part of the listing is of {}", since or "never")
         if verified:
             show(
                 "{} verified: {} unusable, {} left",
@@ -106,8 +102,8 @@ def sync(
                 verified.unusable,
                 verified.left,
             )
-        if told.get("lacking"):
-            lacking = counted(taken.lacking, "object")
+        if synced.lacking:
+            lacking = counted(synced.lacking, "object")
             note("the inventory lacks {} written days before it: it tells of a part of the bucket only", lacking)
     name_unread(synced)
     unreadable = (
@@ -135,12 +131,3 @@ def adopt(ctx: Context) -> None:
         show("the database belongs to {}", now)
     else:
         show("the database belongs to {}; before, to {}", now, former)
-
-
-def _told(taken: TakenOver) -> dict[str, object]:
-    since = taken.listed_since
-    return {
-        "asOf": taken.moment.isoformat(timespec="seconds"),
-        "listedSince": None if since is None else since.isoformat(timespec="seconds"),
-        **named(taken, "asked", "lacking"),
-    }

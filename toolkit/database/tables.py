@@ -175,15 +175,13 @@ bucket_syncs = table(
     "bucket_syncs",
     numbered(),
     *columns(moment, "started_at", "finished_at", Text, "bucket", sa.Boolean, "full_listing"),
-    *columns(sa.BigInteger, "listed", "appeared", "vanished", "cycle?", Text, "read_to?"),
-    *columns(sa.BigInteger, "asked?", "unreadable?", "denied?", Text, "source?"),
+    *columns(sa.BigInteger, "listed", "appeared", "vanished", "asked?", "unreadable?", "denied?"),
+    *columns(Text, "source?"),
 )
 """Each finished reading of the bucket.
 
-Readings go round all keys in cycles: one read those after the ``read_to`` of the one before, up to its own, or to
-the end where that is null. ``asked`` counts the keys that were asked for one by one, ``denied`` those about which
-the bucket refused to answer. ``source``
-names an inventory that was taken over instead.
+``full_listing`` tells that it looked at every key, ``asked`` how many were asked for one by one, ``denied`` about
+how many the bucket refused to answer. ``source`` names an inventory that was taken over instead of a listing.
 """
 
 adopted_buckets = table(

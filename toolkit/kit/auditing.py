@@ -10,10 +10,9 @@ import sqlalchemy as sa
 
 from toolkit.atomic_files import PrivateFolder
 from toolkit.audit.folder import Audit, latest_audit, open_audit
-from toolkit.audit.inventory import find_inventory
+from toolkit.audit.inventory import Inventory, find_inventory
 from toolkit.audit.observe_bucket import Synced, sync_bucket
 from toolkit.audit.run import make_audit
-from toolkit.audit.take_over_inventory import TakenOver, take_over
 from toolkit.contract.people import Unmasking
 from toolkit.database.observations import Tolerance
 from toolkit.database.service import clients
@@ -105,32 +104,14 @@ def sync_now(
     application: ApplicationContext,
     *,
     full: bool = False,
+    inventory: str | None = None,
     confirmed: bool = False,
     progress: Progress | None = None,
 ) -> Synced:
-    """Observe the sales, their records and the bucket, as the settings say."""
-    settings = application.settings
-    return sync_bucket(
-        application.database,
-        application.bucket,
-        clock=application.clock,
-        full=full,
-        every_key_within=timedelta(days=settings.relist_days),
-        tolerance=Tolerance(settings.disappearance_percent, confirmed),
-        progress=progress,
-    )
+    """Observe the sales, their records and the bucket, as the settings say.
 
-
-def take_over_delivered(
-    application: ApplicationContext,
-    *,
-    inventory: str,
-    confirmed: bool,
-    progress: Progress,
-) -> TakenOver:
-    """Take over an S3 Inventory, which is at an address, instead of a listing.
-
-    ``inventory`` names a ``manifest.json``, or a folder or prefix in which the newest one is taken.
+    ``inventory`` names an S3 Inventory that is taken over instead of a listing: its ``manifest.json``, or a folder
+    or prefix in which the newest one is taken.
 
     Raises:
         UnreadableFile: a file is missing or is not the one that its manifest names.
@@ -138,24 +119,25 @@ def take_over_delivered(
     settings = application.settings
     settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
     with PrivateFolder(settings.home) as scratch:
-        place, manifest = inventory, None
-        around, _, name = inventory.rpartition("/")
-        if name == "manifest.json":
-            # Its files lie in a folder beside its own.
-            around = str(Path.cwd()) if inventory == name else around
-            place, slash, folder = around.rpartition("/")
-            place, manifest = place if slash else ".", f"{folder}/{name}"
-        delivery = find_inventory(application.file_store(place), manifest, scratch)
-        return take_over(
+        return sync_bucket(
             application.database,
             application.bucket,
-            delivery,
-            scratch,
             clock=application.clock,
-            memory=settings.engine_memory,
+            full=full,
+            inventory=None if inventory is None else _inventory(application, inventory, scratch),
+            every_key_within=timedelta(days=settings.relist_days),
             tolerance=Tolerance(settings.disappearance_percent, confirmed),
             progress=progress,
         )
+
+
+def _inventory(application: ApplicationContext, address: str, scratch: Path) -> Inventory:
+    around, _, name = address.rpartition("/")
+    if name != "manifest.json":
+        return find_inventory(application.file_store(address), None, scratch)
+    # Its files lie in a folder beside its own.
+    place, slash, folder = (around or str(Path.cwd())).rpartition("/")
+    return find_inventory(application.file_store(place if slash else "."), f"{folder}/{name}", scratch)
 
 
 def witnessed(application: ApplicationContext, files: Mapping[str, str]) -> str | None:

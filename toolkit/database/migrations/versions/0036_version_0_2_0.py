@@ -45,6 +45,8 @@ _STATEMENTS = (
     "DROP FUNCTION audit.tell_moved()",
     "ALTER TABLE audit.content_checks ADD COLUMN speech_seconds double precision, ADD COLUMN depth text,"
     " ADD COLUMN readers text[], ADD COLUMN look bigint",
+    # A reading looks at every key, or at the days and records that can have changed.
+    "ALTER TABLE audit.bucket_syncs DROP COLUMN cycle, DROP COLUMN read_to",
     # The steps of a run of a job stand in its row, and the time at which it was due is its logical date.
     "ALTER TABLE audit.job_runs RENAME COLUMN slot TO logical_date",
     "ALTER TABLE audit.job_notices RENAME COLUMN slot TO logical_date",
