@@ -22,8 +22,8 @@ from tests.support.loads import Loads
 from toolkit import embedded
 from toolkit.bucket.client import Bucket
 from toolkit.database.connection import Database
-from toolkit.evidence import contents
-from toolkit.evidence.contents import Inspector
+from toolkit.evidence import inspection
+from toolkit.evidence.inspection import Inspector
 from toolkit.intake.clients import load_clients
 from toolkit.intake.results import LoadOptions, LoadResult
 
@@ -41,10 +41,10 @@ def object_gateway(pytestconfig: pytest.Config) -> Gateway:
 def _inspections_share_processes() -> Iterator[None]:
     """Leave the process of an inspection to the next one, since starting one takes half a second."""
     idle: list[Inspector] = []
-    start, end, module = Inspector._start, Inspector.__exit__, contents._MODULE
+    start, end, module = Inspector._start, Inspector.__exit__, inspection._MODULE
 
     def take_or_start(self: Inspector) -> subprocess.Popen[str]:
-        if module != contents._MODULE:  # a test has another one run
+        if module != inspection._MODULE:  # a test has another one run
             return start(self)
         with suppress(IndexError):
             self.__dict__ |= idle.pop().__dict__ | {"_seconds": self._seconds}

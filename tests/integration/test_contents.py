@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pytest
 
@@ -14,10 +15,12 @@ from tests.support.uploaded_sales import add_record, add_sale, rows
 from toolkit.audit.observe_bucket import sync_bucket
 from toolkit.bucket.client import Bucket
 from toolkit.contract.contents import ContentProblem
-from toolkit.contract.evidence import EvidenceType
+from toolkit.contract.evidence import EvidenceType, FileKind
 from toolkit.database.connection import Database
-from toolkit.evidence import contents
+from toolkit.evidence import inspection
 from toolkit.evidence.contents import Failure, Verified, verify_contents
+from toolkit.evidence.inspection import Inspector
+from toolkit.evidence.kinds import Inspected, readers_of
 
 FOLDER = "evidences/2026/03/02/0199c0de-0000-7000-8000-00000000000"
 FOUND = """
@@ -61,6 +64,28 @@ def test_each_version_is_verified_once(verify: Any, put: Any, database: Database
     assert len(rows(database, FOUND)) == 6
 
 
+class OneReaderOnly(Inspector):
+    """An inspector where the second package that reads such a file is not installed."""
+
+    def inspect(self, file: IO[bytes]) -> Inspected:
+        found = super().inspect(file)
+        return replace(found, readers=found.readers[:1])
+
+
+def test_what_was_verified_without_a_reader_that_is_there_now_is_verified_again(
+    put: Any, verify: Any, database: Database, bucket: Bucket, clock: Any
+) -> None:
+    for name, body in enumerate((pdf(), tone(2.0), JPEG)):
+        put(name, body)
+    sync_bucket(database, bucket, clock=clock)
+    with OneReaderOnly() as fewer:
+        assert verify_contents(database, bucket, clock=clock, inspectors=[fewer]).verified == 3
+    assert [verify().verified, verify().verified] == [2, 0]
+    looked = "SELECT readers FROM audit.content_checks WHERE kind = 'audio' AND sha256 IS NOT NULL ORDER BY id"
+    before, after = (each[0] for each in rows(database, looked))
+    assert set(before) < set(after) == set(readers_of(FileKind.AUDIO))
+
+
 def test_an_object_that_changes_between_listing_and_reading_is_left_for_the_next_time(
     put: Any, verify: Any, database: Database, bucket: Bucket, clock: Any
 ) -> None:
@@ -78,7 +103,7 @@ def test_a_file_at_which_the_toolkit_failed_is_left_and_told(
 ) -> None:
     put(1, pdf())
     with monkeypatch.context() as patch:
-        patch.setattr(contents, "_MODULE", "tests.support.broken_inspection")
+        patch.setattr(inspection, "_MODULE", "tests.support.broken_inspection")
         assert verify() == Verified(0, {}, left=1, unreadable=1, failures={Failure.NOT_INSPECTED: 1})
     assert verify() == Verified(1, {}, left=0)
 

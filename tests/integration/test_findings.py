@@ -26,7 +26,7 @@ from toolkit.database.connection import Database
 from toolkit.database.observations import observe_service
 from toolkit.database.tables import custody_events, waiver_revocations, waivers
 from toolkit.errors import InvalidInput, WaiverRefused
-from toolkit.evidence.contents import Inspector
+from toolkit.evidence.inspection import Inspector
 from toolkit.kit.process import signed_in_account
 from toolkit.reports.audited import Audited
 from toolkit.reports.notices import notices

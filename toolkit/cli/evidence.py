@@ -50,8 +50,9 @@ def verify(ctx: Context, as_json: bool) -> int:
     \b
     A document must be a whole PDF with pages that anybody can open; a recording must be
     whole, last a second and not be silent. What was found is kept with the file's SHA-256,
-    so that no file is read twice. Nothing in a file is executed or rendered. Every unusable
-    file is named with its sale, also those that were found before.
+    so that no file is read twice, unless a newer or an additional reader was installed since.
+    Nothing in a file is executed. Every unusable file is named with its sale, also those that
+    were found before.
 
     \b
     Example:

@@ -17,7 +17,7 @@ from toolkit.bucket.file_store import S3Store
 from toolkit.cli.context import Context, Place, pass_context
 from toolkit.cli.printing import note, show
 from toolkit.errors import SettingsError
-from toolkit.evidence.contents import Inspector
+from toolkit.evidence.inspection import Inspector
 from toolkit.kit.context import ApplicationContext
 from toolkit.message import Message
 from toolkit.notebooks.packaged import packaged_notebooks

@@ -19,7 +19,8 @@ from toolkit.database.observations import observe_sales
 from toolkit.database.service import evidences, one_row
 from toolkit.database.tables import content_checks, object_observations, withdrawals
 from toolkit.errors import BucketError, BucketUnavailable
-from toolkit.evidence.contents import Fetched, Inspector, fetch_and_inspect
+from toolkit.evidence.contents import Fetched, fetch_and_inspect
+from toolkit.evidence.inspection import Inspector
 from toolkit.evidence.records import sale_row
 from toolkit.evidence.stored_records import seen_before
 from toolkit.log.events import record_completion

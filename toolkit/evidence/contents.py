@@ -5,11 +5,7 @@ its own (``toolkit.evidence.inspection``), which a hostile file may break.
 """
 
 import hashlib
-import json
 import os
-import socket
-import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -19,19 +15,17 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
 from functools import partial
-from pathlib import Path
 from queue import LifoQueue
-from typing import IO, Any, Final, Self
+from typing import IO, Any, Final
 
 import sqlalchemy as sa
 from sqlalchemy import ColumnElement
 
-import toolkit
 from toolkit.bucket.client import Bucket
 from toolkit.contract.codes import Worded
-from toolkit.contract.contents import LOOK, ActivePart, ContentProblem, Depth
+from toolkit.contract.contents import LOOK, ContentProblem
 from toolkit.contract.deadlines import Clock
-from toolkit.contract.evidence import KEY_PREFIX, KIND_OF, EvidenceType, FileKind, kind_of_media_type
+from toolkit.contract.evidence import KEY_PREFIX, KIND_OF, EvidenceType, FileKind
 from toolkit.database.belonging import check_bucket
 from toolkit.database.connection import Database
 from toolkit.database.observation_clock import stamp
@@ -48,10 +42,9 @@ from toolkit.errors import (
     NotInspected,
     ObjectArchived,
     ObjectDenied,
-    VerificationFailed,
 )
-from toolkit.evidence.inspection import FAULT, Inspected
-from toolkit.evidence.kinds import SIGNATURE_BYTES, media_type_of_bytes
+from toolkit.evidence.inspection import Inspector
+from toolkit.evidence.kinds import Inspected, readers_of
 from toolkit.progress import Progress, Quiet
 
 _BATCH: Final = 200
@@ -106,7 +99,7 @@ def waiting(database: Database) -> list[int]:
     """Return the observations of all object versions that wait for verification, in the order of their turn.
 
     A file decides a verdict when it counts as far as is known. Those that could not be read before come late, and
-    last those that an older way of looking (``LOOK``) verified.
+    last those that were verified in an older way (``LOOK``), or without one of the readers that there are now.
     """
     seen = object_observations
     latest = (
@@ -118,6 +111,11 @@ def waiting(database: Database) -> list[int]:
     )
     verified = sa.and_(content_checks.c.observation_id == seen.c.id, content_checks.c.sha256.is_not(None))
     again = sa.exists().where(verified)
+    present = sa.case(
+        {kind: sa.cast(list(readers_of(kind)), sa.ARRAY(sa.Text)) for kind in FileKind},
+        value=content_checks.c.kind,
+    )
+    by_now = sa.func.coalesce(content_checks.c.readers.op("@>")(present), True)
     failed = sa.exists().where(verification_failures.c.observation_id == seen.c.id)
     demanded = sa.case({each.value: kind.value for each, kind in KIND_OF.items()}, value=evidences.c.evidence_type)
     decisive: ColumnElement[bool] = sa.and_(
@@ -134,7 +132,7 @@ def waiting(database: Database) -> list[int]:
             seen.c.gone_at.is_(None),
             seen.c.size > 0,
             sa.or_(seen.c.key.startswith(KEY_PREFIX, autoescape=True), evidences.c.id.is_not(None)),
-            ~sa.exists().where(verified, content_checks.c.look >= LOOK),
+            ~sa.exists().where(verified, content_checks.c.look >= LOOK, by_now),
         )
         .order_by(again, failed, sa.func.coalesce(decisive, False).desc())
         .order_by(seen.c.last_modified.desc(), seen.c.id.desc())
@@ -155,100 +153,6 @@ def in_batches(database: Database, ids: list[int]) -> Iterator[list[Unverified]]
         with database.transaction() as connection:
             found = {row["id"]: Unverified(**row) for row in connection.execute(query.where(*there)).mappings()}
         yield [found[each] for each in some if each in found]
-
-
-SECONDS: Final = 60
-"""Seconds that the inspection of one file may take."""
-
-_START_SECONDS: Final = 60
-
-_MODULE: Final = "toolkit.evidence.inspection"
-
-
-class Inspector:
-    """Looks at one file after the other; one that crashes the process is damaged.
-
-    One that takes too long is so, too, unless it is a PDF: that one is unclear, as drawing a page has no end.
-
-    The process gets nothing of our environment, which may hold secrets, and each file open: it needs no name.
-    """
-
-    def __init__(self, seconds: float = SECONDS) -> None:
-        self._seconds = seconds
-        self._process: subprocess.Popen[str] | None = None
-        self._files: socket.socket | None = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._end()
-
-    def inspect(self, file: IO[bytes]) -> Inspected:
-        """Look at all of an open file that is not empty.
-
-        Raises:
-            VerificationFailed: the process cannot be started.
-            NotInspected: the inspection failed by a fault of its own; nothing is known about the file.
-        """
-        process = self._process or self._start()
-        ends = time.monotonic() + self._seconds
-        answer = self._ask(process, file, self._seconds)
-        if answer:
-            found = json.loads(answer)
-            if FAULT in found:
-                self._end()
-                raise NotInspected
-            problem = found.pop("problem")
-            return Inspected(problem=ContentProblem(problem) if problem else None, **found)
-        in_time = time.monotonic() < ends
-        self._end()
-        media_type = media_type_of_bytes(os.pread(file.fileno(), SIGNATURE_BYTES, 0))
-        if in_time or kind_of_media_type(media_type) is not FileKind.PDF:
-            return Inspected(media_type, ContentProblem.DAMAGED)
-        return Inspected(media_type, active_parts=(ActivePart.UNCLEAR,), depth=Depth.PART)
-
-    def _start(self) -> subprocess.Popen[str]:
-        folder = str(Path(toolkit.__file__).parents[1])
-        self._files, theirs = socket.socketpair()
-        with theirs:
-            process = subprocess.Popen(  # noqa: S603  # our own interpreter and module
-                [sys.executable, "-P", "-m", _MODULE],
-                stdin=theirs.fileno(),
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                env={"PYTHONPATH": folder, "PATH": os.defpath, "OMP_NUM_THREADS": "1"},
-                text=True,
-                encoding="utf-8",
-            )
-        self._process = process
-        if self._ask(process, None, _START_SECONDS) != "ready\n":
-            self._end()
-            raise VerificationFailed
-        return process
-
-    def _ask(self, process: subprocess.Popen[str], file: IO[bytes] | None, seconds: float) -> str:
-        """Return the line that the process answers with, empty where it ended or had to be ended."""
-        assert self._files is not None
-        assert process.stdout is not None
-        timer = threading.Timer(seconds, process.kill)
-        timer.start()
-        try:
-            if file is not None:
-                socket.send_fds(self._files, [b"?"], [file.fileno()])
-            return process.stdout.readline()
-        except (BrokenPipeError, ConnectionResetError, UnicodeDecodeError):
-            return ""
-        finally:
-            timer.cancel()
-
-    def _end(self) -> None:
-        process, self._process = self._process, None
-        if self._files is not None:
-            self._files.close()
-        if process is not None:
-            process.kill()
-            process.communicate()
 
 
 @dataclass(frozen=True, slots=True)
@@ -436,6 +340,7 @@ _KEEP: Final = """
     WHERE NOT EXISTS (
         SELECT FROM audit.content_checks
         WHERE observation_id = :observation_id AND sha256 IS NOT NULL AND look >= :look
+          AND readers @> CAST(:readers AS text[])
     )
 """
 

@@ -9,7 +9,7 @@ import io
 import mmap
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,6 +19,7 @@ from pypdf import PdfReader
 from pypdf.generic import ArrayObject, DictionaryObject, IndirectObject, StreamObject
 
 from toolkit.contract.contents import ActivePart, ContentProblem, Depth
+from toolkit.evidence.kinds import PDF, Inspected
 
 DRAWING_SECONDS: Final = 20
 """Seconds after which no further page is drawn; the whole inspection has 60."""
@@ -66,31 +67,20 @@ _ACTIONS: Final = {
 _KEYS: Final = {"/JS": ActivePart.JAVASCRIPT, "/EF": ActivePart.ATTACHMENT, "/XFA": ActivePart.JAVASCRIPT}
 
 
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """What a document is: its fault, if any, its pages, what it does and shows, and how far it was looked at."""
-
-    problem: ContentProblem | None
-    pages: int | None = None
-    parts: tuple[ActivePart, ...] = ()
-    normal_form: str | None = None
-    depth: Depth = Depth.DRAWN
-
-
-def inspect_document(path: Path) -> Seen:
+def inspect_document(path: Path) -> Inspected:
     """Look at a PDF; each active part is told once."""
-    found = _around(path)
+    found, damaged = _around(path), Inspected(PDF, ContentProblem.DAMAGED, depth=Depth.DRAWN)
     if found is None:
-        return Seen(ContentProblem.DAMAGED)
+        return damaged
     try:
         with path.open("rb") as file, pypdfium2.PdfDocument(file) as document:
             pages = len(document)
             if not pages:
-                return Seen(ContentProblem.DAMAGED, 0)
+                return replace(damaged, pages=0)
             shown = _shows_something(document)
             readable = _without_password(document, path)
     except pypdfium2.PdfiumError:
-        return Seen(ContentProblem.ENCRYPTED if _is_encrypted(path) else ContentProblem.DAMAGED)
+        return replace(damaged, problem=ContentProblem.ENCRYPTED) if _is_encrypted(path) else damaged
     if shown is not True:
         found.add(ActivePart.UNCLEAR if shown is None else ActivePart.BLANK)
     form, looked = None, False
@@ -102,7 +92,8 @@ def inspect_document(path: Path) -> Seen:
     except Exception:  # a hostile file makes the reader fail in any way there is
         found |= set() if looked else {ActivePart.UNCLEAR}
     depth = Depth.PART if shown is None else Depth.DRAWN
-    return Seen(None, pages, tuple(part for part in ActivePart if part in found), form, depth)
+    parts = tuple(part for part in ActivePart if part in found)
+    return Inspected(PDF, None, pages, normal_form=form, active_parts=parts, depth=depth)
 
 
 def _is_encrypted(path: Path) -> bool:

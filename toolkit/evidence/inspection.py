@@ -1,59 +1,35 @@
-"""Inspect an untrusted file. Run as a module, it does so in a process of its own with limits.
+"""Inspect untrusted files in a process of its own, which a hostile file may break.
 
-It answers each open file that comes through its input, a socket, with a line (an ``Inspected`` as JSON). It can
-write no file, and has a limit to its memory; the parent limits its time.
+Run as a module, it is that process: it answers each open file that comes through its input, a socket, with a line
+(an ``Inspected`` as JSON). It can write no file, and has a limit to its memory; the parent limits its time.
 """
 
 import json
 import os
 import resource
 import socket
+import subprocess
 import sys
-from collections.abc import Sequence
+import threading
+import time
 from contextlib import suppress
-from dataclasses import asdict, dataclass
-from functools import cache
-from importlib.metadata import PackageNotFoundError, version
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Final
+from typing import IO, Final, Self
 
-from toolkit.contract.contents import SPEECH_READER, ActivePart, ContentProblem, Depth
+import toolkit
+from toolkit.contract.contents import ActivePart, ContentProblem, Depth
 from toolkit.contract.evidence import FileKind, kind_of_media_type
+from toolkit.errors import NotInspected, VerificationFailed
 from toolkit.evidence.documents import inspect_document
-from toolkit.evidence.kinds import SIGNATURE_BYTES, media_type_of_bytes
-from toolkit.evidence.recordings import NotAudio, inspect_recording
-
-RECORDING_READERS: Final = ("av", SPEECH_READER)
-DOCUMENT_READERS: Final = ("pypdfium2", "pypdf")
+from toolkit.evidence.kinds import SIGNATURE_BYTES, Inspected, media_type_of_bytes, readers_of
+from toolkit.evidence.recordings import inspect_recording
 
 MEMORY_BYTES: Final = 1024**3
 """Memory of the process that looks at files; the files themselves are mapped and do not count."""
 
-FAULT: Final = "fault"
+_FAULT: Final = "fault"
 """In the place of an ``Inspected``, the kind of the error that the inspection itself ended with."""
-
-
-@dataclass(frozen=True, slots=True)
-class Inspected:
-    """The kind of one file and its fault, if any; ``seconds`` and ``pages`` where they apply."""
-
-    media_type: str
-    problem: ContentProblem | None = None
-    pages: int | None = None
-    seconds: float | None = None
-    normal_form: str | None = None
-    """The SHA-256 of what is heard or seen, without anything that can be put around it."""
-    active_parts: Sequence[ActivePart] = ()
-    speech_seconds: float | None = None
-    """``None`` where speech was not looked for."""
-    depth: Depth = Depth.TYPE
-    readers: Sequence[str] = ()
-    """The names and versions of the packages that read it."""
-
-    @property
-    def kind(self) -> FileKind:
-        """The file kind of the media type."""
-        return kind_of_media_type(self.media_type)
 
 
 def inspect_file(path: Path) -> Inspected:
@@ -62,42 +38,108 @@ def inspect_file(path: Path) -> Inspected:
         media_type = media_type_of_bytes(file.read(SIGNATURE_BYTES))
     kind = kind_of_media_type(media_type)
     if kind is FileKind.PDF:
-        seen = inspect_document(path)
-        return Inspected(
-            media_type,
-            seen.problem,
-            pages=seen.pages,
-            normal_form=seen.normal_form,
-            active_parts=seen.parts,
-            depth=seen.depth,
-            readers=_versions(*DOCUMENT_READERS),
-        )
-    if kind is FileKind.AUDIO:
+        found = inspect_document(path)
+    elif kind is FileKind.AUDIO:
+        found = inspect_recording(path, media_type)
+    else:
+        found = Inspected(media_type)
+    return replace(found, readers=readers_of(kind))
+
+
+SECONDS: Final = 60
+"""Seconds that the inspection of one file may take."""
+
+_START_SECONDS: Final = 60
+
+_MODULE: Final = "toolkit.evidence.inspection"
+
+
+class Inspector:
+    """Looks at one file after the other; one that crashes the process is damaged.
+
+    One that takes too long is so, too, unless it is a PDF: that one is unclear, as drawing a page has no end.
+
+    The process gets nothing of our environment, which may hold secrets, and each file open: it needs no name.
+    """
+
+    def __init__(self, seconds: float = SECONDS) -> None:
+        self._seconds = seconds
+        self._process: subprocess.Popen[str] | None = None
+        self._files: socket.socket | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._end()
+
+    def inspect(self, file: IO[bytes]) -> Inspected:
+        """Look at all of an open file that is not empty.
+
+        Raises:
+            VerificationFailed: the process cannot be started.
+            NotInspected: the inspection failed by a fault of its own; nothing is known about the file.
+        """
+        process = self._process or self._start()
+        ends = time.monotonic() + self._seconds
+        answer = self._ask(process, file, self._seconds)
+        if answer:
+            found = json.loads(answer)
+            if _FAULT in found:
+                self._end()
+                raise NotInspected
+            problem = found.pop("problem")
+            return Inspected(problem=ContentProblem(problem) if problem else None, **found)
+        in_time = time.monotonic() < ends
+        self._end()
+        media_type = media_type_of_bytes(os.pread(file.fileno(), SIGNATURE_BYTES, 0))
+        kind = kind_of_media_type(media_type)
+        broken = Inspected(media_type, ContentProblem.DAMAGED, readers=readers_of(kind))
+        if in_time or kind is not FileKind.PDF:
+            return broken
+        return replace(broken, problem=None, active_parts=(ActivePart.UNCLEAR,), depth=Depth.PART)
+
+    def _start(self) -> subprocess.Popen[str]:
+        folder = str(Path(toolkit.__file__).parents[1])
+        self._files, theirs = socket.socketpair()
+        with theirs:
+            process = subprocess.Popen(  # noqa: S603  # our own interpreter and module
+                [sys.executable, "-P", "-m", _MODULE],
+                stdin=theirs.fileno(),
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                env={"PYTHONPATH": folder, "PATH": os.defpath, "OMP_NUM_THREADS": "1"},
+                text=True,
+                encoding="utf-8",
+            )
+        self._process = process
+        if self._ask(process, None, _START_SECONDS) != "ready\n":
+            self._end()
+            raise VerificationFailed
+        return process
+
+    def _ask(self, process: subprocess.Popen[str], file: IO[bytes] | None, seconds: float) -> str:
+        """Return the line that the process answers with, empty where it ended or had to be ended."""
+        assert self._files is not None
+        assert process.stdout is not None
+        timer = threading.Timer(seconds, process.kill)
+        timer.start()
         try:
-            heard = inspect_recording(path, media_type)
-        except NotAudio:
-            return Inspected(media_type.replace("audio/", "video/"), readers=_versions(*RECORDING_READERS[:1]))
-        return Inspected(
-            media_type,
-            heard.problem,
-            seconds=heard.seconds,
-            normal_form=heard.normal_form,
-            active_parts=heard.parts,
-            speech_seconds=heard.speech_seconds,
-            depth=heard.depth,
-            readers=_versions(*RECORDING_READERS),
-        )
-    return Inspected(media_type)
+            if file is not None:
+                socket.send_fds(self._files, [b"?"], [file.fileno()])
+            return process.stdout.readline()
+        except (BrokenPipeError, ConnectionResetError, UnicodeDecodeError):
+            return ""
+        finally:
+            timer.cancel()
 
-
-@cache
-def _versions(*packages: str) -> tuple[str, ...]:
-    """Return the name and the version of each of these packages that is installed."""
-    found = []
-    for each in packages:
-        with suppress(PackageNotFoundError):
-            found.append(f"{each} {version(each)}")
-    return tuple(found)
+    def _end(self) -> None:
+        process, self._process = self._process, None
+        if self._files is not None:
+            self._files.close()
+        if process is not None:
+            process.kill()
+            process.communicate()
 
 
 def _confine() -> None:
@@ -121,7 +163,7 @@ def _serve() -> None:
             except (MemoryError, RecursionError):
                 raise  # the file asks for too much
             except Exception as error:  # ours, of which the file is not to blame; its text may quote the file
-                answer = {FAULT: type(error).__name__}
+                answer = {_FAULT: type(error).__name__}
             os.close(received[0])
             print(json.dumps(answer), flush=True)
 

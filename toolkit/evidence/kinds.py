@@ -1,4 +1,4 @@
-"""Recognise the type of a file by its first bytes, whatever its name and its declared type say.
+"""Say what a file is: its type by its first bytes, whatever its name says, and what was found in all of them.
 
 Recording software in call centres writes many containers, and all of them are audio to the contract. A
 container that may also hold pictures (MP4, Matroska) counts as audio only where its first bytes name no
@@ -6,15 +6,22 @@ picture; the full verification (``toolkit.evidence.inspection``) looks at its tr
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
 from typing import Final
 
+from toolkit.contract.contents import SPEECH_READER, ActivePart, ContentProblem, Depth
 from toolkit.contract.evidence import FileKind, kind_of_media_type
 
 SIGNATURE_BYTES: Final = 4096
 """The bytes of a file that are looked at: a PDF's header (within 1,024) and two frames of MPEG audio fit in."""
 
 UNKNOWN: Final = "application/octet-stream"
+
+PDF: Final = "application/pdf"
 
 FrameLength = Callable[[bytes], int | None]
 
@@ -67,6 +74,45 @@ _MPEG2_KBPS: Final = {
 _MPEG_HERTZ: Final = {3: (44100, 48000, 32000), 2: (22050, 24000, 16000), 0: (11025, 12000, 8000)}
 
 
+_READERS: Final[Mapping[FileKind, tuple[str, ...]]] = {
+    FileKind.AUDIO: ("av", SPEECH_READER),
+    FileKind.PDF: ("pypdfium2", "pypdf"),
+}
+
+
+@cache
+def readers_of(kind: FileKind) -> tuple[str, ...]:
+    """Return the installed packages that read all of such a file, each with its version."""
+    found = []
+    for each in _READERS.get(kind, ()):
+        with suppress(PackageNotFoundError):
+            found.append(f"{each} {version(each)}")
+    return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class Inspected:
+    """The kind of one file and its fault, if any; ``seconds`` and ``pages`` where they apply."""
+
+    media_type: str
+    problem: ContentProblem | None = None
+    pages: int | None = None
+    seconds: float | None = None
+    normal_form: str | None = None
+    """The SHA-256 of what is heard or seen, without anything that can be put around it."""
+    active_parts: Sequence[ActivePart] = ()
+    speech_seconds: float | None = None
+    """``None`` where speech was not looked for, or not to the end and none found."""
+    depth: Depth = Depth.TYPE
+    readers: Sequence[str] = ()
+    """The names and versions of the packages that read it."""
+
+    @property
+    def kind(self) -> FileKind:
+        """The file kind of the media type."""
+        return kind_of_media_type(self.media_type)
+
+
 def kind_of_bytes(head: bytes) -> FileKind:
     """Return the kind of a file that starts with ``head`` (``SIGNATURE_BYTES`` bytes, or the whole file)."""
     return kind_of_media_type(media_type_of_bytes(head))
@@ -78,7 +124,7 @@ def media_type_of_bytes(head: bytes) -> str:
     if known is not None:
         return known
     if b"%PDF-" in head[:_PDF_WITHIN]:
-        return "text/html" if _MARKUP.match(head) else "application/pdf"
+        return "text/html" if _MARKUP.match(head) else PDF
     if _two_frames(head, mpeg_frame_length):
         return "audio/mpeg"
     if _two_frames(head, adts_frame_length):

@@ -12,7 +12,7 @@ import re
 import struct
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -27,6 +27,7 @@ from av.stream import Disposition
 from numpy.typing import NDArray
 
 from toolkit.contract.contents import SHORTEST_SECONDS, ActivePart, ContentProblem, Depth
+from toolkit.evidence.kinds import Inspected
 
 DECODING_SECONDS: Final = 40
 """Seconds of decoding after which the rest of a recording stays unheard; the whole inspection has 60."""
@@ -98,62 +99,45 @@ _DECODERS: Final = {"amrnb": "libopencore_amrnb", "amrwb": "libopencore_amrwb"}
 """Decoders that are better than FFmpeg's own: these know frames of comfort noise."""
 
 
-class NotAudio(Exception):
-    """The container holds pictures; kept within this package."""
-
-
-@dataclass(frozen=True, slots=True)
-class Heard:
-    """What a recording is: its fault, if any, its length, what is odd about it, and how far it was decoded."""
-
-    problem: ContentProblem | None
-    seconds: float | None = None
-    parts: tuple[ActivePart, ...] = ()
-    speech_seconds: float | None = None
-    """``None`` where speech was not looked for, or not to the end and none found."""
-    normal_form: str | None = None
-    """The SHA-256 of what was decoded, without tags and padding."""
-    depth: Depth = Depth.DECODED
-
-
-def inspect_recording(path: Path, media_type: str) -> Heard:
-    """Decode a recording to its end.
-
-    Raises:
-        NotAudio: it holds pictures.
-    """
+def inspect_recording(path: Path, media_type: str) -> Inspected:
+    """Decode a recording to its end; one that holds pictures is a video."""
+    damaged = Inspected(media_type, ContentProblem.DAMAGED, depth=Depth.DECODED)
     try:
         with path.open("rb") as file:
             if not _has_its_end(file, media_type):
-                return Heard(ContentProblem.DAMAGED)
+                return damaged
             file.seek(0)
             with av.open(file, "r", _READERS[media_type], metadata_errors="replace") as container:
-                return _heard(container, file, media_type)
+                if any(not each.disposition & Disposition.attached_pic for each in container.streams.video):
+                    return Inspected(media_type.replace("audio/", "video/"))
+                return _heard(_Decoding(container, file, media_type), damaged)
     except (av.FFmpegError, ValueError, struct.error):
-        return Heard(ContentProblem.DAMAGED)
+        return damaged
 
 
-def _heard(container: InputContainer, file: IO[bytes], media_type: str) -> Heard:
-    if any(not each.disposition & Disposition.attached_pic for each in container.streams.video):
-        raise NotAudio
-    decoding, sound, speech = _Decoding(container, file, media_type), _Sound(), _Speech()
+def _heard(decoding: _Decoding, damaged: Inspected) -> Inspected:
+    sound, speech = _Sound(), _Speech()
     for frame in decoding.frames():
         sound.add(frame)
         speech.add(frame)
     sound.end()
+    sounds, seconds, spoken = replace(damaged, problem=None), sound.seconds, speech.seconds
     if decoding.unknown_codec and decoding.packets:
-        return Heard(None, None, (ActivePart.UNCLEAR,), depth=Depth.STRUCTURE)
-    seconds, spoken, form = sound.seconds, speech.seconds, decoding.digest.hexdigest()
+        return replace(sounds, active_parts=(ActivePart.UNCLEAR,), depth=Depth.STRUCTURE)
     if not seconds or decoding.is_damaged(seconds):
-        return Heard(ContentProblem.DAMAGED)
+        return damaged
+    sounds = replace(sounds, seconds=seconds)
     if not decoding.whole:
-        return Heard(None, seconds, (ActivePart.UNCLEAR,), spoken or None, depth=Depth.PART)
+        unclear = replace(sounds, active_parts=(ActivePart.UNCLEAR,), depth=Depth.PART)
+        return replace(unclear, speech_seconds=spoken or None)
     if seconds < SHORTEST_SECONDS:
-        return Heard(ContentProblem.TOO_SHORT, seconds)
+        return replace(sounds, problem=ContentProblem.TOO_SHORT)
     if sound.sounding < _SOUND_SECONDS:
-        return Heard(ContentProblem.SILENT, seconds)
+        return replace(sounds, problem=ContentProblem.SILENT)
     without = sound.sounding < LEAST_SPEECH or (spoken is not None and spoken < LEAST_SPEECH)
-    return Heard(None, seconds, (ActivePart.NO_SPEECH,) if without else (), spoken, form)
+    parts = (ActivePart.NO_SPEECH,) if without else ()
+    form = decoding.digest.hexdigest()
+    return replace(sounds, normal_form=form, active_parts=parts, speech_seconds=spoken)
 
 
 class _Decoding:

@@ -27,8 +27,9 @@ from toolkit.contract.waivers import WaiverRequest
 from toolkit.database.connection import Database
 from toolkit.evidence.bulk_credentials import stored_records
 from toolkit.evidence.completion import complete_sale
-from toolkit.evidence.contents import Inspector, verify_contents
+from toolkit.evidence.contents import verify_contents
 from toolkit.evidence.credentials import UploadLimits, request_upload
+from toolkit.evidence.inspection import Inspector
 from toolkit.evidence.records import withdraw
 from toolkit.intake.registration import client_ids
 from toolkit.intake.sales import created_at, load_sales
