@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import resource
 from collections.abc import Mapping
-from contextlib import redirect_stderr
+from contextlib import contextmanager, redirect_stderr
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -13,28 +15,32 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
+from tests.conftest import _TEMPLATE, _fresh
 from tests.support.audits import plan_in
 from tests.support.process_pool import FORKED, Place, stalled
 from tests.support.uploaded_sales import add_sale
-from toolkit.audit import run
+from toolkit.audit import publish
 from toolkit.audit.folder import list_audits, open_audit
 from toolkit.audit.observe_bucket import sync_bucket
 from toolkit.audit.run import make_audit
-from toolkit.bucket.client import Bucket
-from toolkit.bucket.file_store import FolderStore
+from toolkit.bucket.client import Bucket, access_settings
+from toolkit.bucket.file_store import FolderStore, S3Store
 from toolkit.cli import main
 from toolkit.database.connection import Database
+from toolkit.database.observations import observe_service
 from toolkit.database.tables import audit_runs, finding_observations
 from toolkit.errors import BucketUnavailable
+from toolkit.settings import Settings
 
 BEFORE_IT_IS_NOTED = (
     ("toolkit.audit", "run", "extract"),
     ("toolkit.audit", "run", "write_inputs"),
     ("toolkit.audit.run", "_Work", "_judge"),
     ("toolkit.audit", "run", "note_changes"),
+    ("toolkit.audit", "run", "write_findings"),
     ("toolkit.audit", "run", "write_lists"),
 )
-NOTED = ("toolkit.audit", "run", "_publish")
+NOTED = ("toolkit.audit", "run", "publish")
 
 
 @pytest.fixture
@@ -77,7 +83,11 @@ def test_a_kill(environ: dict[str, str], database: Database, place: Place) -> No
     assert main(["-q", "audit"], environ) == 3
     assert len(published(environ)) == 1 + was_noted
     assert noted(database) == (1 + was_noted, 3)
-    assert not list(Path(environ["TOOLKIT_AUDITS"]).glob(".toolkit-draft-*"))
+    assert not list(Path(environ["TOOLKIT_AUDITS"]).rglob(".toolkit-draft-*"))
+
+
+def away(*_: Any) -> None:
+    raise BucketUnavailable("away")
 
 
 def test_a_bucket_for_audits_that_is_away(
@@ -88,11 +98,8 @@ def test_a_bucket_for_audits_that_is_away(
     sync_bucket(database, bucket, clock=clock)
     plan = plan_in(tmp_path)
 
-    def away(*_: Any) -> None:
-        raise BucketUnavailable("away")
-
     with monkeypatch.context() as patched:
-        patched.setattr(run, "_publish", away)
+        patched.setattr(publish, "_renamed", away)
         for _ in range(2):
             with pytest.raises(BucketUnavailable, match="away"):
                 make_audit(database, plan, clock=clock)
@@ -101,6 +108,43 @@ def test_a_bucket_for_audits_that_is_away(
     assert noted(database) == (2, 3)
     assert len(list_audits(plan.store)) == 2
     assert made.facts.changes_since == open_audit(list_audits(plan.store)[0], plan.store).facts.as_of
+
+
+def test_what_one_database_left_is_not_removed_by_another_and_gets_a_name_of_its_own(
+    server: sa.Engine, database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both audits are of the same second, and have one store."""
+    plan, moment = plan_in(tmp_path), datetime.now(UTC).replace(microsecond=0)
+    with contextmanager(_fresh)(server, _TEMPLATE) as other:
+        for each in (database, other):
+            add_sale(each)
+            observe_service(each, clock=lambda: moment)
+        with monkeypatch.context() as patched:
+            patched.setattr(publish, "_renamed", away)
+            with pytest.raises(BucketUnavailable):
+                make_audit(database, plan, clock=lambda: moment)
+        make_audit(other, plan, clock=lambda: moment)
+    make_audit(database, plan, clock=lambda: moment + timedelta(minutes=1))
+    assert [name[20:] for name in list_audits(plan.store)] == ["", "-2", ""]
+
+
+def test_audits_of_the_same_second_in_one_bucket_have_names_of_their_own(
+    environ: dict[str, str], database: Database, bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each looked at the bucket before the other had come so far."""
+    moment = datetime.now(UTC).replace(microsecond=0)
+    observe_service(database, clock=lambda: moment)
+    aws = access_settings(Settings.from_environment(environ))
+    store = S3Store(bucket.name, "audits", aws, f"s3://{bucket.name}/audits", embedded=True)
+    plan = replace(plan_in(tmp_path), store=store)
+    monkeypatch.setattr(publish, "list_audits", lambda _: [])
+    monkeypatch.setattr("toolkit.audit.run.list_audits", lambda _: [])
+    for seconds in (0, 0.0001):
+        make_audit(database, plan, clock=lambda now=moment + timedelta(seconds=seconds): now)
+    monkeypatch.undo()
+    assert [name[20:] for name in list_audits(store)] == ["", "-2"]
+    for name in list_audits(store):
+        open_audit(name, store, tmp_path).verify()
 
 
 def test_a_disk_without_room(environ: dict[str, str], database: Database) -> None:

@@ -266,19 +266,6 @@ def name_of(moment: datetime, taken: Sequence[str]) -> str:
     return found
 
 
-def prune(store: FileStore, keep_inputs: int, since: datetime) -> None:
-    """Remove the inputs of all but the newest audits, and whole audits that were made before ``since``."""
-    audits = list_audits(store)
-    files = store.names()
-    for place, name in enumerate(reversed(audits)):
-        old = name[:20] < f"{since:%Y-%m-%dT%H-%M-%SZ}" and open_audit(name, store).facts.made_at < since
-        own = [file for file in files if file.startswith(f"{name}/")]
-        # First what makes it an audit, so that a half removed one is none.
-        for file in sorted(own, key=lambda file: not file.endswith(FACTS)):
-            if old or (place >= keep_inputs and file.split("/")[1].removesuffix(".parquet") in INPUTS):
-                store.remove(file)
-
-
 def part_of(folder: Path, table: str) -> TablePart:
     """Return the files of a table that was written to a local folder."""
     import pyarrow.parquet as pq

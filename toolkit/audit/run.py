@@ -1,17 +1,16 @@
 """Make an audit folder: extract, judge, compare the findings, and publish what is whole.
 
 The folder is written under the name of a draft. What PostgreSQL keeps of an audit of now (its row, and the
-findings that began or ended) is committed when everything is written, and the folder is renamed right after that;
-should a process die in between, the next audit finishes it.
+findings that began or ended) is committed when everything is written, and the folder is published right after;
+should a process die in between, the next audit of this database finishes it.
 """
 
 from __future__ import annotations
 
-import errno
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
 from pathlib import Path
@@ -21,10 +20,9 @@ from uuid import UUID
 import ibis
 import pyarrow.parquet as pq
 import sqlalchemy as sa
-from filelock import FileLock, Timeout
 from sqlalchemy import Connection
 
-from toolkit.atomic_files import PrivateFolder, sync
+from toolkit.atomic_files import PrivateFolder
 from toolkit.audit.bucket_scope import listed_since
 from toolkit.audit.changes import audits_until
 from toolkit.audit.duckdb_session import DEFAULT_MEMORY, duckdb_session
@@ -42,9 +40,7 @@ from toolkit.audit.folder import (
     TablePart,
     list_audits,
     name_of,
-    open_audit,
     part_of,
-    prune,
 )
 from toolkit.audit.judge import (
     COVERAGES,
@@ -61,6 +57,7 @@ from toolkit.audit.judge import (
     verdicts_of,
 )
 from toolkit.audit.lists import write_lists
+from toolkit.audit.publish import claimed, drafts_of, finish_left, prune, publish
 from toolkit.audit.source import Looks, Source, last_sync
 from toolkit.audit.waivers import waivers_at
 from toolkit.bucket.file_store import FileStore, FolderStore
@@ -75,7 +72,7 @@ from toolkit.database.observation_clock import final_moment, wait_for
 from toolkit.database.observations import ServiceReading, last_reading
 from toolkit.database.service_tables import hidden_and_copied
 from toolkit.database.tables import audit_runs, custody_seals, evidence_observations
-from toolkit.errors import InvalidInput, NothingEvaluated, UnreadableFile
+from toolkit.errors import InvalidInput, NothingEvaluated
 
 KEEP_INPUTS: Final = 30
 """Audits whose inputs are kept."""
@@ -107,9 +104,9 @@ class AuditPlan:
     keep_days: int = KEEP_DAYS
 
     @property
-    def drafts(self) -> Path:
-        """The folder in which drafts are made."""
-        return Path(self.store.place) if isinstance(self.store, FolderStore) else self.work
+    def copies(self) -> Path:
+        """The folder for copies of what is in a bucket."""
+        return self.work / "copies"
 
 
 def make_audit(
@@ -146,8 +143,9 @@ def make_audit(
         _check(as_of, made_at)
     if replica is not None:
         check_replica(database, replica)
-    _finish_left(database, plan)
-    private = PrivateFolder(plan.drafts)
+    drafts = drafts_of(database, plan.store, plan.work)
+    finish_left(database, plan.store, drafts, plan.copies)
+    private = PrivateFolder(drafts)
     with private as draft:
         if as_of is None:
             with database.transaction() as connection:
@@ -160,7 +158,7 @@ def make_audit(
             moment = final_moment(replica or database, clock, as_of)
             work = _Work(database, plan, draft, moment, made_at, replica)
             work.make(None)
-        audit = _publish(plan, work.folder)
+        audit = publish(plan.store, work.folder, plan.copies)
         private.kept = False
     prune(plan.store, plan.keep_inputs, made_at - timedelta(days=plan.keep_days))
     return audit
@@ -181,13 +179,16 @@ class _Work:
 
     @cached_property
     def folder(self) -> Path:
-        """The draft of the folder."""
-        return self.draft / name_of(self.moment, list_audits(self.plan.store))
+        """The draft of the folder; where a cluster writes into a bucket, its name is claimed there at once."""
+        store, folder = self.plan.store, self.draft / name_of(self.moment, list_audits(self.plan.store))
+        folder.mkdir()
+        if self.plan.spark_url is None or isinstance(store, FolderStore):
+            return folder
+        return claimed(store, folder, self.moment, str(self.run or self.made_at.isoformat()))
 
     def make(self, connection: Connection | None) -> None:
         """Write the folder, and note by ``connection`` what PostgreSQL keeps of an audit of now."""
         folder, scratch, place = self.folder, self.draft / "work", self.replica or self.database
-        folder.mkdir()
         scratch.mkdir()
         behind = None if self.replica is None else wait_for(self.replica, self.moment)
         with place.snapshot() as snapshot, duckdb_session(scratch, self.plan.memory) as session:
@@ -199,7 +200,7 @@ class _Work:
             with self._engine(session) as engine:
                 parts, counts, coverage, looks = self._judge(engine, session, of_files)
             if not counts["sales"]:
-                raise NothingEvaluated(_nothing(self.run is not None, self.moment, source.database))
+                raise _nothing(self.run is not None, self.moment, source.database)
             find_present(observed, of_files)
             if connection is not None:
                 assert self.run is not None
@@ -310,7 +311,6 @@ class _Work:
         seal = sa.select(seals.hash).where(seals.sealed_at <= self.moment).order_by(seals.number.desc()).limit(1)
         embedded = {"database": self.database.embedded, "bucket": self.plan.embedded_bucket}
         hidden, copied = hidden_and_copied(snapshot)
-        reading = last_reading(snapshot, self.moment)
         return Source(
             database=self.database.address,
             embedded=tuple(name for name, is_embedded in embedded.items() if is_embedded),
@@ -347,72 +347,6 @@ def _hadoop(store: FileStore) -> str:
     return f"s3a{store.address.removeprefix('s3').rstrip('/')}"
 
 
-def _publish(plan: AuditPlan, folder: Path) -> Audit:
-    """Give the folder its final name: by a rename, or, in a bucket, by its ``audit.json``, which comes last."""
-    store, name = plan.store, folder.name
-    if isinstance(store, FolderStore):
-        for file in (*folder.rglob("*"), folder):
-            sync(file)
-        same = _same(store, folder)
-        if same is not None:
-            return same
-        name = _renamed(folder, store)
-        sync(Path(store.place))
-    else:
-        files = sorted(path for path in folder.rglob("*") if path.is_file())
-        for file in sorted(files, key=lambda path: path.name == FACTS):
-            store.put(f"{name}/{file.relative_to(folder).as_posix()}", file)
-    return open_audit(name, store, plan.work / "copies")
-
-
-def _renamed(folder: Path, store: FolderStore) -> str:
-    """Move the folder into the store; where another audit took its name meanwhile, under the next one."""
-    name, taken = folder.name, list[str]()
-    while True:
-        try:
-            folder.rename(Path(store.place) / name)
-        except OSError as error:
-            if error.errno not in (errno.EEXIST, errno.ENOTEMPTY):
-                raise
-            taken.append(name)
-            name = name_of(open_audit(folder).facts.as_of, [*taken, *list_audits(store)])
-        else:
-            return name
-
-
-def _same(store: FolderStore, folder: Path) -> Audit | None:
-    """Return an audit of the past that was made before and holds the same, which makes this one superfluous."""
-    made = open_audit(folder)
-    if made.facts.of_now:
-        return None
-    for name in list_audits(store):
-        if name[:20] == folder.name[:20]:
-            known = open_audit(name, store)
-            if replace(known.facts, made_at=made.facts.made_at) == made.facts:
-                return known
-    return None
-
-
-def _finish_left(database: Database, plan: AuditPlan) -> None:
-    """Publish an audit of now that was noted, and whose process died, or could not reach the store, before."""
-    for draft in plan.drafts.glob(".toolkit-draft-*"):
-        try:
-            facts = next(draft.glob(f"*/{FACTS}"), None)
-            if facts is None:
-                continue
-            lock = FileLock(draft / "lock").acquire(timeout=0)  # refused while its owner lives
-        except (Timeout, OSError):  # its owner may remove it just now
-            continue
-        with lock, suppress(UnreadableFile):  # of a process that died while it wrote
-            run = open_audit(facts.parent).facts.run
-            with database.transaction() as connection:
-                noted = run is not None and connection.scalar(
-                    sa.select(audit_runs.c.id).where(audit_runs.c.id == UUID(run))
-                )
-            if noted and facts.parent.name not in list_audits(plan.store):
-                _publish(plan, facts.parent)
-
-
 def _check(as_of: datetime, now: datetime) -> None:
     if as_of.tzinfo is None:
         raise InvalidInput("The moment of an audit needs an offset, as in 2026-11-20T18:00-03:00.")
@@ -420,12 +354,12 @@ def _check(as_of: datetime, now: datetime) -> None:
         raise InvalidInput("The moment of an audit must lie in the past, and not before 1970.")
 
 
-def _nothing(of_now: bool, moment: datetime, database: str) -> str:
+def _nothing(of_now: bool, moment: datetime, database: str) -> NothingEvaluated:
     if of_now:
-        return (
+        return NothingEvaluated(
             "Nothing was evaluated: there is no sale in the service's table, or none that this database user may "
             "see. Check DATABASE_URL, row level security and the statements of the service; sales come into an "
             "embedded database by: toolkit sales load"
         )
     told = moment.isoformat(timespec="seconds")
-    return f"Nothing was evaluated: no sale had been seen by {told} in {database}."
+    return NothingEvaluated("Nothing was evaluated: no sale had been seen by {} in {}.", told, database)

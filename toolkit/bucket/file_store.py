@@ -139,6 +139,19 @@ class S3Store:
             self._client.upload_fileobj(file, self._bucket, key, ExtraArgs=extra)  # in parts beyond 5 GB, too
         draft.unlink()
 
+    def claim(self, name: str, owner: str) -> bool:
+        """Tell whether ``owner`` alone may write below ``name``: it was the first to ask, whoever asks later."""
+        with self._server.translated():
+            try:
+                place = {"Bucket": self._bucket, "Key": f"{self._prefix}{name}/claim"}
+                self._client.put_object(**place, Body=owner.encode(), IfNoneMatch="*")
+            except ClientError as error:
+                if status_of(error) not in (409, 412, 501):
+                    raise
+                if status_of(error) != 501:
+                    return self.text(f"{name}/claim") == owner
+        return True  # 501: a server that writes nothing on a condition leaves two of the same second to chance
+
     def local(self, name: str, cache: Path, *, anew: bool = False) -> Path:
         """Return a copy in ``cache``, fetched once for each ETag that the object has, or ``anew``."""
         told = sha256(f"{self.address}\0{name}\0{self._etags.get(name)}".encode()).hexdigest()

@@ -1,0 +1,124 @@
+"""Give finished audits their final names, those that a process left behind too, and remove old ones.
+
+In a folder an audit gets its name by a rename. In a bucket its files are uploaded under a name that was claimed
+for it, ``audit.json`` last: without that a folder is no audit.
+"""
+
+from __future__ import annotations
+
+import errno
+from contextlib import suppress
+from dataclasses import replace
+from datetime import datetime
+from hashlib import sha256
+from pathlib import Path
+from uuid import UUID
+
+import sqlalchemy as sa
+from filelock import FileLock, Timeout
+
+from toolkit.atomic_files import sync
+from toolkit.audit.folder import FACTS, INPUTS, Audit, AuditFacts, list_audits, name_of, open_audit
+from toolkit.bucket.file_store import FileStore, FolderStore, S3Store
+from toolkit.database.belonging import identity_of
+from toolkit.database.connection import Database
+from toolkit.database.tables import audit_runs
+from toolkit.errors import UnreadableFile
+
+
+def drafts_of(database: Database, store: FileStore, work: Path) -> Path:
+    """Return the folder for the drafts of this database, as several may have one store."""
+    with database.transaction() as connection:
+        this = sha256(str(identity_of(connection)).encode()).hexdigest()[:16]
+    return Path(store.place if isinstance(store, FolderStore) else work) / f".drafts-{this}"
+
+
+def publish(store: FileStore, folder: Path, cache: Path) -> Audit:
+    """Give the draft ``folder`` its final name; one of the past that is there already is left out."""
+    facts = open_audit(folder).facts
+    if isinstance(store, FolderStore):
+        for file in (*folder.rglob("*"), folder):
+            sync(file)
+        same = _same(store, folder.name, facts)
+        if same is not None:
+            return same
+        name = _renamed(folder, store, facts.as_of)
+        sync(Path(store.place))
+    else:
+        folder = claimed(store, folder, facts.as_of, facts.run or facts.made_at.isoformat())
+        name = folder.name
+        files = sorted(path for path in folder.rglob("*") if path.is_file())
+        for file in sorted(files, key=lambda path: path.name == FACTS):
+            store.put(f"{name}/{file.relative_to(folder).as_posix()}", file)
+    return open_audit(name, store, cache)
+
+
+def claimed(store: S3Store, folder: Path, moment: datetime, owner: str) -> Path:
+    """Return the draft under a name that no other audit writes to in the bucket; its ``owner`` has it again."""
+    taken = list[str]()
+    while not store.claim(folder.name, owner):
+        taken.append(folder.name)
+        folder = folder.rename(folder.with_name(name_of(moment, [*taken, *list_audits(store)])))
+    return folder
+
+
+def finish_left(database: Database, store: FileStore, drafts: Path, cache: Path) -> None:
+    """Publish audits of now that were noted, and whose process died, or could not reach the store, before."""
+    for draft in drafts.glob(".toolkit-draft-*"):
+        try:
+            facts = next(draft.glob(f"*/{FACTS}"), None)
+            if facts is None:
+                continue
+            lock = FileLock(draft / "lock").acquire(timeout=0)  # refused while its owner lives
+        except (Timeout, OSError):  # its owner may remove it just now
+            continue
+        with lock, suppress(UnreadableFile):  # of a process that died while it wrote
+            run = open_audit(facts.parent).facts.run
+            if run is not None and _noted(database, run) and not _published(store, facts.parent.name, run):
+                publish(store, facts.parent, cache)
+
+
+def prune(store: FileStore, keep_inputs: int, since: datetime) -> None:
+    """Remove the inputs of all but the newest audits, and whole audits that were made before ``since``."""
+    audits = list_audits(store)
+    files = store.names()
+    for place, name in enumerate(reversed(audits)):
+        old = name[:20] < f"{since:%Y-%m-%dT%H-%M-%SZ}" and open_audit(name, store).facts.made_at < since
+        own = [file for file in files if file.startswith(f"{name}/")]
+        # First what makes it an audit, so that a half removed one is none.
+        for file in sorted(own, key=lambda file: not file.endswith(FACTS)):
+            if old or (place >= keep_inputs and file.split("/")[1].removesuffix(".parquet") in INPUTS):
+                store.remove(file)
+
+
+def _noted(database: Database, run: str) -> bool:
+    with database.transaction() as connection:
+        return connection.scalar(sa.select(audit_runs.c.id).where(audit_runs.c.id == UUID(run))) is not None
+
+
+def _published(store: FileStore, name: str, run: str) -> bool:
+    """Tell whether the audit is there, whatever number its name has got among those of the same second."""
+    alike = [each for each in list_audits(store) if each[:20] == name[:20]]
+    return any(open_audit(each, store).facts.run == run for each in alike)
+
+
+def _renamed(folder: Path, store: FolderStore, moment: datetime) -> str:
+    """Move the folder into the store; where another audit took its name meanwhile, under the next one."""
+    name, taken = folder.name, list[str]()
+    while True:
+        try:
+            folder.rename(Path(store.place) / name)
+        except OSError as error:
+            if error.errno not in (errno.EEXIST, errno.ENOTEMPTY):
+                raise
+            taken.append(name)
+            name = name_of(moment, [*taken, *list_audits(store)])
+        else:
+            return name
+
+
+def _same(store: FolderStore, name: str, facts: AuditFacts) -> Audit | None:
+    """Return an audit of the past that was made before and holds the same, which makes this one superfluous."""
+    alike = [each for each in list_audits(store) if each[:20] == name[:20] and not facts.of_now]
+    known = (open_audit(each, store) for each in alike)
+    return next((each for each in known if replace(each.facts, made_at=facts.made_at) == facts), None)
