@@ -63,7 +63,8 @@ class ToolkitError(Exception):
 
     def __init__(self, message: str | None = None, /, *values: Any) -> None:
         text = message or type(self).__doc__ or ""
-        super().__init__(text if isinstance(text, Message) else Message(text, *values))
+        self.message = text if isinstance(text, Message) else Message(text, *values)
+        super().__init__(self.message)
 
 
 class SettingsError(ToolkitError):

@@ -137,6 +137,7 @@ def _of_tables() -> Iterator[str]:
         "later",
         "ended",
     )
+    yield from ("at", "data", "log", "schema", "epoch", "replica", "problem")
     yield from ("source", "accepted", "rejected", "skipped", "reasons", "repairs", "warnings")
     # Read from tables and files.
     yield from ("embedded PostgreSQL", "{} (embedded bucket)", "one object of several records")

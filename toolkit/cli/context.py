@@ -75,7 +75,7 @@ class Context:
         try:
             return parse_timestamp(text, timezone=self.settings.timezone, now=self.now())
         except InvalidInput as error:
-            raise click.BadParameter(error.args[0], param_hint=hint) from None
+            raise click.BadParameter(error.message, param_hint=hint) from None
 
     def close(self) -> None:
         """Close what was opened."""

@@ -112,7 +112,7 @@ def report(
     try:
         wanted = chosen(formats.split(","))
     except InvalidInput as error:
-        raise click.BadParameter(error.args[0], param_hint="--format") from None
+        raise click.BadParameter(error.message, param_hint="--format") from None
     spoken = language(code) if code else default_language(ctx.environ)
     unmasking = unmasking_for(show_cpf, reason, "--show-cpf")
     judged = asked_for(ctx, asked) if earlier is None else earlier_audit(ctx.application, earlier)

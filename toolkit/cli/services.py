@@ -1,6 +1,6 @@
 """``toolkit up``, ``down`` and ``status``: the services that the toolkit stands on."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -9,9 +9,11 @@ import click
 
 from toolkit import embedded
 from toolkit.cli.context import DONE, NEEDS_ATTENTION, Context, pass_context
-from toolkit.cli.printing import json_option, print_json
+from toolkit.cli.printing import json_option, print_json, show
 from toolkit.contract.fields import named
 from toolkit.kit.health import ServiceHealth, service_health
+from toolkit.kit.spoken import _, readable, spoken
+from toolkit.message import Message
 
 
 @click.command()
@@ -28,9 +30,9 @@ def up(ctx: Context) -> None:
       TOOLKIT_HOME=/srv/trial toolkit up
     """
     if ctx.settings.database_url is None:
-        _ = ctx.application.database
+        ctx.application.database  # noqa: B018  # opened by being asked for
     if ctx.settings.evidence_bucket is None:
-        _ = ctx.application.bucket
+        ctx.application.bucket  # noqa: B018  # likewise
     _show(ctx, service_health(ctx.settings))
 
 
@@ -44,7 +46,10 @@ def down(ctx: Context) -> None:
       toolkit down
     """
     stopped = embedded.stop(ctx.settings.home)
-    click.echo(f"stopped: {' and '.join(stopped)}" if stopped else f"nothing runs in {ctx.settings.home}")
+    if stopped:
+        show("stopped: {}", spoken().listed(stopped))
+    else:
+        show("nothing runs in {}", ctx.settings.home)
 
 
 @click.command()
@@ -73,52 +78,41 @@ def status(ctx: Context, as_json: bool) -> int:
 
 
 def _show(ctx: Context, found: Sequence[ServiceHealth]) -> None:
-    lines = [("home", str(ctx.settings.home))]
+    show("{:<9} {}", _("home"), ctx.settings.home)
     for health in found:
-        lines.append((health.service, _summary(health)))
-        lines += [("", f"{label:<8}{value}") for label, value in _details(health, ctx.settings.timezone)]
-    for heading, text in lines:
-        click.echo(f"{heading:<10}{text}")
+        show("{:<9} {}", _(health.service), _summary(health))
+        for label, value in _details(health, ctx.settings.timezone):
+            show("{:<9} {:<7} {}", "", _(label), value)
 
 
-def _summary(health: ServiceHealth) -> str:
-    kind = "embedded" if health.embedded else "shared"
+def _summary(health: ServiceHealth) -> Message:
     product = f"{health.name} {health.version}" if health.version else health.name
-    return f"{kind} {product}, {_state(health)}"
-
-
-def _state(health: ServiceHealth) -> str:
-    answer = "answers" if health.answers else "does not answer"
+    answer = Message("answers" if health.answers else "does not answer")
     if not health.embedded:
-        return answer
-    if health.pid is None:
-        return "does not run" + ("; it starts at its first use" if health.problem is None else "")
-    return f"process {health.pid}, {answer}"
+        return Message("shared {}, {}", product, answer)
+    if health.pid is not None:
+        return Message("embedded {}, process {}, {}", product, health.pid, answer)
+    if health.problem is None:
+        return Message("embedded {}, does not run; it starts at its first use", product)
+    return Message("embedded {}, does not run", product)
 
 
-def _details(health: ServiceHealth, zone: ZoneInfo) -> list[tuple[str, str]]:
-    details = [("at", health.address)] if health.address else []
+def _details(health: ServiceHealth, zone: ZoneInfo) -> Iterator[tuple[str, object]]:
+    if health.address:
+        yield "at", health.address
     if health.data is not None and health.data_bytes:
-        details.append(("data", f"{health.data} ({_size(health.data_bytes)})"))
+        yield "data", Message("{} ({:.1f} MB)", health.data, health.data_bytes / 1e6)
     if health.log is not None and (health.pid or health.data_bytes):
-        details.append(("log", str(health.log)))
-    if health.schema is not None:
-        fits = "the newest" if health.schema == health.newest_schema else f"needed: {health.newest_schema}"
-        details.append(("schema", f"{health.schema} ({fits})"))
+        yield "log", health.log
+    if health.schema == health.newest_schema is not None:
+        yield "schema", Message("{} (the newest)", health.schema)
+    elif health.schema is not None:
+        yield "schema", Message("{} (needed: {})", health.schema, health.newest_schema)
     if health.epoch_since is not None:
-        since = health.epoch_since.astimezone(zone).isoformat(timespec="seconds")
-        restored = f", since {since}: restored from another cluster"
-        details.append(("epoch", f"{health.epoch}{restored if health.epoch != 1 else ''}"))
+        since = readable(health.epoch_since, zone)
+        restored = Message("{}, since {}: restored from another cluster", health.epoch, since)
+        yield "epoch", restored if health.epoch != 1 else health.epoch
     if health.replica is not None:
-        details.append(("replica", health.replica))
+        yield "replica", health.replica
     if health.problem is not None:
-        details.append(("problem", health.problem))
-    return details
-
-
-def _size(count: float) -> str:
-    for unit in ("bytes", "kB", "MB"):
-        if count < 1000:
-            return f"{count:.0f} {unit}"
-        count /= 1000
-    return f"{count:.1f} GB"
+        yield "problem", health.problem

@@ -101,7 +101,7 @@ def load_clients(
             loaded = [load.run(connection) for load in loads]
     else:
         loaded = [_committed(database, load) for load in loads]
-    return LoadResult(dry_run=dry_run, files=tuple(loaded), unreadable=tuple(each.args[0] for each in unreadable))
+    return LoadResult(dry_run=dry_run, files=tuple(loaded), unreadable=tuple(each.message for each in unreadable))
 
 
 def _committed(database: Database, load: "_Load") -> FileLoaded:

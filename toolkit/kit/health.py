@@ -29,6 +29,7 @@ from toolkit.errors import (
     WrongService,
 )
 from toolkit.log.sealing import newest_epoch
+from toolkit.message import Message
 from toolkit.settings import Settings
 
 
@@ -84,7 +85,7 @@ def _unusable(home: Path) -> str | None:
     try:
         embedded.require_installed()
     except NotInstalled as error:
-        return str(error)
+        return error.message
     nearest = next(folder for folder in (home, *home.parents) if os.path.lexists(folder))
     try:
         with explained(home):
@@ -93,7 +94,7 @@ def _unusable(home: Path) -> str | None:
             if not os.access(nearest, os.W_OK | os.X_OK):
                 raise PermissionError(errno.EACCES, "", str(nearest))
     except EmbeddedServiceError as error:
-        return str(error)
+        return error.message
     return None
 
 
@@ -110,7 +111,7 @@ def _database(settings: Settings, status: ServiceStatus) -> ServiceHealth:
     try:
         service = load_service(settings.service_sql)
     except SettingsError as error:
-        return replace(health, problem=str(error))
+        return replace(health, problem=error.message)
     health = _asked(health, Database(url, embedded=shared is None, service=service))
     if shared is None or settings.database_read_url is None or health.problem is not None:
         return health
@@ -123,12 +124,12 @@ def _with_replica(health: ServiceHealth, replica: Database) -> ServiceHealth:
         with replica.transaction() as connection:
             behind = connection.scalar(sa.text(_BEHIND))
     except DatabaseError as error:
-        return replace(health, problem=f"The replica of DATABASE_READ_URL cannot be read: {error}")
+        return replace(health, problem=Message("The replica of DATABASE_READ_URL cannot be read: {}", error))
     finally:
         replica.dispose()
     if behind is None:
-        return replace(health, problem=f"{replica.address} is no replica; check DATABASE_READ_URL.")
-    return replace(health, replica=f"{replica.address}, {behind:.1f} s behind")
+        return replace(health, problem=Message("{} is no replica; check DATABASE_READ_URL.", replica.address))
+    return replace(health, replica=Message("{}, {:.1f} s behind", replica.address, behind))
 
 
 _BEHIND: Final = """
@@ -156,9 +157,9 @@ def _asked(health: ServiceHealth, database: Database) -> ServiceHealth:
             check_service(connection)
             health = replace(health, problem=pending_restore(connection))
     except (SchemaMismatch, WrongService) as error:
-        health = replace(health, problem=str(error))
+        health = replace(health, problem=error.message)
     except DatabaseError as error:
-        return replace(health, answers=False, problem=str(error))
+        return replace(health, answers=False, problem=error.message)
     finally:
         database.dispose()
     return replace(health, answers=True, version=".".join(map(str, server)), schema=found)
@@ -174,7 +175,7 @@ def _bucket(settings: Settings, status: ServiceStatus) -> ServiceHealth:
         bucket.check()
         bucket.check_reading()
     except BucketError as error:
-        problem = str(error)
+        problem = error.message
     return ServiceHealth(
         service="bucket",
         embedded=False,
