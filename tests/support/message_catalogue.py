@@ -22,6 +22,7 @@ from toolkit.contract.clients import QualityWarning
 from toolkit.contract.codes import CODES, Owner, Severity
 from toolkit.contract.fields import NOT_MISLEADING, REQUIRED
 from toolkit.contract.findings import FindingStatus, Status
+from toolkit.database.observations import FLAWS
 from toolkit.evidence.bulk_credentials import LeftOutReason
 from toolkit.evidence.contents import Failure
 from toolkit.intake import checks, workbooks
@@ -113,7 +114,7 @@ def _of_tables() -> Iterator[str]:
     for each in (lists.SALES, lists.MISSING, lists.FINDINGS, lists.PROBLEMS, *lists.BESIDE.values()):
         yield from (each.title, each.about if isinstance(each.about, str) else "")
     yield from (*wording.GLOSSARY, *lists.COLUMNS, report.TITLE, *report.DETAILS, audited.NO_SALES)
-    for table in (WARNINGS, QUALITY_TEXTS, notices.SENTENCES, workbooks.REFUSALS, REFUSALS, posting.HINTS):
+    for table in (WARNINGS, QUALITY_TEXTS, notices.SENTENCES, workbooks.REFUSALS, REFUSALS, posting.HINTS, FLAWS):
         yield from table.values()
     for worded in (Failure, Repair, Likeness, LeftOutReason):
         yield from (each.text for each in worded)

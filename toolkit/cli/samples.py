@@ -132,7 +132,7 @@ class Demo:
                 found["conflict"],
             )
         )
-        self.say("Report: " + "  ".join(str(self.out / Path(path).name) for path in found["written"]))
+        self.say(Message("Report: {}", "  ".join(str(self.out / Path(path).name) for path in found["written"])))
         self.say(Message("The notebooks as they ran: {}", self.out / "notebooks"))
 
     def _notebook(self, name: str, *given: tuple[str, Path]) -> dict[str, Any]:

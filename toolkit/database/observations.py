@@ -27,6 +27,7 @@ from toolkit.database.service import service_of
 from toolkit.database.service_tables import Resolved, resolve
 from toolkit.database.tables import evidence_observations, sale_observations, service_readings
 from toolkit.errors import MassDisappearance
+from toolkit.message import Message
 
 FEW: Final = 10
 """The number that may always be gone."""
@@ -115,21 +116,21 @@ class ObservedChanges:
 
 
 FLAWS: Final[Mapping[str, str]] = {
-    "salesWithoutId": "{count} sales have no id and were set aside",
-    "salesRepeated": "{count} sales have an id that others have, too, and were set aside",
-    "salesWithoutCreatedAt": "{count} sales have no created_at and were set aside",
-    "recordsWithoutId": "{count} evidence records have no id and were set aside",
-    "recordsRepeated": "{count} evidence records have an id that others have, too, and were set aside",
-    "recordsWithoutSaleOrTime": "{count} evidence records have no sale_id or requested_at and were set aside",
-    "recordsOfNoSale": "{count} evidence records name no sale that is read",
-    "recordsWithoutKey": "{count} evidence records have no object_key",
-    "keysRepeated": "{count} evidence records have an object_key that others have, too",
-    "typesUnknown": "{count} evidence records have an evidence_type that the contract does not know",
-    "groupsUnknown": "{count} sales have a utility_group that the contract does not know",
-    "payersUnknown": "{count} sales do not say whether the client pays",
-    "timesInfinite": "{count} sales or evidence records have an infinite time",
-    "clientsRepeated": "{count} clients have an id that others have, too",
-    "salesOfNoClient": "{count} sales name a client that is not read",
+    "salesWithoutId": "{:,} sales have no id and were set aside.",
+    "salesRepeated": "{:,} sales have an id that others have, too, and were set aside.",
+    "salesWithoutCreatedAt": "{:,} sales have no created_at and were set aside.",
+    "recordsWithoutId": "{:,} evidence records have no id and were set aside.",
+    "recordsRepeated": "{:,} evidence records have an id that others have, too, and were set aside.",
+    "recordsWithoutSaleOrTime": "{:,} evidence records have no sale_id or requested_at and were set aside.",
+    "recordsOfNoSale": "{:,} evidence records name no sale that is read.",
+    "recordsWithoutKey": "{:,} evidence records have no object_key.",
+    "keysRepeated": "{:,} evidence records have an object_key that others have, too.",
+    "typesUnknown": "{:,} evidence records have an evidence_type that the contract does not know.",
+    "groupsUnknown": "{:,} sales have a utility_group that the contract does not know.",
+    "payersUnknown": "{:,} sales do not say whether the client pays.",
+    "timesInfinite": "{:,} sales or evidence records have an infinite time.",
+    "clientsRepeated": "{:,} clients have an id that others have, too.",
+    "salesOfNoClient": "{:,} sales name a client that is not read.",
 }
 """What is counted of rows that cannot be used as they are, with its sentence."""
 
@@ -153,9 +154,7 @@ class ServiceReading:
     @property
     def notes(self) -> tuple[str, ...]:
         """Sentences about rows that cannot be used as they are."""
-        return tuple(
-            f"{text.format(count=self.counts[name])}." for name, text in FLAWS.items() if self.counts[name]
-        )
+        return tuple(Message(text, self.counts[name]) for name, text in FLAWS.items() if self.counts[name])
 
     @property
     def needs_attention(self) -> bool:
@@ -219,7 +218,7 @@ def last_reading(connection: Connection, moment: datetime | None = None) -> Serv
 def _jumps(before: Mapping[str, int], now: Mapping[str, int]) -> list[str]:
     """Return a sentence for each count of unusable rows that is new, or more than doubled by more than ten."""
     return [
-        f"{text.format(count=now[name])}; {before.get(name, 0)} at the last reading."
+        f"{text.format(now[name]).removesuffix('.')}; {before.get(name, 0)} at the last reading."
         for name, text in FLAWS.items()
         if now[name] and (not before.get(name) or now[name] > max(2 * before[name], before[name] + FEW))
     ]

@@ -12,6 +12,7 @@ from toolkit.database.connection import Database
 from toolkit.database.observations import FLAWS, counts_of
 from toolkit.database.service import NEW, REQUIRED, WRITES, is_null, mentions, service_of
 from toolkit.database.service_tables import hidden_and_copied, resolve
+from toolkit.message import Message
 
 _TRIED_KEYS: Final = 20
 _FEW: Final = 12
@@ -39,7 +40,7 @@ def prove(database: Database, holds: Callable[[str], bool] | None) -> Proof:
     with database.snapshot() as connection:
         resolve(connection)
         counts = counts_of(connection)
-        flaws = [f"{text.format(count=counts[name])}." for name, text in FLAWS.items() if counts[name]]
+        flaws: list[str] = [Message(text, counts[name]) for name, text in FLAWS.items() if counts[name]]
         flaws += _times(connection)
         if holds is not None:
             flaws += _keys(connection, holds)

@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Final
 from zoneinfo import ZoneInfo
 
+from toolkit.database.observations import FLAWS
 from toolkit.message import recognised
 from toolkit.contract.codes import CODES
 from toolkit.contract.contents import Coverage, IntegrityProblem
@@ -73,7 +74,7 @@ def _notices(result: Audited, language: Language, timezone: ZoneInfo) -> Iterato
             tables=language.listed(result.source.hidden_rows),
         )
     yield from result.source.service_changes
-    yield from result.source.service_notes
+    yield from (language.tell(recognised(each, FLAWS.values())) for each in result.source.service_notes)
     if result.source.copied_rows:
         yield say(
             "What the service holds is read from a materialised view (%(tables)s): it is as it was when that was "
