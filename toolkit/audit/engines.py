@@ -81,9 +81,9 @@ class DuckdbEngine:
         return found.cast(query.schema().to_pyarrow())
 
     def hand_over(self, query: Table, session: DuckDBPyConnection, name: str) -> None:
-        """Make the rows of ``query`` a view of the same session."""
+        """Make the rows of ``query`` a table of the same session."""
         assert session is self.session
-        session.execute(f"CREATE OR REPLACE TEMP VIEW {name} AS {ibis.to_sql(query, dialect='duckdb')}")
+        session.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS {ibis.to_sql(query, dialect='duckdb')}")
 
     def _spilling(self, work: Callable[[], Any]) -> Any:
         """Do the work; where the memory does not suffice, once more within half of it.

@@ -37,7 +37,7 @@ _MOST_DAYS: Final = 1000
 
 
 def find_present(observed: Observed, of_files: Sequence[IntegrityFinding]) -> None:
-    """Put the findings that the audit sees into ``present``.
+    """Put the findings that the audit sees into ``present``, and those of files into ``concerned``, too.
 
     The relation ``listed`` has the sales with findings in the columns of verdicts, ``of_files`` is what is odd
     about files.
@@ -53,7 +53,6 @@ def find_present(observed: Observed, of_files: Sequence[IntegrityFinding]) -> No
     session = observed.session
     session.register("concerned", concerned)
     session.execute(_PRESENT)
-    session.unregister("concerned")
 
 
 def tell_present(session: Any, rows: Sequence[tuple[Any, ...]]) -> None:

@@ -31,8 +31,12 @@ _AT_ONCE: Final = 2_000
 def write_lists(
     snapshot: Connection, observed: Observed, folder: Path, of_files: list[IntegrityFinding], waivers: list[Waiver]
 ) -> None:
-    """Write the tables that reports list beside the outputs: ``told`` has the sales that they name."""
+    """Write the tables that reports list beside the outputs.
+
+    They name the sales of the relations ``listed``, ``concerned`` and ``unproven``.
+    """
     session, moment = observed.session, observed.moment
+    session.execute(_TOLD)
     told = withdrawals_at(snapshot, moment).rename(columns=_SNAKE)
     withdrawn = told.assign(evidence_id=told["evidence_id"].map(str)).to_dict("records")
     asked = [
@@ -94,6 +98,15 @@ def _events(snapshot: Connection, session: Any, moment: datetime) -> Iterator[di
                 "kind": event.kind,
             }
 
+
+_TOLD: Final = """
+    CREATE OR REPLACE TEMP TABLE told AS
+    WITH other AS (SELECT sale_id FROM concerned UNION SELECT sale_id FROM unproven)
+    SELECT sale_id, client_id, 0 AS rank, status, problems, created_at FROM listed
+    UNION ALL
+    SELECT sale_id, CAST(client_id AS VARCHAR), 1, NULL, NULL, NULL
+    FROM sale SEMI JOIN other USING (sale_id) ANTI JOIN listed USING (sale_id)
+"""
 
 _OF_CASES: Final = f"""
     SELECT sale_id, evidence_id, object_key FROM record

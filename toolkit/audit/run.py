@@ -61,7 +61,6 @@ from toolkit.audit.publish import claimed, drafts_of, finish_left, prune, publis
 from toolkit.audit.source import Looks, Source, last_sync
 from toolkit.audit.waivers import waivers_at
 from toolkit.bucket.file_store import FileStore, FolderStore
-from toolkit.contract.contents import IntegrityFinding
 from toolkit.contract.deadlines import Clock, Deadlines
 from toolkit.contract.findings import Status
 from toolkit.database.belonging import check_replica
@@ -198,7 +197,7 @@ class _Work:
             reading = last_reading(snapshot, self.moment)
             source = self._source(snapshot, observed, behind, reading)
             with self._engine(session) as engine:
-                parts, counts, coverage, looks = self._judge(engine, session, of_files)
+                parts, counts, coverage, looks = self._judge(engine, session)
             if not counts["sales"]:
                 raise _nothing(self.run is not None, self.moment, source.database)
             find_present(observed, of_files)
@@ -236,7 +235,7 @@ class _Work:
             yield engine
 
     def _judge(
-        self, engine: Engine, session: Any, of_files: list[IntegrityFinding]
+        self, engine: Engine, session: Any
     ) -> tuple[dict[str, TablePart], dict[str, int], dict[str, int], Looks]:
         """Have the engine judge and write, and make its relations ``listed`` and ``unproven`` known here."""
         folder, parts = self.folder, {}
@@ -272,20 +271,11 @@ class _Work:
             **{column: verdicts[column].sum().fill_null(0) for column in COVERAGES.values()},
         }
         [row] = engine.read(verdicts.aggregate(**totals)).to_pylist()
-        concerned = sorted({sale_id for finding in of_files for sale_id in finding.sale_ids})
         open_ones = (verdicts.status != Status.COMPLIANT) | (verdicts.problems != "") | verdicts.client_id.isnull()
         unproven = (verdicts.first_bytes + verdicts.never + verdicts.unreadable) > 0
         engine.hand_over(verdicts.filter(open_ones), session, "listed")
         some = verdicts.filter(unproven & ~open_ones).order_by("sale_id").limit(UNPROVEN)
-        others = verdicts.filter(verdicts.sale_id.isin(concerned) & ~open_ones) if concerned else some.limit(0)
-        engine.hand_over(
-            some.select("sale_id", "client_id").union(others.select("sale_id", "client_id")), session, "others"
-        )
-        session.execute(
-            "CREATE OR REPLACE TEMP TABLE told AS "
-            "SELECT sale_id, client_id, 0 AS rank, status, problems, created_at FROM listed UNION ALL "
-            "SELECT DISTINCT sale_id, client_id, 1, NULL, NULL, NULL FROM others"
-        )
+        engine.hand_over(some.select("sale_id"), session, "unproven")
         counts = {name: int(row[name]) for name in ("sales", *map(str, Status))}
         coverage = {str(each): int(row[column]) for each, column in COVERAGES.items()}
         looks = Looks.of(engine.read(looks_of(files, verdicts)).to_pylist())
