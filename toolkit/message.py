@@ -41,7 +41,7 @@ def either(names: Iterable[str]) -> str:
     return reduce(lambda one, other: Message("{} or {}", one, other), names)
 
 
-def recognised(text: str, templates: Iterable[str]) -> str:
+def recognised(text: str, templates: Iterable[str]) -> Message:
     """Return a finished text, such as one read from a file, as the message of the first template that it fits."""
     for template in templates:
         fixed = re.split(r"\{:?,?\}", template)
@@ -49,7 +49,7 @@ def recognised(text: str, templates: Iterable[str]) -> str:
             numbers = "{:,}" in template
             values = [int(each.replace(",", "")) if numbers else each for each in found.groups()]
             return Message(template, *values)
-    return text
+    return Message(text)
 
 
 def _plain(value: Any) -> Any:

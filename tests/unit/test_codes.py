@@ -44,7 +44,3 @@ def test_a_mistyped_code_gets_suggestions(run: Run) -> None:
 def test_without_a_code_all_are_listed(run: Run) -> None:
     told = run("explain", within={}).out
     assert all(code in told for code in CODES)
-
-
-def test_the_remedy_of_an_unknown_group_is_not_to_withdraw_a_record() -> None:
-    assert "cannot mend" in CODES["GROUP_UNKNOWN"].remedy

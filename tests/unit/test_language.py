@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from itertools import count
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-import click
 import numpy as np
 import openpyxl
 import pyarrow as pa
@@ -22,7 +20,6 @@ from pypdf import PdfReader
 from tests.conftest import Run
 from tests.support.audit_results import Told, result_of, source
 from tests.support.message_catalogue import PACKAGE, messages
-from toolkit import cli
 from toolkit.contract.clients import Address
 from toolkit.contract.contents import IntegrityFinding, IntegrityProblem
 from toolkit.contract.fields import parse
@@ -179,6 +176,8 @@ def test_a_sentence_is_told_with_its_values_in_the_form_of_the_language() -> Non
         (["repotr"], "Erro: Não há o comando 'repotr'. Você quis dizer 'report'?"),
         (["clients", "load"], "Uso: toolkit clients load"),
         (["clients", "load"], "Erro: falta o argumento 'FILE...'."),
+        (["report", "--out", ""], "Erro: Valor inválido para '--out': o caminho está vazio."),
+        (["token", "revoke", "--reason", "r"], "Erro: Indique "),
         (["report", "--format", "html,doc"], "Erro: Valor inválido para --format: "),
         (["job", "history", "--limit", "0"], "está fora do intervalo"),
         (["audit", "--help"], "Exemplos:\n    toolkit audit\n    toolkit audit --as-of 2026-11-20\n"),
@@ -192,26 +191,6 @@ def test_commands_speak_the_language_of_the_environment(
     monkeypatch.chdir(tmp_path)
     ran = run(*arguments, ends=None, within={"TOOLKIT_LANGUAGE": "pt-BR", "TOOLKIT_HOME": str(tmp_path)})
     assert told in ran.out + ran.err
-
-
-_ENGLISH = re.compile(
-    r"\b(the|and|of|with|is|are|for|from|to|by|that|this|which|not|what|all|write)\b", re.IGNORECASE
-)
-_NO_WORDS = re.compile(r"\S*--\S+|\"[^\"]*\"|\btoolkit( \S+)*|\S*[/.=]\S*|[A-Z_]{3,}")
-"""Options, examples, paths and codes."""
-
-
-def _commands(command: click.Command, *path: str) -> Iterator[tuple[str, ...]]:
-    yield path
-    if isinstance(command, click.Group):
-        for name in command.list_commands(click.Context(command)):
-            yield from _commands(command.get_command(click.Context(command), name), *path, name)
-
-
-def test_no_help_holds_english_words_in_portuguese(run: Run) -> None:
-    for path in _commands(cli._toolkit):
-        told = run(*path, "--help", within={"TOOLKIT_LANGUAGE": "pt-BR"}).out
-        assert not [line for line in told.splitlines() if _ENGLISH.search(_NO_WORDS.sub("", line))], path
 
 
 def test_counts_have_their_plural_and_a_message_of_another_language_stays_as_it_is() -> None:

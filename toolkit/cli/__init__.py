@@ -41,9 +41,9 @@ _COMMANDS: Final = {
     "run": ("notebooks", "Execute a notebook with parameters."),
     "notebooks": ("notebooks", "List the notebooks that come with the toolkit, or copy them."),
     "job": ("jobs", "Run jobs for a scheduler, each logical date once, and tell what was missed."),
-    "serve": ("http", "Answer partners over HTTP, as the contract says."),
-    "token": ("tokens", "Issue and revoke bearer tokens for the HTTP interface."),
-    "partner": ("partners", "Keep the table of partners that subjects of tokens act for."),
+    "serve": ("access", "Answer partners over HTTP, as the contract says."),
+    "token": ("access", "Issue and revoke bearer tokens for the HTTP interface."),
+    "partner": ("access", "Keep the table of partners that subjects of tokens act for."),
     "sample": ("samples", "Write a folder of made-up files."),
     "demo": ("samples", "Do the whole job on made-up data, step by step."),
 }
@@ -132,6 +132,7 @@ OF_CLICK: Final = (
     "Got unexpected extra arguments ({})",
     "{} is not one of {}.",
     "{} is not a valid integer.",
+    "{} is not a valid integer range.",
     "{} is not a valid number.",
     "{} is not a valid UUID.",
     "{} is not in the range {}.",
@@ -155,10 +156,9 @@ def _note_usage(error: click.ClickException) -> None:
         return
     for line in before.splitlines():
         note(recognised(line, OF_CLICK))
-    told = recognised(said, OF_CLICK)
-    if isinstance(told, Message):
+    told, own = recognised(said, OF_CLICK), getattr(error, "message", "")
+    if told.values:
         *values, last = told.values
-        own = getattr(error, "message", "")
         told = Message(told.template, *values, own if isinstance(own, Message) else recognised(last, OF_CLICK))
     note("Error: {}", told)
 

@@ -20,6 +20,7 @@ from toolkit.cli.printing import json_option, note, print_json, show, show_table
 from toolkit.contract.waivers import Waiver
 from toolkit.kit.process import signed_in_account
 from toolkit.kit.spoken import _, counted
+from toolkit.message import listed
 from toolkit.reports.audited import ENDS_SOON
 from toolkit.reports.json_document import waiver_as_json
 
@@ -171,7 +172,7 @@ def lint(ctx: Context, file: Path, as_json: bool) -> int:
 def _tell_wrong(file: Path, linted: list[LintedWaiver]) -> bool:
     for each in linted:
         if each.wrong:
-            note("{}, waiver {}: {}", file.name, each.place, "; ".join(each.wrong))
+            note("{}, waiver {}: {}", file.name, each.place, listed(each.wrong))
     return any(each.wrong for each in linted)
 
 

@@ -60,7 +60,7 @@ def readable(moment: datetime, timezone: ZoneInfo) -> str:
     return spoken().moment(moment, timezone)
 
 
-EXAMPLES: Final = "2026-11-20, 2026-11-20 18:00 or 2026-11-20T18:00:00-03:00"
+EXAMPLES: Final = Message("{} or {}", "2026-11-20, 2026-11-20 18:00", "2026-11-20T18:00:00-03:00")
 
 _DAY: Final = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 _TIME: Final = re.compile(rf"{_DAY.pattern}[ T]\d{{2}}:\d{{2}}.*", re.ASCII)
