@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import Run, SettableClock
-from tests.support.evidence_files import CODECS, JPEG, overwritten, pdf, silence, tone
+from tests.support.evidence_files import JPEG, pdf, silence, tone
 from tests.support.report_figures import wrong_figures
 from tests.support.uploaded_sales import add_record, add_sale
 from toolkit.audit.observe_bucket import sync_bucket
@@ -19,24 +19,16 @@ from toolkit.contract.evidence import EvidenceType
 from toolkit.database.connection import Database
 from toolkit.evidence.contents import Budget, in_batches, verify_contents, waiting
 
-RECORDINGS = {name: tone(3.0, name) for name in CODECS if name != "MOV"}
-COMPRESSED = ("MP3", "FLAC", "OGG", "M4A", "AAC", "WEBM", "WMA")
-DOCUMENTS = {
-    "truncated-PDF": pdf(pages=3)[:300],
-    "damaged-PDF": pdf().replace(b"/Pages", b"/Sages"),
-    "encrypted-PDF": pdf(password="secret"),
-    "picture-as-document": JPEG,
-    "recording-as-document": tone(),
-    "empty-document": b"",
-}
+RECORDINGS = {name: tone(3.0, name) for name in ("MP3", "WAV", "M4A")}
 UNUSABLE = {
-    **{name: (EvidenceType.DOC_CONTRATANTE, body) for name, body in DOCUMENTS.items()},
-    **{f"truncated-{name}": (EvidenceType.POV, body[: len(body) // 2]) for name, body in RECORDINGS.items()},
-    **{f"silent-{name}": (EvidenceType.POV, silence(3.0, name)) for name in RECORDINGS},
-    **{f"damaged-{name}": (EvidenceType.POV, overwritten(RECORDINGS[name])) for name in COMPRESSED},
+    "damaged-PDF": (EvidenceType.DOC_CONTRATANTE, pdf(pages=3)[:300]),
+    "encrypted-PDF": (EvidenceType.DOC_CONTRATANTE, pdf(password="secret")),
+    "recording-as-document": (EvidenceType.DOC_CONTRATANTE, tone()),
+    "empty-document": (EvidenceType.DOC_CONTRATANTE, b""),
+    "truncated-recording": (EvidenceType.POV, RECORDINGS["M4A"][:4000]),
+    "silent-recording": (EvidenceType.POV, silence(3.0)),
     "short-recording": (EvidenceType.POV, tone(0.4)),
-    "document-as-recording": (EvidenceType.POV, pdf()),
-    "empty-recording": (EvidenceType.POV, b""),
+    "picture-as-recording": (EvidenceType.POV, JPEG),
 }
 SEEN_AT_ONCE = {name for name in UNUSABLE if "-as-" in name or name.startswith("empty-")}
 FILES = 2 * (len(RECORDINGS) + len(UNUSABLE))
@@ -106,7 +98,7 @@ def test_what_the_budget_leaves_is_counted_and_verified_by_the_next_audit(
     assert document["compliant"] == len(document["unverified"]) > 0
     assert wrong_figures(tmp_path) == []
     assert audit(TOOLKIT_VERIFY_BYTES="1")["coverage"]["verified"] == 1  # no file is too large to be ever read
-    some = audit(TOOLKIT_VERIFY_BYTES="60000")
+    some = audit(TOOLKIT_VERIFY_BYTES="30000")
     assert 0 < some["coverage"]["verified"] < ALL_VERIFIED["verified"]
     assert audit()["coverage"] == ALL_VERIFIED
 

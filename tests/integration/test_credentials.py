@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -36,13 +36,6 @@ def ask(database: Database, bucket: Bucket, clock: Any) -> Ask:
 
 def records(database: Database) -> list[tuple[Any, ...]]:
     return rows(database, "SELECT id, sale_id, file_name, object_key, requested_by, expires_at FROM evidences")
-
-
-def test_a_record_lives_as_long_as_its_form(ask: Ask, database: Database, clock: Any) -> None:
-    issued = ask()
-    key, expires_at = f"evidences/2026/03/02/{issued.id}/{BODY['fileName']}", clock.now + timedelta(seconds=900)
-    assert (issued.fields["key"], issued.expires_at) == (key, expires_at)
-    assert records(database) == [(issued.id, "VND-1", "contrato assinado.pdf", key, "partner-1", expires_at)]
 
 
 @pytest.mark.parametrize("body", [BODY, {}], ids=["a good body", "an empty body"])

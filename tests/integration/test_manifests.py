@@ -26,7 +26,6 @@ from toolkit.database.connection import Database
 from toolkit.errors import BucketUnavailable, InvalidInput, UnreadableFile
 from toolkit.evidence.bulk_credentials import ManifestResult, Order, request_manifest, request_missing
 from toolkit.evidence.credentials import UploadLimits
-from toolkit.evidence.upload import upload_files
 from toolkit.settings import AwsSettings
 
 LIMITS = UploadLimits(ttl_seconds=900, max_bytes=1_000_000)
@@ -179,26 +178,6 @@ def test_an_expired_an_unusable_and_a_withdrawn_record_make_room_for_a_new_one(
     assert credentials(out)[2]["id"] != withdrawn
 
 
-def test_a_file_that_turned_out_unusable_is_sent_again(
-    ask: Ask, database: Database, bucket: Bucket, out: Path, clock: Any, tmp_path: Path
-) -> None:
-    folder = tmp_path / "files"
-    folder.mkdir()
-    (folder / "contract.pdf").write_bytes(PDF)
-    ask(CONTRACT)
-    assert upload_files(out, folder).sent == 1
-    sync_bucket(database, bucket, clock=clock)
-    with database.transaction() as connection:
-        connection.execute(
-            sa.text(
-                "INSERT INTO audit.content_checks (observation_id, kind, problem, checked_at) "
-                "SELECT id, 'pdf', 'TRUNCATED', now() FROM audit.object_observations"
-            )
-        )
-    assert ask(CONTRACT).reissued == 1
-    assert upload_files(out, folder).sent == 1
-
-
 def test_a_manifest_without_rows_or_columns_or_that_is_missing(ask: Ask, out: Path) -> None:
     with pytest.raises(UnreadableFile, match="the columns fileFormat, evidenceType are missing"):
         ask("x,y,z", headings="saleId,fileName,type")
@@ -263,14 +242,6 @@ def test_the_command_says_what_it_did_and_shows_no_credentials(run: Run, manifes
         "rejected": 0,
     }
     assert summary["skippedRows"][0]["id"] == line["id"]
-
-
-def test_the_manifest_itself_is_never_replaced(run: Run, manifest: Path) -> None:
-    before = manifest.read_text()
-    out = manifest.parent / "." / manifest.name
-    said = run("credentials", "request", manifest, "--out", out, ends=1).err
-    assert "name another file for the credentials" in said
-    assert manifest.read_text() == before
 
 
 def test_the_command_keeps_who_asked(run: Run, manifest: Path, out: Path, database: Database) -> None:

@@ -71,14 +71,6 @@ def test_the_parts_are_those_of_the_contract_with_the_file_last(document: Path) 
     assert request.headers["Transfer-Encoding"] is None
 
 
-def test_a_file_name_travels_as_utf_8(tmp_path: Path) -> None:
-    path = tmp_path / "doação.pdf"
-    path.write_bytes(b"%PDF-")
-    with scripted(TAKEN) as server:
-        post_file(server.url, form(), path)
-    assert 'filename="doação.pdf"'.encode() in server.requests[0].body
-
-
 @pytest.mark.parametrize("fault", [SLOW_DOWN, HANG_UP, Answer(500)], ids=["slow down", "hang up", "error"])
 def test_a_passing_fault_is_tried_again(document: Path, fault: Answer) -> None:
     steps: list[int] = []
@@ -168,19 +160,6 @@ def test_a_file_that_grows_while_it_is_sent_is_never_sent_whole(document: Path) 
         post_file(server.url, form(), document, progress=grow)
 
 
-def test_a_missing_file_is_told_without_sending(tmp_path: Path) -> None:
-    with scripted(TAKEN) as server, pytest.raises(UnreadableFile, match="No such file"):
-        post_file(server.url, form(), tmp_path / "gone.pdf")
-    assert server.requests == []
-
-
-def test_the_policy_tells_the_largest_size_and_the_end() -> None:
-    fields = form(conditions=[{"bucket": "evidence"}, ["content-length-range", 1, 1000]])
-    policy = FormPolicy.of(fields)
-    assert policy.max_bytes == 1000
-    assert policy.expires_at > datetime.now(UTC)
-
-
 @pytest.mark.parametrize("policy", ["", "%%%", base64.b64encode(b"[]").decode(), base64.b64encode(b"{}").decode()])
 def test_fields_without_a_readable_policy_are_invalid_input(policy: str) -> None:
     with pytest.raises(InvalidInput):
@@ -215,13 +194,6 @@ def test_a_registration_is_tried_again_after_503_only_and_when_the_service_asks_
     with scripted(HANG_UP) as server, pytest.raises(ServiceUnavailable, match="may have been done"):
         PartnerClient(server.url, "t").register_client({})
     assert len(server.requests) == 1
-
-
-def test_a_service_that_nobody_answers_for_is_unavailable() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
-    with pytest.raises(ServiceUnavailable, match="does not answer"):
-        PartnerClient(url, "t").register_client({})
 
 
 def test_invalid_fields_come_back_as_the_service_names_them() -> None:

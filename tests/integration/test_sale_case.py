@@ -101,12 +101,6 @@ def test_the_list_of_records_has_headings_faults_withdrawals_and_names_on_reques
     assert [each["state"] for each in records] == ["UNUSABLE", "COUNTED", "WITHDRAWN"]
 
 
-def test_verify_names_the_sale_of_each_standing_fault(run: Run, told: dict[EvidenceType, UUID]) -> None:
-    assert "sale-1  POV  SILENT  since" in run("--quiet", "evidence", "verify", ends=3).out
-    again = run("evidence", "verify", "--json", ends=None).told
-    assert (again["verified"], [each["code"] for each in again["unusableFiles"]]) == (0, ["SILENT"])
-
-
 def test_a_link_opens_a_file_for_a_while_and_is_kept_with_who_and_why(
     run: Run, told: dict[EvidenceType, UUID], database: Database
 ) -> None:

@@ -120,24 +120,6 @@ def test_each_reason_not_to_send_is_told_and_the_others_are_sent(
     assert keys(bucket) == {lines[0]["fields"]["key"]}
 
 
-def test_a_folder_that_may_not_be_entered_stops_no_other_file(
-    bucket: Bucket, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    lines = [credentials_line(bucket, sale_id, "a.pdf") for sale_id in ("closed", "open")]
-    put(folder, "open/a.pdf")
-    is_file = Path.is_file
-
-    def guarded(path: Path) -> bool:
-        if path.parent.name == "closed":
-            raise PermissionError(13, "Permission denied")
-        return is_file(path)
-
-    monkeypatch.setattr(Path, "is_file", guarded)
-    uploaded = upload_files(write_credentials(tmp_path / "c.jsonl", lines), folder)
-    assert uploaded.sent == 1
-    assert [(failure.line, failure.problem) for failure in uploaded.failures] == [(1, UploadProblem.UNREADABLE)]
-
-
 def test_expired_and_changed_credentials_fail_alone(bucket: Bucket, folder: Path, tmp_path: Path) -> None:
     expired = credentials_line(bucket, "s", "a.pdf", lives=-timedelta(seconds=1))
     changed = credentials_line(bucket, "s", "b.pdf")
@@ -149,18 +131,6 @@ def test_expired_and_changed_credentials_fail_alone(bucket: Bucket, folder: Path
     assert uploaded.sent == 1
     assert [failure.problem for failure in uploaded.failures] == [UploadProblem.EXPIRED, UploadProblem.REFUSED]
     assert expired["fields"]["X-Amz-Signature"] not in str(uploaded)
-
-
-def test_a_bucket_that_waited_too_long_for_a_file_gets_it_again(
-    bucket: Bucket, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(retrying, "FIRST_PAUSE", 0.001)
-    put(folder, "a.pdf")
-    refused = Answer(400, b"<Error><Code>RequestTimeout</Code></Error>")
-    with scripted(refused, Answer(204)) as server:
-        line = credentials_line(bucket, "s", "a.pdf") | {"url": server.url}
-        uploaded = upload_files(write_credentials(tmp_path / "c.jsonl", [line]), folder)
-    assert (uploaded.sent, len(server.requests)) == (1, 2)
 
 
 def test_a_bucket_that_stays_away_is_given_up_soon(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import random
 import signal
 import zlib
 from collections.abc import Callable
@@ -19,30 +18,24 @@ from pypdf.generic import (
     DecodedStreamObject,
     DictionaryObject,
     NameObject,
-    NumberObject,
     StreamObject,
     TextStringObject,
 )
 
 from tests.support.evidence_files import (
     CODECS,
-    JPEG,
     RATE,
     encoded,
     mp4,
     overwritten,
     pdf,
-    silence,
     telephone_wav,
     tone,
 )
 from toolkit.contract.contents import ActivePart, ContentProblem, Depth
 from toolkit.contract.evidence import FileKind
-from toolkit.errors import NotInspected
-from toolkit.evidence import inspection
 from toolkit.evidence.inspection import SECONDS, Inspector, inspect_file
 from toolkit.evidence.kinds import Inspected, readers_of
-from toolkit.samples.evidence_files import mp3
 
 CONTAINERS = sorted(set(CODECS) - {"MOV"})
 PACKED = ("AAC", "FLAC", "M4A", "MP3", "OGG", "WEBM", "WMA")
@@ -54,7 +47,6 @@ ID3 = b"ID3\x04\x00\x00\x00\x00\x00\x0a" + bytes(10)
 
 MOMENTS = np.arange(2 * RATE) / RATE
 TONE = 0.3 * np.sin(2 * np.pi * 440 * MOMENTS)
-NOISE_HEARD = np.random.default_rng(1).normal(0, 0.1, 4 * RATE)
 MATROSKA = b"\x1a\x45\xdf\xa3\x9f\x86\x86A_OPUS" + bytes(100)
 WMA = bytes.fromhex("3026b2758e66cf11a6d900aa0062ce6c409e69f84d5bcf11a8fd00805f5c442b") + bytes(100)
 
@@ -96,29 +88,12 @@ def half(content: bytes) -> bytes:
 @pytest.mark.parametrize(
     ("content", "kind", "problem"),
     [
-        pytest.param(pdf(), "pdf", None, id="a document"),
         pytest.param(b"junk\r\n" + pdf(), "pdf", None, id="a document after some junk"),
         pytest.param(b"<script>x</script>\n" + pdf(), "other", None, id="a page before a document"),
         pytest.param(b"\xef\xbb\xbf \n<a>" + pdf(), "other", None, id="markup after blanks"),
-        pytest.param(b"#!AMR\n" + b"\x7c" * 60, "audio", SILENT, id="AMR without speech"),
-        pytest.param(pdf(pages=0), "pdf", DAMAGED, id="a document without pages"),
-        pytest.param(pdf(password="secret"), "pdf", ENCRYPTED, id="an encrypted document"),
-        pytest.param(pdf(password=""), "pdf", None, id="one that opens without a password"),
-        pytest.param(half(pdf(pages=5)), "pdf", DAMAGED, id="half a document"),
         pytest.param(b"%PDF-1.7\nstartxref\n0\n%%EOF\n", "pdf", DAMAGED, id="a shell of a document"),
-        pytest.param(JPEG, "other", None, id="a photograph"),
-        pytest.param(tone(), "audio", None, id="MPEG"),
         pytest.param(ID3 + tone(), "audio", None, id="MPEG with a tag"),
-        pytest.param(ID3 + b"nothing to hear" * 500, "audio", DAMAGED, id="a tag and no MPEG"),
-        pytest.param(half(tone()), "audio", DAMAGED, id="half an MPEG"),
-        pytest.param(silence(), "audio", SILENT, id="silence as MPEG"),
-        pytest.param(tone(0.5), "audio", TOO_SHORT, id="half a second of MPEG"),
-        pytest.param(tone(container="WAV"), "audio", None, id="WAV"),
-        pytest.param(half(tone(container="WAV")), "audio", DAMAGED, id="half a WAV"),
-        pytest.param(silence(container="WAV"), "audio", SILENT, id="silence as WAV"),
-        pytest.param(tone(container="WAV", loudness=0.0005), "audio", SILENT, id="noise 66 dB down"),
         pytest.param(tone(container="WAV", loudness=0.005), "audio", None, id="a whisper 46 dB down"),
-        pytest.param(wav(np.where(MOMENTS == 0.5, 0.9, 0)), "audio", SILENT, id="one click"),
         pytest.param(wav(np.where(MOMENTS < 0.1, TONE, 0)), "audio", SILENT, id="a tenth of a second of sound"),
         pytest.param(wav(np.where(MOMENTS < 0.3, TONE, 0)), "audio", None, id="one word"),
         pytest.param(wav(np.where(MOMENTS == 0.5, np.nan, TONE)), "audio", None, id="a sample that is no number"),
@@ -129,10 +104,7 @@ def half(content: bytes) -> bytes:
         pytest.param(wav(TONE[:100], rate=1), "audio", DAMAGED, id="a sample a second"),
         pytest.param(wav(TONE, rf64="always"), "audio", None, id="RF64"),
         pytest.param(half(wav(TONE, rf64="always")), "audio", DAMAGED, id="half an RF64"),
-        pytest.param(telephone_wav(), "audio", SILENT, id="nothing in G.729"),
         pytest.param(telephone_wav(0.5), "audio", TOO_SHORT, id="half a second of G.729"),
-        *(pytest.param(tone(2, each), "audio", None, id=each) for each in CONTAINERS),
-        *(pytest.param(silence(2, each), "audio", SILENT, id=f"silence as {each}") for each in CONTAINERS),
         *(pytest.param(tone(0.5, each), "audio", TOO_SHORT, id=f"half a second of {each}") for each in CONTAINERS),
         *(pytest.param(half(tone(2, each)), "audio", DAMAGED, id=f"half of {each}") for each in CONTAINERS),
         *(pytest.param(overwritten(tone(2, each)), "audio", DAMAGED, id=f"zeros in {each}") for each in PACKED),
@@ -140,7 +112,6 @@ def half(content: bytes) -> bytes:
         pytest.param(MATROSKA, "audio", DAMAGED, id="Matroska without anything in it"),
         pytest.param(WMA, "audio", DAMAGED, id="WMA without anything in it"),
         pytest.param(mp4(handler=b"vide"), "other", None, id="a film as MP4"),
-        pytest.param(mp4(handler=b"text"), "audio", DAMAGED, id="MP4 without sound"),
         pytest.param(nested(3000), "audio", DAMAGED, id="MP4 of 3,000 boxes in each other"),
     ],
 )
@@ -160,27 +131,6 @@ def test_pages_and_seconds_are_told(tmp_path: Path) -> None:
     for content in (tone(2.0), tone(2.0, "AMR"), tone(2.0, "M4A"), telephone_wav(2.0)):
         path.write_bytes(content)
         assert inspect_file(path).seconds == pytest.approx(2.0, abs=0.1)
-
-
-def test_a_codec_that_is_unknown_is_not_called_clear(tmp_path: Path) -> None:
-    path = tmp_path / "file"
-    path.write_bytes(telephone_wav(codec=0x9999))
-    found = inspect_file(path)
-    assert (found.problem, found.active_parts, found.depth) == (None, (ActivePart.UNCLEAR,), Depth.STRUCTURE)
-
-
-@pytest.mark.parametrize(
-    ("content", "parts"),
-    [
-        pytest.param(mp3("pov-1.mp3", "V-1"), (), id="a voice"),
-        pytest.param(tone(), (ActivePart.NO_SPEECH,), id="a dial tone"),
-        pytest.param(encoded(NOISE_HEARD), (ActivePart.NO_SPEECH,), id="noise"),
-    ],
-)
-def test_a_recording_without_speech_is_told(content: bytes, parts: tuple[ActivePart, ...], tmp_path: Path) -> None:
-    path = tmp_path / "file"
-    path.write_bytes(content)
-    assert inspect_file(path).active_parts == parts
 
 
 OF_PDF, OF_MP3 = ({"readers": readers_of(kind)} for kind in (FileKind.PDF, FileKind.AUDIO))
@@ -213,18 +163,6 @@ def test_the_inspector_outlives_a_file_that_its_process_does_not(
         assert inspector.inspect(file) == told
         inspector._seconds = SECONDS
         assert inspector.inspect(file) == before
-
-
-def test_a_fault_of_the_toolkit_is_no_verdict_about_a_file(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setattr(inspection, "_MODULE", "tests.support.broken_inspection")
-    path = tmp_path / "file"
-    path.write_bytes(pdf())
-    with Inspector() as inspector, path.open("rb") as file:
-        for _ in range(2):
-            with pytest.raises(NotInspected, match="says nothing about the file"):
-                inspector.inspect(file)
 
 
 def test_the_inspector_sees_nothing_of_our_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -293,25 +231,6 @@ def test_what_a_document_can_do_by_itself_is_found(
     assert (found.problem, found.active_parts) == (None, (*parts, ActivePart.BLANK))
 
 
-NOISE = random.Random(1).randbytes(2000)
-
-
-def picture(width: int, data: bytes = NOISE) -> Callable[[PdfWriter], None]:
-    """A page with a picture, within a form."""
-
-    def change(writer: PdfWriter) -> None:
-        image, form, contents = DecodedStreamObject(), DecodedStreamObject(), DecodedStreamObject()
-        image.set_data(data)
-        image.update({NameObject("/Subtype"): NameObject("/Image")})
-        image.update({NameObject(f"/{side}"): NumberObject(width) for side in ("Width", "Height")})
-        form.set_data(b"/I Do")
-        form.update({NameObject("/Subtype"): NameObject("/Form"), **resources(image, writer)})
-        contents.set_data(b"q 595 0 0 842 0 0 cm /I Do Q")
-        writer.pages[0].update({NameObject("/Contents"): writer._add_object(contents), **resources(form, writer)})
-
-    return change
-
-
 def tangled(writer: PdfWriter) -> None:
     """A page with a form that names itself 300 times: read to a depth of three, that is 27 million forms."""
     form = DecodedStreamObject()
@@ -324,33 +243,15 @@ def tangled(writer: PdfWriter) -> None:
     writer.pages[0].update({NameObject("/Contents"): there, **named})
 
 
-def resources(item: DecodedStreamObject, writer: PdfWriter) -> dict[NameObject, DictionaryObject]:
-    objects = DictionaryObject({NameObject("/I"): writer._add_object(item)})
-    return {NameObject("/Resources"): DictionaryObject({NameObject("/XObject"): objects})}
-
-
 @pytest.mark.parametrize(
-    ("content", "parts"),
+    "content",
     [
-        pytest.param(pdf(), (), id="a text"),
-        pytest.param(pdf(operators=b"BT /F1 11 Tf 72 700 Td [(A) -20 (B)] TJ ET"), (), id="a text with gaps"),
-        pytest.param(pdf(operators=b"0 0 m " + b"9 9 l " * 20 + b"S"), (), id="a drawing"),
-        pytest.param(written(picture(200)), (), id="a picture within a form"),
-        pytest.param(written(picture(1)), (ActivePart.BLANK,), id="a picture of one pixel"),
-        pytest.param(
-            written(picture(1000, b"\xff" * 1_000_000)), (ActivePart.BLANK,), id="a picture of one colour"
-        ),
-        pytest.param(written(tangled), (ActivePart.BLANK,), id="forms that name each other without end"),
-        pytest.param(pdf(operators=b"1 1 1 rg 0 0 595 842 re f"), (ActivePart.BLANK,), id="a white page"),
-        pytest.param(pdf(operators=b"BT (   ) Tj ET"), (ActivePart.BLANK,), id="blanks"),
-        pytest.param(pdf(operators=b"% (a) Tx"), (ActivePart.BLANK,), id="a comment"),
-        pytest.param(bomb(), (ActivePart.BLANK,), id="a page that unpacks to 200 MB"),
+        pytest.param(written(tangled), id="forms that name each other without end"),
+        pytest.param(bomb(), id="a page that unpacks to 200 MB"),
     ],
 )
-def test_a_document_on_which_nothing_is_seen_is_not_called_clear(
-    content: bytes, parts: tuple[ActivePart, ...], tmp_path: Path
-) -> None:
+def test_a_document_that_asks_for_too_much_is_read_in_time_and_memory(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "a.pdf"
     path.write_bytes(content)
     found = inspect_file(path)
-    assert (found.problem, found.active_parts) == (None, parts)
+    assert (found.problem, found.active_parts) == (None, (ActivePart.BLANK,))

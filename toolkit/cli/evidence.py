@@ -27,7 +27,7 @@ from toolkit.database.observation_clock import final_moment
 from toolkit.evidence.contents import verify_contents
 from toolkit.evidence.records import LONGEST_SECONDS, open_evidence, records_of
 from toolkit.evidence.records import withdraw as withdraw_record
-from toolkit.evidence.stored_records import OF_ANY_RECORD, EvidenceRecord, faults_at
+from toolkit.evidence.stored_records import EvidenceRecord
 from toolkit.evidence.upload import CONCURRENCY, Destinations, upload_files
 from toolkit.kit.kept_seals import keep_seal
 from toolkit.kit.process import signed_in_account
@@ -35,10 +35,7 @@ from toolkit.kit.spoken import _, counted, readable, sentence, spoken
 from toolkit.log.events import record_unmasking
 from toolkit.log.export import export_log
 from toolkit.log.verification import verify_log
-from toolkit.reports.json_document import fault_records
-from toolkit.reports.report import iso_exact, told_detail, tuples
-
-_SHOWN = 50
+from toolkit.reports.report import iso_exact, told_detail
 
 
 @click.command(short_help="Read every file that was not verified in its present version.")
@@ -51,8 +48,7 @@ def verify(ctx: Context, as_json: bool) -> int:
     A document must be a whole PDF with pages that anybody can open; a recording must be
     whole, last a second and not be silent. What was found is kept with the file's SHA-256,
     so that no file is read twice, unless a newer or an additional reader was installed since.
-    Nothing in a file is executed. Every unusable file is named with its sale, also those that
-    were found before.
+    Nothing in a file is executed. The sales of unusable files are named by: toolkit report
 
     \b
     Example:
@@ -63,16 +59,12 @@ def verify(ctx: Context, as_json: bool) -> int:
     """
     space = ctx.application
     verified = verify_contents(space.database, space.bucket, clock=space.clock, progress=ctx.progress)
-    moment = space.clock()
-    with space.database.snapshot() as connection:
-        faults = faults_at(connection, moment, OF_ANY_RECORD)
     if as_json:
         print_json(
             {
                 **named(verified, "verified", "unusable"),
                 "problems": {problem: verified.problems.get(problem, 0) for problem in ContentProblem},
                 **named(verified, "wrong_kind", "left"),
-                "unusableFiles": fault_records(faults, ctx.settings.timezone),
                 "failures": dict(verified.failures),
             }
         )
@@ -85,12 +77,7 @@ def verify(ctx: Context, as_json: bool) -> int:
             note("{} {}: {}", count, failure, _(failure.text))
         if verified.wrong_kind:
             note("{} {}: {}", verified.wrong_kind, KindFault.WRONG_KIND, _(CODES[KindFault.WRONG_KIND].meaning))
-        for fault in tuples(faults.head(_SHOWN)):
-            since = readable(fault.since, ctx.settings.timezone)
-            show("{}  {}  {}  since {}  {}", fault.saleId, fault.evidenceType, fault.code, since, fault.evidenceId)
-        if len(faults) > _SHOWN:
-            note("... and {:,} more unusable files; --json lists all of them", len(faults) - _SHOWN)
-    return NEEDS_ATTENTION if len(faults) or verified.unusable or verified.left else DONE
+    return NEEDS_ATTENTION if verified.unusable or verified.left else DONE
 
 
 @click.command()

@@ -4,7 +4,7 @@ import shlex
 import shutil
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -19,19 +19,11 @@ from toolkit.cli.printing import note, show
 from toolkit.errors import SettingsError
 from toolkit.evidence.inspection import Inspector
 from toolkit.kit.context import ApplicationContext
-from toolkit.message import Message
 from toolkit.notebooks.packaged import packaged_notebooks
 from toolkit.notebooks.running import run_notebook
 from toolkit.samples import story
-from toolkit.samples.dataset import (
-    DEFAULT_CLIENTS,
-    DEFAULT_SALES,
-    DEFAULT_SEED,
-    Samples,
-    make_samples,
-    write_samples,
-)
-from toolkit.samples.scenarios import SCENARIOS
+from toolkit.samples.dataset import Samples, make_samples, write_samples
+from toolkit.samples.scenarios import Route
 
 TIMEOUT: Final = 300.0
 """Seconds that each notebook may take."""
@@ -39,12 +31,11 @@ TIMEOUT: Final = 300.0
 
 @dataclass(frozen=True)
 class Demo:
-    """One run of the main job; ``say`` is told each result, line by line."""
+    """One run of the main job, which says each result, line by line."""
 
     application: ApplicationContext
     environ: Mapping[str, str]
     out: Path
-    say: Callable[[str], None]
 
     def run(self) -> None:
         """Do all of it.
@@ -55,7 +46,10 @@ class Demo:
         space, folder = self.application, self.out / "sample-data"
         end = story.end_of_story(space.database, make_samples(), space.clock())
         samples = make_samples(end=end.astimezone(space.settings.timezone))
-        self._write(samples, folder)
+        write_samples(samples, folder)
+        people, files = len(samples.csv_clients) + len(samples.xlsx_clients), len(samples.files)
+        sales = len(samples.sales)
+        show("Sample data: {} clients, {} sales and {} evidence files: {}", people, sales, files, folder)
         self._load_clients(folder)
         with Inspector() as inspector:
             zone, bucket = space.settings.timezone, space.bucket
@@ -65,75 +59,60 @@ class Demo:
             )
             telling.past()
             telling.load_sales(0, space.clock)
-            self._upload(folder)
+            uploads = self._notebook("02_request_credentials", ("manifest", folder / "manifest.csv"))
             telling.act(0, space.clock)
-        self.say(
-            Message(
-                "Three months: {} audits, {} files sent by partners, {} records withdrawn, {} sales completed",
-                telling.audits,
-                telling.sent,
-                telling.withdrawn,
-                telling.completed,
-            )
+        show(
+            "Three months: {} audits, {} records withdrawn, {} sales completed",
+            telling.audits,
+            telling.withdrawn,
+            telling.completed,
         )
+        self._tell_files(samples, uploads)
         self._report()
-
-    def _write(self, samples: Samples, folder: Path) -> None:
-        write_samples(samples, folder)
-        people = len(samples.csv_clients) + len(samples.xlsx_clients)
-        files = sum(len(sale.files) for sale in samples.sales)
-        self.say(
-            Message(
-                "Sample data: {} clients, {} sales and {} evidence files: {}",
-                people,
-                len(samples.sales),
-                files,
-                folder,
-            )
-        )
 
     def _load_clients(self, folder: Path) -> None:
         files = [("files", folder / name) for name in ("clients.csv", "clients.xlsx")]
         found = self._notebook("01_bulk_load_clients", *files, ("out", self.out / "rejected"))
-        self.say(
-            Message(
-                "Clients: {} rows: {} registered, {} rejected, {} skipped; the rejected ones are in {}",
-                found["rows"],
-                found["accepted"],
-                found["rejected"],
-                found["skipped"],
-                self.out / "rejected",
-            )
+        show(
+            "Clients: {} rows: {} registered, {} rejected, {} skipped; the rejected ones are in {}",
+            found["rows"],
+            found["accepted"],
+            found["rejected"],
+            found["skipped"],
+            self.out / "rejected",
         )
 
-    def _upload(self, folder: Path) -> None:
-        found = self._notebook("02_request_credentials", ("manifest", folder / "manifest.csv"))
-        self.say(
-            Message(
-                "Evidence: {} files: {} requested, {} requested again, {} uploaded, {} uploaded before, "
-                "{} not there yet",
-                found["rows"],
-                found["issued"],
-                found["reissued"],
-                found["uploaded"],
-                found["skipped"],
-                found["failed"],
-            )
+    def _tell_files(self, samples: Samples, found: Mapping[str, Any]) -> None:
+        """Say where the files of the sample are; the parts of each line add up to its first number."""
+        show(
+            "Manifest: {} files: {} uploaded before, {} requested, {} requested again",
+            found["rows"],
+            found["skipped"],
+            found["issued"],
+            found["reissued"],
+        )
+        routes = [each.attempt.route for each in samples.files]
+        sent_before = sum(each.attempt.route is Route.PARTNER for each in samples.manifest)
+        show(
+            "Evidence: {} files: {} uploaded by this manifest, {} of it not there yet, {} sent by partners, "
+            "{} written into the bucket past the toolkit, {} never sent",
+            len(samples.files),
+            found["uploaded"] + found["skipped"] - sent_before,
+            found["failed"],
+            *(routes.count(each) for each in (Route.PARTNER, Route.KEYS, Route.NEVER)),
         )
 
     def _report(self) -> None:
         found = self._notebook("03_missing_evidence_report", ("out", self.out))
-        self.say(
-            Message(
-                "Audit: {} sales: {} compliant, {} incomplete, {} in conflict",
-                found["sales"],
-                found["compliant"],
-                found["incomplete"],
-                found["conflict"],
-            )
+        show(
+            "Audit: {} sales: {} compliant, {} incomplete, {} in conflict",
+            found["sales"],
+            found["compliant"],
+            found["incomplete"],
+            found["conflict"],
         )
-        self.say(Message("Report: {}", "  ".join(str(self.out / Path(path).name) for path in found["written"])))
-        self.say(Message("The notebooks as they ran: {}", self.out / "notebooks"))
+        show("Report: {}", "  ".join(str(self.out / Path(path).name) for path in found["written"]))
+        show("The notebooks as they ran: {}", self.out / "notebooks")
 
     def _notebook(self, name: str, *given: tuple[str, Path]) -> dict[str, Any]:
         """Run one notebook and return its results."""
@@ -149,29 +128,8 @@ class Demo:
 
 @click.command()
 @click.option("--out", type=Place(file_okay=False), required=True, help="The folder to fill.")
-@click.option(
-    "--seed",
-    type=int,
-    default=DEFAULT_SEED,
-    show_default=True,
-    help="Seed of the random data; equal seeds give equal files.",
-)
-@click.option(
-    "--clients",
-    type=click.IntRange(min=10),
-    default=DEFAULT_CLIENTS,
-    show_default=True,
-    help="The number of clients.",
-)
-@click.option(
-    "--sales",
-    type=click.IntRange(min=len(SCENARIOS)),
-    default=DEFAULT_SALES,
-    show_default=True,
-    help="The number of sales.",
-)
 @pass_context
-def sample(ctx: Context, out: Path, seed: int, clients: int, sales: int) -> None:  # noqa: ARG001
+def sample(ctx: Context, out: Path) -> None:  # noqa: ARG001
     """Write a folder of made-up files: clients, sales, a manifest and the evidence files.
 
     \b
@@ -184,7 +142,7 @@ def sample(ctx: Context, out: Path, seed: int, clients: int, sales: int) -> None
       toolkit clients load sample-data/clients.csv sample-data/clients.xlsx --out rejected
       toolkit sales load sample-data/sales.csv
     """
-    write_samples(make_samples(seed=seed, clients=clients, sales=sales), out)
+    write_samples(make_samples(), out)
     show(str(out))
 
 
@@ -222,7 +180,7 @@ def demo(ctx: Context, out: Path, shared: bool) -> None:
     home = ctx.settings.home
     ours = not any(service.running for service in embedded.statuses(home))
     try:
-        Demo(ctx.application, ctx.environ, out, show).run()
+        Demo(ctx.application, ctx.environ, out).run()
     finally:
         if ours:
             ctx.close()

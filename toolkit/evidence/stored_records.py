@@ -17,7 +17,6 @@ from toolkit.contract.evidence import KIND_OF, EvidenceType, FileKind, Withdrawa
 from toolkit.contract.rules import EvidenceState, evidence_state, ran_out
 from toolkit.database.service import evidences
 from toolkit.database.tables import (
-    content_checks,
     evidence_observations,
     evidence_requests,
     object_observations,
@@ -26,11 +25,6 @@ from toolkit.database.tables import (
     withdrawals,
 )
 from toolkit.database.validity import held, latest_look_and_first_fault, until
-
-OF_ANY_RECORD: Final = sa.true()
-
-OF_SALES: Final = sale_observations.c.sale_id.is_not(None)
-"""Leaves out the files of records that name none of the sales."""
 
 WITHDRAWN: Final = str(EvidenceState.WITHDRAWN)
 TYPE_UNKNOWN: Final = "TYPE_UNKNOWN"
@@ -159,7 +153,6 @@ def seen_before(key: sa.ColumnElement[str], moment: datetime | None = None) -> s
 
 
 def _record(row: Any, now: datetime) -> EvidenceRecord:
-    known = row.evidence_type in set(EvidenceType)
     state = evidence_state(
         row.evidence_type,
         size=row.size,
@@ -171,42 +164,24 @@ def _record(row: Any, now: datetime) -> EvidenceRecord:
     )
     taken = Withdrawal(row.id, row.sale_id, row.reason, row.withdrawn_by, row.approved_by, row.withdrawn_at)
     return EvidenceRecord(
-        row.id,
-        row.sale_id,
-        row.evidence_type,
-        state,
-        row.requested_by,
-        row.account,
-        row.partner,
-        row.requested_at,
-        row.expires_at,
-        row.file_name,
-        row.object_key,
-        None if row.observation is None else _file(row, known),
-        None if row.withdrawn_at is None else taken,
+        *(row.id, row.sale_id, row.evidence_type, state, row.requested_by, row.account, row.partner),
+        *(row.requested_at, row.expires_at, row.file_name, row.object_key),
+        file=None if row.observation is None else _file(row),
+        withdrawal=None if row.withdrawn_at is None else taken,
     )
 
 
-def _file(row: Any, known: bool) -> StoredFile:
-    fault = row.fault
+def _file(row: Any) -> StoredFile:
+    fault, coverage = row.fault, Coverage.FIRST_BYTES if row.kind else Coverage.NEVER
+    known = row.evidence_type in set(EvidenceType)
     if fault is None and known and row.kind is not None and KIND_OF[EvidenceType(row.evidence_type)] != row.kind:
         fault = str(KindFault.WRONG_KIND)
-    coverage = Coverage.FIRST_BYTES if row.kind else Coverage.NEVER
     if row.sha256 is not None:
         coverage = Coverage.VERIFIED
     elif row.failed_at is not None:
         coverage = Coverage.UNREADABLE
-    return StoredFile(
-        row.observation,
-        row.size,
-        row.seen_at,
-        coverage,
-        row.media_type,
-        row.sha256,
-        row.seconds,
-        row.pages,
-        fault,
-    )
+    looked = (coverage, row.media_type, row.sha256, row.seconds, row.pages)
+    return StoredFile(row.observation, row.size, row.seen_at, *looked, fault)
 
 
 TimeLine = tuple[tuple[Event, UUID], ...]
@@ -237,54 +212,6 @@ def time_line(
         (Event(row.id, row.kind, row.happened_at, row.detail), row.evidence)
         for row in connection.execute(sa.text(_TIME_LINE), given)
     )
-
-
-def faults_at(connection: Connection, moment: datetime, which: sa.ColumnElement[bool] = OF_SALES) -> pd.DataFrame:
-    """Return the unusable files that lay in the bucket under a record that was not withdrawn, the latest first.
-
-    ``code`` is a fault of ``toolkit.contract.codes``.
-    """
-    record, seen, sale, check = evidence_observations, object_observations, sale_observations, content_checks
-    latest, first = latest_look_and_first_fault(seen, moment)
-    demanded = sa.case({each.value: kind.value for each, kind in KIND_OF.items()}, value=record.c.evidence_type)
-    since = sa.func.coalesce(first.c.checked_at, latest.c.checked_at)
-    told = {
-        "saleId": record.c.sale_id,
-        "partner": sale.c.partner,
-        "evidenceId": record.c.evidence_id,
-        "evidenceType": record.c.evidence_type,
-        "code": sa.func.coalesce(first.c.problem, str(KindFault.WRONG_KIND)),
-        "since": since,
-        "size": seen.c.size,
-        "seconds": latest.c.seconds,
-        "pages": latest.c.pages,
-        "mediaType": latest.c.media_type,
-        "sha256": latest.c.sha256,
-    }
-    query = (
-        sa.select(*told.values())
-        .distinct()
-        .select_from(check)
-        .join(seen, seen.c.id == check.c.observation_id)
-        .join(record, sa.collate(seen.c.key, "C") == record.c.object_key)  # as it is indexed
-        .join(latest, sa.true())
-        .outerjoin(first, sa.true())
-        .outerjoin(sale, sa.and_(sale.c.sale_id == record.c.sale_id, held(sale, moment)))
-        .where(
-            which,
-            held(record, moment),
-            held(seen, moment),
-            record.c.evidence_type.in_(list(EvidenceType)),
-            check.c.checked_at <= moment,
-            sa.or_(check.c.problem.is_not(None), check.c.kind != demanded),
-            sa.or_(first.c.problem.is_not(None), latest.c.kind != demanded),
-            ~sa.exists().where(
-                withdrawals.c.evidence_id == record.c.evidence_id, withdrawals.c.withdrawn_at <= moment
-            ),
-        )
-        .order_by(since.desc(), record.c.sale_id, record.c.evidence_id)
-    )
-    return pd.DataFrame(connection.execute(query).all(), columns=list(told), dtype=object)
 
 
 def withdrawals_at(connection: Connection, moment: datetime) -> pd.DataFrame:

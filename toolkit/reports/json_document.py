@@ -68,11 +68,6 @@ def finding_records(findings: pd.DataFrame, timezone: ZoneInfo) -> list[dict[str
     return list(map(json.loads, _finding_rows(findings, timezone)))
 
 
-def fault_records(faults: pd.DataFrame, timezone: ZoneInfo) -> list[dict[str, Any]]:
-    """Return each unusable file, in the columns of ``toolkit.evidence.stored_records.faults_at``."""
-    return list(map(json.loads, _rows_with(faults, "since", timezone)))
-
-
 def changes_as_json(changes: FindingChanges, timezone: ZoneInfo) -> dict[str, Any]:
     """Return the ids of findings by what happened between two moments, and the days between them."""
     return {

@@ -12,16 +12,16 @@ from zoneinfo import ZoneInfo
 
 from toolkit.contract.evidence import KIND_OF, EvidenceType, FileKind, UtilityGroup
 from toolkit.contract.rules import EvidenceState
-from toolkit.errors import InvalidInput
 from toolkit.samples import clients as client_files
 from toolkit.samples import evidence_files
 from toolkit.samples.clients import Person, make_people
 from toolkit.samples.scenarios import FOR_EVER, SCENARIOS, USUAL, Attempt, Content, Deed, Scenario
 from toolkit.samples.three_months import DAYS
 
-DEFAULT_SEED: Final = 7
-DEFAULT_CLIENTS: Final = 180
-DEFAULT_SALES: Final = 90
+_SEED: Final = 7
+_CLIENTS: Final = 180
+_IN_XLSX: Final = 45
+_SALES: Final = 90
 
 DEFAULT_END: Final = datetime(2026, 11, 20, 18, 0, tzinfo=ZoneInfo("America/Sao_Paulo"))
 """The end of the story: its last day, after work."""
@@ -73,7 +73,6 @@ class SampleSale:
 class Samples:
     """Everything that the sample holds; the ``wrong`` clients are those whose rows get a mistake."""
 
-    seed: int
     end: datetime
     csv_clients: tuple[Person, ...]
     csv_wrong: tuple[Person, ...]
@@ -81,39 +80,31 @@ class Samples:
     xlsx_wrong: tuple[Person, ...]
     sales: tuple[SampleSale, ...]
 
+    @property
+    def files(self) -> list[SampleFile]:
+        """All files, those included that are never sent."""
+        return [file for sale in self.sales for file in sale.files]
+
+    @property
+    def manifest(self) -> list[SampleFile]:
+        """The files that an analyst asks for."""
+        lapsed = EvidenceState.EXPIRED
+        return [each for each in self.files if not each.attempt.by_partner and each.attempt.state is not lapsed]
+
     def moment(self, day: int) -> datetime:
         """Return the end of the day that is so many days before the end."""
         return self.end - timedelta(days=day)
 
 
-def make_samples(
-    *,
-    seed: int = DEFAULT_SEED,
-    clients: int = DEFAULT_CLIENTS,
-    sales: int = DEFAULT_SALES,
-    end: datetime = DEFAULT_END,
-) -> Samples:
-    """Invent ``clients`` valid clients, wrong rows beside them, and ``sales`` sales: each scenario at least once.
-
-    The story ends at ``end``.
-
-    Raises:
-        InvalidInput: fewer sales than scenarios, or hardly any clients.
-    """
-    if sales < len(SCENARIOS):
-        raise InvalidInput("The sample needs at least {} sales, one for each case of the rules.", len(SCENARIOS))
-    if clients < 10:
-        raise InvalidInput("The sample needs at least 10 clients.")
-    random = random_module.Random(seed)  # noqa: S311  # made-up data, not a secret
-    in_xlsx = clients // 4
-    csv_clients = make_people(clients - in_xlsx, "EC", random)
-    xlsx_clients = make_people(in_xlsx, "LV", random)
-    csv_wrong = make_people(max(len(client_files.DEFECTS), clients // 20), "EC-X", random)
+def make_samples(end: datetime = DEFAULT_END) -> Samples:
+    """Invent clients, wrong rows among them, and sales, each scenario at least once, up to the ``end``."""
+    random = random_module.Random(_SEED)  # noqa: S311  # made-up data, not a secret
+    csv_clients = make_people(_CLIENTS - _IN_XLSX, "EC", random)
+    xlsx_clients = make_people(_IN_XLSX, "LV", random)
+    csv_wrong = make_people(len(client_files.DEFECTS), "EC-X", random)
     xlsx_wrong = make_people(2, "LV-X", random)
-    made_sales = _make_sales(sales, [*csv_clients, *xlsx_clients], end, random)
-    return Samples(
-        seed, end, tuple(csv_clients), tuple(csv_wrong), tuple(xlsx_clients), tuple(xlsx_wrong), tuple(made_sales)
-    )
+    sales = tuple(_make_sales(_SALES, [*csv_clients, *xlsx_clients], end, random))
+    return Samples(end, tuple(csv_clients), tuple(csv_wrong), tuple(xlsx_clients), tuple(xlsx_wrong), sales)
 
 
 def _make_sales(count: int, buyers: Sequence[Person], end: datetime, random: Random) -> Iterable[SampleSale]:
@@ -225,21 +216,20 @@ _MEDIA_TYPE: Final = {FileKind.PDF: "application/pdf", FileKind.AUDIO: "audio/mp
 
 def write_samples(samples: Samples, out: Path) -> None:
     """Write the folder; files of an earlier writing are replaced, others are left alone."""
-    random = random_module.Random(samples.seed)  # noqa: S311  # how a row is written, not a secret
-    files = [file for sale in samples.sales for file in sale.files]
-    by_partner = [file for file in files if file.attempt.by_partner and file.attempt.has_record]
-    lapsed = [file for file in files if file.attempt.state is EvidenceState.EXPIRED]
-    requested = [file for file in files if not file.attempt.by_partner and file not in lapsed]
+    random = random_module.Random(_SEED)  # noqa: S311  # how a row is written, not a secret
     out.mkdir(parents=True, exist_ok=True)
-    (out / PARTNER_FILES).mkdir(parents=True, exist_ok=True)
     client_files.write_csv(out / "clients.csv", samples.csv_clients, samples.csv_wrong, random)
     client_files.write_xlsx(out / "clients.xlsx", samples.xlsx_clients, samples.xlsx_wrong)
     write_sales(samples.sales, out / "sales.csv", {})
-    _write_manifest(out / "manifest.csv", requested)
-    _write_manifest(out / "partner" / "manifest.csv", by_partner)
-    _write_manifest(out / "partner" / "lapsed.csv", lapsed)
-    _write_files(out / "files", (file for file in requested if file.attempt.state is EvidenceState.COUNTED))
-    _write_files(out / PARTNER_FILES, by_partner)
+    _write_csv(
+        out / "manifest.csv", MANIFEST_COLUMNS, [tuple(manifest_row(file).values()) for file in samples.manifest]
+    )
+    for file in samples.files:
+        attempt = file.attempt
+        if attempt.has_record and (attempt.by_partner or attempt.state is EvidenceState.COUNTED):
+            path = out / (PARTNER_FILES if attempt.by_partner else "files") / file.sale_id / file.name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(file.content)
 
 
 def write_sales(
@@ -270,22 +260,12 @@ def _row(sale: SampleSale, client_ids: Mapping[str, object], day: int) -> tuple[
     )
 
 
-def _write_manifest(path: Path, files: Iterable[SampleFile]) -> None:
-    _write_csv(path, MANIFEST_COLUMNS, (tuple(manifest_row(file).values()) for file in files))
-
-
 def manifest_row(file: SampleFile) -> dict[str, str]:
     """Return the row that requests this file's upload, under the names of ``MANIFEST_COLUMNS``."""
     evidence_type = file.attempt.evidence_type
     media_type = _MEDIA_TYPE[KIND_OF[evidence_type]]
     values = (file.sale_id, file.name, media_type, media_type, str(evidence_type))
     return dict(zip(MANIFEST_COLUMNS, values, strict=True))
-
-
-def _write_files(folder: Path, files: Iterable[SampleFile]) -> None:
-    for file in files:
-        (folder / file.sale_id).mkdir(parents=True, exist_ok=True)
-        (folder / file.sale_id / file.name).write_bytes(file.content)
 
 
 def _write_csv(path: Path, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:

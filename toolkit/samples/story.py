@@ -4,7 +4,6 @@ They happen on a real database and bucket, on a clock that stands on each day of
 first at what is there already, so that a second telling adds nothing, and one that broke off is gone on with.
 """
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
@@ -22,7 +21,6 @@ from toolkit.contract.deadlines import Clock, wall_clock
 from toolkit.contract.events import LogKeys
 from toolkit.contract.evidence import object_key
 from toolkit.contract.people import PartnerAccess, UnassignedSales
-from toolkit.contract.rules import EvidenceState
 from toolkit.contract.waivers import WaiverRequest
 from toolkit.database.connection import Database
 from toolkit.evidence.bulk_credentials import stored_records
@@ -36,7 +34,7 @@ from toolkit.intake.sales import created_at, load_sales
 from toolkit.log.sealing import seal_events
 from toolkit.partner import post_file
 from toolkit.samples.dataset import PARTNER_FILES, SampleFile, Samples, manifest_row, write_sales
-from toolkit.samples.scenarios import Content, Deed
+from toolkit.samples.scenarios import Content, Deed, Route
 from toolkit.samples.three_months import DAYS
 
 PARTNER: Final = "partner-software"
@@ -78,7 +76,6 @@ class Telling:
     plan: AuditPlan
     """Where its audits go."""
     audits: int = 0
-    sent: int = 0
     withdrawn: int = 0
     completed: int = 0
 
@@ -95,12 +92,13 @@ class Telling:
         """Do everything that others do on a day."""
         self.load_sales(day, clock)
         known = self._records()
-        new = [file for file in self._files(day) if _name(file) not in known]
+        asked = [file for file in self.samples.files if file.attempt.day == day and file.attempt.has_record]
+        others = [file for file in asked if file.attempt.route is not Route.MANIFEST]
+        new = [file for file in others if _name(file) not in known]
         partners = {sale.id: sale.partner_on(day) for sale in self.samples.sales}
         with ThreadPoolExecutor(_SENDERS) as threads:
             for _ in threads.map(lambda file: self._send(file, partners[file.sale_id], clock), new):
                 pass
-        self.sent += sum(file.attempt.is_sent for file in new)
         self._go_past_the_toolkit(day)
         self._withdraw(day, clock)
         self._complete(day, clock)
@@ -111,15 +109,6 @@ class Telling:
         path = self.folder / "sales.csv"
         write_sales(self.samples.sales, path, registered_clients(self.database, self.samples), day=day)
         load_sales(self.database, path, timezone=self.timezone, clock=clock)
-
-    def _files(self, day: int) -> Iterator[SampleFile]:
-        """Return the files that others ask for on a day; on the last one the manifest asks for sound ones."""
-        ours = {EvidenceState.NOT_UPLOADED} | ({EvidenceState.COUNTED} if day == 0 else set())
-        asked = (file for file in self._all_files() if file.attempt.day == day and file.attempt.has_record)
-        return (file for file in asked if file.attempt.by_partner or file.attempt.state not in ours)
-
-    def _all_files(self) -> Iterator[SampleFile]:
-        return (file for sale in self.samples.sales for file in sale.files)
 
     def _send(self, file: SampleFile, partner: str, clock: Clock) -> None:
         """Ask for credentials on that day, and send the file if it is sent; its form is one of today."""
@@ -133,7 +122,7 @@ class Telling:
             limits=_LIMITS,
             clock=clock,
         )
-        if not file.attempt.is_sent:
+        if file.attempt.route is not Route.PARTNER:
             return
         until = datetime.now(UTC) + timedelta(seconds=_LIMITS.ttl_seconds)
         form = self.bucket.presign_post(asked.fields["key"], max_bytes=_LIMITS.max_bytes, expires_at=until)
@@ -142,7 +131,7 @@ class Telling:
 
     def _go_past_the_toolkit(self, day: int) -> None:
         """Write and delete files as somebody with the keys of the bucket does."""
-        for file in self._all_files():
+        for file in self.samples.files:
             if file.attempt.written == day:
                 draft = self.folder / "draft"
                 draft.write_bytes(file.written)
@@ -160,7 +149,7 @@ class Telling:
         return str(self._records()[_name(file)].object_key)
 
     def _withdraw(self, day: int, clock: Clock) -> None:
-        wrong = [file for file in self._all_files() if file.attempt.deeds.get(Deed.WITHDRAWN) == day]
+        wrong = [file for file in self.samples.files if file.attempt.deeds.get(Deed.WITHDRAWN) == day]
         records = self._records()
         for record in (records[_name(file)] for file in wrong):
             if not record.withdrawn:
