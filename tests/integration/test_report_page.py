@@ -21,7 +21,7 @@ from toolkit.contract.contents import IntegrityFinding, IntegrityProblem
 from toolkit.contract.events import Event
 from toolkit.contract.evidence import Withdrawal
 from toolkit.contract.rules import EvidenceState
-from toolkit.evidence.stored_records import SaleEvidence
+from toolkit.evidence.records import SaleEvidence
 from toolkit.language import LANGUAGES, language
 from toolkit.reports import write_report
 

@@ -18,7 +18,7 @@ from toolkit.database.connection import Database
 from toolkit.database.observations import observe_sales, observe_service
 from toolkit.database.tables import sale_observations, sales
 from toolkit.errors import UnreadableFile
-from toolkit.evidence.manifest import read_manifest
+from toolkit.evidence.bulk_credentials import read_manifest
 from toolkit.intake.registration import register_client
 from toolkit.intake.sales import SalesLoaded, load_sales
 

@@ -22,8 +22,7 @@ from toolkit.database.locks import Lock, take_for
 from toolkit.database.observations import Tolerance
 from toolkit.database.tables import evidences
 from toolkit.errors import EvidenceNotFound, WithdrawalRefused
-from toolkit.evidence.records import withdraw
-from toolkit.evidence.stored_records import withdrawals_at
+from toolkit.evidence.records import withdraw, withdrawals_at
 
 
 @pytest.fixture

@@ -29,7 +29,7 @@ from toolkit.contract.events import Event
 from toolkit.contract.evidence import KIND_OF, EvidenceType, FileKind, Withdrawal
 from toolkit.contract.findings import file_finding_ids, finding_id, items
 from toolkit.contract.rules import Evidence, EvidenceState, Sale, evaluate
-from toolkit.evidence.stored_records import EvidenceRecord, SaleEvidence, StoredFile
+from toolkit.evidence.records import EvidenceRecord, SaleEvidence, StoredFile
 from toolkit.reports import DEFAULT_FORMATS, write_report
 from toolkit.reports.audited import Audited
 from toolkit.reports.reading import read_audited

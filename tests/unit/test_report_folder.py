@@ -19,7 +19,7 @@ from tests.support.report_text import everything_in
 from toolkit.contract.contents import IntegrityFinding, IntegrityProblem
 from toolkit.contract.evidence import Withdrawal
 from toolkit.errors import InvalidInput, ReportError
-from toolkit.evidence.stored_records import SaleEvidence
+from toolkit.evidence.records import SaleEvidence
 from toolkit.reports import (
     DEFAULT_FORMATS,
     FORMATS,

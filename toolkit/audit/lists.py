@@ -19,7 +19,7 @@ from toolkit.contract.findings import Problem, Status, file_finding_ids
 from toolkit.contract.people import mask_cpf
 from toolkit.contract.waivers import Waiver
 from toolkit.database.service import clients
-from toolkit.evidence.stored_records import by_indexes, time_line, withdrawals_at
+from toolkit.evidence.records import by_indexes, time_line, withdrawals_at
 
 CASES: Final = 20_000
 """Sales whose time lines are kept, the gravest and oldest ones."""

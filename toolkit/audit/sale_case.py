@@ -27,8 +27,7 @@ from toolkit.database.connection import Database
 from toolkit.database.observation_clock import TICK
 from toolkit.database.tables import evidence_openings, sale_observations
 from toolkit.errors import SaleNotFound
-from toolkit.evidence.records import records_seen, sale_row
-from toolkit.evidence.stored_records import EvidenceRecord, TimeLine, records_at, time_line
+from toolkit.evidence.records import EvidenceRecord, TimeLine, records_at, records_seen, sale_row, time_line
 
 _OF_THE_SERVICE: Final = (Problem.GROUP_UNKNOWN, Problem.PAYER_UNKNOWN)
 """Problems that no evidence record can mend."""

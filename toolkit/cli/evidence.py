@@ -25,9 +25,8 @@ from toolkit.contract.fields import named
 from toolkit.database.belonging import check_bucket
 from toolkit.database.observation_clock import final_moment
 from toolkit.evidence.contents import verify_contents
-from toolkit.evidence.records import LONGEST_SECONDS, open_evidence, records_of
+from toolkit.evidence.records import LONGEST_SECONDS, EvidenceRecord, open_evidence, records_of
 from toolkit.evidence.records import withdraw as withdraw_record
-from toolkit.evidence.stored_records import EvidenceRecord
 from toolkit.evidence.upload import CONCURRENCY, Destinations, upload_files
 from toolkit.kit.kept_seals import keep_seal
 from toolkit.kit.process import signed_in_account

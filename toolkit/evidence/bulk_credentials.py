@@ -1,6 +1,8 @@
 """Issue upload credentials for many files at once: those of a manifest, or those that a report misses."""
 
-from collections.abc import Iterable, Mapping, Sequence
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -12,33 +14,137 @@ import sqlalchemy as sa
 from sqlalchemy import Connection, Row
 
 from toolkit.atomic_files import atomic_file
-from toolkit.bucket.client import Bucket
+from toolkit.bucket.client import Bucket, UploadForm
 from toolkit.contract.codes import Worded
 from toolkit.contract.deadlines import Clock
-from toolkit.contract.evidence import EvidenceType, FileKind, object_key
-from toolkit.contract.findings import Problem, Status
+from toolkit.contract.evidence import KIND_OF, EvidenceRequest, EvidenceType, FileKind, object_key
+from toolkit.contract.fields import parse
+from toolkit.contract.findings import REPORT, Problem, Status, items
 from toolkit.contract.rules import REPLACES_ALL, EvidenceState, evidence_state, ran_out
+from toolkit.contract.sales import SaleId
 from toolkit.database.belonging import check_bucket
 from toolkit.database.connection import Database, raw
 from toolkit.database.identifiers import new_ids
 from toolkit.database.locks import Lock, take
 from toolkit.database.service import COLUMNS, create_new, evidences, service_of
 from toolkit.database.tables import evidence_requests, withdrawals
-from toolkit.errors import InvalidField, InvalidInput
+from toolkit.errors import InvalidField, InvalidFields, InvalidInput
 from toolkit.evidence.credentials import UploadLimits
-from toolkit.evidence.credentials_file import credentials_line, journal_of
-from toolkit.evidence.manifest import (
-    REPORT_NAME,
-    Manifest,
-    ReportedSale,
-    Wanted,
-    judged,
-    read_manifest,
-    read_report,
-)
-from toolkit.intake.tables import RejectedRow
+from toolkit.evidence.credentials_file import journal_of
+from toolkit.intake.cells import as_written
+from toolkit.intake.tables import NamedColumns, RejectedRow, read_table
 from toolkit.log.events import record_issued, record_reissued
+from toolkit.message import Message
 from toolkit.progress import Progress, Quiet
+
+MANIFEST: Final = NamedColumns("A manifest", ("saleId", "fileName", "fileFormat", "type", "evidenceType"))
+"""The columns of a manifest, in any order; others are ignored."""
+
+
+class ManifestRow(EvidenceRequest):
+    """The contract's evidence upload request, and the sale that it is for."""
+
+    sale_id: SaleId
+
+    @property
+    def identity(self) -> tuple[str, EvidenceType, str]:
+        """The values by which a row and a record are known to be about the same file."""
+        return self.sale_id, self.evidence_type, self.file_name
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A valid row and its line in the file."""
+
+    line: int
+    row: ManifestRow
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """The rows of a manifest in its order, each either wanted or rejected."""
+
+    wanted: list[Wanted]
+    rejected: list[RejectedRow]
+
+
+def read_manifest(path: Path) -> Manifest:
+    """Read a CSV or XLSX file with the columns of ``MANIFEST`` and judge each row by the contract's rules.
+
+    A row about the same file as one before it is rejected.
+
+    Raises:
+        UnreadableFile: it cannot be read, or lacks a column.
+    """
+    table = read_table(path)
+    return judged(MANIFEST.bodies(table, MANIFEST.headings(table, path)))
+
+
+def judged(bodies: Iterable[tuple[int, Mapping[str, Any]]]) -> Manifest:
+    """Judge rows given as their lines and bodies (contract names)."""
+    wanted: list[Wanted] = []
+    rejected: list[RejectedRow] = []
+    first_lines: dict[tuple[str, EvidenceType, str], int] = {}
+    for line, body in bodies:
+        try:
+            row = parse(ManifestRow, body)
+        except InvalidFields as error:
+            rejected.append(RejectedRow(line, error.invalid))
+            continue
+        first = first_lines.setdefault(row.identity, line)
+        if first == line:
+            wanted.append(Wanted(line, row))
+        else:
+            reason = Message("The sale, the type and the file name stand in line {} already", first)
+            rejected.append(RejectedRow(line, (InvalidField("fileName", reason),)))
+    return Manifest(wanted, rejected)
+
+
+REPORT_NAME: Final = f"{REPORT}.csv"
+"""The file of a report folder that lists what is missing."""
+
+_REPORT: Final = NamedColumns(REPORT_NAME, ("saleId", "status", "missing"), ("problems",))
+_SAFE_NAME: Final = 200
+_UNSAFE: Final = re.compile(r"[^A-Za-z0-9._-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class ReportedSale:
+    """A sale of a report: its line, its status, the types that it misses, and its problems."""
+
+    line: int
+    sale_id: str
+    status: str
+    missing: tuple[str, ...]
+    problems: tuple[str, ...]
+
+    def bodies(self) -> Iterator[tuple[int, dict[str, str]]]:
+        """Yield a row of a manifest for each missing file, named after the sale and the type."""
+        safe = _UNSAFE.sub("_", self.sale_id)[:_SAFE_NAME]
+        for missing in self.missing:
+            audio = missing in set(EvidenceType) and KIND_OF[EvidenceType(missing)] is FileKind.AUDIO
+            named = {"saleId": self.sale_id, "fileName": f"{safe}-{missing}.{'mp3' if audio else 'pdf'}"}
+            kinds = dict.fromkeys(("fileFormat", "type"), "audio/mpeg" if audio else "application/pdf")
+            yield self.line, named | kinds | {"evidenceType": missing}
+
+
+def read_report(path: Path) -> list[ReportedSale]:
+    """Read the sales of a ``missing-evidence.csv``.
+
+    Raises:
+        UnreadableFile: it cannot be read, or lacks a column.
+    """
+    table = read_table(path)
+    return [
+        ReportedSale(
+            line,
+            as_written(body["saleId"] or ""),
+            body["status"] or "",
+            *(tuple(items(body.get(name) or "")) for name in ("missing", "problems")),
+        )
+        for line, body in _REPORT.bodies(table, _REPORT.headings(table, path))
+    ]
+
 
 _STEP: Final = 500
 """Forms between two signs of progress."""
@@ -245,7 +351,7 @@ def _write(
             else:
                 continue
             form = bucket.presign_post(key, max_bytes=order.limits.max_bytes, expires_at=expires_at)
-            file.write(credentials_line(row, evidence_id, form))
+            file.write(_line(row, evidence_id, form))
             if record is None:
                 asked = (row.sale_id, row.file_name, row.file_format, row.type, row.evidence_type.value)
                 copy.write_row((evidence_id, *asked, key, order.requested_by, now, form.expires_at))
@@ -258,6 +364,20 @@ def _write(
     record_reissued(connection, reissued, now)
     order.progress.end()
     return len(issued)
+
+
+def _line(row: ManifestRow, evidence_id: UUID, form: UploadForm) -> str:
+    """Return the line of a credentials file for one form."""
+    document = {
+        "saleId": row.sale_id,
+        "fileName": row.file_name,
+        "evidenceType": row.evidence_type,
+        "id": str(evidence_id),
+        "expiresAt": form.expires_at.isoformat(),
+        "url": form.url,
+        "fields": form.fields,
+    }
+    return json.dumps(document, ensure_ascii=False) + "\n"
 
 
 _COPY_RECORDS: Final = f"COPY new_records ({', '.join(COLUMNS['records'])}) FROM STDIN"

@@ -21,8 +21,7 @@ from toolkit.database.tables import content_checks, object_observations, withdra
 from toolkit.errors import BucketError, BucketUnavailable
 from toolkit.evidence.contents import Fetched, fetch_and_inspect
 from toolkit.evidence.inspection import Inspector
-from toolkit.evidence.records import sale_row
-from toolkit.evidence.stored_records import seen_before
+from toolkit.evidence.records import sale_row, seen_before
 from toolkit.log.events import record_completion
 
 LOCK_SECONDS: Final = 5

@@ -1,4 +1,4 @@
-"""Write and read a credentials file: JSON Lines, one upload form a line.
+"""Read a credentials file: JSON Lines, one upload form a line.
 
 Its journal names the lines whose files are in the bucket already, and is kept as ``<credentials file>.done``.
 """
@@ -16,10 +16,8 @@ from typing import Final, Self
 from urllib.parse import urlsplit
 from uuid import UUID
 
-from toolkit.bucket.client import UploadForm
 from toolkit.contract.evidence import EvidenceType
 from toolkit.errors import InvalidInput, UnreadableFile
-from toolkit.evidence.manifest import ManifestRow
 from toolkit.partner import FormPolicy
 
 _HALF_CHARACTER: Final = re.compile("[\ud800-\udfff]")
@@ -29,20 +27,6 @@ _HALF_CHARACTER: Final = re.compile("[\ud800-\udfff]")
 def journal_of(credentials: Path) -> Path:
     """Return the file in which uploads with a credentials file note the lines that were sent."""
     return credentials.with_name(credentials.name + ".done")
-
-
-def credentials_line(row: ManifestRow, evidence_id: UUID, form: UploadForm) -> str:
-    """Return the line of a credentials file for one form."""
-    document = {
-        "saleId": row.sale_id,
-        "fileName": row.file_name,
-        "evidenceType": row.evidence_type,
-        "id": str(evidence_id),
-        "expiresAt": form.expires_at.isoformat(),
-        "url": form.url,
-        "fields": form.fields,
-    }
-    return json.dumps(document, ensure_ascii=False) + "\n"
 
 
 @dataclass(frozen=True, slots=True)

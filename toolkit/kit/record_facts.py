@@ -1,7 +1,7 @@
 """An evidence record in short sentences, for commands and notebooks."""
 
 from toolkit.contract.codes import CODES
-from toolkit.evidence.stored_records import EvidenceRecord
+from toolkit.evidence.records import EvidenceRecord
 from toolkit.kit.spoken import _, counted, spoken
 
 

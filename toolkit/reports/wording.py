@@ -11,7 +11,7 @@ from toolkit.contract.events import CustodyEvent
 from toolkit.contract.evidence import EvidenceType
 from toolkit.contract.findings import FindingStatus, Problem, Reason, Status
 from toolkit.contract.rules import EvidenceState
-from toolkit.evidence.stored_records import TYPE_UNKNOWN, WITHDRAWN
+from toolkit.evidence.records import TYPE_UNKNOWN, WITHDRAWN
 from toolkit.language import Language
 from toolkit.reports.report import Report
 from toolkit.reports.totals import AGE_BANDS, OLDER, UNKNOWN_GROUP
