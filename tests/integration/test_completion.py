@@ -246,25 +246,24 @@ def test_a_sale_that_somebody_else_keeps_locked_is_not_waited_for_long(
             complete_sale(database, bucket, sale, clock)
 
 
-@pytest.mark.parametrize("overwritten", [False, True])
+@pytest.mark.parametrize(("versions", "completed"), [("D", False), ("D?", True), ("DD", False)])
 def test_damage_counts_against_the_version_that_it_was_found_in(
-    overwritten: bool, database: Database, bucket: Bucket, s3: Any, sale: str, clock: SettableClock
+    versions: str, completed: bool, database: Database, bucket: Bucket, s3: Any, sale: str, clock: SettableClock
 ) -> None:
-    evidence_id = upload(s3, bucket, database, sale, EvidenceType.KYC)
-    sync_bucket(database, bucket, clock=clock)
-    with database.transaction() as connection:
-        check = {
-            "kind": FileKind.PDF,
-            "problem": "DAMAGED",
-            "media_type": "application/pdf",
-            "checked_at": clock.now,
-        }
-        seen = sa.select(object_observations.c.id).scalar_subquery()
-        connection.execute(sa.insert(content_checks).values(observation_id=seen, **check))
-    if overwritten:
-        key = object_key(evidence_id, "file", ISSUED)
-        s3.put_object(Bucket=bucket.name, Key=key, Body=pdf(2))
-    assert (complete_sale(database, bucket, sale, clock).completed_at == clock.now) is overwritten
+    """Each version of the file is damaged (D), or not verified yet."""
+    key = object_key(upload(s3, bucket, database, sale, EvidenceType.KYC), "file", ISSUED)
+    found = {"kind": FileKind.PDF, "problem": "DAMAGED", "media_type": "application/pdf", "checked_at": clock.now}
+    for number, version in enumerate(versions):
+        if number:
+            s3.put_object(Bucket=bucket.name, Key=key, Body=pdf(number + 1))
+        sync_bucket(database, bucket, clock=clock)
+        if version == "D":
+            seen = object_observations.c
+            with database.transaction() as connection:
+                now = connection.scalar(sa.select(seen.id).where(seen.key == key, seen.gone_at.is_(None)))
+                connection.execute(sa.insert(content_checks).values(observation_id=now, **found))
+        clock.now += timedelta(minutes=1)
+    assert (complete_sale(database, bucket, sale, clock).completed_at == clock.now) is completed
 
 
 @pytest.mark.parametrize("sale_id", ["S-9", "", "S-9\udcff", "S-9\x00", "9" * 101])

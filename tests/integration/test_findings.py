@@ -115,6 +115,11 @@ def test_a_waiver_holds_from_its_first_day_until_its_end_or_its_revocation(
 
     again = add_waiver(database, given | days | {"sale": "S-4"}, today=date(2026, 1, 1), clock=clock)
     assert again.id != revoked.id
+    longer = add_waiver(
+        database, given | {"sale": "S-3", "end": "2026-02-01"}, today=date(2025, 12, 31), clock=clock
+    )
+    found = audited(database, clock=clock, deadlines=deadlines).findings.set_index(["saleId", "code"])
+    assert found.loc[("S-3", "MISSING_POV"), "waiverId"] == str(longer.id)  # of two, the one that ends last
     as_of = datetime(2025, 12, 31, tzinfo=deadlines.timezone)
     board = audited(database, clock=SettableClock(), as_of=as_of, deadlines=deadlines).partners
     assert board["waived"].sum() == 2

@@ -30,8 +30,9 @@ from toolkit import embedded
 from toolkit.database import schema
 from toolkit.database.connection import Database
 from toolkit.errors import DatabaseUnavailable, LeaseLost
-from toolkit.jobs.running import JobFolder, LeaseHolder
-from toolkit.jobs.runs import Outcome, RunStatus, run_of, runs_of
+from toolkit.jobs.definitions import Step
+from toolkit.jobs.running import LeaseHolder, RunFolder
+from toolkit.jobs.runs import Outcome, RunStatus, runs_of
 from toolkit.kit.process import stop_signals_handled
 
 
@@ -46,7 +47,7 @@ def ended(process: BaseProcess) -> int | None:
 
 
 def final(folder: Path) -> Path:
-    return JobFolder(folder / "out" / "victim", victim_job()).final(DATE)
+    return RunFolder(folder / "out", victim_job(), DATE).final
 
 
 def test_of_two_starts_at_once_one_does_the_steps(
@@ -101,6 +102,19 @@ def test_a_signal_ends_a_run_with_its_code_and_the_next_start_goes_on(
     assert ended(start_process(tmp_path, environ)) == 0
     check_done_once(database, tmp_path)
     assert effects(tmp_path) == list(STEPS)
+
+
+def test_what_follows_a_changed_step_is_done_again(
+    database: Database, environ: dict[str, str], tmp_path: Path
+) -> None:
+    job = victim_job()
+    one, two, three = job.steps
+    failing = job.model_copy(update={"steps": (one, two, Step(name="three", command="fail"))})
+    changed = job.model_copy(update={"steps": (Step(name="one", command="other one {out}"), two, three)})
+    assert start(tmp_path, environ, failing, seconds=0) is Outcome.FAILED
+    assert start(tmp_path, environ, changed, seconds=0) is Outcome.DONE
+    assert effects(tmp_path) == ["one", "two", "one", "two", "three"]
+    check_done_once(database, tmp_path)
 
 
 def test_a_kernel_does_not_outlive_the_process_that_runs_the_job(environ: dict[str, str], tmp_path: Path) -> None:
@@ -159,16 +173,17 @@ def interrupted(number: int, _frame: object) -> None:
     [
         (renewed, PATIENCE, 0.3, "TIMED_OUT"),
         (lost, 2, PATIENCE, "LEASE_LOST"),
-        (nobody_answers, 1, PATIENCE, "DATABASE_UNAVAILABLE"),
+        (nobody_answers, 5, PATIENCE, "DATABASE_UNAVAILABLE"),
     ],
 )
 def test_a_run_is_stopped_when_its_time_is_up_or_it_cannot_be_held(
     renew: Callable[[], None], lease: float, timeout: float, code: str
 ) -> None:
-    holder = LeaseHolder(renew, lease=timedelta(seconds=lease), timeout=timedelta(seconds=timeout))
+    holder, began = LeaseHolder(renew, timedelta(seconds=lease), timedelta(seconds=timeout)), time.monotonic()
     with stop_signals_handled(interrupted), pytest.raises(SystemExit), holder.held():
         time.sleep(PATIENCE)
     assert holder.cause == code
+    assert time.monotonic() - began < lease  # before another start may take the run
 
 
 def test_a_holder_that_stands_still_loses_its_run_and_publishes_nothing(
@@ -199,10 +214,9 @@ def test_files_are_deleted_after_their_days_and_the_history_keeps_every_entry(
     runs = runs_of(database)
     assert len(runs) == 12
     assert [run.purged_at is None for run in runs] == [True] * 4 + [False] * 8
-    place = JobFolder(tmp_path / "out" / "victim", job)
-    left = sorted(path.name for path in place.path.glob("20*"))
-    assert left == sorted(place.name(run.logical_date) for run in runs[:4])
-    assert (place.path / "latest").resolve().name == left[-1]
-    first = run_of(database, "victim", DATE)
-    assert first is not None
+    out = tmp_path / "out"
+    left = sorted(path.name for path in (out / "victim").glob("20*"))
+    assert left == sorted(RunFolder(out, job, run.logical_date).name for run in runs[:4])
+    assert (out / "victim" / "latest").resolve().name == left[-1]
+    [first] = runs_of(database, "victim", date=DATE)
     assert first.steps[0]["counts"] == {"marks": 2}

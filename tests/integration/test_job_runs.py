@@ -10,21 +10,20 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from tests.conftest import SettableClock
+from tests.support.waiting import wait_until
 from toolkit.database.connection import Database
 from toolkit.errors import LeaseLost
 from toolkit.jobs.definitions import Job, read_jobs
-from toolkit.jobs.notices import Notice, NoticeKind, NoticeSettings, deliver_notices, notices_of
+from toolkit.jobs.notices import Notice, NoticeKind, NoticeSettings, deliver_notices, notices_of, put_notices
 from toolkit.jobs.runs import (
     LEASE,
     Claim,
     Outcome,
     RunStatus,
-    Watched,
     delete_old_files,
     end_run,
     holding,
     renew_lease,
-    run_of,
     runs_of,
     take_run,
     watch_job,
@@ -65,7 +64,8 @@ def end(
     status: RunStatus = RunStatus.DONE,
 ) -> None:
     with holding(database, claim) as connection:
-        end_run(connection, claim, status, clock, notices)
+        end_run(connection, claim, status, clock)
+        put_notices(connection, notices, clock)
 
 
 def kinds(database: Database) -> list[str]:
@@ -88,7 +88,7 @@ def test_a_run_is_gone_on_with_when_its_lease_ran_out_and_the_old_holder_writes_
 ) -> None:
     first = take_run(database, job, DATE, night, lease=timedelta(0))
     with holding(database, first) as connection:
-        write_run(connection, first, {"steps": [{"name": "sync"}]})
+        write_run(connection, first, steps=[{"name": "sync"}])
     second = take_run(database, job, DATE, night)
     assert second.outcome is Outcome.TAKEN
     assert second.run is not None
@@ -100,19 +100,40 @@ def test_a_run_is_gone_on_with_when_its_lease_ran_out_and_the_old_holder_writes_
         end(database, first, night)
 
 
-def watch(database: Database, job: Job, clock: SettableClock) -> Watched:
-    return watch_job(database, job, clock, NOTICES.notices)
+def counted(database: Database, query: str) -> object:
+    with database.transaction() as connection:
+        return connection.exec_driver_sql(query).scalar()
+
+
+def test_of_two_starts_that_find_a_run_whose_holder_died_one_takes_it(
+    database: Database, job: Job, night: SettableClock
+) -> None:
+    """Both look at the run at the same time: they wait for somebody else who has locked its row."""
+    take_run(database, job, DATE, night, lease=timedelta(0))
+    waiting = (
+        "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+    )
+    with ThreadPoolExecutor(2) as pool:
+        with database.transaction() as connection:
+            connection.exec_driver_sql("SELECT 1 FROM audit.job_runs FOR UPDATE")
+            starts = [pool.submit(take_run, database, job, DATE, night) for _ in range(2)]
+            wait_until(lambda: counted(database, waiting) == 2)
+        assert sorted(start.result().outcome for start in starts) == [Outcome.RUNNING, Outcome.TAKEN]
+
+
+def missed(database: Database, job: Job, clock: SettableClock) -> list[datetime]:
+    return watch_job(database, job, clock, NOTICES)[0]
 
 
 def test_a_date_that_nobody_started_is_noted_and_told_once(
     database: Database, job: Job, night: SettableClock
 ) -> None:
-    assert watch(database, job, night).missed == ()
+    assert missed(database, job, night) == []
     night.now = DATE + timedelta(days=3, hours=7)
-    dates = tuple(DATE + timedelta(days=days) for days in (1, 2, 3))
+    dates = [DATE + timedelta(days=days) for days in (1, 2, 3)]
     with ThreadPoolExecutor(3) as pool:
-        found = list(pool.map(lambda _: watch(database, job, night).missed, range(3)))
-    assert sorted(found) == [(), (), dates]
+        found = list(pool.map(lambda _: missed(database, job, night), range(3)))
+    assert sorted(found) == [[], [], dates]
     [notice] = notices_of(database, "nightly", dates[-1])
     assert (notice.kind, len(notice.content["dates"])) == ("missed", 3)
     assert {run.status for run in runs_of(database)} == {RunStatus.MISSED}
@@ -121,14 +142,14 @@ def test_a_date_that_nobody_started_is_noted_and_told_once(
 def test_what_a_clock_that_was_ahead_called_missed_is_watched_again(
     database: Database, job: Job, night: SettableClock
 ) -> None:
-    watch(database, job, night)
+    missed(database, job, night)
     night.now += timedelta(days=400)
-    assert len(watch(database, job, night).missed) == 399
+    assert len(missed(database, job, night)) == 399
     night.now = DATE + timedelta(hours=8)
-    assert watch(database, job, night).missed == ()
+    assert missed(database, job, night) == []
     assert runs_of(database) == []
     night.now += timedelta(days=2)
-    assert watch(database, job, night).missed == tuple(DATE + timedelta(days=days) for days in (1, 2))
+    assert missed(database, job, night) == [DATE + timedelta(days=days) for days in (1, 2)]
 
 
 def test_no_file_is_deleted_by_a_clock_alone_that_is_ahead(
@@ -147,15 +168,15 @@ def test_no_file_is_deleted_by_a_clock_alone_that_is_ahead(
 def test_the_last_date_is_caught_up_with_within_its_grace_time(
     database: Database, job: Job, night: SettableClock
 ) -> None:
-    watch(database, job, night)
+    missed(database, job, night)
     night.now = DATE + timedelta(days=3, hours=5)
-    assert len(watch(database, job, night).missed) == 2
+    assert len(missed(database, job, night)) == 2
     latest = job.schedule.latest(night.now)
     assert latest == DATE + timedelta(days=3)
     assert take_run(database, job, latest, night).outcome is Outcome.TAKEN
     night.now = DATE + timedelta(days=4, hours=6, seconds=1)
     assert take_run(database, job, DATE + timedelta(days=4), night).outcome is Outcome.TOO_LATE
-    assert run_of(database, "nightly", DATE + timedelta(days=4)) is None
+    assert runs_of(database, date=DATE + timedelta(days=4)) == []
     assert take_run(database, job, DATE + timedelta(days=4), night, late=True).outcome is Outcome.TAKEN
     night.now = DATE + timedelta(days=5, hours=6)  # the last moment of its grace time
     assert take_run(database, job, DATE + timedelta(days=5), night).outcome is Outcome.TAKEN
@@ -164,17 +185,16 @@ def test_the_last_date_is_caught_up_with_within_its_grace_time(
 def test_another_schedule_makes_no_dates_of_the_past_missed(
     database: Database, job: Job, night: SettableClock
 ) -> None:
-    watch(database, job, night)
+    missed(database, job, night)
     night.now += timedelta(days=3)
-    assert watch(database, made("0 1 * * *"), night).missed == ()
+    assert missed(database, made("0 1 * * *"), night) == []
 
 
 def test_a_run_whose_process_died_is_told_once_as_failed_and_can_be_gone_on_with(
     database: Database, job: Job, night: SettableClock
 ) -> None:
     take_run(database, job, DATE, night, lease=timedelta(0))
-    assert watch(database, job, night).died == (DATE,)
-    assert watch(database, job, night).died == ()
+    assert [watch_job(database, job, night, NOTICES)[1] for _ in range(2)] == [[DATE], []]
     [run] = runs_of(database)
     assert (run.status, run.failure) == (RunStatus.FAILED, "RUNNER_DIED")
     [notice] = notices_of(database, "nightly", DATE)

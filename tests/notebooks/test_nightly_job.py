@@ -80,20 +80,20 @@ def test_the_nightly_job_does_its_work_and_tells_no_personal_data(
     server = served(mailbox, certificate, security="tls")
     server.start()
     told = ""
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
     with scripted(Answer(200)) as receiver:
         environ = {
             **embedded_environment,
             **SMTP,
             "TOOLKIT_SMTP_PORT": str(server.port),
             "TOOLKIT_SMTP_SECURITY": "tls",
-            "TOOLKIT_SMTP_CA_FILE": str(certificate),
             "TOOLKIT_WEBHOOK_URL": f"{receiver.url}/geheim-hook",
             "TOOLKIT_WEBHOOK_SECRET": "geheim-signature",
             "TOOLKIT_JOBS": str(jobs_file(tmp_path, samples)),
             "TOOLKIT_JOBS_OUT": str(out),
             "TOOLKIT_LANGUAGE": "pt-BR",
         }
-        assert main(["job", "run", "nightly", "--json", "--log", "json"], environ) == 0
+        assert main(["job", "run", "nightly", "--json"], environ) == 0
         printed = capsys.readouterr()
         counts = json.loads(printed.out)["counts"]
         date = json.loads(printed.out)["logicalDate"]

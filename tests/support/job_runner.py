@@ -23,8 +23,8 @@ from toolkit.database.connection import Database
 from toolkit.errors import DatabaseError, EmbeddedServiceError
 from toolkit.jobs.definitions import Job, read_jobs
 from toolkit.jobs.notices import NoticeSettings
-from toolkit.jobs.running import JobFolder, JobRun, Log, look_around
-from toolkit.jobs.runs import Outcome, RunRow, RunStatus, run_of, runs_of
+from toolkit.jobs.running import JobRun, Log, RunFolder, look_around
+from toolkit.jobs.runs import Outcome, RunRow, RunStatus, runs_of
 from toolkit.kit.context import ApplicationContext
 from toolkit.settings import Settings
 
@@ -133,29 +133,28 @@ def _start_and_exit(folder: Path, environ: dict[str, str], job: Job, date: datet
 
 def check_done_once(database: Database, folder: Path, date: datetime = DATE) -> RunRow:
     """The history and the folder tell of one run of the date that is done, and of nothing else."""
-    run = run_of(database, "victim", date)
-    assert run is not None
+    [run] = runs_of(database, "victim", date=date)
     assert (run.status, run.failure) == (RunStatus.DONE, None)
     assert [(step["name"], step["status"]) for step in run.steps] == [(name, "done") for name in STEPS]
-    place = JobFolder(folder / "out" / "victim", victim_job())
+    place = RunFolder(folder / "out", victim_job(), date)
     files = {file["name"] for step in run.steps for file in step["files"]}
-    final = place.final(date)
+    final = place.final
     assert {str(path.relative_to(final)) for path in final.rglob("*") if path.is_file()} == files
-    assert not list(place.path.glob(".staged/*"))
-    assert (place.path / "latest").resolve() == final.resolve()
+    assert not list(place.around.glob(".staged/*"))
+    assert (place.around / "latest").resolve() == final.resolve()
     return run
 
 
 def holder(database: Database, date: datetime = DATE) -> int:
     """Wait until somebody holds the run, or it is done; how often it was started."""
-    found: list[RunRow | None] = []
+    found: list[RunRow] = []
 
     def seen() -> bool:
-        found.append(run_of(database, "victim", date))
-        return found[-1] is not None and (found[-1].holder is not None or found[-1].status == RunStatus.DONE)
+        found[:] = runs_of(database, "victim", date=date)
+        return any(run.holder is not None or run.status == RunStatus.DONE for run in found)
 
     wait_until(seen)
-    return found[-1].starts if found[-1] is not None else 0
+    return int(found[0].starts)
 
 
 def statuses(database: Database) -> dict[datetime, str]:

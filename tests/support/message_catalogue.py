@@ -78,7 +78,7 @@ def _of_calls() -> Iterator[str | tuple[str, ...]]:
     for path in PACKAGE.rglob("*.py"):
         if "http" in path.parts[-2:]:  # which answers programs
             continue
-        says = _SAYS | (_DISPLAYS if {"notebooks", "jobs"} & {*path.parts} else {})
+        says = _SAYS | (_DISPLAYS if {"notebooks", "jobs"} & {*path.relative_to(PACKAGE).parts} else {})
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             match node:
                 case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name), args=args):

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from datetime import datetime
-from difflib import get_close_matches
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Final
@@ -19,8 +18,8 @@ from toolkit.cli.printing import json_option, note, print_json, show, show_table
 from toolkit.errors import JobFailed, SettingsError, ToolkitError
 from toolkit.jobs.definitions import PACKAGED, Job, load_jobs
 from toolkit.jobs.notices import NoticeSettings, notices_of
-from toolkit.jobs.running import JobRun, Log, look_around, open_sales
-from toolkit.jobs.runs import Outcome, RunRow, RunStatus, run_of, runs_of, seconds_of
+from toolkit.jobs.running import JobRun, Log, look_around
+from toolkit.jobs.runs import Outcome, RunRow, RunStatus, open_sales, runs_of, seconds_of
 from toolkit.kit.spoken import EXAMPLES, _, readable, spoken
 from toolkit.message import Message
 from toolkit.settings import Environment
@@ -35,23 +34,16 @@ class CommandLine:
     def check(self, words: Sequence[str]) -> bool:
         """Refuse what is no command, or what a command refuses; return whether it prints JSON."""
         command: click.Command = _toolkit
-        context = click.Context(command)
-        left = list(words)
-        while isinstance(command, click.Group):
-            names = [
-                name
-                for name in command.list_commands(context)
-                if name not in _NOT_IN_JOBS or len(left) < len(words)
-            ]
-            if not left or left[0] not in names:
-                near = get_close_matches(left[0] if left else "", names, n=1)
-                hint = f"Did you mean {near[0]!r}?" if near else f"There are: {', '.join(names)}"
-                raise SettingsError("{!r} is not a command that a job can run. {}", " ".join(words), hint)
-            name = left.pop(0)
-            found = command.get_command(context, name)
-            assert found is not None
-            command, context = found, click.Context(found, parent=context, info_name=name)
+        context, left = click.Context(command), list(words)
         try:
+            if words[0] in _NOT_IN_JOBS:
+                raise click.UsageError("it cannot be a step of a job.")
+            while isinstance(command, click.Group):
+                if not left:
+                    raise click.UsageError("Missing command.")
+                name, found, left = command.resolve_command(context, left)
+                assert found is not None
+                command, context = found, click.Context(found, parent=context, info_name=name)
             command.make_context(command.name, left)
         except click.ClickException as error:
             raise SettingsError("toolkit {}: {}", " ".join(words), error.format_message()) from None
@@ -87,7 +79,6 @@ class Desk:
     """The jobs file, the folder for outputs, the channels of notices, and the log."""
 
     ctx: Context
-    form: str = "text"
 
     @cached_property
     def file(self) -> Path:
@@ -113,17 +104,13 @@ class Desk:
     def job(self, name: str) -> Job:
         """Return the job of this name."""
         if name not in self.jobs:
-            near = get_close_matches(name, self.jobs, n=1)
-            hint = f"Did you mean {near[0]}?" if near else f"There are: {', '.join(self.jobs)}"
-            raise SettingsError("There is no job {!r}. {}", name, hint)
+            raise SettingsError("There is no job {!r}. There are: {}", name, ", ".join(self.jobs))
         return self.jobs[name]
 
     def run(self, job: Job, date: datetime) -> JobRun:
         """Return a start of a job."""
-        log = partial(
-            self.log, job=job.name, date=date.astimezone(job.schedule.zone).isoformat(timespec="minutes")
-        )
-        commands, base = CommandLine(), self.file.parent
+        due = date.astimezone(job.schedule.zone).isoformat(timespec="minutes")
+        log, commands, base = partial(self.log, place=f"{job.name} {due}"), CommandLine(), self.file.parent
         return JobRun(job, date, base, self.out, commands, self.notices, self.ctx.environ, self.ctx.now, log)
 
     def look_around(self) -> None:
@@ -133,17 +120,11 @@ class Desk:
         except (ToolkitError, OSError) as error:
             self.log(str(error), level="warning")
 
-    def log(self, message: str, *, level: str = "info", job: str = "", date: str = "", step: str = "") -> None:
-        """Write one line on stderr, as text or as a JSON object."""
-        places = {"job": job, "logicalDate": date, "step": step}
-        told, text = {name: place for name, place in places.items() if place}, " ".join(message.split())
-        if self.form == "json":
-            now = self.ctx.now().isoformat(timespec="milliseconds")
-            line = json.dumps({"time": now, "level": level, **told, "message": text})
-        else:
-            mark = "" if level == "info" else f"{level}: "
-            line = f"{self.ctx.now():%Y-%m-%dT%H:%M:%SZ} {' '.join(told.values())}: {mark}{text}"
-        click.echo(line, err=True)
+    def log(self, message: str, *, level: str = "", place: str = "", step: str = "") -> None:
+        """Write one line on stderr."""
+        told = " ".join(each for each in (f"{self.ctx.now():%Y-%m-%dT%H:%M:%SZ}", place, step) if each)
+        mark = f"{level}: " if level else ""
+        click.echo(f"{told}: {mark}{' '.join(message.split())}", err=True)
 
 
 @click.group()
@@ -178,26 +159,19 @@ def list_jobs(ctx: Context, as_json: bool) -> None:
     desk, zone = Desk(ctx), ctx.settings.timezone
     found: list[dict[str, Any]] = []
     for each in desk.jobs.values():
-        last = next(iter(runs_of(ctx.application.database, each.name, limit=1)), None)
         due = each.schedule.following(ctx.now()).astimezone(zone)
-        line: dict[str, Any] = {
-            "job": each.name,
-            "about": each.about,
-            "schedule": each.schedule.expression,
-            "next": due,
-        }
+        about = {"job": each.name, "about": each.about, "schedule": each.schedule.expression, "next": due}
+        last = next(iter(runs_of(ctx.application.database, each.name, limit=1)), None)
         ended = {"lastDate": last and last.logical_date.astimezone(zone), "lastStatus": last and last.status}
-        found.append({**line, **ended})
+        found.append({**about, **ended})
+        if not as_json:
+            told = f"{last.status} ({readable(last.logical_date, zone)})" if last else "never ran"
+            show("{:<12}  {:<12}  next {}; last: {}", each.name, about["schedule"], readable(due, zone), told)
+            show("{:<12}  {}", "", each.about)
     if as_json:
         print_json({"file": desk.file, "timezone": zone.key, "jobs": found})
-        return
-    for line in found:
-        told = f"{line['lastStatus']} ({readable(line['lastDate'], zone)})" if line["lastDate"] else "never ran"
-        show(
-            "{:<12}  {:<12}  next {}; last: {}", line["job"], line["schedule"], readable(line["next"], zone), told
-        )
-        show("{:<12}  {}", "", line["about"])
-    note("from {}, times in {}", desk.file, zone.key)
+    else:
+        note("from {}, times in {}", desk.file, zone.key)
 
 
 @job.command(short_help="Check the jobs file; nothing is started.")
@@ -241,9 +215,7 @@ _TOLD: Final = {
 
 @job.command(short_help="Run a job for a logical date, unless that is done.")
 @click.argument("name")
-@click.option(
-    "--date", "--slot", "text", metavar="TIME", help=f"Another date than the last that was due: {EXAMPLES}."
-)
+@click.option("--date", "text", metavar="TIME", help=f"Another date than the last that was due: {EXAMPLES}.")
 @click.option("--late", is_flag=True, help="Run it although its grace time has passed.")
 @click.option(
     "--wait",
@@ -253,20 +225,10 @@ _TOLD: Final = {
     help="While another process runs it, wait for its end, and go on with it if it dies.",
 )
 @click.option("--fail-on", type=click.Choice(["attention"]), help="Exit status 3 if sales are open.")
-@click.option(
-    "--log", type=click.Choice(["text", "json"]), default="text", help="The form of the lines on stderr."
-)
 @click.option("--json", "as_json", is_flag=True, help="One line of JSON on stdout, the last one.")
 @pass_context
 def run(
-    ctx: Context,
-    name: str,
-    text: str | None,
-    late: bool,
-    wait: float,
-    fail_on: str | None,
-    log: str,
-    as_json: bool,
+    ctx: Context, name: str, text: str | None, late: bool, wait: float, fail_on: str | None, as_json: bool
 ) -> int:
     """Run the job NAME for the logical date that was due last, unless that is done.
 
@@ -279,7 +241,7 @@ def run(
     \b
     Examples:
       toolkit job run nightly
-      toolkit job run nightly --wait 14400 --log json       one of two schedulers
+      toolkit job run nightly --wait 14400                 one of two schedulers
       toolkit job run nightly --date "2026-11-20 02:00" --late
 
     \b
@@ -287,14 +249,12 @@ def run(
     another process is running it, or its grace time has passed; 2 wrong usage, nothing started;
     3 done, and sales are open (with --fail-on attention).
     """
-    desk, zone = Desk(ctx, log), ctx.settings.timezone
+    desk, zone = Desk(ctx), ctx.settings.timezone
     schedule = desk.job(name).schedule
     date = schedule.latest(ctx.now()) if text is None else ctx.past_moment(text, "--date")
     if date is None or not schedule.holds(date):
-        near = [
-            each for each in (schedule.latest(date or ctx.now()), schedule.following(date or ctx.now())) if each
-        ]
-        told = " and ".join(readable(each, zone) for each in near)
+        around = schedule.latest(date or ctx.now()), schedule.following(date or ctx.now())
+        told = " and ".join(readable(each, zone) for each in around if each)
         raise click.BadParameter(
             Message("{} is not due at that time; its dates around it are {}", name, told), param_hint="--date"
         )
@@ -305,13 +265,9 @@ def run(
     desk.look_around()
     start.log(_TOLD[ended.outcome])
     if as_json:
-        document = {
-            "job": name,
-            "logicalDate": date.astimezone(zone),
-            "outcome": ended.outcome,
-            "code": ended.code,
-        }
-        print_json({**document, "reason": ended.reason or None, "counts": ended.counts}, one_line=True)
+        due = {"job": name, "logicalDate": date.astimezone(zone), "outcome": ended.outcome}
+        why = {"code": ended.code, "reason": ended.reason or None, "counts": ended.counts}
+        print_json({**due, **why}, one_line=True)
     if ended.outcome not in {Outcome.DONE, Outcome.DONE_BEFORE}:
         return FAILED
     return NEEDS_ATTENTION if fail_on and open_sales(ended.counts).get("open") else DONE
@@ -335,31 +291,29 @@ def history(ctx: Context, name: str | None, limit: int, as_json: bool) -> None:
     name, at, time = (name or "").partition("@")
     if not at:
         runs = runs_of(database, name or None, limit)
+        rows = [
+            (run.job, readable(run.logical_date, zone), _(run.status), f"{seconds_of(run)} s", run.failure or "")
+            for run in runs
+        ]
         if as_json:
             print_json({"runs": [_document(each) for each in runs]})
-        elif runs:
-            show_table(("job", "logical date", "status", "time", "reason"), [_cells(each, zone) for each in runs])
+        elif rows:
+            show_table(("job", "logical date", "status", "time", "reason"), rows)
         else:
             show("nothing ran yet")
         return
-    found = run_of(database, name, ctx.past_moment(time, "NAME"))
-    if found is None:
+    found = runs_of(database, name, date=ctx.past_moment(time, "NAME"))
+    if not found:
         raise click.BadParameter(Message("{} has no run for this date; see: toolkit job history {}", name, name))
-    sent = [row._asdict() for row in notices_of(database, name, found.logical_date)]
-    document = _document(found) | {"notices": sent}
+    sent = [row._asdict() for row in notices_of(database, name, found[0].logical_date)]
+    document = _document(found[0]) | {"notices": sent}
     if as_json:
         print_json(document)
         return
     for key, value in document.items():
-        lines = value if isinstance(value, list) else [value]
-        for line in lines:
+        for line in value if isinstance(value, list) else [value]:
             told = json.dumps(line, default=str, ensure_ascii=False) if isinstance(line, dict) else line
             show("{:<12}  {}", key, told)
-
-
-def _cells(found: RunRow, zone: Any) -> tuple[str, ...]:
-    took = f"{spoken().number(round(seconds_of(found)))} s" if found.ended_at and found.started_at else ""
-    return found.job, readable(found.logical_date, zone), _(found.status), took, found.failure or ""
 
 
 def _document(found: RunRow) -> dict[str, Any]:
@@ -397,9 +351,8 @@ def missed(ctx: Context, as_json: bool) -> int:
                 found.append({"job": each.name, "logicalDate": past.logical_date.astimezone(zone), "state": state})
     if as_json:
         print_json({"missed": found})
-    else:
-        for line in found:
-            show("{:<12}  {}  {}", line["job"], readable(line["logicalDate"], zone), line["state"])
-        if not found:
-            show("no date was missed")
+    for line in [] if as_json else found:
+        show("{:<12}  {}  {}", line["job"], readable(line["logicalDate"], zone), line["state"])
+    if not as_json and not found:
+        show("no date was missed")
     return NEEDS_ATTENTION if found else DONE

@@ -190,15 +190,9 @@ def _complaint(error: ValidationError) -> str:
     if place == ["jobs"]:
         return "jobs.toml names no job; write a table [jobs.NAME]."
     if first["type"] == "extra_forbidden":
-        known = (
-            _JobsFile if len(place) == 1 else Step if "steps" in place else Notify if "notify" in place else Job
-        )
-        keys = [
-            field.alias or name for name, field in known.model_fields.items() if (known, name) != (Job, "name")
-        ]
+        keys = {field.alias or "" for table in (Job, Step, Notify) for field in table.model_fields.values()}
         near = get_close_matches(place[-1], keys, n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
-        return f"{where}: there is no key {place[-1]!r}.{hint} There are: {', '.join(keys)}"
+        return f"{where}: there is no key {place[-1]!r}." + (f" Did you mean {near[0]!r}?" if near else "")
     return f"{where}: {first['msg'].removeprefix('Value error, ')}"
 
 

@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from zoneinfo import ZoneInfo
 
-from toolkit.jobs.running import counts_of, open_sales
-from toolkit.jobs.runs import RunRow, RunStatus, runs_of, seconds_of
+from toolkit.jobs.runs import RunRow, RunStatus, counts_of, open_sales, runs_of, seconds_of
 from toolkit.kit.spoken import _, counted, readable
 from toolkit.message import Message
 from toolkit.notebooks.calls import application, told_plainly
@@ -45,20 +44,20 @@ def job_history(*, job: str = "nightly", runs: int = 60) -> Shown[Sequence[RunRo
 def _parts(found: Sequence[RunRow], job: str, number: dict[RunStatus, int], zone: ZoneInfo) -> list[Bundle]:
     if not found:
         return [figures("Nothing ran yet", [], "A scheduler starts jobs: toolkit job --help")]
-    facts = [Fact(status, count, _COLOURS[status] if count else Colour.QUIET) for status, count in number.items()]
     heading = counted(len(found), "latest run")
-    parts = [figures(Message("{}: {}", heading, job) if job else heading, facts)]
+    facts = [Fact(status, count, _COLOURS[status]) for status, count in number.items()]
     names = {run.id: f"{readable(run.logical_date, zone)} {'' if job else run.job}".strip() for run in found}
     done = [run for run in found if run.status == RunStatus.DONE][:30][::-1]
-    seconds = {names[run.id]: {"seconds": round(seconds_of(run))} for run in done}
-    if seconds:
-        parts.append(bars("Seconds of each run that is done", seconds, {"seconds": Colour.NEUTRAL}))
+    seconds = {names[run.id]: {"seconds": seconds_of(run)} for run in done}
     judged = {names[run.id]: open_sales(counts_of(run.steps)) for run in done}
     open_ = {name: {"open sales": sales["open"]} for name, sales in judged.items() if sales}
-    if open_:
-        parts.append(bars("Open sales after each run", open_, {"open sales": Colour.WARNING}))
     rows = [
-        (names[run.id], _(run.status), run.failure or "", run.starts, round(seconds_of(run)), run.folder or "")
+        (names[run.id], _(run.status), run.failure or "", run.starts, seconds_of(run), run.folder or "")
         for run in found
     ]
-    return [*parts, table("Runs, the newest first", ["due", "status", "why", "starts", "seconds", "folder"], rows)]
+    return [
+        figures(Message("{}: {}", heading, job) if job else heading, facts),
+        *([bars("Seconds of each run that is done", seconds, {"seconds": Colour.NEUTRAL})] if seconds else []),
+        *([bars("Open sales after each run", open_, {"open sales": Colour.WARNING})] if open_ else []),
+        table("Runs, the newest first", ["due", "status", "why", "starts", "seconds", "folder"], rows),
+    ]

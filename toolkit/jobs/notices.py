@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from email.message import EmailMessage
 from enum import StrEnum
-from pathlib import Path
+from functools import partial
 from typing import Any, Final, Self
 from urllib.parse import urlsplit
 from uuid import UUID
@@ -111,8 +111,6 @@ class NoticeSettings:
     recipients: tuple[str, ...] = ()
     user: str | None = None
     password: str | None = field(default=None, repr=False)
-    ca_file: Path | None = None
-    """Certificates to trust instead of the system's."""
     url: str | None = field(default=None, repr=False)
     secret: str = field(default="", repr=False)
 
@@ -136,21 +134,17 @@ class NoticeSettings:
                 if not addresses or not all(_ADDRESS.fullmatch(address) for address in addresses):
                     raise SettingsError("{} must name e-mail addresses, as TOOLKIT_SMTP_HOST is set", name)
             if (user is None) != (password is None):
-                raise SettingsError(
-                    "TOOLKIT_SMTP_USER and TOOLKIT_SMTP_PASSWORD (or its _FILE) must be set together"
-                )
+                raise SettingsError("TOOLKIT_SMTP_USER and TOOLKIT_SMTP_PASSWORD (or its _FILE) go together")
         if url is not None:
             parts = urlsplit(url)
             allowed = {"http", "https"} if parts.hostname in _HERE else {"https"}
             if not parts.hostname or parts.scheme not in allowed:
                 raise SettingsError("TOOLKIT_WEBHOOK_URL must begin with https:// unless it is on this machine")
             if not secret:
-                raise SettingsError(
-                    "TOOLKIT_WEBHOOK_SECRET (or its _FILE) must be set: every notice is signed with it"
-                )
+                raise SettingsError("TOOLKIT_WEBHOOK_SECRET (or its _FILE) must be set: it signs every notice")
         port = given.number("TOOLKIT_SMTP_PORT", 1, 65535) or _PORTS[security]
-        ca_file, code = given.path("TOOLKIT_SMTP_CA_FILE"), given.text("TOOLKIT_LANGUAGE") or "en"
-        return cls(code, zone, host, port, security, sender, recipients, user, password, ca_file, url, secret)
+        code = given.text("TOOLKIT_LANGUAGE") or "en"
+        return cls(code, zone, host, port, security, sender, recipients, user, password, url, secret)
 
     @property
     def channels(self) -> list[str]:
@@ -178,11 +172,11 @@ class NoticeSettings:
         message["Message-ID"] = f"<{id_}@{self.sender.rpartition('@')[2]}>"
         message["Auto-Submitted"] = "auto-generated"
         message.set_content(body)
-        trusted = ssl.create_default_context(cafile=self.ca_file)
-        tls = {"context": trusted} if self.security is Security.TLS else {}
-        connect: Callable[..., smtplib.SMTP] = smtplib.SMTP_SSL if tls else smtplib.SMTP
+        trusted = ssl.create_default_context()
+        over_tls = partial(smtplib.SMTP_SSL, context=trusted)
+        connect: Callable[..., smtplib.SMTP] = over_tls if self.security is Security.TLS else smtplib.SMTP
         try:
-            with connect(self.host, self.port, timeout=30, **tls) as server:
+            with connect(self.host, self.port, timeout=30) as server:
                 if self.security is Security.STARTTLS:
                     server.starttls(context=trusted)  # a server that does not offer it is an error
                 if self.user is not None and self.password is not None:

@@ -19,10 +19,11 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import chdir, contextmanager, suppress
+from contextlib import chdir, closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from errno import EDQUOT, ENOSPC
+from functools import partial
 from pathlib import Path
 from re import sub
 from typing import Any, Final, Protocol
@@ -35,16 +36,18 @@ from toolkit.contract.rules import rules_fingerprint, toolkit_version
 from toolkit.database.connection import Database
 from toolkit.errors import DatabaseUnavailable, LeaseLost, NotebookFailed, SettingsError, ToolkitError
 from toolkit.jobs.definitions import Job, Step, named_values
-from toolkit.jobs.notices import NoticeKind, NoticeSettings, deliver_notices
+from toolkit.jobs.notices import Notice, NoticeKind, NoticeSettings, deliver_notices, put_notices
 from toolkit.jobs.runs import (
     LEASE,
     Claim,
     Outcome,
     RunStatus,
+    counts_of,
     critical_findings,
     delete_old_files,
     end_run,
     holding,
+    open_sales,
     renew_lease,
     take_run,
     watch_job,
@@ -79,52 +82,35 @@ class Commands(Protocol):
         """Run a command, and return the JSON document that it prints, if any."""
 
 
-@dataclass(frozen=True)
-class JobFolder:
-    """The files of one job."""
+class RunFolder:
+    """The files of one run; its name is its logical date in the zone of the office."""
 
-    path: Path
-    job: Job
+    def __init__(self, out: Path, job: Job, date: datetime) -> None:
+        self.around, self.name = out / job.name, date.astimezone(job.schedule.zone).strftime("%Y-%m-%dT%H%M%z")
+        self.final, self.failed = self.around / self.name, self.around / "failed" / self.name
+        self.staged = self.around / ".staged" / self.name
 
-    def name(self, date: datetime) -> str:
-        """Return the name of a run's folder: its time in the zone of the office."""
-        return date.astimezone(self.job.schedule.zone).strftime("%Y-%m-%dT%H%M%z")
-
-    def final(self, date: datetime) -> Path:
-        """Return the folder for the files of a run that is done."""
-        return self.path / self.name(date)
-
-    def failed(self, date: datetime) -> Path:
-        """Return the folder for the notebook that failed."""
-        return self.path / "failed" / self.name(date)
-
-    def staged(self, date: datetime) -> Path:
-        """Return the folder for what a run has made so far."""
-        return self.path / ".staged" / self.name(date)
-
-    def begin(self, date: datetime) -> None:
+    def begin(self) -> None:
         """Make room for a run; files that were published and never noted are staged again."""
-        staged, final = self.staged(date), self.final(date)
-        staged.parent.mkdir(parents=True, exist_ok=True)
-        if final.exists() and not staged.exists():
-            final.rename(staged)
-        staged.mkdir(exist_ok=True)
+        self.staged.parent.mkdir(parents=True, exist_ok=True)
+        if self.final.exists() and not self.staged.exists():
+            self.final.rename(self.staged)
+        self.staged.mkdir(exist_ok=True)
 
-    def publish(self, date: datetime, steps: set[str]) -> None:
+    def publish(self, steps: set[str]) -> None:
         """Give the staged files of these steps their final names, in one rename."""
-        staged, final = self.staged(date), self.final(date)
-        for each in staged.iterdir():
+        for each in self.staged.iterdir():
             if each.name not in steps:
                 shutil.rmtree(each)
-        shutil.rmtree(final, ignore_errors=True)
-        staged.rename(final)
-        link = self.path / f".latest.{os.getpid()}"
-        link.symlink_to(final.name)
-        link.replace(self.path / "latest")
+        shutil.rmtree(self.final, ignore_errors=True)
+        self.staged.rename(self.final)
+        link = self.around / f".latest.{os.getpid()}"
+        link.symlink_to(self.name)
+        link.replace(self.around / "latest")
 
-    def delete(self, date: datetime) -> None:
+    def delete(self) -> None:
         """Delete every file of a run."""
-        for folder in (self.final(date), self.failed(date), self.staged(date)):
+        for folder in (self.final, self.failed, self.staged):
             shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -215,7 +201,7 @@ class JobRun:
     _publishing: bool = False
 
     def __post_init__(self) -> None:
-        self.folder = JobFolder(self.out / self.job.name, self.job)
+        self.folder = RunFolder(self.out, self.job, self.date)
 
     def check(self) -> dict[str, dict[str, Any]]:
         """Return what each step is to run: nothing starts while one of them is wrong.
@@ -226,7 +212,7 @@ class JobRun:
         checked = {}
         for step in self.job.steps:
             try:
-                checked[step.name] = filled = self._filled(step, self.folder.final(self.date))
+                checked[step.name] = filled = self._filled(step, self.folder.final)
                 if step.command:
                     self.commands.check(filled["words"])
                 else:
@@ -249,7 +235,8 @@ class JobRun:
         deadline, claim, holder = time.monotonic() + wait, None, None
         with stop_signals_handled(self._stop):
             try:
-                with self._database() as database:
+                with self._application() as application:
+                    database = application.database
                     while True:
                         claim = take_run(database, self.job, self.date, self.clock, late=late, lease=self.lease)
                         if claim.outcome is not Outcome.RUNNING or time.monotonic() >= deadline:
@@ -257,10 +244,8 @@ class JobRun:
                         time.sleep(min(_POLL, max(deadline - time.monotonic(), 0)))
                     if claim.outcome is not Outcome.TAKEN:
                         return Ended(claim.outcome, counts_of(claim.run.steps) if claim.run is not None else {})
-                    taken = claim
-                    holder = LeaseHolder(
-                        lambda: renew_lease(database, taken, self.lease), self.lease, self.job.timeout
-                    )
+                    renew = partial(renew_lease, database, claim, self.lease)
+                    holder = LeaseHolder(renew, self.lease, self.job.timeout)
                     with holder.held():
                         self._do(database, claim, holder)
             except BaseException as error:  # however it ended, the history has to tell
@@ -274,66 +259,53 @@ class JobRun:
         if not self._publishing:
             raise SystemExit(128 + number)
 
-    @contextmanager
-    def _database(self) -> Iterator[Database]:
-        application = ApplicationContext(Settings.from_environment(self.environ))
-        try:
-            yield application.database
-        finally:
-            application.close()
+    def _application(self) -> closing[ApplicationContext]:
+        return closing(ApplicationContext(Settings.from_environment(self.environ)))
 
     def _do(self, database: Database, claim: Claim, holder: LeaseHolder) -> None:
         assert claim.run is not None
-        self.folder.begin(self.date)
+        self.folder.begin()
         before = {step["name"]: step for step in claim.run.steps if step["status"] == RunStatus.DONE}
         for step in self.job.steps:
-            made = {"target": step.target, "parameters": self._filled(step, self.folder.final(self.date))}
+            made = {"target": step.target, "parameters": self._filled(step, self.folder.final)}
             done = before.get(step.name)
-            if done and made.items() <= done.items() and self._has_files(done):
+            there = done and all((self.folder.staged / file["name"]).is_file() for file in done["files"])
+            if done and there and made.items() <= done.items():
                 self.log("done before", step=step.name)
                 self._steps.append(done)
             else:
                 before = {}  # what follows may rest on it
                 self._steps.append(self._step(database, claim, holder, step, made))
-        seal, folder = newest_seal(database), str(self.folder.final(self.date))
-        notices = self._good_news(database, folder)
+        seal, folder = newest_seal(database), str(self.folder.final)
         versions = {
             "toolkit": toolkit_version(),
             "rules": rules_fingerprint(),
             "python": platform.python_version(),
         }
         values = {"folder": folder, "seal": seal and seal.hash, "versions": versions}
+        notices = self._good_news(database, folder)
         self._publishing = True
         with holding(database, claim) as connection:
-            self.folder.publish(self.date, {step["name"] for step in self._steps})
-            end_run(connection, claim, RunStatus.DONE, self.clock, notices, **values)
-
-    def _has_files(self, done: Mapping[str, Any]) -> bool:
-        return all((self.folder.staged(self.date) / file["name"]).is_file() for file in done["files"])
+            self.folder.publish({step["name"] for step in self._steps})
+            end_run(connection, claim, RunStatus.DONE, self.clock, **values)
+            put_notices(connection, notices, self.clock)
 
     def _step(
         self, database: Database, claim: Claim, holder: LeaseHolder, step: Step, made: Mapping[str, Any]
     ) -> dict[str, Any]:
         """Do one step in a folder that no other start knows, and note how it ended."""
-        staged, started = self.folder.staged(self.date), self.clock()
-        part = staged / f".{claim.holder}" / step.name
+        started, part = self.clock(), self.folder.staged / f".{claim.holder}" / step.name
         part.mkdir(parents=True)
-        ended: dict[str, Any] = {
-            "name": step.name,
-            **made,
-            "startedAt": started.isoformat(),
-            "counts": {},
-            "files": [],
-        }
-        self._failed = ended | {"status": RunStatus.FAILED, "part": part}
+        begun = {"name": step.name, **made, "startedAt": started.isoformat(), "counts": {}, "files": []}
+        self._failed = begun | {"status": RunStatus.FAILED, "part": part}
         self.log(f"{step.target} starts", step=step.name)
         counts = self._run(step, part, holder)
-        now, files = self.clock(), _finished(part, self.folder.final(self.date) / step.name)
-        ended |= {"status": RunStatus.DONE, "endedAt": now.isoformat(), "counts": counts, "files": files}
+        now, files = self.clock(), _finished(part, self.folder.final / step.name)
+        ended = {**begun, "status": RunStatus.DONE, "endedAt": now.isoformat(), "counts": counts, "files": files}
         with holding(database, claim) as connection:
-            shutil.rmtree(staged / step.name, ignore_errors=True)
-            part.rename(staged / step.name)
-            write_run(connection, claim, {"steps": [*self._steps, ended]})
+            shutil.rmtree(self.folder.staged / step.name, ignore_errors=True)
+            part.rename(self.folder.staged / step.name)
+            write_run(connection, claim, steps=[*self._steps, ended])
         self._failed = {}
         told = ", ".join(f"{number} {name}" for name, number in counts.items() if "." not in name)
         self.log(f"done in {(now - started).total_seconds():.1f} s" + f": {told}" * bool(told), step=step.name)
@@ -342,9 +314,7 @@ class JobRun:
     def _run(self, step: Step, part: Path, holder: LeaseHolder) -> dict[str, int]:
         filled = self._filled(step, part.parent)
         if step.command:
-            return _numbers(
-                self.commands.run(filled["words"], self.environ, lambda text: self.log(text, step=step.name))
-            )
+            return _numbers(self.commands.run(filled["words"], self.environ, partial(self.log, step=step.name)))
         from toolkit.notebooks.running import run_notebook  # papermill takes a second to load
 
         notebook, seconds = self._notebook(step), max(holder.remaining - _MARGIN, 0.1)
@@ -353,37 +323,39 @@ class JobRun:
         done = run_notebook(notebook, filled["parameters"], target, timeout=seconds, environ=environ)
         return {name: number for result in done.results for name, number in _numbers(result).items()}
 
-    def _good_news(self, database: Database, folder: str) -> list[Any]:
+    def _good_news(self, database: Database, folder: str) -> list[Notice]:
         """Return the notices about a run that is done: what needs attention, or that all is well again."""
         found, notify = open_sales(counts_of(self._steps)), self.job.notify
         content: dict[str, Any] = {**found, "folder": folder}
         attention = notify.findings is not None and found.get("open", 0) > notify.findings
         if notify.new_critical:
-            critical, new = critical_findings(database, self.job.name)
-            content |= {"critical": critical, "new": new}
-            attention = attention or new > 0
+            content["critical"], content["new"] = critical_findings(database, self.job.name)
+            attention = attention or content["new"] > 0
         kind = NoticeKind.ATTENTION if attention else NoticeKind.RECOVERED
         return self.notices.notices(self.job.name, self.date, kind, content)
 
     def _fail(self, claim: Claim | None, code: str, reason: str) -> Ended:
         """End a run that failed; where the database cannot be told, people are told at once."""
         self._publishing = True  # a second signal changes nothing
-        part, step = self._failed.pop("part", None), self._failed.get("name", "")
+        part, step, kept = (
+            self._failed.pop("part", None),
+            self._failed.get("name", ""),
+            self.folder.failed,
+        )
         if part is not None:
-            reason = reason.replace(str(part), str(self.folder.failed(self.date)))  # where it is kept
+            reason = reason.replace(str(part), str(kept))
         self.log(f"{code}: {reason}", level="error", step=step)
         notices = self.notices.notices(self.job.name, self.date, NoticeKind.FAILED, {"code": code, "step": step})
-        noted = {"failure": code, "reason": reason, "endedAt": self.clock().isoformat()}
-        values = {
-            "failure": code,
-            "reason": reason,
-            "steps": [*self._steps, self._failed | noted][: None if step else -1],
-        }
+        steps = [*self._steps]
+        if step:
+            noted = {"failure": code, "reason": reason, "endedAt": self.clock().isoformat()}
+            steps.append(self._failed | noted)
         try:
             if claim is None:
                 raise DatabaseUnavailable
-            with self._database() as database, holding(database, claim) as connection:
-                end_run(connection, claim, RunStatus.FAILED, self.clock, notices, **values)
+            with self._application() as application, holding(application.database, claim) as connection:
+                end_run(connection, claim, RunStatus.FAILED, self.clock, failure=code, reason=reason, steps=steps)
+                put_notices(connection, notices, self.clock)
         except LeaseLost:
             return Ended(Outcome.FAILED, {}, "LEASE_LOST", str(LeaseLost.__doc__))
         except ToolkitError:
@@ -391,7 +363,6 @@ class JobRun:
             for notice in notices:
                 if problem := self.notices.deliver(notice, UUID(int=0)):
                     self.log(f"The notice by {notice.channel} could not be delivered: {problem}.", level="warning")
-        kept = self.folder.failed(self.date)
         with suppress(OSError):
             for notebook in part.glob("*.failed.ipynb") if part is not None else ():
                 kept.mkdir(parents=True, exist_ok=True)
@@ -443,29 +414,14 @@ def _numbers(document: Mapping[str, Any]) -> dict[str, int]:
     return counts
 
 
-def counts_of(steps: Sequence[Mapping[str, Any]]) -> dict[str, Mapping[str, int]]:
-    """Return the counts of each step of a run."""
-    return {step["name"]: step["counts"] for step in steps}
-
-
-def open_sales(counts: Mapping[str, Mapping[str, int]]) -> dict[str, int]:
-    """Return the sales, and those that are open, as a step counted them; nothing where none did."""
-    for step in counts.values():
-        if {"sales", "incomplete", "conflict"} <= step.keys():
-            return {"sales": step["sales"], "open": step["incomplete"] + step["conflict"]}
-    return {}
-
-
 def look_around(
     database: Database, jobs: Mapping[str, Job], out: Path, notices: NoticeSettings, clock: Clock, log: Log
 ) -> None:
     """Do what every start does beside its run: note what was missed or died, deliver notices, delete old files."""
     for job in jobs.values():
-        folder = JobFolder(out / job.name, job)
-        watched = watch_job(database, job, clock, notices.notices)
-        for date in watched.missed:
-            log(f"{job.name}, due {folder.name(date)}, was missed: nobody started it", level="warning")
-        for date in watched.died:
-            log(f"{job.name}, due {folder.name(date)}, failed: its process was killed", level="warning")
-        delete_old_files(database, job, clock, folder.delete)
-    deliver_notices(database, notices, clock, lambda text: log(text, level="warning"))
+        missed, died = watch_job(database, job, clock, notices)
+        for dates, how in ((missed, "was missed: nobody started it"), (died, "failed: its process was killed")):
+            for date in dates:
+                log(f"{job.name}, due {RunFolder(out, job, date).name}, {how}", level="warning")
+        delete_old_files(database, job, clock, lambda date, job=job: RunFolder(out, job, date).delete())  # type: ignore[misc]
+    deliver_notices(database, notices, clock, partial(log, level="warning"))

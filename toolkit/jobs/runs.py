@@ -26,17 +26,19 @@ from toolkit.database.identifiers import new_id
 from toolkit.database.tables import finding_observations, job_runs, job_schedules
 from toolkit.errors import LeaseLost
 from toolkit.jobs.definitions import Job
-from toolkit.jobs.notices import Notice, NoticeKind, put_notices
+from toolkit.jobs.notices import NoticeKind, NoticeSettings, put_notices
 
 LEASE: Final = timedelta(seconds=60)
 """The time without a renewal after which a holder has lost its run."""
 RunRow = Row[Any]
 """A run as the database holds it."""
 
-RUNNER_DIED: Final = "RUNNER_DIED"
 _NOW: Final = sa.func.clock_timestamp()
 _LEASED: Final = (job_runs.c.lease_until > _NOW).label("leased")
-_FREE: Final = {"holder": None, "lease_until": None}
+_DIED: Final = {
+    "failure": "RUNNER_DIED",
+    "reason": "The process that ran the job was killed, or its machine stopped.",
+}
 
 
 class RunStatus(StrEnum):
@@ -69,55 +71,33 @@ class Claim:
 
 
 def take_run(
-    database: Database,
-    job: Job,
-    logical_date: datetime,
-    clock: Clock,
-    *,
-    late: bool = False,
-    lease: timedelta = LEASE,
+    database: Database, job: Job, date: datetime, clock: Clock, *, late: bool = False, lease: timedelta = LEASE
 ) -> Claim:
     """Take the run, unless it is done, held by a living process, or too late; ``late`` takes it all the same."""
     holder, now = new_id(), clock()
-    mine = (job_runs.c.job == job.name) & (job_runs.c.logical_date == logical_date)
-    in_time = late or now <= logical_date + job.grace
+    in_time = late or now <= date + job.grace
+    mine = (job_runs.c.job == job.name) & (job_runs.c.logical_date == date)
     with database.transaction() as connection:
         if in_time:
-            new = _new_run(job, logical_date, RunStatus.RUNNING)
+            new = _new_run(job, date, RunStatus.RUNNING)
             connection.execute(insert(job_runs).values(new).on_conflict_do_nothing())
         run = connection.execute(sa.select(job_runs, _LEASED).where(mine).with_for_update()).one_or_none()
-        if run is None:
-            return Claim(Outcome.TOO_LATE)
-        if run.status == RunStatus.DONE:
+        if run is not None and run.status == RunStatus.DONE:
             return Claim(Outcome.DONE_BEFORE, run)
-        if run.status == RunStatus.RUNNING and run.leased:
+        if run is not None and run.status == RunStatus.RUNNING and run.leased:
             return Claim(Outcome.RUNNING, run)
-        if not in_time:
+        if run is None or not in_time:
             return Claim(Outcome.TOO_LATE, run)
-        taken = {
-            "status": RunStatus.RUNNING,
-            "holder": holder,
-            "lease_until": _NOW + lease,
-            "starts": job_runs.c.starts + 1,
-            "started_at": run.started_at or now,
-            "failure": None,
-            "reason": None,
-            "started_by": _who(),
-            "host": socket.gethostname(),
-        }
+        who = {"started_by": _who(), "host": socket.gethostname(), "started_at": run.started_at or now}
+        held = {"status": RunStatus.RUNNING, "holder": holder, "lease_until": _NOW + lease}
+        taken = {**who, **held, "starts": job_runs.c.starts + 1, "failure": None, "reason": None}
         connection.execute(sa.update(job_runs).where(mine).values(taken))
         return Claim(Outcome.TAKEN, run, holder)
 
 
-def _new_run(job: Job, logical_date: datetime, status: RunStatus, reason: str | None = None) -> dict[str, Any]:
-    empty: dict[str, Any] = {"starts": 0, "versions": {}, "steps": []}
-    return {
-        "id": new_id(),
-        "job": job.name,
-        "logical_date": logical_date,
-        "status": status,
-        "reason": reason,
-    } | empty
+def _new_run(job: Job, date: datetime, status: RunStatus, reason: str | None = None) -> dict[str, Any]:
+    row = {"id": new_id(), "job": job.name, "logical_date": date, "status": status, "reason": reason}
+    return {**row, "starts": 0, "versions": {}, "steps": []}
 
 
 def _who() -> str:
@@ -142,48 +122,34 @@ def holding(database: Database, claim: Claim) -> Iterator[Connection]:
         yield connection
 
 
-def write_run(connection: Connection, claim: Claim, values: Mapping[str, Any]) -> None:
+def write_run(connection: Connection, claim: Claim, **values: Any) -> None:
     """Change the row of a run that is held."""
     assert claim.run is not None
-    connection.execute(sa.update(job_runs).where(job_runs.c.id == claim.run.id).values(dict(values)))
+    connection.execute(sa.update(job_runs).where(job_runs.c.id == claim.run.id).values(values))
 
 
 def renew_lease(database: Database, claim: Claim, lease: timedelta) -> None:
     """Hold the run for another ``lease``; raises as ``holding`` does."""
     with holding(database, claim) as connection:
-        write_run(connection, claim, {"lease_until": _NOW + lease})
+        write_run(connection, claim, lease_until=_NOW + lease)
 
 
-def end_run(
-    connection: Connection, claim: Claim, status: RunStatus, clock: Clock, notices: Sequence[Notice], **values: Any
-) -> None:
-    """End a run that is held, and write the notices about it."""
-    write_run(connection, claim, {"status": status, "ended_at": clock(), **_FREE, **values})
-    put_notices(connection, notices, clock)
-
-
-@dataclass(frozen=True, slots=True)
-class Watched:
-    """What had not been noted before: dates that nobody started, and dates whose run died."""
-
-    missed: tuple[datetime, ...]
-    died: tuple[datetime, ...]
+def end_run(connection: Connection, claim: Claim, status: RunStatus, clock: Clock, **values: Any) -> None:
+    """End a run that is held."""
+    write_run(connection, claim, status=status, ended_at=clock(), holder=None, lease_until=None, **values)
 
 
 def watch_job(
-    database: Database,
-    job: Job,
-    clock: Clock,
-    told: Callable[[str, datetime, NoticeKind, Mapping[str, Any]], Sequence[Notice]],
-) -> Watched:
+    database: Database, job: Job, clock: Clock, notices: NoticeSettings
+) -> tuple[list[datetime], list[datetime]]:
     """Note, each once and with its notices, what happened to ``job`` while nobody looked.
 
-    A job is watched from the moment at which it was first seen with its present schedule.
+    Returned are the dates that nobody started, and those whose run died. A job is watched from the moment at which
+    it was first seen with its present schedule.
     """
-    now, runs = clock(), job_runs.c
+    now, runs, missed = clock(), job_runs.c, list[datetime]()
     with database.transaction() as connection:
         since = _watched_until(connection, job, now)
-        missed: list[datetime] = []
         if now - job.grace > since:
             why = "Nobody started it within its grace time."
             due = job.schedule.between(since, now - job.grace)
@@ -195,20 +161,16 @@ def watch_job(
         held = sa.select(job_runs, _LEASED).where(runs.job == job.name, runs.status == RunStatus.RUNNING)
         found = connection.execute(held.order_by(runs.logical_date).with_for_update(skip_locked=True)).all()
         gone = [run for run in found if not run.leased]
-        failure = {
-            "failure": RUNNER_DIED,
-            "reason": "The process that ran the job was killed, or its machine stopped.",
-        }
-        failed = {"status": RunStatus.FAILED, "ended_at": now, **failure, **_FREE}
+        failed = {"status": RunStatus.FAILED, "ended_at": now, "holder": None, "lease_until": None, **_DIED}
         connection.execute(sa.update(job_runs).where(runs.id.in_([run.id for run in gone])).values(failed))
+        told: list[tuple[datetime, NoticeKind, dict[str, Any]]] = [
+            (each.logical_date, NoticeKind.FAILED, {"code": _DIED["failure"]}) for each in gone
+        ]
         if missed:
-            content = {"dates": [each.isoformat() for each in missed]}
-            put_notices(connection, told(job.name, missed[-1], NoticeKind.MISSED, content), clock)
-        for run in gone:
-            put_notices(
-                connection, told(job.name, run.logical_date, NoticeKind.FAILED, {"code": RUNNER_DIED}), clock
-            )
-    return Watched(tuple(missed), tuple(run.logical_date for run in gone))
+            told.insert(0, (missed[-1], NoticeKind.MISSED, {"dates": [each.isoformat() for each in missed]}))
+        for date, kind, content in told:
+            put_notices(connection, notices.notices(job.name, date, kind, content), clock)
+    return missed, [run.logical_date for run in gone]
 
 
 def _watched_until(connection: Connection, job: Job, now: datetime) -> datetime:
@@ -216,41 +178,35 @@ def _watched_until(connection: Connection, job: Job, now: datetime) -> datetime:
 
     Where that is still to come, the clock was ahead: what it called missed may still be started.
     """
-    schedule = f"{job.schedule.expression} {job.schedule.zone.key}"
-    row = {"job": job.name, "schedule": schedule, "watched_until": now}
+    row = {"job": job.name, "schedule": f"{job.schedule.expression} {job.schedule.zone.key}", "watched_until": now}
     connection.execute(insert(job_schedules).values(row).on_conflict_do_nothing())
     mine = job_schedules.c.job == job.name
     found = connection.execute(sa.select(job_schedules).where(mine).with_for_update()).one()
-    if found.schedule == schedule and found.watched_until <= now:
+    if found.schedule == row["schedule"] and found.watched_until <= now:
         until: datetime = found.watched_until
         return until
-    early = (
-        (job_runs.c.job == job.name) & (job_runs.c.logical_date > now) & (job_runs.c.status == RunStatus.MISSED)
-    )
+    runs = job_runs.c
+    early = (runs.job == job.name) & (runs.logical_date > now) & (runs.status == RunStatus.MISSED)
     connection.execute(sa.delete(job_runs).where(early))
     connection.execute(sa.update(job_schedules).where(mine).values(row))
     return now
 
 
-def runs_of(database: Database, job: str | None = None, limit: int = 30) -> Sequence[RunRow]:
-    """Return the newest runs, of one job or of all."""
-    runs = sa.select(job_runs).order_by(job_runs.c.logical_date.desc(), job_runs.c.job).limit(limit)
+def runs_of(
+    database: Database, job: str | None = None, limit: int = 30, *, date: datetime | None = None
+) -> Sequence[RunRow]:
+    """Return the newest runs, of one job or of all; or the one of a ``date``."""
+    wanted = {"job": job, "logical_date": date}
+    of_these = [job_runs.c[name] == value for name, value in wanted.items() if value is not None]
+    newest = sa.select(job_runs).where(*of_these).order_by(job_runs.c.logical_date.desc(), job_runs.c.job)
     with database.transaction() as connection:
-        return connection.execute(runs if job is None else runs.where(job_runs.c.job == job)).all()
+        return connection.execute(newest.limit(limit)).all()
 
 
-def seconds_of(run: RunRow) -> float:
+def seconds_of(run: RunRow) -> int:
     """Return the seconds from the first start to the end; 0 where it did not end or never began."""
-    return (
-        0.0 if None in {run.started_at, run.ended_at} else float((run.ended_at - run.started_at).total_seconds())
-    )
-
-
-def run_of(database: Database, job: str, logical_date: datetime) -> RunRow | None:
-    """Return the run of one date."""
-    runs = sa.select(job_runs).where(job_runs.c.job == job, job_runs.c.logical_date == logical_date)
-    with database.transaction() as connection:
-        return connection.execute(runs).one_or_none()
+    ended = run.started_at is not None and run.ended_at is not None
+    return round((run.ended_at - run.started_at).total_seconds()) if ended else 0
 
 
 def delete_old_files(database: Database, job: Job, clock: Clock, delete: Callable[[datetime], None]) -> None:
@@ -277,3 +233,16 @@ def critical_findings(database: Database, job: str) -> tuple[int, int]:
     with database.transaction() as connection:
         row = connection.execute(present.where(seen.gone_at.is_(None), seen.code.in_(critical))).one()
     return row[0], row[1]
+
+
+def counts_of(steps: Sequence[Mapping[str, Any]]) -> dict[str, Mapping[str, int]]:
+    """Return the counts of each step of a run."""
+    return {step["name"]: step["counts"] for step in steps}
+
+
+def open_sales(counts: Mapping[str, Mapping[str, int]]) -> dict[str, int]:
+    """Return the sales, and those that are open, as a step counted them; nothing where none did."""
+    for step in counts.values():
+        if {"sales", "incomplete", "conflict"} <= step.keys():
+            return {"sales": step["sales"], "open": step["incomplete"] + step["conflict"]}
+    return {}
