@@ -15,8 +15,7 @@ import sqlalchemy as sa
 from tests.conftest import SettableClock
 from tests.support.audits import audited, made_audit
 from tests.support.observations import Story, day
-from toolkit.contract.evidence import EvidenceType, FileKind, UtilityGroup
-from toolkit.contract.rules import GROUP_RULES
+from toolkit.contract.evidence import EvidenceType, FileKind
 from toolkit.database.connection import Database
 from toolkit.database.tables import audit_runs, finding_observations
 from toolkit.errors import InvalidInput, NothingEvaluated
@@ -219,17 +218,6 @@ def test_an_audit_before_anything_was_seen(database: Database, clock: SettableCl
         assert connection.scalar(sa.select(sa.func.count()).select_from(audit_runs)) == 0
     with pytest.raises(NothingEvaluated, match="no sale had been seen by 2026-03-01"):
         audited(database, clock=clock, as_of=day(1))
-
-
-def test_other_rules_judge_every_sale_again(
-    database: Database, story: Story, clock: SettableClock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    story.sale("S-1", utility_group="B")
-    clock.now = day(3)
-    assert audited(database, clock=clock).incomplete == 1
-    monkeypatch.setitem(GROUP_RULES, UtilityGroup.B, ())
-    clock.now = day(4)
-    assert audited(database, clock=clock).compliant == 1
 
 
 def test_two_audits_at_once_are_noted_one_after_the_other(

@@ -262,37 +262,6 @@ def test_any_number_of_foreign_objects_is_one_finding_and_those_of_records_are_n
     assert file_finding_ids(again) == file_finding_ids(finding)
 
 
-def test_the_findings_of_a_past_moment_stay_whatever_happens_later(
-    database: Database, put: Any, look: Any, clock: Any
-) -> None:
-    clock.now -= timedelta(days=730)
-    for sale_id in ("sale-1", "sale-2"):
-        add_sale(database, sale_id)
-    records = [
-        add_record(
-            database, sale_id, EvidenceType.POV, file_name="a.mp3", expires_at=clock.now - timedelta(hours=1)
-        )
-        for sale_id in ("sale-1", "sale-2")
-    ]
-    for _, key in records:
-        put(key, voice())
-    put("evidences/2026/03/02/0199c0de-0000-7000-8000-000000000001/a.pdf", pdf())
-    put("elsewhere", pdf())
-    before = look()
-    assert [each.problem.name for each in before] == [
-        "CONTENT_REUSED", "WRITTEN_LATE", "WRITTEN_LATE", "OBJECT_WITHOUT_RECORD", "KEY_OUTSIDE_LAYOUT"
-    ]  # fmt: skip
-    moment = clock.now + timedelta(minutes=1)
-    clock.now += timedelta(days=730)
-    put(records[0][1], voice(number=2))
-    withdraw(database, records[1][0], reason="r", withdrawn_by="a", approved_by="b", clock=clock)
-    put("elsewhere, too", pdf())
-    assert look() != before
-    with database.snapshot() as connection, duckdb_session() as session:
-        connection.execute(sa.text("SET TRANSACTION READ ONLY"))
-        assert file_findings(extract(database, connection, moment, session)) == before
-
-
 def test_a_file_whose_record_came_while_the_bucket_was_read_is_no_finding(
     database: Database, bucket: Bucket, put: Any, look: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

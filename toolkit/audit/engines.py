@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from logging import getLogger
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 from urllib.parse import urlsplit
 
 import ibis
@@ -36,24 +36,6 @@ _RETRIES: Final = 5
 """Attempts to reach a server that died; the client's own fifteen take ten minutes."""
 _BACKOFF: Final = 2000
 """Milliseconds between two attempts, at most."""
-
-
-class Engine(Protocol):
-    """Runs Ibis expressions over Parquet files."""
-
-    name: str
-
-    def table(self, name: str, paths: Sequence[str], schema: Schema) -> Table:
-        """Return the rows of these files as the table ``name``."""
-
-    def write(self, query: Table, place: str) -> None:
-        """Write the rows of ``query``, in its order, to ``place``: a file, or a folder of parts."""
-
-    def read(self, query: Table) -> pa.Table:
-        """Return the rows of ``query``, in its schema."""
-
-    def hand_over(self, query: Table, session: DuckDBPyConnection, name: str) -> None:
-        """Make the rows of ``query`` the relation ``name`` of DuckDB."""
 
 
 class DuckdbEngine:
@@ -172,6 +154,9 @@ class SparkEngine:
 
     def _frame(self, query: Table) -> Any:
         return self._session.sql(self._connection.compile(query))
+
+
+Engine = DuckdbEngine | SparkEngine
 
 
 def _failed(url: str, words: str) -> EngineUnavailable:

@@ -69,7 +69,7 @@ class Observed:
 
 @dataclass(frozen=True)
 class _WorkingTable:
-    """What is read of PostgreSQL into a working table, where it is large in ranges of ``number``."""
+    """A query of PostgreSQL whose rows become a working table, in ranges of ``number`` where there are many."""
 
     name: str
     query: sa.Select[Any]
@@ -85,10 +85,11 @@ def extract(database: Database, connection: Connection, moment: datetime, sessio
     """
     session.execute("SET preserve_insertion_order = false")
     _read(database, connection, session, _readings(moment))
-    for statement in (_LOOKED, _SEEN, _VERSIONS, "SET preserve_insertion_order = true", _RECORD):
+    session.execute("SET preserve_insertion_order = true")
+    for statement, used in _JOINED.items():
         session.execute(statement)
-    for name in ("look", "looked", "object", "ended", "failure", "given", "withdrawal"):
-        session.execute(f"DROP TABLE {name}")
+        for name in used:
+            session.execute(f"DROP TABLE {name}")
     return Observed(session, moment)
 
 
@@ -273,8 +274,8 @@ _TYPES: Final[dict[type[Any], str]] = {
     sa.DateTime: "TIMESTAMPTZ",
 }
 
-_LOOKED: Final = """
-    CREATE OR REPLACE TABLE looked AS
+_SEEN: Final = f"""
+    CREATE OR REPLACE TABLE seen AS
     WITH several AS (SELECT observation_id FROM look GROUP BY ALL HAVING count(*) > 1),
     known AS (
         SELECT observation_id, max(id) AS latest, bool_or(sha256 IS NOT NULL) AS verified,
@@ -284,18 +285,15 @@ _LOOKED: Final = """
             FROM look SEMI JOIN several USING (observation_id)
         )
         GROUP BY observation_id
+    ),
+    looked AS (
+        SELECT look.* EXCLUDE (problem, id), problem AS fault,
+               CASE WHEN problem IS NOT NULL THEN checked_at END AS fault_since, sha256 IS NOT NULL AS verified
+        FROM look ANTI JOIN several USING (observation_id)
+        UNION ALL
+        SELECT look.* EXCLUDE (problem, id), fault.problem, fault.checked_at, verified
+        FROM known JOIN look ON look.id = latest LEFT JOIN look AS fault ON fault.id = first_fault
     )
-    SELECT look.* EXCLUDE (problem, id), problem AS fault,
-           CASE WHEN problem IS NOT NULL THEN checked_at END AS fault_since, sha256 IS NOT NULL AS verified
-    FROM look ANTI JOIN several USING (observation_id)
-    UNION ALL
-    SELECT look.* EXCLUDE (problem, id), fault.problem, fault.checked_at, verified
-    FROM known JOIN look ON look.id = latest LEFT JOIN look AS fault ON fault.id = first_fault
-"""
-"""The latest look at each object decides, and the first of its faults has the time; most have but one look."""
-
-_SEEN: Final = f"""
-    CREATE OR REPLACE TABLE seen AS
     SELECT object.id AS object, key, size, etag, seen_at, last_modified, kind, media_type, fault, fault_since,
            CASE WHEN verified THEN '{Coverage.VERIFIED}'
                 WHEN failure.observation_id IS NOT NULL THEN '{Coverage.UNREADABLE}'
@@ -308,6 +306,7 @@ _SEEN: Final = f"""
     LEFT JOIN looked ON looked.observation_id = object.id
     LEFT JOIN failure ON failure.observation_id = object.id
 """
+"""The latest look at each object decides, and the first of its faults has the time; most have but one look."""
 
 _RECORD: Final = """
     CREATE OR REPLACE TABLE record AS
@@ -330,6 +329,14 @@ _VERSIONS: Final = """
     )
     SELECT every.*, hashed.sha256 FROM every LEFT JOIN hashed ON observation_id = every.id
 """
+
+
+_JOINED: Final = {
+    _VERSIONS: (),
+    _SEEN: ("look", "object", "failure"),
+    _RECORD: ("given", "ended", "withdrawal"),
+}
+"""Statements that make working tables of others, each with the tables that nobody needs after it."""
 
 
 def _columns(names: tuple[str, ...], **written: str) -> str:

@@ -28,10 +28,10 @@ from toolkit.errors import InvalidInput, UnreadableFile
 FACTS: Final = "audit.json"
 
 INPUTS: Final = ("sales", "records", "objects")
-"""What had been observed, without names, CPFs and names of files; kept for the newest audits only."""
+"""The observations, without names, CPFs and names of files; kept for the newest audits only."""
 
 JUDGED: Final = ("files", "verdicts", "missing")
-"""What an engine made of the inputs."""
+"""The tables that an engine makes of the inputs."""
 
 TABLES: Final = (
     *INPUTS,
@@ -50,7 +50,7 @@ _OF_PARTNER: Final[Mapping[str, str]] = {
     "waivers": "id IN (SELECT waiver_id FROM findings)",
     "file_findings": "list_has_any(finding_ids, (SELECT list(id) FROM findings))",
 }
-"""What restricts each table to one partner."""
+"""The condition that restricts each table to one partner."""
 
 _FIRST: Final = ("verdicts", "records", "findings")
 """The tables by which others are restricted, in the order in which they ask each other."""
@@ -76,7 +76,7 @@ class TablePart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditFacts:
-    """What ``audit.json`` says: the moment of the audit, its totals, and what they rest on."""
+    """The contents of ``audit.json``: the moment of the audit, its totals, and what they rest on."""
 
     __pydantic_config__: ClassVar = ConfigDict(alias_generator=to_camel, populate_by_name=True)
     as_of: datetime
@@ -86,7 +86,7 @@ class AuditFacts:
     changes_since: datetime | None = None
     """The moment of the audit before, with which findings were compared."""
     verified_first: bool | None = None
-    """Whether contents were verified before; ``None`` for an audit of the past."""
+    """True where contents were verified before; ``None`` for an audit of the past."""
     timezone: str
     """The time zone of its days."""
     counts: Mapping[str, int]
@@ -97,7 +97,7 @@ class AuditFacts:
     """Counted files by the readers that looked at them, and how far."""
     source: Source
     service: Mapping[str, Any] | None = None
-    """How the service was read: the hash of the statements, the tables and columns behind them, and counts."""
+    """The reading of the service: the hash of the statements, the tables and columns behind them, and counts."""
     parts: Mapping[str, TablePart] = field(default_factory=dict)
 
     @property
@@ -122,7 +122,7 @@ class Audit:
     """The folder in the store."""
     facts: AuditFacts
     cache: Path | None = None
-    """Where parts of a bucket are copied to."""
+    """The folder for copies of parts in a bucket."""
     partner: str | None = None
 
     @property

@@ -87,10 +87,10 @@ _FIRST_YEAR: Final = 1970
 
 @dataclass(frozen=True, kw_only=True)
 class AuditPlan:
-    """Where and how audits are made."""
+    """The store of audits and the settings of those that are made."""
 
     store: FileStore
-    """Where the folders are."""
+    """The folder or bucket that the audits are in."""
     work: Path
     """A folder of this machine for drafts and copies, where the store is a bucket."""
     deadlines: Deadlines

@@ -56,7 +56,7 @@ class Source:
     copied_rows: tuple[str, ...] = ()
     """Materialised views of the service: they hold what there was when they were refreshed last."""
     service_changes: tuple[str, ...] = ()
-    """What of the service was read otherwise than at the reading before, and a restore that nobody confirmed."""
+    """Differences from the reading of the service before, and a restore that nobody confirmed."""
     service_notes: tuple[str, ...] = ()
     """Rows of the service that cannot be used as they are."""
     replica: str | None = None
