@@ -23,6 +23,7 @@ from toolkit.contract.codes import CODES, Owner, Severity
 from toolkit.contract.fields import NOT_MISLEADING, REQUIRED
 from toolkit.contract.findings import FindingStatus, Status
 from toolkit.database.observations import FLAWS
+from toolkit.database.service import WRITES
 from toolkit.evidence.bulk_credentials import LeftOutReason
 from toolkit.evidence.contents import Failure
 from toolkit.intake import checks, workbooks
@@ -125,6 +126,7 @@ def _of_tables() -> Iterator[str]:
     yield from (*sale_case.PAYERS.values(), *explain.TITLES.values(), *explain.ABOUT.values())
     yield from (REQUIRED, NOT_MISLEADING, UNCLOSED, TOO_MANY, checks.IS_ERROR, checks.IS_TOTAL)
     yield from (loads.THERE, loads.THERE_AS, *cli.OF_CLICK)
+    yield from (impossible for _, impossible in WRITES.values())
     # Said in loops over names.
     yield from (
         "new",

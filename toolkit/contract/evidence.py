@@ -50,21 +50,6 @@ KIND_OF: Final = {
 }
 """The kind of file that each type demands (contract, "Allowed evidenceType values")."""
 
-MEDIA_TYPES: Final = {
-    "pdf": "application/pdf",
-    "mp3": "audio/mpeg",
-    "wav": "audio/wav",
-    "ogg": "audio/ogg",
-    "oga": "audio/ogg",
-    "opus": "audio/ogg",
-    "m4a": "audio/mp4",
-    "aac": "audio/aac",
-    "flac": "audio/flac",
-    "amr": "audio/amr",
-    "wma": "audio/x-ms-wma",
-    "weba": "audio/webm",
-}
-"""The media type that the ending of a file name stands for, where nobody declared one."""
 
 SALE_ID_MAX: Final = 100
 """Characters in a sale id; the contract leaves its form open."""

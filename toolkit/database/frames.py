@@ -21,15 +21,6 @@ _BLOCK: Final = 1 << 22
 _PARSE: Final = csv.ParseOptions(newlines_in_values=True)
 
 
-def read_arrow(connection: Connection, query: str, schema: pa.Schema) -> pa.Table:
-    """Return the rows of ``query`` as a table of ``schema``; an empty text stays apart from a null.
-
-    Raises:
-        DatabaseError: a value does not fit the schema.
-    """
-    return pa.Table.from_batches(stream_arrow(connection, query, schema), schema)
-
-
 @contextmanager
 def streamed(batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.RecordBatchReader]:
     """Open rows for another engine to read; an error that they raise leaves as it was raised.

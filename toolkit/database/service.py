@@ -22,6 +22,7 @@ from sqlalchemy.ext.compiler import compiles
 
 from toolkit.contract.evidence import EvidenceType, UtilityGroup
 from toolkit.errors import SettingsError, WriteRefused
+from toolkit.message import Message
 
 VARIABLE: Final = "TOOLKIT_SERVICE_SQL"
 
@@ -169,7 +170,7 @@ class Service:
                 raise WriteRefused(
                     "{}: {} has no statement {}. It would INSERT or UPDATE from the relation {}; see toolkit "
                     "db map.",
-                    WRITES[name][1],
+                    Message(WRITES[name][1]),
                     self.source,
                     name,
                     WRITES[name][0],
@@ -177,7 +178,7 @@ class Service:
             if dropped := _dropped(self, name):
                 raise WriteRefused(
                     "{}: {} in {} does not store {}, which the contract requires.",
-                    WRITES[name][1],
+                    Message(WRITES[name][1]),
                     name,
                     self.source,
                     ", ".join(dropped),

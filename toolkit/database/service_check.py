@@ -59,7 +59,7 @@ def _times(connection: Connection) -> Iterator[str]:
             WHERE isfinite({column}) AND {column} > now() + interval '5 minutes'
         """  # the operator's own statements, as below
         if count := connection.scalar(sa.text(query)):
-            yield f"{count} rows of {relation} have a {column} in the future: is its zone right?"
+            yield Message("{:,} rows of {} have a {} in the future: is its zone right?", count, relation, column)
     query = f"""
         SELECT count(*), count(*) FILTER (WHERE requested_at < sale.created_at),
                (SELECT count(*) FROM {service.text("sales")} AS read WHERE completed_at < created_at)
@@ -67,9 +67,11 @@ def _times(connection: Connection) -> Iterator[str]:
     """
     rows, early, ended = connection.execute(sa.text(query)).one()
     if early > rows / 2:
-        yield f"{early} evidence records were requested before their sale was created: are the zones right?"
+        yield Message(
+            "{:,} evidence records were requested before their sale was created: are the zones right?", early
+        )
     if ended:
-        yield f"{ended} sales were completed before they were created: are the zones right?"
+        yield Message("{:,} sales were completed before they were created: are the zones right?", ended)
 
 
 def _keys(connection: Connection, holds: Callable[[str], bool]) -> Iterator[str]:
@@ -80,8 +82,13 @@ def _keys(connection: Connection, holds: Callable[[str], bool]) -> Iterator[str]
     """
     keys = list(connection.scalars(sa.text(query)))
     if keys and not any(map(holds, keys)):
-        stripped = " Without the slash in front they do." if any(holds(key.lstrip("/")) for key in keys) else ""
-        yield f"None of the {len(keys)} newest object_key lies in the bucket.{stripped}"
+        stripped = any(holds(key.lstrip("/")) for key in keys)
+        yield Message(
+            "None of the {} newest object_key lies in the bucket. Without the slash in front they do."
+            if stripped
+            else "None of the {} newest object_key lies in the bucket.",
+            len(keys),
+        )
 
 
 def _values(connection: Connection) -> Iterator[tuple[str, str]]:
@@ -104,24 +111,27 @@ def _values(connection: Connection) -> Iterator[tuple[str, str]]:
             FROM {service.text(relation)} AS read
         """
         count, oldest, newest = connection.execute(sa.text(query)).one()
-        yield f"{relation}.{column}", f"{count} from {oldest} to {newest}" if count else "0"
+        yield f"{relation}.{column}", Message("{:,} from {} to {}", count, oldest, newest) if count else "0"
 
 
 def _notes(connection: Connection) -> Iterator[str]:
     service = service_of(connection)
     for relation, columns in REQUIRED.items():
         if absent := [name for name in columns if is_null(service.statements[relation], name)]:
-            yield f"{relation}: the contract requires {', '.join(absent)}, and the tables have no place for it."
+            names = ", ".join(absent)
+            yield Message("{}: the contract requires {}, and the tables have no place for it.", relation, names)
     hidden, copied = hidden_and_copied(connection)
     for table in hidden:
-        yield f"Row level security may hide rows of {table} from this role."
+        yield Message("Row level security may hide rows of {} from this role.", table)
     for table in copied:
-        yield f"{table} is a materialised view: it is as old as its last refresh."
+        yield Message("{} is a materialised view: it is as old as its last refresh.", table)
     encoding = connection.execute(sa.text("SELECT current_setting('server_encoding')")).scalar_one()
     if encoding == "SQL_ASCII":
-        yield "The database states no encoding (SQL_ASCII): texts that are not UTF-8 cannot be read."
+        yield Message("The database states no encoding (SQL_ASCII): texts that are not UTF-8 cannot be read.")
     elif encoding != "UTF8":
-        yield f"The database is encoded in {encoding}: clients with other characters are rejected one by one."
+        yield Message(
+            "The database is encoded in {}: clients with other characters are rejected one by one.", encoding
+        )
 
 
 def _writing(connection: Connection) -> Iterator[str]:
@@ -129,14 +139,14 @@ def _writing(connection: Connection) -> Iterator[str]:
     service = service_of(connection)
     for name, (relation, impossible) in WRITES.items():
         if name not in service.statements:
-            yield f"{impossible}: there is no statement {name}."
+            yield Message("{}: there is no statement {}.", Message(impossible), name)
             continue
         if dropped := [each for each in NEW[relation] if not mentions(service.statements[name], each)]:
-            yield f"{name} does not store {', '.join(dropped)}."
+            yield Message("{} does not store {}.", name, ", ".join(dropped))
         nulls = ", ".join(f"CAST(NULL AS {kind}) AS {column}" for column, kind in NEW[relation].items())
         statement: Any = service.over(name, f"{relation} AS (SELECT {nulls} WHERE false)")
         try:
             with connection.begin_nested():
                 connection.execute(sa.text(f"EXPLAIN {statement.text}"))
         except DBAPIError as error:
-            yield f"{impossible}: {str(error.orig).splitlines()[0]}."
+            yield Message("{}: {}.", Message(impossible), str(error.orig).splitlines()[0])

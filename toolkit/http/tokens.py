@@ -56,11 +56,10 @@ class Key:
 class TokenKeys:
     """The keys by their ids (``kid``); the algorithm follows from the key, never from the token.
 
-    ``only`` checks tokens whatever id they name; where there is a set, it checks those that name none.
+    A key without an id checks tokens that name none, and where it is the only one all others, too.
     """
 
-    only: Key | None
-    by_id: Mapping[str, Key] = field(default_factory=dict)
+    by_id: Mapping[str | None, Key]
 
     @classmethod
     def from_settings(cls, settings: Settings) -> TokenKeys:
@@ -78,9 +77,9 @@ class TokenKeys:
                 _SET,
             )
         if settings.jwt_secret is not None:
-            return cls(Key("HS256", _strong(settings.jwt_secret, _SECRET)))
+            return cls({None: Key("HS256", _strong(settings.jwt_secret, _SECRET))})
         if settings.jwt_public_key is not None:
-            return cls(_public(_from_pem(settings.jwt_public_key), _PUBLIC))
+            return cls({None: _public(_from_pem(settings.jwt_public_key), _PUBLIC)})
         if settings.jwt_jwks is not None:
             return _key_set(settings.jwt_jwks)
         raise SettingsError(
@@ -94,16 +93,12 @@ class TokenKeys:
 
     def of(self, key_id: str | None) -> Key | None:
         """Return the key for a token that names this id, or none."""
-        if not self.by_id:
-            return self.only
-        return self.only if key_id is None else self.by_id.get(key_id)
+        return self.by_id.get(None if self.by_id.keys() == {None} else key_id)
 
     def signing(self) -> tuple[str | None, Key] | None:
         """Return the first secret and its id, to sign with; ``None`` where there are public keys only."""
-        for key_id, key in [(None, self.only), *self.by_id.items()]:
-            if key is not None and key.algorithm == "HS256":
-                return key_id, key
-        return None
+        secrets = [(key_id, key) for key_id, key in self.by_id.items() if key.algorithm == "HS256"]
+        return min(secrets, key=lambda each: each[0] is not None, default=None)
 
 
 def _strong(secret: str | bytes, name: str) -> str | bytes:
@@ -170,7 +165,7 @@ def _key_set(path: Path) -> TokenKeys:
         keys[key_id] = _from_document(document, name)
     if not keys:
         raise SettingsError("{}: {} holds no key for signatures", _SET, path)
-    return TokenKeys(keys.pop(None, None), {key_id: key for key_id, key in keys.items() if key_id is not None})
+    return TokenKeys(keys)
 
 
 def _from_document(document: Mapping[str, Any], name: str) -> Key:
@@ -284,8 +279,7 @@ class TokenChecks:
         return claims
 
     def _key(self, token: str) -> Key:
-        key_id = jwt.get_unverified_header(token).get("kid") if self.keys.by_id else None
-        key = self.keys.of(key_id)
+        key = self.keys.of(jwt.get_unverified_header(token).get("kid"))
         if key is None:
             raise InvalidToken("The bearer token is signed with a key that is not known here")
         return key

@@ -59,9 +59,6 @@ FIELDS: Final = (*_fields(Client), *_fields(Address, "address."))
 
 FIELD: Final = {field.name: field for field in FIELDS}
 
-FIELD_OF: Final = {field.column: field for field in FIELDS}
-"""The fields by their columns in the database."""
-
 
 PORTUGUESE: Final = {
     "externalId": ("ID externo",),

@@ -378,7 +378,6 @@ class Workbook:
 
 _LINE: Final = 15
 """Points that a line takes."""
-_HIGHEST: Final = 409
 _WRAPPED: Final = (Style.WRAPPED, Style.HEADING, Style.AMBER, Style.RED)
 
 
