@@ -133,6 +133,21 @@ def test_expired_and_changed_credentials_fail_alone(bucket: Bucket, folder: Path
     assert expired["fields"]["X-Amz-Signature"] not in str(uploaded)
 
 
+def test_a_bucket_that_fails_now_and_then_is_not_given_up(
+    bucket: Bucket, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(retrying, "ATTEMPTS", 1)
+    lines = [credentials_line(bucket, "s", f"{number}.pdf") for number in range(20)]
+    for number in range(20):
+        put(folder, f"{number}.pdf")
+    answers = [Answer(204 if number % 6 else 503) for number in range(20)]
+    with scripted(*answers) as server:
+        for line in lines:
+            line["url"] = server.url
+        uploaded = upload_files(write_credentials(tmp_path / "c.jsonl", lines), folder, concurrency=3)
+    assert (uploaded.sent, len(server.requests)) == (16, 20)
+
+
 def test_a_bucket_that_stays_away_is_given_up_soon(
     bucket: Bucket, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

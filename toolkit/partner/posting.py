@@ -86,54 +86,40 @@ def _is_range(condition: list[object]) -> bool:
     return bool(condition) and str(condition[0]).lower() == "content-length-range"
 
 
-class MultipartForm:
-    """The parts of contract section 3 in their order: the fields, ``acl``, and the file last.
+def _multipart(fields: Mapping[str, str], file_name: str) -> tuple[str, bytes, bytes]:
+    """Return the content type, and what comes before and behind the file: the parts of contract section 3.
 
     S3 ignores whatever follows the file, so nothing does.
     """
+    boundary = secrets.token_hex(16)
 
-    def __init__(self, fields: Mapping[str, str], file_name: str) -> None:
-        self._boundary = secrets.token_hex(16)
-        given = {name.lower() for name in fields}
-        parts = list(fields.items()) + ([] if _ACL[0] in given else [_ACL])
-        self._before = (
-            "".join(self._header(name) + f"\r\n{value}\r\n" for name, value in parts)
-            + self._header("file", f'; filename="{_quoted(file_name)}"')
-            + "Content-Type: application/octet-stream\r\n\r\n"
-        ).encode()
-        self._after = f"\r\n--{self._boundary}--\r\n".encode()
+    def header(name: str, more: str = "") -> str:
+        return f'--{boundary}\r\nContent-Disposition: form-data; name="{_quoted(name)}"{more}\r\n'
 
-    @property
-    def content_type(self) -> str:
-        """The value of the request's header ``Content-Type``."""
-        return f"multipart/form-data; boundary={self._boundary}"
+    parts = list(fields.items()) + ([] if _ACL[0] in map(str.lower, fields) else [_ACL])
+    before = "".join(header(name) + f"\r\n{value}\r\n" for name, value in parts)
+    before += (
+        header("file", f'; filename="{_quoted(file_name)}"') + "Content-Type: application/octet-stream\r\n\r\n"
+    )
+    return f"multipart/form-data; boundary={boundary}", before.encode(), f"\r\n--{boundary}--\r\n".encode()
 
-    def length(self, size: int) -> int:
-        """Return the number of bytes in the request's body when the file has ``size``."""
-        return len(self._before) + size + len(self._after)
 
-    def body(self, file: BinaryIO, size: int, sent: Callable[[int], None]) -> Iterator[bytes]:
-        """Yield the request's body, a chunk at a time; ``sent`` is told the bytes of the file as they go.
+def _body(before: bytes, file: BinaryIO, size: int, after: bytes, sent: Callable[[int], None]) -> Iterator[bytes]:
+    """Yield the request's body, a chunk at a time; ``sent`` is told the bytes of the file as they go.
 
-        Raises:
-            UnreadableFile: the file has no longer ``size`` bytes; the body stays without its end, so that no
-                server takes it for a whole one.
-        """
-        yield self._before
-        left = size
-        while left:
-            chunk = file.read(min(left, CHUNK_BYTES))
-            if not chunk:
-                break
-            left -= len(chunk)
-            yield chunk
-            sent(len(chunk))
-        if left or file.read(1):
-            raise UnreadableFile("The file changed while it was sent.")
-        yield self._after
-
-    def _header(self, name: str, more: str = "") -> str:
-        return f'--{self._boundary}\r\nContent-Disposition: form-data; name="{_quoted(name)}"{more}\r\n'
+    Raises:
+        UnreadableFile: the file has no longer ``size`` bytes; the body stays without its end, so that no server
+            takes it for a whole one.
+    """
+    yield before
+    left = size
+    while left and (chunk := file.read(min(left, CHUNK_BYTES))):
+        left -= len(chunk)
+        yield chunk
+        sent(len(chunk))
+    if left or file.read(1):
+        raise UnreadableFile("The file changed while it was sent.")
+    yield after
 
 
 def _quoted(text: str) -> str:
@@ -190,17 +176,13 @@ def post_file(
         for pause in (*pauses(), None):
             if clock() >= expires_at:
                 raise CredentialsExpired
-            answer = _send_once(connections, url, fields, path, progress or _nobody)
+            answer = _send_once(connections, url, fields, path, progress or (lambda _: None))
             if answer is None:
                 return
             if pause is not None:
                 left = (expires_at - clock()).total_seconds()
                 time.sleep(max(0.0, min(max(pause, answer), left)))
     raise BucketUnavailable("The bucket at {} does not take the file; try again later.", urlsplit(url).netloc)
-
-
-def _nobody(sent: int) -> None:
-    """Take the progress of a caller that asked for none."""
 
 
 def _send_once(
@@ -217,12 +199,12 @@ def _send_once(
     try:
         with path.open("rb") as file:
             size = os.fstat(file.fileno()).st_size
-            form = MultipartForm(fields, path.name)
+            content_type, before, after = _multipart(fields, path.name)
             response = pool.request(
                 "POST",
                 url,
-                body=form.body(file, size, sent),
-                headers={"Content-Type": form.content_type, "Content-Length": str(form.length(size))},
+                body=_body(before, file, size, after, sent),
+                headers={"Content-Type": content_type, "Content-Length": str(len(before) + size + len(after))},
                 timeout=TIMEOUT,
                 retries=False,
                 redirect=False,
