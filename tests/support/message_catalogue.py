@@ -49,6 +49,9 @@ _SAYS = {
 
 _DISPLAYS = dict.fromkeys(("figures", "Fact", "bars", "table", "links", "remark"), range(9))
 
+_OF_SETTINGS = dict.fromkeys(("SettingsError", "ToolkitError"), (0,))
+"""What the HTTP interface says to those who start it; all else it says to programs."""
+
 _TABLES = {"_HEADINGS", "columns"}
 """Variables that hold the headings of a table."""
 
@@ -77,9 +80,8 @@ def messages() -> set[str | tuple[str, ...]]:
 
 def _of_calls() -> Iterator[str | tuple[str, ...]]:
     for path in PACKAGE.rglob("*.py"):
-        if "http" in path.parts[-2:]:  # which answers programs
-            continue
-        says = _SAYS | (_DISPLAYS if {"notebooks", "jobs"} & {*path.relative_to(PACKAGE).parts} else {})
+        room = path.relative_to(PACKAGE).parts[0]
+        says = _OF_SETTINGS if room == "http" else _SAYS | (_DISPLAYS if room in {"notebooks", "jobs"} else {})
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             match node:
                 case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name), args=args):

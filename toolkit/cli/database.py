@@ -21,7 +21,6 @@ from toolkit.database.service_draft import draft
 from toolkit.database.service_tables import rights
 from toolkit.errors import BucketError, InvalidInput, SettingsError
 from toolkit.kit.process import signed_in_account
-from toolkit.message import Message
 
 
 @click.group()
@@ -130,10 +129,8 @@ def check(ctx: Context, as_json: bool) -> int:
     if as_json:
         print_json(asdict(proof))
     else:
-        counts = [
-            Message("{:,} {}", proof.counts[name], Message(name)) for name in ("sales", "records", "clients")
-        ]
-        show("{}, {}, {}", *counts)
+        counts = [proof.counts[name] for name in ("sales", "records", "clients")]
+        show("{:,} sales, {:,} records, {:,} clients", *counts)
         for column, said in proof.values.items():
             show("{}: {}", column, said)
         for text in proof.flaws:

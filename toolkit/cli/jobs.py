@@ -165,7 +165,7 @@ def list_jobs(ctx: Context, as_json: bool) -> None:
         ended = {"lastDate": last and last.logical_date.astimezone(zone), "lastStatus": last and last.status}
         found.append({**about, **ended})
         if not as_json:
-            told = f"{last.status} ({readable(last.logical_date, zone)})" if last else "never ran"
+            told = f"{last.status} ({readable(last.logical_date, zone)})" if last else _("never ran")
             show("{:<12}  {:<12}  next {}; last: {}", each.name, about["schedule"], readable(due, zone), told)
             show("{:<12}  {}", "", each.about)
     if as_json:

@@ -14,6 +14,7 @@ from toolkit.contract.fields import named
 from toolkit.contract.findings import FindingStatus
 from toolkit.kit.record_facts import file_facts
 from toolkit.kit.spoken import _, counted, readable
+from toolkit.message import Message
 from toolkit.reports.json_document import finding_records, waiver_as_json
 from toolkit.reports.report import iso_exact, tuples
 from toolkit.reports.wording import EVENT_NAMES
@@ -75,7 +76,9 @@ def _show(case: SaleCase, ctx: Context) -> None:
         case.partner or "-",
         case.client_id or "-",
     )
-    completed = f"completed {readable(case.completed_at, zone)}" if case.completed_at else _("not completed")
+    completed = Message("not completed")
+    if case.completed_at:
+        completed = Message("completed {}", readable(case.completed_at, zone))
     show("  created {}, {}", readable(case.created_at, zone), completed)
     read_at = readable(case.last_sync.finished_at, zone) if case.last_sync else _("never")
     show("  {}: {}", _("Bucket read"), read_at)

@@ -24,6 +24,7 @@ from pydantic import BaseModel, ConfigDict, FiniteFloat
 from toolkit.contract.deadlines import Clock, wall_clock
 from toolkit.contract.people import NAME_MAX, TokenScope, is_plain_name
 from toolkit.errors import SettingsError
+from toolkit.message import Message
 from toolkit.settings import Settings
 
 Algorithm = Literal["HS256", "RS256", "ES256"]
@@ -37,7 +38,7 @@ SECRET_MIN_VARIETY: Final = 8
 
 RSA_MIN_BITS: Final = 2048
 
-MAKE_A_SECRET: Final = "Make one with: python -c 'import secrets; print(secrets.token_urlsafe(32))'"  # noqa: S105  # advice
+MAKE_A_SECRET: Final = Message("Make one with: python -c 'import secrets; print(secrets.token_urlsafe(32))'")
 
 _SECRET: Final = "TOOLKIT_JWT_SECRET"  # noqa: S105  # the name of a variable
 _PUBLIC: Final = "TOOLKIT_JWT_PUBLIC_KEY"
