@@ -35,7 +35,7 @@ def main(scale: float) -> None:
         print(f"{sales:,} sales, about {sales * 5 // 2:,} evidence records{'seconds':>14}{'sales/s':>12}  ratio")
         cpu = partial(server_cpu, home)
         copied = timed(lambda: _copied(database), cpu)
-        arrow = timed(lambda: _extracted(database), cpu)
+        arrow = timed(lambda: _extracted(database, home), cpu)
         judged = timed(lambda: _in_duckdb(database, home), cpu)
         by_hand = timed(lambda: _in_postgresql(database), cpu)
         floor = copied.seconds + judged.answer
@@ -67,14 +67,14 @@ def _copied(database: Database) -> int:
     return size
 
 
-def _extracted(database: Database) -> None:
-    with database.snapshot() as connection, duckdb_session() as session:
+def _extracted(database: Database, home: Path) -> None:
+    with database.snapshot() as connection, duckdb_session(home, "4GB") as session:
         extract(database, connection, NOW, session)
 
 
 def _in_duckdb(database: Database, home: Path) -> float:
     """Return the seconds of the judging alone, over tables that are there, with its result written as Parquet."""
-    with database.snapshot() as connection, duckdb_session() as session:
+    with database.snapshot() as connection, duckdb_session(home, "4GB") as session:
         for name, query in TABLES.items():
             place = home / f"{name}.csv"
             copying = f"COPY ({query}) TO STDOUT (FORMAT csv, HEADER)".encode()

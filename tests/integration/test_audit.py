@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,10 @@ import pytest
 import sqlalchemy as sa
 
 from tests.conftest import SettableClock
-from tests.support.audits import audited, made_audit
+from tests.support.audits import audited, made_audit, plan_in
 from tests.support.observations import Story, day
+from toolkit.audit.folder import TABLES
+from toolkit.audit.run import make_audit
 from toolkit.contract.evidence import EvidenceType, FileKind
 from toolkit.database.connection import Database
 from toolkit.database.tables import audit_runs, finding_observations
@@ -231,6 +234,21 @@ def test_two_audits_at_once_are_noted_one_after_the_other(
     with database.transaction() as connection:
         assert connection.scalar(sa.select(sa.func.count()).select_from(finding_observations)) == 15
     assert audited(database, clock=clock).incomplete == 5
+
+
+def test_an_audit_on_a_cluster_holds_the_same_rows(
+    database: Database, story: Story, clock: SettableClock, tmp_path: Path, spark_url: str
+) -> None:
+    for number, evidence_type in enumerate((EvidenceType.KYC, EvidenceType.POV, EvidenceType.DOC_CONTRATANTE)):
+        story.sale(f"S-{number}", client_id=story.client())
+        story.file(f"S-{number}", evidence_type)
+    plan = plan_in(tmp_path)
+    here = make_audit(database, plan, clock=clock)
+    there = make_audit(database, replace(plan, spark_url=spark_url), clock=clock, as_of=here.facts.as_of)
+    there.verify()
+    assert there.name != here.name
+    for table in TABLES:
+        assert sorted(map(str, there.table(table).to_pylist())) == sorted(map(str, here.table(table).to_pylist()))
 
 
 def test_anybody_opens_an_audit_in_the_lines_of_the_readme(

@@ -18,6 +18,7 @@ from zoneinfo import ZoneInfo
 import pandas as pd
 import pyarrow as pa
 import sqlalchemy as sa
+from pydantic.alias_generators import to_camel
 from sqlalchemy import Connection
 
 from toolkit.audit.duckdb_session import copy_to, quoted
@@ -132,7 +133,7 @@ def as_listed(found: pd.DataFrame) -> pd.DataFrame:
     """Return findings under the names that reports have for their columns, each with its remedy."""
     why = found["reason"].where(found["reason"].notna(), found["code"]).astype(object)
     listed = found.assign(remedy=why.map({code: each.remedy for code, each in CODES.items()}))
-    return listed.rename(columns=_LISTED)[list(_LISTED.values())].astype(dict.fromkeys(_FEW, "category"))
+    return listed[list(_LISTED)].astype(dict.fromkeys(_FEW, "category")).rename(columns=to_camel)
 
 
 def _catalogue() -> pa.Table:
@@ -207,33 +208,17 @@ def _allowed(session: Any, deadlines: Deadlines) -> pa.Table:
     return pa.Table.from_pylist(rows, pa.schema(kinds))
 
 
-_LISTED: Final = {
-    "id": "id",
-    "sale_id": "saleId",
-    "partner": "partner",
-    "utility_group": "utilityGroup",
-    "code": "code",
-    "evidence_type": "evidenceType",
-    "reason": "reason",
-    "severity": "severity",
-    "status": "status",
-    "first_seen": "firstSeen",
-    "last_seen": "lastSeen",
-    "opened_at": "openedAt",
-    "due_at": "dueAt",
-    "age_days": "ageDays",
-    "age_business_days": "ageBusinessDays",
-    "due_in_business_days": "dueInBusinessDays",
-    "overdue": "overdue",
-    "owner": "owner",
-    "remedy": "remedy",
-    "waiver_id": "waiverId",
-}
 _FEW: Final = (
-    *("partner", "utilityGroup", "code", "evidenceType", "reason", "severity", "status", "owner", "remedy"),
-    "waiverId",
+    *("partner", "utility_group", "code", "evidence_type", "reason", "severity", "status", "owner", "remedy"),
+    "waiver_id",
 )
 """The columns with few distinct values."""
+
+_LISTED: Final = (
+    *("id", "sale_id", "partner", "utility_group", "code", "evidence_type", "reason", "severity", "status"),
+    *("first_seen", "last_seen", "opened_at", "due_at", "age_days", "age_business_days", "due_in_business_days"),
+    *("overdue", "owner", "remedy", "waiver_id"),
+)
 
 _DIGITS: Final = f"sha1(unhex('{NAMESPACE.hex}') || encode(concat_ws(chr(31), code, sale_id)))"
 

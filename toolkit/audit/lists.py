@@ -11,6 +11,7 @@ from uuid import UUID
 import pyarrow as pa
 import pyarrow.parquet as pq
 import sqlalchemy as sa
+from pydantic.alias_generators import to_snake
 from sqlalchemy import Connection
 
 from toolkit.audit.extract import Observed
@@ -37,7 +38,7 @@ def write_lists(
     """
     session, moment = observed.session, observed.moment
     session.execute(_TOLD)
-    told = withdrawals_at(snapshot, moment).rename(columns=_SNAKE)
+    told = withdrawals_at(snapshot, moment).rename(columns=to_snake)
     withdrawn = told.assign(evidence_id=told["evidence_id"].map(str)).to_dict("records")
     asked = [
         {"id": str(each.id), **{name: getattr(each.request, name) for name in _OF_REQUEST}}
@@ -123,15 +124,6 @@ _TIME: Final = pa.timestamp("us", "UTC")
 
 _OF_REQUEST: Final = ("sale_id", "partner", "code", "reason", "owner", "approved_by", "start", "end")
 _OF_WAIVER: Final = ("added_at", "revoked_at", "revoked_by", "revoked_reason")
-
-_SNAKE: Final = {
-    "saleId": "sale_id",
-    "evidenceId": "evidence_id",
-    "evidenceType": "evidence_type",
-    "withdrawnBy": "withdrawn_by",
-    "approvedBy": "approved_by",
-    "withdrawnAt": "withdrawn_at",
-}
 
 
 def _texts(*names: str) -> dict[str, pa.DataType]:
