@@ -1,49 +1,8 @@
 """The exceptions of the toolkit, which mean that it could not do its job, as one tree.
 
-::
-
-    ToolkitError                  the toolkit could not do its job
-    ├── SettingsError             an environment variable or option is wrong
-    ├── NotInstalled              an optional part of the toolkit is not installed
-    ├── InvalidInput              what was handed in cannot be used at all
-    │   ├── InvalidFields         fields of a request break the contract; all of them, at once
-    │   └── UnreadableFile        a file is missing, of another kind, or lacks its headings
-    ├── AlreadyThere              the service keeps it only once, and has it
-    ├── SaleNotFound              no sale has this id
-    ├── TooManyForms              a sale has as many valid upload credentials as are allowed
-    ├── EvidenceNotFound          no evidence record has this id
-    ├── WithdrawalRefused         the withdrawal breaks the four-eyes rule, or came before
-    ├── WaiverRefused             the waiver lacks something, or breaks the four-eyes rule
-    ├── CredentialsExpired        the upload credentials ran out before the file was sent
-    ├── UploadRefused             the bucket answered no to an upload
-    ├── VerificationFailed        the contents of evidence files cannot be looked at on this machine
-    │   └── NotInspected          the toolkit failed at a file, of which nothing is known now
-    ├── ServiceError              the sales service refused, or answered something else than the contract
-    │   └── ServiceUnavailable    it does not answer; trying again later may help
-    ├── DatabaseError             the database refused or failed
-    │   ├── DatabaseUnavailable   nobody answers at the address; trying again later may help
-    │   ├── WrongService          the toolkit's data in it are about another service's tables
-    │   ├── SchemaMismatch        the schema is older or newer than this version, or not ours
-    │   └── WriteRefused          the service's tables cannot be written as the mapping describes them
-    ├── MassDisappearance         most of the objects, sales or records are gone at once; nothing was written
-    ├── NothingEvaluated          an audit of now found no sale at all
-    ├── BucketError               the bucket refused or failed
-    │   ├── WrongBucket           the database belongs to another bucket
-    │   ├── ObjectArchived        the object must be restored from an archive before it can be read
-    │   ├── ObjectDenied          the credentials may not read the object
-    │   └── BucketUnavailable     nobody answers at the address; trying again later may help
-    ├── EmbeddedServiceError      an embedded service cannot be started or stopped
-    ├── NotebookFailed            a notebook run ended with an error, or was started wrongly
-    │   ├── NotebookTimedOut      the run took longer than it may
-    │   └── KernelDied            the kernel ended before the notebook did
-    ├── JobFailed                 a job could not do its work for its logical date
-    │   └── LeaseLost             another start took the run over
-    ├── EngineUnavailable         the engine that should judge does not answer, or failed
-    └── ReportError               a report cannot be written, or is not what was written
-
 Broken business rules are values, not exceptions: a rejected row, a missing document, a conflict.
 
-The text of an error is shown to people as it is: it says what happened and what to do. It never holds
+The text of an error is shown to people in their language: it says what happened and what to do. It never holds
 personal data, secrets or upload credentials.
 """
 

@@ -1,7 +1,6 @@
-"""The public face: names, the drawn tree of errors, and help for every command."""
+"""The public face: names, and help for every command."""
 
 import doctest
-import inspect
 import re
 import subprocess
 import sys
@@ -12,7 +11,6 @@ import pytest
 
 import toolkit
 from tests.conftest import Run
-from toolkit import errors
 from toolkit.cli import _toolkit
 
 
@@ -23,23 +21,6 @@ def test_public_names_are_there_and_sorted() -> None:
 
 def test_the_example_of_the_package_runs() -> None:
     assert doctest.testmod(toolkit).failed == 0
-
-
-def test_the_drawn_tree_is_the_tree_of_errors() -> None:
-    drawn = {}
-    path: list[str] = []
-    for line in inspect.getdoc(errors).splitlines():  # type: ignore[union-attr]
-        found = re.match(r"^ {4}([│ ]*(?:[├└]── )?)([A-Z]\w+) {2,}\S", line)
-        if found:
-            depth = len(found[1]) // 4
-            path = [*path[:depth], found[2]]
-            drawn[found[2]] = path[-2] if depth else "Exception"
-    real = {
-        name: kind.__bases__[0].__name__
-        for name, kind in vars(errors).items()
-        if inspect.isclass(kind) and issubclass(kind, Exception)
-    }
-    assert drawn == real
 
 
 def commands(group: click.Group, path: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
