@@ -24,11 +24,10 @@ from toolkit.bucket import client
 from toolkit.bucket.client import Area, Bucket
 from toolkit.bucket.listing import list_objects
 from toolkit.contract.evidence import EvidenceType
-from toolkit.database.belonging import adopt_bucket
 from toolkit.database.connection import Database
 from toolkit.database.observations import Tolerance
 from toolkit.database.tables import sales
-from toolkit.errors import BucketUnavailable, MassDisappearance, WrongBucket
+from toolkit.errors import MassDisappearance
 
 KEY = "evidences/2026/03/02/0199c0de-0000-7000-8000-000000000001/contract.pdf"
 OTHER_KEY = "evidences/2026/03/02/0199c0de-0000-7000-8000-000000000002/voice.mp3"
@@ -37,11 +36,6 @@ OTHER_KEY = "evidences/2026/03/02/0199c0de-0000-7000-8000-000000000002/voice.mp3
 @pytest.fixture
 def sync(database: Database, bucket: Bucket, clock: Any) -> Any:
     return lambda **options: sync_bucket(database, bucket, clock=clock, **options)
-
-
-def test_an_empty_bucket_gives_an_empty_listing(sync: Any, database: Database) -> None:
-    assert sync() == Synced(listed=0, appeared=0, changed=0, vanished=0, examined=0)
-    assert rows(database, "SELECT listed, appeared, vanished FROM audit.bucket_syncs") == [(0, 0, 0)]
 
 
 def test_objects_are_observed_once_and_examined_once(sync: Any, put: Any, database: Database) -> None:
@@ -93,12 +87,6 @@ def test_a_vanished_object_is_closed_and_may_come_back(
         (False,),
         (True,),
     ]
-
-
-def test_an_empty_object_has_a_problem(sync: Any, put: Any, database: Database) -> None:
-    put(KEY, b"")
-    sync()
-    assert rows(database, "SELECT kind, problem FROM audit.content_checks") == [("other", "EMPTY")]
 
 
 def test_keys_with_unusual_characters_are_observed(sync: Any, put: Any, database: Database) -> None:
@@ -179,19 +167,6 @@ def test_where_it_costs_less_every_key_is_listed(
         assert sync().full is (pages == 4)
 
 
-def test_a_plain_text_under_a_foreign_key_is_examined_when_a_record_names_it(
-    sync: Any, put: Any, database: Database, clock: Any
-) -> None:
-    put(FOREIGN, b"not a voice")
-    put("backup/of/others.bin", b"x")
-    assert sync().examined == 0
-    add_sale(database)
-    add_record(database, evidence_type=EvidenceType.POV, key=FOREIGN)
-    clock.now += timedelta(hours=1)
-    assert sync().examined == 1
-    assert rows(database, "SELECT kind FROM audit.content_checks") == [("other",)]
-
-
 def test_only_the_area_is_listed_and_a_key_that_a_record_names_is_asked_for_anyway(
     sync: Any, put: Any, database: Database, bucket: Bucket, s3: Any
 ) -> None:
@@ -215,20 +190,6 @@ def test_a_file_that_is_listed_and_asked_for_in_turn_is_the_same_one(
     for bucket.area in (Area(prefixes=("elsewhere/",)), Area()):
         found = sync()
         assert (found.listed, found.changed, found.examined) == (1, 0, 0)
-
-
-def test_another_bucket_is_refused_until_it_is_adopted(
-    sync: Any, put: Any, database: Database, bucket: Bucket, clock: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    put(KEY, PDF)
-    sync()
-    monkeypatch.setattr(bucket, "endpoint", "elsewhere")
-    with pytest.raises(WrongBucket, match=r"belongs to the bucket .* run: toolkit bucket adopt"):
-        sync()
-    assert rows(database, "SELECT count(*) FROM audit.bucket_syncs") == [(1,)]
-    adopt_bucket(database, bucket, clock)
-    assert sync().full
-    assert rows(database, "SELECT count(*) FROM audit.custody_events WHERE kind = 'BUCKET_ADOPTED'") == [(1,)]
 
 
 def test_a_mass_disappearance_of_objects_stops_before_anything_is_written(
@@ -281,19 +242,6 @@ def test_a_part_of_many_pages_is_listed_folder_by_folder(
         put(each, PDF)
     listed = [item.key for page in list_objects(bucket, ["all/", "all/of/it/"]) for item in page]
     assert set(listed) == set(keys)
-
-
-def test_a_bucket_that_goes_away_while_objects_are_examined_loses_nothing(
-    sync: Any, put: Any, database: Database, bucket: Bucket, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    put(KEY, PDF)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(bucket, "read", Mock(side_effect=BucketUnavailable))
-        with pytest.raises(BucketUnavailable):
-            sync()
-    assert rows(database, "SELECT count(*) FROM audit.bucket_syncs") == [(0,)]
-    assert sync() == Synced(listed=1, appeared=0, changed=0, vanished=0, examined=1)
 
 
 WRITING = """

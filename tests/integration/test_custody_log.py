@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ from tests.support.request_bodies import UPLOAD
 from tests.support.uploaded_sales import add_sale, rows
 from toolkit.audit.observe_bucket import sync_bucket
 from toolkit.bucket.client import Bucket
-from toolkit.contract.events import BEGINNING, Seal
+from toolkit.contract.events import Seal
 from toolkit.database.connection import Database
 from toolkit.evidence.bulk_credentials import Order, request_manifest
 from toolkit.evidence.contents import verify_contents
@@ -124,13 +123,6 @@ def test_each_record_of_a_manifest_is_told(database: Database, bucket: Bucket, c
         ("ISSUED",),
         ("REISSUED",),
     ]
-
-
-def test_what_is_rolled_back_is_not_told(database: Database, tell: Any) -> None:
-    with suppress(KeyboardInterrupt), database.transaction() as connection:
-        _tell(connection, 1)
-        raise KeyboardInterrupt
-    assert rows(database, "SELECT count(*) FROM audit.custody_events") == [(0,)]
 
 
 def test_a_log_without_events_has_no_seal(database: Database, clock: Any, tmp_path: Path) -> None:
@@ -241,17 +233,6 @@ def test_a_line_says_nothing_beside_what_is_hashed(exported: Path, told: str, fo
     lines = exported.read_text().splitlines(keepends=True)
     exported.write_text("".join([lines[0], lines[1].replace(told, forged), *lines[2:]]))
     assert verify_log(exported).misfit == "line 2: no event and no seal"
-
-
-def test_a_log_that_was_cut_off_at_a_seal_does_not_hold_the_one_that_was_kept(
-    exported: Path, database: Database
-) -> None:
-    kept = newest_seal(database)
-    assert kept is not None
-    cut = edited(exported, lambda lines: lines.__delitem__(slice(8, None)))
-    assert verify_log(cut).misfit is None
-    assert "forged as a whole, or cut off" in str(verify_log(cut, kept.hash).misfit)
-    assert "forged as a whole, or cut off" in str(verify_log(cut, BEGINNING).misfit)  # which every log begins with
 
 
 def test_a_change_in_the_database_shows_in_the_next_export(exported: Path, database: Database, clock: Any) -> None:

@@ -16,7 +16,6 @@ from toolkit.audit.observe_bucket import Synced, sync_bucket
 from toolkit.bucket.client import Bucket
 from toolkit.contract.contents import ContentProblem
 from toolkit.database.connection import Database
-from toolkit.errors import UploadRefused
 from toolkit.evidence.contents import Verified, verify_contents
 from toolkit.evidence.upload import UploadProblem, upload_files
 from toolkit.partner import post_file
@@ -47,15 +46,6 @@ def test_files_are_uploaded_observed_and_verified(
     assert sync_bucket(database, bucket, clock=clock) == Synced(4, 0, 1, 0, examined=1)
     assert verify_contents(database, bucket, clock=clock) == Verified(1, {}, left=0)
     assert rows(database, "SELECT count(*) FROM audit.content_checks WHERE sha256 IS NOT NULL") == [(5,)]
-
-
-def test_a_large_file_that_is_refused_is_told_with_the_reason(bucket: Bucket, tmp_path: Path) -> None:
-    path = tmp_path / "large.pdf"
-    with path.open("wb") as file:
-        file.truncate(20_000_000)
-    line = credentials_line(bucket, "s", "large.pdf", max_bytes=1000)
-    with pytest.raises(UploadRefused, match="EntityTooLarge"):
-        post_file(line["url"], line["fields"], path)
 
 
 def test_a_delete_marker_an_overwritten_and_a_restored_object_are_told_apart(

@@ -12,11 +12,11 @@ import pytest
 from tests.conftest import Run, SettableClock
 from tests.support.audits import audited
 from tests.support.s3_inventory import row_of, write_inventory
-from tests.support.uploaded_sales import PDF, add_record, add_sale, rows
+from tests.support.uploaded_sales import PDF, add_sale, rows
 from toolkit.audit import object_history
 from toolkit.audit.inventory import find_inventory
 from toolkit.audit.observe_bucket import Synced, sync_bucket
-from toolkit.bucket.client import Area, Bucket, ObjectSeen
+from toolkit.bucket.client import Area, Bucket
 from toolkit.bucket.file_store import FolderStore
 from toolkit.database.connection import Database
 from toolkit.errors import (
@@ -182,23 +182,6 @@ def test_an_inventory_tells_of_the_area_only_that_a_listing_shows(
     assert sync().listed == 1
 
 
-def test_files_of_records_that_no_listing_shows_are_asked_for(
-    put: Any, sync: Any, take: Any, database: Database, bucket: Bucket, clock: Any, tmp_path: Path
-) -> None:
-    add_sale(database)
-    elsewhere = "sales/'1'.pdf"
-    add_record(database, key=elsewhere)
-    bucket.area = Area(("evidences/",))
-    sync()
-    put(elsewhere)
-    values = row_of(ObjectSeen(KEY, 1, "etag", clock.now))
-    clock.now += timedelta(minutes=1)
-    write_inventory(tmp_path / "inventory", bucket.name, [values], clock.now)
-    clock.now += timedelta(minutes=1)
-    assert take().asked == 1
-    assert {row[0] for row in seen(database)} == {KEY, elsewhere}
-
-
 def test_what_is_known_of_a_file_stays_where_the_bucket_refuses_to_answer(
     put: Any, sync: Any, take: Any, deliver: Any, database: Database, bucket: Bucket, clock: Any, monkeypatch: Any
 ) -> None:
@@ -319,18 +302,3 @@ def test_the_command_takes_a_manifest_over(
     told = run("bucket", "sync", "--inventory", named, "--json").told
     assert (told["appeared"], told["listedSince"]) == (1, "2026-03-01T00:00:00+00:00")
     run("bucket", "sync", "--inventory", "x", "--full", ends=2)
-
-
-def test_a_key_that_no_database_can_hold_is_named_and_the_others_are_taken_over(
-    put: Any, sync: Any, take: Any, database: Database, bucket: Bucket, clock: Any, tmp_path: Path
-) -> None:
-    put(KEY)
-    sync()
-    (listed,) = [row_of(each) for page in bucket.seen() for each in page]
-    put(ODD)
-    keys = (KEY, ODD, "evidences/2026/03/02/b\0c")
-    rows = [listed | {"key": key} for key in keys]
-    write_inventory(tmp_path / "inventory", bucket.name, rows, clock.now + timedelta(seconds=1), kind="CSV")
-    clock.now += timedelta(minutes=2)
-    assert take().unstorable == ("evidences/2026/03/02/b\\x00c",)
-    assert {row[0] for row in seen(database)} == {KEY, ODD}

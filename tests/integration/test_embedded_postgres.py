@@ -4,7 +4,6 @@ import os
 import shutil
 import signal
 import stat
-import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -147,8 +146,9 @@ def test_stopping_leaves_no_process_and_no_pid_file(used_home: Path, killed: boo
     assert embedded.stop(used_home) == []
 
 
-def test_a_long_home_has_its_socket_in_a_short_private_folder(own_home: Path) -> None:
-    home = own_home / ("h" * 120)
+@pytest.mark.parametrize("name", ['dados "do José" 100% $HOME\'s', "dados, \\outros", "h" * 120])
+def test_a_home_with_an_odd_or_a_long_name_works_and_leaves_no_socket(own_home: Path, name: str) -> None:
+    home = own_home / name
     try:
         assert answers(home)
         address = embedded.statuses(home)[0].address
@@ -157,23 +157,8 @@ def test_a_long_home_has_its_socket_in_a_short_private_folder(own_home: Path) ->
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     finally:
         embedded.stop(home)
-    assert not folder.exists()
-
-
-@pytest.mark.parametrize("name", ['dados "do José" 100% $HOME\'s', "dados, \\outros"])
-def test_a_home_with_odd_characters_works(own_home: Path, name: str) -> None:
-    home = own_home / name
-    try:
-        assert answers(home)
-    finally:
-        embedded.stop(home)
-
-
-def test_a_home_reached_by_another_name_is_the_same(used_home: Path) -> None:
-    url = embedded.database_url(used_home)
-    other = used_home.with_name("other-name")
-    other.symlink_to(used_home)
-    assert embedded.database_url(other) == url
+    assert not Path(address).exists()
+    assert folder.is_relative_to(home) or not folder.exists()
 
 
 def test_it_lets_nobody_else_in(used_home: Path) -> None:
@@ -269,15 +254,3 @@ def test_a_full_disk_says_so_and_leaves_nothing_half_done(own_home: Path) -> Non
             embedded.database_url(own_home)
         assert list((own_home / "postgres").glob("data")) == []
         assert list((own_home / "postgres").glob(".new-*")) == []
-
-
-def test_a_disk_that_became_full_says_so(own_home: Path, stopped_home: Path) -> None:
-    with small_disk(own_home, megabytes=128):
-        subprocess.run(["cp", "-a", stopped_home / "postgres", own_home], check=True)
-        filler = own_home / "filler"
-        subprocess.run(["sh", "-c", f"cat /dev/zero >{filler} 2>/dev/null"], check=False)
-        with pytest.raises(EmbeddedServiceError, match=r"did not start in .* no space left\. Free some"):
-            embedded.database_url(own_home)
-        filler.unlink()
-        embedded.database_url(own_home)
-        embedded.stop(own_home)

@@ -5,11 +5,14 @@ import re
 import subprocess
 import sys
 import sysconfig
+from functools import cache
 from pathlib import Path
 
+import psutil
 import pytest
 
 from tests.support.waiting import PATIENCE
+from toolkit import embedded
 from toolkit.samples import __file__ as samples
 
 EVERYTHING = """
@@ -21,18 +24,19 @@ for module in pkgutil.walk_packages(toolkit.__path__, "toolkit."):
     if ".migrations" not in module.name and not module.name.endswith("__main__"):
         importlib.import_module(module.name)
 
-import duckdb, typst
+import duckdb
+from tests.support.audit_results import Told, result_of, written
+from tests.support.evidence_files import pdf
 from toolkit.evidence.documents import inspect_document
 from toolkit.evidence.recordings import inspect_recording
-from tests.support.evidence_files import pdf
+from toolkit.reports import FORMATS
 
 duckdb.sql("SELECT sum(range) FROM range(10)").to_arrow_table().to_pandas()
 recording, folder = Path(sys.argv[1]), Path(sys.argv[2])
 assert inspect_recording(recording, "audio/mpeg").seconds
 (folder / "a.pdf").write_bytes(pdf())
 inspect_document(folder / "a.pdf")
-(folder / "a.typ").write_text("Tudo certo.")
-assert typst.compile(folder / "a.typ").startswith(b"%PDF")
+written(result_of([Told("sale-1")]), folder / "report", *FORMATS)
 print(Path("/proc/self/maps").read_text())
 """
 
@@ -42,7 +46,11 @@ RUNTIME = re.compile(
 """The runtime of C and C++, and Python's own library."""
 
 
-@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="only Linux tells what a process has loaded")
+pytestmark = pytest.mark.skipif(
+    not Path("/proc/self/maps").exists(), reason="only Linux tells what a process has loaded"
+)
+
+
 def test_no_library_of_the_system_is_needed_beside_pythons_own(tmp_path):
     recording = next((Path(samples).parent / "recordings").glob("*.mp3"))
     ran = subprocess.run(
@@ -53,20 +61,42 @@ def test_no_library_of_the_system_is_needed_beside_pythons_own(tmp_path):
         timeout=PATIENCE,
     )
     assert ran.returncode == 0, ran.stderr
-    loaded = {Path(line.split(maxsplit=5)[5]) for line in ran.stdout.splitlines() if ".so" in line}
-    own = [Path(sys.prefix).resolve(), Path(sysconfig.get_path("stdlib")).resolve()]
+    assert len(loaded(ran.stdout)) > 50
+    assert foreign(ran.stdout) == set()
+
+
+def test_the_embedded_services_need_no_library_of_the_system_either(home, database, bucket):
+    put = bucket._client.put_object(Bucket=bucket.name, Key="a", Body=b"1")
+    with database.transaction() as connection:
+        connection.exec_driver_sql("SELECT to_tsvector('portuguese', 'vendas')")
+        servers = [psutil.Process(each.pid) for each in embedded.statuses(home)]
+        running = [*servers, *servers[0].children()]
+        maps = [Path(f"/proc/{each.pid}/maps").read_text() for each in running]
+    assert put
+    assert len(maps) > 4
+    # The programs are copied into the home where the account of the server cannot reach the environment.
+    assert {each for text in maps for each in foreign(text, *home.glob("postgresql-*"))} == set()
+
+
+def loaded(maps):
+    """The shared objects in the memory of a process."""
+    return {Path(line.split(maxsplit=5)[5]) for line in maps.splitlines() if ".so" in line}
+
+
+def foreign(maps, *more):
+    """Those that are neither Python's, nor the C runtime's, nor the environment's."""
+    own = [Path(sys.prefix).resolve(), Path(sysconfig.get_path("stdlib")).resolve(), *more]
     of_python = libraries_of_python()
-    foreign = {
+    return {
         str(path)
-        for path in loaded
+        for path in loaded(maps)
         if not any(path.is_relative_to(folder) for folder in own)
         and not RUNTIME.match(path.name)
         and path.resolve() not in of_python
     }
-    assert len(loaded) > 50
-    assert foreign == set()
 
 
+@cache
 def libraries_of_python():
     """The libraries that the interpreter and its standard modules are linked with."""
     modules = [sys.executable, *Path(sysconfig.get_path("stdlib"), "lib-dynload").glob("*.so")]

@@ -21,15 +21,6 @@ def test_a_home_with_the_sticky_bit_stays_as_it_is(tmp_path: Path) -> None:
     assert stat.S_IMODE(tmp_path.stat().st_mode) == 0o1777
 
 
-def test_a_home_behind_a_link_is_closed_to_others(tmp_path: Path) -> None:
-    home = tmp_path / "home"
-    home.mkdir()
-    home.chmod(0o777)
-    (tmp_path / "link").symlink_to(home)
-    prepare(tmp_path / "link")
-    assert not home.stat().st_mode & stat.S_IWOTH
-
-
 def test_what_others_call_a_draft_is_left_alone(tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()

@@ -1,5 +1,6 @@
 """``toolkit up``, ``down`` and ``status``: the services that the toolkit stands on."""
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from typing import Any
@@ -100,10 +101,9 @@ def _summary(health: ServiceHealth) -> Message:
 def _details(health: ServiceHealth, zone: ZoneInfo) -> Iterator[tuple[str, object]]:
     if health.address:
         yield "at", health.address
-    if health.data is not None and health.data_bytes:
-        yield "data", Message("{} ({:.1f} MB)", health.data, health.data_bytes / 1e6)
-    if health.log is not None and (health.pid or health.data_bytes):
-        yield "log", health.log
+    for name, path in (("data", health.data), ("log", health.log)):
+        if path is not None and os.path.exists(path):  # noqa: PTH110  # which tells nothing of what may not be read
+            yield name, path
     if health.schema == health.newest_schema is not None:
         yield "schema", Message("{} (the newest)", health.schema)
     elif health.schema is not None:

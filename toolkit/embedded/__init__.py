@@ -24,7 +24,7 @@ __all__ = [
     "stop",
 ]
 
-_SERVICES = (postgres, object_store)
+_SERVICES = (postgres.SERVICE, object_store.SERVICE)
 
 
 def require_installed() -> None:
@@ -70,4 +70,4 @@ def stop(home: Path) -> Sequence[str]:
         EmbeddedServiceError: a service does not end, or belongs to somebody else.
     """
     with explained(home):
-        return [service.NAME for service in _SERVICES if service.stop(home.resolve())]
+        return [service.name for service in _SERVICES if service.stop(home.resolve())]

@@ -1,25 +1,28 @@
-"""Make and lock the folder of the embedded services, state what they do in it, and explain its errors."""
+"""Start, find and end a service of a home; make and lock that folder, and explain its errors."""
 
 import errno
 import os
 import secrets
 import shutil
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+import psutil
 from filelock import FileLock, Timeout
 
-from toolkit.embedded.processes import Account, adopt
+from toolkit.embedded.processes import Account, adopt, end, is_claimed, wait_until
 from toolkit.errors import EmbeddedServiceError
 from toolkit.message import Message
 
 PATIENCE: Final = 90
 """Seconds that a start or stop waits for another one of the same service."""
 
+_START_SECONDS: Final = 60
+_STOP_SECONDS: Final = 30
 _SPARE_BYTES: Final = 1024 * 1024
 _HINT: Final = "set TOOLKIT_HOME to a folder on this machine that you may write to"
 
@@ -34,17 +37,92 @@ class ServiceStatus:
     pid: int | None
     """The process that serves; ``None`` where none runs."""
     address: str | None
-    """The socket folder or the endpoint, while it runs."""
+    """The socket or the endpoint, while it runs."""
     url: str | None
     """The address that a client connects to, while it runs; it holds no password."""
     data: Path
-    data_bytes: int
     log: Path
 
     @property
     def running(self) -> bool:
         """Tell whether a process serves."""
         return self.pid is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A server that runs, or is about to; ``ready`` where it answers."""
+
+    process: psutil.Process
+    address: str
+    url: str
+    ready: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """A server of one home: its ``folder`` there, and what differs from the other one.
+
+    ``find`` returns it where it runs, ``launch`` starts it, ``clean`` removes what it left behind.
+    """
+
+    name: str
+    folder: Path
+    version: Callable[[], str | None]
+    find: Callable[[Path], Running | None]
+    launch: Callable[[Path], None]
+    clean: Callable[[Path, Running | None], None]
+    gently: int
+    firmly: int
+
+    def running(self, home: Path) -> Running:
+        """Return the server that answers; starts it where it does not run."""
+        found = self.find(home)
+        if found is None or not found.ready:
+            prepare(home)
+            with alone(home, str(self.folder)):
+                found = self._ready(home) or self._started(home)
+        return found
+
+    def status(self, home: Path) -> ServiceStatus:
+        """Return the state of the server; starts nothing."""
+        found = self.find(home)
+        pid, address, url = (found.process.pid, found.address, found.url) if found else (None, None, None)
+        return ServiceStatus(
+            self.name, self.version(), pid, address, url, home / self.folder / "data", self._log(home)
+        )
+
+    def stop(self, home: Path) -> bool:
+        """End the server, if it runs, after rolling back what is under way; tell whether it ran."""
+        if not (home / self.folder).exists():
+            return False
+        with alone(home, str(self.folder)):
+            found = self.find(home)
+            if found is not None and not end(found.process, self.gently, within=_STOP_SECONDS, firmly=self.firmly):
+                raise failure(f"{self.name} (process {found.process.pid}) does not end", home, self._log(home))
+            self.clean(home, found)
+            return found is not None
+
+    def _ready(self, home: Path) -> Running | None:
+        """Return the server once it answers, ``None`` where none runs (any more)."""
+        wait_until(lambda: (found := self.find(home)) is None or found.ready, _START_SECONDS)
+        found = self.find(home)
+        if found is not None and not found.ready:
+            what = f"{self.name} has been starting or stopping for {_START_SECONDS} seconds"
+            raise failure(what, home, self._log(home))
+        return found
+
+    def _started(self, home: Path) -> Running:
+        self.launch(home)
+        wait_until(lambda: self.find(home) is not None or not is_claimed(home / self.folder), _START_SECONDS)
+        found = self._ready(home)
+        if found is None:
+            self.clean(home, None)
+            raise failure(f"{self.name} did not start", home, self._log(home))
+        return found
+
+    def _log(self, home: Path) -> Path:
+        return home / self.folder / "log"
 
 
 def prepare(home: Path) -> None:
@@ -122,36 +200,15 @@ def _words(error: OSError, path: Path | str) -> str:
         return f"There is no space left for {path}. Free some, or {_HINT}."
     if error.errno in {errno.EACCES, errno.EPERM}:
         return f"The embedded services have no permission for {path}. Please {_HINT}."
-    if error.errno == errno.EROFS:
-        return f"The embedded services cannot write {path}, which is on a read-only disk. Please {_HINT}."
     if error.errno in {errno.ENOTDIR, errno.EEXIST}:
         return f"The embedded services need a folder, and {path} is none. Please {_HINT}."
     return f"The embedded services cannot use {path}: {error.strerror or error}. Please {_HINT}."
-
-
-def folder_bytes(folder: Path) -> int:
-    """Return the size of all files below ``folder``, as far as they may be read."""
-    total = 0
-    for where, _, names in os.walk(folder):
-        for name in names:
-            try:
-                total += (Path(where) / name).lstat().st_size
-            except OSError:
-                continue  # the server removes files while we look
-    return total
 
 
 def failure(what: str, home: Path, log: Path) -> EmbeddedServiceError:
     """Return the error that a service failed, with the end of its log, or with the news that the disk is full."""
     if shutil.disk_usage(home).free < _SPARE_BYTES:
         return EmbeddedServiceError("{} in {}: there is no space left. Free some, or {}.", what, home, _HINT)
+    text = log.read_text("utf-8", "replace") if log.exists() else "(there is none)"
     told = Message("{} in {}. The end of its log {}:", what, home, log)
-    return EmbeddedServiceError("{}\n{}", told, _tail(log))
-
-
-def _tail(log: Path) -> str:
-    try:
-        text = log.read_text("utf-8", "replace")
-    except OSError:
-        return "(there is none)"
-    return "\n".join(text.strip().splitlines()[-3:])
+    return EmbeddedServiceError("{}\n{}", told, "\n".join(text.strip().splitlines()[-3:]))

@@ -12,7 +12,6 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Final
@@ -21,8 +20,8 @@ from urllib.parse import quote
 import psutil
 
 from toolkit.embedded import processes
-from toolkit.embedded.home import ServiceStatus, alone, failure, folder_bytes, prepare, private_folder
-from toolkit.embedded.processes import Account, check_reach, claim, is_claimed, server_account
+from toolkit.embedded.home import Running, Service, private_folder
+from toolkit.embedded.processes import Account, check_reach, claim, server_account
 from toolkit.errors import EmbeddedServiceError
 
 DATABASE: Final = "toolkit"
@@ -168,16 +167,11 @@ def _run(command: Sequence[str], owner: Account, text: str = "") -> None:
         )
 
 
-NAME: Final = "PostgreSQL"
-
 _FOLDER: Final = Path("postgres")
 """Below the home, as the following."""
 _DATA: Final = _FOLDER / "data"
-_LOG: Final = _FOLDER / "log"
 _PID_FILE: Final = _DATA / "postmaster.pid"
 
-_START_SECONDS: Final = 60
-_STOP_SECONDS: Final = 30
 _SOCKET: Final = ".s.PGSQL.5432"
 _SOCKET_PATH_BYTES: Final = 103 if sys.platform == "darwin" else 107
 _SHORT_PLACE: Final = Path("/tmp")  # noqa: S108  # only for private folders with names that nobody can foresee
@@ -202,61 +196,12 @@ _SETTINGS: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class _Running:
-    process: psutil.Process
-    socket_folder: Path
-    ready: bool
-
-    @property
-    def url(self) -> str:
-        # Percent-encoded throughout, so that libpq reads it as SQLAlchemy does.
-        host = quote(str(self.socket_folder), safe="")
-        return f"postgresql+psycopg://{USER}@/{DATABASE}?host={host}"
-
-
 def url(home: Path) -> str:
     """Return the URL of the database; starts the server where it does not run."""
-    running = _running(home)
-    if running is None or not running.ready:
-        prepare(home)
-        with alone(home, "postgres"):
-            running = _ready(home) or _start(home)
-    return running.url
+    return SERVICE.running(home).url
 
 
-def status(home: Path) -> ServiceStatus:
-    """Return the state of the server; starts nothing."""
-    running = _running(home)
-    return ServiceStatus(
-        name=NAME,
-        version=postgres_version(),
-        pid=running.process.pid if running else None,
-        address=str(running.socket_folder / _SOCKET) if running else None,
-        url=running.url if running else None,
-        data=home / _DATA,
-        data_bytes=folder_bytes(home / _DATA),
-        log=home / _LOG,
-    )
-
-
-def stop(home: Path) -> bool:
-    """End the server, if it runs, after rolling back what is under way; tell whether it ran."""
-    if not (home / _DATA).exists():
-        return False
-    with alone(home, "postgres"):
-        running = _running(home)
-        if running is not None and not processes.end(
-            running.process, signal.SIGINT, within=_STOP_SECONDS, firmly=signal.SIGQUIT
-        ):
-            raise failure(f"PostgreSQL (process {running.process.pid}) does not end", home, home / _LOG)
-        with _sole_use(home):
-            if running is not None:
-                _remove_socket(running.socket_folder)
-        return running is not None
-
-
-def _running(home: Path) -> _Running | None:
+def _find(home: Path) -> Running | None:
     """Read the server from its pid file, by line: pid, data, start, port, socket folder, host, memory, state."""
     try:
         lines = (home / _PID_FILE).read_text("utf-8").splitlines()
@@ -266,19 +211,13 @@ def _running(home: Path) -> _Running | None:
     if process is None:
         return None
     ready = len(lines) > 7 and lines[7].strip() == "ready"
-    return _Running(process, Path(lines[4]) if ready else home / _FOLDER, ready)
+    folder = Path(lines[4]) if ready else home / _FOLDER
+    # Percent-encoded throughout, so that libpq reads it as SQLAlchemy does.
+    url = f"postgresql+psycopg://{USER}@/{DATABASE}?host={quote(str(folder), safe='')}"
+    return Running(process, str(folder / _SOCKET), url, ready)
 
 
-def _ready(home: Path) -> _Running | None:
-    """Return the server once it answers, ``None`` where none runs (any more)."""
-    processes.wait_until(lambda: (running := _running(home)) is None or running.ready, _START_SECONDS)
-    running = _running(home)
-    if running is not None and not running.ready:
-        raise failure(f"PostgreSQL has been starting or stopping for {_START_SECONDS} seconds", home, home / _LOG)
-    return running
-
-
-def _start(home: Path) -> _Running:
+def _launch(home: Path) -> None:
     owner = server_account(home / _FOLDER)
     check_reach(home, owner)
     private_folder(home / _FOLDER, owner)
@@ -287,17 +226,16 @@ def _start(home: Path) -> _Running:
         if not (home / _DATA).exists():
             initialise(home / _DATA, binaries, owner)
         check_version(home / _DATA)
-        socket_folder = _socket_folder(home, owner)
         command = [str(binaries / "postgres"), "-D", str(home / _DATA)]
-        for name, value in (_SETTINGS | _places(socket_folder)).items():
+        for name, value in (_SETTINGS | _places(_socket_folder(home, owner))).items():
             command += ["-c", f"{name}={value}"]
-        processes.launch(command, home / _LOG, owner=owner.ids, claim=descriptor)
-    processes.wait_until(lambda: _running(home) is not None or not is_claimed(home / _FOLDER), _START_SECONDS)
-    running = _ready(home)
-    if running is None:
-        _remove_socket(socket_folder)
-        raise failure("PostgreSQL did not start", home, home / _LOG)
-    return running
+        processes.launch(command, home / _FOLDER / "log", owner=owner.ids, claim=descriptor)
+
+
+def _clean(home: Path, stopped: Running | None) -> None:
+    with _sole_use(home):
+        if stopped is not None:
+            _remove_socket(Path(stopped.address).parent)
 
 
 @contextmanager
@@ -341,3 +279,8 @@ def _places(socket_folder: Path) -> dict[str, str]:
     # A container's /dev/shm, the usual place, is too small for parallel queries.
     memory = "sysv" if sys.platform == "linux" else "posix"
     return {"unix_socket_directories": f'"{quoted}"', "dynamic_shared_memory_type": memory}
+
+
+SERVICE: Final = Service(
+    "PostgreSQL", _FOLDER, postgres_version, _find, _launch, _clean, gently=signal.SIGINT, firmly=signal.SIGQUIT
+)

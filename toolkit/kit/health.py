@@ -51,7 +51,6 @@ class ServiceHealth:
     """The reason why the toolkit cannot work with it, and what to do."""
     pid: int | None = None
     data: Path | None = None
-    data_bytes: int | None = None
     log: Path | None = None
     schema: str | None = None
     """The version of the toolkit's schema in the database, where there is one."""
@@ -70,7 +69,7 @@ def service_health(settings: Settings) -> Sequence[ServiceHealth]:
     return _database(settings, postgres), _bucket(settings, s3)
 
 
-_FACTS: Final = ("name", "version", "address", "pid", "data", "data_bytes", "log")
+_FACTS: Final = ("name", "version", "address", "pid", "data", "log")
 """The facts that the status of an embedded service tells under the same names."""
 
 
