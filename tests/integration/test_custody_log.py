@@ -17,7 +17,7 @@ from tests.support.request_bodies import UPLOAD
 from tests.support.uploaded_sales import add_sale, rows
 from toolkit.audit.observe_bucket import sync_bucket
 from toolkit.bucket.client import Bucket
-from toolkit.contract.events import Seal
+from toolkit.contract.events import BEGINNING, Seal
 from toolkit.database.connection import Database
 from toolkit.evidence.bulk_credentials import Order, request_manifest
 from toolkit.evidence.contents import verify_contents
@@ -233,6 +233,10 @@ def test_a_line_says_nothing_beside_what_is_hashed(exported: Path, told: str, fo
     lines = exported.read_text().splitlines(keepends=True)
     exported.write_text("".join([lines[0], lines[1].replace(told, forged), *lines[2:]]))
     assert verify_log(exported).misfit == "line 2: no event and no seal"
+
+
+def test_the_hash_that_every_log_begins_with_is_no_kept_seal(exported: Path) -> None:
+    assert "forged as a whole, or cut off" in str(verify_log(exported, BEGINNING).misfit)
 
 
 def test_a_change_in_the_database_shows_in_the_next_export(exported: Path, database: Database, clock: Any) -> None:
