@@ -26,6 +26,7 @@ from toolkit.audit.duckdb_session import copy_to
 from toolkit.audit.judge import OBJECTS, RECORDS, SALES
 from toolkit.contract.contents import Coverage
 from toolkit.database.connection import Database
+from toolkit.database.errors import as_psycopg
 from toolkit.database.tables import (
     content_checks,
     evidence_observations,
@@ -37,7 +38,6 @@ from toolkit.database.tables import (
     withdrawals,
 )
 from toolkit.database.validity import held, until
-from toolkit.errors import DatabaseError, DatabaseUnavailable
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -226,8 +226,7 @@ def _connected(database: Database) -> Iterator[Any]:
     """Open a connection of the Arrow driver to the database.
 
     Raises:
-        DatabaseError: it refused a statement.
-        DatabaseUnavailable: the connection broke.
+        psycopg.Error: it refused a statement, or the connection broke.
     """
     import adbc_driver_postgresql.dbapi as adbc
 
@@ -241,11 +240,8 @@ def _connected(database: Database) -> Iterator[Any]:
             connection.cursor(adbc_stmt_kwargs=options) as cursor,
         ):
             yield cursor
-    except adbc.OperationalError as error:
-        raise DatabaseUnavailable("The database at {} stopped answering.", database.address) from error
-    except adbc.Error as error:
-        state = getattr(error, "sqlstate", None) or "no code"
-        raise DatabaseError("The database at {} refused to be read ({}).", database.address, state) from None
+    except adbc.Error as error:  # the transaction around this translates it
+        raise as_psycopg(error.sqlstate, str(error)) from None
 
 
 def literal(query: sa.Select[Any]) -> str:

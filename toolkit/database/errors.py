@@ -193,7 +193,10 @@ class ErrorTranslation:
 
 def _is_conflict_with_recovery(error: psycopg.Error) -> bool:
     """Tell it apart from other failures of a transaction, in whichever language the server speaks."""
-    return error.sqlstate in {"40001", "40P01", "57P04"} and "Interrupt" in (error.diag.source_function or "")
+    # Another driver does not name the function; what it reads cannot be in conflict with anything else.
+    return error.sqlstate in {"40001", "40P01", "57P04"} and "Interrupt" in (
+        error.diag.source_function or "Interrupt"
+    )
 
 
 def _place(error: psycopg.Error) -> str:
@@ -214,5 +217,15 @@ def _state_at_connect(error: psycopg.Error) -> str:
     return "3D000" if 'FATAL:  database "' in words and "does not exist" in words else ""
 
 
+def as_psycopg(state: str | None, said: str) -> psycopg.Error:
+    """Return what another driver of PostgreSQL was told as the error that psycopg would raise."""
+    try:
+        kind = psycopg.errors.lookup(state or "")
+    except KeyError:
+        kind = psycopg.OperationalError
+    words = re.search(r"[A-Z]+:  (.+)", said)  # after the severity, in the server's language
+    return kind(words[1] if words else "")
+
+
 def _first_line(error: psycopg.Error) -> str:
-    return (error.diag.message_primary or "").partition("\n")[0]
+    return (error.diag.message_primary or str(error)).partition("\n")[0]
