@@ -47,6 +47,8 @@ def test_comments_and_the_last_semicolon_belong_to_no_statement(tmp_path: Path) 
             "evidence_type would become 'VOZ', which the contract does not know",
         ),
         ({"records": RECORDS.replace("kind AS", "'pov'::text AS")}, "evidence_type would become 'pov'"),
+        ({"sales": SALES.replace("x.sale", "told")}, "told is a name that the toolkit uses beside the statement"),
+        ({"records": f"WITH wanted AS MATERIALIZED ({RECORDS}) TABLE wanted"}, "records: wanted is a name that"),
         ({"sales": SALES.replace("grp AS", "CASE WHEN a THEN 'A' WHEN b THEN '1' END AS")}, "would become '1'"),
     ],
 )
@@ -79,7 +81,7 @@ def test_a_client_is_not_registered_where_something_that_is_required_has_no_plac
             'SELECT a FROM "Sale" s, crm.x AS y JOIN (SELECT b FROM c) z ON f(a, b) WHERE d',
             ['"Sale"', "crm.x", "c"],
         ),
-        ("WITH one AS (SELECT 1 FROM x.t) SELECT EXTRACT(year FROM one.at) FROM one", ["x.t", "one.at"]),
+        ("WITH one AS (SELECT 1 FROM x.t) SELECT EXTRACT(year FROM one.at) FROM one", ["x.t", "one.at", "one"]),
         ("SELECT 'FROM a.b' /* FROM c.d */ FROM ONLY e.f", ["e.f"]),
         ("INSERT INTO x.t SELECT * FROM new_records", ["x.t", "new_records"]),
     ],

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 TABLES = """
     CREATE TABLE svc.sale (id text PRIMARY KEY, grp text, payer boolean, sold timestamptz, done timestamptz);
     CREATE TABLE svc.doc (id uuid DEFAULT gen_random_uuid(), sale_id text, kind text, key text, at timestamptz);
-    INSERT INTO svc.sale SELECT 'S-' || n, 'A', true, '2026-10-01 12:00Z', NULL FROM generate_series(1, 6) AS n;
+    INSERT INTO svc.sale SELECT 'S-' || n, 'A', true, '2026-10-01 12:00Z', NULL FROM generate_series(1, 12) AS n;
     INSERT INTO svc.doc (sale_id, kind, key, at)
     SELECT 'S-' || n, kind, format('doc/%s-%s', n, kind), '2026-10-01 13:00Z'
-    FROM generate_series(1, 6) AS n, unnest(ARRAY['DOC_CONTRATANTE', 'POV']) AS kind;
+    FROM generate_series(1, 12) AS n, unnest(ARRAY['DOC_CONTRATANTE', 'POV']) AS kind;
 """
-"""Six sales with everything they need."""
+"""Twelve sales with everything they need."""
 
 STATEMENTS = """
 -- name: sales
@@ -40,8 +40,9 @@ WHERE false;
 class World:
     """A wrong world: ``sql`` makes it, ``said`` must be said.
 
-    ``stops`` tells that nothing is observed any more, so that no other sentence can be said. ``verdict`` is part
-    of the verdicts of the sales, written as ``S-1 incomplete AUT ...``.
+    ``before`` builds the calm world otherwise, and ``reads`` are what the service.sql says instead of something
+    else. ``stops`` tells that nothing is observed any more, so that no other sentence can be said. ``verdict`` is
+    part of the verdicts of the sales, written as ``S-1 incomplete AUT ...``.
     """
 
     name: str
@@ -49,6 +50,8 @@ class World:
     said: str
     stops: bool = False
     verdict: str = ""
+    before: str = ""
+    reads: tuple[str, str] = ("", "")
 
 
 WORLDS = (
@@ -180,7 +183,7 @@ WORLDS = (
     ),
     World(
         "a sale without its time",
-        "INSERT INTO svc.sale (id, grp, payer) VALUES ('S-7', 'A', true)",
+        "INSERT INTO svc.sale (id, grp, payer) VALUES ('S-77', 'A', true)",
         r"1 sales have no created_at and were set aside",
     ),
     World(
@@ -210,7 +213,7 @@ WORLDS = (
     World(
         "the wrong group for everybody",
         "UPDATE svc.sale SET grp = lower(grp)",
-        r"6 sales have a utility_group that the contract does not know; 0 at the last reading",
+        r"12 sales have a utility_group that the contract does not know; 0 at the last reading",
         verdict="S-1 conflict  GROUP_UNKNOWN",
     ),
     World(
@@ -226,5 +229,117 @@ WORLDS = (
         "UPDATE svc.sale SET done = sold WHERE id = 'S-5'",
         r"",
         verdict="S-5 incomplete POV COMPLETED_WITHOUT_EVIDENCE",
+    ),
+    World(
+        "labels of an enum that changed places",
+        "ALTER TYPE svc.kind RENAME VALUE 'AUT' TO 'X'; ALTER TYPE svc.kind RENAME VALUE 'POV' TO 'AUT';"
+        "ALTER TYPE svc.kind RENAME VALUE 'X' TO 'POV'",
+        r"column kind of the table svc.doc is svc.kind \(AUT, DOC_CONTRATANTE, POV\); it was svc.kind \(POV, DOC",
+        verdict="S-1 incomplete POV",
+        before="CREATE TYPE svc.kind AS ENUM ('POV', 'DOC_CONTRATANTE', 'AUT');"
+        "ALTER TABLE svc.doc ALTER kind TYPE svc.kind USING kind::svc.kind",
+    ),
+    World(
+        "codes of a lookup table that changed places",
+        "UPDATE svc.kind SET code = CASE code WHEN 'POV' THEN 'AUT' ELSE 'POV' END",
+        r"24 of 24 evidence records are read otherwise than at the last reading",
+        verdict="S-1 incomplete POV|DOC_CONTRATANTE",
+        before="CREATE TABLE svc.kind (id text, code text);"
+        "INSERT INTO svc.kind VALUES ('POV', 'POV'), ('DOC_CONTRATANTE', 'DOC_CONTRATANTE')",
+        reads=("kind AS evidence", "(SELECT code FROM svc.kind WHERE kind.id = doc.kind) AS evidence"),
+    ),
+    World(
+        "a function that was replaced",
+        "CREATE OR REPLACE FUNCTION svc.pays(sale svc.sale) RETURNS boolean LANGUAGE sql RETURN sale.id <> 'S-1'",
+        r"The function svc.pays\(svc.sale\) was replaced by another one",
+        verdict="S-1 incomplete AUT|DOC_RESPONSAVEL_FINANCEIRO",
+        before="CREATE FUNCTION svc.pays(sale svc.sale) RETURNS boolean LANGUAGE sql RETURN true",
+        reads=("payer AS is", "svc.pays(sale) AS is"),
+    ),
+    World(
+        "a generated column that follows another rule",
+        "ALTER TABLE svc.sale ALTER payer SET EXPRESSION AS (id <> 'S-1')",
+        r"The column payer of the table svc.sale is boolean = \(id <> 'S-1'::text\); it was boolean = \(id IS NOT",
+        verdict="S-1 incomplete AUT|DOC_RESPONSAVEL_FINANCEIRO",
+        before="ALTER TABLE svc.sale DROP payer, ADD payer boolean GENERATED ALWAYS AS (id IS NOT NULL) STORED",
+    ),
+    World(
+        "a view that was replaced",
+        "CREATE OR REPLACE VIEW svc.doc AS SELECT * FROM svc.doc_all WHERE key <> 'doc/1-POV'",
+        r"The view svc.doc was replaced by another one",
+        verdict="S-1 incomplete POV",
+        before="ALTER TABLE svc.doc RENAME TO doc_all; CREATE VIEW svc.doc AS SELECT * FROM svc.doc_all",
+    ),
+    World(
+        "NULLs in a filter",
+        "UPDATE svc.sale SET state = NULL WHERE id IN ('S-1', 'S-2', 'S-3', 'S-4')",
+        r"4 rows are left out by the statement sales; 0 at the last reading",
+        before="ALTER TABLE svc.sale ADD state text DEFAULT 'open'",
+        reads=("FROM svc.sale;", "FROM svc.sale WHERE state <> 'cancelled';"),
+    ),
+    World(
+        "a table that inherits from another",
+        "CREATE TABLE svc.doc_more () INHERITS (svc.doc);"
+        "INSERT INTO svc.doc_more (sale_id, kind, key, at) VALUES ('S-1', 'KYC', 'doc/2-POV', now())",
+        r"The table svc.doc_more was not read before",
+    ),
+    World(
+        "a partition that was detached",
+        "ALTER TABLE svc.doc DETACH PARTITION svc.doc_of_one",
+        r"The table svc.doc_of_one is no longer read",
+        verdict="S-1 incomplete POV|DOC_CONTRATANTE",
+        before="ALTER TABLE svc.doc RENAME TO old;"
+        "CREATE TABLE svc.doc (LIKE svc.old) PARTITION BY LIST (sale_id);"
+        "CREATE TABLE svc.doc_of_one PARTITION OF svc.doc FOR VALUES IN ('S-1');"
+        "CREATE TABLE svc.doc_of_others PARTITION OF svc.doc DEFAULT; INSERT INTO svc.doc SELECT * FROM svc.old",
+    ),
+    World(
+        "times in another zone",
+        "UPDATE svc.sale SET sold = sold - interval '3 hours'",
+        r"12 of 12 sales are read otherwise than at the last reading",
+    ),
+    World(
+        "keys that changed",
+        "UPDATE svc.doc SET key = replace(key, 'doc/', 'old/')",
+        r"24 of 24 evidence records are read otherwise than at the last reading",
+        verdict="S-1 incomplete POV|DOC_CONTRATANTE",
+    ),
+    World(
+        "a sale named in other letters",
+        "UPDATE svc.doc SET sale_id = lower(sale_id) WHERE sale_id = 'S-3'",
+        r"2 evidence records name no sale that is read",
+        verdict="S-3 incomplete POV|DOC_CONTRATANTE",
+    ),
+    World(
+        "a number that is no id",
+        "UPDATE svc.doc SET id = -1 WHERE sale_id = 'S-3' AND kind = 'POV'",
+        r"1 evidence records have no id and were set aside",
+        before="ALTER TABLE svc.doc DROP id, ADD id bigint GENERATED BY DEFAULT AS IDENTITY",
+    ),
+    World(
+        "a key of a document that was renamed",
+        """UPDATE svc.doc SET facts = jsonb_build_object('tipo', kind) WHERE sale_id = 'S-3'""",
+        r"2 evidence records have an evidence_type that the contract does not know",
+        verdict="S-3 incomplete POV|DOC_CONTRATANTE",
+        before="ALTER TABLE svc.doc ADD facts jsonb; UPDATE svc.doc SET facts = jsonb_build_object('kind', kind)",
+        reads=("kind AS evidence_type", "facts ->> 'kind' AS evidence_type"),
+    ),
+    World(
+        "another search path",
+        "CREATE SCHEMA other; CREATE TABLE other.doc AS SELECT * FROM svc.doc WHERE sale_id <> 'S-3';"
+        "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET search_path = other', current_database()); END $$",
+        r"The table svc.doc is no longer read",
+        verdict="S-3 incomplete POV|DOC_CONTRATANTE",
+        before="DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET search_path = svc', current_database()); END $$",
+        reads=("FROM svc.doc;", "FROM doc;"),
+    ),
+    World(
+        "a table behind a part of a WITH of its name",
+        "ALTER TABLE svc.doc RENAME TO doc_old;"
+        "CREATE TABLE svc.doc AS SELECT * FROM svc.doc_old WHERE sale_id <> 'S-3'",
+        r"The table svc.doc is another table of the same name",
+        verdict="S-3 incomplete POV|DOC_CONTRATANTE",
+        before="DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET search_path = svc', current_database()); END $$",
+        reads=("FROM svc.doc;", "FROM (WITH doc AS (SELECT * FROM doc) SELECT * FROM doc) AS doc;"),
     ),
 )

@@ -22,11 +22,12 @@ from toolkit.bucket.client import Bucket
 from toolkit.bucket.file_store import FolderStore
 from toolkit.contract.deadlines import Deadlines
 from toolkit.database import schema
-from toolkit.database.connection import Database
+from toolkit.database.connection import Database, raw
+from toolkit.database.observations import last_reading
 from toolkit.database.service import load_service
 from toolkit.errors import ToolkitError
 
-Said = Callable[[str], tuple[list[str], list[str]]]
+Said = Callable[[tuple[World, ...]], tuple[list[str], list[str]]]
 
 
 @pytest.fixture
@@ -40,45 +41,51 @@ def said(
         deadlines=Deadlines(ZoneInfo("America/Sao_Paulo")),
     )
     path = tmp_path / "service.sql"
-    path.write_text(STATEMENTS, encoding="utf-8")
     url = empty_database.engine.url.render_as_string(hide_password=False)
     with ExitStack() as opened:
 
-        def audited() -> tuple[list[str], list[str]]:
+        def read() -> tuple[Database, list[str]]:
             database = Database(url, service=load_service(path))  # a process of its own, each night
             opened.callback(database.dispose)
             schema.upgrade(database)
             sync_bucket(database, bucket, clock=clock)
-            audit = make_audit(database, plan, clock=clock)
-            reading = audit.facts.service
+            with database.transaction() as connection:
+                reading = last_reading(connection)
             assert reading is not None
-            rows = audit.sql("SELECT sale_id, status, missing, problems FROM verdicts WHERE status <> 'compliant'")
-            return [*reading["changes"], *reading["notes"]], [" ".join(row.values()) for row in rows.to_pylist()]
+            return database, [*reading.changes, *reading.notes]
 
-        def make(wrong: str) -> tuple[list[str], list[str]]:
+        def make(worlds: tuple[World, ...]) -> tuple[list[str], list[str]]:
+            statements = STATEMENTS
+            for world in worlds:
+                statements = statements.replace(*world.reads) if world.reads[0] else statements
+            path.write_text(statements, encoding="utf-8")
             with empty_database.transaction() as connection:
                 connection.execute(sa.text("CREATE SCHEMA svc"))
-                connection.exec_driver_sql(TABLES.replace("%", "%%"))
+                raw(connection).execute((TABLES + "".join(world.before + ";" for world in worlds)).encode())
                 keys = connection.scalars(sa.text("SELECT key FROM svc.doc")).all()
             for key in keys:
                 body = tone() if key.endswith("POV") else pdf()
                 s3.put_object(Bucket=bucket.name, Key=key, Body=body)
-            assert audited() == ([], []), "a calm world says nothing"
+            assert read()[1] == [], "a calm world says nothing"
             with empty_database.transaction() as connection:
-                connection.exec_driver_sql(wrong.replace("%", "%%"))
-            return audited()
+                raw(connection).execute(";".join(world.sql for world in worlds).encode())
+            database, sentences = read()
+            audit = make_audit(database, plan, clock=clock)
+            assert audit.facts.service is not None
+            assert sentences == [*audit.facts.service["changes"], *audit.facts.service["notes"]]
+            rows = audit.sql("SELECT sale_id, status, missing, problems FROM verdicts WHERE status <> 'compliant'")
+            return sentences, [" ".join(row.values()) for row in rows.to_pylist()]
 
         yield make
 
 
 def check(said: Said, *worlds: World) -> None:
     stops = [world for world in worlds if world.stops]
-    wrong = "; ".join(world.sql for world in worlds)
     if stops:
         with pytest.raises(ToolkitError, match="|".join(world.said for world in stops)):
-            said(wrong)
+            said(worlds)
         return
-    sentences, verdicts = said(wrong)
+    sentences, verdicts = said(worlds)
     for world in worlds:
         assert any(re.search(world.said, text) for text in sentences) or not world.said, (world.name, sentences)
         assert len(worlds) > 1 or any(text.startswith(world.verdict) for text in verdicts) or not world.verdict, (

@@ -30,11 +30,17 @@ class Database:
 
     ``embedded`` tells whether it is the one that the toolkit started itself. ``service`` holds the statements that
     read the sales service; without it they are those for the contract's own tables. A database on another machine
-    is reached by TLS with a verified certificate, unless ``url`` says otherwise.
+    is reached by TLS with a verified certificate, unless ``url`` says otherwise. ``variable`` named the ``url``.
     """
 
     def __init__(
-        self, url: str, *, embedded: bool = False, service: Service | None = None, pool_size: int = 5
+        self,
+        url: str,
+        *,
+        embedded: bool = False,
+        service: Service | None = None,
+        pool_size: int = 5,
+        variable: str = "DATABASE_URL",
     ) -> None:
         self.embedded = embedded
         self.service = service or packaged_service()
@@ -54,7 +60,9 @@ class Database:
         sa.event.listen(self.engine, "connect", partial(_prepare_session, prepare_threshold))
         sa.event.listen(self.engine, "do_connect", _connect)
         sa.event.listen(self.engine, "checkout", _refuse_lost)
-        self._errors = ErrorTranslation(self.address, embedded=embedded, secret=address.password)
+        self._errors = ErrorTranslation(
+            self.address, embedded=embedded, secret=address.password, variable=variable
+        )
         self._alone = self.engine.execution_options(isolation_level="AUTOCOMMIT")
 
     @property

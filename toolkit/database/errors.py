@@ -29,7 +29,7 @@ _UNPROTECTED: Final = re.compile(r"certificate|SSL|root cert|authentication meth
 
 _PROTECTION: Final = (
     "Another machine is reached by TLS with a verified certificate and without a readable password. Name the file "
-    "of its authority by ?sslrootcert=FILE in DATABASE_URL, or allow less there, such as ?sslmode=require."
+    "of its authority by ?sslrootcert=FILE in {}, or allow less there, such as ?sslmode=require."
 )
 
 _TIME_OUTS: Final = {
@@ -46,10 +46,16 @@ _VERB: Final = re.compile(r"\b(SELECT|INSERT|UPDATE|DELETE|CREATE|TRUNCATE|ALTER
 
 
 class ErrorTranslation:
-    """The translation for one database: ``address`` without user and password, and the ``secret`` to leave out."""
+    """The translation for one database: its ``address`` without user and password, which a ``variable`` names.
 
-    def __init__(self, address: str, *, embedded: bool, secret: str | None) -> None:
+    ``secret`` is left out of what libpq said.
+    """
+
+    def __init__(
+        self, address: str, *, embedded: bool, secret: str | None, variable: str = "DATABASE_URL"
+    ) -> None:
         self._address = address
+        self._variable = variable
         self._embedded = embedded
         self._secret = secret
 
@@ -87,9 +93,9 @@ class ErrorTranslation:
     ) -> DatabaseError:
         state = error.sqlstate or _state_at_connect(error)
         if state in {"28P01", "28000"}:
-            return DatabaseError("The database at {} refused the login; check DATABASE_URL.", self._address)
+            return DatabaseError("The database at {} refused the login; check {}.", self._address, self._variable)
         if state == "3D000":
-            return DatabaseError("There is no such database at {}; check DATABASE_URL.", self._address)
+            return DatabaseError("There is no such database at {}; check {}.", self._address, self._variable)
         if state == "42501":
             return self._denied(_first_line(error), statement)
         if state in {"42P01", "3F000", "42703"}:
@@ -141,8 +147,9 @@ class ErrorTranslation:
         if not state and isinstance(error, (psycopg.OperationalError, psycopg.ProgrammingError)):
             said = self._said(error)
             if isinstance(error, psycopg.ProgrammingError) or _OPTION_TROUBLE.search(said):
-                hint = _PROTECTION if _UNPROTECTED.search(said) else "Check DATABASE_URL."
-                return DatabaseError("The database at {} cannot be reached: {} {}", self._address, said, hint)
+                unprotected = _UNPROTECTED.search(said)
+                advice = Message(_PROTECTION if unprotected else "Check {}.", self._variable)
+                return DatabaseError("The database at {} cannot be reached: {} {}", self._address, said, advice)
         if state == "08001" and error.diag.severity_nonlocalized == "ERROR":
             return DatabaseUnavailable(
                 "The database at {} answers, but not the other server that a table of it stands in: {}. Try "
@@ -177,7 +184,7 @@ class ErrorTranslation:
         )
 
     def _unavailable(self, detail: str = "") -> DatabaseUnavailable:
-        hint = Message("Check DATABASE_URL and that the server is up.")
+        hint = Message("Check {} and that the server is up.", self._variable)
         if self._embedded:
             hint = Message("Run: toolkit status")
         reason = f" ({detail.removesuffix('.')})" if detail else ""

@@ -9,7 +9,7 @@ stays as it is. Codes that the contract does not know stay as they are, too.
 """
 # made of constants, and of the operator's own statements
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -23,7 +23,7 @@ from toolkit.database.belonging import belong_to_service
 from toolkit.database.connection import Database
 from toolkit.database.observation_clock import stamp
 from toolkit.database.restores import pending_restore
-from toolkit.database.service import service_of
+from toolkit.database.service import service_of, tables_in
 from toolkit.database.service_tables import Resolved, resolve
 from toolkit.database.tables import evidence_observations, sale_observations, service_readings
 from toolkit.errors import MassDisappearance
@@ -115,7 +115,7 @@ class ObservedChanges:
     vanished: int
 
 
-FLAWS: Final[Mapping[str, str]] = {
+FLAWS: Final = {
     "salesWithoutId": "{:,} sales have no id and were set aside.",
     "salesRepeated": "{:,} sales have an id that others have, too, and were set aside.",
     "salesWithoutCreatedAt": "{:,} sales have no created_at and were set aside.",
@@ -133,6 +133,13 @@ FLAWS: Final[Mapping[str, str]] = {
     "salesOfNoClient": "{:,} sales name a client that is not read.",
 }
 """What is counted of rows that cannot be used as they are, with its sentence."""
+
+
+LEFT_OUT: Final = {
+    "salesLeftOut": "{:,} rows are left out by the statement sales.",
+    "recordsLeftOut": "{:,} rows are left out by the statement records.",
+}
+"""Rows of the first table of a statement that it does not yield: deleted ones, others, or NULLs in its filter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,9 +199,13 @@ def observe_service(database: Database, clock: Clock, tolerance: Tolerance | Non
                 current = sa.select(sa.func.count()).where(history.observations.c.gone_at.is_(None))
                 left = connection.execute(current).scalar_one() - observed.appeared
                 tolerance.check(observed.vanished, left + observed.vanished, what)
-        changes = (
-            () if before is None else (*resolved.changes_since(before.resolved), *_jumps(before.counts, counts))
-        )
+        changes: tuple[str, ...] = ()
+        if before is not None:
+            changes = (
+                *resolved.changes_since(before.resolved),
+                *_jumps(before.counts, counts),
+                *_changed(found, counts),
+            )
         row = {"read_at": now, "resolved": resolved.document(), "counts": counts, "changes": list(changes)}
         connection.execute(sa.insert(service_readings), row)
     return ServiceReading(now, resolved, counts, changes, *found)
@@ -215,13 +226,22 @@ def last_reading(connection: Connection, moment: datetime | None = None) -> Serv
     return ServiceReading(row.read_at, Resolved.of(row.resolved), counts, changes)
 
 
-def _jumps(before: Mapping[str, int], now: Mapping[str, int]) -> list[str]:
-    """Return a sentence for each count of unusable rows that is new, or more than doubled by more than ten."""
-    return [
-        f"{text.format(now[name]).removesuffix('.')}; {before.get(name, 0)} at the last reading."
-        for name, text in FLAWS.items()
-        if now[name] and (not before.get(name) or now[name] > max(2 * before[name], before[name] + FEW))
-    ]
+def _changed(found: Iterable[ObservedChanges], counts: Mapping[str, int]) -> Iterator[str]:
+    """Yield a sentence where most rows are read otherwise: other codes of a lookup, another zone, other keys."""
+    for observed, relation, what in zip(found, ("sales", "records"), ("sales", "evidence records"), strict=True):
+        if observed.changed > FEW and observed.changed * 2 > counts[relation]:
+            yield f"{observed.changed} of {counts[relation]} {what} are read otherwise than at the last reading."
+
+
+def _jumps(before: Mapping[str, int], now: Mapping[str, int]) -> Iterator[str]:
+    """Yield a sentence for each count of unusable rows that is new, or more than doubled by more than ten.
+
+    Rows that are left out are no flaw: only a sudden rise is told.
+    """
+    for name, text in (FLAWS | LEFT_OUT).items():
+        known, few = (before.get(name, 0), FEW) if name in FLAWS else (before.get(name, now[name]), 3)
+        if now[name] > max(2 * known, known + few) or (name in FLAWS and now[name] and not known):
+            yield f"{text.format(now[name]).removesuffix('.')}; {known} at the last reading."
 
 
 def counts_of(connection: Connection) -> dict[str, int]:
@@ -233,7 +253,20 @@ def counts_of(connection: Connection) -> dict[str, int]:
     for query in (_COUNT_SALES, _COUNT_RECORDS, _COUNT_CLIENTS):
         found |= connection.execute(sa.text(query.format(**names)), codes).mappings().one()
     found["timesInfinite"] = found.pop("salesInfinite") + found.pop("recordsInfinite")
-    return {name: int(found[name]) for name in ("sales", "records", "clients", *FLAWS)}
+    for name, relation in (("salesLeftOut", "sales"), ("recordsLeftOut", "records")):
+        found[name] = max(0, _rows_of_first_table(connection, relation) - found[relation])
+    return {name: int(found[name]) for name in ("sales", "records", "clients", *FLAWS, *LEFT_OUT)}
+
+
+def _rows_of_first_table(connection: Connection, relation: str) -> int:
+    """Return the number of rows in the first table that a statement names: those that its WHERE is about."""
+    names = {"names": tables_in(service_of(connection).statements[relation])}
+    table = connection.scalar(sa.text(_FIRST_TABLE), names)
+    return (
+        0
+        if table is None
+        else int(connection.scalar(sa.text(f"SELECT count(*) FROM {table}".replace(":", r"\:"))))
+    )
 
 
 def observe_sales(connection: Connection, clock: Clock, sale_id: str | None = None) -> ObservedChanges:
@@ -247,8 +280,9 @@ def _observe(connection: Connection, history: _History, now: datetime, only: str
     The rows are read by statements that only read, so that the server may share them among processes.
     """
     bound = {} if only is None else {"only": only}
-    rows = f"SELECT * FROM {service_of(connection).text(history.relation)} AS read"
-    rows += "" if only is None else " WHERE id = :only"
+    service = service_of(connection)
+    given = service.text(history.relation) if only is None else service.one(history.relation, "id", ":only")
+    rows = f"SELECT * FROM {given} AS read"
     connection.execute(sa.text(_SIDE_BY_SIDE))
     connection.execute(sa.text(_SET_ASIDE.format(rows=rows, usable=history.usable)), bound)
     some = connection.execute(sa.text("SELECT EXISTS (SELECT FROM pg_temp.set_aside)")).scalar_one()
@@ -315,6 +349,13 @@ _CLOSE: Final = """
 _OPEN: Final = """
     INSERT INTO {seen} ({key}, {columns}, seen_at)
     SELECT id, {columns}, :now FROM pg_temp.different WHERE present ORDER BY id
+"""
+
+_FIRST_TABLE: Final = """
+    SELECT CAST(to_regclass(name) AS text)
+    FROM unnest(CAST(:names AS text[])) WITH ORDINALITY AS given (name, place)
+    WHERE to_regclass(name) IS NOT NULL
+    ORDER BY place LIMIT 1
 """
 
 _COUNT_SALES: Final = """

@@ -7,7 +7,7 @@ the database. What writes reads new rows from a relation of a fixed name: a temp
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from hashlib import sha256
@@ -94,6 +94,15 @@ _TYPES: Final[Mapping[str, sa.types.TypeEngine[Any]]] = {
     "timestamptz": sa.TIMESTAMP(timezone=True),
 }
 
+OURS: Final = frozenset(
+    {*NEW, "acting", "own_sale", "asked", "told", "known", "wanted", "different", "set_aside"}
+    | {"staged_clients", "counted_clients", "staged_sales"}
+)
+"""Temporary tables, and parts of WITH clauses, in sight of the statements: a table of such a name is hidden."""
+
+IDS: Final = (("sales", "id"), ("records", "id"), ("records", "sale_id"))
+"""The columns by which one row is looked up, see ``same``."""
+
 _CODES: Final = {("records", "evidence_type"): EvidenceType, ("sales", "utility_group"): UtilityGroup}
 
 
@@ -125,18 +134,40 @@ def _compile_relation(element: Relation, compiler: Any, **given: Any) -> str:
     return service.sql(_STATEMENT_OF[element.name]).replace("%", "%%") + name
 
 
+class _AsStored(sa.sql.functions.FunctionElement[bool]):
+    """The same comparison of an id as the table stores it; see ``Service.as_stored``."""
+
+    inherit_cache = True
+    type = sa.Boolean()
+
+
+def same(column: sa.ColumnClause[Any], value: object) -> sa.ColumnElement[bool]:
+    """Compare an id of a relation, one of ``IDS``, with a value, by the table's own index where it has one."""
+    return sa.and_(column == value, _AsStored(column, sa.literal(value, column.type)))
+
+
+@compiles(_AsStored)
+def _compile_as_stored(element: _AsStored, compiler: Any, **given: Any) -> str:
+    column, value = element.clauses
+    service = _services.get(compiler.dialect) or packaged_service()
+    place, bound = compiler.process(column, **given), compiler.process(value, **given)
+    return service.as_stored(_STATEMENT_OF[column.table.name], column.name, place, bound) or "true"
+
+
 @dataclass(frozen=True, eq=False)
 class Service:
     """The statements of one ``service.sql``; ``source`` names the file, ``None`` the packaged one.
 
     ``read`` holds, by relation and column, the expression that converts what the statement yields to the
-    contract's type; it is filled when the statements are first tried on the database.
+    contract's type, and ``stored`` the one that converts an id back; they are filled when the statements are first
+    tried on the database.
     """
 
     statements: Mapping[str, str]
     sha256: str
     source: Path | None = None
     read: dict[str, dict[str, str]] = field(default_factory=dict)
+    stored: dict[str, dict[str, str]] = field(default_factory=dict)
 
     @property
     def is_own(self) -> bool:
@@ -149,11 +180,26 @@ class Service:
         if converted is None:
             return f"({self.statements[name]})"
         columns = ", ".join(f"{expression} AS {column}" for column, expression in converted.items())
+        columns += "".join(f", {column} AS {column}_stored" for column in self.stored[name])
         return f"(SELECT {columns} FROM ({self.statements[name]}) AS given)"  # the operator's own file
 
     def text(self, name: str) -> str:
         """Return the same as part of a ``sqlalchemy.text``, where a colon would begin a parameter."""
         return _escaped(self.sql(name))
+
+    def as_stored(self, relation: str, column: str, place: str, value: str) -> str:
+        """Return a condition that follows from ``place = value`` and that an index of the table serves; or none.
+
+        A uuid or a number is read as a text, and no index holds that.
+        """
+        back = self.stored.get(relation, {}).get(column)
+        return "" if back is None else f"{place}_stored = {back.replace('{}', value)}"
+
+    def one(self, relation: str, column: str, value: str) -> str:
+        """Return the SELECT of ``text`` with the rows alone whose id, one of ``IDS``, is a parameter."""
+        also = self.as_stored(relation, column, column, value)
+        condition = f"{column} = {value}" + (f" AND {also}" if also else "")
+        return f"(SELECT * FROM {self.text(relation)} AS read WHERE {condition})"
 
     def can(self, *names: str) -> bool:
         """Tell whether all these statements that write are there."""
@@ -292,19 +338,36 @@ def _service(text: str, source: Path | None) -> Service:
 
 def _statement(place: str, name: str, body: str) -> str:
     """Return the one statement of a body, without comments and the semicolon behind it."""
-    tokens = list(_tokens(body, spaces=True))
-    while tokens and not tokens[-1][1].strip(" \t\r\n;"):
-        tokens.pop()
-    statement = "".join(text for _, text in tokens).strip()
+    spaced = list(_tokens(body, spaces=True))
+    while spaced and not spaced[-1][1].strip(" \t\r\n;"):
+        spaced.pop()
+    statement = "".join(text for _, text in spaced).strip()
+    tokens = list(_tokens(statement))
     if not statement:
         raise SettingsError("{}: there is no statement.", place)
     if any(text == ";" for _, text in tokens):
         raise SettingsError("{}: there is more than one statement.", place)
+    own = WRITES[name][0] if name in WRITES else ""
+    parts = [
+        one[1] for one, two, three in zip(tokens, tokens[1:], tokens[2:], strict=False) if _begins(two, three)
+    ]
+    if taken := sorted({each.lower() for each in (*tables_in(statement), *parts)} & OURS - {own}):
+        raise SettingsError(
+            "{}: {} is a name that the toolkit uses beside the statement: write a table with its schema, and call "
+            "a part of a WITH clause otherwise.",
+            place,
+            taken[0],
+        )
     first = statement.lstrip("(").split(None, 1)[0].upper()
     allowed = ("SELECT", "WITH", "VALUES", "TABLE") if name in COLUMNS else ("INSERT", "UPDATE", "WITH", "MERGE")
     if first not in allowed:
         raise SettingsError("{}: begins with {}, and {} is expected.", place, first, " or ".join(allowed))
     return statement
+
+
+def _begins(second: tuple[str, str], third: tuple[str, str]) -> bool:
+    """Tell whether the token before these two names a part of a WITH clause."""
+    return second[1].upper() == "AS" and third[1].upper() in ("(", "MATERIALIZED", "NOT")
 
 
 _TOKEN: Final = re.compile(
@@ -334,27 +397,38 @@ def _tokens(text: str, *, spaces: bool = False) -> Iterator[tuple[str, str]]:
 def tables_in(statement: str) -> list[str]:
     """Return the names of the tables that a statement reads or writes, with the schema where one stands there.
 
-    Names of parts of a WITH clause are left out; one that a subquery gives to its rows may be among them.
+    A name that a subquery or a part of a WITH clause has may be among them: it may be a table's, too.
     """
     tokens = [(kind, text, text.upper()) for kind, text in _tokens(statement)]
-    tokens += [("other", "", "")] * 3
     found: dict[str, None] = {}
-    parts = set()
-    listed = False
-    for place, (kind, text, word) in enumerate(tokens[:-3]):
-        before = tokens[place - 1][2] if place else ""
-        if kind == "name" and tokens[place + 1][2] == "AS" and tokens[place + 2][2] in _BODY and before != ")":
-            parts.add(text)
+    listed, before = False, ""
+    for place, (kind, _, word) in enumerate(tokens):
         if kind == "name" and word not in _AFTER and (before in _BEFORE or (listed and before == ",")):
-            schema = tokens[place + 1][1] == "." and tokens[place + 2][0] == "name"
-            found[f"{text}.{tokens[place + 2][1]}" if schema else text] = None
-        listed = word == "FROM" or (listed and word not in _LIST_ENDS)
-    return [name for name in found if name not in parts]
+            found[_dotted(tokens, place)] = None
+        listed, before = word == "FROM" or (listed and word not in _LIST_ENDS), word
+    return list(found)
+
+
+def functions_in(statement: str) -> list[str]:
+    """Return the names before parentheses, with the schema where one stands there; keywords are among them."""
+    tokens = [(kind, text, text.upper()) for kind, text in _tokens(statement)]
+    return [
+        name
+        for place, (kind, _, _) in enumerate(tokens)
+        if kind == "name" and (place == 0 or tokens[place - 1][1] != ".")
+        if tokens[place + 2 * (name := _dotted(tokens, place)).count(".") + 1 :][:1] == [("other", "(", "(")]
+    ]
+
+
+def _dotted(tokens: Sequence[tuple[str, str, str]], place: int) -> str:
+    """Return the name at a place, and the one behind a dot after it."""
+    following = tokens[place + 1 : place + 3]
+    is_schema = len(following) == 2 and following[0][1] == "." and following[1][0] == "name"
+    return tokens[place][1] + ("." + following[1][1] if is_schema else "")
 
 
 _BEFORE: Final = ("FROM", "JOIN", "INTO", "UPDATE", "ONLY", "USING", "TABLE")
 _AFTER: Final = ("ONLY", "LATERAL", "SELECT", "VALUES", "UNNEST", "SET")
-_BODY: Final = ("(", "MATERIALIZED", "NOT")
 _LIST_ENDS: Final = ("WHERE", "GROUP", "ORDER", "HAVING", "LIMIT", "UNION", "SELECT", "ON", "SET", "(", ")")
 
 

@@ -9,18 +9,31 @@ import sqlalchemy as sa
 from psycopg import sql
 from sqlalchemy import Connection
 
-from toolkit.database.service import COLUMNS, NEW, WRITES, Service, is_null, service_of, tables_in
+from toolkit.database.service import (
+    COLUMNS,
+    IDS,
+    NEW,
+    WRITES,
+    Service,
+    functions_in,
+    is_null,
+    service_of,
+    tables_in,
+)
 from toolkit.errors import SchemaMismatch
 
 
 @dataclass(frozen=True)
 class TableBehind:
-    """A table, view or other relation that a statement reads; a view's ``definition`` is a hash of its SQL."""
+    """A table, view, partition or function that a statement uses.
+
+    ``definition`` is a hash: of a view's SQL, of a function's body, of a table's policies.
+    """
 
     oid: int
     kind: str
     columns: Mapping[str, str]
-    """By name: the number of the column in the table, and its type."""
+    """By name: the number of the column in the table, its type, labels of an enum, rule of a generated one."""
     definition: str | None = None
 
 
@@ -32,7 +45,7 @@ class Resolved:
     columns: Mapping[str, Mapping[str, str]]
     """By relation and column: the type that the statement yields."""
     tables: Mapping[str, TableBehind] = field(default_factory=dict)
-    """By name, with the schema: what is read, through views, too."""
+    """By name, with the schema: what is read, through views and from partitions, too."""
 
     def document(self) -> dict[str, Any]:
         """Return it for a JSON document."""
@@ -49,17 +62,21 @@ class Resolved:
         if before.sha256 != self.sha256:
             yield "The service is read by another service.sql than at the last reading."
         for name in sorted({*self.tables, *before.tables}):
-            if name not in self.tables:
-                yield f"The table {name} is no longer read."
-            elif name not in before.tables:
-                yield f"The table {name} was not read before."
-            else:
-                yield from _changes(name, before.tables[name], self.tables[name])
+            now, was = self.tables.get(name), before.tables.get(name)
+            if now is None and was is not None:
+                yield f"The {_noun(was)} {name} is no longer read."
+            elif now is not None and was is None:
+                if now.kind != "partition":  # a new month is no news
+                    yield f"The {_noun(now)} {name} was not read before."
+            elif now is not None and was is not None:
+                yield from _changes(name, was, now)
 
 
 def _changes(name: str, before: TableBehind, now: TableBehind) -> Iterator[str]:
-    if before.definition != now.definition:
-        yield f"The view {name} was replaced by another one."
+    if before.definition != now.definition and now.kind in ("v", "m", "function"):
+        yield f"The {_noun(now)} {name} was replaced by another one."
+    elif before.definition != now.definition:
+        yield f"The row level security of the table {name} is another one."
     elif before.oid != now.oid:
         yield f"The table {name} is another table of the same name than at the last reading."
         return
@@ -78,6 +95,10 @@ def _changes(name: str, before: TableBehind, now: TableBehind) -> Iterator[str]:
             yield f"The column {column} of the table {name} is {kinds[0]}; it was {kinds[1]}."
 
 
+def _noun(found: TableBehind) -> str:
+    return {"v": "view", "m": "view", "function": "function"}.get(found.kind, "table")
+
+
 def describe(connection: Connection, service: Service) -> dict[str, dict[str, str]]:
     """Try the SELECTs of a service and return the types that they yield, by relation and column.
 
@@ -88,7 +109,9 @@ def describe(connection: Connection, service: Service) -> dict[str, dict[str, st
     """
     driver = connection.connection.driver_connection
     assert isinstance(driver, psycopg.Connection)
-    found, read = {}, {}
+    found: dict[str, dict[str, str]] = {}
+    read: dict[str, dict[str, str]] = {}
+    stored: dict[str, dict[str, str]] = {}
     for relation, columns in COLUMNS.items():
         place, statement = f"{service.source or 'service.sql'}, {relation}", service.statements[relation]
         try:
@@ -112,9 +135,15 @@ def describe(connection: Connection, service: Service) -> dict[str, dict[str, st
             name: _converted(place, name, kind, types[name], is_null(statement, name))
             for name, kind in columns.items()
         }
+        stored[relation] = {
+            name: _STORED[kind, types[name].name]
+            for name, kind in columns.items()
+            if (relation, name) in IDS and (kind, types[name].name) in _STORED
+        }
         found[relation] = {name: str(types[name].name) for name in columns}
     if not service.is_own:
         service.read.update(read)
+        service.stored.update(stored)
     return found
 
 
@@ -138,6 +167,21 @@ def _converted(place: str, name: str, kind: str, given: Any, null: bool) -> str:
     raise SchemaMismatch("{}: {} is of type {}, and {} is expected.{}", place, name, given.name, kind, advice)
 
 
+_WHOLE: Final = """
+    CASE WHEN NOT {} ~ '^-?[0-9]{1,32}$' THEN NULL
+         WHEN CAST({} AS numeric) BETWEEN -9223372036854775808 AND 9223372036854775807 THEN CAST({} AS bigint) END
+"""
+_STORED: Final = {
+    ("text", "uuid"): "CASE WHEN {} ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' THEN CAST({} AS uuid) END",
+    **{("text", kind): _WHOLE for kind in ("smallint", "integer", "bigint")},
+    **{
+        ("uuid", kind): _WHOLE.replace("{}", "replace(CAST({} AS text), '-', '')")
+        for kind in ("smallint", "integer", "bigint")
+    },
+}
+"""By the types of the contract and of a table: what an id, in place of ``{}``, is in the table."""
+
+
 def _hint(error: psycopg.Error) -> str:
     return f"{error.diag.message_hint} " * bool(error.diag.message_hint) + "Correct the file; nothing was read."
 
@@ -152,7 +196,9 @@ def resolve(connection: Connection) -> Resolved:
     """Return what the statements that read mean in the connection's database now; raises as ``describe`` does."""
     service = service_of(connection)
     columns = describe(connection, service)
-    rows = connection.execute(sa.text(_REACHED + _TABLES), {"names": _read(service)})
+    called = {name for relation in COLUMNS for name in functions_in(service.statements[relation])}
+    names = {"names": _read(service), "called": sorted(called)}
+    rows = connection.execute(sa.text(_REACHED + _TABLES), names)
     tables = {row.place: TableBehind(row.oid, row.kind, row.columns, row.definition) for row in rows}
     return Resolved(service.sha256, columns, tables)
 
@@ -205,7 +251,7 @@ _PLACES: Final = """
 
 _REACHED: Final = """
     WITH RECURSIVE reached AS (
-        SELECT class.oid AS place, relkind AS kind, CAST(current_user AS name) AS reader
+        SELECT class.oid AS place, relkind AS kind, CAST(current_user AS name) AS reader, false AS is_part
         FROM unnest(CAST(:names AS text[])) AS given (name)
         JOIN pg_class AS class ON class.oid = to_regclass(given.name)
         WHERE relkind IN ('r', 'p', 'v', 'm', 'f')
@@ -214,31 +260,57 @@ _REACHED: Final = """
                CASE WHEN here.relkind IN ('v', 'm') AND NOT coalesce(
                    (SELECT CAST(option_value AS boolean) FROM pg_options_to_table(here.reloptions)
                     WHERE option_name = 'security_invoker'), false)
-               THEN pg_get_userbyid(here.relowner) ELSE reader END
+               THEN pg_get_userbyid(here.relowner) ELSE reader END,
+               next.is_part
         FROM reached
         JOIN pg_class AS here ON here.oid = reached.place
-        JOIN pg_rewrite ON ev_class = reached.place
-        JOIN pg_depend AS used ON used.classid = CAST('pg_rewrite' AS regclass) AND used.objid = pg_rewrite.oid
-             AND used.refclassid = CAST('pg_class' AS regclass) AND used.refobjid <> reached.place
-        JOIN pg_class AS behind ON behind.oid = used.refobjid
-        WHERE kind IN ('v', 'm')
+        CROSS JOIN LATERAL (
+            SELECT used.refobjid AS place, false AS is_part
+            FROM pg_rewrite
+            JOIN pg_depend AS used ON used.classid = CAST('pg_rewrite' AS regclass) AND used.objid = pg_rewrite.oid
+                 AND used.refclassid = CAST('pg_class' AS regclass) AND used.refobjid <> reached.place
+            WHERE ev_class = reached.place AND kind IN ('v', 'm')
+            UNION ALL
+            SELECT inhrelid, true FROM pg_inherits WHERE inhparent = reached.place
+        ) AS next
+        JOIN pg_class AS behind ON behind.oid = next.place
     )
 """
-"""The tables that are named and those behind views, each with the role whose rights hold for it.
+"""The tables that are named, those behind views and their parts, each with the role whose rights hold for it.
 
 What a view names is read with its owner's rights, or with those of its own reader (``security_invoker``).
 """
 
 _TABLES: Final = """
-    SELECT DISTINCT ON (1) format('%I.%I', nspname, relname) AS place, CAST(class.oid AS bigint) AS oid,
-           CAST(relkind AS text) AS kind,
-           (SELECT coalesce(jsonb_object_agg(attname, attnum || ' ' || format_type(atttypid, atttypmod)), '{}')
-            FROM pg_attribute WHERE attrelid = class.oid AND attnum > 0 AND NOT attisdropped) AS columns,
-           CASE WHEN relkind IN ('v', 'm') THEN md5(pg_get_viewdef(class.oid)) END AS definition
+    (SELECT DISTINCT ON (1) format('%I.%I', nspname, relname) AS place, CAST(class.oid AS bigint) AS oid,
+           CASE WHEN is_part AND relispartition THEN 'partition' ELSE CAST(relkind AS text) END AS kind,
+           (SELECT coalesce(jsonb_object_agg(attname, concat(attnum, ' ', format_type(atttypid, atttypmod), (
+                SELECT format(' (%s)', string_agg(enumlabel, ', ' ORDER BY enumsortorder))
+                FROM pg_enum WHERE enumtypid = atttypid HAVING count(*) > 0), (
+                SELECT ' = ' || pg_get_expr(adbin, adrelid)
+                FROM pg_attrdef WHERE adrelid = attrelid AND adnum = attnum AND attgenerated <> ''))), '{}')
+            FROM pg_attribute
+            WHERE attrelid = class.oid AND attnum > 0 AND NOT attisdropped AND NOT (is_part AND relispartition)
+           ) AS columns,
+           CASE WHEN relkind IN ('v', 'm') THEN md5(pg_get_viewdef(class.oid))
+                WHEN relrowsecurity THEN (
+                    SELECT md5(string_agg(concat(polname, polroles, polcmd, pg_get_expr(polqual, polrelid)), ' '
+                                          ORDER BY polname))
+                    FROM pg_policy WHERE polrelid = class.oid) END AS definition
     FROM reached
     JOIN pg_class AS class ON class.oid = reached.place
     JOIN pg_namespace AS space ON space.oid = relnamespace
     WHERE relkind IN ('r', 'p', 'v', 'm', 'f')
+    ORDER BY 1, is_part)
+    UNION ALL
+    SELECT DISTINCT CAST(CAST(found.oid AS regprocedure) AS text), CAST(0 AS bigint), 'function',
+           CAST('{}' AS jsonb),
+           md5(concat(prosrc, pg_get_function_sqlbody(found.oid)))
+    FROM unnest(CAST(:called AS text[])) AS given (name)
+    CROSS JOIN LATERAL parse_ident(given.name) AS parts
+    JOIN pg_proc AS found ON proname = parts[cardinality(parts)]
+    JOIN pg_namespace AS space ON space.oid = pronamespace AND nspname NOT IN ('pg_catalog', 'information_schema')
+    WHERE parts[cardinality(parts) - 1] = nspname OR (cardinality(parts) = 1 AND pg_function_is_visible(found.oid))
     ORDER BY 1
 """
 
@@ -247,7 +319,7 @@ _POLICIES: Final = """
     FROM reached
     JOIN pg_class AS hidden ON hidden.oid = reached.place
     JOIN pg_roles AS role ON role.rolname = reached.reader
-    WHERE hidden.relrowsecurity AND NOT role.rolsuper AND NOT role.rolbypassrls
+    WHERE hidden.relrowsecurity AND NOT is_part AND NOT role.rolsuper AND NOT role.rolbypassrls
       AND (hidden.relforcerowsecurity OR NOT pg_has_role(role.oid, hidden.relowner, 'USAGE'))
     ORDER BY 1, 2
 """

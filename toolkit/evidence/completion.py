@@ -16,7 +16,7 @@ from toolkit.database.belonging import check_bucket
 from toolkit.database.connection import Database
 from toolkit.database.locks import Lock, take_for
 from toolkit.database.observations import observe_sales
-from toolkit.database.service import evidences, one_row
+from toolkit.database.service import evidences, one_row, same
 from toolkit.database.tables import content_checks, object_observations, withdrawals
 from toolkit.errors import BucketError, BucketUnavailable
 from toolkit.evidence.contents import Fetched, fetch_and_inspect
@@ -147,7 +147,7 @@ def _read(connection: Connection, sale_id: str) -> _Known:
         )
         .outerjoin(faulty, sa.true())
         .where(
-            evidences.c.sale_id == sale_id,
+            same(evidences.c.sale_id, sale_id),
             evidences.c.object_key.is_not(None),
             ~withdrawn,
         )

@@ -114,8 +114,8 @@ def _store(database: Database, bucket: Bucket, record: Mapping[str, Any], open_f
     that those that come at once do not pass it together.
     """
     record = {**record, "bucket": bucket.address}
-    issue = _issue(database.service)
     with database.statement() as connection:
+        issue = _issue(database.service)  # only now it is known how the values are converted
         far_below = None if open_forms is None else open_forms // 2
         if connection.execute(issue, {**record, "open_forms": far_below}).rowcount:
             return
@@ -149,9 +149,8 @@ def _own_sale(service: Service) -> str:
     ),
     own_sale AS (
         SELECT sale.id, sale.utility_group, acting.partner AS acting_partner
-        FROM {service.text("sales")} AS sale, acting
-        WHERE sale.id = :sale_id
-          AND (:is_operator
+        FROM {service.one("sales", "id", ":sale_id")} AS sale, acting
+        WHERE (:is_operator
                OR sale.partner = acting.partner
                OR (sale.partner IS NULL AND acting.partner IS NOT NULL AND :takes_unassigned))
     )
@@ -160,8 +159,8 @@ def _own_sale(service: Service) -> str:
 
 def _open_forms(service: Service) -> str:
     return f"""
-    SELECT expires_at FROM {service.text("records")} AS record
-    WHERE sale_id = :sale_id AND evidence_type = :evidence_type AND expires_at > :requested_at
+    SELECT expires_at FROM {service.one("records", "sale_id", ":sale_id")} AS record
+    WHERE evidence_type = :evidence_type AND expires_at > :requested_at
 """
 
 

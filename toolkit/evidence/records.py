@@ -25,7 +25,7 @@ from toolkit.database.connection import Database
 from toolkit.database.identifiers import new_id
 from toolkit.database.locks import Lock, take_for
 from toolkit.database.observation_clock import stamp
-from toolkit.database.service import evidences, sales
+from toolkit.database.service import evidences, sales, same
 from toolkit.database.tables import (
     evidence_observations,
     evidence_openings,
@@ -99,7 +99,7 @@ def records_now(connection: Connection, sale_id: str, now: datetime, *, named: b
             *(evidence_requests.c.account, evidence_requests.c.partner),
         )
         .outerjoin(evidence_requests, evidence_requests.c.evidence_id == of.id)
-        .where(of.sale_id == sale_id)
+        .where(same(of.sale_id, sale_id))
     )
     return list(_read(connection, record, now, None))
 
@@ -310,7 +310,7 @@ def sale_row(connection: Connection, sale_id: str) -> Row[Any]:
     """
     sale = None
     if is_possible_sale_id(sale_id):
-        sale = connection.execute(sa.select(sales).where(sales.c.id == sale_id)).one_or_none()
+        sale = connection.execute(sa.select(sales).where(same(sales.c.id, sale_id))).one_or_none()
     if sale is None:
         raise SaleNotFound(sale_id)
     return sale
@@ -367,7 +367,7 @@ def open_evidence(
         raise InvalidInput("A link lives for 1 to {} seconds.", LONGEST_SECONDS)
     with database.transaction() as connection:
         check_bucket(connection, bucket)
-        query = sa.select(evidences.c.sale_id, evidences.c.object_key).where(evidences.c.id == evidence_id)
+        query = sa.select(evidences.c.sale_id, evidences.c.object_key).where(same(evidences.c.id, evidence_id))
         record = connection.execute(query).one_or_none()
     if record is None:
         raise EvidenceNotFound("There is no evidence record with the id {}.", evidence_id)
@@ -433,13 +433,9 @@ def _check_people(reason: str, withdrawn_by: str, approved_by: str) -> None:
 
 
 def _sale_of(connection: Connection, evidence_id: UUID) -> str:
-    query = (
-        sa.select(sales.c.id)
-        .join(evidences, evidences.c.sale_id == sales.c.id)
-        .where(evidences.c.id == evidence_id)
-    )
+    query = sa.select(evidences.c.sale_id).where(same(evidences.c.id, evidence_id))
     sale_id: str | None = connection.execute(query).scalar_one_or_none()
-    if sale_id is None:
+    if sale_id is None or connection.scalar(sa.select(sales.c.id).where(same(sales.c.id, sale_id))) is None:
         raise EvidenceNotFound("There is no evidence record with the id {}.", evidence_id)
     return sale_id
 

@@ -21,7 +21,7 @@ from toolkit.database.connection import Database, raw
 from toolkit.database.copying import copy_rows, named
 from toolkit.database.locks import Lock, take
 from toolkit.database.observations import OBSERVED, observe_sales
-from toolkit.database.service import NEW, clients, create_new, sales, service_of
+from toolkit.database.service import NEW, clients, create_new, sales, same, service_of
 from toolkit.errors import InvalidField, InvalidFields
 from toolkit.intake.headings import OWN
 from toolkit.intake.rejected import Outputs
@@ -134,7 +134,7 @@ def load_sales(
 def created_at(database: Database, sale_id: str) -> datetime | None:
     """Return when a sale was created, ``None`` where there is no such sale."""
     with database.transaction() as connection:
-        found: datetime | None = connection.scalar(sa.select(sales.c.created_at).where(sales.c.id == sale_id))
+        found: datetime | None = connection.scalar(sa.select(sales.c.created_at).where(same(sales.c.id, sale_id)))
     return found
 
 

@@ -76,7 +76,7 @@ class ApplicationContext:
         url = self.settings.database_read_url
         if url is None or self.settings.database_url is None:
             return None
-        return Database(url, service=self.service)
+        return Database(url, service=self.service, variable="DATABASE_READ_URL")
 
     @cached_property
     def service(self) -> Service:

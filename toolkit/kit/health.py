@@ -114,7 +114,7 @@ def _database(settings: Settings, status: ServiceStatus) -> ServiceHealth:
     health = _asked(health, Database(url, embedded=shared is None, service=service))
     if shared is None or settings.database_read_url is None or health.problem is not None:
         return health
-    return _with_replica(health, Database(settings.database_read_url))
+    return _with_replica(health, Database(settings.database_read_url, variable="DATABASE_READ_URL"))
 
 
 def _with_replica(health: ServiceHealth, replica: Database) -> ServiceHealth:
