@@ -115,14 +115,20 @@ def test_a_waiver_holds_from_its_first_day_until_its_end_or_its_revocation(
 
     again = add_waiver(database, given | days | {"sale": "S-4"}, today=date(2026, 1, 1), clock=clock)
     assert again.id != revoked.id
-    longer = add_waiver(
-        database, given | {"sale": "S-3", "end": "2026-02-01"}, today=date(2025, 12, 31), clock=clock
-    )
-    found = audited(database, clock=clock, deadlines=deadlines).findings.set_index(["saleId", "code"])
-    assert found.loc[("S-3", "MISSING_POV"), "waiverId"] == str(longer.id)  # of two, the one that ends last
     as_of = datetime(2025, 12, 31, tzinfo=deadlines.timezone)
     board = audited(database, clock=SettableClock(), as_of=as_of, deadlines=deadlines).partners
     assert board["waived"].sum() == 2
+
+
+def test_of_two_waivers_that_hold_the_one_that_ends_last_is_named(
+    database: Database, story: Story, clock: SettableClock
+) -> None:
+    clock.now = day(2)
+    given = {"partner": "Norte", "reason": "r", "owner": "ana", "approvedBy": "bruno"}
+    ends = ("2026-03-20", "2026-04-20", "2026-03-30")
+    added = [add_waiver(database, {**given, "end": end}, today=date(2026, 3, 2), clock=clock) for end in ends]
+    found = audit(database, clock, day(3)).findings
+    assert set(found["waiverId"].dropna()) == {str(added[1].id)}
 
 
 def test_a_revoked_waiver_waives_nothing_from_that_moment_on(
