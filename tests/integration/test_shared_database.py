@@ -328,7 +328,10 @@ def test_a_replica_judges_as_its_primary_does(
 def test_what_a_replica_breaks_off_says_what_to_do(
     run: Run, cluster: Cluster, granted: str, night: dict[str, str], tmp_path: Path
 ) -> None:
-    """The replica does what its primary does: it locks one table, and then one that the waiting query reads."""
+    """The replica does what its primary does: it locks one table, then those that the waiting session read.
+
+    An audit begins with looks in one session and with objects in another, and reads withdrawals later.
+    """
     asked = "FROM pg_locks WHERE database = (SELECT oid FROM pg_database WHERE datname = current_database())"
     locked = f"SELECT count(*) {asked} AND mode = 'AccessExclusiveLock' AND granted"
     waits = f"SELECT count(*) {asked} AND NOT granted"
@@ -339,7 +342,7 @@ def test_what_a_replica_breaks_off_says_what_to_do(
         for command in (("audit",), ("report", "--out", tmp_path / "report")):
             past = ("-q", *command, "--as-of", datetime.now(UTC).isoformat())
             with primary.transaction() as connection:
-                connection.exec_driver_sql("LOCK audit.content_checks")
+                connection.exec_driver_sql("LOCK audit.withdrawals")
                 cluster.execute(granted, "SELECT pg_switch_wal()")
                 wait_until(lambda: cluster.value(granted, locked, port))
                 short = reading + "?options=-cstatement_timeout%3D100ms"
@@ -347,7 +350,7 @@ def test_what_a_replica_breaks_off_says_what_to_do(
                 assert "by ALTER ROLE ... SET statement_timeout, or add ?options=" in said
                 query = thread.submit(run, *past, ends=1, within=night, DATABASE_READ_URL=reading)
                 wait_until(lambda: cluster.value(granted, waits, port) or query.done())  # noqa: B023
-                connection.exec_driver_sql("LOCK audit.sale_observations")
+                connection.exec_driver_sql("LOCK audit.content_checks, audit.object_observations")
                 cluster.execute(granted, "SELECT pg_switch_wal()")
                 said = query.result(PATIENCE).err
                 assert "canceling statement due to conflict with recovery" in said

@@ -60,7 +60,7 @@ class Running:
 
 
 @dataclass(frozen=True, slots=True)
-class Service:
+class EmbeddedServer:
     """A server of one home: its ``folder`` there, and what differs from the other one.
 
     ``find`` returns it where it runs, ``launch`` starts it, ``clean`` removes what it left behind.

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from toolkit.embedded import object_server, processes
-from toolkit.embedded.home import Running, Service, explained, make_once, private_folder
+from toolkit.embedded.home import EmbeddedServer, Running, explained, make_once, private_folder
 
 _FOLDER: Final = Path("objects")
 """Below the home, as the following."""
@@ -74,6 +74,6 @@ def _clean(home: Path, _: Running | None) -> None:
     (home / _PID_FILE).unlink(missing_ok=True)
 
 
-SERVICE: Final = Service(
+SERVICE: Final = EmbeddedServer(
     "S3 server", _FOLDER, _version, _find, _launch, _clean, gently=signal.SIGTERM, firmly=signal.SIGKILL
 )

@@ -20,7 +20,7 @@ from urllib.parse import quote
 import psutil
 
 from toolkit.embedded import processes
-from toolkit.embedded.home import Running, Service, private_folder
+from toolkit.embedded.home import EmbeddedServer, Running, private_folder
 from toolkit.embedded.processes import Account, check_reach, claim, server_account
 from toolkit.errors import EmbeddedServiceError
 
@@ -281,6 +281,6 @@ def _places(socket_folder: Path) -> dict[str, str]:
     return {"unix_socket_directories": f'"{quoted}"', "dynamic_shared_memory_type": memory}
 
 
-SERVICE: Final = Service(
+SERVICE: Final = EmbeddedServer(
     "PostgreSQL", _FOLDER, postgres_version, _find, _launch, _clean, gently=signal.SIGINT, firmly=signal.SIGQUIT
 )
