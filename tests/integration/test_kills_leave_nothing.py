@@ -71,7 +71,7 @@ def test_evidence_upload(environ: dict[str, str], bucket: Bucket, tmp_path: Path
     (tmp_path / "files" / name).write_bytes(pdf())
     credentials = write_credentials(tmp_path / "out.jsonl", [credentials_line(bucket, "sale-1", name)])
     before = set(names(tmp_path))
-    sending = ("toolkit.evidence.upload", "_Sender", "_post")
+    sending = ("toolkit.evidence.upload", "_Sender", "_send")
     with stalled(environ, sending, "evidence", "upload", str(credentials), "--from", str(tmp_path / "files")):
         pass
     written = {tmp_path / each for each in set(names(tmp_path)) - before}
