@@ -46,7 +46,8 @@ def company(cluster: Cluster) -> str:
     cluster.execute("postgres", f"CREATE DATABASE {name}")
     cluster.execute(
         name,
-        "DO $$ BEGIN CREATE ROLE svc LOGIN; EXCEPTION WHEN duplicate_object THEN NULL; END $$",
+        "DO $$ BEGIN CREATE ROLE svc; EXCEPTION WHEN duplicate_object THEN NULL; END $$",
+        "ALTER ROLE svc LOGIN",  # another test's schema may have made it without
         f"GRANT CREATE ON SCHEMA public TO svc; GRANT CREATE ON DATABASE {name} TO svc",
         *(
             f"DO $$ BEGIN CREATE ROLE {role} LOGIN; EXCEPTION WHEN duplicate_object THEN NULL; END $$"

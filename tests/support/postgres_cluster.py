@@ -88,7 +88,7 @@ def pooler_of(cluster: Cluster) -> Iterator[int]:
     settings.write_text(
         f"[databases]\n* = host=127.0.0.1 port={cluster.port} user={cluster.superuser}\n"
         f"[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\nunix_socket_dir =\nauth_type = any\n"
-        "pool_mode = transaction\ndefault_pool_size = 3\nmax_client_conn = 100\n"
+        "pool_mode = transaction\ndefault_pool_size = 12\nmax_client_conn = 100\n"
         "ignore_startup_parameters = extra_float_digits\n"
     )
     cluster.account.give(settings)
