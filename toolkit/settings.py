@@ -178,7 +178,7 @@ ROOT_HOME: Final = Path("/var/lib/evidence-toolkit")
 """Root's home of the embedded services, below folders that any account may enter."""
 
 NO_HOME: Final = Path("/nonexistent/evidence-toolkit")
-"""Where the embedded services of an account without a home directory would be; they ask for ``TOOLKIT_HOME``."""
+"""A stand-in for the home of an account without one; its embedded services ask for ``TOOLKIT_HOME``."""
 
 DEFAULT_TIMEZONE: Final = "America/Sao_Paulo"
 LONGEST_LIFE: Final = 366 * 86_400

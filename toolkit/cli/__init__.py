@@ -142,7 +142,7 @@ OF_CLICK: Final = (
     "File {} is a directory.",
     "Directory {} is a file.",
 )
-"""What click says of a wrong usage."""
+"""Sentences of click about a wrong usage."""
 
 
 def _note_usage(error: click.ClickException) -> None:

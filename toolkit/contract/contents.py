@@ -47,7 +47,7 @@ class Depth(StrEnum):
     TYPE = "TYPE"
     """Its type was recognised by its first bytes."""
     STRUCTURE = "STRUCTURE"
-    """What it says about itself was read; its codec is unknown here."""
+    """Its header was read; its codec is unknown here."""
     PART = "PART"
     """It was decoded or drawn until the time was over."""
     DECODED = "DECODED"

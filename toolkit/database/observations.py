@@ -132,7 +132,7 @@ FLAWS: Final = {
     "clientsRepeated": "{:,} clients have an id that others have, too.",
     "salesOfNoClient": "{:,} sales name a client that is not read.",
 }
-"""What is counted of rows that cannot be used as they are, with its sentence."""
+"""Each count of rows that cannot be used as they are, with its sentence."""
 
 
 LEFT_OUT: Final = {
@@ -144,7 +144,7 @@ LEFT_OUT: Final = {
 
 @dataclass(frozen=True, slots=True)
 class ServiceReading:
-    """What one reading of the service found.
+    """The result of one reading of the service.
 
     ``counts`` holds the rows of each relation and, by the names of ``FLAWS``, those that are not as they should
     be. ``changes`` are sentences about what differs from the reading before: another file, other tables behind

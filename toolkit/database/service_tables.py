@@ -39,7 +39,7 @@ class TableBehind:
 
 @dataclass(frozen=True)
 class Resolved:
-    """What the statements of a file meant in a database when they were tried."""
+    """The tables and columns behind the statements of a file when they were tried."""
 
     sha256: str
     columns: Mapping[str, Mapping[str, str]]

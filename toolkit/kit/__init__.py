@@ -1,1 +1,1 @@
-"""What the entrypoints assemble: settings, database, bucket and clock."""
+"""Settings, database, bucket and clock, assembled for the entrypoints."""

@@ -87,7 +87,7 @@ class Audited(Totals):
     trends: pd.DataFrame
     """The last days: ``partner``, ``day``, ``present``, ``came``, ``went``."""
     compared: Compared | None
-    """What changed since the audit before, ``None`` where there is none."""
+    """The changes since the audit before, ``None`` where there is none."""
     waivers: tuple[Waiver, ...]
     """The waivers that hold on the day of the audit."""
     file_findings: tuple[IntegrityFinding, ...]
@@ -103,7 +103,7 @@ class Audited(Totals):
     records: pa.Table
     """The evidence records of the first ``CASES`` sales, those of a sale in the order of their requests."""
     events: pa.Table
-    """What happened to them: those of a sale in the order of time."""
+    """Their events: those of a sale in the order of time."""
     today: date
     """The day of the audit, in the zone of its deadlines."""
     partner: str | None = None
@@ -111,7 +111,7 @@ class Audited(Totals):
     of_now: bool = True
     """True for an audit of now; one of the past only reads."""
     verified_first: bool | None = None
-    """Whether the contents of new files were verified before an audit of now."""
+    """True where the contents of new files were verified before an audit of now."""
     looks: Looks = field(default_factory=Looks)
     """The counted files by what they were looked at with."""
     cpf_shown: bool = False

@@ -143,7 +143,7 @@ DETAILS: Final = (
     "{:,} objects, of which the first {:,} are named",
     "{:,} objects",
 )
-"""What an audit tells of a finding about a file, beside moments."""
+"""The facts of a finding about a file that an audit tells, beside moments."""
 
 
 def told_detail(detail: str, language: Language, timezone: ZoneInfo) -> str:

@@ -74,7 +74,7 @@ class Telling:
     store: S3Store
     """The bucket, for what is done in it past the toolkit."""
     plan: AuditPlan
-    """Where its audits go."""
+    """The place of its audits."""
     audits: int = 0
     withdrawn: int = 0
     completed: int = 0
