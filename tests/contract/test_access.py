@@ -98,30 +98,6 @@ def test_the_contracts_message_for_group_d_is_for_the_partner_of_the_sale(servic
     assert "group D" not in ask(sale, body).json()["message"]
 
 
-def test_a_subject_of_the_table_acts_for_its_partner_until_it_is_revoked(
-    run: Run, service: Service, ask: Any, subject: str
-) -> None:
-    sale, unassigned = service.sale(f"V-{uuid4()}", partner="Sol & Cia"), service.sale(f"V-{uuid4()}")
-    own_name = service.sale(f"V-{uuid4()}", partner=subject)
-
-    def command(*words: str, ends: int = 0) -> str:
-        return run("partner", *words, ends=ends, within=service.environ).out
-
-    assert ask(sale).status_code == 404
-    for _ in range(2):
-        command("add", "--partner", "Sol & Cia", "--subject", subject)
-    command("add", "--partner", "Outra", "--subject", subject, ends=1)
-    assert ask(sale).status_code == 200
-    assert ask(own_name).status_code == 404
-    assert ask(own_name, partner=subject).status_code == 200  # what the token says comes first
-    assert command("list").splitlines()[-1].split()[:4] == ["Sol", "&", "Cia", subject]
-
-    command("revoke", "--subject", subject)
-    command("revoke", "--subject", subject, ends=1)
-    assert [ask(each).status_code for each in (sale, unassigned, own_name)] == [404, 404, 404]
-    assert "revokedBy" in command("list", "--all", "--json")
-
-
 @pytest.mark.parametrize(("setting", "status"), [("any", 200), ("none", 404)])
 def test_a_sale_without_a_partner_follows_the_setting(
     environ: dict[str, str], service: Service, setting: str, status: int

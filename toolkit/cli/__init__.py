@@ -43,7 +43,6 @@ _COMMANDS: Final = {
     "job": ("jobs", "Run jobs for a scheduler, each logical date once, and tell what was missed."),
     "serve": ("access", "Answer partners over HTTP, as the contract says."),
     "token": ("access", "Issue and revoke bearer tokens for the HTTP interface."),
-    "partner": ("access", "Keep the table of partners that subjects of tokens act for."),
     "sample": ("samples", "Write a folder of made-up files."),
     "demo": ("samples", "Do the whole job on made-up data, step by step."),
 }

@@ -115,11 +115,10 @@ class UnassignedSales(StrEnum):
 class PartnerAccess:
     """The limits of a partner's request for upload credentials.
 
-    ``partner`` is the one that the token names. Where it names none, the table of partners and subjects decides,
-    and for a subject that the table has never known, the subject is the partner.
+    ``partner`` is the one that the token names, else the subject of the token.
     """
 
-    partner: str | None
+    partner: str
     unassigned: UnassignedSales
     open_forms: int
     """Records of one sale and type that may have valid upload credentials at the same time."""

@@ -54,8 +54,6 @@ def _history() -> Iterator[str]:
         elif table in tables.CLOSED_ONCE:
             ends = ", ".join(name for name in ("gone_at", "gone_how") if name in table.columns)
             yield f"INSERT, UPDATE ({ends}) ON {table.fullname}"
-        elif table is tables.partner_subjects:
-            yield f"INSERT, UPDATE (revoked_at, revoked_by) ON {table.fullname}"
         else:
             yield f"INSERT, UPDATE, DELETE ON {table.fullname}"
 

@@ -245,15 +245,6 @@ evidence_requests = table(
 were stored before this table, or by another system, have no row.
 """
 
-partner_subjects = table(
-    "partner_subjects",
-    numbered(),
-    *columns(Text, "subject", "partner", moment, "added_at", Text, "added_by", moment, "revoked_at?"),
-    *columns(Text, "revoked_by?"),
-    Index("partner_subjects_current_idx", "subject", unique=True, postgresql_where=text("revoked_at IS NULL")),
-)
-"""The partner that the subject of a token acts for, where the token itself does not name one."""
-
 token_revocations = table(
     "token_revocations",
     numbered(),
@@ -422,10 +413,7 @@ APPEND_ONLY: Final = (
 """Rows of these tables are never changed or deleted; the database itself refuses it."""
 
 CLOSED_ONCE: Final = (sale_observations, evidence_observations, object_observations, finding_observations)
-"""Rows of these tables are never deleted, and change once: when ``gone_at`` is set.
+"""Rows of these tables are never deleted, and change once: when ``gone_at`` is set."""
 
-So it is with ``partner_subjects``, when ``revoked_at`` and ``revoked_by`` are set.
-"""
-
-CHANGED_BY_RULE: Final = (partner_subjects, observation_clock)
+CHANGED_BY_RULE: Final = (observation_clock,)
 """Rows of these tables are never deleted, and change by a rule that a trigger of their own keeps."""

@@ -37,19 +37,6 @@ BEGIN
     RETURN NEW;
 END $$;
 
-CREATE OR REPLACE FUNCTION audit.revoke_once() RETURNS trigger
-LANGUAGE plpgsql SET search_path = pg_catalog AS $$
-BEGIN
-    IF OLD.revoked_at IS NOT NULL OR NEW.revoked_at IS NULL
-       OR to_jsonb(NEW) - 'revoked_at' - 'revoked_by' <> to_jsonb(OLD) - 'revoked_at' - 'revoked_by' THEN
-        RAISE EXCEPTION 'rows of %.% change only once, when revoked_at is set', TG_TABLE_SCHEMA, TG_TABLE_NAME;
-    END IF;
-    RETURN NEW;
-END $$;
-
-CREATE OR REPLACE TRIGGER revoked_once BEFORE UPDATE ON audit.partner_subjects
-    FOR EACH ROW EXECUTE FUNCTION audit.revoke_once();
-
 CREATE OR REPLACE FUNCTION audit.never_back() RETURNS trigger
 LANGUAGE plpgsql SET search_path = pg_catalog AS $$
 BEGIN

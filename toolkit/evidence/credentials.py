@@ -20,7 +20,7 @@ from toolkit.database.connection import Database
 from toolkit.database.identifiers import new_id
 from toolkit.database.locks import Lock, take_for
 from toolkit.database.service import Service, one_row
-from toolkit.database.tables import evidence_requests, partner_subjects
+from toolkit.database.tables import evidence_requests
 from toolkit.errors import InvalidField, InvalidFields, SaleNotFound, TooManyForms
 from toolkit.log.events import RECORD_ISSUED
 
@@ -100,7 +100,7 @@ def _own_sale_parameters(access: PartnerAccess | None, requested_by: str, sale_i
     """Return the parameters of ``_OWN_SALE``; without ``access`` the requester is an operator, who may see all."""
     return {
         "is_operator": access is None,
-        "named_partner": access.partner if access is not None else None,
+        "partner": None if access is None else access.partner,
         "takes_unassigned": access is not None and access.unassigned is UnassignedSales.ANY,
         "requested_by": requested_by,
         "sale_id": sale_id,
@@ -131,30 +131,14 @@ def _store(database: Database, bucket: Bucket, record: Mapping[str, Any], open_f
 
 
 def _own_sale(service: Service) -> str:
-    """Return parts of a WITH clause: ``own_sale`` holds the sale where the requester may act on it, else nothing.
-
-    A subject whose every partner was revoked acts for none, and no sale is its own.
-    """
+    """Return a part of a WITH clause: ``own_sale`` holds the sale where the requester may act on it."""
     return f"""
-    acting AS (
-        SELECT CASE
-            WHEN :is_operator THEN NULL
-            ELSE coalesce(
-                CAST(:named_partner AS text),
-                (SELECT partner FROM {partner_subjects} WHERE subject = :requested_by AND revoked_at IS NULL),
-                CASE WHEN NOT EXISTS (SELECT FROM {partner_subjects} WHERE subject = :requested_by)
-                     THEN CAST(:requested_by AS text) END
-            )
-        END AS partner
-    ),
     own_sale AS (
-        SELECT sale.id, sale.utility_group, acting.partner AS acting_partner
-        FROM {service.one("sales", "id", ":sale_id")} AS sale, acting
-        WHERE (:is_operator
-               OR sale.partner = acting.partner
-               OR (sale.partner IS NULL AND acting.partner IS NOT NULL AND :takes_unassigned))
+        SELECT sale.id, sale.utility_group, CAST(:partner AS text) AS acting_partner
+        FROM {service.one("sales", "id", ":sale_id")} AS sale
+        WHERE (:is_operator OR sale.partner = :partner OR (sale.partner IS NULL AND :takes_unassigned))
     )
-"""  # made of the names of our tables and the operator's own statements, as are those below
+"""  # made of the operator's own statements, as are those below
 
 
 def _open_forms(service: Service) -> str:

@@ -176,7 +176,9 @@ def _add_endpoints(app: FastAPI, backend: Backend) -> None:
         sale_id: Annotated[str, Depends(_sale_id)],
         body: _Body,
     ) -> Response:
-        access = PartnerAccess(bearer.partner, settings.unassigned_sales, settings.quotas.open_forms)
+        access = PartnerAccess(
+            bearer.partner or bearer.subject, settings.unassigned_sales, settings.quotas.open_forms
+        )
         issued = await workers.run(
             lambda: request_upload(
                 backend.database,

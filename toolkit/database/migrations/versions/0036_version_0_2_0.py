@@ -40,6 +40,9 @@ _STATEMENTS = (
     # Loads find each other's clients by an anti-join, one after the other.
     "DROP TABLE audit.load_keys",
     "DROP TABLE audit.object_events",
+    # A token names its partner itself.
+    "DROP TABLE audit.partner_subjects",
+    "DROP FUNCTION audit.revoke_once()",
     # Every audit judges all sales, and nothing is moved out of the database any more.
     "DROP TABLE audit.judged_sales, audit.judgement, audit.moved_partitions",
     "DROP FUNCTION audit.tell_moved()",
