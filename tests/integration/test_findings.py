@@ -194,14 +194,14 @@ def test_what_is_wrong_with_a_waiver_is_named(
 def test_a_finding_becomes_overdue_after_its_last_day(
     database: Database, story: Story, clock: SettableClock
 ) -> None:
-    deadlines = Deadlines(DEFAULT_DEADLINES.timezone, {"MISSING_POV": 2})
+    deadlines = Deadlines(DEFAULT_DEADLINES.timezone, {"MISSING_POV": 4})
     due = {}
-    moments = {number: day(number) for number in (2, 3, 4, 5)}
-    moments[4] = datetime(2026, 3, 4, 23, 59, 59, 999_999, tzinfo=deadlines.timezone)  # the whole of its last day
+    moments = {number: day(number) for number in (2, 3, 6, 7, 9)}  # a Monday, then Friday, Saturday and Monday
+    moments[6] = datetime(2026, 3, 6, 23, 59, 59, 999_999, tzinfo=deadlines.timezone)  # the whole of its last day
     for number, moment in moments.items():
         found = audit(database, clock, moment, deadlines=deadlines).findings.set_index("id").loc[POV]
         due[number] = (found["dueInBusinessDays"], found["overdue"], found["ageBusinessDays"])
-    assert due == {2: (2, False, 0), 3: (1, False, 1), 4: (0, False, 2), 5: (-1, True, 3)}
+    assert due == {2: (4, False, 0), 3: (3, False, 1), 6: (0, False, 4), 7: (-1, True, 4), 9: (-1, True, 5)}
 
 
 def test_what_belongs_to_one_partner_holds_nothing_of_another(

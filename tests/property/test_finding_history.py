@@ -83,5 +83,8 @@ def changes_lead_from_one_moment_to_the_other(database: Database, there: dict[da
 def every_day_counts_its_findings(world: Noted, there: dict[datetime, set[UUID]]) -> None:
     counts = {moment.astimezone(ZONE).date(): len(ids) for moment, ids in there.items()}
     found = changes_between(world.database, START - timedelta(days=9), world.moments[-1], ZONE)
-    by_day = found.by_day.set_index("day")["present"]
-    assert {day: by_day.get(day, 0) for day in counts} == counts
+    by_day = found.by_day.set_index("day")
+    assert {day: by_day["present"].get(day, 0) for day in counts} == counts
+    for moment in there:  # a trend that begins later tells the same of its days
+        later = changes_between(world.database, moment, world.moments[-1], ZONE).by_day.set_index("day")
+        assert later.equals(by_day.loc[later.index])

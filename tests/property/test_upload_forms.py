@@ -10,6 +10,7 @@ import hashlib
 import hmac
 import json
 from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
 
 import pytest
 from botocore.credentials import ReadOnlyCredentials
@@ -22,7 +23,7 @@ from toolkit.contract.evidence import EvidenceRequest
 from toolkit.contract.fields import parse
 from toolkit.errors import InvalidFields
 
-NOW = datetime(2026, 3, 2, 12, 0, 5, tzinfo=UTC)
+NOW = datetime(2026, 3, 2, 1, 0, 5, tzinfo=UTC).astimezone(ZoneInfo("America/Sao_Paulo"))  # the day before, there
 SESSION = ReadOnlyCredentials("ASIAEXAMPLE", "a secret", "a token")
 
 
