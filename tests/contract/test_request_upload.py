@@ -15,6 +15,7 @@ import pytest
 from tests.contract.conftest import SUBJECT, Service
 from tests.contract.test_register_client import errors
 from tests.support.request_bodies import ABSENT, UPLOAD, Json, changed
+from tests.support.waiting import PATIENCE
 from toolkit.database.tables import evidences
 
 FIELDS = [
@@ -97,6 +98,7 @@ def test_the_file_is_posted_with_the_fields_as_the_contract_says(
         data={**body["fields"], "acl": "private"},
         files={"file": ("contratante.pdf", content)},
         trust_env=False,
+        timeout=PATIENCE,
     )
 
     assert posted.is_success, posted.text

@@ -75,7 +75,7 @@ def client(proxy: Proxy, environ: dict[str, str]) -> Iterator[httpx.Client]:
     port, context = proxy
     headers = {"Authorization": f"Bearer {issue(environ)}", "Host": NAME}
     with httpx.Client(
-        base_url=f"https://127.0.0.1:{port}", verify=context, headers=headers, trust_env=False
+        base_url=f"https://127.0.0.1:{port}", verify=context, headers=headers, trust_env=False, timeout=PATIENCE
     ) as one:
         yield one
 

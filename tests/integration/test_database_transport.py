@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
+from tests.support.waiting import PATIENCE
 from toolkit.bucket.errors import shown_address
 from toolkit.database import transport as database_transport
 from toolkit.database.connection import Database
@@ -33,7 +34,7 @@ def eavesdropper() -> Iterator[tuple[int, bytearray]]:
             while True:
                 peer, _ = listening.accept()
                 with peer, suppress(OSError):
-                    peer.settimeout(5)
+                    peer.settimeout(PATIENCE)
                     while data := peer.recv(4096):
                         received.extend(data)
                         if PASSWORD.encode() in received:

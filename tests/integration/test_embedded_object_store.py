@@ -128,8 +128,9 @@ def test_a_link_or_a_form_signed_with_a_guess_is_refused(shared: BucketAccess, k
     for signer, link, posted in ((stranger, 403, 403), (client(shared), 200, 204)):
         address = signer.generate_presigned_url("get_object", {"Bucket": shared.bucket, "Key": "a"})
         form = signer.generate_presigned_post(shared.bucket, "a")
-        assert httpx.get(address).status_code == link
-        assert httpx.post(form["url"], data=form["fields"], files={"file": b"1"}).status_code == posted
+        assert httpx.get(address, timeout=PATIENCE).status_code == link
+        sent = httpx.post(form["url"], data=form["fields"], files={"file": b"1"}, timeout=PATIENCE)
+        assert sent.status_code == posted
 
 
 @pytest.mark.parametrize(
@@ -199,7 +200,7 @@ def test_large_bodies_cost_no_memory_before_their_key_is_known(own_home: Path, a
 
 def test_a_body_of_unknown_size_is_refused(shared: BucketAccess) -> None:
     headers = {"Content-Type": "multipart/form-data; boundary=x"}
-    answer = httpx.post(f"{shared.endpoint_url}/evidence", content=pieces(1), headers=headers)
+    answer = httpx.post(f"{shared.endpoint_url}/evidence", content=pieces(1), headers=headers, timeout=PATIENCE)
     assert answer.status_code == 411
 
 
@@ -208,7 +209,7 @@ def test_a_large_file_is_taken_with_a_form_that_allows_it(shared: BucketAccess) 
         form = client(shared).generate_presigned_post(
             shared.bucket, "large", Conditions=[["content-length-range", 1, 3_000_000]]
         )
-        return httpx.post(form["url"], data=form["fields"], files={"file": bytes(size)})
+        return httpx.post(form["url"], data=form["fields"], files={"file": bytes(size)}, timeout=PATIENCE)
 
     assert post(3_000_000).status_code == 204
     for size in (3_000_001, 3_200_000):
@@ -219,7 +220,7 @@ def test_a_large_file_is_taken_with_a_form_that_allows_it(shared: BucketAccess) 
 
 def test_a_name_that_a_web_page_made_up_is_refused(shared: BucketAccess) -> None:
     form = client(shared).generate_presigned_post(shared.bucket, "a")
-    with httpx.Client(headers={"Host": "rebound.example:80"}) as page:
+    with httpx.Client(headers={"Host": "rebound.example:80"}, timeout=PATIENCE) as page:
         assert page.post(form["url"], data=form["fields"], files={"file": b"1"}).status_code == 403
 
 

@@ -18,6 +18,7 @@ import sqlalchemy as sa
 
 from tests.conftest import Run
 from tests.support.uploaded_sales import MP3, PDF, add_record, add_sale, rows
+from tests.support.waiting import PATIENCE
 from toolkit.atomic_files import atomic_file
 from toolkit.audit.observe_bucket import sync_bucket
 from toolkit.bucket.client import Bucket
@@ -60,7 +61,8 @@ def credentials(path: Path) -> list[dict[str, Any]]:
 
 
 def upload(line: dict[str, Any], content: bytes) -> None:
-    answer = httpx.post(line["url"], data={**line["fields"], "acl": "private"}, files={"file": content})
+    fields = {**line["fields"], "acl": "private"}
+    answer = httpx.post(line["url"], data=fields, files={"file": content}, timeout=PATIENCE)
     assert answer.status_code == 204, answer.text
 
 

@@ -19,7 +19,7 @@ from tests.conftest import Run
 from tests.support.evidence_files import pdf, silence
 from tests.support.report_text import everything_in, packed_cases
 from tests.support.uploaded_sales import MONDAY, add_record, add_sale
-from tests.support.waiting import wait_until
+from tests.support.waiting import PATIENCE, wait_until
 from toolkit.bucket.client import Bucket
 from toolkit.contract.evidence import EvidenceType
 from toolkit.database.connection import Database
@@ -106,7 +106,7 @@ def test_a_link_opens_a_file_for_a_while_and_is_kept_with_who_and_why(
 ) -> None:
     asked = ["evidence", "link", str(told[EvidenceType.DOC_CONTRATANTE]), "--by", "ana", "--reason", "complaint"]
     made = run(*asked, "--json").told
-    assert httpx.get(made["url"]).content.startswith(b"%PDF-")
+    assert httpx.get(made["url"], timeout=PATIENCE).content.startswith(b"%PDF-")
     with database.transaction() as connection:
         opening = connection.execute(sa.select(evidence_openings)).one()
         query = sa.select(custody_events.c.detail).where(custody_events.c.kind == "OPENED")
@@ -123,8 +123,9 @@ def test_a_link_opens_a_file_for_a_while_and_is_kept_with_who_and_why(
     [told_there] = run("sale", "show", "sale-1", "--json").told["openings"]
     assert (told_there["openedBy"], told_there["reason"]) == ("ana", "complaint")
     short = run(*asked, "--seconds", "1", "--json").told["url"]
-    wait_until(lambda: httpx.get(short).status_code == 403)
-    assert httpx.get(made["url"].replace("X-Amz-Expires=300", "X-Amz-Expires=900")).status_code == 403
+    wait_until(lambda: httpx.get(short, timeout=PATIENCE).status_code == 403)
+    longer = made["url"].replace("X-Amz-Expires=300", "X-Amz-Expires=900")
+    assert httpx.get(longer, timeout=PATIENCE).status_code == 403
     assert "say who opens it and why" in run(*asked[:-1], " ", ends=1).err
 
 

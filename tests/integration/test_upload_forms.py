@@ -16,6 +16,7 @@ import pytest
 
 from tests.conftest import client_of
 from tests.gateway import Gateway
+from tests.support.waiting import PATIENCE
 from toolkit import embedded
 from toolkit.bucket.client import Bucket, UploadForm
 from toolkit.embedded import BucketAccess
@@ -63,7 +64,7 @@ def as_posted(form: UploadForm) -> Fields:
 
 
 def post(form: UploadForm, fields: Fields, content: bytes = PDF) -> httpx.Response:
-    return httpx.post(form.url, data=fields, files={"file": ("file", content)}, trust_env=False)
+    return httpx.post(form.url, data=fields, files={"file": ("file", content)}, trust_env=False, timeout=PATIENCE)
 
 
 def keys(bucket: Bucket) -> list[str]:

@@ -29,7 +29,7 @@ def chromium() -> Iterator[Any]:
     if os.geteuid() == 0:
         flags.append("--no-sandbox")  # Chromium refuses its sandbox to root
     with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=_CHROMIUM, args=flags)
+        opened = playwright.chromium.launch(executable_path=_CHROMIUM, args=flags, timeout=PATIENCE * 1000)
         yield opened
         opened.close()
 

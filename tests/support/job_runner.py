@@ -18,7 +18,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from tests.support.process_pool import FORKED
-from tests.support.waiting import wait_until
+from tests.support.waiting import PATIENCE, wait_until
 from toolkit.database.connection import Database
 from toolkit.errors import DatabaseError, EmbeddedServiceError
 from toolkit.jobs.definitions import Job, read_jobs
@@ -106,7 +106,7 @@ def start(
     run = JobRun(job, date, folder, out, commands, notices, environ, clock, log, lease)
     run.check()
     around()
-    ended = run.start(wait=120)
+    ended = run.start(wait=PATIENCE)
     around()
     return ended.outcome
 

@@ -17,13 +17,11 @@ from typing import Any
 import psycopg
 
 from tests.conftest import FAST_FOLDER
+from tests.support.waiting import PATIENCE, wait_until
 from toolkit.embedded.postgres import programs
-from toolkit.embedded.processes import Account, server_account, wait_until
+from toolkit.embedded.processes import Account, server_account
 
 PGBOUNCER = shutil.which("pgbouncer") or shutil.which("pgbouncer", path="/usr/sbin")
-
-_PATIENCE = 120.0
-"""Seconds that a server may take to start on a busy machine."""
 
 
 @dataclass(frozen=True)
@@ -93,14 +91,14 @@ def pooler_of(cluster: Cluster) -> Iterator[int]:
     )
     cluster.account.give(settings)
     with _started(cluster.account, PGBOUNCER, settings) as server:
-        assert wait_until(lambda: listens(port) or server.poll() is not None, _PATIENCE)
+        wait_until(lambda: listens(port) or server.poll() is not None)
         yield port
 
 
 def listens(port: int) -> bool:
     """Tell whether somebody answers at a port of this machine."""
     try:
-        socket.create_connection(("127.0.0.1", port), timeout=5).close()
+        socket.create_connection(("127.0.0.1", port), timeout=PATIENCE).close()
     except OSError:
         return False
     return True
@@ -129,7 +127,7 @@ def _served(account: Account, found: Path, data: Path, port: int, *settings: str
     usual = (f"port={port}", "listen_addresses=127.0.0.1", "unix_socket_directories=", "fsync=off")
     options = [word for setting in (*usual, *settings) for word in ("-c", setting)]
     with _started(account, found / "postgres", "-D", data, *options) as server:
-        assert wait_until(lambda: _ready(found, port) or server.poll() is not None, _PATIENCE)
+        wait_until(lambda: _ready(found, port) or server.poll() is not None, step=0.1)
         yield
 
 
@@ -146,7 +144,7 @@ def _started(account: Account, *command: str | Path) -> Iterator[subprocess.Pope
         yield server
     finally:
         server.send_signal(signal.SIGINT)  # PostgreSQL and PgBouncer end at once, without waiting for clients
-        server.wait(_PATIENCE)
+        server.wait(PATIENCE)
 
 
 def _run(account: Account, *command: str | Path) -> None:
