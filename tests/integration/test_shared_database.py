@@ -23,7 +23,7 @@ from toolkit.bucket.client import Bucket
 from toolkit.cli import main
 from toolkit.database import schema, tables
 from toolkit.database.connection import Database
-from toolkit.database.errors import ErrorTranslation
+from toolkit.database.errors import ErrorTranslation, as_psycopg
 from toolkit.database.grants import As, grants
 from toolkit.database.observations import observe_service
 from toolkit.database.service import load_service
@@ -326,35 +326,28 @@ def test_a_replica_judges_as_its_primary_does(
     assert " s behind" in (tmp_path / "now" / "missing-evidence.html").read_text()
 
 
-def test_what_a_replica_breaks_off_says_what_to_do(
-    run: Run, cluster: Cluster, granted: str, night: dict[str, str], tmp_path: Path
-) -> None:
-    """The replica does what its primary does: it locks one table, then those that the waiting session read.
-
-    An audit begins with looks in one session and with objects in another, and reads withdrawals later.
-    """
-    asked = "FROM pg_locks WHERE database = (SELECT oid FROM pg_database WHERE datname = current_database())"
-    locked = f"SELECT count(*) {asked} AND mode = 'AccessExclusiveLock' AND granted"
-    waits = f"SELECT count(*) {asked} AND NOT granted"
-    run("-q", "audit", ends=3, within=night)
-    primary = Database(cluster.url(granted))
+def test_what_a_replica_breaks_off_says_what_to_do(cluster: Cluster, granted: str) -> None:
+    """The replica does what its primary does: it locks the table that a session reads."""
+    asleep = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'"
     with replica_of(cluster, "max_standby_streaming_delay=0") as port, ThreadPoolExecutor(1) as thread:
-        reading = cluster.url(granted, "reader", port=port)
-        for command in (("audit",), ("report", "--out", tmp_path / "report")):
-            past = ("-q", *command, "--as-of", datetime.now(UTC).isoformat())
-            with primary.transaction() as connection:
-                connection.exec_driver_sql("LOCK audit.withdrawals")
-                cluster.execute(granted, "SELECT pg_switch_wal()")
-                wait_until(lambda: cluster.value(granted, locked, port))
-                short = reading + "?options=-cstatement_timeout%3D100ms"
-                said = run(*past, ends=1, within=night, DATABASE_READ_URL=short).err
-                assert "by ALTER ROLE ... SET statement_timeout, or add ?options=" in said
-                query = thread.submit(run, *past, ends=1, within=night, DATABASE_READ_URL=reading)
-                wait_until(lambda: cluster.value(granted, waits, port) or query.done())  # noqa: B023
-                connection.exec_driver_sql("LOCK audit.content_checks, audit.object_observations")
-                cluster.execute(granted, "SELECT pg_switch_wal()")
-                said = query.result(PATIENCE).err
-                assert "canceling statement due to conflict with recovery" in said
-                assert "or ask the primary, without DATABASE_READ_URL" in said
-            wait_until(lambda: not cluster.value(granted, locked, port))
-    primary.dispose()
+        replica = Database(cluster.url(granted, "reader", port=port))
+
+        def read() -> None:
+            with replica.transaction() as connection:
+                connection.exec_driver_sql("SELECT pg_sleep(600) FROM audit.observation_clock")
+
+        try:
+            reading = thread.submit(read)
+            wait_until(lambda: cluster.value("postgres", asleep, port) or reading.done(), step=0.1)
+            cluster.execute(granted, "BEGIN; LOCK audit.observation_clock; COMMIT", "SELECT pg_switch_wal()")
+            with pytest.raises(DatabaseError, match=r"conflict with recovery.* or ask the primary"):
+                reading.result(PATIENCE)
+        finally:
+            replica.dispose()
+
+
+def test_what_another_driver_was_told_is_translated_as_well() -> None:
+    said = "[libpq] ERROR:  canceling statement due to conflict with recovery"
+    named = pytest.raises(DatabaseError, match=r"due to conflict with recovery.* or ask the primary")
+    with named, ErrorTranslation("example/db", embedded=False, secret=None).translated():
+        raise as_psycopg("40001", said)
