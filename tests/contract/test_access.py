@@ -20,7 +20,7 @@ from tests.support.served_process import SECRET
 from tests.support.waiting import PATIENCE, wait_until
 from toolkit.cli import main
 from toolkit.database.tables import evidence_requests, evidences
-from toolkit.http import access
+from toolkit.http import backend
 
 BODIES: dict[str, Any] = {
     "good": UPLOAD,
@@ -127,7 +127,7 @@ def test_a_token_is_taken_for_its_scopes_only(service: Service, ask: Any) -> Non
 def test_a_revoked_token_is_refused_by_a_running_server(
     run: Run, environ: dict[str, str], monkeypatch: pytest.MonkeyPatch, subject: str
 ) -> None:
-    monkeypatch.setattr(access, "BELIEVED", 0.05)
+    monkeypatch.setattr(backend, "REVOCATIONS_SECONDS", 0.05)
 
     def sent(**named: Any) -> str:
         return token(claims(**{"sub": subject, **named}), SECRET)

@@ -132,10 +132,6 @@ def test_an_invalid_value_is_named_by_its_field(partner: httpx.Client, field: st
         ('{"cpf": "1"}'.encode("utf-16"), "Must be UTF-8"),
         (b"[" * 60_000, "Must not be nested so deeply"),
         (b'{"a":' * 12_000, "Must not be nested so deeply"),
-        (b'{"a":' * 17 + b"1" + b"}" * 17, "Must not be nested so deeply"),
-        (b'{"a":' + b"[" * 17 + b"]" * 17 + b"}", "Must not be nested so deeply"),
-        (json.dumps({str(number): 1 for number in range(1001)}).encode(), "Must not hold more than 1000 values"),
-        (b'{"a": [' + b"1," * 30_000 + b"1]}", "Must not hold more than 1000 values"),
     ],
     ids=lambda value: repr(value[:20]),
 )

@@ -139,5 +139,6 @@ def in_process(environ: Mapping[str, str]) -> Iterator[InProcess]:
     finally:
         loop.call_soon_threadsafe(running.stop)
         thread.join(PATIENCE)
+        backend.close()
         application.close()
         assert not thread.is_alive()

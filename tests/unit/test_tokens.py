@@ -252,17 +252,16 @@ def test_the_key_of_a_set_that_has_no_id_checks_tokens_that_name_none(tmp_path: 
     ("content", "hint"),
     [
         (None, "cannot be read"),
-        ("hello", "no JSON Web Key Set"),
-        ("[]", "no JSON Web Key Set"),
-        ('{"keys": [7]}', "no JSON Web Key Set"),
-        ('{"keys": []}', "no key for signatures"),
+        ("hello", "not a JSON Web Key Set"),
+        ("[]", "not a JSON Web Key Set"),
+        ('{"keys": [7]}', "not a JSON Web Key Set"),
+        ('{"keys": []}', "not a JSON Web Key Set"),
         ('{"keys": [{"kty": "oct", "k": "YWFhYQ"}]}', "at least 32 bytes"),
-        ('{"keys": [{"kty": "OKP", "crv": "Ed25519", "x": "eHh4"}]}', "key 1"),
-        ('{"keys": [{"kty": "oct", "kid": 7, "k": "YWFhYQ"}]}', "kid"),
-        (json.dumps({"keys": [json.loads(RSAAlgorithm.to_jwk(RSA))]}), "private"),
-        (json.dumps({"keys": [json.loads(RSAAlgorithm.to_jwk(RSA.public_key()))] * 2}), "both have none"),
+        ('{"keys": [{"kty": "OKP", "crv": "Ed25519", "x": "eHh4"}]}', "usable key"),
+        (json.dumps({"keys": [json.loads(RSAAlgorithm.to_jwk(RSA))]}), "public RSA key"),
+        (json.dumps({"keys": [json.loads(RSAAlgorithm.to_jwk(RSA.public_key()))] * 2}), "several keys"),
     ],
-    ids=["missing", "no JSON", "list", "numbers", "empty", "short", "Ed25519", "odd id", "private", "twice"],
+    ids=["missing", "no JSON", "list", "numbers", "empty", "short", "Ed25519", "private", "twice"],
 )
 def test_a_key_set_that_protects_nothing_is_refused(tmp_path: Path, content: str | None, hint: str) -> None:
     path = tmp_path / "keys.json"
@@ -275,19 +274,17 @@ def test_a_key_set_that_protects_nothing_is_refused(tmp_path: Path, content: str
 
 SHORT = {"TOOLKIT_JWT_SECRET": "x" * 31}
 REFUSED_KEYS = {
-    "none": ({}, "no key"),
+    "none": ({}, "exactly one of TOOLKIT_JWT_SECRET"),
     "short secret": (SHORT, "at least 32 bytes"),
-    "one letter": ({"TOOLKIT_JWT_SECRET": "a" * 64}, "repeats itself"),
-    "a few letters": ({"TOOLKIT_JWT_SECRET": "abcacbbbacbacbabcabcbacbacbabcabcbacb"}, "repeats itself"),
-    "a word over and over": ({"TOOLKIT_JWT_SECRET": "correct-horse-" * 3}, "repeats itself"),
+    "a few letters": ({"TOOLKIT_JWT_SECRET": "abcacbbbacbacbabcabcbacbacbabcabcbacb"}, "can be guessed"),
     "public key as secret": ({"TOOLKIT_JWT_SECRET": public_pem(RSA)}, "TOOLKIT_JWT_PUBLIC_KEY"),
     "ssh key as secret": (
         {"TOOLKIT_JWT_SECRET": "ssh-rsa AAAAB3NzaC1yc2EAAAADAQABAAABgQ"},
         "TOOLKIT_JWT_PUBLIC_KEY",
     ),
-    "both": ({"TOOLKIT_JWT_SECRET": SECRET, "TOOLKIT_JWT_PUBLIC_KEY": public_pem(RSA)}, "unset"),
+    "both": ({"TOOLKIT_JWT_SECRET": SECRET, "TOOLKIT_JWT_PUBLIC_KEY": public_pem(RSA)}, "exactly one of"),
     "no PEM": ({"TOOLKIT_JWT_PUBLIC_KEY": "hello"}, "PEM"),
-    "private key": ({"TOOLKIT_JWT_PUBLIC_KEY": private_pem(RSA)}, "private"),
+    "private key": ({"TOOLKIT_JWT_PUBLIC_KEY": private_pem(RSA)}, "PEM"),
     "short RSA": ({"TOOLKIT_JWT_PUBLIC_KEY": public_pem(rsa.generate_private_key(65537, 1024))}, "2048"),
     "another curve": (
         {"TOOLKIT_JWT_PUBLIC_KEY": public_pem(ec.generate_private_key(ec.SECP384R1()))},

@@ -63,8 +63,7 @@ def serve(ctx: Context, host: str, port: int) -> None:
     application = ApplicationContext(ctx.settings, pool_size=THREADS)
     checks = tokens.TokenChecks.from_settings(ctx.settings, application.clock)
     port = server.free_address(host, port)
-    with closing(application):
-        backend = Backend(application)
+    with closing(application), closing(Backend(application)) as backend:
         away = backend.open()
         logs.start()
         for error in away:

@@ -3,9 +3,7 @@
 Nothing else is judged before (contract, "Authentication"): without a token nobody learns which paths exist.
 """
 
-import asyncio
 import re
-import time
 from collections.abc import Container
 from functools import lru_cache
 from ipaddress import IPv6Address, ip_address
@@ -17,10 +15,10 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 from throttled import MemoryStore, RateLimiterType, Throttled, rate_limiter
 
-from toolkit.errors import DatabaseUnavailable, InvalidField, ToolkitError
-from toolkit.evidence.access import RevokedTokens, revoked_tokens
+from toolkit.errors import DatabaseUnavailable, InvalidField
+from toolkit.evidence.access import RevokedTokens
 from toolkit.http.answers import failure, invalid, retry_later
-from toolkit.http.backend import Backend, Busy, Workers
+from toolkit.http.backend import Watched
 from toolkit.http.tokens import Bearer, InvalidToken, TokenChecks
 from toolkit.settings import Quotas
 
@@ -29,12 +27,6 @@ TOKENS_KEPT: Final = 1000
 
 CALLERS_KEPT: Final = 1 << 14
 """Callers whose requests are counted; beyond them the one that was quiet for longest is forgotten."""
-
-BELIEVED: Final = 5.0
-"""Seconds after which the revocations are read again: so long a revoked token may still be taken."""
-
-_READ_WITHIN: Final = 5.0
-"""Seconds after which a reading of the revocations counts as failed."""
 
 _NETWORK: Final = (1 << 64) - 1
 """The bits below the network part of an IPv6 address: one caller has all addresses of a network."""
@@ -51,7 +43,7 @@ class AccessControl:
         self,
         app: ASGIApp,
         checks: TokenChecks,
-        revocations: "Revocations",
+        revocations: Watched[RevokedTokens],
         limits: "RateLimits",
         open_paths: Container[str],
     ) -> None:
@@ -71,15 +63,16 @@ class AccessControl:
         if refusal is None:
             _spell_path(scope)
             if scope["path"] not in self._open_paths:
-                refusal = await self._refusal(scope, scope.setdefault("state", {}))
+                refusal = self._refusal(scope, scope.setdefault("state", {}))
         await (refusal or self._app)(scope, receive, send)
 
-    async def _refusal(self, scope: Scope, state: dict[str, object]) -> Response | None:
+    def _refusal(self, scope: Scope, state: dict[str, object]) -> Response | None:
         headers = Headers(scope=scope)
         try:
             bearer: Bearer = self._verified(_bearer_token(headers))
             self._checks.check_expiry(bearer)
-            await self._revocations.check(bearer)
+            if self._revocations.get().hold(bearer.token_id, bearer.subject, bearer.issued):
+                raise InvalidToken("The bearer token was revoked")
         except InvalidToken as error:
             wait = self._limits.wrong_token(scope, headers)
             return failure(401, str(error)) if not wait else retry_later(wait)
@@ -167,49 +160,3 @@ def _a_minute(count: int) -> Throttled:
 def _seconds(limit: Throttled, caller: str) -> float:
     result = limit.limit(caller)
     return result.state.retry_after if result.limited else 0.0
-
-
-class Revocations:
-    """Refuses revoked tokens, by a list that is read from the database every few seconds.
-
-    Requests do not wait while the list is read again. Before the first reading no token is taken; while the
-    database is away later on, the last list is believed: without the database nothing is done anyway.
-    """
-
-    def __init__(self, backend: Backend) -> None:
-        self._backend = backend
-        self._workers = Workers(threads=1, waiting=1, seconds=_READ_WITHIN)
-        self._revoked: RevokedTokens | None = None
-        self._renew_at = 0.0
-        self._reading: asyncio.Task[None] | None = None
-
-    async def check(self, bearer: Bearer) -> None:
-        """Let a token pass that is not revoked.
-
-        Raises:
-            InvalidToken: it is.
-            DatabaseUnavailable: the revocations could not be read yet.
-        """
-        if self._reading is None and time.monotonic() >= self._renew_at:
-            self._reading = asyncio.create_task(self._read())
-        if self._revoked is None and self._reading is not None:
-            await asyncio.shield(self._reading)
-        if self._revoked is None:
-            raise DatabaseUnavailable
-        if self._revoked.hold(bearer.token_id, bearer.subject, bearer.issued):
-            raise InvalidToken("The bearer token was revoked")
-
-    async def end(self) -> None:
-        """Wait for a reading that was begun."""
-        if self._reading is not None:
-            await self._reading
-
-    async def _read(self) -> None:
-        try:
-            self._revoked = await self._workers.run(lambda: revoked_tokens(self._backend.database))
-            self._renew_at = time.monotonic() + BELIEVED
-        except (ToolkitError, Busy):
-            if self._revoked is not None:
-                self._renew_at = time.monotonic() + 1
-        finally:
-            self._reading = None

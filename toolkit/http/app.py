@@ -1,7 +1,5 @@
 """Assemble the application: the contract's endpoints, probes, documents, and an answer to each kind of error."""
 
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
 from importlib.metadata import version
 from typing import Annotated, Any, Final
 from urllib.parse import quote, unquote
@@ -25,7 +23,7 @@ from toolkit.errors import (
     WrongBucket,
 )
 from toolkit.evidence.credentials import UploadLimits, request_upload
-from toolkit.http.access import AccessControl, RateLimits, Revocations
+from toolkit.http.access import AccessControl, RateLimits
 from toolkit.http.answers import (
     PROBLEMS,
     Live,
@@ -64,8 +62,6 @@ WAITING: Final = 256
 OPERATION_SECONDS: Final = 15
 """The seconds for which a caller is kept waiting for an operation."""
 
-PROBE_SECONDS: Final = 5
-
 _EVERY_ENDPOINT: Final = (400, 401, 403, 408, 413, 429, 500, 503)
 """Problems that every endpoint of the contract can have."""
 
@@ -87,15 +83,7 @@ register_url_convertor("encoded", _EncodedSegment())
 
 def create_app(backend: Backend, checks: TokenChecks) -> FastAPI:
     """Return the contract's HTTP interface over ``backend``, for bearers of tokens that pass ``checks``."""
-    revocations = Revocations(backend)
-
-    @asynccontextmanager
-    async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
-        yield
-        await revocations.end()
-
     app = FastAPI(
-        lifespan=lifespan,
         title="Sales Partner Service",
         version=version("evidence-toolkit"),
         description=ABOUT,
@@ -112,7 +100,9 @@ def create_app(backend: Backend, checks: TokenChecks) -> FastAPI:
     # The last one added is the first that a request meets.
     open_paths = {"/health", "/ready", *(page.path for page in pages)}
     limits = RateLimits(backend.settings.quotas)
-    app.add_middleware(AccessControl, checks=checks, revocations=revocations, limits=limits, open_paths=open_paths)
+    app.add_middleware(
+        AccessControl, checks=checks, revocations=backend.revocations, limits=limits, open_paths=open_paths
+    )
     app.add_middleware(RequestLog)
     return app
 
@@ -195,8 +185,7 @@ def _add_endpoints(app: FastAPI, backend: Backend) -> None:
 
 
 def _add_probes(app: FastAPI, backend: Backend) -> None:
-    """Add the probes of a supervisor; they have threads of their own, so that load does not hide an outage."""
-    workers = Workers(threads=2, waiting=WAITING, seconds=PROBE_SECONDS)
+    """Add the probes of a supervisor; they wait for nothing, so that load does not hide an outage."""
     needs_no_token: dict[str, Any] = {"security": []}
 
     @app.get(
@@ -219,20 +208,17 @@ def _add_probes(app: FastAPI, backend: Backend) -> None:
         openapi_extra=needs_no_token,
     )
     async def ready(request: Request) -> Response:
-        try:
-            errors: Mapping[str, Exception | None] = await workers.run(backend.check)
-        except Busy as error:
-            errors = {"database": error, "bucket": error}
-        database, bucket = ("ok" if errors[name] is None else "unavailable" for name in ("database", "bucket"))
-        if database == bucket == "ok":
+        errors = [backend.database_watch.error, backend.bucket_watch.error]
+        database, bucket = ("ok" if error is None else "unavailable" for error in errors)
+        if errors == [None, None]:
             return answer(200, Ready())
-        request.state.reason = ", ".join(sorted({type(error).__name__ for error in errors.values() if error}))
+        request.state.reason = ", ".join(type(error).__name__ for error in errors if error)
         body = NotReady(message=PROBLEMS[503].message, code=503, database=database, bucket=bucket)
         return answer(503, body, PROBLEMS[503].headers)
 
 
 async def _answer_error(request: Request, error: Exception) -> Response:
-    """AnswerBody an expected error; ``RequestLog`` answers any other with 500."""
+    """Answer an expected error; ``RequestLog`` answers any other with 500."""
     match error:
         case InvalidFields():
             return invalid(error.invalid, error.summary)

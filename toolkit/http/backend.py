@@ -1,9 +1,9 @@
-"""Open the database and the bucket of the interface when they answer, check their health, and run operations."""
+"""Watch the database, the bucket and the revocations while the server runs, and run operations in threads."""
 
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any, Final, Generic, TypeVar
@@ -13,16 +13,74 @@ from toolkit.bucket.client import Bucket
 from toolkit.database import schema
 from toolkit.database.belonging import check_bucket, check_service
 from toolkit.database.connection import Database
-from toolkit.errors import BucketUnavailable, DatabaseError, DatabaseUnavailable, SchemaMismatch, ToolkitError
+from toolkit.errors import (
+    BucketError,
+    BucketUnavailable,
+    DatabaseError,
+    DatabaseUnavailable,
+    SchemaMismatch,
+    ToolkitError,
+)
+from toolkit.evidence.access import RevokedTokens, revoked_tokens
+from toolkit.http import logs
 from toolkit.kit.context import ApplicationContext
 
 T = TypeVar("T")
 
-BELIEVED: Final = 2.0
-"""Seconds for which a check of the database or the bucket holds."""
+CHECK_SECONDS: Final = 2.0
+"""Seconds between two checks of the database or the bucket."""
+
+REVOCATIONS_SECONDS: Final = 4.0
+"""Seconds after which the revocations are read again: so long a revoked token may still be taken."""
 
 PATIENCE: Final = 5.0
 """Seconds after which a check that has not ended counts as failed."""
+
+
+class Watched(Generic[T]):
+    """What a check returned last, and the error of the last one; a thread of its own repeats it."""
+
+    def __init__(self, check: Callable[[], T], seconds: float, away: type[ToolkitError]) -> None:
+        self.value: T | None = None
+        self._check, self._seconds, self._away = check, seconds, away
+        self._error: ToolkitError | None = away()
+        self._checked_at = time.monotonic()
+        self._ended = threading.Event()
+
+    def check(self) -> None:
+        """Check once."""
+        try:
+            self.value, self._error = self._check(), None
+        except ToolkitError as error:
+            self._error = error
+        except Exception as error:  # the thread goes on
+            logs.write("fault", **logs.fault(error))
+            self._error = self._away()
+        self._checked_at = time.monotonic()
+
+    def begin(self) -> None:
+        """Check over and over until ``end``; the thread keeps no process."""
+        threading.Thread(target=self._repeat, daemon=True).start()
+
+    def end(self) -> None:
+        """Check no more."""
+        self._ended.set()
+
+    @property
+    def error(self) -> ToolkitError | None:
+        """The error of the last check, ``None`` where it went well."""
+        hangs = time.monotonic() - self._checked_at > self._seconds + PATIENCE
+        return self._away() if hangs else self._error
+
+    def get(self) -> T:
+        """Return what a check returned last, whether or not a later one failed; raises where none went well."""
+        if self.value is None:
+            raise self._away
+        return self.value
+
+    def _repeat(self) -> None:
+        while not self._ended.wait(self._seconds):
+            self.check()
 
 
 class Backend:
@@ -34,26 +92,35 @@ class Backend:
     def __init__(self, application: ApplicationContext) -> None:
         self.settings = application.settings
         self.clock = application.clock
-        self._database = _Opened(lambda: application.database, DatabaseUnavailable)
-        self._bucket = _Opened(lambda: Bucket.open(application.settings), BucketUnavailable)
-        self._database_look = _Look(self._ask_database, DatabaseUnavailable)
-        self._bucket_look = _Look(self._ask_bucket, BucketUnavailable)
+        self._application = application
+        self._opened_bucket: Bucket | None = None
+        self.database_watch = Watched(self._check_database, CHECK_SECONDS, DatabaseUnavailable)
+        self.bucket_watch = Watched(self._check_bucket, CHECK_SECONDS, BucketUnavailable)
+        self.revocations = Watched(self._read_revocations, REVOCATIONS_SECONDS, DatabaseUnavailable)
+        self._watches: tuple[Watched[Any], ...] = (self.database_watch, self.bucket_watch, self.revocations)
 
     def open(self) -> list[ToolkitError]:
-        """Open both, and return the errors of those that do not answer.
+        """Open the database and the bucket, watch them until ``close``, and return the errors of what is away.
 
         Raises:
             ToolkitError: waiting would not help, such as a schema of another version or a wrong bucket.
         """
+        for watch in self._watches:
+            watch.check()
         away: list[ToolkitError] = []
-        for opened in (self._database, self._bucket):
-            try:
-                opened.get()
-            except (DatabaseUnavailable, BucketUnavailable) as error:
-                away.append(error)
-        if not away:
-            self._check_belonging()
+        for error in (self.database_watch.error, self.bucket_watch.error):
+            if isinstance(error, (DatabaseUnavailable, BucketUnavailable)) or type(error) is BucketError:
+                away.append(error)  # a bucket that refuses to be looked at, too
+            elif error is not None:
+                raise error
+        for watch in self._watches:
+            watch.begin()
         return away
+
+    def close(self) -> None:
+        """Watch no more."""
+        for watch in self._watches:
+            watch.end()
 
     @property
     def database(self) -> Database:
@@ -62,7 +129,7 @@ class Backend:
         Raises:
             DatabaseUnavailable: it has not answered yet since the server started.
         """
-        return self._database.get()
+        return self.database_watch.get()
 
     @property
     def bucket(self) -> Bucket:
@@ -71,99 +138,38 @@ class Backend:
         Raises:
             BucketUnavailable: it is away.
         """
-        error = self._bucket_look.outcome()
-        if isinstance(error, BucketUnavailable):
-            raise BucketUnavailable(str(error))
-        return self._bucket.get()  # one that answers no to looking at it may still take what is signed
+        error = self.bucket_watch.error
+        if self._opened_bucket is None or isinstance(error, BucketUnavailable):
+            raise BucketUnavailable(str(error or ""))
+        return self._opened_bucket  # one that refuses to be looked at may still take what is signed
 
-    def check(self) -> Mapping[str, Exception | None]:
-        """Check the database and the bucket: ``None`` where they work, else the reason."""
-        return {"database": self._database_look.outcome(), "bucket": self._bucket_look.outcome()}
-
-    def _ask_database(self) -> None:
-        database = self._database.get()
+    def _check_database(self) -> Database:
+        database = self._application.database
         if not schema.is_current(database):
             raise SchemaMismatch
         with database.transaction() as connection:
             check_service(connection)
+        return database
 
-    def _ask_bucket(self) -> None:
-        bucket = self._bucket.get()
+    def _check_bucket(self) -> Bucket:
+        if self._opened_bucket is None:
+            self._opened_bucket = Bucket.open(self.settings)
+        bucket = self._opened_bucket
         try:
             bucket.check()
         except BucketUnavailable:
             # Started again, the embedded one listens at another port. It is found again, but not started from
             # here: whoever stopped it meant it.
             if bucket.embedded and embedded.statuses(self.settings.home)[1].pid is not None:
-                self._bucket.forget()
+                self._opened_bucket = None
             raise
-        with suppress(DatabaseError):  # which the look at the database tells
-            self._check_belonging()
+        if self.database_watch.value is not None:
+            with suppress(DatabaseError), self.database.transaction() as connection:  # its own check names these
+                check_bucket(connection, bucket)
+        return bucket
 
-    def _check_belonging(self) -> None:
-        with self._database.get().transaction() as connection:
-            check_bucket(connection, self._bucket.get())
-
-
-class _Opened(Generic[T]):
-    """Opened at the first success; while one thread tries, the others are told that it is away."""
-
-    def __init__(self, open_it: Callable[[], T], away: type[ToolkitError]) -> None:
-        self._open = open_it
-        self._away = away
-        self._trying = threading.Lock()
-        self._value: T | None = None
-
-    def get(self) -> T:
-        value = self._value
-        if value is None:
-            if not self._trying.acquire(blocking=False):
-                raise self._away
-            try:
-                value = self._value = self._open()
-            finally:
-                self._trying.release()
-        return value
-
-    def forget(self) -> None:
-        self._value = None
-
-
-class _Look:
-    """The outcome of a check, renewed by one thread at a time when it is older than ``BELIEVED``."""
-
-    def __init__(self, check: Callable[[], object], away: type[ToolkitError]) -> None:
-        self._check = check
-        self._away = away
-        self._looking = threading.Lock()
-        self._began = 0.0
-        self._error: ToolkitError | None = None
-        self._renew_at = 0.0
-
-    def outcome(self) -> ToolkitError | None:
-        if time.monotonic() < self._renew_at:
-            return self._error
-        # Only before the very first outcome is there nothing to believe meanwhile, so only then others wait.
-        if self._looking.acquire(blocking=not self._renew_at):
-            try:
-                self._look()
-            finally:
-                self._looking.release()
-        elif time.monotonic() - self._began > PATIENCE:
-            return self._away()
-        return self._error
-
-    def _look(self) -> None:
-        self._began = time.monotonic()
-        if self._began < self._renew_at:
-            return  # another thread did, while this one waited
-        try:
-            self._check()
-        except ToolkitError as error:
-            self._error = error
-        else:
-            self._error = None
-        self._renew_at = time.monotonic() + BELIEVED
+    def _read_revocations(self) -> RevokedTokens:
+        return revoked_tokens(self.database)
 
 
 class Busy(Exception):

@@ -6,7 +6,6 @@ is refused instead of guessed at.
 
 import asyncio
 import json
-from collections.abc import Iterable
 from typing import Any, Final, NoReturn
 
 from starlette.exceptions import HTTPException
@@ -17,12 +16,6 @@ from toolkit.errors import InvalidField, InvalidFields
 
 BODY_MAX: Final = 64 * 1024
 """Bytes in a body."""
-
-DEPTH_MAX: Final = 16
-"""Objects and lists within each other; the contract's bodies have two."""
-
-VALUES_MAX: Final = 1000
-"""Values in a body, those of unknown fields included; the contract's bodies have 17."""
 
 BODY_SECONDS: Final = 20
 """Time for a body to arrive whole."""
@@ -87,27 +80,7 @@ def _parse(body: bytes) -> dict[str, Any]:
         _refuse("Must be valid JSON")
     if not isinstance(value, dict):
         _refuse("Must be an object")
-    _check_size(value)
     return value
-
-
-def _check_size(value: dict[str, Any]) -> None:
-    level: list[Any] = [value]
-    count = 0
-    for _ in range(DEPTH_MAX + 1):
-        level = [child for parent in level for child in _children(parent)]
-        count += len(level)
-        if count > VALUES_MAX:
-            _refuse(f"Must not hold more than {VALUES_MAX} values")
-        if not level:
-            return
-    _refuse("Must not be nested so deeply")
-
-
-def _children(value: Any) -> Iterable[Any]:
-    if isinstance(value, dict):
-        return value.values()
-    return value if isinstance(value, list) else ()
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -6,7 +6,6 @@ an expiry that is not far away and a subject: every evidence record carries who 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -70,27 +69,21 @@ class TokenKeys:
             SettingsError: there is none, there are two sources, or a key is weak or unreadable.
         """
         sources = {_SECRET: settings.jwt_secret, _PUBLIC: settings.jwt_public_key, _SET: settings.jwt_jwks}
-        given = [name for name, value in sources.items() if value is not None]
-        if len(given) > 1:
+        if sum(value is not None for value in sources.values()) != 1:
             raise SettingsError(
-                "{} are both set; keys come from one place: unset the others. Several keys at once are for {}",
-                " and ".join(given),
+                "The keys that check bearer tokens come from one variable: set exactly one of {} (HS256), {} "
+                "(RS256 or ES256, PEM) and {} (a file with a JSON Web Key Set). {}",
+                _SECRET,
+                _PUBLIC,
                 _SET,
+                MAKE_A_SECRET,
             )
         if settings.jwt_secret is not None:
-            return cls({None: Key("HS256", _strong(settings.jwt_secret, _SECRET))})
+            return cls({None: _key(settings.jwt_secret, _SECRET)})
         if settings.jwt_public_key is not None:
-            return cls({None: _public(_from_pem(settings.jwt_public_key), _PUBLIC)})
-        if settings.jwt_jwks is not None:
-            return _key_set(settings.jwt_jwks)
-        raise SettingsError(
-            "There is no key to check bearer tokens with: set {} (HS256), {} (RS256 or ES256, PEM) or {} (a "
-            "file with a JSON Web Key Set). {}",
-            _SECRET,
-            _PUBLIC,
-            _SET,
-            MAKE_A_SECRET,
-        )
+            return cls({None: _key(_from_pem(settings.jwt_public_key), _PUBLIC)})
+        assert settings.jwt_jwks is not None
+        return cls(_key_set(settings.jwt_jwks))
 
     def of(self, key_id: str | None) -> Key | None:
         """Return the key for a token that names this id, or none."""
@@ -102,7 +95,22 @@ class TokenKeys:
         return min(secrets, key=lambda each: each[0] is not None, default=None)
 
 
-def _strong(secret: str | bytes, name: str) -> str | bytes:
+def _key(value: object, name: str) -> Key:
+    """Return the key, with the one algorithm that it is for, unless it protects nothing."""
+    match value:
+        case str() | bytes():
+            _check_secret(value, name)
+            return Key("HS256", value)
+        case RSAPublicKey() if value.key_size >= RSA_MIN_BITS:
+            return Key("RS256", value)
+        case EllipticCurvePublicKey(curve=SECP256R1()):
+            return Key("ES256", value)
+    raise SettingsError(
+        "{} must be a public RSA key of {} bits or more (RS256) or a public P-256 key (ES256)", name, RSA_MIN_BITS
+    )
+
+
+def _check_secret(secret: str | bytes, name: str) -> None:
     content = secret.encode() if isinstance(secret, str) else secret
     try:
         jwt.get_algorithm_by_name("HS256").prepare_key(secret)
@@ -110,76 +118,44 @@ def _strong(secret: str | bytes, name: str) -> str | bytes:
         raise SettingsError(
             "{} looks like a public key, which is no secret; {} is for those", name, _PUBLIC
         ) from None
-    if len(content) < SECRET_MIN_BYTES:
+    if len(content) < SECRET_MIN_BYTES or len(set(content)) < SECRET_MIN_VARIETY:
         raise SettingsError(
-            "{} is too short to be safe: at least {} bytes. {}", name, SECRET_MIN_BYTES, MAKE_A_SECRET
+            "{} can be guessed: it needs at least {} bytes, {} of them different. {}",
+            name,
+            SECRET_MIN_BYTES,
+            SECRET_MIN_VARIETY,
+            MAKE_A_SECRET,
         )
-    if len(set(content)) < SECRET_MIN_VARIETY or _repeats(content):
-        raise SettingsError("{} repeats itself and can be guessed. {}", name, MAKE_A_SECRET)
-    return secret
-
-
-def _repeats(content: bytes) -> bool:
-    """Tell whether a part of at most half the length is written over and over."""
-    return any(content[period:] == content[:-period] for period in range(1, len(content) // 2 + 1))
 
 
 def _from_pem(pem: str) -> object:
-    # Line breaks often reach an environment variable as the two characters \n.
-    text = pem.replace("\\n", "\n")
-    if "PRIVATE KEY" in text:
-        raise SettingsError("{} holds a private key; give the public one, and renew this pair", _PUBLIC)
     try:
-        return load_pem_public_key(text.encode())
+        # Line breaks often reach an environment variable as the two characters \n.
+        return load_pem_public_key(pem.replace("\\n", "\n").encode())
     except (ValueError, UnsupportedAlgorithm):
         raise SettingsError("{} is not a public key in PEM form (-----BEGIN PUBLIC KEY-----)", _PUBLIC) from None
 
 
-def _public(key: object, name: str) -> Key:
-    if isinstance(key, RSAPublicKey) and key.key_size >= RSA_MIN_BITS:
-        return Key("RS256", key)
-    if isinstance(key, EllipticCurvePublicKey) and isinstance(key.curve, SECP256R1):
-        return Key("ES256", key)
-    raise SettingsError(
-        "{} must be an RSA key of {} bits or more (RS256) or a P-256 key (ES256)", name, RSA_MIN_BITS
-    )
-
-
-def _key_set(path: Path) -> TokenKeys:
+def _key_set(path: Path) -> dict[str | None, Key]:
     try:
-        documents = json.loads(path.read_text("utf-8"))["keys"]
-        described = [document for document in documents if document.get("use", "sig") == "sig"]
+        given = jwt.PyJWKSet.from_json(path.read_text("utf-8"))
     except OSError as error:
         raise SettingsError("{}: {} cannot be read: {}", _SET, path, error.strerror) from None
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        raise SettingsError(
-            "{}: {} holds no JSON Web Key Set: an object with a list of keys", _SET, path
-        ) from None
+    except (jwt.PyJWTError, ValueError, TypeError, AttributeError, RecursionError):
+        raise SettingsError("{}: {} is not a JSON Web Key Set with a usable key", _SET, path) from None
     keys: dict[str | None, Key] = {}
-    for place, document in enumerate(described, start=1):
-        name = f"{_SET}: key {place} of {path}"
-        key_id = document.get("kid")
-        if key_id is not None and not isinstance(key_id, str):
-            raise SettingsError("{} has a kid that is not text", name)
-        if key_id in keys:
-            raise SettingsError("{} has the kid of another one, or both have none", name)
-        keys[key_id] = _from_document(document, name)
+    for each in given.keys:
+        name = f"{_SET}: key {each.key_id} of {path}"
+        if each.public_key_use not in (None, "sig"):
+            continue
+        if each.key_id in keys:
+            raise SettingsError("{}: several keys have this kid, or none", name)
+        keys[each.key_id] = _key(each.key, name)
+        if each.algorithm_name != keys[each.key_id].algorithm:
+            raise SettingsError("{} is for another algorithm than HS256, RS256 or ES256", name)
     if not keys:
-        raise SettingsError("{}: {} holds no key for signatures", _SET, path)
-    return TokenKeys(keys)
-
-
-def _from_document(document: Mapping[str, Any], name: str) -> Key:
-    if "d" in document:
-        raise SettingsError("{} is a private key; give the public one, and renew this pair", name)
-    try:
-        key = jwt.PyJWK.from_dict(dict(document)).key
-    except (jwt.PyJWTError, ValueError, TypeError, KeyError):
-        raise SettingsError("{} cannot be understood as a key", name) from None
-    found = Key("HS256", _strong(key, name)) if isinstance(key, bytes) else _public(key, name)
-    if document.get("alg", found.algorithm) != found.algorithm:
-        raise SettingsError("{} is for another algorithm than HS256, RS256 or ES256", name)
-    return found
+        raise SettingsError("{}: {} is not a JSON Web Key Set with a usable key", _SET, path)
+    return keys
 
 
 CLOCK_SKEW: Final = 5
@@ -329,11 +305,9 @@ def issue(
         SettingsError: there is no secret to sign with (whoever holds the private key of a public one issues its
             tokens), the name of the subject or partner cannot be used, or it would live for too long.
     """
-    signing = None
-    if settings.jwt_secret is not None or settings.jwt_jwks is not None:
-        signing = TokenKeys.from_settings(settings).signing()
+    signing = TokenKeys.from_settings(settings).signing()
     if signing is None:
-        raise SettingsError("Tokens are signed with TOOLKIT_JWT_SECRET, which is not set. {}", MAKE_A_SECRET)
+        raise SettingsError("Tokens are signed with {}, which is not set. {}", _SECRET, MAKE_A_SECRET)
     for what, name in (("subject", subject), ("partner", partner)):
         if name is not None and not is_plain_name(name):
             raise SettingsError(
