@@ -33,7 +33,7 @@ from toolkit.intake.results import WARNINGS, Repair
 from toolkit.intake.text_tables import TOO_MANY, UNCLOSED
 from toolkit.jobs import notices, runs
 from toolkit.partner import posting
-from toolkit.reports import audited, lists, report, wording
+from toolkit.reports import lists, report, wording
 
 PACKAGE = Path(toolkit.__file__).parent
 
@@ -59,7 +59,7 @@ _CODE = re.compile(r"[a-z]+[A-Z]\w*|[^a-z]*[a-z]?[^a-z]*|[ {}]*")
 """The name of a column of the contract, or no word."""
 
 _OF_REPORTS = {"say": None, "text": None, "_": None, "count": (1, 2), "ngettext": (1, 2)}
-_METHODS = [("**.py", "python"), ("templates/**.j2", "jinja2")]
+_METHODS = [("**.py", "python"), ("templates/**.j2", "jinja2"), ("templates/**.js", "javascript")]
 
 _EXAMPLES = re.compile(r" +\S+( \S+)*(\n +\S+( \S+)*)*")
 """Commands without a word about them."""
@@ -116,7 +116,7 @@ def _of_tables() -> Iterator[str]:
             yield from (text for text in table.values() if isinstance(text, str) and not text.startswith("#"))
     for each in (lists.SALES, lists.MISSING, lists.FINDINGS, lists.PROBLEMS, *lists.BESIDE.values()):
         yield from (each.title, each.about if isinstance(each.about, str) else "")
-    yield from (*wording.GLOSSARY, *lists.COLUMNS, report.TITLE, *report.DETAILS, audited.NO_SALES)
+    yield from (*wording.GLOSSARY, *lists.COLUMNS, report.TITLE, *report.DETAILS)
     for table in (WARNINGS, QUALITY_TEXTS, notices.SENTENCES, workbooks.REFUSALS, REFUSALS, posting.HINTS, FLAWS):
         yield from table.values()
     for worded in (Failure, Repair, Likeness, LeftOutReason):

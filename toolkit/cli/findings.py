@@ -53,7 +53,7 @@ def findings(
 
     Exit status 3: some finding is open or reopened.
     """
-    result = as_audited(asked_for(ctx, asked), partner)
+    result = as_audited(asked_for(ctx, asked), partner, whole=True)
     found = result.findings
     for column, wanted in {"status": status, "code": code and code.upper()}.items():
         found = found if wanted is None else found[found[column] == wanted]

@@ -150,7 +150,12 @@ def witnessed(application: ApplicationContext, files: Mapping[str, str]) -> str 
     return seal
 
 
-def as_audited(judged: Audit, partner: str | None = None, cpfs: Mapping[str, str] | None = None) -> Audited:
-    """Return the numbers and lists of an audit, or of one partner's sales in it, all of them read now."""
+def as_audited(
+    judged: Audit, partner: str | None = None, cpfs: Mapping[str, str] | None = None, *, whole: bool = False
+) -> Audited:
+    """Return the numbers and lists of an audit, or of one partner's sales in it, all of them read now.
+
+    Those of a partner are without what is compliance's own, unless ``whole``.
+    """
     own = replace(judged) if partner is None else judged.for_partner(partner)
-    return read_audited(own, cpfs=cpfs)  # the memory of its queries goes with it
+    return read_audited(own, cpfs=cpfs, whole=whole)  # the memory of its queries goes with it

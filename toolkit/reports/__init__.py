@@ -84,8 +84,6 @@ def write_report(
 ) -> list[Path]:
     """Write ``missing-evidence.*`` into the folder ``out``; an earlier report there is moved beneath it.
 
-    The report of one partner is as that partner may see it.
-
     Args:
         result: what the audit found.
         out: the folder; it is made where it does not exist.
@@ -105,8 +103,6 @@ def write_report(
     """
     wanted = chosen(formats)
     writers = {name: FORMATS[name] for name in wanted}
-    if result.partner is not None:
-        result = result.as_the_partner_sees_it()
     return write_files(Report(result, timezone, wanted, language, excel), out, writers, progress, witness)
 
 

@@ -91,7 +91,7 @@ def write_index(report: Report, folder: Path, path: Path) -> None:
 def _line(kept: Kept, report: Report, most: int) -> dict[str, Any]:
     return {
         "moment": report.language.moment(kept.as_of, report.timezone),
-        "segments": segments(kept.counts, most),
+        "segments": segments(kept.counts, most, report.language),
         "sales": sum(kept.counts.values()),
         "files": [{"path": path, "format": path.rpartition(".")[2].upper()} for path in kept.files],
     }

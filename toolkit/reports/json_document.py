@@ -20,8 +20,9 @@ from toolkit.contract.contents import IntegrityFinding
 from toolkit.contract.fields import named
 from toolkit.contract.findings import REPORT, items
 from toolkit.contract.waivers import Waiver
-from toolkit.reports.audited import Audited, Compared
+from toolkit.reports.audited import Audited
 from toolkit.reports.report import MOMENTS, ROWS_AT_ONCE, Report, Rows, iso, iso_column, iso_exact, known
+from toolkit.reports.totals import ROW_COLUMNS
 
 _encode: Final = json.JSONEncoder(ensure_ascii=False).encode
 _LIFE_MOMENTS: Final = ("firstSeen", "lastSeen", "openedAt", "dueAt")
@@ -29,11 +30,9 @@ _LIFE_MOMENTS: Final = ("firstSeen", "lastSeen", "openedAt", "dueAt")
 
 def life_summary(result: Audited, timezone: ZoneInfo) -> dict[str, Any]:
     """Return the findings by status, the changes since the audit before, the trend and the scoreboard."""
-    changes = result.compared
     counted = None
-    if changes is not None:
-        counted = {"since": iso_exact(changes.start, timezone)} | changes.counts
-        counted["saleGone"] = len(changes.without_sale)
+    if result.changes_since is not None:
+        counted = {"since": iso_exact(result.changes_since, timezone)} | result.change_counts
     return {
         "partner": result.partner,
         "findingCounts": result.finding_counts,
@@ -49,18 +48,12 @@ def life_lists(result: Audited, timezone: ZoneInfo) -> dict[str, Iterator[str]]:
     waivers = (waiver_as_json(each, today, timezone) for each in result.waivers)
     return {
         "findings": _finding_rows(result.findings, timezone),
-        "changed": _changed(result.compared),
+        "changed": (_encode({"id": each, "change": kind}) for kind in CHANGED for each in result.changed[kind]),
         "unusableFiles": _rows_with(result.faults, "since", timezone),
         "withdrawals": _rows_with(result.withdrawals, "withdrawnAt", timezone),
         "completed": _rows_with(result.completed, "completedAt", timezone),
         "waivers": (json.dumps(each, ensure_ascii=False) for each in waivers),
     }
-
-
-def _changed(changes: Compared | None) -> Iterator[str]:
-    """Yield the findings that came, came back or went since the audit before, each by its id."""
-    for kind in CHANGED if changes is not None else ():
-        yield from (json.dumps({"id": each, "change": kind}) for each in getattr(changes, kind).to_pylist())
 
 
 def finding_records(findings: pd.DataFrame, timezone: ZoneInfo) -> list[dict[str, Any]]:
@@ -106,7 +99,8 @@ def records(table: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def _finding_rows(findings: pd.DataFrame, timezone: ZoneInfo) -> Iterator[str]:
-    return json_rows(findings, dict.fromkeys(_LIFE_MOMENTS, partial(iso_exact, timezone=timezone)))
+    told = findings.drop(columns="change", errors="ignore")
+    return json_rows(told, dict.fromkeys(_LIFE_MOMENTS, partial(iso_exact, timezone=timezone)))
 
 
 def _rows_with(table: pd.DataFrame, moment: str, timezone: ZoneInfo) -> Iterator[str]:
@@ -208,7 +202,7 @@ def _file_finding(finding: IntegrityFinding) -> dict[str, Any]:
 
 def _rows(rows: pd.DataFrame, timezone: ZoneInfo) -> Iterator[str]:
     for start in range(0, len(rows), ROWS_AT_ONCE):
-        part = rows.iloc[start : start + ROWS_AT_ONCE]
+        part = rows[[*ROW_COLUMNS]].iloc[start : start + ROWS_AT_ONCE]
         pieces = pd.Series(list(zip(part["missing"], part["reasons"], strict=True)), part.index, dtype=object)
         times = {name: pd.Series(iso_column(part[name], timezone), part.index, dtype=object) for name in MOMENTS}
         plain = part.assign(missing=pieces, **times).drop(columns="reasons")

@@ -19,8 +19,10 @@ import pyarrow.compute as pc
 
 from toolkit.contract.codes import CODES, names_of
 from toolkit.contract.contents import IntegrityFinding
+from toolkit.contract.evidence import EvidenceType
 from toolkit.contract.findings import items
 from toolkit.reports import wording
+from toolkit.reports.audited import ENDS_SOON
 from toolkit.reports.report import MOMENTS, Report, known, told_detail
 from toolkit.reports.totals import COMPLETED_DAYS, MOST, UNVERIFIED
 from toolkit.reports.wording import COLUMN_NAMES
@@ -92,6 +94,7 @@ COLUMNS: Final[Mapping[str, tuple[str, Words | None]]] = {
     "Warning": ("warning", None),
     "Weight": ("severity", of(wording.SEVERITY_NAMES)),
     "Went": ("went", None),
+    "What is missing, and why": ("wrong", None),
     "Where the files lie": ("folders", None),
     "Who acts": ("owners", _WORDED["owners"]),
     "Who has to act": ("owner", of(wording.OWNER_NAMES)),
@@ -144,6 +147,21 @@ def _missing(report: Report) -> tuple[int, Part]:
     return len(sales), part
 
 
+def _to_act_on(report: Report) -> tuple[int, Part]:
+    say, rows = report.language.text, report.result.rows
+
+    def wrong(missing: str, reasons: str, problems: str) -> str:
+        pieces = zip(items(missing), items(reasons), strict=True)
+        told = [f"{say(wording.TYPE_NAMES[EvidenceType(piece)])}: {say(_CODES[reason])}" for piece, reason in pieces]
+        return "; ".join([*told, *(say(_CODES[problem]) for problem in items(problems))])
+
+    def part(some: slice) -> pd.DataFrame:
+        of = rows.iloc[some]
+        return of.assign(wrong=[*map(wrong, of["missing"], of["reasons"], of["problems"])])
+
+    return len(rows), part
+
+
 def _findings(report: Report, places: np.ndarray[Any, Any] | None = None) -> tuple[int, Part]:
     """Return the findings, or those at these places."""
     table = report.result.findings
@@ -166,27 +184,26 @@ def _open(report: Report) -> tuple[int, Part]:
     return total, with_days
 
 
+_CHANGES: Final = {"new": "new", "reopened": "back again", "resolved": "resolved"}
+
+
 def _changes(report: Report) -> tuple[int, Part]:
-    say, changes = report.language.text, report.result.compared
-    kinds = {}
-    if changes is not None:
-        kinds = {"new": changes.new, "back again": changes.reopened, "resolved": changes.resolved}
-    here = pa.array(report.result.findings["id"], pa.large_string())
-    places = {kind: np.flatnonzero(pc.is_in(here, ids)) for kind, ids in kinds.items()}
-    words = np.repeat(np.array([*map(say, places)], dtype=object), [*map(len, places.values())])
-    total, part = _findings(report, np.concatenate([np.array([], dtype=int), *places.values()]))
+    ids, changed = pa.array(report.result.findings["id"], pa.large_string()), report.result.changed
+    places = [np.flatnonzero(pc.is_in(ids, pa.array(changed[kind], pa.large_string()))) for kind in _CHANGES]
+    words = np.repeat(np.array([*map(report.language.text, _CHANGES.values())], dtype=object), [*map(len, places)])
+    total, part = _findings(report, np.concatenate(places))
     return total, lambda some: part(some).assign(change=words[some])
 
 
 def _since(report: Report) -> str:
-    changes = report.result.compared
-    if changes is None:
+    since = report.result.changes_since
+    if since is None:
         return ""
     return report.language.count(
         "Since the audit before, at %(moment)s. %(number)s finding of then is still there.",
         "Since the audit before, at %(moment)s. %(number)s findings of then are still there.",
-        changes.still_open,
-        moment=report.language.moment(changes.start, report.timezone),
+        report.result.change_counts["open"],
+        moment=report.language.moment(since, report.timezone),
     )
 
 
@@ -253,7 +270,7 @@ def _waivers(report: Report) -> pd.DataFrame:
             "owner": each.request.owner,
             "approvedBy": each.request.approved_by,
             "end": each.request.end,
-            "soon": report.language.text("soon") if each in result.ending else "",
+            "soon": report.language.text("soon") if each.days_left(result.today) <= ENDS_SOON else "",
         }
         for each in result.waivers
     ]
@@ -266,7 +283,7 @@ SALES: Final = List(
     "Sales",
     _same("Sale", "Group", "Status", "Missing", "Why", "Problems", "Next deadline", "Who acts", "Waived findings")
     | _same("Partner", "CPF", "Created", "Age, days", "Completed", "Contracting party pays", "Counted evidence"),
-    lambda report: report.result.acting.iloc[: len(report.result.rows)],
+    lambda report: report.result.rows,
 )
 
 MISSING: Final = List(
@@ -280,6 +297,14 @@ FINDINGS: Final = List(
     _same("Sale", "Finding", "Code", "Why", "Weight", "State", "Partner", "Who has to act", "First seen")
     | _same("Due", "Overdue", "Remedy"),
     _findings,
+)
+
+TO_ACT_ON: Final = List(
+    "Sales to act on",
+    {"Sale": 2.1, "Group": 0.7, "Status": 1.3, "What is missing, and why": 4.6, "Partner": 2.2, "CPF": 1.4}
+    | {"Age, days": 0.8},
+    _to_act_on,
+    "One row a sale that is not compliant, the gravest and oldest first.",
 )
 
 PROBLEMS: Final = List(

@@ -138,14 +138,13 @@ def _notices(result: Audited, language: Language, timezone: ZoneInfo) -> Iterato
             "there now was judged, not the first ones.",
             result.compliant_on_replaced,
         )
-    changes = result.compared
-    if changes is not None and len(changes.without_sale):
+    if gone := result.change_counts["saleGone"]:
         yield count(
             "%(number)s finding is resolved since the audit before only because its sale is gone: nobody mended "
             "it.",
             "%(number)s findings are resolved since the audit before only because their sales are gone: nobody "
             "mended them.",
-            len(changes.without_sale),
+            gone,
         )
     if result.file_findings:
         kinds = Counter(finding.problem for finding in result.file_findings)

@@ -8,8 +8,8 @@ table whose rows carry a bar: an SVG that stretches, its texts are texts of the 
 
 import base64
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from datetime import date
 from functools import cache
 from hashlib import sha256
@@ -28,116 +28,89 @@ from toolkit.contract.rules import Sale, requirements
 from toolkit.language import Language
 from toolkit.language import language as language_of
 from toolkit.reports import page_data, wording
-from toolkit.reports.audited import OF_FINDINGS, Audited
+from toolkit.reports.audited import Audited
 from toolkit.reports.lists import BESIDE, Cell, Section, cell_text, section
 from toolkit.reports.notices import headline, notices, provenance
 from toolkit.reports.report import TITLE, Report, told_detail, tuples
-from toolkit.reports.totals import AGE_BANDS, OLDER, UNKNOWN_GROUP
+from toolkit.reports.totals import AGE_BANDS, OF_FINDINGS, OLDER, UNKNOWN_GROUP
 from toolkit.reports.wording import NOBODY, STATUS_NAMES, TYPE_NAMES, filters, page_words, script_words, told
 
 WIDTH: Final = 100.0
 """The width of the longest bar, in units of its drawing."""
 
 
-@dataclass(frozen=True, slots=True)
-class Segment:
-    """A piece of a bar: its code, its start and its length."""
-
-    code: str
-    count: int
-    start: float
-    length: float
-
-
-@dataclass(frozen=True, slots=True)
-class Bar:
-    """A row of a chart."""
-
-    code: str
-    meaning: str
-    segments: tuple[Segment, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Chart:
-    """A table of bars; ``columns`` has the name of each code that a segment can have.
-
-    ``name`` and ``column_filter`` are the filters of the page that lead from a number to its sales.
-    """
-
-    name: str
-    column_filter: str
-    title: str
-    about: str
-    heading: str
-    columns: Mapping[str, str]
-    bars: tuple[Bar, ...]
-
-
 _RARE: Final = (Reason.VANISHED, Reason.EXPIRY_UNKNOWN, Reason.WITHDRAWN, Reason.TYPE_UNKNOWN)
 """The reasons that are shown only where they occur."""
 
 
-def charts(result: Audited, language: Language) -> list[Chart]:
-    """Return three charts of the results of an audit."""
+def charts(result: Audited, language: Language) -> list[dict[str, Any]]:
+    """Return three tables of bars; ``name`` and ``filter`` are the filters that lead from a number to its sales.
+
+    ``columns`` has the name of each code that a segment of the ``bars`` can have.
+    """
     say = language.text
     statuses = told(STATUS_NAMES, language)
     rare = [reason for reason in _RARE if not result.missing[reason].any()]
     reasons = names_of(reason for reason in Reason if reason not in rare)
     return [
-        Chart(
-            name="group",
-            column_filter="status",
-            title=say("Status by utility group"),
-            about=say("All sales"),
-            heading=say("Group"),
-            columns=statuses,
-            bars=_bars(result.by_group, {UNKNOWN_GROUP: say("unknown")}),
-        ),
-        Chart(
-            name="age",
-            column_filter="status",
-            title=say("How long it has been open"),
-            about=say("Open sales, by days since they were created"),
-            heading=say("Days"),
-            columns={status: name for status, name in statuses.items() if status != Status.COMPLIANT},
-            bars=_bars(result.ages),
-        ),
-        Chart(
-            name="missing",
-            column_filter="reason",
-            title=say("What is missing, and why"),
-            about=say("Incomplete sales that lack each piece, by how far the best attempt at it got"),
-            heading=say("Evidence"),
-            columns=told(reasons, language),
-            bars=_bars(result.missing.drop(columns=rare), told(TYPE_NAMES, language)),
-        ),
+        {
+            "name": "group",
+            "filter": "status",
+            "title": say("Status by utility group"),
+            "about": say("All sales"),
+            "heading": say("Group"),
+            "columns": statuses,
+            "bars": _bars(result.by_group, {UNKNOWN_GROUP: say("unknown")}, language),
+        },
+        {
+            "name": "age",
+            "filter": "status",
+            "title": say("How long it has been open"),
+            "about": say("Open sales, by days since they were created"),
+            "heading": say("Days"),
+            "columns": {status: name for status, name in statuses.items() if status != Status.COMPLIANT},
+            "bars": _bars(result.ages, {}, language),
+        },
+        {
+            "name": "missing",
+            "filter": "reason",
+            "title": say("What is missing, and why"),
+            "about": say("Incomplete sales that lack each piece, by how far the best attempt at it got"),
+            "heading": say("Evidence"),
+            "columns": told(reasons, language),
+            "bars": _bars(result.missing.drop(columns=rare), told(TYPE_NAMES, language), language),
+        },
     ]
 
 
-def shares(result: Audited) -> tuple[Segment, ...]:
+def shares(result: Audited, language: Language) -> list[dict[str, Any]]:
     """Return all sales as one bar, by status."""
-    return segments({str(status): getattr(result, status) for status in Status}, result.sales)
+    bar = segments({str(status): getattr(result, status) for status in Status}, result.sales, language)
+    return [
+        each | {"name": language.text(name), "percent": language.percent(each["length"] / WIDTH)}
+        for each, name in zip(bar, STATUS_NAMES.values(), strict=True)
+    ]
 
 
-def _bars(table: pd.DataFrame, meanings: Mapping[str, str] | None = None) -> tuple[Bar, ...]:
+def _bars(table: pd.DataFrame, names: Mapping[str, str], language: Language) -> list[dict[str, Any]]:
     """Return a bar for each row of a table of counts, named by its first column; the longest is full width."""
     counts = table.set_index(table.columns[0])
     longest = int(counts.sum(axis=1).max())
-    return tuple(
-        Bar(str(code), (meanings or {}).get(str(code), ""), segments(dict(row), longest))
+    return [
+        {"code": str(code), "name": names.get(str(code), code), "segments": segments(dict(row), longest, language)}
         for code, row in counts.iterrows()
-    )
+    ]
 
 
-def segments(counts: Mapping[str, int], longest: int) -> tuple[Segment, ...]:
-    """Return counts as one bar; ``longest`` is the count that has the full width."""
+def segments(counts: Mapping[str, int], longest: int, language: Language) -> list[dict[str, Any]]:
+    """Return counts as the pieces of one bar; ``longest`` is the count that has the full width."""
     found, start = [], 0.0
     for code, count in counts.items():
         length = WIDTH * int(count) / longest if longest else 0.0
-        found.append(Segment(str(code), int(count), round(start, 3), round(length, 3)))
+        place = {"start": round(start, 3), "length": round(length, 3)}
+        found.append({"code": str(code), "count": int(count), "text": language.number(int(count)), **place})
         start += length
-    return tuple(found)
+    return found
 
 
 STATIC_ROWS: Final = 100
@@ -186,7 +159,7 @@ def template(name: str, code: str) -> Template:
 def _context(report: Report) -> dict[str, Any]:
     result, language = report.result, report.language
     style, script = asset("page.css"), asset(*_SCRIPTS)
-    rows = result.acting
+    rows, first_half = result.told, replace(report, tell=lambda share: report.tell(share / 2))
     return {
         "language": language.code,
         "title": language.text(TITLE),
@@ -195,10 +168,8 @@ def _context(report: Report) -> dict[str, Any]:
         "zone": report.timezone.key,
         "notices": notices(result, language, report.timezone),
         "result": result,
-        "oldest": int(result.rows["ageDays"].max()) if result.open else 0,
-        "pieces": int(result.missing[list(Reason)].to_numpy().sum()),
         "never_requested": int(result.missing[Reason.NEVER_REQUESTED].sum()),
-        "shares": shares(result),
+        "shares": shares(result, language),
         "charts": charts(result, language),
         "troubles": [(row.problem, row.sales) for row in tuples(result.problems) if row.sales],
         "lines": tuples(result.rows.head(STATIC_ROWS)),
@@ -213,8 +184,8 @@ def _context(report: Report) -> dict[str, Any]:
         "provenance": provenance(result, report.timezone, language),
         "listed": len(result.told),
         "acting": _acting(report, rows),
-        "data": _packed(report, rows) if len(result.told) else "",
-        "cases": map(Markup, page_data.blocks(report, lambda share: report.tell((1 + share) / 2))),
+        "data": page_data.packed(_data(report), rows, first_half) if len(result.told) else "",
+        "cases": page_data.blocks(report, lambda share: report.tell((1 + share) / 2)),
         "style": style,
         "script": script,
         "policy": (
@@ -282,19 +253,13 @@ def _acting(report: Report, rows: pd.DataFrame) -> dict[str, Any]:
     }
 
 
-def _packed(report: Report, rows: pd.DataFrame) -> Iterator[Markup]:
-    first_half = replace(report, tell=lambda share: report.tell(share / 2))
-    pieces = page_data.packed(_data(report), rows, first_half)
-    return map(Markup, pieces)  # letters and digits of base64, too many to look through for others
-
-
 def _data(report: Report) -> dict[str, Any]:
     """Return what the script of the page needs beside the sales: the words for codes, and the files."""
     result, payers = report.result, _PAYERS.items()
     return {
         "language": report.language.code,
         "asOf": report.language.moment(result.as_of, report.timezone),
-        "words": page_words(report.language) | {"page": script_words(report.language)},
+        "words": page_words(report.language) | {"sentences": script_words(asset(*_SCRIPTS), report.language)},
         "ages": [[band, last] for band, last in AGE_BANDS.items()],
         "older": OLDER,
         "months": [report.language.day(date(2000, month, 1)) for month in range(1, 13)],

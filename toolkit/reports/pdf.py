@@ -6,23 +6,19 @@ document's moment is that of the audit.
 
 import json
 import re
-from collections.abc import Iterator
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any, Final
 
 import typst
 
-from toolkit.contract.codes import CODES
-from toolkit.contract.findings import Reason, items
-from toolkit.language import Language
 from toolkit.reports import wording
 from toolkit.reports.json_document import fingerprint
-from toolkit.reports.lists import BESIDE, PROBLEMS, Section, cell_text, section
+from toolkit.reports.lists import BESIDE, PROBLEMS, TO_ACT_ON, Section, cell_text, section
 from toolkit.reports.notices import headline, notices, provenance
-from toolkit.reports.page import Chart, Segment, charts, shares
-from toolkit.reports.report import Report, tuples
-from toolkit.reports.wording import COLOURS, STATUS_INK
+from toolkit.reports.page import charts, shares
+from toolkit.reports.report import Report
+from toolkit.reports.wording import COLOURS
 
 SALES_SHOWN: Final = 5000
 """Sales in the document; the other formats hold all of them."""
@@ -83,31 +79,17 @@ def _content(report: Report) -> dict[str, Any]:
         "fingerprint": fingerprint(report),
         "colours": {str(code): colour for code, colour in COLOURS.items()},
         "notices": notices(result, language, report.timezone),
-        "shares": [
-            {"name": say(wording.STATUS_NAMES[each.code]), "percent": language.percent(each.length / 100)}  # type: ignore[index]
-            | _segment(each, language)
-            for each in (shares(result) if result.sales else ())
-        ],
+        "shares": shares(result, language) if result.sales else [],
         "cards": [{"figure": number(figure), "name": name} for name, figure in _figures(report).items()],
-        "charts": [_chart(chart, language) for chart in (charts(result, language) if result.sales else ())],
-        "sections": [_section(each) for each in listed if each.total],
-        "sales": list(_sales(report)),
-        "sales_about": say(
-            "The gravest and oldest first; %(shown)s of %(all)s.",
-            shown=number(min(result.open, SALES_SHOWN)),
-            all=number(result.open),
-        ),
+        "charts": charts(result, language) if result.sales else [],
+        "sections": [
+            *(_section(each, ROWS_SHOWN) for each in listed if each.total),
+            _section(section(TO_ACT_ON, report), SALES_SHOWN),
+        ],
         "provenance": list(provenance(result, report.timezone, language).items()),
         "words": {
             "seal": say("Custody seal"),
             "fingerprint": say("Fingerprint (SHA-256 of missing-evidence.json)"),
-            "sales": say("Sales to act on"),
-            "sale": say("Sale"),
-            "group": say("Group"),
-            "status": say("Status"),
-            "missing": say("What is missing, and why"),
-            "partner": say("Partner, client"),
-            "days": say("Days"),
             "provenance": say("Where the numbers come from"),
         },
     }
@@ -120,49 +102,22 @@ def _figures(report: Report) -> dict[str, int]:
         return {}
     return {
         say("completed without evidence"): result.completed_without_evidence,
-        say("days since the oldest open sale was created"): int(result.rows["ageDays"].max()),
-        say("pieces missing"): int(result.missing[list(Reason)].to_numpy().sum()),
+        say("days since the oldest open sale was created"): result.oldest,
+        say("pieces missing"): result.pieces,
         say("files not examined"): result.unexamined,
     }
 
 
-def _chart(chart: Chart, language: Language) -> dict[str, Any]:
-    return {
-        "name": chart.name,
-        "title": chart.title,
-        "about": chart.about,
-        "heading": chart.heading,
-        "columns": [{"code": code, "name": name} for code, name in chart.columns.items()],
-        "bars": [
-            {
-                "code": bar.code if chart.name == "missing" else bar.meaning or bar.code,
-                "name": bar.meaning or bar.code,
-                "segments": [_segment(each, language) for each in bar.segments],
-            }
-            for bar in chart.bars
-        ],
-    }
-
-
-def _segment(segment: Segment, language: Language) -> dict[str, Any]:
-    return {
-        "code": segment.code,
-        "start": segment.start,
-        "length": segment.length,
-        "text": language.number(segment.count),
-    }
-
-
-def _section(section: Section) -> dict[str, Any]:
+def _section(section: Section, most: int) -> dict[str, Any]:
     report, language = section.report, section.report.language
     about = section.about
-    if section.total > ROWS_SHOWN:
+    if section.total > most:
         about += " " + language.text(
             "The first %(shown)s of %(all)s.",
-            shown=language.number(ROWS_SHOWN),
+            shown=language.number(most),
             all=language.number(section.total),
         )
-    rows = section.rows(ROWS_SHOWN)
+    rows = section.rows(most)
     return {
         "title": section.title,
         "about": about,
@@ -173,27 +128,6 @@ def _section(section: Section) -> dict[str, Any]:
         ],
         "rows": [[_breaking(cell_text(cell, report)) for cell in row] for row in rows],
     }
-
-
-def _sales(report: Report) -> Iterator[dict[str, Any]]:
-    language = report.language
-    say = language.text
-    for row in tuples(report.result.rows.head(SALES_SHOWN)):
-        pieces = zip(items(row.missing), items(row.reasons), strict=True)
-        yield {
-            "sale": _breakable(row.saleId),
-            "group": row.utilityGroup or "",
-            "status": say(wording.STATUS_NAMES[row.status]),
-            "ink": STATUS_INK[row.status],
-            "pieces": [
-                {"name": say(wording.TYPE_NAMES[code]), "reason": reason, "why": say(CODES[reason].name)}  # type: ignore[index]
-                for code, reason in pieces
-            ],
-            "problems": [say(CODES[problem].name) for problem in items(row.problems)],
-            "partner": row.partner or say("no partner"),
-            "cpf": row.cpf or say("no client"),
-            "days": language.number(row.ageDays),
-        }
 
 
 def _breaking(text: str) -> str:

@@ -6,8 +6,8 @@ The report of one partner reads the same folder through views that hold the rows
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
-from datetime import date, datetime, timedelta
+from dataclasses import dataclass, fields, replace
+from datetime import datetime, timedelta
 from typing import Any, Final
 from uuid import UUID
 from zoneinfo import ZoneInfo
@@ -15,22 +15,24 @@ from zoneinfo import ZoneInfo
 import pandas as pd
 import pyarrow as pa
 
-from toolkit.audit.findings import TREND_DAYS, as_listed
+from toolkit.audit.findings import as_listed
 from toolkit.audit.folder import Audit
 from toolkit.audit.judge import COVERAGES, looks_sql
 from toolkit.audit.source import Looks
-from toolkit.contract.codes import EndReason
+from toolkit.contract.codes import CODES, Owner, Severity, Subject
 from toolkit.contract.contents import IntegrityFinding, IntegrityProblem
 from toolkit.contract.evidence import UtilityGroup
-from toolkit.contract.findings import Problem, Status
+from toolkit.contract.findings import FindingStatus, Problem, Status
 from toolkit.contract.waivers import Waiver, WaiverRequest
 from toolkit.errors import InvalidInput
-from toolkit.reports.audited import CASES, Audited, Compared
+from toolkit.reports.audited import CASES, Audited
+from toolkit.reports.report import MOMENTS
 from toolkit.reports.totals import (
     AGE_BANDS,
     COMPLETED_DAYS,
     FEW,
     MOST,
+    OF_FINDINGS,
     OLDER,
     ROW_COLUMNS,
     UNKNOWN_GROUP,
@@ -45,10 +47,12 @@ def partners_in(audit: Audit) -> list[str]:
     return names
 
 
-def read_audited(audit: Audit, *, cpfs: Mapping[str, str] | None = None) -> Audited:
+def read_audited(audit: Audit, *, cpfs: Mapping[str, str] | None = None, whole: bool = False) -> Audited:
     """Read the numbers and lists of an audit folder.
 
-    ``cpfs`` has the whole CPF of each client id, where somebody asked for them with a reason.
+    Those of one partner are as that partner may see them, without what is compliance's own: its suspicions about
+    files, the trend, whose counts hold them, and the names of people; ``whole`` reads these too. ``cpfs`` has the
+    whole CPF of each client id, where somebody asked for them with a reason.
 
     Raises:
         InvalidInput: no sale names the partner that the tables are restricted to.
@@ -56,7 +60,7 @@ def read_audited(audit: Audit, *, cpfs: Mapping[str, str] | None = None) -> Audi
     facts, partner = audit.facts, audit.partner
     if partner is not None and not audit.sql("SELECT 1 FROM verdicts LIMIT 1").num_rows:
         raise InvalidInput("No sale names the partner {!r}; names are written exactly as in the sales.", partner)
-    read = _Reading(audit, facts.as_of, facts.as_of.astimezone(ZoneInfo(facts.timezone)).date())
+    read = _Reading(audit, shown_to_partner=partner is not None and not whole)
     findings, told = read.findings(), read.told()
     if cpfs is not None:
         told["cpf"] = told["clientId"].map(cpfs.get)
@@ -67,19 +71,17 @@ def read_audited(audit: Audit, *, cpfs: Mapping[str, str] | None = None) -> Audi
         made_at=facts.made_at,
         source=facts.source,
         told=told,
-        findings=findings.drop(columns="change"),
+        findings=findings,
+        changes_since=facts.changes_since,
         trends=read.trends(),
-        compared=_compared(findings, facts.changes_since, facts.as_of),
+        partners=read.partners(),
         waivers=read.waivers(set(findings["waiverId"].dropna())),
         file_findings=read.file_findings(findings),
         faults=read.camel("files", _FAULTS, "fault IS NOT NULL AND withdrawn_at IS NULL", "fault_since"),
         withdrawals=read.camel("withdrawals", _WITHDRAWALS, "true", "withdrawn_at"),
-        latest_completed=read.table(_COMPLETED, facts.as_of, facts.as_of - timedelta(days=COMPLETED_DAYS)).astype(
-            object
-        ),
-        completions=read.table(_COMPLETIONS),
+        completed=read.table(_COMPLETED, facts.as_of, facts.as_of - timedelta(days=COMPLETED_DAYS)).astype(object),
         **read.evidence(told["saleId"].head(CASES).tolist()),
-        today=read.today,
+        today=facts.as_of.astimezone(ZoneInfo(facts.timezone)).date(),
         partner=partner,
         of_now=facts.of_now,
         verified_first=facts.verified_first,
@@ -88,7 +90,13 @@ def read_audited(audit: Audit, *, cpfs: Mapping[str, str] | None = None) -> Audi
     )
 
 
-_TOLD_STATUSES: Final = f"status <> '{Status.COMPLIANT}' OR problems <> '' OR client_id IS NULL"
+_OWN: Final = ", ".join(
+    f"'{code}'" for code, each in CODES.items() if each.subject is Subject.FILE and each.owner is Owner.COMPLIANCE
+)
+"""The codes that are compliance's own."""
+
+_STANDING: Final = f"status IN ('{FindingStatus.OPEN}', '{FindingStatus.REOPENED}')"
+_TOLD_STATUSES: Final = f"verdicts.status <> '{Status.COMPLIANT}' OR problems <> '' OR client_id IS NULL"
 _UNPROVEN: Final = "first_bytes + never + unreadable > 0"
 
 _CENSUS: Final = f"""
@@ -113,26 +121,48 @@ _TOLD: Final = f"""
         SELECT sale_id FROM verdicts WHERE NOT ({_TOLD_STATUSES}) AND {_UNPROVEN}
         ORDER BY sale_id LIMIT {UNVERIFIED}
     ), concerned AS (
-        SELECT sale_id FROM unproven UNION SELECT unnest(sale_ids) FROM file_findings
+        SELECT sale_id FROM unproven UNION SELECT unnest(sale_ids) FROM file_findings WHERE {{of_files}}
+    ), acting AS (
+        SELECT sale_id, min(due_at) FILTER ({_STANDING}) AS due_at, count(*) FILTER (overdue) AS overdue,
+            count(*) FILTER ({_STANDING}) AS open,
+            count(*) FILTER ({_STANDING} AND severity = '{Severity.CRITICAL}') AS critical,
+            count(*) FILTER (status = '{FindingStatus.WAIVED}') AS waived,
+            string_agg(DISTINCT owner, '|' ORDER BY owner) FILTER ({_STANDING}) AS owners
+        FROM findings WHERE {{shown}} GROUP BY sale_id
     )
-    SELECT {", ".join(f'{ours} AS "{name}"' for name, ours in ROW_COLUMNS.items() if ours != "age_days")}
-    FROM verdicts LEFT JOIN clients USING (client_id)
+    SELECT {", ".join(f'{ours} AS "{name}"' for name, ours in ROW_COLUMNS.items() if ours != "age_days")},
+        due_at AS "dueAt", {", ".join(f"coalesce({each}, 0) AS {each}" for each in OF_FINDINGS[1:-1])},
+        coalesce(owners, '') AS owners
+    FROM verdicts LEFT JOIN clients USING (client_id) LEFT JOIN acting USING (sale_id)
     WHERE {_TOLD_STATUSES} OR sale_id IN (SELECT sale_id FROM concerned)
     ORDER BY status = '{Status.COMPLIANT}', NOT starts_with(problems, '{Problem.COMPLETED_WITHOUT_EVIDENCE}'),
         created_at, sale_id
 """
 
 _COMPLETED: Final = f"""
-    SELECT sale_id AS "saleId", partner, completed_at AS "completedAt" FROM verdicts
+    SELECT sale_id AS "saleId", partner, completed_at AS "completedAt", status FROM verdicts
     WHERE completed_at > $2 AND completed_at <= $1
     QUALIFY row_number() OVER (PARTITION BY partner ORDER BY completed_at DESC, sale_id) <= {MOST}
     ORDER BY completed_at DESC, sale_id
 """
 
-_COMPLETIONS: Final = """
-    SELECT partner, count(*) AS completed,
-        median(floor(epoch(completed_at)) - floor(epoch(created_at))) / 86400 AS median_days
-    FROM verdicts WHERE completed_at IS NOT NULL GROUP BY partner
+_PARTNERS: Final = f"""
+    WITH sold AS (
+        SELECT coalesce(partner, '') AS partner, count(*) AS sales,
+            {", ".join(f"count(*) FILTER (status = '{each}') AS {each}" for each in Status)},
+            median(floor(epoch(completed_at)) - floor(epoch(created_at))) / 86400 AS median_days
+        FROM verdicts GROUP BY 1
+    ), found AS (
+        SELECT coalesce(partner, '') AS partner, count(*) FILTER ({_STANDING}) AS findings,
+            count(*) FILTER (overdue) AS overdue, count(*) FILTER (status = '{FindingStatus.WAIVED}') AS waived
+        FROM findings WHERE {{shown}} GROUP BY 1
+    ), moved AS (SELECT partner, arg_max(present, day) - arg_min(present, day) AS trend FROM trend GROUP BY 1)
+    SELECT partner, {", ".join(f"coalesce({each}, 0) AS {each}" for each in ("sales", *Status))},
+        {", ".join(f"coalesce({each}, 0) AS {each}" for each in ("findings", "overdue", "waived"))},
+        {{trend}} AS trend, median_days AS "medianDays"
+    FROM sold FULL JOIN found USING (partner) LEFT JOIN moved USING (partner)
+    WHERE sales > 0 OR findings > 0
+    ORDER BY overdue DESC, findings DESC, partner
 """
 
 _FAULTS: Final = {
@@ -158,41 +188,50 @@ _WITHDRAWALS: Final = {
     "approvedBy": "approved_by",
     "withdrawnAt": "withdrawn_at",
 }
+
+
 @dataclass(frozen=True, slots=True)
 class _Reading:
     audit: Audit
-    as_of: datetime
-    today: date
+    shown_to_partner: bool
 
     def table(self, query: str, *parameters: object) -> pd.DataFrame:
         found: pd.DataFrame = self.audit.sql(query, *parameters).to_pandas()
         return found
 
+    def shown(self, column: str = "code") -> str:
+        """Return the condition of the rows that may be shown, by the column of their codes."""
+        return f"{column} NOT IN ({_OWN})" if self.shown_to_partner else "true"
+
     def camel(self, table: str, columns: Mapping[str, str], wanted: str, latest: str) -> pd.DataFrame:
         """Return rows under the names that reports have for their columns, the latest first."""
         listed = ", ".join(f'{ours} AS "{name}"' for name, ours in columns.items())
         query = f"SELECT {listed} FROM {table} WHERE {wanted} ORDER BY {latest} DESC, sale_id, evidence_id"
-        return self.table(query).astype(object)
+        found = self.table(query).astype(object)
+        hidden = {"withdrawnBy", "approvedBy"} & {*columns} if self.shown_to_partner else ()
+        return found.assign(**dict.fromkeys(hidden))
 
     def told(self) -> pd.DataFrame:
-        found = self.table(_TOLD)
-        for name in ("createdAt", "completedAt", "oldestRequest"):
+        found = self.table(_TOLD.format(shown=self.shown(), of_files=self.shown("problem")))
+        for name in (*MOMENTS, "dueAt"):
             found[name] = pd.to_datetime(found[name], utc=True).astype("datetime64[us, UTC]")
-        found["ageDays"] = (self.as_of - found["createdAt"]).dt.days.clip(lower=0)
-        return found[list(ROW_COLUMNS)].astype(dict.fromkeys(FEW, "category"))
+        found["ageDays"] = (self.audit.facts.as_of - found["createdAt"]).dt.days.clip(lower=0)
+        return found[[*ROW_COLUMNS, *OF_FINDINGS]].astype(dict.fromkeys((*FEW, "owners"), "category"))
 
     def findings(self) -> pd.DataFrame:
         """Return the findings in the order of the folder, in which people act, each with its remedy."""
-        found = self.table("SELECT * FROM findings")
+        found = self.table(f"SELECT * FROM findings WHERE {self.shown()}")
         return as_listed(found).assign(change=found["change"].astype("category"))
 
     def trends(self) -> pd.DataFrame:
-        found = self.table("SELECT partner, day, present, came, went FROM trend ORDER BY partner, day")
-        found["day"] = pd.to_datetime(found["day"]).dt.date
-        if self.audit.partner is None or len(found):
-            return found
-        days = [self.today - timedelta(days=back) for back in reversed(range(TREND_DAYS))]
-        return pd.DataFrame({"partner": self.audit.partner, "day": days, "present": 0, "came": 0, "went": 0})
+        shown = "false" if self.shown_to_partner else "true"
+        query = f"SELECT partner, day, present, came, went FROM trend WHERE {shown} ORDER BY partner, day"
+        found = self.table(query)
+        return found.assign(day=pd.to_datetime(found["day"]).dt.date)
+
+    def partners(self) -> pd.DataFrame:
+        trend = "CAST(NULL AS BIGINT)" if self.shown_to_partner else "coalesce(trend, 0)"
+        return self.table(_PARTNERS.format(shown=self.shown(), trend=trend))
 
     def waivers(self, used: set[str]) -> tuple[Waiver, ...]:
         """Return those that hold on the day of the audit; of one partner, those of its findings."""
@@ -203,21 +242,30 @@ class _Reading:
             for row in self.audit.sql("SELECT * FROM waivers ORDER BY added_at, id").to_pylist()
             if self.audit.partner is None or row["id"] in used
         )
-        return tuple(each for each in found if each.holds(self.today))
+        today = self.audit.facts.as_of.astimezone(ZoneInfo(self.audit.facts.timezone)).date()
+        holding = (each for each in found if each.holds(today))
+        if not self.shown_to_partner:
+            return tuple(holding)
+        return tuple(
+            replace(each, request=replace(each.request, owner="", approved_by=""), revoked_by=None)
+            for each in holding
+        )
 
     def file_findings(self, findings: pd.DataFrame) -> tuple[IntegrityFinding, ...]:
-        rows = self.audit.sql("SELECT * FROM file_findings ORDER BY number").to_pylist()
+        query = f"SELECT * FROM file_findings WHERE {self.shown('problem')} ORDER BY number"
+        rows = self.audit.sql(query).to_pylist()
         if self.audit.partner is None:
             return tuple(map(_file_finding, rows))
-        ids, sales = set(findings["id"]), set(findings["saleId"].dropna())
-        return tuple(_file_finding(row).only(sales) for row in rows if not ids.isdisjoint(row["finding_ids"]))
+        sales = set(findings["saleId"].dropna())
+        return tuple(_file_finding(row).only(sales) for row in rows)
 
     def evidence(self, sale_ids: Sequence[str]) -> dict[str, pa.Table]:
         """Return the records and the events of these sales."""
         of_these = "sale_id IN (SELECT unnest($1::text[]))"
+        people = "'-' AS withdrawn_by, '-' AS approved_by" if self.shown_to_partner else "withdrawn_by, approved_by"
         records = self.audit.sql(
-            "SELECT files.*, reason, withdrawn_by, approved_by FROM files "
-            "LEFT JOIN (SELECT evidence_id, reason, withdrawn_by, approved_by FROM withdrawals) AS taken "
+            f"SELECT files.*, reason, withdrawn_by, approved_by FROM files "
+            f"LEFT JOIN (SELECT evidence_id, reason, {people} FROM withdrawals) AS taken "
             f"USING (evidence_id) WHERE {of_these} ORDER BY sale_id, requested_at, evidence_id",
             list(sale_ids),
         )
@@ -232,14 +280,3 @@ def _file_finding(row: Mapping[str, Any]) -> IntegrityFinding:
     ids = tuple(UUID(str(each)) for each in row["evidence_ids"])
     sales, folders = tuple(row["sale_ids"]), tuple(row["folders"])
     return IntegrityFinding(IntegrityProblem(row["problem"]), folders, ids, sales, row["detail"])
-
-
-def _compared(findings: pd.DataFrame, since: datetime | None, as_of: datetime) -> Compared | None:
-    """Return what the audit noted of each finding since the audit before."""
-    if since is None:
-        return None
-    of = {kind: findings.loc[findings["change"] == kind, "id"] for kind in ("new", "reopened", "resolved", "open")}
-    ids = {kind: pa.array(sorted(of[kind]), pa.large_string()) for kind in ("new", "reopened", "resolved")}
-    left = findings.loc[(findings["change"] == "resolved") & (findings["reason"] == EndReason.SALE_GONE), "id"]
-    without = pa.array(sorted(left), pa.large_string())
-    return Compared(since, as_of, **ids, without_sale=without, still_open=len(of["open"]))

@@ -43,6 +43,7 @@ from toolkit.reports import wording
 from toolkit.reports.lists import BESIDE, FINDINGS, MISSING, SALES, Section, section
 from toolkit.reports.notices import headline, notices, provenance
 from toolkit.reports.report import MOMENTS, ROWS_AT_ONCE, Report, Rows, iso_column, tuples
+from toolkit.reports.totals import ROW_COLUMNS
 from toolkit.reports.wording import COLOURS, told
 
 WIDEST: Final = 46.0
@@ -247,7 +248,7 @@ _FREE_TEXTS: Final = {"saleId", "utilityGroup", "partner", "clientId", "cpf"}
 
 def write_csv(report: Report, path: Path) -> None:
     """Write the rows of the result; an empty cell stands for what is not known."""
-    rows = report.result.rows
+    rows = report.result.rows[[*ROW_COLUMNS]]
     encoding, delimiter, end = ("utf-8-sig", ";", "\r\n") if report.excel else ("utf-8", ",", "\n")
     with path.open("w", encoding=encoding, newline="") as file:
         writer = csv.writer(file, delimiter=delimiter, lineterminator=end)

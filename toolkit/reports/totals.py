@@ -50,7 +50,10 @@ ROW_COLUMNS: Final = {
     "unexamined": "unexamined",
     **{str(coverage): column for coverage, column in COVERAGES.items()},
 }
-"""The columns of ``Audited.told`` under the contract's names, and what the expression calls them."""
+"""The columns of a sale under the contract's names, and what the expression calls them."""
+
+OF_FINDINGS: Final = ("dueAt", "overdue", "open", "critical", "waived", "owners")
+"""What the findings of a sale say: the next deadline, their numbers, and who has to act on the open ones."""
 
 FEW: Final = ("utilityGroup", "status", "missing", "reasons", "problems", "counted", "partner")
 """The columns with few distinct values: each is stored once, as a category, for there may be millions of sales."""
@@ -137,6 +140,11 @@ class Totals:
                 found[piece] += row.sales
         demanded = {requirement.named for rules in GROUP_RULES.values() for requirement in rules}
         return _grid(found, "evidenceType", [each for each in EvidenceType if each in demanded], list(Reason))
+
+    @property
+    def pieces(self) -> int:
+        """The pieces that are missing."""
+        return int(self.missing[list(Reason)].to_numpy().sum())
 
     @cached_property
     def problems(self) -> pd.DataFrame:

@@ -31,8 +31,6 @@ COLOURS: Final[Mapping[str, str]] = {
 }
 """The colour of each code."""
 
-STATUS_INK: Final[Mapping[str, str]] = {Status.INCOMPLETE: "#7a4a00", Status.CONFLICT: "#8c1f37"}
-
 
 TYPE_NAMES: Final = {
     EvidenceType.POV: "Audio of the contracting party",
@@ -233,69 +231,9 @@ def page_words(language: Language) -> dict[str, Any]:
     }
 
 
-def script_words(language: Language) -> Mapping[str, str]:
-    """Return the sentences of the script; names in braces stand for values."""
-    say = language.text
-    return {
-        "all": say("{all} shown"),
-        "some": say("{shown} of {all} shown"),
-        "mixed": say("{shown} of {all} that are not compliant, and {compliant} compliant"),
-        "none": say("No sale fits these choices."),
-        "waivedMark": say("waived"),
-        "printed": say(
-            "Printed as filtered ({filters}): {shown} of {all} sales. The sentence on top is of all sales."
-        ),
-        "printedFirst": say("Only the first {printed} of {shown} sales are printed."),
-        "search": say("Search"),
-        "noPartner": say("no partner"),
-        "noClient": say("no client"),
-        "no": say("no"),
-        "yes": say("yes"),
-        "there": say("there is {counted}"),
-        "counted": say("Counted evidence"),
-        "nothingCounted": say("no file counts"),
-        "missing": say("What is missing, and why"),
-        "problems": say("Problems"),
-        "files": say("Findings about files"),
-        "toDo": say("To do ({owner})"),
-        "facts": say("The sale"),
-        "rule": say("Rule"),
-        "or": say("or"),
-        "orKyc": say("or exactly one KYC and nothing else"),
-        "noRule": say("none: the utility group is unknown"),
-        "records": say("Evidence records"),
-        "noRecords": say("No evidence record had been observed."),
-        "file": say("File"),
-        "byte": say("{number} byte"),
-        "bytes": say("{number} bytes"),
-        "seconds": say("{number} s"),
-        "onePage": say("{number} page"),
-        "pages": say("{number} pages"),
-        "looked": say("Looked at"),
-        "fault": say("Fault"),
-        "seen": say("Observed since"),
-        "requested": say("Requested"),
-        "withdrawn": say("Withdrawn"),
-        "withdrawnBy": say("by {by}, approved by {approver}"),
-        "reason": say("Reason"),
-        "record": say("Record"),
-        "findings": say("Findings"),
-        "status": say("Status"),
-        "first": say("First seen"),
-        "due": say("Due"),
-        "overdue": say("past due"),
-        "waived": say("Waived until {day}"),
-        "waivedBy": say("by {owner}, approved by {approver}"),
-        "timeLine": say("Time line"),
-        "noEvents": say("The custody log tells of no event."),
-        "when": say("When"),
-        "event": say("Event"),
-        "evidence": say("Evidence"),
-        "noCase": say(
-            "This page has the records, deadlines and time lines of the first {sales} sales, the gravest and "
-            "oldest ones. This sale comes after them."
-        ),
-        "cutOff": say("The records and the time line cannot be read: the file of this page is not whole."),
-        "more": say("The same and more, as it is now:"),
-        "otherSale": say("{sale} is none of the sales to act on: it is compliant, or no sale of this report."),
-    }
+_SAID: Final = re.compile(r'\bsay\("([^"]+)"')
+
+
+def script_words(script: str, language: Language) -> Mapping[str, str]:
+    """Return the sentences that a script says in a language, by the English ones that stand in it."""
+    return {sentence: language.text(sentence) for sentence in _SAID.findall(script)}

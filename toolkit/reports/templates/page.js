@@ -32,19 +32,18 @@
   if (document.getElementById("data")) readPage().then(start);
 
   function start(page) {
+    sentences = page.words.sentences;
     const sales = new Sales(page);
     const finder = new Finder(sales, page);
     const writer = new SaleWriter(sales, page);
     const cases = new Cases(page.cases);
     const caseWriter = new CaseWriter(writer);
-    const words = page.words.page;
     const form = document.querySelector("form.filters");
     const found = document.querySelector("p.found");
     const printed = document.querySelector("p.printed");
     const table = document.querySelector("table.plain");
     const dialog = document.getElementById("sale");
     const number = (value) => value.toLocaleString(page.language);
-    const filled = (text, values) => text.replace(/\{(\w+)\}/g, (_, name) => values[name]);
     let view = viewOf(location.hash);
     let rows = [];
 
@@ -87,8 +86,9 @@
       const open = rows.filter((row) => row < page.open).length; // the others, behind them, are compliant
       const counts = { shown: number(open), all: number(page.open), compliant: number(rows.length - open) };
       const unfiltered = !chosen() && rows.length === page.open;
-      const told = open < rows.length ? words.mixed : unfiltered ? words.all : words.some;
-      found.textContent = rows.length ? filled(told, counts) : words.none;
+      if (!rows.length) found.textContent = say("No sale fits these choices.");
+      else if (open < rows.length) found.textContent = say("{shown} of {all} that are not compliant, and {compliant} compliant", counts);
+      else found.textContent = unfiltered ? say("{all} shown", counts) : say("{shown} of {all} shown", counts);
     }
 
     function showSale() {
@@ -107,7 +107,7 @@
       try {
         waiting.append(...caseWriter.sections(await cases.of(row)));
       } catch {
-        waiting.append(element("p", {}, words.cutOff));
+        waiting.append(element("p", {}, say("The records and the time line cannot be read: the file of this page is not whole.")));
       }
       waiting.ariaBusy = "false";
     }
@@ -132,9 +132,9 @@
       const filters = chosen();
       const counts = { filters, shown: number(rows.length), all: number(page.open), printed: number(page.printed) };
       const told = [];
-      if (filters) told.push(filled(words.printed, counts));
+      if (filters) told.push(say("Printed as filtered ({filters}): {shown} of {all} sales. The sentence on top is of all sales.", counts));
       document.documentElement.classList.toggle("filtered", Boolean(filters));
-      if (rows.length > page.printed) told.push(filled(words.printedFirst, counts));
+      if (rows.length > page.printed) told.push(say("Only the first {printed} of {shown} sales are printed.", counts));
       printed.textContent = told.join(" ");
       printed.hidden = !told.length;
     }

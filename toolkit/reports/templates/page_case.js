@@ -36,15 +36,14 @@ class CaseWriter {
 
   // The sections of a panel; a sale may have no case in this page.
   sections(told) {
-    const { page: words } = this.words;
-    if (!told) return [element("p", {}, words.noCase.replace("{sales}", this.writer.number(this.writer.page.cases.sales)))];
+    if (!told) return [element("p", {}, say("This page has the records, deadlines and time lines of the first {sales} sales, the gravest and oldest ones. This sale comes after them.", { sales: this.writer.number(this.writer.page.cases.sales) }))];
     const names = this.recordNames(told.records);
     const records = told.records.map((record, place) => this.record(record, names[place]));
-    const none = [element("li", {}, words.noRecords)];
+    const none = [element("li", {}, say("No evidence record had been observed."))];
     return [
-      ...this.writer.section(words.records, ...(records.length ? records : none)),
-      ...this.writer.section(words.findings, ...told.findings.map((finding) => this.finding(finding))),
-      element("section", {}, element("h3", {}, words.timeLine), this.timeLine(told.events, names)),
+      ...this.writer.section(say("Evidence records"), ...(records.length ? records : none)),
+      ...this.writer.section(say("Findings"), ...told.findings.map((finding) => this.finding(finding))),
+      element("section", {}, element("h3", {}, say("Time line")), this.timeLine(told.events, names)),
     ];
   }
 
@@ -56,22 +55,22 @@ class CaseWriter {
   }
 
   record({ id, type, state, requested, file, withdrawal }, name) {
-    const { page: words, types, states, coverages } = this.words;
+    const { types, states, coverages } = this.words;
     const facts = [];
     if (file) {
       const { size, seconds, pages, sha256, coverage, fault, seen } = file;
-      facts.push([words.file, this.extent(size, seconds, pages)]);
+      facts.push([say("File"), this.extent(size, seconds, pages)]);
       if (sha256) facts.push(["SHA-256", element("code", {}, `${sha256}\u2026`)]);
-      facts.push([words.looked, coverages[coverage] ?? coverage]);
-      if (fault) facts.push([words.fault, this.fault(fault)]);
-      facts.push([words.seen, this.moment(seen)]);
+      facts.push([say("Looked at"), coverages[coverage] ?? coverage]);
+      if (fault) facts.push([say("Fault"), this.fault(fault)]);
+      facts.push([say("Observed since"), this.writer.moment(seen)]);
     }
-    facts.push([words.requested, this.moment(requested)]);
+    facts.push([say("Requested"), this.writer.moment(requested)]);
     if (withdrawal) {
-      const people = words.withdrawnBy.replace("{by}", () => withdrawal.withdrawnBy ?? "-").replace("{approver}", () => withdrawal.approvedBy ?? "-");
-      facts.push([words.withdrawn, `${this.moment(withdrawal.at)}, ${people}`], [words.reason, withdrawal.reason ?? "-"]);
+      const people = say("by {by}, approved by {approver}", { by: withdrawal.withdrawnBy ?? "-", approver: withdrawal.approvedBy ?? "-" });
+      facts.push([say("Withdrawn"), `${this.writer.moment(withdrawal.at)}, ${people}`], [say("Reason"), withdrawal.reason ?? "-"]);
     }
-    facts.push([words.record, element("code", {}, id)]);
+    facts.push([say("Record"), element("code", {}, id)]);
     return element(
       "li",
       { className: "record" },
@@ -82,11 +81,10 @@ class CaseWriter {
   }
 
   extent(size, seconds, pages) {
-    const { page: words } = this.words;
     const number = (value, digits = 0) => value.toLocaleString(this.writer.page.language, { maximumFractionDigits: digits });
-    const told = [(size === 1 ? words.byte : words.bytes).replace("{number}", number(size))];
-    if (seconds) told.push(words.seconds.replace("{number}", number(seconds, 1)));
-    if (pages) told.push((pages === 1 ? words.onePage : words.pages).replace("{number}", number(pages)));
+    const told = [size === 1 ? say("{number} byte", { number: 1 }) : say("{number} bytes", { number: number(size) })];
+    if (seconds) told.push(say("{number} s", { number: number(seconds, 1) }));
+    if (pages) told.push(pages === 1 ? say("{number} page", { number: 1 }) : say("{number} pages", { number: number(pages) }));
     return told.join(", ");
   }
 
@@ -95,23 +93,23 @@ class CaseWriter {
   }
 
   finding({ code, status, first, due, overdue, waiver }) {
-    const { page: words, findingStatuses } = this.words;
+    const { findingStatuses } = this.words;
     const facts = [
-      [words.status, findingStatuses[status] ?? status],
-      [words.first, this.moment(first)],
+      [say("Status"), findingStatuses[status] ?? status],
+      [say("First seen"), this.writer.moment(first)],
     ];
-    if (status !== "resolved") facts.push([words.due, `${this.moment(due)}${overdue ? `, ${words.overdue}` : ""}`]);
+    if (status !== "resolved") facts.push([say("Due"), `${this.writer.moment(due)}${overdue ? `, ${say("past due")}` : ""}`]);
     if (waiver) {
-      const people = words.waivedBy.replace("{owner}", () => waiver.owner ?? "-").replace("{approver}", () => waiver.approvedBy ?? "-");
-      facts.push([words.waived.replace("{day}", this.writer.written(waiver.end)), people], [words.reason, waiver.reason ?? "-"]);
+      const people = say("by {by}, approved by {approver}", { by: waiver.owner ?? "-", approver: waiver.approvedBy ?? "-" });
+      facts.push([say("Waived until {day}", { day: this.writer.written(waiver.end) }), people], [say("Reason"), waiver.reason ?? "-"]);
     }
     return element("li", {}, this.writer.trouble(code), " ", element("code", {}, code), this.facts(facts));
   }
 
   // A table, the oldest event first; the offset of the times stands in its heading.
   timeLine(events, names) {
-    const { page: words, events: kinds } = this.words;
-    if (!events.length) return element("p", {}, words.noEvents);
+    const { events: kinds } = this.words;
+    if (!events.length) return element("p", {}, say("The custody log tells of no event."));
     const offset = (iso) => iso.slice(19);
     const usual = offset(events[0][0]);
     const rows = events.map(([at, kind, place]) =>
@@ -123,15 +121,11 @@ class CaseWriter {
         element("td", {}, breakable(names[place])),
       ),
     );
-    const headings = [`${words.when} (UTC${usual})`, words.event, words.evidence].map((name) => element("th", { scope: "col" }, name));
+    const headings = [`${say("When")} (UTC${usual})`, say("Event"), say("Evidence")].map((name) => element("th", { scope: "col" }, name));
     return element("table", { className: "events" }, element("thead", {}, element("tr", {}, ...headings)), element("tbody", {}, ...rows));
   }
 
   facts(pairs) {
     return element("dl", { className: "facts" }, ...pairs.flatMap(([name, value]) => [element("dt", {}, name), element("dd", {}, value)]));
-  }
-
-  moment(iso) {
-    return `${this.writer.written(iso.slice(0, 10))}, ${iso.slice(11, 16)} (UTC${iso.slice(19)})`;
   }
 }

@@ -13,88 +13,31 @@ async function unpacked({ textContent }) {
   return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw"))).text();
 }
 
-class NamedColumn {
-  constructor({ values, at }) {
+// Cells, or, where few values repeat, the values and the place of each cell's among them.
+class Column {
+  constructor({ cells, values, at }) {
     this.values = values;
-    this.at = Int32Array.from(at);
+    this.cells = cells ?? Int32Array.from(at);
+    this.length = this.cells.length;
   }
 
   cell(row) {
-    return this.at[row] < 0 ? "" : this.values[this.at[row]];
+    const cell = this.cells[row];
+    return (this.values ? this.values[cell] : cell) ?? "";
   }
 
-  get length() {
-    return this.at.length;
-  }
-
-  // A test of cells that has to look at each value only once.
+  // A test of cells that looks at each of few values only once.
   tester(fits) {
-    const good = Uint8Array.from(this.values, (value) => (fits(value) ? 1 : 0));
-    const empty = fits("") ? 1 : 0;
-    return (row) => (this.at[row] < 0 ? empty : good[this.at[row]]);
-  }
-}
-
-class CellColumn {
-  constructor({ cells }) {
-    this.cells = cells;
-  }
-
-  cell(row) {
-    return this.cells[row] ?? "";
-  }
-
-  get length() {
-    return this.cells.length;
-  }
-
-  tester(fits) {
-    return (row) => fits(this.cells[row] ?? "");
-  }
-}
-
-// UUIDs, their digits without the dashes; spaces where there is none.
-class IdColumn {
-  constructor({ digits }) {
-    this.digits = digits;
-  }
-
-  cell(row) {
-    const digits = this.digits.slice(row * 32, row * 32 + 32);
-    return digits[0] === " " ? "" : digits.replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-");
-  }
-
-  get length() {
-    return this.digits.length / 32;
-  }
-
-  tester(fits) {
-    return (row) => fits(this.cell(row));
-  }
-}
-
-// Seconds of the local time, and the offset that it had then.
-class TimeColumn extends CellColumn {
-  constructor(column) {
-    super(column);
-    this.offsets = new NamedColumn({ values: column.offsets, at: column.at });
-  }
-
-  text(row, end) {
-    const seconds = this.cells[row];
-    return seconds === null ? "" : new Date(seconds * 1000).toISOString().slice(0, end);
-  }
-
-  iso(row) {
-    const text = this.text(row, 19);
-    return text && text + this.offsets.cell(row);
+    if (!this.values) return (row) => fits(this.cell(row));
+    const good = this.values.map(fits);
+    const empty = fits("");
+    return (row) => good[this.cells[row]] ?? empty;
   }
 }
 
 class Sales {
   constructor(page) {
-    const kinds = { named: NamedColumn, text: CellColumn, id: IdColumn, number: CellColumn, time: TimeColumn };
-    this.columns = new Map(page.columns.map((column) => [column.name, new kinds[column.kind](column)]));
+    this.columns = new Map(page.columns.map((column) => [column.name, new Column(column)]));
     this.length = this.columns.get("saleId").length;
     this.notInCsv = page.notInCsv;
     this.form = page.csv;
@@ -125,11 +68,17 @@ class Sales {
   }
 
   csvCell(name, row) {
-    const column = this.columns.get(name);
-    if (column instanceof TimeColumn) return column.iso(row);
-    const cell = column.cell(row);
+    const cell = this.cell(name, row);
     return typeof cell === "string" && /^'*[=+\-@\t\r\n]/.test(cell) ? `'${cell}` : String(cell);
   }
+}
+
+// The sentences of the page in its language, by their English ones.
+let sentences = {};
+
+// A sentence in the language of the page; names in braces stand for values.
+function say(sentence, values = {}) {
+  return sentences[sentence].replace(/\{(\w+)\}/g, (_, name) => values[name]);
 }
 
 function listed(text) {

@@ -1,5 +1,7 @@
 // One sale: its cells in the grid and in print, and all about it in a panel.
 
+const TIMES = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[+-]\d\d:\d\d$/;
+
 // A text as a shell reads it.
 const argument = (text) => (/^[\w.:@%+=,/][\w.:@%+=,/-]*$/.test(text) ? text : `'${text.replace(/'/g, `'\\''`)}'`);
 
@@ -53,7 +55,7 @@ class SaleWriter {
     const counted = sales.list("counted", row);
     const found = [];
     if (pieces.length) found.push(element("ul", { className: "pieces" }, ...pieces.map((piece) => this.piece(piece))));
-    else if (counted.length) found.push(element("span", { className: "has" }, page.words.page.there.replace("{counted}", counted.join(", "))));
+    else if (counted.length) found.push(element("span", { className: "has" }, say("there is {counted}", { counted: counted.join(", ") })));
     const troubles = sales.list("problems", row).map((problem) => this.trouble(problem));
     if (troubles.length) found.push(element("span", { className: "troubles" }, ...troubles));
     return found;
@@ -65,25 +67,28 @@ class SaleWriter {
     return this.page.months[month - 1].replace("2000", year).replace("1", Number(date));
   }
 
+  moment(iso) {
+    return `${this.written(iso.slice(0, 10))}, ${iso.slice(11, 16)} (UTC${iso.slice(19)})`;
+  }
+
   day(name, row) {
-    const day = this.sales.columns.get(name).text(row, 10);
-    return day ? element("span", { className: "day" }, this.written(day)) : element("span", { className: "none" }, this.page.words.page.no);
+    const day = this.sales.cell(name, row).slice(0, 10);
+    return day ? element("span", { className: "day" }, this.written(day)) : element("span", { className: "none" }, say("no"));
   }
 
   waived(row) {
-    return this.sales.cell("waived", row) ? [element("br"), element("span", { className: "waived" }, this.page.words.page.waivedMark)] : [];
+    return this.sales.cell("waived", row) ? [element("br"), element("span", { className: "waived" }, say("waived"))] : [];
   }
 
   // The cells of a row, in the order of the headings.
   contents(row, link) {
     const { sales } = this;
-    const { noPartner, noClient } = this.page.words.page;
     return [
       [link ?? sales.cell("saleId", row)],
       [sales.cell("utilityGroup", row)],
       [this.status(row), ...this.waived(row)],
       this.missing(row),
-      [element("span", { className: "partner" }, sales.cell("partner", row) || noPartner), element("br"), element("span", { className: "cpf" }, sales.cell("cpf", row) || noClient)],
+      [element("span", { className: "partner" }, sales.cell("partner", row) || say("no partner")), element("br"), element("span", { className: "cpf" }, sales.cell("cpf", row) || say("no client"))],
       [this.number(sales.cell("ageDays", row)), element("br"), this.day("createdAt", row)],
       [this.day("completedAt", row)],
     ];
@@ -106,7 +111,7 @@ class SaleWriter {
     const word = this.page.words.codes[code];
     const told = [element("span", { className: "reason" }, [word?.meaning, detail && `(${detail})`].filter(Boolean).join(" "))];
     if (!word?.remedy) return told;
-    const label = word.owner ? `${this.page.words.page.toDo.replace("{owner}", word.owner)}: ` : "";
+    const label = word.owner ? `${say("To do ({owner})", { owner: word.owner })}: ` : "";
     return [...told, element("span", { className: "remedy" }, label, word.remedy)];
   }
 
@@ -125,7 +130,7 @@ class SaleWriter {
         ...finding.folders.flatMap((folder) => [element("code", {}, folder), element("br")]),
       ),
     );
-    return this.section(this.page.words.page.files, ...found);
+    return this.section(say("Findings about files"), ...found);
   }
 
   // What the lists below the sales tell of it, as far as the page shows them.
@@ -146,27 +151,27 @@ class SaleWriter {
 
   // A sale that is not in the grid: it is compliant, or not known.
   panelOfOther(sale) {
-    const told = this.page.words.page.otherSale.replace("{sale}", () => sale);
+    const told = say("{sale} is none of the sales to act on: it is compliant, or no sale of this report.", { sale });
     return [element("h2", { id: "sale-name" }, sale), element("p", {}, told), ...this.files(sale), ...this.lists(sale), this.command(sale)];
   }
 
   command(sale) {
-    return element("p", {}, this.page.words.page.more, " ", element("code", {}, `toolkit sale show ${argument(sale)}`));
+    return element("p", {}, say("The same and more, as it is now:"), " ", element("code", {}, `toolkit sale show ${argument(sale)}`));
   }
 
   // The pieces that the sale needs, by its group and by who pays.
   rule(row) {
-    const { page: words, types } = this.page.words;
+    const { types } = this.page.words;
     const pieces = this.page.rules[this.sales.cell("utilityGroup", row)]?.[this.sales.cell("isClientFinancialResponsible", row)];
-    if (!pieces) return this.section(words.rule, element("li", {}, words.noRule));
-    const named = (type, place) => [place ? ` ${words.or} ` : "", types[type] ?? type, " ", element("code", {}, type)];
+    if (!pieces) return this.section(say("Rule"), element("li", {}, say("none: the utility group is unknown")));
+    const named = (type, place) => [place ? ` ${say("or")} ` : "", types[type] ?? type, " ", element("code", {}, type)];
     const items = pieces.map((accepted) => element("li", {}, ...accepted.flatMap(named)));
-    return this.section(words.rule, ...items, element("li", {}, words.orKyc));
+    return this.section(say("Rule"), ...items, element("li", {}, say("or exactly one KYC and nothing else")));
   }
 
   panel(row) {
     const { sales, page } = this;
-    const { page: words, types } = page.words;
+    const { types } = page.words;
     const sale = sales.cell("saleId", row);
     const pieces = sales.pieces(row).map((piece) => {
       const item = this.piece(piece);
@@ -181,14 +186,14 @@ class SaleWriter {
     return [
       element("h2", { id: "sale-name" }, sale),
       element("p", {}, this.status(row), ` ${page.asOf}`),
-      ...this.section(words.missing, ...pieces),
-      ...this.section(words.problems, ...troubles),
+      ...this.section(say("What is missing, and why"), ...pieces),
+      ...this.section(say("Problems"), ...troubles),
       ...this.rule(row),
-      ...this.section(words.counted, ...(counted.length ? counted : [element("li", {}, words.nothingCounted)])),
+      ...this.section(say("Counted evidence"), ...(counted.length ? counted : [element("li", {}, say("no file counts"))])),
       element("div", { className: "case", ariaBusy: "true" }),
       ...this.files(sale),
       ...this.lists(sale, row < page.cases.sales ? ["changes"] : undefined),
-      element("section", {}, element("h3", {}, words.facts), this.facts(row)),
+      element("section", {}, element("h3", {}, say("The sale")), this.facts(row)),
       this.command(sale),
     ];
   }
@@ -207,13 +212,10 @@ class SaleWriter {
   }
 
   fact(name, column, row) {
-    if (column instanceof TimeColumn) {
-      const [day, time] = column.text(row, 16).split("T");
-      return day && `${this.written(day)}, ${time} (UTC${column.offsets.cell(row)})`;
-    }
     const cell = column.cell(row);
+    if (TIMES.test(cell)) return this.moment(cell);
     if (typeof cell === "number") return this.number(cell);
-    if (name === "isClientFinancialResponsible") return { true: this.page.words.page.yes, false: this.page.words.page.no }[cell] ?? "";
+    if (name === "isClientFinancialResponsible") return { true: say("yes"), false: say("no") }[cell] ?? "";
     return cell;
   }
 }

@@ -119,7 +119,7 @@ class Finder {
     const column = this.sales.columns.get(name);
     if (!column) return rows;
     const down = sort.startsWith("-") ? -1 : 1;
-    const numbers = column instanceof CellColumn && typeof column.cells.find((cell) => cell !== null) !== "string";
+    const numbers = !column.values && typeof column.cells.find((cell) => cell !== null) === "number";
     const compare = numbers ? (one, other) => column.cell(one) - column.cell(other) : this.textOrder(name, column);
     const empty = column.tester((cell) => cell === "");
     return rows.sort((one, other) => empty(one) - empty(other) || down * compare(one, other) || one - other);
