@@ -134,7 +134,7 @@ def test_a_report_is_written_where_only_its_owner_sees_it_and_the_next_one_sweep
         assert draft.stat().st_mode & 0o077 == 0
     assert list(out.iterdir()) == [draft]
     assert main(["-q", *arguments], environ) == 0
-    assert set(names(out)) == {"index.html", "manifest.json", *(f"missing-evidence.{each}" for each in formats)}
+    assert set(names(out)) == {"manifest.json", *(f"missing-evidence.{each}" for each in formats)}
     assert names(tmp_path / "scratch") == []
 
 

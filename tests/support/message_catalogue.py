@@ -32,8 +32,9 @@ from toolkit.intake.quality import QUALITY_TEXTS, Likeness
 from toolkit.intake.results import WARNINGS, Repair
 from toolkit.intake.text_tables import TOO_MANY, UNCLOSED
 from toolkit.jobs import notices, runs
+from toolkit.language import ENGLISH
 from toolkit.partner import posting
-from toolkit.reports import lists, report, wording
+from toolkit.reports import lists, page, report, wording
 
 PACKAGE = Path(toolkit.__file__).parent
 
@@ -59,7 +60,7 @@ _CODE = re.compile(r"[a-z]+[A-Z]\w*|[^a-z]*[a-z]?[^a-z]*|[ {}]*")
 """The name of a column of the contract, or no word."""
 
 _OF_REPORTS = {"say": None, "text": None, "_": None, "count": (1, 2), "ngettext": (1, 2)}
-_METHODS = [("**.py", "python"), ("templates/**.j2", "jinja2"), ("templates/**.js", "javascript")]
+_METHODS = [("**.py", "python"), ("templates/**.j2", "jinja2")]
 
 _EXAMPLES = re.compile(r" +\S+( \S+)*(\n +\S+( \S+)*)*")
 """Commands without a word about them."""
@@ -116,6 +117,7 @@ def _of_tables() -> Iterator[str]:
             yield from (text for text in table.values() if isinstance(text, str) and not text.startswith("#"))
     for each in (lists.SALES, lists.MISSING, lists.FINDINGS, lists.PROBLEMS, *lists.BESIDE.values()):
         yield from (each.title, each.about if isinstance(each.about, str) else "")
+    yield from wording.script_words(page.asset(*page.SCRIPTS), ENGLISH)
     yield from (*wording.GLOSSARY, *lists.COLUMNS, report.TITLE, *report.DETAILS)
     for table in (WARNINGS, QUALITY_TEXTS, notices.SENTENCES, workbooks.REFUSALS, REFUSALS, posting.HINTS, FLAWS):
         yield from table.values()

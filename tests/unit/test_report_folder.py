@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import stat
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -25,7 +24,6 @@ from toolkit.reports import (
     FORMATS,
     FileState,
     partner_reports,
-    verify_files,
     verify_reports,
     write_report,
 )
@@ -36,8 +34,7 @@ from toolkit.reports.reading import partners_in, read_audited
 def test_whole_cpfs_are_for_the_owner_only(tmp_path: Path) -> None:
     open_sales = [Told("x", cpf="52998224725")]
     shown = written(result_of(open_sales, cpf_shown=True), tmp_path / "shown")
-    private = {path for path in shown.iterdir() if path.name != "index.html"}  # which holds totals only
-    assert {stat.S_IMODE(path.stat().st_mode) for path in private} == {0o600}
+    assert {stat.S_IMODE(path.stat().st_mode) for path in shown.iterdir()} == {0o600}
     assert "holds whole CPFs" in (shown / "missing-evidence.html").read_text(encoding="utf-8")
 
 
@@ -98,20 +95,25 @@ def test_the_report_of_a_partner_says_so_and_holds_nothing_of_compliance_or_of_o
     assert document["withdrawals"][0]["withdrawnBy"] is None
 
 
-def test_a_report_is_recognised_as_it_was_written(result: Audited, tmp_path: Path) -> None:
+def test_every_report_of_a_folder_and_beneath_it_is_recognised_as_it_was_written(
+    result: Audited, tmp_path: Path
+) -> None:
     (tmp_path / "README.md").write_text("not ours", encoding="utf-8")
     out = written(result, tmp_path)
-    assert {each.state for each in verify_files(out)} == {FileState.AS_WRITTEN}
+    written(result, tmp_path / "partners" / "norte", "csv")
+    assert set(verify_reports(out).values()) == {FileState.AS_WRITTEN}
     with (out / "missing-evidence.csv").open("a", encoding="utf-8") as file:
         file.write("\n")
     (out / "missing-evidence.json").unlink()
     (out / "missing-evidence-new.csv").touch()
-    assert {each.name: each.state for each in verify_files(out)} == {
-        "missing-evidence.html": FileState.AS_WRITTEN,
-        "missing-evidence.xlsx": FileState.AS_WRITTEN,
-        "missing-evidence.csv": FileState.CHANGED,
-        "missing-evidence.json": FileState.MISSING,
-        "missing-evidence-new.csv": FileState.ADDED,
+    (out / "partners" / "norte" / "manifest.json").unlink()
+    assert {str(path.relative_to(out)): str(state) for path, state in verify_reports(out).items()} == {
+        "missing-evidence.html": "as written",
+        "missing-evidence.xlsx": "as written",
+        "missing-evidence.csv": "changed",
+        "missing-evidence.json": "missing",
+        "missing-evidence-new.csv": "added",
+        "partners/norte/missing-evidence.csv": "added",
     }
 
 
@@ -121,57 +123,17 @@ def test_the_manifest_names_the_services_that_were_embedded_ones(embedded: list[
     assert json.loads((out / "manifest.json").read_text())["embedded"] == embedded
 
 
-def test_an_earlier_report_is_moved_beneath_the_folder(result: Audited, tmp_path: Path) -> None:
+def test_an_earlier_report_is_moved_beneath_the_folder_and_verified_there(result: Audited, tmp_path: Path) -> None:
     out = written(result, tmp_path)
-    before = {path.name: path.read_bytes() for path in out.iterdir() if path.name != "index.html"}
+    before = {path.name: path.read_bytes() for path in out.iterdir()}
     (out / "missing-evidence.json").write_text("mine now", encoding="utf-8")
     written(replace(result, as_of=AS_OF + timedelta(days=1)), tmp_path, "csv")
-    assert sorted(path.name for path in out.iterdir()) == [
-        "history",
-        "index.html",
-        "manifest.json",
-        "missing-evidence.csv",
-    ]
-    (earlier,) = (out / "history").iterdir()
-    assert earlier.name == "20261120T210000Z"
+    assert sorted(path.name for path in out.iterdir()) == ["history", "manifest.json", "missing-evidence.csv"]
+    earlier = out / "history" / "20261120T210000Z"
     kept = {path.name: path.read_bytes() for path in earlier.iterdir()}
     assert kept == before | {"missing-evidence.json": b"mine now"}
-    assert {each.state for each in verify_files(out)} == {FileState.AS_WRITTEN}
-    assert {each.name: each.state for each in verify_files(earlier)}["missing-evidence.json"] is FileState.CHANGED
-    wrong = [
-        place / file.name for place, files in verify_reports(out) for file in files if file.state != "as written"
-    ]
+    wrong = [path for path, state in verify_reports(out).items() if state is not FileState.AS_WRITTEN]
     assert wrong == [earlier / "missing-evidence.json"]
-
-
-def test_reports_beneath_a_folder_are_verified_with_it(result: Audited, tmp_path: Path) -> None:
-    written(result, tmp_path / "partners" / "norte", "csv")
-    written(result, tmp_path / "partners" / "sul", "csv")
-    (tmp_path / "partners" / "sul" / "manifest.json").unlink()
-    (norte, own), (sul, stray) = verify_reports(tmp_path)
-    assert (norte.name, [each.state for each in own]) == ("norte", [FileState.AS_WRITTEN])
-    assert (sul.name, [each.state for each in stray]) == ("sul", [FileState.ADDED])
-
-
-def test_a_report_of_the_same_moment_joins_the_one_that_is_there(result: Audited, tmp_path: Path) -> None:
-    out = written(result, tmp_path)
-    (out / "missing-evidence.csv").write_text("mine now", encoding="utf-8")
-    written(result, tmp_path, "csv", "pdf")
-    states = {each.name: each.state for each in verify_files(out)}
-    assert set(states.values()) == {FileState.AS_WRITTEN}
-    assert len(states) == 5
-    assert [path.read_text() for path in out.glob("history/*/*")] == ["mine now"]
-
-
-def test_an_index_leads_to_all_reports_of_a_folder(result: Audited, tmp_path: Path) -> None:
-    for days in (0, 1, 2):
-        written(replace(result, as_of=AS_OF + timedelta(days=days)), tmp_path, "html", "csv")
-    page = (tmp_path / "index.html").read_text(encoding="utf-8")
-    links = re.findall(r'href="([^"]+[.](?:html|csv))"', page)
-    assert len(links) == 6
-    assert all((tmp_path / link).is_file() for link in links)
-    assert page.index("22 Nov 2026") < page.index("21 Nov 2026") < page.index("20 Nov 2026")
-    assert "unsafe" not in page
 
 
 def test_a_failure_leaves_the_report_before(
@@ -208,7 +170,7 @@ def test_an_unknown_format_is_refused(result: Audited, tmp_path: Path, formats: 
         (None, "There is no report in"),
         ("{", "is not the manifest of a report"),
         ("[]", "is not the manifest of a report"),
-        ('{"files": [{"name": "../x", "sha256": ""}]}', "names files outside its folder"),
+        ('{"asOf": "2026-11-20", "files": [{"name": "../x", "sha256": ""}]}', "names files outside its folder"),
     ],
 )
 def test_a_folder_without_a_good_manifest_is_no_report(

@@ -93,7 +93,7 @@ def report(
 
     \b
     Writes missing-evidence.html, .xlsx, .csv, .json and manifest.json into the folder. An
-    earlier report there is moved to history/ beneath it, and index.html leads to all of them.
+    earlier report there is moved to history/ beneath it.
     CPFs are masked; --show-cpf shows them, and the custody log then tells by an event UNMASKED
     which account saw them and why.
 
@@ -184,16 +184,14 @@ def verify(ctx: Context, folder: Path, seal: str | None, live: bool) -> int:
     if live:
         raise click.UsageError("--live compares an audit folder with the database")
     found = verify_reports(folder)
-    states = [file.state for _, files in found for file in files]
-    for place, files in found:
-        for file in files:
-            show("{:<10}  {}", _(file.state), place / file.name)
-    wrong = sum(state is not FileState.AS_WRITTEN for state in states)
-    reports = counted(len({place for place, _ in found}), "report")
+    for path, state in found.items():
+        show("{:<10}  {}", _(state), path)
+    wrong = sum(state is not FileState.AS_WRITTEN for state in found.values())
+    files, reports = counted(len(found), "file"), counted(len({path.parent for path in found}), "report")
     if not wrong:
-        show("{} of {}: all as written", counted(len(states), "file"), reports)
+        show("{} of {}: all as written", files, reports)
         return DONE
-    show("{} of {}; not as written: {}", counted(len(states), "file"), reports, counted(wrong, "file"))
+    show("{} of {}; not as written: {}", files, reports, counted(wrong, "file"))
     return NEEDS_ATTENTION
 
 

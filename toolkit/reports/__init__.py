@@ -27,10 +27,8 @@ from toolkit.reports import json_document, page, spreadsheets
 from toolkit.reports.audited import Audited
 from toolkit.reports.folder import (
     FileState,
-    VerifiedFile,
     Witness,
     Writer,
-    verify_files,
     verify_reports,
     write_files,
 )
@@ -41,9 +39,7 @@ __all__ = [
     "DEFAULT_FORMATS",
     "FORMATS",
     "FileState",
-    "VerifiedFile",
     "chosen",
-    "verify_files",
     "verify_reports",
     "write_report",
 ]

@@ -125,7 +125,7 @@ SECTION_ROWS: Final = 200
 _PAYERS: Final = {"true": True, "false": False, "": None}
 """``isClientFinancialResponsible`` as the cells of the page write it."""
 
-_SCRIPTS: Final = ("page_data.js", "page_view.js", "page_grid.js", "page_sale.js", "page_case.js", "page.js")
+SCRIPTS: Final = ("page_data.js", "page_view.js", "page_grid.js", "page_sale.js", "page_case.js", "page.js")
 
 
 def write(report: Report, path: Path) -> None:
@@ -158,7 +158,7 @@ def template(name: str, code: str) -> Template:
 
 def _context(report: Report) -> dict[str, Any]:
     result, language = report.result, report.language
-    style, script = asset("page.css"), asset(*_SCRIPTS)
+    style, script = asset("page.css"), asset(*SCRIPTS)
     rows, first_half = result.told, replace(report, tell=lambda share: report.tell(share / 2))
     return {
         "language": language.code,
@@ -259,7 +259,7 @@ def _data(report: Report) -> dict[str, Any]:
     return {
         "language": report.language.code,
         "asOf": report.language.moment(result.as_of, report.timezone),
-        "words": page_words(report.language) | {"sentences": script_words(asset(*_SCRIPTS), report.language)},
+        "words": page_words(report.language) | {"sentences": script_words(asset(*SCRIPTS), report.language)},
         "ages": [[band, last] for band, last in AGE_BANDS.items()],
         "older": OLDER,
         "months": [report.language.day(date(2000, month, 1)) for month in range(1, 13)],
