@@ -114,7 +114,7 @@ def test_clients_load_of_a_workbook(environ: dict[str, str], tmp_path: Path) -> 
         sheet = book.add_worksheet()
         sheet.write_row(0, 0, FIELDS)
         sheet.write_row(1, 0, [client(1)[field] for field in FIELDS])
-    reading = ("toolkit.intake.workbooks", "_Process", "answer")
+    reading = ("toolkit.intake.workbooks", "subprocess", "run")
     arguments = ("clients", "load", str(tmp_path / "clients.xlsx"), "--out", str(tmp_path / "out"))
     with stalled(environ, reading, *arguments):
         assert names(tmp_path / "scratch") == []

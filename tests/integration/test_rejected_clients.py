@@ -12,7 +12,7 @@ import xlsxwriter
 from tests.support.client_rows import FIELDS, client, cpf, read_csv, write_csv
 from tests.support.loads import Loads, counts, registered
 from toolkit.database.connection import Database
-from toolkit.intake.results import OnDuplicate
+from toolkit.errors import UnreadableFile
 
 
 def test_rejected_rows_come_back_untouched_with_line_and_all_reasons(load: Loads, tmp_path: Path):
@@ -84,23 +84,6 @@ def test_empty_columns_that_a_spreadsheet_adds_change_no_cell(database: Database
     corrected.write_text("".join(f"{line};;\n" for line in lines), "utf-8")
     assert counts(load(corrected)) == (1, 0, 0)
     assert [row["first_name"] for row in registered(database)] == ["=Ana"]
-
-
-@pytest.mark.parametrize("kind", [".csv", ".xlsx"])
-def test_day_numbers_from_1904_are_the_same_day_in_rejected_rows(
-    database: Database, load: Loads, tmp_path: Path, kind: str
-):
-    book = xlsxwriter.Workbook(str(tmp_path / "1904.xlsx"), {"date_1904": True})
-    sheet = book.add_worksheet()
-    sheet.write_row(0, 0, FIELDS)
-    sheet.write_row(1, 0, list(client(1, cpf="1").values()))
-    sheet.write_number(1, FIELDS.index("birthdate"), 29222)
-    book.close()
-    (rejected,) = [path for path in load(tmp_path / "1904.xlsx").rejected_files if path.suffix == kind]
-    corrected = tmp_path / f"corrected{kind}"
-    correct(rejected, corrected, {"1": cpf(1)})
-    assert counts(load(corrected)) == (1, 0, 0)
-    assert [str(row["birthdate"]) for row in registered(database)] == ["1984-01-03"]
 
 
 def test_the_number_of_a_consumer_unit_is_rejected_with_a_reason_of_its_own(load: Loads, tmp_path: Path):
@@ -181,25 +164,27 @@ def test_zeros_lost_in_a_text_come_back_only_on_request(database: Database, load
     assert [(row["cpf"], row["zip_code"]) for row in registered(database)] == [("00000000191", "01310100")]
 
 
-def test_zeros_and_day_numbers_of_number_cells_come_back(database: Database, load: Loads, tmp_path: Path):
-    for name, epoch in (("1900.xlsx", False), ("1904.xlsx", True)):
-        book = xlsxwriter.Workbook(str(tmp_path / name), {"date_1904": epoch})
-        sheet = book.add_worksheet()
-        sheet.write_row(0, 0, FIELDS)
-        sheet.write_row(1, 0, list(client(1, enrollment=name).values()))
-        sheet.write_number(1, FIELDS.index("cpf"), 191)
-        sheet.write_number(1, FIELDS.index("address.zipCode"), 1310100)
-        sheet.write_number(1, FIELDS.index("birthdate"), 29222)
-        book.close()
-        result = load(tmp_path / name, on_duplicate=OnDuplicate.REGISTER)
-        assert counts(result) == (1, 0, 0)
-        assert result.repairs == {"cpf_zeros": 1, "cep_zeros": 1, "excel_date": 1}
-    assert {
-        (row["enrollment"], row["cpf"], row["zip_code"], str(row["birthdate"])) for row in registered(database)
-    } == {
-        ("1900.xlsx", "00000000191", "01310100", "1980-01-02"),
-        ("1904.xlsx", "00000000191", "01310100", "1984-01-03"),
-    }
+@pytest.mark.parametrize("from_1904", [False, True])
+def test_zeros_and_day_numbers_of_number_cells_come_back(
+    database: Database, load: Loads, tmp_path: Path, from_1904: bool
+):
+    book = xlsxwriter.Workbook(str(tmp_path / "a.xlsx"), {"date_1904": from_1904})
+    sheet = book.add_worksheet()
+    sheet.write_row(0, 0, FIELDS)
+    sheet.write_row(1, 0, list(client(1).values()))
+    sheet.write_number(1, FIELDS.index("cpf"), 191)
+    sheet.write_number(1, FIELDS.index("address.zipCode"), 1310100)
+    sheet.write_number(1, FIELDS.index("birthdate"), 29222)
+    book.close()
+    if from_1904:
+        with pytest.raises(UnreadableFile, match="counts its days from 1904"):
+            load(tmp_path / "a.xlsx")
+        return
+    result = load(tmp_path / "a.xlsx")
+    assert counts(result) == (1, 0, 0)
+    assert result.repairs == {"cpf_zeros": 1, "cep_zeros": 1, "excel_date": 1}
+    (row,) = registered(database)
+    assert (row["cpf"], row["zip_code"], str(row["birthdate"])) == ("00000000191", "01310100", "1980-01-02")
 
 
 def test_an_error_of_a_formula_is_no_blank_cell(load: Loads, tmp_path: Path):

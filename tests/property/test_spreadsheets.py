@@ -10,7 +10,7 @@ from unittest import mock
 
 import pyarrow as pa
 import pytest
-from hypothesis import assume, example, given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.support.client_rows import read_csv
@@ -18,10 +18,9 @@ from toolkit.intake import encodings
 from toolkit.intake.clients import Plan
 from toolkit.intake.headings import Headings
 from toolkit.intake.rejected import Outputs
-from toolkit.intake.results import Tally
 from toolkit.intake.sources import Chunk, Reading, TableSource, find_sources
 from toolkit.intake.tables import open_table
-from toolkit.intake.text_tables import record_at
+from toolkit.intake.text_tables import records
 
 letters = st.sampled_from('ab ;,"\n\ré€')
 cells = st.text(letters, max_size=6)
@@ -72,38 +71,13 @@ def test_cells_and_lines_are_those_of_the_csv_module(
 
 
 @settings(max_examples=300, deadline=None)
-@given(st.text(st.sampled_from('a;"\n\r '), max_size=60), st.integers(7, 60))
-@example('"a;1\n2";3;4;5\n6;7;8\n', 60)
-def test_whatever_the_quotation_marks_no_line_is_lost(text: str, block: int):
-    contents = f"first;second;third\n{text}".encode()
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "a.csv")
-        path.write_bytes(contents)
-        table = open_table(TableSource(path), Reading(delimiter=";"))
-        assume(table._found.cells_per_row <= 3)  # else a row of so many cells may also span lines
-        with mock.patch.object(encodings, "BLOCK", block):
-            chunks = list(table.chunks())
-    read = [
-        (
-            int(line),
-            row in chunk.faults,
-            ";".join(column[row].as_py() for column in chunk.columns).rstrip("; \r\n"),
-        )
-        for chunk in chunks
-        for row, line in enumerate(chunk.lines)
-    ]
-    assert read == cut_one_by_one(contents)
-
-
-def cut_one_by_one(contents: bytes) -> list[tuple[int, bool, str]]:
-    found, position, line = [], contents.index(b"\n") + 1, 2
-    while position < len(contents):
-        record = record_at(contents, position, b";", 3)
-        if any(cell.strip() for cell in record.cells):
-            found.append((line, record.fault is not None, ";".join(record.cells).rstrip("; \r\n")))
-        line += contents.count(b"\n", position, record.end)
-        position = record.end
-    return found
+@given(st.lists(st.text(st.sampled_from('a;"\r '), max_size=9), max_size=12))
+@example(['"a;1', '2";3;4;5', "6;7;8"])
+def test_whatever_the_quotation_marks_no_line_is_lost(lines: list[str]):
+    found = list(records([f"{line}\n" for line in lines], ";", 1, 3))
+    assert [each.line for each in found] == [1, *(each.next_line for each in found)][: len(found)]
+    assert len(lines) == (found[-1].next_line - 1 if found else 0)
+    assert sum("".join(each.cells).count("a") for each in found) == "".join(lines).count("a")
 
 
 def rows_of(chunk: Chunk) -> list[tuple[int, tuple[str, ...]]]:
@@ -149,7 +123,7 @@ def test_rejected_rows_come_back_as_they_were(given_rows: list[tuple[str, str]],
     with tempfile.TemporaryDirectory() as folder:
         with Outputs(Path(folder), "a", delimiter, headings) as outputs:
             outputs.reject(chunk, [[("cpf", "wrong")]] * len(original))
-            outputs.complete(Tally())
+            outputs.complete()
             paths, _ = outputs.publish()
         for path in paths:
             (source,) = find_sources([path])
@@ -165,7 +139,7 @@ def test_a_workbook_that_cannot_hold_the_rows_is_left_out_with_a_word():
     chunk = Chunk([pa.array(["x" * 40_000])], pa.array([2]).to_numpy(), 0)
     with tempfile.TemporaryDirectory() as folder, Outputs(Path(folder), "a.csv", ";", ["cpf"]) as outputs:
         outputs.reject(chunk, [[("cpf", "wrong")]])
-        outputs.complete(Tally())
+        outputs.complete()
         paths, _ = outputs.publish()
         assert [path.name for path in paths] == ["a.csv.rejected.csv"]
         assert outputs.notes == [
@@ -178,7 +152,7 @@ def test_no_cell_of_a_rejected_csv_can_run_as_a_formula(cell: str):
     chunk = Chunk([pa.array([cell])], pa.array([2]).to_numpy(), 0)
     with tempfile.TemporaryDirectory() as folder, Outputs(Path(folder), "a.csv", ";", ["cpf"]) as outputs:
         outputs.reject(chunk, [[("cpf", "wrong")]])
-        outputs.complete(Tally())
+        outputs.complete()
         (path, _), _ = outputs.publish()
         (row,) = read_csv(path)
     assert row["cpf"] == f"'{cell}"

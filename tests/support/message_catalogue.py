@@ -28,6 +28,7 @@ from toolkit.evidence.bulk_credentials import LeftOutReason
 from toolkit.evidence.contents import Failure
 from toolkit.intake import checks, workbooks
 from toolkit.intake import clients as loads
+from toolkit.intake.encodings import NOT_TEXT
 from toolkit.intake.quality import QUALITY_TEXTS, Likeness
 from toolkit.intake.results import WARNINGS, Repair
 from toolkit.intake.text_tables import TOO_MANY, UNCLOSED
@@ -128,7 +129,7 @@ def _of_tables() -> Iterator[str]:
         yield from (code.name, code.meaning, code.remedy)
     yield from (*Status, *FindingStatus, *Severity, *Owner, *runs.RunStatus)
     yield from (*sale_case.PAYERS.values(), *explain.TITLES.values(), *explain.ABOUT.values())
-    yield from (REQUIRED, NOT_MISLEADING, UNCLOSED, TOO_MANY, checks.IS_ERROR, checks.IS_TOTAL)
+    yield from (REQUIRED, NOT_MISLEADING, UNCLOSED, TOO_MANY, checks.IS_ERROR, checks.IS_TOTAL, NOT_TEXT)
     yield from (loads.THERE, loads.THERE_AS, *cli.OF_CLICK)
     yield from (impossible for _, impossible in WRITES.values())
     # Said in loops over names.
@@ -145,7 +146,6 @@ def _of_tables() -> Iterator[str]:
         "ended",
     )
     yield from ("at", "data", "log", "schema", "epoch", "replica", "problem")
-    yield from ("source", "accepted", "rejected", "skipped", "reasons", "repairs", "warnings")
     # Read from tables and files.
     yield from ("embedded PostgreSQL", "{} (embedded bucket)", "one object of several records")
 

@@ -8,6 +8,7 @@ together with the note that it was: all of it or nothing, and never twice.
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
@@ -29,10 +30,10 @@ from toolkit.database.service import create_new, service_of
 from toolkit.database.tables import load_batches
 from toolkit.errors import InvalidField, UnreadableFile
 from toolkit.intake.cells import Bytes, Mask, unescape
-from toolkit.intake.checks import ROW, ChunkVerdict, decide, with_days_from_1900
+from toolkit.intake.checks import ROW, ChunkVerdict, decide
 from toolkit.intake.headings import FIELDS, Headings, source_columns
 from toolkit.intake.registration import REFUSALS, refusal
-from toolkit.intake.rejected import REJECTED_SHEET, Behind, Outputs, prefetch
+from toolkit.intake.rejected import REJECTED_SHEET, Outputs
 from toolkit.intake.results import (
     WARNED_FIELD,
     Example,
@@ -225,7 +226,7 @@ class _Load:
             self.tally.accepted -= len(refused)
         if told or refused:
             self._reject_rows(told | refused, refused)
-        self.outputs.complete(self.tally)
+        self.outputs.complete()
         if not self.dry_run and already is None:
             self.plan.table.source.check_unchanged(self.plan.table.stamp)
             self._record(connection, moment)
@@ -236,13 +237,19 @@ class _Load:
         self.progress.begin(
             Message("Loading {}", self.plan.table.source.name), self._layout.size, self._layout.unit
         )
-        with Behind("copying") as copying, prefetch(self.plan.chunks()) as chunks:
-            for chunk in chunks:
+        chunks = self.plan.chunks()
+        with ThreadPoolExecutor(2) as threads:  # the next chunk is read, and the last one copied, meanwhile
+            read, copied = threads.submit(next, chunks, None), None
+            while (chunk := read.result()) is not None:
+                read = threads.submit(next, chunks, None)
                 verdict = decide(chunk, self.plan.columns, self.options, moment.date())
                 self._note(chunk, verdict)
-                copying.do(staging.add, chunk, verdict)
+                if copied is not None:
+                    copied.result()
+                copied = threads.submit(staging.add, chunk, verdict)
                 self.progress.advance(chunk.size)
-            copying.finish()
+            if copied is not None:
+                copied.result()
         self.progress.end()
 
     def _wait_for_others(self, connection: Connection) -> None:
@@ -310,7 +317,7 @@ class _Load:
     def _reject(self, chunk: Chunk, errors: Sequence[Sequence[InvalidField]], wrong: Mapping[int, Mask]) -> None:
         self.tally.rejected += len(chunk)
         named = [[(self._heading(error.field), error.message) for error in each] for each in errors]
-        self.outputs.reject(with_days_from_1900(chunk, self.plan.columns["birthdate"]), named, wrong)
+        self.outputs.reject(chunk, named, wrong)
 
     def _heading(self, name: str) -> str:
         """Return the heading of a field as the file has it."""

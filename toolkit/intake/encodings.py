@@ -4,28 +4,21 @@ import codecs
 import hashlib
 import re
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import IO, Final
-
-import numpy as np
+from typing import Final
 
 from toolkit.errors import UnreadableFile
 from toolkit.intake.sources import TableSource
 
-BLOCK: Final = 6 * 1024 * 1024
+BLOCK: Final = 4 * 1024 * 1024
 """Bytes read at a time; what is held of a file is a few of these, however long it is."""
-FIRST_BLOCK: Final = 512 * 1024
-"""Bytes read first, so that whoever waits for the first rows can begin soon."""
 
 TEXT_BYTES: Final = 4 * 1024**3
 """The longest text that is read, as it is outside of any archive: some 20 million clients."""
 
 _BOMS: Final = (
     (codecs.BOM_UTF8, "UTF-8 with BOM"),
-    (codecs.BOM_UTF32_LE, "UTF-32"),  # before UTF-16, whose mark it starts with
-    (codecs.BOM_UTF32_BE, "UTF-32"),
     (codecs.BOM_UTF16_LE, "UTF-16"),
     (codecs.BOM_UTF16_BE, "UTF-16"),
 )
@@ -33,6 +26,8 @@ _CODECS: Final = {"UTF-8 with BOM": "utf-8-sig"}
 
 _UTF8_IN_WINDOWS: Final = re.compile("Ã[¡¢£§©ª\u00ad³´µº]".encode())
 """The letters áâãçéêíóôõú in UTF-8, as they look when they are read as Windows-1252."""
+
+NOT_TEXT: Final = "{}: is not text in {}; save it as CSV in UTF-8 or as XLSX, or name its encoding: --encoding"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,18 +48,23 @@ def examine(source: TableSource) -> Contents:
     """
     digest, size, head, is_utf8 = hashlib.sha256(), 0, b"", True
     decoder = codecs.getincrementaldecoder("utf-8")()
-    with source.open() as stream, ThreadPoolExecutor(1) as hashing:
-        for block in _read(stream):
-            hashed = hashing.submit(digest.update, block)
-            head = head or block[:4096]
+    with source.open() as stream:
+        final = False
+        while not final:
+            block = stream.read(BLOCK)
+            final = not block
+            digest.update(block)
+            head = head or block[:4]
             size += len(block)
             if size > TEXT_BYTES:
                 raise UnreadableFile(
                     "{}: holds more than {} GiB of text; split it.", source.name, TEXT_BYTES >> 30
                 )
-            is_utf8 = is_utf8 and _decodes(decoder, block)
-            hashed.result()
-    return Contents(digest.hexdigest(), size, head, is_utf8 and _decodes(decoder, b"", final=True))
+            try:
+                is_utf8 = is_utf8 and decoder.decode(block, final) is not None
+            except UnicodeDecodeError:
+                is_utf8 = False
+    return Contents(digest.hexdigest(), size, head, is_utf8)
 
 
 def find_encoding(source: TableSource, contents: Contents, asked: str | None) -> str:
@@ -73,11 +73,12 @@ def find_encoding(source: TableSource, contents: Contents, asked: str | None) ->
     Raises:
         UnreadableFile: the bytes do not fit the encoding.
     """
-    encoding = asked or _guess(contents)
-    if codec(encoding) in {"utf-8", "utf-8-sig"}:
-        mixed = not contents.is_utf8
-        if mixed and asked:
+    by_mark = [encoding for mark, encoding in _BOMS if contents.head.startswith(mark)]
+    encoding = asked or next(iter(by_mark), "UTF-8" if contents.is_utf8 else "Windows-1252")
+    if codec(encoding) in _UTF8:
+        if asked and not contents.is_utf8:
             raise UnreadableFile("{}: is not text in {}; leave --encoding out to find out.", source.name, encoding)
+        mixed = not contents.is_utf8
     else:  # fails now rather than half-way through a load
         mixed = any(_UTF8_IN_WINDOWS.search(block) and not asked for block in blocks(source, encoding))
     if mixed:
@@ -87,6 +88,9 @@ def find_encoding(source: TableSource, contents: Contents, asked: str | None) ->
             source.name,
         )
     return encoding
+
+
+_UTF8: Final = frozenset({"utf-8", "utf-8-sig"})
 
 
 def codec(encoding: str) -> str:
@@ -113,53 +117,15 @@ def blocks(source: TableSource, encoding: str) -> Iterator[bytes]:
         UnreadableFile: the bytes do not fit the encoding.
     """
     name = codec(encoding)
+    decoder = None if name in _UTF8 else codecs.getincrementaldecoder(name)()
+    first, final = True, False
     with source.open() as stream:
-        if name in {"utf-8", "utf-8-sig"}:
-            for number, block in enumerate(_read(stream)):
-                yield block.removeprefix(codecs.BOM_UTF8) if number == 0 else block
-            return
-        decoder = codecs.getincrementaldecoder(name)()
-        try:
-            for block in _read(stream):
-                yield _decode(decoder, block, name).encode()
-            yield decoder.decode(b"", final=True).encode()
-        except UnicodeError:
-            raise UnreadableFile(
-                "{}: is not text in {}; save it as CSV in UTF-8 or as XLSX, or name its encoding: --encoding",
-                source.name,
-                encoding,
-            ) from None
-
-
-def _read(stream: IO[bytes]) -> Iterator[bytes]:
-    size = min(BLOCK, FIRST_BLOCK)
-    while block := stream.read(size):
-        yield block
-        size = BLOCK
-
-
-def _guess(contents: Contents) -> str:
-    for bom, encoding in _BOMS:
-        if contents.head.startswith(bom):
-            return encoding
-    even, odd = contents.head[::2].count(0), contents.head[1::2].count(0)
-    if max(even, odd) > len(contents.head) * 3 // 8:  # Latin text in UTF-16: every other byte is zero
-        return "utf-16-le" if odd > even else "utf-16-be"
-    return "UTF-8" if contents.is_utf8 else "Windows-1252"
-
-
-def _decode(decoder: codecs.IncrementalDecoder, block: bytes, name: str) -> str:
-    # Where Windows-1252 and Latin-1 agree, the latter decodes ten times faster.
-    if name == "cp1252":
-        values = np.frombuffer(block, dtype=np.uint8)
-        if not ((values >= 0x80) & (values < 0xA0)).any():
-            return block.decode("latin-1")
-    return decoder.decode(block)
-
-
-def _decodes(decoder: codecs.IncrementalDecoder, block: bytes, *, final: bool = False) -> bool:
-    try:
-        decoder.decode(block, final)
-    except UnicodeDecodeError:
-        return False
-    return True
+        while not final:
+            block = stream.read(BLOCK)
+            final = not block
+            try:
+                text = block if decoder is None else decoder.decode(block, final).encode()
+            except UnicodeError:
+                raise UnreadableFile(NOT_TEXT, source.name, encoding) from None
+            yield text.removeprefix(codecs.BOM_UTF8) if first else text
+            first = False

@@ -8,79 +8,23 @@ from __future__ import annotations
 
 import csv
 import os
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Final, Self, TypeVar
+from typing import Final
 from uuid import UUID
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from toolkit.atomic_files import PrivateFolder, sync
 from toolkit.errors import InvalidInput
-from toolkit.intake.cells import escape, harmless
-from toolkit.intake.checks import NUMBERS
+from toolkit.intake.cells import Mask, escape, harmless
 from toolkit.intake.headings import OWN
-from toolkit.intake.results import Tally
 from toolkit.intake.sources import Chunk
 from toolkit.intake.workbook_process import CellKind
-from toolkit.intake.workbook_writer import Cells, Form, Mask, SheetLooks, Style, Workbook
+from toolkit.intake.workbook_writer import Cells, Form, SheetLooks, Style, Workbook
 from toolkit.language import ENGLISH, Language
-
-T = TypeVar("T")
-
-_AT_ONCE: Final = 2
-"""Pieces of work that are begun or wait; each may hold some fifteen megabytes."""
-
-
-class Behind:
-    """Does pieces of work one after the other; what one raises is raised by a later call."""
-
-    def __init__(self, name: str) -> None:
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix=name)
-        self._pending: deque[Future[None]] = deque()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def do(self, work: Callable[..., None], *arguments: object) -> None:
-        """Do this after all before it; waits while enough is waiting."""
-        self._wait(_AT_ONCE - 1)
-        self._pending.append(self._thread.submit(work, *arguments))
-
-    def finish(self) -> None:
-        """Wait until all is done."""
-        self._wait(0)
-
-    def close(self) -> None:
-        """Wait for the piece at work, and drop those that wait."""
-        self._thread.shutdown(cancel_futures=True)
-
-    def _wait(self, left: int) -> None:
-        while len(self._pending) > left:
-            self._pending.popleft().result()
-
-
-@contextmanager
-def prefetch(items: Iterable[T]) -> Iterator[Iterator[T]]:
-    """Make each item while the one before it is used; an exception is raised at the item that it belongs to."""
-    with ThreadPoolExecutor(1, thread_name_prefix="reading") as thread:
-        yield _ahead(thread, iter(items))
-
-
-def _ahead(thread: ThreadPoolExecutor, items: Iterator[T]) -> Iterator[T]:
-    made = thread.submit(next, items, None)
-    while (item := made.result()) is not None:
-        made = thread.submit(next, items, None)
-        yield item
-
 
 _OWNER_ONLY: Final = 0o600
 _NONE: Final[Mapping[int, Mask]] = {}
@@ -95,11 +39,7 @@ Reasons = Sequence[tuple[str, str]]
 
 
 class Outputs:
-    """The files written about one source, under ``folder``; a context manager that removes unpublished ones.
-
-    They are written in a thread of their own. What goes wrong there is raised by a later call, at the latest by
-    ``complete``.
-    """
+    """The files written about one source, under ``folder``; a context manager that removes unpublished ones."""
 
     def __init__(
         self,
@@ -116,13 +56,11 @@ class Outputs:
         self._rejected: tuple[_CsvFile, Workbook] | None = None
         self._skipped: _CsvFile | None = None
         self.notes: list[str] = []
-        self._thread = Behind("rejecting")
 
     def __enter__(self) -> Outputs:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._thread.close()
         for file in self._all_files():
             with suppress(OSError):
                 file.close()
@@ -135,7 +73,22 @@ class Outputs:
         Raises:
             InvalidInput: the folder cannot be written, or its disk is full.
         """
-        self._later(self._write_rejected, chunk, reasons, wrong)
+        line, why = pa.array(chunk.lines).cast(pa.string()), pa.array(_told(reasons, str), pa.string())
+        with self._advising():
+            if self._rejected is None:
+                self._rejected = self._begin_rejected([why, line, *chunk.columns])
+            text, workbook = self._rejected
+            text.add(_rows([*map(escape, chunk.columns), line, why]))
+            told = pa.array(_told(reasons, self._language.tell), pa.string())
+            cells = [
+                Cells(
+                    column,
+                    forms={Form.NUMBER: chunk.kinds[place] == CellKind.NUMBER} if place in chunk.kinds else {},
+                    styles={Style.RED: wrong[place]} if place in wrong else {},
+                )
+                for place, column in enumerate(chunk.columns)
+            ]
+            workbook.add([Cells(told, style=Style.WRAPPED), Cells(line, Form.NUMBER), *cells])
 
     def skip(self, lines: Sequence[int], client_ids: Sequence[UUID | None]) -> None:
         """Add lines whose client is registered already, with the client's id where there is one yet.
@@ -143,36 +96,29 @@ class Outputs:
         Raises:
             InvalidInput: the folder cannot be written, or its disk is full.
         """
-        self._later(self._write_skipped, lines, client_ids)
+        with self._advising():
+            if self._skipped is None:
+                self._skipped = _CsvFile(self._private() / "skipped.csv", ("line", "clientId"), ";")
+            self._skipped.add((line, each or "") for line, each in zip(lines, client_ids, strict=True))
 
-    def complete(self, tally: Tally) -> None:
+    def complete(self) -> None:
         """Write everything out, so that a full disk shows before the rows are committed.
 
         Raises:
             InvalidInput: the folder cannot be written, or its disk is full.
         """
         with self._advising():
-            self._thread.finish()
-            if self._rejected is not None:
-                workbook = self._rejected[1]
-                workbook.begin_sheet("summary", SheetLooks((40, 12), table=False))
-                for row in _summary(self._source, tally, self._language):
-                    workbook.add_row(*row)
-                if workbook.problem:
-                    self.notes.append(f"No .rejected.xlsx: {workbook.problem}; use the .rejected.csv.")
             for file in self._all_files():
                 file.close()
                 sync(file.path)
+        if self._rejected is not None and self._rejected[1].problem:
+            self.notes.append(f"No .rejected.xlsx: {self._rejected[1].problem}; use the .rejected.csv.")
 
     def publish(self) -> tuple[tuple[Path, ...], Path | None]:
         """Move the files to their places: those of rejected rows, and the one of skipped rows."""
         rejected = [file for file in self._rejected or () if not (isinstance(file, Workbook) and file.problem)]
         moved = tuple(self._move(file) for file in rejected)
         return moved, self._move(self._skipped) if self._skipped else None
-
-    def _later(self, write: Callable[..., None], *arguments: object) -> None:
-        with self._advising():
-            self._thread.do(write, *arguments)
 
     @contextmanager
     def _advising(self) -> Iterator[None]:
@@ -186,19 +132,6 @@ class Outputs:
                 error.strerror,
             ) from None
 
-    def _write_rejected(self, chunk: Chunk, reasons: Sequence[Reasons], wrong: Mapping[int, Mask]) -> None:
-        line, why = pa.array(chunk.lines).cast(pa.string()), pa.array(_told(reasons, str), pa.string())
-        if self._rejected is None:
-            self._rejected = self._begin_rejected([why, line, *chunk.columns])
-        text, workbook = self._rejected
-        text.add(_rows([*map(escape, chunk.columns), line, why]))
-        cells = [
-            Cells(column, forms=_forms(chunk, position), styles=_marked(wrong.get(position)))
-            for position, column in enumerate(chunk.columns)
-        ]
-        told = pa.array(_told(reasons, self._language.tell), pa.string())
-        workbook.add([Cells(told, style=Style.WRAPPED), Cells(line, Form.NUMBER), *cells])
-
     def _begin_rejected(self, columns: Sequence[pa.StringArray]) -> tuple[_CsvFile, Workbook]:
         """Begin the table for programs, and the workbook for people in their language, the reasons first."""
         place = self._private()
@@ -208,11 +141,6 @@ class Outputs:
         workbook.begin_sheet(REJECTED_SHEET, SheetLooks([_WHY_WIDE, *map(_width, first[1:], columns[1:])], 2))
         workbook.add_row(*first, style=Style.HEADING)
         return _CsvFile(place / "rejected.csv", headings, self._delimiter), workbook
-
-    def _write_skipped(self, lines: Sequence[int], client_ids: Sequence[UUID | None]) -> None:
-        if self._skipped is None:
-            self._skipped = _CsvFile(self._private() / "skipped.csv", ("line", "clientId"), ";")
-        self._skipped.add((line, client_id or "") for line, client_id in zip(lines, client_ids, strict=True))
 
     def _private(self) -> Path:
         if self._place is None:
@@ -227,15 +155,6 @@ class Outputs:
         return self._place.publish(file.path, f"{self._source}.{file.path.name}")
 
 
-def _forms(chunk: Chunk, position: int) -> dict[Form, Mask]:
-    kinds = chunk.kinds.get(position)
-    return {} if kinds is None else {Form.NUMBER: np.isin(kinds, NUMBERS), Form.ERROR: kinds == CellKind.ERROR}
-
-
-def _marked(wrong: Mask | None) -> dict[Style, Mask]:
-    return {} if wrong is None else {Style.RED: wrong}
-
-
 def _width(heading: str, column: pa.StringArray) -> float:
     """Return the width, in characters, that shows the heading and most cells of the first rows."""
     longest = pc.max(pc.utf8_length(column)).as_py() or 0
@@ -248,13 +167,10 @@ class _CsvFile:
     def __init__(self, path: Path, headings: Iterable[object], delimiter: str) -> None:
         self.path = path
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _OWNER_ONLY)
-        self._stream = os.fdopen(descriptor, "w", encoding="utf-8", newline="")
-        self._stream.write("\ufeff")  # as utf-8-sig does, whose encoder is Python code that runs for each row
-        self._writer = csv.writer(self._stream, delimiter=delimiter)
-        self._writer.writerow(headings)
-
-    def add(self, rows: Iterable[Iterable[object]]) -> None:
-        self._writer.writerows(rows)
+        self._stream = os.fdopen(descriptor, "w", encoding="utf-8-sig", newline="")
+        writer = csv.writer(self._stream, delimiter=delimiter)
+        writer.writerow(headings)
+        self.add = writer.writerows
 
     def close(self) -> None:
         self._stream.close()
@@ -266,27 +182,6 @@ def _rows(columns: Iterable[pa.StringArray]) -> list[tuple[str, ...]]:
 
 def _told(reasons: Sequence[Reasons], say: Callable[[str], str]) -> list[str]:
     """Return the reasons of each row in one text; the headings stay."""
-    told: dict[str, str] = {}
-    for each in reasons:
-        for _, message in each:
-            if message not in told:
-                told[message] = say(message)
+    messages = {message for each in reasons for _, message in each}
+    told = {message: say(message) for message in messages}
     return ["; ".join(f"{heading}: {told[message]}" for heading, message in each) for each in reasons]
-
-
-def _summary(source: str, tally: Tally, language: Language) -> list[tuple[str, str | int]]:
-    say = language.text
-    rows: list[tuple[str, str | int]] = [
-        (say("source"), source),
-        (say("accepted"), tally.accepted),
-        (say("rejected"), tally.rejected),
-        (say("skipped"), tally.skipped),
-    ]
-    for title, counts in (
-        ("reasons", tally.reasons),
-        ("repairs", tally.repairs),
-        ("warnings", tally.warnings),
-    ):
-        rows += [("", ""), (say(title), "")]
-        rows += [(language.tell(text), number) for text, number in counts.most_common()]
-    return rows

@@ -25,7 +25,6 @@ from toolkit.database.service import NEW, clients, create_new, sales, same, serv
 from toolkit.errors import InvalidField, InvalidFields
 from toolkit.intake.headings import OWN
 from toolkit.intake.rejected import Outputs
-from toolkit.intake.results import Tally
 from toolkit.intake.sources import Chunk
 from toolkit.intake.tables import NamedColumns, RejectedRow, Table, read_table
 from toolkit.language import ENGLISH, Language
@@ -268,9 +267,7 @@ def hand_back(
         headings.index(heading): np.array([name in {item.field for item in each.invalid} for each in rejected])
         for name, heading in columns.items()
     }
-    tally = Tally(len(table.rows) - len(rejected), len(rejected))
-    tally.reasons.update(Message("{}: {}", item.field, item.message) for each in rejected for item in each.invalid)
     with Outputs(out, name, table.layout.delimiter, headings, language) as outputs:
         outputs.reject(chunk, reasons, wrong)
-        outputs.complete(tally)
+        outputs.complete()
         return outputs.publish()[0]

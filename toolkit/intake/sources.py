@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from toolkit.contract.fields import TRIMMED
 from toolkit.errors import UnreadableFile
 from toolkit.message import Message
 
@@ -41,14 +42,45 @@ class Chunk:
     def __len__(self) -> int:
         return len(self.lines)
 
-    def take(self, rows: npt.NDArray[np.int64]) -> Chunk:
+    def take(self, rows: npt.NDArray[np.int64], size: int = 0) -> Chunk:
         """Return only these rows, without keeping the memory of the others."""
         return Chunk(
             [column.take(pa.array(rows)) for column in self.columns],
             self.lines[rows],
-            0,
+            size,
             {column: kinds[rows] for column, kinds in self.kinds.items()},
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One row as it is read: its line, that of the next, its cells, why they cannot be trusted if they cannot.
+
+    ``kinds`` has the ``CellKind`` of each cell where they are not all text.
+    """
+
+    line: int
+    next_line: int
+    cells: Sequence[str]
+    fault: str | None = None
+    kinds: bytes = b""
+
+
+def chunk_of(records: Iterable[Record], width: int, size: int) -> Chunk:
+    """Return the records that are not blank as columns."""
+    kept = [each for each in records if any(cell.strip(TRIMMED) for cell in each.cells)]
+    rows = [[*each.cells, *[""] * (width - len(each.cells))] for each in kept]
+    columns = [pa.array([row[place] for row in rows], pa.string()) for place in range(width)]
+    kinds = [
+        np.frombuffer(bytes(of), np.uint8) for of in zip(*(each.kinds[:width] for each in kept), strict=False)
+    ]
+    return Chunk(
+        columns,
+        np.array([each.line for each in kept], np.int64),
+        size,
+        kinds={place: of_column for place, of_column in enumerate(kinds) if of_column.any()},
+        faults={row: each.fault for row, each in enumerate(kept) if each.fault is not None},
+    )
 
 
 Recognises = Callable[[Sequence[str]], bool]

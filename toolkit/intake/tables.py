@@ -17,9 +17,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from toolkit.errors import InvalidField, UnreadableFile
-from toolkit.intake.sources import Chunk, Layout, Lines, Reading, TableSource, find_sources
+from toolkit.intake.cells import ERROR_OF_FORMULA
+from toolkit.intake.sources import Layout, Lines, Reading, TableSource, find_sources
 from toolkit.intake.text_tables import DelimitedText
-from toolkit.intake.workbook_process import CellKind
 from toolkit.intake.workbooks import WorkbookTable
 
 WHOLE_BYTES: Final = 256 * 1024**2
@@ -73,17 +73,14 @@ def read_table(path: Path, reading: Reading | None = None) -> Table:
     if len(named) < sum(1 for heading in headings if heading):
         raise UnreadableFile("{}: a heading stands there twice; the headings are {}.", path, ", ".join(headings))
     cells = {
-        heading: pa.chunked_array([_texts(chunk, position) for chunk in chunks], pa.string())
+        heading: pa.chunked_array(
+            [pc.replace_substring_regex(chunk.columns[position], ERROR_OF_FORMULA, "") for chunk in chunks],
+            pa.string(),
+        )
         for heading, position in named.items()
     }
     lines = np.concatenate([np.empty(0, np.int64), *(chunk.lines for chunk in chunks)])
     return Table(pa.table(cells), lines, table.layout)
-
-
-def _texts(chunk: Chunk, position: int) -> pa.StringArray:
-    """Return the cells of a column; an error of a formula is no text."""
-    kinds, cells = chunk.kinds.get(position), chunk.columns[position]
-    return cells if kinds is None else pc.if_else(pa.array(kinds == CellKind.ERROR), "", cells)
 
 
 def plain(heading: str) -> str:

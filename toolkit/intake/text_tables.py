@@ -1,258 +1,51 @@
-"""Read delimited text: find its encoding, its delimiter and its headings, then its rows in chunks."""
+"""Read delimited text: find its encoding, its delimiter and its headings, then its rows in chunks.
 
+A block of text that is written in the usual way is parsed by Arrow, whole columns at once; any other one by
+Python's ``csv`` module, record by record, which takes longer and tells which record cannot be trusted.
+"""
+
+import csv
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import chain, islice
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
-from pyarrow import csv
+from pyarrow import csv as arrow_csv
 
 from toolkit.contract.fields import TRIMMED
 from toolkit.errors import UnreadableFile
-from toolkit.intake.cells import Bytes, blank_rows
-from toolkit.intake.encodings import blocks, examine, find_encoding
+from toolkit.intake.cells import blank_rows
+from toolkit.intake.encodings import NOT_TEXT, blocks, examine, find_encoding
 from toolkit.intake.sources import (
     HEADING_ROWS,
     Chunk,
     Layout,
-    Lines,
     Reading,
     Recognises,
+    Record,
     TableSource,
     any_cell,
+    chunk_of,
 )
-
-LONGEST_RECORD: Final = 1024 * 1024
-"""Bytes; a quotation mark that is not closed within as many was never meant to open a cell."""
 
 UNCLOSED: Final = "The quotation marks of this line do not match"
 TOO_MANY: Final = "More cells than headings; check the separators and quotation marks"
 
-
-@dataclass(frozen=True, slots=True)
-class Record:
-    """One record: where its bytes end, its cells, and why they cannot be trusted if they cannot."""
-
-    end: int
-    cells: list[str]
-    fault: str | None = None
-
-
-def records(text: bytes, delimiter: bytes) -> Iterator[Record]:
-    """Yield all records of ``text`` from its start, one after the other."""
-    position = 0
-    while position < len(text):
-        record = record_at(text, position, delimiter)
-        yield record
-        position = record.end
-
-
-def record_at(text: bytes, start: int, delimiter: bytes, width: int | None = None) -> Record:
-    """Return the record that starts at ``start``.
-
-    A cell is quoted as a whole or not at all; a quotation mark inside an unquoted cell stands for itself.
-    A record over several lines counts only if it has at most ``width`` cells that are not blank, because a stray
-    quotation mark would swallow whole rows up to the next one; otherwise its first line alone is the (faulty)
-    record.
-    """
-    whole, cell = _patterns(delimiter)
-    end_of_line = text.find(b"\n", start) + 1 or len(text)
-    limit = min(len(text), start + LONGEST_RECORD)
-    found = whole.match(text, start, limit)
-    if found is None or (found.end() == limit < len(text) and not text.endswith(b"\n", start, limit)):
-        return Record(end_of_line, _split(text[start:end_of_line], delimiter), UNCLOSED)
-    cells = [_unquoted(part) for part in cell.findall(found.group(1).removesuffix(b"\r"))]
-    if width is not None and any(value.strip() for value in cells[width:]):
-        if found.end() > end_of_line:
-            return Record(end_of_line, _split(text[start:end_of_line], delimiter), UNCLOSED)
-        return Record(found.end(), cells, TOO_MANY)
-    return Record(found.end(), cells)
-
-
-@lru_cache(maxsize=8)
-def _patterns(delimiter: bytes) -> tuple[re.Pattern[bytes], re.Pattern[bytes]]:
-    d = re.escape(delimiter)
-    cell = rb'(?:"(?:[^"]|"")*"|(?!")[^%b\n]*)' % d
-    whole = re.compile(rb"(%b(?:%b%b)*?)\r?(?:\n|\Z)" % (cell, d, cell))
-    return whole, re.compile(rb"(?:\A|%b)(%b)" % (d, cell))
-
-
-def _unquoted(cell: bytes) -> str:
-    if cell.startswith(b'"'):
-        return cell[1:-1].replace(b'""', b'"').decode(errors="replace")
-    return cell.decode(errors="replace")
-
-
-def _split(line: bytes, delimiter: bytes) -> list[str]:
-    return [cell.decode(errors="replace") for cell in line.rstrip(b"\r\n").split(delimiter)]
-
-
-@dataclass(frozen=True, slots=True)
-class _Rows:
-    """Rows of a text, column by column; ``lines`` are counted from zero, ``faults`` are by position."""
-
-    columns: list[pa.StringArray]
-    lines: Lines
-    faults: dict[int, str]
-
-
-_QUOTE: Final = ord('"')
-_CR: Final = ord("\r")
-_LF: Final = ord("\n")
-
-
-@dataclass(frozen=True, slots=True)
-class _Parser:
-    """Parses delimited text: by Arrow what is written in the usual way, record by record what is not.
-
-    Most rows have ``usual`` cells, and none may have more than ``most`` that are not blank.
-    """
-
-    delimiter: bytes
-    usual: int
-    most: int
-
-    def parse(self, text: bytes, *, final: bool) -> tuple[list[_Rows], int, int]:
-        """Parse whole records at the start of ``text``; return them, and the bytes and lines that they take up."""
-        parts: list[_Rows] = []
-        position, line, size = 0, 0, len(text)
-        while position < len(text):
-            end = text.rfind(b"\n", position, position + size) + 1 or text.find(b"\n", position) + 1
-            if final and (end == 0 or position + size >= len(text)):
-                end = len(text)
-            if end == 0:
-                break
-            part = self._by_arrow(memoryview(text)[position:end], line)
-            if part is None and end - position > _FEW:
-                size = _FEW
-                continue
-            if part is None:
-                part, end = self._one_by_one(text, position, end, line, final=final)
-            if end == position:
-                break
-            parts.append(part)
-            line += text.count(b"\n", position, end)
-            position = end
-        return parts, position, line
-
-    def _by_arrow(self, text: memoryview, first_line: int) -> _Rows | None:
-        """Return the rows, or nothing where a record takes up several lines or quotation marks stray."""
-        data = np.frombuffer(text, np.uint8)
-        if not self._is_regular(data):
-            return None
-        odd: list[csv.InvalidRow] = []
-
-        def skip(row: csv.InvalidRow) -> str:
-            odd.append(row)
-            return "skip"
-
-        names = [str(column) for column in range(self.usual)]
-        try:
-            table = csv.read_csv(
-                pa.BufferReader(pa.py_buffer(text)),
-                read_options=csv.ReadOptions(column_names=names, block_size=len(text) + 1, use_threads=False),
-                parse_options=csv.ParseOptions(
-                    delimiter=self.delimiter.decode(),
-                    newlines_in_values=True,
-                    ignore_empty_lines=False,
-                    invalid_row_handler=skip,
-                ),
-                convert_options=csv.ConvertOptions(
-                    column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False, check_utf8=False
-                ),
-            )
-        except pa.ArrowInvalid:
-            return None
-        count = int(np.count_nonzero(data == _LF)) + (data[-1] != _LF)
-        if table.num_rows + len(odd) != count:
-            return None
-        columns = [column.combine_chunks() for column in table.columns]
-        places = [row.number - 1 for row in odd]
-        lines = np.delete(np.arange(count), places) + first_line
-        records = [record_at(row.text.encode(), 0, self.delimiter, self.most) for row in odd]
-        return self._together(columns, lines, records, [first_line + place for place in places])
-
-    def _is_regular(self, data: Bytes) -> bool:
-        """Tell whether carriage returns only end lines, and quotation marks only stand around whole cells."""
-        if (at := np.flatnonzero(data == _CR)).size and (
-            at[-1] == len(data) - 1 or (data[np.minimum(at + 1, len(data) - 1)] != _LF).any()
-        ):
-            return False
-        quotes = np.flatnonzero(data == _QUOTE)
-        if not quotes.size:
-            return True
-        if quotes.size % 2:
-            return False
-        border_before, border_after = np.zeros((2, 256), dtype=bool)
-        border_before[[self.delimiter[0], _LF, _QUOTE]] = True
-        border_after[[self.delimiter[0], _LF, _QUOTE, _CR]] = True
-        around = np.concatenate(([_LF], data, [_LF]))
-        opens, closes = quotes[::2], quotes[1::2]
-        return bool(border_before[around[opens]].all() and border_after[around[closes + 2]].all())
-
-    def _one_by_one(self, text: bytes, start: int, end: int, line: int, *, final: bool) -> tuple[_Rows, int]:
-        """Cut the records up to ``end`` or beyond it; one that may go on behind the text is left for later."""
-        found: list[Record] = []
-        lines: list[int] = []
-        position = start
-        while position < end:
-            record = record_at(text, position, self.delimiter, self.most)
-            unfinished = record.fault == UNCLOSED or record.end == len(text)
-            if unfinished and not final and len(text) - position < LONGEST_RECORD:
-                break
-            found.append(record)
-            lines.append(line)
-            line += text.count(b"\n", position, record.end)
-            position = record.end
-        nothing = [pa.array([], pa.string()) for _ in range(self.usual)]
-        return self._together(nothing, np.empty(0, np.int64), found, lines), position
-
-    def _together(
-        self, columns: list[pa.StringArray], lines: Lines, records: Sequence[Record], places: Sequence[int]
-    ) -> _Rows:
-        """Return regular rows and records that were cut by themselves, in the order of their lines."""
-        width, delimiter = self.most, self.delimiter.decode()
-        empty = pa.repeat(pa.scalar("", pa.string()), len(lines))
-        columns = columns + [empty] * (width - len(columns))
-        faults: dict[int, str] = {}
-        if len(columns) > width:
-            columns = _folded(columns, width, delimiter, faults)
-        if records:
-            cells = [_fit(record.cells, width, delimiter) for record in records]
-            order = np.argsort(np.concatenate((lines, places)).astype(np.int64), kind="stable")
-            columns = [
-                pa.concat_arrays([column, pa.array([row[at] for row in cells], pa.string())]).take(pa.array(order))
-                for at, column in enumerate(columns)
-            ]
-            reasons = [faults.get(row) for row in range(len(lines))] + [record.fault for record in records]
-            faults = {at: reason for at, row in enumerate(order.tolist()) if (reason := reasons[row]) is not None}
-            lines = np.concatenate((lines, places)).astype(np.int64)[order]
-        kept = ~blank_rows(columns)
-        if not kept.all():
-            position = np.cumsum(kept) - 1
-            faults = {int(position[row]): reason for row, reason in faults.items() if kept[row]}
-            columns = [column.filter(pa.array(kept)) for column in columns]
-            lines = lines[kept]
-        return _Rows(columns, lines, faults)
-
-
-_FEW: Final = 64 * 1024
-"""Bytes that are parsed together where not all records are regular."""
-
-
-DELIMITERS: Final = (b";", b",", b"\t", b"|")
+LONGEST_RECORD: Final = 100
+"""Lines; a quotation mark that is not closed within as many was never meant to open a cell."""
 LONGEST_LINE: Final = 64 * 1024 * 1024
 MOST_COLUMNS: Final = 16_384
 """The columns of a sheet of Excel."""
+
+DELIMITERS: Final = (";", ",", "\t", "|")
+_HEAD: Final = 100
 _SAMPLE: Final = 256 * 1024
 _SAMPLE_ROWS: Final = 200
-_SEPARATOR_LINE: Final = re.compile(rb"sep=(.)\r?\n", re.IGNORECASE)
+_SEPARATOR_LINE: Final = re.compile(r"sep=(.)\r?\n", re.IGNORECASE)
 """Excel's own way to name the delimiter, on a line before all others."""
 
 
@@ -260,13 +53,15 @@ class DelimitedText:
     """A text file whose layout is understood; ``chunks`` reads it as often as asked."""
 
     def __init__(self, source: TableSource, reading: Reading) -> None:
-        self.stamp = source.stamp()
+        self.source, self.stamp = source, source.stamp()
         contents = examine(source)
         encoding = find_encoding(source, contents, reading.encoding)
-        sample = next(blocks(source, encoding), b"")[:_SAMPLE]
-        self.source = source
+        sample = next(blocks(source, encoding))[:_SAMPLE]
+        if sample[:_HEAD].count(0) > len(sample[:_HEAD]) // 4:  # UTF-16 without a mark, or no text at all
+            raise UnreadableFile(NOT_TEXT, source.name, encoding)
         self._old_mac = b"\n" not in sample and b"\r" in sample
-        self._found = found = _find_headings(source, self._with_line_feeds(sample), reading)
+        found = _find_headings(source, self._with_line_feeds(sample).decode(errors="ignore"), reading)
+        self._skipped, self._usual, self._width = found.next_line - 1, found.cells_per_row, len(found.headings)
         self.layout = Layout(
             kind="text",
             headings=found.headings,
@@ -274,7 +69,7 @@ class DelimitedText:
             sha256=contents.sha256,
             size=contents.size,
             encoding=encoding,
-            delimiter=found.delimiter.decode(),
+            delimiter=found.delimiter,
         )
 
     def chunks(self) -> Iterator[Chunk]:
@@ -283,23 +78,29 @@ class DelimitedText:
         Raises:
             UnreadableFile: the bytes do not fit the encoding, or the compression is damaged.
         """
-        text, line, found = b"", 1, self._found
-        parser = _Parser(found.delimiter, found.cells_per_row, len(self.layout.headings))
+        text, line, skip = b"", 1 + self._skipped, self._skipped
         read = ((block, False) for block in blocks(self.source, self.layout.encoding or ""))
         for block, final in chain(read, [(b"", True)]):
             text += self._with_line_feeds(block)
-            while line < found.next_line and b"\n" in text:
-                _, _, text = text.partition(b"\n")
-                line += 1
-            if line < found.next_line:
+            while skip and b"\n" in text:
+                skip, text = skip - 1, text.partition(b"\n")[2]
+            end = len(text) if final else text.rfind(b"\n") + 1
+            if skip or not end:
+                if len(text) > LONGEST_LINE:
+                    raise UnreadableFile("{}: line {} does not end; is this a text file?", self.source.name, line)
                 continue
-            parts, end, line_count = parser.parse(text, final=final)
-            if any(len(part.lines) for part in parts):
-                yield _chunk(parts, line, len(block))
+            parsed = text[:end]
+            chunk = self._by_arrow(parsed, line, len(block))
+            if chunk is None:
+                lines = _lines(parsed.decode(errors="replace"))
+                found = list(records(lines, self.layout.delimiter or "", line, self._width, final=final))
+                chunk = chunk_of(found, self._width, len(block))
+                rest = lines[found[-1].next_line - line :] if found else lines
+                end -= len("".join(rest).encode())
+            line += text.count(b"\n", 0, end)
             text = text[end:]
-            line += line_count
-            if len(text) > LONGEST_LINE:
-                raise UnreadableFile("{}: line {} does not end; is this a text file?", self.source.name, line)
+            if len(chunk):
+                yield chunk
 
     def release(self) -> None:
         """Give up what is held between two readings: nothing."""
@@ -307,24 +108,105 @@ class DelimitedText:
     def _with_line_feeds(self, text: bytes) -> bytes:
         return text.replace(b"\r", b"\n") if self._old_mac else text
 
+    def _by_arrow(self, text: bytes, first_line: int, size: int) -> Chunk | None:
+        """Return the rows, or nothing where one of them is not written in the usual way."""
+        delimiter, width = self.layout.delimiter or "", self._width
+        if text.count(b"\r") != text.count(b"\r\n") or not _quotes_whole_cells(text, delimiter):
+            return None
+        names = [str(column) for column in range(self._usual)]
+        try:
+            table = arrow_csv.read_csv(
+                pa.BufferReader(text),
+                read_options=arrow_csv.ReadOptions(
+                    column_names=names, block_size=len(text) + 1, use_threads=False
+                ),
+                parse_options=arrow_csv.ParseOptions(delimiter=delimiter, ignore_empty_lines=False),
+                convert_options=arrow_csv.ConvertOptions(
+                    column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False, check_utf8=False
+                ),
+            )
+        except pa.ArrowInvalid:
+            return None
+        columns = [column.combine_chunks() for column in table.columns]
+        if any(not blank_rows([surplus]).all() for surplus in columns[width:]):
+            return None
+        columns += [pa.repeat("", table.num_rows)] * (width - len(columns))
+        chunk = Chunk(columns[:width], np.arange(table.num_rows) + first_line, size)
+        blank = blank_rows(chunk.columns)
+        return chunk.take(np.flatnonzero(~blank), size) if blank.any() else chunk
 
-class _Headings(NamedTuple):
-    delimiter: bytes
+
+def _quotes_whole_cells(text: bytes, delimiter: str) -> bool:
+    """Tell whether quotation marks only stand around whole cells of one line."""
+    marks = text.count(b'"')
+    quoted = rb'(?:^|(?<=[%b\n]))"[^"\n]*"(?=[%b\r\n]|\Z)' % ((re.escape(delimiter).encode(),) * 2)
+    return not marks or (marks % 2 == 0 and len(re.findall(quoted, text)) * 2 == marks)
+
+
+def records(
+    lines: Sequence[str], delimiter: str, first: int = 1, width: int = MOST_COLUMNS, *, final: bool = True
+) -> Iterator[Record]:
+    """Yield the records of these lines, of which the first has that number; the last may go on behind them.
+
+    A cell is quoted as a whole or not at all; a quotation mark inside an unquoted cell stands for itself. A record
+    over several lines counts only if it has at most ``width`` cells that are not blank, because a stray quotation
+    mark would swallow whole rows up to the next one; otherwise its first line alone is the (faulty) record. One
+    that is not closed in these lines is left for later unless they are the ``final`` ones.
+    """
+    at = 0
+    while at < len(lines):
+        used, fault, line = 1, None, lines[at]
+        cells = line.rstrip("\r\n").split(delimiter)
+        if '"' in line:
+            reader = csv.reader(lines[at : at + LONGEST_RECORD], delimiter=delimiter, strict=True)
+            try:
+                quoted = next(reader)
+            except csv.Error:
+                if at + reader.line_num == len(lines) and reader.line_num < LONGEST_RECORD and not final:
+                    return
+                fault = UNCLOSED
+            else:
+                if reader.line_num > 1 and _has_surplus(quoted, width):
+                    fault = UNCLOSED
+                else:
+                    cells, used = quoted, reader.line_num
+        if fault is None and _has_surplus(cells, width):
+            fault = TOO_MANY
+        if _has_surplus(cells, width):
+            cells = [*cells[: width - 1], delimiter.join(cells[width - 1 :])]
+        yield Record(first + at, first + at + used, cells, fault)
+        at += used
+
+
+def _has_surplus(cells: Sequence[str], width: int) -> bool:
+    return any(cell.strip(TRIMMED) for cell in cells[width:])
+
+
+def _lines(text: str) -> list[str]:
+    """Return the lines of a text with their ends; a carriage return alone ends none."""
+    *whole, last = text.split("\n")
+    return [f"{line}\n" for line in whole] + ([last] if last else [])
+
+
+@dataclass(frozen=True, slots=True)
+class _Headings:
+    delimiter: str
     headings: tuple[str, ...]
     line: int
     next_line: int
     cells_per_row: int
 
 
-def _find_headings(source: TableSource, sample: bytes, reading: Reading) -> _Headings:
+def _find_headings(source: TableSource, sample: str, reading: Reading) -> _Headings:
     if not sample.strip():
         raise UnreadableFile("{}: the file is empty.", source.name)
     separator = _SEPARATOR_LINE.match(sample)
-    named = _one_byte(reading.delimiter) if reading.delimiter is not None else separator and separator.group(1)
-    start = separator.end() if separator else 0
-    delimiters = DELIMITERS if named is None else (named,)
+    named = _one_character(reading.delimiter) if reading.delimiter is not None else separator and separator[1]
+    lines, first = _lines(sample), 1
+    if separator:
+        lines, first = lines[1:], 2
     for recognises in (reading.recognises, any_cell):
-        candidates = (_headings(sample, start, delimiter, recognises) for delimiter in delimiters)
+        candidates = (_headings(lines, first, each, recognises) for each in ([named] if named else DELIMITERS))
         found = [candidate for candidate in candidates if candidate is not None]
         if found:
             headings = min(found, key=lambda candidate: (candidate.line, -len(candidate.headings)))
@@ -336,73 +218,24 @@ def _find_headings(source: TableSource, sample: bytes, reading: Reading) -> _Hea
     raise UnreadableFile("{}: no headings in the first {} rows.", source.name, HEADING_ROWS)
 
 
-def _one_byte(delimiter: str) -> bytes:
+def _one_character(delimiter: str) -> str:
     text = {"tab": "\t", "\\t": "\t"}.get(delimiter.lower(), delimiter)
     if len(text) != 1 or not text.isascii() or text in '"\r\n':
         raise UnreadableFile("The delimiter must be a single character, such as ; , | or tab.")
-    return text.encode()
+    return text
 
 
-def _headings(sample: bytes, start: int, delimiter: bytes, recognises: Recognises) -> _Headings | None:
-    rows = list(islice(_numbered(sample, start, delimiter), _SAMPLE_ROWS))
-    for index, (line, next_line, record) in enumerate(rows[:HEADING_ROWS]):
-        if record.fault is None and recognises(record.cells):
-            width = len(record.cells)
+def _headings(lines: Sequence[str], first: int, delimiter: str, recognises: Recognises) -> _Headings | None:
+    rows = list(islice(records(lines, delimiter, first, 2 * MOST_COLUMNS), _SAMPLE_ROWS))
+    for index, row in enumerate(rows[:HEADING_ROWS]):
+        if row.fault is None and recognises(row.cells):
+            width = len(row.cells)
             widths = Counter(
-                len(row.cells)
-                for _, _, row in rows[index + 1 :]
-                if any(row.cells[:width]) and not any(cell.strip(TRIMMED) for cell in row.cells[width:])
+                len(below.cells)
+                for below in rows[index + 1 :]
+                if any(below.cells[:width]) and not _has_surplus(below.cells, width)
             )
             usual = min(widths.most_common(1)[0][0] if widths else width, max(width, MOST_COLUMNS))
-            return _Headings(
-                delimiter, tuple(cell.strip(TRIMMED) for cell in record.cells), line, next_line, usual
-            )
+            headings = tuple(cell.strip(TRIMMED) for cell in row.cells)
+            return _Headings(delimiter, headings, row.line, row.next_line, usual)
     return None
-
-
-def _numbered(sample: bytes, start: int, delimiter: bytes) -> Iterator[tuple[int, int, Record]]:
-    text = sample[start:]
-    position, line = 0, 1 + sample.count(b"\n", 0, start)
-    for record in records(text, delimiter):
-        next_line = line + max(1, text.count(b"\n", position, record.end))
-        yield line, next_line, record
-        position, line = record.end, next_line
-
-
-def _chunk(parts: Sequence[_Rows], first_line: int, size: int) -> Chunk:
-    """Return the rows of all parts together."""
-    if len(parts) == 1:
-        return Chunk(parts[0].columns, parts[0].lines + first_line, size, faults=parts[0].faults)
-    columns = [pa.concat_arrays(each) for each in zip(*(part.columns for part in parts), strict=True)]
-    lines = np.concatenate([part.lines for part in parts])
-    faults: dict[int, str] = {}
-    before = 0
-    for part in parts:
-        faults |= {before + row: reason for row, reason in part.faults.items()}
-        before += len(part.lines)
-    return Chunk(columns, lines + first_line, size, faults=faults)
-
-
-def _fit(cells: list[str], width: int, delimiter: str) -> list[str]:
-    if len(cells) <= width:
-        return cells + [""] * (width - len(cells))
-    surplus = cells[width - 1 :]
-    rest = surplus[:1] if not any(cell.strip(TRIMMED) for cell in surplus[1:]) else [delimiter.join(surplus)]
-    return cells[: width - 1] + rest
-
-
-def _folded(
-    columns: list[pa.StringArray], headings: int, delimiter: str, faults: dict[int, str]
-) -> list[pa.StringArray]:
-    """Return the columns with a heading; text beyond them makes a row faulty and is kept in its last cell."""
-    surplus = [pc.utf8_trim(column, characters=TRIMMED) for column in columns[headings:]]
-    rows = np.flatnonzero(~blank_rows(surplus))
-    kept = columns[:headings]
-    if rows.size:
-        last = [columns[index].take(pa.array(rows)).to_pylist() for index in range(headings - 1, len(columns))]
-        folded = [delimiter.join(cells).rstrip(delimiter) for cells in zip(*last, strict=True)]
-        mask = np.zeros(len(kept[-1]), dtype=bool)
-        mask[rows] = True
-        kept[-1] = pc.replace_with_mask(kept[-1], pa.array(mask), pa.array(folded, pa.string()))
-        faults.update(dict.fromkeys(rows.tolist(), TOO_MANY))
-    return kept

@@ -1,6 +1,7 @@
 """Read workbooks (XLSX and similar): every cell as text, with its type in the workbook.
 
-The file is read by another process (``workbook_process``) in bounds of memory and time.
+The file is read by another process (``workbook_process``) in bounds of memory, time and size, into a file without
+a name, so that a kill leaves nothing.
 """
 
 from __future__ import annotations
@@ -12,18 +13,15 @@ import subprocess
 import sys
 import tempfile
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import IO, Any, Final, NamedTuple
+from typing import IO, Final
 
-import numpy as np
-import pyarrow as pa
-
-from toolkit.contract.fields import TRIMMED
 from toolkit.errors import UnreadableFile
 from toolkit.intake import workbook_process
-from toolkit.intake.sources import HEADING_ROWS, Chunk, Layout, Reading, TableSource, any_cell
-from toolkit.intake.workbook_process import SEPARATOR, Fault
+from toolkit.intake.sources import HEADING_ROWS, Chunk, Layout, Reading, Record, TableSource, any_cell, chunk_of
+from toolkit.intake.workbook_process import Fault
 
 MEMORY_BYTES: Final = 3 * 1024**3
 """Memory of the process that reads a workbook, where the system keeps such a limit (Linux)."""
@@ -34,26 +32,32 @@ SECONDS: Final = 180
 FILE_BYTES: Final = 512 * 1024**2
 """The largest workbook, as it is outside of any archive."""
 
+CELL_BYTES: Final = 1024**3
+"""The cells of a workbook as they are handed over, at most."""
+
 _BLOCK: Final = 1024 * 1024
+_ROWS: Final = 20_000
+_CHUNK_BYTES: Final = 32 * 1024 * 1024
+"""A chunk ends with the row that reaches either."""
 
 
 class WorkbookTable:
     """A workbook whose layout is understood: one sheet of it holds the table."""
 
     def __init__(self, source: TableSource, reading: Reading) -> None:
-        self.source = source
-        self.stamp = source.stamp()
-        self._process: _Process | None = None
-        process, sheets, digest = self._begin(reading.sheet)
-        sheet, row, headings = _find_headings(source, sheets, reading)
-        self._process = process
+        self.source, self.stamp = source, source.stamp()
+        self._cells: IO[bytes] | None = None
+        self._wanted = reading.sheet
+        cells, digest = self._read()
+        self._sheet, row = _find_headings(source, list(_sheets(cells)), reading)
+        self._cells = cells
         self.layout = Layout(
             kind="workbook",
-            headings=headings,
-            heading_line=row + 1,
+            headings=tuple(cell.strip() for cell in row.cells),
+            heading_line=row.line,
             sha256=digest,
-            size=sheet.height - row - 1,
-            sheet=sheet.name,
+            size=self._sheet.height - row.line,
+            sheet=self._sheet.name,
         )
 
     def chunks(self) -> Iterator[Chunk]:
@@ -62,34 +66,76 @@ class WorkbookTable:
         Raises:
             UnreadableFile: it takes more memory or time than allowed.
         """
-        process, self._process = self._process or self._begin(self.layout.sheet)[0], None
-        wanted = {"sheet": self.layout.sheet, "skip": self.layout.heading_line, "width": len(self.layout.headings)}
-        try:
-            process.ask(wanted | {"trimmed": TRIMMED})
-            while not (found := process.answer()).get("end"):
-                yield _chunk(found, process)
-        finally:
-            process.end()
+        if self._cells is None:
+            self._cells = self._read()[0]
+        self._cells.seek(self._sheet.start)
+        width, before = len(self.layout.headings), self.layout.heading_line
+        rows: list[Record] = []
+        size = 0
+        for line in self._cells:
+            if line.startswith(b"{"):
+                break
+            row = _row(line)
+            if row.line <= self.layout.heading_line:
+                continue
+            rows.append(row)
+            size += len(line)
+            if len(rows) == _ROWS or size > _CHUNK_BYTES:
+                yield chunk_of(rows, width, row.line - before)
+                rows, size, before = [], 0, row.line
+        if rows:
+            yield chunk_of(rows, width, rows[-1].line - before)
 
     def release(self) -> None:
         """Give up the cells that are held between two readings."""
-        process, self._process = self._process, None
-        if process is not None:
-            process.end()
+        if self._cells is not None:
+            self._cells.close()
+            self._cells = None
 
-    def _begin(self, sheet: str | None) -> tuple[_Process, list[_Sheet], str]:
-        """Return a process that has read the workbook, what it found, and the digest of the file."""
-        with tempfile.TemporaryFile() as file:  # without a name, so that a kill leaves nothing
+    def _read(self) -> tuple[IO[bytes], str]:
+        """Return the cells of the workbook, and the digest of the file.
+
+        Raises:
+            UnreadableFile: the process refuses the workbook, or a bound ended it.
+        """
+        cells = tempfile.TemporaryFile()  # noqa: SIM115  # read as long as the table is
+        weakref.finalize(self, cells.close)
+        with tempfile.TemporaryFile() as file:
             digest = _copy(self.source, file)
-            process = _Process(self.source, file, sheet)
-        process.ask({"sheet": sheet, "rows": HEADING_ROWS})
-        return process, [_Sheet(**found) for found in process.answer()["sheets"]], digest
+            bounds = map(str, (file.fileno(), MEMORY_BYTES, SECONDS, CELL_BYTES))
+            ended = subprocess.run(  # noqa: S603  # our own interpreter and script
+                [sys.executable, "-I", workbook_process.__file__, *bounds, self._wanted or ""],
+                stdin=subprocess.DEVNULL,
+                stdout=cells,
+                stderr=subprocess.PIPE,
+                pass_fds=(file.fileno(),),
+                env={"PATH": os.defpath},
+                check=False,
+            )
+        if ended.returncode:
+            raise self._refusal(ended.returncode, ended.stderr.decode(errors="replace"))
+        return cells, digest
+
+    def _refusal(self, status: int, about: str) -> UnreadableFile:
+        """Return the refusal for a status of the process; where memory lacks, the reader gives up by SIGABRT."""
+        by_signal = {-signal.SIGXCPU: Fault.SECONDS, -signal.SIGSEGV: Fault.DAMAGED}
+        fault = by_signal.get(status, Fault.MEMORY) if status not in set(Fault) else Fault(status)
+        values = {
+            Fault.SHEET_DAMAGED: (about,),
+            Fault.NO_SHEET: (self._wanted, about),
+            Fault.MEMORY: (MEMORY_BYTES >> 30,),
+            Fault.SECONDS: (SECONDS,),
+        }
+        return UnreadableFile(REFUSALS[fault], self.source.name, *values.get(fault, ()))
 
 
-class _Sheet(NamedTuple):
+@dataclass(slots=True)
+class _Sheet:
     name: str
     height: int
-    head: list[list[str]]
+    start: int
+    """The place of its first row among the cells."""
+    head: list[Record] = field(default_factory=list)
 
 
 def _copy(source: TableSource, file: IO[bytes]) -> str:
@@ -109,89 +155,42 @@ def _copy(source: TableSource, file: IO[bytes]) -> str:
     return digest.hexdigest()
 
 
-def _find_headings(
-    source: TableSource, sheets: list[_Sheet], reading: Reading
-) -> tuple[_Sheet, int, tuple[str, ...]]:
-    """Return the one sheet that has the headings, the row they are in, and the headings."""
+def _sheets(cells: IO[bytes]) -> Iterator[_Sheet]:
+    """Yield the sheets, each with its first rows."""
+    cells.seek(0)
+    place, sheet = 0, None
+    for line in cells:
+        place += len(line)
+        if line.startswith(b"{"):
+            if sheet is not None:
+                yield sheet
+            sheet = _Sheet(**json.loads(line), start=place)
+        elif sheet is not None and len(sheet.head) < HEADING_ROWS:
+            sheet.head.append(_row(line))
+    if sheet is not None:
+        yield sheet
+
+
+def _row(line: bytes) -> Record:
+    number, cells, kinds = json.loads(line)
+    return Record(number, number + 1, cells, kinds=bytes(kind - ord("0") for kind in kinds.encode()))
+
+
+def _find_headings(source: TableSource, sheets: Sequence[_Sheet], reading: Reading) -> tuple[_Sheet, Record]:
+    """Return the one sheet that has the headings, and the row they are in."""
     for recognises in (reading.recognises, any_cell):
-        found = []
+        found: list[tuple[_Sheet, Record]] = []
         for sheet in sheets:
-            for number, cells in enumerate(sheet.head):
-                if recognises(cells):
-                    found.append((sheet, number, tuple(cell.strip() for cell in cells)))
-                    break
+            headings = (row for row in sheet.head if row.line <= HEADING_ROWS and recognises(row.cells))
+            found += [(sheet, row) for row in list(headings)[:1]]
         if len(found) > 1 and recognises is not any_cell:
-            listed = ", ".join(f"“{sheet.name}”" for sheet, _, _ in found)
+            listed = ", ".join(f"“{sheet.name}”" for sheet, _ in found)
             raise UnreadableFile(
                 "{}: the sheets {} all have the headings; choose one by --sheet.", source.name, listed
             )
         if found:
             return found[0]
     raise UnreadableFile("{}: the workbook is empty.", source.name)
-
-
-class _Process:
-    """The process that reads one workbook; its answers are used as cells and as nothing else."""
-
-    def __init__(self, source: TableSource, file: IO[bytes], sheet: str | None) -> None:
-        self._source, self._sheet = source, sheet
-        self._process = subprocess.Popen(  # noqa: S603  # our own interpreter and script
-            [sys.executable, "-I", workbook_process.__file__, *map(str, (file.fileno(), MEMORY_BYTES, SECONDS))],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            pass_fds=(file.fileno(),),
-            env={"PATH": os.defpath},
-        )
-        self.end = weakref.finalize(self, _end, self._process)
-
-    def ask(self, question: dict[str, Any]) -> None:
-        assert self._process.stdin is not None
-        try:
-            self._process.stdin.write(json.dumps(question).encode() + b"\n")
-            self._process.stdin.flush()
-        except BrokenPipeError:
-            pass  # the answer, or its lack, says why
-
-    def answer(self) -> dict[str, Any]:
-        """Return the next line of the process.
-
-        Raises:
-            UnreadableFile: the process refuses the workbook, or a bound ended it.
-        """
-        assert self._process.stdout is not None
-        try:
-            found: dict[str, Any] = json.loads(self._process.stdout.readline())
-        except ValueError:
-            found = {"fault": _FAULT_OF_END.get(self._process.wait(), Fault.MEMORY), "about": ""}
-        if "fault" in found:
-            fault, about = Fault(found["fault"]), found["about"]
-            values = {
-                Fault.SHEET_DAMAGED: (about,),
-                Fault.NO_SHEET: (self._sheet, about),
-                Fault.MEMORY: (MEMORY_BYTES >> 30,),
-                Fault.SECONDS: (SECONDS,),
-            }
-            raise UnreadableFile(REFUSALS[fault], self._source.name, *values.get(fault, ()))
-        return found
-
-    def bytes(self, length: int) -> bytes:
-        """Return the next bytes of an answer."""
-        assert self._process.stdout is not None
-        return self._process.stdout.read(length)
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    process.kill()
-    process.communicate()
-
-
-_FAULT_OF_END: Final = {
-    -signal.SIGXCPU: Fault.SECONDS,
-    -signal.SIGSEGV: Fault.DAMAGED,
-    1: Fault.DAMAGED,
-}
-"""The fault by the status that the process ended with; where memory lacks, the reader gives up by SIGABRT."""
 
 
 REFUSALS: Final = {
@@ -203,28 +202,5 @@ REFUSALS: Final = {
     "too much in it; copy the table alone into a new workbook, or save it as CSV.",
     Fault.SECONDS: "{}: takes more than {} seconds to read; copy the table alone into a new workbook, or save "
     "it as CSV.",
+    Fault.DAYS_FROM_1904: "{}: counts its days from 1904, as old Macs did; save it as CSV.",
 }
-
-
-def _chunk(found: dict[str, Any], process: _Process) -> Chunk:
-    lines = np.asarray(found["lines"], dtype=np.int64)
-    columns, kinds = [], {}
-    for position, column in enumerate(found["columns"]):
-        columns.append(_column(process.bytes(column["bytes"]), len(lines), plain=column["plain"]))
-        if column["kinds"]:
-            kinds[position] = np.frombuffer(process.bytes(column["kinds"]), np.uint8)
-    return Chunk(columns, lines, found["size"], kinds=kinds)
-
-
-def _column(data: bytes, count: int, *, plain: bool) -> pa.StringArray:
-    """Return the cells between the separators, cut together, which is twice as fast as one by one."""
-    if not count:
-        return pa.array([], pa.string())
-    if not plain:
-        return pa.array(json.loads(data), pa.string())
-    joined = np.frombuffer(data, np.uint8)
-    separators = np.flatnonzero(joined == ord(SEPARATOR))
-    ends = np.concatenate(([0], separators - np.arange(len(separators)), [len(joined) - len(separators)]))
-    return pa.StringArray.from_buffers(
-        count, pa.py_buffer(ends.astype(np.int32)), pa.py_buffer(joined[joined != ord(SEPARATOR)])
-    )
