@@ -3,7 +3,8 @@
 A reading looks at
 - the days on which an upload form that was alive since the last reading can have been issued, and
 - every key that a record of an open sale, or a new record, names, and
-- every key there is, where that was done ``EVERY_KEY_WITHIN`` ago, or costs less.
+- every key there is, where that was done ``EVERY_KEY_WITHIN`` ago, or costs no more: at any hour of the day a
+  small bucket is read whole.
 
 A sale is open that is not completed, or that the last audit found completed without evidence. A record is new
 for as long as a key may go unread, also where its sale is completed.
@@ -65,7 +66,7 @@ def next_scope(
         days = _days(last.started_at - LONGEST_FORM - CLOCKS_APART, now + CLOCKS_APART)
         most = KEYS_FOR_A_PAGE * (_pages(connection) - len(days))
         asked = _asked(connection, bucket, days, now - within, max(most, 0) + 1)
-        if len(asked) <= most:
+        if len(asked) < most:
             return Scope(days, asked, since)
     return Scope(EVERYTHING, _asked(connection, bucket, EVERYTHING, now - within), since)
 
