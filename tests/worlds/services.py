@@ -41,8 +41,8 @@ class World:
     """A wrong world: ``sql`` makes it, ``said`` must be said.
 
     ``before`` builds the calm world otherwise, and ``reads`` are what the service.sql says instead of something
-    else. ``stops`` tells that nothing is observed any more, so that no other sentence can be said. ``verdict`` is
-    part of the verdicts of the sales, written as ``S-1 incomplete AUT ...``.
+    else, ``then`` what it says so later. ``stops`` tells that nothing is observed any more, so that no other
+    sentence can be said. ``verdict`` is part of the verdicts of the sales, written as ``S-1 incomplete AUT ...``.
     """
 
     name: str
@@ -52,7 +52,15 @@ class World:
     verdict: str = ""
     before: str = ""
     reads: tuple[str, str] = ("", "")
+    then: tuple[str, str] = ("", "")
 
+
+SEARCHED = "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET search_path = svc', current_database()); END $$"
+BY_FUNCTION = "CREATE FUNCTION svc.pays(sale svc.sale) RETURNS boolean LANGUAGE sql RETURN true"
+ENUM = (
+    "CREATE TYPE svc.kind AS ENUM ('POV', 'DOC_CONTRATANTE', 'AUT');"
+    "ALTER TABLE svc.doc ALTER kind TYPE svc.kind USING kind::svc.kind"
+)
 
 WORLDS = (
     World(
@@ -236,8 +244,7 @@ WORLDS = (
         "ALTER TYPE svc.kind RENAME VALUE 'X' TO 'POV'",
         r"column kind of the table svc.doc is svc.kind \(AUT, DOC_CONTRATANTE, POV\); it was svc.kind \(POV, DOC",
         verdict="S-1 incomplete POV",
-        before="CREATE TYPE svc.kind AS ENUM ('POV', 'DOC_CONTRATANTE', 'AUT');"
-        "ALTER TABLE svc.doc ALTER kind TYPE svc.kind USING kind::svc.kind",
+        before=ENUM,
     ),
     World(
         "codes of a lookup table that changed places",
@@ -253,7 +260,7 @@ WORLDS = (
         "CREATE OR REPLACE FUNCTION svc.pays(sale svc.sale) RETURNS boolean LANGUAGE sql RETURN sale.id <> 'S-1'",
         r"The function svc.pays\(svc.sale\) was replaced by another one",
         verdict="S-1 incomplete AUT|DOC_RESPONSAVEL_FINANCEIRO",
-        before="CREATE FUNCTION svc.pays(sale svc.sale) RETURNS boolean LANGUAGE sql RETURN true",
+        before=BY_FUNCTION,
         reads=("payer AS is", "svc.pays(sale) AS is"),
     ),
     World(
@@ -330,7 +337,7 @@ WORLDS = (
         "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET search_path = other', current_database()); END $$",
         r"The table svc.doc is no longer read",
         verdict="S-3 incomplete POV|DOC_CONTRATANTE",
-        before="DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET search_path = svc', current_database()); END $$",
+        before=SEARCHED,
         reads=("FROM svc.doc;", "FROM doc;"),
     ),
     World(
@@ -339,7 +346,149 @@ WORLDS = (
         "CREATE TABLE svc.doc AS SELECT * FROM svc.doc_old WHERE sale_id <> 'S-3'",
         r"The table svc.doc is another table of the same name",
         verdict="S-3 incomplete POV|DOC_CONTRATANTE",
-        before="DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET search_path = svc', current_database()); END $$",
+        before=SEARCHED,
         reads=("FROM svc.doc;", "FROM (WITH doc AS (SELECT * FROM doc) SELECT * FROM doc) AS doc;"),
+    ),
+    World(
+        "a label of an enum renamed",
+        "ALTER TYPE svc.kind RENAME VALUE 'POV' TO 'VOZ'",
+        r"12 evidence records have an evidence_type that the contract does not know; 0 at the last reading",
+        verdict="S-1 incomplete POV TYPE_UNKNOWN",
+        before=ENUM,
+    ),
+    World(
+        "a blank behind a code that cannot be seen",
+        "UPDATE svc.doc SET kind = 'POV' || chr(160) WHERE kind = 'POV' AND sale_id = 'S-4'",
+        r"1 evidence records have an evidence_type that the contract does not know",
+        verdict="S-4 incomplete POV TYPE_UNKNOWN",
+    ),
+    World(
+        "a code with a letter of another alphabet",
+        "UPDATE svc.doc SET kind = 'P' || chr(1054) || 'V' WHERE kind = 'POV' AND sale_id = 'S-4'",
+        r"1 evidence records have an evidence_type that the contract does not know",
+        verdict="S-4 incomplete POV TYPE_UNKNOWN",
+    ),
+    World(
+        "a blank behind the name of a sale",
+        "UPDATE svc.doc SET sale_id = 'S-3 ' WHERE sale_id = 'S-3'",
+        r"2 evidence records name no sale that is read",
+        verdict="S-3 incomplete POV|DOC_CONTRATANTE",
+    ),
+    World(
+        "a second table of sales",
+        "CREATE TABLE svc.sale_2027 (LIKE svc.sale); INSERT INTO svc.sale_2027 VALUES ('N-1', 'A', true, now());"
+        "INSERT INTO svc.doc (sale_id, kind, key, at) VALUES ('N-1', 'POV', 'doc/n-1', now())",
+        r"1 evidence records name no sale that is read",
+    ),
+    World(
+        "sales that somebody deleted, and their evidence left",
+        "DELETE FROM svc.sale WHERE id IN ('S-1', 'S-2')",
+        r"4 evidence records name no sale that is read",
+    ),
+    World(
+        "everybody pays for somebody else",
+        "UPDATE svc.sale SET payer = NOT payer",
+        r"12 of 12 sales are read otherwise than at the last reading",
+        verdict="S-1 incomplete AUT|DOC_RESPONSAVEL_FINANCEIRO",
+    ),
+    World(
+        "every group is another one",
+        "UPDATE svc.sale SET grp = 'B'",
+        r"12 of 12 sales are read otherwise than at the last reading",
+    ),
+    World("all records gone", "DELETE FROM svc.doc", r"24 of the 24 evidence records .* gone at once", stops=True),
+    World("all sales gone", "DELETE FROM svc.sale", r"12 of the 12 sales that were known are gone", stops=True),
+    World(
+        "every sale has another id",
+        "UPDATE svc.sale SET id = 'X' || id",
+        r"12 of the 12 sales that were known are gone at once",
+        stops=True,
+    ),
+    World(
+        "an id that is no uuid",
+        "UPDATE svc.doc SET id = 'x' WHERE sale_id = 'S-3' AND kind = 'POV'",
+        r"1 evidence records have no id and were set aside",
+        before="ALTER TABLE svc.doc ALTER id TYPE text",
+    ),
+    World(
+        "a sale whose client is nowhere",
+        "UPDATE svc.sale SET client = gen_random_uuid() WHERE id = 'S-1'",
+        r"1 sales name a client that is not read",
+        before="ALTER TABLE svc.sale ADD client uuid",
+        reads=("NULL AS client_id", "client AS client_id"),
+    ),
+    World(
+        "row level security",
+        "ALTER TABLE svc.doc ENABLE ROW LEVEL SECURITY;CREATE POLICY own ON svc.doc USING (sale_id <> 'S-1')",
+        r"The row level security of the table svc.doc is another one",
+    ),
+    World(
+        "a policy that was replaced",
+        "ALTER POLICY own ON svc.doc USING (sale_id <> 'S-1')",
+        r"The row level security of the table svc.doc is another one",
+        before="ALTER TABLE svc.doc ENABLE ROW LEVEL SECURITY; CREATE POLICY own ON svc.doc USING (true)",
+    ),
+    World(
+        "a function that was dropped",
+        "DROP FUNCTION svc.pays(svc.sale)",
+        r"function svc.pays\(svc.sale\) does not exist",
+        before=BY_FUNCTION,
+        reads=("payer AS is", "svc.pays(sale) AS is"),
+        stops=True,
+    ),
+    World(
+        "two codes for one in a lookup table",
+        "INSERT INTO svc.kind VALUES ('POV', 'AUT')",
+        r"more than one row returned by a subquery",
+        before="CREATE TABLE svc.kind AS SELECT DISTINCT kind AS id, kind AS code FROM svc.doc",
+        reads=("kind AS evidence", "(SELECT code FROM svc.kind WHERE kind.id = doc.kind) AS evidence"),
+        stops=True,
+    ),
+    World(
+        "a join that gives a sale twice",
+        "INSERT INTO svc.seller VALUES ('S-1', 'another')",
+        r"2 sales have an id that others have, too, and were set aside",
+        before="CREATE TABLE svc.seller AS SELECT id AS of, 'one' AS name FROM svc.sale",
+        reads=("FROM svc.sale;", "FROM svc.sale JOIN svc.seller ON of = id;"),
+    ),
+    World(
+        "a schema swapped by renaming",
+        "ALTER SCHEMA svc RENAME TO old; CREATE SCHEMA svc; CREATE TABLE svc.sale AS SELECT * FROM old.sale;"
+        "CREATE TABLE svc.doc AS SELECT * FROM old.doc WHERE sale_id <> 'S-2'",
+        r"The table svc.doc is another table of the same name",
+        verdict="S-2 incomplete POV|DOC_CONTRATANTE",
+    ),
+    World(
+        "a name that is padded",
+        "ALTER TABLE svc.doc ALTER kind TYPE char(60)",
+        r"The column kind of the table svc.doc is character\(60\); it was text",
+    ),
+    World(
+        "another file of SQL, with a filter",
+        "SELECT 1",
+        r"The service is read by another service.sql than at the last reading",
+        then=("FROM svc.doc;", "FROM svc.doc WHERE sale_id <> 'S-3';"),
+        verdict="S-3 incomplete POV|DOC_CONTRATANTE",
+    ),
+    World(
+        "a code in the file that the contract does not know",
+        "SELECT 1",
+        r"evidence_type would become 'VOZ', which the contract does not know",
+        then=("kind AS evidence", "CASE kind WHEN 'POV' THEN 'VOZ' END AS evidence"),
+        stops=True,
+    ),
+    World(
+        "a file that yields no payer",
+        "SELECT 1",
+        r"sales: does not yield is_client_financial_responsible",
+        then=("payer AS is_client_financial_responsible", "payer"),
+        stops=True,
+    ),
+    World(
+        "a file that leaves the type out",
+        "SELECT 1",
+        r"records: evidence_type is NULL, and no audit can be made without it",
+        then=("kind AS evidence_type", "NULL AS evidence_type"),
+        stops=True,
     ),
 )
