@@ -18,8 +18,7 @@ from toolkit.bucket.client import Bucket
 from toolkit.database.belonging import ServiceIdentity, check_replica
 from toolkit.database.connection import Database
 from toolkit.database.observations import observe_service
-from toolkit.errors import WrongBucket, WrongService
-from toolkit.evidence.credentials import UploadLimits, request_upload
+from toolkit.errors import WrongService
 from toolkit.settings import Settings
 
 MANIFEST = "saleId,fileName,fileFormat,type,evidenceType\nsale-1,a.pdf,application/pdf,application/pdf,KYC\n"
@@ -93,28 +92,6 @@ def test_no_command_works_with_another_bucket(
         assert "This database belongs to the bucket" in run(*command, ends=1, within=other_bucket).err, command
     assert counted(database) == before
     assert "Contents" not in s3.list_objects_v2(Bucket=other_bucket["EVIDENCE_BUCKET"])
-
-
-def test_credentials_are_issued_for_the_bucket_of_the_database_only(
-    other_bucket: dict[str, str], database: Database, bucket: Bucket, clock: SettableClock
-) -> None:
-    def ask(wanted: Bucket) -> None:
-        body = {"fileName": "a.pdf", "fileFormat": "application/pdf", "type": "application/pdf"}
-        request_upload(
-            database,
-            wanted,
-            "sale-1",
-            body | {"evidenceType": "KYC"},
-            requested_by="ana",
-            limits=UploadLimits(3600, 1000),
-            clock=clock,
-        )
-
-    with pytest.raises(WrongBucket):
-        ask(Bucket.open(Settings.from_environment(other_bucket)))
-    assert rows(database, "SELECT count(*) FROM evidences") == [(1,)]
-    ask(bucket)
-    assert rows(database, "SELECT count(*) FROM evidences") == [(2,)]
 
 
 def test_a_restored_database_is_refused_until_somebody_confirms_it(

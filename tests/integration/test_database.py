@@ -6,8 +6,7 @@ import sqlalchemy as sa
 
 from toolkit.database.connection import Database, raw
 from toolkit.database.errors import ErrorTranslation
-from toolkit.errors import DatabaseError, DatabaseUnavailable, SchemaMismatch
-from toolkit.settings import Settings
+from toolkit.errors import DatabaseError, DatabaseUnavailable
 
 
 def reason(database: Database, statement: str) -> str:
@@ -39,23 +38,6 @@ def test_an_option_that_libpq_refuses_is_named(option: str, words: str) -> None:
     assert "pass-word" not in said
 
 
-def test_several_hosts_of_one_database() -> None:
-    url = Settings.from_environment({"DATABASE_URL": "postgresql://u:pw@127.0.0.1:1,127.0.0.1:2/db"}).database_url
-    assert url is not None
-    database = Database(url)
-    assert database.address == "127.0.0.1:1,127.0.0.1:2/db"
-    assert "does not answer" in reason(database, "SELECT 1")
-
-
-@pytest.mark.parametrize(("told", "threshold"), [("none", None), ("0", 0), ("7", 7)])
-def test_the_prepare_threshold_of_the_url_is_taken(database: Database, told: str, threshold: int | None) -> None:
-    url = database.engine.url.update_query_dict({"prepare_threshold": told})
-    told_so = Database(url.render_as_string(hide_password=False))
-    with told_so.transaction() as connection:
-        assert raw(connection).prepare_threshold == threshold
-    told_so.dispose()
-
-
 def test_a_database_that_is_not_there(database: Database) -> None:
     elsewhere = Database(database.engine.url.set(database="nowhere").render_as_string(hide_password=False))
     assert "There is no such database" in reason(elsewhere, "SELECT 1")
@@ -64,10 +46,6 @@ def test_a_database_that_is_not_there(database: Database) -> None:
 def test_a_login_that_is_refused(database: Database) -> None:
     stranger = Database(database.engine.url.set(username="stranger").render_as_string(hide_password=False))
     assert "refused the login; check DATABASE_URL" in reason(stranger, "SELECT 1")
-
-
-def test_a_table_that_is_missing(database: Database) -> None:
-    assert reason(database, "SELECT * FROM nothing").startswith(SchemaMismatch.__name__)
 
 
 def test_a_table_of_another_server_that_does_not_answer(empty_database: Database) -> None:
@@ -97,12 +75,6 @@ def test_a_value_that_does_not_fit_is_not_quoted(database: Database) -> None:
     assert "Maria" not in refused
 
 
-def test_a_value_that_cannot_be_sent_is_no_lost_connection(database: Database) -> None:
-    with pytest.raises(DatabaseError) as caught, database.transaction() as connection:
-        connection.execute(sa.text("SELECT :text"), {"text": "a\x00b"})
-    assert not isinstance(caught.value, DatabaseUnavailable)
-
-
 def test_a_connection_that_broke_is_replaced(database: Database) -> None:
     with pytest.raises(DatabaseUnavailable), database.transaction() as connection:
         mine = connection.scalar(sa.text("SELECT pg_backend_pid()"))
@@ -111,13 +83,6 @@ def test_a_connection_that_broke_is_replaced(database: Database) -> None:
         connection.execute(sa.text("SELECT 1"))
     with database.transaction() as connection:
         assert connection.scalar(sa.text("SELECT 1")) == 1
-
-
-def test_a_transaction_that_fails_leaves_nothing(database: Database) -> None:
-    with pytest.raises(DatabaseError), database.transaction() as connection:
-        connection.execute(sa.text("CREATE TABLE half_done (id int)"))
-        connection.execute(sa.text("SELECT 1 / 0"))
-    assert "lacks a table" in reason(database, "SELECT * FROM half_done")
 
 
 def test_a_cancelled_statement_is_told_apart_from_one_that_took_too_long(database: Database) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import socket
 import threading
 from collections.abc import Iterator
@@ -13,7 +12,6 @@ import pytest
 import sqlalchemy as sa
 
 from tests.support.waiting import PATIENCE
-from toolkit.bucket.errors import shown_address
 from toolkit.database import transport as database_transport
 from toolkit.database.connection import Database
 from toolkit.database.transport import protected
@@ -102,15 +100,3 @@ def test_what_is_added_to_an_address(
     url = sa.make_url(f"postgresql+psycopg://{address}")
 
     assert protected(url) == url.update_query_dict(added)
-
-
-def test_a_machine_that_the_environment_names_is_another_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    url = sa.make_url("postgresql+psycopg://u:p@/d")
-    assert protected(url) == url
-    monkeypatch.setenv("PGHOST", "db.example.com")
-    assert protected(url).query["sslmode"] == "verify-full"
-
-
-@pytest.mark.parametrize("user", ["", "u:pass-word@", "u:p@ss-word@"])
-def test_an_endpoint_is_shown_without_user_and_password(user: str) -> None:
-    assert re.fullmatch("http://127.0.0.1:9000/x@y", shown_address(f"http://{user}127.0.0.1:9000/x@y"))

@@ -20,13 +20,11 @@ from tests.support.embedded_homes import (
     finish,
     kill,
     processes_of,
-    small_disk,
     start,
 )
 from tests.support.waiting import PATIENCE, wait_until
 from toolkit import embedded
 from toolkit.embedded import postgres as programs
-from toolkit.embedded import processes as data_directory_lock
 from toolkit.errors import EmbeddedServiceError
 
 HOLD_TRANSACTION = (
@@ -110,10 +108,7 @@ def test_a_killed_server_is_started_again_with_what_was_committed(used_home: Pat
     assert pid_of(used_home) != pid
 
 
-def test_a_backend_that_outlives_its_server_is_ended_first(
-    used_home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(data_directory_lock, "_SECONDS", 0.5)
+def test_a_backend_that_outlives_its_server_is_ended_first(used_home: Path) -> None:
     busy = psycopg.connect(embedded.database_url(used_home).replace("+psycopg", ""))
     backend = psutil.Process(busy.info.backend_pid)
     busy.pgconn.send_query(b"SELECT count(*) FROM generate_series(1, 10000000000) AS n WHERE n % 2 = 0")
@@ -122,17 +117,6 @@ def test_a_backend_that_outlives_its_server_is_ended_first(
     assert answers(used_home)
     assert not backend.is_running() or backend.status() == psutil.STATUS_ZOMBIE
     busy.close()
-
-
-def test_a_pid_file_with_the_number_of_another_process_is_stale(used_home: Path) -> None:
-    embedded.database_url(used_home)
-    pid_file = used_home / "postgres" / "data" / "postmaster.pid"
-    lines = pid_file.read_text().splitlines()
-    kill(int(lines[0]))
-    pid_file.write_text("\n".join([str(os.getppid()), *lines[1:]]) + "\n")
-    assert embedded.statuses(used_home)[0].pid is None
-    embedded.database_url(used_home)
-    assert pid_of(used_home) != os.getppid()
 
 
 @pytest.mark.parametrize("killed", [False, True])
@@ -146,19 +130,22 @@ def test_stopping_leaves_no_process_and_no_pid_file(used_home: Path, killed: boo
     assert embedded.stop(used_home) == []
 
 
-@pytest.mark.parametrize("name", ['dados "do José" 100% $HOME\'s', "dados, \\outros", "h" * 120])
-def test_a_home_with_an_odd_or_a_long_name_works_and_leaves_no_socket(own_home: Path, name: str) -> None:
-    home = own_home / name
+def test_a_home_with_an_odd_name_works_and_leaves_no_socket(own_home: Path) -> None:
+    home = own_home / 'dados "do José" 100% $HOME\'s'
     try:
         assert answers(home)
         address = embedded.statuses(home)[0].address
         assert address is not None
-        folder = Path(address).parent
-        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+        assert Path(address).is_relative_to(home)
     finally:
         embedded.stop(home)
     assert not Path(address).exists()
-    assert folder.is_relative_to(home) or not folder.exists()
+
+
+@pytest.mark.parametrize("name", ["dados, outros", "h" * 120])
+def test_a_home_whose_name_no_socket_can_have_says_so(own_home: Path, name: str) -> None:
+    with pytest.raises(EmbeddedServiceError, match="Set TOOLKIT_HOME to a folder with a shorter name"):
+        embedded.database_url(own_home / name)
 
 
 def test_it_lets_nobody_else_in(used_home: Path) -> None:
@@ -194,13 +181,6 @@ def test_data_of_another_version_are_left_alone(used_home: Path) -> None:
         embedded.database_url(used_home)
 
 
-def test_a_server_that_does_not_come_up_shows_its_log(used_home: Path) -> None:
-    with (used_home / "postgres" / "data" / "postgresql.conf").open("a") as file:
-        file.write("no_such_setting = 1\n")
-    with pytest.raises(EmbeddedServiceError, match=r"(?s)did not start.*postgres/log.*no_such_setting"):
-        embedded.database_url(used_home)
-
-
 def test_a_home_that_is_a_file_says_so(own_home: Path) -> None:
     own_home.write_text("")
     with pytest.raises(EmbeddedServiceError, match=r"need a folder, and .*home is none.*set TOOLKIT_HOME"):
@@ -209,29 +189,6 @@ def test_a_home_that_is_a_file_says_so(own_home: Path) -> None:
         embedded.database_url(own_home / "below")
     assert own_home.is_file()
     own_home.unlink()
-
-
-def test_a_home_without_permission_says_so(own_home: Path) -> None:
-    own_home.mkdir()
-    if AS_ROOT:
-        shutil.chown(own_home, "nobody")
-    own_home.chmod(0o500)
-    user = start(OPEN_DATABASE, own_home, **as_ordinary_user())
-    _, errors = user.communicate(timeout=PATIENCE)
-    own_home.chmod(0o700)
-    assert errors.splitlines()[-1].startswith("toolkit.errors.EmbeddedServiceError: The embedded services have no")
-    assert "set TOOLKIT_HOME" in errors
-    assert list(own_home.iterdir()) == []
-
-
-def test_a_home_of_roots_that_its_server_cannot_reach_says_so(own_home: Path) -> None:
-    if not AS_ROOT:
-        pytest.skip("the server runs under another account for root only")
-    closed = own_home.with_name("closed")
-    closed.mkdir(mode=0o700)
-    with pytest.raises(EmbeddedServiceError, match=r"cannot reach .*such as /var/lib/evidence-toolkit"):
-        embedded.database_url(closed / "home")
-    assert stat.S_IMODE(closed.stat().st_mode) == 0o700
 
 
 def test_programs_out_of_the_servers_reach_are_copied_once(
@@ -246,11 +203,3 @@ def test_programs_out_of_the_servers_reach_are_copied_once(
     monkeypatch.setattr(programs, "_installed", lambda: closed)
     assert answers(own_home)
     assert stat.S_IMODE(closed.stat().st_mode) == 0o700
-
-
-def test_a_full_disk_says_so_and_leaves_nothing_half_done(own_home: Path) -> None:
-    with small_disk(own_home, megabytes=8):
-        with pytest.raises(EmbeddedServiceError, match=r"No space left on device.*set TOOLKIT_HOME"):
-            embedded.database_url(own_home)
-        assert list((own_home / "postgres").glob("data")) == []
-        assert list((own_home / "postgres").glob(".new-*")) == []

@@ -18,7 +18,7 @@ from tests.support.uploaded_sales import add_record, add_sale, credentials_line,
 from toolkit.audit.observe_bucket import sync_bucket
 from toolkit.bucket.client import Bucket
 from toolkit.cli import main
-from toolkit.contract.evidence import KEY_PREFIX, EvidenceType
+from toolkit.contract.evidence import EvidenceType
 from toolkit.database.connection import Database
 
 
@@ -41,26 +41,21 @@ def names(folder: Path) -> list[str]:
     return [str(path.relative_to(folder)) for path in folder.rglob("*")]
 
 
-def test_evidence_verify(
-    environ: dict[str, str], database: Database, bucket: Bucket, s3: Any, clock: Any, tmp_path: Path
-) -> None:
-    key = f"{KEY_PREFIX}2026/03/02/0199c0de-0000-7000-8000-000000000001/CPF 390.533.447-05.pdf"
-    s3.put_object(Bucket=bucket.name, Key=key, Body=pdf())
-    sync_bucket(database, bucket, clock=clock)
-    inspector = ("toolkit.evidence.contents", "Inspector", "inspect")
-    with stalled(environ, inspector, "evidence", "verify"):
-        assert names(tmp_path / "scratch") == []
-    assert names(tmp_path / "scratch") == []
-
-
-def test_sales_complete(
-    environ: dict[str, str], database: Database, bucket: Bucket, s3: Any, tmp_path: Path
+@pytest.mark.parametrize("command", [("evidence", "verify"), ("sales", "complete", "sale-1")], ids=" ".join)
+def test_a_file_that_is_looked_at(
+    command: tuple[str, ...],
+    environ: dict[str, str],
+    database: Database,
+    bucket: Bucket,
+    s3: Any,
+    clock: Any,
+    tmp_path: Path,
 ) -> None:
     add_sale(database)
     key = add_record(database, evidence_type=EvidenceType.KYC, file_name="CPF 390.533.447-05.pdf")[1]
     s3.put_object(Bucket=bucket.name, Key=key, Body=pdf())
-    inspector = ("toolkit.evidence.contents", "Inspector", "inspect")
-    with stalled(environ, inspector, "sales", "complete", "sale-1"):
+    sync_bucket(database, bucket, clock=clock)
+    with stalled(environ, ("toolkit.evidence.contents", "Inspector", "inspect"), *command):
         assert names(tmp_path / "scratch") == []
     assert names(tmp_path / "scratch") == []
 

@@ -1,15 +1,11 @@
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import Run
 from tests.support.embedded_homes import processes_of
-from tests.support.waiting import PATIENCE
 from toolkit.database import schema
 from toolkit.database.connection import Database
 
@@ -48,18 +44,6 @@ def test_up_status_and_down(run: Run, own_home: Path) -> None:
     assert run("down", within=environ).out == f"nothing runs in {own_home}\n"
 
 
-def test_up_ends_though_its_output_is_a_pipe(own_home: Path) -> None:
-    command = f"'{sys.executable}' -m toolkit up | cat"
-    ended = subprocess.run(
-        ["sh", "-c", command],
-        env=os.environ | {"TOOLKIT_HOME": str(own_home)},
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-    )
-    assert ended.stdout.count("answers") == 2, ended.stderr
-
-
 def test_shared_services_are_shown_and_left_alone(
     run: Run, own_home: Path, embedded_environment: dict[str, str]
 ) -> None:
@@ -84,25 +68,9 @@ def test_status_needs_attention_where_shared_services_do_not_answer(
     assert "hidden" not in text
 
 
-def test_status_needs_attention_where_nothing_could_start(run: Run, tmp_path: Path) -> None:
-    taken = tmp_path / "taken"
-    taken.write_text("no folder")
-    for home in (taken, taken / "below"):
-        shown = run("status", ends=3, within={"TOOLKIT_HOME": str(home)}).out
-        assert shown.count(f"need a folder, and {taken} is none. Please set TOOLKIT_HOME") == 2
-        assert "it starts at its first use" not in shown
-
-
 def test_status_tells_of_a_schema_that_does_not_fit(run: Run, database: Database) -> None:
     with database.transaction() as connection:
         connection.exec_driver_sql("UPDATE audit.alembic_version SET version_num = '0035'")
     text = run("status", ends=3).out
     assert f"schema  0035 (needed: {schema.newest_revision()})" in text
     assert "Run: toolkit db upgrade" in text
-
-
-def test_db_upgrade_makes_an_empty_shared_database_fit(run: Run, empty_database: Database) -> None:
-    environ = {"DATABASE_URL": empty_database.engine.url.render_as_string(hide_password=False)}
-    assert "toolkit db upgrade --service-tables" in run("db", "upgrade", ends=1, within=environ).err
-    assert f"schema {schema.newest_revision()}" in run("db", "upgrade", "--service-tables", within=environ).out
-    schema.check(empty_database)

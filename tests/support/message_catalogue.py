@@ -22,6 +22,7 @@ from toolkit.contract.clients import QualityWarning
 from toolkit.contract.codes import CODES, Owner, Severity
 from toolkit.contract.fields import NOT_MISLEADING, REQUIRED
 from toolkit.contract.findings import FindingStatus, Status
+from toolkit.database.errors import SENTENCES
 from toolkit.database.observations import FLAWS
 from toolkit.database.service import WRITES
 from toolkit.evidence.bulk_credentials import LeftOutReason
@@ -120,7 +121,8 @@ def _of_tables() -> Iterator[str]:
         yield from (each.title, each.about if isinstance(each.about, str) else "")
     yield from wording.script_words(page.asset(*page.SCRIPTS), ENGLISH)
     yield from (*wording.GLOSSARY, *lists.COLUMNS, report.TITLE, *report.DETAILS)
-    for table in (WARNINGS, QUALITY_TEXTS, notices.SENTENCES, workbooks.REFUSALS, REFUSALS, posting.HINTS, FLAWS):
+    of_rooms = (notices.SENTENCES, workbooks.REFUSALS, REFUSALS, posting.HINTS, FLAWS, SENTENCES)
+    for table in (WARNINGS, QUALITY_TEXTS, *of_rooms):
         yield from table.values()
     for worded in (Failure, Repair, Likeness, LeftOutReason):
         yield from (each.text for each in worded)

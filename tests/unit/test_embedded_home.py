@@ -15,12 +15,6 @@ def test_a_home_that_anybody_may_write_is_closed_to_others(tmp_path: Path) -> No
     assert not home.stat().st_mode & stat.S_IWOTH
 
 
-def test_a_home_with_the_sticky_bit_stays_as_it_is(tmp_path: Path) -> None:
-    tmp_path.chmod(0o1777)
-    prepare(tmp_path)
-    assert stat.S_IMODE(tmp_path.stat().st_mode) == 0o1777
-
-
 def test_what_others_call_a_draft_is_left_alone(tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()

@@ -37,10 +37,3 @@ def test_a_generated_migration_has_the_next_number_and_passes_the_checks(copy):
     assert (names["revision"], names["down_revision"]) == (number, newest_revision())
     for check in (("check",), ("format", "--check")):
         subprocess.run([VENV / "bin" / "ruff", *check, written], cwd=copy, check=True)
-
-
-def test_a_migration_needs_a_name(copy):
-    refused = make(copy)
-    assert refused.returncode == 2
-    assert "make migration NAME=what_it_changes" in refused.stderr
-    assert {path.name for path in (copy / VERSIONS).iterdir()} >= {"0035_before_0_2_0.py"}

@@ -6,11 +6,9 @@ import re
 from dataclasses import asdict
 from pathlib import Path
 
-import openpyxl
 import pytest
 
 from tests.conftest import Run
-from toolkit.cli.samples import _toolkit as typed
 from toolkit.contract.clients import Client
 from toolkit.contract.evidence import EvidenceRequest, EvidenceType
 from toolkit.contract.fields import parse
@@ -19,7 +17,7 @@ from toolkit.contract.rules import EvidenceState
 from toolkit.database import tables
 from toolkit.evidence.inspection import inspect_file
 from toolkit.samples.clients import DEFECTS
-from toolkit.samples.dataset import make_samples, write_sales, write_samples
+from toolkit.samples.dataset import make_samples, write_samples
 from toolkit.samples.scenarios import SCENARIOS, Content
 
 UNTOLD = {
@@ -94,12 +92,6 @@ def test_the_csv_is_what_excel_writes_in_brazil(folder, samples):
     assert len(filled) == len(samples.csv_clients) + 9 + 1  # the wrong rows, and one row that is there twice
 
 
-def test_the_xlsx_holds_cpfs_as_numbers(folder):
-    cpfs = [row[1].value for row in openpyxl.load_workbook(folder / "clients.xlsx").active.iter_rows(min_row=2)]
-    assert all(isinstance(cpf, int) for cpf in cpfs if cpf is not None)
-    assert min(len(str(cpf)) for cpf in cpfs if cpf is not None) < 11  # a zero in front is lost
-
-
 def test_sales_and_manifest_fit_together(folder, samples):
     sales = rows(folder / "sales.csv")
     manifest = rows(folder / "manifest.csv")
@@ -158,22 +150,6 @@ def test_a_file_that_is_not_sound_is_found_to_be_what_the_story_calls_it(samples
     }
 
 
-def test_sales_are_as_they_were_on_a_day(samples, tmp_path):
-    def on(day: int) -> dict[str, dict[str, str]]:
-        clients = {person.external_id: "known" for person in (*samples.csv_clients, *samples.xlsx_clients)}
-        write_sales(samples.sales, tmp_path / "sales.csv", clients, day=day)
-        return {row["saleId"]: row for row in rows(tmp_path / "sales.csv")}
-
-    ids = {sale.scenario.name: sale.id for sale in samples.sales}
-    put_right, named = ids["utility group put right"], ids["client named after a month"]
-    marked = ids["completed elsewhere without a recording"]
-    assert put_right not in on(84)
-    assert (on(42)[put_right]["utilityGroup"], on(28)[put_right]["utilityGroup"] in "ABCD") == ("E", True)
-    assert (on(21)[named]["clientId"], on(14)[named]["clientId"]) == ("", "known")
-    assert (on(56)[marked]["completedAt"] == "", on(42)[marked]["completedAt"] == "") == (True, False)
-    assert list(on(0)) == sorted(on(0)) == [sale.id for sale in samples.sales]
-
-
 def test_the_sales_that_the_readme_names_need_attention(samples):
     named = set(re.findall(r"V-2026-\d{5}", (Path(__file__).parents[2] / "README.md").read_text("utf-8")))
     assert named <= {sale.id for sale in samples.sales if sale.scenario.verdict.status != "compliant"}
@@ -182,16 +158,3 @@ def test_the_sales_that_the_readme_names_need_attention(samples):
 def test_the_command_writes_the_same_folder(run: Run, folder, tmp_path):
     assert run("sample", "--out", tmp_path / "out", within={}).out.strip() == str(tmp_path / "out")
     assert contents(tmp_path / "out") == contents(folder)
-
-
-def test_the_demo_ends_with_a_command_that_the_shell_finds(tmp_path, monkeypatch):
-    script = tmp_path / "with space" / "bin" / "toolkit"
-    script.parent.mkdir(parents=True)
-    script.touch(mode=0o755)
-    monkeypatch.setattr("sys.executable", str(script.with_name("python")))
-    assert typed({"PATH": str(script.parent)}) == "toolkit"
-    assert typed({"PATH": "/nowhere"}) == f"'{script}'"
-    monkeypatch.chdir(tmp_path / "with space")
-    assert typed({"PATH": "/nowhere"}) == "bin/toolkit"
-    script.unlink()
-    assert typed({"PATH": "/nowhere"}) == "toolkit"

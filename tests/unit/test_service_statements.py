@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from toolkit.database.service import constants, is_null, load_service, one_row, packaged_service, tables_in
+from toolkit.database.service import constants, is_null, load_service, tables_in
 from toolkit.errors import SettingsError, WriteRefused
 
 SALES = (
@@ -97,10 +97,3 @@ def test_constants_and_nulls_are_found() -> None:
     assert constants("SELECT facts ->> 'group' AS kind, CASE WHEN a THEN 'x' || b END AS other", "kind") == []
     assert constants("SELECT facts ->> 'group' AS kind, CASE WHEN a THEN 'x' || b END AS other", "other") == []
     assert not is_null(statement, "kind")
-
-
-def test_new_rows_stand_in_front_of_a_statement_and_of_its_own_with() -> None:
-    service = packaged_service()
-    for name in ("add_clients", "add_records"):
-        text = service.over(name, one_row(f"new_{name[4:]}")).text
-        assert text.upper().count("WITH ") == 1

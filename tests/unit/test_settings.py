@@ -15,18 +15,10 @@ def test_an_empty_environment_stands_for_the_embedded_services() -> None:
     assert str(settings.timezone) == "America/Sao_Paulo"
 
 
-def test_an_empty_variable_counts_as_not_set() -> None:
-    assert Settings.from_environment({"DATABASE_URL": " ", "EVIDENCE_BUCKET": ""}).database_url is None
-
-
 @pytest.mark.parametrize("scheme", ["postgres", "postgresql", "postgresql+psycopg"])
 def test_the_usual_database_addresses_are_understood(scheme: str) -> None:
     settings = Settings.from_environment({"DATABASE_URL": f"{scheme}://user:pw@host/db"})
     assert settings.database_url == "postgresql+psycopg://user:pw@host/db"
-
-
-def test_the_home_is_where_the_environment_says() -> None:
-    assert Settings.from_environment({"TOOLKIT_HOME": "/srv/my data"}).home == Path("/srv/my data")
 
 
 @pytest.mark.parametrize(

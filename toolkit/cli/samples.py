@@ -1,7 +1,6 @@
 """``toolkit sample`` and ``toolkit demo``: made-up data, and the whole job on them."""
 
 import shlex
-import shutil
 import sys
 import time
 from collections.abc import Mapping
@@ -186,15 +185,5 @@ def demo(ctx: Context, out: Path, shared: bool) -> None:
             ctx.close()
             embedded.stop(home)
     seconds = time.monotonic() - started
-    note(
-        "Done in {:.0f} s. The data stay in {}; look at them with: {} audit", seconds, home, _toolkit(ctx.environ)
-    )
-
-
-def _toolkit(environ: Mapping[str, str]) -> str:
-    """Return the name to type for this command: without an active environment the shell needs its path."""
-    beside = Path(sys.executable).with_name("toolkit")
-    found = shutil.which("toolkit", path=environ.get("PATH", ""))
-    if not beside.exists() or (found is not None and Path(found).samefile(beside)):
-        return "toolkit"
-    return shlex.quote(str(beside.relative_to(Path.cwd()) if beside.is_relative_to(Path.cwd()) else beside))
+    toolkit = f"{shlex.quote(sys.executable)} -m toolkit"  # which a shell finds without an active environment, too
+    note("Done in {:.0f} s. The data stay in {}; look at them with: {} audit", seconds, home, toolkit)

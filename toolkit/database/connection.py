@@ -7,7 +7,6 @@ so that PgBouncer may give every transaction to another server connection.
 import select
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from typing import Any, Final
 
 import psycopg
@@ -19,7 +18,6 @@ from toolkit.database.errors import ErrorTranslation
 from toolkit.database.service import Service, packaged_service, use_service
 from toolkit.database.service_tables import describe
 from toolkit.database.transport import protected
-from toolkit.errors import SettingsError
 
 CONNECT_TIMEOUT = 10
 """Seconds until an address that does not answer counts as unavailable."""
@@ -44,20 +42,17 @@ class Database:
     ) -> None:
         self.embedded = embedded
         self.service = service or packaged_service()
-        address, prepare_threshold = _without_prepare_threshold(protected(sa.make_url(url)))
+        address = protected(sa.make_url(url))
         self.engine: Engine = sa.create_engine(
             address,
             hide_parameters=True,
             pool_size=pool_size,
             max_overflow=pool_size,
             pool_timeout=CONNECT_TIMEOUT,
-            connect_args={
-                "connect_timeout": CONNECT_TIMEOUT,
-                "application_name": "toolkit",
-            },
+            connect_args={"connect_timeout": CONNECT_TIMEOUT, "application_name": "toolkit"},
         )
         use_service(self.engine.dialect, self.service)
-        sa.event.listen(self.engine, "connect", partial(_prepare_session, prepare_threshold))
+        sa.event.listen(self.engine, "connect", _prepare_session)
         sa.event.listen(self.engine, "do_connect", _connect)
         sa.event.listen(self.engine, "checkout", _refuse_lost)
         self._errors = ErrorTranslation(
@@ -141,26 +136,7 @@ _WRITES_NOTHING: Final = """
 """
 
 
-def _without_prepare_threshold(url: sa.URL) -> tuple[sa.URL, int | str | None]:
-    """Return the URL without ``prepare_threshold``, and that threshold, which psycopg takes as a number only.
-
-    Raises:
-        SettingsError: it is neither ``none`` nor a number.
-    """
-    text = url.query.get("prepare_threshold")
-    if text is None:
-        return url, _FIND_OUT
-    if text == "none" or (isinstance(text, str) and text.isascii() and text.isdigit()):
-        return url.difference_update_query(["prepare_threshold"]), None if text == "none" else int(text)
-    raise SettingsError(
-        "prepare_threshold in DATABASE_URL must be none or a number, such as ?prepare_threshold=none"
-    )
-
-
-_FIND_OUT: Final = "find out"
-
-
-def _prepare_session(told: int | str | None, connection: psycopg.Connection[Any], _: object) -> None:
+def _prepare_session(connection: psycopg.Connection[Any], _: object) -> None:
     """Set what a role or a database may have set otherwise, and find out whether a pooler stands between.
 
     Dates and times arrive in one form, whatever ``ALTER ROLE`` says. A pooler tells its clients another number
@@ -169,9 +145,8 @@ def _prepare_session(told: int | str | None, connection: psycopg.Connection[Any]
     connection.autocommit = True
     row = connection.execute(_SESSION).fetchone()
     connection.autocommit = False
-    pooled = row is None or row[0] != connection.info.backend_pid
-    if told != _FIND_OUT or pooled:
-        connection.prepare_threshold = None if told == _FIND_OUT else told  # type: ignore[assignment]
+    if row is None or row[0] != connection.info.backend_pid:
+        connection.prepare_threshold = None
 
 
 _SESSION: Final = """

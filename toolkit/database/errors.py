@@ -27,11 +27,6 @@ _OPTION_TROUBLE: Final = re.compile(
 
 _UNPROTECTED: Final = re.compile(r"certificate|SSL|root cert|authentication method")
 
-_PROTECTION: Final = (
-    "Another machine is reached by TLS with a verified certificate and without a readable password. Name the file "
-    "of its authority by ?sslrootcert=FILE in {}, or allow less there, such as ?sslmode=require."
-)
-
 _TIME_OUTS: Final = {
     "57014": "statement_timeout",
     "25P03": "idle_in_transaction_session_timeout",
@@ -39,6 +34,43 @@ _TIME_OUTS: Final = {
     "57P05": "idle_session_timeout",
 }
 """The setting that ended a statement, a transaction or a session, by SQLSTATE."""
+
+SENTENCES: Final = {
+    "login": "The database at {} refused the login; check {}.",
+    "database": "There is no such database at {}; check {}.",
+    "lacks": "The database at {} lacks a table or column ({}); run: toolkit db upgrade",
+    "locked": "Somebody else keeps a row locked in the database at {}. Nothing was changed; try again later.",
+    "cancelled": "The database at {} broke off: {}. Its administrator, or another session of the same role, "
+    "cancelled the statement: ask them why, then run the command again.",
+    "cancelled or long": "The database at {} broke off: {}. Either somebody cancelled the statement, or it took "
+    "longer than statement_timeout allows, which its administrator changes by ALTER ROLE ... SET "
+    "statement_timeout.",
+    "long": "The database at {} broke off: {}. Audits, reports and exports take longer than it allows: its "
+    "administrator allows them by ALTER ROLE ... SET {}, or add ?options=-c{}%3D10min to DATABASE_READ_URL or "
+    "DATABASE_URL, for these sessions.",
+    "recovery": "The replica at {} broke off: {}. Its primary changed what the statement still reads: try again, "
+    "let its administrator allow more time by max_standby_streaming_delay or hot_standby_feedback, or ask the "
+    "primary, without DATABASE_READ_URL.",
+    "other server": "The database at {} answers, but not the other server that a table of it stands in: {}. Try "
+    "again later, or let its administrator check the server's address and the user mapping of this role.",
+    "value": "The database at {} refused a value that does not fit{} [{}]. See: toolkit db check",
+    "protection": "Another machine is reached by TLS with a verified certificate and without a readable password. "
+    "Name the file of its authority by ?sslrootcert=FILE in {}, or allow less there, such as ?sslmode=require.",
+}
+"""The sentences of the cases below, with the address and what the server said."""
+
+_KINDS: Final[dict[str, type[DatabaseError]]] = {
+    "lacks": SchemaMismatch,
+    "locked": DatabaseUnavailable,
+    "other server": DatabaseUnavailable,
+}
+_CASES: Final = {
+    **dict.fromkeys(("28P01", "28000"), "login"),
+    "3D000": "database",
+    **dict.fromkeys(("42P01", "3F000", "42703"), "lacks"),
+    "55P03": "locked",
+    **dict.fromkeys(("25P03", "25P04", "57P05"), "long"),
+}
 
 _OBJECT: Final = re.compile(r"permission denied for (?P<kind>\w+) (?P<name>\S+)")
 _COPIED: Final = re.compile(r"COPY (\S+), line (\d+)(?:, column (\w+))?")
@@ -91,85 +123,30 @@ class ErrorTranslation:
     def _of_driver(
         self, error: psycopg.Error, *, lost: bool = False, statement: str | None = None
     ) -> DatabaseError:
-        state = error.sqlstate or _state_at_connect(error)
-        if state in {"28P01", "28000"}:
-            return DatabaseError("The database at {} refused the login; check {}.", self._address, self._variable)
-        if state == "3D000":
-            return DatabaseError("There is no such database at {}; check {}.", self._address, self._variable)
+        state, said, at = error.sqlstate or _state_at_connect(error), _first_line(error), self._address
+        case = _case(error, state, said)
+        if case in {"login", "database"}:
+            return DatabaseError(SENTENCES[case], at, self._variable)
         if state == "42501":
-            return self._denied(_first_line(error), statement)
-        if state in {"42P01", "3F000", "42703"}:
-            return SchemaMismatch(
-                "The database at {} lacks a table or column ({}); run: toolkit db upgrade",
-                self._address,
-                _first_line(error),
-            )
-        if state == "55P03":
-            return DatabaseUnavailable(
-                "Somebody else keeps a row locked in the database at {}. Nothing was changed; try again later.",
-                self._address,
-            )
-        if state == "57014" and "user request" in _first_line(error):
-            return DatabaseError(
-                "The database at {} broke off: {}. Its administrator, or another session of the same role, "
-                "cancelled the statement: ask them why, then run the command again.",
-                self._address,
-                _first_line(error),
-            )
-        if state == "57014" and "statement timeout" not in _first_line(error):  # in the words of another language
-            return DatabaseError(
-                "The database at {} broke off: {}. Either somebody cancelled the statement, or it took "
-                "longer than statement_timeout allows, which its administrator changes by ALTER ROLE ... SET "
-                "statement_timeout.",
-                self._address,
-                _first_line(error),
-            )
-        if setting := _TIME_OUTS.get(state):
-            return DatabaseError(
-                "The database at {} broke off: {}. Audits, reports and exports take longer than it allows: "
-                "its administrator allows them by ALTER ROLE ... SET {}, or add ?options=-c{}%3D10min to "
-                "DATABASE_READ_URL or DATABASE_URL, for these sessions.",
-                self._address,
-                _first_line(error),
-                setting,
-                setting,
-            )
-        if _is_conflict_with_recovery(error):
-            return DatabaseError(
-                "The replica at {} broke off: {}. Its primary changed what the statement still reads: try "
-                "again, let its administrator allow more time by max_standby_streaming_delay or "
-                "hot_standby_feedback, or ask the primary, without DATABASE_READ_URL.",
-                self._address,
-                _first_line(error),
-            )
-        if state.startswith("53"):
-            return self._unavailable(_first_line(error))
+            return self._denied(said, statement)
+        if case is not None:
+            setting = _TIME_OUTS.get(state)
+            return _KINDS.get(case, DatabaseError)(SENTENCES[case], at, said, setting, setting)
         if not state and isinstance(error, (psycopg.OperationalError, psycopg.ProgrammingError)):
-            said = self._said(error)
-            if isinstance(error, psycopg.ProgrammingError) or _OPTION_TROUBLE.search(said):
-                unprotected = _UNPROTECTED.search(said)
-                advice = Message(_PROTECTION if unprotected else "Check {}.", self._variable)
-                return DatabaseError("The database at {} cannot be reached: {} {}", self._address, said, advice)
-        if state == "08001" and error.diag.severity_nonlocalized == "ERROR":
-            return DatabaseUnavailable(
-                "The database at {} answers, but not the other server that a table of it stands in: {}. Try "
-                "again later, or let its administrator check the server's address and the user mapping of "
-                "this role.",
-                self._address,
-                _first_line(error),
-            )
+            words = self._said(error)
+            if isinstance(error, psycopg.ProgrammingError) or _OPTION_TROUBLE.search(words):
+                unprotected = _UNPROTECTED.search(words)
+                advice = Message(SENTENCES["protection"] if unprotected else "Check {}.", self._variable)
+                return DatabaseError("The database at {} cannot be reached: {} {}", at, words, advice)
+        if state.startswith("53"):
+            return self._unavailable(said)
         if lost or state.startswith(("08", "57P")) or (not state and isinstance(error, _LINK_ERRORS)):
             return self._unavailable(self._said(error) if not state else "")
         if state.startswith("22"):  # a value that does not fit; the message quotes it
-            return DatabaseError(
-                "The database at {} refused a value that does not fit{} [{}]. See: toolkit db check",
-                self._address,
-                _place(error),
-                state,
-            )
-        reason = f"{_first_line(error)} [{state}]" if state else type(error).__name__
+            return DatabaseError(SENTENCES["value"], at, _place(error), state)
+        reason = f"{said} [{state}]" if state else type(error).__name__
         hint = ". See: toolkit db check" if state.startswith("23") and not self._embedded else ""
-        return DatabaseError("The database at {} refused: {}{}", self._address, reason, hint)
+        return DatabaseError("The database at {} refused: {}{}", at, reason, hint)
 
     def _denied(self, said: str, statement: str | None) -> DatabaseError:
         """Return the object and the right that is missing, and who can give it."""
@@ -196,6 +173,18 @@ class ErrorTranslation:
         if self._secret:
             words = words.replace(self._secret, "***")
         return words if words.endswith(".") else f"{words}."
+
+
+def _case(error: psycopg.Error, state: str, said: str) -> str | None:
+    """Return the case of ``SENTENCES`` that an error is, ``None`` where it is none of them."""
+    if state == "57014":  # in the words of another language a time-out cannot be told apart
+        words = {"user request": "cancelled", "statement timeout": "long"}
+        return next((case for word, case in words.items() if word in said), "cancelled or long")
+    if _is_conflict_with_recovery(error):
+        return "recovery"
+    if state == "08001" and error.diag.severity_nonlocalized == "ERROR":
+        return "other server"
+    return _CASES.get(state)
 
 
 def _is_conflict_with_recovery(error: psycopg.Error) -> bool:

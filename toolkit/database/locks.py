@@ -7,11 +7,9 @@ seconds at most.
 """
 
 from enum import Enum, unique
-from typing import Any, Final
-from weakref import WeakKeyDictionary
 
 import sqlalchemy as sa
-from sqlalchemy import Connection, RootTransaction
+from sqlalchemy import Connection
 
 
 @unique
@@ -38,39 +36,16 @@ class Lock(Enum):
     """The chain of the custody log grows."""
 
 
-_ORDER: Final = {lock: place for place, lock in enumerate(Lock)}
-
-_taken: WeakKeyDictionary[RootTransaction, Lock] = WeakKeyDictionary()
-"""For each transaction under way, the last lock in the order that it holds."""
-
-
 def take(connection: Connection, lock: Lock) -> None:
-    """Wait for the lock, and hold it until the transaction ends.
-
-    Raises:
-        RuntimeError: the transaction holds a lock that comes later in the order.
-    """
-    _ask(connection, lock, sa.func.pg_advisory_xact_lock(lock.value))
+    """Wait for the lock, and hold it until the transaction ends."""
+    connection.execute(sa.select(sa.func.pg_advisory_xact_lock(lock.value)))
 
 
 def take_for(connection: Connection, lock: Lock, name: str) -> None:
     """Wait for the lock of one thing, such as a sale, and hold it as ``take`` does."""
-    _ask(connection, lock, sa.func.pg_advisory_xact_lock(lock.value, sa.func.hashtext(name)))
+    connection.execute(sa.select(sa.func.pg_advisory_xact_lock(lock.value, sa.func.hashtext(name))))
 
 
 def take_if_free(connection: Connection, lock: Lock) -> bool:
-    """Hold the lock until the transaction ends, unless somebody else holds it; raises as ``take`` does."""
-    return _ask(connection, lock, sa.func.pg_try_advisory_xact_lock(lock.value))
-
-
-def _ask(connection: Connection, lock: Lock, call: sa.ColumnElement[Any]) -> bool:
-    """Ask PostgreSQL for the lock, if its turn in the order has come; tell whether the transaction holds it."""
-    transaction = connection.get_transaction()
-    assert isinstance(transaction, RootTransaction)
-    last = _taken.get(transaction)
-    if last is not None and _ORDER[last] > _ORDER[lock]:
-        raise RuntimeError(f"The lock {lock.name} comes before {last.name}, which this transaction holds already.")
-    held = connection.execute(sa.select(call)).scalar_one() is not False  # to wait for a lock returns nothing
-    if held:
-        _taken[transaction] = lock
-    return held
+    """Hold the lock until the transaction ends, unless somebody else holds it."""
+    return bool(connection.scalar(sa.select(sa.func.pg_try_advisory_xact_lock(lock.value))))

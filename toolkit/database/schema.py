@@ -5,14 +5,12 @@ from typing import Final
 
 import sqlalchemy as sa
 from sqlalchemy import Connection
-from sqlalchemy.dialects import postgresql
 
 from toolkit.database import tables
 from toolkit.database.connection import Database, raw
 from toolkit.database.locks import Lock, take
+from toolkit.database.service_tables import describe
 from toolkit.errors import SchemaMismatch
-
-_POSTGRESQL: Final = postgresql.dialect()  # type: ignore[no-untyped-call]
 
 _MIGRATIONS: Final = Path(__file__).parent / "migrations"
 _VERSION_TABLE: Final = "alembic_version"
@@ -41,8 +39,7 @@ _UPGRADE_HINT: Final = "Run: toolkit db upgrade"
 def upgrade(database: Database, *, service_tables: bool = False) -> None:
     """Bring schema ``audit`` to this version; with ``service_tables``, create the service's where there are none.
 
-    Where other tables than the contract's are read, their statements are tried. All or nothing: a failure leaves
-    the schema as it was.
+    The statements that read the service's tables are tried. All or nothing: a failure leaves the schema as it was.
 
     Raises:
         SchemaMismatch: the database is newer than this toolkit, or the service's tables differ from ours.
@@ -50,10 +47,9 @@ def upgrade(database: Database, *, service_tables: bool = False) -> None:
     with database.transaction() as connection:
         take(connection, Lock.SCHEMA)
         _refuse_unknown(connection)
-        if database.service.is_own:
-            if service_tables and not _present(connection, tables.service):
-                tables.service.create_all(connection)
-            _check_service_tables(connection)
+        if database.service.is_own and service_tables and not _present(connection, tables.service):
+            tables.service.create_all(connection)
+        describe(connection, database.service)
         # Asked for first: without the right to create schemas, one that is there is enough.
         if not sa.inspect(connection).has_schema(tables.AUDIT):
             connection.execute(sa.schema.CreateSchema(tables.AUDIT))
@@ -89,8 +85,7 @@ def check(database: Database) -> None:
                 head,
                 _UPGRADE_HINT,
             )
-        if database.service.is_own:
-            _check_service_tables(connection)
+        describe(connection, database.service)
 
 
 def is_current(database: Database) -> bool:
@@ -159,44 +154,3 @@ def _refuse_unknown(connection: Connection) -> None:
 def _present(connection: Connection, metadata: sa.MetaData) -> bool:
     inspector = sa.inspect(connection)
     return any(inspector.has_table(table.name, schema=tables.OWN_TABLES) for table in metadata.sorted_tables)
-
-
-def _check_service_tables(connection: Connection) -> None:
-    inspector = sa.inspect(connection)
-    differences = []
-    for table in tables.service.sorted_tables:
-        if not inspector.has_table(table.name, schema=tables.OWN_TABLES):
-            differences.append(f"table {table.name} is missing")
-            continue
-        columns = inspector.get_columns(table.name, schema=tables.OWN_TABLES)
-        found = {column["name"]: column["type"] for column in columns}
-        for column in table.columns:
-            if column.name not in found:
-                differences.append(f"column {table.name}.{column.name} is missing")
-            elif not _alike(column.type, found[column.name]):
-                is_now, expected = (kind.compile(_POSTGRESQL) for kind in (found[column.name], column.type))
-                differences.append(f"column {table.name}.{column.name} is {is_now}, expected {expected}")
-    if differences:
-        raise SchemaMismatch(
-            "The service's tables differ from what this toolkit works with: {}. They are never altered here. "
-            "Where the service keeps its data in other tables, write the SQL that reads them (toolkit db "
-            "map) and name its file in TOOLKIT_SERVICE_SQL. Where there are none yet: toolkit db upgrade "
-            "--service-tables",
-            "; ".join(differences),
-        )
-
-
-def _alike(expected: sa.types.TypeEngine[object], found: sa.types.TypeEngine[object]) -> bool:
-    def family(kind: sa.types.TypeEngine[object]) -> str:
-        if isinstance(kind, sa.Enum):  # SQLAlchemy counts it among the texts; PostgreSQL compares it with none
-            return "enum"
-        if isinstance(kind, sa.String):
-            return "text"
-        if isinstance(kind, sa.DateTime):
-            return "timestamptz" if kind.timezone else "timestamp"
-        try:
-            return kind.python_type.__name__
-        except NotImplementedError:
-            return type(kind).__name__
-
-    return family(expected) == family(found)

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import permutations
-from typing import Any, Final
+from typing import Final
 
 import sqlalchemy as sa
 from sqlalchemy import Connection
@@ -51,6 +51,7 @@ _CODE: Final = re.compile(r"[A-Za-z]{0,3}[0-9]{0,3}|[A-Za-z]+(?:[_./+-][A-Za-z0-
 _FEW: Final = 12
 _SAMPLE: Final = 20_000
 _TRIED: Final = 5
+_FORMS: Final = 80
 
 
 @dataclass(frozen=True)
@@ -180,31 +181,22 @@ def _codes(connection: Connection, table: str, column: _Column) -> tuple[str, ..
 
 
 def _keys(connection: Connection, table: str, columns: Sequence[_Column], holds: Holds) -> Iterator[str]:
-    """Yield the columns, and pairs of columns, whose values are keys: the bucket is asked for a few of each."""
-    texts = [each for each in columns if each.category == "S"]
-    if not texts:
+    """Yield the expressions whose values are keys, of one column or two: the bucket is asked for a few."""
+    texts = [each.sql for each in columns if each.category == "S"]
+    alone = [form.format(each) for each in texts for form in ("{}", "ltrim({}, '/')")]
+    joined = [f"rtrim(ltrim({one}, '/'), '/') || '/' || {two}" for one, two in permutations(texts, 2)]
+    forms = [*alone, *joined][:_FORMS]
+    if not forms:
         return
-    query = f"SELECT {', '.join(each.sql for each in texts)} FROM {table} ORDER BY 1 DESC LIMIT {_TRIED}"
-    rows: list[Any] = list(connection.execute(sa.text(query.replace(":", r"\:"))))
-    forms: list[tuple[str, Callable[[Sequence[str]], str]]] = []
-    for place, column in enumerate(texts):
-        forms.append((column.sql, lambda row, at=place: str(row[at])))  # type: ignore[misc]
-        stripped = f"ltrim({column.sql}, '/')"
-        forms.append((stripped, lambda row, at=place: str(row[at]).lstrip("/")))  # type: ignore[misc]
-    for (one, first), (two, second) in permutations(enumerate(texts), 2):
-        sql = f"rtrim(ltrim({first.sql}, '/'), '/') || '/' || {second.sql}"
-        forms.append((sql, lambda row, a=one, b=two: _joined(row[a], row[b])))  # type: ignore[misc]
-    for sql, key in forms[: 4 * _SAMPLE // 1000]:
-        tried = [row for row in rows if all(row)]
-        there = sum(holds(key(row)) for row in tried)
+    query = f"SELECT {', '.join(forms)} FROM {table} ORDER BY 1 DESC LIMIT {_TRIED}"  # names of the catalogue
+    rows = connection.execute(sa.text(query.replace(":", r"\:"))).all()
+    for place, form in enumerate(forms):
+        tried = [row[place] for row in rows if row[place]]
+        there = sum(map(holds, tried))
         if there:
-            yield f"in the bucket lie {there} of {len(tried)} tried: {sql}"
+            yield f"in the bucket lie {there} of {len(tried)} tried: {form}"
             if there == len(tried):
                 return
-
-
-def _joined(folder: str, name: str) -> str:
-    return f"{folder.strip('/')}/{name}"
 
 
 _TABLES: Final = """

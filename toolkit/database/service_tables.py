@@ -21,6 +21,7 @@ from toolkit.database.service import (
     tables_in,
 )
 from toolkit.errors import SchemaMismatch
+from toolkit.message import Message
 
 
 @dataclass(frozen=True)
@@ -121,7 +122,7 @@ def describe(connection: Connection, service: Service) -> dict[str, dict[str, st
             denied = error.sqlstate == "42501"
             if denied or error.sqlstate is None or error.sqlstate[:2] not in ("42", "22", "0A", "3F"):
                 raise
-            raise SchemaMismatch("{}: {}. {}", place, error.diag.message_primary, _hint(error)) from None
+            raise SchemaMismatch("{}: {}. {}", place, error.diag.message_primary, _hint(service, error)) from None
         names = [column.name for column in described]
         repeated = sorted({name for name in names if names.count(name) > 1})
         missing = [name for name in columns if name not in names]
@@ -132,7 +133,7 @@ def describe(connection: Connection, service: Service) -> dict[str, dict[str, st
         kinds = {row.oid: row for row in connection.execute(_TYPES_BY_OID, {"oids": oids})}
         types = {column.name: kinds[column.type_code] for column in described if column.name in columns}
         read[relation] = {
-            name: _converted(place, name, kind, types[name], is_null(statement, name))
+            name: _converted(place, name, kind, types[name], is_null(statement, name), own=service.is_own)
             for name, kind in columns.items()
         }
         stored[relation] = {
@@ -147,14 +148,21 @@ def describe(connection: Connection, service: Service) -> dict[str, dict[str, st
     return found
 
 
-def _converted(place: str, name: str, kind: str, given: Any, null: bool) -> str:
-    """Return the expression that gives the contract's type; raises where there is no safe one."""
+def _converted(place: str, name: str, kind: str, given: Any, null: bool, *, own: bool) -> str:
+    """Return the expression that gives the contract's type; raises where there is no safe one.
+
+    The contract's ``own`` tables are read as they are, so that their types have to fit.
+    """
     is_text, is_whole = given.category in ("S", "E"), given.name in ("smallint", "integer", "bigint")
     if given.name == kind or (kind == "timestamptz" and given.name == "timestamp with time zone"):
         return name
+    if own and kind == "text" and given.category == "S":
+        return name
+    if own:
+        is_text = is_whole = False
     if null and is_text:
         return f"CAST(NULL AS {kind})"
-    if kind == "text" and (is_text or is_whole or given.name in ("uuid", "numeric")):
+    if kind == "text" and (is_text or is_whole or (given.name in ("uuid", "numeric") and not own)):
         return f"CAST({name} AS text)"
     if kind == "uuid" and is_whole:
         return f"CASE WHEN {name} >= 0 THEN CAST(lpad(CAST({name} AS text), 32, '0') AS uuid) END"
@@ -182,8 +190,16 @@ _STORED: Final = {
 """By the types of the contract and of a table: what an id, in place of ``{}``, is in the table."""
 
 
-def _hint(error: psycopg.Error) -> str:
-    return f"{error.diag.message_hint} " * bool(error.diag.message_hint) + "Correct the file; nothing was read."
+def _hint(service: Service, error: psycopg.Error) -> Message:
+    given = f"{error.diag.message_hint} " if error.diag.message_hint else ""
+    if not service.is_own:
+        return Message("{}Correct the file; nothing was read.", given)
+    return Message(
+        "{}The service's tables are never altered here. Where it keeps its data in other tables, write the SQL "
+        "that reads them (toolkit db map) and name its file in TOOLKIT_SERVICE_SQL. Where there are none yet: "
+        "toolkit db upgrade --service-tables",
+        given,
+    )
 
 
 _TYPES_BY_OID: Final = sa.text(

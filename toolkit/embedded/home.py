@@ -3,7 +3,6 @@
 import errno
 import os
 import secrets
-import shutil
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -14,7 +13,7 @@ from typing import Final
 import psutil
 from filelock import FileLock, Timeout
 
-from toolkit.embedded.processes import Account, adopt, end, is_claimed, wait_until
+from toolkit.embedded.processes import Account, adopt, end, lives, wait_until
 from toolkit.errors import EmbeddedServiceError
 from toolkit.message import Message
 
@@ -23,7 +22,6 @@ PATIENCE: Final = 90
 
 _START_SECONDS: Final = 60
 _STOP_SECONDS: Final = 30
-_SPARE_BYTES: Final = 1024 * 1024
 _HINT: Final = "set TOOLKIT_HOME to a folder on this machine that you may write to"
 
 
@@ -63,15 +61,15 @@ class Running:
 class EmbeddedServer:
     """A server of one home: its ``folder`` there, and what differs from the other one.
 
-    ``find`` returns it where it runs, ``launch`` starts it, ``clean`` removes what it left behind.
+    ``find`` returns it where it runs, ``launch`` starts it and returns its number, ``clean`` removes what it left.
     """
 
     name: str
     folder: Path
     version: Callable[[], str | None]
     find: Callable[[Path], Running | None]
-    launch: Callable[[Path], None]
-    clean: Callable[[Path, Running | None], None]
+    launch: Callable[[Path], int]
+    clean: Callable[[Path], None]
     gently: int
     firmly: int
 
@@ -100,7 +98,7 @@ class EmbeddedServer:
             found = self.find(home)
             if found is not None and not end(found.process, self.gently, within=_STOP_SECONDS, firmly=self.firmly):
                 raise failure(f"{self.name} (process {found.process.pid}) does not end", home, self._log(home))
-            self.clean(home, found)
+            self.clean(home)
             return found is not None
 
     def _ready(self, home: Path) -> Running | None:
@@ -113,11 +111,11 @@ class EmbeddedServer:
         return found
 
     def _started(self, home: Path) -> Running:
-        self.launch(home)
-        wait_until(lambda: self.find(home) is not None or not is_claimed(home / self.folder), _START_SECONDS)
+        pid = self.launch(home)
+        wait_until(lambda: self.find(home) is not None or not lives(pid), _START_SECONDS)
         found = self._ready(home)
         if found is None:
-            self.clean(home, None)
+            self.clean(home)
             raise failure(f"{self.name} did not start", home, self._log(home))
         return found
 
@@ -206,9 +204,7 @@ def _words(error: OSError, path: Path | str) -> str:
 
 
 def failure(what: str, home: Path, log: Path) -> EmbeddedServiceError:
-    """Return the error that a service failed, with the end of its log, or with the news that the disk is full."""
-    if shutil.disk_usage(home).free < _SPARE_BYTES:
-        return EmbeddedServiceError("{} in {}: there is no space left. Free some, or {}.", what, home, _HINT)
+    """Return the error that a service failed, with the end of its log."""
     text = log.read_text("utf-8", "replace") if log.exists() else "(there is none)"
     told = Message("{} in {}. The end of its log {}:", what, home, log)
     return EmbeddedServiceError("{}\n{}", told, "\n".join(text.strip().splitlines()[-3:]))

@@ -3,8 +3,7 @@
 The toolkit imports only its constants, so that what serving takes is imported where it is used.
 
 ministack does the work. Around it: one server for a folder, only requests that S3 and STS know and that name a
-key of this server, temporary sessions that outlive a restart, a refusal before the disk is full, an end with the
-folder.
+key of this server, temporary sessions that outlive a restart, an end with the folder.
 """
 
 from __future__ import annotations
@@ -14,7 +13,6 @@ import logging
 import os
 import re
 import secrets
-import shutil
 import socket
 import sys
 import threading
@@ -35,7 +33,6 @@ HOST: Final = "127.0.0.1"
 REGION: Final = "us-east-1"
 BUCKET: Final = "evidence"
 
-_SPARE_BYTES: Final = 32 * 1024 * 1024
 _WATCH_SECONDS: Final = 2
 _PLACE: Final = re.compile(r"/((?P<bucket>[a-z0-9][a-z0-9.-]{2,62})(/(?P<key>.*))?)?", re.DOTALL)
 _SIGNED: Final = re.compile(rb"AWS4-HMAC-SHA256 Credential=(?P<key>[\w]+)/")
@@ -158,8 +155,6 @@ class _Front:
             await self._application(scope, receive, send)
         elif not _is_s3(scope):
             await _refuse(send, 403, "AccessDenied", "This server speaks S3 and STS.")
-        elif scope["method"] in {"PUT", "POST"} and self._is_full(scope):
-            await _refuse(send, 507, "InsufficientStorage", "The disk of the embedded bucket is full.")
         elif (length := _declared(scope)) is None:
             await _refuse(send, 411, "MissingContentLength", "The length of the body must be declared.")
         elif length > _BODY_BYTES:
@@ -200,9 +195,6 @@ class _Front:
             self._sessions = {k: s for k, s in self._sessions.items() if s.get("Expiration", now) >= now}
             self._sessions[issued["AccessKeyId"]] = _OWNER | secret | {"Expiration": ends}
             _write(self._folder / _SESSIONS, json.dumps(self._sessions))
-
-    def _is_full(self, scope: Message) -> bool:
-        return shutil.disk_usage(self._folder).free < (_declared(scope) or 0) + _SPARE_BYTES
 
 
 def _declared(scope: Message) -> int | None:

@@ -55,22 +55,21 @@ def _find(home: Path) -> Running | None:
     return None if process is None else Running(process, endpoint, endpoint)
 
 
-def _launch(home: Path) -> None:
+def _launch(home: Path) -> int:
     folder = home / _FOLDER
     owner = processes.server_account(folder, root_may=True)
     private_folder(folder, owner)
-    arguments = [object_server.__file__, str(folder)]
-    with processes.claim(folder, leftover=lambda process: process.cmdline()[-2:] == arguments) as descriptor:
-        _clean(home, None)
-        keys = {"access_key": "AKIA" + secrets.token_hex(8).upper(), "secret_key": secrets.token_urlsafe(30)}
-        make_once(home / _KEYS, json.dumps(keys).encode())
-        owner.give(home / _KEYS)
-        packages = {"PYTHONPATH": os.pathsep.join(path for path in sys.path if Path(path).is_absolute())}
-        command = [sys.executable, "-P", *arguments]
-        processes.launch(command, folder / "log", owner=owner.ids, claim=descriptor, environ=packages)
+    keys = {"access_key": "AKIA" + secrets.token_hex(8).upper(), "secret_key": secrets.token_urlsafe(30)}
+    make_once(home / _KEYS, json.dumps(keys).encode())
+    owner.give(home / _KEYS)
+    packages = {"PYTHONPATH": os.pathsep.join(path for path in sys.path if Path(path).is_absolute())}
+    command = [sys.executable, "-P", object_server.__file__, str(folder)]
+    with processes.claim(folder) as descriptor:
+        _clean(home)
+        return processes.launch(command, folder / "log", owner=owner.ids, claim=descriptor, environ=packages)
 
 
-def _clean(home: Path, _: Running | None) -> None:
+def _clean(home: Path) -> None:
     (home / _PID_FILE).unlink(missing_ok=True)
 
 

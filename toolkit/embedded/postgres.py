@@ -10,18 +10,15 @@ import shutil
 import signal
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Final
 from urllib.parse import quote
 
-import psutil
-
 from toolkit.embedded import processes
 from toolkit.embedded.home import EmbeddedServer, Running, private_folder
-from toolkit.embedded.processes import Account, check_reach, claim, server_account
+from toolkit.embedded.processes import Account, check_reach, server_account
 from toolkit.errors import EmbeddedServiceError
 
 DATABASE: Final = "toolkit"
@@ -174,9 +171,7 @@ _PID_FILE: Final = _DATA / "postmaster.pid"
 
 _SOCKET: Final = ".s.PGSQL.5432"
 _SOCKET_PATH_BYTES: Final = 103 if sys.platform == "darwin" else 107
-_SHORT_PLACE: Final = Path("/tmp")  # noqa: S108  # only for private folders with names that nobody can foresee
-_SHORT: Final = "evidence-toolkit-"
-"""Prefix of the folders for the sockets of homes whose own paths cannot hold one."""
+_LEFT_SECONDS: Final = 5
 
 _SETTINGS: Final = {
     "listen_addresses": "",
@@ -210,75 +205,46 @@ def _find(home: Path) -> Running | None:
         return None
     if process is None:
         return None
-    ready = len(lines) > 7 and lines[7].strip() == "ready"
-    folder = Path(lines[4]) if ready else home / _FOLDER
+    folder, ready = home / _FOLDER, len(lines) > 7 and lines[7].strip() == "ready"
     # Percent-encoded throughout, so that libpq reads it as SQLAlchemy does.
     url = f"postgresql+psycopg://{USER}@/{DATABASE}?host={quote(str(folder), safe='')}"
     return Running(process, str(folder / _SOCKET), url, ready)
 
 
-def _launch(home: Path) -> None:
-    owner = server_account(home / _FOLDER)
-    check_reach(home, owner)
-    private_folder(home / _FOLDER, owner)
-    binaries = programs(home, owner)
-    with _sole_use(home) as descriptor:
-        if not (home / _DATA).exists():
-            initialise(home / _DATA, binaries, owner)
-        check_version(home / _DATA)
-        command = [str(binaries / "postgres"), "-D", str(home / _DATA)]
-        for name, value in (_SETTINGS | _places(_socket_folder(home, owner))).items():
-            command += ["-c", f"{name}={value}"]
-        processes.launch(command, home / _FOLDER / "log", owner=owner.ids, claim=descriptor)
-
-
-def _clean(home: Path, stopped: Running | None) -> None:
-    with _sole_use(home):
-        if stopped is not None:
-            _remove_socket(Path(stopped.address).parent)
-
-
-@contextmanager
-def _sole_use(home: Path) -> Iterator[int]:
-    """Hold the claim on the data, with nothing left of a server that was killed."""
-
-    def leftover(process: psutil.Process) -> bool:
-        return process.name() == "postgres" and process.cwd() == str(home / _DATA)
-
-    with claim(home / _FOLDER, leftover=leftover) as descriptor:
-        if (home / _PID_FILE).exists():
-            lines = (home / _PID_FILE).read_text("utf-8").splitlines()
-            if len(lines) > 4 and lines[4]:
-                _remove_socket(Path(lines[4]))
-            (home / _PID_FILE).unlink()
-        yield descriptor
-
-
-def _remove_socket(folder: Path) -> None:
-    """Remove what would keep the next server from its socket, and the folder if it was made for that only."""
-    if folder.parent == _SHORT_PLACE and folder.name.startswith(_SHORT):
-        shutil.rmtree(folder, ignore_errors=True)
-    else:
-        for name in (_SOCKET, f"{_SOCKET}.lock"):
-            (folder / name).unlink(missing_ok=True)
-
-
-def _socket_folder(home: Path, owner: Account) -> Path:
-    """Return the server's own folder, or a private one with a short name where that path cannot hold a socket."""
-    folder = home / _FOLDER
+def _launch(home: Path) -> int:
+    folder, data = home / _FOLDER, home / _DATA
     # libpq takes a comma for the end of one host's name, and the operating system limits the path.
     if "," in str(folder) or len(os.fsencode(folder / _SOCKET)) > _SOCKET_PATH_BYTES:
-        folder = Path(tempfile.mkdtemp(prefix=_SHORT, dir=_SHORT_PLACE))
-        owner.give(folder)
-    return folder
-
-
-def _places(socket_folder: Path) -> dict[str, str]:
-    """Return the settings that depend on where we are."""
-    quoted = str(socket_folder).replace('"', '""')
+        raise EmbeddedServiceError(
+            "A socket cannot lie in {}: its path is too long, or has a comma. Set TOOLKIT_HOME to a folder with a "
+            "shorter name.",
+            folder,
+        )
+    owner = server_account(folder)
+    check_reach(home, owner)
+    private_folder(folder, owner)
+    binaries = programs(home, owner)
+    for process in processes.working_in(data):  # sessions of a server that was killed may go on
+        processes.end(process, signal.SIGQUIT, within=_LEFT_SECONDS, firmly=signal.SIGKILL)
+    quoted = str(folder).replace('"', '""')
     # A container's /dev/shm, the usual place, is too small for parallel queries.
     memory = "sysv" if sys.platform == "linux" else "posix"
-    return {"unix_socket_directories": f'"{quoted}"', "dynamic_shared_memory_type": memory}
+    places = {"unix_socket_directories": f'"{quoted}"', "dynamic_shared_memory_type": memory}
+    command = [str(binaries / "postgres"), "-D", str(data)]
+    for name, value in (_SETTINGS | places).items():
+        command += ["-c", f"{name}={value}"]
+    with processes.claim(folder) as descriptor:
+        _clean(home)
+        if not data.exists():
+            initialise(data, binaries, owner)
+        check_version(data)
+        return processes.launch(command, folder / "log", owner=owner.ids, claim=descriptor)
+
+
+def _clean(home: Path) -> None:
+    """Remove the socket and the pid file of a server that was killed."""
+    for path in (home / _PID_FILE, home / _FOLDER / _SOCKET, home / _FOLDER / f"{_SOCKET}.lock"):
+        path.unlink(missing_ok=True)
 
 
 SERVICE: Final = EmbeddedServer(

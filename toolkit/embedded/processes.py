@@ -1,4 +1,4 @@
-"""Start servers that outlive this process, find them again, and end them; choose their account, lock their data.
+"""Start servers that outlive this process, find them again, and end them; choose their account.
 
 A process is known again by its command line, which holds the path of the folder that it serves. That tells it
 from a later process with the same number, and unlike a start time it does not move when the clock is set.
@@ -8,7 +8,6 @@ import fcntl
 import os
 import pwd
 import shutil
-import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -45,8 +44,8 @@ def run(
         text=True,
         errors="replace",
         start_new_session=True,
-        pass_fds=keep,
         umask=0o077,
+        pass_fds=keep,
         cwd="/",
         env=_environment() | dict(environ or {}),
         user=uid,
@@ -62,14 +61,16 @@ def launch(
     owner: tuple[int, int] | None,
     claim: int,
     environ: Mapping[str, str] | None = None,
-) -> None:
-    """Start ``command`` as a daemon that appends to ``log`` and keeps the descriptor ``claim`` open.
+) -> int:
+    """Start ``command`` as a daemon that appends to ``log`` and keeps the file ``claim`` open; return its number.
 
     The shell leaves at once, so that the server is nobody's child; it has a session of its own, hence no
-    terminal and no Ctrl-C, and no other open file of ours: neither a pipe that a reader waits for, nor a lock.
+    terminal and no Ctrl-C, and no other open file of ours, such as a pipe that a reader waits for.
     """
-    detach = 'log=$1; shift; "$@" </dev/null >>"$log" 2>&1 &'
-    run(["/bin/sh", "-c", detach, "sh", str(log), *command], owner=owner, keep=[claim], environ=environ)
+    detach = 'log=$1; shift; "$@" </dev/null >>"$log" 2>&1 & echo $!'
+    return int(
+        run(["/bin/sh", "-c", detach, "sh", str(log), *command], owner=owner, keep=[claim], environ=environ).stdout
+    )
 
 
 def serving(pid: int, folder: Path) -> psutil.Process | None:
@@ -81,12 +82,12 @@ def serving(pid: int, folder: Path) -> psutil.Process | None:
         return None
 
 
-def found(matches: Callable[[psutil.Process], bool]) -> list[psutil.Process]:
-    """Return the processes of this machine that match, as far as we may look at them."""
+def working_in(folder: Path) -> list[psutil.Process]:
+    """Return the processes of this machine that work in a folder, as far as we may look at them."""
     found = []
     for process in psutil.process_iter():
         with suppress(psutil.Error, OSError):
-            if matches(process):
+            if process.cwd() == str(folder):
                 found.append(process)
     return found
 
@@ -96,15 +97,15 @@ def end(process: psutil.Process, gently: int, *, within: float, firmly: int) -> 
     for number in (gently, firmly):
         with suppress(psutil.Error):
             process.send_signal(number)
-        if wait_until(lambda: not _lives(process), within):
+        if wait_until(lambda: not lives(process.pid), within):
             return True
     return False
 
 
-def _lives(process: psutil.Process) -> bool:
-    # A process that ended stays in the table until init asks for its result, which may take seconds.
+def lives(pid: int) -> bool:
+    """Tell whether a process lives; one that ended may stay in the table until init asks for its result."""
     try:
-        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return False
 
@@ -219,45 +220,30 @@ def _entry(uid: int) -> pwd.struct_passwd:
         ) from None
 
 
-_NAME: Final = "serving.lock"
-_SECONDS: Final = 5
+_CLAIM_SECONDS: Final = 5
 
 
 @contextmanager
-def claim(folder: Path, *, leftover: Callable[[psutil.Process], bool]) -> Iterator[int]:
-    """Hold the claim on ``folder`` by the descriptor that is handed out, for a server to inherit.
-
-    The processes that a killed server left behind, known by ``leftover``, get a moment to end, and are ended.
+def claim(folder: Path) -> Iterator[int]:
+    """Lock ``folder`` for one server, by the descriptor that is handed out for it to inherit.
 
     Raises:
-        EmbeddedServiceError: somebody else holds it.
+        EmbeddedServiceError: another server holds the lock, perhaps one in another container.
     """
-    path = folder / _NAME
+    path = folder / "serving.lock"
     with path.open("a") as file:
         path.chmod(0o600)
         adopt(path)
-        if not wait_until(lambda: _lock(file.fileno()), _SECONDS):
-            for process in found(leftover):
-                end(process, signal.SIGQUIT, within=_SECONDS, firmly=signal.SIGKILL)
-            if not wait_until(lambda: _lock(file.fileno()), _SECONDS):
-                raise EmbeddedServiceError(
-                    "{} is in use by a server that cannot be seen from here, maybe in another container. "
-                    "Stop it there (toolkit down), or set TOOLKIT_HOME to another folder.",
-                    folder,
-                )
+        if not wait_until(lambda: _locked(file.fileno()), _CLAIM_SECONDS):
+            raise EmbeddedServiceError(
+                "{} is in use by a server that cannot be seen from here, maybe in another container. "
+                "Stop it there (toolkit down), or set TOOLKIT_HOME to another folder.",
+                folder,
+            )
         yield file.fileno()
 
 
-def is_claimed(folder: Path) -> bool:
-    """Tell whether a server lives; not for the process that holds the lock itself."""
-    try:
-        with (folder / _NAME).open("a") as file:
-            return not _lock(file.fileno())
-    except FileNotFoundError:
-        return False
-
-
-def _lock(descriptor: int) -> bool:
+def _locked(descriptor: int) -> bool:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

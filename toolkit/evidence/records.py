@@ -36,7 +36,7 @@ from toolkit.database.tables import (
     withdrawals,
 )
 from toolkit.database.validity import held, latest_look_and_first_fault, until
-from toolkit.errors import EvidenceNotFound, InvalidInput, SaleNotFound, WithdrawalRefused
+from toolkit.errors import DatabaseError, EvidenceNotFound, InvalidInput, SaleNotFound, WithdrawalRefused
 from toolkit.log.events import record_unmasking
 
 WITHDRAWN: Final = str(EvidenceState.WITHDRAWN)
@@ -307,13 +307,16 @@ def sale_row(connection: Connection, sale_id: str) -> Row[Any]:
 
     Raises:
         SaleNotFound: no sale has this id.
+        DatabaseError: several have it.
     """
-    sale = None
+    found: Sequence[Row[Any]] = ()
     if is_possible_sale_id(sale_id):
-        sale = connection.execute(sa.select(sales).where(same(sales.c.id, sale_id))).one_or_none()
-    if sale is None:
+        found = connection.execute(sa.select(sales).where(same(sales.c.id, sale_id)).limit(2)).all()
+    if not found:
         raise SaleNotFound(sale_id)
-    return sale
+    if len(found) > 1:
+        raise DatabaseError("Several sales have the id {!r}, and it is set aside. See: toolkit db check", sale_id)
+    return found[0]
 
 
 def records_seen(
