@@ -31,7 +31,7 @@ from toolkit.database import schema
 from toolkit.database.connection import Database
 from toolkit.errors import DatabaseUnavailable, LeaseLost
 from toolkit.jobs.definitions import Step
-from toolkit.jobs.running import LeaseHolder, RunFolder
+from toolkit.jobs.running import LeaseHolder, run_folder
 from toolkit.jobs.runs import Outcome, RunStatus, runs_of
 from toolkit.kit.process import stop_signals_handled
 
@@ -47,7 +47,7 @@ def ended(process: BaseProcess) -> int | None:
 
 
 def final(folder: Path) -> Path:
-    return RunFolder(folder / "out", victim_job(), DATE).final
+    return run_folder(folder / "out", victim_job(), DATE)
 
 
 def test_of_two_starts_at_once_one_does_the_steps(
@@ -70,7 +70,8 @@ def test_a_start_that_waits_goes_on_after_the_steps_that_a_killed_one_did(
     first.kill()
     assert ended(first) == -signal.SIGKILL
     held.unlink()
-    assert not final(tmp_path).exists()
+    assert not (final(tmp_path) / step).exists()
+    assert not final(tmp_path).with_name("latest").exists()
     assert ended(second) == 0
     assert check_done_once(database, tmp_path).starts == 2
     assert effects(tmp_path) == list(STEPS)
@@ -80,11 +81,13 @@ def test_a_start_that_is_killed_between_names_and_history_is_mended(
     database: Database, environ: dict[str, str], tmp_path: Path
 ) -> None:
     assert ended(start_process(tmp_path, environ)) == 0
-    with database.transaction() as connection:  # as if the commit had been lost
-        connection.exec_driver_sql("UPDATE audit.job_runs SET status = 'running', lease_until = now()")
+    with database.transaction() as connection:  # as if the commits had been lost
+        connection.exec_driver_sql(
+            "UPDATE audit.job_runs SET status = 'running', lease_until = now(), steps = steps - 2"
+        )
     assert ended(start_process(tmp_path, environ)) == 0
     check_done_once(database, tmp_path)
-    assert effects(tmp_path) == list(STEPS)
+    assert effects(tmp_path) == [*STEPS, "three"]
 
 
 def test_a_signal_ends_a_run_with_its_code_and_the_next_start_goes_on(
@@ -98,7 +101,8 @@ def test_a_signal_ends_a_run_with_its_code_and_the_next_start_goes_on(
     held.unlink()
     [run] = runs_of(database)
     assert (run.status, run.failure, run.steps[-1]["name"]) == (RunStatus.FAILED, "STOPPED", "two")
-    assert not final(tmp_path).exists()
+    assert not (final(tmp_path) / "two").exists()
+    assert not final(tmp_path).with_name("latest").exists()
     assert ended(start_process(tmp_path, environ)) == 0
     check_done_once(database, tmp_path)
     assert effects(tmp_path) == list(STEPS)
@@ -144,7 +148,8 @@ def test_a_database_that_goes_away_in_the_middle_is_told_and_the_next_start_goes
     release.unlink()
     assert ended(start) == 1
     assert "DATABASE_UNAVAILABLE" in (tmp_path / "log").read_text()
-    assert not final(tmp_path).exists()
+    assert not (final(tmp_path) / "two").exists()
+    assert not final(tmp_path).with_name("latest").exists()
     embedded.database_url(own_home)
     assert ended(start_process(tmp_path, environ)) == 0
     check_done_once(database, tmp_path)
@@ -213,10 +218,9 @@ def test_files_are_deleted_after_their_days_and_the_history_keeps_every_entry(
         assert start(tmp_path, environ, job, DATE + timedelta(days=night), seconds=0) is Outcome.DONE
     runs = runs_of(database)
     assert len(runs) == 12
-    assert [run.purged_at is None for run in runs] == [True] * 4 + [False] * 8
     out = tmp_path / "out"
     left = sorted(path.name for path in (out / "victim").glob("20*"))
-    assert left == sorted(RunFolder(out, job, run.logical_date).name for run in runs[:4])
+    assert left == sorted(run_folder(out, job, run.logical_date).name for run in runs[:4])
     assert (out / "victim" / "latest").resolve().name == left[-1]
     [first] = runs_of(database, "victim", date=DATE)
     assert first.steps[0]["counts"] == {"marks": 2}

@@ -20,7 +20,6 @@ from toolkit.jobs.runs import (
     Claim,
     Outcome,
     RunStatus,
-    delete_old_files,
     end_run,
     holding,
     renew_lease,
@@ -29,11 +28,12 @@ from toolkit.jobs.runs import (
     watch_job,
     write_run,
 )
+from toolkit.language import ENGLISH
 
 DATE = datetime(2025, 3, 2, 5, 0, tzinfo=UTC)
 """Two in the morning in São Paulo."""
 ZONE = ZoneInfo("America/Sao_Paulo")
-NOTICES = NoticeSettings("en", ZONE, host="127.0.0.1", port=9)
+NOTICES = NoticeSettings(ENGLISH, ZONE, host="127.0.0.1", port=9)
 
 
 def made(schedule: str) -> Job:
@@ -139,32 +139,6 @@ def test_a_date_that_nobody_started_is_noted_and_told_once(
     assert {run.status for run in runs_of(database)} == {RunStatus.MISSED}
 
 
-def test_what_a_clock_that_was_ahead_called_missed_is_watched_again(
-    database: Database, job: Job, night: SettableClock
-) -> None:
-    missed(database, job, night)
-    night.now += timedelta(days=400)
-    assert len(missed(database, job, night)) == 399
-    night.now = DATE + timedelta(hours=8)
-    assert missed(database, job, night) == []
-    assert runs_of(database) == []
-    night.now += timedelta(days=2)
-    assert missed(database, job, night) == [DATE + timedelta(days=days) for days in (1, 2)]
-
-
-def test_no_file_is_deleted_by_a_clock_alone_that_is_ahead(
-    database: Database, job: Job, night: SettableClock
-) -> None:
-    now, deleted = datetime.now(UTC), list[datetime]()
-    for days in (1, 1000):
-        night.now = now - timedelta(days=days)
-        end(database, take_run(database, job, night.now, night), night)
-    night.now = now + timedelta(days=4000)
-    delete_old_files(database, job, night, deleted.append)
-    delete_old_files(database, job, night, deleted.append)
-    assert deleted == [now - timedelta(days=1000)]
-
-
 def test_the_last_date_is_caught_up_with_within_its_grace_time(
     database: Database, job: Job, night: SettableClock
 ) -> None:
@@ -223,7 +197,7 @@ def test_a_notice_waits_until_it_is_delivered(database: Database, job: Job, nigh
     warnings = list[str]()
     for _ in range(2):
         deliver_notices(database, NOTICES, night, warnings.append)
-    deliver_notices(database, NoticeSettings("en", ZONE), night, warnings.append)  # of another channel
+    deliver_notices(database, NoticeSettings(ENGLISH, ZONE), night, warnings.append)  # of another channel
     [notice] = notices_of(database, "nightly", DATE)
     assert (notice.tries, notice.problem, notice.delivered_at) == (2, "ConnectionRefusedError", None)
     assert len(warnings) == 2

@@ -19,11 +19,12 @@ from zoneinfo import ZoneInfo
 
 from tests.support.process_pool import FORKED
 from tests.support.waiting import PATIENCE, wait_until
+from toolkit.cli.jobs import CommandLine
 from toolkit.database.connection import Database
 from toolkit.errors import DatabaseError, EmbeddedServiceError
 from toolkit.jobs.definitions import Job, read_jobs
 from toolkit.jobs.notices import NoticeSettings
-from toolkit.jobs.running import JobRun, Log, RunFolder, look_around
+from toolkit.jobs.running import JobRun, Log, look_around, run_folder
 from toolkit.jobs.runs import Outcome, RunRow, RunStatus, runs_of
 from toolkit.kit.context import ApplicationContext
 from toolkit.settings import Settings
@@ -40,7 +41,7 @@ def victim_job(notebook: Path | None = None, keep_days: int = 90) -> Job:
     """A job of three steps; with a notebook, that is its second step."""
     steps: list[dict[str, Any]] = [{"name": name, "command": f"mark {name} {{out}}"} for name in STEPS]
     if notebook is not None:
-        steps[1] = {"name": STEPS[1], "notebook": str(notebook)}
+        steps[1] = {"name": STEPS[1], "command": f"run {notebook} --out {{out}}/executed.ipynb"}
     made = {"schedule": "0 2 * * *", "keep-days": keep_days, "steps": steps}
     return read_jobs({"jobs": {"victim": made}}, ZONE)["victim"]
 
@@ -64,6 +65,8 @@ class Marks:
         pass
 
     def run(self, words: Sequence[str], environ: Mapping[str, str], log: Log) -> Mapping[str, Any]:
+        if words[0] == "run":
+            return CommandLine().run(words, environ, log)
         _, name, out = words
         for part in ("a", "b"):
             (Path(out) / part).write_text(f"{name} by {os.getpid()}\n" * 1000)
@@ -103,7 +106,7 @@ def start(
         application.close()
 
     lease = timedelta(seconds=5)
-    run = JobRun(job, date, folder, out, commands, notices, environ, clock, log, lease)
+    run = JobRun(job, date, out, commands, notices, environ, clock, log, lease)
     run.check()
     around()
     ended = run.start(wait=PATIENCE)
@@ -136,12 +139,10 @@ def check_done_once(database: Database, folder: Path, date: datetime = DATE) -> 
     [run] = runs_of(database, "victim", date=date)
     assert (run.status, run.failure) == (RunStatus.DONE, None)
     assert [(step["name"], step["status"]) for step in run.steps] == [(name, "done") for name in STEPS]
-    place = RunFolder(folder / "out", victim_job(), date)
+    final = run_folder(folder / "out", victim_job(), date)
     files = {file["name"] for step in run.steps for file in step["files"]}
-    final = place.final
     assert {str(path.relative_to(final)) for path in final.rglob("*") if path.is_file()} == files
-    assert not list(place.around.glob(".staged/*"))
-    assert (place.around / "latest").resolve() == final.resolve()
+    assert (final.parent / "latest").resolve() == final.resolve()
     return run
 
 
@@ -155,8 +156,3 @@ def holder(database: Database, date: datetime = DATE) -> int:
 
     wait_until(seen)
     return int(found[0].starts)
-
-
-def statuses(database: Database) -> dict[datetime, str]:
-    """The status of each date."""
-    return {run.logical_date: run.status for run in runs_of(database, "victim", 1000)}

@@ -16,7 +16,6 @@ import click
 import pytest
 import yaml
 
-from toolkit import cli
 from toolkit.cli import _toolkit
 from toolkit.jobs.definitions import PACKAGED, RELATIVE_DATES, Job, Notify, Schedule, load_jobs
 
@@ -90,10 +89,3 @@ def test_the_packaged_jobs_file_explains_every_key_and_date() -> None:
         "logical-date",
         "out",
     }
-
-
-def test_every_variable_of_jobs_is_explained() -> None:
-    read = set()
-    for path in (*PACKAGED.parent.glob("*.py"), Path(cli.__file__).with_name("jobs.py")):
-        read |= set(re.findall(r'"(TOOLKIT_(?:JOBS|SMTP|NOTICE|WEBHOOK)[A-Z_]*[A-Z])"', path.read_text("utf-8")))
-    assert read <= set(re.findall(r"`(TOOLKIT_[A-Z_]+)`", PAGE))

@@ -25,10 +25,12 @@ from tests.support.postgres_cluster import free_port
 from tests.support.scripted_server import Answer, Request, scripted
 from toolkit.errors import SettingsError
 from toolkit.jobs.notices import Notice, NoticeKind, NoticeSettings
+from toolkit.language import ENGLISH, language
 
 ID = UUID(int=7)
 ZONE = ZoneInfo("America/Sao_Paulo")
 DATE = datetime(2026, 3, 2, 5, tzinfo=UTC)
+DUE = "2 de mar. de 2026, 02:00 (UTC-03:00)"
 
 
 def notice(channel: str, kind: NoticeKind = NoticeKind.FAILED, **content: Any) -> Notice:
@@ -131,7 +133,9 @@ def test_a_mail_arrives(security: str, send: Any, mailbox: Mailbox) -> None:
     assert send(security) is None
     [mail] = mailbox.mails
     assert (mail.mail_from, mail.rcpt_tos) == ("toolkit@example.com", ["ana@example.com", "bruno@example.com"])
-    assert b"Subject: A tarefa nightly, prevista para 02/03/2026 02:00, falhou" in mail.content
+    assert (
+        b"A tarefa nightly, prevista para 2 de mar. de 2026, 02:00 (UTC-03:00), falhou\r\nFrom: " in mail.content
+    )
     assert f"Message-ID: <{ID}@example.com>".encode() in mail.content
     assert "KERNEL_DIED" in mail.content.decode()
 
@@ -223,13 +227,13 @@ def test_secrets_are_no_part_of_what_settings_show() -> None:
 
 def test_a_notice_tells_the_counts_and_where_the_report_is() -> None:
     content = {"sales": 300, "open": 12, "critical": 2, "new": 1, "folder": "/srv/jobs/nightly/x", "host": "a"}
-    subject, body = notice("email", NoticeKind.ATTENTION, **content).text("pt", ZONE)
-    assert subject == "A tarefa nightly, prevista para 02/03/2026 02:00, encontrou algo que requer atenção"
+    subject, body = notice("email", NoticeKind.ATTENTION, **content).text(language("pt-BR"), ZONE)
+    assert subject == f"A tarefa nightly, prevista para {DUE}, encontrou algo que requer atenção"
     assert body.splitlines()[1:] == [
         "Vendas em aberto: 12 de 300",
         "Achados críticos: 2, novos desde a última execução: 1",
         "Relatório: /srv/jobs/nightly/x em a",
         "toolkit job history nightly@2026-03-02T02:00-03:00",
     ]
-    subject, body = notice("email", NoticeKind.MISSED, dates=["a", "b"]).text("en", ZONE)
-    assert body.splitlines()[1] == "Missed: 2, the last one due 2026-03-02 02:00"
+    subject, body = notice("email", NoticeKind.MISSED, dates=["a", "b"]).text(ENGLISH, ZONE)
+    assert body.splitlines()[1] == "Missed: 2, the last one due 2 Mar 2026, 02:00 (UTC-03:00)"

@@ -2,11 +2,13 @@
 
 import io
 import json
+import shlex
 from collections.abc import Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property, partial
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,10 +24,11 @@ from toolkit.jobs.running import JobRun, Log, look_around
 from toolkit.jobs.runs import Outcome, RunRow, RunStatus, open_sales, runs_of, seconds_of
 from toolkit.kit.spoken import EXAMPLES, _, readable, spoken
 from toolkit.message import Message
+from toolkit.notebooks.packaged import find_notebook
 from toolkit.settings import Environment
 
-_NOT_IN_JOBS: Final = {"job", "up", "down", "run", "serve", "token", "demo", "notebooks"}
-"""Commands that do not end, stop shared services, print a secret, or are written as a notebook step."""
+_NOT_IN_JOBS: Final = {"job", "up", "down", "serve", "token", "demo", "notebooks"}
+"""Commands that do not end, stop shared services, or print a secret."""
 
 
 class CommandLine:
@@ -44,10 +47,14 @@ class CommandLine:
                 name, found, left = command.resolve_command(context, left)
                 assert found is not None
                 command, context = found, click.Context(found, parent=context, info_name=name)
-            command.make_context(command.name, left)
+            given = command.make_context(command.name, left).params
         except click.ClickException as error:
             raise SettingsError("toolkit {}: {}", " ".join(words), error.format_message()) from None
-        return any(parameter.name == "as_json" for parameter in command.params)
+        if words[0] == "run":
+            from toolkit.notebooks.running import checked_parameters  # papermill takes a second to load
+
+            checked_parameters(find_notebook(given["notebook"]), given["given"])
+        return "as_json" in given
 
     def run(self, words: Sequence[str], environ: Mapping[str, str], log: Log) -> Mapping[str, Any]:
         """Run a command, and return the JSON document that it prints, if any.
@@ -58,16 +65,14 @@ class CommandLine:
         """
         arguments = ["--quiet", *words, *(["--json"] if self.check(words) and "--json" not in words else [])]
         printed, told = io.StringIO(), io.StringIO()
-        with redirect_stdout(printed), redirect_stderr(told):
-            try:
+        try:
+            with redirect_stdout(printed), redirect_stderr(told):
                 status = _toolkit.main(args=arguments, prog_name="toolkit", standalone_mode=False, obj=environ)
-            except click.ClickException as error:
-                raise SettingsError(error.format_message()) from None
-            except click.Abort:
-                raise JobFailed("toolkit {} was interrupted.", words[0]) from None
-            finally:
-                for line in told.getvalue().splitlines():
-                    log(line)
+        except (click.ClickException, click.Abort) as error:
+            raise JobFailed("toolkit {} was refused or interrupted: {}", words[0], error) from None
+        finally:
+            for line in told.getvalue().splitlines():
+                log(line)
         if status not in {None, DONE, NEEDS_ATTENTION}:
             raise JobFailed("toolkit {} ended with status {}.", words[0], status)
         document = json.loads(printed.getvalue()) if "--json" in arguments else {}
@@ -87,11 +92,6 @@ class Desk:
         return Environment(self.ctx.environ).path("TOOLKIT_JOBS") or (here if here.is_file() else PACKAGED)
 
     @cached_property
-    def out(self) -> Path:
-        """The folder for what runs write."""
-        return Environment(self.ctx.environ).path("TOOLKIT_JOBS_OUT") or self.ctx.settings.home / "jobs"
-
-    @cached_property
     def jobs(self) -> dict[str, Job]:
         """The jobs of the file."""
         return load_jobs(self.file, self.ctx.settings.timezone)
@@ -101,17 +101,22 @@ class Desk:
         """The channels of notices."""
         return NoticeSettings.from_environment(self.ctx.environ, self.ctx.settings.timezone)
 
+    @property
+    def out(self) -> Path:
+        """The folder for what runs write."""
+        return Environment(self.ctx.environ).path("TOOLKIT_JOBS_OUT") or self.ctx.settings.home / "jobs"
+
     def job(self, name: str) -> Job:
         """Return the job of this name."""
         if name not in self.jobs:
             raise SettingsError("There is no job {!r}. There are: {}", name, ", ".join(self.jobs))
         return self.jobs[name]
 
-    def run(self, job: Job, date: datetime) -> JobRun:
+    def start(self, job: Job, date: datetime) -> JobRun:
         """Return a start of a job."""
         due = date.astimezone(job.schedule.zone).isoformat(timespec="minutes")
-        log, commands, base = partial(self.log, place=f"{job.name} {due}"), CommandLine(), self.file.parent
-        return JobRun(job, date, base, self.out, commands, self.notices, self.ctx.environ, self.ctx.now, log)
+        log = partial(self.log, place=f"{job.name} {due}")
+        return JobRun(job, date, self.out, CommandLine(), self.notices, self.ctx.environ, self.ctx.now, log)
 
     def look_around(self) -> None:
         """Note what was missed or died, deliver notices, delete old files; where that fails, the run goes on."""
@@ -138,7 +143,6 @@ def job() -> None:
 
     \b
     Examples:
-      toolkit job list
       toolkit job check
       toolkit job run nightly
       toolkit job missed
@@ -152,25 +156,23 @@ def list_jobs(ctx: Context, as_json: bool) -> None:
     """List the jobs: when each is due next, and how its last run ended.
 
     \b
-    Examples:
-      toolkit job list
+    Example:
       TOOLKIT_JOBS=/etc/toolkit/jobs.toml toolkit job list --json
     """
     desk, zone = Desk(ctx), ctx.settings.timezone
-    found: list[dict[str, Any]] = []
+    found, rows = [], []
     for each in desk.jobs.values():
         due = each.schedule.following(ctx.now()).astimezone(zone)
-        about = {"job": each.name, "about": each.about, "schedule": each.schedule.expression, "next": due}
         last = next(iter(runs_of(ctx.application.database, each.name, limit=1)), None)
         ended = {"lastDate": last and last.logical_date.astimezone(zone), "lastStatus": last and last.status}
-        found.append({**about, **ended})
-        if not as_json:
-            told = f"{last.status} ({readable(last.logical_date, zone)})" if last else _("never ran")
-            show("{:<12}  {:<12}  next {}; last: {}", each.name, about["schedule"], readable(due, zone), told)
-            show("{:<12}  {}", "", each.about)
+        about = {"job": each.name, "about": each.about, "schedule": each.schedule.expression, "next": due}
+        found.append(about | ended)
+        told = f"{_(last.status)} ({readable(last.logical_date, zone)})" if last else _("never ran")
+        rows.append((each.name, each.schedule.expression, readable(due, zone), told))
     if as_json:
         print_json({"file": desk.file, "timezone": zone.key, "jobs": found})
     else:
+        show_table(("job", "schedule", "next", "last"), rows)
         note("from {}, times in {}", desk.file, zone.key)
 
 
@@ -178,28 +180,23 @@ def list_jobs(ctx: Context, as_json: bool) -> None:
 @click.argument("name", required=False)
 @pass_context
 def check(ctx: Context, name: str | None) -> None:
-    """Check the jobs file: every step, parameter, notebook and setting; nothing is started.
-
-    Shows what each job (or the one NAMEd) would do for the date that is due next.
+    """Check every step, parameter, notebook and setting of all jobs, or of the job NAME; nothing is started.
 
     \b
-    Examples:
-      toolkit job check
+    Example:
       toolkit job check nightly
 
-    Exit status 2: something is wrong; the text says where and what was probably meant.
+    Exit status 2: something is wrong; the text says where.
     """
     desk = Desk(ctx)
     for each in [desk.job(name)] if name else desk.jobs.values():
         date = each.schedule.following(ctx.now())
-        checked = desk.run(each, date).check()
+        checked = desk.start(each, date).check()
         show("{}, due {}:", each.name, readable(date, ctx.settings.timezone))
         for step in each.steps:
-            told = checked[step.name].get("parameters", {}).items()
-            show(f"  {step.name:<10}  {step.target}" + "".join(f"  {key}={value!r}" for key, value in told))
-    channels = desk.notices.channels
-    if channels:
-        note("notices go by {}", spoken().listed(channels))
+            show(f"  {step.name:<10}  toolkit {shlex.join(checked[step.name])}")
+    if desk.notices.channels:
+        note("notices go by {}", spoken().listed(desk.notices.channels))
     else:
         note("nobody is told: no mail server, no webhook set")
 
@@ -235,13 +232,11 @@ def run(
     \b
     A date is run once, however often and from wherever it is started. A second start finds it
     done (exit status 0), or running, or goes on where a start that died or failed has stopped.
-    Parameters are checked before anything starts. Files get their final names when all steps
-    are done; the notebook of a failed run is kept apart (toolkit job history NAME@TIME).
+    Parameters are checked before anything starts.
 
     \b
     Examples:
-      toolkit job run nightly
-      toolkit job run nightly --wait 14400                 one of two schedulers
+      toolkit job run nightly --wait 14400
       toolkit job run nightly --date "2026-11-20 02:00" --late
 
     \b
@@ -258,7 +253,7 @@ def run(
         raise click.BadParameter(
             Message("{} is not due at that time; its dates around it are {}", name, told), param_hint="--date"
         )
-    start = desk.run(desk.job(name), date)
+    start = desk.start(desk.job(name), date)
     start.check()
     desk.look_around()
     ended = start.start(late=late, wait=wait)
@@ -279,41 +274,39 @@ def run(
 @json_option
 @pass_context
 def history(ctx: Context, name: str | None, limit: int, as_json: bool) -> None:
-    """List the runs of all jobs, or of the job NAME; NAME@TIME shows one: steps, counts, files, notices.
+    """List the runs of all jobs, or of the job NAME; NAME@TIME shows one as JSON: steps, counts, files, notices.
 
     \b
     Examples:
-      toolkit job history
       toolkit job history nightly --limit 365 --json
       toolkit job history nightly@2026-11-20T02:00
     """
     database, zone = ctx.application.database, ctx.settings.timezone
     name, at, time = (name or "").partition("@")
-    if not at:
-        runs = runs_of(database, name or None, limit)
-        rows = [
-            (run.job, readable(run.logical_date, zone), _(run.status), f"{seconds_of(run)} s", run.failure or "")
-            for run in runs
-        ]
-        if as_json:
-            print_json({"runs": [_document(each) for each in runs]})
-        elif rows:
-            show_table(("job", "logical date", "status", "time", "reason"), rows)
-        else:
-            show("nothing ran yet")
-        return
-    found = runs_of(database, name, date=ctx.past_moment(time, "NAME"))
-    if not found:
+    runs = runs_of(database, name or None, limit, date=ctx.past_moment(time, "NAME") if at else None)
+    if at and not runs:
         raise click.BadParameter(Message("{} has no run for this date; see: toolkit job history {}", name, name))
-    sent = [row._asdict() for row in notices_of(database, name, found[0].logical_date)]
-    document = _document(found[0]) | {"notices": sent}
-    if as_json:
+    if at:
+        sent = [row._asdict() for row in notices_of(database, name, runs[0].logical_date)]
+        document = _document(runs[0]) | {"notices": sent}
+    else:
+        document = {"runs": [_document(each) for each in runs]}
+    if as_json or at:
         print_json(document)
-        return
-    for key, value in document.items():
-        for line in value if isinstance(value, list) else [value]:
-            told = json.dumps(line, default=str, ensure_ascii=False) if isinstance(line, dict) else line
-            show("{:<12}  {}", key, told)
+    elif runs:
+        rows = [
+            (
+                each.job,
+                readable(each.logical_date, zone),
+                _(each.status),
+                str(seconds_of(each)),
+                each.failure or "",
+            )
+            for each in runs
+        ]
+        show_table(("job", "logical date", "status", "seconds", "reason"), rows)
+    else:
+        show("nothing ran yet")
 
 
 def _document(found: RunRow) -> dict[str, Any]:
@@ -333,8 +326,7 @@ def missed(ctx: Context, as_json: bool) -> int:
     run that failed. Notices that wait are delivered.
 
     \b
-    Examples:
-      toolkit job missed
+    Example:
       toolkit job missed --json
 
     Exit status 3: there are missed dates, or a run that failed.
@@ -343,16 +335,16 @@ def missed(ctx: Context, as_json: bool) -> int:
     desk.look_around()
     found: list[dict[str, Any]] = []
     for each in desk.jobs.values():
-        for number, past in enumerate(runs_of(ctx.application.database, each.name, limit=1000)):
-            if past.status == RunStatus.DONE:
-                break
+        runs = runs_of(ctx.application.database, each.name, limit=1000)
+        for number, past in enumerate(takewhile(lambda run: run.status != RunStatus.DONE, runs)):
             if past.status == RunStatus.MISSED or (number == 0 and past.status == RunStatus.FAILED):
                 state = "missed" if past.status == RunStatus.MISSED else f"failed: {past.failure}"
                 found.append({"job": each.name, "logicalDate": past.logical_date.astimezone(zone), "state": state})
     if as_json:
         print_json({"missed": found})
-    for line in [] if as_json else found:
-        show("{:<12}  {}  {}", line["job"], readable(line["logicalDate"], zone), line["state"])
-    if not as_json and not found:
+    elif found:
+        for line in found:
+            show("{:<12}  {}  {}", line["job"], readable(line["logicalDate"], zone), line["state"])
+    else:
         show("no date was missed")
     return NEEDS_ATTENTION if found else DONE

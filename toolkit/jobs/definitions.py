@@ -10,25 +10,21 @@ import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
-from difflib import get_close_matches
 from pathlib import Path
-from string import Formatter
 from typing import Annotated, Any, Final
 from zoneinfo import ZoneInfo
 
 from cronsim import CronSim, CronSimError
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, ValidationError, ValidationInfo
+from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationError, ValidationInfo
 
 from toolkit.contract.people import looks_secret
 from toolkit.errors import SettingsError
 
 PACKAGED: Final = Path(__file__).parent / "jobs.toml"
 """The jobs that come with the toolkit."""
-_FIELDS: Final = 5
-_DAY: Final = timedelta(days=1)
 _A_DAY_AND_A_SHIFT: Final = timedelta(hours=27)
 """A span longer than any change of the clocks can move a date."""
-_UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+_UNITS: Final = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,14 +40,12 @@ class Schedule:
 
     def __post_init__(self) -> None:
         try:
-            if len(self.expression.split()) != _FIELDS:
-                raise CronSimError("Wrong number of fields")
+            _minute, _hour, _day, _month, _weekday = self.expression.split()
             next(CronSim(self.expression, datetime(2024, 1, 1, tzinfo=UTC)))
-        except (CronSimError, StopIteration) as error:
-            reason = str(error) or "it never comes"
+        except (CronSimError, StopIteration, ValueError):
             raise ValueError(
-                f"{self.expression!r} is not a schedule ({reason}). Write five fields: minute, hour, day of "
-                "month, month, day of week; for example 0 2 * * * for every day at 02:00."
+                f"{self.expression!r} is not a schedule. Write five fields: minute, hour, day of month, month, "
+                "day of week; for example 0 2 * * * for every day at 02:00."
             ) from None
 
     def between(self, after: datetime, until: datetime) -> Iterator[datetime]:
@@ -82,19 +76,13 @@ def _schedule(text: Any, info: ValidationInfo) -> Schedule:
 
 
 def _duration(text: Any) -> timedelta:
-    found = re.fullmatch(r"([1-9][0-9]{0,5})([smhd])", text.strip()) if isinstance(text, str) else None
+    found = re.fullmatch(r"([1-9][0-9]{0,5})([smhd])", text) if isinstance(text, str) else None
     if found is None:
         raise ValueError("must be a length of time such as 90s, 15m, 6h or 2d")
-    return timedelta(seconds=int(found[1]) * _UNITS[found[2]])
+    return timedelta(**{_UNITS[found[2]]: int(found[1])})
 
 
-def _name(text: Any) -> str:
-    if not isinstance(text, str) or not re.fullmatch(r"[a-z0-9][a-z0-9_-]{0,39}", text):
-        raise ValueError("a name has up to 40 of a-z, 0-9, _ and -, and begins with a-z or 0-9")
-    return text
-
-
-Name = Annotated[str, BeforeValidator(_name)]
+Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,39}$")]
 Duration = Annotated[timedelta, PlainValidator(_duration)]
 Count = Annotated[int, Field(ge=0)]
 
@@ -106,36 +94,30 @@ class _Table(BaseModel):
 
 
 class Step(_Table):
-    """One step of a job: a notebook with its parameters, or a command of the toolkit."""
+    """One step of a job: a command of the toolkit."""
 
     name: Name
-    notebook: str = ""
-    command: str = ""
-    parameters: dict[str, Any] = Field(default_factory=dict)
+    command: Annotated[str, Field(min_length=1)]
 
-    @property
-    def target(self) -> str:
-        """The notebook or the command, for people."""
-        return self.notebook or f"toolkit {self.command}"
-
-    def filled(self, names: Mapping[str, str]) -> dict[str, Any]:
-        """Return what is to run, each ``{name}`` in it replaced: ``words`` of a command, or ``parameters``."""
-        if self.command:
-            return {"words": [_filled(word, names) for word in shlex.split(self.command)]}
-        return {"parameters": _filled(self.parameters, names)}
+    def words(self, names: Mapping[str, str]) -> list[str]:
+        """Return the words of the command, each ``{name}`` in them replaced."""
+        try:
+            return [word.format_map(names) for word in shlex.split(self.command)]
+        except (KeyError, ValueError, AttributeError):
+            raise SettingsError(
+                "{!r} cannot be filled in. Between braces stands one of {}; a doubled brace stands for itself.",
+                *(self.command, ", ".join(names)),
+            ) from None
 
     def model_post_init(self, _context: Any) -> None:
-        """Refuse a step of both kinds or of none, and one that holds a secret, which the history would keep."""
-        if bool(self.notebook) == bool(self.command) or (self.command and self.parameters):
-            raise ValueError("write either notebook, with its parameters, or command, with its options")
-        words = self.command.replace("=", " ").split()
-        given = [*self.parameters.items(), *((word if word.startswith("--") else "", word) for word in words)]
-        secret = next((name for name, value in given if looks_secret(name.lstrip("-"), value)), None)
-        if secret is not None:
-            raise ValueError(
-                f"{secret!r} looks like a secret, and the history would keep it. "
-                "Hand secrets over in the environment or in a file that it names."
-            )
+        """Refuse a secret, which the history would keep."""
+        for word in self.command.replace("=", " ").split():
+            option = word if word.startswith("--") else ""
+            if looks_secret(option.lstrip("-"), word):
+                raise ValueError(
+                    f"{option or 'a word'!r} looks like a secret, and the history would keep it. "
+                    "Hand secrets over in the environment or in a file that it names."
+                )
 
 
 class Notify(_Table):
@@ -155,14 +137,12 @@ class Job(_Table):
     keep_days: Count = 90
     notify: Notify = Notify()
     steps: Annotated[tuple[Step, ...], Field(min_length=1, strict=False)]
-    name: Name = ""
+    name: str = ""
 
     def model_post_init(self, _context: Any) -> None:
         """Refuse two steps of one name."""
-        names = [step.name for step in self.steps]
-        twice = next((name for name in names if names.count(name) > 1), None)
-        if twice is not None:
-            raise ValueError(f"there is a step {twice!r} already")
+        if len({step.name for step in self.steps}) < len(self.steps):
+            raise ValueError("two of its steps have the same name")
 
 
 class _JobsFile(_Table):
@@ -173,27 +153,16 @@ def read_jobs(document: Mapping[str, Any], zone: ZoneInfo) -> dict[str, Job]:
     """Return the jobs of a parsed ``jobs.toml``, by name.
 
     Raises:
-        SettingsError: naming the place and what is wrong there.
+        SettingsError: naming the place and what is wrong there; the value itself may be a secret.
     """
     try:
         jobs = _JobsFile.model_validate(document, context={"zone": zone}).jobs
     except ValidationError as error:
-        raise SettingsError(_complaint(error)) from None
+        [first, *_] = error.errors(include_input=False, include_url=False)
+        place = [str(part + 1) if isinstance(part, int) else part for part in first["loc"] if part != "[key]"]
+        told = "there is no such key" if first["type"] == "extra_forbidden" else first["msg"]
+        raise SettingsError(f"{' '.join(place)}: {told.removeprefix('Value error, ')}") from None
     return {name: job.model_copy(update={"name": name}) for name, job in jobs.items()}
-
-
-def _complaint(error: ValidationError) -> str:
-    """Return the first mistake and its place; the value itself may be a secret."""
-    [first, *_] = error.errors(include_input=False, include_url=False)
-    place = [str(part + 1) if isinstance(part, int) else part for part in first["loc"] if part != "[key]"]
-    where = " ".join(["job", *place[1:]])
-    if place == ["jobs"]:
-        return "jobs.toml names no job; write a table [jobs.NAME]."
-    if first["type"] == "extra_forbidden":
-        keys = {field.alias or "" for table in (Job, Step, Notify) for field in table.model_fields.values()}
-        near = get_close_matches(place[-1], keys, n=1)
-        return f"{where}: there is no key {place[-1]!r}." + (f" Did you mean {near[0]!r}?" if near else "")
-    return f"{where}: {first['msg'].removeprefix('Value error, ')}"
 
 
 def load_jobs(file: Path, zone: ZoneInfo) -> dict[str, Job]:
@@ -204,28 +173,19 @@ def load_jobs(file: Path, zone: ZoneInfo) -> dict[str, Job]:
     """
     try:
         return read_jobs(tomllib.loads(file.read_text(encoding="utf-8")), zone)
-    except SettingsError as error:
-        raise SettingsError("{}: {}", file, error) from None
-    except OSError as error:
-        raise SettingsError(
-            "{} cannot be read: {}. TOOLKIT_JOBS names the jobs file.", file, error.strerror
-        ) from None
-    except (ValueError, RecursionError) as error:
-        raise SettingsError("{} is not valid TOML in UTF-8: {}", file, error) from None
+    except (SettingsError, OSError, ValueError, RecursionError) as error:
+        told = error.strerror if isinstance(error, OSError) else error
+        raise SettingsError("The jobs file {} (TOOLKIT_JOBS) cannot be used: {}", file, told) from None
 
 
 RELATIVE_DATES: Final[dict[str, Callable[[date], date]]] = {
     "today": lambda day: day,
-    "yesterday": lambda day: day - _DAY,
-    "tomorrow": lambda day: day + _DAY,
-    "week-start": lambda day: day - _DAY * day.weekday(),
+    "yesterday": lambda day: day - timedelta(days=1),
     "month-start": lambda day: day.replace(day=1),
-    "month-end": lambda day: (day.replace(day=28) + 4 * _DAY).replace(day=1) - _DAY,
-    "last-month-start": lambda day: (day.replace(day=1) - _DAY).replace(day=1),
-    "last-month-end": lambda day: day.replace(day=1) - _DAY,
-    "year-start": lambda day: day.replace(month=1, day=1),
+    "last-month-start": lambda day: (day.replace(day=1) - timedelta(days=1)).replace(day=1),
+    "last-month-end": lambda day: day.replace(day=1) - timedelta(days=1),
 }
-"""Each name, and the date that it stands for on the day of a run; weeks begin on Monday."""
+"""Each name, and the date that it stands for on the day of a run."""
 
 
 def named_values(logical_date: datetime, zone: ZoneInfo, out: Path) -> dict[str, str]:
@@ -233,25 +193,3 @@ def named_values(logical_date: datetime, zone: ZoneInfo, out: Path) -> dict[str,
     local = logical_date.astimezone(zone)
     dates = {name: find(local.date()).isoformat() for name, find in RELATIVE_DATES.items()}
     return {**dates, "logical-date": local.isoformat(), "out": str(out)}
-
-
-def _filled(value: Any, names: Mapping[str, str]) -> Any:
-    """Return the value with each ``{name}`` in its texts replaced; a doubled brace stands for itself."""
-    if isinstance(value, list):
-        return [_filled(item, names) for item in value]
-    if isinstance(value, dict):
-        return {key: _filled(item, names) for key, item in value.items()}
-    if not isinstance(value, str):
-        return value
-    try:
-        parts = list(Formatter().parse(value))
-    except ValueError:
-        raise SettingsError("a brace in {!r} has no pair; a doubled one stands for itself.", value) from None
-    for _, name, form, conversion in parts:
-        if name is not None and (form or conversion or name not in names):
-            near = get_close_matches(name, names, n=1)
-            hint = f" Did you mean {{{near[0]}}}?" if near else ""
-            raise SettingsError(
-                "{!r} between braces stands for nothing.{} There are: {}", name, hint, ", ".join(names)
-            )
-    return "".join(literal + ("" if name is None else names[name]) for literal, name, _, _ in parts)

@@ -1,21 +1,12 @@
 """Notebook 04: how the scheduled jobs ran, how long they took, and how their counts moved."""
 
 from collections.abc import Sequence
-from zoneinfo import ZoneInfo
 
 from toolkit.jobs.runs import RunRow, RunStatus, counts_of, open_sales, runs_of, seconds_of
 from toolkit.kit.spoken import _, counted, readable
 from toolkit.message import Message
 from toolkit.notebooks.calls import application, told_plainly
-from toolkit.notebooks.display import (
-    Bundle,
-    Colour,
-    Fact,
-    Shown,
-    bars,
-    figures,
-    table,
-)
+from toolkit.notebooks.display import Colour, Fact, Shown, figures, table
 
 _COLOURS = {
     RunStatus.DONE: Colour.GOOD,
@@ -38,26 +29,20 @@ def job_history(*, job: str = "nightly", runs: int = 60) -> Shown[Sequence[RunRo
         **{status.value: count for status, count in number.items()},
         "needsAttention": bool(found and found[0].status in {RunStatus.FAILED, RunStatus.MISSED}),
     }
-    return Shown(found, _parts(found, job, number, zone), counts)
-
-
-def _parts(found: Sequence[RunRow], job: str, number: dict[RunStatus, int], zone: ZoneInfo) -> list[Bundle]:
     if not found:
-        return [figures("Nothing ran yet", [], "A scheduler starts jobs: toolkit job --help")]
+        return Shown(
+            found, [figures("Nothing ran yet", [], "A scheduler starts jobs: toolkit job --help")], counts
+        )
     heading = counted(len(found), "latest run")
     facts = [Fact(status, count, _COLOURS[status]) for status, count in number.items()]
-    names = {run.id: f"{readable(run.logical_date, zone)} {'' if job else run.job}".strip() for run in found}
-    done = [run for run in found if run.status == RunStatus.DONE][:30][::-1]
-    seconds = {names[run.id]: {"seconds": seconds_of(run)} for run in done}
-    judged = {names[run.id]: open_sales(counts_of(run.steps)) for run in done}
-    open_ = {name: {"open sales": sales["open"]} for name, sales in judged.items() if sales}
-    rows = [
-        (names[run.id], _(run.status), run.failure or "", run.starts, seconds_of(run), run.folder or "")
-        for run in found
-    ]
-    return [
+    rows = []
+    for run in found:
+        open_ = open_sales(counts_of(run.steps)).get("open", "")
+        due, why = readable(run.logical_date, zone), run.failure or ""
+        rows.append((run.job, due, _(run.status), why, run.starts, seconds_of(run), open_, run.folder or ""))
+    columns = ["job", "due", "status", "why", "starts", "seconds", "open sales", "folder"]
+    parts = [
         figures(Message("{}: {}", heading, job) if job else heading, facts),
-        *([bars("Seconds of each run that is done", seconds, {"seconds": Colour.NEUTRAL})] if seconds else []),
-        *([bars("Open sales after each run", open_, {"open sales": Colour.WARNING})] if open_ else []),
-        table("Runs, the newest first", ["due", "status", "why", "starts", "seconds", "folder"], rows),
+        table("Runs, the newest first", columns, rows),
     ]
+    return Shown(found, parts, counts)

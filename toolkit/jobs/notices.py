@@ -33,7 +33,7 @@ from toolkit.database.connection import Database
 from toolkit.database.identifiers import new_id
 from toolkit.database.tables import job_notices
 from toolkit.errors import SettingsError
-from toolkit.language import ENGLISH, language
+from toolkit.language import Language, default_language
 from toolkit.settings import Environment
 
 _MOST_TRIES: Final = 50
@@ -85,15 +85,12 @@ class Notice:
     channel: str
     content: Mapping[str, Any]
 
-    def text(self, code: str, zone: ZoneInfo) -> tuple[str, str]:
-        """Return subject and body: in Portuguese where the language ``code`` is ``pt``, else English."""
-        spoken = language("pt-BR") if code.lower().startswith("pt") else ENGLISH
-        due = self.logical_date.astimezone(zone)
-        values = {**self.content, "job": self.job, "number": len(self.content.get("dates", ()))}
-        values["due"] = f"{due:%Y-%m-%d %H:%M}" if spoken is ENGLISH else f"{due:%d/%m/%Y %H:%M}"
-        subject = spoken.text(SENTENCES[self.kind]).format(**values)
-        parts = [part for part in SENTENCES if self.content.get(part) not in (None, "")]
-        lines = [spoken.text(SENTENCES[part]).format(**values) for part in parts]
+    def text(self, language: Language, zone: ZoneInfo) -> tuple[str, str]:
+        """Return subject and body in this language."""
+        due, number = self.logical_date.astimezone(zone), len(self.content.get("dates", ()))
+        values = {**self.content, "job": self.job, "number": number, "due": language.moment(due, zone)}
+        parts = [self.kind, *(part for part in SENTENCES if self.content.get(part) not in (None, ""))]
+        subject, *lines = (language.text(SENTENCES[part]).format(**values) for part in parts)
         more = f"toolkit job history {self.job}@{due.isoformat(timespec='minutes')}"
         return subject, "\n".join([f"{subject}.", *lines, more, ""])
 
@@ -102,7 +99,7 @@ class Notice:
 class NoticeSettings:
     """The mail server and the webhook that notices go by; without any, no notice is sent."""
 
-    language: str
+    language: Language
     zone: ZoneInfo
     host: str | None = None
     port: int = 0
@@ -143,8 +140,9 @@ class NoticeSettings:
             if not secret:
                 raise SettingsError("TOOLKIT_WEBHOOK_SECRET (or its _FILE) must be set: it signs every notice")
         port = given.number("TOOLKIT_SMTP_PORT", 1, 65535) or _PORTS[security]
-        code = given.text("TOOLKIT_LANGUAGE") or "en"
-        return cls(code, zone, host, port, security, sender, recipients, user, password, url, secret)
+        return cls(
+            default_language(environ), zone, host, port, security, sender, recipients, user, password, url, secret
+        )
 
     @property
     def channels(self) -> list[str]:
@@ -216,12 +214,8 @@ def deliver_notices(
 ) -> None:
     """Deliver the notices that wait, the oldest first."""
     told = job_notices.c
-    waiting = sa.select(job_notices).where(
-        told.delivered_at.is_(None), told.tries < _MOST_TRIES, told.channel.in_(settings.channels)
-    )
-    with database.transaction() as connection:
-        rows = connection.execute(waiting.order_by(told.created_at, told.id)).all()
-    for row in rows:
+    waits = told.delivered_at.is_(None) & (told.tries < _MOST_TRIES) & told.channel.in_(settings.channels)
+    for row in _notices(database, waits):
         notice = Notice(row.job, row.logical_date, NoticeKind(row.kind), row.channel, row.content)
         problem = settings.deliver(notice, row.id)
         tried = {"tries": row.tries + 1, "problem": problem, "delivered_at": None if problem else clock()}
@@ -233,7 +227,10 @@ def deliver_notices(
 
 def notices_of(database: Database, job: str, logical_date: datetime) -> Sequence[sa.Row[Any]]:
     """Return the notices about a run."""
-    told = job_notices.c
-    notices = sa.select(job_notices).where(told.job == job, told.logical_date == logical_date)
+    return _notices(database, (job_notices.c.job == job) & (job_notices.c.logical_date == logical_date))
+
+
+def _notices(database: Database, which: sa.ColumnElement[bool]) -> Sequence[sa.Row[Any]]:
+    notices = sa.select(job_notices).where(which).order_by(job_notices.c.created_at, job_notices.c.id)
     with database.transaction() as connection:
-        return connection.execute(notices.order_by(told.created_at, told.id)).all()
+        return connection.execute(notices).all()

@@ -1,25 +1,22 @@
-"""Run a job for one logical date: once, from where an earlier start stopped, whole or not at all.
+"""Run a job for one logical date: once, from where an earlier start stopped, each step whole or not at all.
 
 ::
 
-    OUT/JOB/2026-11-21T0200-0300/STEP/...      the files of a run that is done, and nothing else
-    OUT/JOB/latest                             a link to the newest of them
-    OUT/JOB/failed/2026-11-21T0200-0300/       the notebook of the step that failed
-    OUT/JOB/.staged/2026-11-21T0200-0300/      what a run has made so far
+    OUT/JOB/2026-11-21T0200-0300/STEP/          the files of a step that is done
+    OUT/JOB/2026-11-21T0200-0300/STEP.failed/   what a step that failed had made, such as its notebook
+    OUT/JOB/latest                              a link to the newest run that is done
 
-Everything is checked before anything starts. The files of a step and of a run get their names while the row of the
-run is locked, in the transaction that notes them: a start that lost its lease can do neither, and one that is
-killed in between leaves what the next start goes on with.
+Everything is checked before anything starts. The files of a step get their names in the transaction that notes it,
+while the row of the run is locked: a start that lost its lease can do neither.
 """
 
 import os
-import platform
 import shutil
 import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import chdir, closing, contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from errno import EDQUOT, ENOSPC
@@ -27,7 +24,6 @@ from functools import partial
 from pathlib import Path
 from re import sub
 from typing import Any, Final, Protocol
-from urllib.parse import quote
 from uuid import UUID
 
 from toolkit import errors
@@ -44,7 +40,6 @@ from toolkit.jobs.runs import (
     RunStatus,
     counts_of,
     critical_findings,
-    delete_old_files,
     end_run,
     holding,
     open_sales,
@@ -56,18 +51,15 @@ from toolkit.jobs.runs import (
 from toolkit.kit.context import ApplicationContext
 from toolkit.kit.process import stop_signals_handled
 from toolkit.log.sealing import newest_seal
-from toolkit.notebooks.packaged import find_notebook
 from toolkit.settings import Settings
 
 Log = Callable[..., None]
 """Writes a line about a run: a message, and by name a ``level`` and the ``step``."""
 
-_NOT_FOR_KERNELS: Final = ("TOOLKIT_SMTP_", "TOOLKIT_WEBHOOK_", "TOOLKIT_JWT_SECRET")
-"""Variables that no kernel gets."""
+_NOT_FOR_STEPS: Final = ("TOOLKIT_SMTP_", "TOOLKIT_WEBHOOK_", "TOOLKIT_JWT_SECRET")
+"""Variables that no step and no kernel gets."""
 _TO_END: Final = 60.0
 """Seconds that a run has to end itself after it was told to stop; then the process ends as a whole."""
-_MARGIN: Final = 2.0
-"""Seconds by which a notebook's time is up before that of the run, so that what ran of it is kept."""
 _POLL: Final = 2.0
 """Seconds between two looks at a run that another process holds."""
 
@@ -82,41 +74,14 @@ class Commands(Protocol):
         """Run a command, and return the JSON document that it prints, if any."""
 
 
-class RunFolder:
-    """The files of one run; its name is its logical date in the zone of the office."""
-
-    def __init__(self, out: Path, job: Job, date: datetime) -> None:
-        self.around, self.name = out / job.name, date.astimezone(job.schedule.zone).strftime("%Y-%m-%dT%H%M%z")
-        self.final, self.failed = self.around / self.name, self.around / "failed" / self.name
-        self.staged = self.around / ".staged" / self.name
-
-    def begin(self) -> None:
-        """Make room for a run; files that were published and never noted are staged again."""
-        self.staged.parent.mkdir(parents=True, exist_ok=True)
-        if self.final.exists() and not self.staged.exists():
-            self.final.rename(self.staged)
-        self.staged.mkdir(exist_ok=True)
-
-    def publish(self, steps: set[str]) -> None:
-        """Give the staged files of these steps their final names, in one rename."""
-        for each in self.staged.iterdir():
-            if each.name not in steps:
-                shutil.rmtree(each)
-        shutil.rmtree(self.final, ignore_errors=True)
-        self.staged.rename(self.final)
-        link = self.around / f".latest.{os.getpid()}"
-        link.symlink_to(self.name)
-        link.replace(self.around / "latest")
-
-    def delete(self) -> None:
-        """Delete every file of a run."""
-        for folder in (self.final, self.failed, self.staged):
-            shutil.rmtree(folder, ignore_errors=True)
+def run_folder(out: Path, job: Job, date: datetime) -> Path:
+    """Return the folder of one run; its name is its logical date in the zone of the office."""
+    return out / job.name / date.astimezone(job.schedule.zone).strftime("%Y-%m-%dT%H%M%z")
 
 
 @dataclass
 class LeaseHolder:
-    """Renews a lease in a thread; a timer stops this process by SIGTERM when the lease or the time is up."""
+    """Renews a lease, and stops this process by SIGTERM when the lease, or the time of the run, is up."""
 
     renew: Callable[[], None]
     lease: timedelta
@@ -134,42 +99,41 @@ class LeaseHolder:
     @contextmanager
     def held(self) -> Iterator[None]:
         """Hold the run during the block."""
-        signal.signal(signal.SIGALRM, self._stop)
-        self._wind(time.monotonic())
-        threading.Thread(target=self._renew, name="lease", daemon=True).start()
+        self._hold_from(time.monotonic())
+        for work in (self._renew, self._watch):  # a renewal may wait long for a database that is away
+            threading.Thread(target=work, daemon=True).start()
         try:
             yield
         finally:
             self._ended.set()
-            signal.setitimer(signal.ITIMER_REAL, 0)
-            signal.signal(signal.SIGALRM, signal.SIG_IGN)  # one may be on its way
 
-    def _wind(self, asked: float) -> None:
-        """Let the timer go off when seven tenths of the lease that was asked for are over, or the time is up."""
-        left = min(asked + self.lease.total_seconds() * 0.7 - time.monotonic(), self.remaining)
-        if self.cause is None and not self._ended.is_set():
-            signal.setitimer(signal.ITIMER_REAL, max(left, 0.01))
+    def _hold_from(self, asked: float) -> None:
+        self._held_until = asked + self.lease.total_seconds() * 0.7
 
     def _renew(self) -> None:
         while not self._ended.wait(self.lease.total_seconds() / 4):
             asked = time.monotonic()
-            with suppress(ToolkitError):  # where the database is away for too long, the timer goes off
+            with suppress(ToolkitError):
                 try:
                     self.renew()
                 except LeaseLost:
-                    self.cause = "LEASE_LOST"
-                    return os.kill(os.getpid(), signal.SIGALRM)
-                self._wind(asked)
+                    return self._stop("LEASE_LOST")
+                self._hold_from(asked)
         return None
 
-    def _stop(self, *_: object) -> None:
-        if self._ended.is_set():
-            return
-        if self.cause is not None and self.cause != "LEASE_LOST":  # told before
-            os.kill(os.getpid(), signal.SIGKILL)  # the next start notes that the run died
-        self.cause = self.cause or ("TIMED_OUT" if self.remaining <= 0 else "DATABASE_UNAVAILABLE")
-        signal.setitimer(signal.ITIMER_REAL, _TO_END)
+    def _watch(self) -> None:
+        while not self._ended.wait(0.2):
+            if self.remaining <= 0:
+                return self._stop("TIMED_OUT")
+            if time.monotonic() >= self._held_until:
+                return self._stop("DATABASE_UNAVAILABLE")
+        return None
+
+    def _stop(self, cause: str) -> None:
+        self.cause = self.cause or cause
         os.kill(os.getpid(), signal.SIGTERM)
+        if not self._ended.wait(_TO_END):
+            os.kill(os.getpid(), signal.SIGKILL)  # the next start notes that the run died
 
 
 @dataclass(frozen=True)
@@ -184,11 +148,10 @@ class Ended:
 
 @dataclass
 class JobRun:
-    """One start of a job for a logical date; ``base`` is where relative paths of the jobs file start."""
+    """One start of a job for a logical date."""
 
     job: Job
     date: datetime
-    base: Path
     out: Path
     commands: Commands
     notices: NoticeSettings
@@ -198,13 +161,13 @@ class JobRun:
     lease: timedelta = LEASE
     _steps: list[dict[str, Any]] = field(default_factory=list)
     _failed: dict[str, Any] = field(default_factory=dict)
-    _publishing: bool = False
+    _ending: bool = False
 
     def __post_init__(self) -> None:
-        self.folder = RunFolder(self.out, self.job, self.date)
+        self.folder = run_folder(self.out, self.job, self.date)
 
-    def check(self) -> dict[str, dict[str, Any]]:
-        """Return what each step is to run: nothing starts while one of them is wrong.
+    def check(self) -> dict[str, list[str]]:
+        """Return the words of each step's command: nothing starts while one of them is wrong.
 
         Raises:
             SettingsError: naming the step and what is wrong about it.
@@ -212,23 +175,14 @@ class JobRun:
         checked = {}
         for step in self.job.steps:
             try:
-                checked[step.name] = filled = self._filled(step, self.folder.final)
-                if step.command:
-                    self.commands.check(filled["words"])
-                else:
-                    from toolkit.notebooks.running import checked_parameters  # papermill takes a second to load
-
-                    checked_parameters(self._notebook(step), filled["parameters"])
+                checked[step.name] = words = self._words(step, step.name)
+                self.commands.check(words)
             except (NotebookFailed, SettingsError) as error:
                 raise SettingsError("job {}, step {}: {}", self.job.name, step.name, error) from None
         return checked
 
-    def _filled(self, step: Step, folder: Path) -> dict[str, Any]:
-        return step.filled(named_values(self.date, self.job.schedule.zone, folder / step.name))
-
-    def _notebook(self, step: Step) -> Path:
-        with chdir(self.base):
-            return find_notebook(step.notebook).absolute()
+    def _words(self, step: Step, folder: str) -> list[str]:
+        return step.words(named_values(self.date, self.job.schedule.zone, self.folder / folder))
 
     def start(self, *, late: bool = False, wait: float = 0) -> Ended:
         """Take the run and do it; while another process holds it, wait up to ``wait`` seconds for its end."""
@@ -247,7 +201,7 @@ class JobRun:
                     renew = partial(renew_lease, database, claim, self.lease)
                     holder = LeaseHolder(renew, self.lease, self.job.timeout)
                     with holder.held():
-                        self._do(database, claim, holder)
+                        self._do(database, claim)
             except BaseException as error:  # however it ended, the history has to tell
                 code, reason = failure_of(error)
                 if holder is not None and holder.cause is not None:
@@ -256,77 +210,69 @@ class JobRun:
         return Ended(Outcome.DONE, counts_of(self._steps))
 
     def _stop(self, number: int, _frame: object) -> None:
-        if not self._publishing:
+        if not self._ending:
             raise SystemExit(128 + number)
 
     def _application(self) -> closing[ApplicationContext]:
         return closing(ApplicationContext(Settings.from_environment(self.environ)))
 
-    def _do(self, database: Database, claim: Claim, holder: LeaseHolder) -> None:
+    def _do(self, database: Database, claim: Claim) -> None:
         assert claim.run is not None
-        self.folder.begin()
         before = {step["name"]: step for step in claim.run.steps if step["status"] == RunStatus.DONE}
         for step in self.job.steps:
-            made = {"target": step.target, "parameters": self._filled(step, self.folder.final)}
-            done = before.get(step.name)
-            there = done and all((self.folder.staged / file["name"]).is_file() for file in done["files"])
-            if done and there and made.items() <= done.items():
+            words, done = self._words(step, step.name), before.get(step.name)
+            there = done and all((self.folder / file["name"]).is_file() for file in done["files"])
+            if done and there and done.get("words") == words:
                 self.log("done before", step=step.name)
                 self._steps.append(done)
             else:
                 before = {}  # what follows may rest on it
-                self._steps.append(self._step(database, claim, holder, step, made))
-        seal, folder = newest_seal(database), str(self.folder.final)
-        versions = {
-            "toolkit": toolkit_version(),
-            "rules": rules_fingerprint(),
-            "python": platform.python_version(),
-        }
-        values = {"folder": folder, "seal": seal and seal.hash, "versions": versions}
-        notices = self._good_news(database, folder)
-        self._publishing = True
+                self._steps.append(self._step(database, claim, step, words))
+        seal = newest_seal(database)
+        versions = {"toolkit": toolkit_version(), "rules": rules_fingerprint()}
+        values = {"folder": str(self.folder), "seal": seal and seal.hash, "versions": versions}
+        notices = self._good_news(database)
+        self._ending = True
         with holding(database, claim) as connection:
-            self.folder.publish({step["name"] for step in self._steps})
+            for leftover in self.folder.glob(".*"):  # of starts that were killed
+                shutil.rmtree(leftover, ignore_errors=True)
+            link = self.folder.with_name(f".latest.{claim.holder}")
+            self.folder.mkdir(parents=True, exist_ok=True)
+            link.symlink_to(self.folder.name)
+            link.replace(self.folder.with_name("latest"))
             end_run(connection, claim, RunStatus.DONE, self.clock, **values)
             put_notices(connection, notices, self.clock)
 
-    def _step(
-        self, database: Database, claim: Claim, holder: LeaseHolder, step: Step, made: Mapping[str, Any]
-    ) -> dict[str, Any]:
+    def _step(self, database: Database, claim: Claim, step: Step, words: list[str]) -> dict[str, Any]:
         """Do one step in a folder that no other start knows, and note how it ended."""
-        started, part = self.clock(), self.folder.staged / f".{claim.holder}" / step.name
+        started, part = self.clock(), self.folder / f".{step.name}-{claim.holder}"
+        final, log = self.folder / step.name, partial(self.log, step=step.name)
         part.mkdir(parents=True)
-        begun = {"name": step.name, **made, "startedAt": started.isoformat(), "counts": {}, "files": []}
+        begun = {"name": step.name, "words": words, "startedAt": started.isoformat(), "counts": {}, "files": []}
         self._failed = begun | {"status": RunStatus.FAILED, "part": part}
-        self.log(f"{step.target} starts", step=step.name)
-        counts = self._run(step, part, holder)
-        now, files = self.clock(), _finished(part, self.folder.final / step.name)
+        log(f"toolkit {words[0]} starts")
+        environ = {name: text for name, text in self.environ.items() if not name.startswith(_NOT_FOR_STEPS)}
+        counts = _numbers(self.commands.run(self._words(step, part.name), environ, log))
+        for notebook in part.glob("*.ipynb"):
+            notebook.write_text(notebook.read_text("utf-8").replace(part.name, step.name), "utf-8")
+        paths = [path for path in sorted(part.rglob("*")) if path.is_file()]
+        files = [{"name": f"{step.name}/{path.relative_to(part)}", "bytes": path.stat().st_size} for path in paths]
+        now = self.clock()
         ended = {**begun, "status": RunStatus.DONE, "endedAt": now.isoformat(), "counts": counts, "files": files}
         with holding(database, claim) as connection:
-            shutil.rmtree(self.folder.staged / step.name, ignore_errors=True)
-            part.rename(self.folder.staged / step.name)
+            for earlier in (final, final.with_suffix(".failed")):
+                shutil.rmtree(earlier, ignore_errors=True)
+            part.rename(final)
             write_run(connection, claim, steps=[*self._steps, ended])
         self._failed = {}
         told = ", ".join(f"{number} {name}" for name, number in counts.items() if "." not in name)
-        self.log(f"done in {(now - started).total_seconds():.1f} s" + f": {told}" * bool(told), step=step.name)
+        log(f"done in {(now - started).total_seconds():.1f} s" + f": {told}" * bool(told))
         return ended
 
-    def _run(self, step: Step, part: Path, holder: LeaseHolder) -> dict[str, int]:
-        filled = self._filled(step, part.parent)
-        if step.command:
-            return _numbers(self.commands.run(filled["words"], self.environ, partial(self.log, step=step.name)))
-        from toolkit.notebooks.running import run_notebook  # papermill takes a second to load
-
-        notebook, seconds = self._notebook(step), max(holder.remaining - _MARGIN, 0.1)
-        environ = {name: text for name, text in self.environ.items() if not name.startswith(_NOT_FOR_KERNELS)}
-        target = part / notebook.name
-        done = run_notebook(notebook, filled["parameters"], target, timeout=seconds, environ=environ)
-        return {name: number for result in done.results for name, number in _numbers(result).items()}
-
-    def _good_news(self, database: Database, folder: str) -> list[Notice]:
+    def _good_news(self, database: Database) -> list[Notice]:
         """Return the notices about a run that is done: what needs attention, or that all is well again."""
         found, notify = open_sales(counts_of(self._steps)), self.job.notify
-        content: dict[str, Any] = {**found, "folder": folder}
+        content: dict[str, Any] = {**found, "folder": str(self.folder)}
         attention = notify.findings is not None and found.get("open", 0) > notify.findings
         if notify.new_critical:
             content["critical"], content["new"] = critical_findings(database, self.job.name)
@@ -336,20 +282,15 @@ class JobRun:
 
     def _fail(self, claim: Claim | None, code: str, reason: str) -> Ended:
         """End a run that failed; where the database cannot be told, people are told at once."""
-        self._publishing = True  # a second signal changes nothing
-        part, step, kept = (
-            self._failed.pop("part", None),
-            self._failed.get("name", ""),
-            self.folder.failed,
-        )
+        self._ending = True  # a second signal changes nothing
+        part, step = self._failed.pop("part", None), self._failed.get("name", "")
+        kept = self.folder / f"{step}.failed"
         if part is not None:
             reason = reason.replace(str(part), str(kept))
         self.log(f"{code}: {reason}", level="error", step=step)
         notices = self.notices.notices(self.job.name, self.date, NoticeKind.FAILED, {"code": code, "step": step})
-        steps = [*self._steps]
-        if step:
-            noted = {"failure": code, "reason": reason, "endedAt": self.clock().isoformat()}
-            steps.append(self._failed | noted)
+        noted = self._failed | {"failure": code, "reason": reason, "endedAt": self.clock().isoformat()}
+        steps = [*self._steps, *([noted] if step else [])]
         try:
             if claim is None:
                 raise DatabaseUnavailable
@@ -363,10 +304,10 @@ class JobRun:
             for notice in notices:
                 if problem := self.notices.deliver(notice, UUID(int=0)):
                     self.log(f"The notice by {notice.channel} could not be delivered: {problem}.", level="warning")
-        with suppress(OSError):
-            for notebook in part.glob("*.failed.ipynb") if part is not None else ():
-                kept.mkdir(parents=True, exist_ok=True)
-                notebook.replace(kept / notebook.name)
+        if part is not None:
+            with suppress(OSError):
+                shutil.rmtree(kept, ignore_errors=True)
+                part.rename(kept)
         return Ended(Outcome.FAILED, {}, code, reason)
 
 
@@ -374,9 +315,7 @@ def failure_of(error: BaseException) -> tuple[str, str]:
     """Return a code, and a reason for people: our own errors' words, of any other error only its kind."""
     cause: BaseException | None = error
     while cause is not None:
-        told = str(cause) if isinstance(cause, ToolkitError) else ""  # of an error in a cell only words are known
-        number = cause.errno if isinstance(cause, OSError) else None
-        if any(full == number or os.strerror(full) in told for full in (ENOSPC, EDQUOT)):
+        if any(os.strerror(full) in str(cause) for full in (ENOSPC, EDQUOT)):
             return "DISK_FULL", "The disk is full."
         cause = cause.__cause__ or cause.__context__
     if isinstance(error, (SystemExit, KeyboardInterrupt)):
@@ -386,19 +325,6 @@ def failure_of(error: BaseException) -> tuple[str, str]:
         name = raised if raised is not None and hasattr(errors, raised) else type(error).__name__
         return sub(r"(?<!^)(?=[A-Z])", "_", name).upper(), str(error)
     return "UNEXPECTED", f"An error that the toolkit does not know: {type(error).__name__}."
-
-
-def _finished(part: Path, final: Path) -> list[dict[str, Any]]:
-    """Return the files of a step by their final names, which replace the staged ones in executed notebooks."""
-    around = os.path.commonpath((part, final))
-    staged, named = (path.relative_to(around).as_posix() for path in (part, final))
-    for notebook in part.glob("*.ipynb"):
-        text = notebook.read_text(encoding="utf-8")
-        for written in (str, quote):  # as a path, and in a link, which may be a relative one
-            text = text.replace(written(staged), written(named))
-        notebook.write_text(text, encoding="utf-8")
-    paths = [path for path in sorted(part.rglob("*")) if path.is_file()]
-    return [{"name": str(path.relative_to(part.parent)), "bytes": path.stat().st_size} for path in paths]
 
 
 def _numbers(document: Mapping[str, Any]) -> dict[str, int]:
@@ -411,6 +337,9 @@ def _numbers(document: Mapping[str, Any]) -> dict[str, int]:
             counts[name] = len(value)
         elif isinstance(value, Mapping):
             counts |= {f"{name}.{inner}": each for inner, each in _numbers(value).items()}
+        elif name == "results":  # of a notebook
+            for result in value:
+                counts |= _numbers(result)
     return counts
 
 
@@ -422,6 +351,9 @@ def look_around(
         missed, died = watch_job(database, job, clock, notices)
         for dates, how in ((missed, "was missed: nobody started it"), (died, "failed: its process was killed")):
             for date in dates:
-                log(f"{job.name}, due {RunFolder(out, job, date).name}, {how}", level="warning")
-        delete_old_files(database, job, clock, lambda date, job=job: RunFolder(out, job, date).delete())  # type: ignore[misc]
+                log(f"{job.name}, due {run_folder(out, job, date).name}, {how}", level="warning")
+        oldest = run_folder(out, job, clock() - timedelta(days=job.keep_days))
+        for folder in oldest.parent.glob("2*"):
+            if folder.name < oldest.name:
+                shutil.rmtree(folder, ignore_errors=True)
     deliver_notices(database, notices, clock, partial(log, level="warning"))

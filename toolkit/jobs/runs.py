@@ -5,9 +5,8 @@ between changes nothing. Leases go by the clock of the database. Whatever a star
 is still the holder. A start that finds a run whose holder died goes on after the steps that are done.
 """
 
-import getpass
 import socket
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -27,6 +26,7 @@ from toolkit.database.tables import finding_observations, job_runs, job_schedule
 from toolkit.errors import LeaseLost
 from toolkit.jobs.definitions import Job
 from toolkit.jobs.notices import NoticeKind, NoticeSettings, put_notices
+from toolkit.kit.process import signed_in_account
 
 LEASE: Final = timedelta(seconds=60)
 """The time without a renewal after which a holder has lost its run."""
@@ -88,23 +88,20 @@ def take_run(
             return Claim(Outcome.RUNNING, run)
         if run is None or not in_time:
             return Claim(Outcome.TOO_LATE, run)
-        who = {"started_by": _who(), "host": socket.gethostname(), "started_at": run.started_at or now}
+        who = {
+            "started_by": signed_in_account(),
+            "host": socket.gethostname(),
+            "started_at": run.started_at or now,
+        }
         held = {"status": RunStatus.RUNNING, "holder": holder, "lease_until": _NOW + lease}
         taken = {**who, **held, "starts": job_runs.c.starts + 1, "failure": None, "reason": None}
         connection.execute(sa.update(job_runs).where(mine).values(taken))
         return Claim(Outcome.TAKEN, run, holder)
 
 
-def _new_run(job: Job, date: datetime, status: RunStatus, reason: str | None = None) -> dict[str, Any]:
-    row = {"id": new_id(), "job": job.name, "logical_date": date, "status": status, "reason": reason}
+def _new_run(job: Job, date: datetime, status: RunStatus) -> dict[str, Any]:
+    row = {"id": new_id(), "job": job.name, "logical_date": date, "status": status}
     return {**row, "starts": 0, "versions": {}, "steps": []}
-
-
-def _who() -> str:
-    try:
-        return getpass.getuser()
-    except (OSError, KeyError):  # a user without a name, as containers have
-        return "unknown"
 
 
 @contextmanager
@@ -147,49 +144,35 @@ def watch_job(
     Returned are the dates that nobody started, and those whose run died. A job is watched from the moment at which
     it was first seen with its present schedule.
     """
-    now, runs, missed = clock(), job_runs.c, list[datetime]()
+    now, runs = clock(), job_runs.c
+    schedule = f"{job.schedule.expression} {job.schedule.zone.key}"
+    first = insert(job_schedules).values(job=job.name, schedule=schedule, watched_until=now)
+    old, new = job_schedules.c, first.excluded
+    same = (old.schedule == new.schedule) & (old.watched_until <= now)
+    since = sa.case((same, old.watched_until), else_=now)
+    watched = first.on_conflict_do_update(
+        index_elements=["job"], set_={"schedule": schedule, "watched_until": since}
+    )
     with database.transaction() as connection:
-        since = _watched_until(connection, job, now)
-        if now - job.grace > since:
-            why = "Nobody started it within its grace time."
-            due = job.schedule.between(since, now - job.grace)
-            rows = [_new_run(job, each, RunStatus.MISSED, why) for each in due]
-            written = insert(job_runs).on_conflict_do_nothing().returning(runs.logical_date)
-            missed = sorted(connection.scalars(written, rows)) if rows else []
-            watched = sa.update(job_schedules).where(job_schedules.c.job == job.name)
-            connection.execute(watched.values(watched_until=now - job.grace))
-        held = sa.select(job_runs, _LEASED).where(runs.job == job.name, runs.status == RunStatus.RUNNING)
-        found = connection.execute(held.order_by(runs.logical_date).with_for_update(skip_locked=True)).all()
-        gone = [run for run in found if not run.leased]
+        accounted = connection.scalars(watched.returning(old.watched_until)).one()  # locked until the end
+        rows = [_new_run(job, each, RunStatus.MISSED) for each in job.schedule.between(accounted, now - job.grace)]
+        written = insert(job_runs).on_conflict_do_nothing().returning(runs.logical_date)
+        missed = sorted(connection.scalars(written, rows)) if rows else []
+        until = sa.func.greatest(old.watched_until, now - job.grace)
+        connection.execute(sa.update(job_schedules).where(old.job == job.name).values(watched_until=until))
+        gone = sa.update(job_runs).where(
+            runs.job == job.name, runs.status == RunStatus.RUNNING, runs.lease_until <= _NOW
+        )
         failed = {"status": RunStatus.FAILED, "ended_at": now, "holder": None, "lease_until": None, **_DIED}
-        connection.execute(sa.update(job_runs).where(runs.id.in_([run.id for run in gone])).values(failed))
+        died = sorted(connection.scalars(gone.values(failed).returning(runs.logical_date)))
         told: list[tuple[datetime, NoticeKind, dict[str, Any]]] = [
-            (each.logical_date, NoticeKind.FAILED, {"code": _DIED["failure"]}) for each in gone
+            (each, NoticeKind.FAILED, {"code": _DIED["failure"]}) for each in died
         ]
         if missed:
             told.insert(0, (missed[-1], NoticeKind.MISSED, {"dates": [each.isoformat() for each in missed]}))
         for date, kind, content in told:
             put_notices(connection, notices.notices(job.name, date, kind, content), clock)
-    return missed, [run.logical_date for run in gone]
-
-
-def _watched_until(connection: Connection, job: Job, now: datetime) -> datetime:
-    """Return the time up to which dates are accounted for, and lock it until the transaction ends.
-
-    Where that is still to come, the clock was ahead: what it called missed may still be started.
-    """
-    row = {"job": job.name, "schedule": f"{job.schedule.expression} {job.schedule.zone.key}", "watched_until": now}
-    connection.execute(insert(job_schedules).values(row).on_conflict_do_nothing())
-    mine = job_schedules.c.job == job.name
-    found = connection.execute(sa.select(job_schedules).where(mine).with_for_update()).one()
-    if found.schedule == row["schedule"] and found.watched_until <= now:
-        until: datetime = found.watched_until
-        return until
-    runs = job_runs.c
-    early = (runs.job == job.name) & (runs.logical_date > now) & (runs.status == RunStatus.MISSED)
-    connection.execute(sa.delete(job_runs).where(early))
-    connection.execute(sa.update(job_schedules).where(mine).values(row))
-    return now
+    return missed, died
 
 
 def runs_of(
@@ -207,20 +190,6 @@ def seconds_of(run: RunRow) -> int:
     """Return the seconds from the first start to the end; 0 where it did not end or never began."""
     ended = run.started_at is not None and run.ended_at is not None
     return round((run.ended_at - run.started_at).total_seconds()) if ended else 0
-
-
-def delete_old_files(database: Database, job: Job, clock: Clock, delete: Callable[[datetime], None]) -> None:
-    """Delete the files of runs older than the job keeps them; the history keeps the entry.
-
-    They are so by the clock of the database as well: one that is ahead for a moment would have all files deleted.
-    """
-    runs, now = job_runs.c, sa.func.least(clock(), sa.func.now())
-    old = runs.logical_date < now - timedelta(days=job.keep_days)
-    due = (runs.job == job.name) & old & runs.purged_at.is_(None) & (runs.status != RunStatus.RUNNING)
-    with database.transaction() as connection:
-        for date in connection.scalars(sa.select(runs.logical_date).where(due)).all():
-            delete(date)
-        connection.execute(sa.update(job_runs).where(due).values(purged_at=clock()))
 
 
 def critical_findings(database: Database, job: str) -> tuple[int, int]:
