@@ -41,12 +41,6 @@ def test_an_unknown_name_is_wrong_usage_and_gets_a_suggestion(run: Run, named, t
     assert told in run("run", named, ends=2, within={}).err
 
 
-def test_the_list_tells_the_question_of_each(run: Run):
-    listed = run("notebooks", "list", "--json", within={}).told["notebooks"]
-    assert [each["name"] for each in listed] == sorted(packaged_notebooks())
-    assert all(each["question"].endswith("?") for each in listed)
-
-
 def test_a_changed_copy_is_replaced_only_when_asked_for(tmp_path):
     (first, second, *_), kept = copy_notebooks(tmp_path / "mine")
     assert kept == []

@@ -14,14 +14,12 @@ from typing import Any
 
 import nbformat
 import pytest
-import sqlalchemy as sa
 
 from tests.support.report_figures import wrong_figures
 from tests.support.report_text import everything_in
 from tests.unit.test_samples import OF_OTHER_TABLES, UNTOLD
 from toolkit.cli import main
 from toolkit.contract.codes import CODES, EndReason
-from toolkit.database import tables
 from toolkit.extras import MODULES
 from toolkit.reports import DEFAULT_FORMATS
 from toolkit.samples.dataset import make_samples
@@ -183,23 +181,6 @@ def assert_each_partner_is_told_of_its_own(out: Path, environ: dict[str, str]) -
         for name, text in texts.items():
             assert [secret for secret, partner in secrets.items() if partner != own and secret in text] == [], name
             assert name == "missing-evidence.csv" or own in text, name
-
-
-def state(database, bucket) -> dict[str, object]:
-    """Every row that a second run must not add to or change, and every object."""
-    kept = (
-        tables.clients,
-        tables.addresses,
-        tables.sales,
-        tables.evidences,
-        tables.withdrawals,
-        tables.sale_observations,
-        tables.object_observations,
-        tables.content_checks,
-    )
-    with database.transaction() as connection:
-        rows = {table.name: sorted(map(str, connection.execute(sa.select(table)))) for table in kept}
-    return {**rows, "objects": [(item.key, item.etag) for page in bucket.seen() for item in page]}
 
 
 def assert_nothing_leaked(out: Path, environ: dict[str, str]) -> None:

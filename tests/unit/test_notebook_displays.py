@@ -3,7 +3,7 @@
 import re
 
 from toolkit.kit.spoken import speak_as
-from toolkit.notebooks.display import Colour, Fact, bars, figures, ranked, table
+from toolkit.notebooks.display import Colour, Fact, bars, figures, table
 
 COUNTS = {"A": {"fine": 30, "bad": 10}, "<b>&": {"fine": 4}, "none": {}}
 
@@ -15,11 +15,6 @@ def test_bars_are_as_long_as_their_counts_and_say_them():
     assert re.findall(r"text-align:center\">(\S+?)</div>", markup) == ["30", "10", "4"]
     assert re.findall(r"padding:2px 0 2px 8px\">(\d+)</td>", markup) == ["40", "4", "0"]
     assert not re.search(r"<(b|i|script|style|svg)\b", markup)
-
-
-def test_the_most_frequent_come_first_and_the_others_together():
-    told = ranked("Why", {f"reason {number}": 100 - number for number in range(15)}, Colour.BAD)["text/plain"]
-    assert told.endswith("reason 11 89, all others 261")
 
 
 def test_displays_speak_the_language_of_the_environment_and_leave_data_alone():

@@ -5,8 +5,6 @@ import re
 import pytest
 
 from tests.support.message_catalogue import messages
-from toolkit.errors import NothingEvaluated
-from toolkit.kit.spoken import complaint, speak_as
 from toolkit.language import LANGUAGES, language
 from toolkit.notebooks.calls import _PARAMETERS, in_parameters
 from toolkit.notebooks.running import _OUR_PLACE
@@ -35,13 +33,3 @@ def test_advice_names_parameters_in_the_place_of_options(code: str) -> None:
         told = in_parameters(language(code).text(text))
         named = [option for option in re.findall("--[a-z-]+", told) if f"toolkit audit {option}" not in told]
         assert not set(named) & {option.partition(" ")[0] for option in _PARAMETERS}, told
-
-
-def test_moments_in_errors_have_the_form_of_all_others() -> None:
-    error = NothingEvaluated(
-        "Nothing was evaluated: no sale had been seen by {} in {}.", "2026-03-01T09:05:00-03:00", "a/b"
-    )
-    speak_as({"TOOLKIT_LANGUAGE": "en"})
-    assert "by 1 Mar 2026, 09:05 (UTC-03:00) in a/b." in complaint(error)
-    speak_as({"TOOLKIT_LANGUAGE": "pt-BR"})
-    assert "até 1 de mar. de 2026, 09:05 (UTC-03:00) em a/b." in complaint(error)

@@ -101,11 +101,6 @@ def test_an_unknown_name_is_refused_with_those_that_there_are():
         chosen_values({}, [("a", "1")], "some.ipynb")
 
 
-def test_a_value_given_twice_is_refused():
-    with pytest.raises(SettingsError, match="count was given 2 times"):
-        chosen(("count", "1"), ("count", "2"))
-
-
 @pytest.mark.parametrize(
     "secret", ["postgresql://ana:hunter2@host/sales", "eyJhbGciOiJIUzI1NiJ9.e30.abc", "AKIAABCDEFGHIJKLMNOP"]
 )
@@ -113,13 +108,6 @@ def test_a_secret_is_refused_and_not_repeated(secret):
     with pytest.raises(SettingsError, match="looks like a secret") as refused:
         chosen(("as_of", secret))
     assert secret not in str(refused.value)
-
-
-def test_a_name_that_asks_for_a_secret_is_refused():
-    parameters = read_parameters(notebook('api_token = ""\ntokenizer = ""', ["parameters"]))
-    with pytest.raises(SettingsError, match="environment"):
-        chosen_values(parameters, [("api_token", "x")], "some.ipynb")
-    assert chosen_values(parameters, [("tokenizer", "x")], "some.ipynb") == {"tokenizer": "x"}
 
 
 @pytest.mark.parametrize("source", ["a = 1\nb = a + 1", "import os", "a, b = 1, 2", "a = 1\nprint(a)", "a: int"])

@@ -98,10 +98,10 @@ def _end_of_day(day: datetime, timezone: ZoneInfo, now: datetime) -> datetime:
 
 
 class ProgressBar:
-    """Shows a bar for each task on ``stream``, only where that is a terminal."""
+    """Shows a bar for each task on ``stream``; unless ``shown``, only where that is a terminal."""
 
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
+    def __init__(self, stream: TextIO, *, shown: bool = False) -> None:
+        self._stream, self._disable = stream, False if shown else None
         self._bar: Any = None
 
     def begin(self, task: str, total: int | None, unit: str) -> None:
@@ -114,7 +114,7 @@ class ProgressBar:
             total=total,
             unit=f" {_(unit)}",
             file=self._stream,
-            disable=None,
+            disable=self._disable,
             leave=False,
             unit_scale=True,
         )

@@ -5,23 +5,20 @@ import functools
 import inspect
 import os
 import sys
-import time
 import traceback
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from difflib import get_close_matches
-from html import escape
 from pathlib import Path
 from typing import Any, Final, ParamSpec, TypeVar
 
 from IPython.core.getipython import get_ipython
 from IPython.core.interactiveshell import InteractiveShell
-from IPython.display import DisplayHandle
 
 from toolkit.errors import InvalidInput, NotebookFailed, SettingsError, ToolkitError
 from toolkit.kit.context import ApplicationContext
 from toolkit.kit.process import files_for_owner_and_group
-from toolkit.kit.spoken import ProgressBar, _, complaint, sentence, spoken
+from toolkit.kit.spoken import ProgressBar, complaint
 from toolkit.progress import Progress
 from toolkit.settings import Settings, expanded
 
@@ -186,42 +183,5 @@ def _assigned(source: str) -> list[str]:
 
 
 def cell_progress() -> Progress:
-    """Return the progress of a cell; in a script, which has no cells, a bar on stderr."""
-    return NotebookProgress() if InteractiveShell.initialized() else ProgressBar(sys.stderr)
-
-
-_EVERY: Final = 0.25
-"""Seconds between two changes of the line."""
-
-
-class NotebookProgress:
-    """A line for each task, in the output of the cell that runs."""
-
-    _line: DisplayHandle | None = None
-
-    def begin(self, task: str, total: int | None, unit: str) -> None:
-        """Show a new line."""
-        self.end()
-        self._task, self._total, self._unit, self._done = sentence(task), total, _(unit), 0
-        self._started = self._shown = time.monotonic()
-        self._line = DisplayHandle()
-        self._line.display(self._told(), raw=True)
-
-    def advance(self, count: int) -> None:
-        """Renew the line, at most a few times a second."""
-        self._done += count
-        if self._line is not None and time.monotonic() - self._shown >= _EVERY:
-            self._shown = time.monotonic()
-            self._line.update(self._told(), raw=True)
-
-    def end(self) -> None:
-        """Leave a line with the final count and time."""
-        if self._line is not None:
-            self._line.update(self._told(f", {time.monotonic() - self._started:.1f} s"), raw=True)
-            self._line = None
-
-    def _told(self, ended: str = "") -> dict[str, str]:
-        text = f"{self._task}: {spoken().number(self._done)} {self._unit}{ended}"
-        size = f' value="{self._done}" max="{self._total}"' if self._total else ""
-        bar = "" if ended else f"<progress{size}></progress> "
-        return {"text/html": f'<div style="opacity:.75">{bar}{escape(text)}</div>', "text/plain": text}
+    """Return the progress of a cell: bars on stderr, which Jupyter shows below the cell."""
+    return ProgressBar(sys.stderr, shown=InteractiveShell.initialized())
