@@ -59,16 +59,14 @@ def test_a_client_is_registered_with_its_address(partner: httpx.Client, service:
     assert (address["zip_code"], address["city"]) == ("01310100", "São Paulo")
 
 
-def test_each_request_registers_anew(partner: httpx.Client) -> None:
-    first, second = (partner.post("/clients", json=CLIENT).json() for _ in range(2))
-
-    assert first["clientId"] != second["clientId"]
-
-
-@pytest.mark.parametrize("field", OPTIONAL_FIELDS)
 @pytest.mark.parametrize("value", [ABSENT, None, "  "], ids=["absent", "null", "blank"])
-def test_an_optional_field_may_be_left_out(partner: httpx.Client, field: str, value: Any) -> None:
-    assert partner.post("/clients", json=changed(CLIENT, field, value)).status_code == 200
+def test_each_request_registers_anew_with_or_without_the_optional_fields(
+    partner: httpx.Client, value: Any
+) -> None:
+    ids = set()
+    for field in OPTIONAL_FIELDS:
+        ids.add(partner.post("/clients", json=changed(CLIENT, field, value)).json()["clientId"])
+    assert len(ids) == len(OPTIONAL_FIELDS)
 
 
 def test_fields_that_the_contract_does_not_name_are_ignored(partner: httpx.Client) -> None:
@@ -85,30 +83,15 @@ def test_what_is_missing_is_Required(partner: httpx.Client, field: str, value: A
 
 def test_all_invalid_fields_are_named_at_once_and_nothing_is_kept(partner: httpx.Client, service: Service) -> None:
     body = changed(changed(CLIENT, "address.zipCode", "x"), "birthdate", ABSENT)
-    body |= {"cpf": "1", "externalId": "invalid"}
+    body |= {"cpf": "529.982.247-24", "externalId": "invalid"}
 
-    found = errors(partner.post("/clients", json=body))
+    answer = partner.post("/clients", json=body)
 
+    found = errors(answer)
+    assert "529.982.247-24" not in answer.text
     assert list(found) == ["cpf", "birthdate", "address.zipCode"]
     assert found["birthdate"] == "Required"
     assert service.rows(clients, external_id="invalid") == []
-
-
-@pytest.mark.parametrize(
-    ("field", "value"),
-    [
-        ("cpf", "529.982.247-24"),
-        ("cpf", {"digits": "52998224725"}),
-        ("firstName", "A\ud800na"),
-        ("address", []),
-        ("address.zipCode", "00999-999"),
-    ],
-)
-def test_an_invalid_value_is_named_by_its_field(partner: httpx.Client, field: str, value: Any) -> None:
-    answer = post(partner, json.dumps(changed(CLIENT, field, value)).encode())
-
-    assert list(errors(answer)) == [field]
-    assert str(value) not in answer.text
 
 
 @pytest.mark.parametrize(
@@ -141,38 +124,18 @@ def test_a_broken_body_is_named_body(partner: httpx.Client, content: bytes, reas
     assert errors(answer) == {"body": reason}
 
 
-@pytest.mark.parametrize(
-    "content_type",
-    [
-        "application/json",
-        "Application/JSON",
-        "application/json; charset=utf-8",
-        'application/json;charset="UTF-8"',
-        "application/json; version=1",
-    ],
-)
-def test_json_in_utf8_is_taken_under_each_of_its_names(partner: httpx.Client, content_type: str) -> None:
-    content = json.dumps(CLIENT, ensure_ascii=False).encode("utf-8-sig")
-
-    answer = post(partner, content, content_type)
-
-    assert answer.status_code == 200
+CONTENT_TYPES = {
+    **dict.fromkeys(["Application/JSON", 'application/json;charset="UTF-8"', "application/json; version=1"], 200),
+    **dict.fromkeys(["", "text/plain", "application/jsonx", "application/json; charset=latin1"], 400),
+}
 
 
-@pytest.mark.parametrize(
-    "content_type",
-    [
-        "",
-        "text/plain",
-        "application/x-www-form-urlencoded",
-        "application/jsonx",
-        "application/json; charset=latin1",
-    ],
-)
-def test_another_content_type_is_a_400(partner: httpx.Client, content_type: str) -> None:
-    answer = post(partner, json.dumps(CLIENT).encode(), content_type)
+@pytest.mark.parametrize(("content_type", "status"), CONTENT_TYPES.items())
+def test_json_in_utf8_is_taken_and_nothing_else(partner: httpx.Client, content_type: str, status: int) -> None:
+    answer = post(partner, json.dumps(CLIENT, ensure_ascii=False).encode("utf-8-sig"), content_type)
 
-    assert list(errors(answer)) == ["Content-Type"]
+    assert answer.status_code == status
+    assert status == 200 or list(errors(answer)) == ["Content-Type"]
 
 
 def test_a_text_of_255_characters_is_kept_whole(partner: httpx.Client, service: Service) -> None:

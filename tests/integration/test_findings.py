@@ -171,7 +171,7 @@ def test_a_story_that_is_told_on_leaves_a_waiver_that_somebody_revoked_meanwhile
         ({"reason": " "}, "reason is required"),
         ({"owner": ""}, "owner is required"),
         ({"approvedBy": "A\u200bNA"}, "somebody else"),
-        ({"approvedBy": "an\u0430"}, "somebody else"),
+        ({"approvedBy": "an\u0430"}, "Latin letters"),
         ({"end": None}, "end is required"),
         ({"end": "2026-03-02"}, "end must"),
         ({"start": "2026-04-01"}, "end must come after start"),

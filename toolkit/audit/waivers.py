@@ -90,7 +90,9 @@ def revoke_waiver(
     """
     reason, revoked_by = reason.strip(TRIMMED), revoked_by.strip(TRIMMED)
     if not reason or not person(revoked_by) or MISLEADING.search(reason + revoked_by):
-        raise WaiverRefused("A revocation needs a reason and who revokes; the texts {}.", NOT_MISLEADING)
+        raise WaiverRefused(
+            "A revocation needs a reason, and who revokes, in Latin letters; the texts {}.", NOT_MISLEADING
+        )
     with database.transaction() as connection:
         revoked_at = stamp(connection, clock)  # whoever revokes it at the same moment waits here
         if connection.scalar(sa.select(waivers.c.id).where(waivers.c.id == waiver_id)) is None:

@@ -83,7 +83,11 @@ def read_waiver(given: Mapping[str, Any], *, today: date) -> tuple[WaiverRequest
 
 def _wrong_texts(texts: Mapping[str, str]) -> list[Message]:
     wrong = [] if texts["reason"] else [Message("reason is required")]
-    wrong += [Message("{} is required", name) for name in ("owner", "approvedBy") if not person(texts[name])]
+    wrong += [
+        Message("{} must be a name in Latin letters" if texts[name] else "{} is required", name)
+        for name in ("owner", "approvedBy")
+        if not person(texts[name])
+    ]
     wrong += [Message("{} {}", name, Message(NOT_MISLEADING)) for name in FIELDS if MISLEADING.search(texts[name])]
     if not (texts["sale"] or texts["partner"] or texts["code"]):
         wrong.append(Message("a waiver needs a sale, a partner or a code"))

@@ -55,7 +55,9 @@ def confirm_restore(
     """
     reason, confirmed_by, approved_by = (text.strip(TRIMMED) for text in (reason, confirmed_by, approved_by))
     if not reason or not person(confirmed_by) or not person(approved_by) or same_person(confirmed_by, approved_by):
-        raise InvalidInput("A restore is confirmed with a reason by two people, whose names are not alike.")
+        raise InvalidInput(
+            "A restore is confirmed with a reason by two people, whose names in Latin letters are not alike."
+        )
     if MISLEADING.search(reason + confirmed_by + approved_by):
         raise InvalidInput("The reason and the names {}.", NOT_MISLEADING)
     with database.transaction() as connection:

@@ -365,7 +365,9 @@ def open_evidence(
     """
     reason, opened_by = reason.strip(TRIMMED), opened_by.strip(TRIMMED)
     if not reason or not person(opened_by) or MISLEADING.search(reason + opened_by):
-        raise InvalidInput("To open a file, say who opens it and why; the texts {}.", NOT_MISLEADING)
+        raise InvalidInput(
+            "To open a file, say why, and who opens it, in Latin letters; the texts {}.", NOT_MISLEADING
+        )
     if not 1 <= seconds <= LONGEST_SECONDS:
         raise InvalidInput("A link lives for 1 to {} seconds.", LONGEST_SECONDS)
     with database.transaction() as connection:
@@ -426,7 +428,9 @@ def withdraw(
 
 def _check_people(reason: str, withdrawn_by: str, approved_by: str) -> None:
     if not reason or not person(withdrawn_by) or not person(approved_by):
-        raise WithdrawalRefused("A withdrawal needs a reason, who asked for it and who approved it.")
+        raise WithdrawalRefused(
+            "A withdrawal needs a reason, and the names of who asked for it and who approved it, in Latin letters."
+        )
     if MISLEADING.search(reason + withdrawn_by + approved_by):
         raise WithdrawalRefused("The reason and the names of a withdrawal {}.", NOT_MISLEADING)
     if same_person(withdrawn_by, approved_by):

@@ -46,6 +46,7 @@ class Watched(Generic[T]):
         self._error: ToolkitError | None = away()
         self._checked_at = time.monotonic()
         self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._repeat, daemon=True)
 
     def check(self) -> None:
         """Check once."""
@@ -60,11 +61,13 @@ class Watched(Generic[T]):
 
     def begin(self) -> None:
         """Check over and over until ``end``; the thread keeps no process."""
-        threading.Thread(target=self._repeat, daemon=True).start()
+        self._thread.start()
 
     def end(self) -> None:
-        """Check no more."""
+        """Check no more, and wait for a check that has begun; one that hangs is left alone."""
         self._ended.set()
+        if self._thread.is_alive():
+            self._thread.join(PATIENCE)
 
     @property
     def error(self) -> ToolkitError | None:
