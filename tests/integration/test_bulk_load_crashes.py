@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import psycopg
 import pytest
 import sqlalchemy as sa
 
@@ -21,7 +20,6 @@ from tests.support.waiting import PATIENCE, wait_until
 from toolkit.cli import main
 from toolkit.database.connection import Database
 from toolkit.database.tables import addresses, clients, load_batches
-from toolkit.errors import DatabaseError
 from toolkit.intake import clients as clients_load
 from toolkit.intake.clients import load_clients
 
@@ -97,25 +95,6 @@ def test_a_disk_that_is_full_for_the_rejected_rows(victim: Victim, database: Dat
         assert connection.scalar(sa.select(sa.func.count()).select_from(clients)) == 0
     assert main(victim.words, victim.environ) == 3
     check_all_in_once(victim, database)
-
-
-def test_a_database_that_refuses_a_row_keeps_the_file_out(
-    database: Database, clock: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    """As when its disk is full: an error inside of COPY, in the thread that copies."""
-
-    def refuse(*_: Any) -> None:
-        raise psycopg.errors.DiskFull("could not extend file")
-
-    source = write_csv(tmp_path / "a.csv", [client(1), client(2, cpf="0")])
-    with monkeypatch.context() as patched:
-        patched.setattr(clients_load, "copy_rows", refuse)
-        with pytest.raises(DatabaseError):
-            load_clients(database, [source], out=tmp_path / "out", clock=clock)
-    with database.transaction() as connection:
-        assert connection.scalar(sa.select(sa.func.count()).select_from(load_batches)) == 0
-    assert list((tmp_path / "out").iterdir()) == []
-    assert load_clients(database, [source], out=tmp_path / "out", clock=clock).accepted == 1
 
 
 def test_a_kill_between_the_commit_and_the_rejected_file(

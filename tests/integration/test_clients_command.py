@@ -95,13 +95,6 @@ def test_a_mistake_is_told_in_a_sentence(
     assert "Traceback" not in ran.err
 
 
-def test_an_unreachable_database_is_told_in_a_sentence(run: Run, tmp_path: Path):
-    source = write_csv(tmp_path / "a.csv", [client(1)])
-    environ = {"DATABASE_URL": "postgresql://nobody@127.0.0.1:1/none", "TOOLKIT_HOME": str(tmp_path / "home")}
-    said = run("-q", "clients", "load", source, ends=1, within=environ).err
-    assert "127.0.0.1:1/none does not answer" in said
-
-
 def test_a_mapped_heading_goes_before_a_known_one(load: Load, tmp_path: Path):
     headings = [{"externalId": "Nome", "firstName": "Primeiro nome"}.get(name, name) for name in FIELDS]
     source = write_csv(tmp_path / "a.csv", [client(1)], headings=headings)

@@ -54,15 +54,6 @@ def registered(database: Database) -> Mapping[str, int]:
     return dict(rows(database, "SELECT cpf, count(*) FROM public.clients GROUP BY cpf"))
 
 
-def test_files_with_different_clients_are_copied_at_the_same_time(
-    database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    files = [write_csv(tmp_path / f"{at}.csv", [client(10 * at + n) for n in range(10)]) for at in range(4)]
-    found = load_at_once(database, files, monkeypatch)
-    assert [result.accepted for result in found] == [10] * 4
-    assert len(registered(database)) == 40
-
-
 def test_one_file_that_is_loaded_twice_at_once_is_in_once(
     database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -77,15 +77,6 @@ def correct(rejected: Path, corrected: Path, cells: dict[str, str]) -> None:
     book.save(corrected)
 
 
-def test_empty_columns_that_a_spreadsheet_adds_change_no_cell(database: Database, load: Loads, tmp_path: Path):
-    first = load(write_csv(tmp_path / "a.csv", [client(1, firstName="=Ana", cpf="1")]))
-    corrected = tmp_path / "corrected.csv"
-    lines = first.rejected_files[0].read_text("utf-8-sig").replace(";1;;", f";{cpf(1)};;").splitlines()
-    corrected.write_text("".join(f"{line};;\n" for line in lines), "utf-8")
-    assert counts(load(corrected)) == (1, 0, 0)
-    assert [row["first_name"] for row in registered(database)] == ["=Ana"]
-
-
 def test_the_number_of_a_consumer_unit_is_rejected_with_a_reason_of_its_own(load: Loads, tmp_path: Path):
     rows = [
         client(1, address__installationNumber="123456789012345"),
@@ -211,12 +202,6 @@ def test_an_error_of_a_formula_is_no_blank_cell(load: Loads, tmp_path: Path):
         ("4", client(1)["email"], "#DIV/0!"),
     ]
     assert counts(load(workbook)) == (0, 2, 0)
-
-
-def test_the_examples_are_the_first_rows_with_a_reason(load: Loads, tmp_path: Path):
-    rows = [client(n, address__zipCode="1", cpf="1" if n > 3 else client(n)["cpf"]) for n in range(8)]
-    result = load(write_csv(tmp_path / "a.csv", rows))
-    assert {tuple(item.line for item in found) for found in result.examples.values()} == {(2, 3, 4), (6, 7, 8)}
 
 
 def test_examples_are_masked(load: Loads, tmp_path: Path):

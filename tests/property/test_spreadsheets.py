@@ -135,18 +135,6 @@ def test_rejected_rows_come_back_as_they_were(given_rows: list[tuple[str, str]],
             assert len(plan.headings) == len(headings)
 
 
-def test_a_workbook_that_cannot_hold_the_rows_is_left_out_with_a_word():
-    chunk = Chunk([pa.array(["x" * 40_000])], pa.array([2]).to_numpy(), 0)
-    with tempfile.TemporaryDirectory() as folder, Outputs(Path(folder), "a.csv", ";", ["cpf"]) as outputs:
-        outputs.reject(chunk, [[("cpf", "wrong")]])
-        outputs.complete()
-        paths, _ = outputs.publish()
-        assert [path.name for path in paths] == ["a.csv.rejected.csv"]
-        assert outputs.notes == [
-            "No .rejected.xlsx: a cell has more than 32,767 characters; use the .rejected.csv."
-        ]
-
-
 @pytest.mark.parametrize("cell", ["=1+1", "+55", "-1", "@x", "\tx", "\rx", "'=1"])
 def test_no_cell_of_a_rejected_csv_can_run_as_a_formula(cell: str):
     chunk = Chunk([pa.array([cell])], pa.array([2]).to_numpy(), 0)

@@ -1,11 +1,7 @@
 from __future__ import annotations
 
-import errno
 import gzip
-import os
 import zipfile
-from contextlib import closing
-from io import BytesIO
 from pathlib import Path
 
 import openpyxl
@@ -13,10 +9,8 @@ import pytest
 import xlsxwriter
 
 from toolkit.errors import UnreadableFile
-from toolkit.intake import encodings
 from toolkit.intake.sources import Reading, find_sources
 from toolkit.intake.tables import open_table, read_table
-from toolkit.intake.workbook_writer import SheetLooks, Workbook
 
 TEXT = "saleId;cidade\r\n001;São Paulo\r\n\r\n002;\r\n"
 
@@ -41,13 +35,6 @@ def test_the_encoding_is_found_out(tmp_path: Path, encoding: str, called: str):
     assert table.layout.encoding == called
     assert table.rows.to_pydict() == {"saleId": ["001", "002"], "cidade": ["São Paulo", ""]}
     assert table.lines.tolist() == [2, 4]
-
-
-def test_a_long_text_with_the_line_ends_of_an_old_mac_is_utf8(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(encodings, "BLOCK", 50)
-    table = read_table(file(tmp_path, ("cidade\r" + "São Paulo\r" * 40).encode()))
-    assert table.layout.encoding == "UTF-8"
-    assert table.rows["cidade"].to_pylist() == ["São Paulo"] * 40
 
 
 @pytest.mark.parametrize("delimiter", [";", ",", "\t", "|"])
@@ -107,20 +94,6 @@ def test_a_workbook_may_be_packed_and_have_rows_of_white_space(tmp_path: Path):
     table = read_table(packed)
     assert table.rows.to_pydict() == {"saleId": ["1", "0"], "cidade": ["São Paulo", ""]}
     assert table.lines.tolist() == [2, 5]
-
-
-def test_files_of_the_same_name_are_told_apart_by_their_folders(tmp_path: Path):
-    for folder in ("norte/janeiro", "sul/janeiro", "fevereiro"):
-        (tmp_path / folder).mkdir(parents=True)
-        file(tmp_path / folder, b"a;b\n1;2\n")
-    file(tmp_path, b"a;b\n1;2\n", "b.csv")
-    names = [(source.name, source.flat_name) for source in find_sources([tmp_path])]
-    assert names == [
-        ("b.csv", "b.csv"),
-        ("fevereiro/a.csv", "fevereiro.a.csv"),
-        ("norte/janeiro/a.csv", "norte.janeiro.a.csv"),
-        ("sul/janeiro/a.csv", "sul.janeiro.a.csv"),
-    ]
 
 
 @pytest.mark.parametrize(
@@ -185,13 +158,6 @@ def test_what_cannot_be_read_is_said_in_one_sentence(tmp_path: Path, contents: b
         read_table(file(tmp_path, contents))
 
 
-def test_a_missing_file_and_an_empty_folder_are_named(tmp_path: Path):
-    with pytest.raises(UnreadableFile, match=r"none\.csv: no such file"):
-        read_table(tmp_path / "none.csv")
-    with pytest.raises(UnreadableFile, match="no spreadsheet in this folder"):
-        find_sources([tmp_path])
-
-
 def test_a_wrong_override_is_named(tmp_path: Path):
     path = file(tmp_path, "a;b\n1;é\n".encode("cp1252"))
     with pytest.raises(UnreadableFile, match="is not text in utf-8"):
@@ -214,22 +180,3 @@ def test_a_zip_with_a_password_is_named(tmp_path: Path):
     path.write_bytes(locked)
     with pytest.raises(UnreadableFile, match="protected by a password"):
         read_table(path)
-
-
-class Disk(BytesIO):
-    """A file on a disk that may be full."""
-
-    full = False
-
-    def seek(self, offset: int, whence: int = 0) -> int:
-        if self.full:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        return super().seek(offset, whence)
-
-
-def test_a_disk_without_room_for_a_workbook_is_named_as_such() -> None:
-    disk = Disk()
-    with pytest.raises(OSError, match="No space left"), closing(Workbook(disk)) as book:  # type: ignore[arg-type]
-        book.begin_sheet("first", SheetLooks((10,)))
-        disk.full = True
-        book.begin_sheet("second", SheetLooks((10,)))

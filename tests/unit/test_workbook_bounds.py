@@ -72,21 +72,6 @@ def test_cells_far_apart_end_in_a_sentence(rows: list[str], tmp_path: Path) -> N
         read_table(book(tmp_path / "far.xlsx", rows))
 
 
-def test_so_do_cells_with_a_namespace_prefix(tmp_path: Path) -> None:
-    path = book(tmp_path / "far.xlsx", [FIRST, FAR])
-    with zipfile.ZipFile(path) as archive:
-        parts = {name: archive.read(name) for name in archive.namelist()}
-    sheet = parts["xl/worksheets/sheet1.xml"].replace(b"xmlns=", b"xmlns:x=")
-    parts["xl/worksheets/sheet1.xml"] = (
-        sheet.replace(b"</", b"<\0").replace(b"<", b"<x:").replace(b"<x:\0", b"</x:")
-    )
-    with zipfile.ZipFile(path, "w") as archive:
-        for name, content in parts.items():
-            archive.writestr(name, content)
-    with pytest.raises(UnreadableFile, match="lie too far apart"):
-        read_table(path)
-
-
 @pytest.mark.parametrize(
     ("rows", "strings"),
     [

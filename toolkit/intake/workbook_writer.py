@@ -1,9 +1,9 @@
-"""Write a workbook (XLSX) at the speed of columns: texts, numbers, times, booleans and errors, in a few styles.
+"""Write a workbook (XLSX) at the speed of columns: texts, numbers, times and booleans, in a few styles.
 
-A whole column of cells becomes XML at once. XlsxWriter takes eight times as long, a call for each cell; the Rust
-writers cannot set the moment of creation, so that the same report would have other bytes each time. Every text is
-an inline string, so that nothing can be taken for a formula or a link, and nothing but the workbook itself is
-written to the disk.
+A whole column of cells becomes XML at once. XlsxWriter takes twelve times as long, a call for each cell (20,000
+rows of 18 cells: 2.5 s and 0.2 s), more than a whole report may take; the writers in Rust cannot set the moment
+of creation, so that the same report would have other bytes each time. Every text is an inline string, so that
+nothing can be taken for a formula or a link, and nothing but the workbook itself is written to the disk.
 
 Source: ECMA-376, part 1, "SpreadsheetML".
 """
@@ -14,13 +14,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, IntEnum
 from pathlib import Path
-from typing import IO, Any, Final, Self
+from typing import IO, Final
 from xml.sax.saxutils import escape, quoteattr
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+
+from toolkit.intake.cells import Mask, values
 
 _NAMESPACE: Final = "http://schemas.openxmlformats.org"
 _MAIN: Final = f"{_NAMESPACE}/spreadsheetml/2006/main"
@@ -29,53 +30,14 @@ _RELATIONS: Final = f"{_NAMESPACE}/package/2006/relationships"
 _RELATIONS_TYPE: Final = "application/vnd.openxmlformats-package.relationships+xml"
 _TYPE: Final = "application/vnd.openxmlformats-officedocument.spreadsheetml"
 _PROPERTIES: Final = f"{_RELATIONS}/metadata/core-properties"
+_STYLES: Final = Path(__file__).with_name("templates").joinpath("styles.xml").read_text("utf-8")
 _HEAD: Final = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n'
 
 
-_FONTS: Final = (
-    "",
-    "<b/>",
-    '<b/><sz val="18"/>',
-    '<b/><sz val="13"/>',
-    '<color rgb="FF5D646C"/>',
-    '<color rgb="FF7A4A00"/>',
-    '<color rgb="FF8C1F37"/>',
-)
-_FILLS: Final = ("", "", "FFEFECE4", "FFFBEED6", "FFF8E1E4")
-"""The first two belong to the format itself."""
-_DAY_AND_TIME: Final = 22
-"""A built-in number format: a day and a time as the reader's country writes them."""
-_DAY: Final = 14
-_THOUSANDS: Final = 3
-_DECIMALS: Final = 4
-_TOP: Final = '<alignment vertical="top"/>'
-_WRAP: Final = '<alignment vertical="top" wrapText="1"/>'
-
-
 class Style(IntEnum):
-    """The styles that a cell can have: number format, font, fill, border and alignment; a cell says its place."""
+    """The styles that a cell can have: the place of its ``xf`` in ``templates/styles.xml``."""
 
-    looks: tuple[int, int, int, int, str]
-
-    def __new__(cls, *looks: Any) -> Self:
-        """Number the styles in their order."""
-        style = int.__new__(cls, len(cls.__members__))
-        style._value_, style.looks = len(cls.__members__), looks
-        return style
-
-    PLAIN = (0, 0, 0, 0, "")
-    WRAPPED = (0, 0, 0, 0, _WRAP)
-    HEADING = (0, 1, 2, 1, _WRAP)
-    TITLE = (0, 2, 0, 0, "")
-    SECTION = (0, 3, 0, 0, "")
-    SOFT = (0, 4, 0, 0, "")
-    BOLD = (0, 1, 0, 0, _TOP)
-    NUMBER = (_THOUSANDS, 0, 0, 0, _TOP)
-    MOMENT = (_DAY_AND_TIME, 0, 0, 0, '<alignment vertical="top" horizontal="left"/>')
-    AMBER = (0, 5, 3, 0, _WRAP)
-    RED = (0, 6, 4, 0, _WRAP)
-    DAY = (_DAY, 0, 0, 0, "")
-    DECIMAL = (_DECIMALS, 0, 0, 0, _TOP)
+    PLAIN, WRAPPED, HEADING, TITLE, SECTION, SOFT, BOLD, NUMBER, MOMENT, AMBER, RED, DAY, DECIMAL = range(13)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,28 +113,28 @@ def _parts(sheets: Sequence[tuple[str, SheetLooks]], title: str, created: str) -
     )
     return {
         "xl/workbook.xml": (
-            f'<workbook xmlns="{_MAIN}" xmlns:r="{_OFFICE}"><sheets>{listed}</sheets>'
+            f'{_HEAD}<workbook xmlns="{_MAIN}" xmlns:r="{_OFFICE}"><sheets>{listed}</sheets>'
             f"{f'<definedNames>{titles}</definedNames>' if titles else ''}</workbook>"
         ),
-        "xl/styles.xml": _styles(),
+        "xl/styles.xml": _STYLES,
         "xl/_rels/workbook.xml.rels": (
-            f'<Relationships xmlns="{_RELATIONS}">{relations}'
+            f'{_HEAD}<Relationships xmlns="{_RELATIONS}">{relations}'
             f'<Relationship Id="rId{styles}" Type="{_OFFICE}/styles" Target="styles.xml"/></Relationships>'
         ),
         "docProps/core.xml": (
-            f'<cp:coreProperties xmlns:cp="{_NAMESPACE}/package/2006/metadata/core-properties" '
+            f'{_HEAD}<cp:coreProperties xmlns:cp="{_NAMESPACE}/package/2006/metadata/core-properties" '
             'xmlns:dc="http://purl.org/dc/elements/1.1/" xmlns:dcterms="http://purl.org/dc/terms/" '
             f'xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"><dc:title>{escape(title)}</dc:title><dc:creator/>'
             + (f'<dcterms:created xsi:type="dcterms:W3CDTF">{created}</dcterms:created>' if created else "")
             + "</cp:coreProperties>"
         ),
         "_rels/.rels": (
-            f'<Relationships xmlns="{_RELATIONS}">'
+            f'{_HEAD}<Relationships xmlns="{_RELATIONS}">'
             f'<Relationship Id="rId1" Type="{_OFFICE}/officeDocument" Target="xl/workbook.xml"/>'
             f'<Relationship Id="rId2" Type="{_PROPERTIES}" Target="docProps/core.xml"/></Relationships>'
         ),
         "[Content_Types].xml": (
-            f'<Types xmlns="{_NAMESPACE}/package/2006/content-types">'
+            f'{_HEAD}<Types xmlns="{_NAMESPACE}/package/2006/content-types">'
             f'<Default Extension="rels" ContentType="{_RELATIONS_TYPE}"/>'
             '<Default Extension="xml" ContentType="application/xml"/>'
             '<Override PartName="/docProps/core.xml" '
@@ -185,35 +147,6 @@ def _parts(sheets: Sequence[tuple[str, SheetLooks]], title: str, created: str) -
 
 def _quoted(name: str) -> str:
     return "'" + escape(name.replace("'", "''")) + "'"
-
-
-def _styles() -> str:
-    fonts = "".join(f"<font>{_font(each)}</font>" for each in _FONTS)
-    fills = '<fill><patternFill patternType="none"/></fill><fill><patternFill patternType="gray125"/></fill>'
-    fills += "".join(
-        f'<fill><patternFill patternType="solid"><fgColor rgb="{each}"/></patternFill></fill>'
-        for each in _FILLS[2:]
-    )
-    formats = "".join(
-        f'<xf numFmtId="{number}" fontId="{font}" fillId="{fill}" borderId="{border}" xfId="0" '
-        'applyNumberFormat="1" applyFont="1" applyFill="1" applyBorder="1" applyAlignment="1">'
-        f"{alignment}</xf>"
-        for number, font, fill, border, alignment in (style.looks for style in Style)
-    )
-    return (
-        f'<styleSheet xmlns="{_MAIN}"><fonts count="{len(_FONTS)}">{fonts}</fonts>'
-        f'<fills count="{len(_FILLS)}">{fills}</fills><borders count="2"><border/>'
-        '<border><left/><right/><top/><bottom style="thin"/><diagonal/></border></borders>'
-        '<cellStyleXfs count="1"><xf numFmtId="0" fontId="0" fillId="0" borderId="0"/></cellStyleXfs>'
-        f'<cellXfs count="{len(Style)}">{formats}</cellXfs>'
-        '<cellStyles count="1"><cellStyle name="Normal" xfId="0" builtinId="0"/></cellStyles></styleSheet>'
-    )
-
-
-def _font(given: str) -> str:
-    size = "" if "<sz" in given else '<sz val="11"/>'
-    bold, colour = "<b/>" * ("<b/>" in given), given.replace("<b/>", "")
-    return f'{bold}{size}{colour}<name val="Calibri"/><family val="2"/>'
 
 
 SHEET_ROWS: Final = 1_048_576
@@ -229,17 +162,13 @@ _CONTROL: Final = re.compile("[\x00-\x08\x0b-\x1f]")
 _ENCODED: Final = "_(x[0-9A-Fa-f]{4}_)"
 """The form of a control character in a workbook; where a text looks like it, its underscore is written so."""
 
-Mask = npt.NDArray[np.bool_]
-
 
 class Form(Enum):
     """The forms of a cell: the XML around its text, after the style."""
 
-    TEXT = (' t="inlineStr"><is><t>', "</t></is></c>")
-    SPACED_TEXT = (' t="inlineStr"><is><t xml:space="preserve">', "</t></is></c>")
+    TEXT = (' t="inlineStr"><is><t xml:space="preserve">', "</t></is></c>")
     NUMBER = ("><v>", "</v></c>")
     BOOLEAN = (' t="b"><v>', "</v></c>")
-    ERROR = (' t="e"><v>', "</v></c>")
     EMPTY = ("/>", "")
 
 
@@ -255,9 +184,7 @@ class Cells:
 
     def xml(self) -> tuple[str | pa.StringArray, pa.StringArray, str | pa.StringArray]:
         """Return the XML of the cells: that before each text, the texts, and that after each."""
-        spaced = self.form is Form.TEXT and _has_outer_space(self.texts)
-        usual = Form.SPACED_TEXT if spaced else self.form
-        before, after, texts = self._opening(usual), usual.value[1], self.texts
+        before, after, texts = self._opening(self.form), self.form.value[1], self.texts
         forms = dict(self.forms)
         if texts.null_count:
             forms[Form.EMPTY] = texts.is_null().to_numpy(zero_copy_only=False)
@@ -333,7 +260,7 @@ class Workbook:
         self.end_sheet()
         with self._archive as archive:
             for name, xml in _parts(self._sheets, self._title, self._created).items():
-                archive.writestr(zipfile.ZipInfo(name), _HEAD + xml, zipfile.ZIP_DEFLATED)
+                archive.writestr(zipfile.ZipInfo(name), xml, zipfile.ZIP_DEFLATED)
 
     def _too_much(self, columns: Sequence[pa.StringArray]) -> str | None:
         if self.row + len(columns[0]) > SHEET_ROWS:
@@ -354,7 +281,7 @@ class Workbook:
             pieces += column.xml()
         xml = pc.binary_join_element_wise(*pieces, "</row>", "")
         assert self._sheet is not None
-        written = _bytes_of(xml).data
+        written = values(xml).data
         self._sheet.write(written)
         self._size += len(written)
         self.row += count
@@ -376,8 +303,6 @@ class Workbook:
         return pc.binary_join_element_wise(told, '" customHeight="1">', "")
 
 
-_LINE: Final = 15
-"""Points that a line takes."""
 _WRAPPED: Final = (Style.WRAPPED, Style.HEADING, Style.AMBER, Style.RED)
 
 
@@ -385,19 +310,6 @@ def _one(cell: str | int | None, style: Style) -> Cells:
     if isinstance(cell, int):
         return Cells(pa.array([str(cell)]), Form.NUMBER, Style.NUMBER if style is Style.PLAIN else style)
     return Cells(pa.array([cell], pa.string()), style=style)
-
-
-def _bytes_of(column: pa.StringArray) -> npt.NDArray[np.uint8]:
-    """Return the bytes of the texts of a column, without copying them."""
-    data, ends = column.buffers()[2], column.buffers()[1]
-    if data is None or not len(column):
-        return np.empty(0, np.uint8)
-    last = np.frombuffer(ends, np.int32, 1, (column.offset + len(column)) * 4)[0]
-    return np.frombuffer(data, np.uint8)[:last]
-
-
-def _has_outer_space(column: pa.StringArray) -> bool:
-    return bool(pc.any(pc.not_equal(column, pc.utf8_trim_whitespace(column))).as_py())
 
 
 def _has_too_long(column: pa.StringArray) -> bool:
@@ -408,7 +320,7 @@ def _has_too_long(column: pa.StringArray) -> bool:
 
 def has_unwritable(column: pa.StringArray) -> bool:
     """Tell whether U+FFFE or U+FFFF is in a cell."""
-    data = _bytes_of(column)
+    data = values(column)
     return bool(((data[:-2] == 0xEF) & (data[1:-1] == 0xBF) & (data[2:] >= 0xBE)).any())
 
 
@@ -418,13 +330,13 @@ _MARKED: Final = _CONTROLS | np.isin(np.arange(256), [*b"&<>_"])
 
 
 def _as_xml(column: pa.StringArray) -> pa.StringArray:
-    if not _MARKED[_bytes_of(column)].any():
+    if not _MARKED[values(column)].any():
         return column
     if pc.any(pc.match_substring(column, "_x")).as_py():
         column = pc.replace_substring_regex(column, _ENCODED, r"_x005F_\1")
     for character, entity in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;")):
         column = pc.replace_substring(column, character, entity)
-    if _CONTROLS[_bytes_of(column)].any():
+    if _CONTROLS[values(column)].any():
         column = pa.array(
             [_CONTROL.sub(lambda found: f"_x{ord(found.group()):04X}_", cell) for cell in column.to_pylist()],
             pa.string(),
