@@ -20,7 +20,6 @@ from toolkit.database.tables import load_batches
 from toolkit.errors import InvalidInput, UnreadableFile
 from toolkit.intake.clients import load_clients
 from toolkit.intake.registration import register_client
-from toolkit.intake.results import OnDuplicate
 
 
 def test_accepted_rows_are_registered_as_one_by_one(database: Database, load: Loads, clock: Any, tmp_path: Path):
@@ -45,8 +44,8 @@ def test_names_reach_the_database_as_they_are_written(database: Database, load: 
 
 def test_the_same_contents_again_change_nothing(database: Database, load: Loads, clock: Any, tmp_path: Path):
     rows = [client(1), client(2), client(3, cpf="0")]
-    first = load(write_csv(tmp_path / "a.csv", rows), on_duplicate=OnDuplicate.REGISTER)
-    again = load(write_csv(tmp_path / "copy.csv", rows), on_duplicate=OnDuplicate.REGISTER)
+    first = load(write_csv(tmp_path / "a.csv", rows))
+    again = load(write_csv(tmp_path / "copy.csv", rows))
 
     assert counts(first) == (2, 1, 0)
     assert counts(again) == (0, 1, 2)
@@ -79,27 +78,9 @@ def test_of_several_who_are_registered_already_the_first_is_listed(
     first = register_client(database, body(client(1)), clock)
     clock.now += timedelta(days=1)
     register_client(database, body(client(1)), clock)
-    result = load(write_csv(tmp_path / "a.csv", [client(1)]), on_duplicate=OnDuplicate.REJECT)
-    assert read_csv(result.rejected_files[0])[0]["errors"].endswith(str(first.client_id))
-
-
-@pytest.mark.parametrize(
-    ("choice", "expected"), [("skip", (1, 0, 2)), ("reject", (1, 2, 0)), ("register", (3, 0, 0))]
-)
-def test_duplicates_are_what_the_analyst_says(
-    database: Database, load: Loads, clock: Any, tmp_path: Path, choice: str, expected: tuple[int, int, int]
-):
-    known = register_client(database, body(client(1)), clock)
-    rows = write_csv(tmp_path / "a.csv", [client(1), client(2), client(2)])
-    assert counts(load(rows, on_duplicate=OnDuplicate(choice), dry_run=True)) == expected
-    result = load(rows, on_duplicate=OnDuplicate(choice))
-
-    assert counts(result) == expected
-    assert len(registered(database)) == 1 + expected[0]
-    if choice == "reject":
-        errors = [row["errors"] for row in read_csv(result.rejected_files[0])]
-        assert errors[0] == f"row: Registered already, clientId {known.client_id}"
-        assert result.reasons == {"row: Registered already": 2}
+    skipped = load(write_csv(tmp_path / "a.csv", [client(1)])).files[0].skipped_file
+    assert skipped is not None
+    assert read_csv(skipped)[0]["clientId"] == str(first.client_id)
 
 
 def test_rows_that_the_service_refuses_are_rejected_and_the_others_load(

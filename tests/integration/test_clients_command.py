@@ -70,7 +70,6 @@ def test_options_reach_the_load(load: Load, tmp_path: Path):
     assert counted() == (0, 1)
     assert counted("--pad-cpf") == (1, 0)
     assert counted("--pad-cpf", "--strict") == (0, 1)
-    assert counted("--pad-cpf", "--warnings-as-errors") == (0, 1)
 
 
 @pytest.mark.parametrize(
@@ -79,7 +78,6 @@ def test_options_reach_the_load(load: Load, tmp_path: Path):
         (["none.csv"], 1, "none.csv: no such file"),
         (["a.csv", "--map", "x"], 2, "write HEADING=field"),
         (["a.csv", "--map", "x=shoe"], 1, "There is no field shoe to map a heading to; there are externalId, cpf"),
-        (["a.csv", "--on-duplicate", "merge"], 2, "'merge' is not one of"),
         (["a.csv", "--delimiter", "::"], 1, "The delimiter must be a single character"),
         ([], 2, "Missing argument 'FILE...'"),
     ],

@@ -18,7 +18,6 @@ from toolkit import cli, errors
 from toolkit.bucket.errors import REFUSALS
 from toolkit.cli import explain, sale_case
 from toolkit.cli.printing import pieces
-from toolkit.contract.clients import QualityWarning
 from toolkit.contract.codes import CODES, Owner, Severity
 from toolkit.contract.fields import NOT_MISLEADING, REQUIRED
 from toolkit.contract.findings import FindingStatus, Status
@@ -28,7 +27,6 @@ from toolkit.database.service import WRITES
 from toolkit.evidence.bulk_credentials import LeftOutReason
 from toolkit.evidence.contents import Failure
 from toolkit.intake import checks, workbooks
-from toolkit.intake import clients as loads
 from toolkit.intake.encodings import NOT_TEXT
 from toolkit.intake.quality import QUALITY_TEXTS, Likeness
 from toolkit.intake.results import WARNINGS, Repair
@@ -126,13 +124,12 @@ def _of_tables() -> Iterator[str]:
         yield from table.values()
     for worded in (Failure, Repair, Likeness, LeftOutReason):
         yield from (each.text for each in worded)
-    yield from (warning.text.partition(" ")[2] for warning in QualityWarning)  # behind the name of its field
     for code in CODES.values():
         yield from (code.name, code.meaning, code.remedy)
     yield from (*Status, *FindingStatus, *Severity, *Owner, *runs.RunStatus)
     yield from (*sale_case.PAYERS.values(), *explain.TITLES.values(), *explain.ABOUT.values())
     yield from (REQUIRED, NOT_MISLEADING, UNCLOSED, TOO_MANY, checks.IS_ERROR, checks.IS_TOTAL, NOT_TEXT)
-    yield from (loads.THERE, loads.THERE_AS, *cli.OF_CLICK)
+    yield from cli.OF_CLICK
     yield from (impossible for _, impossible in WRITES.values())
     # Said in loops over names.
     yield from (

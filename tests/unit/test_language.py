@@ -204,13 +204,13 @@ def test_each_part_of_a_composed_sentence_is_translated() -> None:
 
 
 def test_reasons_of_rejected_rows_are_in_the_language_of_the_workbook_and_not_of_the_table(tmp_path: Path) -> None:
-    there = Message("Registered already, clientId {}", 7)
-    reasons = [[("cpf", "Must not be empty"), ("Data de nascimento", "lies in the future")], [("row", there)]]
+    there = Message("Breaks a rule of the service ({})", "no_bob")
+    reasons = [[("cpf", "Must not be empty"), ("Nascimento", "Required")], [("row", there)]]
     with Outputs(tmp_path, "a.csv", ";", ["cpf"], PORTUGUESE) as outputs:
         outputs.reject(Chunk([pa.array(["", "1"])], np.array([2, 3]), 0), reasons)
         outputs.complete()
         table, workbook = outputs.publish()[0]
     assert [line.rpartition(";")[2] for line in table.read_text("utf-8").splitlines()[2:]] == [f"row: {there}"]
     (sheet,) = openpyxl.load_workbook(workbook).worksheets
-    told = ["cpf: Não pode ficar vazio; Data de nascimento: está no futuro", "row: Já cadastrado, clientId 7"]
+    told = ["cpf: Não pode ficar vazio; Nascimento: Obrigatório", "row: Contraria uma regra do serviço (no_bob)"]
     assert [cell.value for cell in sheet["A"]] == ["errors", *told]

@@ -10,7 +10,7 @@ import click
 from toolkit.cli.context import DONE, NEEDS_ATTENTION, Context, Place, pass_context
 from toolkit.cli.printing import first_of, json_option, note, print_json, show
 from toolkit.intake.clients import load_clients
-from toolkit.intake.results import WARNINGS, FileLoaded, LoadOptions, LoadResult, OnDuplicate, Repair
+from toolkit.intake.results import WARNINGS, FileLoaded, LoadOptions, LoadResult, Repair
 from toolkit.kit.spoken import _, counted, readable, sentence, spoken
 
 
@@ -76,14 +76,6 @@ def quality(ctx: Context, as_json: bool) -> int:
 @click.option("--strict", is_flag=True, help="Repair nothing; reject what the contract does not accept as it is.")
 @click.option("--pad-cpf", is_flag=True, help="Restore zeros that CPF and CEP lost in text cells and CSV files.")
 @click.option(
-    "--on-duplicate",
-    type=click.Choice([str(choice) for choice in OnDuplicate]),
-    default=str(OnDuplicate.SKIP),
-    show_default=True,
-    help="Clients registered already (same CPF, installation, dealership number): skip, reject or register.",
-)
-@click.option("--warnings-as-errors", is_flag=True, help="Reject rows with a data-quality warning, too.")
-@click.option(
     "--map",
     "headings",
     metavar="HEADING=field",
@@ -102,7 +94,6 @@ def load(
     dry_run: bool,
     out: Path | None,
     as_json: bool,
-    on_duplicate: str,
     **options: Any,
 ) -> int:
     """Register the clients in FILE...: CSV, XLSX, .gz, .zip, or folders of them.
@@ -134,7 +125,7 @@ def load(
         files,
         out=out,
         dry_run=dry_run,
-        options=LoadOptions(on_duplicate=OnDuplicate(on_duplicate), language=spoken(), **options),
+        options=LoadOptions(language=spoken(), **options),
         clock=ctx.application.clock,
         progress=ctx.progress,
         announce=lambda understood: note(str(understood)),

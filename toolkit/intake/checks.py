@@ -28,7 +28,7 @@ from toolkit.contract.fields import (
 from toolkit.errors import InvalidField
 from toolkit.intake.cells import ERROR_OF_FORMULA, Bytes, Mask, mask_of, values
 from toolkit.intake.headings import FIELD, FIELDS, Field, Invalid
-from toolkit.intake.results import NUMBER_ROUNDED, WARNED_FIELD, WARNINGS, LoadOptions, Repair
+from toolkit.intake.results import NUMBER_ROUNDED, LoadOptions, Repair
 from toolkit.intake.sources import Chunk
 from toolkit.intake.workbook_process import CellKind
 
@@ -234,11 +234,6 @@ def decide(chunk: Chunk, columns: Mapping[str, int], options: LoadOptions, today
     accepted = np.ones(size, dtype=bool)
     accepted[list(errors)] = False
     warnings = {kind: mask & accepted for kind, mask in _warnings(settled, today) if (mask & accepted).any()}
-    if options.warnings_as_errors:
-        for kind, mask in warnings.items():
-            accepted &= ~mask
-            for row in np.flatnonzero(mask).tolist():
-                errors.setdefault(row, []).append(_as_error(kind))
     counts: Counter[Repair] = Counter()
     for repair, cells in repairs:
         counts[repair] += int((cells & accepted).sum())
@@ -329,8 +324,3 @@ def _warnings(settled: Mapping[str, pa.StringArray], today: date) -> Iterator[tu
     for each in _ROUNDED_FIELDS:
         rounded |= _matches(settled[each.column], _ROUNDED)
     yield NUMBER_ROUNDED, rounded
-
-
-def _as_error(kind: str) -> InvalidField:
-    name = WARNED_FIELD.get(kind, ROW)
-    return InvalidField(name, WARNINGS[kind].removeprefix(f"{name.rpartition('.')[2]} "))

@@ -40,7 +40,6 @@ from toolkit.intake.results import (
     FileLoaded,
     LoadOptions,
     LoadResult,
-    OnDuplicate,
     Tally,
     Understood,
     masked,
@@ -159,10 +158,6 @@ def _outputs_name(source: str) -> str:
     return source if own is None else f"{own[1]}.{int(own[2] or 1) + 1}"
 
 
-THERE: Final = "Registered already"
-THERE_AS: Final = "Registered already, clientId {}"
-
-
 @dataclass
 class _Load:
     """The load of one file; use it once."""
@@ -205,16 +200,10 @@ class _Load:
         if not self.dry_run:
             self._wait_for_others(connection)
         already = self._loaded_at(connection)
-        on_duplicate = self.options.on_duplicate if already is None else OnDuplicate.SKIP
-        told: dict[int, str] = {}
-        if on_duplicate is not OnDuplicate.REGISTER:
-            there = staging.take_out_registered(dry_run=self.dry_run)
-            if on_duplicate is OnDuplicate.SKIP:
-                self.tally.skipped += len(there)
-                if there:
-                    self.outputs.skip(list(there), list(there.values()))
-            else:
-                told = {line: Message(THERE_AS, key) if key else THERE for line, key in there.items()}
+        there = staging.take_out_registered(dry_run=self.dry_run)
+        self.tally.skipped += len(there)
+        if there:
+            self.outputs.skip(list(there), list(there.values()))
         self.tally.accepted = staging.rows
         refused: dict[int, str] = {}
         if already is not None:
@@ -224,8 +213,8 @@ class _Load:
         else:
             refused = staging.store()
             self.tally.accepted -= len(refused)
-        if told or refused:
-            self._reject_rows(told | refused, refused)
+        if refused:
+            self._reject_refused(refused)
         self.outputs.complete()
         if not self.dry_run and already is None:
             self.plan.table.source.check_unchanged(self.plan.table.stamp)
@@ -301,18 +290,18 @@ class _Load:
                         wrong.setdefault(position, np.zeros(len(rows), dtype=bool))[place] = True
             self._reject(chunk.take(np.array(rows)), [verdict.errors[row] for row in rows], wrong)
 
-    def _reject_rows(self, told: Mapping[int, str], refused: Mapping[int, str]) -> None:
-        """Reject rows that the database knows something against; they are read again for it."""
-        lines = np.array(sorted(told), dtype=np.int64)
+    def _reject_refused(self, refused: Mapping[int, str]) -> None:
+        """Reject the rows that the service refuses; they are read again for it."""
+        lines = np.array(sorted(refused), dtype=np.int64)
         for chunk in self.plan.chunks():
             rows = np.flatnonzero(np.isin(chunk.lines, lines))
             found = [int(chunk.lines[row]) for row in rows]
             for row, line in zip(rows.tolist(), found, strict=True):
-                reason = Message("{}: {}", ROW, refused.get(line, THERE))
+                reason = Message("{}: {}", ROW, refused[line])
                 self.tally.reasons[reason] += 1
                 self._add_example(reason, ROW, chunk, row)
             if found:
-                self._reject(chunk.take(rows), [[InvalidField(ROW, told[line])] for line in found], {})
+                self._reject(chunk.take(rows), [[InvalidField(ROW, refused[line])] for line in found], {})
 
     def _reject(self, chunk: Chunk, errors: Sequence[Sequence[InvalidField]], wrong: Mapping[int, Mask]) -> None:
         self.tally.rejected += len(chunk)

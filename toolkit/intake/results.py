@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,17 +16,6 @@ from toolkit.contract.people import mask_cpf, mask_text
 from toolkit.intake.sources import Layout
 from toolkit.language import ENGLISH, Language
 from toolkit.message import Message
-
-
-class OnDuplicate(StrEnum):
-    """The treatment of a client who is registered already (same CPF, installation and dealership number)."""
-
-    SKIP = "skip"
-    """Leave the client alone and list the row with the clientId."""
-    REJECT = "reject"
-    """Put the row among the rejected ones, with the clientId in the reason."""
-    REGISTER = "register"
-    """Register the client again, as every ``POST /clients`` does."""
 
 
 class Repair(Worded):
@@ -73,9 +61,6 @@ class LoadOptions:
     """Repair nothing: what the contract would not accept as it stands is rejected."""
     pad_cpf: bool = False
     """Give CPF and CEP back the zeros that they lost in a text cell or a CSV file."""
-    on_duplicate: OnDuplicate = OnDuplicate.SKIP
-    warnings_as_errors: bool = False
-    """Reject rows with a data-quality warning."""
     headings: Mapping[str, str] = field(default_factory=dict)
     encoding: str | None = None
     delimiter: str | None = None
@@ -85,8 +70,8 @@ class LoadOptions:
 
     def deciding(self) -> dict[str, Any]:
         """Return the options that change what becomes of a row, as they are kept with a batch."""
-        told = named(self, "strict", "pad_cpf", "warnings_as_errors", "encoding", "delimiter", "sheet")
-        return told | {"onDuplicate": str(self.on_duplicate), "headings": dict(sorted(self.headings.items()))}
+        told = named(self, "strict", "pad_cpf", "encoding", "delimiter", "sheet")
+        return told | {"headings": dict(sorted(self.headings.items()))}
 
     def fingerprint(self, sha256: str) -> str:
         """Return the fingerprint of a file with these contents, loaded with these options."""

@@ -6,7 +6,6 @@ from tempfile import TemporaryDirectory
 from zoneinfo import ZoneInfo
 
 from toolkit.contract.fields import named
-from toolkit.errors import SettingsError
 from toolkit.intake import clients as clients_load
 from toolkit.intake import sales as sales_load
 from toolkit.intake.quality import (
@@ -19,7 +18,6 @@ from toolkit.intake.results import (
     WARNINGS,
     LoadOptions,
     LoadResult,
-    OnDuplicate,
     Repair,
     Understood,
 )
@@ -57,8 +55,6 @@ def load_clients(
     out: str = "",
     strict: bool = False,
     pad_cpf: bool = False,
-    on_duplicate: str = "skip",
-    warnings_as_errors: bool = False,
     headings: Mapping[str, str] | None = None,
     encoding: str = "",
     delimiter: str = "",
@@ -72,8 +68,6 @@ def load_clients(
     options = LoadOptions(
         strict=strict,
         pad_cpf=pad_cpf,
-        on_duplicate=_on_duplicate(on_duplicate),
-        warnings_as_errors=warnings_as_errors,
         headings=dict(headings or {}),
         encoding=encoding or None,
         delimiter=delimiter or None,
@@ -100,13 +94,6 @@ def load_clients(
         "needsAttention": bool((result.rejected or result.unreadable) and paths),
     }
     return Shown(result, _load_parts(result, opened.settings.timezone, made_up=not paths), counts)
-
-
-def _on_duplicate(given: str) -> OnDuplicate:
-    try:
-        return OnDuplicate(given)
-    except ValueError:
-        raise SettingsError("on_duplicate must be one of {}", ", ".join(OnDuplicate)) from None
 
 
 def _remark(understood: Understood) -> Bundle:
