@@ -390,31 +390,3 @@ def test_times_carry_the_offset_of_their_day(tmp_path: Path) -> None:
     result = result_of([Told("x")])
     result.rows.loc[0, "createdAt"] = summer
     assert csv_rows(written(result, tmp_path))[0]["createdAt"] == "2018-12-24T13:00:00-02:00"
-
-
-class Heard:
-    """Progress that notes what it is told."""
-
-    def __init__(self) -> None:
-        self.told: list[tuple[str, int]] = []
-
-    def begin(self, task: str, total: int | None, unit: str) -> None:
-        assert (total, unit) == (100, "%")
-        self.told.append((task, 0))
-
-    def advance(self, count: int) -> None:
-        task, done = self.told[-1]
-        self.told[-1] = (task, done + count)
-
-    def end(self) -> None: ...
-
-
-def test_each_format_tells_its_share_while_it_is_written(
-    result: Audited, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for module in ("spreadsheets", "json_document"):
-        monkeypatch.setattr(f"toolkit.reports.{module}.ROWS_AT_ONCE", 2)
-    heard = Heard()
-    write_report(result, tmp_path, ["html", "xlsx", "csv", "json", "pdf"], progress=heard)
-    assert [task for task, _ in heard.told] == [f"Writing missing-evidence.{name}" for name in FORMATS][:5]
-    assert all(1 <= done <= 100 for _, done in heard.told)

@@ -6,7 +6,6 @@ lies in the folder itself, earlier ones beneath it in ``history/<moment>``.
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from hashlib import file_digest
@@ -20,7 +19,6 @@ from toolkit.atomic_files import PrivateFolder
 from toolkit.contract.fields import named
 from toolkit.contract.findings import REPORT
 from toolkit.errors import ReportError
-from toolkit.message import Message
 from toolkit.progress import Progress, Quiet
 from toolkit.reports.report import Report, iso, iso_exact
 
@@ -56,11 +54,12 @@ def write_files(
         folder = PrivateFolder(out)
         draft = folder.path
         try:
+            told.begin("Writing the report", len(names), "files")
             for name, write in zip(names, writers.values(), strict=True):
-                told.begin(Message("Writing {}", name), 100, "%")
-                write(replace(report, tell=_percents(told)), draft / name)
-                told.end()
+                write(report, draft / name)
+                told.advance(1)
                 pa.default_memory_pool().release_unused()  # for the next format
+            told.end()
             digests = {name: _digest(draft / name) for name in names}
             seal = witness(digests) if witness is not None else None
             _write_manifest(report, draft, digests, seal)
@@ -74,17 +73,6 @@ def write_files(
     except OSError as error:
         raise ReportError("The report cannot be written to {}: {}", out, error.strerror or error) from error
     return [out / name for name in names]
-
-
-def _percents(told: Progress) -> Callable[[float], None]:
-    done = 0
-
-    def tell(share: float) -> None:
-        nonlocal done
-        told.advance(round(100 * share) - done)
-        done = round(100 * share)
-
-    return tell
 
 
 def _keep_earlier(out: Path) -> None:

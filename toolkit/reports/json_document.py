@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import date
 from functools import partial
 from hashlib import sha256
-from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 from zoneinfo import ZoneInfo
@@ -15,45 +14,17 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import pandas as pd
 
-from toolkit.audit.changes import CHANGED, KINDS, FindingChanges
+from toolkit.audit.changes import KINDS, FindingChanges
 from toolkit.contract.contents import IntegrityFinding
 from toolkit.contract.fields import named
 from toolkit.contract.findings import REPORT, items
 from toolkit.contract.waivers import Waiver
 from toolkit.reports.audited import Audited
-from toolkit.reports.report import MOMENTS, ROWS_AT_ONCE, Report, Rows, iso, iso_column, iso_exact, known
+from toolkit.reports.report import MOMENTS, ROWS_AT_ONCE, Report, iso, iso_column, iso_exact, known
 from toolkit.reports.totals import ROW_COLUMNS
 
 _encode: Final = json.JSONEncoder(ensure_ascii=False).encode
 _LIFE_MOMENTS: Final = ("firstSeen", "lastSeen", "openedAt", "dueAt")
-
-
-def life_summary(result: Audited, timezone: ZoneInfo) -> dict[str, Any]:
-    """Return the findings by status, the changes since the audit before, the trend and the scoreboard."""
-    counted = None
-    if result.changes_since is not None:
-        counted = {"since": iso_exact(result.changes_since, timezone)} | result.change_counts
-    return {
-        "partner": result.partner,
-        "findingCounts": result.finding_counts,
-        "changes": counted,
-        "trend": trend_records(result.trend),
-        "partners": records(known(result.partners)),
-    }
-
-
-def life_lists(result: Audited, timezone: ZoneInfo) -> dict[str, Iterator[str]]:
-    """Return the rows behind the numbers as JSON objects, each list one row at a time."""
-    today = result.as_of.astimezone(timezone).date()
-    waivers = (waiver_as_json(each, today, timezone) for each in result.waivers)
-    return {
-        "findings": _finding_rows(result.findings, timezone),
-        "changed": (_encode({"id": each, "change": kind}) for kind in CHANGED for each in result.changed[kind]),
-        "unusableFiles": _rows_with(result.faults, "since", timezone),
-        "withdrawals": _rows_with(result.withdrawals, "withdrawnAt", timezone),
-        "completed": _rows_with(result.completed, "completedAt", timezone),
-        "waivers": (json.dumps(each, ensure_ascii=False) for each in waivers),
-    }
 
 
 def finding_records(findings: pd.DataFrame, timezone: ZoneInfo) -> list[dict[str, Any]]:
@@ -126,13 +97,8 @@ def _encoded(values: pd.Series[Any], told: Callable[[Any], Any] | None) -> list[
 
 def write(report: Report, path: Path) -> None:
     """Write the summary and then the rows, one a line."""
-    result = report.result
-    written = Rows(report, len(result.rows) + len(result.warned) + len(result.findings))
     with path.open("w", encoding="utf-8", newline="\n") as file:
-        pieces = _text(report)
-        while part := list(islice(pieces, ROWS_AT_ONCE)):
-            file.writelines(part)
-            written.add(len(part))
+        file.writelines(_text(report))
 
 
 def fingerprint(report: Report) -> str:
@@ -146,9 +112,20 @@ def fingerprint(report: Report) -> str:
 def _text(report: Report) -> Iterator[str]:
     result, timezone = report.result, report.timezone
     yield json.dumps(summary(result, timezone), ensure_ascii=False, indent=2).removesuffix("\n}")
-    sales = {"rows": result.rows, "warnings": result.warned, "unverified": result.unverified}
-    lists = {name: _rows(rows, timezone) for name, rows in sales.items()}
-    for name, rows in (lists | life_lists(result, timezone)).items():
+    waivers = (waiver_as_json(each, result.as_of.astimezone(timezone).date(), timezone) for each in result.waivers)
+    changed = ({"id": each, "change": kind} for kind, ids in result.changed.items() for each in ids)
+    lists = {
+        "rows": _rows(result.rows, timezone),
+        "warnings": _rows(result.warned, timezone),
+        "unverified": _rows(result.unverified, timezone),
+        "findings": _finding_rows(result.findings, timezone),
+        "changed": map(_encode, changed),
+        "unusableFiles": _rows_with(result.faults, "since", timezone),
+        "withdrawals": _rows_with(result.withdrawals, "withdrawnAt", timezone),
+        "completed": _rows_with(result.completed, "completedAt", timezone),
+        "waivers": map(_encode, waivers),
+    }
+    for name, rows in lists.items():
         yield f',\n  "{name}": ['
         separator = "\n"
         for row in rows:
@@ -160,7 +137,9 @@ def _text(report: Report) -> Iterator[str]:
 
 def summary(result: Audited, timezone: ZoneInfo) -> dict[str, Any]:
     """Return everything but the rows."""
-    source = result.source
+    source, changes = result.source, None
+    if result.changes_since is not None:
+        changes = {"since": iso_exact(result.changes_since, timezone)} | result.change_counts
     return {
         "report": REPORT,
         "asOf": iso_exact(result.as_of, timezone),
@@ -172,7 +151,11 @@ def summary(result: Audited, timezone: ZoneInfo) -> dict[str, Any]:
         "problems": records(result.problems),
         "fileFindings": [_file_finding(each) for each in result.file_findings],
         "ages": records(result.ages),
-        **life_summary(result, timezone),
+        "partner": result.partner,
+        "findingCounts": result.finding_counts,
+        "changes": changes,
+        "trend": trend_records(result.trend),
+        "partners": records(known(result.partners)),
         "source": {
             "database": source.database,
             "embedded": list(source.embedded),

@@ -2,7 +2,7 @@
 
 Titles, sentences and headings are English; those of ``COLUMNS`` say where the values of a column come from. Cells
 are values, not texts: each format writes numbers, days and moments in its own way. They are made of some rows at a
-time, column by column and each distinct value once, because there may be more findings than sales.
+time, each distinct value once, because there may be more findings than sales.
 """
 
 from __future__ import annotations
@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
+from itertools import chain
 from typing import Any, Final
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from toolkit.contract.codes import CODES, names_of
 from toolkit.contract.contents import IntegrityFinding
@@ -107,8 +106,6 @@ COLUMNS: Final[Mapping[str, tuple[str, Words | None]]] = {
 """The columns that a list can have, by their English headings."""
 
 
-Part = Callable[[slice], pd.DataFrame]
-
 LIMITS: Final = {"unverified": UNVERIFIED, "days": COMPLETED_DAYS, "completed": MOST}
 """The numbers that sentences about lists tell."""
 
@@ -119,8 +116,8 @@ class List:
 
     title: str
     columns: Mapping[str, float]
-    rows: Callable[[Report], pd.DataFrame | tuple[int, Part]]
-    """Returns its rows, or the number of them and a function that makes some."""
+    rows: Callable[[Report], pd.DataFrame]
+    """Returns its rows, in the columns that ``COLUMNS`` names."""
     about: str | Callable[[Report], str] = ""
 
 
@@ -129,25 +126,15 @@ def _same(*headings: str) -> dict[str, float]:
     return dict.fromkeys(headings, 1.0)
 
 
-def _missing(report: Report) -> tuple[int, Part]:
-    """Return one row a missing piece; the sale of each is looked up when its row is made."""
-    rows = report.result.rows
-    numbers = rows["missing"].map(lambda joined: len(items(joined))).to_numpy(dtype=int)
-    sales = np.repeat(np.arange(len(rows)), numbers)
-    nth = np.arange(len(sales)) - np.repeat(np.cumsum(numbers) - numbers, numbers)
-
-    def part(some: slice) -> pd.DataFrame:
-        of = rows.iloc[sales[some]]
-        types, reasons = (
-            [items(text)[at] for text, at in zip(of[name], nth[some], strict=True)]
-            for name in ("missing", "reasons")
-        )
-        return of.assign(evidenceType=types, reasons=reasons)
-
-    return len(sales), part
+def _missing(report: Report) -> pd.DataFrame:
+    """Return one row a missing piece."""
+    rows = report.result.rows[["saleId", "utilityGroup", "missing", "reasons", "partner", "createdAt", "ageDays"]]
+    types, reasons = rows["missing"].map(items), rows["reasons"].map(items)
+    lacking = rows.loc[rows.index.repeat(types.map(len).astype(int))]
+    return lacking.assign(evidenceType=[*chain.from_iterable(types)], reasons=[*chain.from_iterable(reasons)])
 
 
-def _to_act_on(report: Report) -> tuple[int, Part]:
+def _to_act_on(report: Report) -> pd.DataFrame:
     say, rows = report.language.text, report.result.rows
 
     def wrong(missing: str, reasons: str, problems: str) -> str:
@@ -155,44 +142,28 @@ def _to_act_on(report: Report) -> tuple[int, Part]:
         told = [f"{say(wording.TYPE_NAMES[EvidenceType(piece)])}: {say(_CODES[reason])}" for piece, reason in pieces]
         return "; ".join([*told, *(say(_CODES[problem]) for problem in items(problems))])
 
-    def part(some: slice) -> pd.DataFrame:
-        of = rows.iloc[some]
-        return of.assign(wrong=[*map(wrong, of["missing"], of["reasons"], of["problems"])])
-
-    return len(rows), part
+    return rows.assign(wrong=[*map(wrong, rows["missing"], rows["reasons"], rows["problems"])])
 
 
-def _findings(report: Report, places: np.ndarray[Any, Any] | None = None) -> tuple[int, Part]:
-    """Return the findings, or those at these places."""
-    table = report.result.findings
-    at = np.arange(len(table)) if places is None else places
-    return len(at), lambda some: table.iloc[at[some]].rename(columns={"reason": "reasons"})
+def _findings(report: Report) -> pd.DataFrame:
+    return report.result.findings.rename(columns={"reason": "reasons"})
 
 
-def _open(report: Report) -> tuple[int, Part]:
+def _open(report: Report) -> pd.DataFrame:
     """Return the open findings, overdue ones first, each with the business days that it is late."""
-    table = report.result.findings
-    standing = np.flatnonzero(table["status"].isin(["open", "reopened"]))
-    due = table["dueAt"].to_numpy(dtype="datetime64[us]")[standing]
-    order = np.lexsort((np.arange(len(due)), due, ~table["overdue"].to_numpy(dtype=bool)[standing]))
-    total, part = _findings(report, standing[order])
-
-    def with_days(some: slice) -> pd.DataFrame:
-        rows = part(some)
-        return rows.assign(late=(-rows["dueInBusinessDays"]).where(rows["overdue"].astype(bool)).astype("Int64"))
-
-    return total, with_days
+    found = _findings(report)
+    found = found[found["status"].isin(["open", "reopened"])]
+    found = found.assign(late=(-found["dueInBusinessDays"]).where(found["overdue"].astype(bool)).astype("Int64"))
+    return found.sort_values(["overdue", "dueAt"], ascending=[False, True], kind="stable")
 
 
 _CHANGES: Final = {"new": "new", "reopened": "back again", "resolved": "resolved"}
 
 
-def _changes(report: Report) -> tuple[int, Part]:
-    ids, changed = pa.array(report.result.findings["id"], pa.large_string()), report.result.changed
-    places = [np.flatnonzero(pc.is_in(ids, pa.array(changed[kind], pa.large_string()))) for kind in _CHANGES]
-    words = np.repeat(np.array([*map(report.language.text, _CHANGES.values())], dtype=object), [*map(len, places)])
-    total, part = _findings(report, np.concatenate(places))
-    return total, lambda some: part(some).assign(change=words[some])
+def _changes(report: Report) -> pd.DataFrame:
+    found = _findings(report)
+    kinds = [found[found["change"] == kind].assign(change=report.language.text(word)) for kind, word in _CHANGES.items()]
+    return pd.concat(kinds)
 
 
 def _since(report: Report) -> str:
@@ -245,18 +216,13 @@ def _file_findings(report: Report) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["sales", "code", "meaning", "folders"])
 
 
-def _warned(report: Report) -> tuple[int, Part]:
-    say, table = report.language.text, report.result.warned
-
-    def part(some: slice) -> pd.DataFrame:
-        rows = table.iloc[some]
-        warnings = (
-            [*(say(CODES[each].name) for each in items(joined)), *[say("sale without a client")] * nobody]
-            for joined, nobody in zip(rows["problems"], rows["clientId"].isna(), strict=True)
-        )
-        return rows.assign(warning=[*map("; ".join, warnings)])
-
-    return len(table), part
+def _warned(report: Report) -> pd.DataFrame:
+    say, rows = report.language.text, report.result.warned
+    warnings = (
+        [*(say(CODES[each].name) for each in items(joined)), *[say("sale without a client")] * nobody]
+        for joined, nobody in zip(rows["problems"], rows["clientId"].isna(), strict=True)
+    )
+    return rows.assign(warning=[*map("; ".join, warnings)])
 
 
 def _waivers(report: Report) -> pd.DataFrame:
@@ -406,10 +372,13 @@ class Section:
     title: str
     about: str
     columns: Mapping[str, float]
-    total: int
-    part: Callable[[slice], pd.DataFrame]
-    """Returns some of its rows, in the columns that ``COLUMNS`` names."""
+    table: pd.DataFrame
     report: Report
+
+    @property
+    def total(self) -> int:
+        """The number of its rows."""
+        return len(self.table)
 
     @property
     def headings(self) -> list[str]:
@@ -418,21 +387,20 @@ class Section:
 
     def cells(self, part: slice) -> list[pd.Series[Any]]:
         """Return the columns of some of its rows."""
-        rows, say = self.part(part).reset_index(drop=True), self.report.language.text
+        rows, say = self.table.iloc[part].reset_index(drop=True), self.report.language.text
         return [_column(rows[name], words, say) for name, words in map(COLUMNS.__getitem__, self.columns)]
 
     def rows(self, most: int) -> list[tuple[Cell, ...]]:
         """Return its first rows, ``None`` for everything that is not known."""
-        cells = self.cells(slice(0, min(most, self.total)))
+        cells = self.cells(slice(0, most))
         return list(known(pd.DataFrame(dict(enumerate(cells)))).itertuples(index=False, name=None))
 
 
 def section(of: List, report: Report) -> Section:
     """Return a list as this report has it."""
-    say, rows = report.language.text, of.rows(report)
-    total, part = rows if isinstance(rows, tuple) else (len(rows), rows.iloc.__getitem__)
+    say = report.language.text
     about = say(of.about, **LIMITS) if isinstance(of.about, str) else of.about(report)
-    return Section(say(of.title), about, of.columns, total, part, report)
+    return Section(say(of.title), about, of.columns, of.rows(report), report)
 
 
 def _column(values: pd.Series[Any], words: Words | None, say: Callable[[str], str]) -> pd.Series[Any]:

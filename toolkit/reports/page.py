@@ -9,7 +9,6 @@ table whose rows carry a bar: an SVG that stretches, its texts are texts of the 
 import base64
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import date
 from functools import cache
 from hashlib import sha256
@@ -159,7 +158,7 @@ def template(name: str, code: str) -> Template:
 def _context(report: Report) -> dict[str, Any]:
     result, language = report.result, report.language
     style, script = asset("page.css"), asset(*SCRIPTS)
-    rows, first_half = result.told, replace(report, tell=lambda share: report.tell(share / 2))
+    rows = result.told
     return {
         "language": language.code,
         "title": language.text(TITLE),
@@ -184,8 +183,8 @@ def _context(report: Report) -> dict[str, Any]:
         "provenance": provenance(result, report.timezone, language),
         "listed": len(result.told),
         "acting": _acting(report, rows),
-        "data": page_data.packed(_data(report), rows, first_half) if len(result.told) else "",
-        "cases": page_data.blocks(report, lambda share: report.tell((1 + share) / 2)),
+        "data": page_data.packed(_data(report), rows, report) if len(result.told) else "",
+        "cases": page_data.blocks(report),
         "style": style,
         "script": script,
         "policy": (

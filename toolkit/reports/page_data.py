@@ -23,7 +23,7 @@ from __future__ import annotations
 import base64
 import json
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any, Final
 from zoneinfo import ZoneInfo
@@ -49,7 +49,6 @@ def _pieces(document: Mapping[str, Any], rows: pd.DataFrame, report: Report) -> 
     """Yield the JSON text, one column after the other: all of it takes more memory than the page."""
     yield _json(document).removesuffix(b"}") + b',"columns":['
     for place, name in enumerate(rows.columns):
-        report.tell(place / len(rows.columns))
         yield b"," * (place > 0) + _json({"name": name} | _column(rows[name], report.timezone))
     yield b"]}"
 
@@ -83,14 +82,13 @@ _DIGITS: Final = 16
 """The digits of a SHA-256 that the page has; ``toolkit sale show`` has all 64."""
 
 
-def blocks(report: Report, tell: Callable[[float], None]) -> Iterator[str]:
+def blocks(report: Report) -> Iterator[str]:
     """Yield the cases of the first sales of ``Audited.told``, in its order: base64 of deflated JSON."""
     result, zone = report.result, report.timezone
     sale_ids = result.told["saleId"].head(CASES).tolist()
     waivers = {str(each.id): each.request for each in result.waivers}
     findings = pa.Table.from_pandas(result.findings[_OF_FINDING], preserve_index=False)
     for start in range(0, len(sale_ids), AT_ONCE):
-        tell(start / len(sale_ids))
         some = sale_ids[start : start + AT_ONCE]
         cases: dict[str, dict[str, list[Any]]] = {
             sale_id: {"records": [], "events": [], "findings": []} for sale_id in some

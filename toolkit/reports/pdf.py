@@ -38,7 +38,6 @@ _STAND_IN: Final = "\u25a1"
 def write(report: Report, path: Path) -> None:
     """Write the document."""
     content = json.dumps(_printable(_content(report)), ensure_ascii=False)
-    report.tell(0.2)  # what remains is one call
     source = files("toolkit.reports").joinpath("templates", "report.typ")
     with as_file(source) as template:
         typst.compile(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
@@ -27,10 +27,6 @@ ROWS_AT_ONCE: Final = 20_000
 """Rows that are turned into a format at once; more take more memory and no less time."""
 
 
-def _nobody(_: float) -> None:
-    """Tell nobody."""
-
-
 @dataclass(frozen=True, slots=True)
 class Report:
     """An audit's result with the options for showing it; one module for each format writes it into a file."""
@@ -44,8 +40,6 @@ class Report:
     """The language of the formats for people; those for programs have none."""
     excel: bool = False
     """True if the CSV is written as a Brazilian Excel opens it, instead of as programs read it."""
-    tell: Callable[[float], None] = _nobody
-    """Is told the share of a format that is written, from 0 to 1."""
 
     @property
     def title(self) -> str:
@@ -68,20 +62,6 @@ def plain_name(name: str) -> str:
     """Return the name of a partner in letters that every system can write."""
     letters = normalize("NFKD", name).encode("ascii", "ignore").decode()
     return re.sub(r"[^A-Za-z0-9.-]+", "_", letters).strip("._")[:60] or "partner"
-
-
-@dataclass(slots=True)
-class Rows:
-    """The rows of a format that are written, of about so many."""
-
-    report: Report
-    expected: int
-    written: int = 0
-
-    def add(self, count: int) -> None:
-        """Tell of more rows."""
-        self.written += count
-        self.report.tell(min(self.written / max(self.expected, 1), 1))
 
 
 def known(rows: pd.DataFrame) -> pd.DataFrame:
@@ -110,12 +90,7 @@ def iso_exact(moment: datetime, timezone: ZoneInfo) -> str:
 
 def iso_column(moments: pd.Series[Any], timezone: ZoneInfo) -> list[str | None]:
     """``iso`` for a whole column, null where there is none."""
-    return iso_texts(pa.Array.from_pandas(moments, type=pa.timestamp("us", "UTC")), timezone)
-
-
-def iso_texts(moments: pa.Array | pa.ChunkedArray, timezone: ZoneInfo) -> list[str | None]:
-    """``iso`` for a column of Arrow."""
-    seconds = moments.cast(pa.timestamp("s", "UTC"), safe=False)
+    seconds = pa.Array.from_pandas(moments, type=pa.timestamp("us", "UTC")).cast(pa.timestamp("s", "UTC"), safe=False)
     texts = pc.strftime(seconds.cast(pa.timestamp("s", timezone.key)), format="%Y-%m-%dT%H:%M:%S%z")
     found: list[str | None] = pc.replace_substring_regex(texts, r"(\d\d)$", r":\1").to_pylist()
     return found

@@ -42,7 +42,7 @@ from toolkit.intake.workbook_writer import (
 from toolkit.reports import wording
 from toolkit.reports.lists import BESIDE, FINDINGS, MISSING, SALES, Section, section
 from toolkit.reports.notices import headline, notices, provenance
-from toolkit.reports.report import MOMENTS, ROWS_AT_ONCE, Report, Rows, iso_column, tuples
+from toolkit.reports.report import MOMENTS, ROWS_AT_ONCE, Report, iso_column, tuples
 from toolkit.reports.totals import ROW_COLUMNS
 from toolkit.reports.wording import COLOURS, told
 
@@ -140,9 +140,9 @@ def write_workbook(report: Report, path: Path) -> None:
     with closing(Workbook(path, title=report.title, created=created)) as book:
         _write_summary(book, report)
         lists = [section(each, report) for each in (SALES, MISSING, FINDINGS, *BESIDE.values())]
-        written = Rows(report, sum(each.total for each in lists))
         for each in lists:
-            _write_list(book, written, each)
+            if each.total or each.title == lists[0].title:
+                _write_list(book, each)
         _write_notes(book, report)
     if book.problem:
         raise ReportError("No workbook can hold this report: {}.", book.problem)
@@ -199,7 +199,7 @@ def _write_counts(
     return {ranged: COLOURS[name] for ranged, name in zip(cells, columns, strict=True)}
 
 
-def _write_list(book: Workbook, written: Rows, section: Section) -> None:
+def _write_list(book: Workbook, section: Section) -> None:
     """Write a list, on ``Sales 2`` and so on where its rows are more than a sheet holds."""
     room = SHEET_ROWS - 1
     for number, first in enumerate(range(0, max(section.total, 1), room), start=1):
@@ -212,9 +212,7 @@ def _write_list(book: Workbook, written: Rows, section: Section) -> None:
         book.add_row(*section.headings, style=Style.HEADING)
         last = min(first + room, section.total)
         for start in range(first, last, ROWS_AT_ONCE):
-            part = slice(start, min(start + ROWS_AT_ONCE, last))
-            book.add(_sheet_cells(section, part))
-            written.add(part.stop - part.start)
+            book.add(_sheet_cells(section, slice(start, min(start + ROWS_AT_ONCE, last))))
 
 
 def _sheet_cells(section: Section, part: slice) -> list[Cells]:
@@ -253,11 +251,9 @@ def write_csv(report: Report, path: Path) -> None:
     with path.open("w", encoding=encoding, newline="") as file:
         writer = csv.writer(file, delimiter=delimiter, lineterminator=end)
         writer.writerow(rows.columns)
-        written = Rows(report, len(rows))
         for start in range(0, len(rows), ROWS_AT_ONCE):
             part = rows.iloc[start : start + ROWS_AT_ONCE]
             writer.writerows(zip(*(_csv_cells(part[name], report) for name in part.columns), strict=True))
-            written.add(len(part))
 
 
 def _csv_cells(column: pd.Series[Any], report: Report) -> list[Any]:
