@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any, cast
@@ -282,7 +283,7 @@ def test_findings_of_a_sale_that_is_gone_are_not_told_as_mended(
     ended_ids = [finding_id("GROUP_UNKNOWN", "S-3"), finding_id("WITHOUT_CLIENT", "S-4")]
     assert after.changed["resolved"] == sorted(ended_ids)
     assert after.change_counts["saleGone"] == 1
-    assert "1 finding is resolved since the audit before only because its sale is gone" in str(notices(after))
+    assert "only because its sale is gone: nobody mended it" in str(notices(after))
     asked_later = audited(database, clock=SettableClock(day(60)), as_of=day(6))
     assert ended(asked_later) == ended(after)
 
@@ -369,6 +370,22 @@ def test_the_commands_tell_findings_changes_and_waivers(run: Run, story: Story, 
     listed = run("changes", "--from", first["asOf"], "--to", second["asOf"]).out.splitlines()
     (line,) = [each for each in listed if each.startswith("resolved  S")]
     assert line.split()[:4] == ["resolved", "S-1", "MISSING_POV", "Norte"]
+    listed = run("changes", "--from", "2026-01-01", "--to", second["asOf"], "--out", tmp_path / "out").out
+    assert [each.split() for each in listed.splitlines()[1:6]] == [
+        ["new", "1"],
+        ["resolved", "0"],
+        ["reopened", "0"],
+        ["still", "open", "0"],
+        ["came", "and", "went", "1"],
+    ]
+    page = (tmp_path / "out" / "missing-evidence.html").read_text(encoding="utf-8")
+    assert "came and went" in page.partition('id="changes"')[2].partition("</section>")[0]
+    run("report", "--audit", "latest", "--since", "2026-01-01", "--format", "json", "--out", tmp_path / "out")
+    document = json.loads((tmp_path / "out" / "missing-evidence.json").read_text(encoding="utf-8"))
+    assert document["changed"] == [
+        {"id": finding_id("WITHOUT_CLIENT", "S-2"), "change": "new"},
+        {"id": POV, "change": "between"},
+    ]
     said = run("changes", "--from", "2026-01-01", "--to", second["asOf"]).err
     assert "no audit had been made by 1 Jan 2026" in said
     assert "ends in 10 days" in run("waiver", "list").err

@@ -136,7 +136,7 @@ def assert_everything_appears(report: dict[str, Any], page: str) -> None:
     shown = unescape(re.sub(r"<(script|style|option)\b.*?</\1>|<[^>]+>", " ", page, flags=re.DOTALL)).lower()
     assert {code for code in CODES if CODES[code].name.lower() not in shown} == untold
     assert all(report["findingCounts"].values()), report["findingCounts"]
-    assert [name for name, number in report["changes"].items() if not number] == ["saleGone"]
+    assert [name for name, number in report["changes"].items() if not number] == ["between", "saleGone"]
     assert len({day["present"] for day in report["trend"]}) > 5
     partners = {each["partner"]: each for each in report["partners"]}
     of_nobody = partners.pop("")

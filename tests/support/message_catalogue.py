@@ -135,6 +135,7 @@ def _of_tables() -> Iterator[str]:
     yield from (
         "new",
         "back again",
+        "came and went",
         "resolved",
         "unknown",
         "database",

@@ -27,6 +27,9 @@ CHANGED: Final = ("new", "resolved", "reopened")
 
 KINDS: Final = (*CHANGED, "open")
 
+BETWEEN: Final = "between"
+"""Came and went between two moments: the finding of neither."""
+
 
 @dataclass(frozen=True, eq=False)
 class FindingChanges:
@@ -39,8 +42,8 @@ class FindingChanges:
     start: datetime
     end: datetime
     findings: pd.DataFrame
-    """One row a finding, by id: ``change`` (one of ``KINDS``), ``code``, ``sale_id``, ``partner``, ``reason``,
-    ``opened_at``, ``closed_at``."""
+    """One row a finding, by id: ``change`` (one of ``KINDS``, or ``BETWEEN``), ``code``, ``sale_id``, ``partner``,
+    ``reason``, ``opened_at``, ``closed_at``."""
     by_day: pd.DataFrame
     """One row a day: ``day``, the findings ``present`` at its end, and those that ``came`` and ``went`` on it."""
 
@@ -79,7 +82,7 @@ def changes_between(place: Database, start: datetime, end: datetime, zone: ZoneI
         observed = extract_history(place, connection, end, session)
         session.execute(_PRESENT, {"moment": end})
         find_history(observed, start, audits, zone.key)
-        findings = session.sql(_CHANGES).to_arrow_table().to_pandas().set_index("id")
+        findings = session.sql(_CHANGES, params={"start": start}).to_arrow_table().to_pandas().set_index("id")
         trend = trend_query(end, start.astimezone(zone).date(), zone)
         by_day = session.sql(_BY_DAY.format(trend=trend)).to_arrow_table().to_pandas()
     return FindingChanges(start, end, findings, by_day)
@@ -101,9 +104,10 @@ _PRESENT: Final = """
     WHERE gone_at IS NULL OR gone_at > CAST($moment AS TIMESTAMPTZ)
 """
 
-_CHANGES: Final = """
-    SELECT CAST(id AS VARCHAR) AS id, change, code, sale_id, partner, reason, opened_at, closed_at
-    FROM history WHERE change IS NOT NULL ORDER BY id
+_CHANGES: Final = f"""
+    SELECT CAST(id AS VARCHAR) AS id, coalesce(change, '{BETWEEN}') AS change,
+           code, sale_id, partner, reason, opened_at, closed_at
+    FROM history WHERE change IS NOT NULL OR (resolved AND opened_at > $start) ORDER BY id
 """
 
 _BY_DAY: Final = """

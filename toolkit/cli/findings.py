@@ -1,22 +1,26 @@
 """``toolkit findings`` and ``toolkit changes``: findings with their lives, and the difference of two moments."""
 
 from datetime import datetime, timedelta
+from functools import partial
+from pathlib import Path
 
 import click
 import pandas as pd
 
-from toolkit.audit.changes import FindingChanges, audits_until, changes_between
+from toolkit.audit.changes import BETWEEN, FindingChanges, audits_until, changes_between
 from toolkit.cli.audit_options import AuditOptions, asked_for, audit_options
-from toolkit.cli.context import DONE, NEEDS_ATTENTION, Context, pass_context
+from toolkit.cli.context import DONE, NEEDS_ATTENTION, Context, Place, pass_context
 from toolkit.cli.printing import json_option, note, print_json, show, show_table
 from toolkit.contract.findings import FindingStatus
-from toolkit.kit.auditing import as_audited
+from toolkit.kit.auditing import as_audited, audit, witnessed
 from toolkit.kit.spoken import _, counted, readable, spoken
+from toolkit.reports import write_report
 from toolkit.reports.json_document import changes_as_json, finding_records
 from toolkit.reports.notices import notices
 from toolkit.reports.report import iso_exact, tuples
 
 _SHOWN = 50
+_OF_CHANGES = ("html", "xlsx")
 _ACTIVE = (FindingStatus.OPEN, FindingStatus.REOPENED)
 
 
@@ -91,9 +95,12 @@ def _show(found: pd.DataFrame, as_of: datetime, ctx: Context, *, with_resolved: 
 @click.command()
 @click.option("--from", "start", metavar="TIME", required=True, help="The earlier moment, as for --as-of.")
 @click.option("--to", "end", metavar="TIME", help="The later moment; now by default.")
+@click.option(
+    "--out", type=Place(), help="Also write the report of the later moment, with every change, into DIR."
+)
 @json_option
 @pass_context
-def changes(ctx: Context, start: str, end: str | None, as_json: bool) -> None:
+def changes(ctx: Context, start: str, end: str | None, out: Path | None, as_json: bool) -> None:
     """Say which findings are new, resolved, reopened or still open between two moments.
 
     \b
@@ -105,6 +112,7 @@ def changes(ctx: Context, start: str, end: str | None, as_json: bool) -> None:
     Examples:
       toolkit changes --from 2026-11-01 --to 2026-11-30
       toolkit changes --from 2026-11-20 --json
+      toolkit changes --from 2026-10-31 --to 2026-11-30 --out november
     """
     first, last = ctx.past_moment(start, "--from"), ctx.past_moment(end, "--to") if end else ctx.now()
     zone = ctx.settings.timezone
@@ -116,13 +124,20 @@ def changes(ctx: Context, start: str, end: str | None, as_json: bool) -> None:
         print_json(changes_as_json(found, zone))
     else:
         _show_changes(found, ctx)
+    if out is not None:
+        result = as_audited(audit(ctx.application, as_of=last)).since(found)
+        witness = partial(witnessed, ctx.application)
+        written = write_report(result, out, _OF_CHANGES, timezone=zone, language=spoken(), witness=witness)
+        for path in written if not as_json else ():
+            show(str(path))
 
 
 def _show_changes(found: FindingChanges, ctx: Context) -> None:
     zone, by_day = ctx.settings.timezone, found.by_day
     show("From {} to {}", readable(found.start, zone), readable(found.end, zone))
-    for kind, number in found.counts.items():
-        show("{:<9} {}", _(kind), spoken().number(number))
+    between = int((found.findings["change"] == BETWEEN).sum())
+    for kind, number in {**found.counts, "came and went": between}.items():
+        show("{:<13} {}", _("still open" if kind == "open" else kind), spoken().number(number))
     for row in by_day[by_day["day"] > found.end.astimezone(zone).date() - timedelta(days=14)].pipe(tuples):
         show("  {}  {:>17}  +{:,}  -{:,}", row.day, counted(int(row.present), "finding"), row.came, row.went)
     if len(found.without_sale):

@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from toolkit.atomic_files import PrivateFolder
+from toolkit.audit.changes import changes_between
 from toolkit.audit.compare import changed_inputs
 from toolkit.audit.folder import FACTS, Audit, open_audit
 from toolkit.cli.audit_options import AuditOptions, asked_for, audit_options
@@ -25,6 +26,7 @@ from toolkit.reports import (
     verify_reports,
     write_report,
 )
+from toolkit.reports.audited import Audited
 from toolkit.reports.folder import MANIFEST
 from toolkit.reports.notices import headline, notices
 from toolkit.reports.reading import partners_in
@@ -72,6 +74,9 @@ from toolkit.reports.reading import partners_in
     help="End with 3 where there are such sales.",
 )
 @click.option(
+    "--since", metavar="TIME", help="Compare with the audits of this moment, instead of with the audit before."
+)
+@click.option(
     "--audit", "earlier", metavar="DIR", help="Report an audit that was made before: its folder, or latest."
 )
 @pass_context
@@ -79,6 +84,7 @@ def report(
     ctx: Context,
     asked: AuditOptions,
     earlier: str | None,
+    since: str | None,
     out: Path,
     formats: str,
     code: str | None,
@@ -106,6 +112,7 @@ def report(
       toolkit report --show-cpf --reason "request 2026-117 of the regulator" --out whole
       toolkit report --partner "Norte Energia" --out reports/norte
       toolkit report --per-partner --format xlsx
+      toolkit report --since 2026-10-31
 
     Ends with 0 when the report is written, unless --fail-on asks for 3.
     """
@@ -117,16 +124,22 @@ def report(
     unmasking = unmasking_for(show_cpf, reason, "--show-cpf")
     judged = asked_for(ctx, asked) if earlier is None else earlier_audit(ctx.application, earlier)
     cpfs = None if unmasking is None else whole_cpfs(ctx.application, judged, unmasking)
-    result, zone = as_audited(judged, partner, cpfs), ctx.settings.timezone
+    zone, changes = ctx.settings.timezone, None
+    if since is not None:
+        start = ctx.past_moment(since, "--since")
+        changes = changes_between(ctx.application.database, start, judged.facts.as_of, zone)
+
+    def read(name: str | None) -> Audited:
+        found = as_audited(judged, name, cpfs)
+        return found if changes is None else found.since(changes)
+
+    result = read(partner)
     told = partial(witnessed, ctx.application)
     for_excel = csv_for == "excel" or (csv_for is None and spoken.code == "pt-BR")
     write = partial(write_report, formats=wanted, timezone=zone, language=spoken, excel=for_excel, witness=told)
     written = write(result, out, progress=ctx.progress)
     if per_partner:
-        names = partners_in(judged)
-        written += partner_reports(
-            names, partial(as_audited, judged, cpfs=cpfs), out / "partners", write, ctx.progress
-        )
+        written += partner_reports(partners_in(judged), read, out / "partners", write, ctx.progress)
     note("{}.", headline(result, spoken))
     for text in notices(result, spoken, zone):
         note("note: {}", text)

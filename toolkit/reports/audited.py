@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from functools import cached_property
 from typing import Final
@@ -10,7 +10,7 @@ from typing import Final
 import pandas as pd
 import pyarrow as pa
 
-from toolkit.audit.changes import CHANGED, KINDS
+from toolkit.audit.changes import BETWEEN, CHANGED, KINDS, FindingChanges
 from toolkit.audit.judge import COVERAGES
 from toolkit.audit.source import Looks, Source
 from toolkit.contract.codes import EndReason
@@ -38,9 +38,9 @@ class Audited(Totals):
     compliant, the gravest and oldest first, then compliant ones with a warning or a finding, or on files not fully
     verified."""
     findings: pd.DataFrame
-    """One row a finding with its history and its ``change`` since the audit before; resolved ones come last."""
+    """One row a finding with its history and its ``change`` since an earlier audit; resolved ones come last."""
     changes_since: datetime | None
-    """The moment of the audit before, ``None`` where there is none."""
+    """The moment of that audit, the one before where nobody chose another; ``None`` where there is none."""
     trends: pd.DataFrame
     """The last days: ``partner``, ``day``, ``present``, ``came``, ``went``."""
     partners: pd.DataFrame
@@ -104,9 +104,9 @@ class Audited(Totals):
 
     @cached_property
     def changed(self) -> dict[str, list[str]]:
-        """The ids of the findings that are new, resolved or reopened since the audit before."""
+        """The ids of the findings that are new, resolved or reopened since the audit before, or came and went."""
         changes = self.findings["change"]
-        return {kind: sorted(self.findings.loc[changes == kind, "id"]) for kind in CHANGED}
+        return {kind: sorted(self.findings.loc[changes == kind, "id"]) for kind in (*CHANGED, BETWEEN)}
 
     @property
     def change_counts(self) -> dict[str, int]:
@@ -116,7 +116,12 @@ class Audited(Totals):
         """
         changes = self.findings["change"]
         gone = (changes == "resolved") & (self.findings["reason"] == EndReason.SALE_GONE)
-        return {kind: int((changes == kind).sum()) for kind in KINDS} | {"saleGone": int(gone.sum())}
+        return {kind: int((changes == kind).sum()) for kind in (*KINDS, BETWEEN)} | {"saleGone": int(gone.sum())}
+
+    def since(self, changes: FindingChanges) -> Audited:
+        """Return the same, compared with the audits of an earlier moment instead of the audit before."""
+        change = self.findings["id"].map(changes.findings["change"]).astype("category")
+        return replace(self, changes_since=changes.start, findings=self.findings.assign(change=change))
 
     @property
     def finding_counts(self) -> dict[str, int]:

@@ -16,6 +16,7 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
+from toolkit.audit.changes import BETWEEN
 from toolkit.contract.codes import CODES, names_of
 from toolkit.contract.contents import IntegrityFinding
 from toolkit.contract.evidence import EvidenceType
@@ -157,7 +158,7 @@ def _open(report: Report) -> pd.DataFrame:
     return found.sort_values(["overdue", "dueAt"], ascending=[False, True], kind="stable")
 
 
-_CHANGES: Final = {"new": "new", "reopened": "back again", "resolved": "resolved"}
+_CHANGES: Final = {"new": "new", "reopened": "back again", "resolved": "resolved", BETWEEN: "came and went"}
 
 
 def _changes(report: Report) -> pd.DataFrame:
@@ -171,8 +172,8 @@ def _since(report: Report) -> str:
     if since is None:
         return ""
     return report.language.count(
-        "Since the audit before, at %(moment)s. %(number)s finding of then is still there.",
-        "Since the audit before, at %(moment)s. %(number)s findings of then are still there.",
+        "Since %(moment)s. %(number)s finding of then is still there.",
+        "Since %(moment)s. %(number)s findings of then are still there.",
         report.result.change_counts["open"],
         moment=report.language.moment(since, report.timezone),
     )

@@ -138,13 +138,13 @@ def _notices(result: Audited, language: Language, timezone: ZoneInfo) -> Iterato
             "there now was judged, not the first ones.",
             result.compliant_on_replaced,
         )
-    if gone := result.change_counts["saleGone"]:
+    gone = result.change_counts["saleGone"]
+    if gone and result.changes_since is not None:
         yield count(
-            "%(number)s finding is resolved since the audit before only because its sale is gone: nobody mended "
-            "it.",
-            "%(number)s findings are resolved since the audit before only because their sales are gone: nobody "
-            "mended them.",
+            "%(number)s finding is resolved since %(moment)s only because its sale is gone: nobody mended it.",
+            "%(number)s findings are resolved since %(moment)s only because their sales are gone: nobody mended them.",
             gone,
+            moment=language.moment(result.changes_since, timezone),
         )
     if result.file_findings:
         kinds = Counter(finding.problem for finding in result.file_findings)
