@@ -10,7 +10,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
-from html.parser import HTMLParser
 from pathlib import Path
 from uuid import UUID
 
@@ -39,59 +38,24 @@ from toolkit.audit.source import LastSync
 from toolkit.contract.contents import IntegrityFinding, IntegrityProblem
 from toolkit.contract.waivers import Waiver, WaiverRequest
 from toolkit.intake.cells import as_written
-from toolkit.reports import DEFAULT_FORMATS, FORMATS, spreadsheets, write_report
+from toolkit.reports import FORMATS, spreadsheets, write_report
 from toolkit.reports.audited import Audited
 from toolkit.reports.notices import headline, notices
-from toolkit.reports.wording import COLOURS, TURNING, unturned
+from toolkit.reports.wording import TURNING, unturned
 
 GOLDEN = Path(__file__).parents[1] / "data" / "report"
 
 
-class Texts(HTMLParser):
-    """Collects the visible texts of a page, a line each."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.found: list[str] = []
-        self.hidden = 0
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.hidden += tag in {"style", "script"}
-
-    def handle_endtag(self, tag: str) -> None:
-        self.hidden -= tag in {"style", "script"}
-
-    def handle_data(self, data: str) -> None:
-        if not self.hidden and data.strip():
-            self.found.append(" ".join(data.split()))
-
-
-def texts(out: Path) -> str:
-    parser = Texts()
-    parser.feed((out / "missing-evidence.html").read_text(encoding="utf-8"))
-    return "\n".join(parser.found) + "\n"
-
-
-@pytest.mark.parametrize("name", ["missing-evidence.json", "page.txt"])
-def test_a_report_reads_as_it_always_did(result: Audited, tmp_path: Path, name: str) -> None:
+def test_a_report_reads_as_it_always_did(result: Audited, tmp_path: Path) -> None:
     """After a wanted change: RENEW_GOLDEN=1 pytest tests/unit/test_reports.py, and look at the difference."""
-    out = written(result, tmp_path, "html", "json")
-    (out / "page.txt").write_text(texts(out), encoding="utf-8")
+    text = (written(result, tmp_path, "json") / "missing-evidence.json").read_bytes()
     if os.environ.get("RENEW_GOLDEN"):
-        (GOLDEN / name).write_bytes((out / name).read_bytes())
-    assert (out / name).read_text(encoding="utf-8") == (GOLDEN / name).read_text(encoding="utf-8")
+        (GOLDEN / "missing-evidence.json").write_bytes(text)
+    assert text == (GOLDEN / "missing-evidence.json").read_bytes()
 
 
 def test_every_figure_is_what_the_rows_give_that_it_leads_to(result: Audited, tmp_path: Path) -> None:
-    assert wrong_figures(written(result, tmp_path, *DEFAULT_FORMATS, "pdf")) == []
-
-
-def test_the_sale_of_each_row_of_a_list_leads_to_it(result: Audited, tmp_path: Path) -> None:
-    page = (written(result, tmp_path) / "missing-evidence.html").read_text(encoding="utf-8")
-    lists = page.partition('<table class="list sortable">')[2]
-    named = re.findall(r'<th scope="row" data-label="Sale">(.*?)</th>', lists)
-    assert set(result.warned["saleId"]) <= {re.sub("<.*?>", "", each) for each in named}
-    assert all(each.startswith('<a class="rows" href="#sale=') for each in named if each)  # some are about no sale
+    assert wrong_figures(written(result, tmp_path, "json", "xlsx", "pdf")) == []
 
 
 def test_each_sale_of_a_finding_about_files_leads_to_its_case_where_there_is_one(tmp_path: Path) -> None:
@@ -156,12 +120,6 @@ def test_a_workbook_fits_its_texts_and_its_pages(result: Audited, tmp_path: Path
                 if cell.data_type == "s":
                     longest = max(map(len, str(cell.value).split("\n")))
                     assert cell.alignment.wrap_text or sheet.column_dimensions[cell.column_letter].width >= longest
-
-
-def test_a_workbook_tells_nothing_about_who_made_it(result: Audited, tmp_path: Path) -> None:
-    properties = openpyxl.load_workbook(written(result, tmp_path) / "missing-evidence.xlsx").properties
-    assert not properties.creator
-    assert not properties.lastModifiedBy
 
 
 def test_more_sales_than_a_sheet_holds_go_on_in_the_next(
@@ -250,11 +208,6 @@ def test_hostile_text_in_any_field_is_text_everywhere(tmp_path: Path) -> None:
     assert nasty[7] in json.dumps(json.loads((out / "missing-evidence.json").read_text(encoding="utf-8")))
 
 
-def test_a_cell_that_begins_with_a_tab_runs_nowhere(tmp_path: Path) -> None:
-    [row] = csv_rows(written(result_of([Told("\tx")]), tmp_path, "csv"))
-    assert row["saleId"] == "'\tx"
-
-
 def test_files_listed_are_told_without_their_names(result: Audited, tmp_path: Path) -> None:
     out = written(result, tmp_path)
     for name in ("missing-evidence.html", "missing-evidence.json"):
@@ -281,12 +234,6 @@ def test_the_page_asks_for_nothing_and_runs_only_what_its_policy_names(result: A
     assert not re.findall(r"\s(?:style|on\w+)=", page)
 
 
-def test_the_colours_of_the_page_are_those_of_the_other_formats() -> None:
-    style = (Path(spreadsheets.__file__).parent / "templates" / "page.css").read_text(encoding="utf-8")
-    for code, colour in COLOURS.items():
-        assert f"--{code.lower().replace('_', '-')}: {colour};" in style
-
-
 def test_a_csv_for_excel_has_semicolons_and_a_byte_order_mark(result: Audited, tmp_path: Path) -> None:
     write_report(result, tmp_path, ["csv"], excel=True)
     text = (tmp_path / "missing-evidence.csv").read_bytes()
@@ -296,21 +243,11 @@ def test_a_csv_for_excel_has_semicolons_and_a_byte_order_mark(result: Audited, t
     assert read == csv_rows(tmp_path / "programs")
 
 
-def test_an_unknown_time_or_client_is_an_empty_cell(result: Audited, tmp_path: Path) -> None:
-    row = next(row for row in csv_rows(written(result, tmp_path)) if row["saleId"] == "VND-4")
-    assert (row["clientId"], row["cpf"], row["completedAt"], row["isClientFinancialResponsible"]) == (
-        "",
-        "",
-        "",
-        "true",
-    )
-
-
 def test_a_result_without_sales_is_a_report_too(tmp_path: Path) -> None:
     out = written(result_of([]), tmp_path)
     assert csv_rows(out) == []
     assert json.loads((out / "missing-evidence.json").read_text(encoding="utf-8"))["rows"] == []
-    assert "No sale was known at this moment" in texts(out)
+    assert "No sale was known at this moment" in (out / "missing-evidence.html").read_text(encoding="utf-8")
     assert len(sheet_rows(out, "Sales")) == 1
 
 
@@ -319,10 +256,9 @@ def test_the_page_holds_every_sale_and_lists_the_first_ones(
 ) -> None:
     monkeypatch.setattr("toolkit.reports.page.STATIC_ROWS", 2)
     out = written(result, tmp_path, "html", "csv")
-    page = texts(out).partition("Sales to act on")[2].partition("Open findings")[0]
+    page = (out / "missing-evidence.html").read_text(encoding="utf-8").partition('id="sales"')[2]
     assert "This table has the first 2 of 5; the page shows all of them where its script may run." in page
-    assert "VND-3" in page
-    assert "VND-5" not in page
+    assert re.findall('<tr id="sale=(.*?)">', page) == ["VND-3", "VND-4"]
     columns = {
         column["name"]: column
         for column in packed_data((out / "missing-evidence.html").read_text(encoding="utf-8"))["columns"]

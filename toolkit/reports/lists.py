@@ -15,6 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 import pandas as pd
+from pydantic.alias_generators import to_camel
 
 from toolkit.audit.changes import BETWEEN
 from toolkit.contract.codes import CODES, names_of
@@ -59,13 +60,15 @@ _WORDED: Final = {
     **dict.fromkeys(MOMENTS, moment),
 }
 
+_OF_THEIR_NAME: Final = (
+    *("Approved by", "Came", "Change", "Code", "Day", "Findings", "Meaning", "Median days", "Overdue", "Owner"),
+    *("Reason", "Sales", "Trend", "Waived", "Warning", "Went", "Withdrawn by", "compliant", "incomplete"),
+)
+"""The headings that are the names of their columns."""
+
 COLUMNS: Final[Mapping[str, tuple[str, Words | None]]] = {
     **{heading: (name, _WORDED.get(name)) for name, heading in wording.COLUMN_NAMES.items()},
-    "Approved by": ("approvedBy", None),
-    "Came": ("came", None),
-    "Change": ("change", None),
-    "Code": ("code", None),
-    "Day": ("day", None),
+    **{heading: (to_camel(heading.lower().replace(" ", "_")), None) for heading in _OF_THEIR_NAME},
     "Days late": ("late", None),
     "Due": ("dueAt", moment),
     "Ends on": ("end", None),
@@ -73,36 +76,22 @@ COLUMNS: Final[Mapping[str, tuple[str, Words | None]]] = {
     "Evidence": ("evidenceType", of(wording.TYPE_NAMES)),
     "Fault": ("code", of(_CODES)),
     "Finding": ("code", of(_CODES)),
-    "Findings": ("findings", None),
     "First seen": ("firstSeen", moment),
-    "Meaning": ("meaning", None),
-    "Median days": ("medianDays", None),
-    "Overdue": ("overdue", None),
     "Next deadline": ("dueAt", moment),
-    "Owner": ("owner", None),
     "Problem": ("code", of(_CODES)),
-    "Reason": ("reason", None),
     "Reason (code)": ("reasons", None),
     "Remedy": ("remedy", lambda text, say: say(text)),
-    "Sales": ("sales", None),
     "Since": ("since", moment),
     "State": ("status", of(wording.FINDING_STATUS_NAMES)),
-    "Trend": ("trend", None),
     "Type (code)": ("evidenceType", None),
-    "Waived": ("waived", None),
     "Waived findings": ("waived", None),
-    "Warning": ("warning", None),
     "Weight": ("severity", of(wording.SEVERITY_NAMES)),
-    "Went": ("went", None),
     "What is missing, and why": ("wrong", None),
     "Where the files lie": ("folders", None),
     "Who acts": ("owners", _WORDED["owners"]),
     "Who has to act": ("owner", of(wording.OWNER_NAMES)),
     "Withdrawn at": ("withdrawnAt", moment),
-    "Withdrawn by": ("withdrawnBy", None),
-    "compliant": ("compliant", None),
     "in conflict": ("conflict", None),
-    "incomplete": ("incomplete", None),
 }
 """The columns that a list can have, by their English headings."""
 
@@ -140,7 +129,9 @@ def _to_act_on(report: Report) -> pd.DataFrame:
 
     def wrong(missing: str, reasons: str, problems: str) -> str:
         pieces = zip(items(missing), items(reasons), strict=True)
-        told = [f"{say(wording.TYPE_NAMES[EvidenceType(piece)])}: {say(_CODES[reason])}" for piece, reason in pieces]
+        told = [
+            f"{say(wording.TYPE_NAMES[EvidenceType(piece)])}: {say(_CODES[reason])}" for piece, reason in pieces
+        ]
         return "; ".join([*told, *(say(_CODES[problem]) for problem in items(problems))])
 
     return rows.assign(wrong=[*map(wrong, rows["missing"], rows["reasons"], rows["problems"])])
@@ -163,7 +154,9 @@ _CHANGES: Final = {"new": "new", "reopened": "back again", "resolved": "resolved
 
 def _changes(report: Report) -> pd.DataFrame:
     found = _findings(report)
-    kinds = [found[found["change"] == kind].assign(change=report.language.text(word)) for kind, word in _CHANGES.items()]
+    kinds = [
+        found[found["change"] == kind].assign(change=report.language.text(word)) for kind, word in _CHANGES.items()
+    ]
     return pd.concat(kinds)
 
 

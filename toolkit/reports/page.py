@@ -32,7 +32,7 @@ from toolkit.reports.lists import BESIDE, Cell, Section, cell_text, section
 from toolkit.reports.notices import headline, notices, provenance
 from toolkit.reports.report import TITLE, Report, told_detail, tuples
 from toolkit.reports.totals import AGE_BANDS, OF_FINDINGS, OLDER, UNKNOWN_GROUP
-from toolkit.reports.wording import NOBODY, STATUS_NAMES, TYPE_NAMES, filters, page_words, script_words, told
+from toolkit.reports.wording import COLOURS, DARK_COLOURS, NOBODY, STATUS_NAMES, TYPE_NAMES, filters, page_words, script_words, told
 
 WIDTH: Final = 100.0
 """The width of the longest bar, in units of its drawing."""
@@ -150,21 +150,19 @@ def template(name: str, code: str) -> Template:
     environment.install_gettext_translations(language.translations, newstyle=True)  # type: ignore[attr-defined]
     environment.filters["number"] = language.number
     environment.filters["listed"] = items
-    environment.filters["percent"] = lambda share: language.percent(share / 100)
     environment.filters["breakable"] = lambda code: Markup("_<wbr>").join(code.split("_"))
     return environment.get_template(name)
 
 
 def _context(report: Report) -> dict[str, Any]:
     result, language = report.result, report.language
-    style, script = asset("page.css"), asset(*SCRIPTS)
+    style, script = asset("page.css") + _fills(), asset(*SCRIPTS)
     rows = result.told
     return {
         "language": language.code,
         "title": language.text(TITLE),
         "headline": headline(result, language),
         "as_of": language.moment(result.as_of, report.timezone),
-        "zone": report.timezone.key,
         "notices": notices(result, language, report.timezone),
         "result": result,
         "never_requested": int(result.missing[Reason.NEVER_REQUESTED].sum()),
@@ -286,6 +284,15 @@ def asset(*names: str) -> Markup:
     folder = files("toolkit.reports").joinpath("templates")
     text = "".join(folder.joinpath(name).read_text(encoding="utf-8") for name in names)
     return Markup(f"\n{text}")  # noqa: S704  # our own files, and the policy names their hash
+
+
+def _fills() -> Markup:
+    """Return the style of what has the colour of a code."""
+    light, dark = (
+        "\n".join(f".fill-{code} {{ fill: {colour}; background: {colour}; }}" for code, colour in colours.items())
+        for colours in (COLOURS, DARK_COLOURS)
+    )
+    return Markup(f"{light}\n@media screen and (prefers-color-scheme: dark) {{\n{dark}\n}}\n")  # noqa: S704  # ours
 
 
 def hashed(text: str) -> str:

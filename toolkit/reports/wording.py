@@ -31,6 +31,21 @@ COLOURS: Final[Mapping[str, str]] = {
 }
 """The colour of each code."""
 
+DARK_COLOURS: Final[Mapping[str, str]] = {
+    Status.COMPLIANT: "#47625a",
+    Status.INCOMPLETE: "#dc9a35",
+    Status.CONFLICT: "#d9546c",
+    Reason.UNUSABLE: "#a87bc2",
+    Reason.VANISHED: "#d58aa8",
+    Reason.NOT_UPLOADED: "#c3dcec",
+    Reason.EXPIRY_UNKNOWN: "#9fc4dc",
+    Reason.EXPIRED: "#6aa6cd",
+    Reason.WITHDRAWN: "#a4a9b2",
+    Reason.TYPE_UNKNOWN: "#7b8390",
+    Reason.NEVER_REQUESTED: "#3a78a8",
+}
+"""The same on a dark screen."""
+
 
 TYPE_NAMES: Final = {
     EvidenceType.POV: "Audio of the contracting party",

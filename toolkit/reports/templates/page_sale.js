@@ -133,26 +133,10 @@ class SaleWriter {
     return this.section(say("Findings about files"), ...found);
   }
 
-  // What the lists below the sales tell of it, as far as the page shows them.
-  lists(sale, names = ["changes", "open", "unusable", "withdrawals", "waivers"]) {
-    return names.flatMap((name) => {
-      const list = document.getElementById(name);
-      if (!list) return [];
-      const headings = [...list.querySelectorAll("thead th")].map((heading) => heading.textContent.trim());
-      const own = headings.indexOf(this.page.words.columns.saleId);
-      const rows = [...list.querySelectorAll("tbody tr")]
-        .map((row) => [...row.cells].map((cell) => cell.textContent.trim()))
-        .filter((cells) => cells[own] === sale);
-      const told = (cells) => cells.flatMap((text, at) => (at === own || !text ? [] : [element("dt", {}, headings[at]), element("dd", {}, text)]));
-      const items = rows.map((cells) => element("li", {}, element("dl", { className: "facts" }, ...told(cells))));
-      return this.section(list.querySelector("h2").textContent, ...items);
-    });
-  }
-
   // A sale that is not in the grid: it is compliant, or not known.
   panelOfOther(sale) {
     const told = say("{sale} is none of the sales to act on: it is compliant, or no sale of this report.", { sale });
-    return [element("h2", { id: "sale-name" }, sale), element("p", {}, told), ...this.files(sale), ...this.lists(sale), this.command(sale)];
+    return [element("h2", { id: "sale-name" }, sale), element("p", {}, told), ...this.files(sale), this.command(sale)];
   }
 
   command(sale) {
@@ -192,7 +176,6 @@ class SaleWriter {
       ...this.section(say("Counted evidence"), ...(counted.length ? counted : [element("li", {}, say("no file counts"))])),
       element("div", { className: "case", ariaBusy: "true" }),
       ...this.files(sale),
-      ...this.lists(sale, row < page.cases.sales ? ["changes"] : undefined),
       element("section", {}, element("h3", {}, say("The sale")), this.facts(row)),
       this.command(sale),
     ];
