@@ -261,7 +261,7 @@ FINDINGS: Final = List(
 
 TO_ACT_ON: Final = List(
     "Sales to act on",
-    {"Sale": 2.1, "Group": 0.7, "Status": 1.3, "What is missing, and why": 4.6, "Partner": 2.2, "CPF": 1.4}
+    {"Sale": 1.9, "Group": 0.8, "Status": 1.3, "What is missing, and why": 4.2, "Partner": 1.8, "CPF": 2.0}
     | {"Age, days": 0.8},
     _to_act_on,
     "One row a sale that is not compliant, the gravest and oldest first.",
