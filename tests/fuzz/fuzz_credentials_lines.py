@@ -13,7 +13,7 @@ from typing import Any
 
 from tests.fuzz.mutations import mutated
 from toolkit.errors import UnreadableFile
-from toolkit.evidence.credentials_file import read_credentials
+from toolkit.evidence.upload import read_credentials
 
 POLICY = {
     "expiration": "2030-01-01T00:00:00Z",
@@ -54,7 +54,7 @@ def run(chance: random.Random, until: float) -> Counter[str]:
         while time.monotonic() < until:
             path.write_bytes(b"\n".join(_line(chance) for _ in range(chance.randint(1, 3))))
             try:
-                hosts = [line.host for line in read_credentials(path)]
+                hosts = [line.host for _, line in read_credentials(path)]
             except UnreadableFile as error:
                 refused: str | None = str(error)
             else:

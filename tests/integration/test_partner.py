@@ -7,8 +7,10 @@ import json
 import socket
 import threading
 import tracemalloc
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -27,7 +29,7 @@ from toolkit.errors import (
     UnreadableFile,
     UploadRefused,
 )
-from toolkit.partner import FormPolicy, PartnerClient, client, post_file
+from toolkit.partner import FormPolicy, PartnerClient, post_file
 from toolkit.partner import posting as retrying
 
 TAKEN = Answer(204)
@@ -74,11 +76,10 @@ def test_the_parts_are_those_of_the_contract_with_the_file_last(document: Path) 
 
 @pytest.mark.parametrize("fault", [SLOW_DOWN, TOO_SLOW, HANG_UP, Answer(500)])
 def test_a_passing_fault_is_tried_again(document: Path, fault: Answer) -> None:
-    steps: list[int] = []
     with scripted(fault, fault, TAKEN) as server:
-        post_file(server.url, form(), document, progress=steps.append)
+        post_file(server.url, form(), document)
     assert len(server.requests) == 3
-    assert sum(steps) == document.stat().st_size
+    assert server.requests[2].parts[-1][2] == document.read_bytes()
 
 
 def test_a_lasting_fault_ends_after_a_number_of_attempts(document: Path) -> None:
@@ -96,8 +97,7 @@ def test_nothing_is_sent_with_credentials_that_ran_out(document: Path) -> None:
 def test_trying_again_ends_when_the_credentials_run_out(document: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(retrying, "FIRST_PAUSE", 60)
     with scripted(SLOW_DOWN) as server, pytest.raises(CredentialsExpired):
-        later = datetime.now(UTC) + timedelta(hours=2)
-        post_file(server.url, form(), document, clock=lambda: later if server.requests else datetime.now(UTC))
+        post_file(server.url, form(lives=timedelta(seconds=1)), document)
     assert len(server.requests) == 1
 
 
@@ -152,13 +152,20 @@ def _swallow(listener: socket.socket) -> list[int]:
     return received
 
 
-def test_a_file_that_grows_while_it_is_sent_is_never_sent_whole(document: Path) -> None:
-    def grow(sent: int) -> None:
-        with document.open("ab") as file:
-            file.write(b"more")
+def test_a_file_that_grows_while_it_is_sent_is_never_sent_whole(
+    document: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    body = retrying._body
 
+    def growing(before: bytes, *rest: Any) -> Iterator[bytes]:
+        for chunk in body(before, *rest):
+            with document.open("ab") as file:
+                file.write(b"more")
+            yield chunk
+
+    monkeypatch.setattr(retrying, "_body", growing)
     with scripted(TAKEN) as server, pytest.raises(UnreadableFile, match="changed"):
-        post_file(server.url, form(), document, progress=grow)
+        post_file(server.url, form(), document)
 
 
 @pytest.mark.parametrize("policy", ["", "%%%", base64.b64encode(b"[]").decode(), base64.b64encode(b"{}").decode()])
@@ -187,7 +194,7 @@ def test_a_registration_is_tried_again_after_503_only_and_when_the_service_asks_
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     waits: list[float] = []
-    monkeypatch.setattr(client.time, "sleep", waits.append)
+    monkeypatch.setattr("urllib3.util.retry.time.sleep", waits.append)
     with scripted(UNAVAILABLE, UNAVAILABLE, REGISTERED) as server:
         PartnerClient(server.url, "t").register_client({})
     assert len(server.requests) == 3

@@ -25,8 +25,15 @@ from tests.support.uploaded_sales import (
 from tests.support.waiting import wait_until
 from toolkit.bucket.client import Bucket
 from toolkit.errors import InvalidInput, UnreadableFile
-from toolkit.evidence.credentials_file import Journal, remove_expired
-from toolkit.evidence.upload import Destinations, UploadProblem, upload_files
+from toolkit.evidence import upload
+from toolkit.evidence.upload import (
+    CredentialsLine,
+    Destinations,
+    UploadProblem,
+    journal,
+    remove_expired,
+    upload_files,
+)
 from toolkit.partner import FormPolicy
 from toolkit.partner import posting as retrying
 from toolkit.settings import Settings
@@ -137,6 +144,7 @@ def test_a_bucket_that_fails_now_and_then_is_not_given_up(
     bucket: Bucket, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(retrying, "ATTEMPTS", 1)
+    monkeypatch.setattr(upload, "CONCURRENCY", 3)
     lines = [credentials_line(bucket, "s", f"{number}.pdf") for number in range(20)]
     for number in range(20):
         put(folder, f"{number}.pdf")
@@ -144,7 +152,7 @@ def test_a_bucket_that_fails_now_and_then_is_not_given_up(
     with scripted(*answers) as server:
         for line in lines:
             line["url"] = server.url
-        uploaded = upload_files(write_credentials(tmp_path / "c.jsonl", lines), folder, concurrency=3)
+        uploaded = upload_files(write_credentials(tmp_path / "c.jsonl", lines), folder)
     assert (uploaded.sent, len(server.requests)) == (16, 20)
 
 
@@ -152,13 +160,14 @@ def test_a_bucket_that_stays_away_is_given_up_soon(
     bucket: Bucket, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(retrying, "FIRST_PAUSE", 0.001)
+    monkeypatch.setattr(upload, "CONCURRENCY", 2)
     lines = [credentials_line(bucket, "s", f"{number}.pdf") for number in range(20)]
     for number in range(20):
         put(folder, f"{number}.pdf")
     with scripted(Answer(503)) as server:
         for line in lines:
             line["url"] = server.url
-        uploaded = upload_files(write_credentials(tmp_path / "c.jsonl", lines), folder, concurrency=2)
+        uploaded = upload_files(write_credentials(tmp_path / "c.jsonl", lines), folder)
     assert {failure.problem for failure in uploaded.failures} == {UploadProblem.UNAVAILABLE}
     assert len(uploaded.failures) == 20
     assert len(server.requests) <= 4 * retrying.ATTEMPTS
@@ -168,14 +177,14 @@ def test_a_bucket_that_stays_away_is_given_up_soon(
     ("text", "reason"),
     [
         ("not json", "line 2: this is not JSON"),
-        ("[]", "line 2: this is not a JSON object"),
-        ("{}", "line 2: fields is missing"),
-        ('{"fields": {"Policy": "?"}}', "line 2: The Policy among the upload fields cannot be read"),
-        (json.dumps({"fields": {"Policy": ENDLESS}}), "line 2: The Policy among the upload fields cannot be read"),
-        ('{"saleId": "\\ud800"}', "line 2: a text holds half a character"),
+        ("[]", "line 2: this is not JSON"),
         ("[" * 200_000, "line 2: this is not JSON"),
+        ('{"saleId": "\\ud800"}', "line 2: this is not JSON"),
+        ("{}", "line 2: id: Required; saleId: Required"),
+        (json.dumps(FORM | {"fields": {}}), "fields: The upload fields hold no Policy"),
+        (json.dumps(FORM | {"fields": {"Policy": ENDLESS}}), "fields: The Policy among .* cannot be read"),
         *(
-            (json.dumps(FORM | {"url": url}), "line 2: url is not an http or https address")
+            (json.dumps(FORM | {"url": url}), "line 2: url: Must be an http or https address")
             for url in ("http://[", "http://host:99999/", "file:///etc/passwd", "http:///x")
         ),
     ],
@@ -195,7 +204,7 @@ def test_a_bad_credentials_file_names_the_line_and_sends_nothing(
 
 def test_one_upload_at_a_time(bucket: Bucket, folder: Path, tmp_path: Path) -> None:
     credentials = write_credentials(tmp_path / "c.jsonl", [credentials_line(bucket, "s", "a.pdf")])
-    with Journal(credentials), pytest.raises(InvalidInput, match="under way"):
+    with journal(credentials), pytest.raises(InvalidInput, match="under way"):
         upload_files(credentials, folder)
 
 
@@ -203,21 +212,21 @@ def test_a_killed_upload_goes_on_where_it_was(bucket: Bucket, folder: Path, tmp_
     lines = [credentials_line(bucket, "s", f"{number}.pdf") for number in range(150)]
     for number in range(150):
         put(folder, f"{number}.pdf", PDF + str(number).encode())
-    journal = tmp_path / "c.jsonl.done"
+    done = tmp_path / "c.jsonl.done"
     with socket.create_server(("127.0.0.1", 0)) as silent:
         nowhere = f"http://127.0.0.1:{silent.getsockname()[1]}/"
         stuck = [*lines[:140], *({**line, "url": nowhere} for line in lines[140:])]  # so it cannot end too soon
         credentials = write_credentials(tmp_path / "c.jsonl", stuck)
         words = ["evidence", "upload", str(credentials), "--from", str(folder), "--allow-host", "127.0.0.1"]
-        upload = start_command(os.environ, *words)
-        wait_until(lambda: upload.exitcode is not None or (journal.exists() and journal.stat().st_size >= 37 * 20))
-        upload.kill()
-        upload.join()
-        assert upload.exitcode == -signal.SIGKILL
-    noted = len(journal.read_bytes()) // 37
+        started = start_command(os.environ, *words)
+        wait_until(lambda: started.exitcode is not None or (done.exists() and done.stat().st_size >= 37 * 20))
+        started.kill()
+        started.join()
+        assert started.exitcode == -signal.SIGKILL
+    noted = len(done.read_bytes()) // 37
     assert noted <= 140
-    with journal.open("ab") as file:
-        file.write(b"0199c0de-torn")
+    with done.open("ab") as file:
+        file.write(b"\n0199c0de-torn")
     write_credentials(credentials, lines)
     resumed = upload_files(credentials, folder)
     assert (resumed.skipped, resumed.sent, resumed.failures) == (noted, 150 - noted, ())
@@ -264,7 +273,7 @@ def test_files_go_to_the_host_of_the_bucket_or_to_one_that_somebody_allows(
     assert keys(bucket) == {line["fields"]["key"]}
 
 
-_OWN = {"EVIDENCE_BUCKET": "b", "AWS_ENDPOINT_URL": "https://s3.example:8443"}
+OWN = {"EVIDENCE_BUCKET": "sales", "AWS_ENDPOINT_URL": "https://s3.example:8443"}
 
 
 @pytest.mark.parametrize(
@@ -272,31 +281,24 @@ _OWN = {"EVIDENCE_BUCKET": "b", "AWS_ENDPOINT_URL": "https://s3.example:8443"}
     [
         ({}, "http://127.0.0.1:9000/evidence", True),
         ({}, "https://files.example/evidence", False),
-        ({"EVIDENCE_BUCKET": "b"}, "https://b.s3.sa-east-1.amazonaws.com/", True),
-        ({"EVIDENCE_BUCKET": "b"}, "https://b.s3.amazonaws.com", True),
-        ({"EVIDENCE_BUCKET": "b"}, "https://s3.sa-east-1.amazonaws.com:443/b", True),
-        ({"EVIDENCE_BUCKET": "b"}, "http://b.s3.sa-east-1.amazonaws.com/", False),
-        ({"EVIDENCE_BUCKET": "b"}, "https://a.s3.amazonaws.com/", False),
-        ({"EVIDENCE_BUCKET": "b"}, "https://b.a.s3.amazonaws.com/", False),
-        ({"EVIDENCE_BUCKET": "b"}, "https://b.s3.sa-east-1.s3.amazonaws.com/", False),
-        ({"EVIDENCE_BUCKET": "b"}, "https://s3.amazonaws.com/b2", False),
-        ({"EVIDENCE_BUCKET": "b"}, "https://b.ec2.amazonaws.com/", False),
-        ({"EVIDENCE_BUCKET": "b"}, "https://amazonaws.com.example/b", False),
-        ({"EVIDENCE_BUCKET": "b"}, "http://127.0.0.1/b", False),
-        (_OWN, "https://S3.example:8443/b", True),
-        (_OWN, "https://b.s3.example:8443/", True),
-        (_OWN, "https://u:p@s3.example:8443/b", True),
-        (_OWN, "https://s3.example/b", False),
-        (_OWN, "http://s3.example:8443/b", False),
-        (_OWN, "https://s3.example:8443/a", False),
-        (_OWN, "https://s3.example:8443@files.example/b", False),
-        (_OWN, "https://a.s3.example:8443/b", False),
+        ({"EVIDENCE_BUCKET": "sales"}, "https://sales.s3.amazonaws.com/", True),
+        (
+            {"EVIDENCE_BUCKET": "sales", "AWS_REGION": "sa-east-1"},
+            "https://sales.s3.sa-east-1.amazonaws.com/",
+            True,
+        ),
+        ({"EVIDENCE_BUCKET": "sales"}, "https://other.s3.amazonaws.com/", False),
+        ({"EVIDENCE_BUCKET": "sales"}, "http://127.0.0.1/sales", False),
+        (OWN, "https://s3.example:8443/sales", True),
+        (OWN, "https://s3.example/sales", False),
+        (OWN, "https://s3.example:8443@files.example/sales", False),
     ],
 )
 def test_files_go_to_the_bucket_that_is_set_and_to_no_other_of_the_same_server(
     settings: dict[str, str], url: str, allowed: bool
 ) -> None:
-    assert Destinations.of(Settings.from_environment(settings)).allow(url) is allowed
+    line = CredentialsLine.model_validate(FORM | {"url": url}, by_alias=True)
+    assert Destinations.of(Settings.from_environment(settings)).allow(line) is allowed
 
 
 def test_expired_credentials_do_not_stay_in_the_home(bucket: Bucket, tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
 from typing import Any, Final, NamedTuple, Self
@@ -141,7 +141,7 @@ class Bucket:
             signed_at=self._clock(),
             expires_at=expires_at,
         )
-        return UploadForm(self._form_url, fields, expires_at)
+        return UploadForm(self.form_url, fields, expires_at)
 
     def presign_get(self, key: str, seconds: int) -> str:
         """Return an address under which anybody reads the object for that long, as a download."""
@@ -269,10 +269,16 @@ class Bucket:
                 self.read(item["Key"], 0, 1)
 
     @cached_property
-    def _form_url(self) -> str:
+    def form_url(self) -> str:
         """Return the address for forms, with the bucket in the host or in the path, as boto3 decides."""
         with self._server.translated():
             return str(self._client.generate_presigned_post(self.name, "any")["url"])
+
+
+def form_address(name: str, aws: AwsSettings) -> str:
+    """Return the address that upload forms of a bucket have, whoever signs them."""
+    somebody = replace(aws, access_key_id="any", secret_access_key="any", session_token=None)  # noqa: S106  # signs nothing
+    return Bucket(name, somebody).form_url
 
 
 def access_settings(settings: Settings) -> AwsSettings:

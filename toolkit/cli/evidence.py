@@ -27,7 +27,7 @@ from toolkit.database.observation_clock import final_moment
 from toolkit.evidence.contents import verify_contents
 from toolkit.evidence.records import LONGEST_SECONDS, EvidenceRecord, open_evidence, records_of
 from toolkit.evidence.records import withdraw as withdraw_record
-from toolkit.evidence.upload import CONCURRENCY, Destinations, upload_files
+from toolkit.evidence.upload import Destinations, upload_files
 from toolkit.kit.kept_seals import keep_seal
 from toolkit.kit.process import signed_in_account
 from toolkit.kit.spoken import _, counted, readable, sentence, spoken
@@ -375,13 +375,6 @@ for command in (list_records, withdraw, link, verify, findings, log):
     help="Holds the files: saleId/fileName, or fileName where only one line has that name.",
 )
 @click.option(
-    "--concurrency",
-    type=click.IntRange(1, 64),
-    default=CONCURRENCY,
-    show_default=True,
-    help="Files that are sent at the same time.",
-)
-@click.option(
     "--allow-host",
     "allowed_hosts",
     metavar="HOST",
@@ -390,14 +383,7 @@ for command in (list_records, withdraw, link, verify, findings, log):
 )
 @json_option
 @pass_context
-def upload(
-    ctx: Context,
-    credentials: Path,
-    folder: Path,
-    concurrency: int,
-    allowed_hosts: tuple[str, ...],
-    as_json: bool,
-) -> int:
+def upload(ctx: Context, credentials: Path, folder: Path, allowed_hosts: tuple[str, ...], as_json: bool) -> int:
     """Send the files that CREDENTIALS (JSON Lines) is for into the bucket.
 
     \b
@@ -420,13 +406,8 @@ def upload(
     if ctx.settings.database_url is not None and not allowed_hosts:
         with ctx.application.database.transaction() as connection:
             check_bucket(connection, ctx.application.bucket)
-    uploaded = upload_files(
-        credentials,
-        folder,
-        concurrency=concurrency,
-        progress=ctx.progress,
-        destinations=Destinations.of(ctx.settings, allowed_hosts),
-    )
+    destinations = Destinations.of(ctx.settings, allowed_hosts)
+    uploaded = upload_files(credentials, folder, progress=ctx.progress, destinations=destinations)
     if as_json:
         print_json(
             {

@@ -1,33 +1,149 @@
-"""Send many files at once."""
+"""Send the files of a credentials file: JSON Lines, one upload form a line.
+
+What was sent is noted beside it, in ``<credentials file>.done``, so that the same call goes on where it was ended.
+"""
 
 import errno
-import re
-import threading
+import fcntl
+import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
+from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Final, Self
+from typing import Annotated, Final, Self
 from urllib.parse import urlsplit
+from uuid import UUID
 
 import urllib3
+from pydantic import AfterValidator, Field, ValidationError
 
-from toolkit.contract.evidence import KIND_OF, FileKind
+from toolkit.bucket.client import form_address
+from toolkit.contract.evidence import KIND_OF, EvidenceType, FileKind
+from toolkit.contract.fields import RequestModel, invalid, invalid_fields
 from toolkit.errors import (
     BucketUnavailable,
     CredentialsExpired,
+    InvalidFields,
     InvalidInput,
     ToolkitError,
     UnreadableFile,
 )
-from toolkit.evidence.credentials_file import CredentialsLine, Journal, read_credentials
 from toolkit.evidence.kinds import SIGNATURE_BYTES, kind_of_bytes, media_type_of_bytes
-from toolkit.partner import post_file
+from toolkit.partner import FormPolicy, post_file
 from toolkit.progress import Progress, Quiet
 from toolkit.settings import Settings
+
+
+def _address(url: str) -> str:
+    try:
+        parts = urlsplit(url)
+        if parts.scheme in {"http", "https"} and parts.hostname and parts.port != 0:
+            return url
+    except ValueError:
+        pass
+    raise invalid("address", "Must be an http or https address")
+
+
+def _with_policy(fields: dict[str, str]) -> dict[str, str]:
+    try:
+        FormPolicy.of(fields)
+    except InvalidInput as error:
+        raise invalid("policy", "{}", error.args[0]) from None
+    return fields
+
+
+_Text = Annotated[str, Field(min_length=1)]
+
+
+class CredentialsLine(RequestModel):
+    """One upload form and the file that it is for."""
+
+    id: UUID
+    sale_id: _Text
+    file_name: _Text
+    evidence_type: EvidenceType | None = None
+    url: Annotated[str, AfterValidator(_address)]
+    fields: Annotated[dict[str, str], AfterValidator(_with_policy)] = Field(repr=False)
+
+    @property
+    def host(self) -> str:
+        """The host of ``url``."""
+        return urlsplit(self.url).hostname or ""
+
+    @property
+    def policy(self) -> FormPolicy:
+        """The limits of the form."""
+        return FormPolicy.of(self.fields)
+
+
+Numbered = tuple[int, CredentialsLine]
+"""A line and its number in the credentials file, from 1."""
+
+_NO_OBJECT: Final = InvalidInput(
+    "this is not JSON; the file holds one JSON object a line, see: toolkit credentials request"
+)
+
+
+def read_credentials(path: Path) -> Iterator[Numbered]:
+    """Read the lines of a credentials file one after the other; blank ones are passed over.
+
+    Raises:
+        UnreadableFile: the file is missing, or a line is not what it should be; the text names the line.
+    """
+    try:
+        with path.open("rb") as file:
+            for number, text in enumerate(file, start=1):
+                if text.strip():
+                    try:
+                        yield number, CredentialsLine.model_validate_json(text, by_alias=True, by_name=False)
+                    except ValidationError as error:
+                        told = _NO_OBJECT if not error.errors()[0]["loc"] else InvalidFields(invalid_fields(error))
+                        raise UnreadableFile("{}, line {}: {}", path, number, told.args[0]) from None
+    except OSError as error:
+        raise UnreadableFile("{} cannot be read: {}.", path, error.strerror) from None
+
+
+def remove_expired(folder: Path, now: datetime) -> None:
+    """Remove the credentials files in ``folder`` of which every form has run out, with their journals."""
+    for path in folder.glob("*.jsonl"):
+        with suppress(UnreadableFile, OSError):  # what cannot be read is somebody else's
+            if all(line.policy.expires_at < now for _, line in read_credentials(path)):
+                path.unlink()
+                journal_of(path).unlink(missing_ok=True)
+
+
+def journal_of(credentials: Path) -> Path:
+    """Return the file in which uploads with a credentials file note the lines that were sent."""
+    return credentials.with_name(credentials.name + ".done")
+
+
+@contextmanager
+def journal(credentials: Path) -> Iterator[tuple[frozenset[str], Callable[[Iterable[UUID]], None]]]:
+    """Yield the ids of the records whose files the bucket took, and how to note more; on the disk when it returns.
+
+    A kill between the bucket's answer and the note makes that one file go out again, to the same key and with the
+    same bytes. One upload of a credentials file at a time: the journal is locked while it is open.
+    """
+    descriptor = os.open(journal_of(credentials), os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+    with os.fdopen(descriptor, "r+b", buffering=0) as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise InvalidInput("Another upload with this credentials file is under way.") from None
+
+        def note(ids: Iterable[UUID]) -> None:
+            # Each begins a line: a kill may have torn the one before.
+            if lines := "".join(f"\n{each}" for each in ids):
+                file.write(lines.encode())
+                os.fsync(file)
+
+        yield frozenset(file.read().decode(errors="replace").split()), note
 
 
 class UploadProblem(StrEnum):
@@ -46,64 +162,60 @@ class UploadProblem(StrEnum):
 
 
 class NotSent(Exception):
-    """The file of a line was not sent; a value to report, kept within this package."""
+    """The file of a line was not sent; a value to report, kept within this module."""
 
     def __init__(self, problem: UploadProblem, message: str) -> None:
         self.problem = problem
         super().__init__(message)
 
 
-_NO_COMPONENT: Final = frozenset(("", ".", ".."))
+def sendable(line: CredentialsLine, root: Path, uses: Mapping[str, int]) -> Path:
+    """Return the file of a line: ``root/saleId/fileName``, or ``root/fileName`` where only one line has that name.
 
+    ``uses`` counts the lines by the names of their files. A name that is no plain file name, and a link that leads
+    out of ``root``, are never followed: credentials files come from elsewhere.
 
-class LocalFiles:
-    """The files below ``root``: ``root/saleId/fileName``, or ``root/fileName`` where only one line has that name.
-
-    ``uses`` counts the lines by the names of their files.
-
-    A name that is no plain file name, and a link that leads out of ``root``, are never followed: credentials
-    files come from elsewhere.
+    Raises:
+        NotSent: with the reason, after every check that can be made on this side.
     """
+    try:
+        path = _find(line, root, uses)
+        size = path.stat().st_size
+        with path.open("rb") as file:
+            head = file.read(SIGNATURE_BYTES)
+    except OSError as error:
+        raise NotSent(UploadProblem.UNREADABLE, f"The file cannot be read: {error.strerror}.") from None
+    most = line.policy.max_bytes
+    if size == 0:
+        raise NotSent(UploadProblem.EMPTY, "The file is empty.")
+    if most is not None and size > most:
+        raise NotSent(UploadProblem.TOO_LARGE, f"The file has {size} bytes; at most {most} are allowed.")
+    kind, needed = kind_of_bytes(head), "Evidence is a PDF or a recording"
+    fits = kind is not FileKind.OTHER
+    if line.evidence_type is not None:
+        wanted = KIND_OF[line.evidence_type]
+        fits, needed = kind is wanted, f"{line.evidence_type} needs {wanted}"
+    if not fits:
+        is_type = media_type_of_bytes(head)
+        raise NotSent(UploadProblem.WRONG_KIND, f"{needed}; by its bytes this is {is_type}.")
+    return path
 
-    def __init__(self, root: Path, uses: Counter[str]) -> None:
-        self._root = root.resolve()
-        self._uses = uses
 
-    def __len__(self) -> int:
-        return self._uses.total()
-
-    def sendable(self, line: CredentialsLine) -> Path:
-        """Return the path of the line's file, after every check that can be made on this side.
-
-        Raises:
-            NotSent: with the reason.
-        """
-        try:
-            path = self._find(line)
-            size = path.stat().st_size
-            with path.open("rb") as file:
-                head = file.read(SIGNATURE_BYTES)
-        except OSError as error:
-            raise NotSent(UploadProblem.UNREADABLE, f"The file cannot be read: {error.strerror}.") from None
-        _check_size(line, size)
-        _check_kind(line, head)
-        return path
-
-    def _find(self, line: CredentialsLine) -> Path:
-        if not _plain(line.file_name):
-            raise NotSent(UploadProblem.OUTSIDE, "fileName is a path, not a plain file name.")
-        candidates = [self._root / line.sale_id / line.file_name] if _plain(line.sale_id) else []
-        candidates.append(self._root / line.file_name)
-        found = next((path for path in candidates if _is_file(path)), None)
-        if found is None:
-            why = f"There is no file {line.sale_id}/{line.file_name}, and none that is called {line.file_name}."
-            raise NotSent(UploadProblem.NOT_FOUND, why)
-        if found == self._root / line.file_name and (uses := self._uses[line.file_name]) > 1:
-            why = f"{uses} lines have this name: each belongs in a folder named as its sale."
-            raise NotSent(UploadProblem.AMBIGUOUS, why)
-        if not found.resolve().is_relative_to(self._root):
-            raise NotSent(UploadProblem.OUTSIDE, "The file is a link that leads out of the folder.")
-        return found
+def _find(line: CredentialsLine, root: Path, uses: Mapping[str, int]) -> Path:
+    name = line.file_name
+    if not _plain(name):
+        raise NotSent(UploadProblem.OUTSIDE, "fileName is a path, not a plain file name.")
+    candidates = [*([root / line.sale_id / name] if _plain(line.sale_id) else []), root / name]
+    found = next((path for path in candidates if _is_file(path)), None)
+    if found is None:
+        why = f"There is no file {line.sale_id}/{name}, and none that is called {name}."
+        raise NotSent(UploadProblem.NOT_FOUND, why)
+    if found == root / name and uses[name] > 1:
+        why = f"{uses[name]} lines have this name: each belongs in a folder named as its sale."
+        raise NotSent(UploadProblem.AMBIGUOUS, why)
+    if not found.resolve().is_relative_to(root):
+        raise NotSent(UploadProblem.OUTSIDE, "The file is a link that leads out of the folder.")
+    return found
 
 
 def _is_file(path: Path) -> bool:
@@ -116,43 +228,18 @@ def _is_file(path: Path) -> bool:
 
 
 def _plain(name: str) -> bool:
-    return name not in _NO_COMPONENT and not any(character in name for character in "/\\\0")
-
-
-def _check_size(line: CredentialsLine, size: int) -> None:
-    most = line.policy.max_bytes
-    if size == 0:
-        raise NotSent(UploadProblem.EMPTY, "The file is empty.")
-    if most is not None and size > most:
-        raise NotSent(UploadProblem.TOO_LARGE, f"The file has {size} bytes; at most {most} are allowed.")
-
-
-def _check_kind(line: CredentialsLine, head: bytes) -> None:
-    kind = kind_of_bytes(head)
-    if line.evidence_type is None:
-        fits, needed = kind is not FileKind.OTHER, "Evidence is a PDF or a recording"
-    else:
-        wanted = KIND_OF[line.evidence_type]
-        fits, needed = kind is wanted, f"{line.evidence_type} needs {wanted}"
-    if not fits:
-        is_type = media_type_of_bytes(head)
-        raise NotSent(UploadProblem.WRONG_KIND, f"{needed}; by its bytes this is {is_type}.")
+    return name not in {"", ".", ".."} and not any(character in name for character in "/\\\0")
 
 
 _LOOPBACK: Final = frozenset(("localhost", "127.0.0.1", "::1"))
 
-_AMAZON: Final = r"s3(?:[.-](?:accelerate|dualstack|fips|[a-z]{2}(?:-[a-z]+)+-\d))*\.amazonaws\.com(?:\.cn)?"
-"""The hosts of Amazon S3. Whatever stands before may be anybody's bucket."""
-
-_USUAL_PORT: Final = re.compile(r"(?<=^http)(://[^/]*):80(?=/|$)|(?<=^https)(://[^/]*):443(?=/|$)")
-
 
 @dataclass(frozen=True, slots=True)
 class Destinations:
-    """Whole hosts, and the addresses of the one bucket that is set."""
+    """The addresses that files may be sent to: that of one bucket, and all of some hosts."""
 
     hosts: frozenset[str]
-    bucket: re.Pattern[str] | None = None
+    bucket: str | None = None
 
     @classmethod
     def of(cls, settings: Settings, allowed: Iterable[str] = ()) -> Self:
@@ -160,34 +247,15 @@ class Destinations:
         also = frozenset(host.strip().strip("[]").lower() for host in allowed)
         if settings.evidence_bucket is None:
             return cls(_LOOPBACK | also)
-        scheme, server, folder = "https", _AMAZON, ""
-        if settings.aws.s3_endpoint is not None:
-            endpoint = urlsplit(_told(settings.aws.s3_endpoint))
-            scheme, server, folder = endpoint.scheme, re.escape(endpoint.netloc), re.escape(endpoint.path)
-        name = re.escape(settings.evidence_bucket)
-        return cls(also, re.compile(f"{scheme}://(?:{server}{folder}/{name}|{name.lower()}\\.{server}{folder})"))
+        return cls(also, form_address(settings.evidence_bucket, settings.aws))
 
-    def allow(self, url: str) -> bool:
-        """Tell whether files may go there."""
-        host = (urlsplit(url).hostname or "").lower()
-        return host in self.hosts or (self.bucket is not None and bool(self.bucket.fullmatch(_told(url))))
-
-
-def _told(url: str) -> str:
-    """Return the address without what may be left out or written in two ways."""
-    parts = urlsplit(url)
-    netloc = parts.netloc.rpartition("@")[2].lower()
-    return _USUAL_PORT.sub(r"\1\2", f"{parts.scheme}://{netloc}{parts.path.rstrip('/')}")
+    def allow(self, line: CredentialsLine) -> bool:
+        """Tell whether the file of a line may go where the line says."""
+        return line.host in self.hosts or line.url == self.bucket
 
 
 CONCURRENCY: Final = 8
 """Files that are sent at the same time."""
-
-_PROBLEM_OF: Final[tuple[tuple[type[ToolkitError], UploadProblem], ...]] = (
-    (CredentialsExpired, UploadProblem.EXPIRED),
-    (BucketUnavailable, UploadProblem.UNAVAILABLE),
-    (UnreadableFile, UploadProblem.UNREADABLE),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,12 +280,7 @@ class Uploaded:
 
 
 def upload_files(
-    credentials: Path,
-    folder: Path,
-    *,
-    concurrency: int = CONCURRENCY,
-    progress: Progress | None = None,
-    destinations: Destinations | None = None,
+    credentials: Path, folder: Path, *, progress: Progress | None = None, destinations: Destinations | None = None
 ) -> Uploaded:
     """Send the files of a credentials file from ``folder``; the failure of one does not stop the others.
 
@@ -233,89 +296,77 @@ def upload_files(
     progress = progress or Quiet()
     if not folder.is_dir():
         raise InvalidInput("There is no folder {}.", folder)
-    strange: set[str] = set()
     uses = Counter[str]()
-    for line in read_credentials(credentials):
+    for _, line in read_credentials(credentials):
         uses[line.file_name] += 1
-        if destinations is not None and not destinations.allow(line.url):
-            strange.add(line.host)
-    files = LocalFiles(folder, uses)
-    if strange:
-        raise InvalidInput(_strange_hosts(credentials, sorted(strange)))
-    with Journal(credentials) as journal, _Sender(files, concurrency) as sender:
-        progress.begin("Uploading", len(files), "files")
-        lines = (line for line in read_credentials(credentials) if line.id not in journal)
-        tried, failures = 0, []
+        if destinations is not None and not destinations.allow(line):
+            raise InvalidInput(
+                "{} sends files to {}, not to the bucket that is set; nothing was sent. If they are meant to go "
+                "there: --allow-host {}",
+                *(credentials.name, line.host, line.host),
+            )
+    files, tried, failures = uses.total(), 0, []
+    with journal(credentials) as (done, note), urllib3.PoolManager(maxsize=CONCURRENCY) as connections:
+        progress.begin("Uploading", files, "files")
+        sender = _Sender(partial(sendable, root=folder.resolve(), uses=uses), connections)
+        lines = (each for each in read_credentials(credentials) if str(each[1].id) not in done)
         for finished in sender.send_all(lines):
-            journal.add(line.id for line, failure in finished if failure is None)
+            note(line.id for line, failure in finished if failure is None)
             failures += [failure for _, failure in finished if failure is not None]
             tried += len(finished)
             progress.advance(len(finished))
         progress.end()
     failures.sort(key=lambda failure: failure.line)
-    return Uploaded(len(files), tried - len(failures), len(files) - tried, tuple(failures))
-
-
-def _strange_hosts(credentials: Path, hosts: Sequence[str]) -> str:
-    named = ", ".join(hosts[:3]) + (f" and {len(hosts) - 3} more" if len(hosts) > 3 else "")
-    return (
-        f"{credentials.name} sends files to {named}, not to the bucket that is set; nothing was sent. "
-        f"If they are meant to go there: --allow-host {hosts[0]}"
-    )
-
-
-class _Stopped(Exception):
-    """The upload was stopped; nobody waits for this file any more."""
+    return Uploaded(files, tried - len(failures), files - tried, tuple(failures))
 
 
 _Outcome = tuple[CredentialsLine, FailedUpload | None]
 
 
 class _Sender:
-    """A few threads with connections that stay open; leaving the block stops what is under way."""
+    """Sends a few files at the same time, over connections that stay open."""
 
-    def __init__(self, files: LocalFiles, concurrency: int) -> None:
-        self._files = files
-        self._concurrency = concurrency
-        self._threads = ThreadPoolExecutor(concurrency, thread_name_prefix="upload")
-        self._connections = urllib3.PoolManager(maxsize=concurrency)
+    def __init__(self, find: Callable[[CredentialsLine], Path], connections: urllib3.PoolManager) -> None:
+        self._find = find
+        self._connections = connections
         self._away_in_a_row = 0
-        self._stopped = threading.Event()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stopped.set()
-        self._threads.shutdown(cancel_futures=True)
-        self._connections.clear()
-
-    def send_all(self, lines: Iterator[CredentialsLine]) -> Iterator[list[_Outcome]]:
-        """Send the lines, some at a time; yield each outcome in the order in which they end."""
+    def send_all(self, lines: Iterator[Numbered]) -> Iterator[list[_Outcome]]:
+        """Send the lines; yield each outcome in the order in which they end."""
         under_way: set[Future[_Outcome]] = set()
-        while True:
-            wanted = 2 * self._concurrency - len(under_way)
-            under_way |= {self._threads.submit(self._send, line) for line in islice(lines, wanted)}
-            if not under_way:
-                return
-            finished, under_way = wait(under_way, return_when=FIRST_COMPLETED)
-            yield [future.result() for future in finished]
+        threads = ThreadPoolExecutor(CONCURRENCY, thread_name_prefix="upload")
+        try:
+            while True:
+                wanted = 2 * CONCURRENCY - len(under_way)
+                under_way |= {threads.submit(self._send, *each) for each in islice(lines, wanted)}
+                if not under_way:
+                    return
+                finished, under_way = wait(under_way, return_when=FIRST_COMPLETED)
+                yield [future.result() for future in finished]
+        finally:
+            threads.shutdown(cancel_futures=True)
 
-    def _send(self, line: CredentialsLine) -> _Outcome:
+    def _send(self, number: int, line: CredentialsLine) -> _Outcome:
         try:
             # The remaining files are given up soon where the bucket does not answer, not after half a minute each.
-            if self._away_in_a_row >= self._concurrency:
+            if self._away_in_a_row >= CONCURRENCY:
                 raise BucketUnavailable("Not tried: the bucket did not answer for the files before.")
-            path = self._files.sendable(line)
-            post_file(line.url, line.fields, path, progress=self._check_stopped, pool=self._connections)
+            post_file(line.url, line.fields, self._find(line), pool=self._connections)
         except (NotSent, ToolkitError) as error:
             self._away_in_a_row += isinstance(error, BucketUnavailable)
-            problem = next((each for kind, each in _PROBLEM_OF if isinstance(error, kind)), UploadProblem.REFUSED)
-            problem = error.problem if isinstance(error, NotSent) else problem
-            return line, FailedUpload(line.line, line.sale_id, line.file_name, problem, str(error))
+            return line, FailedUpload(number, line.sale_id, line.file_name, _problem_of(error), str(error))
         self._away_in_a_row = 0
         return line, None
 
-    def _check_stopped(self, _: int) -> None:
-        if self._stopped.is_set():
-            raise _Stopped
+
+def _problem_of(error: NotSent | ToolkitError) -> UploadProblem:
+    match error:
+        case NotSent():
+            return error.problem
+        case CredentialsExpired():
+            return UploadProblem.EXPIRED
+        case BucketUnavailable():
+            return UploadProblem.UNAVAILABLE
+        case UnreadableFile():
+            return UploadProblem.UNREADABLE
+    return UploadProblem.REFUSED

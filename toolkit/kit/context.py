@@ -169,6 +169,6 @@ class ApplicationContext:
             if (database := self.__dict__.get(name)) is not None:
                 database.dispose()
         if any(self.credentials_folder.glob("*.jsonl")):
-            from toolkit.evidence.credentials_file import remove_expired
+            from toolkit.evidence.upload import remove_expired
 
             remove_expired(self.credentials_folder, self.clock())

@@ -1,8 +1,7 @@
 """Call the two endpoints of the contract."""
 
 import json
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,7 +10,7 @@ from urllib.parse import quote, urlsplit
 from uuid import UUID
 
 import urllib3
-from urllib3.exceptions import ConnectTimeoutError, HTTPError, NewConnectionError
+from urllib3.exceptions import ConnectTimeoutError, HTTPError, MaxRetryError
 
 from toolkit.errors import (
     AlreadyThere,
@@ -22,9 +21,27 @@ from toolkit.errors import (
     ServiceUnavailable,
     SettingsError,
 )
-from toolkit.partner.posting import pauses, post_file, seconds_asked
+from toolkit.partner.posting import ATTEMPTS, FIRST_PAUSE, LONGEST_PAUSE, post_file
 
 TIMEOUT: Final = urllib3.Timeout(connect=10, read=30)
+
+NOT_ACKNOWLEDGED: Final = frozenset((429, 503))
+
+RETRIES: Final = urllib3.Retry(
+    ATTEMPTS - 1,
+    read=0,
+    other=0,
+    redirect=0,
+    allowed_methods=None,
+    status_forcelist=NOT_ACKNOWLEDGED,
+    raise_on_status=False,
+    raise_on_redirect=False,
+    backoff_factor=FIRST_PAUSE / 2,
+    backoff_jitter=FIRST_PAUSE,
+    backoff_max=LONGEST_PAUSE,
+    retry_after_max=int(LONGEST_PAUSE),
+)
+"""What never left or was not acknowledged is sent again, and nothing else: see ``PartnerClient``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,15 +101,7 @@ class PartnerClient:
             fields = {str(name): str(value) for name, value in answer["fields"].items()}
             return Credentials(UUID(answer["id"]), str(answer["url"]), fields)
 
-    def upload(
-        self,
-        sale_id: str,
-        path: Path,
-        *,
-        evidence_type: str,
-        media_type: str,
-        progress: Callable[[int], None] | None = None,
-    ) -> UUID:
+    def upload(self, sale_id: str, path: Path, *, evidence_type: str, media_type: str) -> UUID:
         """Ask for credentials for ``path`` and send it; return the id of its evidence record.
 
         Raises: as ``request_upload`` and ``post_file``.
@@ -104,7 +113,7 @@ class PartnerClient:
             "evidenceType": evidence_type,
         }
         credentials = self.request_upload(sale_id, request)
-        post_file(credentials.url, credentials.fields, path, progress=progress, pool=self._pool)
+        post_file(credentials.url, credentials.fields, path, pool=self._pool)
         return credentials.id
 
     def close(self) -> None:
@@ -112,32 +121,28 @@ class PartnerClient:
         self._pool.clear()
 
     def _call(self, method: str, path: str, body: Mapping[str, Any]) -> Mapping[str, Any]:
-        for pause in (*pauses(), None):
-            response = self._send(method, path, body)
-            if response is not None and response.status not in {429, 503}:
-                return self._read(response)
-            if pause is not None:
-                time.sleep(max(pause, 0.0 if response is None else seconds_asked(response)))
-        raise ServiceUnavailable("The service at {} does not answer; try again later.", self.base_url)
-
-    def _send(self, method: str, path: str, body: Mapping[str, Any]) -> urllib3.BaseHTTPResponse | None:
-        """Return the answer, or ``None`` where the request never left."""
         try:
-            return self._pool.request(
+            response = self._pool.request(
                 method,
                 self.base_url + path,
                 body=json.dumps(body, ensure_ascii=False).encode(),
                 headers={"Content-Type": "application/json", "Authorization": f"Bearer {self._token}"},
                 timeout=TIMEOUT,
-                retries=False,
+                retries=RETRIES,
                 redirect=False,
             )
-        except (NewConnectionError, ConnectTimeoutError):
-            return None
-        except HTTPError:
+        except HTTPError as error:
+            if isinstance(error, MaxRetryError) and isinstance(error.reason, ConnectTimeoutError):
+                raise self._away() from None
             raise ServiceUnavailable(
                 "The connection to {} broke after the request was sent: it may have been done.", self.base_url
             ) from None
+        if response.status in NOT_ACKNOWLEDGED:
+            raise self._away()
+        return self._read(response)
+
+    def _away(self) -> ServiceUnavailable:
+        return ServiceUnavailable("The service at {} does not answer; try again later.", self.base_url)
 
     def _read(self, response: urllib3.BaseHTTPResponse) -> Mapping[str, Any]:
         try:

@@ -8,18 +8,18 @@ import random
 import re
 import secrets
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO, Final, Self
 from urllib.parse import urlsplit
 
 import urllib3
 from urllib3.exceptions import HTTPError, LocationValueError
+from urllib3.filepost import encode_multipart_formdata
 
-from toolkit.contract.deadlines import Clock, wall_clock
 from toolkit.errors import BucketUnavailable, CredentialsExpired, InvalidInput, UnreadableFile, UploadRefused
 from toolkit.message import Message
 
@@ -38,12 +38,6 @@ def pauses() -> Iterator[float]:
     for _ in range(ATTEMPTS - 1):
         yield seconds * random.uniform(0.5, 1)  # noqa: S311  # spreads retries, no secret
         seconds = min(seconds * 2, LONGEST_PAUSE)
-
-
-def seconds_asked(response: urllib3.BaseHTTPResponse) -> float:
-    """Return the seconds that an answer asks to wait (``Retry-After``), ``LONGEST_PAUSE`` at most, else 0."""
-    asked = response.headers.get("Retry-After", "")
-    return min(float(asked), LONGEST_PAUSE) if asked.isascii() and asked.isdigit() else 0
 
 
 CHUNK_BYTES: Final = 64 * 1024
@@ -92,20 +86,16 @@ def _multipart(fields: Mapping[str, str], file_name: str) -> tuple[str, bytes, b
     S3 ignores whatever follows the file, so nothing does.
     """
     boundary = secrets.token_hex(16)
-
-    def header(name: str, more: str = "") -> str:
-        return f'--{boundary}\r\nContent-Disposition: form-data; name="{_quoted(name)}"{more}\r\n'
-
     parts = list(fields.items()) + ([] if _ACL[0] in map(str.lower, fields) else [_ACL])
-    before = "".join(header(name) + f"\r\n{value}\r\n" for name, value in parts)
-    before += (
-        header("file", f'; filename="{_quoted(file_name)}"') + "Content-Type: application/octet-stream\r\n\r\n"
+    whole, content_type = encode_multipart_formdata(
+        [*parts, ("file", (file_name, b"", "application/octet-stream"))], boundary
     )
-    return f"multipart/form-data; boundary={boundary}", before.encode(), f"\r\n--{boundary}--\r\n".encode()
+    after = f"\r\n--{boundary}--\r\n".encode()
+    return content_type, whole.removesuffix(after), after
 
 
-def _body(before: bytes, file: BinaryIO, size: int, after: bytes, sent: Callable[[int], None]) -> Iterator[bytes]:
-    """Yield the request's body, a chunk at a time; ``sent`` is told the bytes of the file as they go.
+def _body(before: bytes, file: BinaryIO, size: int, after: bytes) -> Iterator[bytes]:
+    """Yield the request's body, a chunk at a time.
 
     Raises:
         UnreadableFile: the file has no longer ``size`` bytes; the body stays without its end, so that no server
@@ -116,15 +106,9 @@ def _body(before: bytes, file: BinaryIO, size: int, after: bytes, sent: Callable
     while left and (chunk := file.read(min(left, CHUNK_BYTES))):
         left -= len(chunk)
         yield chunk
-        sent(len(chunk))
     if left or file.read(1):
         raise UnreadableFile("The file changed while it was sent.")
     yield after
-
-
-def _quoted(text: str) -> str:
-    """Quote a name as browsers do (WHATWG, "multipart/form-data encoding algorithm")."""
-    return text.replace("\r", "%0D").replace("\n", "%0A").replace('"', "%22")
 
 
 TIMEOUT: Final = urllib3.Timeout(connect=20, read=120)
@@ -146,21 +130,11 @@ HINTS: Final = {
 }
 
 
-def post_file(
-    url: str,
-    fields: Mapping[str, str],
-    path: Path,
-    *,
-    progress: Callable[[int], None] | None = None,
-    pool: urllib3.PoolManager | None = None,
-    clock: Clock = wall_clock,
-) -> None:
+def post_file(url: str, fields: Mapping[str, str], path: Path, *, pool: urllib3.PoolManager | None = None) -> None:
     """Send ``path`` to ``url`` with the form ``fields``, streaming, in memory that does not grow with the file.
 
     A broken connection or an overloaded bucket is tried again while the credentials live; that is safe, since
-    the form fixes the key. ``progress`` is told the
-    bytes as they are sent, and a negative number when an attempt begins anew. A ``pool`` shared by many calls
-    keeps connections open.
+    the form fixes the key. A ``pool`` shared by many calls keeps connections open.
 
     Raises:
         CredentialsExpired: the credentials ran out before the file was sent.
@@ -174,28 +148,19 @@ def post_file(
     expires_at = FormPolicy.of(fields).expires_at
     with nullcontext(pool) if pool is not None else urllib3.PoolManager() as connections:
         for pause in (*pauses(), None):
-            if clock() >= expires_at:
+            if datetime.now(UTC) >= expires_at:
                 raise CredentialsExpired
-            answer = _send_once(connections, url, fields, path, progress or (lambda _: None))
+            answer = _send_once(connections, url, fields, path)
             if answer is None:
                 return
             if pause is not None:
-                left = (expires_at - clock()).total_seconds()
+                left = (expires_at - datetime.now(UTC)).total_seconds()
                 time.sleep(max(0.0, min(max(pause, answer), left)))
     raise BucketUnavailable("The bucket at {} does not take the file; try again later.", urlsplit(url).netloc)
 
 
-def _send_once(
-    pool: urllib3.PoolManager, url: str, fields: Mapping[str, str], path: Path, progress: Callable[[int], None]
-) -> float | None:
+def _send_once(pool: urllib3.PoolManager, url: str, fields: Mapping[str, str], path: Path) -> float | None:
     """Send the file; return ``None`` where it was accepted, else the seconds to wait that the bucket asks for."""
-    total = 0
-
-    def sent(count: int) -> None:
-        nonlocal total
-        total += count
-        progress(count)
-
     try:
         with path.open("rb") as file:
             size = os.fstat(file.fileno()).st_size
@@ -203,7 +168,7 @@ def _send_once(
             response = pool.request(
                 "POST",
                 url,
-                body=_body(before, file, size, after, sent),
+                body=_body(before, file, size, after),
                 headers={"Content-Type": content_type, "Content-Length": str(len(before) + size + len(after))},
                 timeout=TIMEOUT,
                 retries=False,
@@ -218,21 +183,18 @@ def _send_once(
     except LocationValueError:
         raise InvalidInput("The upload address is not an http or https address.") from None
     except HTTPError:
-        progress(-total)
         return 0
     except OSError as error:
         raise UnreadableFile("The file cannot be read: {}.", error.strerror or "unknown reason") from None
-    if response.status in {200, 201, 204}:
-        return None
-    progress(-total)
-    return _seconds_to_wait(response, answer)
+    return None if response.status in {200, 201, 204} else _seconds_to_wait(response, answer)
 
 
 def _seconds_to_wait(response: urllib3.BaseHTTPResponse, answer: bytes) -> float:
     found = _CODE.search(answer)
     code = found[1].decode() if found else ""
     if response.status >= 500 or response.status in {408, 429} or code in _TRY_AGAIN_CODES:
-        return seconds_asked(response)
+        asked = response.headers.get("Retry-After", "")
+        return min(float(asked), LONGEST_PAUSE) if asked.isascii() and asked.isdigit() else 0
     if code == "ExpiredToken" or (response.status == 403 and _EXPIRED_TEXT.search(answer)):
         raise CredentialsExpired
     if 300 <= response.status < 400:
