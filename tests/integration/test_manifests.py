@@ -154,7 +154,7 @@ def test_a_file_that_is_in_the_bucket_is_left_out_and_named(
         sync_bucket(database, bucket, clock=clock)
     clock.now += timedelta(minutes=minutes)
     result = ask(CONTRACT, RECORDING)
-    assert [(row.line, str(row.id)) for row in result.skipped] == [(2, uploaded["id"])]
+    assert [(line, str(each)) for line, each in result.skipped] == [(2, uploaded["id"])]
     (line,) = credentials(out)
     assert line["saleId"] == "sale-2"
     assert (line["id"] == missing["id"]) is (minutes == 0)

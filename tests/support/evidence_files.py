@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import struct
+from collections.abc import Callable
 from importlib.resources import files
 from typing import Any
 
@@ -94,19 +95,38 @@ def tone(seconds: float = 2.0, container: str = "MP3", *, loudness: float = 0.3)
     return encoded(loudness * np.sin(2 * np.pi * 440 * moments(seconds, container)), container)
 
 
-def voice(container: str = "MP3", number: int = 1) -> bytes:
-    """A voice that speaks for four to five seconds; ``number`` (1 to 3) tells two apart."""
-    rate = CODECS[container][2]
+def spoken(rate: int = RATE, number: int = 1) -> NDArray[Any]:
+    """The samples of a voice that speaks for four to five seconds; ``number`` (1 to 3) tells two apart."""
     resampler = av.AudioResampler("flt", "mono", rate)
     with av.open(str(files("toolkit.samples") / "recordings" / f"pov-{number}.mp3")) as recording:
         heard = [part.to_ndarray()[0] for each in recording.decode(audio=0) for part in resampler.resample(each)]
-    return encoded(np.concatenate(heard), container)
+    return np.concatenate(heard)
 
 
-def overwritten(content: bytes) -> bytes:
-    """The same with zeros in its middle third."""
+def voice(container: str = "MP3", number: int = 1) -> bytes:
+    return encoded(spoken(CODECS[container][2], number), container)
+
+
+def video(container: str, picture: str, sound: str) -> bytes:
+    """Two seconds of a grey picture and a tone."""
+    buffer, rate = io.BytesIO(), 48000
+    with av.open(buffer, "w", container) as out:
+        seen: Any = out.add_stream(picture, rate=5, width=64, height=64, pix_fmt="yuv420p")
+        heard: Any = out.add_stream(sound, rate=rate, layout="mono")
+        tone = np.float32(0.3) * np.sin(np.arange(2 * rate, dtype=np.float32) / 17)[None]
+        frame = av.AudioFrame.from_ndarray(tone, "fltp", "mono")
+        frame.sample_rate, frame.pts = rate, 0
+        for _ in range(10):
+            out.mux(seen.encode(av.VideoFrame(64, 64, "yuv420p")))
+        for stream, last in ((seen, None), (heard, frame), (heard, None)):
+            out.mux(stream.encode(last))
+    return buffer.getvalue()
+
+
+def overwritten(content: bytes, fill: Callable[[int], bytes] = bytes) -> bytes:
+    """The same with zeros, or what ``fill`` gives, in its middle third."""
     third = len(content) // 3
-    return content[:third] + bytes(third) + content[2 * third :]
+    return content[:third] + fill(third) + content[2 * third :]
 
 
 def silence(seconds: float = 2.0, container: str = "MP3") -> bytes:

@@ -12,22 +12,17 @@ from typing import Any
 import numpy as np
 import pytest
 from pypdf import PdfWriter
-from pypdf.annotations import Link
 from pypdf.generic import (
-    ArrayObject,
     DecodedStreamObject,
     DictionaryObject,
     NameObject,
     StreamObject,
-    TextStringObject,
 )
 
 from tests.support.evidence_files import (
-    CODECS,
     RATE,
     encoded,
     mp4,
-    overwritten,
     pdf,
     telephone_wav,
     tone,
@@ -37,14 +32,7 @@ from toolkit.contract.evidence import FileKind
 from toolkit.evidence.inspection import SECONDS, Inspector, inspect_file
 from toolkit.evidence.kinds import Inspected, readers_of
 
-CONTAINERS = sorted(set(CODECS) - {"MOV"})
-PACKED = ("AAC", "FLAC", "M4A", "MP3", "OGG", "WEBM", "WMA")
-DAMAGED, ENCRYPTED = ContentProblem.DAMAGED, ContentProblem.ENCRYPTED
-TOO_SHORT, SILENT = ContentProblem.TOO_SHORT, ContentProblem.SILENT
-
-ID3 = b"ID3\x04\x00\x00\x00\x00\x00\x0a" + bytes(10)
-
-
+DAMAGED, SILENT = ContentProblem.DAMAGED, ContentProblem.SILENT
 MOMENTS = np.arange(2 * RATE) / RATE
 TONE = 0.3 * np.sin(2 * np.pi * 440 * MOMENTS)
 MATROSKA = b"\x1a\x45\xdf\xa3\x9f\x86\x86A_OPUS" + bytes(100)
@@ -81,47 +69,31 @@ def nested(depth: int) -> bytes:
     return b"\0\0\0\x14ftypM4A \0\0\0\0M4A " + boxes
 
 
-def half(content: bytes) -> bytes:
-    return content[: len(content) // 2]
-
-
 @pytest.mark.parametrize(
-    ("content", "kind", "problem"),
+    ("content", "problem"),
     [
-        pytest.param(b"junk\r\n" + pdf(), "pdf", None, id="a document after some junk"),
-        pytest.param(b"<script>x</script>\n" + pdf(), "other", None, id="a page before a document"),
-        pytest.param(b"\xef\xbb\xbf \n<a>" + pdf(), "other", None, id="markup after blanks"),
-        pytest.param(b"%PDF-1.7\nstartxref\n0\n%%EOF\n", "pdf", DAMAGED, id="a shell of a document"),
-        pytest.param(ID3 + tone(), "audio", None, id="MPEG with a tag"),
-        pytest.param(tone(container="WAV", loudness=0.005), "audio", None, id="a whisper 46 dB down"),
-        pytest.param(wav(np.where(MOMENTS < 0.1, TONE, 0)), "audio", SILENT, id="a tenth of a second of sound"),
-        pytest.param(wav(np.where(MOMENTS < 0.3, TONE, 0)), "audio", None, id="one word"),
-        pytest.param(wav(np.where(MOMENTS == 0.5, np.nan, TONE)), "audio", None, id="a sample that is no number"),
-        pytest.param(wav(np.where(MOMENTS < 1, np.inf, -np.inf)), "audio", SILENT, id="nothing but infinity"),
+        pytest.param(tone(container="WAV", loudness=0.005), None, id="a whisper 46 dB down"),
+        pytest.param(wav(np.where(MOMENTS < 0.1, TONE, 0)), SILENT, id="a tenth of a second of sound"),
+        pytest.param(wav(np.where(MOMENTS < 0.3, TONE, 0)), None, id="one word"),
+        pytest.param(wav(np.where(MOMENTS == 0.5, np.nan, TONE)), None, id="a sample that is no number"),
+        pytest.param(wav(np.where(MOMENTS < 1, np.inf, -np.inf)), SILENT, id="nothing but infinity"),
         pytest.param(
-            wav(np.stack([MOMENTS * 0 + 0.5, MOMENTS * 0 - 0.5], axis=1)), "audio", SILENT, id="two silent levels"
+            wav(np.stack([MOMENTS * 0 + 0.5, MOMENTS * 0 - 0.5], axis=1)), SILENT, id="two levels"
         ),
-        pytest.param(wav(TONE[:100], rate=1), "audio", DAMAGED, id="a sample a second"),
-        pytest.param(wav(TONE, rf64="always"), "audio", None, id="RF64"),
-        pytest.param(half(wav(TONE, rf64="always")), "audio", DAMAGED, id="half an RF64"),
-        pytest.param(telephone_wav(0.5), "audio", TOO_SHORT, id="half a second of G.729"),
-        *(pytest.param(tone(0.5, each), "audio", TOO_SHORT, id=f"half a second of {each}") for each in CONTAINERS),
-        *(pytest.param(half(tone(2, each)), "audio", DAMAGED, id=f"half of {each}") for each in CONTAINERS),
-        *(pytest.param(overwritten(tone(2, each)), "audio", DAMAGED, id=f"zeros in {each}") for each in PACKED),
-        pytest.param(mp4(), "audio", DAMAGED, id="MP4 without samples"),
-        pytest.param(MATROSKA, "audio", DAMAGED, id="Matroska without anything in it"),
-        pytest.param(WMA, "audio", DAMAGED, id="WMA without anything in it"),
-        pytest.param(mp4(handler=b"vide"), "other", None, id="a film as MP4"),
-        pytest.param(nested(3000), "audio", DAMAGED, id="MP4 of 3,000 boxes in each other"),
+        pytest.param(wav(TONE, rf64="always"), None, id="RF64"),
+        pytest.param(wav(TONE, rf64="always")[:40_000], DAMAGED, id="half an RF64"),
+        pytest.param(telephone_wav(0.5), ContentProblem.TOO_SHORT, id="half a second of G.729"),
+        pytest.param(mp4(), DAMAGED, id="MP4 without samples"),
+        pytest.param(MATROSKA, DAMAGED, id="Matroska without anything in it"),
+        pytest.param(WMA, DAMAGED, id="WMA without anything in it"),
+        pytest.param(nested(3000), DAMAGED, id="MP4 of 3,000 boxes in each other"),
     ],
 )
-def test_a_file_is_what_its_bytes_are(
-    content: bytes, kind: str, problem: ContentProblem | None, tmp_path: Path
-) -> None:
+def test_a_recording_at_the_edge(content: bytes, problem: ContentProblem | None, tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(content)
     found = inspect_file(path)
-    assert (found.kind, found.problem) == (FileKind(kind), problem)
+    assert (found.kind, found.problem) == (FileKind.AUDIO, problem)
 
 
 def test_pages_and_seconds_are_told(tmp_path: Path) -> None:
@@ -174,61 +146,6 @@ def test_the_inspector_sees_nothing_of_our_environment(monkeypatch: pytest.Monke
         assert inspector._process is not None
         environ = Path(f"/proc/{inspector._process.pid}/environ").read_bytes()
     assert b"AWS" not in environ
-
-
-def opening(kind: str, **parts: str) -> Callable[[PdfWriter], None]:
-    """A document that does something as soon as it is opened."""
-
-    def change(writer: PdfWriter) -> None:
-        action = {NameObject("/S"): NameObject(kind)}
-        action |= {NameObject(f"/{name}"): TextStringObject(value) for name, value in parts.items()}
-        writer.root_object[NameObject("/OpenAction")] = DictionaryObject(action)
-
-    return change
-
-
-def scripted(writer: PdfWriter) -> None:
-    script = {NameObject("/S"): NameObject("/JavaScript"), NameObject("/JS"): TextStringObject("app.alert(1)")}
-    named = ArrayObject([TextStringObject("x"), writer._add_object(DictionaryObject(script))])
-    tree = DictionaryObject({NameObject("/Names"): named})
-    writer.root_object[NameObject("/Names")] = DictionaryObject({NameObject("/JavaScript"): tree})
-
-
-def linking(writer: PdfWriter) -> None:
-    writer.add_annotation(0, Link(rect=(0, 0, 9, 9), url="https://example.com"))
-
-
-def jumping(writer: PdfWriter) -> None:
-    writer.add_annotation(0, Link(rect=(0, 0, 9, 9), target_page_index=0))
-    writer.open_destination = "/Fit"
-
-
-@pytest.mark.parametrize(
-    ("change", "parts"),
-    [
-        pytest.param(lambda _: None, (), id="a plain one"),
-        pytest.param(jumping, (), id="jumps within the document"),
-        pytest.param(scripted, (ActivePart.JAVASCRIPT,), id="a script"),
-        pytest.param(opening("/JavaScript", JS="app.alert(1)"), (ActivePart.JAVASCRIPT,), id="one at opening"),
-        pytest.param(opening("/Launch", F="cmd.exe"), (ActivePart.ACTION,), id="a program at opening"),
-        pytest.param(
-            opening("/SubmitForm", F="https://a.example"), (ActivePart.ACTION,), id="a form that is sent"
-        ),
-        pytest.param(opening("/GoToR", F="other.pdf"), (ActivePart.LINK,), id="another file at opening"),
-        pytest.param(
-            lambda each: each.add_attachment("a.exe", b"x"), (ActivePart.ATTACHMENT,), id="an attachment"
-        ),
-        pytest.param(linking, (ActivePart.LINK,), id="an external link"),
-    ],
-)
-def test_what_a_document_can_do_by_itself_is_found(
-    change: Callable[[PdfWriter], object], parts: tuple[ActivePart, ...], tmp_path: Path
-) -> None:
-    path = tmp_path / "a.pdf"
-    path.write_bytes(written(change))
-    found = inspect_file(path)
-    # Nothing is written on their pages.
-    assert (found.problem, found.active_parts) == (None, (*parts, ActivePart.BLANK))
 
 
 def tangled(writer: PdfWriter) -> None:

@@ -24,7 +24,7 @@ ADTS_FRAME = bytes.fromhex("fff15080") + (16 << 5 & 0xFFFF).to_bytes(2, "big") +
         (MP3_FRAME, "audio/mpeg"),
         (ADTS_FRAME * 2, "audio/aac"),
         (b"RIFF\x24\x00\x00\x00WAVEfmt ", "audio/wav"),
-        (b"RIFF\x24\x00\x00\x00AVI LIST", "application/octet-stream"),
+        (b"RIFF\x24\x00\x00\x00AVI LIST", "video/x-msvideo"),
         (b"FORM\x00\x00\x00\x24AIFFCOMM", "audio/aiff"),
         (b"OggS" + bytes(24) + b"OpusHead", "audio/ogg"),
         (b"OggS" + bytes(24) + b"\x80theora", "application/ogg"),

@@ -1,14 +1,17 @@
 """Files that were sent as evidence and are none, or that are some and look like none, and what is said of each.
 
-A world is a name, the file, and what the verification says: whether it counts, its fault, and what is odd about
-it. Add one before its cure.
+A world is a name, the file, and what the verification says: that it counts, its fault or the other type that it is
+of, and what is odd about it. Add one before its cure.
 """
 
 from __future__ import annotations
 
+import io
 import random
 import struct
+import zipfile
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,19 +25,20 @@ from tests.support.evidence_files import (
     overwritten,
     pdf,
     silence,
+    spoken,
     telephone_wav,
     tone,
+    video,
     voice,
 )
 from tests.worlds.made_documents import TEXT, page, picture
-from toolkit.samples.evidence_files import cut_mp3, mp3
 
-COUNTS, OTHER_KIND = "counts", "other kind"
+COUNTS = "counts"
 NOISE = random.Random(7)
 
 
 class World(NamedTuple):
-    """A file, by what makes it, and what must be said: ``COUNTS``, ``OTHER_KIND`` or its fault, and its parts."""
+    """A file, by what makes it, and what must be said: ``COUNTS``, its fault or its other type, and its parts."""
 
     name: str
     make: Callable[[], bytes]
@@ -91,19 +95,39 @@ def adts(frames: int) -> bytes:
     return bytes([0xFF, 0xF1, 0x60, 0x40, 0x00, 0xFF, 0xFC]) * frames
 
 
+def cut(content: bytes) -> bytes:
+    return content[: len(content) // 2]
+
+
+def zip_file() -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        archive.writestr("a.txt", "anything")
+    return buffer.getvalue()
+
+
+def of_each(
+    name: str, make: Callable[[str], bytes], said: str, but: tuple[str, ...] = (), parts: tuple[str, ...] = ()
+) -> list[World]:
+    """A world for each container that counts as a recording."""
+    return [World(f"{name} {each}", partial(make, each), said, parts) for each in CONTAINERS if each not in but]
+
+
+CONTAINERS = sorted(set(CODECS) - {"MOV"})
+PACKED = {"AAC", "FLAC", "M4A", "MP3", "OGG", "WEBM", "WMA"}
+TAGGED = b"ID3\x04\x00\x00\x00\x00\x20\x00"
+"""The start of a tag of 4,096 bytes."""
+
 SPEECHLESS = ("NO_SPEECH",)
 SILENT, DAMAGED, SHORT = "SILENT", "DAMAGED", "TOO_SHORT"
 PAPER = bytes([250]) * (400 * 400)
 
 RECORDINGS = (
-    *(
-        World(f"a voice as {each}", lambda each=each: voice(each), COUNTS)
-        for each in sorted(set(CODECS) - {"MOV"})
-    ),  # type: ignore[misc]
-    *(
-        World(f"20 s of silence as {each}", lambda each=each: silence(20, each), SILENT)
-        for each in sorted(set(CODECS) - {"MOV"})
-    ),  # type: ignore[misc]
+    *of_each("a voice as", voice, COUNTS),
+    *of_each("20 s of silence as", lambda each: silence(20, each), SILENT),
+    *of_each("half a second of", lambda each: tone(0.5, each), SHORT),
+    *of_each("half of", lambda each: cut(tone(2, each)), DAMAGED, but=("MP3",)),
+    *of_each("zeros in", lambda each: overwritten(tone(2, each)), DAMAGED, but=tuple(set(CONTAINERS) - PACKED)),
     World("M4A of zeros", filled("M4A", zeros), DAMAGED),
     World("M4A of random bytes", filled("M4A", chance), DAMAGED),
     World("M4A of plain text", filled("M4A", text), DAMAGED),
@@ -125,19 +149,41 @@ RECORDINGS = (
     World("hold music", sound(music, 20), COUNTS, SPEECHLESS),
     World("white noise", sound(lambda of: heard(of, 0.1)), COUNTS, SPEECHLESS),
     World("noise at -50 dB", sound(lambda of: heard(of, 0.003)), COUNTS, SPEECHLESS),
+    World("noise at -58 dB", sound(lambda of: heard(of, 0.00126)), COUNTS, SPEECHLESS),
+    World(
+        "20 clicks in 100 seconds",
+        sound(lambda of: np.where(np.isin(of, np.arange(20) * 5.0), 0.9, 0), 100),
+        COUNTS,
+        SPEECHLESS,
+    ),
+    World(
+        "a voice in one of two channels",
+        lambda: encoded(np.stack([spoken(), spoken() * 0], axis=1), "WAV"),
+        COUNTS,
+    ),
+    World("a voice reversed", lambda: encoded(spoken()[::-1], "WAV"), COUNTS),
+    World("a voice as if sampled at 100 Hz", lambda: encoded(spoken()[::4], "FLOAT", 100), DAMAGED),
+    World("a voice at -60 dB", lambda: encoded(spoken() / 1000, "FLOAT"), SILENT),
     World("one beep in a minute of silence", sound(lambda of: sine(440, of) * (of < 0.3), 60), COUNTS, SPEECHLESS),
     World("a click", sound(lambda of: np.where(of == 2, 0.9, 0)), SILENT),
     World("a DC offset", sound(lambda of: of * 0 + 0.5), SILENT),
     World("a tone at -66 dB", sound(lambda of: sine(440, of) / 600), SILENT),
     World("samples that are no numbers", sound(lambda of: of * np.nan, container="FLOAT"), SILENT),
-    World("a voice in front of an ID3 tag of a PDF", lambda: voice() + pdf(), COUNTS),
+    World("a voice before a PDF", lambda: voice() + pdf(), COUNTS),
+    World(
+        "a voice behind a tag that holds a PDF", lambda: TAGGED + page(TEXT).ljust(4096, b"\0") + voice(), COUNTS
+    ),
     World("ID3 alone", lambda: b"ID3\x04\x00\x00\x00\x00\x00\x0a" + bytes(10) + bytes(500), DAMAGED),
-    World("MP3 whose header says more", lambda: cut_mp3("pov-1.mp3", "V-1"), DAMAGED),
-    World("MP3 with random bytes in the middle", lambda: overwritten(mp3("pov-1.mp3", "V-1")), DAMAGED),
+    World("half of an MP3 whose header says more", lambda: cut(voice()), COUNTS, ("UNCLEAR",)),
+    World("half of an MP3 whose header says nothing", lambda: cut(voice().replace(b"Info", b"none")), COUNTS),
+    World("MP3 with random bytes in the middle", lambda: overwritten(voice(), NOISE.randbytes), DAMAGED),
     World("two MP3 frames and garbage", lambda: tone(5)[:300] + NOISE.randbytes(9000), DAMAGED),
     World("WAV that claims ten minutes and has one second", lambda: tone(600, "WAV")[: 44 + 2 * RATE], DAMAGED),
-    World("half a second", lambda: tone(0.5, "WAV"), SHORT),
-    World("PCM in MOV", lambda: tone(5, "MOV"), OTHER_KIND),
+    World("PCM in MOV", lambda: tone(5, "MOV"), "video/quicktime"),
+    World("a video with sound as MP4", lambda: video("mp4", "mpeg4", "aac"), "video/mp4"),
+    World("a video with sound as MOV", lambda: video("mov", "mpeg4", "aac"), "video/quicktime"),
+    World("a video with sound as AVI", lambda: video("avi", "mpeg4", "libmp3lame"), "video/x-msvideo"),
+    World("a video with sound as WebM", lambda: video("webm", "libvpx", "libopus"), "video/webm"),
     World("a PDF named as a recording", pdf, COUNTS),
 )
 
@@ -145,6 +191,14 @@ WHITE = b"1 1 1 rg 0 0 595 842 re f "
 BLANK = ("BLANK",)
 PHOTOGRAPH = NOISE.randbytes(400 * 400)
 BLACK_SQUARE = bytes(100 * 100)
+
+
+def opening(action: bytes) -> Callable[[], bytes]:
+    """A document that does something as soon as it is opened."""
+    return lambda: page(TEXT, catalog=b"/OpenAction << %s >>" % action)
+
+
+ATTACHED = b"/Names << /EmbeddedFiles << /Names [(a) << /Type /Filespec /F (a.exe) /EF << /F 6 0 R >> >>] >> >>"
 
 DOCUMENTS = (
     World("a text", lambda: page(TEXT), COUNTS),
@@ -154,6 +208,7 @@ DOCUMENTS = (
     World("text off the page", lambda: page(TEXT.replace(b"72 700", b"72 7000")), COUNTS, BLANK),
     World("text in render mode 3", lambda: page(TEXT.replace(b"Td", b"Td 3 Tr")), COUNTS, BLANK),
     World("text in a comment", lambda: page(b"% " + TEXT), COUNTS, BLANK),
+    World("text without a font", lambda: page(TEXT.replace(b"/F1 12 Tf", b"")), COUNTS, BLANK),
     World("text covered by a white box", lambda: page(TEXT + b" " + WHITE), COUNTS, BLANK),
     World("text clipped away", lambda: page(b"0 0 1 1 re W n " + TEXT), COUNTS, BLANK),
     World("text outside the crop box", lambda: page(TEXT, page=b"/CropBox [400 0 595 200]"), COUNTS, BLANK),
@@ -183,15 +238,26 @@ DOCUMENTS = (
     World("half of it", lambda: page(TEXT)[:400], DAMAGED),
     World("no page", lambda: pdf(pages=0), DAMAGED),
     World("after 900 bytes of something else", lambda: b"#" * 900 + pdf(), COUNTS, ("APPENDED",)),
-    World("after 1,100 bytes of something else", lambda: b"#" * 1100 + pdf(), OTHER_KIND),
+    World("after 1,100 bytes of something else", lambda: b"#" * 1100 + pdf(), "application/octet-stream"),
     World("after a shell script",
         lambda: b"#!/bin/sh\nexit 0 # " + b"x" * 99 + b"\n" + pdf(), COUNTS, ("APPENDED",)),
-    World("after HTML", lambda: b"<html><script>x</script>\n" + pdf(), OTHER_KIND),
+    World("after HTML", lambda: b"\xef\xbb\xbf \n<html><script>x</script>\n" + pdf(), "text/html"),
     World("before an MP3", lambda: pdf() + tone(), COUNTS, ("APPENDED",)),
+    World("before a ZIP", lambda: pdf() + zip_file(), COUNTS, ("APPENDED",)),
+    World("a shell of a document", lambda: b"%PDF-1.7\nstartxref\n0\n%%EOF\n", DAMAGED),
     World("before 3,000 bytes of something", lambda: pdf() + NOISE.randbytes(3000), COUNTS, ("APPENDED",)),
     World("before a line break too many", lambda: pdf() + b"\r\n\r\n", COUNTS),
-    World("with a script",
-        lambda: page(TEXT, catalog=b"/OpenAction << /S /JavaScript /JS (x) >>"), COUNTS, ("JAVASCRIPT",)),
+    World("with a script", opening(b"/S /JavaScript /JS (x)"), COUNTS, ("JAVASCRIPT",)),
+    World("with a script by name", lambda: page(
+        TEXT, catalog=b"/Names << /JavaScript << /Names [(x) << /S /JavaScript /JS (x) >>] >> >>"
+    ), COUNTS, ("JAVASCRIPT",)),
+    World("that starts a program", opening(b"/S /Launch /F (cmd.exe)"), COUNTS, ("ACTION",)),
+    World("that sends a form", opening(b"/S /SubmitForm /F (https://a.example)"), COUNTS, ("ACTION",)),
+    World("that opens another file", opening(b"/S /GoToR /F (other.pdf)"), COUNTS, ("LINK",)),
+    World("that jumps within itself", opening(b"/S /GoTo /D [3 0 R /Fit]"), COUNTS),
+    World("with an attachment", lambda: page(
+        TEXT, catalog=ATTACHED, objects=(b"<< /Type /EmbeddedFile /Length 1 >>\nstream\nx\nendstream",)
+    ), COUNTS, ("ATTACHMENT",)),
     World("with a link", lambda: page(
         TEXT, page=b"/Annots [<< /Type /Annot /Subtype /Link /Rect [0 0 9 9] /A << /S /URI /URI (a:b) >> >>]"
     ), COUNTS, ("LINK",)),

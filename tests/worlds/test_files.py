@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.worlds.files import COUNTS, OTHER_KIND, WORLDS, World
+from tests.worlds.files import COUNTS, WORLDS, World
 from toolkit.contract.evidence import FileKind
 from toolkit.evidence.inspection import Inspector, inspect_file
 from toolkit.evidence.kinds import Inspected
@@ -15,7 +15,7 @@ from toolkit.evidence.kinds import Inspected
 
 def said(found: Inspected) -> tuple[str, tuple[str, ...]]:
     if found.kind is FileKind.OTHER:
-        return OTHER_KIND, ()
+        return found.media_type, ()
     return found.problem or COUNTS, tuple(map(str, found.active_parts))
 
 

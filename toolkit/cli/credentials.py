@@ -121,7 +121,7 @@ def _show(result: ManifestResult, left_out: Sequence[LeftOut], source: Path, out
             (row.line, "; ".join(f"{each.field}: {each.message}" for each in row.invalid))
             for row in result.rejected
         ),
-        *((row.line, f"{_('already uploaded as')} {row.id}") for row in result.skipped),
+        *((line, f"{_('already uploaded as')} {each}") for line, each in result.skipped),
         *((sale.line, f"{sale.sale_id} {_('left out')}. {_(sale.reason.text)}") for sale in left_out),
     ]
     for line, told in first_of(lines):
@@ -134,9 +134,7 @@ def _as_json(result: ManifestResult, left_out: Sequence[LeftOut], out: Path) -> 
         "skipped": len(result.skipped),
         "rejected": len(result.rejected),
         "out": None if result.rejected else str(out),
-        "skippedRows": [
-            named(row, "line", "sale_id", "file_name", "evidence_type", "id") for row in result.skipped
-        ],
+        "skippedRows": [{"line": line, "id": each} for line, each in result.skipped],
         "rejectedRows": [rejected_row(row) for row in result.rejected],
         "leftOut": [named(sale, "line", "sale_id", "reason") for sale in left_out],
     }

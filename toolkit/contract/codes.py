@@ -285,8 +285,8 @@ _ALL: Final[tuple[Code, ...]] = (
     ),
     Code(
         IntegrityProblem.SILENCE_UNKNOWN, Subject.FILE, Severity.WARNING, Owner.COMPLIANCE, 20,
-        "recording that may be silent",
-        "The recording could not be decoded to its end here: it may be silent.",
+        "recording not heard to its end",
+        "The recording could not be decoded to its end here, or ends before its header says.",
         _NONE,
         "Listen to it: toolkit evidence link EVIDENCE_ID. The file goes on counting.",
     ),

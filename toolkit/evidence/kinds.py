@@ -135,12 +135,14 @@ def media_type_of_bytes(head: bytes) -> str:
 def _container(head: bytes) -> str | None:
     form = head[8:12]
     if head[:4] in (b"RIFF", b"RF64", b"BW64"):
-        return "audio/wav" if form == b"WAVE" else UNKNOWN
+        return {b"WAVE": "audio/wav", b"AVI ": "video/x-msvideo"}.get(form, UNKNOWN)
     if head[:4] == b"FORM":
         return "audio/aiff" if form in (b"AIFF", b"AIFC") else UNKNOWN
     if head[:4] == b"OggS":
         return "audio/ogg" if any(codec in head[:256] for codec in _OGG_CODECS) else "application/ogg"
     if head[4:8] == b"ftyp":
+        if form == b"qt  ":
+            return "video/quicktime"
         return "audio/mp4" if form in _MP4_BRANDS or form[:2] == b"3g" else UNKNOWN
     if head[:4] == b"\x1a\x45\xdf\xa3":
         return "audio/webm" if _MATROSKA_AUDIO.search(head) and not _MATROSKA_VIDEO.search(head) else "video/webm"

@@ -135,7 +135,8 @@ def _heard(decoding: _Decoding, damaged: Inspected) -> Inspected:
     if sound.sounding < _SOUND_SECONDS:
         return replace(sounds, problem=ContentProblem.SILENT)
     without = sound.sounding < LEAST_SPEECH or (spoken is not None and spoken < LEAST_SPEECH)
-    parts = (ActivePart.NO_SPEECH,) if without else ()
+    doubts = {ActivePart.NO_SPEECH: without, ActivePart.UNCLEAR: decoding.ends_early}
+    parts = tuple(part for part, found in doubts.items() if found)
     form = decoding.digest.hexdigest()
     return replace(sounds, normal_form=form, active_parts=parts, speech_seconds=spoken)
 
@@ -186,12 +187,16 @@ class _Decoding:
             return True  # tags stand behind the last frame of MPEG
         if self._media_type in _FRAMES_ONLY and self._covered < (1 - LOST) * (self._end - (self._begin or 0)):
             return True
-        if not self.whole:
+        if not self.whole or self._media_type in _FRAMES_ONLY:
             return False
-        if self._media_type == "audio/mpeg":
-            return self.packets - self._failed_last < self._declared_frames() * (1 - LOST)
-        declared = 0 if self._media_type in _FRAMES_ONLY else self._container.duration or 0
-        return seconds < declared / av.time_base * (1 - LOST) - LOST_SECONDS
+        declared = (self._container.duration or 0) / av.time_base
+        return seconds < declared * (1 - LOST) - LOST_SECONDS
+
+    @property
+    def ends_early(self) -> bool:
+        """Tell whether there are fewer frames of MPEG than its encoder noted: what is there can be heard."""
+        heard = self.packets - self._failed_last
+        return self._media_type == "audio/mpeg" and heard < self._declared_frames() * (1 - LOST)
 
     def _decoder(self, stream: AudioStream) -> AudioCodecContext:
         better = _DECODERS.get(stream.codec_context.name)

@@ -168,7 +168,7 @@ def _recording(attempt: Attempt, sale_id: str, mark: str, number: int) -> bytes:
         case Content.SHORT:
             return evidence_files.short_mp3(recording, mark)
         case Content.CUT:
-            return evidence_files.cut_mp3(recording, mark)
+            return evidence_files.broken_mp3(recording, mark)
     return evidence_files.mp3(recording, mark)
 
 

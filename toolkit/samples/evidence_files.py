@@ -114,13 +114,11 @@ def short_mp3(recording: str, title: str) -> bytes:
     return _tag(title) + b"".join(frames[:_HALF_SECOND])
 
 
-def cut_mp3(recording: str, title: str) -> bytes:
-    """Return the first half of a recording that states its length in its first frame: an upload broke off."""
-    frames = _frames(mp3(recording, title)[len(_tag(title)) :])
-    whole = b"".join(frames)
-    count = b"Xing" + struct.pack(">III", 3, len(frames), len(whole))
-    said = (frames[0][:4] + bytes(_SIDE_BYTES) + count).ljust(len(frames[0]), b"\0")
-    return _tag(title) + said + whole[: len(whole) // 2]
+def broken_mp3(recording: str, title: str) -> bytes:
+    """Return a recording of which the middle was lost on its way."""
+    whole = mp3(recording, title)
+    third = len(whole) // 3
+    return whole[:third] + bytes(third) + whole[2 * third :]
 
 
 def amr(mark: str) -> bytes:
