@@ -10,8 +10,7 @@ import sqlalchemy as sa
 from tests.benchmarks.made_sales import NOW, fill
 from tests.benchmarks.measuring import line, peak_mb, timed
 from tests.support.own_database import own_database
-from toolkit.log.export import export_log
-from toolkit.log.sealing import seal_events
+from toolkit.log.sealing import export_log, seal_events
 from toolkit.log.verification import verify_log
 
 _SALES = 400_000

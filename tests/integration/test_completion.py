@@ -2,11 +2,10 @@
 
 import re
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from datetime import UTC, timedelta
+from datetime import timedelta
 from hashlib import md5, sha256
-from pathlib import Path
 from typing import Any, cast
 from uuid import UUID
 
@@ -35,7 +34,6 @@ from toolkit.errors import DatabaseUnavailable, SaleNotFound
 from toolkit.evidence import completion
 from toolkit.evidence.completion import complete_sale
 from toolkit.evidence.records import withdraw
-from toolkit.intake.sales import SalesLoaded, load_sales
 
 CONTENT = {FileKind.PDF: pdf(), FileKind.AUDIO: tone()}
 ISSUED = MONDAY - timedelta(hours=2)
@@ -125,28 +123,6 @@ class Interrupted:
 
     def download(self, key: str, *, etag: str) -> Any:
         return self._bucket.download(key, etag=etag)
-
-
-def test_sales_are_loaded_while_one_of_them_is_completed(
-    database: Database, bucket: Bucket, s3: Any, sale: str, clock: SettableClock, tmp_path: Path
-) -> None:
-    upload(s3, bucket, database, sale, EvidenceType.KYC)
-    path = tmp_path / "sales.csv"
-    path.write_text(
-        f"saleId,clientId,utilityGroup,isClientFinancialResponsible,createdAt\n{sale},,B,true,{ISSUED}\n"
-    )
-    with ThreadPoolExecutor(1) as pool:
-
-        def load() -> None:
-            loads.append(pool.submit(load_sales, database, path, timezone=UTC, clock=clock))
-            wait_until(lambda: loads[0].done() or someone_waits(database))
-
-        loads: list[Future[SalesLoaded]] = []
-        done = complete_sale(database, cast("Bucket", Interrupted(bucket, load)), sale, clock)
-        assert loads[0].result().updated == 1
-    assert done.completed_at == clock.now
-    with database.transaction() as connection:
-        assert connection.execute(sa.select(sales.c.utility_group, sales.c.completed_at)).one() == ("B", clock.now)
 
 
 def test_a_record_that_is_withdrawn_while_the_bucket_is_read_does_not_count(

@@ -10,11 +10,11 @@ import pytest
 
 from tests.conftest import Run
 from tests.support.evidence_files import JPEG, pdf, silence, tone
-from tests.support.uploaded_sales import add_record, add_sale, rows
+from tests.support.uploaded_sales import rows
 from toolkit.audit.observe_bucket import sync_bucket
 from toolkit.bucket.client import Bucket
 from toolkit.contract.contents import ContentProblem
-from toolkit.contract.evidence import EvidenceType, FileKind
+from toolkit.contract.evidence import FileKind
 from toolkit.database.connection import Database
 from toolkit.evidence import inspection
 from toolkit.evidence.contents import Failure, Verified, verify_contents
@@ -105,32 +105,6 @@ def test_a_file_at_which_the_toolkit_failed_is_left_and_told(
         patch.setattr(inspection, "_MODULE", "tests.support.broken_inspection")
         assert verify() == Verified(0, {}, left=1, unreadable=1, failures={Failure.NOT_INSPECTED: 1})
     assert verify() == Verified(1, {}, left=0)
-
-
-def test_what_is_larger_than_allowed_is_not_fetched(
-    put: Any, database: Database, bucket: Bucket, clock: Any
-) -> None:
-    put(1, pdf())
-    sync_bucket(database, bucket, clock=clock)
-    assert verify_contents(database, bucket, clock=clock, max_bytes=10) == Verified(
-        0, {}, left=1, unreadable=1, failures={Failure.TOO_LARGE: 1}
-    )
-
-
-def test_a_file_of_another_kind_than_its_type_demands_is_unusable(
-    database: Database, bucket: Bucket, s3: Any, verify: Any
-) -> None:
-    add_sale(database)
-    for evidence_type, content in (
-        (EvidenceType.DOC_CONTRATANTE, b"\xff\xd8\xff\xe0\x00\x10JFIF\x00"),
-        (EvidenceType.POV, pdf()),
-        (EvidenceType.KYC, pdf()),
-    ):
-        key = add_record(database, evidence_type=evidence_type)[1]
-        s3.put_object(Bucket=bucket.name, Key=key, Body=content)
-    verified = verify()
-    assert verified == Verified(3, {}, left=0, wrong_kind=2)
-    assert verified.unusable == 2
 
 
 def test_the_commands_verify(run: Run, put: Any) -> None:

@@ -24,8 +24,7 @@ from toolkit.evidence.contents import verify_contents
 from toolkit.evidence.credentials import UploadLimits, request_upload
 from toolkit.evidence.records import withdraw
 from toolkit.log import sealing
-from toolkit.log.export import export_log
-from toolkit.log.sealing import newest_seal, seal_events
+from toolkit.log.sealing import export_log, newest_seal, seal_events
 from toolkit.log.verification import verify_log
 
 LIMITS = UploadLimits(3600, 1_000_000)
@@ -123,11 +122,6 @@ def test_each_record_of_a_manifest_is_told(database: Database, bucket: Bucket, c
         ("ISSUED",),
         ("REISSUED",),
     ]
-
-
-def test_a_log_without_events_has_no_seal(database: Database, clock: Any, tmp_path: Path) -> None:
-    assert export_log(database, tmp_path / "log.jsonl", clock) is None
-    assert verify_log(tmp_path / "log.jsonl").misfit == "it holds nothing: no event and no seal"
 
 
 def test_seals_are_chained_and_cover_every_event_once(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,42 +9,16 @@ import pytest
 from tests.gateway import Gateway
 from tests.integration.test_upload_forms import make_bucket
 from tests.support.audits import audited
-from tests.support.evidence_files import pdf, silence, tone
-from tests.support.uploaded_sales import add_record, add_sale, credentials_line, rows, write_credentials
-from toolkit.audit.observe_bucket import Synced, sync_bucket
+from tests.support.evidence_files import pdf
+from tests.support.uploaded_sales import add_record, add_sale, rows
+from toolkit.audit.observe_bucket import sync_bucket
 from toolkit.bucket.client import Bucket
-from toolkit.contract.contents import ContentProblem
 from toolkit.database.connection import Database
-from toolkit.evidence.contents import Verified, verify_contents
-from toolkit.evidence.upload import UploadProblem, upload_files
-from toolkit.partner import post_file
 
 
 @pytest.fixture
 def bucket(object_gateway: Gateway) -> Bucket:
     return make_bucket(object_gateway)
-
-
-def test_files_are_uploaded_observed_and_verified(
-    database: Database, bucket: Bucket, tmp_path: Path, clock: Any
-) -> None:
-    contents = {"contrato é.pdf": pdf(), "b.pdf": pdf()[:-40], "c.mp3": tone(), "d.mp3": silence()}
-    lines = []
-    for name, content in contents.items():
-        (tmp_path / name).write_bytes(content)
-        lines.append(credentials_line(bucket, "s", name, "POV" if name.endswith("mp3") else "DOC_CONTRATANTE"))
-    lines.append(credentials_line(bucket, "s", "gone.pdf"))
-    uploaded = upload_files(write_credentials(tmp_path / "c.jsonl", lines), tmp_path)
-    assert uploaded.sent == 4
-    assert [failure.problem for failure in uploaded.failures] == [UploadProblem.NOT_FOUND]
-    assert sync_bucket(database, bucket, clock=clock) == Synced(4, 4, 0, 0, examined=4)
-    assert sync_bucket(database, bucket, clock=clock) == Synced(4, 0, 0, 0, examined=0)
-    problems = {ContentProblem.DAMAGED: 1, ContentProblem.SILENT: 1}
-    assert verify_contents(database, bucket, clock=clock) == Verified(4, problems, left=0)
-    post_file(lines[0]["url"], lines[0]["fields"], tmp_path / "c.mp3")
-    assert sync_bucket(database, bucket, clock=clock) == Synced(4, 0, 1, 0, examined=1)
-    assert verify_contents(database, bucket, clock=clock) == Verified(1, {}, left=0)
-    assert rows(database, "SELECT count(*) FROM audit.content_checks WHERE sha256 IS NOT NULL") == [(5,)]
 
 
 def test_a_delete_marker_an_overwritten_and_a_restored_object_are_told_apart(

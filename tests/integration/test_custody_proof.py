@@ -24,8 +24,7 @@ from toolkit.errors import InvalidInput
 from toolkit.evidence.contents import verify_contents
 from toolkit.evidence.credentials import UploadLimits, request_upload
 from toolkit.evidence.records import withdraw
-from toolkit.log.export import export_log
-from toolkit.log.sealing import seal_events
+from toolkit.log.sealing import export_log, seal_events
 from toolkit.log.verification import verify_log
 
 KEYS = LogKeys(("k" * 32,))

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import Run, SettableClock
+from tests.conftest import SettableClock
 from tests.support.observations import Story, day
 from toolkit.contract.evidence import FileKind
 from toolkit.database.connection import Database
@@ -37,11 +37,3 @@ def test_each_record_says_how_far_it_got(database: Database, story: Story, clock
         for record in records_of(database, "S-1", clock)
     }
     assert withdrawn == {good: None, bad: None, late: day(6), fresh: None}
-
-
-def test_the_command_lists_ids(run: Run, story: Story) -> None:
-    story.sale(seen_at=day(2))
-    pov, _ = story.record("S-1", "POV", requested_at=day(3))
-    assert str(pov) in run("evidence", "list", "S-1").out
-    (record,) = run("evidence", "list", "S-1", "--json").told["records"]
-    assert (record["id"], record["state"], record["withdrawnAt"]) == (str(pov), "EXPIRED", None)

@@ -9,8 +9,7 @@ import stat
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, NoReturn
+from typing import Any
 
 import httpx
 import pytest
@@ -19,12 +18,11 @@ import sqlalchemy as sa
 from tests.conftest import Run
 from tests.support.uploaded_sales import MP3, PDF, add_record, add_sale, rows
 from tests.support.waiting import PATIENCE
-from toolkit.atomic_files import atomic_file
 from toolkit.audit.observe_bucket import sync_bucket
 from toolkit.bucket.client import Bucket
 from toolkit.contract.evidence import EvidenceType
 from toolkit.database.connection import Database
-from toolkit.errors import BucketUnavailable, InvalidInput, UnreadableFile
+from toolkit.errors import BucketUnavailable, InvalidInput
 from toolkit.evidence.bulk_credentials import ManifestResult, Order, request_manifest, request_missing
 from toolkit.evidence.credentials import UploadLimits
 from toolkit.settings import AwsSettings
@@ -180,13 +178,6 @@ def test_an_expired_an_unusable_and_a_withdrawn_record_make_room_for_a_new_one(
     assert credentials(out)[2]["id"] != withdrawn
 
 
-def test_a_manifest_without_rows_or_columns_or_that_is_missing(ask: Ask, out: Path) -> None:
-    with pytest.raises(UnreadableFile, match="the columns fileFormat, evidenceType are missing"):
-        ask("x,y,z", headings="saleId,fileName,type")
-    assert ask() == ManifestResult(rows=0)
-    assert credentials(out) == []
-
-
 def test_what_cannot_be_written_or_signed_stores_nothing(
     ask: Ask, database: Database, tmp_path: Path, out: Path
 ) -> None:
@@ -197,12 +188,6 @@ def test_what_cannot_be_written_or_signed_stores_nothing(
     with pytest.raises(BucketUnavailable):
         ask(CONTRACT, bucket=Bucket("evidence", nowhere))
     assert (record_ids(database), out.exists()) == ([], False)
-
-
-def test_two_cannot_write_the_same_file_at_once(ask: Ask, out: Path) -> None:
-    with atomic_file(out), pytest.raises(InvalidInput, match="is being written by somebody else"):
-        ask(CONTRACT)
-    assert ask(CONTRACT).issued == 1
 
 
 def test_what_was_stored_before_a_kill_is_reissued(
@@ -253,20 +238,6 @@ def test_the_command_keeps_who_asked(run: Run, manifest: Path, out: Path, databa
     assert rows(database, "SELECT requested_by FROM evidences") == [("ana@example.com",)]
     signed_in = pwd.getpwuid(os.getuid()).pw_name
     assert rows(database, "SELECT account, partner FROM audit.evidence_requests") == [(signed_in, None)]
-
-
-def test_an_account_without_a_name_asks_by_number(
-    run: Run, manifest: Path, out: Path, database: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def no_entry(uid: int) -> NoReturn:
-        raise KeyError(uid)
-
-    monkeypatch.setattr("toolkit.kit.process.pwd", SimpleNamespace(getpwuid=no_entry))
-    monkeypatch.setenv("USER", "somebody-else")
-    run("credentials", "request", manifest, "--out", out)
-    number = f"uid {os.getuid()}"
-    assert rows(database, "SELECT requested_by FROM evidences") == [(number,)]
-    assert rows(database, "SELECT account, partner FROM audit.evidence_requests") == [(number, None)]
 
 
 REPORT = "saleId,utilityGroup,status,missing,problems\n"

@@ -18,18 +18,16 @@ import pytest
 from tests.support.scripted_server import HANG_UP, Answer, scripted
 from toolkit.errors import (
     AlreadyThere,
-    BucketUnavailable,
     CredentialsExpired,
     InvalidField,
     InvalidFields,
-    InvalidInput,
     SaleNotFound,
     ServiceError,
     ServiceUnavailable,
     UnreadableFile,
     UploadRefused,
 )
-from toolkit.partner import FormPolicy, PartnerClient, post_file
+from toolkit.partner import PartnerClient, post_file
 from toolkit.partner import posting as retrying
 
 TAKEN = Answer(204)
@@ -80,18 +78,6 @@ def test_a_passing_fault_is_tried_again(document: Path, fault: Answer) -> None:
         post_file(server.url, form(), document)
     assert len(server.requests) == 3
     assert server.requests[2].parts[-1][2] == document.read_bytes()
-
-
-def test_a_lasting_fault_ends_after_a_number_of_attempts(document: Path) -> None:
-    with scripted(SLOW_DOWN) as server, pytest.raises(BucketUnavailable):
-        post_file(server.url, form(), document)
-    assert len(server.requests) == retrying.ATTEMPTS
-
-
-def test_nothing_is_sent_with_credentials_that_ran_out(document: Path) -> None:
-    with scripted(TAKEN) as server, pytest.raises(CredentialsExpired):
-        post_file(server.url, form(lives=-timedelta(seconds=1)), document)
-    assert server.requests == []
 
 
 def test_trying_again_ends_when_the_credentials_run_out(document: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -166,12 +152,6 @@ def test_a_file_that_grows_while_it_is_sent_is_never_sent_whole(
     monkeypatch.setattr(retrying, "_body", growing)
     with scripted(TAKEN) as server, pytest.raises(UnreadableFile, match="changed"):
         post_file(server.url, form(), document)
-
-
-@pytest.mark.parametrize("policy", ["", "%%%", base64.b64encode(b"[]").decode(), base64.b64encode(b"{}").decode()])
-def test_fields_without_a_readable_policy_are_invalid_input(policy: str) -> None:
-    with pytest.raises(InvalidInput):
-        FormPolicy.of({"Policy": policy})
 
 
 REGISTERED = Answer(

@@ -107,18 +107,6 @@ def test_an_unknown_record_and_a_second_withdrawal_are_refused(
         ask(database, clock, evidence_id)
 
 
-def test_of_two_at_once_one_is_refused(database: Database, clock: Any, evidence_id: UUID) -> None:
-    def attempt(_: int) -> str:
-        try:
-            ask(database, clock, evidence_id)
-        except WithdrawalRefused:
-            return "refused"
-        return "done"
-
-    with ThreadPoolExecutor(4) as threads:
-        assert sorted(threads.map(attempt, range(4))) == ["done", "refused", "refused", "refused"]
-
-
 def test_it_waits_for_whoever_holds_the_sale(database: Database, clock: Any, evidence_id: UUID) -> None:
     with ThreadPoolExecutor(1) as thread:
         with database.transaction() as connection:

@@ -9,20 +9,15 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from shutil import rmtree
-from tempfile import mkdtemp
-from threading import Event
 from typing import Any
 from urllib.parse import parse_qs
 
 import pytest
 from botocore.credentials import RefreshableCredentials
-from moto import mock_aws
 
 from tests.support.scripted_server import HANG_UP, Answer, ScriptedServer, scripted
 from toolkit.bucket import sessions as aws_sessions
 from toolkit.bucket.client import Bucket, UploadForm
-from toolkit.bucket.file_store import FolderStore
 from toolkit.bucket.sessions import renewed_until
 from toolkit.errors import BucketError, BucketUnavailable, ObjectArchived, ObjectDenied, SettingsError
 from toolkit.settings import AwsSettings, Settings
@@ -114,26 +109,11 @@ def test_what_a_server_answers_becomes_a_text_that_says_what_to_do(
     assert not any(word in text for word in (SECRET, "AKIAEXAMPLE", "a name in it"))
 
 
-def test_a_server_that_is_overloaded_for_a_moment_is_asked_again(
-    serve: Serve, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(aws_sessions, "ATTEMPTS", 3)
-    server = serve(refusal(503, "SlowDown"), HANG_UP, Answer(206, b"x"))
-    assert bucket_at(server.url).read("k", 0, 1) == b"x"
-    assert len(server.requests) == 3
-
-
 @pytest.mark.parametrize("status", [403, 404])
 def test_a_check_tells_a_missing_bucket_from_a_forbidden_one(serve: Serve, status: int) -> None:
     says = {403: "lack s3:ListBucket", 404: "does not exist"}[status]
     with pytest.raises(BucketError, match=says):
         bucket_at(serve(Answer(status)).url).check()
-
-
-@pytest.mark.parametrize("name", ["Not/A/Bucket", "a b"])
-def test_a_name_that_no_bucket_can_have(name: str) -> None:
-    with pytest.raises(BucketError, match="check EVIDENCE_BUCKET"):
-        Bucket(name, AwsSettings("AKIA", SECRET, s3_endpoint="http://127.0.0.1:1")).check()
 
 
 def test_credentials_that_are_nowhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -255,25 +235,6 @@ class TestSessions:
         assert SECRET not in str(raised.value)
 
 
-class TestAmazon:
-    """Behaviour that only Amazon's own addresses show, by moto."""
-
-    @pytest.mark.parametrize(
-        ("name", "region", "url"),
-        [
-            ("evidence", "sa-east-1", "https://evidence.s3.sa-east-1.amazonaws.com/"),
-            ("evidence", None, "https://evidence.s3.amazonaws.com/"),
-            ("evidence.dotted", "sa-east-1", "https://s3.sa-east-1.amazonaws.com/evidence.dotted"),
-        ],
-    )
-    @mock_aws
-    def test_forms_are_posted_to_the_buckets_region(self, name: str, region: str | None, url: str) -> None:
-        aws = AwsSettings("AKIAEXAMPLE", SECRET, region=region)
-        issued = form(Bucket(name, aws))
-        assert issued.url == url
-        assert issued.fields["X-Amz-Credential"].split("/")[2] == (region or "us-east-1")
-
-
 @pytest.mark.parametrize(
     ("environ", "says"),
     [
@@ -336,26 +297,3 @@ def test_pages_are_read_alike_however_a_server_writes_them(serve: Serve, etag: s
     server = serve(listed(False, etag, moment))
     [[item]] = bucket_at(server.url).seen()
     assert (item.etag, item.last_modified) == ("0-2", datetime(2026, 3, 2, 12, 0, 0, 123456, UTC))
-
-
-def test_files_are_named_beside_others_that_come_and_go(tmp_path: Path) -> None:
-    """Audits of other processes make and remove their drafts at the same time."""
-    store, ended = FolderStore(tmp_path, str(tmp_path)), Event()
-    (tmp_path / "audit").mkdir()
-    (tmp_path / "audit/audit.json").touch()
-
-    def come_and_go() -> None:
-        while not ended.is_set():
-            draft = Path(mkdtemp(prefix=".toolkit-draft-", dir=tmp_path), "2026-11-23T02-00-00Z")
-            draft.mkdir()
-            rmtree(draft.parent)
-
-    with ThreadPoolExecutor() as threads:
-        others = [threads.submit(come_and_go) for _ in range(2)]
-        try:
-            for _ in range(500):
-                assert store.names() == ["audit/audit.json"]
-        finally:
-            ended.set()
-        for other in others:
-            other.result()

@@ -77,9 +77,7 @@ def nested(depth: int) -> bytes:
         pytest.param(wav(np.where(MOMENTS < 0.3, TONE, 0)), None, id="one word"),
         pytest.param(wav(np.where(MOMENTS == 0.5, np.nan, TONE)), None, id="a sample that is no number"),
         pytest.param(wav(np.where(MOMENTS < 1, np.inf, -np.inf)), SILENT, id="nothing but infinity"),
-        pytest.param(
-            wav(np.stack([MOMENTS * 0 + 0.5, MOMENTS * 0 - 0.5], axis=1)), SILENT, id="two levels"
-        ),
+        pytest.param(wav(np.stack([MOMENTS * 0 + 0.5, MOMENTS * 0 - 0.5], axis=1)), SILENT, id="two levels"),
         pytest.param(wav(TONE, rf64="always"), None, id="RF64"),
         pytest.param(wav(TONE, rf64="always")[:40_000], DAMAGED, id="half an RF64"),
         pytest.param(telephone_wav(0.5), ContentProblem.TOO_SHORT, id="half a second of G.729"),
@@ -94,15 +92,6 @@ def test_a_recording_at_the_edge(content: bytes, problem: ContentProblem | None,
     path.write_bytes(content)
     found = inspect_file(path)
     assert (found.kind, found.problem) == (FileKind.AUDIO, problem)
-
-
-def test_pages_and_seconds_are_told(tmp_path: Path) -> None:
-    path = tmp_path / "file"
-    path.write_bytes(pdf(pages=3))
-    assert inspect_file(path).pages == 3
-    for content in (tone(2.0), tone(2.0, "AMR"), tone(2.0, "M4A"), telephone_wav(2.0)):
-        path.write_bytes(content)
-        assert inspect_file(path).seconds == pytest.approx(2.0, abs=0.1)
 
 
 OF_PDF, OF_MP3 = ({"readers": readers_of(kind)} for kind in (FileKind.PDF, FileKind.AUDIO))

@@ -159,11 +159,8 @@ class SigningSessions:
             return self._issued_session(until)
         if ambient.ends_at is not None and ambient.ends_at <= self._clock():
             raise BucketError("The AWS session of the environment has ended; sign in again.")
-        if ambient.ends_at is None:
-            return self._of_unknown_end(ambient)
-        return ambient
-
-    def _of_unknown_end(self, ambient: Session) -> Session:
+        if ambient.ends_at is not None:
+            return ambient
         if not self._warned:
             self._warned = True
             _log.warning(
@@ -174,30 +171,18 @@ class SigningSessions:
         return replace(ambient, ends_at=self._clock() + UNKNOWN_END)
 
     def _issued_session(self, until: datetime) -> Session:
-        issued = self._issued
-        if issued is not None and not self._is_due(issued, until):
-            return issued
         with self._lock:
-            if self._issued is None or self._is_due(self._issued, until):
-                self._issued = self._renewed(self._issued)
+            now = self._clock()
+            ends_at = now if self._issued is None or self._issued.ends_at is None else self._issued.ends_at
+            if ends_at <= now or (ends_at < until and self._renew_from <= now):
+                try:
+                    self._issued, self._renew_from = self._issue(), now + RENEWAL_PAUSE
+                except BucketUnavailable:
+                    if ends_at <= now:
+                        raise
+                    self._renew_from = now + RETRY_PAUSE
+            assert self._issued is not None
             return self._issued
-
-    def _is_due(self, issued: Session, until: datetime) -> bool:
-        assert issued.ends_at is not None
-        now = self._clock()
-        return issued.ends_at <= now or (issued.ends_at < until and self._renew_from <= now)
-
-    def _renewed(self, issued: Session | None) -> Session:
-        now = self._clock()
-        try:
-            renewed = self._issue()
-        except BucketUnavailable:
-            if issued is None or issued.ends_at is None or issued.ends_at <= now:
-                raise
-            self._renew_from = now + RETRY_PAUSE
-            return issued
-        self._renew_from = now + RENEWAL_PAUSE
-        return renewed
 
     def _issue(self) -> Session:
         sts = self._access.client("sts")

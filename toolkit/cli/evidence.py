@@ -32,7 +32,7 @@ from toolkit.kit.kept_seals import keep_seal
 from toolkit.kit.process import signed_in_account
 from toolkit.kit.spoken import _, counted, readable, sentence, spoken
 from toolkit.log.events import record_unmasking
-from toolkit.log.export import export_log
+from toolkit.log.sealing import export_log
 from toolkit.log.verification import verify_log
 from toolkit.reports.report import iso_exact, told_detail
 

@@ -203,6 +203,12 @@ class Failure(Worded):
     NOT_INSPECTED = "NOT_INSPECTED", "The toolkit failed while it looked at the file. Report it."
 
 
+_FAILURES: Final = {
+    ObjectArchived: Failure.ARCHIVED,
+    ObjectDenied: Failure.DENIED,
+    NotInspected: Failure.NOT_INSPECTED,
+}
+
 _Outcome = dict[str, Any] | Failure | None
 
 
@@ -235,7 +241,6 @@ def verify_contents(
     *,
     clock: Clock,
     budget: Budget = UNBOUNDED,
-    max_bytes: int = MAX_BYTES,
     inspectors: Collection[Inspector] = (),
     progress: Progress | None = None,
 ) -> Verified:
@@ -257,7 +262,7 @@ def verify_contents(
     verified = wrong_kind = 0
     ids = waiting(database)
     with _lent(inspectors) as inspect, ThreadPoolExecutor(FETCHERS, thread_name_prefix="verify") as threads:
-        look = partial(_look, bucket, max_bytes, Meter(budget), inspect)
+        look = partial(_look, bucket, Meter(budget), inspect)
         progress.begin("Verifying contents", len(ids), "objects")
         for batch in in_batches(database, ids):
             looked = list(zip(batch, threads.map(look, batch), strict=True))
@@ -295,11 +300,9 @@ def _lent(inspectors: Collection[Inspector]) -> Iterator[Callable[[IO[bytes]], I
         yield inspect
 
 
-def _look(
-    bucket: Bucket, max_bytes: int, meter: Meter, inspect: Callable[[IO[bytes]], Inspected], item: Unverified
-) -> _Outcome:
+def _look(bucket: Bucket, meter: Meter, inspect: Callable[[IO[bytes]], Inspected], item: Unverified) -> _Outcome:
     """Return a row of ``content_checks`` or a failure, ``None`` where the budget ended."""
-    if item.size > max_bytes:
+    if item.size > MAX_BYTES:
         return Failure.TOO_LARGE
     if not meter.spend(item.size):
         return None
@@ -307,14 +310,8 @@ def _look(
         fetched = fetch_and_inspect(bucket, item.key, item.etag, inspect)
     except BucketUnavailable:
         raise
-    except ObjectArchived:
-        return Failure.ARCHIVED
-    except ObjectDenied:
-        return Failure.DENIED
-    except NotInspected:
-        return Failure.NOT_INSPECTED
-    except BucketError:
-        return Failure.UNREADABLE
+    except (BucketError, NotInspected) as error:
+        return _FAILURES.get(type(error), Failure.UNREADABLE)
     found, outside = fetched.found, {"sha256": fetched.sha256, "stored_type": fetched.stored_type}
     lists = {"active_parts": [str(part) for part in found.active_parts], "readers": list(found.readers)}
     return asdict(found) | outside | lists | {"observation_id": item.id, "kind": found.kind, "look": LOOK}

@@ -88,14 +88,21 @@ class EvidenceRecord:
         return str(self.state) if known else TYPE_UNKNOWN
 
 
-def records_now(connection: Connection, sale_id: str, now: datetime, *, named: bool) -> list[EvidenceRecord]:
-    """Return the records of a sale as the service has them, oldest first; with the names of files if ``named``."""
+def records_seen(
+    connection: Connection, sale_id: str, now: datetime, unmasking: Unmasking | None
+) -> list[EvidenceRecord]:
+    """Return the records of a sale as the service has them, oldest first.
+
+    With ``unmasking``, which the custody log is told of, they have the names of their files.
+    """
+    if unmasking is not None:
+        record_unmasking(connection, unmasking, "file names of a sale", now)
     by_indexes(connection)
     of = evidences.c
     record = (
         sa.select(
             *(of.id, of.sale_id, of.evidence_type, of.requested_by, of.requested_at, of.expires_at),
-            *(of.file_name if named else sa.null().label("file_name"), of.object_key),
+            *(of.file_name if unmasking is not None else sa.null().label("file_name"), of.object_key),
             *(evidence_requests.c.account, evidence_requests.c.partner),
         )
         .outerjoin(evidence_requests, evidence_requests.c.evidence_id == of.id)
@@ -290,9 +297,7 @@ _TIME_LINE: Final = """
 def records_of(
     database: Database, sale_id: str, clock: Clock, *, unmasking: Unmasking | None = None
 ) -> list[EvidenceRecord]:
-    """Return all records of the sale, oldest first; the bucket itself is not asked.
-
-    With ``unmasking``, which the custody log is told of, they have the names of their files.
+    """Return all records of the sale as ``records_seen`` does; the bucket itself is not asked.
 
     Raises:
         SaleNotFound: no sale has this id.
@@ -317,15 +322,6 @@ def sale_row(connection: Connection, sale_id: str) -> Row[Any]:
     if len(found) > 1:
         raise DatabaseError("Several sales have the id {!r}, and it is set aside. See: toolkit db check", sale_id)
     return found[0]
-
-
-def records_seen(
-    connection: Connection, sale_id: str, now: datetime, unmasking: Unmasking | None
-) -> list[EvidenceRecord]:
-    """Return the records of a sale that is there, as this connection sees the database."""
-    if unmasking is not None:
-        record_unmasking(connection, unmasking, "file names of a sale", now)
-    return records_now(connection, sale_id, now, named=unmasking is not None)
 
 
 LONGEST_SECONDS: Final = 900
@@ -416,9 +412,17 @@ def withdraw(
     reason, withdrawn_by, approved_by = (text.strip(TRIMMED) for text in (reason, withdrawn_by, approved_by))
     _check_people(reason, withdrawn_by, approved_by)
     with database.transaction() as connection:
-        sale_id = _sale_of(connection, evidence_id)
+        query = sa.select(evidences.c.sale_id).where(same(evidences.c.id, evidence_id))
+        sale_id: str | None = connection.execute(query).scalar_one_or_none()
+        if sale_id is None or connection.scalar(sa.select(sales.c.id).where(same(sales.c.id, sale_id))) is None:
+            raise EvidenceNotFound("There is no evidence record with the id {}.", evidence_id)
         take_for(connection, Lock.SALE, sale_id)
-        _check_first_time(connection, evidence_id)
+        earlier = sa.select(withdrawals.c.withdrawn_at).where(withdrawals.c.evidence_id == evidence_id)
+        before: datetime | None = connection.execute(earlier).scalar_one_or_none()
+        if before is not None:
+            raise WithdrawalRefused(
+                "The record was withdrawn before, at {}.", before.isoformat(timespec="seconds")
+            )
         taken = Withdrawal(evidence_id, sale_id, reason, withdrawn_by, approved_by, stamp(connection, clock))
         row = asdict(taken) | {"account": account}
         del row["sale_id"]
@@ -437,18 +441,3 @@ def _check_people(reason: str, withdrawn_by: str, approved_by: str) -> None:
         raise WithdrawalRefused(
             "A withdrawal is approved by somebody else than who asked for it, and these two names look alike."
         )
-
-
-def _sale_of(connection: Connection, evidence_id: UUID) -> str:
-    query = sa.select(evidences.c.sale_id).where(same(evidences.c.id, evidence_id))
-    sale_id: str | None = connection.execute(query).scalar_one_or_none()
-    if sale_id is None or connection.scalar(sa.select(sales.c.id).where(same(sales.c.id, sale_id))) is None:
-        raise EvidenceNotFound("There is no evidence record with the id {}.", evidence_id)
-    return sale_id
-
-
-def _check_first_time(connection: Connection, evidence_id: UUID) -> None:
-    query = sa.select(withdrawals.c.withdrawn_at).where(withdrawals.c.evidence_id == evidence_id)
-    before: datetime | None = connection.execute(query).scalar_one_or_none()
-    if before is not None:
-        raise WithdrawalRefused("The record was withdrawn before, at {}.", before.isoformat(timespec="seconds"))

@@ -1,20 +1,23 @@
-"""Chain the events recorded since the last seal.
+"""Chain the events recorded since the last seal, and write the sealed log into a file.
 
 Events are sealed in the order of their epochs and transactions, and only when no older transaction can still
 record any: so the place of an event in the chain never changes, and no writer is made to wait.
 """
 
+import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from typing import Any, Final
 
 import sqlalchemy as sa
 from sqlalchemy import Connection, Row
 
+from toolkit.atomic_files import atomic_file
 from toolkit.contract.deadlines import Clock
 from toolkit.contract.events import (
     BEGINNING,
+    DIGEST_BYTES,
     Event,
     LogKeys,
     Seal,
@@ -26,20 +29,13 @@ from toolkit.contract.events import (
 from toolkit.database.connection import Database
 from toolkit.database.locks import Lock, take
 from toolkit.database.tables import custody_epochs, custody_seals
+from toolkit.errors import InvalidInput
 from toolkit.log.events import record_report
 
 NO_KEYS: Final = LogKeys()
 
 BATCH: Final = 1000
 """Events under one seal at most."""
-
-
-@dataclass(frozen=True, slots=True)
-class Epoch:
-    """The cluster that the log is written in, counted from 1: one more after each restore into another one."""
-
-    number: int
-    opened_at: datetime
 
 
 def seal_events(database: Database, clock: Clock, keys: LogKeys = NO_KEYS) -> Seal | None:
@@ -86,12 +82,9 @@ def has_seal(connection: Connection, kept_seal: str) -> bool:
     return bool(connection.scalar(query))
 
 
-def newest_epoch(connection: Connection) -> Epoch:
-    """Return the epoch that the log is in."""
-    known = custody_epochs.c
-    return Epoch(
-        *connection.execute(sa.select(known.number, known.opened_at).order_by(known.number.desc()).limit(1)).one()
-    )
+def newest_epoch(connection: Connection) -> Row[Any]:
+    """Return the epoch that the log is in: one more after each restore into another cluster, counted from 1."""
+    return connection.execute(sa.select(custody_epochs).order_by(custody_epochs.c.number.desc()).limit(1)).one()
 
 
 def seal_of(row: Row[Any]) -> Seal:
@@ -140,6 +133,62 @@ def _seal(
     return connection.execute(sa.insert(custody_seals).returning(custody_seals), seal).one()
 
 
+def export_log(database: Database, out: Path, clock: Clock, keys: LogKeys = NO_KEYS) -> Seal | None:
+    """Seal what can be sealed, and write the whole sealed log to ``out``; return its newest seal, if any.
+
+    The digests and hashes are those of the time of sealing: an event that was changed since does not fit them.
+
+    Raises:
+        InvalidInput: the log cannot be written there, or a key that it was sealed with is not here.
+    """
+    newest = seal_events(database, clock, keys)
+    with atomic_file(out) as draft, database.snapshot() as connection:
+        for line in sealed_lines(connection, keys):
+            draft.file.write(json.dumps(line, ensure_ascii=False) + "\n")
+        draft.finish()
+    return newest
+
+
+def sealed_lines(connection: Connection, keys: LogKeys) -> Iterator[dict[str, Any]]:
+    """Yield the lines of the sealed log.
+
+    Raises:
+        InvalidInput: a key that it was sealed with is not here.
+    """
+    last_epoch, last_transaction, last_id = 0, 0, 0
+    for seal in _seals(connection):
+        if not keys.has(seal.key_id):
+            raise InvalidInput(
+                "Seal {} of the custody log was made with the key {}, which is not here: put it behind the "
+                "newest one in TOOLKIT_LOG_KEY.",
+                seal.number,
+                seal.key_id,
+            )
+        bounds = {
+            "after_epoch": last_epoch,
+            "after_transaction": last_transaction,
+            "after_id": last_id,
+            "last_epoch": seal.last_epoch,
+            "last_transaction": seal.last_transaction,
+            "last_id": seal.last_id,
+        }
+        events = connection.execute(sa.text(_SEALED), bounds)
+        for number, row in enumerate(events):
+            digest = seal.digests[number * DIGEST_BYTES : (number + 1) * DIGEST_BYTES]
+            event = keys.hashed(event_of(row).as_json(), seal.key_id)
+            yield {"event": event, "digest": digest.hex()}
+        yield {"seal": seal_of(seal).as_json()}
+        last_epoch, last_transaction, last_id = seal.last_epoch, seal.last_transaction, seal.last_id
+
+
+def _seals(connection: Connection) -> Iterator[Row[Any]]:
+    number = 0
+    query = sa.select(custody_seals).order_by(custody_seals.c.number).limit(1)
+    while (row := connection.execute(query.where(custody_seals.c.number > number)).one_or_none()) is not None:
+        yield row
+        number = row.number
+
+
 _MAY_WRITE: Final = """
     SELECT NOT current_setting('transaction_read_only')::boolean
        AND has_table_privilege('audit.custody_events', 'INSERT')
@@ -173,4 +222,12 @@ _UNSEALED: Final = """
       AND (transaction < :horizon OR epoch < (SELECT max(number) FROM audit.custody_epochs))
     ORDER BY epoch, transaction, id
     LIMIT :batch
+"""
+
+_SEALED: Final = """
+    SELECT id, kind, happened_at, detail
+    FROM audit.custody_events
+    WHERE (epoch, transaction, id) > (:after_epoch, :after_transaction, :after_id)
+      AND (epoch, transaction, id) <= (:last_epoch, :last_transaction, :last_id)
+    ORDER BY epoch, transaction, id
 """

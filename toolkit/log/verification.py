@@ -11,15 +11,6 @@ from toolkit.errors import UnreadableFile
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
-    """A difference from the log: the kind of thing, its id, and how it differs."""
-
-    what: str
-    id: str
-    how: str
-
-
-@dataclass(frozen=True, slots=True)
 class LogVerdict:
     """The contents of an exported log, and the first line that does not fit, with the reason.
 
@@ -74,28 +65,26 @@ class Chain:
         """Tell whether a seal so far has this hash."""
         return kept_seal.strip().lower() in self._hashes - {BEGINNING}
 
-    def follow(self, line: Mapping[str, Any]) -> Difference | None:
+    def follow(self, line: Mapping[str, Any]) -> str | None:
         """Follow one more line; return in which way it does not fit, or ``None``."""
         if "event" in line:
             return self._event(line["event"], line["digest"])
         return self._seal(dict(line["seal"]))
 
-    def _event(self, event: Mapping[str, Any], digest: str) -> Difference | None:
+    def _event(self, event: Mapping[str, Any], digest: str) -> str | None:
         computed = event_digest(self._digest, event)
         if computed.hex() != digest:
             self.broken = True
-            return Difference(
-                "event", str(event["id"]), f"({event['kind']}) was changed, put in or moved, or follows a gap"
-            )
+            return f"event {event['id']} ({event['kind']}) was changed, put in or moved, or follows a gap"
         self._digest = computed
         self.events += 1
         self.under_way += 1
         before = event["detail"].get("seal") if event["kind"] == CustodyEvent.REPORTED else None
         if before is not None and before not in self._hashes:
-            return Difference("seal", before, "is named by a report and not here: the log was sealed anew since")
+            return f"seal {before} is named by a report and not here: the log was sealed anew since"
         return None
 
-    def _seal(self, seal: dict[str, Any]) -> Difference | None:
+    def _seal(self, seal: dict[str, Any]) -> str | None:
         declared = seal.pop("hash")
         self.broken = not (
             seal["number"] == self.seals + 1
@@ -104,7 +93,7 @@ class Chain:
             and seal_hash(self._digest, seal) == declared
         )
         if self.broken:
-            return Difference("seal", str(seal["number"]), "does not fit the events before it")
+            return f"seal {seal['number']} does not fit the events before it"
         before, self._sealed_at = self._sealed_at, seal["sealedAt"]
         self._hashes.add(declared)
         self.seals += 1
@@ -112,7 +101,7 @@ class Chain:
         self.newest = declared
         self._digest = first_digest(declared)
         if self._sealed_at < before:
-            return Difference("seal", str(seal["number"]), "is older than the one before: the clock ran backwards")
+            return f"seal {seal['number']} is older than the one before: the clock ran backwards"
         return None
 
 
@@ -121,8 +110,7 @@ def _misfit(chain: Chain, text: str) -> str | None:
     try:
         line = json.loads(text, object_pairs_hook=_object)
         if set(line) in ({"event", "digest"}, {"seal"}):
-            found = chain.follow(line)
-            return f"{found.what} {found.id} {found.how}" if found is not None else None
+            return chain.follow(line)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         pass
     return "no event and no seal"
