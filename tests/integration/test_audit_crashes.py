@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import resource
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import contextmanager, redirect_stderr
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from importlib import import_module
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -21,11 +22,11 @@ from tests.support.process_pool import FORKED, Place, stalled
 from tests.support.uploaded_sales import add_sale
 from toolkit.audit import publish
 from toolkit.audit.folder import list_audits, open_audit
-from toolkit.audit.observe_bucket import sync_bucket
 from toolkit.audit.run import make_audit
 from toolkit.bucket.client import Bucket, access_settings
 from toolkit.bucket.file_store import FolderStore, S3Store
 from toolkit.cli import main
+from toolkit.contract.deadlines import wall_clock
 from toolkit.database.connection import Database
 from toolkit.database.observations import observe_service
 from toolkit.database.tables import audit_runs, finding_observations
@@ -86,28 +87,56 @@ def test_a_kill(environ: dict[str, str], database: Database, place: Place) -> No
     assert not list(Path(environ["TOOLKIT_AUDITS"]).rglob(".toolkit-draft-*"))
 
 
-def away(*_: Any) -> None:
+def before(place: Place, happens: Callable[[], object]) -> Callable[..., Any]:
+    """The function at ``place``, in front of which something happens."""
+    function = getattr(getattr(import_module(place[0]), place[1]), place[2])
+
+    def after_it(*args: Any, **given: Any) -> Any:
+        happens()
+        return function(*args, **given)
+
+    return after_it
+
+
+def away(*_: Any, **__: Any) -> None:
     raise BucketUnavailable("away")
 
 
-def test_a_bucket_for_audits_that_is_away(
-    database: Database, bucket: Bucket, clock: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    "place", [BEFORE_IT_IS_NOTED[0], BEFORE_IT_IS_NOTED[3], NOTED], ids=lambda place: place[2]
+)
+def test_a_bucket_for_audits_that_is_away_from_some_stage_on(
+    environ: dict[str, str],
+    database: Database,
+    bucket: Bucket,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    place: Place,
 ) -> None:
     """It is noted by then: the next audit publishes it, before it is made itself."""
-    add_sale(database)
-    sync_bucket(database, bucket, clock=clock)
-    plan = plan_in(tmp_path)
-
+    observe_service(database, clock=wall_clock)
+    plan = replace(plan_in(tmp_path), store=in_bucket(bucket, environ))
     with monkeypatch.context() as patched:
-        patched.setattr(publish, "_renamed", away)
-        for _ in range(2):
-            with pytest.raises(BucketUnavailable, match="away"):
-                make_audit(database, plan, clock=clock)
-            assert (noted(database), list_audits(plan.store)) == ((1, 3), [])
-    made = make_audit(database, plan, clock=clock)
+
+        def gone() -> None:
+            for name in ("put", "claim", "names", "text"):
+                patched.setattr(S3Store, name, away)
+
+        patched.setattr(".".join(place), before(place, gone))
+        with pytest.raises(BucketUnavailable, match="away"):
+            make_audit(database, plan, clock=wall_clock)
+    assert (noted(database), list_audits(plan.store)) == ((1, 3), [])
+    made = make_audit(database, plan, clock=wall_clock)
     assert noted(database) == (2, 3)
-    assert len(list_audits(plan.store)) == 2
-    assert made.facts.changes_since == open_audit(list_audits(plan.store)[0], plan.store).facts.as_of
+    first, second = (open_audit(name, plan.store, tmp_path) for name in list_audits(plan.store))
+    assert made.facts.changes_since == first.facts.as_of
+    for each in (first, second):
+        each.verify()
+
+
+def in_bucket(bucket: Bucket, environ: Mapping[str, str]) -> S3Store:
+    aws = access_settings(Settings.from_environment(environ))
+    return S3Store(bucket.name, "audits", aws, f"s3://{bucket.name}/audits", embedded=True)
 
 
 def test_what_one_database_left_is_not_removed_by_another_and_gets_a_name_of_its_own(
@@ -134,8 +163,7 @@ def test_audits_of_the_same_second_in_one_bucket_have_names_of_their_own(
     """Each looked at the bucket before the other had come so far."""
     moment = datetime.now(UTC).replace(microsecond=0)
     observe_service(database, clock=lambda: moment)
-    aws = access_settings(Settings.from_environment(environ))
-    store = S3Store(bucket.name, "audits", aws, f"s3://{bucket.name}/audits", embedded=True)
+    store = in_bucket(bucket, environ)
     plan = replace(plan_in(tmp_path), store=store)
     monkeypatch.setattr(publish, "list_audits", lambda _: [])
     monkeypatch.setattr("toolkit.audit.run.list_audits", lambda _: [])
@@ -147,9 +175,10 @@ def test_audits_of_the_same_second_in_one_bucket_have_names_of_their_own(
         open_audit(name, store, tmp_path).verify()
 
 
-def test_a_disk_without_room(environ: dict[str, str], database: Database) -> None:
+@pytest.mark.parametrize("place", BEFORE_IT_IS_NOTED[1:], ids=lambda place: place[2])
+def test_a_disk_that_is_full_from_some_stage_on(environ: dict[str, str], database: Database, place: Place) -> None:
     here, there = FORKED.Pipe()
-    process = FORKED.Process(target=_within, args=(environ, 1_000, there))
+    process = FORKED.Process(target=_without_room, args=(environ, place, there))
     process.start()
     there.close()
     status, said = here.recv()
@@ -161,8 +190,11 @@ def test_a_disk_without_room(environ: dict[str, str], database: Database) -> Non
     assert (noted(database), len(published(environ))) == ((1, 3), 1)
 
 
-def _within(environ: dict[str, str], bytes_: int, told: Any) -> None:
-    resource.setrlimit(resource.RLIMIT_FSIZE, (bytes_, bytes_))
+def _without_room(environ: dict[str, str], place: Place, told: Any) -> None:
+    def full() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (10, 10))
+
+    setattr(getattr(import_module(place[0]), place[1]), place[2], before(place, full))
     with redirect_stderr(StringIO()) as said:
         status = main(["-q", "audit"], environ)
     told.send((status, said.getvalue()))

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
-from hashlib import md5
 from typing import Any, cast
 from unittest.mock import ANY, Mock
 
@@ -15,14 +12,11 @@ import sqlalchemy as sa
 from tests.conftest import Run
 from tests.support.audits import audited
 from tests.support.fake_bucket import MemoryBucket
-from tests.support.process_pool import start_command
 from tests.support.uploaded_sales import MP3, PDF, add_record, add_sale, rows
-from tests.support.waiting import wait_until
 from toolkit.audit import bucket_scope as scope
-from toolkit.audit.observe_bucket import Synced, sync_bucket
-from toolkit.bucket import client
+from toolkit.audit.object_history import Synced
+from toolkit.audit.observe_bucket import sync_bucket
 from toolkit.bucket.client import Area, Bucket
-from toolkit.bucket.listing import list_objects
 from toolkit.contract.evidence import EvidenceType
 from toolkit.database.connection import Database
 from toolkit.database.observations import Tolerance
@@ -30,7 +24,6 @@ from toolkit.database.tables import sales
 from toolkit.errors import MassDisappearance
 
 KEY = "evidences/2026/03/02/0199c0de-0000-7000-8000-000000000001/contract.pdf"
-OTHER_KEY = "evidences/2026/03/02/0199c0de-0000-7000-8000-000000000002/voice.mp3"
 
 
 @pytest.fixture
@@ -38,63 +31,34 @@ def sync(database: Database, bucket: Bucket, clock: Any) -> Any:
     return lambda **options: sync_bucket(database, bucket, clock=clock, **options)
 
 
-def test_objects_are_observed_once_and_examined_once(sync: Any, put: Any, database: Database) -> None:
+def test_an_object_is_observed_and_examined_once_and_anew_when_it_changes(
+    sync: Any, put: Any, s3: Any, bucket: Bucket, database: Database, clock: Any
+) -> None:
+    odd = 'evidences/2026/03/02/x/ação\t & "quote" \\N %41+.pdf'
     put(KEY, PDF)
-    put(OTHER_KEY, MP3)
+    put(odd, MP3)
     put("notes/other.txt", b"not evidence")
     assert sync() == Synced(listed=3, appeared=3, changed=0, vanished=0, examined=2)
     assert sync() == Synced(listed=3, appeared=0, changed=0, vanished=0, examined=0)
-    assert rows(
-        database,
-        """
-        SELECT key, size, kind, problem FROM audit.object_observations
-        LEFT JOIN audit.content_checks ON observation_id = object_observations.id ORDER BY key
-        """,
-    ) == [
-        (KEY, len(PDF), "pdf", None),
-        (OTHER_KEY, len(MP3), "audio", None),
-        ("notes/other.txt", 12, None, None),
-    ]
-
-
-def test_an_overwritten_object_is_a_new_observation(sync: Any, put: Any, database: Database, clock: Any) -> None:
-    put(KEY, PDF)
-    sync()
+    s3.delete_object(Bucket=bucket.name, Key=odd)
+    s3.delete_object(Bucket=bucket.name, Key="notes/other.txt")
     first_seen = clock.now
     clock.now += timedelta(hours=1)
     put(KEY, b"something else")
-    assert sync() == Synced(listed=1, appeared=0, changed=1, vanished=0, examined=1)
-    assert rows(
-        database,
-        """
-        SELECT seen_at, gone_at, kind FROM audit.object_observations
-        JOIN audit.content_checks ON observation_id = object_observations.id ORDER BY object_observations.id
-        """,
-    ) == [(first_seen, clock.now, "pdf"), (clock.now, None, "other")]
-
-
-def test_a_vanished_object_is_closed_and_may_come_back(
-    sync: Any, put: Any, s3: Any, bucket: Bucket, database: Database
-) -> None:
-    put(KEY, PDF)
-    sync()
-    s3.delete_object(Bucket=bucket.name, Key=KEY)
-    assert sync() == Synced(listed=0, appeared=0, changed=0, vanished=1, examined=0)
-    assert sync() == Synced(listed=0, appeared=0, changed=0, vanished=0, examined=0)
-    put(KEY, PDF)
-    assert sync() == Synced(listed=1, appeared=1, changed=0, vanished=0, examined=1)
-    assert rows(database, "SELECT gone_at IS NULL FROM audit.object_observations ORDER BY id") == [
-        (False,),
-        (True,),
+    assert sync() == Synced(listed=1, appeared=0, changed=1, vanished=2, examined=1)
+    put(odd, MP3)
+    assert sync() == Synced(listed=2, appeared=1, changed=0, vanished=0, examined=1)
+    query = """
+        SELECT key, size, kind, seen_at, gone_at FROM audit.object_observations AS seen
+        LEFT JOIN audit.content_checks ON observation_id = seen.id ORDER BY key COLLATE "C", seen.id
+    """
+    assert rows(database, query) == [
+        (KEY, len(PDF), "pdf", first_seen, clock.now),
+        (KEY, 14, "other", clock.now, None),
+        (odd, len(MP3), "audio", first_seen, clock.now),
+        (odd, len(MP3), "audio", ANY, None),
+        ("notes/other.txt", 12, None, first_seen, clock.now),
     ]
-
-
-def test_keys_with_unusual_characters_are_observed(sync: Any, put: Any, database: Database) -> None:
-    keys = ["a\tb\\N\nc", 'evidences/2026/03/02/x/ação & "quote" %41+.pdf', "😀"]
-    for key in keys:
-        put(key, PDF)
-    sync()
-    assert sorted(key for (key,) in rows(database, "SELECT key FROM audit.object_observations")) == sorted(keys)
 
 
 @pytest.fixture
@@ -154,19 +118,6 @@ def test_an_object_of_no_open_sale_is_looked_at_again_within_the_days_that_are_s
     assert [each.listed_since - first for each in seen] == [timedelta()] * 6 + [timedelta(days=7)] * 2
 
 
-def test_where_it_costs_less_every_key_is_listed(
-    sync: Any, clock: Any, database: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    add_sale(database)
-    for number in range(17):
-        add_record(database, requested_at=clock.now - timedelta(days=30 + number))
-    sync()
-    for pages in (4, 5):  # two days are a page each, and the time of another one suffices for eight keys
-        monkeypatch.setattr(scope, "_pages", lambda _: pages)  # noqa: B023
-        clock.now += timedelta(minutes=1)
-        assert sync().full is (pages == 4)
-
-
 def test_only_the_area_is_listed_and_a_key_that_a_record_names_is_asked_for_anyway(
     sync: Any, put: Any, database: Database, bucket: Bucket, s3: Any
 ) -> None:
@@ -178,18 +129,6 @@ def test_only_the_area_is_listed_and_a_key_that_a_record_names_is_asked_for_anyw
     assert sync().listed == 3
     s3.delete_object(Bucket=bucket.name, Key=outside)
     assert sync().vanished == 1
-
-
-def test_a_file_that_is_listed_and_asked_for_in_turn_is_the_same_one(
-    sync: Any, put: Any, database: Database, bucket: Bucket
-) -> None:
-    """An answer tells the time of an object to the second, and listings of some servers tell parts of it."""
-    add_sale(database)
-    put(add_record(database)[1], PDF)
-    sync()
-    for bucket.area in (Area(prefixes=("elsewhere/",)), Area()):
-        found = sync()
-        assert (found.listed, found.changed, found.examined) == (1, 0, 0)
 
 
 def test_a_mass_disappearance_of_objects_stops_before_anything_is_written(
@@ -230,44 +169,6 @@ def test_what_a_killed_reading_left_unexamined_is_examined_by_the_next(
             sync()
     clock.now += timedelta(days=3)
     assert sync() == Synced(listed=1, appeared=0, changed=0, vanished=0, examined=1, full=False)
-
-
-@pytest.mark.parametrize("names", ["{0:06}", "{1}", "{1}/ação", "x/{0:06}/ação"])
-def test_a_part_of_many_pages_is_listed_folder_by_folder(
-    names: str, put: Any, bucket: Bucket, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(client, "PAGE", 20)
-    keys = [f"all/of/it/{names.format(number, md5(bytes([number])).hexdigest())}" for number in range(60)]
-    for each in keys:
-        put(each, PDF)
-    listed = [item.key for page in list_objects(bucket, ["all/", "all/of/it/"]) for item in page]
-    assert set(listed) == set(keys)
-
-
-WRITING = """
-    SELECT count(*) > 0 FROM pg_stat_activity
-    WHERE datname = current_database() AND backend_xid IS NOT NULL AND pid <> pg_backend_pid()
-"""
-
-
-def test_readings_killed_while_they_write_or_examine_lose_nothing_and_keep_nothing_twice(
-    run: Run, put: Any, database: Database, embedded_environment: dict[str, str]
-) -> None:
-    with ThreadPoolExecutor(8) as threads:
-        list(threads.map(lambda number: put(key("2026/03/02", number), PDF), range(300)))
-    observed, examined = (
-        f"SELECT count(*) > 0 FROM audit.{table}" for table in ("object_observations", "content_checks")
-    )
-    for moment in (WRITING, observed, examined):
-        reading = start_command(os.environ | embedded_environment, "bucket", "sync")
-        wait_until(lambda: reading.exitcode is not None or rows(database, moment) == [(True,)])  # noqa: B023
-        reading.kill()
-        reading.join()
-    run("bucket", "sync")
-    assert rows(database, "SELECT count(*), count(DISTINCT key) FROM audit.object_observations") == [(300, 300)]
-    assert rows(database, "SELECT count(*), count(DISTINCT observation_id) FROM audit.content_checks") == [
-        (300, 300)
-    ]
 
 
 def test_the_command_tells_what_it_found(run: Run, put: Any) -> None:

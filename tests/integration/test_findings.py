@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -13,26 +13,21 @@ import sqlalchemy as sa
 
 from tests.conftest import Run, SettableClock
 from tests.support.audits import DEADLINES as DEFAULT_DEADLINES
-from tests.support.audits import audited, of_partner, plan_in
+from tests.support.audits import audited, of_partner
 from tests.support.observations import Story, day
-from toolkit.audit.waivers import add_waiver, all_waivers, revoke_waiver
-from toolkit.bucket.client import Bucket
-from toolkit.bucket.file_store import S3Store
-from toolkit.contract.deadlines import Deadlines, wall_clock
-from toolkit.contract.events import LogKeys
-from toolkit.contract.evidence import EvidenceType, FileKind
+from toolkit.audit.waivers import add_waiver, revoke_waiver
+from toolkit.contract.deadlines import Deadlines
+from toolkit.contract.evidence import EvidenceType
 from toolkit.contract.findings import finding_id
-from toolkit.contract.waivers import Waiver
+from toolkit.contract.waivers import read_waiver
 from toolkit.database.connection import Database
 from toolkit.database.observations import observe_service
 from toolkit.database.tables import custody_events, waiver_revocations, waivers
 from toolkit.errors import InvalidInput, WaiverRefused
-from toolkit.evidence.inspection import Inspector
 from toolkit.kit.process import signed_in_account
+from toolkit.message import listed
 from toolkit.reports.audited import Audited
 from toolkit.reports.notices import notices
-from toolkit.samples.dataset import make_samples
-from toolkit.samples.story import Telling
 
 POV = finding_id("MISSING_POV", "S-1")
 YEAR_ENDS = datetime(2025, 12, 29, 15, 0, tzinfo=UTC)
@@ -81,12 +76,11 @@ def test_a_finding_is_open_then_resolved_then_reopened_under_one_id(
     assert list(again.trend["present"].tail(6)) == [2, 2, 1, 1, 1, 2]
 
 
-@pytest.mark.parametrize("zone", ["America/Sao_Paulo", "America/Noronha", "Africa/Lagos"])
 def test_a_waiver_holds_from_its_first_day_until_its_end_or_its_revocation(
-    database: Database, clock: SettableClock, zone: str
+    database: Database, clock: SettableClock
 ) -> None:
     """Both over the change of a year; the days are those of the zone."""
-    deadlines = Deadlines(ZoneInfo(zone))
+    deadlines = Deadlines(ZoneInfo("Africa/Lagos"))
     for sale_id in ("S-3", "S-4"):
         Story(database).sale(sale_id, seen_at=YEAR_ENDS)
     clock.now = YEAR_ENDS
@@ -150,22 +144,6 @@ def test_a_revoked_waiver_waives_nothing_from_that_moment_on(
     assert {"WAIVED", "WAIVER_REVOKED"} <= set(kinds)
 
 
-def test_a_story_that_is_told_on_leaves_a_waiver_that_somebody_revoked_meanwhile(
-    database: Database, bucket: Bucket, tmp_path: Path
-) -> None:
-    samples = make_samples()
-    nobody = cast("Inspector", None), cast("S3Store", None), plan_in(tmp_path)
-    telling = Telling(database, bucket, samples, tmp_path, UTC, LogKeys(()), *nobody)
-
-    def tell(day: int) -> list[Waiver]:
-        telling._waive(day, SettableClock(samples.moment(day)))
-        return all_waivers(database, wall_clock())
-
-    [waiver] = tell(21)
-    revoke_waiver(database, waiver.id, reason="sent", revoked_by="ana", clock=wall_clock)
-    assert [(each.id, each.revoked_by) for each in (*tell(21), *tell(7))] == [(waiver.id, "ana")] * 2
-
-
 @pytest.mark.parametrize(
     ("change", "said"),
     [
@@ -182,12 +160,11 @@ def test_a_story_that_is_told_on_leaves_a_waiver_that_somebody_revoked_meanwhile
         ({"until": "2026-03-20"}, "until is no field"),
     ],
 )
-def test_what_is_wrong_with_a_waiver_is_named(
-    database: Database, clock: SettableClock, change: dict[str, Any], said: str
-) -> None:
+def test_what_is_wrong_with_a_waiver_is_named(change: dict[str, Any], said: str) -> None:
     good = {"sale": "S-1", "reason": "r", "owner": "ana", "approvedBy": "bruno", "end": "2026-03-20"}
-    with pytest.raises(WaiverRefused, match=said):
-        add_waiver(database, good | change, today=date(2026, 3, 2), clock=clock)
+    request, wrong = read_waiver(good | change, today=date(2026, 3, 2))
+    assert request is None
+    assert said in listed(wrong)
 
 
 def test_a_finding_becomes_overdue_after_its_last_day(
@@ -249,23 +226,6 @@ def test_a_sale_of_another_partner_takes_its_findings_and_their_trend_along(
     assert set(after.partners["partner"]) == {"Norte", "Sul", "Oeste"}
 
 
-def test_sales_that_were_completed_lately_are_told_with_their_status_now(
-    database: Database, story: Story, clock: SettableClock
-) -> None:
-    story.sale("S-3", seen_at=day(2), completed_at=day(2), partner="Sul")
-    story.file("S-3", EvidenceType.KYC)
-    story.sale("S-4", seen_at=day(5), completed_at=day(4), partner="Norte")
-
-    def completed(result: Audited) -> list[tuple[str, str]]:
-        return list(zip(result.completed["saleId"], result.completed["status"], strict=True))
-
-    assert completed(audit(database, clock, day(6))) == [("S-4", "incomplete"), ("S-3", "compliant")]
-    of_then = audited(database, clock=clock, as_of=day(4) + timedelta(hours=1))
-    assert completed(of_then) == [("S-3", "compliant")], "that S-4 was completed is seen a day later"
-    assert completed(audit(database, clock, day(32) + timedelta(hours=1))) == [("S-4", "incomplete")]
-    assert completed(audited(database, clock=clock, as_of=day(6), partner="Sul")) == [("S-3", "compliant")]
-
-
 def test_findings_of_a_sale_that_is_gone_are_not_told_as_mended(
     database: Database, story: Story, clock: SettableClock
 ) -> None:
@@ -293,41 +253,6 @@ def test_findings_of_a_sale_that_is_gone_are_not_told_as_mended(
     mended = audit(database, clock, day(10))
     assert ended(mended)["S-3", "GROUP_UNKNOWN"] == ""
     assert mended.change_counts["saleGone"] == 0
-
-
-def test_a_finding_about_a_file_belongs_to_the_partner_that_the_sale_names(
-    database: Database, story: Story, clock: SettableClock
-) -> None:
-    """Its owner, its row of the scoreboard and the partner's file, whether an audit looks at files or not."""
-    client_id = story.client()
-    for sale_id in ("S-3", "S-4"):
-        story.sale(sale_id, partner="Leste", client_id=client_id, gone_at=day(5) if sale_id == "S-3" else None)
-    story.sale("S-3", partner="Oeste", client_id=client_id, seen_at=day(5))
-    story.file("S-4", EvidenceType.KYC)
-    story.file("S-3", EvidenceType.POV, at=day(4))
-    _, key = story.record("S-3", EvidenceType.DOC_CONTRATANTE)
-    blank = {"media_type": "application/pdf", "active_parts": ["BLANK"]}
-    story.check(story.upload(key), FileKind.PDF, **blank)
-
-    audit(database, clock, day(3))
-    moved = {
-        "Leste": audit(database, clock, day(4)),
-        "Oeste": audit(database, clock, day(6)),
-    }
-    again = audit(database, clock, day(7))
-    past = audited(database, clock=clock, as_of=day(4))
-    for partner, result in (*moved.items(), ("Oeste", again), ("Leste", past)):
-        own = of_partner(database, result, partner).findings
-        found = own[own["saleId"] == "S-3"][["code", "status", "partner", "owner"]].to_numpy().tolist()
-        assert found == [
-            ["BLANK_DOCUMENT", "open", partner, partner],
-            ["MISSING_POV", "resolved", partner, partner],
-        ]
-        board = result.partners.set_index("partner")[["findings", "trend"]].loc[partner]
-        assert board.tolist() == [1, 1]
-        former = {"Leste": "Oeste", "Oeste": "Leste"}[partner]
-        if former in set(result.partners["partner"]):
-            assert "S-3" not in repr(of_partner(database, result, former).findings.to_dict())
 
 
 def test_the_commands_tell_findings_changes_and_waivers(run: Run, story: Story, tmp_path: Path) -> None:

@@ -57,7 +57,6 @@ HANDED_OVER = {
     "verify log": ("log.jsonl", ["verify", "log.jsonl"]),
     "evidence upload": ("credentials.jsonl", ["evidence", "upload", "credentials.jsonl", "--from", "."]),
     "waiver lint": ("waivers.toml", ["waiver", "lint", "waivers.toml"]),
-    "waiver lint of CSV": ("waivers.csv", ["waiver", "lint", "waivers.csv"]),
     "job list": ("jobs.toml", ["job", "list"]),
     "db check": ("service.sql", ["db", "check"]),
     "bucket sync": ("manifest.json", ["bucket", "sync", "--inventory", "."]),

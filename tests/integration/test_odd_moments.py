@@ -8,16 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import sqlalchemy as sa
 
 from tests.conftest import Run
 from tests.support.evidence_files import pdf, tone
 from tests.support.report_figures import wrong_figures
-from tests.support.uploaded_sales import MONDAY, add_record, add_sale
+from tests.support.uploaded_sales import add_record, add_sale
 from toolkit.bucket.client import Bucket
 from toolkit.contract.evidence import EvidenceType
 from toolkit.database.connection import Database
-from toolkit.database.tables import sales
 from toolkit.errors import BucketUnavailable
 from toolkit.kit import auditing
 
@@ -40,15 +38,6 @@ def uploaded(database: Database, bucket: Bucket, s3: Any) -> list[str]:
     return keys
 
 
-def test_a_database_without_any_record_lacks_everything(run: Run, database: Database, tmp_path: Path) -> None:
-    add_sale(database)
-    document, said = report(run, tmp_path, "html,xlsx,json,pdf")
-    assert "1 of 1 sale lacks evidence" in said
-    assert [piece["reason"] for piece in document["rows"][0]["missing"]] == ["NEVER_REQUESTED"] * 2
-    assert document["coverage"] == {"verified": 0, "firstBytes": 0, "never": 0, "unreadable": 0}
-    assert wrong_figures(tmp_path) == []
-
-
 def test_sales_whose_findings_are_all_waived_still_lack_their_evidence(
     run: Run, database: Database, tmp_path: Path
 ) -> None:
@@ -61,17 +50,6 @@ def test_sales_whose_findings_are_all_waived_still_lack_their_evidence(
     assert document["findingCounts"]["open"] == document["findingCounts"]["overdue"] == 0
     assert document["findingCounts"]["waived"] == 3
     assert wrong_figures(tmp_path) == []
-
-
-def test_completed_sales_with_all_evidence_leave_nothing_to_do(
-    run: Run, database: Database, bucket: Bucket, s3: Any, tmp_path: Path
-) -> None:
-    uploaded(database, bucket, s3)
-    with database.transaction() as connection:
-        connection.execute(sa.update(sales).values(completed_at=MONDAY))
-    document, said = report(run, tmp_path)
-    assert "The one sale has the evidence it needs" in said
-    assert (document["rows"], document["compliantVerified"]) == ([], 1)
 
 
 def test_a_file_that_goes_between_listing_and_reading_is_never_taken_for_verified(

@@ -86,21 +86,6 @@ def test_a_sale_shows_its_rule_files_faults_and_next_steps(run: Run, told: dict[
     assert "Ana Souza" not in page
 
 
-def test_the_list_of_records_has_headings_faults_withdrawals_and_names_on_request(
-    run: Run, told: dict[EvidenceType, UUID]
-) -> None:
-    listed = run("evidence", "list", "sale-1").out
-    assert listed.splitlines()[0].split()[:2] == ["id", "evidenceType"]
-    assert "SILENT: " in listed
-    assert "by ana, approved by bruno: sent twice" in listed
-    assert "Ana Souza" not in listed
-    assert "--reason" in run("evidence", "list", "sale-1", "--show-names", ends=2).err
-    said = run("evidence", "list", "sale-1", "--show-names", "--reason", "complaint").out
-    assert "file name: Ana Souza.pdf" in said
-    records = run("evidence", "list", "sale-1", "--json").told["records"]
-    assert [each["state"] for each in records] == ["UNUSABLE", "COUNTED", "WITHDRAWN"]
-
-
 def test_a_link_opens_a_file_for_a_while_and_is_kept_with_who_and_why(
     run: Run, told: dict[EvidenceType, UUID], database: Database
 ) -> None:
@@ -115,11 +100,9 @@ def test_a_link_opens_a_file_for_a_while_and_is_kept_with_who_and_why(
     assert (opening.opened_by, opening.reason, opening.account) == ("ana", "complaint", who["account"])
     assert who.keys() <= detail.keys()
     assert all(detail[name] == sha256(text.encode()).hexdigest() for name, text in who.items())
-    assert re.search(
-        r"OPENED .* DOC_CONTRATANTE: link to the file made, ana, complaint$",
-        run("sale", "show", "sale-1").out,
-        re.MULTILINE,
-    )
+    shown = run("sale", "show", "sale-1").out
+    assert re.search(r"link to the file made +DOC_CONTRATANTE$", shown, re.MULTILINE)
+    assert re.search(r"  ana  complaint  ", shown)
     [told_there] = run("sale", "show", "sale-1", "--json").told["openings"]
     assert (told_there["openedBy"], told_there["reason"]) == ("ana", "complaint")
     short = run(*asked, "--seconds", "1", "--json").told["url"]
@@ -195,16 +178,6 @@ def test_an_audit_of_nothing_is_an_error(run: Run, embedded_environment: dict[st
             assert text in run("--quiet", *command, ends=1, within=environ).err, command
     assert not (tmp_path / "out").exists()
     assert not list(tmp_path.rglob("missing-evidence.*"))
-
-
-def test_a_load_of_sales_says_which_groups_no_rule_covers(run: Run, tmp_path: Path) -> None:
-    path = tmp_path / "sales.csv"
-    heading = "saleId,clientId,utilityGroup,isClientFinancialResponsible,createdAt\n"
-    groups = ("b", "b", "GRUPO Z", "A")
-    path.write_text(heading + "".join(f"S-{n},,{group},true,2026-03-01\n" for n, group in enumerate(groups)))
-    said = run("--quiet", "sales", "load", path, "--overwrite").err
-    assert "2 sales of the utility group 'b'" in said
-    assert "1 sale of the utility group 'GRUPO Z'" in said
 
 
 def test_a_sale_that_the_service_deleted_is_shown_as_it_was_last_seen(

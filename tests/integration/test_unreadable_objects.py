@@ -166,12 +166,3 @@ def test_what_is_denied_though_it_is_not_there_is_never_taken_for_gone(
     assert "refused to answer about 2 files" in " ".join(notices(audited(database, clock=clock)))
     assert sync_bucket(database, bucket, clock=clock).vanished == 1
     assert "refused to answer" not in " ".join(notices(audited(database, clock=clock)))
-
-
-def test_a_bucket_is_adopted_by_a_command(run: Run, embedded_environment: dict[str, str], s3: Any) -> None:
-    run("bucket", "sync", "--json")
-    s3.create_bucket(Bucket=f"{embedded_environment['EVIDENCE_BUCKET']}-new")
-    moved = embedded_environment | {"EVIDENCE_BUCKET": f"{embedded_environment['EVIDENCE_BUCKET']}-new"}
-    assert "This database belongs to the bucket" in run("bucket", "sync", ends=1, within=moved).err
-    assert "; before, to " in run("bucket", "adopt", within=moved).out
-    run("bucket", "sync", within=moved)

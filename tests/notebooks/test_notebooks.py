@@ -130,7 +130,7 @@ def test_the_script_of_the_readme_prints_its_answer_alone(office, database, monk
         story.sale(sale_id, partner=partner, created_at=created)
         story.record(sale_id, "POV")
     guide = (NOTEBOOKS / "README.md").read_text("utf-8")
-    [script] = re.findall(r"```python\n(.+?)```", guide, flags=re.DOTALL)
+    script, _ = re.findall(r"```python\n(.+?)```", guide, flags=re.DOTALL)
     exec(compile(script, "README.md", "exec"), known := {})  # type: ignore[var-annotated]
     printed = capsys.readouterr()
     assert printed.out == "S-2 POV EXPIRED None\n"

@@ -20,19 +20,7 @@ from hypothesis import strategies as st
 
 from toolkit.audit.duckdb_session import duckdb_session
 from toolkit.audit.engines import DuckdbEngine, Engine, spark_engine
-from toolkit.audit.judge import (
-    COVERAGES,
-    FILES,
-    MISSING,
-    OBJECTS,
-    RECORDS,
-    SALES,
-    TYPE_UNKNOWN,
-    VERDICTS,
-    files_of,
-    missing_of,
-    verdicts_of,
-)
+from toolkit.audit.judge import COVERAGES, GIVEN, TYPE_UNKNOWN, judge
 from toolkit.contract.contents import Coverage
 from toolkit.contract.evidence import EvidenceType, FileKind, UtilityGroup
 from toolkit.contract.findings import SEPARATOR, Verdict
@@ -169,8 +157,7 @@ def inputs(found: list[Case]) -> dict[str, pa.Table]:
                         "checked_at": AS_OF if record.stored.kind else None,
                     }
                 )
-    schemas = {"sales": SALES, "records": RECORDS, "objects": OBJECTS}
-    return {name: pa.Table.from_pylist(rows[name], schema.to_pyarrow()) for name, schema in schemas.items()}
+    return {name: pa.Table.from_pylist(rows[name], schema.to_pyarrow()) for name, schema in GIVEN.items()}
 
 
 Judging = Callable[[list[Case]], dict[str, list[dict[str, Any]]]]
@@ -180,25 +167,22 @@ def judged(
     opened: Callable[[], AbstractContextManager[Engine]], folder: Path, found: list[Case]
 ) -> dict[str, list[dict[str, Any]]]:
     """The outputs, written by the engine as Parquet."""
-    schemas = {"sales": SALES, "records": RECORDS, "objects": OBJECTS}
     with opened() as engine:
         tables = {}
         for name, rows in inputs(found).items():
             pq.write_table(rows, folder / f"{name}.parquet")
-            tables[name] = engine.table(name, [str(folder / f"{name}.parquet")], schemas[name])
+            tables[name] = engine.table(name, [str(folder / f"{name}.parquet")], GIVEN[name])
         outputs = {}
 
-        def written(name: str, query: ibis.Table, schema: ibis.Schema) -> ibis.Table:
+        def write(name: str, query: ibis.Table, schema: ibis.Schema) -> ibis.Table:
             place = folder / f"{name}.parquet"
-            engine.write(query.select(*schema.names), str(place))
+            engine.write(query, str(place))
             parts = [str(place)] if place.is_file() else sorted(map(str, place.glob("*.parquet")))
             rows = [pq.read_table(part).cast(schema.to_pyarrow()) for part in parts]
             outputs[name] = pa.concat_tables([schema.to_pyarrow().empty_table(), *rows]).to_pylist()
             return engine.table(name, parts, schema)
 
-        files = written("files", files_of(*tables.values(), AS_OF), FILES)
-        verdicts = written("verdicts", verdicts_of(tables["sales"], files), VERDICTS)
-        written("missing", missing_of(verdicts), MISSING)
+        judge(tables, AS_OF, write)
     return outputs
 
 

@@ -16,7 +16,7 @@ from babel.messages.extract import extract_from_dir
 import toolkit
 from toolkit import cli, errors
 from toolkit.bucket.errors import REFUSALS
-from toolkit.cli import explain, sale_case
+from toolkit.cli import explain
 from toolkit.cli.printing import pieces
 from toolkit.contract.codes import CODES, Owner, Severity
 from toolkit.contract.fields import NOT_MISLEADING, REQUIRED
@@ -32,6 +32,7 @@ from toolkit.intake.quality import QUALITY_TEXTS, Likeness
 from toolkit.intake.results import WARNINGS, Repair
 from toolkit.intake.text_tables import TOO_MANY, UNCLOSED
 from toolkit.jobs import notices, runs
+from toolkit.kit import sale_tables
 from toolkit.language import ENGLISH
 from toolkit.partner import posting
 from toolkit.reports import lists, page, report, wording
@@ -127,7 +128,7 @@ def _of_tables() -> Iterator[str]:
     for code in CODES.values():
         yield from (code.name, code.meaning, code.remedy)
     yield from (*Status, *FindingStatus, *Severity, *Owner, *runs.RunStatus)
-    yield from (*sale_case.PAYERS.values(), *explain.TITLES.values(), *explain.ABOUT.values())
+    yield from (*sale_tables.PAYERS.values(), *explain.TITLES.values())
     yield from (REQUIRED, NOT_MISLEADING, UNCLOSED, TOO_MANY, checks.IS_ERROR, checks.IS_TOTAL, NOT_TEXT)
     yield from cli.OF_CLICK
     yield from (impossible for _, impossible in WRITES.values())

@@ -122,7 +122,11 @@ _OF_FILE: Final = "[key] AS keys, [id] AS evidence_ids, [sale_id] AS sale_ids"
 
 _OF_RECORD: Final = "[object_key] AS keys, [CAST(evidence_id AS VARCHAR)] AS evidence_ids, [sale_id] AS sale_ids"
 
-_HAS: Final = "contains('|' || parts || '|', '|{}|')"
+
+def _with(part: ActivePart, detail: str = "''", of: str = "media_type IS NOT NULL") -> str:
+    """Return the query of the files in which a look found such a part."""
+    return f"SELECT {_OF_FILE}, {detail} FROM stored WHERE {of} AND contains('|' || parts || '|', '|{part}|')"
+
 
 _COMPARED: Final = """
     SELECT *, coalesce(sha256, key) AS content
@@ -166,11 +170,7 @@ _FINDERS: Final = {
     IntegrityProblem.ACTIVE_CONTENT: f"""
         SELECT {_OF_FILE}, parts FROM stored WHERE NOT starts_with(media_type, 'audio/') AND parts <> ''
     """,
-    IntegrityProblem.BLANK_DOCUMENT: f"""
-        SELECT {_OF_FILE}, ''
-        FROM stored
-        WHERE media_type IS NOT NULL AND {_HAS.format(ActivePart.BLANK)}
-    """,
+    IntegrityProblem.BLANK_DOCUMENT: _with(ActivePart.BLANK),
     IntegrityProblem.STORED_TYPE_DIFFERS: f"""
         SELECT {_OF_FILE}, declared || chr(10) || stored_type
         FROM stored
@@ -195,21 +195,9 @@ _FINDERS: Final = {
         WHERE position('/' IN declared) > 0 AND lower(declared) <> media_type
           AND starts_with(media_type, lower(substring(declared, 1, position('/' IN declared))))
     """,
-    IntegrityProblem.EXTERNAL_LINK: f"""
-        SELECT {_OF_FILE}, ''
-        FROM stored
-        WHERE media_type IS NOT NULL AND {_HAS.format(ActivePart.LINK)}
-    """,
-    IntegrityProblem.NO_SPEECH: f"""
-        SELECT {_OF_FILE}, ''
-        FROM stored
-        WHERE media_type IS NOT NULL AND {_HAS.format(ActivePart.NO_SPEECH)}
-    """,
-    IntegrityProblem.SILENCE_UNKNOWN: f"""
-        SELECT {_OF_FILE}, media_type
-        FROM stored
-        WHERE starts_with(media_type, 'audio/') AND {_HAS.format(ActivePart.UNCLEAR)}
-    """,
+    IntegrityProblem.EXTERNAL_LINK: _with(ActivePart.LINK),
+    IntegrityProblem.NO_SPEECH: _with(ActivePart.NO_SPEECH),
+    IntegrityProblem.SILENCE_UNKNOWN: _with(ActivePart.UNCLEAR, "media_type", "starts_with(media_type, 'audio/')"),
     IntegrityProblem.OBJECT_WITHOUT_RECORD: f"""
         SELECT [key], NULL, NULL, '' FROM without_record WHERE regexp_full_match(key, '{LAYOUT.pattern}')
     """,

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -14,7 +13,7 @@ from toolkit.contract.deadlines import Clock
 from toolkit.contract.evidence import KEY_PREFIX, kind_of_media_type
 from toolkit.database.connection import Database
 from toolkit.database.observation_clock import stamp
-from toolkit.errors import BucketError, BucketUnavailable, ObjectArchived
+from toolkit.errors import BucketError, BucketUnavailable
 from toolkit.evidence.kinds import SIGNATURE_BYTES, UNKNOWN, media_type_of_bytes
 from toolkit.progress import Progress
 
@@ -27,17 +26,13 @@ _Object = sa.Row[Any]
 """The id, the key and the size of an observation."""
 
 
-@dataclass(frozen=True, slots=True)
-class Examined:
-    """The number of objects whose type was looked up, and the keys of those that could not be read."""
+def examine(
+    database: Database, bucket: Bucket, scope: Scope, clock: Clock, progress: Progress
+) -> tuple[int, dict[str, BucketError]]:
+    """Read the first bytes of every new object that a record names, or that lies where upload forms lead.
 
-    examined: int
-    archived: tuple[str, ...] = ()
-    unreadable: tuple[str, ...] = ()
-
-
-def examine(database: Database, bucket: Bucket, scope: Scope, clock: Clock, progress: Progress) -> Examined:
-    """Read the first bytes of every new object that a record names, or that lies where upload forms lead."""
+    Returns how many were examined, and why others could not be read, by their keys.
+    """
     progress.begin("Examining objects", None, "objects")
     examined = 0
     refusals: dict[str, BucketError] = {}
@@ -52,11 +47,7 @@ def examine(database: Database, bucket: Bucket, scope: Scope, clock: Clock, prog
             examined += len(checks)
             progress.advance(len(batch))
     progress.end()
-    return Examined(
-        examined,
-        archived=tuple(key for key, error in refusals.items() if isinstance(error, ObjectArchived)),
-        unreadable=tuple(key for key, error in refusals.items() if not isinstance(error, ObjectArchived)),
-    )
+    return examined, refusals
 
 
 def _unexamined(database: Database, scope: Scope) -> Iterator[Sequence[_Object]]:
@@ -74,24 +65,16 @@ def _unexamined(database: Database, scope: Scope) -> Iterator[Sequence[_Object]]
 
 def _first_look(bucket: Bucket, item: _Object) -> dict[str, Any] | BucketError:
     """Return the type by the first bytes, or the reason why they cannot be read; the next sync tries again."""
-    if item.size == 0:
-        return _check(item, UNKNOWN, ContentProblem.EMPTY)
     try:
-        head = bucket.read(item.key, 0, SIGNATURE_BYTES)
+        head = bucket.read(item.key, 0, SIGNATURE_BYTES) if item.size else b""
     except BucketUnavailable:
         raise
     except BucketError as error:
         return error
-    return _check(item, media_type_of_bytes(head))
-
-
-def _check(item: _Object, media_type: str, problem: ContentProblem | None = None) -> dict[str, Any]:
-    return {
-        "observation_id": item.id,
-        "kind": kind_of_media_type(media_type),
-        "problem": problem,
-        "media_type": media_type,
-    }
+    found = media_type_of_bytes(head) if item.size else UNKNOWN
+    problem = None if item.size else ContentProblem.EMPTY
+    kind = kind_of_media_type(found)
+    return {"observation_id": item.id, "kind": kind, "problem": problem, "media_type": found}
 
 
 def _keep_checks(database: Database, checks: list[dict[str, Any]], clock: Clock) -> None:

@@ -9,8 +9,9 @@ tables of the audit: ``present`` (what the audit sees), ``episode``, and ``histo
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import date, datetime, timedelta
+from itertools import accumulate, combinations
 from pathlib import Path
 from typing import Any, Final
 from zoneinfo import ZoneInfo
@@ -34,7 +35,10 @@ TREND_DAYS: Final = 30
 """Days of the trend, the last one included."""
 
 _MOST_DAYS: Final = 1000
-"""The most business days of a deadline."""
+"""The most business days of a deadline; twice as many days hold them."""
+
+_NAMED: Final = ("sale_id", "partner", "code")
+"""What a waiver names, at least one of them."""
 
 
 def find_present(observed: Observed, of_files: Sequence[IntegrityFinding]) -> None:
@@ -111,8 +115,7 @@ def findings_query(
     session.register("holding", _holding(waivers, today))
     session.register("calendar", _calendar(first or today, today))
     session.register("allowed", _allowed(session, deadlines))
-    none = "SELECT NULL AS id, NULL AS waiver_id, NULL AS last WHERE false"
-    return _FINDINGS.format(waived=" UNION ALL ".join(_waived(waivers)) or none, zone=quoted(zone))
+    return _FINDINGS.format(zone=quoted(zone))
 
 
 def find_history(observed: Observed, before: datetime | None, audits: Sequence[datetime], zone: str) -> None:
@@ -155,48 +158,22 @@ def _catalogue() -> pa.Table:
 
 def _holding(waivers: Sequence[Waiver], day: date) -> pa.Table:
     """Return the waivers that hold on a day."""
-    held = [waiver for waiver in waivers if waiver.holds(day)]
-    columns: dict[str, tuple[list[Any], pa.DataType]] = {
-        "waiver_id": ([str(each.id) for each in held], pa.string()),
-        **{
-            name: ([getattr(each.request, name) for each in held], pa.string())
-            for name in ("sale_id", "partner", "code")
-        },
-        "last": ([each.request.end for each in held], pa.date32()),
-    }
-    return pa.table({name: pa.array(values, kind) for name, (values, kind) in columns.items()})
-
-
-def _waived(waivers: Sequence[Waiver]) -> Iterator[str]:
-    """Yield a query for each combination of sale, partner and code that waivers name: each joins by equality."""
-    asked = [each.request for each in waivers]
-    for names in sorted({tuple(name for name in _NAMED if getattr(each, name)) for each in asked}):
-        others = " AND ".join(f"holding.{name} IS NULL" for name in _NAMED if name not in names) or "true"
-        same = " AND ".join(f"holding.{name} = history.{name}" for name in names)
-        yield (
-            f"SELECT history.id, waiver_id, last FROM history JOIN holding ON {same} "
-            f"WHERE {others} AND NOT history.resolved"
-        )
-
-
-_NAMED: Final = ("sale_id", "partner", "code")
+    rows = [
+        {name: getattr(each.request, name) for name in _NAMED}
+        | {"waiver_id": str(each.id), "last": each.request.end}
+        for each in waivers
+        if each.holds(day)
+    ]
+    texts = dict.fromkeys((*_NAMED, "waiver_id"), pa.string())
+    return pa.Table.from_pylist(rows, pa.schema(texts | {"last": pa.date32()}))
 
 
 def _calendar(first: date, last: date) -> pa.Table:
     """Return the days from ``first`` on, each with the number of business days until then, itself included."""
-    days, numbers, business = [], [], []
-    day, number, wanted = first - timedelta(days=1), 0, None
-    while wanted is None or number < wanted:
-        day += timedelta(days=1)
-        working = is_business_day(day)
-        number += working
-        days.append(day)
-        numbers.append(number)
-        business.append(working)
-        if day >= last and wanted is None:
-            wanted = number + _MOST_DAYS
+    days = [first + timedelta(days=place) for place in range((last - first).days + 2 * _MOST_DAYS)]
+    working = [is_business_day(day) for day in days]
     return pa.table(
-        {"day": pa.array(days, pa.date32()), "number": pa.array(numbers, pa.int64()), "working": business}
+        {"day": pa.array(days, pa.date32()), "number": list(accumulate(map(int, working))), "working": working}
     )
 
 
@@ -346,9 +323,20 @@ _HISTORY: Final = f"""
     FROM (FROM standing UNION ALL BY NAME FROM resolved)
 """
 
+_WAIVED: Final = " UNION ALL ".join(
+    f"""
+        SELECT history.id, waiver_id, last
+        FROM history JOIN holding ON {" AND ".join(f"holding.{name} = history.{name}" for name in names)}
+        WHERE NOT history.resolved{"".join(f" AND holding.{name} IS NULL" for name in _NAMED if name not in names)}
+    """
+    for number in range(1, len(_NAMED) + 1)
+    for names in combinations(_NAMED, number)
+)
+"""One query for each combination of what waivers name: each joins by equality."""
+
 _FINDINGS: Final = f"""
     WITH waived AS (
-        SELECT id, arg_max(waiver_id, (last, waiver_id)) AS waiver_id FROM ({{waived}}) GROUP BY id
+        SELECT id, arg_max(waiver_id, (last, waiver_id)) AS waiver_id FROM ({_WAIVED}) GROUP BY id
     ),
     dated AS (
         SELECT history.*, waiver_id, catalogue.severity, catalogue.weight,

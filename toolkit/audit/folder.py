@@ -133,22 +133,17 @@ class Audit:
     @property
     def verdicts(self) -> pd.DataFrame:
         """One row a sale, the gravest first."""
-        return _frame(self.table("verdicts"))
-
-    @property
-    def missing(self) -> pd.DataFrame:
-        """One row a missing piece."""
-        return _frame(self.table("missing"))
+        return self.frame("verdicts")
 
     @property
     def findings(self) -> pd.DataFrame:
         """One row a finding, resolved ones last."""
-        return _frame(self.table("findings"))
+        return self.frame("findings")
 
-    @property
-    def files(self) -> pd.DataFrame:
-        """One row an evidence record with its file."""
-        return _frame(self.table("files"))
+    def frame(self, name: str) -> pd.DataFrame:
+        """Return a table of the folder as a DataFrame."""
+        found: pd.DataFrame = self.table(name).to_pandas(types_mapper=pd.ArrowDtype)
+        return found
 
     def table(self, name: str, columns: Sequence[str] = ("*",)) -> pa.Table:
         """Return a table of the folder, see ``TABLES``."""
@@ -213,11 +208,6 @@ class Audit:
             if table in INPUTS:
                 return None
             raise
-
-
-def _frame(table: pa.Table) -> pd.DataFrame:
-    found: pd.DataFrame = table.to_pandas(types_mapper=pd.ArrowDtype)
-    return found
 
 
 def open_audit(place: str | Path, store: FileStore | None = None, cache: Path | None = None) -> Audit:

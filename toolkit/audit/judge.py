@@ -5,7 +5,7 @@ expressions run on DuckDB and on Spark. Property tests hold them equal to ``tool
 every sale.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from functools import reduce
 from operator import or_
@@ -13,6 +13,7 @@ from typing import Final
 
 import ibis
 from ibis import Table
+from ibis.expr import datatypes as dt
 from ibis.expr.types import BooleanValue, StringValue
 
 from toolkit.contract.codes import KindFault
@@ -90,6 +91,14 @@ OBJECTS: Final = ibis.schema(
 look found, ``fault_since`` since when; ``coverage`` is a ``Coverage``; ``checked_at`` is the latest look.
 """
 
+GIVEN: Final = {"sales": SALES, "records": RECORDS, "objects": OBJECTS}
+"""The inputs of an audit, without names, CPFs and names of files; kept for the newest audits only."""
+
+
+def _nullable(schema: ibis.Schema, *names: str) -> dict[str, dt.DataType]:
+    return {name: schema[name].copy(nullable=True) for name in names}
+
+
 FILES: Final = ibis.schema(
     {
         "evidence_id": "!string",
@@ -98,19 +107,9 @@ FILES: Final = ibis.schema(
         "evidence_type": "!string",
         "state": "!string",
         "requested_at": f"!{_TIME}",
-        "expires_at": _TIME,
-        "withdrawn_at": _TIME,
-        "size": "int64",
-        "seen_at": _TIME,
-        "kind": "string",
-        "coverage": "string",
-        "media_type": "string",
-        "sha256": "string",
-        "seconds": "float64",
-        "pages": "int64",
-        "fault": "string",
-        "fault_since": _TIME,
-        **_LOOK,
+        **_nullable(RECORDS, "expires_at", "withdrawn_at"),
+        **_nullable(OBJECTS, "size", "seen_at", "kind", "coverage", "media_type", "sha256", "seconds", "pages"),
+        **_nullable(OBJECTS, "fault", "fault_since", *_LOOK),
     }
 )
 """One row a record with its file. ``state`` is an ``EvidenceState``, or ``TYPE_UNKNOWN``, which never counts."""
@@ -169,9 +168,30 @@ _ORDER: Final = (EvidenceState.COUNTED, *REASON_OF)
 _TYPES: Final = list(EvidenceType)
 
 
+def judge(
+    inputs: Mapping[str, Table], as_of: datetime, write: Callable[[str, Table, ibis.Schema], Table]
+) -> tuple[Table, Table]:
+    """Judge the inputs (``sales``, ``records``, ``objects``) as of a moment; return ``files`` and ``verdicts``.
+
+    ``write`` gets each output by its name, with its rows in their order and its columns, writes it, and returns it
+    as it was written: what follows reads that.
+    """
+
+    def written(name: str, rows: Table, order: Iterable[BooleanValue | str], schema: ibis.Schema) -> Table:
+        return write(name, rows.order_by(list(order)).select(*schema.names), schema)
+
+    sales = inputs["sales"]
+    found = files_of(sales, inputs["records"], inputs["objects"], as_of)
+    files = written("files", found, ("sale_id", "requested_at", "evidence_id"), FILES)
+    judged = verdicts_of(sales, files)
+    verdicts = written("verdicts", judged, gravest_first(judged), VERDICTS)
+    pieces = missing_of(verdicts)
+    written("missing", pieces, [*gravest_first(pieces), "place"], MISSING)
+    return files, verdicts
+
+
 def files_of(sales: Table, records: Table, objects: Table, as_of: datetime) -> Table:
     """Return each record with its file and its state at ``as_of``, in the columns of ``FILES``."""
-    known = records.evidence_type.isin(_TYPES)
     found = records.left_join(objects, records.object == objects.object)
     *others, last = dict.fromkeys(KIND_OF.values())
     demanded = ibis.cases(

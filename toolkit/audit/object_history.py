@@ -6,7 +6,7 @@ asked for one by one first: it is older than now, and S3 says that it may lack o
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import astuple, dataclass, replace
+from dataclasses import astuple, dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, Final
@@ -45,25 +45,30 @@ _LISTED_WITHIN: Final = timedelta(days=2)
 
 
 @dataclass(frozen=True, slots=True)
-class Changes:
-    """The differences of a reading from what was known, in objects.
+class Synced:
+    """The result of one reading of the bucket, in objects; ``examined`` counts those whose bytes were read.
 
-    ``asked`` counts the keys that were asked for one by one. ``lacking`` objects are there and were long before an
-    inventory that lacks them: it is not of the whole bucket. ``unrecorded`` is true if no observed record names
-    one of those that appeared.
+    ``full`` tells whether every key was read. ``archived`` and ``unreadable`` are the keys of objects whose bytes
+    could not be read, though a record names them or they lie where upload forms lead, or about which the bucket
+    refused to answer: what was known of them stays. ``unstorable`` are keys that no database can hold, with their
+    escapes: such an object counts for no sale.
     """
 
     listed: int = 0
     appeared: int = 0
     changed: int = 0
     vanished: int = 0
+    examined: int = 0
+    full: bool = True
     asked: int = 0
+    """Keys that were asked for one by one."""
     lacking: int = 0
-    unrecorded: bool = False
-    denied: tuple[str, ...] = ()
-    """Keys about which the bucket refused to answer: what was known of them stays."""
+    """Objects that are there and were long before an inventory that lacks them: it is not of the whole bucket."""
+    listed_since: datetime | None = field(default=None, compare=False)
+    """When every key was looked at last."""
+    archived: tuple[str, ...] = ()
+    unreadable: tuple[str, ...] = ()
     unstorable: tuple[str, ...] = ()
-    """Keys with a character that no text of the database can hold, written with its escape."""
 
 
 def rows_of(objects: Sequence[ObjectSeen]) -> pa.Table:
@@ -82,8 +87,10 @@ def observe_objects(
     tolerance: Tolerance,
     *,
     as_of: datetime | None = None,
-) -> Changes:
+) -> tuple[Synced, bool]:
     """Take over the objects of the scope, all of them or nothing; ``rows`` come from an inventory of ``as_of``.
+
+    Tells also whether no observed record names one of those that appeared.
 
     Raises:
         MassDisappearance: most of them are gone; nothing was written.
@@ -96,21 +103,21 @@ def observe_objects(
         starts = range(0, asked, ASKED_AT_ONCE)
         denied = _ask(connection, bucket, (scope.asked[start : start + ASKED_AT_ONCE] for start in starts))
         known = _known(bucket, scope, denied, as_of)
-        _find_ended(connection, known)
-        _check_ended(connection, known, tolerance)
+        _find_ended(connection, known, tolerance)
         if as_of is not None:
             doubtful, lacking = _settle(connection, bucket, as_of, denied, progress)
             asked += doubtful
-            _find_ended(connection, Condition(_DOUBTED, {}))
-            _check_ended(connection, known, tolerance)
+            _find_ended(connection, Condition(_DOUBTED, {}), tolerance, known)
         _ask_for_versions(connection, bucket, new=as_of is None)
-        return replace(
-            _write(connection, clock),
-            asked=asked,
-            lacking=lacking,
-            denied=tuple(denied),
-            unstorable=tuple(unstorable),
-        )
+        # It was compared under the lock, so nothing was written since.
+        listed = connection.execute(sa.text("SELECT count(DISTINCT key) FROM listed")).scalar_one()
+        changed, vanished = connection.execute(sa.text(_COUNT_ENDED)).one()
+        now = {"now": stamp(connection, clock)}
+        connection.execute(sa.text(_CLOSE), now)
+        appeared = connection.execute(sa.text(_INSERT), now).rowcount - changed
+        unrecorded = bool(appeared) and bool(connection.scalar(sa.text(_UNRECORDED), now))
+    found = Synced(listed, appeared, changed, vanished, asked=asked, lacking=lacking)
+    return replace(found, unreadable=tuple(denied), unstorable=tuple(unstorable)), unrecorded
 
 
 def _copy_listing(connection: Connection, rows: Iterable[pa.Table], progress: Progress) -> list[str]:
@@ -155,21 +162,20 @@ def _known(bucket: Bucket, scope: Scope, denied: Sequence[str], as_of: datetime 
     return Condition(_KNOWN.format(listed=listed.text, area=area.text), bound)
 
 
-def _find_ended(connection: Connection, known: Condition) -> None:
-    """Make the table ``ended`` of the known objects that are not listed as they were."""
-    connection.execute(sa.text(_CREATE_ENDED.format(known=known.text)), known.bound)
-
-
-def _check_ended(connection: Connection, known: Condition, tolerance: Tolerance) -> None:
-    """Make sure that not most of what is known is gone.
+def _find_ended(
+    connection: Connection, known: Condition, tolerance: Tolerance, every: Condition | None = None
+) -> None:
+    """Make the table ``ended`` of the known objects that are not listed as they were.
 
     Raises:
-        MassDisappearance: with the numbers.
+        MassDisappearance: these are most of ``every`` known object.
     """
+    connection.execute(sa.text(_CREATE_ENDED.format(known=known.text)), known.bound)
     _, vanished = connection.execute(sa.text(_COUNT_ENDED)).one()
     if vanished > FEW:
-        count = sa.text(f"SELECT count(*) FROM ({known.text}) AS known")  # made of constants
-        tolerance.check(vanished, connection.execute(count, known.bound).scalar_one(), "objects")
+        every = every or known
+        count = sa.text(f"SELECT count(*) FROM ({every.text}) AS known")  # made of constants
+        tolerance.check(vanished, connection.execute(count, every.bound).scalar_one(), "objects")
 
 
 def _settle(
@@ -223,17 +229,6 @@ def _version(bucket: Bucket, row: sa.Row[Any]) -> tuple[str, str | None, GoneHow
     except ObjectDenied:  # a listing shows it, so it is observed without its version
         item = None
     return row.key, None if item is None else item.version_id, None
-
-
-def _write(connection: Connection, clock: Clock) -> Changes:
-    """Close what ended and insert what is new; it was compared under the lock, so nothing was written since."""
-    listed = connection.execute(sa.text("SELECT count(DISTINCT key) FROM listed")).scalar_one()
-    changed, vanished = connection.execute(sa.text(_COUNT_ENDED)).one()
-    now = {"now": stamp(connection, clock)}
-    connection.execute(sa.text(_CLOSE), now)
-    appeared = connection.execute(sa.text(_INSERT), now).rowcount - changed
-    unrecorded = bool(appeared) and bool(connection.scalar(sa.text(_UNRECORDED), now))
-    return Changes(listed, appeared, changed, vanished, unrecorded=unrecorded)
 
 
 _CREATE_LISTED: Final = """

@@ -12,7 +12,7 @@ does what it left undone.
 
 from collections.abc import Generator
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 import pyarrow as pa
@@ -21,7 +21,7 @@ import sqlalchemy as sa
 from toolkit.audit.bucket_scope import CLOCKS_APART, EVERY_KEY_WITHIN, Scope, listed_since, next_scope
 from toolkit.audit.file_types import examine
 from toolkit.audit.inventory import Inventory
-from toolkit.audit.object_history import observe_objects, rows_of
+from toolkit.audit.object_history import Synced, observe_objects, rows_of
 from toolkit.bucket.client import Bucket
 from toolkit.bucket.listing import list_objects
 from toolkit.contract.deadlines import Clock
@@ -31,34 +31,8 @@ from toolkit.database.connection import Database
 from toolkit.database.observation_clock import stamp
 from toolkit.database.observations import Tolerance, observe_service
 from toolkit.database.tables import bucket_syncs
-from toolkit.errors import InvalidInput, WrongBucket
+from toolkit.errors import InvalidInput, ObjectArchived, WrongBucket
 from toolkit.progress import Progress, Quiet
-
-
-@dataclass(frozen=True, slots=True)
-class Synced:
-    """The result of one reading of the bucket, in objects; ``examined`` counts those whose bytes were read.
-
-    ``full`` tells whether every key was read. ``archived`` and ``unreadable`` are the keys of objects that a
-    record names or that lie where upload forms lead, and whose bytes could not be read.
-    ``unstorable`` are keys that no database can hold, with their escapes: such an object counts for no sale.
-    """
-
-    listed: int
-    appeared: int
-    changed: int
-    vanished: int
-    examined: int
-    full: bool = True
-    asked: int = 0
-    """Keys that were asked for one by one."""
-    lacking: int = 0
-    """Objects that are there and were long before an inventory that lacks them: it is not of the whole bucket."""
-    listed_since: datetime | None = field(default=None, compare=False)
-    """When every key was looked at last."""
-    archived: tuple[str, ...] = ()
-    unreadable: tuple[str, ...] = ()
-    unstorable: tuple[str, ...] = ()
 
 
 def sync_bucket(
@@ -101,30 +75,30 @@ def sync_bucket(
             sa.select(bucket_syncs.c.started_at).order_by(bucket_syncs.c.id.desc()).limit(1)
         )
     with closing(_rows(bucket, scope, inventory)) as rows:
-        changes = observe_objects(database, bucket, rows, scope, clock, progress, tolerance, as_of=as_of)
-    if changes.unrecorded:  # their records were stored before them, and perhaps after the service was looked at
+        found, unrecorded = observe_objects(database, bucket, rows, scope, clock, progress, tolerance, as_of=as_of)
+    if unrecorded:  # their records were stored before them, and perhaps after the service was looked at
         observe_service(database, clock, tolerance)
-    looked = examine(database, bucket, scope, clock, progress)
+    examined, refusals = examine(database, bucket, scope, clock, progress)
+    archived = tuple(key for key, error in refusals.items() if isinstance(error, ObjectArchived))
     # An inventory of a part of the bucket tells nothing of the rest, and the next reading begins as this one did.
-    began = started_at if as_of is None else before if changes.lacking and before is not None else as_of
-    result = Synced(
-        **named(changes, "listed", "appeared", "changed", "vanished", "asked", "lacking", "unstorable"),
-        examined=looked.examined,
-        full=scope.full and not changes.lacking,
-        archived=looked.archived,
-        unreadable=tuple(dict.fromkeys((*looked.unreadable, *changes.denied))),
+    began = started_at if as_of is None else before if found.lacking and before is not None else as_of
+    result = replace(
+        found,
+        examined=examined,
+        full=scope.full and not found.lacking,
+        archived=archived,
+        unreadable=tuple(dict.fromkeys((*(key for key in refusals if key not in archived), *found.unreadable))),
     )
-    unread = len(looked.archived) + len(looked.unreadable) + len(changes.unstorable)
     with database.transaction() as connection:
         row = {
             "started_at": began,
             "finished_at": stamp(connection, clock),
             "bucket": bucket.address,
             "full_listing": result.full,
-            "unreadable": unread,
-            "denied": len(changes.denied),
+            "unreadable": len(refusals) + len(found.unstorable),
+            "denied": len(found.unreadable),
             "source": None if inventory is None else inventory.address,
-            **named(changes, "listed", "appeared", "vanished", "asked"),
+            **named(found, "listed", "appeared", "vanished", "asked"),
         }
         connection.execute(sa.insert(bucket_syncs), row)
         return replace(result, listed_since=listed_since(connection))

@@ -42,20 +42,7 @@ from toolkit.audit.folder import (
     name_of,
     part_of,
 )
-from toolkit.audit.judge import (
-    COVERAGES,
-    FILES,
-    MISSING,
-    OBJECTS,
-    RECORDS,
-    SALES,
-    VERDICTS,
-    files_of,
-    gravest_first,
-    looks_of,
-    missing_of,
-    verdicts_of,
-)
+from toolkit.audit.judge import COVERAGES, GIVEN, judge, looks_of
 from toolkit.audit.lists import write_lists
 from toolkit.audit.publish import claimed, drafts_of, finish_left, prune, publish
 from toolkit.audit.source import Looks, Source, last_sync
@@ -245,26 +232,20 @@ class _Work:
             for name in INPUTS:
                 parts[name] = part_of(folder, name)
                 self.plan.store.put(f"{folder.name}/{name}.parquet", folder / f"{name}.parquet")
-        schemas = {"sales": SALES, "records": RECORDS, "objects": OBJECTS}
         given = {
             name: engine.table(f"given_{name}", [f"{base}/{name}.parquet"], schema)
-            for name, schema in schemas.items()
+            for name, schema in GIVEN.items()
         }
 
-        def written(name: str, query: ibis.Table, schema: ibis.Schema) -> ibis.Table:
-            engine.write(query.select(*schema.names), f"{base}/{name}.parquet")
+        def write(name: str, query: ibis.Table, schema: ibis.Schema) -> ibis.Table:
+            engine.write(query, f"{base}/{name}.parquet")
             if remote:
                 parts[name], paths = self._remote_part(base, folder.name, name, engine, schema)
             else:
                 paths = _parts_here(folder / f"{name}.parquet", schema)
             return engine.table(f"judged_{name}", paths, schema)
 
-        found = files_of(given["sales"], given["records"], given["objects"], self.moment)
-        files = written("files", found.order_by("sale_id", "requested_at", "evidence_id"), FILES)
-        judged = verdicts_of(given["sales"], files)
-        verdicts = written("verdicts", judged.order_by(gravest_first(judged)), VERDICTS)
-        pieces = missing_of(verdicts)
-        written("missing", pieces.order_by([*gravest_first(pieces), "place"]), MISSING)
+        files, verdicts = judge(given, self.moment, write)
         totals = {
             "sales": verdicts.count(),
             **{str(each): verdicts.count(where=verdicts.status == each) for each in Status},

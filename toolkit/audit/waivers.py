@@ -1,9 +1,8 @@
 """Add, list and revoke waivers; each is kept for ever, and so is its revocation."""
 
-import csv
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import astuple
 from datetime import date, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -22,15 +21,6 @@ from toolkit.database.observation_clock import stamp
 from toolkit.database.tables import sale_observations, waiver_revocations, waivers
 from toolkit.errors import UnreadableFile, WaiverRefused
 from toolkit.message import Message, listed
-
-
-@dataclass(frozen=True, slots=True)
-class LintedWaiver:
-    """One waiver of a file: what it asks for, or what is wrong with it; ``place`` counts from 1."""
-
-    place: int
-    request: WaiverRequest | None
-    wrong: tuple[str, ...]
 
 
 def add_waiver(
@@ -131,37 +121,21 @@ def waivers_at(connection: Connection, moment: datetime) -> list[Waiver]:
     ]
 
 
-def lint_waivers(path: Path, *, today: date) -> list[LintedWaiver]:
-    """Read a file of waivers (TOML with ``[[waiver]]`` tables, or CSV) and check each.
+def lint_waivers(path: Path, *, today: date) -> list[tuple[WaiverRequest | None, list[Message]]]:
+    """Read a file of TOML with ``[[waiver]]`` tables; return what each asks for, or what is wrong with it.
 
     Raises:
         UnreadableFile: the file is missing or no such file.
     """
-    found = []
-    for place, given in enumerate(_given(path), start=1):
-        request, wrong = read_waiver(given, today=today)
-        found.append(LintedWaiver(place, request, tuple(wrong)))
-    return found
-
-
-def _given(path: Path) -> list[dict[str, Any]]:
     try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or Message("it is not UTF-8")
-        raise UnreadableFile("{}: {}", path, reason) from None
-    try:
-        if path.suffix.lower() == ".csv":
-            rows = list(csv.DictReader(text.splitlines()))
-            return [{name or "": value for name, value in row.items()} for row in rows]
-        tables = tomllib.loads(text).get("waiver")
-    except csv.Error as error:
-        raise UnreadableFile("{}: no CSV file: {}", path, error) from None
+        tables = tomllib.loads(path.read_text(encoding="utf-8-sig")).get("waiver")
+    except OSError as error:
+        raise UnreadableFile("{}: {}", path, error.strerror or error) from None
     except (ValueError, RecursionError) as error:
         raise UnreadableFile("{}: no TOML file: {}", path, error) from None
     if not isinstance(tables, list) or not all(isinstance(each, dict) for each in tables):
         raise UnreadableFile("{}: write each waiver as a table [[waiver]] with {}.", path, ", ".join(FIELDS))
-    return tables
+    return [read_waiver(given, today=today) for given in tables]
 
 
 _REQUESTED: Final = [

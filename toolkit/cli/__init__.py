@@ -33,7 +33,7 @@ _COMMANDS: Final = {
     "bucket": ("bucket", "Take over what lies in the bucket."),
     "audit": ("audit", "Judge every sale by its evidence, and show the totals."),
     "report": ("report", "Judge every sale, and write the report of those that lack evidence."),
-    "verify": ("report", "Tell whether a report, an audit or an exported custody log is what was written."),
+    "verify": ("verify", "Tell whether a report, an audit or an exported custody log is what was written."),
     "findings": ("findings", "List every finding with its status, dates, deadline and owner."),
     "changes": ("findings", "Say which findings are new, resolved, reopened or still open between two moments."),
     "waiver": ("waivers", "Accept findings for a time: add, list, revoke and check waivers."),

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from toolkit.audit.folder import Audit
-from toolkit.audit.observe_bucket import Synced
+from toolkit.audit.object_history import Synced
 from toolkit.cli.context import Context
 from toolkit.cli.printing import note
 from toolkit.kit.auditing import audit

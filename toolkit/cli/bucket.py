@@ -47,8 +47,8 @@ def sync(
 
     \b
     A bucket of many millions of keys need not be listed. ADDRESS is a folder or
-    s3://bucket/prefix: the manifest.json of an S3 Inventory (CSV, ORC or
-    Parquet), or a folder with several of them, of which the newest is taken. It is older
+    s3://bucket/prefix: the manifest.json of an S3 Inventory in
+    Parquet, or a folder with several of them, of which the newest is taken. It is older
     than now: what was observed later stays, what contradicts is asked for one by one, and
     reports tell the age of the listing.
 

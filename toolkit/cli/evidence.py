@@ -33,7 +33,6 @@ from toolkit.kit.process import signed_in_account
 from toolkit.kit.spoken import _, counted, readable, sentence, spoken
 from toolkit.log.events import record_unmasking
 from toolkit.log.sealing import export_log
-from toolkit.log.verification import verify_log
 from toolkit.reports.report import iso_exact, told_detail
 
 
@@ -333,20 +332,6 @@ def log(ctx: Context, out: Path, as_json: bool) -> None:
         show("{}: nothing has happened yet", out)
     else:
         show("{}: seal {}, {}", out, seal.number, seal.hash)
-
-
-def verify_custody_log(path: Path, kept_seal: str | None) -> int:
-    """Follow the chain and name the first line that does not fit."""
-    found = verify_log(path, kept_seal)
-    if found.misfit is not None:
-        show("changed     {}: {}", path, found.misfit)
-        return NEEDS_ATTENTION
-    show("as sealed   {}: {} under {}", path, counted(found.events, "event"), counted(found.seals, "seal"))
-    show("newest seal {}", found.newest)
-    if kept_seal is None:
-        show("not known   whether it was cut off at a seal or forged as a whole: compare a kept seal, --seal HASH")
-        return NEEDS_ATTENTION
-    return DONE
 
 
 @click.group()

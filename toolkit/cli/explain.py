@@ -19,14 +19,6 @@ TITLES = {
     Subject.END: "Reasons why a finding is gone that nobody mended",
 }
 
-ABOUT = {
-    Subject.SALE: "a sale",
-    Subject.FILE: "a file",
-    Subject.REASON: "a missing piece, as its reason",
-    Subject.FAULT: "a missing piece, as its fault",
-    Subject.END: "a gone finding",
-}
-
 
 @click.command()
 @click.argument("code", required=False)
@@ -75,7 +67,7 @@ def _show(code: Code) -> None:
         "meaning": _(code.meaning),
         "contract": code.section,
         "remedy": _(code.remedy),
-        "about": _(ABOUT[code.subject]),
+        "about": _(TITLES[code.subject]),
         "severity": code.severity and _(code.severity),
         "owner": code.owner and _(code.owner),
         "deadline": counted(code.deadline, "business day") if code.deadline else None,

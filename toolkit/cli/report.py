@@ -1,29 +1,23 @@
-"""``toolkit report`` and ``toolkit verify``: write the report, and verify it later."""
+"""``toolkit report``: judge every sale, and write the report."""
 
 from functools import partial
 from pathlib import Path
 
 import click
 
-from toolkit.atomic_files import PrivateFolder
 from toolkit.audit.changes import changes_between
-from toolkit.audit.compare import changed_inputs
-from toolkit.audit.folder import FACTS, Audit, open_audit
 from toolkit.cli.audit_options import AuditOptions, asked_for, audit_options
 from toolkit.cli.context import DONE, NEEDS_ATTENTION, Context, Place, pass_context, unmasking_for
-from toolkit.cli.evidence import verify_custody_log
 from toolkit.cli.printing import note, show
 from toolkit.errors import InvalidInput
 from toolkit.kit.auditing import as_audited, earlier_audit, whole_cpfs, witnessed
-from toolkit.kit.spoken import _, counted
+from toolkit.kit.spoken import counted
 from toolkit.language import LANGUAGES, default_language, language
 from toolkit.reports import (
     DEFAULT_FORMATS,
     FORMATS,
-    FileState,
     chosen,
     partner_reports,
-    verify_reports,
     write_report,
 )
 from toolkit.reports.audited import Audited
@@ -156,67 +150,3 @@ def _others(partners: Path, written: list[Path]) -> int:
     """Count the folders of partners with a report of an earlier time."""
     there = {path.parent for path in partners.glob(f"*/{MANIFEST}")}
     return len(there - {path.parent for path in written})
-
-
-@click.command()
-@click.argument("folder", metavar="DIR", type=Place())
-@click.option("--live", is_flag=True, help="For an audit: compare its inputs with the database of today.")
-@click.option("--seal", metavar="HASH", help="For a custody log: the hash of a seal that was kept elsewhere.")
-@pass_context
-def verify(ctx: Context, folder: Path, seal: str | None, live: bool) -> int:
-    """Tell whether the report or audit in DIR, or the exported custody log DIR, is what was written.
-
-    \b
-    Each file is compared with the SHA-256 in DIR/manifest.json:
-      as written, changed, missing, or added (called like a report's file, and not recorded).
-    The manifest protects against accidents; against people, keep a copy of it elsewhere.
-
-    The reports in folders beneath DIR, such as history and partners, are verified with it.
-
-    \b
-    Each part of an audit folder is compared with the SHA-256 in its audit.json. With --live its
-    inputs are also extracted again, and each sale, record and object that differs is named.
-
-    \b
-    Of a custody log (toolkit evidence log) the chain of hashes is followed, and the first
-    line that does not fit is named. Without --seal it cannot be known whether the log was
-    cut off at a seal or forged as a whole; the command says so and ends with 3.
-
-    \b
-    Examples:
-      toolkit verify reports
-      toolkit verify audits/2026-11-23T02-00-00Z --live
-      toolkit verify custody.jsonl --seal HASH
-
-    Exit status 3: something is not as it was written. 1: there is no report in DIR.
-    """
-    if folder.is_file():
-        return verify_custody_log(folder, seal)
-    if (folder / FACTS).exists():
-        return _verify_audit(ctx, open_audit(folder), live)
-    if live:
-        raise click.UsageError("--live compares an audit folder with the database")
-    found = verify_reports(folder)
-    for path, state in found.items():
-        show("{:<10}  {}", _(state), path)
-    wrong = sum(state is not FileState.AS_WRITTEN for state in found.values())
-    files, reports = counted(len(found), "file"), counted(len({path.parent for path in found}), "report")
-    if not wrong:
-        show("{} of {}: all as written", files, reports)
-        return DONE
-    show("{} of {}; not as written: {}", files, reports, counted(wrong, "file"))
-    return NEEDS_ATTENTION
-
-
-def _verify_audit(ctx: Context, audit: Audit, live: bool) -> int:
-    audit.verify()
-    show("as written  {}", audit.folder)
-    if not live:
-        return DONE
-    with PrivateFolder(ctx.settings.home) as scratch:
-        found = changed_inputs(ctx.application.any_service, audit, scratch, ctx.settings.engine_memory)
-    for each in found:
-        show("{}  {}: {}", f"{_(each.how):<10}", each.table, each.key)
-    if not found:
-        show("The histories in the database hold what this audit was made from.")
-    return NEEDS_ATTENTION if found else DONE

@@ -1,23 +1,20 @@
 """``toolkit sale show``: everything about one sale."""
 
 import shlex
-from typing import Any, Final
+from typing import Any
 
 import click
 
 from toolkit.audit.sale_case import SaleCase, sale_case
 from toolkit.cli.context import Context, pass_context, show_names_options, unmasking_for
 from toolkit.cli.evidence import record_as_json
-from toolkit.cli.printing import json_option, print_json, show
+from toolkit.cli.printing import aligned, json_option, print_json, show
 from toolkit.contract.codes import CODES
 from toolkit.contract.fields import named
-from toolkit.contract.findings import FindingStatus
-from toolkit.kit.record_facts import file_facts
-from toolkit.kit.spoken import _, counted, readable
-from toolkit.message import Message
+from toolkit.kit.sale_tables import sale_facts, sale_tables
+from toolkit.kit.spoken import _
 from toolkit.reports.json_document import finding_records, waiver_as_json
-from toolkit.reports.report import iso_exact, tuples
-from toolkit.reports.wording import EVENT_NAMES
+from toolkit.reports.report import iso_exact
 
 
 @click.group()
@@ -58,66 +55,19 @@ def show_sale(ctx: Context, sale_id: str, show_names: bool, reason: str, as_json
         _show(case, ctx)
 
 
-PAYERS: Final = {True: "the contracting party pays", False: "somebody else pays", None: "unknown who pays"}
-
-
 def _show(case: SaleCase, ctx: Context) -> None:
     zone = ctx.settings.timezone
-    whose = _(PAYERS[case.is_client_financial_responsible])
     show("{}: {}", case.sale_id, _(case.verdict.status))
     if case.gone:
         show("  The service holds this sale no more; what follows is what was last seen of it.")
-        noted = readable(case.gone_at, zone) if case.gone_at else _("not yet; toolkit audit looks")
-        show("  {}: {}", _("Seen to be gone"), noted)
-    show(
-        "  group {}, {}, partner {}, client {}",
-        case.utility_group,
-        whose,
-        case.partner or "-",
-        case.client_id or "-",
-    )
-    completed = Message("not completed")
-    if case.completed_at:
-        completed = Message("completed {}", readable(case.completed_at, zone))
-    show("  created {}, {}", readable(case.created_at, zone), completed)
-    read_at = readable(case.last_sync.finished_at, zone) if case.last_sync else _("never")
-    show("  {}: {}", _("Bucket read"), read_at)
-    show("Rule")
-    for requirement in case.rule:
-        show("  " + f" {_('or')} ".join(requirement.accepts))
-    show("  or exactly one KYC and nothing else" if case.rule else "  none: the utility group is unknown")
-    show("Evidence")
-    for record in case.records:
-        facts = [record.told_state, *file_facts(record)]
-        show("  {}  {}: {}", record.id, record.evidence_type, "; ".join(facts))
-    show("Next steps")
-    for step in case.next_steps:
-        show("  {}{}: {}", step.code, f", {step.reason}" if step.reason else "", _(step.remedy))
+    for label, value in sale_facts(case, zone).items():
+        show("  {}: {}", label, value)
+    for title, headings, rows in sale_tables(case, zone):
+        show("{}", _(title))
+        for line in aligned([[*map(_, headings)], *rows]) if rows else [_("none")]:
+            show("  {}", line)
     if any(step.in_records for step in case.next_steps):
         show("  The records by their ids: toolkit evidence list {}", shlex.quote(case.sale_id))
-    if not case.next_steps:
-        show("  {}", _("none"))
-    show("Findings")
-    for finding in tuples(case.findings):
-        due = "" if finding.status == FindingStatus.RESOLVED else f", {_('due')} {readable(finding.dueAt, zone)}"
-        due += f", {_('late by')} {counted(-finding.dueInBusinessDays, 'business day')}" if finding.overdue else ""
-        show("  {}: {}, first seen {}{}", finding.code, _(finding.status), readable(finding.firstSeen, zone), due)
-    for waiver in case.waivers:
-        request = waiver.request
-        show(
-            "  waived until {} by {}, approved by {}: {}",
-            request.end,
-            request.owner,
-            request.approved_by,
-            request.reason,
-        )
-    show("Time line")
-    types = {record.id: record.evidence_type for record in case.records}
-    opened = {str(each.id): f", {each.opened_by}, {each.reason}" for each in case.openings}
-    for event, evidence_id in case.timeline:
-        why = opened.get(str(event.detail.get("opening")), "")
-        told = f"{types[evidence_id]}: {_(EVENT_NAMES[event.kind])}{why}"
-        show("  {}  {:<12}  {}  {}", readable(event.happened_at, zone), event.kind, evidence_id, told)
 
 
 def _as_json(case: SaleCase, ctx: Context) -> dict[str, Any]:

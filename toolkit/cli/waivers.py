@@ -6,21 +6,13 @@ from uuid import UUID
 
 import click
 
-from toolkit.audit.waivers import (
-    LintedWaiver,
-    add_waiver,
-    add_waivers,
-    all_waivers,
-    fits_a_sale,
-    lint_waivers,
-    revoke_waiver,
-)
+from toolkit.audit.waivers import add_waiver, add_waivers, all_waivers, fits_a_sale, lint_waivers, revoke_waiver
 from toolkit.cli.context import DONE, FAILED, NEEDS_ATTENTION, Context, Place, pass_context
 from toolkit.cli.printing import json_option, note, print_json, show, show_table
-from toolkit.contract.waivers import Waiver
+from toolkit.contract.waivers import Waiver, WaiverRequest
 from toolkit.kit.process import signed_in_account
 from toolkit.kit.spoken import _, counted
-from toolkit.message import listed
+from toolkit.message import Message, listed
 from toolkit.reports.audited import ENDS_SOON
 from toolkit.reports.json_document import waiver_as_json
 
@@ -52,7 +44,7 @@ def waiver() -> None:
 @click.option("--approved-by", "approvedBy", help="The approver; not the same person.")
 @click.option("--start", metavar="DATE", help="The first day on which it holds; today by default.")
 @click.option("--end", metavar="DATE", help="The day on which the findings are back.")
-@click.option("--file", type=Place(), help="A TOML or CSV file of waivers instead: all of them or none.")
+@click.option("--file", type=Place(), help="A TOML file of waivers instead: all of them or none.")
 @json_option
 @pass_context
 def add(ctx: Context, /, file: Path | None, as_json: bool, **given: str | None) -> int:
@@ -74,7 +66,7 @@ def add(ctx: Context, /, file: Path | None, as_json: bool, **given: str | None) 
         if _tell_wrong(file, linted):
             note("toolkit: nothing was added")
             return FAILED
-        requests = [each.request for each in linted if each.request]
+        requests = [request for request, _wrong in linted if request]
         added = add_waivers(database, requests, account=signed_in_account(), clock=clock)
     if as_json:
         print_json({"waivers": [waiver_as_json(each, ctx.today(), ctx.settings.timezone) for each in added]})
@@ -145,11 +137,11 @@ def revoke(ctx: Context, waiver_id: UUID, reason: str, revoked_by: str, as_json:
 @json_option
 @pass_context
 def lint(ctx: Context, file: Path, as_json: bool) -> int:
-    """Check the waivers in FILE (TOML or CSV) without adding them, for a review.
+    """Check the waivers in the TOML file FILE without adding them, for a review.
 
     \b
-    TOML: a table [[waiver]] for each, with sale, partner or code, and reason, owner,
-    approvedBy, start and end. CSV: the same names as headings.
+    A table [[waiver]] for each, with sale, partner or code, and reason, owner,
+    approvedBy, start and end.
 
     \b
     Example:
@@ -158,29 +150,25 @@ def lint(ctx: Context, file: Path, as_json: bool) -> int:
     Exit status 3: something is wrong with a waiver; each is named with its reasons.
     """
     linted = lint_waivers(file, today=ctx.today())
-    wrong = [each for each in linted if each.wrong]
+    wrong = [{"place": place, "errors": errors} for place, (_r, errors) in enumerate(linted, start=1) if errors]
     if as_json:
-        print_json(
-            {"waivers": len(linted), "wrong": [{"place": each.place, "errors": each.wrong} for each in wrong]}
-        )
+        print_json({"waivers": len(linted), "wrong": wrong})
     else:
         _tell_wrong(file, linted)
         show("{}: {}, {} wrong", file.name, counted(len(linted), "waiver"), len(wrong))
     return NEEDS_ATTENTION if wrong else DONE
 
 
-def _tell_wrong(file: Path, linted: list[LintedWaiver]) -> bool:
-    for each in linted:
-        if each.wrong:
-            note("{}, waiver {}: {}", file.name, each.place, listed(each.wrong))
-    return any(each.wrong for each in linted)
+def _tell_wrong(file: Path, linted: list[tuple[WaiverRequest | None, list[Message]]]) -> bool:
+    for place, (_request, wrong) in enumerate(linted, start=1):
+        if wrong:
+            note("{}, waiver {}: {}", file.name, place, listed(wrong))
+    return any(wrong for _request, wrong in linted)
 
 
 def _show(waivers: list[Waiver], ctx: Context) -> None:
-    show_table(
-        ("id", "state", "start", "end", "about", "reason", "owner", "approved by"),
-        [_cells(each, ctx) for each in waivers],
-    )
+    columns = ("id", "state", "start", "end", "about", "reason", "owner", "approved by")
+    show_table(columns, [_cells(each, ctx) for each in waivers])
 
 
 def _cells(each: Waiver, ctx: Context) -> tuple[str, ...]:

@@ -11,7 +11,8 @@ import sqlalchemy as sa
 from toolkit.atomic_files import PrivateFolder
 from toolkit.audit.folder import Audit, latest_audit, open_audit
 from toolkit.audit.inventory import Inventory, find_inventory
-from toolkit.audit.observe_bucket import Synced, sync_bucket
+from toolkit.audit.object_history import Synced
+from toolkit.audit.observe_bucket import sync_bucket
 from toolkit.audit.run import make_audit
 from toolkit.contract.people import Unmasking
 from toolkit.database.observations import Tolerance

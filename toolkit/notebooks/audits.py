@@ -19,7 +19,7 @@ from toolkit.contract.findings import Reason, Status, items
 from toolkit.errors import SettingsError
 from toolkit.kit.auditing import as_audited, audit, earlier_audit, witnessed
 from toolkit.kit.context import ApplicationContext
-from toolkit.kit.record_facts import file_facts
+from toolkit.kit.sale_tables import sale_facts, sale_tables
 from toolkit.kit.spoken import _, parse_timestamp, readable, spoken
 from toolkit.language import Language, default_language
 from toolkit.language import language as language_of
@@ -43,7 +43,7 @@ from toolkit.reports import DEFAULT_FORMATS, chosen, write_report
 from toolkit.reports.audited import Audited
 from toolkit.reports.notices import headline, notices
 from toolkit.reports.report import told_detail, tuples
-from toolkit.reports.wording import COLOURS, COLUMN_NAMES, EVENT_NAMES
+from toolkit.reports.wording import COLOURS, COLUMN_NAMES
 
 
 @told_plainly
@@ -248,54 +248,10 @@ def one_sale(*, sale_id: str = "") -> Shown[SaleCase | None]:
 
 def _sale_parts(case: SaleCase, zone: ZoneInfo) -> list[Bundle]:
     status = case.verdict.status
-    facts = [
-        Fact("status", _(str(status)), STATUS_COLOURS[status]),
-        Fact("utility group", case.utility_group),
-        Fact("partner", case.partner or _("none")),
-        Fact("created", readable(case.created_at, zone)),
-        Fact("Bucket read", readable(case.last_sync.finished_at, zone) if case.last_sync else _("never")),
-        Fact("completed", readable(case.completed_at, zone) if case.completed_at else _("no")),
-    ]
-    if case.gone:
-        noted = readable(case.gone_at, zone) if case.gone_at else _("not yet; toolkit audit looks")
-        facts.append(Fact("Seen to be gone", noted))
-    types = {each.id: each.evidence_type for each in case.records}
-    records = [
-        (
-            each.evidence_type,
-            each.told_state,
-            "; ".join(file_facts(each)),
-            readable(each.requested_at, zone),
-            each.requested_by or _("not noted"),
-        )
-        for each in case.records
-    ]
-    steps = [(step.code, _(CODES[step.code].meaning), _(step.remedy)) for step in case.next_steps]
-    rule = [(each.named, ", ".join(each.accepts)) for each in case.rule]
-    findings = [
-        (row.code, _(row.status), _(row.severity), readable(row.firstSeen, zone), readable(row.dueAt, zone))
-        for row in tuples(case.findings)
-    ]
-    asked = [each.request for each in case.waivers]
-    waivers = [(each.reason, each.owner, each.approved_by, spoken().day(each.end)) for each in asked]
-    events = [
-        (readable(event.happened_at, zone), _(EVENT_NAMES[event.kind]), types[record])
-        for event, record in case.timeline
-    ]
-    opened = [
-        (readable(each.opened_at, zone), each.opened_by, each.reason, readable(each.expires_at, zone))
-        for each in case.openings
-    ]
-    return [
-        figures(Message("Sale {}", case.sale_id), facts),
-        table("What to do", ["code", "meaning", "remedy"], steps),
-        table("Rule", ["evidence", "accepted"], rule),
-        table("Evidence records", ["type", "state", "file", "requested", "by"], records),
-        table("Findings", ["code", "status", "severity", "first seen", "due"], findings),
-        table("Waivers", ["reason", "owner", "approved by", "ends on"], waivers),
-        table("Time line", ["when", "event", "evidence"], events),
-        table("Links to files", ["when", "by", "reason", "until"], opened),
-    ]
+    facts = [Fact("status", _(str(status)), STATUS_COLOURS[status])]
+    facts += [Fact(label, value) for label, value in sale_facts(case, zone).items()]
+    tables = [table(title, headings, rows) for title, headings, rows in sale_tables(case, zone)]
+    return [figures(Message("Sale {}", case.sale_id), facts), *tables]
 
 
 @told_plainly

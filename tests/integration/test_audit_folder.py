@@ -1,0 +1,229 @@
+"""An audit is a folder of Parquet: what makes it, where it lies, how long it is kept, and who opens it."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pandas as pd
+import pyarrow as pa
+import pytest
+import sqlalchemy as sa
+from nbclient import NotebookClient
+
+from tests.conftest import Run, SettableClock
+from tests.support.audits import made_audit, plan_in
+from tests.support.observations import FIRST, Story, day
+from tests.support.spark_server import sail
+from toolkit.audit import extract
+from toolkit.audit.compare import ChangedInput, changed_inputs
+from toolkit.audit.engines import SparkEngine
+from toolkit.audit.folder import TABLES, list_audits, open_audit
+from toolkit.audit.judge import GIVEN
+from toolkit.audit.run import make_audit
+from toolkit.bucket.client import Bucket, access_settings
+from toolkit.bucket.file_store import S3Store
+from toolkit.contract.evidence import EvidenceType
+from toolkit.database.connection import Database
+from toolkit.errors import InvalidInput, UnreadableFile
+from toolkit.settings import Settings
+
+
+@pytest.fixture
+def story(database: Database, clock: SettableClock) -> Story:
+    """Three sales, of which the first alone is compliant."""
+    clock.now = day(9)
+    told = Story(database)
+    for number, evidence_type in enumerate((EvidenceType.KYC, EvidenceType.POV, EvidenceType.DOC_CONTRATANTE)):
+        told.sale(f"S-{number}", client_id=told.client(), partner="Norte")
+        told.file(f"S-{number}", evidence_type)
+    told.synced(FIRST)
+    return told
+
+
+def rewrite(database: Database, statement: str) -> None:
+    """Change what nobody may change, as an owner of the tables who disables their triggers."""
+    with database.transaction() as connection:
+        for each in ("DISABLE TRIGGER USER", statement, "ENABLE TRIGGER USER"):
+            own = each if each == statement else f"ALTER TABLE audit.sale_observations {each}"
+            connection.exec_driver_sql(own)
+
+
+def test_inputs_are_extracted_again_and_compared(
+    run: Run, database: Database, clock: SettableClock, story: Story, tmp_path: Path
+) -> None:
+    """What happened later is no difference; a rewritten history, an edited folder and removed inputs are named."""
+    audit = made_audit(database, tmp_path, clock=clock, as_of=day(3))
+    story.file("S-1", EvidenceType.DOC_CONTRATANTE, at=day(4))
+    assert run("verify", audit.folder).out == f"as written  {audit.folder}\n"
+    assert "hold what this audit was made from" in run("verify", audit.folder, "--live").out
+    rewrite(database, "UPDATE audit.sale_observations SET utility_group = 'B' WHERE sale_id = 'S-2'")
+    rewrite(database, "DELETE FROM audit.sale_observations WHERE sale_id = 'S-1'")
+    (tmp_path / "a").mkdir()
+    differing = [ChangedInput("sales", "S-1", "missing"), ChangedInput("sales", "S-2", "changed")]
+    assert changed_inputs(database, audit, tmp_path / "a") == differing
+    assert "changed     sales: S-2" in run("verify", audit.folder, "--live", ends=3).out
+    (Path(audit.folder) / "sales.parquet").unlink()
+    (tmp_path / "b").mkdir()
+    with pytest.raises(InvalidInput, match="removed by retention"):
+        changed_inputs(database, audit, tmp_path / "b")
+    (Path(audit.folder) / "verdicts.parquet").write_bytes(b"forged")
+    with pytest.raises(UnreadableFile, match=r"verdicts\.parquet of the audit"):
+        audit.verify()
+
+
+def test_inputs_go_after_the_newest_audits_and_outputs_after_a_time(
+    database: Database, clock: SettableClock, story: Story, tmp_path: Path
+) -> None:
+    plan = replace(plan_in(tmp_path), keep_inputs=1, keep_days=200)
+    older = make_audit(database, plan, clock=clock)
+    clock.now += timedelta(days=1)
+    newer = make_audit(database, plan, clock=clock)
+    inputs = [f"{name}.parquet" for name in GIVEN]
+    assert [(Path(older.folder) / each).exists() for each in inputs] == [False] * 3
+    assert [(Path(newer.folder) / each).exists() for each in inputs] == [True] * 3
+    older.verify()
+    assert open_audit(older.folder).verdicts["status"].tolist() == ["incomplete", "incomplete", "compliant"]
+    clock.now += timedelta(days=199, hours=1)
+    last = make_audit(database, plan, clock=clock)
+    assert list_audits(plan.store) == [newer.name, last.name]
+
+
+def test_audits_in_a_bucket_are_made_reported_and_kept_as_the_settings_say(
+    run: Run, database: Database, bucket: Bucket, s3: Any, story: Story, tmp_path: Path
+) -> None:
+    given = {"TOOLKIT_AUDITS": f"s3://{bucket.name}/audits", "TOOLKIT_AUDITS_INPUTS": "1"}
+    first = run("-q", "audit", "--no-sync", "--json", ends=3, **given).told
+    assert first["folder"].startswith(f"s3://{bucket.name}/audits/20")
+    run("-q", "audit", "--no-sync", ends=3, **given)
+    for out in ("one", "two"):
+        run("-q", "report", "--audit", first["folder"], "--format", "csv", "--out", tmp_path / out, **given)
+    written = [(tmp_path / out / "missing-evidence.csv").read_bytes() for out in ("one", "two")]
+    assert written[0] == written[1]
+    assert b"S-1" in written[0]
+    keys = [each["Key"] for each in s3.list_objects_v2(Bucket=bucket.name, Prefix="audits/")["Contents"]]
+    assert sum(each.endswith("/sales.parquet") for each in keys) == 1
+    assert sum(each.endswith("/verdicts.parquet") for each in keys) == 2
+
+
+def test_a_large_table_is_read_in_ranges_under_one_snapshot(
+    database: Database, clock: SettableClock, story: Story, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with database.transaction() as connection:
+        connection.exec_driver_sql("ANALYZE audit.sale_observations, audit.content_checks")
+    whole = made_audit(database, tmp_path / "whole", clock=clock, as_of=day(3))
+    read, ranges = list[str](), extract._ranges
+
+    def counted(connection: sa.Connection, reading: Any) -> list[Any]:
+        found = list(ranges(connection, reading))
+        read.extend([reading.name] * len(found))
+        return found
+
+    monkeypatch.setattr(extract, "RANGE", 1)
+    monkeypatch.setattr(extract, "_ranges", counted)
+    again = made_audit(database, tmp_path / "ranges", clock=clock, as_of=day(3))
+    assert (read.count("sale"), read.count("look")) == (4, 4)
+    assert again.facts.parts == whole.facts.parts
+
+
+def test_only_findings_that_came_or_went_are_written(
+    database: Database, clock: SettableClock, story: Story, tmp_path: Path
+) -> None:
+    def rows() -> dict[Any, str]:
+        """Each row of the findings' history, by the transaction that wrote it."""
+        query = "SELECT finding_id, CAST(xmin AS text) FROM audit.finding_observations"
+        with database.transaction() as connection:
+            return {row[0]: row[1] for row in connection.execute(sa.text(query))}
+
+    made_audit(database, tmp_path, clock=clock)
+    before = rows()
+    clock.now += timedelta(days=1)
+    made_audit(database, tmp_path, clock=clock)
+    assert rows() == before
+    story.file("S-1", EvidenceType.DOC_CONTRATANTE, at=clock.now)
+    clock.now += timedelta(days=1)
+    made_audit(database, tmp_path, clock=clock)
+    after = rows()
+    assert sum(after[each] != before[each] for each in before) == 1
+    assert after.keys() == before.keys()
+
+
+def came_here(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The rows of each answer that comes from the cluster to this machine."""
+    counts, read = list[int](), SparkEngine.read
+
+    def counted(engine: SparkEngine, query: Any) -> pa.Table:
+        rows = read(engine, query)
+        counts.append(rows.num_rows)
+        return rows
+
+    monkeypatch.setattr(SparkEngine, "read", counted)
+    return counts
+
+
+@pytest.mark.usefixtures("spark_client")
+@pytest.mark.parametrize("place", ["folder", "bucket"])
+def test_a_cluster_writes_the_outputs_itself_and_they_hold_the_same_rows(
+    database: Database,
+    clock: SettableClock,
+    story: Story,
+    bucket: Bucket,
+    bucket_environment: Mapping[str, str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    place: str,
+) -> None:
+    for number in range(20):
+        story.sale(f"C-{number}", client_id=story.client())
+        story.file(f"C-{number}", EvidenceType.KYC)
+    plan = plan_in(tmp_path)
+    here = make_audit(database, plan, clock=clock)
+    if place == "bucket":
+        aws = access_settings(Settings.from_environment({**os.environ, **bucket_environment}))
+        store = S3Store(bucket.name, "audits", aws, f"s3://{bucket.name}/audits", embedded=True)
+        plan = replace(plan, store=store)
+    counts = came_here(monkeypatch)
+    with sail({**bucket_environment, "AWS_ALLOW_HTTP": "true"}) as (url, _):
+        plan = replace(plan, spark_url=url)
+        there = make_audit(database, plan, clock=clock, as_of=here.facts.as_of)
+    there.verify()
+    assert all("verdicts.parquet/" in file.name for file in there.facts.parts["verdicts"].files)
+    assert there.facts.counts == {"sales": 23, "compliant": 21, "incomplete": 2, "conflict": 0}
+    assert max(counts) < 23, "only counts and the rows that a report shows come here"
+    for table in TABLES:
+        assert sorted(map(str, there.table(table).to_pylist())) == sorted(map(str, here.table(table).to_pylist()))
+
+
+def test_anybody_opens_an_audit_in_the_lines_of_the_readme(
+    database: Database, clock: SettableClock, story: Story, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = made_audit(database, tmp_path, clock=clock)
+    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    (lines,) = re.findall(r"^```pycon\n((?:>>> .*duckdb.*\n)+)```", readme, flags=re.MULTILINE)
+    imported, query = re.sub(r"(?<=audits/)[^/]+", made.name, lines.replace(">>> ", "")).splitlines()
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    exec(imported, names)
+    assert sorted(eval(query, names).fetchall()) == [("compliant", 1), ("incomplete", 2)]
+    read = pd.read_parquet(tmp_path / "audits" / made.name / "verdicts.parquet")
+    assert sorted(read["sale_id"]) == ["S-0", "S-1", "S-2"]
+
+
+def test_a_notebook_draws_its_own_picture_of_an_audit(
+    database: Database, clock: SettableClock, story: Story, tmp_path: Path
+) -> None:
+    made = made_audit(database, tmp_path, clock=clock)
+    guide = (Path(__file__).parents[2] / "notebooks" / "README.md").read_text("utf-8")
+    (cell,) = re.findall(r"```python\n([^`]*read_parquet.+?)```", guide, flags=re.DOTALL)
+    cell = re.sub(r'"audits/[^/"]+', f'"{made.folder}', cell)
+    drawn = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell)])
+    NotebookClient(drawn, kernel_name="python3").execute()
+    (shown,) = drawn.cells[0].outputs
+    assert "incomplete" in shown["data"]["text/html"]
+    assert "linear-gradient" in shown["data"]["text/html"]

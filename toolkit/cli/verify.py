@@ -1,0 +1,92 @@
+"""``toolkit verify``: is a report, an audit or an exported custody log what was written?"""
+
+from pathlib import Path
+
+import click
+
+from toolkit.atomic_files import PrivateFolder
+from toolkit.audit.compare import changed_inputs
+from toolkit.audit.folder import FACTS, Audit, open_audit
+from toolkit.cli.context import DONE, NEEDS_ATTENTION, Context, Place, pass_context
+from toolkit.cli.printing import show
+from toolkit.kit.spoken import _, counted
+from toolkit.log.verification import verify_log
+from toolkit.reports import FileState, verify_reports
+
+
+@click.command()
+@click.argument("folder", metavar="DIR", type=Place())
+@click.option("--live", is_flag=True, help="For an audit: compare its inputs with the database of today.")
+@click.option("--seal", metavar="HASH", help="For a custody log: the hash of a seal that was kept elsewhere.")
+@pass_context
+def verify(ctx: Context, folder: Path, seal: str | None, live: bool) -> int:
+    """Tell whether the report or audit in DIR, or the exported custody log DIR, is what was written.
+
+    \b
+    Each file is compared with the SHA-256 in DIR/manifest.json:
+      as written, changed, missing, or added (called like a report's file, and not recorded).
+    The manifest protects against accidents; against people, keep a copy of it elsewhere.
+
+    The reports in folders beneath DIR, such as history and partners, are verified with it.
+
+    \b
+    Each part of an audit folder is compared with the SHA-256 in its audit.json. With --live its
+    inputs are also extracted again, and each sale, record and object that differs is named.
+
+    \b
+    Of a custody log (toolkit evidence log) the chain of hashes is followed, and the first
+    line that does not fit is named. Without --seal it cannot be known whether the log was
+    cut off at a seal or forged as a whole; the command says so and ends with 3.
+
+    \b
+    Examples:
+      toolkit verify reports
+      toolkit verify audits/2026-11-23T02-00-00Z --live
+      toolkit verify custody.jsonl --seal HASH
+
+    Exit status 3: something is not as it was written. 1: there is no report in DIR.
+    """
+    if folder.is_file():
+        return _verify_custody_log(folder, seal)
+    if (folder / FACTS).exists():
+        return _verify_audit(ctx, open_audit(folder), live)
+    if live:
+        raise click.UsageError("--live compares an audit folder with the database")
+    found = verify_reports(folder)
+    for path, state in found.items():
+        show("{:<10}  {}", _(state), path)
+    wrong = sum(state is not FileState.AS_WRITTEN for state in found.values())
+    files, reports = counted(len(found), "file"), counted(len({path.parent for path in found}), "report")
+    if not wrong:
+        show("{} of {}: all as written", files, reports)
+        return DONE
+    show("{} of {}; not as written: {}", files, reports, counted(wrong, "file"))
+    return NEEDS_ATTENTION
+
+
+def _verify_audit(ctx: Context, audit: Audit, live: bool) -> int:
+    audit.verify()
+    show("as written  {}", audit.folder)
+    if not live:
+        return DONE
+    with PrivateFolder(ctx.settings.home) as scratch:
+        found = changed_inputs(ctx.application.any_service, audit, scratch, ctx.settings.engine_memory)
+    for each in found:
+        show("{}  {}: {}", f"{_(each.how):<10}", each.table, each.key)
+    if not found:
+        show("The histories in the database hold what this audit was made from.")
+    return NEEDS_ATTENTION if found else DONE
+
+
+def _verify_custody_log(path: Path, kept_seal: str | None) -> int:
+    """Follow the chain and name the first line that does not fit."""
+    found = verify_log(path, kept_seal)
+    if found.misfit is not None:
+        show("changed     {}: {}", path, found.misfit)
+        return NEEDS_ATTENTION
+    show("as sealed   {}: {} under {}", path, counted(found.events, "event"), counted(found.seals, "seal"))
+    show("newest seal {}", found.newest)
+    if kept_seal is None:
+        show("not known   whether it was cut off at a seal or forged as a whole: compare a kept seal, --seal HASH")
+        return NEEDS_ATTENTION
+    return DONE

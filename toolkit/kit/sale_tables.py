@@ -1,0 +1,90 @@
+"""One sale as commands and notebooks show it: its facts, and a table for each thing that is known of it."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+from zoneinfo import ZoneInfo
+
+from toolkit.audit.sale_case import SaleCase
+from toolkit.contract.codes import CODES
+from toolkit.contract.findings import FindingStatus
+from toolkit.kit.record_facts import file_facts
+from toolkit.kit.spoken import _, counted, readable, spoken
+from toolkit.reports.report import tuples
+from toolkit.reports.wording import EVENT_NAMES
+
+Rows = list[tuple[str, ...]]
+
+PAYERS: Final = {True: "the contracting party pays", False: "somebody else pays", None: "unknown who pays"}
+
+_HEADINGS = (
+    ("What to do", "code", "meaning", "remedy"),
+    ("Rule", "evidence", "accepted"),
+    ("Evidence records", "type", "state", "file", "requested", "by", "id"),
+    ("Findings", "code", "status", "severity", "first seen", "due"),
+    ("Waivers", "reason", "owner", "approved by", "ends on"),
+    ("Time line", "when", "event", "evidence"),
+    ("Links to files", "when", "by", "reason", "until"),
+)
+"""The title of each table, and the headings of its columns."""
+
+
+def sale_facts(case: SaleCase, zone: ZoneInfo) -> dict[str, str]:
+    """Return what is known of the sale itself, each under its label."""
+    facts = {
+        _("utility group"): case.utility_group,
+        _("payer"): _(PAYERS[case.is_client_financial_responsible]),
+        _("partner"): case.partner or _("none"),
+        _("client"): case.client_id or _("none"),
+        _("created"): readable(case.created_at, zone),
+        _("completed"): readable(case.completed_at, zone) if case.completed_at else _("no"),
+        _("Bucket read"): readable(case.last_sync.finished_at, zone) if case.last_sync else _("never"),
+    }
+    if case.gone:
+        noted = readable(case.gone_at, zone) if case.gone_at else _("not yet; toolkit audit looks")
+        facts[_("Seen to be gone")] = noted
+    return facts
+
+
+def sale_tables(case: SaleCase, zone: ZoneInfo) -> Iterator[tuple[str, Sequence[str], Rows]]:
+    """Yield each table: its title, its headings and its rows."""
+    types = {each.id: each.evidence_type for each in case.records}
+    every: list[Rows] = [
+        [(each.code, _(CODES[each.code].meaning), _(each.remedy)) for each in case.next_steps],
+        [(each.named, ", ".join(each.accepts)) for each in case.rule],
+        [
+            (
+                each.evidence_type,
+                each.told_state,
+                "; ".join(file_facts(each)),
+                readable(each.requested_at, zone),
+                each.requested_by or _("not noted"),
+                str(each.id),
+            )
+            for each in case.records
+        ],
+        [
+            (row.code, _(row.status), _(row.severity), readable(row.firstSeen, zone), _due(row, zone))
+            for row in tuples(case.findings)
+        ],
+        [
+            (each.reason, each.owner, each.approved_by, spoken().day(each.end))
+            for each in (waiver.request for waiver in case.waivers)
+        ],
+        [
+            (readable(event.happened_at, zone), _(EVENT_NAMES[event.kind]), types[record])
+            for event, record in case.timeline
+        ],
+        [
+            (readable(each.opened_at, zone), each.opened_by, each.reason, readable(each.expires_at, zone))
+            for each in case.openings
+        ],
+    ]
+    for (title, *headings), rows in zip(_HEADINGS, every, strict=True):
+        yield title, headings, rows
+
+
+def _due(row: Any, zone: ZoneInfo) -> str:
+    if row.status == FindingStatus.RESOLVED:
+        return ""
+    late = f", {_('late by')} {counted(-row.dueInBusinessDays, 'business day')}" if row.overdue else ""
+    return readable(row.dueAt, zone) + late
