@@ -90,6 +90,7 @@ def test_no_command_works_with_another_bucket(
         ["sales", "complete", "sale-1"],
     ):
         assert "This database belongs to the bucket" in run(*command, ends=1, within=other_bucket).err, command
+    assert "This database belongs to the bucket" in run("status", ends=3, within=other_bucket).out
     assert counted(database) == before
     assert "Contents" not in s3.list_objects_v2(Bucket=other_bucket["EVIDENCE_BUCKET"])
 

@@ -4,6 +4,7 @@ import psycopg
 import pytest
 import sqlalchemy as sa
 
+from tests.conftest import Run
 from toolkit.database.connection import Database, raw
 from toolkit.database.errors import ErrorTranslation
 from toolkit.errors import DatabaseError, DatabaseUnavailable
@@ -96,3 +97,13 @@ def test_a_cancelled_statement_is_told_apart_from_one_that_took_too_long(databas
     )
     with other_language, ErrorTranslation("example/db", embedded=False, secret=None).translated():
         raise psycopg.errors.QueryCanceled
+
+
+def test_a_replica_that_is_gone_is_named_by_its_own_variable(
+    run: Run, embedded_environment: dict[str, str]
+) -> None:
+    gone = embedded_environment | {"DATABASE_READ_URL": "postgresql://u:pass-word@127.0.0.1:1/db"}
+    for command, ends in (("audit", 1), ("status", 3)):
+        said = run(command, ends=ends, within=gone)
+        assert "DATABASE_READ_URL" in said.out + said.err
+        assert "pass-word" not in said.out + said.err

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from toolkit import embedded
 from toolkit.bucket.client import Bucket
 from toolkit.database import schema
-from toolkit.database.belonging import check_service
+from toolkit.database.belonging import check_bucket, check_service
 from toolkit.database.connection import Database
 from toolkit.database.restores import pending_restore
 from toolkit.database.service import load_service
@@ -167,19 +167,39 @@ def _asked(health: ServiceHealth, database: Database) -> ServiceHealth:
 def _bucket(settings: Settings, status: ServiceStatus) -> ServiceHealth:
     if settings.evidence_bucket is None:
         return _embedded("bucket", status, settings.home)
-    address, problem = settings.evidence_bucket, None
+    address, answers, problem = settings.evidence_bucket, False, None
     try:
         bucket = Bucket.open(settings)
         address = f"{bucket.name} at {bucket.endpoint}"
         bucket.check()
         bucket.check_reading()
+        answers = True
+        _check_belonging(settings, bucket)
     except BucketError as error:
         problem = error.message
     return ServiceHealth(
         service="bucket",
         embedded=False,
         name="S3 server",
-        answers=problem is None,
+        answers=answers,
         address=address,
         problem=problem,
     )
+
+
+def _check_belonging(settings: Settings, bucket: Bucket) -> None:
+    """Make sure that a shared database does not belong to another bucket.
+
+    Raises:
+        WrongBucket: it does.
+    """
+    if settings.database_url is None:
+        return
+    database = Database(settings.database_url)
+    try:
+        with database.transaction() as connection:
+            check_bucket(connection, bucket)
+    except DatabaseError:  # which is told of the database
+        return
+    finally:
+        database.dispose()
