@@ -42,7 +42,7 @@ from toolkit.database import schema
 from toolkit.database.connection import Database
 from toolkit.embedded import BucketAccess
 from toolkit.errors import EmbeddedServiceError
-from toolkit.kit.spoken import speak_as
+from toolkit.kit.spoken import set_language
 from toolkit.settings import Settings
 
 
@@ -137,7 +137,7 @@ def _end_killed_runs() -> None:
 def _language_of_the_machine() -> Iterator[None]:
     """Forget the language of a command that ran in this process."""
     yield
-    speak_as(os.environ)
+    set_language(os.environ)
 
 
 @pytest.fixture(scope="session")

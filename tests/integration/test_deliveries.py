@@ -172,7 +172,7 @@ def test_a_delivery_that_is_not_whole_is_told_in_a_sentence(
         "column": "lacks ETag. Add these fields to its configuration",
         "none": "There is no manifest.json of an S3 Inventory",
         "future": "still to come",
-        "bucket": "tells of the bucket other",
+        "bucket": "lists the bucket other",
     }[what]
     if what == "none":
         (tmp_path / "inventory").mkdir()

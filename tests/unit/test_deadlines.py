@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkit.contract import deadlines as module
 from toolkit.contract.deadlines import Deadlines, business_days, due_on
 from toolkit.errors import SettingsError
 from toolkit.settings import Settings
@@ -49,18 +48,6 @@ def test_a_deadline_ends_with_its_day_in_the_zone_of_the_settings() -> None:
     assert deadlines.due_at(late_in_utc, "MISSING_POV", "A").isoformat() == "2026-11-18T23:59:59-03:00"
     assert deadlines.due_at(late_in_utc, "MISSING_POV", "D").isoformat() == "2026-11-17T23:59:59-03:00"
     assert deadlines.days("GROUP_UNKNOWN", "E") == 2
-
-
-def test_what_deadlines_rest_on_holds_the_holidays_of_the_next_year_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    known = module._holidays
-    before = Deadlines(SAO_PAULO).told(2026)
-    for year, same in ((2026, False), (2027, False), (2028, True)):
-
-        def moved(asked: int, year: int = year) -> frozenset[date]:
-            return known(asked) | ({date(year, 3, 3)} if asked == year else set())
-
-        monkeypatch.setattr(module, "_holidays", moved)
-        assert (Deadlines(SAO_PAULO).told(2026) == before) is same
 
 
 def test_settings_name_codes_of_findings() -> None:

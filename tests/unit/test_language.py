@@ -26,7 +26,7 @@ from toolkit.contract.waivers import read_waiver
 from toolkit.errors import InvalidFields, UnreadableFile
 from toolkit.intake.rejected import Outputs
 from toolkit.intake.sources import Chunk
-from toolkit.kit.spoken import counted, sentence, speak_as
+from toolkit.kit.spoken import counted, set_language, translate
 from toolkit.language import default_language, language
 from toolkit.message import Message, listed
 from toolkit.reports import write_report
@@ -181,12 +181,12 @@ def test_commands_speak_the_language_of_the_environment(
 
 
 def test_counts_have_their_plural_and_a_message_of_another_language_stays_as_it_is() -> None:
-    speak_as({})
+    set_language({})
     assert [counted(each, "sale") for each in (0, 1, 1200)] == ["0 sales", "1 sale", "1,200 sales"]
-    speak_as({"TOOLKIT_LANGUAGE": "pt-BR"})
+    set_language({"TOOLKIT_LANGUAGE": "pt-BR"})
     assert [counted(each, "sale") for each in (1, 1200)] == ["1 venda", "1.200 vendas"]
-    speak_as({"TOOLKIT_LANGUAGE": "xx"})
-    assert sentence(Message("{}: the file is empty.", "a.xlsx")) == "a.xlsx: the file is empty."
+    set_language({"TOOLKIT_LANGUAGE": "xx"})
+    assert translate(Message("{}: the file is empty.", "a.xlsx")) == "a.xlsx: the file is empty."
 
 
 def test_each_part_of_a_composed_sentence_is_translated() -> None:

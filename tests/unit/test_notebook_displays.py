@@ -2,7 +2,7 @@
 
 import re
 
-from toolkit.kit.spoken import speak_as
+from toolkit.kit.spoken import set_language
 from toolkit.notebooks.display import Colour, Fact, bars, figures, table
 
 COUNTS = {"A": {"fine": 30, "bad": 10}, "<b>&": {"fine": 4}, "none": {}}
@@ -18,7 +18,7 @@ def test_bars_are_as_long_as_their_counts_and_say_them():
 
 
 def test_displays_speak_the_language_of_the_environment_and_leave_data_alone():
-    speak_as({"TOOLKIT_LANGUAGE": "pt-BR"})
+    set_language({"TOOLKIT_LANGUAGE": "pt-BR"})
     facts = figures("Sales", [Fact("rejected", 1200)], "No row was rejected.")
     rows = table("Why rows were rejected", ["line", "field"], [(2, "rejected")], total=1000)
     assert facts["text/plain"] == "Vendas: rejeitadas 1.200"

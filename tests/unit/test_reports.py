@@ -41,7 +41,7 @@ from toolkit.intake.cells import as_written
 from toolkit.reports import FORMATS, spreadsheets, write_report
 from toolkit.reports.audited import Audited
 from toolkit.reports.notices import headline, notices
-from toolkit.reports.wording import TURNING, unturned
+from toolkit.reports.wording import TURNING, escape_bidi
 
 GOLDEN = Path(__file__).parents[1] / "data" / "report"
 
@@ -189,18 +189,18 @@ def test_hostile_text_in_any_field_is_text_everywhere(tmp_path: Path) -> None:
     assert "<img" not in page
     assert not re.search(TURNING, re.sub(r'value="[^"]*"', "", page))
     source_text = (out / "missing-evidence.html").read_bytes().decode()
-    assert [text for text in nasty if unturned(text) not in html.unescape(source_text)] == []
+    assert [text for text in nasty if escape_bidi(text) not in html.unescape(source_text)] == []
     [packed] = [each["cells"] for each in packed_data(source_text)["columns"] if each["name"] == "saleId"]
     assert packed == nasty
     for sheet in openpyxl.load_workbook(out / "missing-evidence.xlsx"):
         found = [cell for row in sheet.iter_rows() for cell in row]
         assert "f" not in {cell.data_type for cell in found}
         if sheet.title == "Sales":
-            assert [unescape(cell.value) for cell in sheet["A"][1:]] == [unturned(text) for text in nasty]
+            assert [unescape(cell.value) for cell in sheet["A"][1:]] == [escape_bidi(text) for text in nasty]
         assert not [cell for cell in found if cell.hyperlink]
         if sheet.title == "Waivers":
             told = [[unescape(cell.value) for cell in row[:2]] for row in sheet.iter_rows(min_row=2)]
-            assert told == [[unturned(text)] * 2 for text in nasty]
+            assert told == [[escape_bidi(text)] * 2 for text in nasty]
     text = "".join(page.extract_text() for page in PdfReader(out / "missing-evidence.pdf").pages)
     told = "".join(text.split()).replace("\u200b", "")
     for shown in ("<script>alert(1)</script>", r"S\u202e01", "W" * 3000, "x\u25a1\u25a1[2J"):

@@ -37,7 +37,7 @@ from toolkit.database.tables import (
     verification_failures,
     withdrawals,
 )
-from toolkit.database.validity import held, until
+from toolkit.database.validity import stamped_by, valid_at
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -162,18 +162,20 @@ def _readings(moment: datetime) -> list[_WorkingTable]:
     )
     gaps: sa.Select[Any] = sa.select(*gone.c["sale_id", "gone_at"], back_at.scalar_subquery().label("back_at"))
     return [
-        _WorkingTable("look", sa.select(*of_looks).where(until(look.c.checked_at, moment)), look.c.id),
-        _WorkingTable("object", sa.select(*of_objects).where(held(seen, moment)), seen.c.id),
+        _WorkingTable("look", sa.select(*of_looks).where(stamped_by(look.c.checked_at, moment)), look.c.id),
+        _WorkingTable("object", sa.select(*of_objects).where(valid_at(seen, moment)), seen.c.id),
         _WorkingTable(
-            "given", sa.select(*of_records, record.c.object_key).where(held(record, moment)), record.c.id
+            "given", sa.select(*of_records, record.c.object_key).where(valid_at(record, moment)), record.c.id
         ),
-        _WorkingTable("sale", sa.select(*sale.c[tuple(SALES.names)]).where(held(sale, moment)), sale.c.id),
-        _WorkingTable("episode", sa.select(*of_findings).where(until(finding.c.seen_at, moment)), finding.c.id),
-        _WorkingTable("ended", sa.select(*of_objects).where(until(seen.c.gone_at, moment))),
-        _WorkingTable("failure", sa.select(failed["observation_id"]).where(until(failed.failed_at, moment))),
-        _WorkingTable("withdrawal", sa.select(withdrawals).where(until(withdrawals.c.withdrawn_at, moment))),
+        _WorkingTable("sale", sa.select(*sale.c[tuple(SALES.names)]).where(valid_at(sale, moment)), sale.c.id),
+        _WorkingTable(
+            "episode", sa.select(*of_findings).where(stamped_by(finding.c.seen_at, moment)), finding.c.id
+        ),
+        _WorkingTable("ended", sa.select(*of_objects).where(stamped_by(seen.c.gone_at, moment))),
+        _WorkingTable("failure", sa.select(failed["observation_id"]).where(stamped_by(failed.failed_at, moment))),
+        _WorkingTable("withdrawal", sa.select(withdrawals).where(stamped_by(withdrawals.c.withdrawn_at, moment))),
         _WorkingTable("request", sa.select(asked.evidence_id, asked.partner)),
-        _WorkingTable("gap", gaps.where(until(gone.c.gone_at, moment), ~again.exists())),
+        _WorkingTable("gap", gaps.where(stamped_by(gone.c.gone_at, moment), ~again.exists())),
     ]
 
 

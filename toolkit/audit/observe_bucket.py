@@ -25,7 +25,7 @@ from toolkit.audit.object_history import Synced, observe_objects, rows_of
 from toolkit.bucket.client import Bucket
 from toolkit.bucket.listing import list_objects
 from toolkit.contract.deadlines import Clock
-from toolkit.contract.fields import named
+from toolkit.contract.fields import pick_camel
 from toolkit.database.belonging import check_bucket
 from toolkit.database.connection import Database
 from toolkit.database.observation_clock import stamp
@@ -98,7 +98,7 @@ def sync_bucket(
             "unreadable": len(refusals) + len(found.unstorable),
             "denied": len(found.unreadable),
             "source": None if inventory is None else inventory.address,
-            **named(found, "listed", "appeared", "vanished", "asked"),
+            **pick_camel(found, "listed", "appeared", "vanished", "asked"),
         }
         connection.execute(sa.insert(bucket_syncs), row)
         return replace(result, listed_since=listed_since(connection))
@@ -116,20 +116,20 @@ def _check_inventory(inventory: Inventory, bucket: Bucket, now: datetime, listed
     told = inventory.moment.isoformat(timespec="seconds")
     if inventory.bucket != bucket.name:
         raise WrongBucket(
-            "{} tells of the bucket {}, and this is {}. Nothing was taken over.",
+            "{} lists the bucket {}, and this is {}. Nothing was taken over.",
             inventory.address,
             inventory.bucket,
             bucket.name,
         )
     if inventory.moment > now + CLOCKS_APART:
         raise InvalidInput(
-            "{} tells of {}, which is still to come. Check the clock of this machine. Nothing was taken over.",
+            "{} is dated {}, in the future. Check the clock of this machine. Nothing was taken over.",
             inventory.address,
             told,
         )
     if listed is not None and listed >= inventory.moment:
         raise InvalidInput(
-            "{} tells of {}, and every key was looked at since {}. Nothing was taken over.",
+            "{} is dated {}, and every key was looked at since {}. Nothing was taken over.",
             inventory.address,
             told,
             listed.isoformat(timespec="seconds"),

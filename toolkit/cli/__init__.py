@@ -17,7 +17,7 @@ from toolkit.cli.printing import Help, note
 from toolkit.errors import SettingsError, ToolkitError
 from toolkit.extras import Extra, require
 from toolkit.kit.process import files_for_owner_and_group
-from toolkit.kit.spoken import complaint, speak_as
+from toolkit.kit.spoken import format_error, set_language
 from toolkit.message import Message, recognised
 
 _COMMANDS: Final = {
@@ -155,16 +155,18 @@ def _note_usage(error: click.ClickException) -> None:
         return
     for line in before.splitlines():
         note(recognised(line, OF_CLICK))
-    told, own = recognised(said, OF_CLICK), getattr(error, "message", "")
-    if told.values:
-        *values, last = told.values
-        told = Message(told.template, *values, own if isinstance(own, Message) else recognised(last, OF_CLICK))
-    note("Error: {}", told)
+    message, own = recognised(said, OF_CLICK), getattr(error, "message", "")
+    if message.values:
+        *values, last = message.values
+        message = Message(
+            message.template, *values, own if isinstance(own, Message) else recognised(last, OF_CLICK)
+        )
+    note("Error: {}", message)
 
 
 def main(args: Sequence[str], environ: Mapping[str, str] = os.environ) -> int:
     """Run one command and return its exit status; never raises for a mistake of the user."""
-    speak_as(environ)
+    set_language(environ)
     try:
         status = _toolkit.main(args=list(args), prog_name="toolkit", standalone_mode=False, obj=environ)
     except click.Abort:
@@ -174,7 +176,7 @@ def main(args: Sequence[str], environ: Mapping[str, str] = os.environ) -> int:
         _note_usage(error)
         return WRONG_USAGE if isinstance(error, click.UsageError) else FAILED
     except ToolkitError as error:
-        note("toolkit: {}", complaint(error))
+        note("toolkit: {}", format_error(error))
         return WRONG_USAGE if isinstance(error, SettingsError) else FAILED
     except OSError as error:
         note(f"toolkit: {error.strerror or error}: {error.filename or ''}".rstrip(": "))

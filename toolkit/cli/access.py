@@ -8,7 +8,7 @@ import click
 
 from toolkit.cli.context import Context, pass_context
 from toolkit.cli.printing import json_option, note, print_json, show
-from toolkit.contract.fields import named
+from toolkit.contract.fields import pick_camel
 from toolkit.contract.people import TokenScope
 from toolkit.evidence.access import Revocation, add_revocation, revocations
 from toolkit.kit.context import ApplicationContext
@@ -170,7 +170,7 @@ def list_revocations(ctx: Context, as_json: bool) -> None:
     found = revocations(ctx.application.database)
     if as_json:
         facts = ("subject", "reason", "revoked_at", "revoked_by")
-        print_json({"revocations": [{"id": each.token_id, **named(each, *facts)} for each in found]})
+        print_json({"revocations": [{"id": each.token_id, **pick_camel(each, *facts)} for each in found]})
         return
     for each in found:
         show(_revoked(ctx, each))

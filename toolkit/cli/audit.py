@@ -6,13 +6,13 @@ from types import MappingProxyType
 import click
 import pandas as pd
 
-from toolkit.cli.audit_options import AuditOptions, asked_for, audit_options
+from toolkit.cli.audit_options import AuditOptions, audit_options, run_audit_from_options
 from toolkit.cli.context import DONE, NEEDS_ATTENTION, Context, pass_context
 from toolkit.cli.printing import aligned, json_option, note, print_json, show
 from toolkit.contract.codes import CODES, names_of
 from toolkit.contract.findings import Problem, Reason
 from toolkit.kit.auditing import as_audited
-from toolkit.kit.spoken import _, readable, spoken
+from toolkit.kit.spoken import _, current_language, readable
 from toolkit.reports.audited import Audited
 from toolkit.reports.json_document import summary
 from toolkit.reports.notices import headline, notices
@@ -47,7 +47,7 @@ def audit(ctx: Context, asked: AuditOptions, out: str | None, as_json: bool) -> 
     nothing was evaluated, because no sale is there, or because most sales, records or objects
     are gone at once.
     """
-    judged = asked_for(ctx, asked, out=out)
+    judged = run_audit_from_options(ctx, asked, out=out)
     result = as_audited(judged)
     if as_json:
         print_json(summary(result, ctx.settings.timezone) | {"folder": judged.folder})
@@ -59,8 +59,8 @@ def audit(ctx: Context, asked: AuditOptions, out: str | None, as_json: bool) -> 
 
 def _show(ctx: Context, result: Audited) -> None:
     show("{} {}", _("As of"), readable(result.as_of, ctx.settings.timezone))
-    show("{}.", headline(result, spoken()))
-    for text in notices(result, spoken(), ctx.settings.timezone):
+    show("{}.", headline(result, current_language()))
+    for text in notices(result, current_language(), ctx.settings.timezone):
         note("note: {}", text)
     if result.sales:
         _table(_("Sales"), result.by_group, "utilityGroup", _("utility group"))
@@ -84,7 +84,11 @@ def _table(
     """Show a table with its numbers aligned, and the meaning of each code after them."""
     counts = [name for name in table.columns if name != key]
     rows = [
-        [str(row[key]), *(spoken().number(row[name]) for name in counts), _(meanings.get(str(row[key]), ""))]
+        [
+            str(row[key]),
+            *(current_language().number(row[name]) for name in counts),
+            _(meanings.get(str(row[key]), "")),
+        ]
         for row in table.to_dict("records")
     ]
     show("\n{}", title)

@@ -61,7 +61,7 @@ confirm_disappearance = click.option(
 )
 
 
-def asked_for(ctx: Context, asked: AuditOptions, *, out: str | None = None) -> Audit:
+def run_audit_from_options(ctx: Context, asked: AuditOptions, *, out: str | None = None) -> Audit:
     """Run the audit that the options ask for, into ``out`` instead of ``TOOLKIT_AUDITS``.
 
     Raises:

@@ -5,7 +5,7 @@ import click
 from toolkit.cli.audit_options import confirm_disappearance, name_unread
 from toolkit.cli.context import DONE, NEEDS_ATTENTION, Context, pass_context
 from toolkit.cli.printing import json_option, note, print_json, show
-from toolkit.contract.fields import named
+from toolkit.contract.fields import pick_camel
 from toolkit.database.belonging import adopt_bucket
 from toolkit.evidence.contents import verify_contents
 from toolkit.kit.auditing import sync_now
@@ -75,13 +75,13 @@ def sync(
     if as_json:
         print_json(
             {
-                **named(
+                **pick_camel(
                     synced, "full", "listed", "appeared", "changed", "vanished", "examined", "asked", "lacking"
                 ),
                 "archived": len(synced.archived),
                 "unreadable": len(synced.unreadable) + len(synced.unstorable),
                 "listedSince": since,
-                **(named(verified, "verified", "unusable") if verified else {}),
+                **(pick_camel(verified, "verified", "unusable") if verified else {}),
             }
         )
     else:

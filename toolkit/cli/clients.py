@@ -7,11 +7,11 @@ from zoneinfo import ZoneInfo
 
 import click
 
-from toolkit.cli.context import DONE, NEEDS_ATTENTION, Context, Place, pass_context
+from toolkit.cli.context import DONE, NEEDS_ATTENTION, Context, NonEmptyPath, pass_context
 from toolkit.cli.printing import first_of, json_option, note, print_json, show
 from toolkit.intake.clients import load_clients
 from toolkit.intake.results import WARNINGS, FileLoaded, LoadOptions, LoadResult, Repair
-from toolkit.kit.spoken import _, counted, readable, sentence, spoken
+from toolkit.kit.spoken import _, counted, current_language, readable, translate
 
 
 @click.group()
@@ -59,7 +59,7 @@ def quality(ctx: Context, as_json: bool) -> int:
     else:
         show("{}", counted(found.clients, "client"))
         for code, count in found.counts.items():
-            show("{:>9} × {}", spoken().number(count), _(QUALITY_TEXTS[code]))
+            show("{:>9} × {}", current_language().number(count), _(QUALITY_TEXTS[code]))
         for likeness, count in found.groups.items():
             show("{}: {}", counted(count, "group"), _(likeness.text))
         for each in first_of(found.alike):
@@ -69,9 +69,11 @@ def quality(ctx: Context, as_json: bool) -> int:
 
 
 @clients.command(short_help="Register the clients in CSV and XLSX files.")
-@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=Place())
+@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=NonEmptyPath())
 @click.option("--dry-run", is_flag=True, help="Check everything, write the rejected files, register nobody.")
-@click.option("--out", type=Place(file_okay=False), help="Folder for rejected and skipped rows [beside FILE].")
+@click.option(
+    "--out", type=NonEmptyPath(file_okay=False), help="Folder for rejected and skipped rows [beside FILE]."
+)
 @json_option
 @click.option("--strict", is_flag=True, help="Repair nothing; reject what the contract does not accept as it is.")
 @click.option("--pad-cpf", is_flag=True, help="Restore zeros that CPF and CEP lost in text cells and CSV files.")
@@ -125,7 +127,7 @@ def load(
         files,
         out=out,
         dry_run=dry_run,
-        options=LoadOptions(language=spoken(), **options),
+        options=LoadOptions(language=current_language(), **options),
         clock=ctx.application.clock,
         progress=ctx.progress,
         announce=lambda understood: note(str(understood)),
@@ -137,7 +139,7 @@ def load(
             _print_file(file, ctx.settings.timezone, dry_run=dry_run)
         _print_details(result)
     for reason in result.unreadable:
-        note("not loaded: {}", sentence(reason))
+        note("not loaded: {}", translate(reason))
     return NEEDS_ATTENTION if result.rejected or result.unreadable else DONE
 
 
@@ -165,7 +167,7 @@ def _print_file(file: FileLoaded, zone: ZoneInfo, *, dry_run: bool) -> None:
 
 def _print_details(result: LoadResult) -> None:
     for reason, count in result.reasons.items():
-        show("{:>9,} × {}{}", count, sentence(reason), _where(result, reason))
+        show("{:>9,} × {}{}", count, translate(reason), _where(result, reason))
     for repair, count in result.repairs.items():
         show("{:>9,} × repaired: {}", count, _(Repair(repair).text))
     for warning, count in result.warnings.items():

@@ -83,7 +83,7 @@ class Context:
             self.application.close()
 
 
-class Place(click.Path):
+class NonEmptyPath(click.Path):
     """A path that somebody named: an empty one would silently mean the current folder."""
 
     def __init__(self, **rules: Any) -> None:

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import click
 
-from toolkit.cli.context import DONE, FAILED, Context, Place, pass_context
+from toolkit.cli.context import DONE, FAILED, Context, NonEmptyPath, pass_context
 from toolkit.cli.printing import first_of, json_option, note, print_json, rejected_row, show
-from toolkit.contract.fields import named, required_text
+from toolkit.contract.fields import pick_camel, required_text
 from toolkit.evidence.bulk_credentials import LeftOut, ManifestResult, Order, request_manifest, request_missing
 from toolkit.evidence.credentials import UploadLimits
 from toolkit.kit.process import signed_in_account
@@ -26,12 +26,12 @@ def credentials() -> None:
 
 
 @credentials.command(short_help="Ask for credentials for each file of a manifest.")
-@click.argument("manifest", type=Place(), required=False)
-@click.option("--out", type=Place(), required=True, help="The credentials file to write.")
+@click.argument("manifest", type=NonEmptyPath(), required=False)
+@click.option("--out", type=NonEmptyPath(), required=True, help="The credentials file to write.")
 @click.option(
     "--from-report",
     "report",
-    type=Place(),
+    type=NonEmptyPath(),
     help="Ask for the evidence that a report (its folder or CSV file) lists as missing, instead of MANIFEST.",
 )
 @click.option(
@@ -130,11 +130,11 @@ def _show(result: ManifestResult, left_out: Sequence[LeftOut], source: Path, out
 
 def _as_json(result: ManifestResult, left_out: Sequence[LeftOut], out: Path) -> dict[str, object]:
     return {
-        **named(result, "rows", "issued", "reissued"),
+        **pick_camel(result, "rows", "issued", "reissued"),
         "skipped": len(result.skipped),
         "rejected": len(result.rejected),
         "out": None if result.rejected else str(out),
         "skippedRows": [{"line": line, "id": each} for line, each in result.skipped],
         "rejectedRows": [rejected_row(row) for row in result.rejected],
-        "leftOut": [named(sale, "line", "sale_id", "reason") for sale in left_out],
+        "leftOut": [pick_camel(sale, "line", "sale_id", "reason") for sale in left_out],
     }

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from toolkit import embedded
-from toolkit.cli.context import DONE, NEEDS_ATTENTION, Context, Place, pass_context
+from toolkit.cli.context import DONE, NEEDS_ATTENTION, Context, NonEmptyPath, pass_context
 from toolkit.cli.printing import json_option, note, print_json, show
 from toolkit.database import schema
 from toolkit.database.belonging import adopt_service
@@ -71,7 +71,7 @@ def upgrade(ctx: Context, service_tables: bool) -> None:
 @click.option("--sales", metavar="TABLE", help="The table of the sales.")
 @click.option("--records", metavar="TABLE", help="The table of the evidence records.")
 @click.option("--clients", metavar="TABLE", help="The table of the clients.")
-@click.option("--out", type=Place(), help="The file to write; without it the skeleton goes to stdout.")
+@click.option("--out", type=NonEmptyPath(), help="The file to write; without it the skeleton goes to stdout.")
 @click.option("--force", is_flag=True, help="Write over a file that is there.")
 @pass_context
 def map_(

@@ -13,7 +13,7 @@ from toolkit.cli.context import (
     DONE,
     NEEDS_ATTENTION,
     Context,
-    Place,
+    NonEmptyPath,
     pass_context,
     show_names_options,
     unmasking_for,
@@ -21,7 +21,7 @@ from toolkit.cli.context import (
 from toolkit.cli.printing import aligned, first_of, json_option, note, print_json, show
 from toolkit.contract.codes import CODES, KindFault
 from toolkit.contract.contents import ContentProblem
-from toolkit.contract.fields import named
+from toolkit.contract.fields import pick_camel
 from toolkit.database.belonging import check_bucket
 from toolkit.database.observation_clock import final_moment
 from toolkit.evidence.contents import verify_contents
@@ -30,7 +30,7 @@ from toolkit.evidence.records import withdraw as withdraw_record
 from toolkit.evidence.upload import Destinations, upload_files
 from toolkit.kit.kept_seals import keep_seal
 from toolkit.kit.process import signed_in_account
-from toolkit.kit.spoken import _, counted, readable, sentence, spoken
+from toolkit.kit.spoken import _, counted, current_language, readable, translate
 from toolkit.log.events import record_unmasking
 from toolkit.log.sealing import export_log
 from toolkit.reports.report import iso_exact, told_detail
@@ -60,9 +60,9 @@ def verify(ctx: Context, as_json: bool) -> int:
     if as_json:
         print_json(
             {
-                **named(verified, "verified", "unusable"),
+                **pick_camel(verified, "verified", "unusable"),
                 "problems": {problem: verified.problems.get(problem, 0) for problem in ContentProblem},
-                **named(verified, "wrong_kind", "left"),
+                **pick_camel(verified, "wrong_kind", "left"),
                 "failures": dict(verified.failures),
             }
         )
@@ -115,14 +115,18 @@ def findings(ctx: Context, show_names: bool, reason: str, as_json: bool) -> int:
     if as_json:
         document = [
             {"text": CODES[each.problem].meaning, "sales": each.sale_ids}
-            | named(each, "problem", "detail", "evidence_ids", "keys" if show_names else "folders")
+            | pick_camel(each, "problem", "detail", "evidence_ids", "keys" if show_names else "folders")
             for each in found
         ]
         print_json({"findings": document, "recordsOfUnknownPartners": unknown})
     else:
         for finding in found:
             about = ", ".join(finding.keys if show_names else finding.sale_ids or finding.folders)
-            detail = f" ({told_detail(finding.detail, spoken(), ctx.settings.timezone)})" if finding.detail else ""
+            detail = (
+                f" ({told_detail(finding.detail, current_language(), ctx.settings.timezone)})"
+                if finding.detail
+                else ""
+            )
             show("{}: {}: {}{}", finding.problem, about, _(CODES[finding.problem].meaning), detail)
         if not found:
             show("no findings about files")
@@ -212,18 +216,19 @@ def record_as_json(record: EvidenceRecord, ctx: Context) -> dict[str, Any]:
 
     file, taken = record.file, record.withdrawal
     return {
-        **named(record, "id", "evidence_type"),
+        **pick_camel(record, "id", "evidence_type"),
         "state": record.told_state,
-        **named(record, "requested_by", "account", "partner"),
+        **pick_camel(record, "requested_by", "account", "partner"),
         "requestedAt": moment(record.requested_at),
         "expiresAt": moment(record.expires_at),
-        **(named(record, "file_name") if record.file_name is not None else {}),
+        **(pick_camel(record, "file_name") if record.file_name is not None else {}),
         "file": file
-        and named(file, "size", "seen_at", "coverage", "media_type", "sha256", "seconds", "pages", "fault")
+        and pick_camel(file, "size", "seen_at", "coverage", "media_type", "sha256", "seconds", "pages", "fault")
         | {"seenAt": moment(file.seen_at)},
         "withdrawnAt": moment(taken.withdrawn_at if taken else None),
         "withdrawal": taken
-        and named(taken, "reason", "withdrawn_by", "approved_by") | {"withdrawnAt": moment(taken.withdrawn_at)},
+        and pick_camel(taken, "reason", "withdrawn_by", "approved_by")
+        | {"withdrawnAt": moment(taken.withdrawn_at)},
     }
 
 
@@ -303,7 +308,7 @@ def link(ctx: Context, evidence_id: UUID, reason: str, opened_by: str | None, se
 
 
 @click.command()
-@click.option("--out", type=Place(), required=True, help="The file to write.")
+@click.option("--out", type=NonEmptyPath(), required=True, help="The file to write.")
 @json_option
 @pass_context
 def log(ctx: Context, out: Path, as_json: bool) -> None:
@@ -351,11 +356,11 @@ for command in (list_records, withdraw, link, verify, findings, log):
 
 
 @evidence.command(short_help="Send files into the bucket, with the credentials for them.")
-@click.argument("credentials", type=Place())
+@click.argument("credentials", type=NonEmptyPath())
 @click.option(
     "--from",
     "folder",
-    type=Place(),
+    type=NonEmptyPath(),
     required=True,
     help="Holds the files: saleId/fileName, or fileName where only one line has that name.",
 )
@@ -396,10 +401,10 @@ def upload(ctx: Context, credentials: Path, folder: Path, allowed_hosts: tuple[s
     if as_json:
         print_json(
             {
-                **named(uploaded, "files", "sent", "skipped"),
+                **pick_camel(uploaded, "files", "sent", "skipped"),
                 "failed": len(uploaded.failures),
                 "failures": [
-                    named(failure, "line", "sale_id", "file_name", "problem", "message")
+                    pick_camel(failure, "line", "sale_id", "file_name", "problem", "message")
                     for failure in uploaded.failures
                 ],
             }
@@ -414,5 +419,7 @@ def upload(ctx: Context, credentials: Path, folder: Path, allowed_hosts: tuple[s
             len(uploaded.failures),
         )
         for failure in first_of(uploaded.failures):
-            note("{}, line {}: {}: {}", credentials.name, failure.line, failure.problem, sentence(failure.message))
+            note(
+                "{}, line {}: {}: {}", credentials.name, failure.line, failure.problem, translate(failure.message)
+            )
     return NEEDS_ATTENTION if uploaded.failures else DONE

@@ -7,7 +7,7 @@ import click
 from toolkit.cli.context import Context, pass_context
 from toolkit.cli.printing import json_option, print_json, show
 from toolkit.contract.codes import CODES, Code, Subject, similar
-from toolkit.contract.fields import named
+from toolkit.contract.fields import pick_camel
 from toolkit.kit.spoken import _, counted
 from toolkit.message import Message, either
 
@@ -82,6 +82,6 @@ def _as_json(code: Code) -> dict[str, Any]:
     return {
         "code": code.code,
         "about": code.subject,
-        **named(code, "name", "meaning", "section", "remedy", "severity", "owner"),
+        **pick_camel(code, "name", "meaning", "section", "remedy", "severity", "owner"),
         "deadlineBusinessDays": code.deadline,
     }

@@ -8,12 +8,12 @@ import click
 import pandas as pd
 
 from toolkit.audit.changes import BETWEEN, FindingChanges, audits_until, changes_between
-from toolkit.cli.audit_options import AuditOptions, asked_for, audit_options
-from toolkit.cli.context import DONE, NEEDS_ATTENTION, Context, Place, pass_context
+from toolkit.cli.audit_options import AuditOptions, audit_options, run_audit_from_options
+from toolkit.cli.context import DONE, NEEDS_ATTENTION, Context, NonEmptyPath, pass_context
 from toolkit.cli.printing import json_option, note, print_json, show, show_table
 from toolkit.contract.findings import FindingStatus
-from toolkit.kit.auditing import as_audited, audit, witnessed
-from toolkit.kit.spoken import _, counted, readable, spoken
+from toolkit.kit.auditing import as_audited, audit, record_report
+from toolkit.kit.spoken import _, counted, current_language, readable
 from toolkit.reports import write_report
 from toolkit.reports.json_document import changes_as_json, finding_records
 from toolkit.reports.notices import notices
@@ -57,7 +57,7 @@ def findings(
 
     Exit status 3: some finding is open or reopened.
     """
-    result = as_audited(asked_for(ctx, asked), partner, whole=True)
+    result = as_audited(run_audit_from_options(ctx, asked), partner, whole=True)
     found = result.findings
     for column, wanted in {"status": status, "code": code and code.upper()}.items():
         found = found if wanted is None else found[found[column] == wanted]
@@ -66,7 +66,7 @@ def findings(
         counts = result.finding_counts
         print_json({"asOf": iso_exact(result.as_of, ctx.settings.timezone), "counts": counts, "findings": records})
     else:
-        for text in notices(result, spoken(), ctx.settings.timezone):
+        for text in notices(result, current_language(), ctx.settings.timezone):
             note("note: {}", text)
         _show(found, result.as_of, ctx, with_resolved=status == FindingStatus.RESOLVED)
     return NEEDS_ATTENTION if found["status"].isin(_ACTIVE).any() else DONE
@@ -88,7 +88,7 @@ def _show(found: pd.DataFrame, as_of: datetime, ctx: Context, *, with_resolved: 
     if len(listed) > _SHOWN:
         note("... and {:,} more; --json lists all of them", len(listed) - _SHOWN)
     counts = found["status"].value_counts().items()
-    told = ", ".join(f"{spoken().number(count)} {_(str(status))}" for status, count in counts)
+    told = ", ".join(f"{current_language().number(count)} {_(str(status))}" for status, count in counts)
     show("{}; {:,} overdue", told or _("no findings"), int(found["overdue"].sum()))
 
 
@@ -96,7 +96,7 @@ def _show(found: pd.DataFrame, as_of: datetime, ctx: Context, *, with_resolved: 
 @click.option("--from", "start", metavar="TIME", required=True, help="The earlier moment, as for --as-of.")
 @click.option("--to", "end", metavar="TIME", help="The later moment; now by default.")
 @click.option(
-    "--out", type=Place(), help="Also write the report of the later moment, with every change, into DIR."
+    "--out", type=NonEmptyPath(), help="Also write the report of the later moment, with every change, into DIR."
 )
 @json_option
 @pass_context
@@ -126,8 +126,10 @@ def changes(ctx: Context, start: str, end: str | None, out: Path | None, as_json
         _show_changes(found, ctx)
     if out is not None:
         result = as_audited(audit(ctx.application, as_of=last)).since(found)
-        witness = partial(witnessed, ctx.application)
-        written = write_report(result, out, _OF_CHANGES, timezone=zone, language=spoken(), witness=witness)
+        witness = partial(record_report, ctx.application)
+        written = write_report(
+            result, out, _OF_CHANGES, timezone=zone, language=current_language(), witness=witness
+        )
         for path in written if not as_json else ():
             show(str(path))
 
@@ -137,11 +139,11 @@ def _show_changes(found: FindingChanges, ctx: Context) -> None:
     show("From {} to {}", readable(found.start, zone), readable(found.end, zone))
     between = int((found.findings["change"] == BETWEEN).sum())
     for kind, number in {**found.counts, "came and went": between}.items():
-        show("{:<13} {}", _("still open" if kind == "open" else kind), spoken().number(number))
+        show("{:<13} {}", _("still open" if kind == "open" else kind), current_language().number(number))
     for row in by_day[by_day["day"] > found.end.astimezone(zone).date() - timedelta(days=14)].pipe(tuples):
         show("  {}  {:>17}  +{:,}  -{:,}", row.day, counted(int(row.present), "finding"), row.came, row.went)
     if len(found.without_sale):
-        gone = spoken().number(len(found.without_sale))
+        gone = current_language().number(len(found.without_sale))
         note("note: {} of the resolved findings ended because their sale is gone: toolkit explain SALE_GONE", gone)
     rows = []
     for kind in ("new", "reopened", "resolved"):

@@ -22,7 +22,7 @@ from toolkit.jobs.definitions import PACKAGED, Job, load_jobs
 from toolkit.jobs.notices import NoticeSettings, notices_of
 from toolkit.jobs.running import JobRun, Log, look_around
 from toolkit.jobs.runs import Outcome, RunRow, RunStatus, open_sales, runs_of, seconds_of
-from toolkit.kit.spoken import EXAMPLES, _, readable, spoken
+from toolkit.kit.spoken import EXAMPLES, _, current_language, readable
 from toolkit.message import Message
 from toolkit.notebooks.packaged import find_notebook
 from toolkit.settings import Environment
@@ -196,7 +196,7 @@ def check(ctx: Context, name: str | None) -> None:
         for step in each.steps:
             show(f"  {step.name:<10}  toolkit {shlex.join(checked[step.name])}")
     if desk.notices.channels:
-        note("notices go by {}", spoken().listed(desk.notices.channels))
+        note("notices go by {}", current_language().listed(desk.notices.channels))
     else:
         note("nobody is told: no mail server, no webhook set")
 

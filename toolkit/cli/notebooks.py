@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from toolkit.cli.context import DONE, NEEDS_ATTENTION, Context, Place, pass_context
+from toolkit.cli.context import DONE, NEEDS_ATTENTION, Context, NonEmptyPath, pass_context
 from toolkit.cli.printing import aligned, json_option, note, print_json, show
 from toolkit.notebooks.packaged import copy_notebooks, find_notebook, packaged_notebooks, question_of
 
@@ -15,7 +15,7 @@ from toolkit.notebooks.packaged import copy_notebooks, find_notebook, packaged_n
 @click.option("-p", "--parameter", "given", nargs=2, multiple=True, metavar="NAME VALUE", help="Set a parameter.")
 @click.option(
     "--out",
-    type=Place(),
+    type=NonEmptyPath(),
     help="The executed notebook; default: runs/ beside it, or here for one of an installed toolkit.",
 )
 @click.option("--timeout", type=click.FloatRange(min=1), metavar="SECONDS", help="Limit of the whole run.")
@@ -98,7 +98,7 @@ def list_notebooks(as_json: bool) -> None:
 
 
 @notebooks.command()
-@click.argument("folder", metavar="DIR", type=Place(file_okay=False))
+@click.argument("folder", metavar="DIR", type=NonEmptyPath(file_okay=False))
 @click.option("--replace", is_flag=True, help="Replace notebooks there that were changed.")
 def copy(folder: Path, replace: bool) -> None:
     """Copy the notebooks into DIR, to be opened and changed there.

@@ -8,8 +8,8 @@ from typing import Any, Final, TypeVar
 
 import click
 
-from toolkit.contract.fields import named
-from toolkit.kit.spoken import _, sentence
+from toolkit.contract.fields import pick_camel
+from toolkit.kit.spoken import _, translate
 from toolkit.message import Message
 
 T = TypeVar("T")
@@ -38,17 +38,17 @@ def _as_text(value: object) -> str:
 
 def rejected_row(row: Any) -> dict[str, Any]:
     """Return the line of a rejected row and what is wrong with it, for a JSON document."""
-    return {"line": row.line, "errors": [named(item, "field", "message") for item in row.invalid]}
+    return {"line": row.line, "errors": [pick_camel(item, "field", "message") for item in row.invalid]}
 
 
 def show(text: str, /, *values: Any) -> None:
     """Print a line of the result on stdout, for people."""
-    click.echo(plain(sentence(Message(text, *values) if values else text)))
+    click.echo(plain(translate(Message(text, *values) if values else text)))
 
 
 def note(text: str, /, *values: Any) -> None:
     """Print a line for people on stderr, apart from the results."""
-    click.echo(plain(sentence(Message(text, *values) if values else text)), err=True)
+    click.echo(plain(translate(Message(text, *values) if values else text)), err=True)
 
 
 def show_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
@@ -108,7 +108,7 @@ class Help(click.HelpFormatter):
 
     def write_dl(self, rows: Iterable[tuple[str, str]], col_max: int = 30, col_spacing: int = 2) -> None:
         """Write names, each with its line."""
-        super().write_dl([(name, _line(told)) for name, told in rows], col_max, col_spacing)
+        super().write_dl([(name, _line(about)) for name, about in rows], col_max, col_spacing)
 
 
 def pieces(paragraph: str) -> list[str]:
@@ -119,6 +119,6 @@ def pieces(paragraph: str) -> list[str]:
     return [mark, f"{heading}:", "\n", rest] if colon and "\n" not in heading else [mark, text]
 
 
-def _line(told: str) -> str:
-    text, bracket, rules = told.partition("  [")
+def _line(about: str) -> str:
+    text, bracket, rules = about.partition("  [")
     return _(text) + bracket + _RULES.sub(lambda word: _(word.group()), rules)

@@ -6,11 +6,11 @@ from pathlib import Path
 import click
 
 from toolkit.audit.changes import changes_between
-from toolkit.cli.audit_options import AuditOptions, asked_for, audit_options
-from toolkit.cli.context import DONE, NEEDS_ATTENTION, Context, Place, pass_context, unmasking_for
+from toolkit.cli.audit_options import AuditOptions, audit_options, run_audit_from_options
+from toolkit.cli.context import DONE, NEEDS_ATTENTION, Context, NonEmptyPath, pass_context, unmasking_for
 from toolkit.cli.printing import note, show
 from toolkit.errors import InvalidInput
-from toolkit.kit.auditing import as_audited, earlier_audit, whole_cpfs, witnessed
+from toolkit.kit.auditing import as_audited, earlier_audit, record_report, whole_cpfs
 from toolkit.kit.spoken import counted
 from toolkit.language import LANGUAGES, default_language, language
 from toolkit.reports import (
@@ -28,7 +28,7 @@ from toolkit.reports.reading import partners_in
 
 @click.command()
 @audit_options
-@click.option("--out", type=Place(), default=Path("reports"), help="Folder; reports by default.")
+@click.option("--out", type=NonEmptyPath(), default=Path("reports"), help="Folder; reports by default.")
 @click.option(
     "--format",
     "formats",
@@ -116,7 +116,7 @@ def report(
         raise click.BadParameter(error.message, param_hint="--format") from None
     spoken = language(code) if code else default_language(ctx.environ)
     unmasking = unmasking_for(show_cpf, reason, "--show-cpf")
-    judged = asked_for(ctx, asked) if earlier is None else earlier_audit(ctx.application, earlier)
+    judged = run_audit_from_options(ctx, asked) if earlier is None else earlier_audit(ctx.application, earlier)
     cpfs = None if unmasking is None else whole_cpfs(ctx.application, judged, unmasking)
     zone, changes = ctx.settings.timezone, None
     if since is not None:
@@ -128,7 +128,7 @@ def report(
         return found if changes is None else found.since(changes)
 
     result = read(partner)
-    told = partial(witnessed, ctx.application)
+    told = partial(record_report, ctx.application)
     for_excel = csv_for == "excel" or (csv_for is None and spoken.code == "pt-BR")
     write = partial(write_report, formats=wanted, timezone=zone, language=spoken, excel=for_excel, witness=told)
     written = write(result, out, progress=ctx.progress)

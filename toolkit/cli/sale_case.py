@@ -10,7 +10,7 @@ from toolkit.cli.context import Context, pass_context, show_names_options, unmas
 from toolkit.cli.evidence import record_as_json
 from toolkit.cli.printing import aligned, json_option, print_json, show
 from toolkit.contract.codes import CODES
-from toolkit.contract.fields import named
+from toolkit.contract.fields import pick_camel
 from toolkit.kit.sale_tables import sale_facts, sale_tables
 from toolkit.kit.spoken import _
 from toolkit.reports.json_document import finding_records, waiver_as_json
@@ -73,7 +73,7 @@ def _show(case: SaleCase, ctx: Context) -> None:
 def _as_json(case: SaleCase, ctx: Context) -> dict[str, Any]:
     zone = ctx.settings.timezone
     return {
-        **named(case, "sale_id", "utility_group", "is_client_financial_responsible", "partner", "client_id"),
+        **pick_camel(case, "sale_id", "utility_group", "is_client_financial_responsible", "partner", "client_id"),
         "createdAt": iso_exact(case.created_at, zone),
         "completedAt": iso_exact(case.completed_at, zone) if case.completed_at else None,
         "lastSync": iso_exact(case.last_sync.finished_at, zone) if case.last_sync else None,
@@ -82,7 +82,7 @@ def _as_json(case: SaleCase, ctx: Context) -> dict[str, Any]:
         "status": case.verdict.status,
         "rule": [{"evidenceType": each.named, "accepts": list(each.accepts)} for each in case.rule],
         "missing": [
-            named(piece, "evidence_type", "reason") | {"nextStep": CODES[piece.reason].remedy}
+            pick_camel(piece, "evidence_type", "reason") | {"nextStep": CODES[piece.reason].remedy}
             for piece in case.verdict.missing
         ],
         "problems": [
@@ -95,7 +95,7 @@ def _as_json(case: SaleCase, ctx: Context) -> dict[str, Any]:
         "waivers": [waiver_as_json(each, ctx.today(), zone) for each in case.waivers],
         "timeline": [event.as_json() | {"evidenceId": evidence_id} for event, evidence_id in case.timeline],
         "openings": [
-            named(each, "evidence_id", "opened_by", "account", "reason")
+            pick_camel(each, "evidence_id", "opened_by", "account", "reason")
             | {"openedAt": iso_exact(each.opened_at, zone), "expiresAt": iso_exact(each.expires_at, zone)}
             for each in case.openings
         ],

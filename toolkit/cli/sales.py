@@ -4,12 +4,12 @@ from pathlib import Path
 
 import click
 
-from toolkit.cli.context import DONE, FAILED, NEEDS_ATTENTION, Context, Place, pass_context
+from toolkit.cli.context import DONE, FAILED, NEEDS_ATTENTION, Context, NonEmptyPath, pass_context
 from toolkit.cli.printing import SHOWN, first_of, json_option, note, print_json, rejected_row, show
 from toolkit.contract.codes import CODES
-from toolkit.contract.fields import named
+from toolkit.contract.fields import pick_camel
 from toolkit.intake.sales import load_sales
-from toolkit.kit.spoken import _, counted, readable, sentence, spoken
+from toolkit.kit.spoken import _, counted, current_language, readable, translate
 
 
 @click.group()
@@ -24,9 +24,9 @@ def sales() -> None:
 
 
 @sales.command(short_help="Take over the sales of a file, or compare them.")
-@click.argument("file", type=Place())
+@click.argument("file", type=NonEmptyPath())
 @click.option("--overwrite", is_flag=True, help="Write into a shared database, whose sales are the service's own.")
-@click.option("--out", type=Place(), help="Folder for rejected rows; beside FILE by default.")
+@click.option("--out", type=NonEmptyPath(), help="Folder for rejected rows; beside FILE by default.")
 @json_option
 @pass_context
 def load(ctx: Context, file: Path, overwrite: bool, out: Path | None, as_json: bool) -> int:
@@ -58,18 +58,18 @@ def load(ctx: Context, file: Path, overwrite: bool, out: Path | None, as_json: b
         write=overwrite or ctx.application.database.embedded,
         out=out,
         progress=ctx.progress,
-        language=spoken(),
+        language=current_language(),
     )
     if as_json:
         print_json(
             {
-                **named(loaded, "rows", "inserted", "updated", "unchanged"),
+                **pick_camel(loaded, "rows", "inserted", "updated", "unchanged"),
                 "rejected": len(loaded.rejected),
                 "unknownGroups": loaded.unknown_groups,
                 "rejectedRows": [rejected_row(row) for row in loaded.rejected],
                 "rejectedFiles": [str(path) for path in loaded.rejected_files],
                 "differing": len(loaded.differing),
-                "differingRows": [named(row, "line", "sale_id", "fields") for row in loaded.differing],
+                "differingRows": [pick_camel(row, "line", "sale_id", "fields") for row in loaded.differing],
             }
         )
     else:
@@ -99,7 +99,7 @@ def load(ctx: Context, file: Path, overwrite: bool, out: Path | None, as_json: b
         if len(loaded.differing) > SHOWN:
             note("... and {} more that differ; --json lists all of them", len(loaded.differing) - SHOWN)
         for row in first_of(loaded.rejected):
-            reasons = "; ".join(f"{item.field}: {sentence(item.message)}" for item in row.invalid)
+            reasons = "; ".join(f"{item.field}: {translate(item.message)}" for item in row.invalid)
             note("{}, line {}: {}", file.name, row.line, reasons)
         for path in loaded.rejected_files:
             show("  rejected rows: {}", path)
@@ -131,11 +131,11 @@ def complete(ctx: Context, sale_id: str, as_json: bool) -> int:
     done = complete_sale(ctx.application.database, ctx.application.bucket, sale_id, ctx.application.clock)
     completed = done.completed_at is not None
     if as_json:
-        document = {"saleId": sale_id, "completed": completed, **named(done, "already", "completed_at")}
+        document = {"saleId": sale_id, "completed": completed, **pick_camel(done, "already", "completed_at")}
         if done.verdict is not None:
             document |= {
                 "status": done.verdict.status,
-                "missing": [named(piece, "evidence_type", "reason") for piece in done.verdict.missing],
+                "missing": [pick_camel(piece, "evidence_type", "reason") for piece in done.verdict.missing],
                 "problems": list(done.verdict.problems),
             }
         print_json(document)

@@ -13,7 +13,7 @@ import click
 from toolkit import embedded
 from toolkit.bucket.client import access_settings
 from toolkit.bucket.file_store import S3Store
-from toolkit.cli.context import Context, Place, pass_context
+from toolkit.cli.context import Context, NonEmptyPath, pass_context
 from toolkit.cli.printing import note, show
 from toolkit.errors import SettingsError
 from toolkit.evidence.inspection import Inspector
@@ -126,7 +126,7 @@ class Demo:
 
 
 @click.command()
-@click.option("--out", type=Place(file_okay=False), required=True, help="The folder to fill.")
+@click.option("--out", type=NonEmptyPath(file_okay=False), required=True, help="The folder to fill.")
 @pass_context
 def sample(ctx: Context, out: Path) -> None:  # noqa: ARG001
     """Write a folder of made-up files: clients, sales, a manifest and the evidence files.
@@ -148,7 +148,7 @@ def sample(ctx: Context, out: Path) -> None:  # noqa: ARG001
 @click.command()
 @click.option(
     "--out",
-    type=Place(file_okay=False),
+    type=NonEmptyPath(file_okay=False),
     default=Path("reports"),
     show_default=True,
     help="The folder for the report, the sample data and the executed notebooks.",

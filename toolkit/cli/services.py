@@ -11,9 +11,9 @@ import click
 from toolkit import embedded
 from toolkit.cli.context import DONE, NEEDS_ATTENTION, Context, pass_context
 from toolkit.cli.printing import json_option, print_json, show
-from toolkit.contract.fields import named
+from toolkit.contract.fields import pick_camel
 from toolkit.kit.health import ServiceHealth, service_health
-from toolkit.kit.spoken import _, readable, spoken
+from toolkit.kit.spoken import _, current_language, readable
 from toolkit.message import Message
 
 
@@ -33,7 +33,7 @@ def up(ctx: Context) -> None:
     if ctx.settings.database_url is None:
         ctx.application.database  # noqa: B018  # opened by being asked for
     if ctx.settings.evidence_bucket is None:
-        ctx.application.bucket  # noqa: B018  # likewise
+        ctx.application.bucket  # noqa: B018  # opened here
     _show(ctx, service_health(ctx.settings))
 
 
@@ -48,7 +48,7 @@ def down(ctx: Context) -> None:
     """
     stopped = embedded.stop(ctx.settings.home)
     if stopped:
-        show("stopped: {}", spoken().listed(stopped))
+        show("stopped: {}", current_language().listed(stopped))
     else:
         show("nothing runs in {}", ctx.settings.home)
 
@@ -71,7 +71,7 @@ def status(ctx: Context, as_json: bool) -> int:
         document: dict[str, Any] = {"home": ctx.settings.home}
         for health in found:
             facts = (each.name for each in fields(health) if each.name != "service")
-            document[health.service] = named(health, *facts)
+            document[health.service] = pick_camel(health, *facts)
         print_json(document)
     else:
         _show(ctx, found)

@@ -7,7 +7,7 @@ import click
 from toolkit.atomic_files import PrivateFolder
 from toolkit.audit.compare import changed_inputs
 from toolkit.audit.folder import FACTS, Audit, open_audit
-from toolkit.cli.context import DONE, NEEDS_ATTENTION, Context, Place, pass_context
+from toolkit.cli.context import DONE, NEEDS_ATTENTION, Context, NonEmptyPath, pass_context
 from toolkit.cli.printing import show
 from toolkit.kit.spoken import _, counted
 from toolkit.log.verification import verify_log
@@ -15,7 +15,7 @@ from toolkit.reports import FileState, verify_reports
 
 
 @click.command()
-@click.argument("folder", metavar="DIR", type=Place())
+@click.argument("folder", metavar="DIR", type=NonEmptyPath())
 @click.option("--live", is_flag=True, help="For an audit: compare its inputs with the database of today.")
 @click.option("--seal", metavar="HASH", help="For a custody log: the hash of a seal that was kept elsewhere.")
 @pass_context

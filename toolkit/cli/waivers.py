@@ -7,7 +7,7 @@ from uuid import UUID
 import click
 
 from toolkit.audit.waivers import add_waiver, add_waivers, all_waivers, fits_a_sale, lint_waivers, revoke_waiver
-from toolkit.cli.context import DONE, FAILED, NEEDS_ATTENTION, Context, Place, pass_context
+from toolkit.cli.context import DONE, FAILED, NEEDS_ATTENTION, Context, NonEmptyPath, pass_context
 from toolkit.cli.printing import json_option, note, print_json, show, show_table
 from toolkit.contract.waivers import Waiver, WaiverRequest
 from toolkit.kit.process import signed_in_account
@@ -44,7 +44,7 @@ def waiver() -> None:
 @click.option("--approved-by", "approvedBy", help="The approver; not the same person.")
 @click.option("--start", metavar="DATE", help="The first day on which it holds; today by default.")
 @click.option("--end", metavar="DATE", help="The day on which the findings are back.")
-@click.option("--file", type=Place(), help="A TOML file of waivers instead: all of them or none.")
+@click.option("--file", type=NonEmptyPath(), help="A TOML file of waivers instead: all of them or none.")
 @json_option
 @pass_context
 def add(ctx: Context, /, file: Path | None, as_json: bool, **given: str | None) -> int:
@@ -133,7 +133,7 @@ def revoke(ctx: Context, waiver_id: UUID, reason: str, revoked_by: str, as_json:
 
 
 @waiver.command(short_help="Check a file of waivers without adding them.")
-@click.argument("file", type=Place())
+@click.argument("file", type=NonEmptyPath())
 @json_option
 @pass_context
 def lint(ctx: Context, file: Path, as_json: bool) -> int:

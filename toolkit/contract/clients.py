@@ -5,7 +5,7 @@ from typing import Final
 
 from pydantic import Field
 
-from toolkit.contract.codes import Worded
+from toolkit.contract.codes import LabelledEnum
 from toolkit.contract.fields import (
     Birthdate,
     Cep,
@@ -62,7 +62,7 @@ UNASSIGNED_CEP: Final = ("78900000", "78999999")
 OLDEST_YEARS: Final = 120
 
 
-class QualityWarning(Worded):
+class QualityWarning(LabelledEnum):
     """A value that is valid and yet doubtful."""
 
     AREA_CODE_UNKNOWN = "AREA_CODE_UNKNOWN", "phoneNumber starts with an area code that is not in use"

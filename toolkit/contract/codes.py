@@ -11,7 +11,7 @@ from toolkit.contract.evidence import EvidenceType
 from toolkit.contract.findings import Problem, Reason
 
 
-class Worded(StrEnum):
+class LabelledEnum(StrEnum):
     """An enumeration of codes; each member is written as its code and its ``text``."""
 
     text: str

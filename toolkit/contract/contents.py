@@ -144,7 +144,7 @@ class IntegrityFinding:
     detail: str = ""
 
     def only(self, sale_ids: Collection[str]) -> IntegrityFinding:
-        """Return the finding as whoever may know of these sales only is told it."""
+        """Return the finding as a report for these sales only may show it."""
         own = tuple(each for each in self.sale_ids if each in sale_ids)
         detail = "" if self.problem is IntegrityProblem.REQUESTED_BY_OTHER else self.detail
         if len(own) == len(self.sale_ids):

@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
 from functools import lru_cache
-from hashlib import sha256
 from typing import Final
 from zoneinfo import ZoneInfo
 
@@ -33,16 +32,6 @@ class Deadlines:
     def due_at(self, opened_at: datetime, code: str, group: str | None) -> datetime:
         """Return the last second of the day on which the deadline ends, in the time zone."""
         return end_of_day(due_on(self.day_of(opened_at), self.days(code, group)), self.timezone)
-
-    def prepare(self, moment: datetime) -> None:
-        """Look up the holidays of the moment's year: the first time, those of all countries are imported."""
-        _holidays(self.day_of(moment).year)
-
-    def told(self, year: int) -> str:
-        """Return what they rest on: the time zone, those of its own, and the holidays of a year and the next."""
-        free = sorted(_holidays(year) | _holidays(year + 1))
-        own = ", ".join(f"{code} {days}" for code, days in sorted(self.own.items()))
-        return f"{self.timezone.key}; {own or 'none of its own'}; {sha256(str(free).encode()).hexdigest()[:16]}"
 
     def day_of(self, moment: datetime) -> date:
         """Return the calendar day of a moment in the time zone."""

@@ -312,6 +312,6 @@ def invalid_fields(error: ValidationError) -> list[InvalidField]:
     return list(found.values())
 
 
-def named(value: object, *names: str) -> dict[str, Any]:
+def pick_camel(value: object, *names: str) -> dict[str, Any]:
     """Return these attributes of a value by their names in a document: ``sale_id`` as ``saleId``."""
     return {to_camel(name): getattr(value, name) for name in names}

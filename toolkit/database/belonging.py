@@ -87,7 +87,7 @@ def check_service(connection: Connection) -> bool:
     known, this = _service_of(connection), identity_of(connection)
     if known is not None and not known.is_same(this):
         raise WrongService(
-            "What the toolkit keeps here is about the service in {}, and this is {}. Nothing was written. "
+            "The toolkit's tables here were recorded for the service in {}, and this is {}. Nothing was written. "
             "Check DATABASE_URL; if the database was restored in another place, or has really moved, run: "
             "toolkit db adopt",
             known,

@@ -15,7 +15,7 @@ from sqlalchemy import Connection, Row
 
 from toolkit.atomic_files import atomic_file
 from toolkit.bucket.client import Bucket, UploadForm
-from toolkit.contract.codes import Worded
+from toolkit.contract.codes import LabelledEnum
 from toolkit.contract.deadlines import Clock
 from toolkit.contract.evidence import KIND_OF, EvidenceRequest, EvidenceType, FileKind, object_key
 from toolkit.contract.fields import parse
@@ -156,7 +156,7 @@ def request_manifest(database: Database, bucket: Bucket, path: Path, out: Path, 
     return _issue(database, bucket, _judged(MANIFEST.bodies(table, MANIFEST.headings(table, path))), out, order)
 
 
-class LeftOutReason(Worded):
+class LeftOutReason(LabelledEnum):
     """The reason why nothing is requested for a sale of the report."""
 
     CONFLICT = "CONFLICT", "The sale is in conflict: a record has to be withdrawn, not another one requested."

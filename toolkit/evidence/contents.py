@@ -22,7 +22,7 @@ import sqlalchemy as sa
 from sqlalchemy import ColumnElement
 
 from toolkit.bucket.client import Bucket
-from toolkit.contract.codes import Worded
+from toolkit.contract.codes import LabelledEnum
 from toolkit.contract.contents import LOOK, ContentProblem
 from toolkit.contract.deadlines import Clock
 from toolkit.contract.evidence import KEY_PREFIX, KIND_OF, EvidenceType, FileKind
@@ -193,7 +193,7 @@ MAX_BYTES: Final = 5 * 1024**3
 UNBOUNDED: Final = Budget()
 
 
-class Failure(Worded):
+class Failure(LabelledEnum):
     """The reason why a file could not be verified."""
 
     TOO_LARGE = "TOO_LARGE", "The file is larger than what is fetched."

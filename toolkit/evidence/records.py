@@ -35,7 +35,7 @@ from toolkit.database.tables import (
     verification_failures,
     withdrawals,
 )
-from toolkit.database.validity import held, latest_look_and_first_fault, until
+from toolkit.database.validity import latest_look_and_first_fault, stamped_by, valid_at
 from toolkit.errors import DatabaseError, EvidenceNotFound, InvalidInput, SaleNotFound, WithdrawalRefused
 from toolkit.log.events import record_unmasking
 
@@ -124,7 +124,9 @@ def records_at(connection: Connection, sale_ids: Sequence[str], moment: datetime
     record = sa.select(
         *(of.evidence_id.label("id"), of.sale_id, of.evidence_type, of.requested_at, of.expires_at, of.object_key),
         *(sa.null().label(name) for name in unknown),
-    ).where(of.sale_id == sa.any_(sa.cast(list(sale_ids), sa.ARRAY(sa.Text))), held(evidence_observations, moment))
+    ).where(
+        of.sale_id == sa.any_(sa.cast(list(sale_ids), sa.ARRAY(sa.Text))), valid_at(evidence_observations, moment)
+    )
     return _read(connection, record, moment, moment)
 
 
@@ -155,12 +157,12 @@ def _read(
         )
         .outerjoin(
             withdrawals,
-            sa.and_(withdrawals.c.evidence_id == record.c.id, until(withdrawals.c.withdrawn_at, moment)),
+            sa.and_(withdrawals.c.evidence_id == record.c.id, stamped_by(withdrawals.c.withdrawn_at, moment)),
         )
-        .outerjoin(seen, sa.and_(sa.collate(seen.c.key, "C") == record.c.object_key, held(seen, moment)))
+        .outerjoin(seen, sa.and_(sa.collate(seen.c.key, "C") == record.c.object_key, valid_at(seen, moment)))
         .outerjoin(latest, sa.true())
         .outerjoin(first, sa.true())
-        .outerjoin(failed, sa.and_(failed.c.observation_id == seen.c.id, until(failed.c.failed_at, moment)))
+        .outerjoin(failed, sa.and_(failed.c.observation_id == seen.c.id, stamped_by(failed.c.failed_at, moment)))
         .order_by(record.c.requested_at, record.c.id)
     )
     return (_record(row, now) for row in connection.execute(query))
@@ -169,7 +171,7 @@ def _read(
 def seen_before(key: sa.ColumnElement[str], moment: datetime | None = None) -> sa.ColumnElement[bool]:
     """Tell whether an object was ever seen under the key, by the moment or by now."""
     earlier = object_observations.alias("earlier")
-    return sa.exists().where(sa.collate(earlier.c.key, "C") == key, until(earlier.c.seen_at, moment))
+    return sa.exists().where(sa.collate(earlier.c.key, "C") == key, stamped_by(earlier.c.seen_at, moment))
 
 
 def _record(row: Any, now: datetime) -> EvidenceRecord:
@@ -261,7 +263,7 @@ def withdrawals_at(connection: Connection, moment: datetime) -> pd.DataFrame:
         sa.select(*told.values())
         .select_from(withdrawals)
         .join(record, sa.true())
-        .outerjoin(sale, sa.and_(sale.c.sale_id == record.c.sale_id, held(sale, moment)))
+        .outerjoin(sale, sa.and_(sale.c.sale_id == record.c.sale_id, valid_at(sale, moment)))
         .where(withdrawals.c.withdrawn_at <= moment)
         .order_by(withdrawals.c.withdrawn_at.desc(), record.c.evidence_id)
     )

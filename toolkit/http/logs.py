@@ -187,8 +187,8 @@ class _Lines(logging.Handler):
 
 def _line(event: str, **fields: Any) -> str:
     now = datetime.now(UTC).isoformat(timespec="milliseconds")
-    told = {"time": now, "event": event, **fields}
-    return json.dumps(told, ensure_ascii=False, separators=(",", ":")) + "\n"
+    line = {"time": now, "event": event, **fields}
+    return json.dumps(line, ensure_ascii=False, separators=(",", ":")) + "\n"
 
 
 def _place(error: BaseException) -> str:

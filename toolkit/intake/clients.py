@@ -71,7 +71,7 @@ def load_clients(
         UnreadableFile: no file can be read or has the headings; where some can, the result names the others.
         InvalidInput: what comes back cannot be written; files before the one at work are in, that one is not.
         WriteRefused: the service takes no clients; nothing was read.
-        DatabaseError: the database failed; likewise.
+        DatabaseError: the database failed; files before the one at work are in, that one is not.
     """
     if not dry_run:
         database.service.require("add_clients")

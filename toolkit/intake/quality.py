@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import ARRAY
 
 from toolkit.contract.clients import AREA_CODES, UNASSIGNED_CEP, QualityWarning, oldest_birthdate
-from toolkit.contract.codes import Worded
+from toolkit.contract.codes import LabelledEnum
 from toolkit.contract.fields import INSTALLATION_MAX, INSTALLATION_MIN
 from toolkit.database.connection import Database
 from toolkit.database.service import clients, sales
@@ -22,7 +22,7 @@ _IDS: Final = 10
 _INSTALLATION: Final = clients.c.installation_number
 
 
-class Likeness(Worded):
+class Likeness(LabelledEnum):
     """The values that alike clients have in common."""
 
     SAME_CONTRACT = (

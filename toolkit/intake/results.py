@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import Any, Final
 
 from toolkit.contract.clients import QualityWarning
-from toolkit.contract.codes import Worded
-from toolkit.contract.fields import named
+from toolkit.contract.codes import LabelledEnum
+from toolkit.contract.fields import pick_camel
 from toolkit.contract.people import mask_cpf, mask_text
 from toolkit.intake.sources import Layout
 from toolkit.language import ENGLISH, Language
 from toolkit.message import Message
 
 
-class Repair(Worded):
+class Repair(LabelledEnum):
     """A change to a cell that certainly gives the value that was meant."""
 
     WHITE_SPACE = "white_space", "white space around a cell removed"
@@ -70,7 +70,7 @@ class LoadOptions:
 
     def deciding(self) -> dict[str, Any]:
         """Return the options that change what becomes of a row, as they are kept with a batch."""
-        told = named(self, "strict", "pad_cpf", "encoding", "delimiter", "sheet")
+        told = pick_camel(self, "strict", "pad_cpf", "encoding", "delimiter", "sheet")
         return told | {"headings": dict(sorted(self.headings.items()))}
 
     def fingerprint(self, sha256: str) -> str:
@@ -200,7 +200,9 @@ class LoadResult(Tally):
     def document(self) -> dict[str, Any]:
         """Return all of it for machines, under the names of the command line's JSON."""
         return {
-            **named(self, "dry_run", "rows", "accepted", "rejected", "skipped", "reasons", "repairs", "warnings"),
+            **pick_camel(
+                self, "dry_run", "rows", "accepted", "rejected", "skipped", "reasons", "repairs", "warnings"
+            ),
             "rejectedFiles": [str(path) for path in self.rejected_files],
             "unreadable": list(self.unreadable),
             "files": [
@@ -208,7 +210,7 @@ class LoadResult(Tally):
                     "source": file.source,
                     "sha256": file.understood.layout.sha256,
                     "understood": str(file.understood),
-                    **named(file.tally, "rows", "accepted", "rejected", "skipped"),
+                    **pick_camel(file.tally, "rows", "accepted", "rejected", "skipped"),
                     "alreadyLoadedAt": file.already_loaded_at and file.already_loaded_at.isoformat(),
                     "rejectedFiles": [str(path) for path in file.rejected_files],
                     "skippedFile": file.skipped_file and str(file.skipped_file),

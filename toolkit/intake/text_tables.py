@@ -103,7 +103,7 @@ class DelimitedText:
                 yield chunk
 
     def release(self) -> None:
-        """Give up what is held between two readings: nothing."""
+        """Release nothing: no resource is held between two readings."""
 
     def _with_line_feeds(self, text: bytes) -> bytes:
         return text.replace(b"\r", b"\n") if self._old_mac else text

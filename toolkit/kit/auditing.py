@@ -141,7 +141,7 @@ def _inventory(application: ApplicationContext, address: str, scratch: Path) -> 
     return find_inventory(application.file_store(place if slash else "."), f"{folder}/{name}", scratch)
 
 
-def witnessed(application: ApplicationContext, files: Mapping[str, str]) -> str | None:
+def record_report(application: ApplicationContext, files: Mapping[str, str]) -> str | None:
     """Record the SHA-256 of each file of a report in the custody log; the hash of the seal that covers it.
 
     ``None`` where none does yet: an older transaction is under way, and the next seal will.

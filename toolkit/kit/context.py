@@ -55,7 +55,7 @@ class ApplicationContext:
 
     @cached_property
     def any_service(self) -> Database:
-        """The same, whatever service it belongs to: to look at, and to confirm that it moved."""
+        """The database, whatever service it belongs to: to look at, and to confirm that it moved."""
         shared = self.settings.database_url
         url = embedded.database_url(self.settings.home) if shared is None else shared
         service = self.service

@@ -2,14 +2,14 @@
 
 from toolkit.contract.codes import CODES
 from toolkit.evidence.records import EvidenceRecord
-from toolkit.kit.spoken import _, counted, spoken
+from toolkit.kit.spoken import _, counted, current_language
 
 
 def file_facts(record: EvidenceRecord) -> list[str]:
     """Return what is known of a record's file and its withdrawal: size, length, hash, fault, people."""
     file, taken, facts = record.file, record.withdrawal, []
     if file:
-        length = [f"{spoken().number(round(file.seconds, 1))} s"] if file.seconds else []
+        length = [f"{current_language().number(round(file.seconds, 1))} s"] if file.seconds else []
         length += [counted(file.pages, "page")] if file.pages else []
         facts += [", ".join([counted(file.size, "byte"), *length]), f"{_('looked at')}: {file.coverage}"]
         facts += [f"SHA-256 {file.sha256}"] if file.sha256 else []

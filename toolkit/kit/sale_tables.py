@@ -8,7 +8,7 @@ from toolkit.audit.sale_case import SaleCase
 from toolkit.contract.codes import CODES
 from toolkit.contract.findings import FindingStatus
 from toolkit.kit.record_facts import file_facts
-from toolkit.kit.spoken import _, counted, readable, spoken
+from toolkit.kit.spoken import _, counted, current_language, readable
 from toolkit.reports.report import tuples
 from toolkit.reports.wording import EVENT_NAMES
 
@@ -67,7 +67,7 @@ def sale_tables(case: SaleCase, zone: ZoneInfo) -> Iterator[tuple[str, Sequence[
             for row in tuples(case.findings)
         ],
         [
-            (each.reason, each.owner, each.approved_by, spoken().day(each.end))
+            (each.reason, each.owner, each.approved_by, current_language().day(each.end))
             for each in (waiver.request for waiver in case.waivers)
         ],
         [

@@ -1,7 +1,7 @@
 """Messages to people in their language: that of ``TOOLKIT_LANGUAGE``, else of the locale.
 
 English stands in the code and is the key of the catalogue in ``toolkit/language``. A word is translated by ``_``;
-a sentence with values, such as that of an error, is a ``Message`` and translated by ``sentence``. Codes, columns,
+a sentence with values, such as that of an error, is a ``Message`` and translated by ``translate``. Codes, columns,
 JSON and logs belong to no language.
 """
 
@@ -20,12 +20,12 @@ from toolkit.message import Message
 _environ: ContextVar[Mapping[str, str]] = ContextVar("environ", default=os.environ)
 
 
-def speak_as(environ: Mapping[str, str]) -> None:
+def set_language(environ: Mapping[str, str]) -> None:
     """Speak the language of this environment from now on."""
     _environ.set(environ)
 
 
-def spoken() -> Language:
+def current_language() -> Language:
     """Return the language of messages; English where the environment names one that the toolkit has not."""
     try:
         return default_language(_environ.get())
@@ -35,29 +35,29 @@ def spoken() -> Language:
 
 def _(message: str) -> str:
     """Return a word or sentence without values."""
-    return spoken().text(message)
+    return current_language().text(message)
 
 
 def counted(number: int, noun: str) -> str:
     """Return ``1 sale``, ``2 sales`` or ``1,200 sales``."""
-    language = spoken()
+    language = current_language()
     return f"{language.number(number)} {language.translations.ngettext(noun, f'{noun}s', number)}"
 
 
-def sentence(text: str) -> str:
+def translate(text: str) -> str:
     """Return a sentence in the language of messages; one that nobody translated stays as it is."""
-    return spoken().tell(text)
+    return current_language().tell(text)
 
 
-def complaint(error: Exception) -> str:
+def format_error(error: Exception) -> str:
     """Return the sentences of an error, the moments in it as people read them."""
-    told = error.args[0] if error.args and isinstance(error.args[0], Message) else str(error)
-    return spoken().dated(sentence(told))
+    message = error.args[0] if error.args and isinstance(error.args[0], Message) else str(error)
+    return current_language().dated(translate(message))
 
 
 def readable(moment: datetime, timezone: ZoneInfo) -> str:
     """``20 Nov 2026, 18:00 (UTC-03:00)`` or ``20 de nov. de 2026, 18:00 (UTC-03:00)``."""
-    return spoken().moment(moment, timezone)
+    return current_language().moment(moment, timezone)
 
 
 EXAMPLES: Final = Message("{} or {}", "2026-11-20, 2026-11-20 18:00", "2026-11-20T18:00:00-03:00")
@@ -110,7 +110,7 @@ class ProgressBar:
 
         self.end()
         self._bar = tqdm(
-            desc=sentence(task),
+            desc=translate(task),
             total=total,
             unit=f" {_(unit)}",
             file=self._stream,

@@ -53,9 +53,9 @@ class Language:
         """Return a sentence in this language, its values in the form of the language."""
         template = text.template if isinstance(text, Message) else text
         words = template.strip()  # a line may be indented
-        told = template.replace(words, self.text(words), 1)
+        translated = template.replace(words, self.text(words), 1)
         values = text.values if isinstance(text, Message) else ()
-        return _Values(self).vformat(told, values, {}) if values else told
+        return _Values(self).vformat(translated, values, {}) if values else translated
 
     def number(self, value: float) -> str:
         """``120,000`` or ``120.000``."""

@@ -14,13 +14,13 @@ from toolkit.audit.changes import FindingChanges, audits_until, changes_between
 from toolkit.audit.folder import Audit
 from toolkit.audit.sale_case import SaleCase, sale_case
 from toolkit.contract.codes import CODES
-from toolkit.contract.fields import named
+from toolkit.contract.fields import pick_camel
 from toolkit.contract.findings import Reason, Status, items
 from toolkit.errors import SettingsError
-from toolkit.kit.auditing import as_audited, audit, earlier_audit, witnessed
+from toolkit.kit.auditing import as_audited, audit, earlier_audit, record_report
 from toolkit.kit.context import ApplicationContext
 from toolkit.kit.sale_tables import sale_facts, sale_tables
-from toolkit.kit.spoken import _, parse_timestamp, readable, spoken
+from toolkit.kit.spoken import _, current_language, parse_timestamp, readable
 from toolkit.language import Language, default_language
 from toolkit.language import language as language_of
 from toolkit.message import Message
@@ -80,12 +80,12 @@ def missing_evidence_report(
             timezone=timezone,
             language=spoken,
             progress=progress,
-            witness=partial(witnessed, opened),
+            witness=partial(record_report, opened),
         )
         parts = _report_parts(result, written, timezone, spoken)
     counts = {
         "job": "missing_evidence_report",
-        **named(result, "sales", "compliant", "incomplete", "conflict"),
+        **pick_camel(result, "sales", "compliant", "incomplete", "conflict"),
         "written": [str(path) for path in written],
         "needsAttention": result.open > 0,
     }
@@ -207,7 +207,7 @@ def _compared_parts(
         Fact("still open", changes.counts["open"]),
     ]
     sales = {
-        name: named(result, "compliant", "incomplete", "conflict")
+        name: pick_camel(result, "compliant", "incomplete", "conflict")
         for name, result in zip(names, (before, after), strict=True)
     }
     parts = [figures(Message("Findings from {} to {}", names[0], names[1]), facts), bars("Sales", sales)]
@@ -263,7 +263,7 @@ def partner_scores(
         zone = opened.settings.timezone
         result = as_audited(_judged(opened, as_of, audit_folder, engine, sync=sync))
         board = result.partners
-        remarks = [remark("Note", text) for text in notices(result, spoken(), zone)]
+        remarks = [remark("Note", text) for text in notices(result, current_language(), zone)]
     findings, overdue = int(board["findings"].sum()), int(board["overdue"].sum())
     facts = [
         Fact("partners", len(board)),

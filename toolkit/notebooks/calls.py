@@ -18,7 +18,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from toolkit.errors import InvalidInput, NotebookFailed, SettingsError, ToolkitError
 from toolkit.kit.context import ApplicationContext
 from toolkit.kit.process import files_for_owner_and_group
-from toolkit.kit.spoken import ProgressBar, complaint
+from toolkit.kit.spoken import ProgressBar, format_error
 from toolkit.progress import Progress
 from toolkit.settings import Settings, expanded
 
@@ -82,7 +82,7 @@ def _kind(value: object) -> str:
 
 def _plain(error: ToolkitError) -> ToolkitError:
     """Return the error, shown by IPython as one line."""
-    line = f"{type(error).__name__}: {in_parameters(complaint(error))}"
+    line = f"{type(error).__name__}: {in_parameters(format_error(error))}"
     vars(error)["_render_traceback_"] = lambda: [line]
     return error
 

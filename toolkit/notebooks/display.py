@@ -18,7 +18,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from IPython.display import display
 
 from toolkit.contract.findings import Status
-from toolkit.kit.spoken import _, sentence, spoken
+from toolkit.kit.spoken import _, current_language, translate
 from toolkit.notebooks.packaged import RESULT_TYPE
 from toolkit.reports.wording import COLOURS
 
@@ -69,13 +69,13 @@ def figures(heading: str, facts: Sequence[Fact], below: str = "") -> Bundle:
         f'<div style="opacity:.75">{escape(_(label))}</div></div>'
         for label, value, colour in facts
     )
-    under = f'<div style="margin:4px 0 8px">{escape(sentence(below))}</div>' if below else ""
+    under = f'<div style="margin:4px 0 8px">{escape(translate(below))}</div>' if below else ""
     markup = (
-        f'<div style="font-size:1.15em;font-weight:600;margin:8px 0 6px">{escape(sentence(heading))}</div>'
+        f'<div style="font-size:1.15em;font-weight:600;margin:8px 0 6px">{escape(translate(heading))}</div>'
         f'<div style="display:flex;flex-wrap:wrap;gap:10px;margin-bottom:6px">{cards}</div>{under}'
     )
     told = ", ".join(f"{_(label)} {_number(value)}" for label, value, _colour in facts)
-    return {"text/html": markup, "text/plain": f"{sentence(heading)}: {told}"}
+    return {"text/html": markup, "text/plain": f"{translate(heading)}: {told}"}
 
 
 def bars(
@@ -98,9 +98,9 @@ def bars(
     )
     # Jupyter fixes the widths of columns, which hides the names before the bars.
     table_style = "width:100%;max-width:760px;border-collapse:collapse;table-layout:auto"
-    markup = f'{_heading(sentence(heading))}<table style="{table_style}">{rows}</table><div>{legend}</div>'
+    markup = f'{_heading(translate(heading))}<table style="{table_style}">{rows}</table><div>{legend}</div>'
     told = ", ".join(f"{name} {total}" for name, total in totals.items())
-    return {"text/html": markup, "text/plain": f"{sentence(heading)}: {told}"}
+    return {"text/html": markup, "text/plain": f"{translate(heading)}: {told}"}
 
 
 def ranked(heading: str, counts: Mapping[str, int], colour: str) -> Bundle:
@@ -125,7 +125,7 @@ def table(heading: str, columns: Sequence[str], rows: Sequence[Sequence[object]]
     if not rows:
         return remark(heading, _("none"))
     number = _number(len(rows)) + (f" / {_number(total)}" if total > len(rows) else "")
-    titled = f"{sentence(heading)} ({number})"
+    titled = f"{translate(heading)} ({number})"
     names = [_(name) for name in columns]
     head = "".join(f'<th style="text-align:left;{_CELL}">{escape(name)}</th>' for name in names)
     body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows)
@@ -140,7 +140,7 @@ def table(heading: str, columns: Sequence[str], rows: Sequence[Sequence[object]]
 
 def _cell(value: object) -> str:
     if isinstance(value, (int, float)):
-        return f'<td style="text-align:right;{_CELL}">{spoken().number(round(value, 1))}</td>'
+        return f'<td style="text-align:right;{_CELL}">{current_language().number(round(value, 1))}</td>'
     text = str(value)
     wrap = "normal" if len(text) > _NO_WRAP else "nowrap"
     return f'<td style="text-align:left;white-space:{wrap};{_CELL}">{escape(text)}</td>'
@@ -151,7 +151,7 @@ def _heading(text: str) -> str:
 
 
 def _number(value: int | str) -> str:
-    return spoken().number(value) if isinstance(value, int) else value
+    return current_language().number(value) if isinstance(value, int) else value
 
 
 def links(heading: str, paths: Sequence[Path]) -> Bundle:
@@ -166,7 +166,7 @@ def links(heading: str, paths: Sequence[Path]) -> Bundle:
 
 def remark(subject: str, text: str) -> Bundle:
     """Show a sentence about a subject."""
-    told = sentence(text)
+    told = translate(text)
     markup = f'<div style="margin:4px 0"><b>{escape(_(subject))}</b>: {escape(told)}</div>'
     return {"text/html": markup, "text/plain": f"{_(subject)}: {told}"}
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from toolkit.audit.observe_bucket import sync_bucket
-from toolkit.contract.fields import named
+from toolkit.contract.fields import pick_camel
 from toolkit.errors import SettingsError
 from toolkit.evidence.bulk_credentials import LeftOut, ManifestResult, Order, request_manifest, request_missing
 from toolkit.evidence.contents import Budget, Verified, verify_contents
@@ -12,7 +12,7 @@ from toolkit.evidence.credentials import UploadLimits
 from toolkit.evidence.upload import Destinations, Uploaded, upload_files
 from toolkit.kit.context import ApplicationContext
 from toolkit.kit.process import signed_in_account
-from toolkit.kit.spoken import _, counted, sentence
+from toolkit.kit.spoken import _, counted, translate
 from toolkit.message import Message
 from toolkit.notebooks.calls import application, cell_progress, given_path, told_plainly
 from toolkit.notebooks.display import (
@@ -69,7 +69,7 @@ def request_credentials(
         uploaded = upload_files(out, folder, progress=progress, destinations=Destinations.of(opened.settings))
     counts = {
         "job": "request_credentials",
-        **named(requested, "rows", "issued", "reissued"),
+        **pick_camel(requested, "rows", "issued", "reissued"),
         "skipped": len(requested.skipped),
         "rejected": len(requested.rejected),
         "leftOut": len(left_out),
@@ -112,7 +112,7 @@ def _request_parts(
             Fact("uploaded now", uploaded.sent, Colour.GOOD),
             Fact("not uploaded", failed, Colour.BAD),
         ]
-    kept = sentence(Message("The credentials are in {}, which only you can read.", credentials_file))
+    kept = translate(Message("The credentials are in {}, which only you can read.", credentials_file))
     parts = [figures(counted(manifest.rows, "file"), facts, kept)]
     if uploaded is not None and manifest.rows:
         parts.append(_where_files_are(manifest, uploaded))
@@ -126,7 +126,7 @@ def _request_parts(
 
 def _rejected(manifest: ManifestResult) -> list[Bundle]:
     facts = [Fact("rows", manifest.rows), Fact("rejected", len(manifest.rejected), Colour.BAD)]
-    rows = [(row.line, item.field, sentence(item.message)) for row in manifest.rejected for item in row.invalid]
+    rows = [(row.line, item.field, translate(item.message)) for row in manifest.rejected for item in row.invalid]
     return [
         figures("Wrong rows", facts, "Nothing was issued. Correct the rows below and run again."),
         table("What is wrong", ["line", "field", "reason"], rows),
@@ -145,7 +145,7 @@ def _where_files_are(manifest: ManifestResult, uploaded: Uploaded) -> Bundle:
 
 def _failures(uploaded: Uploaded) -> Bundle:
     rows = [
-        (failure.sale_id, failure.file_name, failure.problem, sentence(failure.message))
+        (failure.sale_id, failure.file_name, failure.problem, translate(failure.message))
         for failure in uploaded.failures
     ]
     return table("Not uploaded", ["saleId", "fileName", "problem", "what was found"], rows)
@@ -166,7 +166,7 @@ def content_verification(*, minutes: int = 10) -> Shown[Verified]:
         )
     counts = {
         "job": "content_verification",
-        **named(verified, "verified", "unusable", "left"),
+        **pick_camel(verified, "verified", "unusable", "left"),
         "needsAttention": verified.unusable > 0 or verified.unreadable > 0,
     }
     return Shown(verified, _verification_parts(verified), counts)

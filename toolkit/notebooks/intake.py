@@ -5,7 +5,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from zoneinfo import ZoneInfo
 
-from toolkit.contract.fields import named
+from toolkit.contract.fields import pick_camel
 from toolkit.intake import clients as clients_load
 from toolkit.intake import sales as sales_load
 from toolkit.intake.quality import (
@@ -22,7 +22,7 @@ from toolkit.intake.results import (
     Understood,
 )
 from toolkit.intake.sales import SalesLoaded
-from toolkit.kit.spoken import _, readable, sentence, spoken
+from toolkit.kit.spoken import _, current_language, readable, translate
 from toolkit.message import Message
 from toolkit.notebooks.calls import (
     application,
@@ -72,7 +72,7 @@ def load_clients(
         encoding=encoding or None,
         delimiter=delimiter or None,
         sheet=sheet or None,
-        language=spoken(),
+        language=current_language(),
     )
     with application() as opened, TemporaryDirectory(prefix="toolkit-sample-") as folder:
         if not paths:
@@ -89,7 +89,7 @@ def load_clients(
         )
     counts = {
         "job": "load_clients",
-        **named(result, "dry_run", "rows", "accepted", "rejected", "skipped"),
+        **pick_camel(result, "dry_run", "rows", "accepted", "rejected", "skipped"),
         "unreadable": list(result.unreadable),
         "needsAttention": bool((result.rejected or result.unreadable) and paths),
     }
@@ -115,11 +115,11 @@ def _load_parts(result: LoadResult, zone: ZoneInfo, *, made_up: bool) -> list[Bu
         figures(heading, facts, _hint(result, made_up=made_up)),
         _file_by_file(result, zone),
     ]
-    parts += [remark("Not loaded", in_parameters(sentence(reason))) for reason in result.unreadable]
+    parts += [remark("Not loaded", in_parameters(translate(reason))) for reason in result.unreadable]
     if result.rejected_files:
         parts.append(links("The rejected rows", result.rejected_files))
     if result.reasons:
-        reasons = {sentence(why): count for why, count in result.reasons.items()}
+        reasons = {translate(why): count for why, count in result.reasons.items()}
         parts.append(ranked("Why rows were rejected", reasons, Colour.BAD))
         parts.append(_examples("The first rows with each reason", result, result.reasons))
     if result.repairs:
@@ -159,7 +159,7 @@ def _file_by_file(result: LoadResult, zone: ZoneInfo) -> Bundle:
 
 def _examples(heading: str, result: LoadResult, kinds: Iterable[str]) -> Bundle:
     rows = [
-        (sentence(WARNINGS.get(kind, kind)), example.source, example.line, example.value)
+        (translate(WARNINGS.get(kind, kind)), example.source, example.line, example.value)
         for kind in kinds
         for example in result.examples.get(kind, ())
     ]
@@ -223,11 +223,11 @@ def load_sales(*, file: str = "", out: str = "", overwrite: bool = False) -> Sho
             write=overwrite or opened.database.embedded,
             out=given_path(out) if out.strip() else None,
             progress=cell_progress(),
-            language=spoken(),
+            language=current_language(),
         )
     counts = {
         "job": "load_sales",
-        **named(loaded, "rows", "inserted", "updated"),
+        **pick_camel(loaded, "rows", "inserted", "updated"),
         "rejected": len(loaded.rejected),
         "differing": len(loaded.differing),
         "needsAttention": bool(loaded.rejected or loaded.differing),
@@ -248,7 +248,7 @@ def _sales_parts(loaded: SalesLoaded) -> list[Bundle]:
     if loaded.rejected:
         parts.append(links("The rejected rows, to be corrected and loaded", loaded.rejected_files))
         rows = [
-            (each.line, item.field, sentence(item.message)) for each in loaded.rejected for item in each.invalid
+            (each.line, item.field, translate(item.message)) for each in loaded.rejected for item in each.invalid
         ]
         parts.append(table("Why rows were rejected", ["line", "field", "reason"], rows))
     if loaded.differing:

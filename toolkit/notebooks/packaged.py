@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from toolkit.errors import NotebookFailed, SettingsError
-from toolkit.kit.spoken import spoken
+from toolkit.kit.spoken import current_language
 
 if TYPE_CHECKING:  # nbformat takes longer to import than everything else that a kernel needs
     from nbformat import NotebookNode
@@ -29,7 +29,7 @@ _QUESTIONS: Final = {"en": "Question", "pt-BR": "Pergunta"}
 def question_of(notebook: Path) -> str:
     """Return the question that a notebook answers, from its first cell, in the language that is spoken."""
     first = json.loads(notebook.read_text(encoding="utf-8"))["cells"][0]["source"]
-    asked = rf"\*\*{_QUESTIONS[spoken().code]}:\*\*\s*(.+?)(?:\n\n|\Z)"
+    asked = rf"\*\*{_QUESTIONS[current_language().code]}:\*\*\s*(.+?)(?:\n\n|\Z)"
     found = re.search(asked, "".join(first), re.DOTALL)
     return " ".join(found[1].split()) if found else ""
 

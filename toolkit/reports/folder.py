@@ -16,7 +16,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from toolkit.atomic_files import PrivateFolder
-from toolkit.contract.fields import named
+from toolkit.contract.fields import pick_camel
 from toolkit.contract.findings import REPORT
 from toolkit.errors import ReportError
 from toolkit.progress import Progress, Quiet
@@ -95,11 +95,11 @@ def _write_manifest(report: Report, folder: Path, digests: Mapping[str, str], se
     document: dict[str, Any] = {
         "report": REPORT,
         "asOf": iso_exact(result.as_of, report.timezone),
-        **named(result, "partner", "cpf_shown"),
+        **pick_camel(result, "partner", "cpf_shown"),
         "madeAt": iso(result.made_at, report.timezone),
-        **named(result, "sales", "compliant", "incomplete", "conflict", "coverage"),
+        **pick_camel(result, "sales", "compliant", "incomplete", "conflict", "coverage"),
         "verifiedFirst": result.verified_first if result.of_now else None,
-        **named(result.source, "toolkit", "rules", "embedded"),
+        **pick_camel(result.source, "toolkit", "rules", "embedded"),
         "custodySeal": seal,
         "files": [
             {"name": name, "bytes": (folder / name).stat().st_size, "sha256": sha256}

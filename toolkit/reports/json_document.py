@@ -16,7 +16,7 @@ import pandas as pd
 
 from toolkit.audit.changes import KINDS, FindingChanges
 from toolkit.contract.contents import IntegrityFinding
-from toolkit.contract.fields import named
+from toolkit.contract.fields import pick_camel
 from toolkit.contract.findings import REPORT, items
 from toolkit.contract.waivers import Waiver
 from toolkit.reports.audited import Audited
@@ -53,14 +53,14 @@ def waiver_as_json(waiver: Waiver, today: date, timezone: ZoneInfo) -> dict[str,
     request = waiver.request
     return {
         "id": str(waiver.id),
-        **named(request, "sale_id", "partner", "code", "reason", "owner", "approved_by"),
+        **pick_camel(request, "sale_id", "partner", "code", "reason", "owner", "approved_by"),
         "start": request.start.isoformat(),
         "end": request.end.isoformat(),
         "holds": waiver.holds(today),
         "daysLeft": waiver.days_left(today),
         "addedAt": iso_exact(waiver.added_at, timezone),
         "revokedAt": iso_exact(waiver.revoked_at, timezone) if waiver.revoked_at else None,
-        **named(waiver, "revoked_by", "revoked_reason"),
+        **pick_camel(waiver, "revoked_by", "revoked_reason"),
     }
 
 
@@ -143,9 +143,9 @@ def summary(result: Audited, timezone: ZoneInfo) -> dict[str, Any]:
     return {
         "report": REPORT,
         "asOf": iso_exact(result.as_of, timezone),
-        **named(result, "sales", "compliant", "incomplete", "conflict", "completed_without_evidence"),
-        **named(result, "without_client", "unexamined", "coverage", "compliant_verified"),
-        "looks": named(result.looks, "readers", "depth", "older_look", "without_speech"),
+        **pick_camel(result, "sales", "compliant", "incomplete", "conflict", "completed_without_evidence"),
+        **pick_camel(result, "without_client", "unexamined", "coverage", "compliant_verified"),
+        "looks": pick_camel(result.looks, "readers", "depth", "older_look", "without_speech"),
         "byGroup": records(result.by_group),
         "missing": records(result.missing),
         "problems": records(result.problems),
@@ -161,7 +161,7 @@ def summary(result: Audited, timezone: ZoneInfo) -> dict[str, Any]:
             "embedded": list(source.embedded),
             "bucket": source.last_sync.bucket if source.last_sync else None,
             "lastSync": iso(source.last_sync.finished_at, timezone) if source.last_sync else None,
-            **named(source, "toolkit", "rules", "seal"),
+            **pick_camel(source, "toolkit", "rules", "seal"),
             "listedSince": iso(source.listed_since, timezone) if source.listed_since else None,
             "recordsAssumedAt": iso(source.records_assumed_at, timezone) if source.records_assumed_at else None,
             "hiddenRows": list(source.hidden_rows),

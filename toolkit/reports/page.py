@@ -142,7 +142,7 @@ def template(name: str, code: str) -> Template:
         loader=PackageLoader("toolkit.reports"),
         autoescape=True,
         undefined=StrictUndefined,
-        finalize=lambda value: wording.unturned(value) if type(value) is str else value,
+        finalize=lambda value: wording.escape_bidi(value) if type(value) is str else value,
         trim_blocks=True,
         lstrip_blocks=True,
         extensions=["jinja2.ext.i18n"],

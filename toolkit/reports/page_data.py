@@ -32,7 +32,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from toolkit.contract.fields import named
+from toolkit.contract.fields import pick_camel
 from toolkit.contract.waivers import WaiverRequest
 from toolkit.reports.report import Report, iso, iso_column
 
@@ -137,5 +137,5 @@ def _finding(row: Mapping[str, Any], waivers: Mapping[str, WaiverRequest], zone:
         **{each: row[each] for each in ("code", "status", "overdue")},
         "first": _at(row["firstSeen"], zone),
         "due": _at(row["dueAt"], zone),
-        "waiver": waiver and named(waiver, "owner", "approved_by", "reason") | {"end": waiver.end.isoformat()},
+        "waiver": waiver and pick_camel(waiver, "owner", "approved_by", "reason") | {"end": waiver.end.isoformat()},
     }

@@ -54,7 +54,7 @@ def write(report: Report, path: Path) -> None:
 def _printable(value: Any) -> Any:
     """Return the same content, every character that the fonts may lack replaced by a box."""
     if isinstance(value, str):
-        return _UNPRINTABLE.sub(_STAND_IN, " ".join(wording.unturned(value).split()))
+        return _UNPRINTABLE.sub(_STAND_IN, " ".join(wording.escape_bidi(value).split()))
     if isinstance(value, dict):
         return {name: _printable(each) for name, each in value.items()}
     if isinstance(value, list | tuple):

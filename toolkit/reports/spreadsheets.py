@@ -109,7 +109,7 @@ def texts(column: pd.Series[Any]) -> pa.StringArray:
     if has_unwritable(found):
         found = pc.replace_substring_regex(found, "[\ufffe\uffff]", "\ufffd")
     if pc.any(pc.match_substring_regex(found, wording.TURNING)).as_py():
-        found = pa.array([cell and wording.unturned(cell) for cell in found.to_pylist()], pa.string())
+        found = pa.array([cell and wording.escape_bidi(cell) for cell in found.to_pylist()], pa.string())
     if (pc.max(pc.utf8_length(found)).as_py() or 0) <= CELL_CHARACTERS:
         return found
     cut = pc.binary_join_element_wise(pc.utf8_slice_codeunits(found, 0, CELL_CHARACTERS - 1), "…", "")

@@ -169,7 +169,7 @@ TURNING: Final = "[\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]"
 K = TypeVar("K", bound=str)
 
 
-def unturned(text: str) -> str:
+def escape_bidi(text: str) -> str:
     """Return the text with each such character as a backslash, ``u`` and its four digits."""
     return re.sub(TURNING, lambda found: f"\\u{ord(found.group()):04x}", text)
 
