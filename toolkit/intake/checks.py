@@ -105,14 +105,26 @@ def _cpf(column: pa.StringArray) -> Mask:
     return sure
 
 
-_LABEL: Final = "([a-z0-9]([a-z0-9]|-[a-z0-9])*\\.)+"
-_EMAIL: Final = rf"^[a-z0-9_+-]+(\.[a-z0-9_+-]+)*@{_LABEL}(br|com|net|org|edu|gov|info|io|me|pt)$"
+_LOCAL: Final = r"^[A-Za-z0-9_+-]+(\.[A-Za-z0-9_+-]+)*@"
+_DOMAIN: Final = r"([a-z0-9]([a-z0-9]|-[a-z0-9])*\.)+(br|com|net|org|edu|gov|info|io|me|pt)$"
+_CAPITALS_IN_NAME: Final = "^[A-Za-z]*[A-Z][A-Za-z]*@"
+"""A name of letters alone may be one that is kept in lower case, such as INFO; it is left to the contract."""
 _EMAIL_LONGEST: Final = 64
 """In an address this short neither the part before the @ nor a label of the domain is too long."""
 
 
 def _email(column: pa.StringArray) -> Mask:
-    return _text(longest=_EMAIL_LONGEST)(column) & _matches(column, _EMAIL)
+    sure = _text(longest=_EMAIL_LONGEST)(column) & _matches(column, _LOCAL + _DOMAIN)
+    return sure & ~_matches(column, _CAPITALS_IN_NAME)
+
+
+def _with_small_domains(column: pa.StringArray) -> pa.StringArray:
+    """Return addresses with their domains in lower case, as the contract keeps them."""
+    large = _matches(column, f"{_LOCAL}(?i:{_DOMAIN})") & _matches(column, "@.*[A-Z]")
+    if not large.any():
+        return column
+    local, domain = (pc.replace_substring_regex(column, pattern, "") for pattern in ("@.*$", "^.*@"))
+    return pc.if_else(pa.array(large), pc.binary_join_element_wise(local, pc.ascii_lower(domain), "@"), column)
 
 
 _DATE: Final = (
@@ -252,6 +264,8 @@ def _settled(
     kinds = chunk.kinds.get(position, np.zeros(size, np.uint8))
     column = _Repairs(chunk.columns[position])
     column.change(Repair.WHITE_SPACE, pc.utf8_trim(column.cells, characters=TRIMMED))
+    if rule.sure is _email:
+        column.cells = _with_small_domains(column.cells)
     sure = rule.sure(column.cells)
     if rule.steps and not options.strict and not sure.all():
         rest = _Repairs(column.cells.filter(pa.array(~sure)))
