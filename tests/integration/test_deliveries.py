@@ -171,7 +171,7 @@ def test_a_delivery_that_is_not_whole_is_told_in_a_sentence(
         "manifest": "not the file that its manifest.checksum was made of",
         "column": "lacks ETag. Add these fields to its configuration",
         "none": "There is no manifest.json of an S3 Inventory",
-        "future": "still to come",
+        "future": "in the future",
         "bucket": "lists the bucket other",
     }[what]
     if what == "none":
