@@ -374,6 +374,16 @@ def test_no_width_scrolls_sideways_or_hinders_anybody(browser: Any, reports: Pat
     opened.close()
 
 
+def test_a_day_is_written_as_the_language_writes_it(browser: Any, reports: Path) -> None:
+    opened, found = browser.new_page(), {}
+    for code in LANGUAGES:
+        opened.goto(f"{address(reports, code)}#group=A")
+        opened.locator(".found").wait_for()
+        found[code] = (shown(opened), opened.locator("#sales .grid .count .day").all_inner_texts())
+    opened.close()
+    assert found == {"pt-BR": (["S-10"], ["17/11/2026"]), "en": (["S-10"], ["17 Nov 2026"])}
+
+
 def test_the_first_sales_are_there_without_the_script(browser: Any, reports: Path) -> None:
     context = browser.new_context(viewport={"width": 320, "height": 700}, java_script_enabled=False)
     page = context.new_page()

@@ -30,7 +30,7 @@ from toolkit.language import ENGLISH, language
 ID = UUID(int=7)
 ZONE = ZoneInfo("America/Sao_Paulo")
 DATE = datetime(2026, 3, 2, 5, tzinfo=UTC)
-DUE = "2 de mar. de 2026, 02:00 (UTC-03:00)"
+DUE = "02/03/2026, 02:00 (UTC-03:00)"
 
 
 def notice(channel: str, kind: NoticeKind = NoticeKind.FAILED, **content: Any) -> Notice:
@@ -133,9 +133,7 @@ def test_a_mail_arrives(security: str, send: Any, mailbox: Mailbox) -> None:
     assert send(security) is None
     [mail] = mailbox.mails
     assert (mail.mail_from, mail.rcpt_tos) == ("toolkit@example.com", ["ana@example.com", "bruno@example.com"])
-    assert (
-        b"A tarefa nightly, prevista para 2 de mar. de 2026, 02:00 (UTC-03:00), falhou\r\nFrom: " in mail.content
-    )
+    assert b"A tarefa nightly, prevista para 02/03/2026, 02:00 (UTC-03:00), falhou\r\nFrom: " in mail.content
     assert f"Message-ID: <{ID}@example.com>".encode() in mail.content
     assert "KERNEL_DIED" in mail.content.decode()
 

@@ -83,9 +83,9 @@ def test_the_environment_chooses_the_language(environ: dict[str, str], expected:
 def test_numbers_days_and_plurals_are_those_of_the_language() -> None:
     assert PORTUGUESE.number(1_234_567) == "1.234.567"
     assert language("en").number(1_234_567) == "1,234,567"
-    assert PORTUGUESE.day(date(2026, 11, 20)) == "20 de nov. de 2026"
+    assert PORTUGUESE.day(date(2026, 11, 20)) == "20/11/2026"
     moment = datetime(2026, 11, 20, 21, 0, tzinfo=UTC)
-    assert PORTUGUESE.moment(moment, ZoneInfo("America/Sao_Paulo")) == "20 de nov. de 2026, 18:00 (UTC-03:00)"
+    assert PORTUGUESE.moment(moment, ZoneInfo("America/Sao_Paulo")) == "20/11/2026, 18:00 (UTC-03:00)"
     told = [Told("a", "KYC"), Told("b", group="E")]
     assert headline(result_of(told), PORTUGUESE) == "1 de 2 vendas está em conflito"
     assert headline(result_of(told * 2), PORTUGUESE) == "2 de 4 vendas estão em conflito"
@@ -104,7 +104,7 @@ def test_numbers_days_and_plurals_are_those_of_the_language() -> None:
         (
             "replaced at 2026-11-20 21:00 UTC",
             "replaced at 20 Nov 2026, 18:00 (UTC-03:00)",
-            "trocado em 20 de nov. de 2026, 18:00 (UTC-03:00)",
+            "trocado em 20/11/2026, 18:00 (UTC-03:00)",
         ),
         ("requested for Sul", "requested for Sul", "solicitado para Sul"),
         ("3,100 objects", "3,100 objects", "3.100 objetos"),

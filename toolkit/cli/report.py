@@ -13,6 +13,7 @@ from toolkit.errors import InvalidInput
 from toolkit.kit.auditing import as_audited, earlier_audit, record_report, whole_cpfs
 from toolkit.kit.spoken import counted
 from toolkit.language import LANGUAGES, default_language, language
+from toolkit.message import Message
 from toolkit.reports import (
     DEFAULT_FORMATS,
     FORMATS,
@@ -136,7 +137,7 @@ def report(
         written += partner_reports(partners_in(judged), read, out / "partners", write, ctx.progress)
     note("{}.", headline(result, spoken))
     for text in notices(result, spoken, zone):
-        note("note: {}", text)
+        note("{}", spoken.tell(Message("note: {}", text)))
     for path in written:
         show(str(path))
     if per_partner and (others := _others(out / "partners", written)):

@@ -56,7 +56,7 @@ def format_error(error: Exception) -> str:
 
 
 def readable(moment: datetime, timezone: ZoneInfo) -> str:
-    """``20 Nov 2026, 18:00 (UTC-03:00)`` or ``20 de nov. de 2026, 18:00 (UTC-03:00)``."""
+    """``20 Nov 2026, 18:00 (UTC-03:00)`` or ``20/11/2026, 18:00 (UTC-03:00)``."""
     return current_language().moment(moment, timezone)
 
 

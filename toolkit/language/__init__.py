@@ -27,7 +27,7 @@ LANGUAGES: Final = ("pt-BR", "en")
 """The languages that a report can have."""
 
 _MOMENT: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[+-]\d\d:\d\d")
-_DAY_AND_TIME: Final = {"en": "d MMM y, HH:mm", "pt-BR": "d 'de' MMM 'de' y, HH:mm"}
+_DAY_AND_TIME: Final = {"en": "d MMM y, HH:mm", "pt-BR": "dd/MM/y, HH:mm"}
 
 
 class Language:
@@ -70,7 +70,7 @@ class Language:
         return lists.format_list(names, locale=self._locale)
 
     def day(self, day: date) -> str:
-        """``20 Nov 2026`` or ``20 de nov. de 2026``."""
+        """``20 Nov 2026`` or ``20/11/2026``."""
         return dates.format_date(day, _DAY_AND_TIME[self.code].partition(",")[0], locale=self._locale)
 
     def moment(self, moment: datetime, timezone: tzinfo) -> str:

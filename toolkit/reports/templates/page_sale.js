@@ -61,10 +61,10 @@ class SaleWriter {
     return found;
   }
 
-  // A day as the language writes it: each month has an example of the year 2000.
+  // A day as the language writes it: the first of each month of the year 2000 is an example.
   written(day) {
     const [year, month, date] = day.split("-");
-    return this.page.months[month - 1].replace("2000", year).replace("1", Number(date));
+    return this.page.months[month - 1].replace("2000", year).replace(/^0?1/, (one) => (one.length > 1 ? date : Number(date)));
   }
 
   moment(iso) {
