@@ -171,6 +171,9 @@ _PID_FILE: Final = _DATA / "postmaster.pid"
 
 _SOCKET: Final = ".s.PGSQL.5432"
 _SOCKET_PATH_BYTES: Final = 103 if sys.platform == "darwin" else 107
+_SHORT_PLACE: Final = Path("/tmp")  # noqa: S108  # only for private folders with names that nobody can foresee
+_SHORT_LINK: Final = _FOLDER / "socket"
+"""Leads to the folder of the socket, where the path of the home cannot hold one."""
 _LEFT_SECONDS: Final = 5
 
 _SETTINGS: Final = {
@@ -205,7 +208,8 @@ def _find(home: Path) -> Running | None:
         return None
     if process is None:
         return None
-    folder, ready = home / _FOLDER, len(lines) > 7 and lines[7].strip() == "ready"
+    ready = len(lines) > 7 and lines[7].strip() == "ready"
+    folder = Path(lines[4]) if ready else home / _FOLDER
     # Percent-encoded throughout, so that libpq reads it as SQLAlchemy does.
     url = f"postgresql+psycopg://{USER}@/{DATABASE}?host={quote(str(folder), safe='')}"
     return Running(process, str(folder / _SOCKET), url, ready)
@@ -213,38 +217,45 @@ def _find(home: Path) -> Running | None:
 
 def _launch(home: Path) -> int:
     folder, data = home / _FOLDER, home / _DATA
-    # libpq takes a comma for the end of one host's name, and the operating system limits the path.
-    if "," in str(folder) or len(os.fsencode(folder / _SOCKET)) > _SOCKET_PATH_BYTES:
-        raise EmbeddedServiceError(
-            "A socket cannot lie in {}: its path is too long, or has a comma. Set TOOLKIT_HOME to a folder with a "
-            "shorter name.",
-            folder,
-        )
     owner = server_account(folder)
     check_reach(home, owner)
     private_folder(folder, owner)
     binaries = programs(home, owner)
     for process in processes.working_in(data):  # sessions of a server that was killed may go on
         processes.end(process, signal.SIGQUIT, within=_LEFT_SECONDS, firmly=signal.SIGKILL)
-    quoted = str(folder).replace('"', '""')
     # A container's /dev/shm, the usual place, is too small for parallel queries.
     memory = "sysv" if sys.platform == "linux" else "posix"
-    places = {"unix_socket_directories": f'"{quoted}"', "dynamic_shared_memory_type": memory}
     command = [str(binaries / "postgres"), "-D", str(data)]
-    for name, value in (_SETTINGS | places).items():
-        command += ["-c", f"{name}={value}"]
     with processes.claim(folder) as descriptor:
         _clean(home)
+        quoted = str(_socket_folder(folder, owner)).replace('"', '""')
+        places = {"unix_socket_directories": f'"{quoted}"', "dynamic_shared_memory_type": memory}
+        for name, value in (_SETTINGS | places).items():
+            command += ["-c", f"{name}={value}"]
         if not data.exists():
             initialise(data, binaries, owner)
         check_version(data)
         return processes.launch(command, folder / "log", owner=owner.ids, claim=descriptor)
 
 
+def _socket_folder(folder: Path, owner: Account) -> Path:
+    """Return the server's folder, or a private one with a short name where its path cannot hold a socket."""
+    # libpq takes a comma for the end of one host's name, and the operating system limits the path.
+    if "," in str(folder) or len(os.fsencode(folder / _SOCKET)) > _SOCKET_PATH_BYTES:
+        short = Path(tempfile.mkdtemp(prefix="evidence-toolkit-", dir=_SHORT_PLACE))
+        owner.give(short)
+        (folder / _SHORT_LINK.name).symlink_to(short)
+        return short
+    return folder
+
+
 def _clean(home: Path) -> None:
-    """Remove the socket and the pid file of a server that was killed."""
+    """Remove the pid file, the socket, and its folder elsewhere, of a server that was killed or stopped."""
     for path in (home / _PID_FILE, home / _FOLDER / _SOCKET, home / _FOLDER / f"{_SOCKET}.lock"):
         path.unlink(missing_ok=True)
+    if (home / _SHORT_LINK).is_symlink():
+        shutil.rmtree((home / _SHORT_LINK).readlink(), ignore_errors=True)
+        (home / _SHORT_LINK).unlink()
 
 
 SERVICE: Final = EmbeddedServer(
