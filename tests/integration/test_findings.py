@@ -15,6 +15,7 @@ from tests.conftest import Run, SettableClock
 from tests.support.audits import DEADLINES as DEFAULT_DEADLINES
 from tests.support.audits import audited, of_partner
 from tests.support.observations import Story, day
+from toolkit.audit.changes import changes_between
 from toolkit.audit.waivers import add_waiver, revoke_waiver
 from toolkit.contract.deadlines import Deadlines
 from toolkit.contract.evidence import EvidenceType
@@ -74,6 +75,11 @@ def test_a_finding_is_open_then_resolved_then_reopened_under_one_id(
     assert resolved.changed["resolved"] == [POV]
     assert again.changed["reopened"] == [POV]
     assert list(again.trend["present"].tail(6)) == [2, 2, 1, 1, 1, 2]
+
+    zone = DEFAULT_DEADLINES.timezone  # what ended at the very moment, or on the first day, is told
+    assert list(changes_between(database, first.as_of, resolved.as_of, zone).ids("resolved")) == [POV]
+    by_day = changes_between(database, resolved.as_of, again.as_of, zone).by_day
+    assert by_day[["present", "came", "went"]].to_numpy().tolist()[0] == [1, 0, 1]
 
 
 def test_a_waiver_holds_from_its_first_day_until_its_end_or_its_revocation(

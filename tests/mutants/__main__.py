@@ -62,7 +62,7 @@ def survives(fault: Fault, folder: Path) -> str | None:
 
 def _status(tests: tuple[str, ...], folder: Path) -> tuple[int, str]:
     command = [sys.executable, "-m", "pytest", "-q", "-x", *tests]
-    environ = {**os.environ, "PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
+    environ = {**os.environ, "PYTHONPATH": str(folder)}
     process = subprocess.run(  # the tests of this list
         command, cwd=folder, env=environ, timeout=_SECONDS, capture_output=True, check=False, text=True
     )
