@@ -24,9 +24,8 @@ from pyarrow import csv
 
 from tests.benchmarks.by_hand import IN_DUCKDB, IN_POSTGRESQL, TABLES
 from tests.benchmarks.made_sales import NOW, fill
-from tests.benchmarks.measuring import line, peak_mb, server_cpu, timed
+from tests.benchmarks.measuring import line, own_database, peak_mb, server_cpu, timed
 from tests.support.audits import plan_in
-from tests.support.own_database import own_database
 from tests.support.spark_server import REMOTE, sail
 from toolkit.audit.duckdb_session import duckdb_session, files_alone
 from toolkit.audit.engines import DuckdbEngine, Engine, spark_engine

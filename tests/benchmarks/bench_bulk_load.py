@@ -17,10 +17,8 @@ from uuid import UUID
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tests.benchmarks.client_files import write_clients
-from tests.benchmarks.measuring import OwnServer, copy, line, toolkit
-from tests.support.client_rows import FIELDS
-from tests.support.own_database import own_home
+from tests.benchmarks.measuring import OwnServer, copy, line, own_home, toolkit
+from tests.support.client_rows import FIELDS, client, write_csv
 from toolkit.database.identifiers import new_ids
 from toolkit.database.tables import addresses, clients
 from toolkit.intake.cells import Bytes, values
@@ -38,7 +36,7 @@ def main(scale: float) -> None:
     rows = max(1, round(_ROWS * scale))
     with own_home() as home:
         server = OwnServer(home)
-        source = write_clients(home / "clients.csv", rows)
+        source = write_csv(home / "clients.csv", map(_client, range(rows)))
         split = _split(home, source)
         peaks = []
 
@@ -52,6 +50,16 @@ def main(scale: float) -> None:
         line("floor: two COPYs", floor.seconds, rows, floor.beside(floor))
         line("toolkit clients load, whole command", ours.seconds, rows, f"{ours.beside(floor)} (goal 1.5)")
         print(f"{'memory':46}{max(peaks):>6.0f} MB (goal 500)")
+
+
+def _client(number: int) -> dict[str, str]:
+    """A client; of a hundred one has a wrong check digit, and one a short number of the installation."""
+    row = client(number)
+    if number % 100 == 0:
+        row["cpf"] = row["cpf"][:-1] + str((int(row["cpf"][-1]) + 1) % 10)
+    elif number % 100 == 50:
+        row["address.installationNumber"] = "12345"
+    return row
 
 
 def _split(home: Path, source: Path) -> dict[str, Path]:

@@ -22,7 +22,7 @@ from itertools import cycle
 import sqlalchemy as sa
 import uvloop
 
-from tests.support.own_database import own_home
+from tests.benchmarks.measuring import own_home
 from tests.support.request_bodies import CLIENT, UPLOAD
 from tests.support.served_process import serving
 from toolkit import embedded

@@ -8,8 +8,7 @@ from __future__ import annotations
 import sqlalchemy as sa
 
 from tests.benchmarks.made_sales import NOW, fill
-from tests.benchmarks.measuring import line, peak_mb, timed
-from tests.support.own_database import own_database
+from tests.benchmarks.measuring import line, own_database, peak_mb, timed
 from toolkit.log.sealing import export_log, seal_events
 from toolkit.log.verification import verify_log
 

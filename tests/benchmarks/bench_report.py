@@ -11,9 +11,8 @@ from pathlib import Path
 import sqlalchemy as sa
 
 from tests.benchmarks.made_sales import NOW, fill
-from tests.benchmarks.measuring import line, toolkit
+from tests.benchmarks.measuring import line, own_database, toolkit
 from tests.support.audits import made_audit
-from tests.support.own_database import own_database
 
 _SALES = 100_000
 _FORMATS = "html,xlsx,csv,json"

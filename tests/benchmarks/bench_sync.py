@@ -16,8 +16,7 @@ import boto3
 from botocore.config import Config
 
 from tests import gateway
-from tests.benchmarks.measuring import line, timed
-from tests.support.own_database import own_home
+from tests.benchmarks.measuring import line, own_home, timed
 from toolkit import embedded
 from toolkit.bucket.client import Bucket
 from toolkit.bucket.listing import list_objects

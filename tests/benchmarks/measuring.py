@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -169,3 +171,24 @@ def copy(url: str, sources: Mapping[str, Path]) -> None:
                 while block := stream.read(1 << 20):
                     copying.write(block)
         connection.commit()
+
+
+@contextmanager
+def own_home() -> Iterator[Path]:
+    """A ``TOOLKIT_HOME``, gone at the end with the servers that were started in it."""
+    home = Path(tempfile.mkdtemp(prefix="own-", dir="/tmp"))  # open to the account of PostgreSQL
+    try:
+        yield home
+    finally:
+        embedded.stop(home)
+        shutil.rmtree(home)
+
+
+@contextmanager
+def own_database() -> Iterator[tuple[Database, Path]]:
+    """A migrated database without rows, and the home that it is in."""
+    with own_home() as home:
+        database = Database(embedded.database_url(home), embedded=True)
+        schema.upgrade(database, service_tables=True)
+        yield database, home
+        database.dispose()
