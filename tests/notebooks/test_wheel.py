@@ -15,6 +15,7 @@ from typing import Any
 import nbformat
 import pytest
 
+from tests.support.readme_commands import run_the_readme
 from tests.support.report_figures import wrong_figures
 from tests.support.report_text import everything_in
 from tests.unit.test_samples import OF_OTHER_TABLES, UNTOLD
@@ -81,7 +82,9 @@ def test_the_wheel_hands_out_its_notebooks_and_runs_them_by_name(installed, embe
     assert Path(out.strip()).parent == tmp_path / "runs"
 
 
-def test_the_wheel_does_the_main_job_with_two_extras(installed, embedded_environment, database, bucket, tmp_path):
+def test_the_wheel_does_the_main_job_with_two_extras_and_the_readme_goes_on(
+    installed, embedded_environment, run, tmp_path, monkeypatch
+):
     words, out = ("demo", "--shared"), tmp_path / "reports"
     first = output_of(str(installed / "toolkit"), *words, cwd=tmp_path, environ=embedded_environment)
     assert "180 registered, 11 rejected, 1 skipped" in first
@@ -104,6 +107,8 @@ def test_the_wheel_does_the_main_job_with_two_extras(installed, embedded_environ
     assert_nothing_leaked(out, embedded_environment)
     assert_each_partner_is_told_of_its_own(out, embedded_environment)
     assert_its_moment_gives_the_same_bytes_again(out, embedded_environment)
+    monkeypatch.chdir(tmp_path)
+    run_the_readme(run, embedded_environment)
 
 
 def judged(path: Path) -> dict[str, tuple[str, str, str]]:

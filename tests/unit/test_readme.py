@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 import pytest
 
+from tests.support.readme_commands import commands
 from toolkit.cli import _toolkit
 from toolkit.settings import Settings
 
@@ -21,7 +22,7 @@ _GUIDES = [
     ROOT / "toolkit" / "jobs" / "README.md",
 ]
 GUIDES = "\n".join(path.read_text(encoding="utf-8") for path in _GUIDES)
-COMMANDS = re.findall(r"^\$ (toolkit .+?)(?:\s{2,}#.*)?$", GUIDES, flags=re.MULTILINE)
+COMMANDS = commands(GUIDES)
 SYSTEM_VARIABLES = {
     "DATABASE_URL",
     "DATABASE_READ_URL",
@@ -80,7 +81,9 @@ def test_every_notebook_has_its_question() -> None:
 
 def test_the_portuguese_page_tells_the_same() -> None:
     def facts(page: str) -> list[str]:
-        return re.findall(r"^\$ (.+?)(?:\s{2,}#.*)?$|^\| (`\w+`) \||^>>> (.+)$", page, flags=re.MULTILINE)
+        return re.findall(
+            r"^\$ (.+?)(?:\s{2,}#.*)?$|^    (--.+)$|^\| (`\w+`) \||^>>> (.+)$", page, flags=re.MULTILINE
+        )
 
     assert facts((ROOT / "README.pt-BR.md").read_text(encoding="utf-8")) == facts(README)
 

@@ -1,0 +1,44 @@
+"""The commands that a guide shows, and a run of those of the README, one after the other."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from pathlib import Path
+
+from tests.conftest import Run
+
+README = Path(__file__).parents[2] / "README.md"
+
+ELSEWHERE = re.compile(r"toolkit (up|down|serve|bucket sync --inventory)\b")
+"""What would touch the servers of the tests, does not end, or asks a bucket that a person has."""
+
+
+def commands(guide: str) -> list[str]:
+    """The lines that begin with ``$ toolkit``, without the remark behind them; a backslash goes on below."""
+    shown = re.findall(r"^\$ (toolkit .+?)(?:\s{2,}#.*)?$", guide.replace("\\\n", ""), flags=re.MULTILINE)
+    return [" ".join(each.split()) for each in shown]
+
+
+def run_the_readme(run: Run, environ: dict[str, str]) -> None:
+    """Run each command of the README; each does its job, though it may find what needs attention."""
+    known = {"TOOLKIT_JWT_SECRET": "not-a-secret-but-long-enough-for-tests"}
+    for line in commands(README.read_text(encoding="utf-8")):
+        if ELSEWHERE.match(line):
+            continue
+        if "EVIDENCE_ID" in line:
+            listed = run("evidence", "list", "V-2026-00064", "--json", within=environ).told
+            line = line.replace("EVIDENCE_ID", listed["records"][0]["id"])
+        if "HASH" in line:
+            line = line.replace("HASH", seal_in(Path("custody.jsonl")))
+        if line.startswith("toolkit job run"):
+            line += " --late"  # a night's grace time has passed at most hours of the day
+        words = subprocess.check_output(["sh", "-c", f"printf '%s\\n' {line}"], text=True).splitlines()
+        ran = run(*words[1:], ends=None, within=environ | known)
+        assert ran.status in (0, 3), (line, ran)
+
+
+def seal_in(log: Path) -> str:
+    """The hash of the newest seal in an exported log."""
+    return str(json.loads(log.read_text(encoding="utf-8").splitlines()[-1])["seal"]["hash"])
