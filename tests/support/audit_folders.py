@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from toolkit.audit.folder import FACTS, Audit, AuditFacts, open_audit, part_of
+from toolkit.audit.judge import FILES, VERDICTS
 
 _MOMENT: Final = pa.timestamp("us", "UTC")
 
@@ -22,25 +23,14 @@ def _schema(texts: str = "", numbers: str = "", moments: str = "", **others: pa.
 
 
 SCHEMAS: Final = {
-    "verdicts": _schema(
-        "sale_id utility_group status missing reasons problems counted partner client_id",
-        "unexamined verified first_bytes never unreadable",
-        "created_at completed_at oldest_request",
-        is_client_financial_responsible=pa.bool_(),
-    ),
+    "verdicts": VERDICTS.to_pyarrow(),
     "findings": _schema(
         "id sale_id partner utility_group code evidence_type reason severity status owner waiver_id change",
         "age_days age_business_days due_in_business_days",
         "first_seen last_seen opened_at due_at closed_at",
         overdue=pa.bool_(),
     ),
-    "files": _schema(
-        "evidence_id sale_id partner evidence_type state coverage media_type sha256 fault kind depth readers",
-        "size pages look",
-        "requested_at expires_at seen_at fault_since withdrawn_at",
-        seconds=pa.float64(),
-        speech_seconds=pa.float64(),
-    ),
+    "files": FILES.to_pyarrow(),
     "events": _schema("sale_id evidence_id kind", "", "happened_at"),
     "withdrawals": _schema(
         "sale_id partner evidence_id evidence_type reason withdrawn_by approved_by", "", "withdrawn_at"

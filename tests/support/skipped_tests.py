@@ -15,13 +15,14 @@ class SkippedTests:
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
-        self._asked = bool(config.getoption(OPTION))
+        self._cache = getattr(config, "cache", None)  # there is none with -p no:cacheprovider
+        self._asked = bool(config.getoption(OPTION)) and self._cache is not None
         self._skipped: set[str] = set()
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         """Leave out what was not skipped."""
         if self._asked:
-            kept = set(self._config.cache.get(_KEPT, []))
+            kept = set(self._cache.get(_KEPT, []))
             items[:] = [item for item in items if item.nodeid in kept]
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -33,5 +34,5 @@ class SkippedTests:
         """Keep the names; workers of xdist see a part of them only. That nothing was skipped is no failure."""
         if self._asked and session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:
             session.exitstatus = pytest.ExitCode.OK
-        if not self._asked and not hasattr(self._config, "workerinput"):
-            self._config.cache.set(_KEPT, sorted(self._skipped))
+        if self._cache is not None and not self._asked and not hasattr(self._config, "workerinput"):
+            self._cache.set(_KEPT, sorted(self._skipped))

@@ -10,10 +10,10 @@ import pytest
 
 from tests.conftest import Run
 from toolkit.contract.clients import Client
-from toolkit.contract.evidence import EvidenceRequest, EvidenceType
+from toolkit.contract.evidence import EvidenceRequest
 from toolkit.contract.fields import parse
 from toolkit.contract.findings import Problem, Reason
-from toolkit.contract.rules import EvidenceState
+from toolkit.contract.rules import GROUP_RULES, EvidenceState
 from toolkit.database import tables
 from toolkit.evidence.inspection import inspect_file
 from toolkit.samples.clients import DEFECTS
@@ -53,7 +53,7 @@ def rows(path: Path) -> list[dict[str, str]]:
 def test_the_scenarios_hold_every_problem_and_every_missing_type_for_every_reason():
     problems = {problem for scenario in SCENARIOS for problem in scenario.verdict.problems}
     pieces = {(piece.evidence_type, piece.reason) for s in SCENARIOS for piece in s.verdict.missing}
-    single = [kind for kind in EvidenceType if kind is not EvidenceType.KYC and "_E_" not in kind]
+    single = {each.named for rule in GROUP_RULES.values() for each in rule}
     assert problems == set(Problem) - set(UNTOLD) - OF_OTHER_TABLES
     reasons = set(Reason) - set(UNTOLD) - OF_OTHER_TABLES - {Reason.WITHDRAWN}
     assert pieces == {(kind, reason) for kind in single for reason in reasons} | {("POV", Reason.WITHDRAWN)}
