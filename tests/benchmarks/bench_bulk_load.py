@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from tests.benchmarks.measuring import OwnServer, copy, line, own_home, toolkit
 from tests.support.client_rows import FIELDS, client, write_csv
-from toolkit.database.identifiers import new_ids
+from toolkit.database.copying import new_ids
 from toolkit.database.tables import addresses, clients
 from toolkit.intake.cells import Bytes, values
 from toolkit.intake.checks import decide

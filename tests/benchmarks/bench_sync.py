@@ -21,7 +21,7 @@ from toolkit import embedded
 from toolkit.bucket.client import Bucket
 from toolkit.bucket.listing import list_objects
 from toolkit.contract.evidence import object_key
-from toolkit.database.identifiers import new_id
+from toolkit.database.tables import new_id
 from toolkit.settings import Settings
 
 _OBJECTS = 100_000

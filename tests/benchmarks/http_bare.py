@@ -21,8 +21,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
-from toolkit.database.identifiers import new_id
-from toolkit.database.tables import addresses, clients, custody_events, evidences
+from toolkit.database.tables import addresses, clients, custody_events, evidences, new_id
 from toolkit.http.app import THREADS
 from toolkit.http.server import free_address, listening
 from toolkit.intake.headings import FIELDS

@@ -13,8 +13,7 @@ import sqlalchemy as sa
 
 from tests.support.waiting import PATIENCE
 from toolkit.database import transport as database_transport
-from toolkit.database.connection import Database
-from toolkit.database.transport import protected
+from toolkit.database.connection import Database, protected
 from toolkit.errors import DatabaseError
 
 PASSWORD = "pass-word-7"

@@ -4,8 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from tests.conftest import SettableClock
 from tests.support.waiting import someone_waits, wait_until
-from toolkit.database.connection import Database
-from toolkit.database.locks import Lock, take
+from toolkit.database.connection import Database, Lock, take
 from toolkit.log.sealing import seal_events
 
 

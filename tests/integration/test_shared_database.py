@@ -25,8 +25,8 @@ from toolkit.cli import main
 from toolkit.database import schema, tables
 from toolkit.database.connection import Database
 from toolkit.database.errors import ErrorTranslation, as_psycopg
-from toolkit.database.grants import As, grants
 from toolkit.database.observations import observe_service
+from toolkit.database.schema import As, grants
 from toolkit.database.service import load_service
 from toolkit.database.service_tables import rights
 from toolkit.errors import DatabaseError

@@ -17,8 +17,7 @@ from tests.support.uploaded_sales import add_record, add_sale, rows
 from tests.support.waiting import PATIENCE, someone_waits, wait_until
 from toolkit.audit.observe_bucket import sync_bucket
 from toolkit.bucket.client import Bucket
-from toolkit.database.connection import Database
-from toolkit.database.locks import Lock, take_for
+from toolkit.database.connection import Database, Lock, take_for
 from toolkit.database.observations import Tolerance
 from toolkit.database.tables import evidences
 from toolkit.errors import EvidenceNotFound, WithdrawalRefused

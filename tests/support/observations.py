@@ -11,7 +11,6 @@ import sqlalchemy as sa
 
 from toolkit.contract.evidence import KIND_OF, EvidenceType, FileKind, object_key
 from toolkit.database.connection import Database
-from toolkit.database.identifiers import new_id
 from toolkit.database.tables import (
     addresses,
     bucket_syncs,
@@ -19,6 +18,7 @@ from toolkit.database.tables import (
     content_checks,
     evidence_observations,
     evidences,
+    new_id,
     object_observations,
     sale_observations,
     sales,

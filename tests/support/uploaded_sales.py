@@ -15,8 +15,7 @@ from tests.support.evidence_files import pdf, tone
 from toolkit.bucket.client import Bucket
 from toolkit.contract.evidence import KIND_OF, EvidenceType, FileKind, object_key
 from toolkit.database.connection import Database
-from toolkit.database.identifiers import new_id
-from toolkit.database.tables import evidences, sales
+from toolkit.database.tables import evidences, new_id, sales
 
 MONDAY = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)
 

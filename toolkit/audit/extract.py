@@ -27,6 +27,7 @@ from toolkit.audit.judge import OBJECTS, RECORDS, SALES
 from toolkit.contract.contents import Coverage
 from toolkit.database.connection import Database
 from toolkit.database.errors import as_psycopg
+from toolkit.database.observations import stamped_by, valid_at
 from toolkit.database.tables import (
     content_checks,
     evidence_observations,
@@ -37,7 +38,6 @@ from toolkit.database.tables import (
     verification_failures,
     withdrawals,
 )
-from toolkit.database.validity import stamped_by, valid_at
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

@@ -21,9 +21,8 @@ from toolkit.bucket.client import Bucket, ObjectSeen
 from toolkit.bucket.listing import ASKED_AT_ONCE, ask_each
 from toolkit.contract.contents import GoneHow
 from toolkit.contract.deadlines import Clock
-from toolkit.database.connection import Database, raw
+from toolkit.database.connection import Database, Lock, raw, take
 from toolkit.database.copying import copy_rows, named
-from toolkit.database.locks import Lock, take
 from toolkit.database.observation_clock import stamp
 from toolkit.database.observations import FEW, Tolerance
 from toolkit.errors import ObjectDenied

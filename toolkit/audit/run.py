@@ -51,13 +51,11 @@ from toolkit.bucket.file_store import FileStore, FolderStore
 from toolkit.contract.deadlines import Clock, Deadlines
 from toolkit.contract.findings import Status
 from toolkit.database.belonging import check_replica
-from toolkit.database.connection import Database
-from toolkit.database.identifiers import new_id
-from toolkit.database.locks import Lock, take
+from toolkit.database.connection import Database, Lock, take
 from toolkit.database.observation_clock import final_moment, wait_for
 from toolkit.database.observations import ServiceReading, last_reading
 from toolkit.database.service_tables import hidden_and_copied
-from toolkit.database.tables import audit_runs, custody_seals, evidence_observations
+from toolkit.database.tables import audit_runs, custody_seals, evidence_observations, new_id
 from toolkit.errors import InvalidInput, NothingEvaluated
 
 KEEP_INPUTS: Final = 30

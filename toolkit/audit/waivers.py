@@ -16,9 +16,8 @@ from toolkit.contract.fields import MISLEADING, NOT_MISLEADING, TRIMMED
 from toolkit.contract.people import person
 from toolkit.contract.waivers import FIELDS, Waiver, WaiverRequest, read_waiver
 from toolkit.database.connection import Database
-from toolkit.database.identifiers import new_id
 from toolkit.database.observation_clock import stamp
-from toolkit.database.tables import sale_observations, waiver_revocations, waivers
+from toolkit.database.tables import new_id, sale_observations, waiver_revocations, waivers
 from toolkit.errors import UnreadableFile, WaiverRefused
 from toolkit.message import Message, listed
 

@@ -11,10 +11,9 @@ from toolkit import embedded
 from toolkit.cli.context import DONE, NEEDS_ATTENTION, Context, NonEmptyPath, pass_context
 from toolkit.cli.printing import json_option, note, print_json, show
 from toolkit.database import schema
-from toolkit.database.belonging import adopt_service
+from toolkit.database.belonging import adopt_service, confirm_restore
 from toolkit.database.connection import Database
-from toolkit.database.grants import As, grants
-from toolkit.database.restores import confirm_restore
+from toolkit.database.schema import As, grants
 from toolkit.database.service import Service
 from toolkit.database.service_check import prove
 from toolkit.database.service_draft import draft

@@ -1,12 +1,17 @@
-"""Connect to the database: one engine and its transactions.
+"""Connect to the database: one engine, its transactions and their locks.
 
 No state is kept in a session (no SET, no session lock, no prepared statement where a pooler stands in between),
 so that PgBouncer may give every transaction to another server connection.
 """
 
+import os
+import re
 import select
 from collections.abc import Iterator
 from contextlib import contextmanager
+from enum import Enum, unique
+from ipaddress import ip_address
+from pathlib import Path
 from typing import Any, Final
 
 import psycopg
@@ -17,7 +22,6 @@ from sqlalchemy.exc import DisconnectionError
 from toolkit.database.errors import ErrorTranslation
 from toolkit.database.service import Service, packaged_service, use_service
 from toolkit.database.service_tables import describe
-from toolkit.database.transport import protected
 
 CONNECT_TIMEOUT = 10
 """Seconds until an address that does not answer counts as unavailable."""
@@ -176,3 +180,96 @@ def _refuse_lost(connection: psycopg.Connection[object], *_: object) -> None:
     waiting.register(connection.fileno(), select.POLLIN)
     if waiting.poll(0):
         raise DisconnectionError
+
+
+_OWN_CERTIFICATES: Final = "~/.postgresql/root.crt"
+"""The file in which libpq looks for the certificates of authorities by itself."""
+
+
+def protected(url: sa.URL) -> sa.URL:
+    """Return the address, set to protect a login on another machine: TLS, a verified server, no readable password.
+
+    Weaker ways are taken where the address names them itself (``sslmode``, ``require_auth``). The certificates of
+    authorities are those of ``sslrootcert``, else the user's own for PostgreSQL, else the system's.
+    """
+    if _is_local(url):
+        return url
+    added: dict[str, str] = {}
+    if "sslmode" not in url.query:
+        added["sslmode"] = "verify-full"
+        if "sslrootcert" not in url.query and not _has_certificates():
+            added["sslrootcert"] = "system"
+    if "require_auth" not in url.query:
+        # Without a password a certificate of the client may do, for which the server asks nothing more.
+        added["require_auth"] = "scram-sha-256" if url.password else "!password,!md5"
+    return url.update_query_dict(added)
+
+
+def _is_local(url: sa.URL) -> bool:
+    named = [url.host or "", *_several(url, "host"), *_several(url, "hostaddr")]
+    hosts = [host for host in named if host] or [os.environ.get("PGHOST", ""), os.environ.get("PGHOSTADDR", "")]
+    return all(_is_this_machine(host) for host in hosts) and "service" not in url.query
+
+
+def _several(url: sa.URL, name: str) -> list[str]:
+    value = url.query.get(name, ())
+    return [host for text in ([value] if isinstance(value, str) else value) for host in text.split(",")]
+
+
+def _is_this_machine(host: str) -> bool:
+    if not host or host.startswith(("/", "@")) or host.lower() == "localhost":
+        return True
+    # SQLAlchemy keeps the port of each of several hosts with it.
+    bracketed = re.match(r"\[([^]]*)\]", host)
+    address = bracketed[1] if bracketed else host.rpartition(":")[0] if host.count(":") == 1 else host
+    try:
+        return address.lower() == "localhost" or ip_address(address).is_loopback
+    except ValueError:
+        return False
+
+
+def _has_certificates() -> bool:
+    return "PGSSLROOTCERT" in os.environ or Path(os.path.expanduser(_OWN_CERTIFICATES)).exists()  # noqa: PTH111  # it never fails
+
+
+@unique
+class Lock(Enum):
+    """The advisory locks, each for work that must not run twice at a time; the value is its number in PostgreSQL.
+
+    A transaction takes them in this order, and the clock of observations after them, so that no two wait for each
+    other; PostgreSQL gives them back at its end. Only completion asks the bucket while it holds ``SALE``.
+    """
+
+    SCHEMA = 0x65766964
+    """Schemas change: two upgrades at once become one after the other."""
+    CLIENT_LOAD = 0x6C6F6164
+    """A load of clients stores its rows: one after the other finds those that are registered already."""
+    CREDENTIALS = 0x63726564
+    """A manifest gets its credentials: two at once could each make a record for the same file."""
+    OPEN_FORMS = 0x666F726D
+    """The open forms of one sale are counted: two requests at once could each take the last place."""
+    SALE = 0x73616C65
+    """One sale is completed, or one of its records is withdrawn: one comes wholly before the other."""
+    SALES_LOAD = 0x6D657267
+    """Sales are merged from a file: two with the same new sale would fail each other."""
+    OBJECT_HISTORY = 0x73796E63
+    """The bucket is read: two readings become one after the other, so that none puts back an older listing."""
+    FINDING_HISTORY = 0x66696E64
+    """The lives of findings are noted: two audits at once become one after the other."""
+    CUSTODY_SEAL = 0x7365616C
+    """The chain of the custody log grows."""
+
+
+def take(connection: Connection, lock: Lock) -> None:
+    """Wait for the lock, and hold it until the transaction ends."""
+    connection.execute(sa.select(sa.func.pg_advisory_xact_lock(lock.value)))
+
+
+def take_for(connection: Connection, lock: Lock, name: str) -> None:
+    """Wait for the lock of one thing, such as a sale, and hold it as ``take`` does."""
+    connection.execute(sa.select(sa.func.pg_advisory_xact_lock(lock.value, sa.func.hashtext(name))))
+
+
+def take_if_free(connection: Connection, lock: Lock) -> bool:
+    """Hold the lock until the transaction ends, unless somebody else holds it."""
+    return bool(connection.scalar(sa.select(sa.func.pg_try_advisory_xact_lock(lock.value))))

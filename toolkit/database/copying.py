@@ -3,8 +3,11 @@
 from collections.abc import Iterable
 from typing import Final
 
+import numpy as np
+import numpy.typing as npt
 import psycopg
 import pyarrow as pa
+import uuid_utils
 from psycopg import sql
 from pyarrow import csv
 
@@ -27,3 +30,9 @@ def copy_rows(connection: psycopg.Connection[tuple[object, ...]], place: sql.Com
     with connection.cursor() as cursor, cursor.copy(statement) as copy:
         for at in range(0, len(block), _PIECE):
             copy.write(block[at : at + _PIECE])
+
+
+def new_ids(count: int) -> npt.NDArray[np.uint8]:
+    """Return ``count`` ids as of ``toolkit.database.tables.new_id``, as a ``(count, 16)`` array of bytes."""
+    ids = bytearray().join(uuid_utils.uuid7().bytes for _ in range(count))
+    return np.frombuffer(ids, dtype=np.uint8).reshape(count, 16)

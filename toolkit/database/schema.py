@@ -1,14 +1,16 @@
-"""Create, upgrade and check the schema of a database."""
+"""Create, upgrade and check the schema of a database; write the rights that its roles need."""
 
+from collections.abc import Iterator, Sequence
+from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
 import sqlalchemy as sa
 from sqlalchemy import Connection
+from sqlalchemy.dialects import postgresql
 
 from toolkit.database import tables
-from toolkit.database.connection import Database, raw
-from toolkit.database.locks import Lock, take
+from toolkit.database.connection import Database, Lock, raw, take
 from toolkit.database.service_tables import describe
 from toolkit.errors import SchemaMismatch
 
@@ -154,3 +156,55 @@ def _refuse_unknown(connection: Connection) -> None:
 def _present(connection: Connection, metadata: sa.MetaData) -> bool:
     inspector = sa.inspect(connection)
     return any(inspector.has_table(table.name, schema=tables.OWN_TABLES) for table in metadata.sorted_tables)
+
+
+_preparer = postgresql.dialect().identifier_preparer  # type: ignore[no-untyped-call]
+
+
+class As(StrEnum):
+    """The purpose of a role.
+
+    The owner upgrades the toolkit's schema, by hand. The operator audits, syncs, registers, requests and
+    completes; it does not own schema ``audit``, whose owner could switch off the triggers that keep history. The
+    reader writes nothing.
+    """
+
+    OWNER = "owner"
+    OPERATOR = "operator"
+    READER = "reader"
+
+
+def grants(role: str, purpose: As, *, database: str, reads: Sequence[str], writes: Sequence[str]) -> list[str]:
+    """Return the statements that give ``role`` all that it needs for ``purpose``, and nothing else.
+
+    ``reads`` and ``writes`` are the rights that the statements of ``service.sql`` need, without and with those
+    that write (``toolkit.database.service_tables.rights``). Run them again after each upgrade: it may have made
+    new tables.
+    """
+    grantee = _quote(role)
+    rights = [f"CONNECT{', TEMPORARY' if purpose is As.OPERATOR else ''} ON DATABASE {_quote(database)}"]
+    if purpose is As.OWNER:
+        rights = [f"CREATE, CONNECT ON DATABASE {_quote(database)}", *reads]
+    else:
+        rights += [f"USAGE ON SCHEMA {tables.AUDIT}", f"SELECT ON ALL TABLES IN SCHEMA {tables.AUDIT}"]
+        rights += writes if purpose is As.OPERATOR else reads
+    if purpose is As.OPERATOR:
+        rights += _history()
+    return [f"GRANT {right} TO {grantee};" for right in rights]
+
+
+def _history() -> Iterator[str]:
+    """Yield the rights to write the toolkit's own tables: the least that keeps them append-only."""
+    for table in tables.toolkit.sorted_tables:
+        if table in tables.APPEND_ONLY:
+            yield f"INSERT ON {table.fullname}"
+        elif table in tables.CLOSED_ONCE:
+            ends = ", ".join(name for name in ("gone_at", "gone_how") if name in table.columns)
+            yield f"INSERT, UPDATE ({ends}) ON {table.fullname}"
+        else:
+            yield f"INSERT, UPDATE, DELETE ON {table.fullname}"
+
+
+def _quote(name: str) -> str:
+    """Return the name as SQL writes it, quoted where need be; SQLAlchemy doubles its per cents for drivers."""
+    return str(_preparer.quote(name)).replace("%%", "%")

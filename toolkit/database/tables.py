@@ -6,12 +6,14 @@ tables it has, selects from the relations of ``toolkit.database.service``.
 
 from collections.abc import Iterator
 from typing import Any, Final
+from uuid import UUID
 
 import sqlalchemy as sa
 from sqlalchemy import Column, ForeignKey, Index, MetaData, Table, Text, Uuid, text
 from sqlalchemy.dialects.postgresql import JSONB, TIMESTAMP
 from sqlalchemy.schema import SchemaItem
 from sqlalchemy.types import TypeEngine
+from uuid_utils.compat import uuid7
 
 AUDIT: Final = "audit"
 
@@ -417,3 +419,8 @@ CLOSED_ONCE: Final = (sale_observations, evidence_observations, object_observati
 
 CHANGED_BY_RULE: Final = (observation_clock,)
 """Rows of these tables are never deleted, and change by a rule that a trigger of their own keeps."""
+
+
+def new_id() -> UUID:
+    """Return a time-ordered id (UUID version 7): those of one process ascend, those of several may not."""
+    return uuid7()

@@ -23,9 +23,8 @@ from toolkit.contract.findings import REPORT, Problem, Status, items
 from toolkit.contract.rules import REPLACES_ALL, EvidenceState, evidence_state, ran_out
 from toolkit.contract.sales import SaleId
 from toolkit.database.belonging import check_bucket
-from toolkit.database.connection import Database, raw
-from toolkit.database.identifiers import new_ids
-from toolkit.database.locks import Lock, take
+from toolkit.database.connection import Database, Lock, raw, take
+from toolkit.database.copying import new_ids
 from toolkit.database.service import COLUMNS, create_new, evidences, service_of
 from toolkit.database.tables import evidence_requests, withdrawals
 from toolkit.errors import InvalidField, InvalidFields, InvalidInput

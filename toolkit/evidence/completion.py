@@ -13,8 +13,7 @@ from toolkit.contract.deadlines import Clock
 from toolkit.contract.findings import Status, Verdict
 from toolkit.contract.rules import Evidence, EvidenceState, Sale, evaluate, evidence_state, ran_out
 from toolkit.database.belonging import check_bucket
-from toolkit.database.connection import Database
-from toolkit.database.locks import Lock, take_for
+from toolkit.database.connection import Database, Lock, take_for
 from toolkit.database.observations import observe_sales
 from toolkit.database.service import evidences, one_row, same
 from toolkit.database.tables import content_checks, object_observations, withdrawals

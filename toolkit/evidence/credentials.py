@@ -16,11 +16,9 @@ from toolkit.contract.fields import REQUIRED, parse
 from toolkit.contract.people import PartnerAccess, UnassignedSales
 from toolkit.contract.sales import is_possible_sale_id
 from toolkit.database.belonging import BUCKET_OF_DATABASE, check_bucket
-from toolkit.database.connection import Database
-from toolkit.database.identifiers import new_id
-from toolkit.database.locks import Lock, take_for
+from toolkit.database.connection import Database, Lock, take_for
 from toolkit.database.service import Service, one_row
-from toolkit.database.tables import evidence_requests
+from toolkit.database.tables import evidence_requests, new_id
 from toolkit.errors import InvalidField, InvalidFields, SaleNotFound, TooManyForms
 from toolkit.log.events import RECORD_ISSUED
 

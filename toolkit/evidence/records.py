@@ -21,21 +21,20 @@ from toolkit.contract.people import Unmasking, person, same_person
 from toolkit.contract.rules import EvidenceState, evidence_state, ran_out
 from toolkit.contract.sales import is_possible_sale_id
 from toolkit.database.belonging import check_bucket
-from toolkit.database.connection import Database
-from toolkit.database.identifiers import new_id
-from toolkit.database.locks import Lock, take_for
+from toolkit.database.connection import Database, Lock, take_for
 from toolkit.database.observation_clock import stamp
+from toolkit.database.observations import latest_look_and_first_fault, stamped_by, valid_at
 from toolkit.database.service import evidences, sales, same
 from toolkit.database.tables import (
     evidence_observations,
     evidence_openings,
     evidence_requests,
+    new_id,
     object_observations,
     sale_observations,
     verification_failures,
     withdrawals,
 )
-from toolkit.database.validity import latest_look_and_first_fault, stamped_by, valid_at
 from toolkit.errors import DatabaseError, EvidenceNotFound, InvalidInput, SaleNotFound, WithdrawalRefused
 from toolkit.log.events import record_unmasking
 

@@ -22,12 +22,10 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
 from toolkit.contract.deadlines import Clock
-from toolkit.database.connection import Database, raw
-from toolkit.database.copying import copy_rows, named
-from toolkit.database.identifiers import new_id, new_ids
-from toolkit.database.locks import Lock, take, take_if_free
+from toolkit.database.connection import Database, Lock, raw, take, take_if_free
+from toolkit.database.copying import copy_rows, named, new_ids
 from toolkit.database.service import create_new, service_of
-from toolkit.database.tables import load_batches
+from toolkit.database.tables import load_batches, new_id
 from toolkit.errors import InvalidField, UnreadableFile
 from toolkit.intake.cells import Bytes, Mask, unescape
 from toolkit.intake.checks import ROW, ChunkVerdict, decide

@@ -13,8 +13,8 @@ from toolkit.contract.clients import Client
 from toolkit.contract.deadlines import Clock
 from toolkit.contract.fields import parse
 from toolkit.database.connection import Database
-from toolkit.database.identifiers import new_id
 from toolkit.database.service import clients, one_row
+from toolkit.database.tables import new_id
 from toolkit.errors import AlreadyThere, InvalidField, InvalidFields
 from toolkit.message import Message
 

@@ -17,9 +17,8 @@ from toolkit.contract.deadlines import Clock
 from toolkit.contract.evidence import UtilityGroup
 from toolkit.contract.fields import parse
 from toolkit.contract.sales import SaleRecord
-from toolkit.database.connection import Database, raw
+from toolkit.database.connection import Database, Lock, raw, take
 from toolkit.database.copying import copy_rows, named
-from toolkit.database.locks import Lock, take
 from toolkit.database.observations import OBSERVED, observe_sales
 from toolkit.database.service import NEW, clients, create_new, sales, same, service_of
 from toolkit.errors import InvalidField, InvalidFields

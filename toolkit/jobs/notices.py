@@ -30,8 +30,7 @@ from sqlalchemy import Connection
 
 from toolkit.contract.deadlines import Clock
 from toolkit.database.connection import Database
-from toolkit.database.identifiers import new_id
-from toolkit.database.tables import job_notices
+from toolkit.database.tables import job_notices, new_id
 from toolkit.errors import SettingsError
 from toolkit.language import Language, default_language
 from toolkit.settings import Environment

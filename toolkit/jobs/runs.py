@@ -21,8 +21,7 @@ from sqlalchemy.dialects.postgresql import insert
 from toolkit.contract.codes import CODES, Severity
 from toolkit.contract.deadlines import Clock
 from toolkit.database.connection import Database
-from toolkit.database.identifiers import new_id
-from toolkit.database.tables import finding_observations, job_runs, job_schedules
+from toolkit.database.tables import finding_observations, job_runs, job_schedules, new_id
 from toolkit.errors import LeaseLost
 from toolkit.jobs.definitions import Job
 from toolkit.jobs.notices import NoticeKind, NoticeSettings, put_notices

@@ -13,9 +13,8 @@ import sqlalchemy as sa
 from toolkit import embedded
 from toolkit.bucket.client import Bucket
 from toolkit.database import schema
-from toolkit.database.belonging import check_bucket, check_service
+from toolkit.database.belonging import check_bucket, check_service, pending_restore
 from toolkit.database.connection import Database
-from toolkit.database.restores import pending_restore
 from toolkit.database.service import load_service
 from toolkit.embedded import ServiceStatus
 from toolkit.embedded.home import explained

@@ -2,7 +2,7 @@
 
 Seals are filed by the database's own numbers, not by its address: after a failover it is compared, too. The seal
 of a log that lacks the one kept before is not kept: nothing that is sealed after a cut hides the cut. The cut is
-noticed in the database (``toolkit.database.restores``), and every audit says so until two people confirm it.
+noticed in the database (``toolkit.database.belonging``), and every audit says so until two people confirm it.
 """
 
 from contextlib import suppress
@@ -10,8 +10,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from toolkit.atomic_files import atomic_file
-from toolkit.database.belonging import identity_of
-from toolkit.database.restores import notice_restore, pending_restore
+from toolkit.database.belonging import identity_of, notice_restore, pending_restore
 from toolkit.errors import InvalidInput
 from toolkit.kit.context import ApplicationContext
 from toolkit.log.sealing import has_seal

@@ -26,8 +26,7 @@ from toolkit.contract.events import (
     seal_hash,
     seal_header,
 )
-from toolkit.database.connection import Database
-from toolkit.database.locks import Lock, take
+from toolkit.database.connection import Database, Lock, take
 from toolkit.database.tables import custody_epochs, custody_seals
 from toolkit.errors import InvalidInput
 from toolkit.log.events import record_report
