@@ -23,7 +23,6 @@ from toolkit.database.copying import new_ids
 from toolkit.database.tables import addresses, clients
 from toolkit.intake.cells import Bytes, values
 from toolkit.intake.checks import decide
-from toolkit.intake.results import LoadOptions
 from toolkit.intake.sources import TableSource
 from toolkit.intake.tables import open_table
 
@@ -69,7 +68,7 @@ def _split(home: Path, source: Path) -> dict[str, Path]:
     paths = [home / f"accepted-{table.name}.csv" for table in (clients, addresses)]
     with paths[0].open("wb") as people, paths[1].open("wb") as places:
         for chunk in open_table(TableSource(source)).chunks():
-            verdict = decide(chunk, columns, LoadOptions(), now.date())
+            verdict = decide(chunk, columns, now.date())
             mask = pa.array(verdict.accepted)
             accepted = {name: column.filter(mask) for name, column in verdict.values.items()}
             count = len(accepted["cpf"])

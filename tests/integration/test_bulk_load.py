@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import gzip
 import re
 import stat
-import zipfile
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -145,11 +143,11 @@ def test_a_damaged_workbook_in_a_folder_is_named_and_the_others_are_loaded(
     with pytest.raises(UnreadableFile, match=r"^c\.txt: no heading for cpf, .*is known.*--map"):
         load(bad)
     bad.unlink()
-    result = load(tmp_path, tmp_path / "none.csv")
+    result = load(tmp_path / "a.csv", tmp_path / "b.xlsx", tmp_path / "none.csv")
     assert [row["cpf"] for row in registered(database)] == [client(1)["cpf"]]
     assert [re.sub(r".*/", "", sentence) for sentence in result.unreadable] == [
-        "b.xlsx: the file is damaged or incomplete; ask for it again.",
         "none.csv: no such file.",
+        "b.xlsx: is no workbook that can be read, or is damaged; save it again as XLSX.",
     ]
 
 
@@ -181,26 +179,10 @@ def test_files_of_the_same_name_leave_each_other_their_rejected_rows(load: Loads
     for number, folder in enumerate(("norte", "sul")):
         (tmp_path / folder).mkdir()
         write_csv(tmp_path / folder / "a.csv", [client(number, cpf="0")])
-    result = load(tmp_path / "norte", tmp_path / "sul")
+    result = load(tmp_path / "norte" / "a.csv", tmp_path / "sul" / "a.csv")
     rejected = [path for path in result.rejected_files if path.suffix == ".csv"]
     assert [path.name for path in rejected] == ["norte.a.csv.rejected.csv", "sul.a.csv.rejected.csv"]
     assert [read_csv(path)[0]["externalId"] for path in rejected] == ["P-0", "P-1"]
-
-
-def test_archives_are_loaded_as_what_they_hold(database: Database, load: Loads, tmp_path: Path):
-    plain = write_csv(tmp_path / "a.csv", [client(1), client(2, cpf="0")])
-    packed = tmp_path / "b.csv.gz"
-    packed.write_bytes(gzip.compress(write_csv(tmp_path / "b.csv", [client(3)]).read_bytes()))
-    with zipfile.ZipFile(tmp_path / "c.zip", "w") as archive:
-        archive.write(plain, "janeiro/a.csv")
-        archive.write(write_csv(tmp_path / "d.csv", [client(4)]), "d.csv")
-    result = load(packed, tmp_path / "c.zip")
-
-    assert counts(result) == (3, 1, 0)
-    assert result.rejected_files[0].name == "c.zip.janeiro.a.csv.rejected.csv"
-    again = load(plain)  # the same contents as in the archive
-    assert again.files[0].already_loaded_at is not None
-    assert len(registered(database)) == 3
 
 
 def test_a_folder_that_cannot_be_written_is_named_before_anything_is_registered(

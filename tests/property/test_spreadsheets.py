@@ -14,11 +14,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.support.client_rows import read_csv
-from toolkit.intake import encodings
+from toolkit.intake import text_tables
 from toolkit.intake.clients import Plan
 from toolkit.intake.headings import Headings
 from toolkit.intake.rejected import Outputs
-from toolkit.intake.sources import Chunk, Reading, TableSource, find_sources
+from toolkit.intake.sources import Chunk, TableSource, source_of
 from toolkit.intake.tables import open_table
 from toolkit.intake.text_tables import records
 
@@ -51,21 +51,19 @@ def test_cells_and_lines_are_those_of_the_csv_module(
     quote_all |= any("\r" in cell for row in given_rows for cell in row)
     quoting = csv.QUOTE_ALL if quote_all else csv.QUOTE_MINIMAL
     writer = csv.writer(stream, delimiter=";", lineterminator=line_end, quoting=quoting)
-    writer.writerow(["first", "second", "third"])
+    writer.writerow(["first", "second", "thírd"])  # without it, letters of Windows-1252 can be UTF-8 by chance
     for number, row in enumerate(given_rows):
         writer.writerow(row)
         if number in blank_after:
             stream.write(line_end)
     text = stream.getvalue() if ends_with_line_end else stream.getvalue().removesuffix(line_end)
 
-    with tempfile.TemporaryDirectory() as folder, mock.patch.object(encodings, "BLOCK", block):
+    with tempfile.TemporaryDirectory() as folder, mock.patch.object(text_tables, "BLOCK", block):
         path = Path(folder, "a.csv")
         path.write_bytes(text.encode(encoding))
         # The headings must lie in the first block, which is never as small as this outside of tests.
-        with mock.patch.object(encodings, "BLOCK", 4096):
-            # A few letters of Windows-1252 in a row can be UTF-8 by chance, so it is named.
-            named = encoding if encoding == "cp1252" else None
-            table = open_table(TableSource(path), Reading(encoding=named, delimiter=";"))
+        with mock.patch.object(text_tables, "BLOCK", 4096):
+            table = open_table(TableSource(path))
         read = [row for chunk in table.chunks() for row in rows_of(chunk)]
     assert read == by_csv_module(text)
 
@@ -126,8 +124,7 @@ def test_rejected_rows_come_back_as_they_were(given_rows: list[tuple[str, str]],
             outputs.complete()
             paths, _ = outputs.publish()
         for path in paths:
-            (source,) = find_sources([path])
-            table = open_table(source)
+            table = open_table(source_of(path))
             with mock.patch.object(Headings, "columns", return_value={}):
                 plan = Plan(table, Headings({}), Path(folder))
             read = [row for part in plan.chunks() for _, row in rows_of(part)]

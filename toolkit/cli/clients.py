@@ -75,8 +75,6 @@ def quality(ctx: Context, as_json: bool) -> int:
     "--out", type=NonEmptyPath(file_okay=False), help="Folder for rejected and skipped rows [beside FILE]."
 )
 @json_option
-@click.option("--strict", is_flag=True, help="Repair nothing; reject what the contract does not accept as it is.")
-@click.option("--pad-cpf", is_flag=True, help="Restore zeros that CPF and CEP lost in text cells and CSV files.")
 @click.option(
     "--map",
     "headings",
@@ -85,8 +83,6 @@ def quality(ctx: Context, as_json: bool) -> int:
     callback=_mapping,
     help="The field of a heading; HEADING=- ignores its column. May be given several times.",
 )
-@click.option("--encoding", help="Encoding of the text files [found out].")
-@click.option("--delimiter", help="Delimiter of the text files: one character, or tab [found out].")
 @click.option("--sheet", help="Sheet of the workbooks [the one that has the headings].")
 @pass_context
 def load(
@@ -98,7 +94,7 @@ def load(
     as_json: bool,
     **options: Any,
 ) -> int:
-    """Register the clients in FILE...: CSV, XLSX, .gz, .zip, or folders of them.
+    """Register the clients in FILE...: CSV or XLSX.
 
     \b
     Headings are the contract's (cpf, firstName, address.zipCode or zipCode, ...) or the usual
@@ -108,8 +104,8 @@ def load(
     \b
     Examples:
       toolkit clients load clients.csv --dry-run
-      toolkit clients load january.xlsx february.csv.gz --out rejected
-      toolkit clients load partner/ --map "Nr. contrato=numberOnDealership"
+      toolkit clients load january.xlsx february.csv --out rejected
+      toolkit clients load partner/*.csv --map "Nr. contrato=numberOnDealership"
       toolkit clients load clients.csv.rejected.csv          after correcting it
 
     \b

@@ -28,7 +28,7 @@ from toolkit.contract.fields import (
 from toolkit.errors import InvalidField
 from toolkit.intake.cells import ERROR_OF_FORMULA, Bytes, Mask, mask_of, values
 from toolkit.intake.headings import FIELD, FIELDS, Field, Invalid
-from toolkit.intake.results import NUMBER_ROUNDED, LoadOptions, Repair
+from toolkit.intake.results import NUMBER_ROUNDED, Repair
 from toolkit.intake.sources import Chunk
 from toolkit.intake.workbook_process import CellKind
 
@@ -226,7 +226,7 @@ class ChunkVerdict:
     warnings: Mapping[str, Mask]
 
 
-def decide(chunk: Chunk, columns: Mapping[str, int], options: LoadOptions, today: date) -> ChunkVerdict:
+def decide(chunk: Chunk, columns: Mapping[str, int], today: date) -> ChunkVerdict:
     """Judge the rows of ``chunk``; ``columns`` says which of its columns holds which field."""
     size = len(chunk)
     faults = {**chunk.faults, **dict.fromkeys(_totals(chunk, columns), IS_TOTAL)}
@@ -239,7 +239,7 @@ def decide(chunk: Chunk, columns: Mapping[str, int], options: LoadOptions, today
         if each.name not in columns:
             settled[each.column] = pa.nulls(size, pa.string())
             continue
-        settled[each.column], repaired, reasons = _settled(each, chunk, columns[each.name], options, wanted)
+        settled[each.column], repaired, reasons = _settled(each, chunk, columns[each.name], wanted)
         repairs.extend(repaired.items())
         for row, reason in reasons:
             errors.setdefault(row, []).append(InvalidField(each.name, reason))
@@ -257,7 +257,7 @@ IS_TOTAL: Final = "Is a row of totals and no client; leave it out"
 
 
 def _settled(
-    each: Field, chunk: Chunk, position: int, options: LoadOptions, wanted: Mask
+    each: Field, chunk: Chunk, position: int, wanted: Mask
 ) -> tuple[pa.StringArray, Mapping[Repair, Mask], list[tuple[int, str]]]:
     """Return the column of one field, the cells of each repair, and the rows that break its rule with why."""
     rule, size = _RULES.get(each.name, _TEXT), len(chunk)
@@ -267,16 +267,16 @@ def _settled(
     if rule.sure is _email:
         column.cells = _with_small_domains(column.cells)
     sure = rule.sure(column.cells)
-    if rule.steps and not options.strict and not sure.all():
+    if rule.steps and not sure.all():
         rest = _Repairs(column.cells.filter(pa.array(~sure)))
-        rest.repair(rule, (kinds == CellKind.NUMBER)[~sure] | options.pad_cpf)
+        rest.repair(rule, (kinds == CellKind.NUMBER)[~sure])
         column.cells = pc.replace_with_mask(column.cells, pa.array(~sure), rest.cells)
         for repair, cells in rest.found.items():
             mask = column.found.setdefault(repair, np.zeros(size, dtype=bool))
             mask[~sure] |= cells
         sure[~sure] = rule.sure(rest.cells)
     blank = mask_of(pc.equal(column.cells, ""))
-    repairs = {} if options.strict else {repair: cells & ~blank for repair, cells in column.found.items()}
+    repairs = {repair: cells & ~blank for repair, cells in column.found.items()}
     settled = pc.if_else(pa.array(blank), pa.scalar(None, pa.string()), column.cells)
     sure = np.where(blank, not each.required, sure)
     errors = _matches(chunk.columns[position], ERROR_OF_FORMULA)

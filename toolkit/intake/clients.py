@@ -42,7 +42,7 @@ from toolkit.intake.results import (
     Understood,
     masked,
 )
-from toolkit.intake.sources import Chunk, Reading, find_sources
+from toolkit.intake.sources import Chunk, Reading, TableSource, source_of, told_apart
 from toolkit.intake.tables import SpreadsheetTable, open_table
 from toolkit.message import Message
 from toolkit.progress import Progress, Quiet
@@ -59,7 +59,7 @@ def load_clients(
     progress: Progress | None = None,
     announce: Callable[[Understood], None] = lambda _: None,
 ) -> LoadResult:
-    """Register the clients in ``files`` (folders and archives stand for what is in them).
+    """Register the clients in ``files``.
 
     Rejected and skipped rows come back as files under ``out``, by default beside their source. A ``dry_run``
     writes these, too, but nothing into the database. ``announce`` is told what was understood of each file
@@ -75,10 +75,16 @@ def load_clients(
         database.service.require("add_clients")
     options = options or LoadOptions()
     headings = Headings(options.headings)
-    reading = Reading(options.encoding, options.delimiter, options.sheet, headings.recognise)
+    reading = Reading(options.sheet, headings.recognise)
     plans: list[Plan] = []
     unreadable: list[UnreadableFile] = []
-    sources = find_sources(files, unreadable.append)
+    found: list[TableSource] = []
+    for file in files:
+        try:
+            found.append(source_of(file))
+        except UnreadableFile as error:
+            unreadable.append(error)
+    sources = told_apart(found)
     for source in sources:
         try:
             table = open_table(source, reading)
@@ -229,7 +235,7 @@ class _Load:
             read, copied = threads.submit(next, chunks, None), None
             while (chunk := read.result()) is not None:
                 read = threads.submit(next, chunks, None)
-                verdict = decide(chunk, self.plan.columns, self.options, moment.date())
+                verdict = decide(chunk, self.plan.columns, moment.date())
                 self._note(chunk, verdict)
                 if copied is not None:
                     copied.result()

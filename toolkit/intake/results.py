@@ -57,21 +57,14 @@ class LoadOptions:
     ``headings`` maps headings of the file to field names of the contract, before those that are known.
     """
 
-    strict: bool = False
-    """Repair nothing: what the contract would not accept as it stands is rejected."""
-    pad_cpf: bool = False
-    """Give CPF and CEP back the zeros that they lost in a text cell or a CSV file."""
     headings: Mapping[str, str] = field(default_factory=dict)
-    encoding: str | None = None
-    delimiter: str | None = None
     sheet: str | None = None
     language: Language = ENGLISH
     """The language of the reasons in the workbook of rejected rows."""
 
     def deciding(self) -> dict[str, Any]:
         """Return the options that change what becomes of a row, as they are kept with a batch."""
-        told = pick_camel(self, "strict", "pad_cpf", "encoding", "delimiter", "sheet")
-        return told | {"headings": dict(sorted(self.headings.items()))}
+        return {"headings": dict(sorted(self.headings.items())), "sheet": self.sheet}
 
     def fingerprint(self, sha256: str) -> str:
         """Return the fingerprint of a file with these contents, loaded with these options."""

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from toolkit.errors import InvalidField, UnreadableFile
 from toolkit.intake.cells import ERROR_OF_FORMULA
-from toolkit.intake.sources import Layout, Lines, Reading, TableSource, find_sources
+from toolkit.intake.sources import Layout, Lines, Reading, TableSource, source_of
 from toolkit.intake.text_tables import DelimitedText
 from toolkit.intake.workbooks import WorkbookTable
 
@@ -54,10 +54,7 @@ def read_table(path: Path, reading: Reading | None = None) -> Table:
     Raises:
         UnreadableFile: it cannot be read, is too large, or has a row that does not fit, or a heading twice.
     """
-    sources = find_sources([path])
-    if len(sources) > 1:
-        raise UnreadableFile("{}: holds {} tables; name one file.", path, len(sources))
-    table = open_table(sources[0], reading)
+    table = open_table(source_of(path), reading)
     chunks, size = [], 0
     for chunk in table.chunks():
         size += sum(column.nbytes for column in chunk.columns)

@@ -4,7 +4,9 @@ A block of text that is written in the usual way is parsed by Arrow, whole colum
 Python's ``csv`` module, record by record, which takes longer and tells which record cannot be trusted.
 """
 
+import codecs
 import csv
+import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -19,7 +21,6 @@ from pyarrow import csv as arrow_csv
 from toolkit.contract.fields import TRIMMED
 from toolkit.errors import UnreadableFile
 from toolkit.intake.cells import blank_rows
-from toolkit.intake.encodings import NOT_TEXT, blocks, examine, find_encoding
 from toolkit.intake.sources import (
     HEADING_ROWS,
     Chunk,
@@ -31,6 +32,12 @@ from toolkit.intake.sources import (
     any_cell,
     chunk_of,
 )
+
+BLOCK: Final = 4 * 1024 * 1024
+"""Bytes read at a time; what is held of a file is a few of these, however long it is."""
+
+TEXT_BYTES: Final = 4 * 1024**3
+"""The longest text that is read: some 20 million clients."""
 
 UNCLOSED: Final = "The quotation marks of this line do not match"
 TOO_MANY: Final = "More cells than headings; check the separators and quotation marks"
@@ -54,9 +61,9 @@ class DelimitedText:
 
     def __init__(self, source: TableSource, reading: Reading) -> None:
         self.source, self.stamp = source, source.stamp()
-        contents = examine(source)
-        encoding = find_encoding(source, contents, reading.encoding)
-        sample = next(blocks(source, encoding))[:_SAMPLE]
+        contents = _examine(source)
+        encoding = _find_encoding(source, contents)
+        sample = next(_blocks(source, encoding))[:_SAMPLE]
         if sample[:_HEAD].count(0) > len(sample[:_HEAD]) // 4:  # UTF-16 without a mark, or no text at all
             raise UnreadableFile(NOT_TEXT, source.name, encoding)
         self._old_mac = b"\n" not in sample and b"\r" in sample
@@ -76,10 +83,10 @@ class DelimitedText:
         """Yield the rows below the headings.
 
         Raises:
-            UnreadableFile: the bytes do not fit the encoding, or the compression is damaged.
+            UnreadableFile: the bytes do not fit the encoding.
         """
         text, line, skip = b"", 1 + self._skipped, self._skipped
-        read = ((block, False) for block in blocks(self.source, self.layout.encoding or ""))
+        read = ((block, False) for block in _blocks(self.source, self.layout.encoding or ""))
         for block, final in chain(read, [(b"", True)]):
             text += self._with_line_feeds(block)
             while skip and b"\n" in text:
@@ -134,6 +141,94 @@ class DelimitedText:
         chunk = Chunk(columns[:width], np.arange(table.num_rows) + first_line, size)
         blank = blank_rows(chunk.columns)
         return chunk.take(np.flatnonzero(~blank), size) if blank.any() else chunk
+
+
+_BOMS: Final = (
+    (codecs.BOM_UTF8, "UTF-8 with BOM"),
+    (codecs.BOM_UTF16_LE, "UTF-16"),
+    (codecs.BOM_UTF16_BE, "UTF-16"),
+)
+
+_UTF8_IN_WINDOWS: Final = re.compile("Ã[¡¢£§©ª\u00ad³´µº]".encode())
+"""The letters áâãçéêíóôõú in UTF-8, as they look when they are read as Windows-1252."""
+
+NOT_TEXT: Final = "{}: is not text in {}; save it as CSV in UTF-8 or as XLSX."
+
+
+@dataclass(frozen=True, slots=True)
+class _Contents:
+    """The results of one reading of all bytes."""
+
+    sha256: str
+    size: int
+    head: bytes
+    is_utf8: bool
+
+
+def _examine(source: TableSource) -> _Contents:
+    """Read the whole source once: its digest, its size, and whether it is valid UTF-8.
+
+    Raises:
+        UnreadableFile: it is too long.
+    """
+    digest, size, head, is_utf8 = hashlib.sha256(), 0, b"", True
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    with source.path.open("rb") as stream:
+        final = False
+        while not final:
+            block = stream.read(BLOCK)
+            final = not block
+            digest.update(block)
+            head = head or block[:4]
+            size += len(block)
+            if size > TEXT_BYTES:
+                raise UnreadableFile(
+                    "{}: holds more than {} GiB of text; split it.", source.name, TEXT_BYTES >> 30
+                )
+            try:
+                is_utf8 = is_utf8 and decoder.decode(block, final) is not None
+            except UnicodeDecodeError:
+                is_utf8 = False
+    return _Contents(digest.hexdigest(), size, head, is_utf8)
+
+
+def _find_encoding(source: TableSource, contents: _Contents) -> str:
+    """Return the encoding: by the byte order mark, else UTF-8 if all bytes fit, else Windows-1252.
+
+    Raises:
+        UnreadableFile: the bytes do not fit the encoding.
+    """
+    by_mark = [encoding for mark, encoding in _BOMS if contents.head.startswith(mark)]
+    encoding = next(iter(by_mark), "UTF-8" if contents.is_utf8 else "Windows-1252")
+    if encoding.startswith("UTF-8"):
+        mixed = not contents.is_utf8
+    else:  # fails now rather than half-way through a load
+        mixed = any(_UTF8_IN_WINDOWS.search(block) for block in _blocks(source, encoding))
+    if mixed:
+        raise UnreadableFile(
+            "{}: is partly UTF-8 and partly not; save it as CSV in UTF-8 or as XLSX.", source.name
+        )
+    return encoding
+
+
+def _blocks(source: TableSource, encoding: str) -> Iterator[bytes]:
+    """Yield the text as UTF-8 without byte order mark, cut anywhere.
+
+    Raises:
+        UnreadableFile: the bytes do not fit the encoding.
+    """
+    decoder = None if encoding.startswith("UTF-8") else codecs.getincrementaldecoder(encoding)()
+    first, final = True, False
+    with source.path.open("rb") as stream:
+        while not final:
+            block = stream.read(BLOCK)
+            final = not block
+            try:
+                text = block if decoder is None else decoder.decode(block, final).encode()
+            except UnicodeError:
+                raise UnreadableFile(NOT_TEXT, source.name, encoding) from None
+            yield text.removeprefix(codecs.BOM_UTF8) if first else text
+            first = False
 
 
 def _quotes_whole_cells(text: bytes, delimiter: str) -> bool:
@@ -201,12 +296,11 @@ def _find_headings(source: TableSource, sample: str, reading: Reading) -> _Headi
     if not sample.strip():
         raise UnreadableFile("{}: the file is empty.", source.name)
     separator = _SEPARATOR_LINE.match(sample)
-    named = _one_character(reading.delimiter) if reading.delimiter is not None else separator and separator[1]
-    lines, first = _lines(sample), 1
+    lines, first, delimiters = _lines(sample), 1, list(DELIMITERS)
     if separator:
-        lines, first = lines[1:], 2
+        lines, first, delimiters = lines[1:], 2, [separator[1]]
     for recognises in (reading.recognises, any_cell):
-        candidates = (_headings(lines, first, each, recognises) for each in ([named] if named else DELIMITERS))
+        candidates = (_headings(lines, first, each, recognises) for each in delimiters)
         found = [candidate for candidate in candidates if candidate is not None]
         if found:
             headings = min(found, key=lambda candidate: (candidate.line, -len(candidate.headings)))
@@ -216,13 +310,6 @@ def _find_headings(source: TableSource, sample: str, reading: Reading) -> _Headi
                 )
             return headings
     raise UnreadableFile("{}: no headings in the first {} rows.", source.name, HEADING_ROWS)
-
-
-def _one_character(delimiter: str) -> str:
-    text = {"tab": "\t", "\\t": "\t"}.get(delimiter.lower(), delimiter)
-    if len(text) != 1 or not text.isascii() or text in '"\r\n':
-        raise UnreadableFile("The delimiter must be a single character, such as ; , | or tab.")
-    return text
 
 
 def _headings(lines: Sequence[str], first: int, delimiter: str, recognises: Recognises) -> _Headings | None:

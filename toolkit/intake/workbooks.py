@@ -15,7 +15,7 @@ import tempfile
 import weakref
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from hashlib import sha256
+from hashlib import file_digest
 from typing import IO, Final
 
 from toolkit.errors import UnreadableFile
@@ -30,12 +30,11 @@ SECONDS: Final = 180
 """Processor seconds for one workbook."""
 
 FILE_BYTES: Final = 512 * 1024**2
-"""The largest workbook, as it is outside of any archive."""
+"""The largest workbook."""
 
 CELL_BYTES: Final = 1024**3
 """The cells of a workbook as they are handed over, at most."""
 
-_BLOCK: Final = 1024 * 1024
 _ROWS: Final = 20_000
 _CHUNK_BYTES: Final = 32 * 1024 * 1024
 """A chunk ends with the row that reaches either."""
@@ -100,8 +99,15 @@ class WorkbookTable:
         """
         cells = tempfile.TemporaryFile()  # noqa: SIM115  # read as long as the table is
         weakref.finalize(self, cells.close)
-        with tempfile.TemporaryFile() as file:
-            digest = _copy(self.source, file)
+        with self.source.path.open("rb") as file:
+            if os.fstat(file.fileno()).st_size > FILE_BYTES:
+                raise UnreadableFile(
+                    "{}: holds more than {} MiB; split the table, or save it as CSV.",
+                    self.source.name,
+                    FILE_BYTES >> 20,
+                )
+            digest = file_digest(file, "sha256").hexdigest()
+            file.seek(0)
             bounds = map(str, (file.fileno(), MEMORY_BYTES, SECONDS, CELL_BYTES))
             ended = subprocess.run(  # noqa: S603  # our own interpreter and script
                 [sys.executable, "-I", workbook_process.__file__, *bounds, self._wanted or ""],
@@ -136,23 +142,6 @@ class _Sheet:
     start: int
     """The place of its first row among the cells."""
     head: list[Record] = field(default_factory=list)
-
-
-def _copy(source: TableSource, file: IO[bytes]) -> str:
-    digest, size = sha256(), 0
-    with source.open() as stream:
-        while block := stream.read(_BLOCK):
-            size += len(block)
-            if size > FILE_BYTES:
-                raise UnreadableFile(
-                    "{}: holds more than {} MiB; split the table, or save it as CSV.",
-                    source.name,
-                    FILE_BYTES >> 20,
-                )
-            digest.update(block)
-            file.write(block)
-    file.seek(0)
-    return digest.hexdigest()
 
 
 def _sheets(cells: IO[bytes]) -> Iterator[_Sheet]:

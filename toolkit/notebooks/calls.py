@@ -96,10 +96,7 @@ _PARAMETERS: Final = {
     "--format": "formats",
     "--no-sync": "sync=False",
     "--no-verify": "verify=False",
-    "--pad-cpf": "pad_cpf=True",
     "--out": "out",
-    "--encoding": "encoding",
-    "--delimiter": "delimiter",
     "--sheet": "sheet",
 }
 """The options that advice names, as parameters of a notebook; for what no notebook does, as a command."""

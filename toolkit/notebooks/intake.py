@@ -53,11 +53,7 @@ def load_clients(
     *,
     dry_run: bool = False,
     out: str = "",
-    strict: bool = False,
-    pad_cpf: bool = False,
     headings: Mapping[str, str] | None = None,
-    encoding: str = "",
-    delimiter: str = "",
     sheet: str = "",
 ) -> Shown[LoadResult]:
     """Register the clients in spreadsheets; what is wrong comes back under ``out`` (empty: beside each file).
@@ -66,11 +62,7 @@ def load_clients(
     """
     paths = given_paths(files)
     options = LoadOptions(
-        strict=strict,
-        pad_cpf=pad_cpf,
         headings=dict(headings or {}),
-        encoding=encoding or None,
-        delimiter=delimiter or None,
         sheet=sheet or None,
         language=current_language(),
     )
