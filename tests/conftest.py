@@ -31,7 +31,6 @@ from filelock import FileLock
 from hypothesis import Phase
 from hypothesis import settings as hypothesis_settings
 
-from tests.gateway import Gateway
 from tests.support import skipped_tests
 from tests.support.browser import chromium
 from tests.support.spark_server import REMOTE, sail
@@ -242,7 +241,7 @@ def _named(url: sa.URL, database: str) -> str:
 
 
 def client_of(
-    access: BucketAccess | Gateway, service: str = "s3", retries: dict[str, int] | None = None, **credentials: str
+    access: BucketAccess, service: str = "s3", retries: dict[str, int] | None = None, **credentials: str
 ) -> Any:
     """A boto3 client of a server on this machine, with the server's own keys unless others are given."""
     keys = {"aws_access_key_id": access.access_key, "aws_secret_access_key": access.secret_key}

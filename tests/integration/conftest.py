@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import tempfile
@@ -14,14 +13,14 @@ from typing import Any
 
 import pytest
 
-from tests import gateway
 from tests.conftest import FAST_FOLDER
-from tests.gateway import Gateway
 from tests.support.embedded_homes import processes_of
 from tests.support.loads import Loads
+from tests.support.object_gateway import gateway_access
 from toolkit import embedded
 from toolkit.bucket.client import Bucket
 from toolkit.database.connection import Database
+from toolkit.embedded import BucketAccess
 from toolkit.evidence import inspection
 from toolkit.evidence.inspection import Inspector
 from toolkit.intake.clients import load_clients
@@ -29,12 +28,12 @@ from toolkit.intake.results import LoadOptions, LoadResult
 
 
 @pytest.fixture(scope="session")
-def object_gateway(pytestconfig: pytest.Config) -> Gateway:
-    """The RADOS Gateway of this run; a test that asks for it is skipped where there is none."""
-    reason = gateway.reason_without()
-    if reason is not None:
-        pytest.skip(reason)
-    return gateway.find(os.getppid() if hasattr(pytestconfig, "workerinput") else os.getpid())
+def object_gateway() -> BucketAccess:
+    """The second S3 server, that of ``.ci/gateway``; a test that asks for it is skipped where there is none."""
+    found = gateway_access()
+    if found is None:
+        pytest.skip("no object gateway of Ceph: `.ci/gateway COMMAND` runs a command beside one")
+    return found
 
 
 @pytest.fixture(scope="session", autouse=True)

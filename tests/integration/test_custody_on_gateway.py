@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from tests.gateway import Gateway
 from tests.integration.test_upload_forms import make_bucket
 from tests.support.audits import audited
 from tests.support.evidence_files import pdf
@@ -14,10 +13,11 @@ from tests.support.uploaded_sales import add_record, add_sale, rows
 from toolkit.audit.observe_bucket import sync_bucket
 from toolkit.bucket.client import Bucket
 from toolkit.database.connection import Database
+from toolkit.embedded import BucketAccess
 
 
 @pytest.fixture
-def bucket(object_gateway: Gateway) -> Bucket:
+def bucket(object_gateway: BucketAccess) -> Bucket:
     return make_bucket(object_gateway)
 
 

@@ -12,7 +12,6 @@ import pytest
 from moto import mock_aws
 
 from tests.conftest import Run, SettableClock
-from tests.gateway import Gateway
 from tests.integration.test_upload_forms import make_bucket
 from tests.support.audits import audited
 from tests.support.evidence_files import pdf
@@ -20,6 +19,7 @@ from tests.support.uploaded_sales import add_record, add_sale, rows
 from toolkit.audit.observe_bucket import sync_bucket
 from toolkit.bucket.client import Area, Bucket
 from toolkit.database.connection import Database
+from toolkit.embedded import BucketAccess
 from toolkit.errors import BucketError, ObjectDenied
 from toolkit.evidence.completion import complete_sale
 from toolkit.evidence.contents import verify_contents
@@ -94,7 +94,7 @@ def deny(bucket: Bucket, action: str, resource: str = "") -> None:
 @pytest.mark.parametrize("versioned", [False, True])
 def test_policies_that_deny_reading_or_listing_are_told_and_take_nothing_for_gone(
     versioned: bool,
-    object_gateway: Gateway,
+    object_gateway: BucketAccess,
     database: Database,
     embedded_environment: dict[str, str],
     monkeypatch: pytest.MonkeyPatch,

@@ -15,7 +15,6 @@ import httpx
 import pytest
 
 from tests.conftest import client_of
-from tests.gateway import Gateway
 from tests.support.waiting import PATIENCE
 from toolkit import embedded
 from toolkit.bucket.client import Bucket, UploadForm
@@ -33,21 +32,21 @@ Fields = dict[str, str]
 
 
 @pytest.fixture(params=["embedded", "gateway"])
-def access(request: pytest.FixtureRequest, home: Path) -> BucketAccess | Gateway:
+def access(request: pytest.FixtureRequest, home: Path) -> BucketAccess:
     """Return the access to each of the servers."""
     if request.param == "embedded":
         return embedded.bucket_access(home)
-    gateway: Gateway = request.getfixturevalue("object_gateway")
+    gateway: BucketAccess = request.getfixturevalue("object_gateway")
     return gateway
 
 
 @pytest.fixture
-def server(access: BucketAccess | Gateway) -> Bucket:
+def server(access: BucketAccess) -> Bucket:
     """A fresh bucket."""
     return make_bucket(access)
 
 
-def make_bucket(access: BucketAccess | Gateway) -> Bucket:
+def make_bucket(access: BucketAccess) -> Bucket:
     name, url = f"test-{uuid4().hex}", access.endpoint_url
     with closing(client_of(access)) as client:
         client.create_bucket(Bucket=name)
@@ -132,7 +131,7 @@ def test_an_expired_form_is_refused(server: Bucket) -> None:
     assert_refused(server, post(form, as_posted(form)))
 
 
-def test_a_form_is_refused_by_another_bucket(server: Bucket, access: BucketAccess | Gateway) -> None:
+def test_a_form_is_refused_by_another_bucket(server: Bucket, access: BucketAccess) -> None:
     another = make_bucket(access)
     form = form_of(server)
     elsewhere = replace(form, url=form.url.replace(server.name, another.name))
