@@ -14,40 +14,40 @@ uv_settings = UV["uv_settings"]
 for_every_platform = runpy.run_path(str(ROOT / ".make" / "wheels.py"), run_name="wheels")["for_every_platform"]
 
 
-def listed(tmp_path, configuration="", **environ):
-    """Return the output of `pip config list` for a configuration file and variables."""
+INDEXES = "index-url = https://a.example/simple\nextra-index-url =\n  https://b.example\n  https://c.example\n"
+
+
+@pytest.mark.parametrize(
+    ("configuration", "environ", "expected"),
+    [
+        (
+            f"[global]\n{INDEXES}",
+            {},
+            {"UV_DEFAULT_INDEX": "https://a.example/simple", "UV_INDEX": "https://b.example https://c.example"},
+        ),
+        (
+            f"[global]\n{INDEXES}proxy = http://p\n[install]\nproxy = http://q\n",
+            {"PIP_INDEX_URL": "https://e.example"},
+            {"UV_DEFAULT_INDEX": "https://e.example", "ALL_PROXY": "http://q"},
+        ),
+        ("", {"PIP_FIND_LINKS": "/wheels /more"}, {"UV_FIND_LINKS": "/wheels,/more"}),
+    ],
+    ids=["indexes", "a variable wins over a file, install over global", "folders of wheels"],
+)
+def test_what_pip_is_told_is_told_to_uv_but_for_what_uv_itself_is_told(tmp_path, configuration, environ, expected):
     file = tmp_path / "pip.conf"
     file.write_text(configuration)
     clean = {name: value for name, value in os.environ.items() if not name.startswith("PIP_")}
-    return subprocess.run(
+    listed = subprocess.run(
         [sys.executable, "-m", "pip", "config", "list"],
         env={**clean, "PIP_CONFIG_FILE": str(file), **environ},
         stdout=subprocess.PIPE,
         text=True,
         check=True,
     ).stdout
-
-
-def test_the_indexes_of_a_pip_configuration_file_are_those_of_uv(tmp_path):
-    configuration = "[global]\nindex-url = https://a.example/simple\nextra-index-url =\n  https://b.example\n  https://c.example\n"
-    settings = uv_settings(listed(tmp_path, configuration), {})
-    assert settings["UV_DEFAULT_INDEX"] == "https://a.example/simple"
-    assert settings["UV_INDEX"].split() == ["https://b.example", "https://c.example"]
-
-
-def test_a_variable_wins_over_a_file_and_the_section_install_over_global(tmp_path):
-    configuration = "[global]\nindex-url = https://a.example\nproxy = http://p\n[install]\nproxy = http://q\n"
-    settings = uv_settings(listed(tmp_path, configuration, PIP_INDEX_URL="https://e.example"), {})
-    assert (settings["UV_DEFAULT_INDEX"], settings["ALL_PROXY"]) == ("https://e.example", "http://q")
-
-
-def test_what_the_environment_tells_uv_itself_stays(tmp_path):
-    environ = {"UV_DEFAULT_INDEX": "https://mine.example"}
-    assert "UV_DEFAULT_INDEX" not in uv_settings(listed(tmp_path, PIP_INDEX_URL="https://e.example"), environ)
-
-
-def test_folders_of_wheels_are_handed_on_one_by_one(tmp_path):
-    assert uv_settings(listed(tmp_path, PIP_FIND_LINKS="/wheels /more"), {})["UV_FIND_LINKS"] == "/wheels,/more"
+    found = uv_settings(listed, {})
+    assert {name: " ".join(found[name].split()) for name in expected} == expected
+    assert not set(expected) & set(uv_settings(listed, dict.fromkeys(expected, "mine")))
 
 
 def test_an_account_without_a_home_goes_without_a_cache(tmp_path, monkeypatch):
@@ -59,11 +59,11 @@ def test_an_account_without_a_home_goes_without_a_cache(tmp_path, monkeypatch):
     assert UV["cache_settings"]({}) == {"UV_NO_CACHE": "1"}
 
 
-def installed(folder, wheel, files, name="sound", requires=""):
+def installed(folder, wheel, files):
     """Install a package by hand, as a wheel of this kind."""
-    about = folder / f"{name}-1.0.dist-info"
+    about = folder / "sound-1.0.dist-info"
     about.mkdir(parents=True)
-    (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n{requires}")
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: sound\nVersion: 1.0\n")
     (about / "WHEEL").write_text(wheel)
     for path, content in files.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
@@ -77,27 +77,22 @@ LOCK = "\n".join(["sound==1.0 \\", f"{HASH} \\", f"{HASH} \\", HASH, "    # via 
 
 
 @pytest.mark.parametrize(
-    ("wheel", "files", "again"),
+    ("wheel", "files", "lock", "again"),
     [
-        pytest.param(ANY_PLATFORM, {"sound.py": b""}, True, id="without the library"),
-        pytest.param(ANY_PLATFORM, {"sound.py": b"", "sound/lib.so": b"\x7fELF"}, False, id="with the library"),
-        pytest.param("Root-Is-Purelib: false\n", {"sound.py": b""}, False, id="for this platform"),
+        pytest.param(ANY_PLATFORM, {"sound.py": b""}, LOCK, True, id="without the library"),
+        pytest.param(ANY_PLATFORM, {"sound.py": b"", "lib.so": b"\x7fELF"}, LOCK, False, id="with the library"),
+        pytest.param("Root-Is-Purelib: false\n", {"sound.py": b""}, LOCK, False, id="for this platform"),
+        pytest.param(ANY_PLATFORM, {"sound.py": b""}, LOCK.replace("    --hash", "", 1), False, id="no other"),
     ],
 )
 def test_a_wheel_for_every_platform_is_replaced_where_the_lock_has_others(
-    tmp_path, monkeypatch, wheel, files, again
+    tmp_path, monkeypatch, wheel, files, lock, again
 ):
     installed(tmp_path, wheel, files)
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
-    found = for_every_platform(LOCK)
+    found = for_every_platform(lock)
     assert len(found) == again
     assert all(text.count("--hash") == 3 and "via" not in text for text in found)
-
-
-def test_a_package_that_has_one_wheel_only_is_not_asked_for_again(tmp_path, monkeypatch):
-    installed(tmp_path, ANY_PLATFORM, {"sound.py": b""})
-    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
-    assert for_every_platform(LOCK.replace("    --hash", "", 1)) == []
 
 
 @pytest.mark.parametrize(
