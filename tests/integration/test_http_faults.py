@@ -121,53 +121,46 @@ def test_a_killed_database_loses_no_acknowledged_registration(
     assert kept == with_address
 
 
-def test_a_server_that_starts_before_its_database_finds_it_later(
-    own_environ: dict[str, str], used_home: Path
+def test_the_services_may_be_away_at_the_start_and_killed_and_started_under_a_running_server(
+    used_home: Path,
 ) -> None:
+    environ = {**KEY, "TOOLKIT_HOME": str(used_home)}
+    application = ApplicationContext(Settings.from_environment(environ))
+    add_sale(application.database, "VND-1")
+    application.close()
+    bucket = embedded.bucket_access(used_home)
+    environ |= {"DATABASE_URL": embedded.database_url(used_home)}
     embedded.stop(used_home)
-    with serving(own_environ) as server, partner_of(server.url, issue(own_environ)) as partner:
+    with serving(environ) as server, partner_of(server.url, issue(environ)) as partner:
+
+        def upload() -> httpx.Response:
+            return partner.put("/sales/VND-1/evidences", json=UPLOAD)
+
+        def not_ready(database: str, bucket: str) -> None:
+            answer = partner.get("/ready")
+            assert is_away(answer)
+            assert (answer.json()["database"], answer.json()["bucket"]) == (database, bucket)
+
         assert server.logged("away")["error"] == "DatabaseUnavailable"
         assert partner.get("/health").status_code == 200
-        assert is_away(partner.post("/clients", json=CLIENT))
-        not_ready = partner.get("/ready")
-        assert is_away(not_ready)
-        assert (not_ready.json()["database"], not_ready.json()["bucket"]) == ("unavailable", "ok")
-
+        assert is_away(upload())
         embedded.database_url(used_home)
+        wait_until(lambda: upload().status_code == 200)
+        assert partner.get("/ready").status_code == 200
+        assert server.logged("request", status=503, method="PUT")["reason"] == "DatabaseUnavailable"
 
-        wait_until(lambda: partner.post("/clients", json=CLIENT).status_code == 200)
-        wait_until(lambda: partner.get("/ready").status_code == 200)
-        assert server.logged("request", status=503, method="POST")["reason"] == "DatabaseUnavailable"
-
-
-def test_the_embedded_services_may_be_killed_stopped_and_started_under_a_running_server(used_home: Path) -> None:
-    environ = {**KEY, "TOOLKIT_HOME": str(used_home)}
-    settings = Settings.from_environment(environ)
-    with serving(environ) as server, partner_of(server.url, issue(environ)) as partner:
-        application = ApplicationContext(settings)
-        add_sale(application.database, "VND-1")
-        application.close()
-        assert partner.put("/sales/VND-1/evidences", json=UPLOAD).status_code == 200
-
-        bucket = embedded.statuses(used_home)[1].pid
-        assert bucket is not None
-        os.kill(bucket, signal.SIGKILL)
-        wait_until(lambda: is_away(partner.put("/sales/VND-1/evidences", json=UPLOAD)))
+        pid = embedded.statuses(used_home)[1].pid
+        assert pid is not None
+        os.kill(pid, signal.SIGKILL)
+        wait_until(lambda: is_away(upload()))
         assert partner.post("/clients", json=CLIENT).status_code == 200
-        not_ready = partner.get("/ready")
-        assert is_away(not_ready)
-        assert (not_ready.json()["database"], not_ready.json()["bucket"]) == ("ok", "unavailable")
-
+        not_ready("ok", "unavailable")
         embedded.stop(used_home)
-
         wait_until(lambda: is_away(partner.post("/clients", json=CLIENT)))
         assert all(service.pid is None for service in embedded.statuses(used_home))
-
         embedded.database_url(used_home)
-        embedded.bucket_access(used_home)
-
-        wait_until(lambda: partner.put("/sales/VND-1/evidences", json=UPLOAD).status_code == 200)
-        wait_until(lambda: partner.get("/ready").status_code == 200)
+        assert embedded.bucket_access(used_home) == bucket
+        wait_until(lambda: upload().status_code == 200)
 
 
 @contextmanager

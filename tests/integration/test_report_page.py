@@ -159,17 +159,6 @@ def test_what_a_sale_holds_stays_text(page: Any) -> None:
     )
 
 
-def test_a_figure_leads_to_its_sales(page: Any) -> None:
-    page.locator(".chart-group tbody tr", has_text="unknown").get_by_role("link").click()
-    assert page.locator(".found").inner_text() == "1 of 5 shown"
-    page.locator(".chart-age tbody tr", has_text="31-90").get_by_role("link").click()
-    assert shown(page) == ["S-9"]
-    page.locator(".chart-missing tbody tr").first.get_by_role("link").first.click()
-    assert shown(page) == ["S-9"]
-    page.locator(".chart-troubles li", has_text="redundant document").get_by_role("link").click()
-    assert shown(page) == ["warned"]  # compliant sales come when they are asked for
-
-
 def test_each_figure_is_the_number_of_the_sales_that_it_leads_to(page: Any) -> None:
     figures = page.locator("a.rows[href^='#']:not([href*='sale=']):not([href*='sort='])").all()
     counted = 0
@@ -382,17 +371,6 @@ def test_a_day_is_written_as_the_language_writes_it(browser: Any, reports: Path)
         found[code] = (shown(opened), opened.locator("#sales .grid .count .day").all_inner_texts())
     opened.close()
     assert found == {"pt-BR": (["S-10"], ["17/11/2026"]), "en": (["S-10"], ["17 Nov 2026"])}
-
-
-def test_the_first_sales_are_there_without_the_script(browser: Any, reports: Path) -> None:
-    context = browser.new_context(viewport={"width": 320, "height": 700}, java_script_enabled=False)
-    page = context.new_page()
-    page.goto(address(reports, "en"))
-    assert len(page.locator("#sales tbody th").all_inner_texts()) == 5
-    assert page.locator("form.filters").is_hidden()
-    assert page.locator(".grid").is_hidden()
-    assert page.locator("main").evaluate("each => each.scrollWidth") <= 320
-    context.close()
 
 
 def printed(page: Any) -> list[str]:

@@ -58,15 +58,6 @@ def test_every_figure_is_what_the_rows_give_that_it_leads_to(result: Audited, tm
     assert wrong_figures(written(result, tmp_path, "json", "xlsx", "pdf")) == []
 
 
-def test_each_sale_of_a_finding_about_files_leads_to_its_case_where_there_is_one(tmp_path: Path) -> None:
-    reused = IntegrityFinding(IntegrityProblem.CONTENT_REUSED, ("a/b",), (), ("S&1", "GONE", "S-2"))
-    result = result_of([Told("S&1"), Told("S-2")], file_findings=[reused])
-    page = (written(result, tmp_path, "html") / "missing-evidence.html").read_text(encoding="utf-8")
-    [told] = re.findall(r'<th scope="row" data-label="Sales">(.*?)</th>', page)
-    linked = '<a class="rows" href="#sale={}">{}</a>'.format
-    assert told == f"{linked('S%261', 'S&amp;1')}, GONE, {linked('S-2', 'S-2')}"
-
-
 def test_the_same_result_gives_the_same_bytes(result: Audited, tmp_path: Path) -> None:
     one, other = written(result, tmp_path / "one"), written(result, tmp_path / "other")
     for path in one.iterdir():
