@@ -126,14 +126,6 @@ def test_a_dry_run_tells_all_and_writes_nothing_to_the_database(database: Databa
     assert counts(load(source)) == (1, 1, 1)
 
 
-def test_a_dry_run_of_several_files_tells_what_loading_them_would(load: Loads, tmp_path: Path):
-    first = write_csv(tmp_path / "a.csv", [client(1), client(2)])
-    second = write_csv(tmp_path / "b.csv", [client(3), client(2), client(1)])
-    tried = load(first, second, dry_run=True)
-    assert [file.tally.skipped for file in tried.files] == [0, 2]
-    assert counts(tried) == counts(load(first, second)) == (3, 0, 2)
-
-
 def test_a_damaged_workbook_in_a_folder_is_named_and_the_others_are_loaded(
     database: Database, load: Loads, tmp_path: Path
 ):

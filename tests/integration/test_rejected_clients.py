@@ -187,10 +187,3 @@ def test_an_error_of_a_formula_is_no_blank_cell(load: Loads, tmp_path: Path):
         ("4", client(1)["email"], "#DIV/0!"),
     ]
     assert counts(load(workbook)) == (0, 2, 0)
-
-
-def test_examples_are_masked(load: Loads, tmp_path: Path):
-    result = load(write_csv(tmp_path / "a.csv", [client(1, cpf="12345678900", address__neighborhood="Qx")]))
-    shown = {reason.partition(":")[0]: found for reason, found in result.examples.items()}
-    assert [(item.line, item.value) for item in shown["cpf"]] == [(2, "***.456.789-**")]
-    assert [item.value for item in shown["address.neighborhood"]] == ["Q..."]

@@ -17,7 +17,7 @@ from toolkit.contract.fields import TRIMMED, parse
 from toolkit.errors import InvalidFields
 from toolkit.intake.checks import cpf_digits_fit, decide
 from toolkit.intake.headings import FIELDS as RULES
-from toolkit.intake.results import NUMBER_ROUNDED, WARNED_FIELD, WARNINGS
+from toolkit.intake.results import NUMBER_ROUNDED
 from toolkit.intake.sources import Chunk
 from toolkit.intake.workbook_process import CellKind
 
@@ -209,11 +209,6 @@ def flat(accepted: Client) -> dict[str, Any]:
 
 def values(columns: Any, position: int) -> dict[str, Any]:
     return {rule.column: columns[rule.column][position].as_py() for rule in RULES}
-
-
-def test_every_warning_of_the_contract_has_a_text_and_a_field():
-    assert set(WARNED_FIELD) == {str(kind) for kind in QualityWarning}
-    assert set(WARNINGS) == {*WARNED_FIELD, NUMBER_ROUNDED}
 
 
 def test_check_digits_agree_with_the_contract():

@@ -173,8 +173,5 @@ def _print_details(result: LoadResult) -> None:
 def _where(result: LoadResult, of: str) -> str:
     examples = result.examples.get(of, [])
     several = len(result.files) > 1
-    places = [
-        f"{f'{item.source} ' if several else ''}{_('line')} {item.line}: {item.value}".rstrip(": ")
-        for item in examples
-    ]
+    places = [f"{f'{source} ' if several else ''}{_('line')} {line}" for source, line in examples]
     return f" ({'; '.join(places)})" if places else ""

@@ -89,11 +89,6 @@ def mask_cpf(cpf: str) -> str:
     return f"***.{cpf[3:6]}.{cpf[6:9]}-**"
 
 
-def mask_text(text: str) -> str:
-    """Return the first character and three dots, so that a person can tell rows apart and no more."""
-    return f"{text[:1]}..." if text else ""
-
-
 _SECRET_NAME: Final = re.compile(
     r"(?:^|[_-])(?:passwords?|passwd|senhas?|secrets?|tokens?|jwt|api[_-]?keys?|access[_-]?keys?|private[_-]?keys?)"
     r"(?:[_-]|$)",

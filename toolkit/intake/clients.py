@@ -33,14 +33,11 @@ from toolkit.intake.headings import FIELDS, Headings, source_columns
 from toolkit.intake.registration import REFUSALS, refusal
 from toolkit.intake.rejected import REJECTED_SHEET, Outputs
 from toolkit.intake.results import (
-    WARNED_FIELD,
-    Example,
     FileLoaded,
     LoadOptions,
     LoadResult,
     Tally,
     Understood,
-    masked,
 )
 from toolkit.intake.sources import Chunk, Reading, TableSource, source_of, told_apart
 from toolkit.intake.tables import SpreadsheetTable, open_table
@@ -62,8 +59,8 @@ def load_clients(
     """Register the clients in ``files``.
 
     Rejected and skipped rows come back as files under ``out``, by default beside their source. A ``dry_run``
-    writes these, too, but nothing into the database. ``announce`` is told what was understood of each file
-    before anything is loaded.
+    writes these, too, but nothing into the database: it looks at each file by itself. ``announce`` is told what
+    was understood of each file before anything is loaded.
 
     Raises:
         UnreadableFile: no file can be read or has the headings; where some can, the result names the others.
@@ -99,21 +96,8 @@ def load_clients(
     for plan in plans:
         announce(plan.understood)
     loads = [_Load(plan, options, clock, progress or Quiet(), dry_run=dry_run) for plan in plans]
-    if dry_run:
-        with database.transaction() as connection:  # of which nothing stays
-            connection.execute(sa.text(_COUNTED))
-            loaded = [load.run(connection) for load in loads]
-    else:
-        loaded = [_committed(database, load) for load in loads]
-    return LoadResult(dry_run=dry_run, files=tuple(loaded), unreadable=tuple(each.message for each in unreadable))
-
-
-def _committed(database: Database, load: "_Load") -> FileLoaded:
-    """Load one file in a transaction of its own; its files come back when that is committed."""
-    with load.outputs:
-        with database.transaction() as connection:
-            already = load.load(connection)
-        return load.result(already)
+    loaded = tuple(load.run(database) for load in loads)
+    return LoadResult(dry_run=dry_run, files=loaded, unreadable=tuple(each.message for each in unreadable))
 
 
 class Plan:
@@ -176,22 +160,21 @@ class _Load:
     def __post_init__(self) -> None:
         table = self.plan.table
         name = _outputs_name(table.source.flat_name)
-        self._layout = self.plan.understood.layout
+        self._source, self._layout = table.source.name, self.plan.understood.layout
         self.outputs = Outputs(
             self.plan.folder, name, self._layout.delimiter, self.plan.written, self.options.language
         )
 
-    def run(self, connection: Connection) -> FileLoaded:
-        """Load the file in a transaction that goes on; its files come back at once."""
+    def run(self, database: Database) -> FileLoaded:
+        """Load the file in a transaction; the files about its rows come back when that is committed."""
         with self.outputs:
-            return self.result(self.load(connection))
+            with database.transaction() as connection:
+                already = self._load(connection)
+            rejected, skipped = self.outputs.publish()
+        notes = tuple(self.outputs.notes)
+        return FileLoaded(self.plan.understood, self.tally, already, rejected, skipped, notes)
 
-    def result(self, already: datetime | None) -> FileLoaded:
-        """Give back the files about the rows, and return what was done."""
-        rejected, skipped = self.outputs.publish()
-        return FileLoaded(self.plan.understood, self.tally, already, rejected, skipped, tuple(self.outputs.notes))
-
-    def load(self, connection: Connection) -> datetime | None:
+    def _load(self, connection: Connection) -> datetime | None:
         """Load the file unless it was loaded already, and return when that was.
 
         Raises:
@@ -212,9 +195,7 @@ class _Load:
         refused: dict[int, str] = {}
         if already is not None:
             self.tally.all_there()
-        elif self.dry_run:
-            staging.count()
-        else:
+        elif not self.dry_run:
             refused = staging.store()
             self.tally.accepted -= len(refused)
         if refused:
@@ -227,9 +208,7 @@ class _Load:
 
     def _stage(self, staging: "Staging", moment: datetime) -> None:
         """Judge the file, and copy what is accepted into the temporary table."""
-        self.progress.begin(
-            Message("Loading {}", self.plan.table.source.name), self._layout.size, self._layout.unit
-        )
+        self.progress.begin(Message("Loading {}", self._source), self._layout.size, self._layout.unit)
         chunks = self.plan.chunks()
         with ThreadPoolExecutor(2) as threads:  # the next chunk is read, and the last one copied, meanwhile
             read, copied = threads.submit(next, chunks, None), None
@@ -265,7 +244,7 @@ class _Load:
                 "fingerprint": self.options.fingerprint(self._layout.sha256),
                 "sha256": self._layout.sha256,
                 "options": self.options.deciding(),
-                "source": self.plan.table.source.name,
+                "source": self._source,
                 "accepted": self.tally.accepted,
                 "rejected": self.tally.rejected,
                 "skipped": self.tally.skipped,
@@ -277,15 +256,8 @@ class _Load:
         """Count the results of a chunk, and write its rejected rows."""
         self.tally.repairs.update(verdict.repairs)
         for warning, mask in verdict.warnings.items():
-            self.tally.warnings[warning] += int(mask.sum())
-            for row in np.flatnonzero(mask)[:3].tolist():
-                self._add_example(warning, WARNED_FIELD.get(warning, ROW), chunk, row)
+            self.tally.add(self.tally.warnings, warning, self._source, chunk.lines[mask].tolist())
         rows = sorted(verdict.errors)
-        for row in rows:
-            for error in verdict.errors[row]:
-                reason = Message("{}: {}", error.field, error.message)
-                self.tally.reasons[reason] += 1
-                self._add_example(reason, error.field, chunk, row)
         if rows:
             wrong: dict[int, Mask] = {}
             for place, row in enumerate(rows):
@@ -298,17 +270,16 @@ class _Load:
         """Reject the rows that the service refuses; they are read again for it."""
         lines = np.array(sorted(refused), dtype=np.int64)
         for chunk in self.plan.chunks():
-            rows = np.flatnonzero(np.isin(chunk.lines, lines))
-            found = [int(chunk.lines[row]) for row in rows]
-            for row, line in zip(rows.tolist(), found, strict=True):
-                reason = Message("{}: {}", ROW, refused[line])
-                self.tally.reasons[reason] += 1
-                self._add_example(reason, ROW, chunk, row)
-            if found:
-                self._reject(chunk.take(rows), [[InvalidField(ROW, refused[line])] for line in found], {})
+            found = chunk.take(np.flatnonzero(np.isin(chunk.lines, lines)))
+            if len(found):
+                self._reject(found, [[InvalidField(ROW, refused[line])] for line in found.lines.tolist()], {})
 
     def _reject(self, chunk: Chunk, errors: Sequence[Sequence[InvalidField]], wrong: Mapping[int, Mask]) -> None:
         self.tally.rejected += len(chunk)
+        for line, found in zip(chunk.lines.tolist(), errors, strict=True):
+            for error in found:
+                reason = Message("{}: {}", error.field, error.message)
+                self.tally.add(self.tally.reasons, reason, self._source, [line])
         named = [[(self._heading(error.field), error.message) for error in each] for each in errors]
         self.outputs.reject(chunk, named, wrong)
 
@@ -317,31 +288,17 @@ class _Load:
         position = self.plan.columns.get(name)
         return name if position is None else self.plan.written[position]
 
-    def _add_example(self, of: str, name: str, chunk: Chunk, row: int) -> None:
-        if self.tally.wants_example(of):
-            position = self.plan.columns.get(name)
-            value = "" if position is None else masked(name, chunk.columns[position][row].as_py())
-            self.tally.add_example(of, Example(self.plan.table.source.name, int(chunk.lines[row]), value))
-
 
 KEY: Final = ("cpf", "installation_number", "number_on_dealership")
 """The columns by which a client is known."""
 
 _COLUMNS: Final = ("line", "id", "address_id", *(each.column for each in FIELDS))
 _KEY: Final = ", ".join(KEY)
-_COUNTED: Final = (
-    f"CREATE TEMPORARY TABLE counted_clients ({', '.join(f'{name} text' for name in KEY)}) ON COMMIT DROP"
-)
-_COUNT: Final = f"INSERT INTO counted_clients SELECT {_KEY} FROM new_clients"  # our own names
-_ALSO_COUNTED: Final = f"UNION ALL SELECT {_KEY}, NULL, NULL FROM counted_clients"
 
 _TAKE_OUT: Final = """
 WITH known AS (
     SELECT DISTINCT ON ({key}) {key}, id
-    FROM (
-        SELECT {key}, id, created_at FROM {clients} AS clients
-        {counted}
-    ) AS registered
+    FROM {clients} AS registered
     WHERE cpf IN (SELECT cpf FROM new_clients)
     ORDER BY {key}, created_at, id
 ), repeated AS (
@@ -368,7 +325,6 @@ class Staging:
         self._connection = connection
         self.rows = 0
         """The rows in the table."""
-        connection.execute(sa.text("DROP TABLE IF EXISTS new_clients"))
         create_new(connection, "new_clients")
         connection.execute(sa.text("ALTER TABLE new_clients ADD COLUMN line bigint"))
         given = connection.scalar(sa.select(sa.func.quote_literal(created_at.isoformat())))
@@ -398,16 +354,12 @@ class Staging:
     def take_out_registered(self, *, dry_run: bool) -> dict[int, UUID | None]:
         """Take out the clients who are registered, or stand on an earlier line, with the id that each has."""
         self._connection.execute(sa.text("SET LOCAL work_mem = '64MB'; ANALYZE new_clients (cpf)"))
-        first, counted = ("CAST(NULL AS uuid)", _ALSO_COUNTED) if dry_run else ("first_id", "")
+        first = "CAST(NULL AS uuid)" if dry_run else "first_id"
         known = service_of(self._connection).text("clients")
-        statement = _TAKE_OUT.format(key=_KEY, clients=known, counted=counted, first=first)
+        statement = _TAKE_OUT.format(key=_KEY, clients=known, first=first)
         found = {row.line: row.id for row in self._connection.execute(sa.text(statement))}
         self.rows -= len(found)
         return dict(sorted(found.items()))
-
-    def count(self) -> None:
-        """Remember the keys of the clients that a dry run would have registered."""
-        self._connection.execute(sa.text(_COUNT))
 
     def store(self) -> dict[int, str]:
         """Register the clients; return the lines of those that the service's own rules refuse, with the reason."""

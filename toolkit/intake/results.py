@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -12,7 +12,6 @@ from typing import Any, Final
 from toolkit.contract.clients import QualityWarning
 from toolkit.contract.codes import LabelledEnum
 from toolkit.contract.fields import pick_camel
-from toolkit.contract.people import mask_cpf, mask_text
 from toolkit.intake.sources import Layout
 from toolkit.language import ENGLISH, Language
 from toolkit.message import Message
@@ -42,13 +41,6 @@ WARNINGS: Final[Mapping[str, str]] = {
 }
 """All warnings of a load, with a text for people."""
 
-WARNED_FIELD: Final[Mapping[str, str]] = {
-    QualityWarning.AREA_CODE_UNKNOWN: "phoneNumber",
-    QualityWarning.CEP_UNASSIGNED: "address.zipCode",
-    QualityWarning.BIRTHDATE_IN_FUTURE: "birthdate",
-    QualityWarning.BIRTHDATE_TOO_OLD: "birthdate",
-}
-
 
 @dataclass(frozen=True, slots=True)
 class LoadOptions:
@@ -73,7 +65,7 @@ class LoadOptions:
 
 
 EXAMPLES: Final = 3
-"""The number of examples that are kept of each reason and warning."""
+"""The number of places that are kept of each reason and warning."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,15 +87,6 @@ class Understood:
         return Message("{}; not used: {}", message, ", ".join(self.ignored)) if self.ignored else message
 
 
-@dataclass(frozen=True, slots=True)
-class Example:
-    """A place where a reason or a warning occurs; ``value`` is masked."""
-
-    source: str
-    line: int
-    value: str
-
-
 @dataclass
 class Tally:
     """The counts of one file, as they grow."""
@@ -116,7 +99,8 @@ class Tally:
     repairs: Counter[str] = field(default_factory=Counter)
     """Of accepted rows only, as are the warnings."""
     warnings: Counter[str] = field(default_factory=Counter)
-    examples: dict[str, list[Example]] = field(default_factory=dict)
+    examples: dict[str, list[tuple[str, int]]] = field(default_factory=dict)
+    """The first files and lines with each reason and warning."""
 
     @property
     def rows(self) -> int:
@@ -128,20 +112,11 @@ class Tally:
         self.skipped += self.accepted
         self.accepted = 0
 
-    def wants_example(self, of: str) -> bool:
-        """Tell whether there are too few examples of this reason or warning yet."""
-        return len(self.examples.get(of, ())) < EXAMPLES
-
-    def add_example(self, of: str, example: Example) -> None:
-        """Keep one more example."""
-        self.examples.setdefault(of, []).append(example)
-
-
-def masked(name: str, value: str) -> str:
-    """Return a cell as it may be shown."""
-    if name == "cpf":
-        return mask_cpf("".join(letter for letter in value if letter.isdigit()))
-    return mask_text(value.strip())
+    def add(self, counted: Counter[str], of: str, source: str, lines: Sequence[int]) -> None:
+        """Count a reason or a warning in these lines of a file, and keep the first as examples."""
+        counted[of] += len(lines)
+        examples = self.examples.setdefault(of, [])
+        examples += [(source, line) for line in lines[: EXAMPLES - len(examples)]]
 
 
 @dataclass(frozen=True)
@@ -164,7 +139,7 @@ class FileLoaded:
 
 @dataclass
 class LoadResult(Tally):
-    """The result for all files, counted together; in a dry run, the result that a load would have."""
+    """The result for all files, counted together; in a dry run, what loading each of them alone would give."""
 
     dry_run: bool = False
     files: tuple[FileLoaded, ...] = ()

@@ -151,11 +151,11 @@ def _file_by_file(result: LoadResult, zone: ZoneInfo) -> Bundle:
 
 def _examples(heading: str, result: LoadResult, kinds: Iterable[str]) -> Bundle:
     rows = [
-        (translate(WARNINGS.get(kind, kind)), example.source, example.line, example.value)
+        (translate(WARNINGS.get(kind, kind)), source, line)
         for kind in kinds
-        for example in result.examples.get(kind, ())
+        for source, line in result.examples.get(kind, ())
     ]
-    return table(heading, ["reason", "file", "line", "cell, masked"], rows)
+    return table(heading, ["reason", "file", "line"], rows)
 
 
 @told_plainly
