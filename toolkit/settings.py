@@ -309,8 +309,6 @@ class Settings:
     """The audience that tokens must name, where set."""
     jwt_issuer: str | None = _variable("TOOLKIT_JWT_ISSUER", Environment.text)
     """The issuer that tokens must name, where set."""
-    jwt_jwks: Path | None = _variable("TOOLKIT_JWT_JWKS", Environment.path)
-    """A file with a JSON Web Key Set, for several keys at once."""
     jwt_max_ttl: int = _variable("TOOLKIT_JWT_MAX_TTL", Environment.number, 1, LONGEST_LIFE, default=86_400)
     """Longest life of a token in seconds."""
     jwt_partner_claim: str = _variable("TOOLKIT_JWT_PARTNER_CLAIM", Environment.text, default="partner")

@@ -32,10 +32,9 @@ def serve(ctx: Context, host: str, port: int) -> None:
     """Answer POST /clients and PUT /sales/{saleId}/evidences, as the contract says.
 
     \b
-    Every request needs a bearer token, checked with the key or keys of one of
+    Every request needs a bearer token, checked with the key of one of
       TOOLKIT_JWT_SECRET       HS256, at least 32 bytes
       TOOLKIT_JWT_PUBLIC_KEY   RS256 or ES256, PEM
-      TOOLKIT_JWT_JWKS         a file with a JSON Web Key Set: several keys, by kid
     TOOLKIT_JWT_AUDIENCE and TOOLKIT_JWT_ISSUER: what tokens must name, where set.
     TOOLKIT_JWT_MAX_TTL: the longest life of a token, one day by default.
 
@@ -108,7 +107,7 @@ def token() -> None:
 def issue(
     ctx: Context, subject: str, partner: str | None, scopes: tuple[str, ...], ttl: int, as_json: bool
 ) -> None:
-    """Print a token for NAME, signed with TOOLKIT_JWT_SECRET or the first secret of TOOLKIT_JWT_JWKS.
+    """Print a token for NAME, signed with TOOLKIT_JWT_SECRET.
 
     \b
     Examples:

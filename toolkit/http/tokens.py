@@ -1,4 +1,4 @@
-"""Bearer tokens: the keys that check them, the checks, and issuing them for a trial.
+"""Bearer tokens: the key that checks them, the checks, and issuing them for a trial.
 
 The contract leaves open how a token is obtained and what it claims ("Authentication"). Demanded here are
 an expiry that is not far away and a subject: every evidence record carries who asked for it.
@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Any, Final, Literal, Self
 from uuid import uuid4
 
@@ -41,87 +40,58 @@ MAKE_A_SECRET: Final = Message("Make one with: python -c 'import secrets; print(
 
 _SECRET: Final = "TOOLKIT_JWT_SECRET"  # noqa: S105  # the name of a variable
 _PUBLIC: Final = "TOOLKIT_JWT_PUBLIC_KEY"
-_SET: Final = "TOOLKIT_JWT_JWKS"
 
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """One key with the one algorithm that it is for."""
+    """The key that checks bearer tokens, with the one algorithm that it is for, whatever a token says."""
 
     algorithm: Algorithm
-    value: str | bytes | PublicKey = field(repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class TokenKeys:
-    """The keys by their ids (``kid``); the algorithm follows from the key, never from the token.
-
-    A key without an id checks tokens that name none, and where it is the only one all others, too.
-    """
-
-    by_id: Mapping[str | None, Key]
+    value: str | PublicKey = field(repr=False)
 
     @classmethod
-    def from_settings(cls, settings: Settings) -> TokenKeys:
-        """Return the keys that the environment gives.
+    def from_settings(cls, settings: Settings) -> Self:
+        """Return the key that the environment gives.
 
         Raises:
-            SettingsError: there is none, there are two sources, or a key is weak or unreadable.
+            SettingsError: there is none, there are two, or it is weak or unreadable.
         """
-        sources = {_SECRET: settings.jwt_secret, _PUBLIC: settings.jwt_public_key, _SET: settings.jwt_jwks}
-        if sum(value is not None for value in sources.values()) != 1:
+        secret, pem = settings.jwt_secret, settings.jwt_public_key
+        if secret is not None and pem is None:
+            _check_secret(secret)
+            return cls("HS256", secret)
+        if pem is not None and secret is None:
+            match public_key := _from_pem(pem):
+                case RSAPublicKey() if public_key.key_size >= RSA_MIN_BITS:
+                    return cls("RS256", public_key)
+                case EllipticCurvePublicKey(curve=SECP256R1()):
+                    return cls("ES256", public_key)
             raise SettingsError(
-                "The keys that check bearer tokens come from one variable: set exactly one of {} (HS256), {} "
-                "(RS256 or ES256, PEM) and {} (a file with a JSON Web Key Set). {}",
-                _SECRET,
+                "{} must be a public RSA key of {} bits or more (RS256) or a public P-256 key (ES256)",
                 _PUBLIC,
-                _SET,
-                MAKE_A_SECRET,
+                RSA_MIN_BITS,
             )
-        if settings.jwt_secret is not None:
-            return cls({None: _key(settings.jwt_secret, _SECRET)})
-        if settings.jwt_public_key is not None:
-            return cls({None: _key(_from_pem(settings.jwt_public_key), _PUBLIC)})
-        assert settings.jwt_jwks is not None
-        return cls(_key_set(settings.jwt_jwks))
-
-    def of(self, key_id: str | None) -> Key | None:
-        """Return the key for a token that names this id, or none."""
-        return self.by_id.get(None if self.by_id.keys() == {None} else key_id)
-
-    def signing(self) -> tuple[str | None, Key] | None:
-        """Return the first secret and its id, to sign with; ``None`` where there are public keys only."""
-        secrets = [(key_id, key) for key_id, key in self.by_id.items() if key.algorithm == "HS256"]
-        return min(secrets, key=lambda each: each[0] is not None, default=None)
+        raise SettingsError(
+            "The key that checks bearer tokens comes from one variable: set either {} (HS256) or {} (RS256 or "
+            "ES256, PEM). {}",
+            _SECRET,
+            _PUBLIC,
+            MAKE_A_SECRET,
+        )
 
 
-def _key(value: object, name: str) -> Key:
-    """Return the key, with the one algorithm that it is for, unless it protects nothing."""
-    match value:
-        case str() | bytes():
-            _check_secret(value, name)
-            return Key("HS256", value)
-        case RSAPublicKey() if value.key_size >= RSA_MIN_BITS:
-            return Key("RS256", value)
-        case EllipticCurvePublicKey(curve=SECP256R1()):
-            return Key("ES256", value)
-    raise SettingsError(
-        "{} must be a public RSA key of {} bits or more (RS256) or a public P-256 key (ES256)", name, RSA_MIN_BITS
-    )
-
-
-def _check_secret(secret: str | bytes, name: str) -> None:
-    content = secret.encode() if isinstance(secret, str) else secret
+def _check_secret(secret: str) -> None:
     try:
         jwt.get_algorithm_by_name("HS256").prepare_key(secret)
     except jwt.InvalidKeyError:
         raise SettingsError(
-            "{} looks like a public key, which is no secret; {} is for those", name, _PUBLIC
+            "{} looks like a public key, which is no secret; {} is for those", _SECRET, _PUBLIC
         ) from None
+    content = secret.encode()
     if len(content) < SECRET_MIN_BYTES or len(set(content)) < SECRET_MIN_VARIETY:
         raise SettingsError(
             "{} can be guessed: it needs at least {} bytes, {} of them different. {}",
-            name,
+            _SECRET,
             SECRET_MIN_BYTES,
             SECRET_MIN_VARIETY,
             MAKE_A_SECRET,
@@ -134,28 +104,6 @@ def _from_pem(pem: str) -> object:
         return load_pem_public_key(pem.replace("\\n", "\n").encode())
     except (ValueError, UnsupportedAlgorithm):
         raise SettingsError("{} is not a public key in PEM form (-----BEGIN PUBLIC KEY-----)", _PUBLIC) from None
-
-
-def _key_set(path: Path) -> dict[str | None, Key]:
-    try:
-        given = jwt.PyJWKSet.from_json(path.read_text("utf-8"))
-    except OSError as error:
-        raise SettingsError("{}: {} cannot be read: {}", _SET, path, error.strerror) from None
-    except (jwt.PyJWTError, ValueError, TypeError, AttributeError, RecursionError):
-        raise SettingsError("{}: {} is not a JSON Web Key Set with a usable key", _SET, path) from None
-    keys: dict[str | None, Key] = {}
-    for each in given.keys:
-        name = f"{_SET}: key {each.key_id} of {path}"
-        if each.public_key_use not in (None, "sig"):
-            continue
-        if each.key_id in keys:
-            raise SettingsError("{}: several keys have this kid, or none", name)
-        keys[each.key_id] = _key(each.key, name)
-        if each.algorithm_name != keys[each.key_id].algorithm:
-            raise SettingsError("{} is for another algorithm than HS256, RS256 or ES256", name)
-    if not keys:
-        raise SettingsError("{}: {} is not a JSON Web Key Set with a usable key", _SET, path)
-    return keys
 
 
 CLOCK_SKEW: Final = 5
@@ -207,16 +155,16 @@ class _Claims(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class TokenChecks:
-    """The keys, the settings that say what tokens must claim, and the clock that judges their times."""
+    """The key, the settings that say what tokens must claim, and the clock that judges their times."""
 
-    keys: TokenKeys
+    key: Key
     settings: Settings
     clock: Clock
 
     @classmethod
     def from_settings(cls, settings: Settings, clock: Clock = wall_clock) -> Self:
-        """Read the checks from the settings; raises ``SettingsError`` as ``TokenKeys.from_settings`` does."""
-        return cls(TokenKeys.from_settings(settings), settings, clock)
+        """Read the checks from the settings; raises ``SettingsError`` as ``Key.from_settings`` does."""
+        return cls(Key.from_settings(settings), settings, clock)
 
     def bearer_of(self, token: str) -> Bearer:
         """Check a token, and return the subject, the scopes and the expiry that it claims.
@@ -236,8 +184,7 @@ class TokenChecks:
             raise InvalidToken(_EXPIRED)
 
     def _claims(self, token: str) -> Mapping[str, Any]:
-        key = self._key(token)
-        audience = self.settings.jwt_audience
+        key, audience = self.key, self.settings.jwt_audience
         claims: Mapping[str, Any] = jwt.decode(
             token,
             key.value,
@@ -254,12 +201,6 @@ class TokenChecks:
             },
         )
         return claims
-
-    def _key(self, token: str) -> Key:
-        key = self.keys.of(jwt.get_unverified_header(token).get("kid"))
-        if key is None:
-            raise InvalidToken("The bearer token is signed with a key that is not known here")
-        return key
 
     def _bearer(self, claims: Mapping[str, Any]) -> Bearer:
         found = _Claims.model_validate(claims)
@@ -297,7 +238,7 @@ def issue(
     partner: str | None = None,
     scopes: Sequence[TokenScope] = (),
 ) -> IssuedToken:
-    """Sign a token with ``TOOLKIT_JWT_SECRET``, or with the first secret of ``TOOLKIT_JWT_JWKS``.
+    """Sign a token with ``TOOLKIT_JWT_SECRET``.
 
     Without ``scopes`` it may be used for everything.
 
@@ -305,8 +246,8 @@ def issue(
         SettingsError: there is no secret to sign with (whoever holds the private key of a public one issues its
             tokens), the name of the subject or partner cannot be used, or it would live for too long.
     """
-    signing = TokenKeys.from_settings(settings).signing()
-    if signing is None:
+    key = Key.from_settings(settings)
+    if not isinstance(key.value, str):
         raise SettingsError("Tokens are signed with {}, which is not set. {}", _SECRET, MAKE_A_SECRET)
     for what, name in (("subject", subject), ("partner", partner)):
         if name is not None and not is_plain_name(name):
@@ -318,7 +259,6 @@ def issue(
             )
     if ttl.total_seconds() > settings.jwt_max_ttl:
         raise SettingsError("A token may live for {} seconds at most (TOOLKIT_JWT_MAX_TTL)", settings.jwt_max_ttl)
-    key_id, key = signing
     claims: dict[str, Any] = {"sub": subject, "iat": now, "exp": now + ttl, "jti": str(uuid4())}
     if partner is not None:
         claims[settings.jwt_partner_claim] = partner
@@ -328,7 +268,5 @@ def issue(
         claims["aud"] = settings.jwt_audience
     if settings.jwt_issuer is not None:
         claims["iss"] = settings.jwt_issuer
-    assert isinstance(key.value, str | bytes)
-    headers = None if key_id is None else {"kid": key_id}
-    text = jwt.encode(claims, key.value, algorithm=key.algorithm, headers=headers)
+    text = jwt.encode(claims, key.value, algorithm=key.algorithm)
     return IssuedToken(text, claims["jti"], now + ttl)
