@@ -21,9 +21,8 @@ from tests.benchmarks.measuring import OwnServer, copy, line, own_home, toolkit
 from tests.support.client_rows import FIELDS, client, write_csv
 from toolkit.database.copying import new_ids
 from toolkit.database.tables import addresses, clients
-from toolkit.intake.cells import Bytes, values
 from toolkit.intake.checks import decide
-from toolkit.intake.sources import TableSource
+from toolkit.intake.sources import Bytes, TableSource, values
 from toolkit.intake.tables import open_table
 
 _ROWS = 1_000_000

@@ -9,8 +9,7 @@ from datetime import date, datetime
 from tests.support.request_bodies import CLIENT, Json, changed
 from toolkit.contract.clients import QualityWarning
 from toolkit.database.connection import Database
-from toolkit.intake.quality import Likeness, client_quality
-from toolkit.intake.registration import register_client
+from toolkit.intake.registration import Likeness, client_quality, register_client
 
 TODAY = date(2026, 11, 20)
 OTHER_CPF = "11144477735"

@@ -27,7 +27,7 @@ from toolkit.database.service import WRITES
 from toolkit.evidence.bulk_credentials import LeftOutReason
 from toolkit.evidence.contents import Failure
 from toolkit.intake import checks, workbooks
-from toolkit.intake.quality import QUALITY_TEXTS, Likeness
+from toolkit.intake.registration import QUALITY_TEXTS, Likeness
 from toolkit.intake.results import WARNINGS, Repair
 from toolkit.intake.text_tables import NOT_TEXT, TOO_MANY, UNCLOSED
 from toolkit.jobs import notices, runs

@@ -37,7 +37,7 @@ from tests.support.report_text import packed_data
 from toolkit.audit.source import LastSync
 from toolkit.contract.contents import IntegrityFinding, IntegrityProblem
 from toolkit.contract.waivers import Waiver, WaiverRequest
-from toolkit.intake.cells import as_written
+from toolkit.intake.sources import as_written
 from toolkit.reports import FORMATS, spreadsheets, write_report
 from toolkit.reports.audited import Audited
 from toolkit.reports.notices import headline, notices

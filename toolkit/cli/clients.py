@@ -51,7 +51,7 @@ def quality(ctx: Context, as_json: bool) -> int:
 
     Exit status 3: some clients are registered more than once.
     """
-    from toolkit.intake.quality import QUALITY_TEXTS, Likeness, client_quality  # which no load needs
+    from toolkit.intake.registration import QUALITY_TEXTS, Likeness, client_quality  # which no load needs
 
     found = client_quality(ctx.application.database, ctx.today())
     if as_json:

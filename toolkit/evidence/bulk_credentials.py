@@ -30,7 +30,7 @@ from toolkit.database.tables import evidence_requests, withdrawals
 from toolkit.errors import InvalidField, InvalidFields, InvalidInput
 from toolkit.evidence.credentials import UploadLimits
 from toolkit.evidence.upload import journal_of
-from toolkit.intake.cells import as_written
+from toolkit.intake.sources import as_written
 from toolkit.intake.tables import NamedColumns, RejectedRow, read_table
 from toolkit.log.events import record_issued, record_reissued
 from toolkit.message import Message

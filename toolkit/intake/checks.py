@@ -26,10 +26,9 @@ from toolkit.contract.fields import (
     TRIMMED,
 )
 from toolkit.errors import InvalidField
-from toolkit.intake.cells import ERROR_OF_FORMULA, Bytes, Mask, mask_of, values
 from toolkit.intake.headings import FIELD, FIELDS, Field, Invalid
 from toolkit.intake.results import NUMBER_ROUNDED, Repair
-from toolkit.intake.sources import Chunk
+from toolkit.intake.sources import ERROR_OF_FORMULA, Bytes, Chunk, Mask, mask_of, values
 from toolkit.intake.workbook_process import CellKind
 
 ROW: Final = "row"

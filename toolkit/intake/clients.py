@@ -27,7 +27,6 @@ from toolkit.database.copying import copy_rows, named, new_ids
 from toolkit.database.service import create_new, service_of
 from toolkit.database.tables import load_batches, new_id
 from toolkit.errors import InvalidField, UnreadableFile
-from toolkit.intake.cells import Bytes, Mask, unescape
 from toolkit.intake.checks import ROW, ChunkVerdict, decide
 from toolkit.intake.headings import FIELDS, Headings, source_columns
 from toolkit.intake.registration import REFUSALS, refusal
@@ -39,7 +38,7 @@ from toolkit.intake.results import (
     Tally,
     Understood,
 )
-from toolkit.intake.sources import Chunk, Reading, TableSource, source_of, told_apart
+from toolkit.intake.sources import Bytes, Chunk, Mask, Reading, TableSource, source_of, told_apart, unescape
 from toolkit.intake.tables import SpreadsheetTable, open_table
 from toolkit.message import Message
 from toolkit.progress import Progress, Quiet

@@ -1,19 +1,26 @@
-"""Register one client (contract, "1. Register client")."""
+"""Register one client (contract, "1. Register client"), and look for doubtful ones among all that are registered.
+
+Nothing of a person but the masked CPF leaves the database where clients are looked through. The contract allows
+what is found so: it is for people to look at, and no row is rejected for it.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from typing import Any, Final
 from uuid import UUID
 
 import psycopg
 import sqlalchemy as sa
+from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.exc import DBAPIError
 
-from toolkit.contract.clients import Client
+from toolkit.contract.clients import AREA_CODES, UNASSIGNED_CEP, Client, QualityWarning, oldest_birthdate
+from toolkit.contract.codes import LabelledEnum
 from toolkit.contract.deadlines import Clock
-from toolkit.contract.fields import parse
+from toolkit.contract.fields import INSTALLATION_MAX, INSTALLATION_MIN, parse
 from toolkit.database.connection import Database
-from toolkit.database.service import clients, one_row
+from toolkit.database.service import clients, one_row, sales
 from toolkit.database.tables import new_id
 from toolkit.errors import AlreadyThere, InvalidField, InvalidFields
 from toolkit.message import Message
@@ -74,3 +81,123 @@ def client_ids(database: Database, external_ids: Sequence[str]) -> dict[str, UUI
     )
     with database.transaction() as connection:
         return {row.external_id: row.id for row in connection.execute(query)}
+
+
+_IDS: Final = 10
+_INSTALLATION: Final = clients.c.installation_number
+
+
+class Likeness(LabelledEnum):
+    """The values that alike clients have in common."""
+
+    SAME_CONTRACT = (
+        "SAME_CONTRACT",
+        "same CPF, installation and number at the distributor: registered more than once",
+    )
+    SAME_INSTALLATION = "SAME_INSTALLATION", "one installation with several CPFs"
+    SAME_CPF = "SAME_CPF", "one CPF with several installations"
+    SAME_EMAIL = "SAME_EMAIL", "one e-mail address with several CPFs"
+    SAME_PHONE = "SAME_PHONE", "one phone number with several CPFs"
+
+
+QUALITY_TEXTS: Final[Mapping[str, str]] = {
+    **{str(kind): kind.text for kind in QualityWarning},
+    "CPF_SHAPE": "the CPF is not 11 digits",
+    "INSTALLATION_LENGTH": "the installation number has another length than the contract allows",
+    "NO_EMAIL": "no e-mail address",
+    "NO_PHONE": "no phone number",
+    "NO_SALE": "no sale names this client",
+}
+"""The values that are counted: those of the warnings of a load, and more."""
+
+
+@dataclass(frozen=True, slots=True)
+class AlikeClients:
+    """Clients that have something in common: how many, and the ids of the first of them."""
+
+    likeness: Likeness
+    number: int
+    cpf: str | None
+    """Masked; ``None`` where they have several."""
+    client_ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ClientQuality:
+    """The doubtful values and the alike clients that were found."""
+
+    clients: int
+    counts: Mapping[str, int]
+    """Clients by the codes of ``QUALITY_TEXTS``, without those that have none."""
+    groups: Mapping[Likeness, int]
+    """The groups of clients that are alike, without those likenesses that have none."""
+    alike: tuple[AlikeClients, ...]
+    """The groups that are named, the largest of each likeness first."""
+
+
+def client_quality(database: Database, today: date, most: int = 500) -> ClientQuality:
+    """Look through all clients, in one snapshot of the database; name ``most`` groups of each likeness."""
+    with database.snapshot() as connection:
+        counts = connection.execute(_warnings(today)).mappings().one()
+        found = {each: connection.execute(query.limit(most)).all() for each, query in _ALIKE.items()}
+    alike = [
+        AlikeClients(likeness, row.number, row.cpf, tuple(map(str, row.ids)))
+        for likeness, rows in found.items()
+        for row in rows
+    ]
+    return ClientQuality(
+        clients=counts["clients"],
+        counts={code: counts[code] for code in QUALITY_TEXTS if counts[code]},
+        groups={likeness: rows[0].groups for likeness, rows in found.items() if rows},
+        alike=tuple(alike),
+    )
+
+
+def _warnings(today: date) -> sa.Select[Any]:
+    """Count the clients with each doubtful value."""
+    warnings = {
+        QualityWarning.AREA_CODE_UNKNOWN: sa.func.left(clients.c.phone_number, 2).not_in(sorted(AREA_CODES)),
+        QualityWarning.CEP_UNASSIGNED: sa.func.replace(clients.c.zip_code, "-", "").between(*UNASSIGNED_CEP),
+        QualityWarning.BIRTHDATE_IN_FUTURE: clients.c.birthdate > today,
+        QualityWarning.BIRTHDATE_TOO_OLD: clients.c.birthdate < oldest_birthdate(today),
+        "CPF_SHAPE": ~clients.c.cpf.regexp_match("^[0-9]{11}$"),
+        "INSTALLATION_LENGTH": ~sa.func.length(clients.c.installation_number).between(
+            INSTALLATION_MIN, INSTALLATION_MAX
+        ),
+        "NO_EMAIL": clients.c.email.is_(None),
+        "NO_PHONE": clients.c.phone_number.is_(None),
+        "NO_SALE": ~sa.exists().where(sales.c.client_id == clients.c.id),
+    }
+    number = sa.func.count(sa.distinct(clients.c.id))
+    counted: list[Any] = [number.filter(condition).label(str(code)) for code, condition in warnings.items()]
+    return sa.select(*counted, number.label("clients")).select_from(clients)
+
+
+def _alike(same: Sequence[sa.ColumnElement[Any]], several: sa.ColumnElement[Any]) -> sa.Select[Any]:
+    """Select the clients that have these values in common and ``several`` not, by group, the largest first."""
+    number = sa.func.count(sa.distinct(clients.c.id))
+    cpf = sa.case((sa.func.min(clients.c.cpf) == sa.func.max(clients.c.cpf), sa.func.min(clients.c.cpf)))
+    masked = sa.func.regexp_replace(cpf, "^.{3}(.{3})(.{3}).{2}$", r"***.\1.\2-**")
+    ids = sa.func.array_agg(sa.distinct(clients.c.id), type_=ARRAY(sa.Uuid))
+    return (
+        sa.select(
+            number.label("number"),
+            masked.label("cpf"),
+            ids[1:_IDS].label("ids"),
+            sa.func.count().over().label("groups"),
+        )
+        .select_from(clients)
+        .where(*(each.is_not(None) for each in same))
+        .group_by(*same)
+        .having(sa.func.count(sa.distinct(several)) > 1)
+        .order_by(number.desc(), sa.func.min(sa.cast(clients.c.id, sa.Text)))
+    )
+
+
+_ALIKE: Final = {
+    Likeness.SAME_CONTRACT: _alike([clients.c.cpf, _INSTALLATION, clients.c.number_on_dealership], clients.c.id),
+    Likeness.SAME_INSTALLATION: _alike([_INSTALLATION], clients.c.cpf),
+    Likeness.SAME_CPF: _alike([clients.c.cpf], _INSTALLATION),
+    Likeness.SAME_EMAIL: _alike([sa.func.lower(clients.c.email)], clients.c.cpf),
+    Likeness.SAME_PHONE: _alike([clients.c.phone_number], clients.c.cpf),
+}

@@ -19,9 +19,8 @@ import pyarrow.compute as pc
 
 from toolkit.atomic_files import PrivateFolder, sync
 from toolkit.errors import InvalidInput
-from toolkit.intake.cells import Mask, escape, harmless
 from toolkit.intake.headings import OWN
-from toolkit.intake.sources import Chunk
+from toolkit.intake.sources import Chunk, Mask, escape, harmless
 from toolkit.intake.workbook_process import CellKind
 from toolkit.intake.workbook_writer import Cells, Form, SheetLooks, Style, Workbook
 from toolkit.language import ENGLISH, Language

@@ -17,8 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from toolkit.errors import InvalidField, UnreadableFile
-from toolkit.intake.cells import ERROR_OF_FORMULA
-from toolkit.intake.sources import Layout, Lines, Reading, TableSource, source_of
+from toolkit.intake.sources import ERROR_OF_FORMULA, Layout, Lines, Reading, TableSource, source_of
 from toolkit.intake.text_tables import DelimitedText
 from toolkit.intake.workbooks import WorkbookTable
 

@@ -20,7 +20,6 @@ from pyarrow import csv as arrow_csv
 
 from toolkit.contract.fields import TRIMMED
 from toolkit.errors import UnreadableFile
-from toolkit.intake.cells import blank_rows
 from toolkit.intake.sources import (
     HEADING_ROWS,
     Chunk,
@@ -30,6 +29,7 @@ from toolkit.intake.sources import (
     Record,
     TableSource,
     any_cell,
+    blank_rows,
     chunk_of,
 )
 

@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from toolkit.intake.cells import Mask, values
+from toolkit.intake.sources import Mask, values
 
 _NAMESPACE: Final = "http://schemas.openxmlformats.org"
 _MAIN: Final = f"{_NAMESPACE}/spreadsheetml/2006/main"

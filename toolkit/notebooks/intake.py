@@ -8,12 +8,12 @@ from zoneinfo import ZoneInfo
 from toolkit.contract.fields import pick_camel
 from toolkit.intake import clients as clients_load
 from toolkit.intake import sales as sales_load
-from toolkit.intake.quality import (
+from toolkit.intake.registration import (
     QUALITY_TEXTS,
     ClientQuality,
     Likeness,
 )
-from toolkit.intake.quality import client_quality as look_through
+from toolkit.intake.registration import client_quality as look_through
 from toolkit.intake.results import (
     WARNINGS,
     LoadOptions,

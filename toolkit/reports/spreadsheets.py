@@ -26,7 +26,7 @@ import pyarrow.compute as pc
 from toolkit.contract.codes import CODES, names_of
 from toolkit.contract.findings import Reason, Status
 from toolkit.errors import ReportError
-from toolkit.intake.cells import harmless
+from toolkit.intake.sources import harmless
 from toolkit.intake.workbook_writer import (
     CELL_CHARACTERS,
     SHEET_NAME,
