@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 from toolkit.audit.sale_case import SaleCase
 from toolkit.contract.codes import CODES
 from toolkit.contract.findings import FindingStatus
-from toolkit.kit.record_facts import file_facts
+from toolkit.evidence.records import EvidenceRecord
 from toolkit.kit.spoken import _, counted, current_language, readable
 from toolkit.reports.report import tuples
 from toolkit.reports.wording import EVENT_NAMES
@@ -26,6 +26,20 @@ _HEADINGS = (
     ("Links to files", "when", "by", "reason", "until"),
 )
 """The title of each table, and the headings of its columns."""
+
+
+def file_facts(record: EvidenceRecord) -> list[str]:
+    """Return what is known of a record's file and its withdrawal: size, length, hash, fault, people."""
+    file, taken, facts = record.file, record.withdrawal, []
+    if file:
+        length = [f"{current_language().number(round(file.seconds, 1))} s"] if file.seconds else []
+        length += [counted(file.pages, "page")] if file.pages else []
+        facts += [", ".join([counted(file.size, "byte"), *length]), f"{_('looked at')}: {file.coverage}"]
+        facts += [f"SHA-256 {file.sha256}"] if file.sha256 else []
+        facts += [f"{file.fault}: {_(CODES[file.fault].meaning)}"] if file.fault else []
+    if taken:
+        facts.append(f"{_('by')} {taken.withdrawn_by}, {_('approved by')} {taken.approved_by}: {taken.reason}")
+    return [*facts, record.file_name] if record.file_name else facts
 
 
 def sale_facts(case: SaleCase, zone: ZoneInfo) -> dict[str, str]:
