@@ -1,6 +1,5 @@
 """Write a file that only its owner may read, and that appears whole or not at all."""
 
-import fcntl
 import os
 import shutil
 import stat
@@ -33,83 +32,24 @@ class Draft:
 def atomic_file(path: Path) -> Iterator[Draft]:
     """Open a draft that replaces ``path`` at the end of the block if it is complete, and is removed if it is not.
 
-    The draft has no name where the system knows such files, so that a kill leaves nothing of it but an empty file
-    that was locked. Elsewhere what a kill leaves is overwritten by the next draft.
+    What a kill leaves of it lies in a folder that only its owner may enter, until the next file is written there.
 
     Raises:
-        InvalidInput: it cannot be written there, or somebody else is writing it.
+        InvalidInput: it cannot be written there.
     """
     if path.exists() and not path.is_file():
         raise InvalidInput("{} is not a file that can be replaced; name another one.", path)
-    beside = path.with_name(f".{path.name}.draft")
-    descriptor = _opened(beside, path)
-    nameless = _nameless(path.parent)
-    with (
-        os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as locked,
-        locked if nameless is None else os.fdopen(nameless, "w", encoding="utf-8", newline="\n") as file,
-    ):
-        draft = Draft(file)
-        try:
+    try:
+        private = PrivateFolder(path.parent)
+        with private as folder, (folder / "draft").open("w", encoding="utf-8", newline="\n") as file:
+            draft = Draft(file)
             yield draft
             if draft.complete:
-                whole = beside if nameless is None else _named(nameless, path.with_name(f".{path.name}.whole"))
-                whole.replace(path)
-        except OSError as error:
-            if error.filename is not None:
-                raise
-            raise InvalidInput("{} cannot be written: {}.", path, error.strerror or error) from None
-        finally:
-            # The file of this name is ours only while it is locked: later it may be the draft of another process.
-            if _is_named(beside, descriptor):
-                beside.unlink()
-
-
-def _nameless(folder: Path) -> int | None:
-    """Return a new file without a name in the folder; ``None`` where the system knows none."""
-    try:
-        return os.open(folder, os.O_WRONLY | os.O_TMPFILE, 0o600)
-    except (AttributeError, OSError):
-        return None
-
-
-def _named(nameless: int, path: Path) -> Path:
-    path.unlink(missing_ok=True)
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:  # with folders given, the link is followed to the file
-        os.link(f"/proc/self/fd/{nameless}", path.name, src_dir_fd=folder, dst_dir_fd=folder)
-    finally:
-        os.close(folder)
-    return path
-
-
-def _opened(draft: Path, path: Path) -> int:
-    """Return the draft, locked and empty."""
-    try:
-        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+                private.publish(folder / "draft", path.name)
     except OSError as error:
-        raise InvalidInput("{} cannot be written: {}.", path, error.strerror) from None
-    # The process that had it locked may have finished it between our opening and our lock.
-    if not _locked(descriptor) or not _is_named(draft, descriptor):
-        os.close(descriptor)
-        raise InvalidInput("{} is being written by somebody else; wait, or name another file.", path)
-    os.fchmod(descriptor, 0o600)
-    os.ftruncate(descriptor, 0)
-    return descriptor
-
-
-def _locked(descriptor: int) -> bool:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True
-
-
-def _is_named(path: Path, descriptor: int) -> bool:
-    try:
-        return os.path.samestat(path.stat(follow_symlinks=False), os.fstat(descriptor))
-    except OSError:
-        return False
+        if error.filename is not None and not Path(error.filename).is_relative_to(path.parent):
+            raise
+        raise InvalidInput("{} cannot be written: {}.", path, error.strerror or error) from None
 
 
 _PREFIX: Final = ".toolkit-draft-"

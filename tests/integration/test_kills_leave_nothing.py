@@ -138,7 +138,7 @@ def test_a_report_is_written_where_only_its_owner_sees_it_and_the_next_one_sweep
     [["credentials", "request", "manifest.csv", "--out", "out.jsonl"], ["evidence", "log", "--out", "out.jsonl"]],
     ids=" ".join,
 )
-def test_a_file_that_is_being_written_has_no_name(
+def test_what_a_kill_leaves_of_a_file_is_its_owners_and_the_next_one_sweeps_up(
     command: list[str],
     environ: dict[str, str],
     database: Database,
@@ -154,7 +154,9 @@ def test_a_file_that_is_being_written_has_no_name(
     )
     with stalled(environ, ("toolkit.atomic_files", "os", "fsync"), *command):
         pass
-    assert [path for path in tmp_path.rglob("*") if path.is_file() and path.stat().st_size] == [manifest]
+    [draft] = tmp_path.glob(".toolkit-draft-*")
+    assert draft.stat().st_mode & 0o077 == 0
+    assert not (tmp_path / "out.jsonl").exists()
     assert main(["-q", *command], environ) == 0
     assert sorted(path.name for path in tmp_path.iterdir()) == ["manifest.csv", "out.jsonl", "scratch"]
     assert (tmp_path / "out.jsonl").stat().st_mode & 0o777 == 0o600
