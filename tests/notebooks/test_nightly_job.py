@@ -119,6 +119,7 @@ def test_the_nightly_job_does_its_work_and_tells_no_personal_data(
     assert (final / "report" / "missing-evidence.html").exists()
     [executed] = (final / "report").glob("*.ipynb")
     assert str(final / "report") in executed.read_text()
+    assert r"\r" not in executed.read_text()  # no bar of progress
     assert not re.search(r"\.report-", executed.read_text())
     for variable in ("DATABASE_URL", "TOOLKIT_HOME"):
         monkeypatch.setenv(variable, environ[variable])

@@ -41,14 +41,14 @@ PACKAGE = Path(toolkit.__file__).parent
 _ERRORS = {name for name, each in vars(errors).items() if isinstance(each, type) and issubclass(each, Exception)}
 
 _SAYS = {
-    **dict.fromkeys(("show", "note", "_", "translate", "Message", "say", "fail", "ranked", *_ERRORS), (0,)),
+    **dict.fromkeys(("show", "note", "_", "translate", "Message", "say", "fail", *_ERRORS), (0,)),
     **dict.fromkeys(("UsageError", "BadParameter", "show_table"), (0,)),
     **dict.fromkeys(("invalid", "InvalidField", "counted"), (1,)),
     "begin": (0, 2),
 }
 """The calls that say something to people, and the places of its texts."""
 
-_DISPLAYS = dict.fromkeys(("figures", "Fact", "bars", "table", "links", "remark"), range(9))
+_DISPLAYS = dict.fromkeys(("figures", "table", "links", "remark"), range(9))
 
 _OF_SETTINGS = dict.fromkeys(("SettingsError", "ToolkitError"), (0,))
 """What the HTTP interface says to those who start it; all else it says to programs."""
@@ -89,6 +89,11 @@ def _of_calls() -> Iterator[str | tuple[str, ...]]:
                     said = [args[at] for at in says.get(name, ()) if at < len(args)]
                 case ast.Assign(targets=[ast.Name(id=name)], value=value) if name in _TABLES:
                     said = [value]
+                case (
+                    ast.Assign(targets=[ast.Name(id="facts" as name)], value=ast.Dict(keys=labels))
+                    | ast.AugAssign(target=ast.Name(id="facts" as name), value=ast.Dict(keys=labels))
+                ) if room in {"notebooks", "jobs"}:
+                    said = [label for label in labels if label is not None]
                 case _:
                     continue
             for each in said:

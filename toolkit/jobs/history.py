@@ -6,14 +6,7 @@ from toolkit.jobs.runs import RunRow, RunStatus, counts_of, open_sales, runs_of,
 from toolkit.kit.spoken import _, counted, readable
 from toolkit.message import Message
 from toolkit.notebooks.calls import application, told_plainly
-from toolkit.notebooks.display import Colour, Fact, Shown, figures, table
-
-_COLOURS = {
-    RunStatus.DONE: Colour.GOOD,
-    RunStatus.FAILED: Colour.BAD,
-    RunStatus.MISSED: Colour.BAD,
-    RunStatus.RUNNING: Colour.NEUTRAL,
-}
+from toolkit.notebooks.display import Shown, figures, remark, table
 
 
 @told_plainly
@@ -30,11 +23,9 @@ def job_history(*, job: str = "nightly", runs: int = 60) -> Shown[Sequence[RunRo
         "needsAttention": bool(found and found[0].status in {RunStatus.FAILED, RunStatus.MISSED}),
     }
     if not found:
-        return Shown(
-            found, [figures("Nothing ran yet", [], "A scheduler starts jobs: toolkit job --help")], counts
-        )
+        return Shown(found, [remark("Nothing ran yet", "A scheduler starts jobs: toolkit job --help")], counts)
     heading = counted(len(found), "latest run")
-    facts = [Fact(status, count, _COLOURS[status]) for status, count in number.items()]
+    facts = {status.value: count for status, count in number.items()}
     rows = []
     for run in found:
         open_ = open_sales(counts_of(run.steps)).get("open", "")

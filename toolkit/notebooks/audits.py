@@ -25,25 +25,12 @@ from toolkit.language import Language, default_language
 from toolkit.language import language as language_of
 from toolkit.message import Message
 from toolkit.notebooks.calls import application, cell_progress, given_path, told_plainly
-from toolkit.notebooks.display import (
-    BARS,
-    SHOWN,
-    STATUS_COLOURS,
-    Bundle,
-    Colour,
-    Fact,
-    Shown,
-    bars,
-    figures,
-    links,
-    remark,
-    table,
-)
+from toolkit.notebooks.display import SHOWN, Bundle, Shown, figures, links, remark, table
 from toolkit.reports import DEFAULT_FORMATS, chosen, write_report
 from toolkit.reports.audited import Audited
 from toolkit.reports.notices import headline, notices
 from toolkit.reports.report import told_detail, tuples
-from toolkit.reports.wording import COLOURS, COLUMN_NAMES
+from toolkit.reports.wording import COLUMN_NAMES
 
 
 @told_plainly
@@ -112,20 +99,14 @@ def _moment(opened: ApplicationContext, text: str) -> datetime | None:
 
 
 def _report_parts(result: Audited, written: Sequence[Path], timezone: ZoneInfo, spoken: Language) -> list[Bundle]:
-    facts = [
-        Fact("sales", result.sales),
-        Fact("compliant", result.compliant, Colour.GOOD),
-        Fact("incomplete", result.incomplete, Colour.WARNING),
-        Fact("in conflict", result.conflict, Colour.BAD),
-    ]
+    facts = {"sales": result.sales, **_statuses(result)}
     as_of = f"{spoken.text('As of')} {spoken.moment(result.as_of, timezone)}."
     parts = [figures(headline(result, spoken), facts, as_of), links("The report", written)]
     parts += [remark("Note", text) for text in notices(result, spoken, timezone)]
-    groups = {_(group): counts for group, counts in _counts(result.by_group, "utilityGroup").items()}
-    parts.append(bars("Sales by utility group", groups))
-    missing = {name: row for name, row in _counts(result.missing, "evidenceType").items() if any(row.values())}
-    if missing:
-        parts.append(bars("What is missing, and why", missing, {str(each): COLOURS[each] for each in Reason}))
+    parts.append(table("Sales by utility group", [*result.by_group], _rows(result.by_group)))
+    missing = result.missing[result.missing.drop(columns="evidenceType").any(axis=1)]
+    if len(missing):
+        parts.append(table("What is missing, and why", [*missing], _rows(missing)))
         meanings = [(each, _(CODES[each].meaning)) for each in Reason]
         parts.append(table("The reasons", ["reason", "meaning"], meanings))
     problems = [
@@ -149,11 +130,15 @@ def _report_parts(result: Audited, written: Sequence[Path], timezone: ZoneInfo, 
                 ", ".join(finding.folders),
                 told_detail(finding.detail, spoken, timezone),
             )
-            for finding in result.file_findings[:SHOWN]
+            for finding in result.file_findings
         ]
-        number = len(result.file_findings)
-        parts.append(table("Findings about files, the gravest first", columns, found, total=number))
+        parts.append(table("Findings about files, the gravest first", columns, found))
     return parts
+
+
+def _statuses(result: Audited) -> dict[str, int]:
+    """Return the number of sales by status, as people call it."""
+    return {"compliant": result.compliant, "incomplete": result.incomplete, "in conflict": result.conflict}
 
 
 def _listed(joined: str) -> str:
@@ -163,11 +148,6 @@ def _listed(joined: str) -> str:
 def _pieces(row: Any) -> str:
     pieces = zip(items(row.missing), items(row.reasons), strict=True)
     return ", ".join(f"{piece} ({reason})" for piece, reason in pieces if piece)
-
-
-def _counts(table: pd.DataFrame, name: str) -> dict[str, dict[str, int]]:
-    found: dict[str, dict[str, int]] = table.set_index(name).to_dict("index")  # type: ignore[assignment]
-    return found
 
 
 @told_plainly
@@ -200,17 +180,17 @@ def _month_ago(opened: ApplicationContext, moment: datetime) -> datetime:
 def _compared_parts(
     changes: FindingChanges, before: Audited, after: Audited, findings: pd.DataFrame, names: list[str]
 ) -> list[Bundle]:
-    facts = [
-        Fact("new", changes.counts["new"], Colour.BAD),
-        Fact("back again", changes.counts["reopened"], Colour.BAD),
-        Fact("resolved", changes.counts["resolved"], Colour.GOOD),
-        Fact("still open", changes.counts["open"]),
-    ]
-    sales = {
-        name: pick_camel(result, "compliant", "incomplete", "conflict")
-        for name, result in zip(names, (before, after), strict=True)
+    facts = {
+        "new": changes.counts["new"],
+        "back again": changes.counts["reopened"],
+        "resolved": changes.counts["resolved"],
+        "still open": changes.counts["open"],
     }
-    parts = [figures(Message("Findings from {} to {}", names[0], names[1]), facts), bars("Sales", sales)]
+    parts = [figures(Message("Findings from {} to {}", names[0], names[1]), facts)]
+    parts += [
+        figures(f"{_('Sales')}, {name}", _statuses(each))
+        for name, each in zip(names, (before, after), strict=True)
+    ]
     for heading, kind in ((_("New"), "new"), (_("Back again"), "reopened"), (_("Resolved"), "resolved")):
         shown = findings.loc[findings["id"].isin(changes.ids(kind))]
         if len(shown):
@@ -232,7 +212,7 @@ def _rows(frame: pd.DataFrame) -> list[list[Any]]:
 def one_sale(*, sale_id: str = "") -> Shown[SaleCase | None]:
     """Show what is known about a sale: rule, records with files, findings, waivers, time line, and what to do."""
     if not sale_id.strip():
-        nothing = figures("No sale was named", [], "Set sale_id to the id of a sale.")
+        nothing = remark("No sale was named", "Set sale_id to the id of a sale.")
         return Shown(None, [nothing], {"job": "one_sale", "saleId": "", "needsAttention": False})
     with application() as opened:
         zone = opened.settings.timezone
@@ -247,9 +227,7 @@ def one_sale(*, sale_id: str = "") -> Shown[SaleCase | None]:
 
 
 def _sale_parts(case: SaleCase, zone: ZoneInfo) -> list[Bundle]:
-    status = case.verdict.status
-    facts = [Fact("status", _(str(status)), STATUS_COLOURS[status])]
-    facts += [Fact(label, value) for label, value in sale_facts(case, zone).items()]
+    facts = {"status": _(str(case.verdict.status)), **sale_facts(case, zone)}
     tables = [table(title, headings, rows) for title, headings, rows in sale_tables(case, zone)]
     return [figures(Message("Sale {}", case.sale_id), facts), *tables]
 
@@ -265,16 +243,10 @@ def partner_scores(
         board = result.partners
         remarks = [remark("Note", text) for text in notices(result, current_language(), zone)]
     findings, overdue = int(board["findings"].sum()), int(board["overdue"].sum())
-    facts = [
-        Fact("partners", len(board)),
-        Fact("findings", findings),
-        Fact("overdue", overdue, Colour.BAD),
-    ]
+    facts = {"partners": len(board), "findings": findings, "overdue": overdue}
     parts = [figures("Partners", facts, f"{_('As of')} {readable(result.as_of, zone)}.")]
     if len(board):
         known = board.assign(partner=board["partner"].replace("", _("no partner")))
-        sales = known.head(BARS).set_index("partner")[list(STATUS_COLOURS)].to_dict("index")
-        parts.append(bars("Their sales", sales))  # type: ignore[arg-type]
         columns = [COLUMN_NAMES.get(name, name) for name in known.columns]
         parts.append(table("All partners, those with the most overdue findings first", columns, _rows(known)))
     counts = {"job": "partner_scores", "partners": len(board), "overdue": overdue, "needsAttention": overdue > 0}

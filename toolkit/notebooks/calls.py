@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any, Final, ParamSpec, TypeVar
 
 from IPython.core.getipython import get_ipython
-from IPython.core.interactiveshell import InteractiveShell
 
 from toolkit.errors import InvalidInput, NotebookFailed, SettingsError, ToolkitError
 from toolkit.kit.context import ApplicationContext
@@ -82,31 +81,9 @@ def _kind(value: object) -> str:
 
 def _plain(error: ToolkitError) -> ToolkitError:
     """Return the error, shown by IPython as one line."""
-    line = f"{type(error).__name__}: {in_parameters(format_error(error))}"
+    line = f"{type(error).__name__}: {format_error(error)}"
     vars(error)["_render_traceback_"] = lambda: [line]
     return error
-
-
-_PARAMETERS: Final = {
-    "--map HEADING=field": 'headings={"HEADING": "field"}',
-    "--map HEADING=-": 'headings={"HEADING": "-"}',
-    "--map CABEÇALHO=campo": 'headings={"CABEÇALHO": "campo"}',
-    "--confirm-disappearance": "toolkit audit --confirm-disappearance",
-    "--as-of": "as_of",
-    "--format": "formats",
-    "--no-sync": "sync=False",
-    "--no-verify": "verify=False",
-    "--out": "out",
-    "--sheet": "sheet",
-}
-"""The options that advice names, as parameters of a notebook; for what no notebook does, as a command."""
-
-
-def in_parameters(advice: str) -> str:
-    """Return the same advice with the parameters of a notebook in the place of options."""
-    for option, parameter in _PARAMETERS.items():
-        advice = advice.replace(option, parameter)
-    return advice
 
 
 def _place(error: Exception) -> str:
@@ -180,5 +157,7 @@ def _assigned(source: str) -> list[str]:
 
 
 def cell_progress() -> Progress:
-    """Return the progress of a cell: bars on stderr, which Jupyter shows below the cell."""
-    return ProgressBar(sys.stderr, shown=InteractiveShell.initialized())
+    """Return the progress of a cell: bars in a front end or a terminal, none in an executed notebook."""
+    parent: dict[str, Any] = getattr(get_ipython(), "get_parent", dict)()
+    # JupyterLab lets a cell ask a person; papermill and nbclient keep whatever a bar writes.
+    return ProgressBar(sys.stderr, shown=bool(parent.get("content", {}).get("allow_stdin")))

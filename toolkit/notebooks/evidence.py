@@ -15,16 +15,7 @@ from toolkit.kit.process import signed_in_account
 from toolkit.kit.spoken import _, counted, translate
 from toolkit.message import Message
 from toolkit.notebooks.calls import application, cell_progress, given_path, told_plainly
-from toolkit.notebooks.display import (
-    Bundle,
-    Colour,
-    Fact,
-    Shown,
-    bars,
-    figures,
-    ranked,
-    table,
-)
+from toolkit.notebooks.display import Bundle, Shown, figures, remark, table
 
 
 @told_plainly
@@ -93,7 +84,7 @@ def _nothing_named() -> list[Bundle]:
         ["V-2026-00001", "confirmacao-de-voz.mp3", "audio/mpeg", "audio/mpeg", "POV"],
     ]
     advice = _("Nothing was requested. Set manifest to a CSV or XLSX file like the one below, and run again.")
-    return [figures("No manifest named", [], advice), table("A manifest", columns, rows)]
+    return [remark("No manifest named", advice), table("A manifest", columns, rows)]
 
 
 def _request_parts(
@@ -101,23 +92,21 @@ def _request_parts(
 ) -> list[Bundle]:
     if manifest.rejected:
         return _rejected(manifest)
-    facts = [
-        Fact("credentials issued", manifest.issued, Colour.GOOD),
-        Fact("issued again", manifest.reissued, Colour.NEUTRAL),
-        Fact("uploaded before", len(manifest.skipped), Colour.QUIET),
-    ]
+    facts = {
+        "credentials issued": manifest.issued,
+        "issued again": manifest.reissued,
+        "uploaded before": len(manifest.skipped),
+    }
     if uploaded is not None:
-        failed = len(uploaded.failures)
-        facts += [
-            Fact("uploaded now", uploaded.sent, Colour.GOOD),
-            Fact("not uploaded", failed, Colour.BAD),
-        ]
+        facts |= {"uploaded now": uploaded.sent, "not uploaded": len(uploaded.failures)}
     kept = translate(Message("The credentials are in {}, which only you can read.", credentials_file))
     parts = [figures(counted(manifest.rows, "file"), facts, kept)]
-    if uploaded is not None and manifest.rows:
-        parts.append(_where_files_are(manifest, uploaded))
     if uploaded is not None and uploaded.failures:
-        parts.append(_failures(uploaded))
+        columns = ["saleId", "fileName", "problem", "what was found"]
+        failed = [
+            (each.sale_id, each.file_name, each.problem, translate(each.message)) for each in uploaded.failures
+        ]
+        parts.append(table("Not uploaded", columns, failed))
     if left_out:
         rows = [(sale.sale_id, sale.line, _(sale.reason.text)) for sale in left_out]
         parts.append(table("Nothing was requested for", ["saleId", "line", "why"], rows))
@@ -125,30 +114,12 @@ def _request_parts(
 
 
 def _rejected(manifest: ManifestResult) -> list[Bundle]:
-    facts = [Fact("rows", manifest.rows), Fact("rejected", len(manifest.rejected), Colour.BAD)]
+    facts = {"rows": manifest.rows, "rejected": len(manifest.rejected)}
     rows = [(row.line, item.field, translate(item.message)) for row in manifest.rejected for item in row.invalid]
     return [
         figures("Wrong rows", facts, "Nothing was issued. Correct the rows below and run again."),
         table("What is wrong", ["line", "field", "reason"], rows),
     ]
-
-
-def _where_files_are(manifest: ManifestResult, uploaded: Uploaded) -> Bundle:
-    counts = {
-        "uploaded now": uploaded.sent,
-        "uploaded before": len(manifest.skipped) + uploaded.skipped,
-        "not uploaded": len(uploaded.failures),
-    }
-    colours = dict(zip(counts, (Colour.GOOD, Colour.QUIET, Colour.BAD), strict=True))
-    return bars("Where the files are", {_("files"): counts}, colours)
-
-
-def _failures(uploaded: Uploaded) -> Bundle:
-    rows = [
-        (failure.sale_id, failure.file_name, failure.problem, translate(failure.message))
-        for failure in uploaded.failures
-    ]
-    return table("Not uploaded", ["saleId", "fileName", "problem", "what was found"], rows)
 
 
 @told_plainly
@@ -173,15 +144,17 @@ def content_verification(*, minutes: int = 10) -> Shown[Verified]:
 
 
 def _verification_parts(verified: Verified) -> list[Bundle]:
-    facts = [
-        Fact("verified", verified.verified, Colour.GOOD),
-        Fact("unusable", verified.unusable, Colour.BAD),
-        Fact("unreadable", verified.unreadable, Colour.BAD),
-        Fact("left for the next time", verified.left, Colour.WARNING),
-    ]
+    facts = {
+        "verified": verified.verified,
+        "unusable": verified.unusable,
+        "unreadable": verified.unreadable,
+        "left for the next time": verified.left,
+    }
     hint = _("Notebook 03 names the sales of unusable files.") if verified.unusable else ""
-    problems = {str(problem): number for problem, number in verified.problems.items() if number}
+    problems = [(str(problem), number) for problem, number in verified.problems.items() if number]
     if verified.wrong_kind:
-        problems["WRONG_KIND"] = verified.wrong_kind
+        problems.append(("WRONG_KIND", verified.wrong_kind))
     parts = [figures("Files", facts, hint)]
-    return [*parts, ranked("What is wrong with unusable files", problems, Colour.BAD)] if problems else parts
+    return (
+        [*parts, table("What is wrong with unusable files", ["problem", "files"], problems)] if problems else parts
+    )

@@ -24,26 +24,8 @@ from toolkit.intake.results import (
 from toolkit.intake.sales import SalesLoaded
 from toolkit.kit.spoken import _, current_language, readable, translate
 from toolkit.message import Message
-from toolkit.notebooks.calls import (
-    application,
-    cell_progress,
-    given_path,
-    given_paths,
-    in_parameters,
-    told_plainly,
-)
-from toolkit.notebooks.display import (
-    Bundle,
-    Colour,
-    Fact,
-    Shown,
-    figures,
-    links,
-    ranked,
-    remark,
-    show,
-    table,
-)
+from toolkit.notebooks.calls import application, cell_progress, given_path, given_paths, told_plainly
+from toolkit.notebooks.display import Bundle, Shown, figures, links, remark, show, table
 from toolkit.samples.dataset import make_samples, write_samples
 
 
@@ -96,30 +78,30 @@ def _remark(understood: Understood) -> Bundle:
 
 
 def _load_parts(result: LoadResult, zone: ZoneInfo, *, made_up: bool) -> list[Bundle]:
-    facts = [
-        Fact("rows", result.rows),
-        Fact("would be registered" if result.dry_run else "registered", result.accepted, Colour.GOOD),
-        Fact("rejected", result.rejected, Colour.BAD),
-        Fact("skipped", result.skipped, Colour.QUIET),
-    ]
+    facts = {
+        "rows": result.rows,
+        "would be registered" if result.dry_run else "registered": result.accepted,
+        "rejected": result.rejected,
+        "skipped": result.skipped,
+    }
     heading = _("Clients, checked only") if result.dry_run else _("Clients")
     parts = [
         figures(heading, facts, _hint(result, made_up=made_up)),
         _file_by_file(result, zone),
     ]
-    parts += [remark("Not loaded", in_parameters(translate(reason))) for reason in result.unreadable]
+    parts += [remark("Not loaded", translate(reason)) for reason in result.unreadable]
     if result.rejected_files:
         parts.append(links("The rejected rows", result.rejected_files))
     if result.reasons:
         reasons = {translate(why): count for why, count in result.reasons.items()}
-        parts.append(ranked("Why rows were rejected", reasons, Colour.BAD))
+        parts.append(table("Why rows were rejected", ["reason", "rows"], reasons.items()))
         parts.append(_examples("The first rows with each reason", result, result.reasons))
     if result.repairs:
         repairs = {_(Repair(name).text): count for name, count in result.repairs.items()}
-        parts.append(ranked("What was repaired, in rows that are fine", repairs, Colour.NEUTRAL))
+        parts.append(table("What was repaired, in rows that are fine", ["repair", "rows"], repairs.items()))
     if result.warnings:
         warned = {_(WARNINGS[name]): count for name, count in result.warnings.items()}
-        parts.append(ranked("Doubtful, though valid", warned, Colour.WARNING))
+        parts.append(table("Doubtful, though valid", ["warning", "rows"], warned.items()))
         parts.append(_examples("The first rows with each warning", result, result.warnings))
     return parts
 
@@ -179,18 +161,18 @@ def client_quality(*, most: int = 500) -> Shown[ClientQuality]:
 
 def _quality_parts(found: ClientQuality, repeated: int) -> list[Bundle]:
     alike = sum(found.groups.values())
-    facts = [
-        Fact("clients", found.clients),
-        Fact("registered more than once", repeated, Colour.BAD),
-        Fact("groups that are alike", alike, Colour.WARNING),
-    ]
+    facts = {
+        "clients": found.clients,
+        "registered more than once": repeated,
+        "groups that are alike": alike,
+    }
     parts = [figures("Registered clients", facts)]
     if found.counts:
         doubtful = {_(QUALITY_TEXTS[code]): number for code, number in found.counts.items()}
-        parts.append(ranked("Doubtful or not there", doubtful, Colour.WARNING))
+        parts.append(table("Doubtful or not there", ["warning", "clients"], doubtful.items()))
     if found.alike:
         groups = {_(likeness.text): number for likeness, number in found.groups.items()}
-        parts.append(ranked("Groups of clients that are alike", groups, Colour.WARNING))
+        parts.append(table("Groups of clients that are alike", ["what is the same", "groups"], groups.items()))
         columns = ["what is the same", "clients", "CPF, masked", "client ids"]
         rows = [
             (_(each.likeness.text), each.number, each.cpf or _("several"), ", ".join(each.client_ids))
@@ -204,7 +186,7 @@ def _quality_parts(found: ClientQuality, repeated: int) -> list[Bundle]:
 def load_sales(*, file: str = "", out: str = "", overwrite: bool = False) -> Shown[SalesLoaded | None]:
     """Take over the sales of a file; a shared database is only compared with it, unless ``overwrite`` is on."""
     if not file.strip():
-        nothing = figures("No file was named", [], "Set file to a CSV or XLSX file of sales.")
+        nothing = remark("No file was named", "Set file to a CSV or XLSX file of sales.")
         return Shown(None, [nothing], {"job": "load_sales", "rows": 0, "needsAttention": False})
     with application() as opened:
         loaded = sales_load.load_sales(
@@ -228,14 +210,14 @@ def load_sales(*, file: str = "", out: str = "", overwrite: bool = False) -> Sho
 
 
 def _sales_parts(loaded: SalesLoaded) -> list[Bundle]:
-    facts = [
-        Fact("rows", loaded.rows),
-        Fact("new", loaded.inserted, Colour.GOOD),
-        Fact("updated", loaded.updated, Colour.GOOD),
-        Fact("unchanged", loaded.unchanged, Colour.QUIET),
-        Fact("rejected", len(loaded.rejected), Colour.BAD),
-        Fact("differ", len(loaded.differing), Colour.BAD),
-    ]
+    facts = {
+        "rows": loaded.rows,
+        "new": loaded.inserted,
+        "updated": loaded.updated,
+        "unchanged": loaded.unchanged,
+        "rejected": len(loaded.rejected),
+        "differ": len(loaded.differing),
+    }
     parts = [figures("Sales", facts)]
     if loaded.rejected:
         parts.append(links("The rejected rows, to be corrected and loaded", loaded.rejected_files))
