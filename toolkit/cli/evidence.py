@@ -28,7 +28,6 @@ from toolkit.evidence.contents import verify_contents
 from toolkit.evidence.records import LONGEST_SECONDS, EvidenceRecord, open_evidence, records_of
 from toolkit.evidence.records import withdraw as withdraw_record
 from toolkit.evidence.upload import Destinations, upload_files
-from toolkit.kit.kept_seals import keep_seal
 from toolkit.kit.process import signed_in_account
 from toolkit.kit.spoken import _, counted, current_language, readable, translate
 from toolkit.log.events import record_unmasking
@@ -328,7 +327,7 @@ def log(ctx: Context, out: Path, as_json: bool) -> None:
     """
     space = ctx.application
     seal = export_log(space.database, out, space.clock, space.log_keys)
-    keep_seal(space, seal.hash if seal is not None else None)
+    space.keep_seal(seal.hash if seal is not None else None)
     if not space.log_keys.keys:
         note("the hashes in the log have no key: a CPF can be found by trying all; set TOOLKIT_LOG_KEY")
     if as_json:

@@ -19,7 +19,6 @@ from toolkit.database.observations import Tolerance
 from toolkit.database.service import clients
 from toolkit.evidence.contents import Budget, verify_contents
 from toolkit.kit.context import ApplicationContext
-from toolkit.kit.kept_seals import keep_seal
 from toolkit.log.events import record_unmasking
 from toolkit.log.sealing import record_and_seal_report, seal_events
 from toolkit.progress import Progress
@@ -63,7 +62,7 @@ def audit(
             )
             verified = True
         newest = seal_events(application.database, application.clock, application.log_keys)
-        keep_seal(application, newest.hash if newest is not None else None)
+        application.keep_seal(newest.hash if newest is not None else None)
     return make_audit(
         application.database,
         plan,
@@ -147,7 +146,7 @@ def record_report(application: ApplicationContext, files: Mapping[str, str]) -> 
     ``None`` where none does yet: an older transaction is under way, and the next seal will.
     """
     seal = record_and_seal_report(application.database, files, application.clock, application.log_keys)
-    keep_seal(application, seal)
+    application.keep_seal(seal)
     return seal
 
 

@@ -6,19 +6,23 @@ import secrets
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from toolkit import embedded
+from toolkit.atomic_files import atomic_file
 from toolkit.contract.deadlines import Clock, Deadlines, wall_clock
 from toolkit.contract.events import LogKeys
 from toolkit.database import schema
-from toolkit.database.belonging import check_service
+from toolkit.database.belonging import check_service, identity_of
 from toolkit.database.connection import Database
+from toolkit.database.restores import notice_restore, pending_restore
 from toolkit.database.service import Service, load_service
 from toolkit.embedded.home import make_once
-from toolkit.errors import SettingsError, ToolkitError
+from toolkit.errors import InvalidInput, SettingsError, ToolkitError
 from toolkit.extras import require
+from toolkit.log.sealing import has_seal
 from toolkit.settings import Settings
 
 if TYPE_CHECKING:
@@ -162,6 +166,32 @@ class ApplicationContext:
             keep_inputs=settings.audits_inputs,
             keep_days=settings.audits_days,
         )
+
+    def keep_seal(self, newest: str | None) -> None:
+        """Keep the hash of the newest seal of the custody log in the home: a log that is cut off later shows.
+
+        It is filed by the database's own numbers, not by its address: after a failover it is compared, too. The
+        seal of a log that lacks the one kept before is not kept: what is sealed after a cut does not hide the cut,
+        which every audit tells until two people confirm it. A home that cannot be written keeps none.
+        """
+        if newest is None:
+            return
+        with self.any_service.transaction() as connection:
+            identity, before = identity_of(connection), ""
+            named = f"{identity.cluster or self.any_service.address}/{identity.database}/{identity.name}"
+            kept = self.settings.home / "custody-seals" / sha256(named.encode()).hexdigest()[:16]
+            with suppress(OSError):
+                before = kept.read_text(encoding="ascii").strip()
+            if before not in {"", newest} and not has_seal(connection, before):
+                notice_restore(connection, before, self.clock)
+                if pending_restore(connection) is not None:
+                    return
+        if newest != before:
+            with suppress(OSError, InvalidInput):
+                kept.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+                with atomic_file(kept) as draft:
+                    draft.file.write(f"{newest}\n")
+                    draft.finish()
 
     def close(self) -> None:
         """Close what was opened; embedded services keep running for the others."""

@@ -1,7 +1,5 @@
 """The health of the database and the bucket: address, answer, and fitness. Starts nothing."""
 
-import errno
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -17,11 +15,9 @@ from toolkit.database.belonging import check_bucket, check_service, pending_rest
 from toolkit.database.connection import Database
 from toolkit.database.service import load_service
 from toolkit.embedded import ServiceStatus
-from toolkit.embedded.home import explained
 from toolkit.errors import (
     BucketError,
     DatabaseError,
-    EmbeddedServiceError,
     NotInstalled,
     SchemaMismatch,
     SettingsError,
@@ -72,35 +68,21 @@ _FACTS: Final = ("name", "version", "address", "pid", "data", "log")
 """The facts that the status of an embedded service tells under the same names."""
 
 
-def _embedded(service: str, status: ServiceStatus, home: Path) -> ServiceHealth:
+def _embedded(service: str, status: ServiceStatus) -> ServiceHealth:
     facts = {name: getattr(status, name) for name in _FACTS}
-    problem = None if status.running else _unusable(home)
-    return ServiceHealth(service=service, embedded=True, answers=status.running, problem=problem, **facts)
-
-
-def _unusable(home: Path) -> str | None:
-    """Return the reason why no service could start in ``home``, which may not exist yet."""
+    problem = None
     try:
         embedded.require_installed()
     except NotInstalled as error:
-        return error.message
-    nearest = next(folder for folder in (home, *home.parents) if os.path.lexists(folder))
-    try:
-        with explained(home):
-            if not nearest.is_dir():
-                raise NotADirectoryError(errno.ENOTDIR, "", str(nearest))
-            if not os.access(nearest, os.W_OK | os.X_OK):
-                raise PermissionError(errno.EACCES, "", str(nearest))
-    except EmbeddedServiceError as error:
-        return error.message
-    return None
+        problem = error.message
+    return ServiceHealth(service=service, embedded=True, answers=status.running, problem=problem, **facts)
 
 
 def _database(settings: Settings, status: ServiceStatus) -> ServiceHealth:
     shared = settings.database_url
     url = shared or status.url
     if shared is None:
-        health = _embedded("database", status, settings.home)
+        health = _embedded("database", status)
     else:
         health = ServiceHealth(service="database", embedded=False, name="PostgreSQL", answers=False)
     health = replace(health, newest_schema=schema.newest_revision())
@@ -165,7 +147,7 @@ def _asked(health: ServiceHealth, database: Database) -> ServiceHealth:
 
 def _bucket(settings: Settings, status: ServiceStatus) -> ServiceHealth:
     if settings.evidence_bucket is None:
-        return _embedded("bucket", status, settings.home)
+        return _embedded("bucket", status)
     address, answers, problem = settings.evidence_bucket, False, None
     try:
         bucket = Bucket.open(settings)
