@@ -22,7 +22,6 @@ PATIENCE: Final = 90
 
 _START_SECONDS: Final = 60
 _STOP_SECONDS: Final = 30
-_HINT: Final = "set TOOLKIT_HOME to a folder on this machine that you may write to"
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +133,7 @@ def prepare(home: Path) -> None:
             folder.mkdir(exist_ok=True)
             folder.chmod(0o755 if as_root else 0o700)
         if not home.is_dir():
-            raise NotADirectoryError(errno.ENOTDIR, "", str(home))
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(home))
         mode = home.stat().st_mode
         wanted = mode | 0o011 if as_root and not mode & 0o001 else mode
         if not mode & stat.S_ISVTX:  # with it, nobody exchanges what belongs to somebody else
@@ -190,17 +189,13 @@ def explained(home: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise EmbeddedServiceError(_words(error, error.filename or home)) from None
-
-
-def _words(error: OSError, path: Path | str) -> str:
-    if error.errno in {errno.ENOSPC, errno.EDQUOT}:
-        return f"There is no space left for {path}. Free some, or {_HINT}."
-    if error.errno in {errno.EACCES, errno.EPERM}:
-        return f"The embedded services have no permission for {path}. Please {_HINT}."
-    if error.errno in {errno.ENOTDIR, errno.EEXIST}:
-        return f"The embedded services need a folder, and {path} is none. Please {_HINT}."
-    return f"The embedded services cannot use {path}: {error.strerror or error}. Please {_HINT}."
+        path, told = error.filename or home, error.strerror or error
+        raise EmbeddedServiceError(
+            "The embedded services cannot use {}: {}. Set TOOLKIT_HOME to a folder on this machine that you may "
+            "write to.",
+            path,
+            told,
+        ) from None
 
 
 def failure(what: str, home: Path, log: Path) -> EmbeddedServiceError:
