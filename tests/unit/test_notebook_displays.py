@@ -1,7 +1,7 @@
 """Displays of notebooks are readable as HTML and as text, and harmless with any data."""
 
 from toolkit.kit.spoken import set_language
-from toolkit.notebooks.display import figures, table
+from toolkit.notebooks.calls import figures, table
 
 
 def test_displays_speak_the_language_of_the_environment_and_leave_data_alone():

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from toolkit.jobs.runs import RunRow, RunStatus, counts_of, open_sales, runs_of, seconds_of
 from toolkit.kit.spoken import _, counted, readable
 from toolkit.message import Message
-from toolkit.notebooks.calls import application, told_plainly
-from toolkit.notebooks.display import Shown, figures, remark, table
+from toolkit.notebooks.calls import Shown, application, figures, remark, table, told_plainly
 
 
 @told_plainly

@@ -15,9 +15,8 @@ from toolkit.atomic_files import atomic_file
 from toolkit.contract.deadlines import Clock, Deadlines, wall_clock
 from toolkit.contract.events import LogKeys
 from toolkit.database import schema
-from toolkit.database.belonging import check_service, identity_of
+from toolkit.database.belonging import check_service, identity_of, notice_restore, pending_restore
 from toolkit.database.connection import Database
-from toolkit.database.restores import notice_restore, pending_restore
 from toolkit.database.service import Service, load_service
 from toolkit.embedded.home import make_once
 from toolkit.errors import InvalidInput, SettingsError, ToolkitError

@@ -13,9 +13,8 @@ import pandas as pd
 from toolkit.audit.changes import FindingChanges, audits_until, changes_between
 from toolkit.audit.folder import Audit
 from toolkit.audit.sale_case import SaleCase, sale_case
-from toolkit.contract.codes import CODES
 from toolkit.contract.fields import pick_camel
-from toolkit.contract.findings import Reason, Status, items
+from toolkit.contract.findings import Status, items
 from toolkit.errors import SettingsError
 from toolkit.kit.auditing import as_audited, audit, earlier_audit, record_report
 from toolkit.kit.context import ApplicationContext
@@ -24,12 +23,23 @@ from toolkit.kit.spoken import _, current_language, parse_timestamp, readable
 from toolkit.language import Language, default_language
 from toolkit.language import language as language_of
 from toolkit.message import Message
-from toolkit.notebooks.calls import application, cell_progress, given_path, told_plainly
-from toolkit.notebooks.display import SHOWN, Bundle, Shown, figures, links, remark, table
+from toolkit.notebooks.calls import (
+    SHOWN,
+    Bundle,
+    Shown,
+    application,
+    cell_progress,
+    figures,
+    given_path,
+    links,
+    remark,
+    table,
+    told_plainly,
+)
 from toolkit.reports import DEFAULT_FORMATS, chosen, write_report
 from toolkit.reports.audited import Audited
 from toolkit.reports.notices import headline, notices
-from toolkit.reports.report import told_detail, tuples
+from toolkit.reports.report import tuples
 from toolkit.reports.wording import COLUMN_NAMES
 
 
@@ -99,7 +109,12 @@ def _moment(opened: ApplicationContext, text: str) -> datetime | None:
 
 
 def _report_parts(result: Audited, written: Sequence[Path], timezone: ZoneInfo, spoken: Language) -> list[Bundle]:
-    facts = {"sales": result.sales, **_statuses(result)}
+    facts = {
+        "sales": result.sales,
+        "compliant": result.compliant,
+        "incomplete": result.incomplete,
+        "in conflict": result.conflict,
+    }
     as_of = f"{spoken.text('As of')} {spoken.moment(result.as_of, timezone)}."
     parts = [figures(headline(result, spoken), facts, as_of), links("The report", written)]
     parts += [remark("Note", text) for text in notices(result, spoken, timezone)]
@@ -107,13 +122,6 @@ def _report_parts(result: Audited, written: Sequence[Path], timezone: ZoneInfo, 
     missing = result.missing[result.missing.drop(columns="evidenceType").any(axis=1)]
     if len(missing):
         parts.append(table("What is missing, and why", [*missing], _rows(missing)))
-        meanings = [(each, _(CODES[each].meaning)) for each in Reason]
-        parts.append(table("The reasons", ["reason", "meaning"], meanings))
-    problems = [
-        (row.problem, row.sales, _(CODES[row.problem].meaning)) for row in tuples(result.problems) if row.sales
-    ]
-    if problems:
-        parts.append(table("Other problems", ["problem", "sales", "meaning"], problems))
     if result.open:
         columns = ["saleId", "group", "days", "status", "missing", "problems"]
         rows = [
@@ -121,24 +129,7 @@ def _report_parts(result: Audited, written: Sequence[Path], timezone: ZoneInfo, 
             for each in tuples(result.rows.head(SHOWN))
         ]
         parts.append(table("Sales to act on, the gravest and oldest first", columns, rows, total=result.open))
-    if result.file_findings:
-        columns = ["finding", "sales", "where", "detail"]
-        found = [
-            (
-                _(CODES[finding.problem].meaning),
-                ", ".join(finding.sale_ids),
-                ", ".join(finding.folders),
-                told_detail(finding.detail, spoken, timezone),
-            )
-            for finding in result.file_findings
-        ]
-        parts.append(table("Findings about files, the gravest first", columns, found))
     return parts
-
-
-def _statuses(result: Audited) -> dict[str, int]:
-    """Return the number of sales by status, as people call it."""
-    return {"compliant": result.compliant, "incomplete": result.incomplete, "in conflict": result.conflict}
 
 
 def _listed(joined: str) -> str:
@@ -158,15 +149,14 @@ def compare_moments(*, earlier: str = "", later: str = "") -> Shown[FindingChang
         last = _moment(opened, later) or opened.clock()
         first = _moment(opened, earlier) or _month_ago(opened, last)
         changes = changes_between(opened.database, first, last, zone)
-        before, after = (as_audited(audit(opened, as_of=moment)) for moment in (first, last))
-        findings = after.findings
+        findings = as_audited(audit(opened, as_of=last)).findings
     counts = {
         "job": "compare_moments",
         **changes.counts,
         "needsAttention": bool(changes.ids("new") or changes.ids("reopened")),
     }
     names = [readable(moment, zone) for moment in (first, last)]
-    return Shown(changes, _compared_parts(changes, before, after, findings, names), counts)
+    return Shown(changes, _compared_parts(changes, findings, names), counts)
 
 
 def _month_ago(opened: ApplicationContext, moment: datetime) -> datetime:
@@ -177,9 +167,7 @@ def _month_ago(opened: ApplicationContext, moment: datetime) -> datetime:
     return max(first, month_ago)
 
 
-def _compared_parts(
-    changes: FindingChanges, before: Audited, after: Audited, findings: pd.DataFrame, names: list[str]
-) -> list[Bundle]:
+def _compared_parts(changes: FindingChanges, findings: pd.DataFrame, names: list[str]) -> list[Bundle]:
     facts = {
         "new": changes.counts["new"],
         "back again": changes.counts["reopened"],
@@ -187,10 +175,6 @@ def _compared_parts(
         "still open": changes.counts["open"],
     }
     parts = [figures(Message("Findings from {} to {}", names[0], names[1]), facts)]
-    parts += [
-        figures(f"{_('Sales')}, {name}", _statuses(each))
-        for name, each in zip(names, (before, after), strict=True)
-    ]
     for heading, kind in ((_("New"), "new"), (_("Back again"), "reopened"), (_("Resolved"), "resolved")):
         shown = findings.loc[findings["id"].isin(changes.ids(kind))]
         if len(shown):

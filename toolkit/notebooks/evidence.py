@@ -14,8 +14,17 @@ from toolkit.kit.context import ApplicationContext
 from toolkit.kit.process import signed_in_account
 from toolkit.kit.spoken import _, counted, translate
 from toolkit.message import Message
-from toolkit.notebooks.calls import application, cell_progress, given_path, told_plainly
-from toolkit.notebooks.display import Bundle, Shown, figures, remark, table
+from toolkit.notebooks.calls import (
+    Bundle,
+    Shown,
+    application,
+    cell_progress,
+    figures,
+    given_path,
+    remark,
+    table,
+    told_plainly,
+)
 
 
 @told_plainly

@@ -24,8 +24,20 @@ from toolkit.intake.results import (
 from toolkit.intake.sales import SalesLoaded
 from toolkit.kit.spoken import _, current_language, readable, translate
 from toolkit.message import Message
-from toolkit.notebooks.calls import application, cell_progress, given_path, given_paths, told_plainly
-from toolkit.notebooks.display import Bundle, Shown, figures, links, remark, show, table
+from toolkit.notebooks.calls import (
+    Bundle,
+    Shown,
+    application,
+    cell_progress,
+    figures,
+    given_path,
+    given_paths,
+    links,
+    remark,
+    show,
+    table,
+    told_plainly,
+)
 from toolkit.samples.dataset import make_samples, write_samples
 
 
