@@ -183,6 +183,8 @@ def test_a_skeleton_shows_columns_and_codes_and_no_value_of_a_person(
     made: Made, bucket: Bucket, bucket_environment: Mapping[str, str], s3: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
     other = made("legado")
+    with other.transaction() as connection:
+        connection.execute(sa.text("ALTER TABLE evidencias ADD removido boolean"))
     put_files(other, bucket, s3)
     environ = environment(other, bucket_environment, "legado")
     del environ["TOOLKIT_SERVICE_SQL"]
@@ -195,6 +197,7 @@ def test_a_skeleton_shows_columns_and_codes_and_no_value_of_a_person(
         "TODO AS utility_group,",
         "tp_evidencia (character varying; ACT, DCT",
         "FROM vendas",
+        "removido (boolean; may be NULL)\n;",  # the last one of the hint for a WHERE
         "parceiro",
     ):
         assert expected in text

@@ -82,7 +82,7 @@ def test_a_client_is_not_registered_where_something_that_is_required_has_no_plac
             ['"Sale"', "crm.x", "c"],
         ),
         ("WITH one AS (SELECT 1 FROM x.t) SELECT EXTRACT(year FROM one.at) FROM one", ["x.t", "one.at", "one"]),
-        ("SELECT 'FROM a.b' /* FROM c.d */ FROM ONLY e.f", ["e.f"]),
+        ("SELECT 'FROM a.b' FROM ONLY e.f", ["e.f"]),
         ("INSERT INTO x.t SELECT * FROM new_records", ["x.t", "new_records"]),
     ],
 )

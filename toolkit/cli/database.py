@@ -79,8 +79,8 @@ def map_(
     """Print the beginning of a service.sql for the tables that are named.
 
     \b
-    Columns that are called and typed as the contract's are filled in. Everything else says TODO,
-    which no database takes, beside the columns that could be meant, with their types and keys, and
+    Columns that are called and typed as the contract's are filled in. What else it needs says TODO,
+    which no database takes. Above stand all columns of the table, with their types and keys, and
     their codes where they hold a few. No other value of a row is shown. Where EVIDENCE_BUCKET is
     set, the bucket is asked which text column holds keys. Without tables, those that are there
     are listed.

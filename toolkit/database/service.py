@@ -7,7 +7,7 @@ the database. What writes reads new rows from a relation of a fixed name: a temp
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from hashlib import sha256
@@ -306,7 +306,7 @@ def _service(text: str, source: Path | None) -> Service:
     parts = re.split(r"^--[ \t]*name:[ \t]*(.*?)[ \t]*$", text, flags=re.MULTILINE)
     statements: dict[str, str] = {}
     place = source or "service.sql"
-    if any(word for _, word in _tokens(parts[0])):
+    if _without_comments(parts[0]).strip():
         raise SettingsError("{}: a statement stands before the first line: -- name: sales", place)
     for name, body in zip(parts[1::2], parts[2::2], strict=True):
         if name not in (*COLUMNS, *WRITES):
@@ -338,20 +338,13 @@ def _service(text: str, source: Path | None) -> Service:
 
 def _statement(place: str, name: str, body: str) -> str:
     """Return the one statement of a body, without comments and the semicolon behind it."""
-    spaced = list(_tokens(body, spaces=True))
-    while spaced and not spaced[-1][1].strip(" \t\r\n;"):
-        spaced.pop()
-    statement = "".join(text for _, text in spaced).strip()
-    tokens = list(_tokens(statement))
+    statement = _without_comments(body).strip(" \t\r\n;")
     if not statement:
         raise SettingsError("{}: there is no statement.", place)
-    if any(text == ";" for _, text in tokens):
+    if ";" in _QUOTED.sub("", statement):
         raise SettingsError("{}: there is more than one statement.", place)
-    own = WRITES[name][0] if name in WRITES else ""
-    parts = [
-        one[1] for one, two, three in zip(tokens, tokens[1:], tokens[2:], strict=False) if _begins(two, three)
-    ]
-    if taken := sorted({each.lower() for each in (*tables_in(statement), *parts)} & OURS - {own}):
+    used = {each.lower() for each in (*tables_in(statement), *_PART_OF_WITH.findall(statement))}
+    if taken := sorted(used & OURS - ({WRITES[name][0]} if name in WRITES else set())):
         raise SettingsError(
             "{}: {} is a name that the toolkit uses beside the statement: write a table with its schema, and call "
             "a part of a WITH clause otherwise.",
@@ -365,116 +358,70 @@ def _statement(place: str, name: str, body: str) -> str:
     return statement
 
 
-def _begins(second: tuple[str, str], third: tuple[str, str]) -> bool:
-    """Tell whether the token before these two names a part of a WITH clause."""
-    return second[1].upper() == "AS" and third[1].upper() in ("(", "MATERIALIZED", "NOT")
-
-
-_TOKEN: Final = re.compile(
-    r"""
-    (?P<comment> --[^\n]* | /\*.*?\*/ )
-    | (?P<text> [eE]?'(?:[^']|'')*' | \$(\w*)\$.*?\$\3\$ )
-    | (?P<name> "(?:[^"]|"")*" | [^\W\d][\w$]* )
-    | (?P<space> \s+ )
-    | (?P<other> . )
-    """,
-    re.VERBOSE | re.DOTALL,
-)
-
+_TEXT: Final = r"'((?:[^']|'')*)'"
+_NAME: Final = r"""(?:"(?:[^"]|"")*"|\b[^\W\d][\w$]*)"""
+_DOTTED: Final = rf"{_NAME}(?:\.{_NAME})?"
+_QUOTED: Final = re.compile(rf"""{_TEXT}|\$(\w*)\$.*?\$\2\$|"(?:[^"]|"")*\"""", re.DOTALL)
+_OR_COMMENT: Final = re.compile(rf"({_QUOTED.pattern.replace('2', '3')})|--[^\n]*|/\*.*?\*/", re.DOTALL)
+_TEXTS: Final = re.compile(_TEXT)
 _WITH: Final = re.compile(r"WITH\s+(RECURSIVE\s+)?", re.IGNORECASE)
+_PART_OF_WITH: Final = re.compile(rf"({_NAME})\s+AS\s+(?:\(|MATERIALIZED\b|NOT\b)", re.IGNORECASE)
+_LISTED: Final = re.compile(
+    rf"\b(?:FROM|JOIN|INTO|UPDATE|USING|TABLE)\s+(?:ONLY\s+)?"
+    rf"({_DOTTED}(?:(?:\s+(?:AS\s+)?{_NAME})?\s*,\s*{_DOTTED})*)",
+    re.IGNORECASE,
+)
+_CALLED: Final = re.compile(rf"\bAS\s+({_NAME})\s*(?=,|\bFROM\b|$)", re.IGNORECASE)
+_CAST: Final = r"(?:\s*::\s*\w+)?\s*"
+_ALONE: Final = re.compile(rf"(?:^|,)\s*{_TEXT}{_CAST}$")
+_SELECT: Final = re.compile(r"\bSELECT\b(?:\s+DISTINCT\b)?", re.IGNORECASE)
+_CASE: Final = re.compile(rf"\bEND\b{_CAST}$", re.IGNORECASE)
+_OUTCOME: Final = re.compile(rf"\b(?:THEN|ELSE)\s+{_TEXT}{_CAST}(?=\b(?:WHEN|ELSE|END)\b)", re.IGNORECASE)
 
 
-def _tokens(text: str, *, spaces: bool = False) -> Iterator[tuple[str, str]]:
-    """Yield kind and text of each token; a comment counts as a space."""
-    for found in _TOKEN.finditer(text):
-        kind = found.lastgroup or "other"
-        if kind not in ("comment", "space"):
-            yield kind, found[0]
-        elif spaces:
-            yield "space", " " if kind == "comment" else found[0]
+def _without_comments(text: str) -> str:
+    return _OR_COMMENT.sub(lambda found: found[1] or " ", text)
 
 
 def tables_in(statement: str) -> list[str]:
     """Return the names of the tables that a statement reads or writes, with the schema where one stands there.
 
-    A name that a subquery or a part of a WITH clause has may be among them: it may be a table's, too.
+    A name that a subquery, a function or a part of a WITH clause has may be among them.
     """
-    tokens = [(kind, text, text.upper()) for kind, text in _tokens(statement)]
-    found: dict[str, None] = {}
-    listed, before = False, ""
-    for place, (kind, _, word) in enumerate(tokens):
-        if kind == "name" and word not in _AFTER and (before in _BEFORE or (listed and before == ",")):
-            found[_dotted(tokens, place)] = None
-        listed, before = word == "FROM" or (listed and word not in _LIST_ENDS), word
-    return list(found)
+    lists = (found[1].split(",") for found in _LISTED.finditer(_TEXTS.sub("''", statement)))
+    names = (re.match(_DOTTED, each.strip()) for listed in lists for each in listed)
+    return list(dict.fromkeys(name[0] for name in names if name))
 
 
 def functions_in(statement: str) -> list[str]:
     """Return the names before parentheses, with the schema where one stands there; keywords are among them."""
-    tokens = [(kind, text, text.upper()) for kind, text in _tokens(statement)]
-    return [
-        name
-        for place, (kind, _, _) in enumerate(tokens)
-        if kind == "name" and (place == 0 or tokens[place - 1][1] != ".")
-        if tokens[place + 2 * (name := _dotted(tokens, place)).count(".") + 1 :][:1] == [("other", "(", "(")]
-    ]
-
-
-def _dotted(tokens: Sequence[tuple[str, str, str]], place: int) -> str:
-    """Return the name at a place, and the one behind a dot after it."""
-    following = tokens[place + 1 : place + 3]
-    is_schema = len(following) == 2 and following[0][1] == "." and following[1][0] == "name"
-    return tokens[place][1] + ("." + following[1][1] if is_schema else "")
-
-
-_BEFORE: Final = ("FROM", "JOIN", "INTO", "UPDATE", "ONLY", "USING", "TABLE")
-_AFTER: Final = ("ONLY", "LATERAL", "SELECT", "VALUES", "UNNEST", "SET")
-_LIST_ENDS: Final = ("WHERE", "GROUP", "ORDER", "HAVING", "LIMIT", "UNION", "SELECT", "ON", "SET", "(", ")")
+    return re.findall(rf"({_DOTTED})\s*\(", _TEXTS.sub("''", statement))
 
 
 def mentions(statement: str, name: str) -> bool:
     """Tell whether a name stands in a statement."""
-    return any(kind == "name" and text.strip('"') == name for kind, text in _tokens(statement))
+    return re.search(rf"\b{name}\b", statement) is not None
 
 
 def is_null(statement: str, column: str) -> bool:
     """Tell whether the statement says ``NULL AS column``."""
-    return any(before[1].upper() == "NULL" for before, _ in _values_called(statement, column))
+    return any(re.search(rf"\bNULL{_CAST}$", each, re.IGNORECASE) for each in _values_called(statement, column))
 
 
 def constants(statement: str, column: str) -> list[str]:
     """Return the texts that a column can become, as far as they stand in the statement: alone, or in a CASE."""
-    found = []
-    for last, before in _values_called(statement, column):
-        if last[0] == "text" and before and before[-1][1].upper() in _BEFORE_VALUE:
-            found.append(last)
-        elif last[1].upper() == "END":
-            depth, following, second = 0, last, last
-            for token in reversed(before):
-                word = token[1].upper() if token[0] == "name" else ""
-                depth += (word == "END") - (word == "CASE")
-                if depth < 0:
-                    break
-                if word in ("THEN", "ELSE") and following[0] == "text" and second[1].upper() in _AFTER_VALUE:
-                    found.append(following)
-                following, second = token, following
-    return [text[1:-1].replace("''", "'") for _, text in found if text.startswith("'")]
+    values = list(_values_called(statement, column))
+    found = [text for value in values for text in (_ALONE if not _CASE.search(value) else _OUTCOME).findall(value)]
+    return [text.replace("''", "'") for text in found]
 
 
-_BEFORE_VALUE: Final = ("SELECT", "DISTINCT", ",")
-_AFTER_VALUE: Final = ("WHEN", "ELSE", "END", ":")
-
-
-def _values_called(statement: str, column: str) -> Iterator[tuple[tuple[str, str], list[tuple[str, str]]]]:
-    """Yield, for each ``... AS column``, the token before AS, and those before it."""
-    tokens = list(_tokens(statement))
-    for place, (kind, text) in enumerate(tokens):
-        called = kind == "name" and text.strip('"').lower() == column and place > 1
-        if called and tokens[place - 1][1].upper() == "AS":
-            end = place - 2
-            while end > 2 and tokens[end - 1][1] == tokens[end - 2][1] == ":":  # a cast behind it
-                end -= 3
-            yield tokens[end], tokens[:end]
+def _values_called(statement: str, column: str) -> Iterator[str]:
+    """Yield what stands before each ``AS column``, from the SELECT or the column before on."""
+    begin = 0
+    for called in _CALLED.finditer(statement):
+        if called[1].strip('"').lower() == column:
+            yield _SELECT.split(statement[begin : called.start()])[-1].strip()
+        begin = called.end()
 
 
 def _escaped(sql: str) -> str:

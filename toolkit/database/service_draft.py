@@ -1,8 +1,8 @@
 """Print the beginning of a ``service.sql`` for tables that a person names: what is there, and nothing guessed.
 
-A column is filled in only where its name and type are the contract's. Everything else says TODO, which no database
-takes, beside the columns that could be meant and, where these hold a few codes, the codes. No other value of a row
-is shown. Codes, who pays and time zones are for a person who knows the service.
+A column is filled in only where its name and type are the contract's. What else the contract needs says TODO,
+which no database takes. Above each SELECT stand all columns of its table and, where these hold a few codes, the
+codes. No other value of a row is shown. Codes, who pays and time zones are for a person who knows the service.
 """
 
 import re
@@ -15,30 +15,11 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 from sqlalchemy.dialects import postgresql
 
-from toolkit.database.service import COLUMNS
+from toolkit.database.service import COLUMNS, REQUIRED
 from toolkit.errors import InvalidInput
 
 Holds = Callable[[str], bool]
 """Tells whether the bucket holds an object under a key."""
-
-_OPTIONAL: Final = {
-    "sales": {"client_id", "partner", "completed_at"},
-    "records": {"file_name", "file_format", "type", "requested_by", "expires_at"},
-    "clients": {"external_id", "rg", "email", "phone_number", "address_id", "created_at"},
-}
-"""Columns that may be NULL: the toolkit works without them, and says what is unknown then."""
-
-_ACCEPTED: Final = {
-    "text": ("S", "E", "N", "U"),
-    "uuid": ("U", "N"),
-    "boolean": ("B", "E", "S", "N"),
-    "date": ("D",),
-    "timestamptz": ("D",),
-}
-"""The categories of PostgreSQL's types that could hold a column of the contract."""
-
-_CODED: Final = ("utility_group", "evidence_type", "is_client_financial_responsible", "completed_at")
-"""Columns that are written as codes, or follow from one."""
 
 _PERSONAL: Final = re.compile(
     "nam|nom|cpf|doc|rg|mail|phon|fon|tel|cel|birth|born|nasc|addr|ender|rua|street|logr|bairro|city|cidad|cep|zip|lat|"
@@ -74,6 +55,11 @@ class _Column:
         more = [self.type, self.key, "may be NULL" if self.nullable else "", ", ".join(self.codes)]
         return f"{self.sql} ({'; '.join(each for each in more if each)})"
 
+    @property
+    def may_exclude(self) -> bool:
+        """Tell whether it may say that a row does not count: by a code, a time that is set, or yes and no."""
+        return bool(self.codes) or self.category == "B" or (self.nullable and self.category == "D")
+
 
 _preparer = postgresql.dialect().identifier_preparer  # type: ignore[no-untyped-call]
 
@@ -98,23 +84,19 @@ def draft(connection: Connection, tables: dict[str, str], holds: Holds | None) -
 
 def _select(connection: Connection, relation: str, table: str | None, holds: Holds | None) -> Iterator[str]:
     columns = [] if table is None else _columns(connection, table)
-    found = _keys(connection, table, columns, holds) if table and relation == "records" and holds else []
+    yield from (f"--   {each.told}" for each in columns)
+    if table and relation == "records" and holds:
+        yield from (f"-- object_key: {line}" for line in _keys(connection, table, columns, holds))
     yield "SELECT"
-    names = list(COLUMNS[relation].items())
-    for place, (name, kind) in enumerate(names):
-        same = [each for each in columns if _plain(each.name) == _plain(name) and each.type in _EXACT[kind]]
-        value = same[0].sql if len(same) == 1 else "NULL" if name in _OPTIONAL[relation] else "TODO"
-        yield f"    {value} AS {name}{',' if place < len(names) - 1 else ''}"
-        candidates = [each.told for each in columns if each not in same and _could_be(each, name, kind)]
-        if candidates and not same:
-            yield f"    --   {name}, {kind}: perhaps {' | '.join(candidates)}"
-        if name == "object_key":
-            yield from (f"    --   {line}" for line in found)
+    values = []
+    for name, kind in COLUMNS[relation].items():
+        same = [each.sql for each in columns if _plain(each.name) == _plain(name) and each.type in _EXACT[kind]]
+        needed = name in REQUIRED[relation] or name == "is_client_financial_responsible"
+        values.append(f"    {same[0] if len(same) == 1 else 'TODO' if needed else 'NULL'} AS {name}")
+    yield ",\n".join(values)
     yield f"FROM {table or 'TODO'}"
-    if other := [each.told for each in columns if each.codes or (each.nullable and each.category == "D")]:
-        yield f"-- WHERE: are some rows deleted, cancelled or of another kind? {' | '.join(other)}"
-    if links := [each.told for each in columns if each.key.startswith("->")]:
-        yield f"-- JOIN: {' | '.join(links)}"
+    if kinds := [each.told for each in columns if each.may_exclude]:
+        yield f"-- WHERE: are some rows deleted, cancelled or of another kind? {' | '.join(kinds)}"
     yield ";"
 
 
@@ -129,23 +111,6 @@ _EXACT: Final = {
 
 def _plain(name: str) -> str:
     return name.replace("_", "").lower()
-
-
-def _could_be(column: _Column, name: str, kind: str) -> bool:
-    """Tell whether a column could hold one of the contract's, by its type, its keys and its codes alone."""
-    if name in _CODED and column.codes:
-        return True
-    if name in ("utility_group", "evidence_type"):
-        return column.key.startswith("->")
-    if name == "id":
-        return column.key in ("primary key", "unique") and column.category in (*_ACCEPTED[kind], "S")
-    if name in ("client_id", "sale_id", "address_id"):
-        return column.key.startswith("->") or column.category == "U"
-    if name == "is_client_financial_responsible":
-        return column.category == "B" or column.key.startswith("->")
-    return (
-        column.category in _ACCEPTED[kind] and not column.codes and not (kind == "text" and column.category != "S")
-    )
 
 
 def _columns(connection: Connection, table: str) -> list[_Column]:
