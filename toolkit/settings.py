@@ -3,14 +3,13 @@
 import os
 import re
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from datetime import datetime
 from enum import StrEnum
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any, Final, Self, TypeVar
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from zoneinfo import ZoneInfo
 
 import platformdirs
 
@@ -19,6 +18,7 @@ from toolkit.contract.people import UnassignedSales
 from toolkit.errors import SettingsError
 
 Choice = TypeVar("Choice", bound=StrEnum)
+Value = TypeVar("Value")
 
 _DATABASE_EXAMPLE: Final = "postgresql://user:password@host:5432/database"
 _HOW_TO_ESCAPE: Final = (
@@ -63,12 +63,13 @@ class Environment:
         except (OSError, UnicodeDecodeError):
             raise SettingsError("{}_FILE names a file that cannot be read", name) from None
 
-    def like(self, name: str, pattern: str, example: str) -> str | None:
-        """Return a text that matches ``pattern`` from its start."""
+    def read(self, name: str, parse: Callable[[str], Value], example: str) -> Value | None:
+        """Return what ``parse`` makes of a text; it raises an error about a value that is not like ``example``."""
         text = self.text(name)
-        if text is not None and not re.match(pattern, text):
-            raise SettingsError("{} must look like {}", name, example)
-        return text
+        try:
+            return None if text is None else parse(text)
+        except (ValueError, LookupError, OSError):  # ZoneInfo opens a file and looks a key up
+            raise SettingsError("{} must look like {}", name, example) from None
 
     def choice(self, name: str, kind: type[Choice]) -> Choice | None:
         """Return a member of an enumeration."""
@@ -98,37 +99,10 @@ class Environment:
         """Return texts with commas between them."""
         return tuple(each.strip() for each in (self.text(name) or "").split(",") if each.strip())
 
-    def addresses(self, name: str) -> frozenset[str]:
-        """Return IP addresses with commas between them."""
-        try:
-            return frozenset(str(ip_address(one)) for one in self.items(name))
-        except ValueError:
-            raise SettingsError("{} must list addresses, such as 127.0.0.1,10.0.0.7", name) from None
-
-    def moment(self, name: str) -> datetime | None:
-        """Return a time with its offset."""
-        text = self.text(name)
-        if text is None:
-            return None
-        with suppress(ValueError):
-            moment = datetime.fromisoformat(text)
-            if moment.tzinfo is not None:
-                return moment
-        raise SettingsError("{} must be a time with its offset, such as 2026-11-20T18:00:00Z", name)
-
-    def timezone(self, name: str) -> ZoneInfo | None:
-        """Return a time zone by its name."""
-        try:
-            return ZoneInfo(text) if (text := self.text(name)) else None
-        except (ZoneInfoNotFoundError, ValueError, OSError):
-            raise SettingsError(
-                "{} {!r} is not a known time zone; write one like America/Sao_Paulo", name, text
-            ) from None
-
     def endpoint(self, *names: str) -> str | None:
         """Return the address of a server, from the first of these variables that is set."""
         for name in names:
-            url = self.like(name, r"https?://[^/\s]", "https://s3.example.com")
+            url = self.read(name, _like(r"https?://[^/\s]"), "https://s3.example.com")
             if url is not None and "@" in url:
                 raise SettingsError(
                     "{} must not hold a user or a password: they are not sent, and addresses are shown. Keys "
@@ -172,6 +146,27 @@ def _with_several_hosts(url: str) -> str:
     return f"{several['start']}{several['path'] or '/'}?{hosts}" + (
         f"&{several['query']}" if several["query"] else ""
     )
+
+
+def _like(pattern: str) -> Callable[[str], str]:
+    """Return a reader of texts that match a pattern from their start."""
+
+    def read(text: str) -> str:
+        if re.match(pattern, text):
+            return text
+        raise ValueError(text)
+
+    return read
+
+
+def _addresses(text: str) -> frozenset[str]:
+    return frozenset(str(ip_address(one.strip())) for one in text.split(",") if one.strip())
+
+
+def _moment(text: str) -> datetime:
+    if (moment := datetime.fromisoformat(text)).tzinfo is None:
+        raise ValueError(text)
+    return moment
 
 
 ROOT_HOME: Final = Path("/var/lib/evidence-toolkit")
@@ -255,7 +250,9 @@ class Quotas:
     """Requests a minute without a valid token from one address."""
     open_forms: int = _variable("TOOLKIT_QUOTA_OPEN_FORMS", Environment.number, 1, 10**9, default=20)
     """Valid upload credentials at the same time for one sale and type."""
-    trusted_proxies: frozenset[str] = _variable("TOOLKIT_TRUSTED_PROXIES", Environment.addresses)
+    trusted_proxies: frozenset[str] = _variable(
+        "TOOLKIT_TRUSTED_PROXIES", Environment.read, _addresses, "127.0.0.1,10.0.0.7", default=frozenset()
+    )
     """Addresses whose ``X-Forwarded-For`` is believed."""
 
 
@@ -283,9 +280,9 @@ class Settings:
     """Parts of the bucket that are nobody's evidence."""
     relist_days: int = _variable("TOOLKIT_RELIST_DAYS", Environment.number, 1, 365, default=7)
     """Days within which every object of the bucket is looked at again."""
-    disappearance_percent: int = _variable("TOOLKIT_DISAPPEARANCE_PERCENT", Environment.number, 1, 100, default=50)
-    """Share of objects, sales or records above which their disappearance must be confirmed."""
-    timezone: ZoneInfo = _variable("TOOLKIT_TIMEZONE", Environment.timezone, default=ZoneInfo(DEFAULT_TIMEZONE))
+    timezone: ZoneInfo = _variable(
+        "TOOLKIT_TIMEZONE", Environment.read, ZoneInfo, DEFAULT_TIMEZONE, default=ZoneInfo(DEFAULT_TIMEZONE)
+    )
     """The zone of times that are written without an offset."""
     upload_ttl: int = _variable("TOOLKIT_UPLOAD_TTL", Environment.number, 1, LONGEST_UPLOAD_TTL, default=3600)
     """Life of upload credentials in seconds."""
@@ -320,7 +317,7 @@ class Settings:
     quotas: Quotas
     """The limits of one caller of the HTTP interface."""
     engine_memory: str = _variable(
-        "TOOLKIT_ENGINE_MEMORY", Environment.like, r"[1-9][0-9]*(MB|GB)$", "512MB or 2GB", default="2GB"
+        "TOOLKIT_ENGINE_MEMORY", Environment.read, _like(r"[1-9][0-9]*(MB|GB)$"), "512MB or 2GB", default="2GB"
     )
     """Memory of DuckDB."""
     audits: str | None = _variable("TOOLKIT_AUDITS", Environment.text)
@@ -330,7 +327,7 @@ class Settings:
     audits_days: int = _variable("TOOLKIT_AUDITS_DAYS", Environment.number, 1, 36_600, default=365)
     """Days for which audits are kept."""
     spark_url: str | None = _variable(
-        "TOOLKIT_SPARK_URL", Environment.like, r"sc://[^/\s]", "sc://localhost:15002"
+        "TOOLKIT_SPARK_URL", Environment.read, _like(r"sc://[^/\s]"), "sc://localhost:15002"
     )
     """The server of Spark Connect."""
 
@@ -371,7 +368,7 @@ def _aws(given: Environment) -> AwsSettings:
         access_key_id=given.text("AWS_ACCESS_KEY_ID"),
         secret_access_key=given.text("AWS_SECRET_ACCESS_KEY"),
         session_token=given.text("AWS_SESSION_TOKEN"),
-        session_ends=given.moment("AWS_CREDENTIAL_EXPIRATION"),
+        session_ends=given.read("AWS_CREDENTIAL_EXPIRATION", _moment, "2026-11-20T18:00:00Z"),
         profile=given.text("AWS_PROFILE"),
         region=given.text("AWS_REGION") or given.text("AWS_DEFAULT_REGION"),
         s3_endpoint=given.endpoint("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"),

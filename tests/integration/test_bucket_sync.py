@@ -19,7 +19,6 @@ from toolkit.audit.observe_bucket import sync_bucket
 from toolkit.bucket.client import Area, Bucket
 from toolkit.contract.evidence import EvidenceType
 from toolkit.database.connection import Database
-from toolkit.database.observations import Tolerance
 from toolkit.database.tables import sales
 from toolkit.errors import MassDisappearance
 
@@ -142,7 +141,7 @@ def test_a_mass_disappearance_of_objects_stops_before_anything_is_written(
     with pytest.raises(MassDisappearance, match=r"11 of the 12 objects .* --confirm-disappearance"):
         sync()
     assert rows(database, "SELECT count(*) FROM audit.object_observations WHERE gone_at IS NOT NULL") == [(0,)]
-    assert sync(tolerance=Tolerance(confirmed=True)).vanished == 11
+    assert sync(confirmed=True).vanished == 11
 
 
 def test_a_mass_disappearance_of_sales_stops_before_anything_is_written(sync: Any, database: Database) -> None:

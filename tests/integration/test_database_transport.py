@@ -12,7 +12,7 @@ import pytest
 import sqlalchemy as sa
 
 from tests.support.waiting import PATIENCE
-from toolkit.database import transport as database_transport
+from toolkit.database import connection as database_connection
 from toolkit.database.connection import Database, protected
 from toolkit.errors import DatabaseError
 
@@ -95,7 +95,7 @@ def test_a_password_is_sent_in_clear_only_where_the_address_says_so(options: str
 def test_what_is_added_to_an_address(
     address: str, added: dict[str, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(database_transport, "_OWN_CERTIFICATES", tmp_path / "none")
+    monkeypatch.setattr(database_connection, "_OWN_CERTIFICATES", tmp_path / "none")
     url = sa.make_url(f"postgresql+psycopg://{address}")
 
     assert protected(url) == url.update_query_dict(added)

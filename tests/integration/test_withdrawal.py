@@ -18,7 +18,6 @@ from tests.support.waiting import PATIENCE, someone_waits, wait_until
 from toolkit.audit.observe_bucket import sync_bucket
 from toolkit.bucket.client import Bucket
 from toolkit.database.connection import Database, Lock, take_for
-from toolkit.database.observations import Tolerance
 from toolkit.database.tables import evidences
 from toolkit.errors import EvidenceNotFound, WithdrawalRefused
 from toolkit.evidence.records import withdraw, withdrawals_at
@@ -51,7 +50,7 @@ def test_a_withdrawal_is_told_although_the_service_deleted_the_record(
     clock.now += timedelta(days=1)
     with database.transaction() as connection:
         connection.execute(sa.delete(evidences))
-    sync_bucket(database, bucket, clock=clock, tolerance=Tolerance(confirmed=True))
+    sync_bucket(database, bucket, clock=clock, confirmed=True)
     clock.now += timedelta(days=1)
     with database.snapshot() as connection:
         [told] = withdrawals_at(connection, clock.now).itertuples()

@@ -19,7 +19,6 @@ from toolkit.audit.observe_bucket import sync_bucket
 from toolkit.bucket.client import Bucket
 from toolkit.bucket.file_store import FolderStore
 from toolkit.database.connection import Database
-from toolkit.database.observations import Tolerance
 
 KEYS = ("notes/a.txt", "notes/b ç.txt", 'notes/c,".txt')
 CONTENTS = (b"one", b"another", None)
@@ -53,8 +52,7 @@ def test_an_inventory_and_a_listing_give_the_same_observations(
             clock.now += timedelta(seconds=1)
             sync_bucket(one, bucket, clock=clock)
             inventory = _delivered(folder, bucket, clock)
-            tolerance = Tolerance(confirmed=True)
-            sync_bucket(two, bucket, clock=clock, inventory=inventory, tolerance=tolerance)
+            sync_bucket(two, bucket, clock=clock, inventory=inventory, confirmed=True)
             assert _history(one) == _history(two)
 
 

@@ -24,7 +24,7 @@ from toolkit.contract.deadlines import Clock
 from toolkit.database.connection import Database, Lock, raw, take
 from toolkit.database.copying import copy_rows, named
 from toolkit.database.observation_clock import stamp
-from toolkit.database.observations import FEW, Tolerance
+from toolkit.database.observations import FEW, check_disappearance
 from toolkit.errors import ObjectDenied
 from toolkit.progress import Progress
 
@@ -83,7 +83,7 @@ def observe_objects(
     scope: Scope,
     clock: Clock,
     progress: Progress,
-    tolerance: Tolerance,
+    confirmed: bool,
     *,
     as_of: datetime | None = None,
 ) -> tuple[Synced, bool]:
@@ -102,11 +102,11 @@ def observe_objects(
         starts = range(0, asked, ASKED_AT_ONCE)
         denied = _ask(connection, bucket, (scope.asked[start : start + ASKED_AT_ONCE] for start in starts))
         known = _known(bucket, scope, denied, as_of)
-        _find_ended(connection, known, tolerance)
+        _find_ended(connection, known, confirmed)
         if as_of is not None:
             doubtful, lacking = _settle(connection, bucket, as_of, denied, progress)
             asked += doubtful
-            _find_ended(connection, Condition(_DOUBTED, {}), tolerance, known)
+            _find_ended(connection, Condition(_DOUBTED, {}), confirmed, known)
         _ask_for_versions(connection, bucket, new=as_of is None)
         # It was compared under the lock, so nothing was written since.
         listed = connection.execute(sa.text("SELECT count(DISTINCT key) FROM listed")).scalar_one()
@@ -161,9 +161,7 @@ def _known(bucket: Bucket, scope: Scope, denied: Sequence[str], as_of: datetime 
     return Condition(_KNOWN.format(listed=listed.text, area=area.text), bound)
 
 
-def _find_ended(
-    connection: Connection, known: Condition, tolerance: Tolerance, every: Condition | None = None
-) -> None:
+def _find_ended(connection: Connection, known: Condition, confirmed: bool, every: Condition | None = None) -> None:
     """Make the table ``ended`` of the known objects that are not listed as they were.
 
     Raises:
@@ -171,10 +169,10 @@ def _find_ended(
     """
     connection.execute(sa.text(_CREATE_ENDED.format(known=known.text)), known.bound)
     _, vanished = connection.execute(sa.text(_COUNT_ENDED)).one()
-    if vanished > FEW:
+    if vanished > FEW and not confirmed:
         every = every or known
         count = sa.text(f"SELECT count(*) FROM ({every.text}) AS known")  # made of constants
-        tolerance.check(vanished, connection.execute(count, every.bound).scalar_one(), "objects")
+        check_disappearance(vanished, connection.execute(count, every.bound).scalar_one(), "objects")
 
 
 def _settle(

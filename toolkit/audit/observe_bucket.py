@@ -29,7 +29,7 @@ from toolkit.contract.fields import pick_camel
 from toolkit.database.belonging import check_bucket
 from toolkit.database.connection import Database
 from toolkit.database.observation_clock import stamp
-from toolkit.database.observations import Tolerance, observe_service
+from toolkit.database.observations import observe_service
 from toolkit.database.tables import bucket_syncs
 from toolkit.errors import InvalidInput, ObjectArchived, WrongBucket
 from toolkit.progress import Progress, Quiet
@@ -43,7 +43,7 @@ def sync_bucket(
     full: bool = False,
     inventory: Inventory | None = None,
     every_key_within: timedelta = EVERY_KEY_WITHIN,
-    tolerance: Tolerance | None = None,
+    confirmed: bool = False,
     progress: Progress | None = None,
 ) -> Synced:
     """Observe the sales and their records, then take over what lies in the bucket, or did by an inventory.
@@ -60,13 +60,13 @@ def sync_bucket(
         MassDisappearance: most sales, records or objects are gone at once; nothing of them was taken over.
         BucketUnavailable: nothing was taken over, or the examination stopped half-way; run it again.
     """
-    progress, tolerance = progress or Quiet(), tolerance or Tolerance()
+    progress = progress or Quiet()
     started_at, as_of = clock(), None if inventory is None else inventory.moment
     with database.transaction() as connection:
         check_bucket(connection, bucket)
         if inventory is not None:
             _check_inventory(inventory, bucket, started_at, listed_since(connection))
-    observe_service(database, clock, tolerance)
+    observe_service(database, clock, confirmed=confirmed)
     with database.transaction() as connection:
         scope = next_scope(
             connection, bucket, started_at, full=full or inventory is not None, within=every_key_within
@@ -75,9 +75,9 @@ def sync_bucket(
             sa.select(bucket_syncs.c.started_at).order_by(bucket_syncs.c.id.desc()).limit(1)
         )
     with closing(_rows(bucket, scope, inventory)) as rows:
-        found, unrecorded = observe_objects(database, bucket, rows, scope, clock, progress, tolerance, as_of=as_of)
+        found, unrecorded = observe_objects(database, bucket, rows, scope, clock, progress, confirmed, as_of=as_of)
     if unrecorded:  # their records were stored before them, and perhaps after the service was looked at
-        observe_service(database, clock, tolerance)
+        observe_service(database, clock, confirmed=confirmed)
     examined, refusals = examine(database, bucket, scope, clock, progress)
     archived = tuple(key for key, error in refusals.items() if isinstance(error, ObjectArchived))
     # An inventory of a part of the bucket tells nothing of the rest, and the next reading begins as this one did.

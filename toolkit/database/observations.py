@@ -32,32 +32,24 @@ FEW: Final = 10
 """The number that may always be gone."""
 
 
-@dataclass(frozen=True, slots=True)
-class Tolerance:
-    """The share of what is known that may be gone at once, in percent, and whether more was ``confirmed``.
+def check_disappearance(gone: int, known: int, what: str) -> None:
+    """Make sure that most of what is known is still there.
 
     A mistyped bucket, a policy that hides rows, a SELECT with a wrong filter: each looks as if everything had been
     deleted. What is taken over then stands in the history for ever, so somebody has to confirm it.
+
+    Raises:
+        MassDisappearance: with the numbers, and what to do.
     """
-
-    percent: int = 50
-    confirmed: bool = False
-
-    def check(self, gone: int, known: int, what: str) -> None:
-        """Make sure that not too many are gone.
-
-        Raises:
-            MassDisappearance: with the numbers, and what to do.
-        """
-        if not self.confirmed and gone > FEW and gone * 100 > known * self.percent:
-            raise MassDisappearance(
-                "{:,} of the {:,} {} that were known are gone at once. Nothing was written. Check that this "
-                "is the right database and bucket, and that their rows and objects are not hidden; if they "
-                "are really gone, run it again with --confirm-disappearance.",
-                gone,
-                known,
-                what,
-            )
+    if gone > FEW and gone * 2 > known:
+        raise MassDisappearance(
+            "{:,} of the {:,} {} that were known are gone at once. Nothing was written. Check that this "
+            "is the right database and bucket, and that their rows and objects are not hidden; if they "
+            "are really gone, run it again with --confirm-disappearance.",
+            gone,
+            known,
+            what,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,15 +170,16 @@ class ServiceReading:
         }
 
 
-def observe_service(database: Database, clock: Clock, tolerance: Tolerance | None = None) -> ServiceReading:
+def observe_service(database: Database, clock: Clock, *, confirmed: bool = False) -> ServiceReading:
     """Note what changed in the sales and in the evidence records since they were observed last.
+
+    ``confirmed`` takes it for true that most of them are gone.
 
     Raises:
         WrongService: the database belongs to another service; nothing was written.
         MassDisappearance: most of them are gone; nothing was written.
         SchemaMismatch: a statement does not fit the tables any more; nothing was written.
     """
-    tolerance = tolerance or Tolerance()
     with database.transaction() as connection:
         resolved, counts = resolve(connection), counts_of(connection)
         now = stamp(connection, clock)
@@ -194,10 +187,10 @@ def observe_service(database: Database, clock: Clock, tolerance: Tolerance | Non
         before = last_reading(connection)
         found = tuple(_observe(connection, history, now) for history in (_SALES, _RECORDS))
         for observed, history, what in zip(found, (_SALES, _RECORDS), ("sales", "evidence records"), strict=True):
-            if observed.vanished > FEW:
+            if observed.vanished > FEW and not confirmed:
                 current = sa.select(sa.func.count()).where(history.observations.c.gone_at.is_(None))
                 left = connection.execute(current).scalar_one() - observed.appeared
-                tolerance.check(observed.vanished, left + observed.vanished, what)
+                check_disappearance(observed.vanished, left + observed.vanished, what)
         changes: tuple[str, ...] = ()
         if before is not None:
             changes = (

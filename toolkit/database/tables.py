@@ -361,13 +361,13 @@ job_runs = table(
     *columns(Text, "job", moment, "logical_date", Text, "status", Uuid, "holder?", moment, "lease_until?"),
     *columns(sa.BigInteger, "starts", moment, "started_at?", "ended_at?"),
     *columns(Text, "failure?", "reason?", "started_by?", "host?", JSONB, "versions", "steps"),
-    *columns(Text, "folder?", "seal?", moment, "purged_at?"),
+    *columns(Text, "folder?", "seal?"),
     Index("job_runs_job_logical_date_key", "job", "logical_date", unique=True),
 )
 """The run of each logical date of each job: one row, whoever starts it and however often.
 
 ``holder`` names the start that works on it while ``lease_until`` lies ahead by the clock of the database.
-``steps`` are those that ended, with their counts, files and parameters. ``purged_at``: the files were deleted.
+``steps`` are those that ended, with their counts, files and parameters.
 """
 
 job_notices = table(

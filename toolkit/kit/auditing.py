@@ -15,7 +15,6 @@ from toolkit.audit.object_history import Synced
 from toolkit.audit.observe_bucket import sync_bucket
 from toolkit.audit.run import make_audit
 from toolkit.contract.people import Unmasking
-from toolkit.database.observations import Tolerance
 from toolkit.database.service import clients
 from toolkit.evidence.contents import Budget, verify_contents
 from toolkit.kit.context import ApplicationContext
@@ -126,7 +125,7 @@ def sync_now(
             full=full,
             inventory=None if inventory is None else _inventory(application, inventory, scratch),
             every_key_within=timedelta(days=settings.relist_days),
-            tolerance=Tolerance(settings.disappearance_percent, confirmed),
+            confirmed=confirmed,
             progress=progress,
         )
 

@@ -69,7 +69,7 @@ _STATEMENTS = (
     """,
     "UPDATE audit.job_runs SET status = 'running', lease_until = NULL WHERE status = 'publishing'",
     "ALTER TABLE audit.job_runs ALTER COLUMN steps DROP DEFAULT",
-    "ALTER TABLE audit.job_runs DROP COLUMN held_by, DROP COLUMN counts, DROP COLUMN files",
+    "ALTER TABLE audit.job_runs DROP COLUMN held_by, DROP COLUMN counts, DROP COLUMN files, DROP COLUMN purged_at",
     "DROP TABLE audit.job_steps",
 )
 """Each change of a table stands in ``toolkit.database.tables`` as well."""
