@@ -15,8 +15,7 @@ from toolkit.contract.rules import EvidenceState
 from toolkit.samples import clients as client_files
 from toolkit.samples import evidence_files
 from toolkit.samples.clients import Person, make_people
-from toolkit.samples.scenarios import FOR_EVER, SCENARIOS, USUAL, Attempt, Content, Deed, Scenario
-from toolkit.samples.three_months import DAYS
+from toolkit.samples.scenarios import DAYS, FOR_EVER, SCENARIOS, USUAL, Attempt, Content, Deed, Scenario
 
 _SEED: Final = 7
 _CLIENTS: Final = 180
@@ -145,31 +144,16 @@ def _content(attempt: Attempt, sale_id: str, client: Person | None, sheet: str, 
     if attempt.content is Content.EMPTY:
         return b""
     if KIND_OF[attempt.evidence_type] is FileKind.AUDIO:
-        return _recording(attempt, sale_id, f"{sale_id} {attempt.evidence_type} {sheet}", number)
-    return _document(attempt, sale_id, client, sheet, number)
-
-
-def _recording(attempt: Attempt, sale_id: str, mark: str, number: int) -> bytes:
-    recordings = evidence_files.RECORDINGS[attempt.evidence_type]
-    recording, first = recordings[number % len(recordings)], evidence_files.RECORDINGS[EvidenceType.POV][0]
-    match attempt.content:
-        case Content.TWIN:
-            return evidence_files.mp3(first, "twin")
-        case Content.ALIKE:
-            return evidence_files.mp3(first, mark, heard="alike")
-        case Content.SAME:
-            return evidence_files.mp3(first, f"{sale_id} same")
-        case Content.WEB_PAGE:
-            return evidence_files.error_page(mark)
-        case Content.PHONE:
-            return evidence_files.amr(mark)
-        case Content.SILENT:
-            return evidence_files.mp3(evidence_files.SILENCE, mark)
-        case Content.SHORT:
-            return evidence_files.short_mp3(recording, mark)
-        case Content.CUT:
-            return evidence_files.broken_mp3(recording, mark)
-    return evidence_files.mp3(recording, mark)
+        names = evidence_files.RECORDINGS[attempt.evidence_type]
+        mark = f"{sale_id} {attempt.evidence_type} {sheet}"
+        return evidence_files.recording(attempt.content, names[number % len(names)], mark)
+    holder = f"{client.first_name} {client.last_name}" if client else "(sem cadastro)"
+    lines = [
+        f"Venda {sale_id}, folha {sheet}",
+        f"Contratante: {holder}",
+        "Documento de amostra, sem valor. Pessoa fictícia.",
+    ]
+    return evidence_files.document(attempt.content, _DOCUMENT_TITLES[attempt.evidence_type], lines)
 
 
 _DOCUMENT_TITLES: Final = {
@@ -178,29 +162,6 @@ _DOCUMENT_TITLES: Final = {
     EvidenceType.DOC_CONTRATANTE_E_RESPONSAVEL_FINANCEIRO: "Documentos do contratante e do responsável financeiro",
     EvidenceType.KYC: "Validação de identidade e biometria facial",
 }
-
-
-_PARTS: Final = {
-    Content.LOCKED: evidence_files.LOCKED,
-    Content.LINK: evidence_files.LINKED,
-    Content.SCRIPT: evidence_files.SCRIPTED,
-}
-
-
-def _document(attempt: Attempt, sale_id: str, client: Person | None, sheet: str, number: int) -> bytes:
-    if attempt.content is Content.PHOTO:
-        return evidence_files.photo(number % 256)
-    if attempt.content is Content.BLANK:
-        return evidence_files.blank_pdf(f"{sale_id} {sheet}")
-    holder = f"{client.first_name} {client.last_name}" if client else "(sem cadastro)"
-    lines = [
-        f"Venda {sale_id}, folha {sheet}",
-        f"Contratante: {holder}",
-        "Documento de amostra, sem valor. Pessoa fictícia.",
-    ]
-    title = _DOCUMENT_TITLES[attempt.evidence_type]
-    whole = evidence_files.pdf(title, lines, _PARTS.get(attempt.content))
-    return whole[: len(whole) // 2] if attempt.content is Content.CUT else whole
 
 
 MANIFEST_COLUMNS: Final = ("saleId", "fileName", "fileFormat", "type", "evidenceType")

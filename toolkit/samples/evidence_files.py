@@ -5,9 +5,8 @@ wanted. Equal arguments give equal bytes.
 """
 
 import struct
-import zlib
+from base64 import b64decode
 from collections.abc import Sequence
-from dataclasses import dataclass
 from hashlib import sha256
 from importlib import resources
 from typing import Final
@@ -17,7 +16,7 @@ from toolkit.evidence.kinds import mpeg_frame_length
 RECORDINGS: Final = {"POV": ("pov-1.mp3", "pov-2.mp3", "pov-3.mp3"), "AUT": ("aut-1.mp3", "aut-2.mp3")}
 """The recordings that a type can be made of; what they say is in ``recordings/README.md``."""
 
-SILENCE: Final = "silence.mp3"
+FIRST: Final = RECORDINGS["POV"][0]
 
 _MARK_BITS: Final = 32
 _HALF_SECOND: Final = 14
@@ -26,49 +25,38 @@ _SIDE_BYTES: Final = 9
 """Between the header of a frame of MPEG-2 with one channel and what an encoder notes in the first one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Parts:
-    """Entries that a document has beyond its page: in its catalog, in the page, and in its trailer."""
-
-    catalog: bytes = b""
-    page: bytes = b""
-    trailer: bytes = b""
-
-
-LOCKED: Final = Parts(
-    trailer=b" /Encrypt << /Filter /Standard /V 1 /R 2 /Length 40 /P -4 /O <%s> /U <%s> >> /ID [<00> <00>]"
-    % (b"6c" * 32, b"75" * 32)
-)
-"""An encryption that no empty password opens."""
-
-LINKED: Final = Parts(
-    page=b" /Annots [<< /Type /Annot /Subtype /Link /Rect [72 700 300 720] /Border [0 0 0]"
+IN_CATALOG: Final = {"script": b" /OpenAction << /S /JavaScript /JS (this.zoom = 100;) >>"}
+IN_PAGE: Final = {
+    "link": b" /Annots [<< /Type /Annot /Subtype /Link /Rect [72 700 300 720] /Border [0 0 0]"
     b" /A << /S /URI /URI (https://example.com/) >> >>]"
-)
+}
+IN_TRAILER: Final = {  # an encryption that no empty password opens
+    "locked": b" /Encrypt << /Filter /Standard /V 1 /R 2 /Length 40 /P -4 /O <%s> /U <%s> >> /ID [<00> <00>]"
+    % (b"6c" * 32, b"75" * 32)
+}
+"""What an odd document has beyond its page, by the word that the story has for it."""
 
-SCRIPTED: Final = Parts(catalog=b" /OpenAction << /S /JavaScript /JS (this.zoom = 100;) >>")
+
+def document(kind: str, title: str, lines: Sequence[str]) -> bytes:
+    """Return what is sent as a document; ``kind`` is a word of the story, ``lines`` tell two documents apart."""
+    if kind == "photo":
+        return photo(" ".join(lines))
+    whole = pdf(title, lines, kind)
+    return whole[: len(whole) // 2] if kind == "cut" else whole
 
 
-def pdf(title: str, lines: Sequence[str], parts: Parts | None = None) -> bytes:
-    """Return a PDF of one A4 page with a title and lines in Latin-1."""
+def pdf(title: str, lines: Sequence[str], kind: str = "") -> bytes:
+    """Return a PDF of one A4 page with a title and lines in Latin-1; a ``blank`` one shows nothing of them."""
     drawn = [f"BT /F1 18 Tf 72 770 Td ({_escaped(title)}) Tj ET", "0.6 w 72 758 m 523 758 l S"]
     drawn += [
         f"BT /F1 11 Tf 72 {730 - 18 * number} Td ({_escaped(line)}) Tj ET" for number, line in enumerate(lines)
     ]
-    return _document("\n".join(drawn).encode("latin-1"), parts or Parts())
-
-
-def blank_pdf(mark: str) -> bytes:
-    """Return a PDF of one A4 page on which nothing can be seen; ``mark`` (Latin-1) tells two apart."""
-    return _document(f"% {mark}".encode("latin-1"), Parts())
-
-
-def _document(content: bytes, parts: Parts) -> bytes:
+    content = "\n".join(drawn if kind != "blank" else (f"% {line}" for line in lines)).encode("latin-1")
     objects = [
-        b"<< /Type /Catalog /Pages 2 0 R%s >>" % parts.catalog,
+        b"<< /Type /Catalog /Pages 2 0 R%s >>" % IN_CATALOG.get(kind, b""),
         b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
         b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Contents 4 0 R"
-        b" /Resources << /Font << /F1 5 0 R >> >>%s >>" % parts.page,
+        b" /Resources << /Font << /F1 5 0 R >> >>%s >>" % IN_PAGE.get(kind, b""),
         b"<< /Length %d >>\nstream\n%s\nendstream" % (len(content), content),
         b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>",
     ]
@@ -85,7 +73,7 @@ def _document(content: bytes, parts: Parts) -> bytes:
             size,
             table,
             size,
-            parts.trailer,
+            IN_TRAILER.get(kind, b""),
             len(body),
         )
     )
@@ -108,17 +96,28 @@ def mp3(recording: str, title: str, heard: str | None = None) -> bytes:
     return _tag(title) + audio + b"".join(each for bit, each in enumerate(middle) if mark >> bit & 1)
 
 
-def short_mp3(recording: str, title: str) -> bytes:
-    """Return the first half second of a recording."""
-    frames = _frames(mp3(recording, title)[len(_tag(title)) :])
-    return _tag(title) + b"".join(frames[:_HALF_SECOND])
-
-
-def broken_mp3(recording: str, title: str) -> bytes:
-    """Return a recording of which the middle was lost on its way."""
-    whole = mp3(recording, title)
-    third = len(whole) // 3
-    return whole[:third] + bytes(third) + whole[2 * third :]
+def recording(kind: str, name: str, mark: str) -> bytes:
+    """Return what is sent as the recording ``name``; ``kind`` is a word of the story, ``mark`` tells two apart."""
+    match kind:
+        case "twin":
+            return mp3(FIRST, "twin")
+        case "alike":
+            return mp3(FIRST, mark, heard="alike")
+        case "same":
+            return mp3(FIRST, f"{mark.split()[0]} same")
+        case "web-page":
+            return error_page(mark)
+        case "phone":
+            return amr(mark)
+        case "silent":
+            return mp3("silence.mp3", mark)
+    whole = mp3(name, mark)
+    if kind == "short":
+        return _tag(mark) + b"".join(_frames(whole[len(_tag(mark)) :])[:_HALF_SECOND])
+    if kind == "cut":  # the middle was lost on its way
+        third = len(whole) // 3
+        return whole[:third] + bytes(third) + whole[2 * third :]
+    return whole
 
 
 def amr(mark: str) -> bytes:
@@ -141,20 +140,14 @@ def _frames(audio: bytes) -> list[bytes]:
     return frames
 
 
-def photo(shade: int) -> bytes:
-    """Return a small PNG, as somebody sends it under the name of a PDF; ``shade`` (0 to 255) tells two apart."""
-    width = height = 32
-    row = b"\x00" + bytes((shade + column * 4) % 256 for column in range(width))
-    chunks = (
-        (b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)),
-        (b"IDAT", zlib.compress(row * height, level=9)),
-        (b"IEND", b""),
-    )
-    return b"\x89PNG\r\n\x1a\n" + b"".join(_png_chunk(name, data) for name, data in chunks)
+def photo(mark: str) -> bytes:
+    """Return a PNG of one pixel, as somebody sends a photo under the name of a PDF."""
+    return _PIXEL + mark.encode()
 
 
-def _png_chunk(name: bytes, data: bytes) -> bytes:
-    return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+_PIXEL: Final = b64decode(
+    b"iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNoAAAAggCBd81ytgAAAABJRU5ErkJggg=="
+)
 
 
 def error_page(mark: str) -> bytes:

@@ -34,8 +34,7 @@ from toolkit.intake.sales import created_at, load_sales
 from toolkit.log.sealing import seal_events
 from toolkit.partner import post_file
 from toolkit.samples.dataset import PARTNER_FILES, SampleFile, Samples, manifest_row, write_sales
-from toolkit.samples.scenarios import Content, Deed, Route
-from toolkit.samples.three_months import DAYS
+from toolkit.samples.scenarios import DAYS, Content, Deed, Route
 
 PARTNER: Final = "partner-software"
 ANALYST: Final = "analyst@example.com"
