@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -63,7 +61,7 @@ def partner_of(url: str, token: str | None) -> httpx.Client:
 
 
 @pytest.fixture(scope="session")
-def environ(home: Path, server: sa.Engine, s3: Any) -> dict[str, str]:
+def environ(home, server, s3):
     """A database and a bucket of these tests' own, and a key for tokens."""
     name = f"contract-{uuid4().hex}"
     with server.connect() as connection:
@@ -78,7 +76,7 @@ def environ(home: Path, server: sa.Engine, s3: Any) -> dict[str, str]:
 
 
 @pytest.fixture(scope="session")
-def service(environ: dict[str, str]) -> Iterator[Service]:
+def service(environ):
     database = Database(Settings.from_environment(environ).database_url or "")
     with serving(environ) as running, partner_of(running.url, issue(environ)) as partner:
         # Until the revocations are read once, which a busy machine may do too late, it asks to come back.
@@ -88,14 +86,14 @@ def service(environ: dict[str, str]) -> Iterator[Service]:
 
 
 @pytest.fixture(scope="session")
-def partner(service: Service) -> Iterator[httpx.Client]:
+def partner(service):
     """A partner's software with a valid token."""
     with partner_of(service.server.url, issue(service.environ)) as client:
         yield client
 
 
 @pytest.fixture(scope="session")
-def stranger(service: Service) -> Iterator[httpx.Client]:
+def stranger(service):
     """Somebody without a token."""
     with partner_of(service.server.url, None) as client:
         yield client

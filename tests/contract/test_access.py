@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from typing import Any
 from uuid import uuid4
 
 import httpx
 import pytest
 
-from tests.conftest import Run
-from tests.contract.conftest import Service, partner_of
+from tests.contract.conftest import partner_of
 from tests.contract.test_register_client import errors
 from tests.support.crafted_tokens import claims, token
 from tests.support.raw_http import in_process
@@ -32,12 +30,12 @@ BODIES: dict[str, Any] = {
 
 
 @pytest.fixture
-def subject() -> str:
+def subject():
     return f"crm-{uuid4()}"
 
 
 @pytest.fixture
-def ask(service: Service, subject: str) -> Iterator[Any]:
+def ask(service, subject):
     """Ask for credentials with a token of ``subject`` and these claims."""
     with httpx.Client(base_url=service.server.url, trust_env=False, timeout=PATIENCE) as client:
 
@@ -50,7 +48,7 @@ def ask(service: Service, subject: str) -> Iterator[Any]:
         yield ask
 
 
-def test_a_partner_asks_for_its_own_sales(service: Service, ask: Any, subject: str) -> None:
+def test_a_partner_asks_for_its_own_sales(service, ask, subject):
     by_claim = service.sale(f"V-{uuid4()}", partner="Luz do Vale")
     by_subject = service.sale(f"V-{uuid4()}", partner=subject)
 
@@ -66,9 +64,7 @@ def test_a_partner_asks_for_its_own_sales(service: Service, ask: Any, subject: s
 
 
 @pytest.mark.parametrize("named", [None, "", " ", ["Luz do Vale"], True, "Luz\0", "Luz\u200b"])
-def test_a_claim_that_names_no_partner_makes_the_subject_none(
-    service: Service, subject: str, named: object
-) -> None:
+def test_a_claim_that_names_no_partner_makes_the_subject_none(service, subject, named):
     sale = service.sale(f"V-{uuid4()}", partner=subject)
     with partner_of(service.server.url, token({**claims(sub=subject), "partner": named}, SECRET)) as client:
         assert client.put(f"/sales/{sale}/evidences", json=UPLOAD).status_code == 401
@@ -76,9 +72,7 @@ def test_a_claim_that_names_no_partner_makes_the_subject_none(
 
 @pytest.mark.parametrize("group", "AD")
 @pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
-def test_the_sale_of_another_partner_is_answered_as_one_that_does_not_exist(
-    service: Service, ask: Any, group: str, body: Any
-) -> None:
+def test_the_sale_of_another_partner_is_answered_as_one_that_does_not_exist(service, ask, group, body):
     theirs = service.sale(f"V-{uuid4()}", group, partner="Luz do Vale")
 
     for named in ({}, {"partner": "Luz"}, {"partner": "luz do vale"}):
@@ -89,7 +83,7 @@ def test_the_sale_of_another_partner_is_answered_as_one_that_does_not_exist(
     assert service.rows(evidences, sale_id=theirs) == []
 
 
-def test_the_contracts_message_for_group_d_is_for_the_partner_of_the_sale(service: Service, ask: Any) -> None:
+def test_the_contracts_message_for_group_d_is_for_the_partner_of_the_sale(service, ask):
     sale = service.sale(f"V-{uuid4()}", "D", partner="Luz do Vale")
     body = changed(UPLOAD, "evidenceType", ABSENT)
 
@@ -99,9 +93,7 @@ def test_the_contracts_message_for_group_d_is_for_the_partner_of_the_sale(servic
 
 
 @pytest.mark.parametrize(("setting", "status"), [("any", 200), ("none", 404)])
-def test_a_sale_without_a_partner_follows_the_setting(
-    environ: dict[str, str], service: Service, setting: str, status: int
-) -> None:
+def test_a_sale_without_a_partner_follows_the_setting(environ, service, setting, status):
     sale = service.sale(f"V-{uuid4()}")
     with (
         in_process({**environ, "TOOLKIT_UNASSIGNED_SALES": setting}) as server,
@@ -110,7 +102,7 @@ def test_a_sale_without_a_partner_follows_the_setting(
         assert partner.put(f"/sales/{sale}/evidences", json=UPLOAD).status_code == status
 
 
-def test_a_token_is_taken_for_its_scopes_only(service: Service, ask: Any) -> None:
+def test_a_token_is_taken_for_its_scopes_only(service, ask):
     sale = service.sale(f"V-{uuid4()}")
 
     def register(scope: str) -> httpx.Response:
@@ -124,9 +116,7 @@ def test_a_token_is_taken_for_its_scopes_only(service: Service, ask: Any) -> Non
         assert "insufficient_scope" in refused.headers["www-authenticate"]
 
 
-def test_a_revoked_token_is_refused_by_a_running_server(
-    run: Run, environ: dict[str, str], monkeypatch: pytest.MonkeyPatch, subject: str
-) -> None:
+def test_a_revoked_token_is_refused_by_a_running_server(run, environ, monkeypatch, subject):
     monkeypatch.setattr(backend, "REVOCATIONS_SECONDS", 0.05)
 
     def sent(**named: Any) -> str:
@@ -154,11 +144,7 @@ def test_a_revoked_token_is_refused_by_a_running_server(
     run("token", "revoke", "--reason", "x", ends=2, within=environ)
 
 
-def test_revocation_is_judged_before_quotas_and_those_before_scope_and_sale(
-    environ: dict[str, str],
-    service: Service,
-    subject: str,
-) -> None:
+def test_revocation_is_judged_before_quotas_and_those_before_scope_and_sale(environ, service, subject):
     limited = {
         **environ,
         "TOOLKIT_QUOTA_REQUESTS": "3",

@@ -7,8 +7,7 @@ from datetime import timedelta
 import httpx
 import pytest
 
-from tests.conftest import Run
-from tests.contract.conftest import Service, partner_of
+from tests.contract.conftest import partner_of
 from tests.support.crafted_tokens import claims, token, unsigned
 from tests.support.raw_http import in_process
 from tests.support.request_bodies import CLIENT, UPLOAD
@@ -54,9 +53,7 @@ def is_401(answer: httpx.Response) -> bool:
 @pytest.mark.parametrize(
     ("method", "path", "body"), [("POST", "/clients", CLIENT), ("PUT", "/sales/x/evidences", UPLOAD)]
 )
-def test_without_a_valid_token_nothing_is_done(
-    stranger: httpx.Client, sent: list[str], method: str, path: str, body: dict[str, object]
-) -> None:
+def test_without_a_valid_token_nothing_is_done(stranger, sent, method, path, body):
     answer = stranger.request(method, path, json=body, headers=[("Authorization", each) for each in sent])
 
     assert is_401(answer)
@@ -65,14 +62,12 @@ def test_without_a_valid_token_nothing_is_done(
 
 @pytest.mark.parametrize(("method", "path"), PROTECTED.values(), ids=PROTECTED)
 @pytest.mark.parametrize("content", [b"", b"{", b" " * 2_000_000], ids=["no body", "broken body", "body of 2 MB"])
-def test_the_token_is_asked_for_before_anything_else_is_judged(
-    stranger: httpx.Client, method: str, path: str, content: bytes
-) -> None:
+def test_the_token_is_asked_for_before_anything_else_is_judged(stranger, method, path, content):
     assert is_401(stranger.request(method, path, content=content))
 
 
 @pytest.mark.parametrize("scheme", ["Bearer", "bearer", "BEARER", "Bearer "])
-def test_the_scheme_is_read_in_any_case(stranger: httpx.Client, scheme: str) -> None:
+def test_the_scheme_is_read_in_any_case(stranger, scheme):
     answer = stranger.post("/clients", json=CLIENT, headers={"Authorization": f"{scheme} {GOOD}"})
 
     assert answer.status_code == 200
@@ -81,13 +76,13 @@ def test_the_scheme_is_read_in_any_case(stranger: httpx.Client, scheme: str) -> 
 @pytest.mark.parametrize(
     "path", ["/health", "/ready", "/openapi.json", "/docs", "/docs/start.js", "/docs/swagger-ui.css"]
 )
-def test_what_operators_need_is_open(stranger: httpx.Client, path: str) -> None:
+def test_what_operators_need_is_open(stranger, path):
     assert stranger.get(path).status_code == 200
     assert stranger.head(path).status_code == 200
     assert is_401(stranger.get(path + "/"))
 
 
-def test_a_token_that_was_good_is_refused_once_it_has_expired(environ: dict[str, str]) -> None:
+def test_a_token_that_was_good_is_refused_once_it_has_expired(environ):
     with in_process(environ) as server:
         life = timedelta(hours=1)
         expires = int((server.clock() + life).timestamp())
@@ -97,7 +92,7 @@ def test_a_token_that_was_good_is_refused_once_it_has_expired(environ: dict[str,
             assert is_401(partner.post("/clients", json=CLIENT))
 
 
-def test_the_server_does_not_start_without_a_good_key(run: Run, environ: dict[str, str]) -> None:
+def test_the_server_does_not_start_without_a_good_key(run, environ):
     without = {name: value for name, value in environ.items() if not name.startswith("TOOLKIT_JWT")}
 
     told = run("serve", "--port", "0", ends=2, within=without).err
@@ -105,7 +100,7 @@ def test_the_server_does_not_start_without_a_good_key(run: Run, environ: dict[st
     assert "Traceback" not in told
 
 
-def test_a_token_issued_on_the_command_line_is_taken(run: Run, stranger: httpx.Client, service: Service) -> None:
+def test_a_token_issued_on_the_command_line_is_taken(run, stranger, service):
     issued = run("token", "issue", "--subject", "partner-b", "--ttl", "60", within=service.environ)
 
     assert issued.err == ""

@@ -1,15 +1,11 @@
 """The log tells of each request, and never holds personal data or secrets."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
 from datetime import datetime
 
-import httpx
-
-from tests.contract.conftest import SUBJECT, Service
+from tests.contract.conftest import SUBJECT
 from tests.support.request_bodies import CLIENT, UPLOAD
 from tests.support.served_process import SECRET
 
@@ -23,9 +19,7 @@ PERSONAL = {
 }
 
 
-def test_each_request_is_one_line_with_its_id(
-    partner: httpx.Client, stranger: httpx.Client, service: Service
-) -> None:
+def test_each_request_is_one_line_with_its_id(partner, stranger, service):
     answer = partner.post("/clients", json=CLIENT, headers={"X-Request-ID": "order-66"})
 
     assert answer.headers["x-request-id"] == "order-66"
@@ -39,9 +33,7 @@ def test_each_request_is_one_line_with_its_id(
     assert (line["status"], line["route"], line["subject"]) == (401, None, None)
 
 
-def test_nothing_personal_and_no_secret_is_logged(
-    partner: httpx.Client, stranger: httpx.Client, service: Service
-) -> None:
+def test_nothing_personal_and_no_secret_is_logged(partner, stranger, service):
     sale_id = service.sale(f"VND-{MARK}")
     token = partner.headers["authorization"].split()[1]
     partner.post("/clients", json=PERSONAL)
@@ -63,7 +55,7 @@ def test_nothing_personal_and_no_secret_is_logged(
     assert [name for name, value in credentials["fields"].items() if len(value) > 20 and value in log] == []
 
 
-def test_lines_that_nobody_reads_are_dropped_and_counted_and_never_halt_a_request() -> None:
+def test_lines_that_nobody_reads_are_dropped_and_counted_and_never_halt_a_request():
     program = """
 import sys
 from toolkit.http import logs

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import Any
 
-import httpx
 import jsonschema_rs
 import pytest
 import requests
@@ -16,7 +14,7 @@ from hypothesis import strategies as st
 from schemathesis import Case, GenerationMode
 from schemathesis.specs.openapi.checks import negative_data_rejection
 
-from tests.contract.conftest import Service, issue
+from tests.contract.conftest import issue
 from tests.support.request_bodies import CLIENT
 from tests.support.served_process import SECRET
 from toolkit.contract.clients import Client
@@ -53,12 +51,12 @@ CASES = [
 
 
 @pytest.fixture(scope="session")
-def document(stranger: httpx.Client) -> Any:
+def document(stranger):
     return stranger.get("/openapi.json").json()
 
 
 @pytest.fixture(scope="session")
-def session(service: Service) -> Iterator[requests.Session]:
+def session(service):
     with requests.Session() as session:
         session.trust_env = False
         session.headers["Authorization"] = f"Bearer {issue(service.environ)}"
@@ -76,9 +74,7 @@ def fits(operation: Any, body: Any) -> bool:
 
 
 @pytest.mark.parametrize(("operation", "mode"), CASES, ids=lambda value: getattr(value, "label", value))
-def test_schemathesis_finds_no_500_and_no_answer_outside_of_the_document(
-    service: Service, session: requests.Session, operation: Any, mode: GenerationMode
-) -> None:
+def test_schemathesis_finds_no_500_and_no_answer_outside_of_the_document(service, session, operation, mode):
     @given(operation.as_strategy(generation_mode=mode), st.booleans())
     @settings(max_examples=40, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
     def holds(case: Case[Any], for_a_known_sale: bool) -> None:
@@ -90,14 +86,14 @@ def test_schemathesis_finds_no_500_and_no_answer_outside_of_the_document(
     holds()
 
 
-def test_the_examples_of_the_document_are_good(partner: httpx.Client) -> None:
+def test_the_examples_of_the_document_are_good(partner):
     parse(Client, documents.CLIENT_EXAMPLE)
     assert partner.post("/clients", json=documents.CLIENT_EXAMPLE).status_code == 200
     for body in (documents.DOCUMENT_EXAMPLE, documents.RECORDING_EXAMPLE):
         parse(EvidenceRequest, body)
 
 
-def test_every_endpoint_documents_what_it_answers(document: Any) -> None:
+def test_every_endpoint_documents_what_it_answers(document):
     assert document["openapi"].startswith("3.1")
     always = {"400", "401", "403", "408", "413", "429", "500", "503", "200"}
     assert set(document["paths"]["/clients"]["post"]["responses"]) == always | {"409"}
@@ -106,7 +102,7 @@ def test_every_endpoint_documents_what_it_answers(document: Any) -> None:
     assert document["security"] == [{"bearerToken": []}]
 
 
-def test_the_fields_are_those_of_the_contract(document: Any) -> None:
+def test_the_fields_are_those_of_the_contract(document):
     schemas = document["components"]["schemas"]
     client, address = schemas["Client"], schemas["Address"]
 
@@ -122,7 +118,7 @@ def test_the_fields_are_those_of_the_contract(document: Any) -> None:
     assert client["properties"]["numberOnDealership"]["title"] == "Client code at the utility"
 
 
-def test_the_pages_load_nothing_from_elsewhere(stranger: httpx.Client) -> None:
+def test_the_pages_load_nothing_from_elsewhere(stranger):
     page = stranger.get("/docs")
     policy = page.headers["content-security-policy"]
     assert "default-src 'none'; script-src 'self'; " in policy

@@ -6,7 +6,6 @@ import json
 import re
 import resource
 import socket
-from collections.abc import Iterator
 from contextlib import ExitStack
 from itertools import repeat
 
@@ -14,9 +13,9 @@ import httpx
 import psutil
 import pytest
 
-from tests.contract.conftest import Service, issue
+from tests.contract.conftest import issue
 from tests.contract.test_register_client import errors
-from tests.support.raw_http import InProcess, Wire, chunks, in_process, request
+from tests.support.raw_http import Wire, chunks, in_process, request
 from tests.support.request_bodies import CLIENT
 from tests.support.waiting import PATIENCE
 from toolkit.http import bodies, logs, server
@@ -26,12 +25,12 @@ CLIENT_BYTES = json.dumps(CLIENT).encode()
 
 
 @pytest.fixture(scope="session")
-def token(service: Service) -> str:
+def token(service):
     return issue(service.environ)
 
 
 @pytest.fixture
-def wire(service: Service) -> Iterator[Wire]:
+def wire(service):
     with Wire(service.server.port) as wire:
         yield wire
 
@@ -50,14 +49,14 @@ def padded(size: int) -> bytes:
     return CLIENT_BYTES + b" " * (size - len(CLIENT_BYTES))
 
 
-def test_a_body_of_64_kib_is_taken(wire: Wire, token: str) -> None:
+def test_a_body_of_64_kib_is_taken(wire, token):
     wire.send(request("POST /clients", padded(BODY_MAX), token=token))
 
     assert wire.answer().status_code == 200
 
 
 @pytest.mark.parametrize("line", ["POST /clients", "PUT /sales/x/evidences"])
-def test_one_byte_more_is_a_413_and_the_connection_goes_on(wire: Wire, token: str, line: str) -> None:
+def test_one_byte_more_is_a_413_and_the_connection_goes_on(wire, token, line):
     wire.send(request(line, padded(BODY_MAX + 1), token=token))
     assert is_problem(wire.answer(), 413)
 
@@ -66,7 +65,7 @@ def test_one_byte_more_is_a_413_and_the_connection_goes_on(wire: Wire, token: st
 
 
 @pytest.mark.parametrize("zeros", [0, 5000])
-def test_a_declared_size_is_refused_before_any_of_it_was_sent(wire: Wire, token: str, zeros: int) -> None:
+def test_a_declared_size_is_refused_before_any_of_it_was_sent(wire, token, zeros):
     size = "0" * zeros + str(10**12)
     wire.send(request("POST /clients", token=token, Content_Length=size, Expect="100-continue"))
 
@@ -74,7 +73,7 @@ def test_a_declared_size_is_refused_before_any_of_it_was_sent(wire: Wire, token:
     assert wire.is_closed()
 
 
-def test_a_body_of_unknown_size_is_refused_when_it_grew_too_large(wire: Wire, token: str) -> None:
+def test_a_body_of_unknown_size_is_refused_when_it_grew_too_large(wire, token):
     wire.send(request("POST /clients", token=token, Transfer_Encoding="chunked"))
     wire.send(*chunks(repeat(b" " * 65536, 17)))
 
@@ -89,7 +88,7 @@ AUTHORIZATION_AS_TRAILER = b"0\r\nAuthorization: Bearer %s\r\n\r\n"
     "header",
     [{"Content_Encoding": "gzip"}, {"Content_Encoding": "br, identity"}, {"Transfer_Encoding": "gzip, chunked"}],
 )
-def test_a_packed_body_is_a_400(wire: Wire, token: str, header: dict[str, str]) -> None:
+def test_a_packed_body_is_a_400(wire, token, header):
     sent = {"Transfer_Encoding": "chunked", **header}
     wire.send(request("POST /clients", token=token, **sent), *chunks([CLIENT_BYTES]), b"0\r\n\r\n")
 
@@ -97,7 +96,7 @@ def test_a_packed_body_is_a_400(wire: Wire, token: str, header: dict[str, str]) 
 
 
 @pytest.mark.parametrize("at_once", [False, True])
-def test_a_trailer_is_no_header(wire: Wire, token: str, at_once: bool) -> None:
+def test_a_trailer_is_no_header(wire, token, at_once):
     head = request("POST /clients", Transfer_Encoding="chunked")
     parts = [head, *chunks([CLIENT_BYTES]), AUTHORIZATION_AS_TRAILER % token.encode()]
     for sent in [b"".join(parts)] if at_once else parts:
@@ -105,7 +104,7 @@ def test_a_trailer_is_no_header(wire: Wire, token: str, at_once: bool) -> None:
     assert wire.answer().status_code == 401
 
 
-def test_a_body_of_unknown_size_is_taken_and_its_trailers_are_ignored(wire: Wire, token: str) -> None:
+def test_a_body_of_unknown_size_is_taken_and_its_trailers_are_ignored(wire, token):
     wire.send(request("POST /clients", token=token, Transfer_Encoding="chunked"))
     wire.send(*chunks([CLIENT_BYTES[:100], CLIENT_BYTES[100:]]))
     wire.send(b"0\r\nX-Sum: 1\r\nContent-Type: text/plain\r\nAuthorization: Basic x\r\n\r\n")
@@ -121,9 +120,7 @@ ENDLESS = {
 
 @pytest.mark.parametrize("with_token", [True, False])
 @pytest.mark.parametrize("endless", ENDLESS.values(), ids=ENDLESS)
-def test_what_surrounds_a_body_costs_no_memory(
-    service: Service, wire: Wire, token: str, endless: bytes, with_token: bool
-) -> None:
+def test_what_surrounds_a_body_costs_no_memory(service, wire, token, endless, with_token):
     process = psutil.Process(service.server.process.pid)
     before = process.memory_info().rss
     named = {"token": token} if with_token else {}
@@ -147,7 +144,7 @@ def test_what_surrounds_a_body_costs_no_memory(
     ids=repr,
 )
 @pytest.mark.parametrize("line", ["GET /health", "POST /clients"])
-def test_a_request_names_one_host(wire: Wire, line: str, hosts: list[str], reason: str) -> None:
+def test_a_request_names_one_host(wire, line, hosts, reason):
     named = "".join(f"Host: {host}\r\n" for host in hosts)
     wire.send(f"{line} HTTP/1.1\r\n{named}\r\n".encode())
 
@@ -172,7 +169,7 @@ def test_a_request_names_one_host(wire: Wire, line: str, hosts: list[str], reaso
     ],
     ids=lambda sent: repr(sent[:30]),
 )
-def test_what_is_not_http_is_a_400_and_the_end(wire: Wire, sent: bytes) -> None:
+def test_what_is_not_http_is_a_400_and_the_end(wire, sent):
     wire.send(sent)
 
     assert wire.answer().status_code == 400
@@ -180,7 +177,7 @@ def test_what_is_not_http_is_a_400_and_the_end(wire: Wire, sent: bytes) -> None:
 
 
 @pytest.mark.parametrize("chunk", [b"-2\r\nab\r\n0\r\n\r\n", b"fffffffffffffffff\r\nab\r\n", b"2\nab\n0\n\n"])
-def test_a_body_whose_chunks_are_none_is_a_400_and_the_end(wire: Wire, token: str, chunk: bytes) -> None:
+def test_a_body_whose_chunks_are_none_is_a_400_and_the_end(wire, token, chunk):
     wire.send(request("POST /clients", token=token, Transfer_Encoding="chunked"), chunk)
 
     assert errors(wire.answer()) == {"request": "Must be HTTP/1.1"}
@@ -188,9 +185,7 @@ def test_a_body_whose_chunks_are_none_is_a_400_and_the_end(wire: Wire, token: st
 
 
 @pytest.mark.parametrize("length_first", [True, False])
-def test_what_a_second_length_of_a_body_would_smuggle_is_never_answered(
-    wire: Wire, token: str, length_first: bool
-) -> None:
+def test_what_a_second_length_of_a_body_would_smuggle_is_never_answered(wire, token, length_first):
     """By the length the next request begins inside the body, by the chunks after it."""
     framing = ["Content-Length: 6", "Transfer-Encoding: chunked"]
     head = "\r\n".join(["POST /clients HTTP/1.1", "Host: x", f"Authorization: Bearer {token}"])
@@ -203,14 +198,14 @@ def test_what_a_second_length_of_a_body_would_smuggle_is_never_answered(
 
 
 @pytest.mark.parametrize("head", [b"X-Long: " + b"a" * 400_000, b"".join(b"A%d: b\r\n" % n for n in range(300))])
-def test_a_head_that_is_too_large_is_a_431_and_the_end(wire: Wire, head: bytes) -> None:
+def test_a_head_that_is_too_large_is_a_431_and_the_end(wire, head):
     wire.send(b"GET /health HTTP/1.1\r\nHost: x\r\n", head, b"\r\n\r\n")
 
     assert wire.answer().status_code == 431
     assert wire.is_closed()
 
 
-def test_http_1_0_is_answered(wire: Wire) -> None:
+def test_http_1_0_is_answered(wire):
     wire.send(b"GET /health HTTP/1.0\r\n\r\n")
 
     assert wire.answer().json() == {"status": "ok"}
@@ -225,20 +220,20 @@ NOWHERE = [
 
 
 @pytest.mark.parametrize("path", NOWHERE)
-def test_another_path_is_a_404_and_no_redirect(partner: httpx.Client, path: str) -> None:
+def test_another_path_is_a_404_and_no_redirect(partner, path):
     for method in ("GET", "POST", "PUT"):
         assert is_problem(partner.request(method, path, json=CLIENT), 404)
 
 
 @pytest.mark.parametrize("method", ["GET", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"])
-def test_only_post_registers(partner: httpx.Client, method: str) -> None:
+def test_only_post_registers(partner, method):
     answer = partner.request(method, "/clients", json=CLIENT)
 
     assert is_problem(answer, 405)
     assert answer.headers["allow"] == "POST"
 
 
-def test_head_is_get_without_a_body(wire: Wire, token: str) -> None:
+def test_head_is_get_without_a_body(wire, token):
     wire.send(request("HEAD /health"))
     answer = wire.answer(of_head=True)
     assert (answer.status_code, answer.headers["content-length"]) == (200, "15")
@@ -253,16 +248,14 @@ def test_head_is_get_without_a_body(wire: Wire, token: str) -> None:
     [("req-2026.03_1", True), ("x" * 64, True)]
     + [(each, False) for each in ("", "52998224725", "529.982.247-25", "a b", "<script>", '"}', "x" * 65)],
 )
-def test_a_short_plain_request_id_is_kept_and_another_replaced(
-    partner: httpx.Client, request_id: str, kept: bool
-) -> None:
+def test_a_short_plain_request_id_is_kept_and_another_replaced(partner, request_id, kept):
     answered = partner.get("/nothing", headers={"X-Request-ID": request_id}).headers["x-request-id"]
 
     assert (answered == request_id) is kept
     assert kept or re.fullmatch(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", answered)
 
 
-def test_a_caller_that_leaves_harms_nobody(service: Service, token: str) -> None:
+def test_a_caller_that_leaves_harms_nobody(service, token):
     with Wire(service.server.port) as wire:
         wire.send(request("POST /clients", token=token, Content_Length="1000", X_Request_ID="left-early"), b"{")
 
@@ -271,7 +264,7 @@ def test_a_caller_that_leaves_harms_nobody(service: Service, token: str) -> None
 
 
 @pytest.fixture
-def hurried(environ: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> Iterator[InProcess]:
+def hurried(environ, monkeypatch):
     """A server that waits for one second only."""
     monkeypatch.setattr(server, "HEAD_SECONDS", 1)
     monkeypatch.setattr(server, "SEND_SECONDS", 1)
@@ -281,7 +274,7 @@ def hurried(environ: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> Iterato
         yield running
 
 
-def test_a_body_that_arrives_slowly_is_a_408_and_the_end(hurried: InProcess, token: str) -> None:
+def test_a_body_that_arrives_slowly_is_a_408_and_the_end(hurried, token):
     with Wire(hurried.port) as wire:
         wire.send(request("POST /clients", token=token, Content_Length="10"), b"{")
         assert is_problem(wire.answer(), 408)
@@ -290,7 +283,7 @@ def test_a_body_that_arrives_slowly_is_a_408_and_the_end(hurried: InProcess, tok
 
 @pytest.mark.parametrize("sent", [b"", b"GET /health HTTP/1.1\r\nHost: x\r\n"])
 @pytest.mark.parametrize("is_first", [True, False])
-def test_a_head_that_does_not_arrive_ends_the_connection(hurried: InProcess, sent: bytes, is_first: bool) -> None:
+def test_a_head_that_does_not_arrive_ends_the_connection(hurried, sent, is_first):
     with Wire(hurried.port) as wire:
         if not is_first:
             wire.send(request("GET /health"))
@@ -299,14 +292,14 @@ def test_a_head_that_does_not_arrive_ends_the_connection(hurried: InProcess, sen
         assert wire.is_closed()
 
 
-def test_an_early_answer_waits_for_the_rest_of_a_body_for_a_moment_only(hurried: InProcess) -> None:
+def test_an_early_answer_waits_for_the_rest_of_a_body_for_a_moment_only(hurried):
     with Wire(hurried.port) as wire:
         wire.send(request("POST /clients", Content_Length="100"), b"{")
         assert wire.answer().status_code == 401
         assert wire.is_closed()
 
 
-def test_after_an_early_answer_the_connection_goes_on_where_the_body_ends_soon(wire: Wire) -> None:
+def test_after_an_early_answer_the_connection_goes_on_where_the_body_ends_soon(wire):
     wire.send(request("POST /clients", Content_Length="4"), b"{")
     wire.send(b"   ", request("GET /health"))
 
@@ -314,14 +307,14 @@ def test_after_an_early_answer_the_connection_goes_on_where_the_body_ends_soon(w
 
 
 @pytest.mark.skipif(not hasattr(socket, "TCP_USER_TIMEOUT"), reason="the system has no such limit")
-def test_a_caller_that_asks_without_end_and_reads_nothing_is_let_go(hurried: InProcess) -> None:
+def test_a_caller_that_asks_without_end_and_reads_nothing_is_let_go(hurried):
     with Wire(hurried.port, window=4096) as wire, pytest.raises(OSError):  # noqa: PT011  # the other side closes
         for _ in range(1_000_000):
             wire.send(request("GET /openapi.json") * 2)
 
 
 @pytest.mark.parametrize("head", [b"", b"POST /clients HTTP/1.1\r\nHost: "], ids=["idle", "slow"])
-def test_a_thousand_connections_stop_nobody_who_is_connected_and_end_soon(hurried: InProcess, head: bytes) -> None:
+def test_a_thousand_connections_stop_nobody_who_is_connected_and_end_soon(hurried, head):
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # both ends of each are in this process
     with ExitStack() as opened:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from uuid import uuid4
 
 import httpx
 import pytest
 
-from tests.contract.conftest import Service, partner_of
+from tests.contract.conftest import partner_of
 from tests.support.crafted_tokens import claims, token
 from tests.support.raw_http import in_process
 from tests.support.request_bodies import UPLOAD, changed
@@ -33,7 +32,7 @@ def get(url: str, sent: str | None, **headers: str) -> httpx.Response:
         return client.get("/nothing", headers=headers)
 
 
-def test_requests_of_a_subject_are_counted(environ: dict[str, str]) -> None:
+def test_requests_of_a_subject_are_counted(environ):
     mine, theirs = (token(claims(sub=f"crm-{uuid4()}"), SECRET) for _ in range(2))
     with in_process({**environ, "TOOLKIT_QUOTA_REQUESTS": "6"}) as server:
         assert [get(server.url, mine).status_code for _ in range(6)] == [404] * 6
@@ -41,7 +40,7 @@ def test_requests_of_a_subject_are_counted(environ: dict[str, str]) -> None:
         assert get(server.url, theirs).status_code == 404
 
 
-def test_wrong_tokens_of_an_address_are_counted_and_valid_ones_still_taken(environ: dict[str, str]) -> None:
+def test_wrong_tokens_of_an_address_are_counted_and_valid_ones_still_taken(environ):
     limited = {**environ, "TOOLKIT_QUOTA_WRONG_TOKENS": "4", "TOOLKIT_TRUSTED_PROXIES": "127.0.0.1"}
 
     def wrong(url: str, forwarded: str, sent: str | None = "a.b.c") -> httpx.Response:
@@ -66,7 +65,7 @@ def test_wrong_tokens_of_an_address_are_counted_and_valid_ones_still_taken(envir
         assert is_too_many(answer)
 
 
-def test_only_a_trusted_proxy_says_who_sends(environ: dict[str, str]) -> None:
+def test_only_a_trusted_proxy_says_who_sends(environ):
     with in_process({**environ, "TOOLKIT_QUOTA_WRONG_TOKENS": "2"}) as server:
         answers = [
             get(server.url, None, **{"X-Forwarded-For": f"192.0.2.{place}"}).status_code for place in range(4)
@@ -82,7 +81,7 @@ SLOWLY = """
 
 
 @pytest.fixture
-def slowly(service: Service) -> Iterator[Callable[[], None]]:
+def slowly(service):
     """Records that are stored slowly from then on, so that requests at once overlap."""
 
     def run(statements: str) -> None:
@@ -93,9 +92,7 @@ def slowly(service: Service) -> Iterator[Callable[[], None]]:
     run("DROP FUNCTION slowly CASCADE")
 
 
-def test_a_sale_has_a_bounded_number_of_open_forms_of_a_type(
-    environ: dict[str, str], service: Service, slowly: Callable[[], None]
-) -> None:
+def test_a_sale_has_a_bounded_number_of_open_forms_of_a_type(environ, service, slowly):
     """Also where many requests at once ask for the last one."""
     sale, body = service.sale(f"V-{uuid4()}"), changed(UPLOAD, "evidenceType", "KYC")
     with (
@@ -118,7 +115,7 @@ def test_a_sale_has_a_bounded_number_of_open_forms_of_a_type(
         assert partner.put("/sales/unknown/evidences", json=body).status_code == 404
 
 
-def test_a_caller_has_a_minutes_worth_at_once_and_then_its_rate(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_caller_has_a_minutes_worth_at_once_and_then_its_rate(monkeypatch):
     now = 1_000.0
     monkeypatch.setattr(time, "monotonic", lambda: now)
     limits = RateLimits(Quotas(requests=60))
@@ -130,7 +127,7 @@ def test_a_caller_has_a_minutes_worth_at_once_and_then_its_rate(monkeypatch: pyt
     assert [limits.request("a") for _ in range(3)] == pytest.approx([0.0, 0.0, 0.5])
 
 
-def test_a_crowd_of_callers_forgets_the_quietest_first(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_crowd_of_callers_forgets_the_quietest_first(monkeypatch):
     monkeypatch.setattr(access, "CALLERS_KEPT", 100)
     limits = RateLimits(Quotas(requests=2))
     assert [bool(limits.request("loud")) for _ in range(4)] == [False, False, True, True]

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 from uuid import UUID
 
 import httpx
 import pytest
 
-from tests.contract.conftest import Service
 from tests.support.request_bodies import ABSENT, CLIENT, changed
 from toolkit.database.tables import addresses, clients
 
@@ -45,7 +43,7 @@ def errors(answer: httpx.Response) -> dict[str, str]:
     return found
 
 
-def test_a_client_is_registered_with_its_address(partner: httpx.Client, service: Service) -> None:
+def test_a_client_is_registered_with_its_address(partner, service):
     answer = partner.post("/clients", json=CLIENT)
 
     assert answer.status_code == 200
@@ -60,16 +58,14 @@ def test_a_client_is_registered_with_its_address(partner: httpx.Client, service:
 
 
 @pytest.mark.parametrize("value", [ABSENT, None, "  "], ids=["absent", "null", "blank"])
-def test_each_request_registers_anew_with_or_without_the_optional_fields(
-    partner: httpx.Client, value: Any
-) -> None:
+def test_each_request_registers_anew_with_or_without_the_optional_fields(partner, value):
     ids = set()
     for field in OPTIONAL_FIELDS:
         ids.add(partner.post("/clients", json=changed(CLIENT, field, value)).json()["clientId"])
     assert len(ids) == len(OPTIONAL_FIELDS)
 
 
-def test_fields_that_the_contract_does_not_name_are_ignored(partner: httpx.Client) -> None:
+def test_fields_that_the_contract_does_not_name_are_ignored(partner):
     body = {**CLIENT, "score": 10**300, "deep": {"er": [None]}, "first_name": 7, "clientId": "mine"}
 
     assert partner.post("/clients", json=body).status_code == 200
@@ -77,11 +73,11 @@ def test_fields_that_the_contract_does_not_name_are_ignored(partner: httpx.Clien
 
 @pytest.mark.parametrize("field", REQUIRED_FIELDS)
 @pytest.mark.parametrize("value", [ABSENT, None], ids=["absent", "null"])
-def test_what_is_missing_is_Required(partner: httpx.Client, field: str, value: Any) -> None:  # noqa: N802
+def test_what_is_missing_is_Required(partner, field, value):  # noqa: N802
     assert errors(partner.post("/clients", json=changed(CLIENT, field, value))) == {field: "Required"}
 
 
-def test_all_invalid_fields_are_named_at_once_and_nothing_is_kept(partner: httpx.Client, service: Service) -> None:
+def test_all_invalid_fields_are_named_at_once_and_nothing_is_kept(partner, service):
     body = changed(changed(CLIENT, "address.zipCode", "x"), "birthdate", ABSENT)
     body |= {"cpf": "529.982.247-24", "externalId": "invalid"}
 
@@ -118,7 +114,7 @@ def test_all_invalid_fields_are_named_at_once_and_nothing_is_kept(partner: httpx
     ],
     ids=lambda value: repr(value[:20]),
 )
-def test_a_broken_body_is_named_body(partner: httpx.Client, content: bytes, reason: str) -> None:
+def test_a_broken_body_is_named_body(partner, content, reason):
     answer = post(partner, content)
 
     assert errors(answer) == {"body": reason}
@@ -131,14 +127,14 @@ CONTENT_TYPES = {
 
 
 @pytest.mark.parametrize(("content_type", "status"), CONTENT_TYPES.items())
-def test_json_in_utf8_is_taken_and_nothing_else(partner: httpx.Client, content_type: str, status: int) -> None:
+def test_json_in_utf8_is_taken_and_nothing_else(partner, content_type, status):
     answer = post(partner, json.dumps(CLIENT, ensure_ascii=False).encode("utf-8-sig"), content_type)
 
     assert answer.status_code == status
     assert status == 200 or list(errors(answer)) == ["Content-Type"]
 
 
-def test_a_text_of_255_characters_is_kept_whole(partner: httpx.Client, service: Service) -> None:
+def test_a_text_of_255_characters_is_kept_whole(partner, service):
     name = "Ã" * 255
 
     answer = post(partner, json.dumps({**CLIENT, "firstName": f" {name} "}, ensure_ascii=False).encode())
@@ -151,7 +147,7 @@ TEXTS = [field for field in (*REQUIRED_FIELDS, *OPTIONAL_FIELDS) if field != "ad
 
 
 @pytest.mark.parametrize("length", [256, 50_000])
-def test_no_text_is_longer_than_that(partner: httpx.Client, length: int) -> None:
+def test_no_text_is_longer_than_that(partner, length):
     for field in TEXTS:
         assert list(errors(partner.post("/clients", json=changed(CLIENT, field, "7" * length)))) == [field]
 

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from typing import Any
 from urllib.parse import quote
 from uuid import UUID, uuid4
 
 import httpx
 import pytest
 
-from tests.contract.conftest import SUBJECT, Service
+from tests.contract.conftest import SUBJECT
 from tests.contract.test_register_client import errors
 from tests.support.request_bodies import ABSENT, UPLOAD, Json, changed
 from tests.support.waiting import PATIENCE
@@ -44,13 +42,13 @@ BY_TYPE = {
 
 
 @pytest.fixture(scope="module")
-def sales(service: Service) -> Iterator[dict[str, str]]:
+def sales(service):
     """A sale of each utility group."""
     return {group: service.sale(f"VND-{uuid4()}-{group}", group) for group in "ABCD"}
 
 
 @pytest.fixture
-def sale(sales: dict[str, str]) -> str:
+def sale(sales):
     return sales["A"]
 
 
@@ -61,9 +59,7 @@ def ask(partner: httpx.Client, sale_id: str, body: Json = UPLOAD) -> httpx.Respo
 
 
 @pytest.mark.parametrize("evidence_type", BY_TYPE)
-def test_credentials_are_answered_and_the_record_is_stored(
-    partner: httpx.Client, service: Service, sale: str, evidence_type: str
-) -> None:
+def test_credentials_are_answered_and_the_record_is_stored(partner, service, sale, evidence_type):
     before = datetime.now(UTC)
 
     answer = ask(partner, sale, BY_TYPE[evidence_type])
@@ -86,9 +82,7 @@ def test_credentials_are_answered_and_the_record_is_stored(
     assert record["expires_at"] > record["requested_at"]
 
 
-def test_the_file_is_posted_with_the_fields_as_the_contract_says(
-    partner: httpx.Client, sale: str, s3: Any, service: Service
-) -> None:
+def test_the_file_is_posted_with_the_fields_as_the_contract_says(partner, sale, s3, service):
     body = ask(partner, sale).json()
     content = b"%PDF-1.4 made for a test"
 
@@ -110,15 +104,13 @@ def test_the_file_is_posted_with_the_fields_as_the_contract_says(
 @pytest.mark.parametrize("value", [ABSENT, None], ids=["absent", "null"])
 @pytest.mark.parametrize("group", "ABC")
 def test_what_is_missing_is_Required(  # noqa: N802
-    partner: httpx.Client, sales: dict[str, str], field: str, value: Any, group: str
-) -> None:
+    partner, sales, field, value, group
+):
     assert errors(ask(partner, sales[group], changed(UPLOAD, field, value))) == {field: "Required"}
 
 
 @pytest.mark.parametrize("value", [ABSENT, None], ids=["absent", "null"])
-def test_a_sale_of_group_d_without_evidence_type_is_the_contracts_own_400(
-    partner: httpx.Client, sales: dict[str, str], value: Any
-) -> None:
+def test_a_sale_of_group_d_without_evidence_type_is_the_contracts_own_400(partner, sales, value):
     answer = ask(partner, sales["D"], changed(UPLOAD, "evidenceType", value))
 
     assert errors(answer) == {"evidenceType": "Required"}
@@ -142,9 +134,7 @@ def test_a_sale_of_group_d_without_evidence_type_is_the_contracts_own_400(
     ],
     ids=repr,
 )
-def test_an_invalid_body_names_its_fields(
-    partner: httpx.Client, sale: str, body: Json, invalid: list[str]
-) -> None:
+def test_an_invalid_body_names_its_fields(partner, sale, body, invalid):
     assert sorted(errors(ask(partner, sale, body))) == sorted(invalid)
 
 
@@ -168,7 +158,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize("file_name", SAFE, ids=lambda value: ascii(value[:24]))
-def test_a_file_name_is_data(partner: httpx.Client, service: Service, sale: str, file_name: str) -> None:
+def test_a_file_name_is_data(partner, service, sale, file_name):
     answer = ask(partner, sale, {**UPLOAD, "fileName": file_name})
 
     assert answer.status_code == 200
@@ -178,7 +168,7 @@ def test_a_file_name_is_data(partner: httpx.Client, service: Service, sale: str,
 
 
 @pytest.mark.parametrize("file_name", REFUSED, ids=lambda value: ascii(value[:24]))
-def test_a_file_name_is_never_a_path(partner: httpx.Client, sale: str, file_name: str) -> None:
+def test_a_file_name_is_never_a_path(partner, sale, file_name):
     assert list(errors(ask(partner, sale, {**UPLOAD, "fileName": file_name}))) == ["fileName"]
 
 
@@ -191,7 +181,7 @@ def test_a_file_name_is_never_a_path(partner: httpx.Client, sale: str, file_name
     ],
     ids=lambda value: ascii(value[:24]),
 )
-def test_an_unknown_sale_is_a_404_whatever_its_id_looks_like(partner: httpx.Client, sale_id: str) -> None:
+def test_an_unknown_sale_is_a_404_whatever_its_id_looks_like(partner, sale_id):
     answer = ask(partner, sale_id)
 
     assert answer.status_code == 404
@@ -200,14 +190,14 @@ def test_an_unknown_sale_is_a_404_whatever_its_id_looks_like(partner: httpx.Clie
     assert answer.json()["code"] == 404
 
 
-def test_a_sale_id_that_is_not_utf8_is_a_404(partner: httpx.Client) -> None:
+def test_a_sale_id_that_is_not_utf8_is_a_404(partner):
     assert partner.put("/sales/%FF%FE/evidences", json=UPLOAD).status_code == 404
 
 
 @pytest.mark.parametrize(
     "sale_id", ["2026/03 Ação & 100%", "a/evidences", "😀", "..", "a\x1bb", "V\u202e10", "x" * 100], ids=ascii
 )
-def test_a_known_sale_is_found_by_any_id(partner: httpx.Client, service: Service, sale_id: str) -> None:
+def test_a_known_sale_is_found_by_any_id(partner, service, sale_id):
     service.sale(sale_id)
 
     answer = ask(partner, sale_id) if sale_id != ".." else partner.put("/sales/%2E%2E/evidences", json=UPLOAD)
@@ -216,12 +206,12 @@ def test_a_known_sale_is_found_by_any_id(partner: httpx.Client, service: Service
     assert service.rows(evidences, id=UUID(answer.json()["id"]))[0]["sale_id"] == sale_id
 
 
-def test_a_missing_sale_id_is_a_400(partner: httpx.Client) -> None:
+def test_a_missing_sale_id_is_a_400(partner):
     assert errors(partner.put("/sales//evidences", json=UPLOAD)) == {"saleId": "Required"}
 
 
 @pytest.mark.parametrize("method", ["POST", "GET", "PATCH", "DELETE", "OPTIONS", "HEAD"])
-def test_only_put_asks_for_credentials(partner: httpx.Client, sale: str, method: str) -> None:
+def test_only_put_asks_for_credentials(partner, sale, method):
     answer = partner.request(method, f"/sales/{sale}/evidences", json=UPLOAD)
 
     assert (answer.status_code, answer.headers["allow"]) == (405, "PUT")

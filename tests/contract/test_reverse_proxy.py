@@ -6,7 +6,6 @@ import shutil
 import socket
 import ssl
 import subprocess
-from collections.abc import Iterator
 from importlib.resources import files
 from pathlib import Path
 
@@ -22,8 +21,6 @@ from tests.support.waiting import PATIENCE, wait_until
 
 NAME = "sales.example.com"
 
-Proxy = tuple[int, ssl.SSLContext]
-
 pytestmark = pytest.mark.skipif(
     shutil.which("nginx") is None or shutil.which("openssl") is None, reason="needs nginx and openssl"
 )
@@ -37,7 +34,7 @@ def certificate(folder: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def proxy(environ: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Proxy]:
+def proxy(environ, tmp_path_factory):
     """An nginx with the packaged file in front of a server: its port, and a context that trusts it."""
     folder, port = tmp_path_factory.mktemp("nginx"), free_port()
     certificate(folder)
@@ -71,7 +68,7 @@ def proxy(environ: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> 
 
 
 @pytest.fixture
-def client(proxy: Proxy, environ: dict[str, str]) -> Iterator[httpx.Client]:
+def client(proxy, environ):
     port, context = proxy
     headers = {"Authorization": f"Bearer {issue(environ)}", "Host": NAME}
     with httpx.Client(
@@ -80,7 +77,7 @@ def client(proxy: Proxy, environ: dict[str, str]) -> Iterator[httpx.Client]:
         yield one
 
 
-def test_a_client_is_registered_through_tls(client: httpx.Client) -> None:
+def test_a_client_is_registered_through_tls(client):
     answer = client.post("/clients", json=CLIENT)
 
     assert answer.status_code == 200
@@ -90,18 +87,18 @@ def test_a_client_is_registered_through_tls(client: httpx.Client) -> None:
     assert "nginx/" not in answer.headers["server"]
 
 
-def test_errors_of_the_service_come_through_as_they_are(client: httpx.Client) -> None:
+def test_errors_of_the_service_come_through_as_they_are(client):
     assert client.post("/clients", json={}).json()["code"] == 400
     assert client.get("/nothing").json() == {"message": "Not found", "code": 404}
     refused = client.post("/clients", json=CLIENT, headers={"Authorization": "Bearer a.b.c"})
     assert (refused.status_code, refused.headers["www-authenticate"]) == (401, "Bearer")
 
 
-def test_a_large_body_is_refused_by_the_proxy(client: httpx.Client) -> None:
+def test_a_large_body_is_refused_by_the_proxy(client):
     assert client.post("/clients", content=b" " * 70_000).status_code == 413
 
 
-def test_older_tls_is_refused(proxy: Proxy) -> None:
+def test_older_tls_is_refused(proxy):
     port, _ = proxy
     old = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     old.check_hostname, old.verify_mode = False, ssl.CERT_NONE
@@ -111,9 +108,7 @@ def test_older_tls_is_refused(proxy: Proxy) -> None:
         old.wrap_socket(plain, server_hostname=NAME)
 
 
-def test_a_trailer_and_an_address_that_a_caller_made_up_end_at_the_proxy(
-    proxy: Proxy, environ: dict[str, str]
-) -> None:
+def test_a_trailer_and_an_address_that_a_caller_made_up_end_at_the_proxy(proxy, environ):
     port, context = proxy
     token = issue(environ)
     body = b"2\r\n{}\r\n0\r\nAuthorization: Bearer %s\r\n\r\n" % token.encode()

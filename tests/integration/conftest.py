@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
 from contextlib import suppress
 from copy import copy
 from pathlib import Path
@@ -15,12 +14,8 @@ import pytest
 
 from tests.conftest import FAST_FOLDER
 from tests.support.embedded_homes import processes_of
-from tests.support.loads import Loads
 from tests.support.object_gateway import gateway_access
 from toolkit import embedded
-from toolkit.bucket.client import Bucket
-from toolkit.database.connection import Database
-from toolkit.embedded import BucketAccess
 from toolkit.evidence import inspection
 from toolkit.evidence.inspection import Inspector
 from toolkit.intake.clients import load_clients
@@ -28,7 +23,7 @@ from toolkit.intake.results import LoadOptions, LoadResult
 
 
 @pytest.fixture(scope="session")
-def object_gateway() -> BucketAccess:
+def object_gateway():
     """The second S3 server, that of ``.ci/gateway``; a test that asks for it is skipped where there is none."""
     found = gateway_access()
     if found is None:
@@ -37,7 +32,7 @@ def object_gateway() -> BucketAccess:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _inspections_share_processes() -> Iterator[None]:
+def _inspections_share_processes():
     """Leave the process of an inspection to the next one, since starting one takes half a second."""
     idle: list[Inspector] = []
     start, end, module = Inspector._start, Inspector.__exit__, inspection._MODULE
@@ -63,13 +58,13 @@ def _inspections_share_processes() -> Iterator[None]:
 
 
 @pytest.fixture
-def put(bucket: Bucket, s3: Any) -> Any:
+def put(bucket, s3):
     """Writes an object of this key and these bytes into the bucket."""
     return lambda key, body: s3.put_object(Bucket=bucket.name, Key=key, Body=body)
 
 
 @pytest.fixture
-def own_home() -> Iterator[Path]:
+def own_home():
     """An empty ``TOOLKIT_HOME`` for one test; what runs in it ends with the test, and leaves nothing running."""
     home = _new_home()
     try:
@@ -81,7 +76,7 @@ def own_home() -> Iterator[Path]:
 
 
 @pytest.fixture(scope="session")
-def stopped_home() -> Iterator[Path]:
+def stopped_home():
     """A home with a PostgreSQL that was made, started and stopped."""
     home = _new_home()
     try:
@@ -93,7 +88,7 @@ def stopped_home() -> Iterator[Path]:
 
 
 @pytest.fixture
-def used_home(own_home: Path, stopped_home: Path) -> Path:
+def used_home(own_home, stopped_home):
     """A home of one test in which PostgreSQL ran before, to save the time of making its data."""
     subprocess.run(["cp", "-a", "--sparse=always", stopped_home, own_home], check=True)
     return own_home
@@ -106,7 +101,7 @@ def _new_home() -> Path:
 
 
 @pytest.fixture
-def load(database: Database, clock: Any, tmp_path: Path) -> Loads:
+def load(database, clock, tmp_path):
     def load(*files: Path, dry_run: bool = False, **options: Any) -> LoadResult:
         return load_clients(
             database, files, out=tmp_path / "out", dry_run=dry_run, options=LoadOptions(**options), clock=clock

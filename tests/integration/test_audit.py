@@ -8,11 +8,9 @@ from datetime import datetime, timedelta
 import pytest
 import sqlalchemy as sa
 
-from tests.conftest import SettableClock
 from tests.support.audits import audited
 from tests.support.observations import Story, day
 from toolkit.contract.evidence import EvidenceType, FileKind
-from toolkit.database.connection import Database
 from toolkit.database.tables import audit_runs, finding_observations
 from toolkit.errors import InvalidInput, NothingEvaluated
 from toolkit.reports.audited import Audited
@@ -21,12 +19,12 @@ MOMENT = timedelta(microseconds=1)
 
 
 @pytest.fixture
-def story(database: Database) -> Story:
+def story(database):
     return Story(database)
 
 
 @pytest.fixture
-def clock(clock: SettableClock) -> SettableClock:
+def clock(clock):
     clock.now = day(31)
     return clock
 
@@ -39,9 +37,7 @@ def verdicts(result: Audited) -> dict[str, str]:
     }
 
 
-def test_each_moment_is_judged_by_what_was_seen_then(
-    database: Database, story: Story, clock: SettableClock
-) -> None:
+def test_each_moment_is_judged_by_what_was_seen_then(database, story, clock):
     story.sale(seen_at=day(2), gone_at=day(10))
     pov, pov_key = story.record("S-1", "POV", requested_at=day(3))
     story.check(story.upload(pov_key, seen_at=day(4)), FileKind.AUDIO, at=day(4))
@@ -79,9 +75,7 @@ def test_each_moment_is_judged_by_what_was_seen_then(
     assert at(day(20)) is None
 
 
-def test_the_latest_look_says_of_what_kind_a_file_is_and_whether_it_is_damaged(
-    database: Database, story: Story, clock: SettableClock
-) -> None:
+def test_the_latest_look_says_of_what_kind_a_file_is_and_whether_it_is_damaged(database, story, clock):
     story.sale()
     story.file("S-1", EvidenceType.DOC_CONTRATANTE)
     _, key = story.record("S-1", "POV")
@@ -94,7 +88,7 @@ def test_the_latest_look_says_of_what_kind_a_file_is_and_whether_it_is_damaged(
     assert found == [1, 0, 1, 0, 1]
 
 
-def test_totals_and_rows(database: Database, story: Story, clock: SettableClock) -> None:
+def test_totals_and_rows(database, story, clock):
     client = story.client(cpf="52998224725")
     story.sale("compliant", client_id=client)
     story.file("compliant", EvidenceType.KYC)
@@ -140,7 +134,7 @@ def test_totals_and_rows(database: Database, story: Story, clock: SettableClock)
     assert result.source.last_sync.finished_at == day(30)
 
 
-def test_only_audits_of_now_are_noted(database: Database, story: Story, clock: SettableClock) -> None:
+def test_only_audits_of_now_are_noted(database, story, clock):
     story.sale()
     audited(database, clock=clock, as_of=day(3))
     audited(database, clock=clock)
@@ -150,7 +144,7 @@ def test_only_audits_of_now_are_noted(database: Database, story: Story, clock: S
     assert (noted.sales, noted.compliant, noted.incomplete, noted.conflict) == (1, 0, 1, 0)
 
 
-def test_a_moment_that_nobody_can_know_is_refused(database: Database, clock: SettableClock) -> None:
+def test_a_moment_that_nobody_can_know_is_refused(database, clock):
     with pytest.raises(InvalidInput, match="must lie in the past"):
         audited(database, clock=clock, as_of=clock.now + MOMENT)
     with pytest.raises(InvalidInput, match="needs an offset"):
@@ -159,9 +153,7 @@ def test_a_moment_that_nobody_can_know_is_refused(database: Database, clock: Set
         audited(database, clock=clock, as_of=clock.now.replace(year=1))
 
 
-def test_two_audits_at_once_are_noted_one_after_the_other(
-    database: Database, story: Story, clock: SettableClock
-) -> None:
+def test_two_audits_at_once_are_noted_one_after_the_other(database, story, clock):
     for number in range(5):
         story.sale(f"S-{number}")
     with ThreadPoolExecutor(3) as several:

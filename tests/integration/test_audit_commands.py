@@ -6,7 +6,6 @@ import csv
 import json
 import os
 import stat
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,11 +14,10 @@ from tests.conftest import Run
 from tests.support.observations import Story, day
 from tests.support.uploaded_sales import MP3, PDF
 from toolkit.contract.evidence import EvidenceType
-from toolkit.database.connection import Database
 
 
 @pytest.fixture
-def story(database: Database) -> Story:
+def story(database):
     """Two sales of March, one of them with a file that was there until the 20th."""
     told = Story(database)
     told.sale("good", partner="Norte")
@@ -30,7 +28,7 @@ def story(database: Database) -> Story:
     return told
 
 
-def test_an_audit_of_a_past_day_shows_the_totals(run: Run, story: Story, tmp_path: Path) -> None:
+def test_an_audit_of_a_past_day_shows_the_totals(run, story, tmp_path):
     shown = run("--quiet", "audit", "--as-of", "2026-03-10", "--out", tmp_path, ends=3)
     lines = [line.split() for line in shown.out.splitlines()]
     assert shown.out.startswith("As of 10 Mar 2026, 23:59 (UTC-03:00)\n1 of 2 sales lacks evidence.\n")
@@ -46,7 +44,7 @@ def audited(run: Run, *words: str, **environ: str) -> tuple[int, dict[str, Any]]
     return ran.status, ran.told
 
 
-def test_times_are_read_in_the_time_zone_of_the_settings(run: Run, story: Story) -> None:
+def test_times_are_read_in_the_time_zone_of_the_settings(run, story):
     # The file was gone on the 20th at 12:00 UTC.
     missing = {}
     for zone in ("America/Sao_Paulo", "Europe/Berlin"):
@@ -55,9 +53,7 @@ def test_times_are_read_in_the_time_zone_of_the_settings(run: Run, story: Story)
     assert missing == {"America/Sao_Paulo": 1, "Europe/Berlin": 0}
 
 
-def test_an_audit_of_now_looks_at_sales_and_bucket_first(
-    run: Run, embedded_environment: dict[str, str], story: Story, s3: Any
-) -> None:
+def test_an_audit_of_now_looks_at_sales_and_bucket_first(run, embedded_environment, story, s3):
     bucket = embedded_environment["EVIDENCE_BUCKET"]
     story.file("bad", EvidenceType.DOC_CONTRATANTE)
     _, pov = story.record("bad", "POV")
@@ -84,7 +80,7 @@ def test_an_audit_of_now_looks_at_sales_and_bucket_first(
     assert audited(run)[0] == 0
 
 
-def test_the_seal_in_a_report_proves_the_custody_log(run: Run, story: Story, tmp_path: Path) -> None:
+def test_the_seal_in_a_report_proves_the_custody_log(run, story, tmp_path):
     run("--quiet", "report", "--out", tmp_path, "--format", "json")
     seal = json.loads((tmp_path / "missing-evidence.json").read_text())["source"]["seal"]
     log = tmp_path / "custody.jsonl"
@@ -93,7 +89,7 @@ def test_the_seal_in_a_report_proves_the_custody_log(run: Run, story: Story, tmp
     run("--quiet", "verify", log, "--seal", "0" * 64, ends=3)
 
 
-def test_a_report_lands_in_the_folder(run: Run, story: Story, tmp_path: Path) -> None:
+def test_a_report_lands_in_the_folder(run, story, tmp_path):
     out = tmp_path / "a b" / "reports"
     shown = run("--quiet", "report", "--no-sync", "--out", out)
     names = [f"missing-evidence.{each}" for each in ("html", "xlsx", "csv", "json")]
@@ -117,9 +113,7 @@ def test_a_report_lands_in_the_folder(run: Run, story: Story, tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("fail_on", "status"), [(None, 0), ("incomplete", 3), ("conflict", 0), ("any", 3)], ids=str
 )
-def test_a_report_fails_on_what_it_is_asked_to(
-    run: Run, story: Story, tmp_path: Path, fail_on: str | None, status: int
-) -> None:
+def test_a_report_fails_on_what_it_is_asked_to(run, story, tmp_path, fail_on, status):
     wish = [] if fail_on is None else ["--fail-on", fail_on]
     command = ["report", "--no-sync", "--format", "csv", "--out", str(tmp_path), *wish]
     run("--quiet", *command, ends=status)
@@ -130,8 +124,8 @@ def test_a_report_fails_on_what_it_is_asked_to(
     ("setting", "file", "folder"), [(None, 0o640, 0o750), ("0600", 0o600, 0o700), ("644", 0o644, 0o755)], ids=str
 )
 def test_a_report_is_for_owner_and_group_unless_the_setting_says_otherwise(
-    run: Run, story: Story, tmp_path: Path, setting: str | None, file: int, folder: int
-) -> None:
+    run, story, tmp_path, setting, file, folder
+):
     chosen = {} if setting is None else {"TOOLKIT_FILE_MODE": setting}
     out = tmp_path / "made" / "here"
     before = os.umask(0o022)
@@ -144,12 +138,12 @@ def test_a_report_is_for_owner_and_group_unless_the_setting_says_otherwise(
     assert {stat.S_IMODE(path.stat().st_mode) for path in (out, out.parent)} == {folder}
 
 
-def test_a_mode_that_is_none_is_refused(run: Run) -> None:
+def test_a_mode_that_is_none_is_refused(run):
     for mode in ("0440", "0755", "rw", "888", "-640"):
         run("--quiet", "audit", "--no-sync", ends=2, TOOLKIT_FILE_MODE=mode)
 
 
-def test_whole_cpfs_are_shown_on_request_only(run: Run, story: Story, tmp_path: Path) -> None:
+def test_whole_cpfs_are_shown_on_request_only(run, story, tmp_path):
     command = ["report", "--no-sync", "--show-cpf", "--out", str(tmp_path)]
     for no_reason in ([], ["--reason", " "]):
         run("--quiet", *command, *no_reason, ends=2)
@@ -171,11 +165,11 @@ def test_whole_cpfs_are_shown_on_request_only(run: Run, story: Story, tmp_path: 
         (["report", "--fail-on", "everything"], "'everything' is not one of"),
     ],
 )
-def test_wrong_usage_says_what_is_right(run: Run, args: list[str], complaint: str) -> None:
+def test_wrong_usage_says_what_is_right(run, args, complaint):
     assert complaint in " ".join(run("--quiet", *args, ends=2).err.split())
 
 
-def test_verify_tells_what_became_of_each_file(run: Run, story: Story, tmp_path: Path) -> None:
+def test_verify_tells_what_became_of_each_file(run, story, tmp_path):
     out = str(tmp_path / "report")
     assert "There is no report in" in run("--quiet", "verify", out, ends=1, within={}).err
     run("--quiet", "report", "--no-sync", "--format", "csv,html", "--out", out)

@@ -45,9 +45,7 @@ NOTED = ("toolkit.audit", "run", "publish")
 
 
 @pytest.fixture
-def environ(
-    home: Path, database: Database, bucket_environment: Mapping[str, str], tmp_path: Path
-) -> dict[str, str]:
+def environ(home, database, bucket_environment, tmp_path):
     url = database.engine.url.render_as_string(hide_password=False)
     add_sale(database)
     own = {"TOOLKIT_HOME": str(home), "DATABASE_URL": url, "TOOLKIT_AUDITS": str(tmp_path / "audits")}
@@ -76,7 +74,7 @@ def noted(database: Database) -> tuple[int, int]:
 
 
 @pytest.mark.parametrize("place", [*BEFORE_IT_IS_NOTED, NOTED], ids=lambda place: place[2])
-def test_a_kill(environ: dict[str, str], database: Database, place: Place) -> None:
+def test_a_kill(environ, database, place):
     with stalled(environ, place, "audit"):
         assert published(environ) == []
     was_noted = place == NOTED
@@ -106,13 +104,8 @@ def away(*_: Any, **__: Any) -> None:
     "place", [BEFORE_IT_IS_NOTED[0], BEFORE_IT_IS_NOTED[3], NOTED], ids=lambda place: place[2]
 )
 def test_a_bucket_for_audits_that_is_away_from_some_stage_on(
-    environ: dict[str, str],
-    database: Database,
-    bucket: Bucket,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    place: Place,
-) -> None:
+    environ, database, bucket, tmp_path, monkeypatch, place
+):
     """It is noted by then: the next audit publishes it, before it is made itself."""
     observe_service(database, clock=wall_clock)
     plan = replace(plan_in(tmp_path), store=in_bucket(bucket, environ))
@@ -140,8 +133,8 @@ def in_bucket(bucket: Bucket, environ: Mapping[str, str]) -> S3Store:
 
 
 def test_what_one_database_left_is_not_removed_by_another_and_gets_a_name_of_its_own(
-    server: sa.Engine, database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    server, database, tmp_path, monkeypatch
+):
     """Both audits are of the same second, and have one store."""
     plan, moment = plan_in(tmp_path), datetime.now(UTC).replace(microsecond=0)
     with contextmanager(_fresh)(server, _TEMPLATE) as other:
@@ -158,8 +151,8 @@ def test_what_one_database_left_is_not_removed_by_another_and_gets_a_name_of_its
 
 
 def test_audits_of_the_same_second_in_one_bucket_have_names_of_their_own(
-    environ: dict[str, str], database: Database, bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    environ, database, bucket, tmp_path, monkeypatch
+):
     """Each looked at the bucket before the other had come so far."""
     moment = datetime.now(UTC).replace(microsecond=0)
     observe_service(database, clock=lambda: moment)
@@ -176,7 +169,7 @@ def test_audits_of_the_same_second_in_one_bucket_have_names_of_their_own(
 
 
 @pytest.mark.parametrize("place", BEFORE_IT_IS_NOTED[1:], ids=lambda place: place[2])
-def test_a_disk_that_is_full_from_some_stage_on(environ: dict[str, str], database: Database, place: Place) -> None:
+def test_a_disk_that_is_full_from_some_stage_on(environ, database, place):
     here, there = FORKED.Pipe()
     process = FORKED.Process(target=_without_room, args=(environ, place, there))
     process.start()

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import Any
 
 import pytest
 import sqlalchemy as sa
 
-from tests.conftest import Run, SettableClock
 from tests.support.evidence_files import pdf
 from tests.support.uploaded_sales import add_record, add_sale, credentials_line, rows, write_credentials
 from toolkit.audit.observe_bucket import sync_bucket
@@ -31,9 +27,7 @@ def counted(database: Database) -> dict[str, int]:
 
 
 @pytest.fixture
-def used(
-    database: Database, bucket: Bucket, s3: Any, clock: SettableClock, embedded_environment: dict[str, str]
-) -> dict[str, str]:
+def used(database, bucket, s3, clock, embedded_environment):
     """The environment of a database that was read with its bucket, which holds one file."""
     clock.now = datetime.now(UTC)
     add_sale(database)
@@ -44,7 +38,7 @@ def used(
 
 
 @pytest.fixture
-def other_bucket(used: dict[str, str], s3: Any) -> dict[str, str]:
+def other_bucket(used, s3):
     """The same environment, with another bucket of the same server."""
     name = f"{used['EVIDENCE_BUCKET']}-other"
     s3.create_bucket(Bucket=name)
@@ -52,7 +46,7 @@ def other_bucket(used: dict[str, str], s3: Any) -> dict[str, str]:
 
 
 @pytest.fixture
-def restored(server: sa.Engine, database: Database, used: dict[str, str]) -> Iterator[dict[str, str]]:
+def restored(server, database, used):
     """The environment of a copy of the database under another name."""
     database.dispose()
     name = database.engine.url.database
@@ -63,14 +57,7 @@ def restored(server: sa.Engine, database: Database, used: dict[str, str]) -> Ite
         connection.exec_driver_sql(f"DROP DATABASE {name}_copy WITH (FORCE)")
 
 
-def test_no_command_works_with_another_bucket(
-    run: Run,
-    other_bucket: dict[str, str],
-    database: Database,
-    s3: Any,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_no_command_works_with_another_bucket(run, other_bucket, database, s3, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("EVIDENCE_BUCKET", other_bucket["EVIDENCE_BUCKET"])
     (tmp_path / "manifest.csv").write_text(MANIFEST)
@@ -95,9 +82,7 @@ def test_no_command_works_with_another_bucket(
     assert "Contents" not in s3.list_objects_v2(Bucket=other_bucket["EVIDENCE_BUCKET"])
 
 
-def test_a_restored_database_is_refused_until_somebody_confirms_it(
-    run: Run, restored: dict[str, str], tmp_path: Path
-) -> None:
+def test_a_restored_database_is_refused_until_somebody_confirms_it(run, restored, tmp_path):
     copy = Database(restored["DATABASE_URL"])
     before = counted(copy)
     (tmp_path / "clients.csv").write_text("cpf\n")
@@ -118,9 +103,7 @@ def test_a_restored_database_is_refused_until_somebody_confirms_it(
     copy.dispose()
 
 
-def test_a_dump_in_another_cluster_is_confirmed_and_its_epoch_named(
-    run: Run, database: Database, used: dict[str, str], clock: SettableClock
-) -> None:
+def test_a_dump_in_another_cluster_is_confirmed_and_its_epoch_named(run, database, used, clock):
     """A dump of another cluster holds its number, and transactions that this one has not reached."""
     for table in ("adopted_services", "custody_epochs"):
         with database.transaction() as connection:
@@ -134,7 +117,7 @@ def test_a_dump_in_another_cluster_is_confirmed_and_its_epoch_named(
     assert "2, since " in run("status", within=used).out
 
 
-def test_another_database_is_no_replica(database: Database, restored: dict[str, str]) -> None:
+def test_another_database_is_no_replica(database, restored):
     other = Database(restored["DATABASE_URL"])
     check_replica(database, database)
     with pytest.raises(WrongService, match="is not a replica of the one at"):
@@ -155,5 +138,5 @@ SERVICE = ServiceIdentity(7, 16384, "sales")
         (ServiceIdentity(None, 16384, "copy"), False),
     ],
 )
-def test_a_service_is_its_cluster_and_its_database(other: ServiceIdentity, same: bool) -> None:
+def test_a_service_is_its_cluster_and_its_database(other, same):
     assert SERVICE.is_same(other) is other.is_same(SERVICE) is same

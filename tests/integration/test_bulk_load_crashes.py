@@ -25,17 +25,17 @@ from toolkit.intake.clients import load_clients
 
 
 @pytest.fixture
-def environ(home: Path, database: Database) -> Mapping[str, str]:
+def environ(home, database):
     url = database.engine.url.render_as_string(hide_password=False)
     return {**os.environ, "TOOLKIT_HOME": str(home), "DATABASE_URL": url}
 
 
 @pytest.fixture
-def victim(environ: Mapping[str, str], tmp_path: Path) -> Victim:
+def victim(environ, tmp_path):
     return Victim.prepare(tmp_path, environ, 20_000)
 
 
-def test_a_kill_while_rows_are_being_stored(victim: Victim, database: Database):
+def test_a_kill_while_rows_are_being_stored(victim, database):
     with storing_load(victim, database) as (process, _):
         process.kill()
         process.communicate()
@@ -44,7 +44,7 @@ def test_a_kill_while_rows_are_being_stored(victim: Victim, database: Database):
     check_all_in_once(victim, database)
 
 
-def test_a_lost_connection(victim: Victim, database: Database):
+def test_a_lost_connection(victim, database):
     with storing_load(victim, database) as (process, pid):
         with database.transaction() as connection:
             connection.execute(sa.select(sa.func.pg_terminate_backend(pid)))
@@ -81,7 +81,7 @@ def storing_load(victim: Victim, database: Database) -> Iterator[tuple[subproces
             process.kill()
 
 
-def test_a_disk_that_is_full_for_the_rejected_rows(victim: Victim, database: Database):
+def test_a_disk_that_is_full_for_the_rejected_rows(victim, database):
     """The system refuses to let a file grow, as a full disk does; nothing may be registered then."""
 
     process = victim.start()
@@ -97,9 +97,7 @@ def test_a_disk_that_is_full_for_the_rejected_rows(victim: Victim, database: Dat
     check_all_in_once(victim, database)
 
 
-def test_a_kill_between_the_commit_and_the_rejected_file(
-    database: Database, clock: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_kill_between_the_commit_and_the_rejected_file(database, clock, tmp_path, monkeypatch):
     """The rows are in, the files are not: the same command again brings them."""
 
     def killed(*_: Any) -> None:

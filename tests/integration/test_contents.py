@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import replace
-from typing import IO, Any
+from typing import IO
 
 import pytest
 
-from tests.conftest import Run
 from tests.support.evidence_files import JPEG, pdf, silence, tone
 from tests.support.uploaded_sales import rows
 from toolkit.audit.observe_bucket import sync_bucket
-from toolkit.bucket.client import Bucket
 from toolkit.contract.contents import ContentProblem
 from toolkit.contract.evidence import FileKind
-from toolkit.database.connection import Database
 from toolkit.evidence import inspection
 from toolkit.evidence.contents import Failure, Verified, verify_contents
 from toolkit.evidence.inspection import Inspector
@@ -32,12 +29,12 @@ FOUND = """
 
 
 @pytest.fixture
-def put(bucket: Bucket, s3: Any) -> Any:
+def put(bucket, s3):
     return lambda name, body: s3.put_object(Bucket=bucket.name, Key=f"{FOLDER}{name}", Body=body)
 
 
 @pytest.fixture
-def verify(database: Database, bucket: Bucket, clock: Any) -> Any:
+def verify(database, bucket, clock):
     def sync_and_verify() -> Verified:
         sync_bucket(database, bucket, clock=clock)
         return verify_contents(database, bucket, clock=clock)
@@ -45,7 +42,7 @@ def verify(database: Database, bucket: Bucket, clock: Any) -> Any:
     return sync_and_verify
 
 
-def test_each_version_is_verified_once(verify: Any, put: Any, database: Database) -> None:
+def test_each_version_is_verified_once(verify, put, database):
     contract, voice, quiet, broken = pdf(pages=2), tone(2.0), silence(3.0), pdf()[:-30]
     for name, body in enumerate((contract, voice, quiet, broken, JPEG, b"")):
         put(name, body)
@@ -72,8 +69,8 @@ class OneReaderOnly(Inspector):
 
 
 def test_what_was_verified_without_a_reader_that_is_there_now_is_verified_again(
-    put: Any, verify: Any, database: Database, bucket: Bucket, clock: Any
-) -> None:
+    put, verify, database, bucket, clock
+):
     for name, body in enumerate((pdf(), tone(2.0), JPEG)):
         put(name, body)
     sync_bucket(database, bucket, clock=clock)
@@ -86,8 +83,8 @@ def test_what_was_verified_without_a_reader_that_is_there_now_is_verified_again(
 
 
 def test_an_object_that_changes_between_listing_and_reading_is_left_for_the_next_time(
-    put: Any, verify: Any, database: Database, bucket: Bucket, clock: Any
-) -> None:
+    put, verify, database, bucket, clock
+):
     put(1, pdf())
     sync_bucket(database, bucket, clock=clock)
     put(1, pdf(pages=3))
@@ -97,9 +94,7 @@ def test_an_object_that_changes_between_listing_and_reading_is_left_for_the_next
     assert verify() == Verified(1, {}, left=0)
 
 
-def test_a_file_at_which_the_toolkit_failed_is_left_and_told(
-    put: Any, verify: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_at_which_the_toolkit_failed_is_left_and_told(put, verify, monkeypatch):
     put(1, pdf())
     with monkeypatch.context() as patch:
         patch.setattr(inspection, "_MODULE", "tests.support.broken_inspection")
@@ -107,7 +102,7 @@ def test_a_file_at_which_the_toolkit_failed_is_left_and_told(
     assert verify() == Verified(1, {}, left=0)
 
 
-def test_the_commands_verify(run: Run, put: Any) -> None:
+def test_the_commands_verify(run, put):
     put(1, pdf())
     assert run("bucket", "sync", "--verify", "--json").told["verified"] == 1
     put(2, silence())

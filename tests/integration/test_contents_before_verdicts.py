@@ -9,14 +9,12 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import Run, SettableClock
+from tests.conftest import Run
 from tests.support.evidence_files import JPEG, pdf, silence, tone
 from tests.support.report_figures import wrong_figures
 from tests.support.uploaded_sales import add_record, add_sale
 from toolkit.audit.observe_bucket import sync_bucket
-from toolkit.bucket.client import Bucket
 from toolkit.contract.evidence import EvidenceType
-from toolkit.database.connection import Database
 from toolkit.evidence.contents import Budget, in_batches, verify_contents, waiting
 
 RECORDINGS = {name: tone(3.0, name) for name in ("MP3", "WAV", "M4A")}
@@ -36,7 +34,7 @@ ALL_VERIFIED = {"verified": FILES - len(UNUSABLE), "firstBytes": 0, "never": 0, 
 
 
 @pytest.fixture
-def put(database: Database, bucket: Bucket, s3: Any) -> Any:
+def put(database, bucket, s3):
     def put_file(sale_id: str, evidence_type: EvidenceType, body: bytes) -> str:
         _, key = add_record(database, sale_id, evidence_type)
         s3.put_object(Bucket=bucket.name, Key=key, Body=body)
@@ -46,7 +44,7 @@ def put(database: Database, bucket: Bucket, s3: Any) -> Any:
 
 
 @pytest.fixture
-def uploaded(database: Database, put: Any) -> None:
+def uploaded(database, put):
     """A sound sale with a recording of each kind, and a sale for each way in which a file can be unusable."""
     bodies = UNUSABLE | {name: (EvidenceType.POV, body) for name, body in RECORDINGS.items()}
     for sale_id, body in bodies.items():
@@ -64,9 +62,7 @@ def reported(run: Run, out: Path, *options: str) -> tuple[dict[str, str], Any, s
     return rows, json.loads((out / "missing-evidence.json").read_text(encoding="utf-8")), said
 
 
-def test_files_that_are_unusable_change_the_verdict_of_the_report_itself(
-    run: Run, uploaded: None, tmp_path: Path
-) -> None:
+def test_files_that_are_unusable_change_the_verdict_of_the_report_itself(run, uploaded, tmp_path):
     looked_at_once, document, said = reported(run, tmp_path, "--no-verify")
     assert set(looked_at_once) == SEEN_AT_ONCE
     assert "were not verified before this report" in said
@@ -85,9 +81,7 @@ def test_files_that_are_unusable_change_the_verdict_of_the_report_itself(
     assert "verified before" not in said
 
 
-def test_what_the_budget_leaves_is_counted_and_verified_by_the_next_audit(
-    run: Run, uploaded: None, tmp_path: Path
-) -> None:
+def test_what_the_budget_leaves_is_counted_and_verified_by_the_next_audit(run, uploaded, tmp_path):
     def audit(**limits: str) -> Any:
         return run("--quiet", "audit", "--json", ends=None, **limits).told
 
@@ -103,9 +97,7 @@ def test_what_the_budget_leaves_is_counted_and_verified_by_the_next_audit(
     assert audit()["coverage"] == ALL_VERIFIED
 
 
-def test_the_files_that_decide_a_verdict_come_first_and_those_that_failed_last(
-    database: Database, bucket: Bucket, s3: Any, put: Any, clock: SettableClock
-) -> None:
+def test_the_files_that_decide_a_verdict_come_first_and_those_that_failed_last(database, bucket, s3, put, clock):
     add_sale(database, "S-1")
     stray = "evidences/2026/03/02/0199c0de-0000-7000-8000-000000000001/stray.pdf"
     s3.put_object(Bucket=bucket.name, Key=stray, Body=pdf())

@@ -23,7 +23,7 @@ Ask = Callable[..., IssuedCredentials]
 
 
 @pytest.fixture
-def ask(database: Database, bucket: Bucket, clock: Any) -> Ask:
+def ask(database, bucket, clock):
     add_sale(database, "VND-1")
 
     def ask(sale_id: str = "VND-1", body: dict[str, Any] = BODY, bucket: Bucket = bucket) -> IssuedCredentials:
@@ -39,14 +39,14 @@ def records(database: Database) -> list[tuple[Any, ...]]:
 
 
 @pytest.mark.parametrize("body", [BODY, {}], ids=["a good body", "an empty body"])
-def test_an_invalid_body_comes_before_an_unknown_sale(ask: Ask, database: Database, body: dict[str, Any]) -> None:
+def test_an_invalid_body_comes_before_an_unknown_sale(ask, database, body):
     for sale_id in ("nobody", "VND-1\x00", "\ud800"):
         with pytest.raises(SaleNotFound if body else InvalidFields):
             ask(sale_id, body)
     assert records(database) == []
 
 
-def test_nothing_is_stored_where_no_form_can_be_signed(ask: Ask, database: Database) -> None:
+def test_nothing_is_stored_where_no_form_can_be_signed(ask, database):
     unreachable = Bucket(
         "evidence",
         AwsSettings("AKIAEXAMPLE", "secret", s3_endpoint="http://127.0.0.1:1", sts_endpoint="http://127.0.0.1:1"),
@@ -58,7 +58,7 @@ def test_nothing_is_stored_where_no_form_can_be_signed(ask: Ask, database: Datab
     assert records(database) == []
 
 
-def test_credentials_are_in_no_repr_and_no_log(ask: Ask, caplog: pytest.LogCaptureFixture) -> None:
+def test_credentials_are_in_no_repr_and_no_log(ask, caplog):
     with caplog.at_level(logging.DEBUG, "toolkit"), caplog.at_level(logging.DEBUG, "sqlalchemy"):
         issued = ask()
     shown = repr(issued) + caplog.text

@@ -11,14 +11,11 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from tests.conftest import Run
 from tests.support.evidence_files import pdf
 from tests.support.request_bodies import UPLOAD
 from tests.support.uploaded_sales import add_sale, rows
 from toolkit.audit.observe_bucket import sync_bucket
-from toolkit.bucket.client import Bucket
 from toolkit.contract.events import BEGINNING, Seal
-from toolkit.database.connection import Database
 from toolkit.evidence.bulk_credentials import Order, request_manifest
 from toolkit.evidence.contents import verify_contents
 from toolkit.evidence.credentials import UploadLimits, request_upload
@@ -32,7 +29,7 @@ BODY = {**UPLOAD, "fileName": "Ana Souza.pdf"}
 
 
 @pytest.fixture
-def tell(database: Database) -> Callable[[int], None]:
+def tell(database):
     def tell_events(count: int) -> None:
         with database.transaction() as connection:
             _tell(connection, count)
@@ -49,7 +46,7 @@ def _tell(connection: sa.Connection, count: int) -> None:
 
 
 @pytest.fixture
-def seal(database: Database, clock: Any) -> Callable[[], Seal]:
+def seal(database, clock):
     def sealed() -> Seal:
         seal_events(database, clock)
         newest = newest_seal(database)
@@ -60,7 +57,7 @@ def seal(database: Database, clock: Any) -> Callable[[], Seal]:
 
 
 @pytest.fixture
-def exported(database: Database, clock: Any, tmp_path: Path, tell: Any, seal: Any, monkeypatch: Any) -> Path:
+def exported(database, clock, tmp_path, tell, seal, monkeypatch):
     """A log of seven events under three seals."""
     monkeypatch.setattr(sealing, "BATCH", 3)
     tell(7)
@@ -69,9 +66,7 @@ def exported(database: Database, clock: Any, tmp_path: Path, tell: Any, seal: An
     return tmp_path / "log.jsonl"
 
 
-def test_everything_that_happens_to_a_file_is_told(
-    database: Database, bucket: Bucket, s3: Any, clock: Any, tmp_path: Path
-) -> None:
+def test_everything_that_happens_to_a_file_is_told(database, bucket, s3, clock, tmp_path):
     add_sale(database)
     clock.now = datetime.now(UTC)  # forms are signed for real
     issued = request_upload(database, bucket, "sale-1", BODY, requested_by="Rui Lima", limits=LIMITS, clock=clock)
@@ -98,7 +93,7 @@ def test_everything_that_happens_to_a_file_is_told(
     assert not any(name in json.dumps(told) for name in ("Ana", "Rui", ".pdf", "evidences/"))
 
 
-def test_each_record_of_a_manifest_is_told(database: Database, bucket: Bucket, clock: Any, tmp_path: Path) -> None:
+def test_each_record_of_a_manifest_is_told(database, bucket, clock, tmp_path):
     add_sale(database)
     clock.now = datetime.now(UTC)
     manifest = tmp_path / "manifest.csv"
@@ -124,9 +119,7 @@ def test_each_record_of_a_manifest_is_told(database: Database, bucket: Bucket, c
     ]
 
 
-def test_seals_are_chained_and_cover_every_event_once(
-    database: Database, clock: Any, tell: Any, seal: Any, tmp_path: Path, monkeypatch: Any
-) -> None:
+def test_seals_are_chained_and_cover_every_event_once(database, clock, tell, seal, tmp_path, monkeypatch):
     monkeypatch.setattr(sealing, "BATCH", 3)
     tell(4)
     first = seal()
@@ -146,9 +139,7 @@ def test_seals_are_chained_and_cover_every_event_once(
     assert (verdict.events, verdict.seals, verdict.newest, verdict.misfit) == (9, 4, newest.hash, None)
 
 
-def test_an_event_is_sealed_only_when_no_older_transaction_can_tell_another(
-    database: Database, clock: Any, tell: Any, seal: Any
-) -> None:
+def test_an_event_is_sealed_only_when_no_older_transaction_can_tell_another(database, clock, tell, seal):
     tell(1)
     seal()
     with database.transaction() as slow:
@@ -161,8 +152,8 @@ def test_an_event_is_sealed_only_when_no_older_transaction_can_tell_another(
 
 
 def test_an_event_of_an_older_transaction_with_a_later_number_is_sealed_once(
-    database: Database, clock: Any, tell: Any, seal: Any, monkeypatch: Any
-) -> None:
+    database, clock, tell, seal, monkeypatch
+):
     monkeypatch.setattr(sealing, "BATCH", 1)
     with database.transaction() as older:
         older.exec_driver_sql("SELECT pg_current_xact_id()")
@@ -172,9 +163,7 @@ def test_an_event_of_an_older_transaction_with_a_later_number_is_sealed_once(
     assert rows(database, "SELECT events FROM audit.custody_seals ORDER BY number") == [(1,), (1,)]
 
 
-def test_a_transaction_in_another_database_of_the_cluster_holds_no_event_back(
-    database: Database, server: sa.Engine, clock: Any, tell: Any
-) -> None:
+def test_a_transaction_in_another_database_of_the_cluster_holds_no_event_back(database, server, clock, tell):
     other = sa.create_engine(server.url, poolclass=sa.NullPool)
     with other.begin() as elsewhere:
         elsewhere.exec_driver_sql("SELECT pg_current_xact_id()")
@@ -205,9 +194,7 @@ def edited(path: Path, change: Callable[[list[dict[str, Any]]], None]) -> Path:
         (lambda lines: lines.insert(0, {"note": "x"}), "line 1: no event and no seal"),
     ],
 )
-def test_the_first_line_that_does_not_fit_is_named(
-    exported: Path, change: Callable[[list[dict[str, Any]]], None], reason: str
-) -> None:
+def test_the_first_line_that_does_not_fit_is_named(exported, change, reason):
     assert verify_log(exported).misfit is None
     misfit = verify_log(edited(exported, change)).misfit
     assert misfit is not None
@@ -223,17 +210,17 @@ def test_the_first_line_that_does_not_fit_is_named(
         ('{"event": {', "[" * 100_000),
     ],
 )
-def test_a_line_says_nothing_beside_what_is_hashed(exported: Path, told: str, forged: str) -> None:
+def test_a_line_says_nothing_beside_what_is_hashed(exported, told, forged):
     lines = exported.read_text().splitlines(keepends=True)
     exported.write_text("".join([lines[0], lines[1].replace(told, forged), *lines[2:]]))
     assert verify_log(exported).misfit == "line 2: no event and no seal"
 
 
-def test_the_hash_that_every_log_begins_with_is_no_kept_seal(exported: Path) -> None:
+def test_the_hash_that_every_log_begins_with_is_no_kept_seal(exported):
     assert "forged as a whole, or cut off" in str(verify_log(exported, BEGINNING).misfit)
 
 
-def test_a_change_in_the_database_shows_in_the_next_export(exported: Path, database: Database, clock: Any) -> None:
+def test_a_change_in_the_database_shows_in_the_next_export(exported, database, clock):
     with database.transaction() as connection:
         connection.execute(sa.text("SET LOCAL session_replication_role = replica"))
         connection.execute(sa.text("UPDATE audit.custody_events SET kind = 'OTHER' WHERE id = 5"))
@@ -241,7 +228,7 @@ def test_a_change_in_the_database_shows_in_the_next_export(exported: Path, datab
     assert str(verify_log(exported).misfit).startswith("line 6: event 5 (OTHER) was changed")
 
 
-def test_the_commands_export_and_verify(run: Run, tell: Any, seal: Any, tmp_path: Path) -> None:
+def test_the_commands_export_and_verify(run, tell, seal, tmp_path):
     path = tmp_path / "log.jsonl"
     tell(2)
     seal()

@@ -6,17 +6,13 @@ import hashlib
 import json
 import re
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
-from typing import Any
 
 import pytest
 import sqlalchemy as sa
 
-from tests.conftest import Run
 from tests.support.evidence_files import pdf
 from tests.support.uploaded_sales import add_sale, rows
 from toolkit.audit.observe_bucket import sync_bucket
-from toolkit.bucket.client import Bucket
 from toolkit.cli import main
 from toolkit.contract.events import CustodyEvent, LogKeys
 from toolkit.database.connection import Database
@@ -48,7 +44,7 @@ def unguarded(database: Database, table: str, statement: str) -> None:
 
 
 @pytest.fixture
-def evidence(database: Database, bucket: Bucket, s3: Any, clock: Any) -> Any:
+def evidence(database, bucket, s3, clock):
     """A record whose file was uploaded, seen and verified; everything is sealed."""
     add_sale(database)
     add_sale(database, "sale-2")
@@ -69,12 +65,12 @@ def evidence(database: Database, bucket: Bucket, s3: Any, clock: Any) -> Any:
 
 
 @pytest.fixture
-def environ(embedded_environment: dict[str, str]) -> dict[str, str]:
+def environ(embedded_environment):
     """The environment of the commands, with the key of the log."""
     return embedded_environment | {"TOOLKIT_LOG_KEY": KEYS.keys[0]}
 
 
-def test_the_enumeration_holds_exactly_the_kinds_that_python_and_the_triggers_record(database: Database) -> None:
+def test_the_enumeration_holds_exactly_the_kinds_that_python_and_the_triggers_record(database):
     sources = [
         source
         for (source,) in rows(
@@ -88,9 +84,7 @@ def test_the_enumeration_holds_exactly_the_kinds_that_python_and_the_triggers_re
     assert set(CustodyEvent) == recorded | by_python
 
 
-def test_a_report_is_in_the_log_under_the_seal_that_it_carries(
-    database: Database, evidence: Any, environ: dict[str, str], tmp_path: Path
-) -> None:
+def test_a_report_is_in_the_log_under_the_seal_that_it_carries(database, evidence, environ, tmp_path):
     out, log = tmp_path / "out", tmp_path / "log.jsonl"
     assert main(["-q", "report", "--out", str(out), "--format", "csv"], environ) == 0
     manifest = json.loads((out / "manifest.json").read_text())
@@ -103,9 +97,7 @@ def test_a_report_is_in_the_log_under_the_seal_that_it_carries(
     assert kinds.index("AUDITED") < kinds.index("REPORTED") < kinds.index(manifest["custodySeal"])
 
 
-def test_hashes_in_the_log_cannot_be_guessed_without_the_key(
-    database: Database, clock: Any, evidence: Any, tmp_path: Path
-) -> None:
+def test_hashes_in_the_log_cannot_be_guessed_without_the_key(database, clock, evidence, tmp_path):
     withdraw(database, evidence, reason="twice", withdrawn_by="ana", approved_by="rui", clock=clock)
     export_log(database, tmp_path / "log.jsonl", clock, KEYS)
     assert verify_log(tmp_path / "log.jsonl").misfit is None
@@ -115,9 +107,7 @@ def test_hashes_in_the_log_cannot_be_guessed_without_the_key(
         assert hashlib.sha256(known.encode()).hexdigest() not in text
 
 
-def test_a_new_key_seals_what_follows_and_a_lost_one_is_named(
-    database: Database, clock: Any, evidence: Any, tmp_path: Path
-) -> None:
+def test_a_new_key_seals_what_follows_and_a_lost_one_is_named(database, clock, evidence, tmp_path):
     withdraw(database, evidence, reason="twice", withdrawn_by="ana", approved_by="rui", clock=clock)
     both = LogKeys(("n" * 32, *KEYS.keys))
     seal_events(database, clock, both)
@@ -128,9 +118,7 @@ def test_a_new_key_seals_what_follows_and_a_lost_one_is_named(
         export_log(database, tmp_path / "log.jsonl", clock, LogKeys(("n" * 32,)))
 
 
-def test_after_a_restore_into_another_cluster_the_log_goes_on_in_a_new_epoch(
-    database: Database, clock: Any, evidence: Any, tmp_path: Path
-) -> None:
+def test_after_a_restore_into_another_cluster_the_log_goes_on_in_a_new_epoch(database, clock, evidence, tmp_path):
     """The numbers of transactions of the former cluster were higher by a million."""
     unguarded(database, "custody_events", "UPDATE audit.custody_events SET transaction = transaction + 1000000")
     unguarded(
@@ -150,9 +138,7 @@ def test_after_a_restore_into_another_cluster_the_log_goes_on_in_a_new_epoch(
     assert '"EPOCH_OPENED"' in (tmp_path / "log.jsonl").read_text()
 
 
-def test_seals_whose_times_run_backwards_are_named(
-    database: Database, clock: Any, evidence: Any, tmp_path: Path
-) -> None:
+def test_seals_whose_times_run_backwards_are_named(database, clock, evidence, tmp_path):
     withdraw(database, evidence, reason="twice", withdrawn_by="ana", approved_by="rui", clock=clock)
     clock.now -= timedelta(days=9000)
     seal_events(database, clock, KEYS)
@@ -160,9 +146,7 @@ def test_seals_whose_times_run_backwards_are_named(
     assert "the clock ran backwards" in str(verify_log(tmp_path / "log.jsonl").misfit)
 
 
-def test_a_log_that_was_sealed_anew_after_a_report_is_told(
-    database: Database, clock: Any, evidence: Any, tmp_path: Path
-) -> None:
+def test_a_log_that_was_sealed_anew_after_a_report_is_told(database, clock, evidence, tmp_path):
     execute(
         database,
         "INSERT INTO audit.custody_events (kind, happened_at, detail) SELECT 'REPORTED', now(), "
@@ -176,14 +160,8 @@ def test_a_log_that_was_sealed_anew_after_a_report_is_told(
 
 
 def test_a_log_that_was_cut_off_at_a_seal_is_told_by_a_kept_one_and_never_taken_for_whole_without(
-    run: Run,
-    database: Database,
-    bucket: Bucket,
-    clock: Any,
-    evidence: Any,
-    tmp_path: Path,
-    environ: dict[str, str],
-) -> None:
+    run, database, bucket, clock, evidence, tmp_path, environ
+):
     path = tmp_path / "log.jsonl"
     withdraw(database, evidence, reason="twice", withdrawn_by="ana", approved_by="rui", clock=clock)
     seal_events(database, clock, KEYS)

@@ -4,7 +4,6 @@ import psycopg
 import pytest
 import sqlalchemy as sa
 
-from tests.conftest import Run
 from toolkit.database.connection import Database, raw
 from toolkit.database.errors import ErrorTranslation
 from toolkit.errors import DatabaseError, DatabaseUnavailable
@@ -16,7 +15,7 @@ def reason(database: Database, statement: str) -> str:
     return f"{type(caught.value).__name__}: {caught.value}"
 
 
-def test_nobody_at_the_address() -> None:
+def test_nobody_at_the_address():
     said = reason(Database("postgresql+psycopg://u:pass-word@127.0.0.1:1/db"), "SELECT 1")
     assert said.startswith(
         "DatabaseUnavailable: The database at 127.0.0.1:1/db does not answer (connection failed: "
@@ -32,24 +31,24 @@ def test_nobody_at_the_address() -> None:
         ("sslmod=require", 'invalid connection option "sslmod"'),
     ],
 )
-def test_an_option_that_libpq_refuses_is_named(option: str, words: str) -> None:
+def test_an_option_that_libpq_refuses_is_named(option, words):
     said = reason(Database(f"postgresql+psycopg://u:pass-word@127.0.0.1:1/db?{option}"), "SELECT 1")
     assert said.startswith("DatabaseError: ")
     assert words in said
     assert "pass-word" not in said
 
 
-def test_a_database_that_is_not_there(database: Database) -> None:
+def test_a_database_that_is_not_there(database):
     elsewhere = Database(database.engine.url.set(database="nowhere").render_as_string(hide_password=False))
     assert "There is no such database" in reason(elsewhere, "SELECT 1")
 
 
-def test_a_login_that_is_refused(database: Database) -> None:
+def test_a_login_that_is_refused(database):
     stranger = Database(database.engine.url.set(username="stranger").render_as_string(hide_password=False))
     assert "refused the login; check DATABASE_URL" in reason(stranger, "SELECT 1")
 
 
-def test_a_table_of_another_server_that_does_not_answer(empty_database: Database) -> None:
+def test_a_table_of_another_server_that_does_not_answer(empty_database):
     said = reason(
         empty_database,
         "CREATE EXTENSION postgres_fdw; CREATE SERVER far FOREIGN DATA WRAPPER postgres_fdw OPTIONS (port '1');"
@@ -63,20 +62,20 @@ def test_a_table_of_another_server_that_does_not_answer(empty_database: Database
     assert "pass-word" not in said
 
 
-def test_a_refused_row_is_not_quoted(database: Database) -> None:
+def test_a_refused_row_is_not_quoted(database):
     statement = "INSERT INTO clients (id, cpf) VALUES ('00000000-0000-7000-8000-000000000000', '52998224725')"
     refused = reason(database, statement)
     assert "null value in column" in refused
     assert "52998224725" not in refused
 
 
-def test_a_value_that_does_not_fit_is_not_quoted(database: Database) -> None:
+def test_a_value_that_does_not_fit_is_not_quoted(database):
     refused = reason(database, "SELECT CAST('Maria 52998224725' AS uuid)")
     assert "refused a value that does not fit [22P02]." in refused
     assert "Maria" not in refused
 
 
-def test_a_connection_that_broke_is_replaced(database: Database) -> None:
+def test_a_connection_that_broke_is_replaced(database):
     with pytest.raises(DatabaseUnavailable), database.transaction() as connection:
         mine = connection.scalar(sa.text("SELECT pg_backend_pid()"))
         with psycopg.connect(raw(connection).info.dsn) as other:
@@ -86,7 +85,7 @@ def test_a_connection_that_broke_is_replaced(database: Database) -> None:
         assert connection.scalar(sa.text("SELECT 1")) == 1
 
 
-def test_a_cancelled_statement_is_told_apart_from_one_that_took_too_long(database: Database) -> None:
+def test_a_cancelled_statement_is_told_apart_from_one_that_took_too_long(database):
     told = reason(database, "SELECT pg_cancel_backend(pg_backend_pid()), pg_sleep(300)")
     assert "canceling statement due to user request. Its administrator, or another session" in told
     assert "time" not in told
@@ -99,9 +98,7 @@ def test_a_cancelled_statement_is_told_apart_from_one_that_took_too_long(databas
         raise psycopg.errors.QueryCanceled
 
 
-def test_a_replica_that_is_gone_is_named_by_its_own_variable(
-    run: Run, embedded_environment: dict[str, str]
-) -> None:
+def test_a_replica_that_is_gone_is_named_by_its_own_variable(run, embedded_environment):
     gone = embedded_environment | {"DATABASE_READ_URL": "postgresql://u:pass-word@127.0.0.1:1/db"}
     for command, ends in (("audit", 1), ("status", 3)):
         said = run(command, ends=ends, within=gone)

@@ -9,14 +9,13 @@ from unittest.mock import Mock
 
 import pytest
 
-from tests.conftest import Run, SettableClock
+from tests.conftest import SettableClock
 from tests.support.s3_inventory import row_of, write_inventory
 from tests.support.uploaded_sales import PDF, rows
 from toolkit.audit import object_history
 from toolkit.audit.inventory import find_inventory
 from toolkit.audit.object_history import Synced
 from toolkit.audit.observe_bucket import sync_bucket
-from toolkit.bucket.client import Bucket
 from toolkit.bucket.file_store import FolderStore
 from toolkit.database.connection import Database
 from toolkit.errors import (
@@ -33,7 +32,7 @@ KEYS = (KEY, ODD, "notes/other.txt")
 
 
 @pytest.fixture
-def tmp_path(tmp_path: Path) -> Path:
+def tmp_path(tmp_path):
     """A folder whose name is a pattern to DuckDB, and the values of a column."""
     place = tmp_path / "key=of another's [1]"
     place.mkdir()
@@ -41,23 +40,23 @@ def tmp_path(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def put(bucket: Bucket, s3: Any) -> Any:
+def put(bucket, s3):
     return lambda key, body=PDF: s3.put_object(Bucket=bucket.name, Key=key, Body=body)
 
 
 @pytest.fixture
-def clock() -> SettableClock:
+def clock():
     """The clock begins now, as that of the bucket does, which dates the objects."""
     return SettableClock(datetime.now(UTC).replace(microsecond=0))
 
 
 @pytest.fixture
-def sync(database: Database, bucket: Bucket, clock: Any) -> Any:
+def sync(database, bucket, clock):
     return lambda **options: sync_bucket(database, bucket, clock=clock, **options)
 
 
 @pytest.fixture
-def take(sync: Any, tmp_path: Path) -> Any:
+def take(sync, tmp_path):
     """Take over the newest inventory in ``tmp_path``."""
 
     def taken(**options: Any) -> Synced:
@@ -68,7 +67,7 @@ def take(sync: Any, tmp_path: Path) -> Any:
 
 
 @pytest.fixture
-def deliver(bucket: Bucket, tmp_path: Path) -> Any:
+def deliver(bucket, tmp_path):
     """Write an inventory of what lies in the bucket now."""
 
     def delivered(moment: datetime, *, leave_out: tuple[str, ...] = (), **options: Any) -> Path:
@@ -85,9 +84,7 @@ def seen(database: Database) -> list[tuple[Any, ...]]:
     )
 
 
-def test_an_older_inventory_undoes_nothing(
-    put: Any, s3: Any, sync: Any, take: Any, deliver: Any, database: Database, bucket: Bucket, clock: Any
-) -> None:
+def test_an_older_inventory_undoes_nothing(put, s3, sync, take, deliver, database, bucket, clock):
     for key in KEYS:
         put(key)
     sync()
@@ -105,16 +102,8 @@ def test_an_older_inventory_undoes_nothing(
 
 
 def test_what_an_inventory_lacks_is_asked_for_before_it_counts_as_gone(
-    put: Any,
-    s3: Any,
-    sync: Any,
-    take: Any,
-    deliver: Any,
-    database: Database,
-    bucket: Bucket,
-    clock: Any,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    put, s3, sync, take, deliver, database, bucket, clock, monkeypatch
+):
     for key in KEYS:
         put(key)
     sync()
@@ -129,9 +118,7 @@ def test_what_an_inventory_lacks_is_asked_for_before_it_counts_as_gone(
     assert [row[0] for row in seen(database) if row[5] is not None] == [KEY]
 
 
-def test_the_current_version_of_a_versioned_inventory_counts_once(
-    put: Any, take: Any, database: Database, bucket: Bucket, clock: Any, tmp_path: Path
-) -> None:
+def test_the_current_version_of_a_versioned_inventory_counts_once(put, take, database, bucket, clock, tmp_path):
     put(KEY)
     (item,) = [item for page in bucket.seen() for item in page]
     older = row_of(item, version_id="v1", is_latest=False, is_delete_marker=False, size=1)
@@ -143,8 +130,8 @@ def test_the_current_version_of_a_versioned_inventory_counts_once(
 
 
 def test_an_inventory_of_a_part_of_the_bucket_does_not_make_the_listing_younger(
-    put: Any, sync: Any, take: Any, deliver: Any, clock: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    put, sync, take, deliver, clock, monkeypatch
+):
     for key in KEYS:
         put(key)
     sync()
@@ -161,9 +148,7 @@ def test_an_inventory_of_a_part_of_the_bucket_does_not_make_the_listing_younger(
 
 
 @pytest.mark.parametrize("what", ["missing", "changed", "manifest", "column", "none", "future", "bucket"])
-def test_a_delivery_that_is_not_whole_is_told_in_a_sentence(
-    what: str, put: Any, take: Any, deliver: Any, database: Database, clock: Any, tmp_path: Path
-) -> None:
+def test_a_delivery_that_is_not_whole_is_told_in_a_sentence(what, put, take, deliver, database, clock, tmp_path):
     put(KEY)
     expected = {
         "missing": "which the manifest names, is not in inventory",
@@ -193,9 +178,7 @@ def test_a_delivery_that_is_not_whole_is_told_in_a_sentence(
     assert rows(database, "SELECT FROM audit.object_observations") == []
 
 
-def test_an_inventory_that_lacks_most_objects_is_not_taken_over(
-    put: Any, sync: Any, take: Any, deliver: Any, database: Database, clock: Any
-) -> None:
+def test_an_inventory_that_lacks_most_objects_is_not_taken_over(put, sync, take, deliver, database, clock):
     keys = [f"notes/{number}" for number in range(12)]
     for key in keys:
         put(key)
@@ -208,9 +191,7 @@ def test_an_inventory_that_lacks_most_objects_is_not_taken_over(
 
 
 @pytest.mark.parametrize("beside", [False, True])
-def test_the_command_takes_a_manifest_over(
-    run: Run, put: Any, deliver: Any, monkeypatch: Any, beside: bool
-) -> None:
+def test_the_command_takes_a_manifest_over(run, put, deliver, monkeypatch, beside):
     put(KEY)
     manifest = deliver(datetime.fromisoformat("2026-03-01T00:00:00+00:00"))
     monkeypatch.chdir(manifest.parent)

@@ -40,23 +40,23 @@ def kill(home: Path) -> None:
 
 
 @pytest.fixture
-def access(own_home: Path) -> BucketAccess:
+def access(own_home):
     return embedded.bucket_access(own_home)
 
 
 @pytest.fixture
-def shared(home: Path) -> BucketAccess:
+def shared(home):
     """The server of all tests, for those that only ask it."""
     return embedded.bucket_access(home)
 
 
-def test_processes_that_start_it_at_once_share_one_server(own_home: Path) -> None:
+def test_processes_that_start_it_at_once_share_one_server(own_home):
     starters = [start(OPEN_BUCKET, own_home) for _ in range(4)]
     assert len({finish(starter) for starter in starters}) == 1
     assert len(processes_of(own_home)) == 1
 
 
-def test_what_was_acknowledged_survives_a_kill(own_home: Path, access: BucketAccess) -> None:
+def test_what_was_acknowledged_survives_a_kill(own_home, access):
     session = client(access, "sts").get_session_token()["Credentials"]
     for number in range(20):
         client(access).put_object(Bucket=access.bucket, Key=f"sales/{number}/a b.pdf", Body=b"x" * number)
@@ -77,7 +77,7 @@ def test_what_was_acknowledged_survives_a_kill(own_home: Path, access: BucketAcc
 
 
 @pytest.mark.parametrize("key", ["ours", "test", "000000000000", "AKIA0000000000000000"])
-def test_a_key_is_worth_nothing_without_its_secret(shared: BucketAccess, key: str) -> None:
+def test_a_key_is_worth_nothing_without_its_secret(shared, key):
     client(shared).put_object(Bucket=shared.bucket, Key="a", Body=b"1")
     key = shared.access_key if key == "ours" else key
     stranger = {"aws_access_key_id": key, "aws_secret_access_key": "guessed"}
@@ -93,7 +93,7 @@ def test_a_key_is_worth_nothing_without_its_secret(shared: BucketAccess, key: st
 
 
 @pytest.mark.parametrize("key", ["ours", "test"])
-def test_a_link_or_a_form_signed_with_a_guess_is_refused(shared: BucketAccess, key: str) -> None:
+def test_a_link_or_a_form_signed_with_a_guess_is_refused(shared, key):
     client(shared).put_object(Bucket=shared.bucket, Key="a", Body=b"1")
     key = shared.access_key if key == "ours" else key
     stranger = client(shared, aws_access_key_id=key, aws_secret_access_key="guessed")
@@ -125,9 +125,7 @@ def test_a_link_or_a_form_signed_with_a_guess_is_refused(shared: BucketAccess, k
         ("OPTIONS", "/evidence/a", {"Origin": "https://example.com"}),
     ],
 )
-def test_what_is_not_signed_is_refused(
-    shared: BucketAccess, method: str, path: str, headers: dict[str, str]
-) -> None:
+def test_what_is_not_signed_is_refused(shared, method, path, headers):
     answer = httpx.request(method, shared.endpoint_url + path, headers=headers)
     assert (answer.status_code, "This server speaks S3 and STS." in answer.text) == (403, True)
 
@@ -142,7 +140,7 @@ FILE = b'--x\r\nContent-Disposition: form-data; name="file"; filename="f"\r\n\r\
 LARGE = 300
 
 
-def test_large_bodies_cost_no_memory_before_their_key_is_known(own_home: Path, access: BucketAccess) -> None:
+def test_large_bodies_cost_no_memory_before_their_key_is_known(own_home, access):
     """The memory of the server of all tests would grow with what others send to it meanwhile."""
     pid = embedded.statuses(own_home)[1].pid
     assert pid is not None
@@ -170,7 +168,7 @@ def test_large_bodies_cost_no_memory_before_their_key_is_known(own_home: Path, a
         assert psutil.Process(pid).memory_info().rss - before < 50_000_000
 
 
-def test_a_large_file_is_taken_with_a_form_that_allows_it(shared: BucketAccess) -> None:
+def test_a_large_file_is_taken_with_a_form_that_allows_it(shared):
     def post(size: int) -> httpx.Response:
         form = client(shared).generate_presigned_post(
             shared.bucket, "large", Conditions=[["content-length-range", 1, 3_000_000]]
@@ -184,13 +182,13 @@ def test_a_large_file_is_taken_with_a_form_that_allows_it(shared: BucketAccess) 
     client(shared).put_object(Bucket=shared.bucket, Key="large", Body=bytes(3_000_000))
 
 
-def test_a_name_that_a_web_page_made_up_is_refused(shared: BucketAccess) -> None:
+def test_a_name_that_a_web_page_made_up_is_refused(shared):
     form = client(shared).generate_presigned_post(shared.bucket, "a")
     with httpx.Client(headers={"Host": "rebound.example:80"}, timeout=PATIENCE) as page:
         assert page.post(form["url"], data=form["fields"], files={"file": b"1"}).status_code == 403
 
 
-def test_only_the_owner_reads_its_files(own_home: Path, access: BucketAccess) -> None:
+def test_only_the_owner_reads_its_files(own_home, access):
     client(access).put_object(Bucket=access.bucket, Key="a/b", Body=b"1")
     folder = own_home / "objects"
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
@@ -198,14 +196,14 @@ def test_only_the_owner_reads_its_files(own_home: Path, access: BucketAccess) ->
         assert stat.S_IMODE(path.stat().st_mode) & 0o077 == 0, path
 
 
-def test_it_listens_on_this_machine_only(own_home: Path, access: BucketAccess) -> None:
+def test_it_listens_on_this_machine_only(own_home, access):
     pid = embedded.statuses(own_home)[1].pid
     assert {item.laddr.ip for item in psutil.Process(pid).net_connections() if item.status == "LISTEN"} == {
         "127.0.0.1"
     }
 
 
-def test_it_works_as_an_ordinary_user(own_home: Path) -> None:
+def test_it_works_as_an_ordinary_user(own_home):
     if not AS_ROOT:
         pytest.skip("all other tests already run as an ordinary user")
     own_home.mkdir()
@@ -216,7 +214,7 @@ def test_it_works_as_an_ordinary_user(own_home: Path) -> None:
     client(access).put_object(Bucket=access.bucket, Key="a", Body=b"1")
 
 
-def test_a_server_that_does_not_come_up_shows_its_log(own_home: Path) -> None:
+def test_a_server_that_does_not_come_up_shows_its_log(own_home):
     (own_home / "objects" / "port").mkdir(parents=True)
     with pytest.raises(EmbeddedServiceError, match=r"(?s)S3 server did not start.*objects/log.*IsADirectoryError"):
         embedded.bucket_access(own_home)

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from tests.conftest import SettableClock
 from tests.support.audits import audited
 from tests.support.uploaded_sales import add_record, add_sale, rows
 from tests.support.waiting import someone_waits, wait_until
@@ -34,9 +33,7 @@ def events(database: Database) -> list[tuple[Any, ...]]:
     )
 
 
-def test_what_the_service_changes_is_a_new_observation_and_an_event(
-    database: Database, clock: SettableClock
-) -> None:
+def test_what_the_service_changes_is_a_new_observation_and_an_event(database, clock):
     add_sale(database)
     (kept, _), (retyped, _), (deleted, _) = (add_record(database) for _ in range(3))
     assert observe_service(database, clock).records == ObservedChanges(appeared=3, changed=0, vanished=0)
@@ -51,7 +48,7 @@ def test_what_the_service_changes_is_a_new_observation_and_an_event(
     assert len(told) == 6
 
 
-def test_a_record_that_was_issued_here_is_told_once(database: Database, clock: SettableClock) -> None:
+def test_a_record_that_was_issued_here_is_told_once(database, clock):
     add_sale(database)
     issued, _ = add_record(database)
     with database.transaction() as connection:
@@ -62,7 +59,7 @@ def test_a_record_that_was_issued_here_is_told_once(database: Database, clock: S
     assert events(database) == [("ASKED", issued), ("ISSUED", issued)]
 
 
-def test_observations_of_records_cannot_be_rewritten(database: Database, clock: SettableClock) -> None:
+def test_observations_of_records_cannot_be_rewritten(database, clock):
     add_sale(database)
     add_record(database)
     observe_service(database, clock)
@@ -77,9 +74,7 @@ def test_observations_of_records_cannot_be_rewritten(database: Database, clock: 
             change(database, statement)
 
 
-def test_a_record_counts_from_when_it_was_seen_though_the_service_dates_it_back(
-    database: Database, clock: SettableClock
-) -> None:
+def test_a_record_counts_from_when_it_was_seen_though_the_service_dates_it_back(database, clock):
     add_sale(database)
     observe_service(database, clock)
     before = audited(database, clock=clock)
@@ -92,9 +87,7 @@ def test_a_record_counts_from_when_it_was_seen_though_the_service_dates_it_back(
     assert after.rows["reasons"].tolist() == ["NEVER_REQUESTED|EXPIRED"]
 
 
-def test_an_audit_waits_for_what_was_stamped_before_it_and_not_committed(
-    database: Database, clock: SettableClock
-) -> None:
+def test_an_audit_waits_for_what_was_stamped_before_it_and_not_committed(database, clock):
     add_sale(database)
     with ThreadPoolExecutor() as pool:
         with database.transaction() as connection:
@@ -115,7 +108,7 @@ def test_an_audit_waits_for_what_was_stamped_before_it_and_not_committed(
         assert stamp(connection, clock) == found.as_of + TICK
 
 
-def test_stamps_never_go_back_and_never_lie_in_the_future(database: Database, clock: SettableClock) -> None:
+def test_stamps_never_go_back_and_never_lie_in_the_future(database, clock):
     def stamped() -> Any:
         with database.transaction() as connection:
             return stamp(connection, clock)
@@ -130,9 +123,7 @@ def test_stamps_never_go_back_and_never_lie_in_the_future(database: Database, cl
         stamped()
 
 
-def test_a_session_that_cannot_write_judges_by_the_latest_moment_that_is_final(
-    database: Database, clock: SettableClock
-) -> None:
+def test_a_session_that_cannot_write_judges_by_the_latest_moment_that_is_final(database, clock):
     add_sale(database)
     observe_service(database, clock)
     last = audited(database, clock=clock).as_of

@@ -13,7 +13,7 @@ from toolkit.evidence.records import records_of
 
 
 @pytest.fixture
-def story(database: Database) -> Story:
+def story(database):
     return Story(database)
 
 
@@ -21,7 +21,7 @@ def listed(database: Database, clock: SettableClock) -> dict[Any, str | None]:
     return {record.id: record.state for record in records_of(database, "S-1", clock)}
 
 
-def test_each_record_says_how_far_it_got(database: Database, story: Story, clock: SettableClock) -> None:
+def test_each_record_says_how_far_it_got(database, story, clock):
     clock.now = day(31)
     story.sale(seen_at=day(2))
     good, good_key = story.record("S-1", "POV", requested_at=day(3))

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, date, datetime, timedelta
-from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
 import sqlalchemy as sa
 
-from tests.conftest import Run, SettableClock
+from tests.conftest import SettableClock
 from tests.support.audits import DEADLINES as DEFAULT_DEADLINES
 from tests.support.audits import audited, of_partner
 from tests.support.observations import Story, day
@@ -35,7 +34,7 @@ YEAR_ENDS = datetime(2025, 12, 29, 15, 0, tzinfo=UTC)
 
 
 @pytest.fixture
-def story(database: Database) -> Story:
+def story(database):
     """A sale of Norte without its recording, and one of Sul without a client."""
     told = Story(database)
     told.sale("S-1", partner="Norte", client_id=told.client())
@@ -55,9 +54,7 @@ def statuses(result: Audited) -> dict[str, str]:
     return dict(zip(found["code"], found["status"], strict=True))
 
 
-def test_a_finding_is_open_then_resolved_then_reopened_under_one_id(
-    database: Database, story: Story, clock: SettableClock
-) -> None:
+def test_a_finding_is_open_then_resolved_then_reopened_under_one_id(database, story, clock):
     _, key = story.record("S-1", "POV", requested_at=day(3), lives=timedelta(days=3))
     story.upload(key, seen_at=day(5), gone_at=day(8))
 
@@ -82,9 +79,7 @@ def test_a_finding_is_open_then_resolved_then_reopened_under_one_id(
     assert by_day[["present", "came", "went"]].to_numpy().tolist()[0] == [1, 0, 1]
 
 
-def test_a_waiver_holds_from_its_first_day_until_its_end_or_its_revocation(
-    database: Database, clock: SettableClock
-) -> None:
+def test_a_waiver_holds_from_its_first_day_until_its_end_or_its_revocation(database, clock):
     """Both over the change of a year; the days are those of the zone."""
     deadlines = Deadlines(ZoneInfo("Africa/Lagos"))
     for sale_id in ("S-3", "S-4"):
@@ -119,9 +114,7 @@ def test_a_waiver_holds_from_its_first_day_until_its_end_or_its_revocation(
     assert board["waived"].sum() == 2
 
 
-def test_of_two_waivers_that_hold_the_one_that_ends_last_is_named(
-    database: Database, story: Story, clock: SettableClock
-) -> None:
+def test_of_two_waivers_that_hold_the_one_that_ends_last_is_named(database, story, clock):
     clock.now = day(2)
     given = {"partner": "Norte", "reason": "r", "owner": "ana", "approvedBy": "bruno"}
     ends = ("2026-03-20", "2026-04-20", "2026-03-30")
@@ -130,9 +123,7 @@ def test_of_two_waivers_that_hold_the_one_that_ends_last_is_named(
     assert set(found["waiverId"].dropna()) == {str(added[1].id)}
 
 
-def test_a_revoked_waiver_waives_nothing_from_that_moment_on(
-    database: Database, story: Story, clock: SettableClock
-) -> None:
+def test_a_revoked_waiver_waives_nothing_from_that_moment_on(database, story, clock):
     clock.now = day(2)
     given = {"partner": "Norte", "reason": "r", "owner": "ana", "approvedBy": "bruno", "end": "2026-03-20"}
     waiver = add_waiver(database, given, today=date(2026, 3, 2), clock=clock)
@@ -166,16 +157,14 @@ def test_a_revoked_waiver_waives_nothing_from_that_moment_on(
         ({"until": "2026-03-20"}, "until is no field"),
     ],
 )
-def test_what_is_wrong_with_a_waiver_is_named(change: dict[str, Any], said: str) -> None:
+def test_what_is_wrong_with_a_waiver_is_named(change, said):
     good = {"sale": "S-1", "reason": "r", "owner": "ana", "approvedBy": "bruno", "end": "2026-03-20"}
     request, wrong = read_waiver(good | change, today=date(2026, 3, 2))
     assert request is None
     assert said in listed(wrong)
 
 
-def test_a_finding_becomes_overdue_after_its_last_day(
-    database: Database, story: Story, clock: SettableClock
-) -> None:
+def test_a_finding_becomes_overdue_after_its_last_day(database, story, clock):
     deadlines = Deadlines(DEFAULT_DEADLINES.timezone, {"MISSING_POV": 4})
     due = {}
     moments = {number: day(number) for number in (2, 3, 6, 7, 9)}  # a Monday, then Friday, Saturday and Monday
@@ -186,9 +175,7 @@ def test_a_finding_becomes_overdue_after_its_last_day(
     assert due == {2: (4, False, 0), 3: (3, False, 1), 6: (0, False, 4), 7: (-1, True, 4), 9: (-1, True, 5)}
 
 
-def test_what_belongs_to_one_partner_holds_nothing_of_another(
-    database: Database, story: Story, clock: SettableClock
-) -> None:
+def test_what_belongs_to_one_partner_holds_nothing_of_another(database, story, clock):
     story.sale("S-3", partner=" ")
     clock.now = day(9)
     observe_service(database, clock)  # a blank name is none
@@ -203,9 +190,7 @@ def test_what_belongs_to_one_partner_holds_nothing_of_another(
     assert list(sul.warned["saleId"]) == ["S-2"]
 
 
-def test_a_sale_of_another_partner_takes_its_findings_and_their_trend_along(
-    database: Database, story: Story, clock: SettableClock
-) -> None:
+def test_a_sale_of_another_partner_takes_its_findings_and_their_trend_along(database, story, clock):
     story.sale("S-3", partner="Leste", gone_at=day(5))
     story.sale("S-3", partner="Oeste", seen_at=day(5), utility_group="D")
     before = audit(database, clock, day(4))
@@ -232,9 +217,7 @@ def test_a_sale_of_another_partner_takes_its_findings_and_their_trend_along(
     assert set(after.partners["partner"]) == {"Norte", "Sul", "Oeste"}
 
 
-def test_findings_of_a_sale_that_is_gone_are_not_told_as_mended(
-    database: Database, story: Story, clock: SettableClock
-) -> None:
+def test_findings_of_a_sale_that_is_gone_are_not_told_as_mended(database, story, clock):
     story.sale("S-3", gone_at=day(5), utility_group="E", client_id=story.client("39053344705"))
     story.sale("S-4", gone_at=day(5))
     story.sale("S-4", seen_at=day(5), client_id=story.client("11144477735"))  # changed, and there
@@ -261,7 +244,7 @@ def test_findings_of_a_sale_that_is_gone_are_not_told_as_mended(
     assert mended.change_counts["saleGone"] == 0
 
 
-def test_the_commands_tell_findings_changes_and_waivers(run: Run, story: Story, tmp_path: Path) -> None:
+def test_the_commands_tell_findings_changes_and_waivers(run, story, tmp_path):
     def ask(*words: str, ends: int = 0) -> Any:
         return run("--quiet", *words, "--json", ends=ends).told
 

@@ -10,7 +10,6 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -18,7 +17,6 @@ import httpx
 import pytest
 import sqlalchemy as sa
 
-from tests.conftest import Run
 from tests.contract.conftest import issue, partner_of, stored
 from tests.support.postgres_cluster import listens
 from tests.support.raw_http import in_process
@@ -39,13 +37,13 @@ KEY = {"TOOLKIT_JWT_SECRET": SECRET, "TOOLKIT_QUOTA_OPEN_FORMS": "1000000"}
 
 
 @pytest.fixture
-def environ(embedded_environment: dict[str, str]) -> dict[str, str]:
+def environ(embedded_environment):
     """A fresh database, a fresh bucket, and a key for tokens."""
     return {**embedded_environment, **KEY}
 
 
 @pytest.fixture
-def own_environ(used_home: Path, bucket_environment: dict[str, str]) -> dict[str, str]:
+def own_environ(used_home, bucket_environment):
     """A database server of this test's own, under ``used_home``, and a fresh bucket."""
     own = {**bucket_environment, **KEY, "TOOLKIT_HOME": str(used_home)}
     application = ApplicationContext(Settings.from_environment(own))
@@ -95,9 +93,7 @@ class Load:
                     time.sleep(0.05)
 
 
-def test_a_killed_database_loses_no_acknowledged_registration(
-    own_environ: dict[str, str], used_home: Path
-) -> None:
+def test_a_killed_database_loses_no_acknowledged_registration(own_environ, used_home):
     with serving(own_environ) as server, Load(server.url, issue(own_environ)) as load:
         for _ in range(2):
             before = load.statuses[200]
@@ -121,9 +117,7 @@ def test_a_killed_database_loses_no_acknowledged_registration(
     assert kept == with_address
 
 
-def test_the_services_may_be_away_at_the_start_and_killed_and_started_under_a_running_server(
-    used_home: Path,
-) -> None:
+def test_the_services_may_be_away_at_the_start_and_killed_and_started_under_a_running_server(used_home):
     environ = {**KEY, "TOOLKIT_HOME": str(used_home)}
     application = ApplicationContext(Settings.from_environment(environ))
     add_sale(application.database, "VND-1")
@@ -178,9 +172,7 @@ def asking(partner: httpx.Client, callers: int) -> Iterator[list[httpx.Response]
         thread.join()
 
 
-def test_who_finds_no_room_behind_those_that_wait_is_told_at_once(
-    environ: dict[str, str], database: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_who_finds_no_room_behind_those_that_wait_is_told_at_once(environ, database, monkeypatch):
     for name, value in {"THREADS": 2, "WAITING": 2, "OPERATION_SECONDS": PATIENCE}.items():
         monkeypatch.setattr(app, name, value)
     with in_process(environ) as server, partner_of(server.url, issue(environ)) as partner:
@@ -195,9 +187,7 @@ def test_who_finds_no_room_behind_those_that_wait_is_told_at_once(
         assert [answer.status_code for answer in answers] == [503, 200, 200, 200, 200]
 
 
-def test_a_database_that_hangs_holds_callers_for_a_while_only(
-    environ: dict[str, str], database: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_database_that_hangs_holds_callers_for_a_while_only(environ, database, monkeypatch):
     for name, value in {"THREADS": 1, "WAITING": 1, "OPERATION_SECONDS": 1}.items():
         monkeypatch.setattr(app, name, value)
     with in_process(environ) as server, partner_of(server.url, issue(environ)) as partner:
@@ -214,9 +204,7 @@ RULES = """
 """
 
 
-def test_a_client_that_breaks_a_rule_of_the_services_tables_is_no_fault_of_the_service(
-    environ: dict[str, str], database: Database
-) -> None:
+def test_a_client_that_breaks_a_rule_of_the_services_tables_is_no_fault_of_the_service(environ, database):
     """One whose rule is looked at when the transaction ends, too."""
     with database.transaction() as connection:
         connection.exec_driver_sql(RULES)
@@ -236,9 +224,7 @@ def test_a_client_that_breaks_a_rule_of_the_services_tables_is_no_fault_of_the_s
 
 
 @pytest.mark.parametrize("asked", [signal.SIGTERM, signal.SIGINT])
-def test_a_server_that_is_asked_to_end_finishes_what_it_began(
-    environ: dict[str, str], database: Database, asked: signal.Signals
-) -> None:
+def test_a_server_that_is_asked_to_end_finishes_what_it_began(environ, database, asked):
     answers: list[httpx.Response] = []
     with serving(environ) as server, partner_of(server.url, issue(environ)) as partner:
         with locked(database, clients):
@@ -255,7 +241,7 @@ def test_a_server_that_is_asked_to_end_finishes_what_it_began(
     assert [str(row["id"]) for row in stored(database, clients)] == [answers[0].json()["clientId"]]
 
 
-def test_a_fault_is_a_500_that_tells_nothing(environ: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fault_is_a_500_that_tells_nothing(environ, monkeypatch):
     def fail(_database: object, body: dict[str, Any], _clock: object) -> None:
         raise KeyError(body["cpf"])
 
@@ -276,15 +262,13 @@ def test_a_fault_is_a_500_that_tells_nothing(environ: dict[str, str], monkeypatc
     assert "Traceback" not in logged
 
 
-def test_a_database_without_our_schema_is_refused_at_once(
-    run: Run, environ: dict[str, str], empty_database: Database
-) -> None:
+def test_a_database_without_our_schema_is_refused_at_once(run, environ, empty_database):
     url = empty_database.engine.url.render_as_string(hide_password=False)
 
     assert "toolkit db upgrade" in run("serve", "--port", "0", ends=1, within={**environ, "DATABASE_URL": url}).err
 
 
-def test_a_port_that_is_taken_is_named(run: Run, environ: dict[str, str]) -> None:
+def test_a_port_that_is_taken_is_named(run, environ):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
 

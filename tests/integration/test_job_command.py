@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import Run
 from tests.support.embedded_homes import fill_up, small_disk
 from tests.support.scripted_server import Answer, scripted
 from toolkit import embedded
@@ -77,7 +76,7 @@ class Office:
 
 
 @pytest.fixture
-def office(embedded_environment: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Office:
+def office(embedded_environment, tmp_path, capsys):
     ours = {"TOOLKIT_JOBS": str(tmp_path / "jobs.toml"), "TOOLKIT_JOBS_OUT": str(tmp_path / "out")}
     made = Office(tmp_path, {**embedded_environment, **ours}, capsys)
     made.write()
@@ -85,7 +84,7 @@ def office(embedded_environment: dict[str, str], tmp_path: Path, capsys: pytest.
     return made
 
 
-def test_a_date_is_run_once_and_its_files_and_history_are_there(office: Office) -> None:
+def test_a_date_is_run_once_and_its_files_and_history_are_there(office):
     status, told, log = office.run("run", "nightly", "--json")
     assert (status, told["outcome"], told["code"]) == (0, "done", None)
     assert "sales: done in" in log
@@ -107,7 +106,7 @@ def test_a_date_is_run_once_and_its_files_and_history_are_there(office: Office) 
     assert (shown["status"], shown["notices"]) == ("done", [])
 
 
-def test_a_failed_run_is_kept_apart_and_the_next_start_goes_on_where_it_stopped(office: Office) -> None:
+def test_a_failed_run_is_kept_apart_and_the_next_start_goes_on_where_it_stopped(office):
     (office.folder / "sales.csv").write_text("nothing of this is a sale\n1\n")
     status, told, log = office.run("run", "nightly", "--json")
     assert (status, told["outcome"], told["code"]) == (1, "failed", "UNREADABLE_FILE")
@@ -124,7 +123,7 @@ def test_a_failed_run_is_kept_apart_and_the_next_start_goes_on_where_it_stopped(
     assert (shown["status"], shown.get("failure"), shown["starts"]) == ("done", None, 2)
 
 
-def test_wrong_parameters_stop_everything_before_it_starts(office: Office) -> None:
+def test_wrong_parameters_stop_everything_before_it_starts(office):
     for old, new, told in [
         ("--full", "--ful", "No such option"),
         ("sync --full", "snyc", "No such command 'snyc'"),
@@ -155,7 +154,7 @@ def test_wrong_parameters_stop_everything_before_it_starts(office: Office) -> No
     assert office.run("run", "nightly", "--date", "2026-03-02 03:00")[0] == 2
 
 
-def test_a_database_that_is_away_at_the_start_is_told_at_once(office: Office) -> None:
+def test_a_database_that_is_away_at_the_start_is_told_at_once(office):
     with scripted(Answer(200)) as server:
         hook = {"TOOLKIT_WEBHOOK_URL": server.url, "TOOLKIT_WEBHOOK_SECRET": "geheim"}
         away = {"DATABASE_URL": "postgresql://127.0.0.1:9/x", **hook}
@@ -166,9 +165,7 @@ def test_a_database_that_is_away_at_the_start_is_told_at_once(office: Office) ->
     assert office.run("run", "nightly")[0] == 0
 
 
-def test_missed_dates_are_announced_once_and_the_last_one_is_caught_up_with(
-    office: Office, database: Database
-) -> None:
+def test_missed_dates_are_announced_once_and_the_last_one_is_caught_up_with(office, database):
     office.write(JOB + AUDIT, more="notify.findings = 0")
     office.run("missed")
     with database.transaction() as connection:
@@ -186,7 +183,7 @@ def test_missed_dates_are_announced_once_and_the_last_one_is_caught_up_with(
     assert office.run("missed")[0] == 0
 
 
-def test_an_unknown_error_is_told_by_its_kind_only(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unknown_error_is_told_by_its_kind_only(office, monkeypatch):
     def fails(*_: object) -> None:
         raise KeyError("390.533.447-05")
 
@@ -197,7 +194,7 @@ def test_an_unknown_error_is_told_by_its_kind_only(office: Office, monkeypatch: 
     assert "390" not in log
 
 
-def test_a_full_disk_has_its_code_and_the_next_start_mends_it(office: Office, tmp_path: Path) -> None:
+def test_a_full_disk_has_its_code_and_the_next_start_mends_it(office, tmp_path):
     with small_disk(tmp_path / "out", megabytes=1):
         filler = tmp_path / "out" / "filler"
         fill_up(filler)
@@ -208,9 +205,7 @@ def test_a_full_disk_has_its_code_and_the_next_start_mends_it(office: Office, tm
         assert (office.out / "latest" / "report" / "manifest.json").exists()
 
 
-def test_a_run_beyond_its_grace_time_is_refused_unless_it_is_wanted_and_open_sales_can_decide_the_status(
-    office: Office,
-) -> None:
+def test_a_run_beyond_its_grace_time_is_refused_unless_it_is_wanted_and_open_sales_can_decide_the_status(office):
     office.write((JOB + AUDIT).replace('grace = "2d"', 'grace = "1s"'))
     status, told, log = office.run("run", "nightly", "--json")
     assert (status, told["outcome"]) == (1, "too late")
@@ -223,9 +218,7 @@ def test_a_run_beyond_its_grace_time_is_refused_unless_it_is_wanted_and_open_sal
     assert "nightly" in office.run("list")[1]
 
 
-def test_the_packaged_jobs_do_their_work_on_embedded_services_as_they_are(
-    run: Run, own_home: Path, tmp_path: Path
-) -> None:
+def test_the_packaged_jobs_do_their_work_on_embedded_services_as_they_are(run, own_home, tmp_path):
     environ = {"TOOLKIT_HOME": str(own_home)}
     run("job", "check", within=environ)
     nightly = ["job", "run", "nightly", "--late", "--json"]

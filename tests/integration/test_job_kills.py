@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Callable
 from datetime import timedelta
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -37,7 +36,7 @@ from toolkit.kit.process import stop_signals_handled
 
 
 @pytest.fixture
-def environ(database: Database) -> dict[str, str]:
+def environ(database):
     return {"DATABASE_URL": database.engine.url.render_as_string(hide_password=False)}
 
 
@@ -50,9 +49,7 @@ def final(folder: Path) -> Path:
     return run_folder(folder / "out", victim_job(), DATE)
 
 
-def test_of_two_starts_at_once_one_does_the_steps(
-    database: Database, environ: dict[str, str], tmp_path: Path
-) -> None:
+def test_of_two_starts_at_once_one_does_the_steps(database, environ, tmp_path):
     starts = [start_process(tmp_path, environ) for _ in range(2)]
     assert sorted(ended(start) or 0 for start in starts) == [0, 10]
     assert effects(tmp_path) == list(STEPS)
@@ -60,9 +57,7 @@ def test_of_two_starts_at_once_one_does_the_steps(
 
 
 @pytest.mark.parametrize("step", STEPS)
-def test_a_start_that_waits_goes_on_after_the_steps_that_a_killed_one_did(
-    step: str, database: Database, environ: dict[str, str], tmp_path: Path
-) -> None:
+def test_a_start_that_waits_goes_on_after_the_steps_that_a_killed_one_did(step, database, environ, tmp_path):
     held = hold(tmp_path, step)
     first = start_process(tmp_path, environ)
     wait_until((tmp_path / "holds").exists)
@@ -77,9 +72,7 @@ def test_a_start_that_waits_goes_on_after_the_steps_that_a_killed_one_did(
     assert effects(tmp_path) == list(STEPS)
 
 
-def test_a_start_that_is_killed_between_names_and_history_is_mended(
-    database: Database, environ: dict[str, str], tmp_path: Path
-) -> None:
+def test_a_start_that_is_killed_between_names_and_history_is_mended(database, environ, tmp_path):
     assert ended(start_process(tmp_path, environ)) == 0
     with database.transaction() as connection:  # as if the commits had been lost
         connection.exec_driver_sql(
@@ -90,9 +83,7 @@ def test_a_start_that_is_killed_between_names_and_history_is_mended(
     assert effects(tmp_path) == [*STEPS, "three"]
 
 
-def test_a_signal_ends_a_run_with_its_code_and_the_next_start_goes_on(
-    database: Database, environ: dict[str, str], tmp_path: Path
-) -> None:
+def test_a_signal_ends_a_run_with_its_code_and_the_next_start_goes_on(database, environ, tmp_path):
     held = hold(tmp_path, "two")
     start = start_process(tmp_path, environ)
     wait_until((tmp_path / "holds").exists)
@@ -108,9 +99,7 @@ def test_a_signal_ends_a_run_with_its_code_and_the_next_start_goes_on(
     assert effects(tmp_path) == list(STEPS)
 
 
-def test_what_follows_a_changed_step_is_done_again(
-    database: Database, environ: dict[str, str], tmp_path: Path
-) -> None:
+def test_what_follows_a_changed_step_is_done_again(database, environ, tmp_path):
     job = victim_job()
     one, two, three = job.steps
     failing = job.model_copy(update={"steps": (one, two, Step(name="three", command="fail"))})
@@ -121,7 +110,7 @@ def test_what_follows_a_changed_step_is_done_again(
     check_done_once(database, tmp_path)
 
 
-def test_a_kernel_does_not_outlive_the_process_that_runs_the_job(environ: dict[str, str], tmp_path: Path) -> None:
+def test_a_kernel_does_not_outlive_the_process_that_runs_the_job(environ, tmp_path):
     asleep = "open('ready', 'w').close(); import time; time.sleep(600)"
     notebook = write_notebook(tmp_path / "sleep.ipynb", asleep)
     start = start_process(tmp_path, environ, victim_job(notebook))
@@ -134,9 +123,7 @@ def test_a_kernel_does_not_outlive_the_process_that_runs_the_job(environ: dict[s
     assert [each for each in alive if each.status() != psutil.STATUS_ZOMBIE] == []
 
 
-def test_a_database_that_goes_away_in_the_middle_is_told_and_the_next_start_goes_on(
-    own_home: Path, tmp_path: Path
-) -> None:
+def test_a_database_that_goes_away_in_the_middle_is_told_and_the_next_start_goes_on(own_home, tmp_path):
     environ = {"DATABASE_URL": embedded.database_url(own_home)}
     database = Database(environ["DATABASE_URL"])
     schema.upgrade(database, service_tables=True)
@@ -181,9 +168,7 @@ def interrupted(number: int, _frame: object) -> None:
         (nobody_answers, 5, PATIENCE, "DATABASE_UNAVAILABLE"),
     ],
 )
-def test_a_run_is_stopped_when_its_time_is_up_or_it_cannot_be_held(
-    renew: Callable[[], None], lease: float, timeout: float, code: str
-) -> None:
+def test_a_run_is_stopped_when_its_time_is_up_or_it_cannot_be_held(renew, lease, timeout, code):
     holder, began = LeaseHolder(renew, timedelta(seconds=lease), timedelta(seconds=timeout)), time.monotonic()
     with stop_signals_handled(interrupted), pytest.raises(SystemExit), holder.held():
         time.sleep(PATIENCE)
@@ -191,9 +176,7 @@ def test_a_run_is_stopped_when_its_time_is_up_or_it_cannot_be_held(
     assert time.monotonic() - began < lease  # before another start may take the run
 
 
-def test_a_holder_that_stands_still_loses_its_run_and_publishes_nothing(
-    database: Database, environ: dict[str, str], tmp_path: Path
-) -> None:
+def test_a_holder_that_stands_still_loses_its_run_and_publishes_nothing(database, environ, tmp_path):
     held = hold(tmp_path, "two")
     asleep = start_process(tmp_path, environ)
     wait_until((tmp_path / "holds").exists)
@@ -210,9 +193,7 @@ def test_a_holder_that_stands_still_loses_its_run_and_publishes_nothing(
     check_done_once(database, tmp_path)
 
 
-def test_files_are_deleted_after_their_days_and_the_history_keeps_every_entry(
-    database: Database, environ: dict[str, str], tmp_path: Path
-) -> None:
+def test_files_are_deleted_after_their_days_and_the_history_keeps_every_entry(database, environ, tmp_path):
     job = victim_job(keep_days=4)
     for night in range(12):
         assert start(tmp_path, environ, job, DATE + timedelta(days=night), seconds=0) is Outcome.DONE

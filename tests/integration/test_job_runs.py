@@ -42,12 +42,12 @@ def made(schedule: str) -> Job:
 
 
 @pytest.fixture
-def job() -> Job:
+def job():
     return made("0 2 * * *")
 
 
 @pytest.fixture
-def night(clock: SettableClock) -> SettableClock:
+def night(clock):
     clock.now = DATE + timedelta(minutes=5)
     return clock
 
@@ -72,9 +72,7 @@ def kinds(database: Database) -> list[str]:
     return [notice.kind for notice in notices_of(database, "nightly", DATE)]
 
 
-def test_of_many_starts_at_once_one_takes_the_run_and_once_it_is_done_nobody(
-    database: Database, job: Job, night: SettableClock
-) -> None:
+def test_of_many_starts_at_once_one_takes_the_run_and_once_it_is_done_nobody(database, job, night):
     with ThreadPoolExecutor(6) as pool:
         claims = list(pool.map(lambda _: take_run(database, job, DATE, night), range(6)))
     assert sorted(claim.outcome for claim in claims) == [Outcome.RUNNING] * 5 + [Outcome.TAKEN]
@@ -83,9 +81,7 @@ def test_of_many_starts_at_once_one_takes_the_run_and_once_it_is_done_nobody(
     assert take_run(database, job, DATE, night, late=True).outcome is Outcome.DONE_BEFORE
 
 
-def test_a_run_is_gone_on_with_when_its_lease_ran_out_and_the_old_holder_writes_nothing_more(
-    database: Database, job: Job, night: SettableClock
-) -> None:
+def test_a_run_is_gone_on_with_when_its_lease_ran_out_and_the_old_holder_writes_nothing_more(database, job, night):
     first = take_run(database, job, DATE, night, lease=timedelta(0))
     with holding(database, first) as connection:
         write_run(connection, first, steps=[{"name": "sync"}])
@@ -105,9 +101,7 @@ def counted(database: Database, query: str) -> object:
         return connection.exec_driver_sql(query).scalar()
 
 
-def test_of_two_starts_that_find_a_run_whose_holder_died_one_takes_it(
-    database: Database, job: Job, night: SettableClock
-) -> None:
+def test_of_two_starts_that_find_a_run_whose_holder_died_one_takes_it(database, job, night):
     """Both look at the run at the same time: they wait for somebody else who has locked its row."""
     take_run(database, job, DATE, night, lease=timedelta(0))
     waiting = (
@@ -125,9 +119,7 @@ def missed(database: Database, job: Job, clock: SettableClock) -> list[datetime]
     return watch_job(database, job, clock, NOTICES)[0]
 
 
-def test_a_date_that_nobody_started_is_noted_and_told_once(
-    database: Database, job: Job, night: SettableClock
-) -> None:
+def test_a_date_that_nobody_started_is_noted_and_told_once(database, job, night):
     assert missed(database, job, night) == []
     night.now = DATE + timedelta(days=3, hours=7)
     dates = [DATE + timedelta(days=days) for days in (1, 2, 3)]
@@ -139,9 +131,7 @@ def test_a_date_that_nobody_started_is_noted_and_told_once(
     assert {run.status for run in runs_of(database)} == {RunStatus.MISSED}
 
 
-def test_the_last_date_is_caught_up_with_within_its_grace_time(
-    database: Database, job: Job, night: SettableClock
-) -> None:
+def test_the_last_date_is_caught_up_with_within_its_grace_time(database, job, night):
     missed(database, job, night)
     night.now = DATE + timedelta(days=3, hours=5)
     assert len(missed(database, job, night)) == 2
@@ -156,17 +146,13 @@ def test_the_last_date_is_caught_up_with_within_its_grace_time(
     assert take_run(database, job, DATE + timedelta(days=5), night).outcome is Outcome.TAKEN
 
 
-def test_another_schedule_makes_no_dates_of_the_past_missed(
-    database: Database, job: Job, night: SettableClock
-) -> None:
+def test_another_schedule_makes_no_dates_of_the_past_missed(database, job, night):
     missed(database, job, night)
     night.now += timedelta(days=3)
     assert missed(database, made("0 1 * * *"), night) == []
 
 
-def test_a_run_whose_process_died_is_told_once_as_failed_and_can_be_gone_on_with(
-    database: Database, job: Job, night: SettableClock
-) -> None:
+def test_a_run_whose_process_died_is_told_once_as_failed_and_can_be_gone_on_with(database, job, night):
     take_run(database, job, DATE, night, lease=timedelta(0))
     assert [watch_job(database, job, night, NOTICES)[1] for _ in range(2)] == [[DATE], []]
     [run] = runs_of(database)
@@ -176,9 +162,7 @@ def test_a_run_whose_process_died_is_told_once_as_failed_and_can_be_gone_on_with
     assert take_run(database, job, DATE, night).outcome is Outcome.TAKEN
 
 
-def test_all_is_well_again_is_told_once_after_bad_news_only(
-    database: Database, job: Job, night: SettableClock
-) -> None:
+def test_all_is_well_again_is_told_once_after_bad_news_only(database, job, night):
     end(database, take_run(database, job, DATE, night), night, told(NoticeKind.RECOVERED))
     assert kinds(database) == []
     night.now += timedelta(days=1)
@@ -191,7 +175,7 @@ def test_all_is_well_again_is_told_once_after_bad_news_only(
     assert kinds(database) == ["failed", "recovered"]
 
 
-def test_a_notice_waits_until_it_is_delivered(database: Database, job: Job, night: SettableClock) -> None:
+def test_a_notice_waits_until_it_is_delivered(database, job, night):
     claim = take_run(database, job, DATE, night)
     end(database, claim, night, told(NoticeKind.FAILED), RunStatus.FAILED)
     warnings = list[str]()

@@ -2,13 +2,12 @@
 
 from concurrent.futures import ThreadPoolExecutor
 
-from tests.conftest import SettableClock
 from tests.support.waiting import someone_waits, wait_until
-from toolkit.database.connection import Database, Lock, take
+from toolkit.database.connection import Lock, take
 from toolkit.log.sealing import seal_events
 
 
-def test_a_second_sealer_continues_the_chain_of_the_first(database: Database, clock: SettableClock) -> None:
+def test_a_second_sealer_continues_the_chain_of_the_first(database, clock):
     with ThreadPoolExecutor(1) as pool:
         with database.transaction() as connection:
             take(connection, Lock.CUSTODY_SEAL)

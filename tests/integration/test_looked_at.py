@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,10 +13,8 @@ from tests.support.audits import made_audit
 from tests.support.uploaded_sales import MP3, PDF, add_record, add_sale, rows
 from toolkit.audit.folder import open_audit
 from toolkit.audit.observe_bucket import sync_bucket
-from toolkit.bucket.client import Bucket
 from toolkit.contract.contents import LOOK, IntegrityProblem
 from toolkit.contract.evidence import EvidenceType, FileKind
-from toolkit.database.connection import Database
 from toolkit.database.tables import content_checks
 from toolkit.evidence.kinds import readers_of
 from toolkit.language import language
@@ -33,7 +30,7 @@ BOTH = {"readers": [*READERS], "speech_seconds": 3.5}
 
 
 @pytest.fixture
-def audit(database: Database, bucket: Bucket, s3: Any, tmp_path: Path) -> Any:
+def audit(database, bucket, s3, tmp_path):
     """Note looks at a recording and at a document, one after the other, and make an audit."""
     clock = SettableClock(datetime.now(UTC).replace(microsecond=0))
 
@@ -52,14 +49,14 @@ def audit(database: Database, bucket: Bucket, s3: Any, tmp_path: Path) -> Any:
     return made
 
 
-def test_it_names_readers_and_depth(audit: Any) -> None:
+def test_it_names_readers_and_depth(audit):
     looks = audit(HEARD | BOTH, DRAWN | {"readers": [*readers_of(FileKind.PDF)]}).looks
     assert looks.readers == dict.fromkeys((*READERS, *readers_of(FileKind.PDF)), 1)
     assert looks.depth == {"DECODED": 1, "DRAWN": 1}
     assert (looks.older_look, looks.without_speech) == (0, 0)
 
 
-def test_the_folder_holds_it_of_each_file(audit: Any, tmp_path: Path, database: Database) -> None:
+def test_the_folder_holds_it_of_each_file(audit, tmp_path, database):
     result = audit(HEARD | BOTH)
     [folder] = (tmp_path / "audits").glob("2*")
     kept = open_audit(folder)
@@ -71,7 +68,7 @@ def test_the_folder_holds_it_of_each_file(audit: Any, tmp_path: Path, database: 
 
 
 @pytest.mark.parametrize("code", ["en", "pt-BR"])
-def test_it_says_that_files_were_verified_by_an_older_way_of_looking(audit: Any, code: str) -> None:
+def test_it_says_that_files_were_verified_by_an_older_way_of_looking(audit, code):
     result = audit(HEARD | BOTH | {"look": None}, DRAWN | {"readers": ["pypdf 1.0"]})
     assert result.looks.older_look == 2
     [told] = [each for each in notices(result, language(code)) if "toolkit evidence verify" in each]
@@ -79,23 +76,23 @@ def test_it_says_that_files_were_verified_by_an_older_way_of_looking(audit: Any,
 
 
 @pytest.mark.parametrize("code", ["en", "pt-BR"])
-def test_it_says_that_nothing_looked_for_speech(audit: Any, code: str) -> None:
+def test_it_says_that_nothing_looked_for_speech(audit, code):
     result = audit(HEARD | {"readers": ["av 18.1.0"]}, DRAWN)
     assert result.looks.without_speech == 1
     assert [each for each in notices(result, language(code)) if "`speech`" in each]
 
 
-def test_a_better_reader_corrects_what_an_older_one_called_damaged(audit: Any) -> None:
+def test_a_better_reader_corrects_what_an_older_one_called_damaged(audit):
     result = audit(HEARD | {"problem": "DAMAGED"}, HEARD | BOTH)
     assert result.faults.empty
     assert result.looks.depth == {"DECODED": 1}
 
 
-def test_a_fault_stands_since_the_first_look_that_found_it(audit: Any) -> None:
+def test_a_fault_stands_since_the_first_look_that_found_it(audit):
     result = audit(HEARD, HEARD | {"problem": "SILENT"}, HEARD | {"problem": "DAMAGED"})
     assert list(result.faults["code"]) == ["SILENT"]
 
 
-def test_a_recording_without_speech_is_a_finding(audit: Any) -> None:
+def test_a_recording_without_speech_is_a_finding(audit):
     result = audit(HEARD | BOTH | {"active_parts": ["NO_SPEECH"]})
     assert IntegrityProblem.NO_SPEECH in {each.problem for each in result.file_findings}

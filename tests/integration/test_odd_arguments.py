@@ -1,10 +1,7 @@
 """A command answers any argument with an exit status and a sentence."""
 
-from pathlib import Path
-
 import pytest
 
-from tests.conftest import Run
 from toolkit.cli.context import DONE, FAILED, NEEDS_ATTENTION, WRONG_USAGE
 
 ODD = ["", "S-9\udcff", "S-9\x00", "9" * 5000, "\u202eS-9", "2026-99-99"]
@@ -64,9 +61,7 @@ HANDED_OVER = {
 
 
 @pytest.mark.parametrize("command", HANDED_OVER)
-def test_a_file_of_endless_depth_or_digits_gets_a_sentence(
-    run: Run, command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_of_endless_depth_or_digits_gets_a_sentence(run, command, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     name, line = HANDED_OVER[command]
     settings = {"TOOLKIT_JOBS": "jobs.toml"} if name == "jobs.toml" else {}
@@ -78,15 +73,13 @@ def test_a_file_of_endless_depth_or_digits_gets_a_sentence(
         assert ran.status == DONE or name in ran.out + ran.err
 
 
-def test_a_setting_of_endless_digits_gets_a_sentence(run: Run) -> None:
+def test_a_setting_of_endless_digits_gets_a_sentence(run):
     said = run("status", ends=WRONG_USAGE, TOOLKIT_QUOTA_REQUESTS=DIGITS).err
     assert "TOOLKIT_QUOTA_REQUESTS must be a whole number" in said
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_an_odd_argument_gets_a_sentence(
-    run: Run, command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_odd_argument_gets_a_sentence(run, command, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "empty").mkdir()
     (tmp_path / "clients.csv").write_text("cpf,rg\n52998224725,1\n")

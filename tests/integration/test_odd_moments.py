@@ -7,8 +7,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from tests.conftest import Run
 from tests.support.evidence_files import pdf, tone
 from tests.support.report_figures import wrong_figures
@@ -38,9 +36,7 @@ def uploaded(database: Database, bucket: Bucket, s3: Any) -> list[str]:
     return keys
 
 
-def test_sales_whose_findings_are_all_waived_still_lack_their_evidence(
-    run: Run, database: Database, tmp_path: Path
-) -> None:
+def test_sales_whose_findings_are_all_waived_still_lack_their_evidence(run, database, tmp_path):
     add_sale(database)
     end = (datetime.now(UTC) + timedelta(days=30)).date()
     people = ["--owner", "ana", "--approved-by", "bruno", "--reason", "abroad", "--end", end]
@@ -53,8 +49,8 @@ def test_sales_whose_findings_are_all_waived_still_lack_their_evidence(
 
 
 def test_a_file_that_goes_between_listing_and_reading_is_never_taken_for_verified(
-    run: Run, database: Database, bucket: Bucket, s3: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    run, database, bucket, s3, tmp_path, monkeypatch
+):
     keys = uploaded(database, bucket, s3)
     verify = auditing.verify_contents
 
@@ -72,8 +68,8 @@ def test_a_file_that_goes_between_listing_and_reading_is_never_taken_for_verifie
 
 
 def test_a_bucket_that_goes_in_the_middle_of_an_audit_is_no_verdict(
-    run: Run, database: Database, bucket: Bucket, s3: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    run, database, bucket, s3, tmp_path, monkeypatch
+):
     uploaded(database, bucket, s3)
 
     def away(*_: Any, **__: Any) -> Any:

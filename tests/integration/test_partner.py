@@ -9,7 +9,6 @@ import threading
 import tracemalloc
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -37,12 +36,12 @@ EVIDENCE_ID = "0199aa00-0000-7000-8000-000000000001"
 
 
 @pytest.fixture(autouse=True)
-def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+def _no_waiting(monkeypatch):
     monkeypatch.setattr(retrying, "FIRST_PAUSE", 0.001)
 
 
 @pytest.fixture
-def document(tmp_path: Path) -> Path:
+def document(tmp_path):
     path = tmp_path / 'the "contract".pdf'
     path.write_bytes(b"%PDF-1.4\n" + b"x" * 200_000)
     return path
@@ -57,7 +56,7 @@ def refusal(code: str, message: str = "") -> Answer:
     return Answer(403, f"<Error><Code>{code}</Code><Message>{message}</Message></Error>".encode())
 
 
-def test_the_parts_are_those_of_the_contract_with_the_file_last(document: Path) -> None:
+def test_the_parts_are_those_of_the_contract_with_the_file_last(document):
     fields = form()
     with scripted(TAKEN) as server:
         post_file(server.url, fields, document)
@@ -73,14 +72,14 @@ def test_the_parts_are_those_of_the_contract_with_the_file_last(document: Path) 
 
 
 @pytest.mark.parametrize("fault", [SLOW_DOWN, TOO_SLOW, HANG_UP, Answer(500)])
-def test_a_passing_fault_is_tried_again(document: Path, fault: Answer) -> None:
+def test_a_passing_fault_is_tried_again(document, fault):
     with scripted(fault, fault, TAKEN) as server:
         post_file(server.url, form(), document)
     assert len(server.requests) == 3
     assert server.requests[2].parts[-1][2] == document.read_bytes()
 
 
-def test_trying_again_ends_when_the_credentials_run_out(document: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_trying_again_ends_when_the_credentials_run_out(document, monkeypatch):
     monkeypatch.setattr(retrying, "FIRST_PAUSE", 60)
     with scripted(SLOW_DOWN) as server, pytest.raises(CredentialsExpired):
         post_file(server.url, form(lives=timedelta(seconds=1)), document)
@@ -90,12 +89,12 @@ def test_trying_again_ends_when_the_credentials_run_out(document: Path, monkeypa
 @pytest.mark.parametrize(
     "answer", [refusal("ExpiredToken"), refusal("AccessDenied", "Invalid according to Policy: Policy expired.")]
 )
-def test_the_bucket_may_be_the_one_that_says_that_credentials_ran_out(document: Path, answer: Answer) -> None:
+def test_the_bucket_may_be_the_one_that_says_that_credentials_ran_out(document, answer):
     with scripted(answer) as server, pytest.raises(CredentialsExpired):
         post_file(server.url, form(), document)
 
 
-def test_a_refusal_is_told_with_its_code_and_without_any_field(document: Path) -> None:
+def test_a_refusal_is_told_with_its_code_and_without_any_field(document):
     fields = form() | {"X-Amz-Security-Token": "secret-token"}
     answer = refusal("SignatureDoesNotMatch", fields["Policy"])
     with scripted(answer) as server, pytest.raises(UploadRefused, match="403 SignatureDoesNotMatch") as refused:
@@ -104,7 +103,7 @@ def test_a_refusal_is_told_with_its_code_and_without_any_field(document: Path) -
     assert not any(value in str(refused.value) for value in fields.values())
 
 
-def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
+def test_memory_does_not_grow_with_the_file(tmp_path):
     path = tmp_path / "long.wav"
     with path.open("wb") as file:
         file.truncate(64 * 1024 * 1024)
@@ -138,9 +137,7 @@ def _swallow(listener: socket.socket) -> list[int]:
     return received
 
 
-def test_a_file_that_grows_while_it_is_sent_is_never_sent_whole(
-    document: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_that_grows_while_it_is_sent_is_never_sent_whole(document, monkeypatch):
     body = retrying._body
 
     def growing(before: bytes, *rest: Any) -> Iterator[bytes]:
@@ -160,7 +157,7 @@ REGISTERED = Answer(
 UNAVAILABLE = Answer(503, b'{"message": "later"}', {"Retry-After": "1"})
 
 
-def test_a_registration_is_sent_with_the_bearer_token_and_read_back() -> None:
+def test_a_registration_is_sent_with_the_bearer_token_and_read_back():
     with scripted(REGISTERED) as server:
         registration = PartnerClient(server.url, "the-token").register_client({"cpf": "1"})
     [request] = server.requests
@@ -170,9 +167,7 @@ def test_a_registration_is_sent_with_the_bearer_token_and_read_back() -> None:
     assert registration.client_id == UUID(EVIDENCE_ID)
 
 
-def test_a_registration_is_tried_again_after_503_only_and_when_the_service_asks_for_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_registration_is_tried_again_after_503_only_and_when_the_service_asks_for_it(monkeypatch):
     waits: list[float] = []
     monkeypatch.setattr("urllib3.util.retry.time.sleep", waits.append)
     with scripted(UNAVAILABLE, UNAVAILABLE, REGISTERED) as server:
@@ -184,7 +179,7 @@ def test_a_registration_is_tried_again_after_503_only_and_when_the_service_asks_
     assert len(server.requests) == 1
 
 
-def test_invalid_fields_come_back_as_the_service_names_them() -> None:
+def test_invalid_fields_come_back_as_the_service_names_them():
     body = {"message": "no", "code": 400, "invalidFieldsErrors": [{"field": "cpf", "message": "Required"}]}
     with scripted(Answer(400, json.dumps(body).encode())) as server, pytest.raises(InvalidFields) as refused:
         PartnerClient(server.url, "t").register_client({})
@@ -203,7 +198,7 @@ def test_invalid_fields_come_back_as_the_service_names_them() -> None:
         (Answer(200, b'{"id": 5, "url": "", "fields": {}}'), ServiceError),
     ],
 )
-def test_other_answers_become_errors(answer: Answer, error: type[Exception]) -> None:
+def test_other_answers_become_errors(answer, error):
     with scripted(answer) as server, pytest.raises(error):
         PartnerClient(server.url, "t").request_upload("sale 1", {})
 
@@ -212,13 +207,13 @@ def test_other_answers_become_errors(answer: Answer, error: type[Exception]) -> 
     ("sale_id", "path"),
     [("sale 1/é", "/sales/sale%201%2F%C3%A9/evidences"), ("..", "/sales/%2E%2E/evidences")],
 )
-def test_a_sale_id_is_one_segment_of_the_path(sale_id: str, path: str) -> None:
+def test_a_sale_id_is_one_segment_of_the_path(sale_id, path):
     with scripted(Answer(404)) as server, pytest.raises(SaleNotFound):
         PartnerClient(server.url, "t").request_upload(sale_id, {})
     assert server.requests[0].path == path
 
 
-def test_an_upload_asks_for_credentials_and_sends_the_file(document: Path) -> None:
+def test_an_upload_asks_for_credentials_and_sends_the_file(document):
     with scripted(TAKEN) as bucket:
         granted = {"id": EVIDENCE_ID, "url": bucket.url, "fields": form()}
         with scripted(Answer(200, json.dumps(granted).encode())) as server:

@@ -11,12 +11,10 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from tests.conftest import Run
 from tests.support.client_rows import client, write_csv
 from tests.support.process_pool import start_command
 from tests.support.uploaded_sales import add_sale, rows
 from tests.support.waiting import PATIENCE, wait_until
-from toolkit.database.connection import Database
 
 TYPES = ("POV,audio/mpeg", "AUT,audio/mpeg", "DOC_CONTRATANTE,application/pdf")
 OLD, NEW = range(12), range(12, 40)
@@ -40,7 +38,7 @@ def manifest(path: Path, numbers: Sequence[int]) -> Path:
 
 
 @pytest.fixture
-def commands(database: Database, tmp_path: Path) -> list[list[str]]:
+def commands(database, tmp_path):
     """Three kinds by turns; each file overlaps with the next one, and every other one runs backwards."""
     for number in OLD:
         add_sale(database, f"S-{number}")
@@ -62,12 +60,8 @@ def commands(database: Database, tmp_path: Path) -> list[list[str]]:
 
 
 def test_twelve_at_once_with_three_killed_in_the_middle_leave_each_row_once(
-    commands: list[list[str]],
-    database: Database,
-    embedded_environment: dict[str, str],
-    run: Run,
-    tmp_path: Path,
-) -> None:
+    commands, database, embedded_environment, run, tmp_path
+):
     with database.transaction() as holder:
         holder.execute(sa.text("LOCK TABLE clients, sales, evidences IN SHARE MODE"))
         started = [start_command(os.environ | embedded_environment, *words) for words in commands]

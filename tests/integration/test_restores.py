@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 import subprocess
-from pathlib import Path
-from typing import Any
 
 import sqlalchemy as sa
 
-from tests.conftest import Run
 from tests.support.evidence_files import pdf
 from tests.support.uploaded_sales import add_record, add_sale
-from toolkit.bucket.client import Bucket
 from toolkit.contract.evidence import EvidenceType
-from toolkit.database.connection import Database, raw
+from toolkit.database.connection import raw
 from toolkit.embedded import postgres
 
 
-def test_a_dump_restored_in_place_is_told_until_two_people_confirm_it(
-    run: Run, database: Database, bucket: Bucket, s3: Any, tmp_path: Path
-) -> None:
+def test_a_dump_restored_in_place_is_told_until_two_people_confirm_it(run, database, bucket, s3, tmp_path):
     with database.transaction() as connection:
         address = raw(connection).info.dsn
 

@@ -32,7 +32,7 @@ def columns(database: Database) -> dict[str, list[tuple[str, str, bool]]]:
         }
 
 
-def test_a_database_that_was_upgraded_fits(empty_database: Database) -> None:
+def test_a_database_that_was_upgraded_fits(empty_database):
     assert not schema.is_current(empty_database)
     schema.upgrade(empty_database, service_tables=True)
     schema.check(empty_database)
@@ -61,9 +61,7 @@ def parts(database: Database) -> set[tuple[str, str]]:
         return {(kind, text) for kind, text in connection.execute(sa.text(_PARTS))}
 
 
-def test_an_older_database_becomes_like_a_new_one_and_keeps_its_history(
-    empty_database: Database, database: Database
-) -> None:
+def test_an_older_database_becomes_like_a_new_one_and_keeps_its_history(empty_database, database):
     with empty_database.transaction() as connection:
         tables.service.create_all(connection)
         raw(connection).execute((ROOT / "tests" / "data" / "schema_0035.sql").read_bytes())
@@ -75,7 +73,7 @@ def test_an_older_database_becomes_like_a_new_one_and_keeps_its_history(
         assert connection.scalar(sa.text("SELECT sale_id FROM audit.sale_observations")) == "S-1"
 
 
-def test_no_function_finds_names_by_the_search_path_of_a_session(database: Database) -> None:
+def test_no_function_finds_names_by_the_search_path_of_a_session(database):
     loose = """
         SELECT proname FROM pg_proc JOIN pg_language ON pg_language.oid = prolang
         WHERE pronamespace = 'audit'::regnamespace AND (prosecdef OR lanname = 'plpgsql')
@@ -85,7 +83,7 @@ def test_no_function_finds_names_by_the_search_path_of_a_session(database: Datab
         assert connection.scalars(sa.text(loose)).all() == []
 
 
-def test_upgrades_at_once_become_one_after_the_other(empty_database: Database) -> None:
+def test_upgrades_at_once_become_one_after_the_other(empty_database):
     def upgrade(_: int) -> None:
         schema.upgrade(empty_database, service_tables=True)
 
@@ -94,7 +92,7 @@ def test_upgrades_at_once_become_one_after_the_other(empty_database: Database) -
     schema.check(empty_database)
 
 
-def test_an_older_schema_says_what_to_do(database: Database) -> None:
+def test_an_older_schema_says_what_to_do(database):
     execute(database, "UPDATE audit.alembic_version SET version_num = '0035'")
     with pytest.raises(SchemaMismatch, match=r"schema version 0035, older than .*Run: toolkit db upgrade"):
         schema.check(database)
@@ -104,14 +102,14 @@ def test_an_older_schema_says_what_to_do(database: Database) -> None:
             use(database)
 
 
-def test_a_newer_schema_is_left_alone(database: Database) -> None:
+def test_a_newer_schema_is_left_alone(database):
     execute(database, "UPDATE audit.alembic_version SET version_num = '9999'")
     for use in (schema.check, schema.upgrade):
         with pytest.raises(SchemaMismatch, match=r"schema version 9999, which is newer than this toolkit"):
             use(database)
 
 
-def test_missing_service_tables_are_created_on_request_only(empty_database: Database) -> None:
+def test_missing_service_tables_are_created_on_request_only(empty_database):
     with pytest.raises(SchemaMismatch, match=r'"public.sales" does not exist.*db upgrade --service-tables'):
         schema.upgrade(empty_database)
     assert columns(empty_database) == {}, "nothing half-done"
@@ -128,9 +126,7 @@ def test_missing_service_tables_are_created_on_request_only(empty_database: Data
         ("ALTER TABLE evidences ALTER id TYPE text", "records: id is of type text, and uuid is expected"),
     ],
 )
-def test_service_tables_that_differ_are_named_and_never_altered(
-    database: Database, change: str, said: str
-) -> None:
+def test_service_tables_that_differ_are_named_and_never_altered(database, change, said):
     execute(database, change, "ALTER TABLE sales ADD COLUMN of_somebody_else text")
     before = columns(database)
     for use in (schema.check, lambda database: schema.upgrade(database, service_tables=True)):
@@ -140,7 +136,7 @@ def test_service_tables_that_differ_are_named_and_never_altered(
 
 
 @pytest.mark.parametrize("table", [*tables.APPEND_ONLY, *tables.CLOSED_ONCE], ids=lambda table: table.name)
-def test_history_is_never_rewritten_or_emptied(database: Database, table: sa.Table) -> None:
+def test_history_is_never_rewritten_or_emptied(database, table):
     with database.transaction() as connection:
         triggers = connection.scalars(
             sa.text("SELECT tgname FROM pg_trigger WHERE tgrelid = to_regclass(:name) AND NOT tgisinternal"),

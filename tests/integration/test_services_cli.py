@@ -1,13 +1,7 @@
-from __future__ import annotations
-
 from pathlib import Path
 
-import pytest
-
-from tests.conftest import Run
 from tests.support.embedded_homes import processes_of
 from toolkit.database import schema
-from toolkit.database.connection import Database
 
 NOBODY_THERE = {
     "DATABASE_URL": "postgresql://analyst:hidden@127.0.0.1:1/sales",
@@ -18,7 +12,7 @@ NOBODY_THERE = {
 }
 
 
-def test_up_status_and_down(run: Run, own_home: Path) -> None:
+def test_up_status_and_down(run, own_home):
     environ = {"TOOLKIT_HOME": str(own_home)}
     assert run("status", within=environ).out.count("does not run; it starts at its first use") == 2
     assert not own_home.exists()
@@ -44,9 +38,7 @@ def test_up_status_and_down(run: Run, own_home: Path) -> None:
     assert run("down", within=environ).out == f"nothing runs in {own_home}\n"
 
 
-def test_shared_services_are_shown_and_left_alone(
-    run: Run, own_home: Path, embedded_environment: dict[str, str]
-) -> None:
+def test_shared_services_are_shown_and_left_alone(run, own_home, embedded_environment):
     environ = {**embedded_environment, "TOOLKIT_HOME": str(own_home)}
     for command in ("up", "status"):
         text = run(command, within=environ).out
@@ -57,9 +49,7 @@ def test_shared_services_are_shown_and_left_alone(
     assert not own_home.exists()
 
 
-def test_status_needs_attention_where_shared_services_do_not_answer(
-    run: Run, own_home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_status_needs_attention_where_shared_services_do_not_answer(run, own_home, monkeypatch):
     for name, value in NOBODY_THERE.items():
         monkeypatch.setenv(name, value)
     text = run("status", ends=3, within={**NOBODY_THERE, "TOOLKIT_HOME": str(own_home)}).out
@@ -68,7 +58,7 @@ def test_status_needs_attention_where_shared_services_do_not_answer(
     assert "hidden" not in text
 
 
-def test_status_tells_of_a_schema_that_does_not_fit(run: Run, database: Database) -> None:
+def test_status_tells_of_a_schema_that_does_not_fit(run, database):
     with database.transaction() as connection:
         connection.exec_driver_sql("UPDATE audit.alembic_version SET version_num = '0035'")
     text = run("status", ends=3).out

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 from uuid import uuid4
 
 import openpyxl
@@ -16,11 +14,9 @@ import pytest
 import sqlalchemy as sa
 from pypdf import PdfReader
 
-from tests.conftest import Run
 from tests.support.client_rows import client, write_csv
-from tests.support.postgres_cluster import PGBOUNCER, Cluster, pooler_of, replica_of, running_cluster
+from tests.support.postgres_cluster import PGBOUNCER, pooler_of, replica_of, running_cluster
 from tests.support.waiting import PATIENCE, wait_until
-from toolkit.bucket.client import Bucket
 from toolkit.cli import main
 from toolkit.database import schema, tables
 from toolkit.database.connection import Database
@@ -35,13 +31,13 @@ SALES = 40
 
 
 @pytest.fixture(scope="module")
-def cluster() -> Iterator[Cluster]:
+def cluster():
     with running_cluster() as running:
         yield running
 
 
 @pytest.fixture
-def company(cluster: Cluster) -> str:
+def company(cluster):
     """A database whose service tables belong to role ``svc``, with an owner, an operator and a reader of ours."""
     name = f"company_{uuid4().hex}"
     cluster.execute("postgres", f"CREATE DATABASE {name}")
@@ -70,7 +66,7 @@ def company(cluster: Cluster) -> str:
 
 
 @pytest.fixture
-def granted(cluster: Cluster, company: str) -> str:
+def granted(cluster, company):
     """The same database, upgraded by its owner, with the printed rights granted to the other roles."""
     admin = Database(cluster.url(company))
     with admin.transaction() as connection:
@@ -86,19 +82,19 @@ def granted(cluster: Cluster, company: str) -> str:
 
 
 @pytest.fixture
-def night(cluster: Cluster, granted: str, bucket_environment: dict[str, str], tmp_path: Path) -> dict[str, str]:
+def night(cluster, granted, bucket_environment, tmp_path):
     """The environment of the operator."""
     return {**bucket_environment, "TOOLKIT_HOME": str(tmp_path), "DATABASE_URL": cluster.url(granted, "night")}
 
 
-def test_the_printed_rights_are_enough_for_a_night(run: Run, night: dict[str, str], tmp_path: Path) -> None:
+def test_the_printed_rights_are_enough_for_a_night(run, night, tmp_path):
     run("bucket", "sync", within=night)
     run("audit", ends=3, within=night)  # the sales lack evidence
     run("report", "--out", tmp_path / "report", within=night)
     run("evidence", "verify", within=night)
 
 
-def test_the_operator_cannot_rewrite_history(cluster: Cluster, granted: str) -> None:
+def test_the_operator_cannot_rewrite_history(cluster, granted):
     night = Database(cluster.url(granted, "night"))
     observe_service(night, lambda: datetime.now(UTC))
     for statement in (
@@ -114,9 +110,7 @@ def test_the_operator_cannot_rewrite_history(cluster: Cluster, granted: str) -> 
     night.dispose()
 
 
-def test_a_reader_without_temporary_tables_asks_about_the_past(
-    run: Run, cluster: Cluster, granted: str, night: dict[str, str], tmp_path: Path
-) -> None:
+def test_a_reader_without_temporary_tables_asks_about_the_past(run, cluster, granted, night, tmp_path):
     run("-q", "audit", ends=3, within=night)
     past = ("--as-of", datetime.now(UTC).isoformat(), "--format", "csv")
     cluster.execute(granted, f"REVOKE TEMPORARY ON DATABASE {granted} FROM PUBLIC")
@@ -127,9 +121,7 @@ def test_a_reader_without_temporary_tables_asks_about_the_past(
     assert len(reports) == 1
 
 
-def test_a_missing_right_is_named_with_its_object(
-    run: Run, cluster: Cluster, granted: str, night: dict[str, str]
-) -> None:
+def test_a_missing_right_is_named_with_its_object(run, cluster, granted, night):
     cluster.execute(granted, "REVOKE SELECT ON public.sales FROM night")
     said = run("audit", ends=1, within=night).err
     assert "permission denied for table sales" in said
@@ -142,9 +134,7 @@ def test_a_missing_right_is_named_with_its_object(
     database.dispose()
 
 
-def test_a_time_out_of_the_role_is_named_and_may_be_longer_for_the_toolkit(
-    run: Run, cluster: Cluster, granted: str, night: dict[str, str]
-) -> None:
+def test_a_time_out_of_the_role_is_named_and_may_be_longer_for_the_toolkit(run, cluster, granted, night):
     run("-q", "audit", ends=3, within=night)
     cluster.execute(granted, f"ALTER ROLE reader IN DATABASE {granted} SET statement_timeout = '100ms'")
     past = ["-q", "audit", "--as-of", datetime.now(UTC).isoformat()]
@@ -167,7 +157,7 @@ def test_a_time_out_of_the_role_is_named_and_may_be_longer_for_the_toolkit(
         ("57P05", "idle_session_timeout"),
     ],
 )
-def test_a_time_out_of_a_session_is_named_with_its_setting(state: str, setting: str) -> None:
+def test_a_time_out_of_a_session_is_named_with_its_setting(state, setting):
     """Whether its words arrive before the end of the connection is a matter of luck, so none is waited for."""
     named = pytest.raises(DatabaseError, match=rf"by ALTER ROLE \.\.\. SET {setting}, or add")
     with named, ErrorTranslation("example/db", embedded=False, secret=None).translated():
@@ -179,7 +169,7 @@ STATEMENTS = SERVICES / "prisma.service.sql"
 
 
 @pytest.fixture
-def other_company(cluster: Cluster) -> str:
+def other_company(cluster):
     """A database whose service has other tables, owned by ``svc``; our roles have the printed rights alone."""
     name = f"other_{uuid4().hex}"
     cluster.execute("postgres", f"CREATE DATABASE {name}")
@@ -205,24 +195,22 @@ def other_company(cluster: Cluster) -> str:
 
 
 @pytest.fixture
-def other_night(
-    cluster: Cluster, other_company: str, bucket_environment: dict[str, str], tmp_path: Path
-) -> dict[str, str]:
+def other_night(cluster, other_company, bucket_environment, tmp_path):
     """The environment of its operator."""
     own = {"TOOLKIT_HOME": str(tmp_path), "TOOLKIT_SERVICE_SQL": str(STATEMENTS)}
     return {**bucket_environment, **own, "DATABASE_URL": cluster.url(other_company, "night")}
 
 
 def test_other_tables_are_read_and_written_with_the_printed_rights(
-    run: Run, cluster: Cluster, other_company: str, other_night: dict[str, str], tmp_path: Path
-) -> None:
+    run, cluster, other_company, other_night, tmp_path
+):
     run("audit", ends=3, within=other_night)
     run("clients", "load", write_csv(tmp_path / "clients.csv", map(client, range(3))), within=other_night)
     assert cluster.value(other_company, 'SELECT count(*) FROM "Address"') == 4
 
 
 @pytest.fixture(params=["night", "other_night"])
-def operator(request: pytest.FixtureRequest) -> dict[str, str]:
+def operator(request):
     """The environment of the operator, over the contract's own tables and over those of another team."""
     environ: dict[str, str] = request.getfixturevalue(request.param)
     return environ
@@ -235,9 +223,7 @@ def at_port(environ: dict[str, str], port: int, role: str = "night") -> str:
 
 
 @pytest.mark.skipif(PGBOUNCER is None, reason="PgBouncer is not installed")
-def test_commands_run_side_by_side_through_a_pooler(
-    cluster: Cluster, operator: dict[str, str], bucket: Bucket, s3: Any, tmp_path: Path
-) -> None:
+def test_commands_run_side_by_side_through_a_pooler(cluster, operator, bucket, s3, tmp_path):
     for number in range(20):
         s3.put_object(Bucket=bucket.name, Key=f"evidences/2026/11/20/{uuid4()}/{number}.pdf", Body=b"%PDF-1.4\n")
     file = write_csv(tmp_path / "clients.csv", map(client, range(5)))
@@ -256,16 +242,12 @@ def test_commands_run_side_by_side_through_a_pooler(
 CLIENTS = "SELECT count(*) FROM public.clients"
 
 
-def test_the_host_that_answers_is_asked_where_the_url_names_several(
-    run: Run, cluster: Cluster, operator: dict[str, str]
-) -> None:
+def test_the_host_that_answers_is_asked_where_the_url_names_several(run, cluster, operator):
     several = operator["DATABASE_URL"].replace("@127.0.0.1", "@127.0.0.1:1,127.0.0.1")
     run("audit", ends=3, within=operator | {"DATABASE_URL": several})
 
 
-def test_a_replica_judges_as_its_primary_does(
-    run: Run, cluster: Cluster, operator: dict[str, str], tmp_path: Path
-) -> None:
+def test_a_replica_judges_as_its_primary_does(run, cluster, operator, tmp_path):
     run("audit", ends=3, within=operator)
     with replica_of(cluster) as port:
         through = operator | {"DATABASE_READ_URL": at_port(operator, port, "reader")}
@@ -291,7 +273,7 @@ def test_a_replica_judges_as_its_primary_does(
     assert any(" s behind" in str(cell) for sheet in sheets for row in sheet.values for cell in row)
 
 
-def test_what_a_replica_breaks_off_says_what_to_do(cluster: Cluster, granted: str) -> None:
+def test_what_a_replica_breaks_off_says_what_to_do(cluster, granted):
     """The replica does what its primary does: it locks the table that a session reads."""
     asleep = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'"
     with replica_of(cluster, "max_standby_streaming_delay=0") as port, ThreadPoolExecutor(1) as thread:
@@ -311,7 +293,7 @@ def test_what_a_replica_breaks_off_says_what_to_do(cluster: Cluster, granted: st
             replica.dispose()
 
 
-def test_what_another_driver_was_told_is_translated_as_well() -> None:
+def test_what_another_driver_was_told_is_translated_as_well():
     said = "[libpq] ERROR:  canceling statement due to conflict with recovery"
     named = pytest.raises(DatabaseError, match=r"due to conflict with recovery.* or ask the primary")
     with named, ErrorTranslation("example/db", embedded=False, secret=None).translated():

@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from typing import Any
 from unittest.mock import Mock
 
 import boto3
 import pytest
 from moto import mock_aws
 
-from tests.conftest import Run, SettableClock
 from tests.integration.test_upload_forms import make_bucket
 from tests.support.audits import audited
 from tests.support.evidence_files import pdf
 from tests.support.uploaded_sales import add_record, add_sale, rows
 from toolkit.audit.observe_bucket import sync_bucket
 from toolkit.bucket.client import Area, Bucket
-from toolkit.database.connection import Database
-from toolkit.embedded import BucketAccess
 from toolkit.errors import BucketError, ObjectDenied
 from toolkit.evidence.completion import complete_sale
 from toolkit.evidence.contents import verify_contents
@@ -30,7 +25,7 @@ DENIED = ObjectDenied("The bucket denied access: the credentials are wrong, or l
 
 
 @pytest.fixture
-def amazon() -> Iterator[Bucket]:
+def amazon():
     """A bucket of Amazon's, by moto, with nothing in it."""
     with mock_aws():
         keys = {"aws_access_key_id": "AKIAEXAMPLE", "aws_secret_access_key": "secret"}
@@ -39,9 +34,7 @@ def amazon() -> Iterator[Bucket]:
         yield bucket
 
 
-def test_archived_files_are_named_and_complete_no_sale(
-    amazon: Bucket, database: Database, clock: SettableClock
-) -> None:
+def test_archived_files_are_named_and_complete_no_sale(amazon, database, clock):
     add_sale(database)
     (_, archived), (_, there) = add_record(database), add_record(database)
     amazon._client.put_object(Bucket="evidence", Key=archived, Body=pdf(), StorageClass="GLACIER")
@@ -56,7 +49,7 @@ def test_archived_files_are_named_and_complete_no_sale(
 
 
 @pytest.fixture
-def no_reading(s3: Any, bucket: Bucket, database: Database, monkeypatch: pytest.MonkeyPatch) -> str:
+def no_reading(s3, bucket, database, monkeypatch):
     add_sale(database)
     _, key = add_record(database)
     s3.put_object(Bucket=bucket.name, Key=key, Body=pdf())
@@ -65,7 +58,7 @@ def no_reading(s3: Any, bucket: Bucket, database: Database, monkeypatch: pytest.
     return key
 
 
-def test_commands_count_and_name_what_may_not_be_read_and_end_with_3(run: Run, no_reading: str) -> None:
+def test_commands_count_and_name_what_may_not_be_read_and_end_with_3(run, no_reading):
     shown = run("--quiet", "bucket", "sync", ends=3)
     folder = no_reading.rpartition("/")[0]
     assert shown.err == (
@@ -76,7 +69,7 @@ def test_commands_count_and_name_what_may_not_be_read_and_end_with_3(run: Run, n
 
 
 @pytest.mark.usefixtures("no_reading")
-def test_status_tries_a_read_and_names_the_right_that_is_missing(run: Run) -> None:
+def test_status_tries_a_read_and_names_the_right_that_is_missing(run):
     problem = run("status", "--json", ends=3).told["bucket"]["problem"]
     assert problem.endswith("lack s3:GetObject.")
 
@@ -93,13 +86,8 @@ def deny(bucket: Bucket, action: str, resource: str = "") -> None:
 
 @pytest.mark.parametrize("versioned", [False, True])
 def test_policies_that_deny_reading_or_listing_are_told_and_take_nothing_for_gone(
-    versioned: bool,
-    object_gateway: BucketAccess,
-    database: Database,
-    embedded_environment: dict[str, str],
-    monkeypatch: pytest.MonkeyPatch,
-    run: Run,
-) -> None:
+    versioned, object_gateway, database, embedded_environment, monkeypatch, run
+):
     bucket = make_bucket(object_gateway)
     environ = embedded_environment | {
         "EVIDENCE_BUCKET": bucket.name,
@@ -147,9 +135,7 @@ def test_policies_that_deny_reading_or_listing_are_told_and_take_nothing_for_gon
     assert told("bucket", "sync") == (0, "12 objects: 0 new, 0 overwritten, 0 vanished; 12 examined\n")
 
 
-def test_what_is_denied_though_it_is_not_there_is_never_taken_for_gone(
-    s3: Any, bucket: Bucket, database: Database, clock: SettableClock, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_denied_though_it_is_not_there_is_never_taken_for_gone(s3, bucket, database, clock, monkeypatch):
     """Without s3:ListBucket Amazon answers 403 for an object that does not exist."""
     add_sale(database)
     (_, key), (_, other) = add_record(database), add_record(database)

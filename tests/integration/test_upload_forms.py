@@ -7,8 +7,6 @@ import json
 from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
-from typing import Any
 from uuid import uuid4
 
 import httpx
@@ -32,7 +30,7 @@ Fields = dict[str, str]
 
 
 @pytest.fixture(params=["embedded", "gateway"])
-def access(request: pytest.FixtureRequest, home: Path) -> BucketAccess:
+def access(request, home):
     """Return the access to each of the servers."""
     if request.param == "embedded":
         return embedded.bucket_access(home)
@@ -41,7 +39,7 @@ def access(request: pytest.FixtureRequest, home: Path) -> BucketAccess:
 
 
 @pytest.fixture
-def server(access: BucketAccess) -> Bucket:
+def server(access):
     """A fresh bucket."""
     return make_bucket(access)
 
@@ -70,7 +68,7 @@ def keys(bucket: Bucket) -> list[str]:
     return [item.key for page in bucket.seen() for item in page]
 
 
-def test_the_form_is_accepted_as_it_is(server: Bucket, tmp_path: Path) -> None:
+def test_the_form_is_accepted_as_it_is(server, tmp_path):
     path = tmp_path / "contract.pdf"
     path.write_bytes(PDF)
     form = form_of(server)
@@ -80,7 +78,7 @@ def test_the_form_is_accepted_as_it_is(server: Bucket, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("size", [0, MAX_BYTES + 1, 100 * MAX_BYTES])
-def test_an_empty_or_larger_file_is_refused(server: Bucket, size: int) -> None:
+def test_an_empty_or_larger_file_is_refused(server, size):
     form = form_of(server)
     assert_refused(server, post(form, as_posted(form), b"x" * size))
 
@@ -121,17 +119,17 @@ def without(form: Fields, name: str) -> Fields:
 
 
 @pytest.mark.parametrize("change", TAMPERED.values(), ids=TAMPERED.keys())
-def test_a_form_that_was_tampered_with_is_refused(server: Bucket, change: Any) -> None:
+def test_a_form_that_was_tampered_with_is_refused(server, change):
     form = form_of(server)
     assert_refused(server, post(form, change(as_posted(form))))
 
 
-def test_an_expired_form_is_refused(server: Bucket) -> None:
+def test_an_expired_form_is_refused(server):
     form = form_of(server, lives=timedelta(seconds=-1))
     assert_refused(server, post(form, as_posted(form)))
 
 
-def test_a_form_is_refused_by_another_bucket(server: Bucket, access: BucketAccess) -> None:
+def test_a_form_is_refused_by_another_bucket(server, access):
     another = make_bucket(access)
     form = form_of(server)
     elsewhere = replace(form, url=form.url.replace(server.name, another.name))
@@ -144,7 +142,7 @@ def assert_refused(bucket: Bucket, answer: httpx.Response) -> None:
     assert keys(bucket) == []
 
 
-def test_what_the_bucket_says_about_one_object(server: Bucket) -> None:
+def test_what_the_bucket_says_about_one_object(server):
     assert server.head(KEY) is None
     form = form_of(server)
     post(form, as_posted(form))

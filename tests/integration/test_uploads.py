@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import Run
 from tests.support.process_pool import start_command
 from tests.support.scripted_server import Answer, scripted
 from tests.support.uploaded_sales import (
@@ -49,7 +48,7 @@ FORM = {"id": "0199c0de-0000-7000-8000-000000000001", "saleId": "s", "fileName":
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path):
     path = tmp_path / "files"
     path.mkdir()
     return path
@@ -66,7 +65,7 @@ def keys(bucket: Bucket) -> set[str]:
     return {item.key for page in bucket.seen() for item in page}
 
 
-def test_files_are_found_by_sale_or_by_a_name_that_is_unique(bucket: Bucket, folder: Path, tmp_path: Path) -> None:
+def test_files_are_found_by_sale_or_by_a_name_that_is_unique(bucket, folder, tmp_path):
     lines = [
         credentials_line(bucket, "sale-1", "contract.pdf"),
         credentials_line(bucket, "sale-2", "contract.pdf"),
@@ -82,9 +81,7 @@ def test_files_are_found_by_sale_or_by_a_name_that_is_unique(bucket: Bucket, fol
     assert bucket.read(lines[2]["fields"]["key"], 0, 10_000) == MP3
 
 
-def test_each_reason_not_to_send_is_told_and_the_others_are_sent(
-    bucket: Bucket, folder: Path, tmp_path: Path
-) -> None:
+def test_each_reason_not_to_send_is_told_and_the_others_are_sent(bucket, folder, tmp_path):
     lines = [
         credentials_line(bucket, "s", "good.pdf"),
         credentials_line(bucket, "s", "missing.pdf"),
@@ -127,7 +124,7 @@ def test_each_reason_not_to_send_is_told_and_the_others_are_sent(
     assert keys(bucket) == {lines[0]["fields"]["key"]}
 
 
-def test_expired_and_changed_credentials_fail_alone(bucket: Bucket, folder: Path, tmp_path: Path) -> None:
+def test_expired_and_changed_credentials_fail_alone(bucket, folder, tmp_path):
     expired = credentials_line(bucket, "s", "a.pdf", lives=-timedelta(seconds=1))
     changed = credentials_line(bucket, "s", "b.pdf")
     changed["fields"]["key"] += ".other"
@@ -140,9 +137,7 @@ def test_expired_and_changed_credentials_fail_alone(bucket: Bucket, folder: Path
     assert expired["fields"]["X-Amz-Signature"] not in str(uploaded)
 
 
-def test_a_bucket_that_fails_now_and_then_is_not_given_up(
-    bucket: Bucket, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_bucket_that_fails_now_and_then_is_not_given_up(bucket, folder, tmp_path, monkeypatch):
     monkeypatch.setattr(retrying, "ATTEMPTS", 1)
     monkeypatch.setattr(upload, "CONCURRENCY", 3)
     lines = [credentials_line(bucket, "s", f"{number}.pdf") for number in range(20)]
@@ -156,9 +151,7 @@ def test_a_bucket_that_fails_now_and_then_is_not_given_up(
     assert (uploaded.sent, len(server.requests)) == (16, 20)
 
 
-def test_a_bucket_that_stays_away_is_given_up_soon(
-    bucket: Bucket, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_bucket_that_stays_away_is_given_up_soon(bucket, folder, tmp_path, monkeypatch):
     monkeypatch.setattr(retrying, "FIRST_PAUSE", 0.001)
     monkeypatch.setattr(upload, "CONCURRENCY", 2)
     lines = [credentials_line(bucket, "s", f"{number}.pdf") for number in range(20)]
@@ -190,9 +183,7 @@ def test_a_bucket_that_stays_away_is_given_up_soon(
     ],
     ids=lambda text: text[:40],
 )
-def test_a_bad_credentials_file_names_the_line_and_sends_nothing(
-    bucket: Bucket, folder: Path, tmp_path: Path, text: str, reason: str
-) -> None:
+def test_a_bad_credentials_file_names_the_line_and_sends_nothing(bucket, folder, tmp_path, text, reason):
     credentials = write_credentials(tmp_path / "c.jsonl", [credentials_line(bucket, "s", "a.pdf")])
     put(folder, "a.pdf")
     with credentials.open("a", encoding="utf-8") as file:
@@ -202,13 +193,13 @@ def test_a_bad_credentials_file_names_the_line_and_sends_nothing(
     assert keys(bucket) == set()
 
 
-def test_one_upload_at_a_time(bucket: Bucket, folder: Path, tmp_path: Path) -> None:
+def test_one_upload_at_a_time(bucket, folder, tmp_path):
     credentials = write_credentials(tmp_path / "c.jsonl", [credentials_line(bucket, "s", "a.pdf")])
     with journal(credentials), pytest.raises(InvalidInput, match="under way"):
         upload_files(credentials, folder)
 
 
-def test_a_killed_upload_goes_on_where_it_was(bucket: Bucket, folder: Path, tmp_path: Path) -> None:
+def test_a_killed_upload_goes_on_where_it_was(bucket, folder, tmp_path):
     lines = [credentials_line(bucket, "s", f"{number}.pdf") for number in range(150)]
     for number in range(150):
         put(folder, f"{number}.pdf", PDF + str(number).encode())
@@ -234,9 +225,7 @@ def test_a_killed_upload_goes_on_where_it_was(bucket: Bucket, folder: Path, tmp_
     assert upload_files(credentials, folder).skipped == 150
 
 
-def test_the_command_tells_what_failed_and_sends_the_rest_once(
-    run: Run, bucket: Bucket, folder: Path, tmp_path: Path
-) -> None:
+def test_the_command_tells_what_failed_and_sends_the_rest_once(run, bucket, folder, tmp_path):
     lines = [credentials_line(bucket, "s", "a.pdf"), credentials_line(bucket, "s", "b.pdf")]
     credentials = write_credentials(tmp_path / "c.jsonl", lines)
     put(folder, "a.pdf")
@@ -258,8 +247,8 @@ def test_the_command_tells_what_failed_and_sends_the_rest_once(
 
 
 def test_files_go_to_the_host_of_the_bucket_or_to_one_that_somebody_allows(
-    run: Run, bucket: Bucket, folder: Path, tmp_path: Path, bucket_environment: dict[str, str]
-) -> None:
+    run, bucket, folder, tmp_path, bucket_environment
+):
     line = credentials_line(bucket, "s", "a.pdf")
     strange = write_credentials(
         tmp_path / "c.jsonl", [line | {"url": line["url"].replace("127.0.0.1", "localhost")}]
@@ -294,14 +283,12 @@ OWN = {"EVIDENCE_BUCKET": "sales", "AWS_ENDPOINT_URL": "https://s3.example:8443"
         (OWN, "https://s3.example:8443@files.example/sales", False),
     ],
 )
-def test_files_go_to_the_bucket_that_is_set_and_to_no_other_of_the_same_server(
-    settings: dict[str, str], url: str, allowed: bool
-) -> None:
+def test_files_go_to_the_bucket_that_is_set_and_to_no_other_of_the_same_server(settings, url, allowed):
     line = CredentialsLine.model_validate(FORM | {"url": url}, by_alias=True)
     assert Destinations.of(Settings.from_environment(settings)).allow(line) is allowed
 
 
-def test_expired_credentials_do_not_stay_in_the_home(bucket: Bucket, tmp_path: Path) -> None:
+def test_expired_credentials_do_not_stay_in_the_home(bucket, tmp_path):
     line = credentials_line(bucket, "s", "a.pdf")
     ends = FormPolicy.of(line["fields"]).expires_at
     write_credentials(tmp_path / "manifest.jsonl", [line])

@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.support.client_rows import client, write_csv
 from tests.support.evidence_files import pdf
 from tests.support.uploaded_sales import add_record, add_sale
-from toolkit.bucket.client import Bucket
 from toolkit.cli import main
-from toolkit.database.connection import Database
 
 
 @pytest.fixture(autouse=True)
-def _usual_umask() -> Iterator[None]:
+def _usual_umask():
     before = os.umask(0o022)
     yield
     os.umask(before)
@@ -57,8 +53,8 @@ COMMANDS = {
 
 
 def test_what_commands_write_is_for_owner_and_group_and_what_names_people_for_its_owner(
-    embedded_environment: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    embedded_environment, tmp_path, monkeypatch
+):
     environ = embedded_environment
     given, out = tmp_path / "given", tmp_path / "out"
     given.mkdir()
@@ -104,13 +100,8 @@ READINGS = (
 
 
 def test_no_command_tells_a_cpf_or_the_name_of_a_file_unasked(
-    embedded_environment: dict[str, str],
-    database: Database,
-    bucket: Bucket,
-    s3: Any,
-    tmp_path: Path,
-    capfd: pytest.CaptureFixture[str],
-) -> None:
+    embedded_environment, database, bucket, s3, tmp_path, capfd
+):
     environ = embedded_environment
     source = write_csv(tmp_path / "clients.csv", [client(1, cpf="39053344705")])
     assert main(["-q", "clients", "load", str(source)], environ) == 0

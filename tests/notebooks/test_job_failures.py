@@ -65,19 +65,19 @@ class Office:
 
 
 @pytest.fixture
-def office(embedded_environment: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Office:
+def office(embedded_environment, tmp_path, capsys):
     return Office(tmp_path, embedded_environment, capsys)
 
 
 @pytest.mark.parametrize(
     ("ends", "code"), [("1 / 0", "NOTEBOOK_FAILED"), ("os.kill(os.getpid(), 9)", "KERNEL_DIED")]
 )
-def test_an_end_before_the_end_has_its_code_and_is_mended(ends: str, code: str, office: Office) -> None:
+def test_an_end_before_the_end_has_its_code_and_is_mended(ends, code, office):
     office.write(ends)
     office.fails_and_is_mended(code)
 
 
-def test_a_run_whose_time_is_up_has_its_code(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_whose_time_is_up_has_its_code(office, monkeypatch):
     """It is up as soon as the last cell began, however long a busy machine took to come there."""
     last, mended = office.folder / "last", office.folder / "mended"
     remaining = property(lambda _: 0.0 if last.exists() and not mended.exists() else 600.0)
@@ -86,7 +86,7 @@ def test_a_run_whose_time_is_up_has_its_code(office: Office, monkeypatch: pytest
     office.fails_and_is_mended("TIMED_OUT")
 
 
-def test_a_disk_that_a_cell_finds_full_has_its_code(office: Office, tmp_path: Path) -> None:
+def test_a_disk_that_a_cell_finds_full_has_its_code(office, tmp_path):
     with small_disk(tmp_path / "small", megabytes=1):
         office.write(f"Path('{tmp_path}/small/filler').write_bytes(bytes(1 << 24))")
         office.fails_and_is_mended("DISK_FULL")

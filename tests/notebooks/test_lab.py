@@ -6,7 +6,6 @@ import signal
 import subprocess
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +20,12 @@ NEWS = "@jupyterlab/apputils-extension:notification"
 
 
 @pytest.fixture(scope="module")
-def work(tmp_path_factory) -> Path:
+def work(tmp_path_factory):
     return tmp_path_factory.mktemp("lab") / "my work"
 
 
 @pytest.fixture(scope="module")
-def asked(work: Path) -> Iterator[Callable[[str], Any]]:
+def asked(work):
     """Ask the JupyterLab that `make lab` starts."""
     port = free_port()
     options = f"--no-browser --port={port} --ServerApp.port_retries=0 --IdentityProvider.token=t"

@@ -15,7 +15,6 @@ from IPython.core.interactiveshell import InteractiveShell
 from papermill.iorw import load_notebook_node
 from papermill.parameterize import parameterize_notebook
 
-from tests.conftest import Run
 from tests.support.observations import Story
 from toolkit.errors import SettingsError
 from toolkit.notebooks import load_clients, missing_evidence_report
@@ -74,7 +73,7 @@ def outputs(executed: nbformat.NotebookNode) -> str:
 
 
 @pytest.fixture
-def office(embedded_environment, database, monkeypatch, tmp_path) -> Path:
+def office(embedded_environment, database, monkeypatch, tmp_path):
     """A folder from which notebooks reach a service with one sale."""
     Story(database).sale("S-1")
     for variable, value in embedded_environment.items():
@@ -137,7 +136,7 @@ def test_the_script_of_the_readme_prints_its_answer_alone(office, database, monk
     assert repr(known["report"]).startswith("3 of 3 sales lack evidence: sales 3")
 
 
-def test_a_mistake_is_told_in_one_line(run: Run, tmp_path):
+def test_a_mistake_is_told_in_one_line(run, tmp_path):
     out = tmp_path / "out.ipynb"
     missing = tmp_path / "nowhere.csv"
     path = NOTEBOOKS / f"{NAMES[0]}.ipynb"
@@ -192,5 +191,5 @@ def test_notebook_and_command_write_the_same_files():
     assert formats == ",".join(DEFAULT_FORMATS) == signature(missing_evidence_report).parameters["formats"].default
 
 
-def test_the_demo_keeps_out_of_shared_services(run: Run):
+def test_the_demo_keeps_out_of_shared_services(run):
     assert "--shared" in run("demo", ends=2).err

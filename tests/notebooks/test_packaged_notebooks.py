@@ -2,7 +2,6 @@
 
 import pytest
 
-from tests.conftest import Run
 from toolkit.errors import SettingsError
 from toolkit.notebooks.packaged import copy_notebooks, find_notebook, packaged_notebooks
 
@@ -37,7 +36,7 @@ def test_a_path_elsewhere_never_means_the_toolkits_own():
         ("", "comes with 01_"),
     ],
 )
-def test_an_unknown_name_is_wrong_usage_and_gets_a_suggestion(run: Run, named, told):
+def test_an_unknown_name_is_wrong_usage_and_gets_a_suggestion(run, named, told):
     assert told in run("run", named, ends=2, within={}).err
 
 

@@ -14,7 +14,6 @@ import nbformat
 import psutil
 import pytest
 
-from tests.conftest import Run
 from tests.support.notebook_files import write_notebook
 from tests.support.waiting import PATIENCE, wait_until
 from toolkit.cli import main
@@ -25,7 +24,7 @@ from toolkit.notebooks.running import checked_parameters, run_notebook
 
 
 @pytest.fixture
-def folder(tmp_path) -> Path:
+def folder(tmp_path):
     folder = tmp_path / "odd {name} with spaces"
     folder.mkdir()
     return folder
@@ -55,7 +54,7 @@ def test_an_executed_notebook_and_what_its_kernel_writes_are_for_owner_and_group
     assert {stat.S_IMODE((folder / name).stat().st_mode) for name in ("out.ipynb", "written")} == {0o640}
 
 
-def test_what_a_notebook_found_can_decide_the_exit_status(run: Run, folder):
+def test_what_a_notebook_found_can_decide_the_exit_status(run, folder):
     found = {"rejected": 2, "needsAttention": True}
     shown = {"text/plain": "2 rejected", RESULT_TYPE: found}
     path = write(folder, f"from IPython.display import display\ndisplay({shown}, raw=True)")
@@ -175,7 +174,7 @@ def written(path: Path) -> str:
     return path.read_text()
 
 
-def test_wrong_usage_runs_nothing(run: Run, folder):
+def test_wrong_usage_runs_nothing(run, folder):
     path = write(folder, "print(1)")
     assert "cpf = '0'   whose" in run("run", path, "-p", "cfp", "1", ends=2, within={}).err
     run("run", folder / "other.ipynb", ends=2, within={})

@@ -30,7 +30,7 @@ BUILD = "import sys; from setuptools.build_meta import build_wheel; print(build_
 
 
 @pytest.fixture(scope="module")
-def installed(tmp_path_factory) -> Path:
+def installed(tmp_path_factory):
     """The programs of an environment that has the wheel and two extras; its dependencies are those of this one."""
     folder = tmp_path_factory.mktemp("wheel")
     source = folder / "source"

@@ -193,7 +193,7 @@ def on_duckdb() -> Any:
 
 
 @pytest.fixture(params=["DuckDB", "Spark"])
-def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Judging:
+def engine(request, tmp_path):
     if request.param == "DuckDB":
         return partial(judged, on_duckdb, tmp_path)
     return partial(judged, partial(spark_engine, request.getfixturevalue("spark_url")), tmp_path)
@@ -241,13 +241,13 @@ on_each_engine = settings(
 
 @on_each_engine
 @given(found=cases)
-def test_the_expressions_give_the_verdict_of_the_rules(engine: Judging, found: list[Case]) -> None:
+def test_the_expressions_give_the_verdict_of_the_rules(engine, found):
     check(engine, found)
 
 
 @on_each_engine
 @given(found=cases)
-def test_other_rules_change_both_readings(engine: Judging, found: list[Case]) -> None:
+def test_other_rules_change_both_readings(engine, found):
     pov, aut, contract, payer = GROUP_RULES[UtilityGroup.A]
     with pytest.MonkeyPatch.context() as changed:
         changed.setitem(GROUP_RULES, UtilityGroup.B, (pov, Requirement(aut.accepts), payer))
@@ -256,5 +256,5 @@ def test_other_rules_change_both_readings(engine: Judging, found: list[Case]) ->
         check(engine, found)
 
 
-def test_no_sale_at_all(engine: Judging) -> None:
+def test_no_sale_at_all(engine):
     check(engine, [])

@@ -6,7 +6,6 @@ import pytest
 
 from tests.support.audit_results import SALES, result_of, source
 from toolkit.contract.contents import IntegrityFinding, IntegrityProblem
-from toolkit.reports.audited import Audited
 
 FILE_FINDINGS = (
     IntegrityFinding(
@@ -21,5 +20,5 @@ FILE_FINDINGS = (
 
 
 @pytest.fixture
-def result() -> Audited:
+def result():
     return result_of(SALES, given_source=source(embedded=["database", "bucket"]), file_findings=FILE_FINDINGS)

@@ -1,8 +1,5 @@
 """Every code that anything can give is explained in one catalogue."""
 
-from __future__ import annotations
-
-from tests.conftest import Run
 from toolkit.contract.codes import CODES, EndReason, KindFault, SaleWarning, Severity, Subject, missing_code
 from toolkit.contract.contents import ContentProblem, IntegrityProblem
 from toolkit.contract.findings import Problem, Reason
@@ -11,13 +8,13 @@ from toolkit.contract.rules import GROUP_RULES
 MISSING = [missing_code(requirement.named) for rules in GROUP_RULES.values() for requirement in rules]
 
 
-def test_every_code_that_can_be_given_is_in_the_catalogue_and_no_other() -> None:
+def test_every_code_that_can_be_given_is_in_the_catalogue_and_no_other():
     given = {*Problem, *Reason, *IntegrityProblem, *ContentProblem, *SaleWarning, *KindFault, *EndReason, *MISSING}
 
     assert given == set(CODES)
 
 
-def test_every_finding_has_a_weight_an_owner_and_a_deadline() -> None:
+def test_every_finding_has_a_weight_an_owner_and_a_deadline():
     findings = [code for code in CODES.values() if code.subject in (Subject.SALE, Subject.FILE)]
 
     assert all(code.severity and code.owner and code.deadline for code in findings)
@@ -26,7 +23,7 @@ def test_every_finding_has_a_weight_an_owner_and_a_deadline() -> None:
         assert weights == sorted(weights)
 
 
-def test_every_code_is_explained_by_the_command(run: Run) -> None:
+def test_every_code_is_explained_by_the_command(run):
     for code in CODES:
         told = run("explain", code.lower(), "--json", within={}).told
         assert told["code"] == code
@@ -35,12 +32,12 @@ def test_every_code_is_explained_by_the_command(run: Run) -> None:
         assert told["section"]
 
 
-def test_a_mistyped_code_gets_suggestions(run: Run) -> None:
+def test_a_mistyped_code_gets_suggestions(run):
     assert "KYC_NOT_ALONE" in run("explain", "kyc_alone", ends=2, within={}).err
 
     assert "MISSING_POV" in run("explain", "POV", ends=2, within={}).err
 
 
-def test_without_a_code_all_are_listed(run: Run) -> None:
+def test_without_a_code_all_are_listed(run):
     told = run("explain", within={}).out
     assert all(code in told for code in CODES)

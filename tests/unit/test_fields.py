@@ -20,7 +20,7 @@ def reasons(field: str, value: object, body: Json = CLIENT) -> dict[str, str]:
     return {}
 
 
-def test_a_valid_client_is_kept_in_its_normal_form() -> None:
+def test_a_valid_client_is_kept_in_its_normal_form():
     client = parse(Client, CLIENT | {"email": " ana@Example.com ", "rg": "  ", "externalId": None})
     assert client.cpf == "52998224725"
     assert client.address.zip_code == "01310100"
@@ -29,7 +29,7 @@ def test_a_valid_client_is_kept_in_its_normal_form() -> None:
     assert client.external_id is None
 
 
-def test_an_empty_body_lists_every_required_field() -> None:
+def test_an_empty_body_lists_every_required_field():
     with pytest.raises(InvalidFields) as caught:
         parse(Client, {})
     assert {item.field: item.message for item in caught.value.invalid} == dict.fromkeys(
@@ -46,7 +46,7 @@ def test_an_empty_body_lists_every_required_field() -> None:
         ("address.installationNumber", ["9" * 7, "9" * 11]),
     ],
 )
-def test_a_value_within_the_rule_of_its_field_is_taken(field: str, values: list[str]) -> None:
+def test_a_value_within_the_rule_of_its_field_is_taken(field, values):
     assert [reasons(field, value) for value in values] == [{}] * len(values)
 
 
@@ -75,17 +75,17 @@ INVALID: dict[str, list[Any]] = {
 @pytest.mark.parametrize(
     ("field", "value"), [(field, each) for field, values in INVALID.items() for each in values]
 )
-def test_a_value_outside_the_rule_of_its_field_is_named_by_it(field: str, value: object) -> None:
+def test_a_value_outside_the_rule_of_its_field_is_named_by_it(field, value):
     assert list(reasons(field, value)) == [field]
 
 
 @pytest.mark.parametrize("name", ["email", "phoneNumber", "rg", "externalId"])
-def test_a_blank_optional_field_is_absent(name: str) -> None:
+def test_a_blank_optional_field_is_absent(name):
     assert [reasons(name, blank) for blank in ("", "  ", "\u00a0", None)] == [{}] * 4
 
 
 @pytest.mark.parametrize("character", ["\x00", "\x1f", "\x7f", "\x85", "\ud800"])
-def test_control_characters_are_invalid(character: str) -> None:
+def test_control_characters_are_invalid(character):
     assert reasons("firstName", f"A{character}na") == {"firstName": "Must not contain control characters"}
 
 
@@ -93,27 +93,27 @@ def test_control_characters_are_invalid(character: str) -> None:
     "character", ["\u061c", "\u200e", "\u200f", "\u2028", "\u202a", "\u202e", "\u2066", "\u2069"]
 )
 @pytest.mark.parametrize("name", ["externalId", "rg", "enrollment", "firstName"])
-def test_what_shows_a_text_in_another_order_is_invalid(name: str, character: str) -> None:
+def test_what_shows_a_text_in_another_order_is_invalid(name, character):
     assert reasons(name, f"4711{character}12") == {name: "Must not contain text-direction characters"}
 
 
 @pytest.mark.parametrize("value", [1, 1.5, True, [], {}])
-def test_other_json_types_are_not_strings(value: object) -> None:
+def test_other_json_types_are_not_strings(value):
     assert reasons("enrollment", value) == {"enrollment": "Must be a string"}
 
 
 @pytest.mark.parametrize("value", ["Rua", 1, []])
-def test_address_must_be_an_object(value: object) -> None:
+def test_address_must_be_an_object(value):
     assert reasons("address", value) == {"address": "Must be an object"}
 
 
-def test_unknown_fields_are_ignored_and_python_names_are_unknown() -> None:
+def test_unknown_fields_are_ignored_and_python_names_are_unknown():
     assert reasons("color", "blue") == {}
     without_name = {name: value for name, value in CLIENT.items() if name != "firstName"}
     assert reasons("first_name", "Ana", without_name) == {"firstName": "Required"}
 
 
-def test_reasons_never_repeat_the_value() -> None:
+def test_reasons_never_repeat_the_value():
     with pytest.raises(InvalidFields) as caught:
         parse(Client, changed(CLIENT | {"cpf": "52998224724", "email": "secret@"}, "address.zipCode", "4711"))
     for value in ("52998224724", "secret", "4711"):
@@ -121,7 +121,7 @@ def test_reasons_never_repeat_the_value() -> None:
         assert value not in repr(caught.value)
 
 
-def test_the_mask_of_a_cpf_hides_whatever_is_none() -> None:
+def test_the_mask_of_a_cpf_hides_whatever_is_none():
     assert mask_cpf("12345678901") == "***.456.789-**"
     for text in ("1234567890", "123.456.789-01", "Ana Maria S", "١٢٣٤٥٦٧٨٩٠١", "1234567890²"):
         assert mask_cpf(text) == "***"

@@ -32,7 +32,7 @@ def test_no_class_name_stands_twice():
 
 
 @pytest.fixture(scope="module")
-def complaints(tmp_path_factory) -> str:
+def complaints(tmp_path_factory):
     """The complaints of the import contracts about a copy with a shortcut of every kind."""
     copy = tmp_path_factory.mktemp("copy")
     shutil.copytree(PACKAGE, copy / "toolkit", ignore=shutil.ignore_patterns("__pycache__"))

@@ -87,7 +87,7 @@ def nested(depth: int) -> bytes:
         pytest.param(nested(3000), DAMAGED, id="MP4 of 3,000 boxes in each other"),
     ],
 )
-def test_a_recording_at_the_edge(content: bytes, problem: ContentProblem | None, tmp_path: Path) -> None:
+def test_a_recording_at_the_edge(content, problem, tmp_path):
     path = tmp_path / "file"
     path.write_bytes(content)
     found = inspect_file(path)
@@ -111,9 +111,7 @@ SLOW_PDF = Inspected("application/pdf", active_parts=(ActivePart.UNCLEAR,), dept
         ),
     ],
 )
-def test_the_inspector_outlives_a_file_that_its_process_does_not(
-    fate: signal.Signals, body: bytes, told: Inspected, tmp_path: Path
-) -> None:
+def test_the_inspector_outlives_a_file_that_its_process_does_not(fate, body, told, tmp_path):
     path = tmp_path / "file"
     path.write_bytes(body)
     with Inspector() as inspector, path.open("rb") as file:
@@ -126,7 +124,7 @@ def test_the_inspector_outlives_a_file_that_its_process_does_not(
         assert inspector.inspect(file) == before
 
 
-def test_the_inspector_sees_nothing_of_our_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_inspector_sees_nothing_of_our_environment(monkeypatch, tmp_path):
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
     path = tmp_path / "file"
     path.write_bytes(pdf())
@@ -156,7 +154,7 @@ def tangled(writer: PdfWriter) -> None:
         pytest.param(bomb(), id="a page that unpacks to 200 MB"),
     ],
 )
-def test_a_document_that_asks_for_too_much_is_read_in_time_and_memory(content: bytes, tmp_path: Path) -> None:
+def test_a_document_that_asks_for_too_much_is_read_in_time_and_memory(content, tmp_path):
     path = tmp_path / "a.pdf"
     path.write_bytes(content)
     found = inspect_file(path)

@@ -33,14 +33,12 @@ def local(zone: ZoneInfo, expression: str, first: str, last: str) -> list[str]:
     ],
     ids=["the clock stays", "put forward: the first time that exists", "put back: once"],
 )
-def test_a_daily_slot_follows_the_clock_on_the_wall_of_its_zone(
-    zone: ZoneInfo, expression: str, slots: list[str]
-) -> None:
+def test_a_daily_slot_follows_the_clock_on_the_wall_of_its_zone(zone, expression, slots):
     first = date.fromisoformat(f"2026-{slots[0][:5]}")
     assert local(zone, expression, f"{first}", f"{first + timedelta(days=3)}") == slots
 
 
-def test_a_monthly_slot_comes_once_a_month_and_february_has_its_last_day() -> None:
+def test_a_monthly_slot_comes_once_a_month_and_february_has_its_last_day():
     assert local(SAO_PAULO, "0 3 1 * *", "2026-01-15", "2026-03-15") == ["02-01 03:00 -0300", "03-01 03:00 -0300"]
     assert local(SAO_PAULO, "0 3 L * *", "2028-02-01", "2028-03-01") == ["02-29 03:00 -0300"]
 
@@ -53,9 +51,7 @@ MOMENTS = st.integers(1_420_000_000, 1_800_000_000).map(lambda seconds: datetime
 
 
 @given(zone=ZONES, expression=EXPRESSIONS, now=MOMENTS)
-def test_the_latest_slot_and_the_following_one_stand_on_both_sides_of_now(
-    zone: str, expression: str, now: datetime
-) -> None:
+def test_the_latest_slot_and_the_following_one_stand_on_both_sides_of_now(zone, expression, now):
     schedule = Schedule(expression, ZoneInfo(zone))
     latest, following = schedule.latest(now), schedule.following(now)
     assert latest is not None
@@ -66,12 +62,12 @@ def test_the_latest_slot_and_the_following_one_stand_on_both_sides_of_now(
 
 
 @pytest.mark.parametrize("expression", ["", "0 2 * *", "0 25 * * *", "0 0 31 2 *", "0 0 0 2 * *", "@daily"])
-def test_what_is_no_schedule_is_refused(expression: str) -> None:
+def test_what_is_no_schedule_is_refused(expression):
     with pytest.raises(ValueError, match="is not a schedule"):
         Schedule(expression, SAO_PAULO)
 
 
-def test_dates_are_counted_from_the_logical_date_in_its_zone() -> None:
+def test_dates_are_counted_from_the_logical_date_in_its_zone():
     late_evening = datetime(2026, 3, 1, 2, 30, tzinfo=UTC)  # 28 February in São Paulo
     names = named_values(late_evening, SAO_PAULO, Path("x"))
     assert names == {
@@ -86,7 +82,7 @@ def test_dates_are_counted_from_the_logical_date_in_its_zone() -> None:
     assert named_values(late_evening, ZoneInfo("UTC"), Path("x"))["today"] == "2026-03-01"
 
 
-def test_names_are_filled_in_and_others_are_an_error() -> None:
+def test_names_are_filled_in_and_others_are_an_error():
     names = {"yesterday": "2026-02-27", "out": "a b"}
     step = Step(name="x", command="report --out {out} --as-of '{yesterday} 18:00' {{x}}")
     assert step.words(names) == ["report", "--out", "a b", "--as-of", "2026-02-27 18:00", "{x}"]
@@ -111,7 +107,7 @@ def read(text: str) -> dict[str, Job]:
     return read_jobs(tomllib.loads(text), SAO_PAULO)
 
 
-def test_a_job_has_its_steps_in_their_order_and_defaults_for_the_rest() -> None:
+def test_a_job_has_its_steps_in_their_order_and_defaults_for_the_rest():
     job = read(GOOD)["nightly"]
     assert [step.name for step in job.steps] == ["sync", "report"]
     limits = (job.name, job.grace, job.timeout, job.notify.findings)
@@ -136,7 +132,7 @@ def test_a_job_has_its_steps_in_their_order_and_defaults_for_the_rest() -> None:
         (GOOD, "", "jobs: Field required"),
     ],
 )
-def test_a_mistake_is_named_with_its_place(old: str, new: str, told: str) -> None:
+def test_a_mistake_is_named_with_its_place(old, new, told):
     assert old in GOOD
     with pytest.raises(SettingsError) as raised:
         read(GOOD.replace(old, new))

@@ -9,7 +9,6 @@ import shutil
 import subprocess
 import tomllib
 from datetime import UTC, datetime
-from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import click
@@ -39,7 +38,7 @@ def check_command(text: str) -> None:
     assert context.params.get("name") in {None, "nightly", "monthly"}
 
 
-def test_the_crontab_starts_jobs_when_they_are_due_and_again() -> None:
+def test_the_crontab_starts_jobs_when_they_are_due_and_again():
     jobs = load_jobs(PACKAGED, ZONE)
     for line in example("crontab").splitlines():
         fields = line.split(None, 5)
@@ -52,7 +51,7 @@ def test_the_crontab_starts_jobs_when_they_are_due_and_again() -> None:
             assert len([start for start in starts if start > due]) >= 2
 
 
-def test_systemd_takes_the_units(tmp_path: Path) -> None:
+def test_systemd_takes_the_units(tmp_path):
     service, timer = example("systemd-service"), example("systemd-timer")
     [start] = re.findall(r"^ExecStart=(.*)$", service, re.MULTILINE)
     check_command(start)
@@ -68,7 +67,7 @@ def test_systemd_takes_the_units(tmp_path: Path) -> None:
     assert (verified.returncode, verified.stderr) == (0, "")
 
 
-def test_airflow_and_runners_can_read_theirs() -> None:
+def test_airflow_and_runners_can_read_theirs():
     tree = ast.parse(example("python"))
     [command] = [
         each.value for each in ast.walk(tree) if isinstance(each, ast.keyword) and each.arg == "bash_command"
@@ -78,7 +77,7 @@ def test_airflow_and_runners_can_read_theirs() -> None:
         check_command(step["run"])
 
 
-def test_the_packaged_jobs_file_explains_every_key_and_date() -> None:
+def test_the_packaged_jobs_file_explains_every_key_and_date():
     text = PACKAGED.read_text(encoding="utf-8")
     assert set(tomllib.loads(text)["jobs"]) == {"nightly", "monthly"}
     explained = set(re.findall(r"^#   ([a-z.-]+)  ", text, re.MULTILINE))

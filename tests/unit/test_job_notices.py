@@ -45,7 +45,7 @@ SMTP = {
 
 
 @pytest.fixture(scope="module")
-def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def certificate(tmp_path_factory):
     """A certificate of 127.0.0.1 that nobody but these tests trusts, with its key."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "127.0.0.1")])
@@ -91,7 +91,7 @@ class Mailbox:
 
 
 @pytest.fixture
-def mailbox() -> Mailbox:
+def mailbox():
     return Mailbox()
 
 
@@ -109,7 +109,7 @@ def served(mailbox: Mailbox, certificate: Path, *, security: str) -> Controller:
 
 
 @pytest.fixture
-def send(mailbox: Mailbox, certificate: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+def send(mailbox, certificate, monkeypatch):
     """Sends the text to a server with a way to keep the connection secret; gives the problem."""
 
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
@@ -129,7 +129,7 @@ def send(mailbox: Mailbox, certificate: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.parametrize("security", ["starttls", "tls", "none"])
-def test_a_mail_arrives(security: str, send: Any, mailbox: Mailbox) -> None:
+def test_a_mail_arrives(security, send, mailbox):
     assert send(security) is None
     [mail] = mailbox.mails
     assert (mail.mail_from, mail.rcpt_tos) == ("toolkit@example.com", ["ana@example.com", "bruno@example.com"])
@@ -138,7 +138,7 @@ def test_a_mail_arrives(security: str, send: Any, mailbox: Mailbox) -> None:
     assert "KERNEL_DIED" in mail.content.decode()
 
 
-def test_the_password_comes_from_a_file_and_goes_over_tls(send: Any, mailbox: Mailbox, tmp_path: Path) -> None:
+def test_the_password_comes_from_a_file_and_goes_over_tls(send, mailbox, tmp_path):
     secret = tmp_path / "secret"
     secret.write_text("right\n")
     login = {"TOOLKIT_SMTP_USER": "toolkit", "TOOLKIT_SMTP_PASSWORD_FILE": str(secret)}
@@ -148,9 +148,7 @@ def test_the_password_comes_from_a_file_and_goes_over_tls(send: Any, mailbox: Ma
     assert send("starttls", **login) == "SMTPAuthenticationError: the mail server answered 535"
 
 
-def test_what_a_mail_meets_is_a_problem_and_no_address_is_quoted(
-    send: Any, mailbox: Mailbox, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_a_mail_meets_is_a_problem_and_no_address_is_quoted(send, mailbox, monkeypatch):
     login = {"TOOLKIT_SMTP_USER": "toolkit", "TOOLKIT_SMTP_PASSWORD": "right"}
     assert send("none", asked="starttls", **login) == "SMTPNotSupportedError"
     assert mailbox.logins == []
@@ -172,7 +170,7 @@ def post(answer: int) -> tuple[str | None, list[Request]]:
         return problem, server.requests
 
 
-def test_a_webhook_is_signed() -> None:
+def test_a_webhook_is_signed():
     problem, [sent] = post(204)
     seconds, digest = (part.partition("=")[2] for part in sent.headers["X-Toolkit-Signature"].split(","))
     expected = hmac.new(b"shared", f"{seconds}.".encode() + sent.body, hashlib.sha256).hexdigest()
@@ -182,7 +180,7 @@ def test_a_webhook_is_signed() -> None:
     assert told["logicalDate"] == "2026-03-02T02:00:00-03:00"
 
 
-def test_a_webhook_that_refuses_is_a_problem_without_its_address() -> None:
+def test_a_webhook_that_refuses_is_a_problem_without_its_address():
     for answer in (500, 302):
         problem, sent = post(answer)
         assert (problem, len(sent)) == (f"the address answered {answer}", 1)
@@ -205,12 +203,12 @@ def test_a_webhook_that_refuses_is_a_problem_without_its_address() -> None:
         ({"TOOLKIT_WEBHOOK_URL_FILE": "/nowhere"}, "names a file that cannot be read"),
     ],
 )
-def test_a_wrong_setting_is_named(environ: dict[str, str], told: str) -> None:
+def test_a_wrong_setting_is_named(environ, told):
     with pytest.raises(SettingsError, match=told):
         NoticeSettings.from_environment(environ, ZONE)
 
 
-def test_secrets_are_no_part_of_what_settings_show() -> None:
+def test_secrets_are_no_part_of_what_settings_show():
     environ = {
         **SMTP,
         "TOOLKIT_SMTP_USER": "u",
@@ -223,7 +221,7 @@ def test_secrets_are_no_part_of_what_settings_show() -> None:
     assert "geheim" not in repr(settings)
 
 
-def test_a_notice_tells_the_counts_and_where_the_report_is() -> None:
+def test_a_notice_tells_the_counts_and_where_the_report_is():
     content = {"sales": 300, "open": 12, "critical": 2, "new": 1, "folder": "/srv/jobs/nightly/x", "host": "a"}
     subject, body = notice("email", NoticeKind.ATTENTION, **content).text(language("pt-BR"), ZONE)
     assert subject == f"A tarefa nightly, prevista para {DUE}, encontrou algo que requer atenção"

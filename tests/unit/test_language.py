@@ -6,7 +6,6 @@ import re
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from itertools import count
-from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -16,7 +15,6 @@ import pytest
 from babel.messages.pofile import read_po
 from pypdf import PdfReader
 
-from tests.conftest import Run
 from tests.support.audit_results import Told, result_of, source
 from tests.support.message_catalogue import PACKAGE, messages
 from toolkit.contract.clients import Address
@@ -47,14 +45,14 @@ def catalogue() -> dict[str | tuple[str, ...], tuple[str, ...]]:
     }
 
 
-def test_every_message_is_translated_and_none_is_left_over() -> None:
+def test_every_message_is_translated_and_none_is_left_over():
     """A new text needs a line in toolkit/language/translations/pt-BR.po."""
     translated = {message for message, texts in catalogue().items() if all(texts)}
     assert messages() - translated == set()
     assert set(catalogue()) - messages() == set()
 
 
-def test_a_translation_has_the_values_and_codes_of_its_message() -> None:
+def test_a_translation_has_the_values_and_codes_of_its_message():
     named = re.compile(r"%\(\w+\)s|\{\w+\}|\b[A-Z]{2,}(?:_[A-Z]+)+\b")
     for message, texts in catalogue().items():
         places = count()
@@ -76,11 +74,11 @@ def test_a_translation_has_the_values_and_codes_of_its_message() -> None:
         ({}, "en"),
     ],
 )
-def test_the_environment_chooses_the_language(environ: dict[str, str], expected: str) -> None:
+def test_the_environment_chooses_the_language(environ, expected):
     assert default_language(environ).code == expected
 
 
-def test_numbers_days_and_plurals_are_those_of_the_language() -> None:
+def test_numbers_days_and_plurals_are_those_of_the_language():
     assert PORTUGUESE.number(1_234_567) == "1.234.567"
     assert language("en").number(1_234_567) == "1,234,567"
     assert PORTUGUESE.day(date(2026, 11, 20)) == "20/11/2026"
@@ -110,13 +108,13 @@ def test_numbers_days_and_plurals_are_those_of_the_language() -> None:
         ("3,100 objects", "3,100 objects", "3.100 objetos"),
     ],
 )
-def test_the_detail_of_a_file_is_told_as_people_say_it(detail: str, english: str, portuguese: str) -> None:
+def test_the_detail_of_a_file_is_told_as_people_say_it(detail, english, portuguese):
     zone = ZoneInfo("America/Sao_Paulo")
     for spoken, told in ((language("en"), english), (PORTUGUESE, portuguese)):
         assert told_detail(detail, spoken, zone) == told
 
 
-def test_a_portuguese_report_keeps_the_codes_and_the_formats_for_programs(tmp_path: Path) -> None:
+def test_a_portuguese_report_keeps_the_codes_and_the_formats_for_programs(tmp_path):
     reused = IntegrityFinding(IntegrityProblem.CONTENT_REUSED, ("a/b",), (), ("S-1",), "SHA-256 of the content 01")
     result = result_of(
         [Told("S-1", "POV! DC~"), Told("S-2", "KYC POV")],
@@ -141,7 +139,7 @@ def test_a_portuguese_report_keeps_the_codes_and_the_formats_for_programs(tmp_pa
     assert f"página 1 de {len(pages)}" in pages[0].extract_text()
 
 
-def test_a_sentence_is_told_with_its_values_in_the_form_of_the_language() -> None:
+def test_a_sentence_is_told_with_its_values_in_the_form_of_the_language():
     empty = UnreadableFile("{}: the file is empty.", "a.xlsx")
     assert PORTUGUESE.tell(empty.args[0]) == "a.xlsx: o arquivo está vazio."
     assert PORTUGUESE.tell(Message("  {}: the file is empty.", "a.xlsx")) == "  a.xlsx: o arquivo está vazio."
@@ -172,15 +170,13 @@ def test_a_sentence_is_told_with_its_values_in_the_form_of_the_language() -> Non
         (["credentials", "request", "--help"], "O arquivo de credenciais a escrever.  [obrigatório]"),
     ],
 )
-def test_commands_speak_the_language_of_the_environment(
-    run: Run, arguments: list[str], told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_commands_speak_the_language_of_the_environment(run, arguments, told, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     ran = run(*arguments, ends=None, within={"TOOLKIT_LANGUAGE": "pt-BR", "TOOLKIT_HOME": str(tmp_path)})
     assert told in ran.out + ran.err
 
 
-def test_counts_have_their_plural_and_a_message_of_another_language_stays_as_it_is() -> None:
+def test_counts_have_their_plural_and_a_message_of_another_language_stays_as_it_is():
     set_language({})
     assert [counted(each, "sale") for each in (0, 1, 1200)] == ["0 sales", "1 sale", "1,200 sales"]
     set_language({"TOOLKIT_LANGUAGE": "pt-BR"})
@@ -189,7 +185,7 @@ def test_counts_have_their_plural_and_a_message_of_another_language_stays_as_it_
     assert translate(Message("{}: the file is empty.", "a.xlsx")) == "a.xlsx: the file is empty."
 
 
-def test_each_part_of_a_composed_sentence_is_translated() -> None:
+def test_each_part_of_a_composed_sentence_is_translated():
     advice = Message("Rename the headings, or say what they mean: --map HEADING=field.")
     found = Message("Found on line {}: {}", 1, "Doc")
     assert PORTUGUESE.tell(Message("{}: no heading for {}. {}. {}", "a.csv", "cpf", found, advice)) == (
@@ -203,7 +199,7 @@ def test_each_part_of_a_composed_sentence_is_translated() -> None:
     assert "neighborhood: Deve ter no máximo 255 caracteres; " in PORTUGUESE.tell(refused.value.args[0])
 
 
-def test_reasons_of_rejected_rows_are_in_the_language_of_the_workbook_and_not_of_the_table(tmp_path: Path) -> None:
+def test_reasons_of_rejected_rows_are_in_the_language_of_the_workbook_and_not_of_the_table(tmp_path):
     there = Message("Breaks a rule of the service ({})", "no_bob")
     reasons = [[("cpf", "Must not be empty"), ("Nascimento", "Required")], [("row", there)]]
     with Outputs(tmp_path, "a.csv", ";", ["cpf"], PORTUGUESE) as outputs:

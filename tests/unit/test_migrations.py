@@ -15,7 +15,7 @@ VERSIONS = Path("toolkit", "database", "migrations", "versions")
 
 
 @pytest.fixture
-def copy(tmp_path) -> Path:
+def copy(tmp_path):
     shutil.copytree(ROOT / "toolkit", tmp_path / "toolkit", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     (tmp_path / ".venv").symlink_to(VENV)  # make takes no path with a space

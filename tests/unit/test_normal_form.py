@@ -32,16 +32,14 @@ def form(folder: Path, content: bytes, media_type: str) -> str | None:
         (PDF, pdf("a", ["b"]), lambda content: content.replace(b"Helvetica", b"Courier--")),
     ],
 )
-def test_what_is_put_around_makes_no_difference(
-    media_type: str, content: bytes, around: object, tmp_path: Path
-) -> None:
+def test_what_is_put_around_makes_no_difference(media_type, content, around, tmp_path):
     assert callable(around)
     before = form(tmp_path, content, media_type)
     assert before is not None
     assert form(tmp_path, around(content), media_type) == before
 
 
-def test_other_contents_have_another_form(tmp_path: Path) -> None:
+def test_other_contents_have_another_form(tmp_path):
     forms = [
         form(tmp_path, tone(2.0), MP3),
         form(tmp_path, tone(2.1), MP3),
@@ -53,7 +51,7 @@ def test_other_contents_have_another_form(tmp_path: Path) -> None:
     assert len(set(forms)) == len(forms)
 
 
-def test_a_file_in_which_there_is_nothing_has_none(tmp_path: Path) -> None:
+def test_a_file_in_which_there_is_nothing_has_none(tmp_path):
     assert form(tmp_path, blank_pdf(operators=b""), PDF) is None
     assert form(tmp_path, b"ID3 and no more", MP3) is None
     assert form(tmp_path, b"%PDF-1.4 no more", PDF) is None

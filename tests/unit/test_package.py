@@ -10,16 +10,15 @@ import click
 import pytest
 
 import toolkit
-from tests.conftest import Run
 from toolkit.cli import _toolkit
 
 
-def test_public_names_are_there_and_sorted() -> None:
+def test_public_names_are_there_and_sorted():
     assert toolkit.__all__ == sorted(toolkit.__all__)
     assert all(hasattr(toolkit, name) for name in toolkit.__all__)
 
 
-def test_the_example_of_the_package_runs() -> None:
+def test_the_example_of_the_package_runs():
     assert doctest.testmod(toolkit).failed == 0
 
 
@@ -40,13 +39,13 @@ _NO_WORDS = re.compile(r"\S*--\S+|\"[^\"]*\"|\btoolkit( \S+)*|\S*[/.=]\S*|[A-Z_]
 
 
 @pytest.mark.parametrize("path", [(), *commands(_toolkit)], ids=" ".join)
-def test_no_help_holds_english_words_in_portuguese(run: Run, path: tuple[str, ...]) -> None:
+def test_no_help_holds_english_words_in_portuguese(run, path):
     told = run(*path, "--help", within={"TOOLKIT_LANGUAGE": "pt-BR"}).out
     assert not [line for line in told.splitlines() if _ENGLISH.search(_NO_WORDS.sub("", line))]
 
 
 @pytest.mark.parametrize("path", commands(_toolkit), ids=" ".join)
-def test_every_command_has_help(run: Run, path: tuple[str, ...]) -> None:
+def test_every_command_has_help(run, path):
     shown = run(*path, "--help", within={}).out
     assert "Usage: toolkit " + " ".join(path) in shown
     assert len(shown.splitlines()) > 4
@@ -74,7 +73,7 @@ for call in (["--help"], ["--version"], ["notebooks", "list"]):
     [(CALLS, []), ("import toolkit.evidence.inspection", ["numpy"])],
     ids=["commands", "the process that looks at files"],
 )
-def test_what_needs_no_database_loads_nothing_heavy(program: str, loaded: list[str]) -> None:
+def test_what_needs_no_database_loads_nothing_heavy(program, loaded):
     shown = f"{program}\nimport sys; print(sorted({HEAVY} & set(sys.modules)))"
     printed = subprocess.run([sys.executable, "-c", shown], capture_output=True, text=True, check=True).stdout
     assert printed.endswith(f"{loaded}\n")
@@ -85,15 +84,13 @@ def test_what_needs_no_database_loads_nothing_heavy(program: str, loaded: list[s
     [["report", "--out", ""], ["clients", "load", ""], ["credentials", "request", "--out", ""], ["verify", ""]],
     ids=" ".join,
 )
-def test_an_empty_path_is_wrong_usage(
-    run: Run, command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_empty_path_is_wrong_usage(run, command, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert "the path is empty" in run(*command, ends=2, within={}).err
     assert not any(tmp_path.iterdir())
 
 
-def test_no_statement_names_the_schema_of_the_contracts_own_tables() -> None:
+def test_no_statement_names_the_schema_of_the_contracts_own_tables():
     """They are named in service.sql alone: other services have other tables."""
     named = re.compile(r"\bpublic\.(clients|addresses|sales|evidences)\b")
     package = Path(toolkit.__file__).parent

@@ -34,7 +34,7 @@ SYSTEM_VARIABLES = {
 
 
 @pytest.mark.parametrize("line", sorted(set(COMMANDS)))
-def test_every_command_is_understood(line: str) -> None:
+def test_every_command_is_understood(line):
     command: click.Command = _toolkit
     words = shlex.split(line)[1:]
     context = click.Context(command)
@@ -47,7 +47,7 @@ def test_every_command_is_understood(line: str) -> None:
     assert set(given) <= set(names), f"unknown options of {command.name}"
 
 
-def test_no_summary_in_a_list_of_commands_is_cut() -> None:
+def test_no_summary_in_a_list_of_commands_is_cut():
     def lists(group: click.Group) -> Iterator[str]:
         context = click.Context(group, terminal_width=80)
         formatter = context.make_formatter()
@@ -60,26 +60,26 @@ def test_no_summary_in_a_list_of_commands_is_cut() -> None:
     assert [each for each in lists(_toolkit) if "..." in each] == []
 
 
-def test_the_example_gives_what_it_says(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_example_gives_what_it_says(capsys):
     (example,) = re.findall(r"```python\n(.+?)```", README, flags=re.DOTALL)
     exec(compile(ast.parse(example), "README.md", "exec"), {})
     expected = example.strip().splitlines()[-1].removeprefix("# ")
     assert capsys.readouterr().out.strip() == expected
 
 
-def test_the_make_targets_exist() -> None:
+def test_the_make_targets_exist():
     targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE))
     assert set(re.findall(r"`make ([a-z]+)", README)) <= targets
     assert {"run", "test", "check", "lab", "bench"} <= targets
 
 
-def test_every_notebook_has_its_question() -> None:
+def test_every_notebook_has_its_question():
     notebooks = {path.stem for path in (ROOT / "notebooks").glob("*.ipynb")}
     for guide in (README, (ROOT / "notebooks" / "README.md").read_text(encoding="utf-8")):
         assert set(re.findall(r"^\| `(\d\d_\w+)` \|", guide, flags=re.MULTILINE)) == notebooks
 
 
-def test_the_portuguese_page_tells_the_same() -> None:
+def test_the_portuguese_page_tells_the_same():
     def facts(page: str) -> list[str]:
         return re.findall(
             r"^\$ (.+?)(?:\s{2,}#.*)?$|^    (--.+)$|^\| (`\w+`) \||^>>> (.+)$", page, flags=re.MULTILINE
@@ -88,7 +88,7 @@ def test_the_portuguese_page_tells_the_same() -> None:
     assert facts((ROOT / "README.pt-BR.md").read_text(encoding="utf-8")) == facts(README)
 
 
-def test_every_variable_of_the_settings_is_described_and_no_other() -> None:
+def test_every_variable_of_the_settings_is_described_and_no_other():
     source = (ROOT / "toolkit" / "settings.py").read_text()
     read = {
         name for name in re.findall(r'"([A-Z][A-Z_]+)"', source) if name.startswith("TOOLKIT_")

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import Run
 from toolkit.contract.evidence import KIND_OF, EvidenceType
 from toolkit.contract.rules import GROUP_RULES, REPLACES_ALL
 from toolkit.reports import FORMATS
@@ -34,7 +33,7 @@ def test_a_report_column_has_a_heading_and_an_explanation():
     assert [name for name in ROW_COLUMNS if name not in COLUMN_NAMES or f"`{name}`" not in explained] == []
 
 
-def test_a_report_format_is_offered_and_explained(run: Run):
+def test_a_report_format_is_offered_and_explained(run):
     offered = run("report", "--help", within={}).out
     explained = text("reports/README.md")
     assert [name for name in FORMATS if name not in offered or f".{name}`" not in explained] == []

@@ -1,12 +1,8 @@
 """The PDF of a report: what the standards demand, and any text that a sale holds."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
-from collections.abc import Sequence
 from hashlib import sha256
-from pathlib import Path
 
 import pytest
 from pypdf import PdfReader
@@ -14,19 +10,18 @@ from pypdf import PdfReader
 from tests.support.audit_results import SALES, Told, result_of, structure, written
 from toolkit.language import language
 from toolkit.reports import pdf, write_report
-from toolkit.reports.audited import Audited
 from toolkit.reports.notices import headline, notices
 
 
 @pytest.mark.parametrize("told", [SALES, [Told("fine", "KYC")], []], ids=["sales", "no open sale", "no sale"])
-def test_a_pdf_is_the_same_each_time(told: Sequence[Told], tmp_path: Path) -> None:
+def test_a_pdf_is_the_same_each_time(told, tmp_path):
     one, other = (written(result_of(told), tmp_path / name, "pdf") for name in ("one", "other"))
     document = (one / "missing-evidence.pdf").read_bytes()
     assert document.startswith(b"%PDF-")
     assert document == (other / "missing-evidence.pdf").read_bytes()
 
 
-def test_a_pdf_tells_all_that_is_filed_and_names_the_json_on_each_page(result: Audited, tmp_path: Path) -> None:
+def test_a_pdf_tells_all_that_is_filed_and_names_the_json_on_each_page(result, tmp_path):
     out = written(result, tmp_path, "pdf", "json")
     document = PdfReader(out / "missing-evidence.pdf")
     metadata = document.xmp_metadata.stream.get_data().decode() if document.xmp_metadata else ""
@@ -48,7 +43,7 @@ def test_a_pdf_tells_all_that_is_filed_and_names_the_json_on_each_page(result: A
         assert text in told
 
 
-def test_a_pdf_has_what_pdf_a_and_pdf_ua_demand(result: Audited, tmp_path: Path) -> None:
+def test_a_pdf_has_what_pdf_a_and_pdf_ua_demand(result, tmp_path):
     """Typst itself refuses what it knows to break the standards."""
     out = tmp_path / "pt"
     write_report(result, out, ["pdf"], language=language("pt-BR"))
@@ -79,7 +74,7 @@ def test_a_pdf_has_what_pdf_a_and_pdf_ua_demand(result: Audited, tmp_path: Path)
     assert not {"/Figure", "/Formula"} & set(found)
 
 
-def test_a_pdf_takes_any_text_and_shows_a_box_for_what_its_fonts_lack(tmp_path: Path) -> None:
+def test_a_pdf_takes_any_text_and_shows_a_box_for_what_its_fonts_lack(tmp_path):
     texts = ["R$ 5 & $x$", "\\frac{1}{2} #eval(1)", "😀 漢字", "a\nb\x01", "x" * 100, "*a* _b_ <c> @d"]
     told = [
         Told(f"{text} {place}", partner=text, group=text, days=99 - place) for place in range(20) for text in texts
@@ -91,6 +86,6 @@ def test_a_pdf_takes_any_text_and_shows_a_box_for_what_its_fonts_lack(tmp_path: 
         assert text in told_text.replace("​", "")
 
 
-def test_every_character_that_a_pdf_lets_through_has_a_glyph(tmp_path: Path) -> None:
+def test_every_character_that_a_pdf_lets_through_has_a_glyph(tmp_path):
     allowed = [chr(code) for code in range(0x20, 0x3000) if not pdf._UNPRINTABLE.match(chr(code))]
     written(result_of([Told("".join(allowed))]), tmp_path, "pdf")

@@ -72,30 +72,30 @@ def rows(table: str) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize("group", list(UtilityGroup))
 @pytest.mark.parametrize(("given", "expected"), rows(SAME_PAYER))
-def test_the_contracting_party_pays(given: str, expected: str, group: str) -> None:
+def test_the_contracting_party_pays(given, expected, group):
     assert verdict(given, same_payer=True, group=group) == expected
 
 
 @pytest.mark.parametrize("group", list(UtilityGroup))
 @pytest.mark.parametrize(("given", "expected"), rows(SEPARATE_PAYER))
-def test_somebody_else_pays(given: str, expected: str, group: str) -> None:
+def test_somebody_else_pays(given, expected, group):
     assert verdict(given, same_payer=False, group=group) == expected
 
 
 @pytest.mark.parametrize("group", ["E", "a", "", "AB"])
-def test_a_group_without_a_rule_is_a_conflict(group: str) -> None:
+def test_a_group_without_a_rule_is_a_conflict(group):
     assert verdict("POV DC", same_payer=True, group=group) == "conflict GROUP_UNKNOWN"
     assert verdict("KYC POV", same_payer=True, group=group) == "conflict GROUP_UNKNOWN KYC_NOT_ALONE"
 
 
-def test_a_sale_that_nobody_is_known_to_pay_is_a_conflict_until_a_kyc_is_there() -> None:
+def test_a_sale_that_nobody_is_known_to_pay_is_a_conflict_until_a_kyc_is_there():
     everything = "POV DC AUT DR"
     assert verdict(everything, same_payer=None) == "conflict PAYER_UNKNOWN"
     assert verdict("", same_payer=None, completed=True) == "conflict COMPLETED_WITHOUT_EVIDENCE PAYER_UNKNOWN"
     assert verdict("KYC", same_payer=None) == "compliant"
 
 
-def test_a_completed_sale_that_is_not_compliant_is_the_gravest_finding() -> None:
+def test_a_completed_sale_that_is_not_compliant_is_the_gravest_finding():
     assert verdict("POV", same_payer=True, completed=True) == (
         "incomplete DC:NEVER_REQUESTED COMPLETED_WITHOUT_EVIDENCE"
     )
@@ -119,19 +119,17 @@ def test_a_completed_sale_that_is_not_compliant_is_the_gravest_finding() -> None
         (0, None, False, False, EvidenceState.UNUSABLE),
     ],
 )
-def test_the_state_of_a_record(
-    size: int | None, kind: FileKind | None, damaged: bool, expired: bool | None, state: EvidenceState
-) -> None:
+def test_the_state_of_a_record(size, kind, damaged, expired, state):
     assert evidence_state(EvidenceType.POV, size=size, kind=kind, damaged=damaged, expired=expired) is state
 
 
-def test_credentials_have_run_out_from_the_moment_of_their_end_on() -> None:
+def test_credentials_have_run_out_from_the_moment_of_their_end_on():
     end = datetime(2026, 11, 18, 12, 0, tzinfo=UTC)
     assert [ran_out(end, end + timedelta(microseconds=late)) for late in (-1, 0, 1)] == [False, True, True]
 
 
 @pytest.mark.parametrize("expired", [True, False])
-def test_a_file_that_was_seen_and_is_gone_has_vanished(expired: bool) -> None:
+def test_a_file_that_was_seen_and_is_gone_has_vanished(expired):
     def state(size: int | None) -> EvidenceState:
         return evidence_state(
             EvidenceType.POV, size=size, kind=None, damaged=False, expired=expired, vanished=True
@@ -147,7 +145,7 @@ sales = st.builds(Sale, st.sampled_from([*UtilityGroup, "E"]), st.sampled_from([
 
 
 @given(sales, evidence_sets)
-def test_missing_pieces_belong_to_incomplete_sales_alone(sale: Sale, records: list[Evidence]) -> None:
+def test_missing_pieces_belong_to_incomplete_sales_alone(sale, records):
     found = evaluate(sale, records)
     assert bool(found.missing) is (found.status is Status.INCOMPLETE)
     order = list(EvidenceType)
@@ -156,7 +154,7 @@ def test_missing_pieces_belong_to_incomplete_sales_alone(sale: Sale, records: li
 
 
 @given(sales, evidence_sets)
-def test_uploading_exactly_what_is_missing_makes_a_sale_compliant(sale: Sale, records: list[Evidence]) -> None:
+def test_uploading_exactly_what_is_missing_makes_a_sale_compliant(sale, records):
     found = evaluate(sale, records)
     if found.status is Status.INCOMPLETE:
         added = [Evidence(piece.evidence_type, EvidenceState.COUNTED) for piece in found.missing]
@@ -164,14 +162,14 @@ def test_uploading_exactly_what_is_missing_makes_a_sale_compliant(sale: Sale, re
 
 
 @given(sales, evidence_sets, st.randoms(use_true_random=False))
-def test_the_order_of_records_does_not_matter(sale: Sale, records: list[Evidence], random: object) -> None:
+def test_the_order_of_records_does_not_matter(sale, records, random):
     shuffled = list(records)
     random.shuffle(shuffled)  # type: ignore[attr-defined]
     assert evaluate(sale, shuffled) == evaluate(sale, records)
 
 
 @given(sales, evidence_sets)
-def test_kyc_alone_is_enough_whatever_else_was_only_requested(sale: Sale, records: list[Evidence]) -> None:
+def test_kyc_alone_is_enough_whatever_else_was_only_requested(sale, records):
     uncounted = [record for record in records if record.state is not EvidenceState.COUNTED]
     kyc = Evidence(EvidenceType.KYC, EvidenceState.COUNTED)
     expected = Status.COMPLIANT if sale.utility_group in set(UtilityGroup) else Status.CONFLICT
@@ -194,9 +192,7 @@ def test_kyc_alone_is_enough_whatever_else_was_only_requested(sale: Sale, record
         ([("KYC", "WITHDRAWN"), ("POV", "COUNTED"), ("DOC_CONTRATANTE", "COUNTED")], "compliant"),
     ],
 )
-def test_unknown_types_are_never_silent_and_withdrawn_records_explain(
-    records: list[tuple[str, str]], said: str
-) -> None:
+def test_unknown_types_are_never_silent_and_withdrawn_records_explain(records, said):
     found = evaluate(Sale("A", True), [Evidence(kind, EvidenceState(state)) for kind, state in records])
     shorts = {kind: name for name, kind in SHORT.items()}
     missing = [f"{shorts.get(p.evidence_type, p.evidence_type)}:{p.reason}" for p in found.missing]

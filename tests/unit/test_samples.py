@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import Run
 from toolkit.contract.clients import Client
 from toolkit.contract.evidence import EvidenceRequest
 from toolkit.contract.fields import parse
@@ -36,7 +35,7 @@ def samples():
 
 
 @pytest.fixture(scope="module")
-def folder(samples, tmp_path_factory) -> Path:
+def folder(samples, tmp_path_factory):
     out = tmp_path_factory.mktemp("samples") / "folder with a space"
     write_samples(samples, out)
     return out
@@ -155,6 +154,6 @@ def test_the_sales_that_the_readme_names_need_attention(samples):
     assert named <= {sale.id for sale in samples.sales if sale.scenario.verdict.status != "compliant"}
 
 
-def test_the_command_writes_the_same_folder(run: Run, folder, tmp_path):
+def test_the_command_writes_the_same_folder(run, folder, tmp_path):
     assert run("sample", "--out", tmp_path / "out", within={}).out.strip() == str(tmp_path / "out")
     assert contents(tmp_path / "out") == contents(folder)

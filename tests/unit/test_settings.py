@@ -8,7 +8,7 @@ from toolkit.errors import SettingsError
 from toolkit.settings import Settings
 
 
-def test_an_empty_environment_stands_for_the_embedded_services() -> None:
+def test_an_empty_environment_stands_for_the_embedded_services():
     settings = Settings.from_environment({})
     assert settings.database_url is None
     assert settings.evidence_bucket is None
@@ -16,7 +16,7 @@ def test_an_empty_environment_stands_for_the_embedded_services() -> None:
 
 
 @pytest.mark.parametrize("scheme", ["postgres", "postgresql", "postgresql+psycopg"])
-def test_the_usual_database_addresses_are_understood(scheme: str) -> None:
+def test_the_usual_database_addresses_are_understood(scheme):
     settings = Settings.from_environment({"DATABASE_URL": f"{scheme}://user:pw@host/db"})
     assert settings.database_url == "postgresql+psycopg://user:pw@host/db"
 
@@ -39,7 +39,7 @@ def test_the_usual_database_addresses_are_understood(scheme: str) -> None:
         ("TOOLKIT_UPLOAD_MAX_BYTES", "-1"),
     ],
 )
-def test_a_wrong_value_names_the_variable(name: str, value: str) -> None:
+def test_a_wrong_value_names_the_variable(name, value):
     with pytest.raises(SettingsError, match=name) as refused:
         Settings.from_environment({name: value})
     assert "pass-word" not in str(refused.value)
@@ -55,7 +55,7 @@ def test_a_wrong_value_names_the_variable(name: str, value: str) -> None:
         "[::sEcret/db",
     ],
 )
-def test_an_unescaped_password_is_refused_and_not_quoted(rest: str) -> None:
+def test_an_unescaped_password_is_refused_and_not_quoted(rest):
     with pytest.raises(SettingsError, match="write @ as %40") as caught:
         Settings.from_environment({"DATABASE_URL": f"postgresql://{rest}"})
     assert "sEcret" not in str(caught.value)
@@ -63,7 +63,7 @@ def test_an_unescaped_password_is_refused_and_not_quoted(rest: str) -> None:
     assert caught.value.__suppress_context__ or caught.value.__context__ is None
 
 
-def test_secrets_are_not_shown() -> None:
+def test_secrets_are_not_shown():
     settings = Settings.from_environment(
         {
             "DATABASE_URL": "postgresql://u:pass-word@h/d",

@@ -1,7 +1,5 @@
 """The type of a file follows from its first bytes."""
 
-from __future__ import annotations
-
 import pytest
 
 from toolkit.contract.evidence import FileKind
@@ -43,11 +41,11 @@ ADTS_FRAME = bytes.fromhex("fff15080") + (16 << 5 & 0xFFFF).to_bytes(2, "big") +
         (b"", "application/octet-stream"),
     ],
 )
-def test_the_first_bytes_tell_the_media_type(head: bytes, media_type: str) -> None:
+def test_the_first_bytes_tell_the_media_type(head, media_type):
     assert media_type_of_bytes(head) == media_type
 
 
-def test_one_mpeg_header_that_no_second_one_follows_is_not_audio() -> None:
+def test_one_mpeg_header_that_no_second_one_follows_is_not_audio():
     assert mpeg_frame_length(MP3_FRAME) == len(MP3_FRAME)
     assert kind_of_bytes(MP3_FRAME + b"and then something else") is FileKind.OTHER
 
@@ -57,5 +55,5 @@ def test_one_mpeg_header_that_no_second_one_follows_is_not_audio() -> None:
     ["ffeb9064", "fff99064", "fffbf064", "fffb0064", "fffb9c64", "fffb9066"],
     ids=["reserved version", "reserved layer", "bad rate", "free rate", "reserved frequency", "reserved emphasis"],
 )
-def test_an_impossible_mpeg_header_starts_no_frame(header: str) -> None:
+def test_an_impossible_mpeg_header_starts_no_frame(header):
     assert mpeg_frame_length(bytes.fromhex(header)) is None

@@ -28,7 +28,7 @@ def file(folder: Path, contents: bytes, name: str = "a.csv") -> Path:
         ("utf-16", "UTF-16"),
     ],
 )
-def test_the_encoding_is_found_out(tmp_path: Path, encoding: str, called: str):
+def test_the_encoding_is_found_out(tmp_path, encoding, called):
     table = read_table(file(tmp_path, TEXT.encode(encoding)))
     assert table.layout.encoding == called
     assert table.rows.to_pydict() == {"saleId": ["001", "002"], "cidade": ["São Paulo", ""]}
@@ -36,13 +36,13 @@ def test_the_encoding_is_found_out(tmp_path: Path, encoding: str, called: str):
 
 
 @pytest.mark.parametrize("delimiter", [";", ",", "\t", "|"])
-def test_the_delimiter_is_found_out(tmp_path: Path, delimiter: str):
+def test_the_delimiter_is_found_out(tmp_path, delimiter):
     table = read_table(file(tmp_path, TEXT.replace(";", delimiter).encode()))
     assert table.layout.delimiter == delimiter
     assert table.rows.column_names == ["saleId", "cidade"]
 
 
-def test_workbooks_are_read_by_the_type_of_their_cells(tmp_path: Path):
+def test_workbooks_are_read_by_the_type_of_their_cells(tmp_path):
     book = openpyxl.Workbook()
     sheet = book.active
     assert sheet is not None
@@ -56,7 +56,7 @@ def test_workbooks_are_read_by_the_type_of_their_cells(tmp_path: Path):
     assert str(table.layout) == "workbook, sheet “Sheet”, headings on line 3"
 
 
-def test_a_workbook_may_have_rows_of_white_space(tmp_path: Path):
+def test_a_workbook_may_have_rows_of_white_space(tmp_path):
     book = openpyxl.Workbook()
     for row in (["saleId", "cidade"], ["1", "São Paulo"], [" ", None], ["\u00a0", "\u200b"], [0, None]):
         book.active.append(row)
@@ -74,7 +74,7 @@ def test_a_workbook_may_have_rows_of_white_space(tmp_path: Path):
         "nome\nConceição\nJoã".encode()[:-1],
     ],
 )
-def test_what_is_only_partly_utf8_is_not_read_as_something_else(tmp_path: Path, contents: bytes):
+def test_what_is_only_partly_utf8_is_not_read_as_something_else(tmp_path, contents):
     path = file(tmp_path, contents)
     with pytest.raises(UnreadableFile, match=r"a\.csv: is partly UTF-8 and partly not; save it"):
         read_table(path)
@@ -92,7 +92,7 @@ def wants_both(cells: object) -> bool:
     return isinstance(cells, (list, tuple)) and {"saleId", "cidade"} <= set(cells)
 
 
-def test_of_several_sheets_with_the_headings_a_person_chooses(tmp_path: Path):
+def test_of_several_sheets_with_the_headings_a_person_chooses(tmp_path):
     source = source_of(two_sheets(tmp_path / "a.xlsx"))
     with pytest.raises(
         UnreadableFile, match=r"“janeiro”, “fevereiro” all have the headings; choose one by --sheet"
@@ -122,6 +122,6 @@ def test_of_several_sheets_with_the_headings_a_person_chooses(tmp_path: Path):
         ("a;b\n1;é\n".encode("utf-16-le"), "is not text in Windows-1252"),
     ],
 )
-def test_what_cannot_be_read_is_said_in_one_sentence(tmp_path: Path, contents: bytes, message: str):
+def test_what_cannot_be_read_is_said_in_one_sentence(tmp_path, contents, message):
     with pytest.raises(UnreadableFile, match=message):
         read_table(file(tmp_path, contents))

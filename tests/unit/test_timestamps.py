@@ -28,9 +28,7 @@ def parsed(text: str) -> datetime:
         ("2026-11-20", "2026-11-21 01:30:00"),  # today: now
     ],
 )
-def test_a_moment_is_in_the_time_zone_of_the_settings_unless_it_carries_an_offset(
-    text: str, expected: str
-) -> None:
+def test_a_moment_is_in_the_time_zone_of_the_settings_unless_it_carries_an_offset(text, expected):
     assert parsed(text) == datetime.fromisoformat(expected).replace(tzinfo=UTC)
 
 
@@ -48,12 +46,12 @@ def test_a_moment_is_in_the_time_zone_of_the_settings_unless_it_carries_an_offse
         "0001-01-01x",
     ],
 )
-def test_what_is_no_moment_is_refused_with_examples(text: str) -> None:
+def test_what_is_no_moment_is_refused_with_examples(text):
     with pytest.raises(InvalidInput, match="write it like 2026-11-20"):
         parsed(text)
 
 
 @pytest.mark.parametrize("text", ["2026-11-21", "2026-11-20 22:31", "9999-12-31T00:00:00+00:00"])
-def test_the_future_was_not_seen_yet(text: str) -> None:
+def test_the_future_was_not_seen_yet(text):
     with pytest.raises(InvalidInput, match="lies in the future"):
         parsed(text)

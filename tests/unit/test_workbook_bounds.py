@@ -6,7 +6,6 @@ import resource
 import zipfile
 from collections.abc import Iterable
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
@@ -67,7 +66,7 @@ FAR_APART: dict[str, list[str | bytes]] = {
 
 
 @pytest.mark.parametrize("rows", [pytest.param(rows, id=name) for name, rows in FAR_APART.items()])
-def test_cells_far_apart_end_in_a_sentence(rows: list[str], tmp_path: Path) -> None:
+def test_cells_far_apart_end_in_a_sentence(rows, tmp_path):
     with pytest.raises(UnreadableFile, match=r"far\.xlsx: takes more than 3 GiB of memory .* lie too far apart"):
         read_table(book(tmp_path / "far.xlsx", rows))
 
@@ -84,9 +83,7 @@ def test_cells_far_apart_end_in_a_sentence(rows: list[str], tmp_path: Path) -> N
         ),
     ],
 )
-def test_what_a_workbook_unpacks_to_is_bounded(
-    rows: list[str], strings: list[bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_a_workbook_unpacks_to_is_bounded(rows, strings, tmp_path, monkeypatch):
     monkeypatch.setattr(workbook, "MEMORY_BYTES", 256 * 1024**2)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with pytest.raises(UnreadableFile, match=r"packed\.xlsx: takes more than .* GiB of memory"):
@@ -94,14 +91,14 @@ def test_what_a_workbook_unpacks_to_is_bounded(
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100 * 1024
 
 
-def test_the_time_for_a_workbook_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_time_for_a_workbook_is_bounded(tmp_path, monkeypatch):
     monkeypatch.setattr(workbook, "SECONDS", 1)
     rows = (f"<row>{cell() * 8}</row>" for _ in range(300_000))
     with pytest.raises(UnreadableFile, match=r"slow\.xlsx: takes more than 1 seconds to read"):
         read_table(book(tmp_path / "slow.xlsx", rows))
 
 
-def test_a_large_sheet_is_read(tmp_path: Path) -> None:
+def test_a_large_sheet_is_read(tmp_path):
     rows = [FIRST, '<row r="50000">' + cell('r="Z50000"') + "</row>"]
     assert read_table(book(tmp_path / "large.xlsx", rows)).lines.tolist() == [50_000]
 
@@ -113,14 +110,14 @@ def test_a_large_sheet_is_read(tmp_path: Path) -> None:
         (b"a;b\n" + b";" * 3_000_000 + b"x\n", "line 2: More cells than headings"),
     ],
 )
-def test_a_text_file_is_bounded_by_columns(contents: bytes, sentence: str, tmp_path: Path) -> None:
+def test_a_text_file_is_bounded_by_columns(contents, sentence, tmp_path):
     path = tmp_path / "wide.csv"
     path.write_bytes(contents)
     with pytest.raises(UnreadableFile, match=rf"wide\.csv.*{sentence}"):
         read_table(path)
 
 
-def test_a_table_is_read_as_a_whole_up_to_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_table_is_read_as_a_whole_up_to_a_limit(tmp_path, monkeypatch):
     monkeypatch.setattr(tables, "WHOLE_BYTES", 300_000)
     path = tmp_path / "long.csv"
     path.write_bytes(b"a;b\n1;" + b"x" * 300_000 + b"\n" + b"1;2\n" * 1000)
@@ -133,9 +130,7 @@ def test_a_table_is_read_as_a_whole_up_to_a_limit(tmp_path: Path, monkeypatch: p
 @pytest.mark.parametrize(
     ("module", "bound", "name"), [(workbook, "FILE_BYTES", "a.xlsx"), (text_tables, "TEXT_BYTES", "a.csv")]
 )
-def test_a_file_is_read_up_to_a_size(
-    module: ModuleType, bound: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_is_read_up_to_a_size(module, bound, name, tmp_path, monkeypatch):
     path = book(tmp_path / "a.xlsx", [FIRST])
     monkeypatch.setattr(module, bound, 100)
     (tmp_path / "a.csv").write_bytes(b"a;b\n" + b"1;2\n" * 100)

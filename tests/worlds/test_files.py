@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import random
-from pathlib import Path
 
 import pytest
 
-from tests.worlds.files import COUNTS, WORLDS, World
+from tests.worlds.files import COUNTS, WORLDS
 from toolkit.contract.evidence import FileKind
 from toolkit.evidence.inspection import Inspector, inspect_file
 from toolkit.evidence.kinds import Inspected
@@ -20,13 +19,13 @@ def said(found: Inspected) -> tuple[str, tuple[str, ...]]:
 
 
 @pytest.mark.parametrize("world", WORLDS, ids=[each.name for each in WORLDS])
-def test_what_is_said_of_a_file(world: World, tmp_path: Path) -> None:
+def test_what_is_said_of_a_file(world, tmp_path):
     path = tmp_path / "file"
     path.write_bytes(world.make())
     assert said(inspect_file(path)) == (world.said, world.parts)
 
 
-def test_one_file_says_nothing_about_the_next(tmp_path: Path) -> None:
+def test_one_file_says_nothing_about_the_next(tmp_path):
     """In a process of its own, in any order: a reader keeps nothing of the file before."""
     with Inspector() as inspector:
         for number, world in enumerate(random.Random(5).sample(WORLDS, 12)):

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import ExitStack
-from pathlib import Path
-from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
 import sqlalchemy as sa
 
-from tests.conftest import SettableClock
 from tests.support.evidence_files import pdf, tone
 from tests.worlds.services import STATEMENTS, TABLES, WORLDS, World
 from toolkit.audit.observe_bucket import sync_bucket
 from toolkit.audit.run import AuditPlan, make_audit
-from toolkit.bucket.client import Bucket
 from toolkit.bucket.file_store import FolderStore
 from toolkit.contract.deadlines import Deadlines
 from toolkit.database import schema
@@ -31,9 +27,7 @@ Said = Callable[[tuple[World, ...]], tuple[list[str], list[str]]]
 
 
 @pytest.fixture
-def said(
-    empty_database: Database, bucket: Bucket, s3: Any, clock: SettableClock, tmp_path: Path
-) -> Iterator[Said]:
+def said(empty_database, bucket, s3, clock, tmp_path):
     """Audit a calm world, let it go wrong by some SQL, audit again: the sentences, and the verdicts as texts."""
     plan = AuditPlan(
         store=FolderStore(tmp_path / "audits", "audits"),
@@ -101,7 +95,7 @@ def check(said: Said, *worlds: World) -> None:
 
 
 @pytest.mark.parametrize("world", WORLDS, ids=lambda world: world.name)
-def test_every_wrong_world_is_told(said: Said, world: World) -> None:
+def test_every_wrong_world_is_told(said, world):
     check(said, world)
 
 
@@ -110,7 +104,7 @@ ALONE = {"a table swapped by renaming", "a table that became a view", "a schema 
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_a_mixture_of_two_wrong_worlds_is_told(said: Said, seed: int) -> None:
+def test_a_mixture_of_two_wrong_worlds_is_told(said, seed):
     draw = random.Random(seed)  # the same mixtures each time
     one = draw.choice([world for world in WORLDS if not world.stops and world.name not in ALONE])
     rows = [world for world in WORLDS if not world.stops and world.sql.startswith("INSERT") and world != one]
