@@ -126,7 +126,7 @@ def test_portuguese_headings_and_dates_are_understood(load: Load, database: Data
 def test_rejected_sales_come_back_to_be_corrected_and_loaded(
     load: Load, database: Database, tmp_path: Path, clock: SettableClock, kind: str
 ) -> None:
-    loaded = load("S-1,,A,true,2026-02-28,", "S-2,,B,perhaps,2026-02-28,Luz do Vale")
+    loaded = load("S-1,,A,true,2026-02-28,", "S-2,,B,perhaps,2026-02-28,-Luz do Vale")
     (rejected,) = [path for path in loaded.rejected_files if path.suffix == kind]
     assert rejected.name == f"sales.csv.rejected{kind}"
     assert stat.S_IMODE(rejected.stat().st_mode) == 0o600
@@ -143,6 +143,8 @@ def test_rejected_sales_come_back_to_be_corrected_and_loaded(
         book.save(corrected)
     again = load_sales(database, corrected, timezone=SAO_PAULO, clock=clock)
     assert (again.rows, again.inserted, again.rejected) == (1, 1, ())
+    with database.transaction() as connection:
+        assert connection.scalar(sa.select(sales.c.partner).where(sales.c.id == "S-2")) == "-Luz do Vale"
 
 
 def test_a_file_never_takes_a_completion_back(load: Load, database: Database) -> None:

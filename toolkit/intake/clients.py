@@ -7,9 +7,9 @@ together with the note that it was: all of it or nothing, and never twice.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Final
@@ -28,9 +28,9 @@ from toolkit.database.service import create_new, service_of
 from toolkit.database.tables import load_batches, new_id
 from toolkit.errors import InvalidField, UnreadableFile
 from toolkit.intake.checks import ROW, ChunkVerdict, decide
-from toolkit.intake.headings import FIELDS, Headings, source_columns
+from toolkit.intake.headings import FIELDS, Headings
 from toolkit.intake.registration import REFUSALS, refusal
-from toolkit.intake.rejected import REJECTED_SHEET, Outputs
+from toolkit.intake.rejected import Outputs
 from toolkit.intake.results import (
     FileLoaded,
     LoadOptions,
@@ -38,8 +38,8 @@ from toolkit.intake.results import (
     Tally,
     Understood,
 )
-from toolkit.intake.sources import Bytes, Chunk, Mask, Reading, TableSource, source_of, told_apart, unescape
-from toolkit.intake.tables import SpreadsheetTable, open_table
+from toolkit.intake.sources import Bytes, Chunk, Mask, Reading, TableSource, source_of, told_apart
+from toolkit.intake.tables import SpreadsheetTable, open_table, source_chunks, source_headings
 from toolkit.message import Message
 from toolkit.progress import Progress, Quiet
 
@@ -105,8 +105,7 @@ class Plan:
     def __init__(self, table: SpreadsheetTable, headings: Headings, folder: Path) -> None:
         layout = table.layout
         self.table, self.folder = table, folder
-        self._source_columns = source_columns(layout.headings)
-        self.headings = layout.headings[self._source_columns or slice(None)]
+        self.headings = source_headings(table)
         self.columns = headings.columns(table.source.name, layout.heading_line, self.headings)
         fields = {self.headings[position]: name for name, position in self.columns.items()}
         self.written = headings.understood_without_map(self.headings, self.columns)
@@ -116,24 +115,6 @@ class Plan:
             fields={heading: fields[heading] for heading in self.headings if heading in fields},
             ignored=tuple(heading for heading in layout.headings if heading and heading not in fields),
         )
-
-    def chunks(self) -> Iterator[Chunk]:
-        """Return the rows; those that a load has written as rejected, as they were in their source."""
-        chunks, source = self.table.chunks(), self._source_columns
-        if source is None:
-            return chunks
-        # Nothing is escaped in our workbooks; in one made from our CSV file, Excel names the sheet after that.
-        escaped = self.understood.layout.sheet != REJECTED_SHEET
-        return (_as_before(chunk, source, escaped=escaped) for chunk in chunks)
-
-
-def _as_before(chunk: Chunk, source: slice, *, escaped: bool) -> Chunk:
-    columns, first = chunk.columns[source], source.start or 0
-    return replace(
-        chunk,
-        columns=[unescape(column) for column in columns] if escaped else columns,
-        kinds={at - first: kinds for at, kinds in chunk.kinds.items() if 0 <= at - first < len(columns)},
-    )
 
 
 _OWN_FILE: Final = re.compile(r"(.+?)(?:\.([0-9]+))?\.rejected\.(?:csv|xlsx)")
@@ -208,7 +189,7 @@ class _Load:
     def _stage(self, staging: "Staging", moment: datetime) -> None:
         """Judge the file, and copy what is accepted into the temporary table."""
         self.progress.begin(Message("Loading {}", self._source), self._layout.size, self._layout.unit)
-        chunks = self.plan.chunks()
+        chunks = source_chunks(self.plan.table)
         with ThreadPoolExecutor(2) as threads:  # the next chunk is read, and the last one copied, meanwhile
             read, copied = threads.submit(next, chunks, None), None
             while (chunk := read.result()) is not None:
@@ -268,7 +249,7 @@ class _Load:
     def _reject_refused(self, refused: Mapping[int, str]) -> None:
         """Reject the rows that the service refuses; they are read again for it."""
         lines = np.array(sorted(refused), dtype=np.int64)
-        for chunk in self.plan.chunks():
+        for chunk in source_chunks(self.plan.table):
             found = chunk.take(np.flatnonzero(np.isin(chunk.lines, lines)))
             if len(found):
                 self._reject(found, [[InvalidField(ROW, refused[line])] for line in found.lines.tolist()], {})

@@ -83,9 +83,6 @@ PORTUGUESE: Final = {
     "address.zipCode": ("CEP",),
 }
 
-OWN: Final = ("line", "errors")
-"""The columns that a load adds to the rejected rows; ignored when they are loaded again."""
-
 WHOLE_NAMES: Final = ("nome completo", "nome do cliente", "cliente", "full name")
 """Headings of whole names, which cannot be split into first and last name for sure."""
 
@@ -204,16 +201,3 @@ class Headings:
 
 def _is_data(cell: str) -> bool:
     return "@" in cell or sum(letter.isdigit() for letter in cell) >= _DIGITS_OF_DATA
-
-
-def source_columns(headings: Sequence[str]) -> slice | None:
-    """Return the columns of the source, where these are the headings of rejected rows that a load has written.
-
-    The load's own columns come first in a workbook and last in a CSV file, where a spreadsheet program may have
-    added empty columns to them.
-    """
-    width = max((place for place, heading in enumerate(headings, 1) if heading), default=0)
-    source = width - len(OWN)
-    if tuple(headings[: len(OWN)]) == OWN[::-1]:
-        return slice(len(OWN), width)
-    return slice(source) if source >= 0 and tuple(headings[source:width]) == OWN else None

@@ -19,8 +19,7 @@ import pyarrow.compute as pc
 
 from toolkit.atomic_files import PrivateFolder, sync
 from toolkit.errors import InvalidInput
-from toolkit.intake.headings import OWN
-from toolkit.intake.sources import Chunk, Mask, escape, harmless
+from toolkit.intake.sources import OWN, REJECTED_SHEET, Chunk, Mask, escape, harmless
 from toolkit.intake.workbook_process import CellKind
 from toolkit.intake.workbook_writer import Cells, Form, SheetLooks, Style, Workbook
 from toolkit.language import ENGLISH, Language
@@ -30,8 +29,6 @@ _NONE: Final[Mapping[int, Mask]] = {}
 _WHY_WIDE: Final = 60
 _WIDEST: Final = 40
 """Characters that a column of the workbook shows at most without wrapping or widening."""
-
-REJECTED_SHEET: Final = "rejected"
 
 Reasons = Sequence[tuple[str, str]]
 """The reasons against a row, each with the heading that it is about."""

@@ -22,9 +22,8 @@ from toolkit.database.copying import copy_rows, named
 from toolkit.database.observations import OBSERVED, observe_sales
 from toolkit.database.service import NEW, clients, create_new, sales, same, service_of
 from toolkit.errors import InvalidField, InvalidFields
-from toolkit.intake.headings import OWN
 from toolkit.intake.rejected import Outputs
-from toolkit.intake.sources import Chunk
+from toolkit.intake.sources import OWN, Chunk
 from toolkit.intake.tables import NamedColumns, RejectedRow, Table, read_table
 from toolkit.language import ENGLISH, Language
 from toolkit.message import Message

@@ -99,6 +99,12 @@ class Reading:
     recognises: Recognises = any_cell
 
 
+OWN: Final = ("line", "errors")
+"""The columns that a load adds to the rejected rows; ignored when they are loaded again."""
+
+REJECTED_SHEET: Final = "rejected"
+"""The name of the sheet of rejected rows."""
+
 HEADING_ROWS: Final = 30
 """The number of rows from the top that are looked at for the headings; titles may stand above them."""
 

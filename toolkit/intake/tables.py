@@ -7,8 +7,8 @@ file. ``read_table`` is for files that fit into memory; ``open_table`` reads in 
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
@@ -17,7 +17,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from toolkit.errors import InvalidField, UnreadableFile
-from toolkit.intake.sources import ERROR_OF_FORMULA, Layout, Lines, Reading, TableSource, source_of
+from toolkit.intake.sources import (
+    ERROR_OF_FORMULA,
+    OWN,
+    REJECTED_SHEET,
+    Chunk,
+    Layout,
+    Lines,
+    Reading,
+    TableSource,
+    source_of,
+    unescape,
+)
 from toolkit.intake.text_tables import DelimitedText
 from toolkit.intake.workbooks import WorkbookTable
 
@@ -47,6 +58,42 @@ def open_table(source: TableSource, reading: Reading | None = None) -> Spreadshe
     return (WorkbookTable if source.workbook else DelimitedText)(source, reading or Reading())
 
 
+def _source_columns(headings: Sequence[str]) -> slice | None:
+    """Return the columns of the source, where these are the headings of rejected rows that a load has written.
+
+    The load's own columns come first in a workbook and last in a CSV file, where a spreadsheet program may have
+    added empty columns to them.
+    """
+    width = max((place for place, heading in enumerate(headings, 1) if heading), default=0)
+    source = width - len(OWN)
+    if tuple(headings[: len(OWN)]) == OWN[::-1]:
+        return slice(len(OWN), width)
+    return slice(source) if source >= 0 and tuple(headings[source:width]) == OWN else None
+
+
+def source_headings(table: SpreadsheetTable) -> tuple[str, ...]:
+    """Return the headings without the columns that a load has added to rejected rows."""
+    return table.layout.headings[_source_columns(table.layout.headings) or slice(None)]
+
+
+def source_chunks(table: SpreadsheetTable) -> Iterator[Chunk]:
+    """Return the rows; those that a load has written as rejected, as they were in their source."""
+    source = _source_columns(table.layout.headings)
+    # Nothing is escaped in our workbooks; in one made from our CSV file, Excel names the sheet after that.
+    escaped = table.layout.sheet != REJECTED_SHEET
+    for chunk in table.chunks():
+        yield chunk if source is None else _as_before(chunk, source, escaped=escaped)
+
+
+def _as_before(chunk: Chunk, source: slice, *, escaped: bool) -> Chunk:
+    columns, first = chunk.columns[source], source.start or 0
+    return replace(
+        chunk,
+        columns=[unescape(column) for column in columns] if escaped else columns,
+        kinds={at - first: kinds for at, kinds in chunk.kinds.items() if 0 <= at - first < len(columns)},
+    )
+
+
 def read_table(path: Path, reading: Reading | None = None) -> Table:
     """Read one table into memory; blank rows and columns without a heading are left out.
 
@@ -55,7 +102,7 @@ def read_table(path: Path, reading: Reading | None = None) -> Table:
     """
     table = open_table(source_of(path), reading)
     chunks, size = [], 0
-    for chunk in table.chunks():
+    for chunk in source_chunks(table):
         size += sum(column.nbytes for column in chunk.columns)
         if size > WHOLE_BYTES:
             raise UnreadableFile(
@@ -64,7 +111,7 @@ def read_table(path: Path, reading: Reading | None = None) -> Table:
         for row, reason in chunk.faults.items():
             raise UnreadableFile("{}, line {}: {}.", path, chunk.lines[row], reason)
         chunks.append(chunk)
-    headings = table.layout.headings
+    headings = source_headings(table)
     named = {heading: position for position, heading in enumerate(headings) if heading}
     if len(named) < sum(1 for heading in headings if heading):
         raise UnreadableFile("{}: a heading stands there twice; the headings are {}.", path, ", ".join(headings))
