@@ -99,7 +99,7 @@ def load(
     \b
     Headings are the contract's (cpf, firstName, address.zipCode or zipCode, ...) or the usual
     Portuguese ones (nome, CEP, número da instalação, ...). Encoding, delimiter and sheet are found out.
-    What was understood is told on stderr before anything is loaded.
+    What was understood of a file is told on stderr before it is loaded.
 
     \b
     Examples:

@@ -9,7 +9,6 @@ together with the note that it was: all of it or nothing, and never twice.
 import re
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Final
@@ -59,7 +58,7 @@ def load_clients(
 
     Rejected and skipped rows come back as files under ``out``, by default beside their source. A ``dry_run``
     writes these, too, but nothing into the database: it looks at each file by itself. ``announce`` is told what
-    was understood of each file before anything is loaded.
+    was understood of a file before it is loaded.
 
     Raises:
         UnreadableFile: no file can be read or has the headings; where some can, the result names the others.
@@ -72,49 +71,28 @@ def load_clients(
     options = options or LoadOptions()
     headings = Headings(options.headings)
     reading = Reading(options.sheet, headings.recognise)
-    plans: list[Plan] = []
     unreadable: list[UnreadableFile] = []
-    found: list[TableSource] = []
+    sources: list[TableSource] = []
     for file in files:
         try:
-            found.append(source_of(file))
+            sources.append(source_of(file))
         except UnreadableFile as error:
             unreadable.append(error)
-    sources = told_apart(found)
-    for source in sources:
+    loaded: list[FileLoaded] = []
+    for source in told_apart(sources):
         try:
-            table = open_table(source, reading)
-            plans.append(Plan(table, headings, out or source.path.parent))
+            load = _Load(
+                open_table(source, reading), headings, out or source.path.parent, options, dry_run=dry_run
+            )
         except UnreadableFile as error:
             unreadable.append(error)
             continue
-        if len(sources) > 1:
-            table.release()
-    if unreadable and not plans:
+        announce(load.understood)
+        loaded.append(load.run(database, clock(), progress or Quiet()))
+    if unreadable and not loaded:
         raise unreadable[0]
-    for plan in plans:
-        announce(plan.understood)
-    loads = [_Load(plan, options, clock, progress or Quiet(), dry_run=dry_run) for plan in plans]
-    loaded = tuple(load.run(database) for load in loads)
-    return LoadResult(dry_run=dry_run, files=loaded, unreadable=tuple(each.message for each in unreadable))
-
-
-class Plan:
-    """The rows to load from one table, and the ``folder`` for the files that come back."""
-
-    def __init__(self, table: SpreadsheetTable, headings: Headings, folder: Path) -> None:
-        layout = table.layout
-        self.table, self.folder = table, folder
-        self.headings = source_headings(table)
-        self.columns = headings.columns(table.source.name, layout.heading_line, self.headings)
-        fields = {self.headings[position]: name for name, position in self.columns.items()}
-        self.written = headings.understood_without_map(self.headings, self.columns)
-        self.understood = Understood(
-            source=table.source.name,
-            layout=layout,
-            fields={heading: fields[heading] for heading in self.headings if heading in fields},
-            ignored=tuple(heading for heading in layout.headings if heading and heading not in fields),
-        )
+    sentences = tuple(each.message for each in unreadable)
+    return LoadResult(dry_run=dry_run, files=tuple(loaded), unreadable=sentences)
 
 
 _OWN_FILE: Final = re.compile(r"(.+?)(?:\.([0-9]+))?\.rejected\.(?:csv|xlsx)")
@@ -126,92 +104,94 @@ def _outputs_name(source: str) -> str:
     return source if own is None else f"{own[1]}.{int(own[2] or 1) + 1}"
 
 
-@dataclass
 class _Load:
-    """The load of one file; use it once."""
+    """The load of one table, whose files come back in ``folder``; use it once."""
 
-    plan: Plan
-    options: LoadOptions
-    clock: Clock
-    progress: Progress
-    dry_run: bool
-    tally: Tally = field(default_factory=Tally)
-
-    def __post_init__(self) -> None:
-        table = self.plan.table
-        name = _outputs_name(table.source.flat_name)
-        self._source, self._layout = table.source.name, self.plan.understood.layout
-        self.outputs = Outputs(
-            self.plan.folder, name, self._layout.delimiter, self.plan.written, self.options.language
+    def __init__(
+        self, table: SpreadsheetTable, headings: Headings, folder: Path, options: LoadOptions, *, dry_run: bool
+    ) -> None:
+        self._table, self._layout, self._source = table, table.layout, table.source.name
+        self._options, self._dry_run = options, dry_run
+        given = source_headings(table)
+        self._columns = headings.columns(self._source, self._layout.heading_line, given)
+        self._headings = headings.understood_without_map(given, self._columns)
+        fields = {given[position]: name for name, position in self._columns.items()}
+        self.understood = Understood(
+            source=self._source,
+            layout=self._layout,
+            fields={heading: fields[heading] for heading in given if heading in fields},
+            ignored=tuple(heading for heading in self._layout.headings if heading and heading not in fields),
         )
+        name = _outputs_name(table.source.flat_name)
+        self._outputs = Outputs(folder, name, self._layout.delimiter, self._headings, options.language)
+        self._tally = Tally()
 
-    def run(self, database: Database) -> FileLoaded:
+    def run(self, database: Database, moment: datetime, progress: Progress) -> FileLoaded:
         """Load the file in a transaction; the files about its rows come back when that is committed."""
-        with self.outputs:
+        with self._outputs as outputs:
             with database.transaction() as connection:
-                already = self._load(connection)
-            rejected, skipped = self.outputs.publish()
-        notes = tuple(self.outputs.notes)
-        return FileLoaded(self.plan.understood, self.tally, already, rejected, skipped, notes)
+                already = self._load(connection, moment, progress)
+            rejected, skipped = outputs.publish()
+        return FileLoaded(self.understood, self._tally, already, rejected, skipped, tuple(outputs.notes))
 
-    def _load(self, connection: Connection) -> datetime | None:
+    def _load(self, connection: Connection, moment: datetime, progress: Progress) -> datetime | None:
         """Load the file unless it was loaded already, and return when that was.
 
         Raises:
             UnreadableFile: the file changed or broke while it was read.
             InvalidInput: the files that come back cannot be written.
         """
-        moment = self.clock()
         staging = Staging(connection, moment)
-        self._stage(staging, moment)
-        if not self.dry_run:
-            self._wait_for_others(connection)
+        self._stage(staging, moment, progress)
+        if not self._dry_run:
+            self._wait_for_others(connection, progress)
         already = self._loaded_at(connection)
-        there = staging.take_out_registered(dry_run=self.dry_run)
-        self.tally.skipped += len(there)
+        there = staging.take_out_registered(dry_run=self._dry_run)
+        self._tally.skipped += len(there)
         if there:
-            self.outputs.skip(list(there), list(there.values()))
-        self.tally.accepted = staging.rows
+            self._outputs.skip(list(there), list(there.values()))
+        self._tally.accepted = staging.rows
         refused: dict[int, str] = {}
         if already is not None:
-            self.tally.all_there()
-        elif not self.dry_run:
+            self._tally.all_there()
+        elif not self._dry_run:
             refused = staging.store()
-            self.tally.accepted -= len(refused)
+            self._tally.accepted -= len(refused)
         if refused:
             self._reject_refused(refused)
-        self.outputs.complete()
-        if not self.dry_run and already is None:
-            self.plan.table.source.check_unchanged(self.plan.table.stamp)
+        self._outputs.complete()
+        if not self._dry_run and already is None:
+            self._table.source.check_unchanged(self._table.stamp)
             self._record(connection, moment)
         return already
 
-    def _stage(self, staging: "Staging", moment: datetime) -> None:
+    def _stage(self, staging: "Staging", moment: datetime, progress: Progress) -> None:
         """Judge the file, and copy what is accepted into the temporary table."""
-        self.progress.begin(Message("Loading {}", self._source), self._layout.size, self._layout.unit)
-        chunks = source_chunks(self.plan.table)
+        progress.begin(Message("Loading {}", self._source), self._layout.size, self._layout.unit)
+        chunks = source_chunks(self._table)
         with ThreadPoolExecutor(2) as threads:  # the next chunk is read, and the last one copied, meanwhile
             read, copied = threads.submit(next, chunks, None), None
             while (chunk := read.result()) is not None:
                 read = threads.submit(next, chunks, None)
-                verdict = decide(chunk, self.plan.columns, moment.date())
+                verdict = decide(chunk, self._columns, moment.date())
                 self._note(chunk, verdict)
                 if copied is not None:
                     copied.result()
                 copied = threads.submit(staging.add, chunk, verdict)
-                self.progress.advance(chunk.size)
+                progress.advance(chunk.size)
             if copied is not None:
                 copied.result()
-        self.progress.end()
+        progress.end()
 
-    def _wait_for_others(self, connection: Connection) -> None:
+    @staticmethod
+    def _wait_for_others(connection: Connection, progress: Progress) -> None:
         if not take_if_free(connection, Lock.CLIENT_LOAD):
-            self.progress.begin("Waiting for another load of clients to end", None, "loads")
+            progress.begin("Waiting for another load of clients to end", None, "loads")
             take(connection, Lock.CLIENT_LOAD)
-            self.progress.end()
+            progress.end()
 
     def _loaded_at(self, connection: Connection) -> datetime | None:
-        fingerprint = self.options.fingerprint(self._layout.sha256)
+        fingerprint = self._options.fingerprint(self._layout.sha256)
         query = sa.select(load_batches.c.loaded_at).where(load_batches.c.fingerprint == fingerprint)
         return connection.scalar(query)
 
@@ -221,52 +201,52 @@ class _Load:
             sa.insert(load_batches),
             {
                 "id": new_id(),
-                "fingerprint": self.options.fingerprint(self._layout.sha256),
+                "fingerprint": self._options.fingerprint(self._layout.sha256),
                 "sha256": self._layout.sha256,
-                "options": self.options.deciding(),
+                "options": self._options.deciding(),
                 "source": self._source,
-                "accepted": self.tally.accepted,
-                "rejected": self.tally.rejected,
-                "skipped": self.tally.skipped,
+                "accepted": self._tally.accepted,
+                "rejected": self._tally.rejected,
+                "skipped": self._tally.skipped,
                 "loaded_at": moment,
             },
         )
 
     def _note(self, chunk: Chunk, verdict: ChunkVerdict) -> None:
         """Count the results of a chunk, and write its rejected rows."""
-        self.tally.repairs.update(verdict.repairs)
+        self._tally.repairs.update(verdict.repairs)
         for warning, mask in verdict.warnings.items():
-            self.tally.add(self.tally.warnings, warning, self._source, chunk.lines[mask].tolist())
+            self._tally.add(self._tally.warnings, warning, self._source, chunk.lines[mask].tolist())
         rows = sorted(verdict.errors)
         if rows:
             wrong: dict[int, Mask] = {}
             for place, row in enumerate(rows):
                 for error in verdict.errors[row]:
-                    if (position := self.plan.columns.get(error.field)) is not None:
+                    if (position := self._columns.get(error.field)) is not None:
                         wrong.setdefault(position, np.zeros(len(rows), dtype=bool))[place] = True
             self._reject(chunk.take(np.array(rows)), [verdict.errors[row] for row in rows], wrong)
 
     def _reject_refused(self, refused: Mapping[int, str]) -> None:
         """Reject the rows that the service refuses; they are read again for it."""
         lines = np.array(sorted(refused), dtype=np.int64)
-        for chunk in source_chunks(self.plan.table):
+        for chunk in source_chunks(self._table):
             found = chunk.take(np.flatnonzero(np.isin(chunk.lines, lines)))
             if len(found):
                 self._reject(found, [[InvalidField(ROW, refused[line])] for line in found.lines.tolist()], {})
 
     def _reject(self, chunk: Chunk, errors: Sequence[Sequence[InvalidField]], wrong: Mapping[int, Mask]) -> None:
-        self.tally.rejected += len(chunk)
+        self._tally.rejected += len(chunk)
         for line, found in zip(chunk.lines.tolist(), errors, strict=True):
             for error in found:
                 reason = Message("{}: {}", error.field, error.message)
-                self.tally.add(self.tally.reasons, reason, self._source, [line])
+                self._tally.add(self._tally.reasons, reason, self._source, [line])
         named = [[(self._heading(error.field), error.message) for error in each] for each in errors]
-        self.outputs.reject(chunk, named, wrong)
+        self._outputs.reject(chunk, named, wrong)
 
     def _heading(self, name: str) -> str:
         """Return the heading of a field as the file has it."""
-        position = self.plan.columns.get(name)
-        return name if position is None else self.plan.written[position]
+        position = self._columns.get(name)
+        return name if position is None else self._headings[position]
 
 
 KEY: Final = ("cpf", "installation_number", "number_on_dealership")

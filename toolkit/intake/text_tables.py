@@ -109,9 +109,6 @@ class DelimitedText:
             if len(chunk):
                 yield chunk
 
-    def release(self) -> None:
-        """Release nothing: no resource is held between two readings."""
-
     def _with_line_feeds(self, text: bytes) -> bytes:
         return text.replace(b"\r", b"\n") if self._old_mac else text
 

@@ -45,11 +45,9 @@ class WorkbookTable:
 
     def __init__(self, source: TableSource, reading: Reading) -> None:
         self.source, self.stamp = source, source.stamp()
-        self._cells: IO[bytes] | None = None
         self._wanted = reading.sheet
-        cells, digest = self._read()
-        self._sheet, row = _find_headings(source, list(_sheets(cells)), reading)
-        self._cells = cells
+        self._cells, digest = self._read()
+        self._sheet, row = _find_headings(source, list(_sheets(self._cells)), reading)
         self.layout = Layout(
             kind="workbook",
             headings=tuple(cell.strip() for cell in row.cells),
@@ -60,13 +58,7 @@ class WorkbookTable:
         )
 
     def chunks(self) -> Iterator[Chunk]:
-        """Yield the rows below the headings.
-
-        Raises:
-            UnreadableFile: it takes more memory or time than allowed.
-        """
-        if self._cells is None:
-            self._cells = self._read()[0]
+        """Yield the rows below the headings."""
         self._cells.seek(self._sheet.start)
         width, before = len(self.layout.headings), self.layout.heading_line
         rows: list[Record] = []
@@ -84,12 +76,6 @@ class WorkbookTable:
                 rows, size, before = [], 0, row.line
         if rows:
             yield chunk_of(rows, width, rows[-1].line - before)
-
-    def release(self) -> None:
-        """Give up the cells that are held between two readings."""
-        if self._cells is not None:
-            self._cells.close()
-            self._cells = None
 
     def _read(self) -> tuple[IO[bytes], str]:
         """Return the cells of the workbook, and the digest of the file.
