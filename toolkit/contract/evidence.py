@@ -7,9 +7,9 @@ from enum import StrEnum
 from typing import Annotated, Any, Final
 from uuid import UUID
 
-from pydantic import BeforeValidator, ConfigDict, ValidationInfo, field_validator
+from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
 
-from toolkit.contract.fields import NOT_IN_TEXT, RequestModel, RequiredText, in_json_schema, invalid, required_text
+from toolkit.contract.fields import RequestModel, RequiredText, invalid, required_text
 
 
 class FileKind(StrEnum):
@@ -60,7 +60,6 @@ FILE_NAME_MAX_BYTES: Final = 255
 KEY_PREFIX: Final = "evidences/"
 
 _AUDIO_TYPE = re.compile(r"audio/[a-z0-9][a-z0-9!#$&^_.+-]*")
-_NOT_IN_NAMES = rf"{NOT_IN_TEXT}/\\\ufffe\uffff"
 _NO_FILE_NAME = re.compile("[/\\\\\ufffe\uffff]|\\$\\{")
 
 
@@ -92,29 +91,11 @@ def _check_evidence_type(value: Any) -> EvidenceType:
 FileName = Annotated[
     str,
     BeforeValidator(_check_file_name),
-    in_json_schema(
-        f"A plain name: no path, no control or text-direction characters, no ${{, {FILE_NAME_MAX_BYTES} bytes.",
-        pattern=rf"^([^{_NOT_IN_NAMES}$]|\$+[^{_NOT_IN_NAMES}${{])*\$*$",
-        minLength=1,
-        maxLength=FILE_NAME_MAX_BYTES,
+    Field(
+        description=f"A plain name: no path, no control or text-direction characters, no ${{, at most "
+        f"{FILE_NAME_MAX_BYTES} bytes."
     ),
 ]
-
-
-def _tie_media_types(schema: dict[str, Any]) -> None:
-    """Say in the model's JSON Schema which media types go with which evidence types."""
-    media_types = {FileKind.AUDIO: _AUDIO_TYPE.pattern, FileKind.PDF: "application/pdf"}
-    schema["oneOf"] = [
-        {
-            "title": kind.value,
-            "properties": {
-                "evidenceType": {"enum": [each.value for each in EvidenceType if KIND_OF[each] is kind]},
-                "fileFormat": {"pattern": f"^{pattern}$"},
-                "type": {"pattern": f"^{pattern}$"},
-            },
-        }
-        for kind, pattern in media_types.items()
-    ]
 
 
 class EvidenceRequest(RequestModel):
@@ -122,8 +103,6 @@ class EvidenceRequest(RequestModel):
 
     ``fileFormat`` and ``type`` must both be of the kind that ``evidenceType`` demands; they need not be equal.
     """
-
-    model_config = ConfigDict(json_schema_extra=_tie_media_types)
 
     evidence_type: Annotated[EvidenceType, BeforeValidator(_check_evidence_type)]
     file_name: FileName

@@ -10,7 +10,7 @@ from datetime import date
 from typing import Annotated, Any, Final, TypeVar
 
 from email_validator import EmailNotValidError, validate_email
-from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, WithJsonSchema
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 from pydantic_core import ErrorDetails, PydanticCustomError
 from validate_docbr import CPF
@@ -47,9 +47,6 @@ TEXT_MAX: Final = 255
 NEIGHBORHOOD_MIN: Final = 3
 INSTALLATION_MIN: Final = 7
 INSTALLATION_MAX: Final = 11
-
-EMAIL_MAX: Final = 254
-"""Characters in an e-mail address, which ``email_validator`` holds to (RFC 5321)."""
 
 REQUIRED: Final = "Required"
 """The contract's reason for a missing required field."""
@@ -187,87 +184,34 @@ def _check_installation(value: Any) -> str:
     return text
 
 
-def in_json_schema(rule: str, *, optional: bool = False, **keywords: Any) -> WithJsonSchema:
-    """Return a field's rule as JSON Schema, as far as JSON Schema can say it; ``rule`` says the rest to people."""
-    schema = {"type": "string", "description": rule, **keywords}
-    return WithJsonSchema({"anyOf": [schema, {"const": ""}, {"type": "null"}]} if optional else schema)
-
-
-_PLAIN: Final = rf"^[^{NOT_IN_TEXT}]*$"
-_PLAIN_NOT_BLANK: Final = rf"^[^{NOT_IN_TEXT}]*[^{NOT_IN_TEXT}\s][^{NOT_IN_TEXT}]*$"
-_PLAIN_WITHOUT_BLANKS_AROUND: Final = (
-    rf"^[^{NOT_IN_TEXT}\s\u200b\ufeff][^{NOT_IN_TEXT}]*[^{NOT_IN_TEXT}\s\u200b\ufeff]$"
-)
-"""The pattern for texts that are trimmed before their shortest length is judged."""
-
 RequiredText = Annotated[
     str,
     BeforeValidator(_check_required),
-    in_json_schema(
-        f"Not blank; trimmed; at most {TEXT_MAX} characters.",
-        minLength=1,
-        maxLength=TEXT_MAX,
-        pattern=_PLAIN_NOT_BLANK,
-    ),
+    Field(description=f"Not blank; trimmed; at most {TEXT_MAX} characters."),
 ]
 OptionalText = Annotated[
     str | None,
     BeforeValidator(_check_optional),
-    in_json_schema(
-        f"Blank counts as absent; at most {TEXT_MAX} characters.",
-        optional=True,
-        maxLength=TEXT_MAX,
-        pattern=_PLAIN,
-    ),
+    Field(description=f"Blank counts as absent; at most {TEXT_MAX} characters."),
 ]
-Cpf = Annotated[
-    str,
-    BeforeValidator(_check_cpf),
-    in_json_schema("Valid check digits; 11 digits, or masked.", format="cpf", pattern=f"^({CPF_SHAPE.pattern})$"),
-]
+Cpf = Annotated[str, BeforeValidator(_check_cpf), Field(description="Valid check digits; 11 digits, or masked.")]
 """A valid CPF, kept as 11 digits."""
 Cep = Annotated[
-    str,
-    BeforeValidator(_check_cep),
-    in_json_schema(
-        "8 digits, not below 01000-000.", format="cep", pattern="^(0[1-9]|[1-9][0-9])[0-9]{3}-?[0-9]{3}$"
-    ),
+    str, BeforeValidator(_check_cep), Field(description="8 digits, not below 01000-000; - may follow the fifth.")
 ]
 """A valid postal code, kept as 8 digits."""
-Phone = Annotated[
-    str | None,
-    BeforeValidator(_check_phone),
-    in_json_schema("11 digits: area code and number.", optional=True, pattern=f"^{PHONE_SHAPE.pattern}$"),
-]
-Email = Annotated[
-    str | None,
-    BeforeValidator(_check_email),
-    in_json_schema("A valid e-mail address.", optional=True, format="email", maxLength=EMAIL_MAX),
-]
-Birthdate = Annotated[
-    date,
-    BeforeValidator(_check_date),
-    in_json_schema("A real date, written YYYY-MM-DD.", format="date", pattern=f"^{DATE_SHAPE.pattern}$"),
-]
+Phone = Annotated[str | None, BeforeValidator(_check_phone), Field(description="11 digits: area code and number.")]
+Email = Annotated[str | None, BeforeValidator(_check_email), Field(description="A valid e-mail address.")]
+Birthdate = Annotated[date, BeforeValidator(_check_date), Field(description="A real date, written YYYY-MM-DD.")]
 Neighborhood = Annotated[
     str,
     BeforeValidator(_check_neighborhood),
-    in_json_schema(
-        f"{NEIGHBORHOOD_MIN} to {TEXT_MAX} characters.",
-        minLength=NEIGHBORHOOD_MIN,
-        maxLength=TEXT_MAX,
-        pattern=_PLAIN_WITHOUT_BLANKS_AROUND,
-    ),
+    Field(description=f"{NEIGHBORHOOD_MIN} to {TEXT_MAX} characters."),
 ]
 InstallationNumber = Annotated[
     str,
     BeforeValidator(_check_installation),
-    in_json_schema(
-        f"{INSTALLATION_MIN} to {INSTALLATION_MAX} characters.",
-        minLength=INSTALLATION_MIN,
-        maxLength=INSTALLATION_MAX,
-        pattern=_PLAIN_WITHOUT_BLANKS_AROUND,
-    ),
+    Field(description=f"{INSTALLATION_MIN} to {INSTALLATION_MAX} characters."),
 ]
 
 

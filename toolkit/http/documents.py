@@ -25,7 +25,8 @@ Requests carry a JWT bearer token with `exp` and `sub`. Where it has a `scope` c
 `clients:register` or `evidence:request`. A partner acts on its own sales only: any other is answered as one that
 does not exist. A path that does not exist is answered with 404, another method on a path that does with 405 and
 `Allow`, both in the shape of `ErrorBody`. Repeating a registration registers again, unless the service's own
-tables take it only once (409).
+tables take it only once (409). Each answer has an `X-Request-ID`, which names the request in the service's log:
+the caller's own where that is a short plain name.
 """
 
 CLIENT_EXAMPLE: Final[dict[str, Any]] = {
@@ -126,16 +127,6 @@ def document(app: FastAPI) -> dict[str, Any]:
     bearer = {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"}
     made["components"]["securitySchemes"] = {"bearerToken": bearer}
     made["security"] = [{"bearerToken": []}]
-    made["paths"]["/openapi.json"] = {
-        "get": {
-            "operationId": "openapi",
-            "summary": "This document",
-            "security": [],
-            "responses": {
-                "200": {"description": "It.", "content": {"application/json": {"schema": {"type": "object"}}}},
-            },
-        }
-    }
     return made
 
 
