@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import shutil
 import stat
 from collections.abc import Iterator
 from contextlib import suppress
@@ -15,14 +14,6 @@ from botocore.exceptions import ClientError
 
 from tests.conftest import client_of
 from tests.support import embedded_homes as homes
-from tests.support.embedded_homes import (
-    AS_ROOT,
-    OPEN_BUCKET,
-    as_ordinary_user,
-    finish,
-    processes_of,
-    start,
-)
 from tests.support.waiting import PATIENCE
 from toolkit import embedded
 from toolkit.embedded import BucketAccess
@@ -48,12 +39,6 @@ def access(own_home):
 def shared(home):
     """The server of all tests, for those that only ask it."""
     return embedded.bucket_access(home)
-
-
-def test_processes_that_start_it_at_once_share_one_server(own_home):
-    starters = [start(OPEN_BUCKET, own_home) for _ in range(4)]
-    assert len({finish(starter) for starter in starters}) == 1
-    assert len(processes_of(own_home)) == 1
 
 
 def test_what_was_acknowledged_survives_a_kill(own_home, access):
@@ -188,30 +173,13 @@ def test_a_name_that_a_web_page_made_up_is_refused(shared):
         assert page.post(form["url"], data=form["fields"], files={"file": b"1"}).status_code == 403
 
 
-def test_only_the_owner_reads_its_files(own_home, access):
+def test_it_listens_on_this_machine_only_and_only_the_owner_reads_its_files(own_home, access):
     client(access).put_object(Bucket=access.bucket, Key="a/b", Body=b"1")
-    folder = own_home / "objects"
-    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
-    for path in folder.rglob("*"):
-        assert stat.S_IMODE(path.stat().st_mode) & 0o077 == 0, path
-
-
-def test_it_listens_on_this_machine_only(own_home, access):
     pid = embedded.statuses(own_home)[1].pid
-    assert {item.laddr.ip for item in psutil.Process(pid).net_connections() if item.status == "LISTEN"} == {
-        "127.0.0.1"
-    }
-
-
-def test_it_works_as_an_ordinary_user(own_home):
-    if not AS_ROOT:
-        pytest.skip("all other tests already run as an ordinary user")
-    own_home.mkdir()
-    shutil.chown(own_home, "nobody")
-    endpoint = finish(start(OPEN_BUCKET, own_home, **as_ordinary_user()))
-    access = embedded.bucket_access(own_home)
-    assert access.endpoint_url == endpoint
-    client(access).put_object(Bucket=access.bucket, Key="a", Body=b"1")
+    listening = [each.laddr.ip for each in psutil.Process(pid).net_connections() if each.status == "LISTEN"]
+    assert set(listening) == {"127.0.0.1"}
+    for path in (own_home / "objects", *(own_home / "objects").rglob("*")):
+        assert stat.S_IMODE(path.stat().st_mode) & 0o077 == 0, path
 
 
 def test_a_server_that_does_not_come_up_shows_its_log(own_home):

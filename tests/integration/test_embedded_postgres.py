@@ -15,6 +15,7 @@ import pytest
 
 from tests.support.embedded_homes import (
     AS_ROOT,
+    OPEN_BUCKET,
     OPEN_DATABASE,
     as_ordinary_user,
     finish,
@@ -76,10 +77,11 @@ def test_the_first_use_starts_it_and_the_next_finds_it(own_home: Path) -> None:
         assert connection.execute("SELECT upper('ação'), 'Z' < 'a'").fetchone() == ("AÇÃO", True)
 
 
-def test_processes_that_start_it_at_once_share_one_server(own_home: Path) -> None:
-    starters = [start(OPEN_DATABASE, own_home) for _ in range(4)]
+@pytest.mark.parametrize("opened", [OPEN_DATABASE, OPEN_BUCKET], ids=["database", "bucket"])
+def test_processes_that_start_it_at_once_share_one_server(own_home, opened):
+    starters = [start(opened, own_home) for _ in range(4)]
     assert len({finish(starter) for starter in starters}) == 1
-    servers = [words for words in processes_of(own_home) if "/postgres -D " in words]
+    servers = [words for words in processes_of(own_home) if "/postgres -D " in words or "object_server" in words]
     assert len(servers) == 1
 
 
@@ -169,6 +171,8 @@ def test_it_works_as_an_ordinary_user(own_home: Path) -> None:
     assert embedded.database_url(own_home) == url, "root starts it for its owner"
     assert psutil.Process(pid_of(own_home)).username() == "nobody"
     assert finish(start(OPEN_DATABASE, own_home, **as_ordinary_user())) == url
+    endpoint = finish(start(OPEN_BUCKET, own_home, **as_ordinary_user()))
+    assert embedded.bucket_access(own_home).endpoint_url == endpoint
 
 
 def test_data_of_another_version_are_left_alone(used_home: Path) -> None:

@@ -8,9 +8,11 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import nbformat
 import pytest
 
 from tests.support.embedded_homes import fill_up, small_disk
+from tests.support.notebook_files import write_notebook
 from tests.support.scripted_server import Answer, scripted
 from toolkit import embedded
 from toolkit.cli import main
@@ -121,6 +123,26 @@ def test_a_failed_run_is_kept_apart_and_the_next_start_goes_on_where_it_stopped(
     assert "sync: done before" in log
     _, shown, _ = office.run("history", f"nightly@{told['logicalDate']}", "--json")
     assert (shown["status"], shown.get("failure"), shown["starts"]) == ("done", None, 2)
+
+
+@pytest.mark.parametrize(
+    ("ends", "code"), [("1 / 0", "NOTEBOOK_FAILED"), ("os.kill(os.getpid(), 9)", "KERNEL_DIED")]
+)
+def test_a_notebook_that_ends_too_soon_has_its_code_and_is_mended(ends, code, office):
+    mended, report = office.folder / "mended", "report --format csv,json --out {{out}}"
+    half = "import os\nfrom pathlib import Path\nPath(out, 'half').write_text('x')\nprint('before')"
+    ending = f"if not Path({str(mended)!r}).exists():\n    {ends}"
+    write_notebook(office.folder / "ends.ipynb", half, ending, parameters="out = '.'  # folder")
+    step = f"run {office.folder}/ends.ipynb -p out {{{{out}}}} --out {{{{out}}}}/ends.ipynb"
+    office.write(JOB.replace(report, step))
+    status, told, _ = office.run("run", "nightly", "--json")
+    assert (status, told["code"]) == (1, code)
+    [final] = office.published()
+    assert sorted(path.name for path in final.iterdir()) == ["report.failed", "sales", "sync"]
+    assert "before" in str(nbformat.read(final / "report.failed" / "ends.failed.ipynb", 4))
+    mended.touch()
+    assert office.run("run", "nightly")[0] == 0
+    assert sorted(path.name for path in (final / "report").iterdir()) == ["ends.ipynb", "half"]
 
 
 def test_wrong_parameters_stop_everything_before_it_starts(office):

@@ -6,12 +6,19 @@ only: PostgreSQL by a Unix socket that asks the kernel who is calling, the S3 se
 by keys that only the owner can read.
 """
 
+import json
+import os
+import secrets
+import signal
+import sys
 from collections.abc import Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Final
 
-from toolkit.embedded import object_store, postgres
-from toolkit.embedded.home import ServiceStatus, explained
-from toolkit.embedded.object_store import BucketAccess
+from toolkit.embedded import object_server, postgres, processes
+from toolkit.embedded.home import EmbeddedServer, Running, ServiceStatus, explained, make_once, private_folder
 from toolkit.extras import require
 
 __all__ = [
@@ -24,7 +31,21 @@ __all__ = [
     "stop",
 ]
 
-_SERVICES = (postgres.SERVICE, object_store.SERVICE)
+_FOLDER: Final = Path("objects")
+"""Below the home, as the following."""
+_KEYS: Final = _FOLDER / "keys.json"
+_PID_FILE: Final = _FOLDER / "server.pid"
+
+
+@dataclass(frozen=True, slots=True)
+class BucketAccess:
+    """The access data of an S3 client; the secret is left out of its ``repr``."""
+
+    endpoint_url: str
+    region: str
+    access_key: str
+    secret_key: str = field(repr=False)
+    bucket: str
 
 
 def require_installed() -> None:
@@ -44,7 +65,7 @@ def database_url(home: Path) -> str:
         EmbeddedServiceError: it cannot be started; the text says why and what to do.
     """
     require_installed()
-    return postgres.url(home.resolve())
+    return postgres.SERVICE.running(home.resolve()).url
 
 
 def bucket_access(home: Path) -> BucketAccess:
@@ -55,7 +76,53 @@ def bucket_access(home: Path) -> BucketAccess:
         EmbeddedServiceError: it cannot be started; the text says why and what to do.
     """
     require_installed()
-    return object_store.access(home.resolve())
+    home = home.resolve()
+    endpoint = _S3_SERVER.running(home).url
+    with explained(home / _KEYS):
+        keys = json.loads((home / _KEYS).read_text("utf-8"))
+    return BucketAccess(endpoint, object_server.REGION, bucket=object_server.BUCKET, **keys)
+
+
+def _version() -> str | None:
+    try:
+        return f"ministack {version('ministack')}"
+    except PackageNotFoundError:
+        return None
+
+
+def _find(home: Path) -> Running | None:
+    try:
+        pid, port = (home / _PID_FILE).read_text("ascii").split()
+    except (OSError, ValueError):
+        return None
+    process = processes.serving(int(pid), home / _FOLDER)
+    endpoint = f"http://{object_server.HOST}:{port}"
+    return None if process is None else Running(process, endpoint, endpoint)
+
+
+def _launch(home: Path) -> int:
+    folder = home / _FOLDER
+    owner = processes.server_account(folder, root_may=True)
+    private_folder(folder, owner)
+    keys = {"access_key": "AKIA" + secrets.token_hex(8).upper(), "secret_key": secrets.token_urlsafe(30)}
+    make_once(home / _KEYS, json.dumps(keys).encode())
+    owner.give(home / _KEYS)
+    packages = {"PYTHONPATH": os.pathsep.join(path for path in sys.path if Path(path).is_absolute())}
+    command = [sys.executable, "-P", object_server.__file__, str(folder)]
+    with processes.claim(folder) as descriptor:
+        _clean(home)
+        return processes.launch(command, folder / "log", owner=owner.ids, claim=descriptor, environ=packages)
+
+
+def _clean(home: Path) -> None:
+    (home / _PID_FILE).unlink(missing_ok=True)
+
+
+_S3_SERVER: Final = EmbeddedServer(
+    "S3 server", _FOLDER, _version, _find, _launch, _clean, gently=signal.SIGTERM, firmly=signal.SIGKILL
+)
+
+_SERVICES: Final = (postgres.SERVICE, _S3_SERVER)
 
 
 def statuses(home: Path) -> Sequence[ServiceStatus]:

@@ -194,11 +194,6 @@ _SETTINGS: Final = {
 }
 
 
-def url(home: Path) -> str:
-    """Return the URL of the database; starts the server where it does not run."""
-    return SERVICE.running(home).url
-
-
 def _find(home: Path) -> Running | None:
     """Read the server from its pid file, by line: pid, data, start, port, socket folder, host, memory, state."""
     try:
