@@ -5,15 +5,14 @@ keep every value in the executed notebook, secrets too.
 """
 
 import ast
-import json
-import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, Final
 
 import nbformat
+from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from toolkit.contract.people import looks_secret
 from toolkit.errors import NotebookFailed, SettingsError
@@ -25,7 +24,6 @@ _TYPE_NAMES: Final = {
     int: "a whole number",
     float: "a number such as 0.5",
     str: "a text",
-    list: "a list",
     dict: "a table",
 }
 
@@ -44,18 +42,21 @@ class Parameter:
         return f"{self.name} = {self.default!r}" + (f"   {self.comment}" if self.comment else "")
 
     def parsed(self, texts: list[str]) -> Any:
-        """Return texts as a value of the default's type; what is none stays a text, for ``fitting`` to refuse.
+        """Return texts as a value of the default's type: a list is given item by item, or as JSON.
 
         Raises:
-            SettingsError: several are given for one value.
+            SettingsError: one does not fit, or several are given for one value.
         """
-        if isinstance(self.default, list):
-            if len(texts) == 1 and texts[0].lstrip().startswith("["):
-                return _from_json(list, texts[0])
-            return [_from_json(self._item_type, text) for text in texts]
+        if isinstance(self.default, list) and not (len(texts) == 1 and texts[0].lstrip().startswith("[")):
+            return [self._from_json(self._item_type, text) for text in texts]
         if len(texts) > 1:
             raise SettingsError("{} was given {} times; it takes one value.", self.name, len(texts))
-        return _from_json(type(self.default), texts[0])
+        return self._from_json(self._type, texts[0])
+
+    def _from_json(self, wanted: Any, text: str) -> Any:
+        if wanted in {str, Any}:
+            return text
+        return self._fitting(wanted, text.lower() if wanted is bool else text, TypeAdapter.validate_json)
 
     def fitting(self, value: Any) -> Any:
         """Return the value, where it is of the default's type; a whole number fits where any number does.
@@ -63,28 +64,25 @@ class Parameter:
         Raises:
             SettingsError: it does not fit.
         """
-        wanted = type(self.default)
-        if wanted is float and type(value) is int:
-            return float(value)
-        if self.default is not None and (type(value) is not wanted or value in (math.inf, -math.inf)):
-            raise self._unfit(_TYPE_NAMES.get(wanted, "of another type"))
-        if isinstance(self.default, list) and any(type(item) is not self._item_type for item in value):
-            raise self._unfit(f"a list of {self._item_type.__name__} values")
-        return value
+        return self._fitting(self._type, value, TypeAdapter.validate_python)
+
+    def _fitting(self, wanted: Any, value: Any, validated: Callable[..., Any]) -> Any:
+        try:
+            return validated(TypeAdapter(wanted, config=ConfigDict(allow_inf_nan=False)), value, strict=True)
+        except ValidationError:
+            of_items = f"a list of {self._item_type.__name__} values"
+            told = of_items if isinstance(self.default, list) else _TYPE_NAMES[type(self.default)]
+            raise SettingsError("{} must be {}. In the notebook: {}", self.name, told, self.described) from None
+
+    @property
+    def _type(self) -> Any:
+        if self.default is None:
+            return Any
+        return list[self._item_type] if isinstance(self.default, list) else type(self.default)  # type: ignore[name-defined]
 
     @property
     def _item_type(self) -> type:
         return type(self.default[0]) if isinstance(self.default, list) and self.default else str
-
-    def _unfit(self, wanted: str) -> SettingsError:
-        return SettingsError("{} must be {}. In the notebook: {}", self.name, wanted, self.described)
-
-
-def _from_json(wanted: type, text: str) -> Any:
-    if wanted in {bool, int, float, list, dict}:
-        with suppress(ValueError, RecursionError):
-            return json.loads(text.lower() if wanted is bool else text, parse_constant=str)
-    return text
 
 
 def read_parameters(notebook: nbformat.NotebookNode) -> dict[str, Parameter]:
@@ -138,10 +136,9 @@ def chosen_values(
                 name,
             )
         texts.setdefault(name, []).append(value)  # type: ignore[arg-type]
-    values = (
-        given if isinstance(given, Mapping) else {name: parameters[name].parsed(texts[name]) for name in texts}
-    )
-    return {name: parameters[name].fitting(value) for name, value in values.items()}
+    if isinstance(given, Mapping):
+        return {name: parameters[name].fitting(value) for name, value in given.items()}
+    return {name: parameters[name].parsed(several) for name, several in texts.items()}
 
 
 def _unknown(name: str, parameters: Mapping[str, Parameter], notebook: str) -> str:
