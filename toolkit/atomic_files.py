@@ -40,14 +40,17 @@ def atomic_file(path: Path) -> Iterator[Draft]:
     if path.exists() and not path.is_file():
         raise InvalidInput("{} is not a file that can be replaced; name another one.", path)
     try:
-        private = PrivateFolder(path.parent)
+        private = PrivateFolder(path.parent.resolve(strict=True))
+    except OSError as error:
+        raise InvalidInput("{} cannot be written: {}.", path, error.strerror) from None
+    try:
         with private as folder, (folder / "draft").open("w", encoding="utf-8", newline="\n") as file:
             draft = Draft(file)
             yield draft
             if draft.complete:
                 private.publish(folder / "draft", path.name)
     except OSError as error:
-        if error.filename is not None and not Path(error.filename).is_relative_to(path.parent):
+        if error.filename is not None:
             raise
         raise InvalidInput("{} cannot be written: {}.", path, error.strerror or error) from None
 
