@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from toolkit.database.connection import Database
+from toolkit.database.connection import Database, raw
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 
@@ -14,10 +14,11 @@ def fill(database: Database, sales: int, *, custody: bool = True) -> None:
 
     Without the events of the custody log, which no audit reads, it takes a third of the time.
     """
-    with database.raw() as connection:
+    with database.transaction() as begun:
+        made = raw(begun)
         if not custody:
-            connection.execute("SET LOCAL session_replication_role = replica")
-        connection.execute(_DATA.replace(":sales", str(sales)).encode())
+            made.execute("SET LOCAL session_replication_role = replica")
+        made.execute(_DATA.replace(":sales", str(sales)).encode())
     with database.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         connection.exec_driver_sql("VACUUM ANALYZE")
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from uuid import uuid4
 
 import openpyxl
-import psycopg
 import pytest
 import sqlalchemy as sa
 from pypdf import PdfReader
@@ -36,49 +35,55 @@ def cluster():
         yield running
 
 
-@pytest.fixture
-def company(cluster):
-    """A database whose service tables belong to role ``svc``, with an owner, an operator and a reader of ours."""
+SERVICES = Path(__file__).parents[1] / "data" / "services"
+STATEMENTS = SERVICES / "prisma.service.sql"
+
+ROLES = """
+    DO $$ DECLARE role text; BEGIN
+        FOREACH role IN ARRAY ARRAY['svc', 'toolkit_owner', 'night', 'reader'] LOOP
+            IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = role) THEN EXECUTE 'CREATE ROLE ' || role; END IF;
+            EXECUTE format('ALTER ROLE %I LOGIN', role);
+        END LOOP;
+    END $$
+"""
+
+
+def company(cluster: Cluster, statements: Path | None = None) -> str:
+    """A database whose tables are the service's; an owner, an operator and a reader have the printed rights."""
     name = f"company_{uuid4().hex}"
-    cluster.execute("postgres", f"CREATE DATABASE {name}")
-    cluster.execute(
-        name,
-        "DO $$ BEGIN CREATE ROLE svc; EXCEPTION WHEN duplicate_object THEN NULL; END $$",
-        "ALTER ROLE svc LOGIN",  # another test's schema may have made it without
-        f"GRANT CREATE ON SCHEMA public TO svc; GRANT CREATE ON DATABASE {name} TO svc",
-        *(
-            f"DO $$ BEGIN CREATE ROLE {role} LOGIN; EXCEPTION WHEN duplicate_object THEN NULL; END $$"
-            for role in ("toolkit_owner", "night", "reader")
-        ),
-    )
-    service = Database(cluster.url(name, "svc"))
-    with service.transaction() as connection:
-        tables.service.create_all(connection)
-        connection.execute(
-            sa.text(
-                "INSERT INTO public.sales (id, utility_group, is_client_financial_responsible, created_at) "
-                "SELECT 'S-' || n, 'A', true, now() FROM generate_series(1, :sales) AS n"
-            ),
-            {"sales": SALES},
-        )
-    service.dispose()
+    cluster.execute("postgres", f"CREATE DATABASE {name}", ROLES)
+    admin = Database(cluster.url(name), service=load_service(statements))
+    if statements:
+        cluster.execute(name, (SERVICES / "prisma.sql").read_text())
+    else:
+        cluster.execute(name, "GRANT CREATE ON SCHEMA public TO svc")
+        service = Database(cluster.url(name, "svc"))
+        with service.transaction() as connection:
+            tables.service.create_all(connection)
+            connection.execute(
+                sa.text(
+                    "INSERT INTO public.sales (id, utility_group, is_client_financial_responsible, created_at) "
+                    "SELECT 'S-' || n, 'A', true, now() FROM generate_series(1, :sales) AS n"
+                ),
+                {"sales": SALES},
+            )
+        service.dispose()
+    with admin.transaction() as connection:
+        reads, writes = (rights(connection, write=write) for write in (False, True))
+    admin.dispose()
+    cluster.execute(name, *grants("toolkit_owner", As.OWNER, database=name, reads=reads, writes=writes))
+    owner = Database(cluster.url(name, "toolkit_owner"), service=load_service(statements))
+    schema.upgrade(owner)
+    owner.dispose()
+    for role, purpose in (("night", As.OPERATOR), ("reader", As.READER)):
+        cluster.execute(name, *grants(role, purpose, database=name, reads=reads, writes=writes))
     return name
 
 
 @pytest.fixture
-def granted(cluster, company):
-    """The same database, upgraded by its owner, with the printed rights granted to the other roles."""
-    admin = Database(cluster.url(company))
-    with admin.transaction() as connection:
-        reads, writes = (rights(connection, write=write) for write in (False, True))
-    admin.dispose()
-    cluster.execute(company, *grants("toolkit_owner", As.OWNER, database=company, reads=reads, writes=writes))
-    owner = Database(cluster.url(company, "toolkit_owner"))
-    schema.upgrade(owner)
-    cluster.execute(company, *grants("night", As.OPERATOR, database=company, reads=reads, writes=writes))
-    cluster.execute(company, *grants("reader", As.READER, database=company, reads=reads, writes=writes))
-    owner.dispose()
-    return company
+def granted(cluster: Cluster) -> str:
+    """A database with the contract's own tables."""
+    return company(cluster)
 
 
 @pytest.fixture
@@ -144,69 +149,25 @@ def test_a_time_out_of_the_role_is_named_and_may_be_longer_for_the_toolkit(run, 
         connection.exec_driver_sql("LOCK audit.sale_observations")  # whoever reads has to wait
         said = run(*past, ends=1, within=night, DATABASE_READ_URL=reading).err
         assert "canceling statement due to statement timeout" in said
-        assert f"add {longer} to DATABASE_READ_URL or DATABASE_URL" in said
+        assert f"{longer} in DATABASE_READ_URL or DATABASE_URL" in said
     owner.dispose()
     run(*past, ends=3, within=night, DATABASE_READ_URL=reading + longer)
 
 
-@pytest.mark.parametrize(
-    ("state", "setting"),
-    [
-        ("25P03", "idle_in_transaction_session_timeout"),
-        ("25P04", "transaction_timeout"),
-        ("57P05", "idle_session_timeout"),
-    ],
-)
-def test_a_time_out_of_a_session_is_named_with_its_setting(state, setting):
-    """Whether its words arrive before the end of the connection is a matter of luck, so none is waited for."""
-    named = pytest.raises(DatabaseError, match=rf"by ALTER ROLE \.\.\. SET {setting}, or add")
-    with named, ErrorTranslation("example/db", embedded=False, secret=None).translated():
-        raise psycopg.errors.lookup(state)
-
-
-SERVICES = Path(__file__).parents[1] / "data" / "services"
-STATEMENTS = SERVICES / "prisma.service.sql"
-
-
 @pytest.fixture
-def other_company(cluster):
-    """A database whose service has other tables, owned by ``svc``; our roles have the printed rights alone."""
-    name = f"other_{uuid4().hex}"
-    cluster.execute("postgres", f"CREATE DATABASE {name}")
-    cluster.execute(
-        name,
-        (SERVICES / "prisma.sql").read_text(),
-        *(
-            f"DO $$ BEGIN CREATE ROLE {role} LOGIN; EXCEPTION WHEN duplicate_object THEN NULL; END $$"
-            for role in ("toolkit_owner", "night", "reader")
-        ),
-    )
-    admin = Database(cluster.url(name), service=load_service(STATEMENTS))
-    with admin.transaction() as connection:
-        reads, writes = (rights(connection, write=write) for write in (False, True))
-    admin.dispose()
-    cluster.execute(name, *grants("toolkit_owner", As.OWNER, database=name, reads=reads, writes=writes))
-    owner = Database(cluster.url(name, "toolkit_owner"), service=load_service(STATEMENTS))
-    schema.upgrade(owner)
-    owner.dispose()
-    for role, purpose in (("night", As.OPERATOR), ("reader", As.READER)):
-        cluster.execute(name, *grants(role, purpose, database=name, reads=reads, writes=writes))
-    return name
-
-
-@pytest.fixture
-def other_night(cluster, other_company, bucket_environment, tmp_path):
-    """The environment of its operator."""
+def other_night(cluster: Cluster, bucket_environment: dict[str, str], tmp_path: Path) -> dict[str, str]:
+    """The environment of the operator of a database with the tables of another team."""
     own = {"TOOLKIT_HOME": str(tmp_path), "TOOLKIT_SERVICE_SQL": str(STATEMENTS)}
-    return {**bucket_environment, **own, "DATABASE_URL": cluster.url(other_company, "night")}
+    return {**bucket_environment, **own, "DATABASE_URL": cluster.url(company(cluster, STATEMENTS), "night")}
 
 
 def test_other_tables_are_read_and_written_with_the_printed_rights(
-    run, cluster, other_company, other_night, tmp_path
-):
+    run: Run, cluster: Cluster, other_night: dict[str, str], tmp_path: Path
+) -> None:
     run("audit", ends=3, within=other_night)
     run("clients", "load", write_csv(tmp_path / "clients.csv", map(client, range(3))), within=other_night)
-    assert cluster.value(other_company, 'SELECT count(*) FROM "Address"') == 4
+    name = sa.make_url(other_night["DATABASE_URL"]).database or ""
+    assert cluster.value(name, 'SELECT count(*) FROM "Address"') == 4
 
 
 @pytest.fixture(params=["night", "other_night"])

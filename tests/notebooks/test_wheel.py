@@ -90,10 +90,6 @@ def test_the_wheel_does_the_main_job_with_two_extras_and_the_readme_goes_on(
     assert "180 registered, 11 rejected, 1 skipped" in first
     assert "Manifest: 147 files: 127 uploaded before, 20 requested, 0 requested again" in first
     assert "14 uploaded by this manifest, 6 of it not there yet" in first
-    for line in ("Manifest", "Evidence"):
-        whole, *parts = map(int, re.findall(r"\d+", re.search(rf"^{line}: .*", first, re.MULTILINE)[0]))
-        assert whole == sum(parts)
-    assert f"{whole} evidence files" in first
     statuses = Counter(sale.scenario.verdict.status for sale in make_samples().sales)
     told = "Audit: {0} sales: {compliant} compliant, {incomplete} incomplete, {conflict} in conflict"
     assert told.format(statuses.total(), **statuses) in first

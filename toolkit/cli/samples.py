@@ -21,8 +21,7 @@ from toolkit.kit.context import ApplicationContext
 from toolkit.notebooks.packaged import packaged_notebooks
 from toolkit.notebooks.running import run_notebook
 from toolkit.samples import story
-from toolkit.samples.dataset import Samples, make_samples, write_samples
-from toolkit.samples.scenarios import Route
+from toolkit.samples.dataset import make_samples, write_samples
 
 TIMEOUT: Final = 300.0
 """Seconds that each notebook may take."""
@@ -66,7 +65,18 @@ class Demo:
             telling.withdrawn,
             telling.completed,
         )
-        self._tell_files(samples, uploads)
+        show(
+            "Manifest: {} files: {} uploaded before, {} requested, {} requested again",
+            uploads["rows"],
+            uploads["skipped"],
+            uploads["issued"],
+            uploads["reissued"],
+        )
+        show(
+            "Evidence: {} uploaded by this manifest, {} of it not there yet",
+            uploads["uploaded"],
+            uploads["failed"],
+        )
         self._report()
 
     def _load_clients(self, folder: Path) -> None:
@@ -79,26 +89,6 @@ class Demo:
             found["rejected"],
             found["skipped"],
             self.out / "rejected",
-        )
-
-    def _tell_files(self, samples: Samples, found: Mapping[str, Any]) -> None:
-        """Say where the files of the sample are; the parts of each line add up to its first number."""
-        show(
-            "Manifest: {} files: {} uploaded before, {} requested, {} requested again",
-            found["rows"],
-            found["skipped"],
-            found["issued"],
-            found["reissued"],
-        )
-        routes = [each.attempt.route for each in samples.files]
-        sent_before = sum(each.attempt.route is Route.PARTNER for each in samples.manifest)
-        show(
-            "Evidence: {} files: {} uploaded by this manifest, {} of it not there yet, {} sent by partners, "
-            "{} written into the bucket past the toolkit, {} never sent",
-            len(samples.files),
-            found["uploaded"] + found["skipped"] - sent_before,
-            found["failed"],
-            *(routes.count(each) for each in (Route.PARTNER, Route.KEYS, Route.NEVER)),
         )
 
     def _report(self) -> None:

@@ -111,12 +111,6 @@ class Database:
         if not self.service.is_own and not self.service.read:
             describe(connection, self.service)
 
-    @contextmanager
-    def raw(self) -> Iterator[psycopg.Connection[tuple[object, ...]]]:
-        """Open the psycopg connection of a pooled session, for COPY; commits and rolls back as ``transaction``."""
-        with self.transaction() as connection:
-            yield raw(connection)
-
     def dispose(self) -> None:
         """Close all idle connections."""
         self.engine.dispose()

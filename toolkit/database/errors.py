@@ -27,50 +27,32 @@ _OPTION_TROUBLE: Final = re.compile(
 
 _UNPROTECTED: Final = re.compile(r"certificate|SSL|root cert|authentication method")
 
-_TIME_OUTS: Final = {
-    "57014": "statement_timeout",
-    "25P03": "idle_in_transaction_session_timeout",
-    "25P04": "transaction_timeout",
-    "57P05": "idle_session_timeout",
+_CASES: Final = {
+    **dict.fromkeys(("28P01", "28000"), "login"),
+    "3D000": "database",
+    **dict.fromkeys(("42P01", "3F000", "42703"), "lacks"),
+    "55P03": "locked",
+    **dict.fromkeys(("57014", "25P03", "25P04", "57P05"), "ended"),
 }
-"""The setting that ended a statement, a transaction or a session, by SQLSTATE."""
 
 SENTENCES: Final = {
     "login": "The database at {} refused the login; check {}.",
     "database": "There is no such database at {}; check {}.",
     "lacks": "The database at {} lacks a table or column ({}); run: toolkit db upgrade",
     "locked": "Somebody else keeps a row locked in the database at {}. Nothing was changed; try again later.",
-    "cancelled": "The database at {} broke off: {}. Its administrator, or another session of the same role, "
-    "cancelled the statement: ask them why, then run the command again.",
-    "cancelled or long": "The database at {} broke off: {}. Either somebody cancelled the statement, or it took "
-    "longer than statement_timeout allows, which its administrator changes by ALTER ROLE ... SET "
-    "statement_timeout.",
-    "long": "The database at {} broke off: {}. Audits, reports and exports take longer than it allows: its "
-    "administrator allows them by ALTER ROLE ... SET {}, or add ?options=-c{}%3D10min to DATABASE_READ_URL or "
-    "DATABASE_URL, for these sessions.",
+    "ended": "The database at {} broke off: {}. Either its administrator cancelled it, or it took longer than a "
+    "time-out allows. Audits, reports and exports take long: ALTER ROLE ... SET statement_timeout allows them, or "
+    "?options=-cstatement_timeout%3D10min in DATABASE_READ_URL or DATABASE_URL, for these sessions.",
     "recovery": "The replica at {} broke off: {}. Its primary changed what the statement still reads: try again, "
     "let its administrator allow more time by max_standby_streaming_delay or hot_standby_feedback, or ask the "
     "primary, without DATABASE_READ_URL.",
-    "other server": "The database at {} answers, but not the other server that a table of it stands in: {}. Try "
-    "again later, or let its administrator check the server's address and the user mapping of this role.",
     "value": "The database at {} refused a value that does not fit{} [{}]. See: toolkit db check",
     "protection": "Another machine is reached by TLS with a verified certificate and without a readable password. "
     "Name the file of its authority by ?sslrootcert=FILE in {}, or allow less there, such as ?sslmode=require.",
 }
-"""The sentences of the cases below, with the address and what the server said."""
+"""The sentences of the cases, with the address and what the server said."""
 
-_KINDS: Final[dict[str, type[DatabaseError]]] = {
-    "lacks": SchemaMismatch,
-    "locked": DatabaseUnavailable,
-    "other server": DatabaseUnavailable,
-}
-_CASES: Final = {
-    **dict.fromkeys(("28P01", "28000"), "login"),
-    "3D000": "database",
-    **dict.fromkeys(("42P01", "3F000", "42703"), "lacks"),
-    "55P03": "locked",
-    **dict.fromkeys(("25P03", "25P04", "57P05"), "long"),
-}
+_KINDS: Final[dict[str, type[DatabaseError]]] = {"lacks": SchemaMismatch, "locked": DatabaseUnavailable}
 
 _OBJECT: Final = re.compile(r"permission denied for (?P<kind>\w+) (?P<name>\S+)")
 _COPIED: Final = re.compile(r"COPY (\S+), line (\d+)(?:, column (\w+))?")
@@ -124,14 +106,13 @@ class ErrorTranslation:
         self, error: psycopg.Error, *, lost: bool = False, statement: str | None = None
     ) -> DatabaseError:
         state, said, at = error.sqlstate or _state_at_connect(error), _first_line(error), self._address
-        case = _case(error, state, said)
+        case = "recovery" if "conflict with recovery" in said else _CASES.get(state)
         if case in {"login", "database"}:
             return DatabaseError(SENTENCES[case], at, self._variable)
         if state == "42501":
             return self._denied(said, statement)
         if case is not None:
-            setting = _TIME_OUTS.get(state)
-            return _KINDS.get(case, DatabaseError)(SENTENCES[case], at, said, setting, setting)
+            return _KINDS.get(case, DatabaseError)(SENTENCES[case], at, said)
         if not state and isinstance(error, (psycopg.OperationalError, psycopg.ProgrammingError)):
             words = self._said(error)
             if isinstance(error, psycopg.ProgrammingError) or _OPTION_TROUBLE.search(words):
@@ -141,7 +122,7 @@ class ErrorTranslation:
         if state.startswith("53"):
             return self._unavailable(said)
         if lost or state.startswith(("08", "57P")) or (not state and isinstance(error, _LINK_ERRORS)):
-            return self._unavailable(self._said(error) if not state else "")
+            return self._unavailable(said if state else self._said(error))
         if state.startswith("22"):  # a value that does not fit; the message quotes it
             return DatabaseError(SENTENCES["value"], at, _place(error), state)
         reason = f"{said} [{state}]" if state else type(error).__name__
@@ -173,26 +154,6 @@ class ErrorTranslation:
         if self._secret:
             words = words.replace(self._secret, "***")
         return words if words.endswith(".") else f"{words}."
-
-
-def _case(error: psycopg.Error, state: str, said: str) -> str | None:
-    """Return the case of ``SENTENCES`` that an error is, ``None`` where it is none of them."""
-    if state == "57014":  # in the words of another language a time-out cannot be told apart
-        words = {"user request": "cancelled", "statement timeout": "long"}
-        return next((case for word, case in words.items() if word in said), "cancelled or long")
-    if _is_conflict_with_recovery(error):
-        return "recovery"
-    if state == "08001" and error.diag.severity_nonlocalized == "ERROR":
-        return "other server"
-    return _CASES.get(state)
-
-
-def _is_conflict_with_recovery(error: psycopg.Error) -> bool:
-    """Tell it apart from other failures of a transaction, in whichever language the server speaks."""
-    # Another driver does not name the function; what it reads cannot be in conflict with anything else.
-    return error.sqlstate in {"40001", "40P01", "57P04"} and "Interrupt" in (
-        error.diag.source_function or "Interrupt"
-    )
 
 
 def _place(error: psycopg.Error) -> str:

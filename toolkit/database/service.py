@@ -201,10 +201,6 @@ class Service:
         condition = f"{column} = {value}" + (f" AND {also}" if also else "")
         return f"(SELECT * FROM {self.text(relation)} AS read WHERE {condition})"
 
-    def can(self, *names: str) -> bool:
-        """Tell whether all these statements that write are there."""
-        return all(name in self.statements for name in names)
-
     def require(self, *names: str) -> None:
         """Make sure that all these statements that write are there.
 

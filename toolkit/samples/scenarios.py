@@ -162,17 +162,6 @@ _PAST_THE_TOOLKIT: Final = {Content.PAGE, Content.EMPTY, *_WITHOUT_RECORD}
 _ODD: Final = {Content.LINK, Content.SCRIPT, Content.BLANK, Content.PHONE, *_UNUSABLE, *_PAST_THE_TOOLKIT}
 
 
-class Route(StrEnum):
-    """The way in which a file comes into the bucket."""
-
-    MANIFEST = "manifest"
-    """The demo asks for it and sends it, or waits for it."""
-    PARTNER = "partner"
-    KEYS = "keys"
-    """Somebody with the keys of the bucket writes it."""
-    NEVER = "never"
-
-
 @dataclass(frozen=True, slots=True)
 class Attempt:
     """One piece of evidence of a sale: when it is asked for, what is sent, and on which day each deed is done."""
@@ -201,13 +190,14 @@ class Attempt:
         return self.content in _ODD or bool(self.deeds)
 
     @property
-    def route(self) -> Route:
-        """The way in which it comes into the bucket: what was sound in the past came from partners."""
-        if self.content not in {Content.LAPSED, Content.WAITING, *_PAST_THE_TOOLKIT}:
-            return Route.PARTNER if self.by_partner or self.day else Route.MANIFEST
-        if self.written is not None:
-            return Route.KEYS
-        return Route.NEVER if self.content is Content.LAPSED else Route.MANIFEST
+    def is_sent(self) -> bool:
+        """Tell whether it comes by an upload form, now or later."""
+        return self.content not in {Content.LAPSED, *_PAST_THE_TOOLKIT}
+
+    @property
+    def by_manifest(self) -> bool:
+        """Tell whether the demo asks for it: what was sound in the past came from partners."""
+        return self.content is Content.WAITING or (self.is_sent and not self.by_partner and not self.day)
 
     @property
     def written(self) -> int | None:

@@ -34,7 +34,7 @@ from toolkit.intake.sales import created_at, load_sales
 from toolkit.log.sealing import seal_events
 from toolkit.partner import post_file
 from toolkit.samples.dataset import PARTNER_FILES, SampleFile, Samples, manifest_row, write_sales
-from toolkit.samples.scenarios import DAYS, Content, Deed, Route
+from toolkit.samples.scenarios import DAYS, Content, Deed
 
 PARTNER: Final = "partner-software"
 ANALYST: Final = "analyst@example.com"
@@ -92,7 +92,7 @@ class Telling:
         self.load_sales(day, clock)
         known = self._records()
         asked = [file for file in self.samples.files if file.attempt.day == day and file.attempt.has_record]
-        others = [file for file in asked if file.attempt.route is not Route.MANIFEST]
+        others = [file for file in asked if not file.attempt.by_manifest]
         new = [file for file in others if _name(file) not in known]
         partners = {sale.id: sale.partner_on(day) for sale in self.samples.sales}
         with ThreadPoolExecutor(_SENDERS) as threads:
@@ -121,7 +121,7 @@ class Telling:
             limits=_LIMITS,
             clock=clock,
         )
-        if file.attempt.route is not Route.PARTNER:
+        if not file.attempt.is_sent:
             return
         until = datetime.now(UTC) + timedelta(seconds=_LIMITS.ttl_seconds)
         form = self.bucket.presign_post(asked.fields["key"], max_bytes=_LIMITS.max_bytes, expires_at=until)
