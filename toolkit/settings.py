@@ -49,9 +49,9 @@ class Environment:
 
     variables: Mapping[str, str]
 
-    def text(self, name: str) -> str | None:
-        """Return the text of a variable."""
-        return self.variables.get(name, "").strip() or None
+    def text(self, *names: str) -> str | None:
+        """Return the text of a variable, of the first that is set."""
+        return next((text for name in names if (text := self.variables.get(name, "").strip())), None)
 
     def secret(self, name: str) -> str | None:
         """Return the text of a variable, or the contents of the file that the variable with ``_FILE`` names."""
@@ -183,28 +183,30 @@ LONGEST_UPLOAD_TTL: Final = 12 * 3600
 """Seconds; the sync of the bucket looks so far back for uploads."""
 
 
-@dataclass(frozen=True, slots=True)
-class AwsSettings:
-    """The standard ``AWS_*`` variables that lead to a shared bucket; boto3 looks up what is not set here."""
-
-    access_key_id: str | None = None
-    secret_access_key: str | None = field(default=None, repr=False)
-    session_token: str | None = field(default=None, repr=False)
-    session_ends: datetime | None = None
-    """The end of the session of ``session_token``, where it is known (``AWS_CREDENTIAL_EXPIRATION``)."""
-    profile: str | None = None
-    region: str | None = None
-    s3_endpoint: str | None = None
-    """Another server than Amazon's (``AWS_ENDPOINT_URL_S3``, else ``AWS_ENDPOINT_URL``)."""
-    sts_endpoint: str | None = None
-    """The token service (``AWS_ENDPOINT_URL_STS``, else ``AWS_ENDPOINT_URL``)."""
-
-
 def _variable(
     name: str, read: Callable[..., Any], *limits: object, default: Any = None, secret: bool = False
 ) -> Any:
     """Return the field that ``read`` gives for a variable, ``default`` where that is not set."""
     return field(default=default, repr=not secret, metadata={"read": lambda given: read(given, name, *limits)})
+
+
+@dataclass(frozen=True, slots=True)
+class AwsSettings:
+    """The standard ``AWS_*`` variables that lead to a shared bucket; boto3 looks up what is not set here."""
+
+    access_key_id: str | None = _variable("AWS_ACCESS_KEY_ID", Environment.text)
+    secret_access_key: str | None = _variable("AWS_SECRET_ACCESS_KEY", Environment.text, secret=True)
+    session_token: str | None = _variable("AWS_SESSION_TOKEN", Environment.text, secret=True)
+    session_ends: datetime | None = _variable(
+        "AWS_CREDENTIAL_EXPIRATION", Environment.read, _moment, "2026-11-20T18:00:00Z"
+    )
+    """The end of the session of ``session_token``, where it is known."""
+    profile: str | None = _variable("AWS_PROFILE", Environment.text)
+    region: str | None = _variable("AWS_REGION", Environment.text, "AWS_DEFAULT_REGION")
+    s3_endpoint: str | None = _variable("AWS_ENDPOINT_URL_S3", Environment.endpoint, "AWS_ENDPOINT_URL")
+    """Another server than Amazon's."""
+    sts_endpoint: str | None = _variable("AWS_ENDPOINT_URL_STS", Environment.endpoint, "AWS_ENDPOINT_URL")
+    """The token service."""
 
 
 def _home(given: Environment, name: str) -> Path:
@@ -364,13 +366,4 @@ def file_mode_of(environ: Mapping[str, str]) -> int:
 def _aws(given: Environment) -> AwsSettings:
     if (given.text("AWS_ACCESS_KEY_ID") is None) != (given.text("AWS_SECRET_ACCESS_KEY") is None):
         raise SettingsError("AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY must be set together")
-    return AwsSettings(
-        access_key_id=given.text("AWS_ACCESS_KEY_ID"),
-        secret_access_key=given.text("AWS_SECRET_ACCESS_KEY"),
-        session_token=given.text("AWS_SESSION_TOKEN"),
-        session_ends=given.read("AWS_CREDENTIAL_EXPIRATION", _moment, "2026-11-20T18:00:00Z"),
-        profile=given.text("AWS_PROFILE"),
-        region=given.text("AWS_REGION") or given.text("AWS_DEFAULT_REGION"),
-        s3_endpoint=given.endpoint("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"),
-        sts_endpoint=given.endpoint("AWS_ENDPOINT_URL_STS", "AWS_ENDPOINT_URL"),
-    )
+    return AwsSettings(**_read(AwsSettings, given))

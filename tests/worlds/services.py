@@ -62,7 +62,39 @@ ENUM = (
     "ALTER TABLE svc.doc ALTER kind TYPE svc.kind USING kind::svc.kind"
 )
 
+TYPES = {
+    "a code renamed": "'VOZ'",
+    "a blank behind a code": "'POV '",
+    "a blank behind a code that cannot be seen": "'POV' || chr(160)",
+    "a code in small letters": "'pov'",
+    "a code with a letter of another alphabet": "'P' || chr(1054) || 'V'",
+    "a record without a type": "NULL",
+}
+GROUPS = {
+    "a group that nobody knows": "'E'",
+    "a sale without a group": "NULL",
+    "the wrong group for everybody": "lower(grp)",
+}
+
 WORLDS = (
+    *(
+        World(
+            name,
+            f"UPDATE svc.doc SET kind = {value} WHERE kind = 'POV' AND sale_id = 'S-4'",
+            r"1 evidence records have an evidence_type that the contract does not know; 0 at the last reading",
+            verdict="S-4 incomplete POV TYPE_UNKNOWN",
+        )
+        for name, value in TYPES.items()
+    ),
+    *(
+        World(
+            name,
+            f"UPDATE svc.sale SET grp = {value}" + ("" if "everybody" in name else " WHERE id = 'S-1'"),
+            r"12? sales have a utility_group that the contract does not know; 0 at the last reading",
+            verdict="S-1 conflict  GROUP_UNKNOWN",
+        )
+        for name, value in GROUPS.items()
+    ),
     World(
         "a column swapped under its name",
         "ALTER TABLE svc.sale RENAME payer TO payer_legacy; ALTER TABLE svc.sale ADD payer boolean;"
@@ -78,46 +110,10 @@ WORLDS = (
         verdict="S-2 incomplete POV|DOC_CONTRATANTE",
     ),
     World(
-        "a code renamed",
-        "UPDATE svc.doc SET kind = 'VOZ' WHERE kind = 'POV' AND sale_id = 'S-3'",
-        r"1 evidence records have an evidence_type that the contract does not know; 0 at the last reading",
-        verdict="S-3 incomplete POV TYPE_UNKNOWN",
-    ),
-    World(
-        "a blank behind a code",
-        "UPDATE svc.doc SET kind = 'POV ' WHERE kind = 'POV' AND sale_id = 'S-4'",
-        r"1 evidence records have an evidence_type that the contract does not know",
-        verdict="S-4 incomplete POV TYPE_UNKNOWN",
-    ),
-    World(
-        "a code in small letters",
-        "UPDATE svc.doc SET kind = 'pov' WHERE kind = 'POV' AND sale_id = 'S-4'",
-        r"have an evidence_type that the contract does not know",
-        verdict="S-4 incomplete POV TYPE_UNKNOWN",
-    ),
-    World(
-        "a record without a type",
-        "UPDATE svc.doc SET kind = NULL WHERE kind = 'POV' AND sale_id = 'S-5'",
-        r"1 evidence records have an evidence_type that the contract does not know",
-        verdict="S-5 incomplete POV TYPE_UNKNOWN",
-    ),
-    World(
         "a KYC beside a renamed code",
         "UPDATE svc.doc SET kind = CASE kind WHEN 'POV' THEN 'AUDIO' ELSE 'KYC' END WHERE sale_id = 'S-1'",
         r"have an evidence_type that the contract does not know",
         verdict="S-1 conflict  TYPE_UNKNOWN",
-    ),
-    World(
-        "a group that nobody knows",
-        "UPDATE svc.sale SET grp = 'E' WHERE id = 'S-1'",
-        r"1 sales have a utility_group that the contract does not know",
-        verdict="S-1 conflict  GROUP_UNKNOWN",
-    ),
-    World(
-        "a sale without a group",
-        "UPDATE svc.sale SET grp = NULL WHERE id = 'S-1'",
-        r"1 sales have a utility_group that the contract does not know",
-        verdict="S-1 conflict  GROUP_UNKNOWN",
     ),
     World(
         "a payer that is not said",
@@ -217,12 +213,6 @@ WORLDS = (
         "CREATE VIEW svc.doc AS SELECT * FROM svc.doc_all WHERE kind <> 'POV'",
         r"The table svc.doc_all was not read before",
         verdict="S-1 incomplete POV",
-    ),
-    World(
-        "the wrong group for everybody",
-        "UPDATE svc.sale SET grp = lower(grp)",
-        r"12 sales have a utility_group that the contract does not know; 0 at the last reading",
-        verdict="S-1 conflict  GROUP_UNKNOWN",
     ),
     World(
         "a second table of documents, read by nobody",
@@ -355,18 +345,6 @@ WORLDS = (
         r"12 evidence records have an evidence_type that the contract does not know; 0 at the last reading",
         verdict="S-1 incomplete POV TYPE_UNKNOWN",
         before=ENUM,
-    ),
-    World(
-        "a blank behind a code that cannot be seen",
-        "UPDATE svc.doc SET kind = 'POV' || chr(160) WHERE kind = 'POV' AND sale_id = 'S-4'",
-        r"1 evidence records have an evidence_type that the contract does not know",
-        verdict="S-4 incomplete POV TYPE_UNKNOWN",
-    ),
-    World(
-        "a code with a letter of another alphabet",
-        "UPDATE svc.doc SET kind = 'P' || chr(1054) || 'V' WHERE kind = 'POV' AND sale_id = 'S-4'",
-        r"1 evidence records have an evidence_type that the contract does not know",
-        verdict="S-4 incomplete POV TYPE_UNKNOWN",
     ),
     World(
         "a blank behind the name of a sale",

@@ -223,17 +223,12 @@ def _read(service: Service) -> list[str]:
     return sorted({name for relation in COLUMNS for name in tables_in(service.statements[relation])})
 
 
-def policies(connection: Connection) -> list[sa.Row[Any]]:
-    """Return ``place`` and ``role``: the tables whose policies may hide rows from who reads them."""
-    names = {"names": _read(service_of(connection))}
-    return list(connection.execute(sa.text(_REACHED + _POLICIES), names))
-
-
 def hidden_and_copied(connection: Connection) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the tables whose policies may hide rows, and the materialised views, by their names."""
-    names = {"names": _read(service_of(connection))}
-    copied = connection.scalars(sa.text(_REACHED + _COPIES), names)
-    return tuple(sorted({row.place for row in policies(connection)})), tuple(copied)
+    rows = connection.execute(
+        sa.text(_REACHED + _HIDDEN_OR_COPIED), {"names": _read(service_of(connection))}
+    ).all()
+    return tuple(row.place for row in rows if not row.copied), tuple(row.place for row in rows if row.copied)
 
 
 def rights(connection: Connection, *, write: bool) -> list[str]:
@@ -330,16 +325,13 @@ _TABLES: Final = """
     ORDER BY 1
 """
 
-_POLICIES: Final = """
-    SELECT DISTINCT CAST(CAST(hidden.oid AS regclass) AS text) AS place, quote_ident(role.rolname) AS role
+_HIDDEN_OR_COPIED: Final = """
+    SELECT DISTINCT CAST(CAST(here.oid AS regclass) AS text) AS place, relkind = 'm' AS copied
     FROM reached
-    JOIN pg_class AS hidden ON hidden.oid = reached.place
+    JOIN pg_class AS here ON here.oid = reached.place
     JOIN pg_roles AS role ON role.rolname = reached.reader
-    WHERE hidden.relrowsecurity AND NOT is_part AND NOT role.rolsuper AND NOT role.rolbypassrls
-      AND (hidden.relforcerowsecurity OR NOT pg_has_role(role.oid, hidden.relowner, 'USAGE'))
-    ORDER BY 1, 2
-"""
-
-_COPIES: Final = """
-    SELECT DISTINCT CAST(CAST(place AS regclass) AS text) FROM reached WHERE kind = 'm' ORDER BY 1
+    WHERE relkind = 'm'
+       OR (relrowsecurity AND NOT is_part AND NOT rolsuper AND NOT rolbypassrls
+           AND (relforcerowsecurity OR NOT pg_has_role(role.oid, relowner, 'USAGE')))
+    ORDER BY 1
 """

@@ -21,8 +21,6 @@ FIRST: Final = RECORDINGS["POV"][0]
 _MARK_BITS: Final = 32
 _HALF_SECOND: Final = 14
 """Frames of 36 ms."""
-_SIDE_BYTES: Final = 9
-"""Between the header of a frame of MPEG-2 with one channel and what an encoder notes in the first one."""
 
 
 IN_CATALOG: Final = {"script": b" /OpenAction << /S /JavaScript /JS (this.zoom = 100;) >>"}
