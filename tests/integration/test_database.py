@@ -30,7 +30,7 @@ NOWHERE = "postgresql+psycopg://u:pass-word@127.0.0.1:1/db"
         ("?sslmod=require", 'DatabaseError: .* invalid connection option "sslmod"'),
     ],
 )
-def test_a_server_that_cannot_be_reached_is_named_without_the_password(options: str, words: str) -> None:
+def test_a_server_that_cannot_be_reached_is_named_without_the_password(options, words):
     said = reason(Database(NOWHERE + options), "SELECT 1")
     assert re.match(words, said)
     assert "pass-word" not in said
@@ -55,9 +55,7 @@ def test_a_server_that_cannot_be_reached_is_named_without_the_password(options: 
         ({}, "SET statement_timeout = 1; SELECT pg_sleep(300)", "broke off: canceling .* or it took longer than"),
     ],
 )
-def test_what_the_server_refuses_is_said_and_no_value_quoted(
-    database: Database, changed: dict[str, str], statement: str, words: str
-) -> None:
+def test_what_the_server_refuses_is_said_and_no_value_quoted(database, changed, statement, words):
     asked = Database(database.engine.url.set(**changed).render_as_string(hide_password=False))
     said = reason(asked, statement)
     asked.dispose()
@@ -75,9 +73,7 @@ def test_a_connection_that_broke_is_replaced(database):
         assert connection.scalar(sa.text("SELECT 1")) == 1
 
 
-def test_a_replica_that_is_gone_is_named_by_its_own_variable(
-    run: Run, embedded_environment: dict[str, str]
-) -> None:
+def test_a_replica_that_is_gone_is_named_by_its_own_variable(run, embedded_environment):
     gone = embedded_environment | {"DATABASE_READ_URL": "postgresql://u:pass-word@127.0.0.1:1/db"}
     for command, ends in (("audit", 1), ("status", 3)):
         said = run(command, ends=ends, within=gone)

@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from pypdf import PdfReader
 
 from tests.support.client_rows import client, write_csv
-from tests.support.postgres_cluster import PGBOUNCER, pooler_of, replica_of, running_cluster
+from tests.support.postgres_cluster import PGBOUNCER, Cluster, pooler_of, replica_of, running_cluster
 from tests.support.waiting import PATIENCE, wait_until
 from toolkit.cli import main
 from toolkit.database import schema, tables
@@ -81,7 +81,7 @@ def company(cluster: Cluster, statements: Path | None = None) -> str:
 
 
 @pytest.fixture
-def granted(cluster: Cluster) -> str:
+def granted(cluster):
     """A database with the contract's own tables."""
     return company(cluster)
 
@@ -155,15 +155,13 @@ def test_a_time_out_of_the_role_is_named_and_may_be_longer_for_the_toolkit(run, 
 
 
 @pytest.fixture
-def other_night(cluster: Cluster, bucket_environment: dict[str, str], tmp_path: Path) -> dict[str, str]:
+def other_night(cluster, bucket_environment, tmp_path):
     """The environment of the operator of a database with the tables of another team."""
     own = {"TOOLKIT_HOME": str(tmp_path), "TOOLKIT_SERVICE_SQL": str(STATEMENTS)}
     return {**bucket_environment, **own, "DATABASE_URL": cluster.url(company(cluster, STATEMENTS), "night")}
 
 
-def test_other_tables_are_read_and_written_with_the_printed_rights(
-    run: Run, cluster: Cluster, other_night: dict[str, str], tmp_path: Path
-) -> None:
+def test_other_tables_are_read_and_written_with_the_printed_rights(run, cluster, other_night, tmp_path):
     run("audit", ends=3, within=other_night)
     run("clients", "load", write_csv(tmp_path / "clients.csv", map(client, range(3))), within=other_night)
     name = sa.make_url(other_night["DATABASE_URL"]).database or ""
