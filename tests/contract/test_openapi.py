@@ -88,15 +88,6 @@ def test_the_examples_of_the_document_are_good(partner):
         parse(EvidenceRequest, body)
 
 
-def test_every_endpoint_documents_what_it_answers(document):
-    assert document["openapi"].startswith("3.1")
-    always = {"400", "401", "403", "408", "413", "429", "500", "503", "200"}
-    assert set(document["paths"]["/clients"]["post"]["responses"]) == always | {"409"}
-    assert set(document["paths"]["/sales/{saleId}/evidences"]["put"]["responses"]) == always | {"404"}
-    assert set(document["paths"]["/ready"]["get"]["responses"]) == {"200", "500", "503"}
-    assert document["security"] == [{"bearerToken": []}]
-
-
 def test_the_fields_are_those_of_the_contract(document):
     schemas = document["components"]["schemas"]
     client, address = schemas["Client"], schemas["Address"]

@@ -29,14 +29,6 @@ def test_a_valid_client_is_kept_in_its_normal_form():
     assert client.external_id is None
 
 
-def test_an_empty_body_lists_every_required_field():
-    with pytest.raises(InvalidFields) as caught:
-        parse(Client, {})
-    assert {item.field: item.message for item in caught.value.invalid} == dict.fromkeys(
-        ["cpf", "numberOnDealership", "enrollment", "firstName", "lastName", "birthdate", "address"], "Required"
-    )
-
-
 @pytest.mark.parametrize(
     ("field", "values"),
     [

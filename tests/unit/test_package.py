@@ -4,7 +4,6 @@ import doctest
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import click
 import pytest
@@ -88,11 +87,3 @@ def test_an_empty_path_is_wrong_usage(run, command, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert "the path is empty" in run(*command, ends=2, within={}).err
     assert not any(tmp_path.iterdir())
-
-
-def test_no_statement_names_the_schema_of_the_contracts_own_tables():
-    """They are named in service.sql alone: other services have other tables."""
-    named = re.compile(r"\bpublic\.(clients|addresses|sales|evidences)\b")
-    package = Path(toolkit.__file__).parent
-    modules = [path for path in package.rglob("*.py") if "migrations" not in path.parts]
-    assert [path.name for path in modules if named.search(path.read_text(encoding="utf-8"))] == []

@@ -4,7 +4,6 @@ import ast
 import dataclasses
 import re
 import shlex
-from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -45,19 +44,6 @@ def test_every_command_is_understood(line):
     names = {option: parameter for parameter in command.params for option in parameter.opts}
     given = [word for word in words if word.startswith("-")]
     assert set(given) <= set(names), f"unknown options of {command.name}"
-
-
-def test_no_summary_in_a_list_of_commands_is_cut():
-    def lists(group: click.Group) -> Iterator[str]:
-        context = click.Context(group, terminal_width=80)
-        formatter = context.make_formatter()
-        group.format_commands(context, formatter)
-        yield formatter.getvalue()
-        for name in group.list_commands(context):
-            if isinstance(own := group.get_command(context, name), click.Group):
-                yield from lists(own)
-
-    assert [each for each in lists(_toolkit) if "..." in each] == []
 
 
 def test_the_example_gives_what_it_says(capsys):
