@@ -5,22 +5,20 @@ from __future__ import annotations
 import re
 import stat
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
 import sqlalchemy as sa
 
 from tests.support.client_rows import FIELDS, body, client, read_csv, write_csv
-from tests.support.loads import Loads, counts, registered
-from toolkit.database.connection import Database
+from tests.support.loads import counts, registered
 from toolkit.database.tables import load_batches
 from toolkit.errors import InvalidInput, UnreadableFile
 from toolkit.intake.clients import load_clients
 from toolkit.intake.registration import register_client
 
 
-def test_accepted_rows_are_registered_as_one_by_one(database: Database, load: Loads, clock: Any, tmp_path: Path):
+def test_accepted_rows_are_registered_as_one_by_one(database, load, clock, tmp_path):
     row = client(1, cpf="  529.982.247-25", email="Ana@EXAMPLE.com", phoneNumber="", rg="12")
     result = load(write_csv(tmp_path / "a.csv", [row]))
     register_client(database, body(row), clock)
@@ -33,14 +31,14 @@ def test_accepted_rows_are_registered_as_one_by_one(database: Database, load: Lo
 
 
 @pytest.mark.parametrize("name", ["\\", "\\N", "\\.", "a\\tb", 'Ana "Nina"', "a,b;c|d", "\\\\x01", "😀"])
-def test_names_reach_the_database_as_they_are_written(database: Database, load: Loads, tmp_path: Path, name: str):
+def test_names_reach_the_database_as_they_are_written(database, load, tmp_path, name):
     rows = [client(1, firstName=name, address__city=name), client(2, lastName=name)]
     assert counts(load(write_csv(tmp_path / "a.csv", rows))) == (2, 0, 0)
     first, second = registered(database)
     assert (first["first_name"], first["city"], second["last_name"]) == (name, name, name)
 
 
-def test_the_same_contents_again_change_nothing(database: Database, load: Loads, clock: Any, tmp_path: Path):
+def test_the_same_contents_again_change_nothing(database, load, clock, tmp_path):
     rows = [client(1), client(2), client(3, cpf="0")]
     first = load(write_csv(tmp_path / "a.csv", rows))
     again = load(write_csv(tmp_path / "copy.csv", rows))
@@ -52,9 +50,7 @@ def test_the_same_contents_again_change_nothing(database: Database, load: Loads,
     assert len(registered(database)) == 2
 
 
-def test_a_client_who_is_registered_already_is_skipped_and_listed(
-    database: Database, load: Loads, clock: Any, tmp_path: Path
-):
+def test_a_client_who_is_registered_already_is_skipped_and_listed(database, load, clock, tmp_path):
     known = register_client(database, body(client(1)), clock)
     elsewhere = client(1, address__installationNumber="9999999")
     result = load(write_csv(tmp_path / "a.csv", [client(2), client(1), elsewhere, client(2)]))
@@ -70,9 +66,7 @@ def test_a_client_who_is_registered_already_is_skipped_and_listed(
     ]
 
 
-def test_of_several_who_are_registered_already_the_first_is_listed(
-    database: Database, load: Loads, clock: Any, tmp_path: Path
-):
+def test_of_several_who_are_registered_already_the_first_is_listed(database, load, clock, tmp_path):
     first = register_client(database, body(client(1)), clock)
     clock.now += timedelta(days=1)
     register_client(database, body(client(1)), clock)
@@ -81,9 +75,7 @@ def test_of_several_who_are_registered_already_the_first_is_listed(
     assert read_csv(skipped)[0]["clientId"] == str(first.client_id)
 
 
-def test_rows_that_the_service_refuses_are_rejected_and_the_others_load(
-    database: Database, load: Loads, tmp_path: Path
-):
+def test_rows_that_the_service_refuses_are_rejected_and_the_others_load(database, load, tmp_path):
     with database.transaction() as connection:
         connection.execute(sa.text("ALTER TABLE public.clients ADD CONSTRAINT no_bob CHECK (first_name <> 'Bob')"))
     rows = [client(n, firstName="Bob" if n in (2, 5) else "Ana") for n in range(7)]
@@ -95,7 +87,7 @@ def test_rows_that_the_service_refuses_are_rejected_and_the_others_load(
     assert {row["first_name"] for row in registered(database)} == {"Ana"}
 
 
-def test_corrected_files_keep_the_mapping_and_their_names_do_not_grow(load: Loads, tmp_path: Path):
+def test_corrected_files_keep_the_mapping_and_their_names_do_not_grow(load, tmp_path):
     headings = [{"numberOnDealership": "Nr. contrato", "rg": "CPF 2"}.get(name, name) for name in FIELDS]
     source = write_csv(tmp_path / "a.csv", [client(1, cpf="0"), client(2, cpf="1")], headings=headings)
     first = load(source, headings={"Nr. contrato": "numberOnDealership"})
@@ -105,7 +97,7 @@ def test_corrected_files_keep_the_mapping_and_their_names_do_not_grow(load: Load
     assert load(again.rejected_files[1]).rejected_files[0].name == "a.csv.3.rejected.csv"
 
 
-def test_a_row_of_totals_is_named_as_such(load: Loads, tmp_path: Path):
+def test_a_row_of_totals_is_named_as_such(load, tmp_path):
     blank = dict.fromkeys(FIELDS, "")
     rows = [client(1), blank | {"externalId": "TOTAL", "enrollment": "1"}, blank | {"cpf": "Total: 1"}]
     result = load(write_csv(tmp_path / "a.csv", rows))
@@ -113,7 +105,7 @@ def test_a_row_of_totals_is_named_as_such(load: Loads, tmp_path: Path):
     assert result.reasons == {"row: Is a row of totals and no client; leave it out": 2}
 
 
-def test_a_dry_run_tells_all_and_writes_nothing_to_the_database(database: Database, load: Loads, tmp_path: Path):
+def test_a_dry_run_tells_all_and_writes_nothing_to_the_database(database, load, tmp_path):
     source = write_csv(tmp_path / "a.csv", [client(1), client(2, cpf="0"), client(1)])
     tried = load(source, dry_run=True)
 
@@ -126,9 +118,7 @@ def test_a_dry_run_tells_all_and_writes_nothing_to_the_database(database: Databa
     assert counts(load(source)) == (1, 1, 1)
 
 
-def test_a_damaged_workbook_in_a_folder_is_named_and_the_others_are_loaded(
-    database: Database, load: Loads, tmp_path: Path
-):
+def test_a_damaged_workbook_in_a_folder_is_named_and_the_others_are_loaded(database, load, tmp_path):
     write_csv(tmp_path / "a.csv", [client(1)])
     (tmp_path / "b.xlsx").write_bytes(b"PK\x03\x04 and no more")
     bad = write_csv(tmp_path / "c.txt", [client(2)], headings=["x" * (n + 1) for n in range(len(FIELDS))])
@@ -143,7 +133,7 @@ def test_a_damaged_workbook_in_a_folder_is_named_and_the_others_are_loaded(
     ]
 
 
-def test_headings_as_distributors_write_them_are_understood(database: Database, load: Loads, tmp_path: Path):
+def test_headings_as_distributors_write_them_are_understood(database, load, tmp_path):
     written = {
         "cpf": "CPF/CNPJ",
         "numberOnDealership": "Cód. Cliente Distribuidora",
@@ -154,20 +144,20 @@ def test_headings_as_distributors_write_them_are_understood(database: Database, 
     assert counts(load(write_csv(tmp_path / "a.csv", [client(1)], headings=headings))) == (1, 0, 0)
 
 
-def test_a_whole_name_is_asked_back_and_never_guessed_apart(load: Loads, tmp_path: Path):
+def test_a_whole_name_is_asked_back_and_never_guessed_apart(load, tmp_path):
     headings = [{"firstName": "Nome completo", "lastName": "x"}.get(name, name) for name in FIELDS]
     with pytest.raises(UnreadableFile, match="Nome completo holds the first and the last name together"):
         load(write_csv(tmp_path / "a.csv", [client(1)], headings=headings))
 
 
-def test_a_file_without_headings_is_refused_without_quoting_its_first_person(load: Loads, tmp_path: Path):
+def test_a_file_without_headings_is_refused_without_quoting_its_first_person(load, tmp_path):
     people = tmp_path / "people.csv"
     people.write_text("Nome;Maria da Silva;529.982.247-25;maria@example.com\n;;;\n", encoding="utf-8")
     with pytest.raises(UnreadableFile, match=r"Found on line 1: Nome\. Rename"):
         load(people)
 
 
-def test_files_of_the_same_name_leave_each_other_their_rejected_rows(load: Loads, tmp_path: Path):
+def test_files_of_the_same_name_leave_each_other_their_rejected_rows(load, tmp_path):
     for number, folder in enumerate(("norte", "sul")):
         (tmp_path / folder).mkdir()
         write_csv(tmp_path / folder / "a.csv", [client(number, cpf="0")])
@@ -177,9 +167,7 @@ def test_files_of_the_same_name_leave_each_other_their_rejected_rows(load: Loads
     assert [read_csv(path)[0]["externalId"] for path in rejected] == ["P-0", "P-1"]
 
 
-def test_a_folder_that_cannot_be_written_is_named_before_anything_is_registered(
-    database: Database, clock: Any, tmp_path: Path
-):
+def test_a_folder_that_cannot_be_written_is_named_before_anything_is_registered(database, clock, tmp_path):
     source = write_csv(tmp_path / "a.csv", [client(1), client(2, cpf="0")])
     (tmp_path / "file").write_text("")
     with pytest.raises(InvalidInput, match="--out"):
@@ -187,9 +175,7 @@ def test_a_folder_that_cannot_be_written_is_named_before_anything_is_registered(
     assert registered(database) == []
 
 
-def test_a_file_that_changes_while_it_is_read_is_not_loaded(
-    database: Database, load: Loads, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_file_that_changes_while_it_is_read_is_not_loaded(database, load, tmp_path, monkeypatch):
     from toolkit.intake import clients as loads
 
     source = write_csv(tmp_path / "a.csv", [client(1)])

@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import asdict
-from datetime import date, datetime
+from datetime import date
 
 from tests.support.request_bodies import CLIENT, Json, changed
 from toolkit.contract.clients import QualityWarning
-from toolkit.database.connection import Database
 from toolkit.intake.registration import Likeness, client_quality, register_client
 
 TODAY = date(2026, 11, 20)
 OTHER_CPF = "11144477735"
 
 
-def test_no_client_is_no_doubt(database: Database) -> None:
+def test_no_client_is_no_doubt(database):
     found = client_quality(database, TODAY)
     assert (found.clients, found.counts, found.groups, found.alike) == (0, {}, {}, ())
 
 
-def test_clients_that_are_alike_are_named_by_their_ids_and_masked_cpf(
-    database: Database, clock: Callable[[], datetime]
-) -> None:
+def test_clients_that_are_alike_are_named_by_their_ids_and_masked_cpf(database, clock):
     def register(body: Json) -> str:
         return str(register_client(database, body, clock).client_id)
 
@@ -47,7 +43,7 @@ def test_clients_that_are_alike_are_named_by_their_ids_and_masked_cpf(
     assert len(client_quality(database, TODAY, most=1).alike) == len(found.groups)
 
 
-def test_doubtful_values_are_counted(database: Database, clock: Callable[[], datetime]) -> None:
+def test_doubtful_values_are_counted(database, clock):
     old, young = (CLIENT | {"email": None, "birthdate": day} for day in ("1880-01-01", "2030-01-01"))
     register_client(database, old | {"phoneNumber": "20987654321"}, clock)
     register_client(database, changed(young, "address.zipCode", "78950-000"), clock)

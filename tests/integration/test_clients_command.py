@@ -1,23 +1,20 @@
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
-from tests.conftest import Ran, Run
+from tests.conftest import Ran
 from tests.support.client_rows import FIELDS, client, write_csv
 
 Load = Callable[..., Ran]
 
 
 @pytest.fixture
-def load(run: Run) -> Load:
+def load(run):
     return lambda *words, ends=0: run("-q", "clients", "load", *words, ends=ends)
 
 
-def test_the_result_for_machines(load: Load, tmp_path: Path):
+def test_the_result_for_machines(load, tmp_path):
     source = write_csv(tmp_path / "a.csv", [client(1), client(2, cpf="0"), client(1)])
     ran = load(source, "--json", "--out", tmp_path / "out", ends=3)
     document = ran.told
@@ -38,7 +35,7 @@ def test_the_result_for_machines(load: Load, tmp_path: Path):
     assert ran.err.startswith("a.csv: text, UTF-8, separated by “;”, headings on line 1: externalId, cpf, ")
 
 
-def test_the_result_for_people(load: Load, tmp_path: Path):
+def test_the_result_for_people(load, tmp_path):
     source = write_csv(tmp_path / "a.csv", [client(1, cpf="529.982.247-25"), client(2, cpf="12345678900")])
     out = load(source, "--dry-run", ends=3).out
 
@@ -49,7 +46,7 @@ def test_the_result_for_people(load: Load, tmp_path: Path):
     assert "12345678900" not in out
 
 
-def test_nothing_rejected_is_status_0_and_again_says_when_it_was_loaded(load: Load, tmp_path: Path):
+def test_nothing_rejected_is_status_0_and_again_says_when_it_was_loaded(load, tmp_path):
     source = write_csv(tmp_path / "a.csv", [client(1)])
     load(source)
     out = load(source).out
@@ -57,7 +54,7 @@ def test_nothing_rejected_is_status_0_and_again_says_when_it_was_loaded(load: Lo
     assert re.search(r"these contents were loaded at \d+ \w{3} 20\d\d, \d\d:\d\d \(UTC", out)
 
 
-def test_options_reach_the_load(load: Load, tmp_path: Path):
+def test_options_reach_the_load(load, tmp_path):
     headings = ["Nr. contrato" if name == "numberOnDealership" else name for name in FIELDS]
     source = write_csv(tmp_path / "a.csv", [client(1)], headings=headings)
     load(source, "--dry-run", "--map", "Nr. contrato=numberOnDealership")
@@ -73,9 +70,7 @@ def test_options_reach_the_load(load: Load, tmp_path: Path):
         ([], 2, "Missing argument 'FILE...'"),
     ],
 )
-def test_a_mistake_is_told_in_a_sentence(
-    load: Load, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, args: list[str], status: int, message: str
-):
+def test_a_mistake_is_told_in_a_sentence(load, tmp_path, monkeypatch, args, status, message):
     monkeypatch.chdir(tmp_path)
     write_csv(tmp_path / "a.csv", [client(1)])
     ran = load(*args, ends=status)
@@ -84,7 +79,7 @@ def test_a_mistake_is_told_in_a_sentence(
     assert "Traceback" not in ran.err
 
 
-def test_a_mapped_heading_goes_before_a_known_one(load: Load, tmp_path: Path):
+def test_a_mapped_heading_goes_before_a_known_one(load, tmp_path):
     headings = [{"externalId": "Nome", "firstName": "Primeiro nome"}.get(name, name) for name in FIELDS]
     source = write_csv(tmp_path / "a.csv", [client(1)], headings=headings)
     assert "no heading" not in load(source, "--dry-run", "--map", "Primeiro nome=firstName").err

@@ -6,7 +6,6 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
@@ -56,7 +55,7 @@ def eavesdropper() -> Iterator[tuple[int, bytearray]]:
         ("&sslmode=disable&require_auth=password", True),
     ],
 )
-def test_a_password_is_sent_in_clear_only_where_the_address_says_so(options: str, is_sent: bool) -> None:
+def test_a_password_is_sent_in_clear_only_where_the_address_says_so(options, is_sent):
     with eavesdropper() as (port, received):
         # The name is that of another machine; this one's address stands in for it.
         url = f"postgresql+psycopg://u:{PASSWORD}@db.example.com:{port}/d?hostaddr=127.0.0.1{options}"
@@ -92,9 +91,7 @@ def test_a_password_is_sent_in_clear_only_where_the_address_says_so(options: str
         ("u@/d?host=127.0.0.1:1&host=[::1]:2", {}),
     ],
 )
-def test_what_is_added_to_an_address(
-    address: str, added: dict[str, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_what_is_added_to_an_address(address, added, monkeypatch, tmp_path):
     monkeypatch.setattr(database_connection, "_OWN_CERTIFICATES", tmp_path / "none")
     url = sa.make_url(f"postgresql+psycopg://{address}")
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 import xlsxwriter
@@ -16,16 +14,12 @@ from tests.support.notebook_files import write_notebook
 from tests.support.process_pool import stalled
 from tests.support.uploaded_sales import add_record, add_sale, credentials_line, write_credentials
 from toolkit.audit.observe_bucket import sync_bucket
-from toolkit.bucket.client import Bucket
 from toolkit.cli import main
 from toolkit.contract.evidence import EvidenceType
-from toolkit.database.connection import Database
 
 
 @pytest.fixture
-def environ(
-    home: Path, database: Database, bucket_environment: Mapping[str, str], tmp_path: Path
-) -> dict[str, str]:
+def environ(home, database, bucket_environment, tmp_path):
     (tmp_path / "scratch").mkdir()
     url = database.engine.url.render_as_string(hide_password=False)
     return {
@@ -42,15 +36,7 @@ def names(folder: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("command", [("evidence", "verify"), ("sales", "complete", "sale-1")], ids=" ".join)
-def test_a_file_that_is_looked_at(
-    command: tuple[str, ...],
-    environ: dict[str, str],
-    database: Database,
-    bucket: Bucket,
-    s3: Any,
-    clock: Any,
-    tmp_path: Path,
-) -> None:
+def test_a_file_that_is_looked_at(command, environ, database, bucket, s3, clock, tmp_path):
     add_sale(database)
     key = add_record(database, evidence_type=EvidenceType.KYC, file_name="CPF 390.533.447-05.pdf")[1]
     s3.put_object(Bucket=bucket.name, Key=key, Body=pdf())
@@ -60,7 +46,7 @@ def test_a_file_that_is_looked_at(
     assert names(tmp_path / "scratch") == []
 
 
-def test_evidence_upload(environ: dict[str, str], bucket: Bucket, tmp_path: Path) -> None:
+def test_evidence_upload(environ, bucket, tmp_path):
     name = "CPF 390.533.447-05.pdf"
     (tmp_path / "files").mkdir()
     (tmp_path / "files" / name).write_bytes(pdf())
@@ -75,7 +61,7 @@ def test_evidence_upload(environ: dict[str, str], bucket: Bucket, tmp_path: Path
 
 
 @pytest.mark.parametrize("what", ["clients", "sales"])
-def test_rejected_rows(what: str, environ: dict[str, str], tmp_path: Path) -> None:
+def test_rejected_rows(what, environ, tmp_path):
     source = tmp_path / f"{what}.csv"
     if what == "clients":
         write_csv(source, [client(1, cpf="39053344706")])
@@ -92,7 +78,7 @@ def test_rejected_rows(what: str, environ: dict[str, str], tmp_path: Path) -> No
     assert names(tmp_path / "scratch") == []
 
 
-def test_a_notebook(environ: dict[str, str], tmp_path: Path) -> None:
+def test_a_notebook(environ, tmp_path):
     write_notebook(tmp_path / "job.ipynb", "print('390.533.447-05')", parameters="weeks = 1")
     (tmp_path / "runs").mkdir()
     arguments = ("run", str(tmp_path / "job.ipynb"), "--out", str(tmp_path / "runs" / "out.ipynb"))
@@ -104,7 +90,7 @@ def test_a_notebook(environ: dict[str, str], tmp_path: Path) -> None:
     assert names(tmp_path / "scratch") == []
 
 
-def test_clients_load_of_a_workbook(environ: dict[str, str], tmp_path: Path) -> None:
+def test_clients_load_of_a_workbook(environ, tmp_path):
     with xlsxwriter.Workbook(tmp_path / "clients.xlsx") as book:
         sheet = book.add_worksheet()
         sheet.write_row(0, 0, FIELDS)
@@ -117,9 +103,7 @@ def test_clients_load_of_a_workbook(environ: dict[str, str], tmp_path: Path) -> 
     assert not (tmp_path / "out").exists()
 
 
-def test_a_report_is_written_where_only_its_owner_sees_it_and_the_next_one_sweeps_up(
-    environ: dict[str, str], database: Database, tmp_path: Path
-) -> None:
+def test_a_report_is_written_where_only_its_owner_sees_it_and_the_next_one_sweeps_up(environ, database, tmp_path):
     add_sale(database)
     out = tmp_path / "out"
     formats = ("html", "xlsx", "csv", "json", "pdf")
@@ -139,12 +123,8 @@ def test_a_report_is_written_where_only_its_owner_sees_it_and_the_next_one_sweep
     ids=" ".join,
 )
 def test_what_a_kill_leaves_of_a_file_is_its_owners_and_the_next_one_sweeps_up(
-    command: list[str],
-    environ: dict[str, str],
-    database: Database,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    command, environ, database, tmp_path, monkeypatch
+):
     """All of it is written, and the command is killed before it gets its name."""
     monkeypatch.chdir(tmp_path)
     add_sale(database)

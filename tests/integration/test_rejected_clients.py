@@ -10,12 +10,11 @@ import pytest
 import xlsxwriter
 
 from tests.support.client_rows import FIELDS, client, cpf, read_csv, write_csv
-from tests.support.loads import Loads, counts, registered
-from toolkit.database.connection import Database
+from tests.support.loads import counts, registered
 from toolkit.errors import UnreadableFile
 
 
-def test_rejected_rows_come_back_untouched_with_line_and_all_reasons(load: Loads, tmp_path: Path):
+def test_rejected_rows_come_back_untouched_with_line_and_all_reasons(load, tmp_path):
     wrong = client(2, cpf="11111111111", firstName="=1+1", email="", address__zipCode="123")
     source = write_csv(tmp_path / "a.csv", [client(1), wrong, client(3)])
     result = load(source)
@@ -34,9 +33,7 @@ def test_rejected_rows_come_back_untouched_with_line_and_all_reasons(load: Loads
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [csv_file.name, workbook.name]
 
 
-def test_the_workbook_of_rejected_rows_puts_the_reasons_first_and_marks_the_wrong_cells(
-    load: Loads, tmp_path: Path
-):
+def test_the_workbook_of_rejected_rows_puts_the_reasons_first_and_marks_the_wrong_cells(load, tmp_path):
     wrong = [client(2, cpf="11111111111"), client(3, cpf="2", address__zipCode="123")]
     result = load(write_csv(tmp_path / "a.csv", wrong))
     sheet = openpyxl.load_workbook(result.rejected_files[1])["rejected"]
@@ -50,7 +47,7 @@ def test_the_workbook_of_rejected_rows_puts_the_reasons_first_and_marks_the_wron
 
 
 @pytest.mark.parametrize("kind", [".csv", ".xlsx"])
-def test_a_corrected_file_loads_only_what_is_new(database: Database, load: Loads, tmp_path: Path, kind: str):
+def test_a_corrected_file_loads_only_what_is_new(database, load, tmp_path, kind):
     wrong = [client(2, firstName="=Ana", cpf="1"), client(3, firstName="'-x", cpf="2")]
     first = load(write_csv(tmp_path / "a.csv", [client(1), *wrong]))
     (rejected,) = [path for path in first.rejected_files if path.suffix == kind]
@@ -77,7 +74,7 @@ def correct(rejected: Path, corrected: Path, cells: dict[str, str]) -> None:
     book.save(corrected)
 
 
-def test_the_number_of_a_consumer_unit_is_rejected_with_a_reason_of_its_own(load: Loads, tmp_path: Path):
+def test_the_number_of_a_consumer_unit_is_rejected_with_a_reason_of_its_own(load, tmp_path):
     rows = [
         client(1, address__installationNumber="123456789012345"),
         client(2, address__installationNumber="1" * 12),
@@ -88,7 +85,7 @@ def test_the_number_of_a_consumer_unit_is_rejected_with_a_reason_of_its_own(load
     assert "Must have 7 to 11 characters" in reasons[1]
 
 
-def test_warnings_are_reported(load: Loads, tmp_path: Path):
+def test_warnings_are_reported(load, tmp_path):
     rows = [
         client(1, phoneNumber="20987654321"),
         client(2, address__zipCode="78950000", birthdate="2090-01-01"),
@@ -122,9 +119,7 @@ def test_warnings_are_reported(load: Loads, tmp_path: Path):
         ("excel_date", {"birthdate": "29222"}),
     ],
 )
-def test_each_repair_is_counted(
-    database: Database, load: Loads, tmp_path: Path, repair: str, cells: dict[str, str]
-):
+def test_each_repair_is_counted(database, load, tmp_path, repair, cells):
     repaired = load(write_csv(tmp_path / "a.csv", [client(1, **cells)]))
     assert counts(repaired) == (1, 0, 0)
     assert repaired.repairs == {repair: 1}
@@ -132,7 +127,7 @@ def test_each_repair_is_counted(
         assert [str(row["birthdate"]) for row in registered(database)] == ["1980-01-02"]
 
 
-def test_zeros_lost_in_a_text_are_not_guessed(load: Loads, tmp_path: Path):
+def test_zeros_lost_in_a_text_are_not_guessed(load, tmp_path):
     assert counts(load(write_csv(tmp_path / "a.csv", [client(1, cpf="191", address__zipCode="1310100")]))) == (
         0,
         1,
@@ -141,9 +136,7 @@ def test_zeros_lost_in_a_text_are_not_guessed(load: Loads, tmp_path: Path):
 
 
 @pytest.mark.parametrize("from_1904", [False, True])
-def test_zeros_and_day_numbers_of_number_cells_come_back(
-    database: Database, load: Loads, tmp_path: Path, from_1904: bool
-):
+def test_zeros_and_day_numbers_of_number_cells_come_back(database, load, tmp_path, from_1904):
     book = xlsxwriter.Workbook(str(tmp_path / "a.xlsx"), {"date_1904": from_1904})
     sheet = book.add_worksheet()
     sheet.write_row(0, 0, FIELDS)
@@ -163,7 +156,7 @@ def test_zeros_and_day_numbers_of_number_cells_come_back(
     assert (row["cpf"], row["zip_code"], str(row["birthdate"])) == ("00000000191", "01310100", "1980-01-02")
 
 
-def test_an_error_of_a_formula_is_no_blank_cell(load: Loads, tmp_path: Path):
+def test_an_error_of_a_formula_is_no_blank_cell(load, tmp_path):
     book = xlsxwriter.Workbook(str(tmp_path / "a.xlsx"))
     sheet = book.add_worksheet("A & B")
     sheet.write_row(1, 1, [*FIELDS, "comissão"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from tests.conftest import SettableClock
 from tests.support.evidence_files import pdf, tone
 from tests.support.request_bodies import CLIENT, UPLOAD
 from toolkit.audit.observe_bucket import sync_bucket
@@ -50,7 +49,7 @@ Made = Callable[[str], Database]
 
 
 @pytest.fixture
-def made(empty_database: Database) -> Iterator[Made]:
+def made(empty_database):
     """Make the tables of another team, which own them, and open the database to read them."""
     with ExitStack() as opened:
 
@@ -84,14 +83,7 @@ def put_files(database: Database, bucket: Bucket, s3: Any) -> int:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_schema_gives_the_same_report(
-    made: Made,
-    bucket: Bucket,
-    bucket_environment: Mapping[str, str],
-    s3: Any,
-    tmp_path: Path,
-    kind: str,
-) -> None:
+def test_every_schema_gives_the_same_report(made, bucket, bucket_environment, s3, tmp_path, kind):
     other = made(kind)
     environ = environment(other, bucket_environment, kind)
     assert main(["-q", "db", "upgrade"], environ) == 0
@@ -109,9 +101,7 @@ def test_every_schema_gives_the_same_report(
 
 
 @pytest.mark.parametrize("kind", WRITABLE)
-def test_credentials_are_stored_where_the_service_keeps_its_records(
-    made: Made, bucket: Bucket, s3: Any, kind: str
-) -> None:
+def test_credentials_are_stored_where_the_service_keeps_its_records(made, bucket, s3, kind):
     other = made(kind)
     schema.upgrade(other)
     put_files(other, bucket, s3)
@@ -129,7 +119,7 @@ def test_credentials_are_stored_where_the_service_keeps_its_records(
         assert done.all() == ["V-1", "V-5"]
 
 
-def test_a_client_is_stored_in_both_tables_of_the_service(made: Made) -> None:
+def test_a_client_is_stored_in_both_tables_of_the_service(made):
     other = made("prisma")
     registered = register_client(other, CLIENT, lambda: NOW)
     with other.transaction() as connection:
@@ -138,7 +128,7 @@ def test_a_client_is_stored_in_both_tables_of_the_service(made: Made) -> None:
     assert (row.address_id, row.created_at, row.cpf) == (registered.address_id, NOW, "52998224725")
 
 
-def test_work_without_its_statement_is_refused_with_a_sentence(made: Made, bucket: Bucket) -> None:
+def test_work_without_its_statement_is_refused_with_a_sentence(made, bucket):
     other = made("legado")
     schema.upgrade(other)
     with pytest.raises(WriteRefused, match=r"cannot be registered: .*legado.service.sql has no statement add"):
@@ -150,9 +140,7 @@ def test_work_without_its_statement_is_refused_with_a_sentence(made: Made, bucke
 
 
 @pytest.mark.parametrize("style", ["German, DMY", "SQL, DMY", "Postgres, MDY"])
-def test_odd_settings_of_a_database_change_nothing(
-    made: Made, empty_database: Database, bucket: Bucket, s3: Any, clock: SettableClock, style: str
-) -> None:
+def test_odd_settings_of_a_database_change_nothing(made, empty_database, bucket, s3, clock, style):
     other = made("legado")
     settings = {
         "DateStyle": style,
@@ -179,9 +167,7 @@ def test_odd_settings_of_a_database_change_nothing(
     assert (reading.counts["sales"], reading.counts["records"], reading.notes) == (7, 12, ())
 
 
-def test_a_skeleton_shows_columns_and_codes_and_no_value_of_a_person(
-    made: Made, bucket: Bucket, bucket_environment: Mapping[str, str], s3: Any, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_skeleton_shows_columns_and_codes_and_no_value_of_a_person(made, bucket, bucket_environment, s3, capsys):
     other = made("legado")
     with other.transaction() as connection:
         connection.execute(sa.text("ALTER TABLE evidencias ADD removido boolean"))
@@ -206,8 +192,8 @@ def test_a_skeleton_shows_columns_and_codes_and_no_value_of_a_person(
 
 
 def test_a_sale_whose_code_is_repeated_is_set_aside_and_said_to_be(
-    made: Made, bucket_environment: Mapping[str, str], empty_database: Database, capsys: pytest.CaptureFixture[str]
-) -> None:
+    made, bucket_environment, empty_database, capsys
+):
     environ = environment(made("legado"), bucket_environment, "legado")
     assert main(["-q", "db", "upgrade"], environ) == 0
     assert main(["-q", "audit"], environ) == 3
@@ -220,9 +206,7 @@ def test_a_sale_whose_code_is_repeated_is_set_aside_and_said_to_be(
     assert "Several sales have the id 'V-1'" in capsys.readouterr().err
 
 
-def test_keys_that_are_written_otherwise_than_in_the_bucket_are_told(
-    made: Made, bucket: Bucket, bucket_environment: Mapping[str, str], s3: Any, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_keys_that_are_written_otherwise_than_in_the_bucket_are_told(made, bucket, bucket_environment, s3, capsys):
     environ = environment(made("legado"), bucket_environment, "legado")
     assert main(["-q", "db", "upgrade"], environ) == 0
     assert main(["-q", "db", "check"], environ) == 3

@@ -12,11 +12,9 @@ from uuid import UUID, uuid4
 import pytest
 import sqlalchemy as sa
 
-from tests.conftest import Run, SettableClock
 from tests.support.uploaded_sales import add_record, add_sale, rows
 from tests.support.waiting import PATIENCE, someone_waits, wait_until
 from toolkit.audit.observe_bucket import sync_bucket
-from toolkit.bucket.client import Bucket
 from toolkit.database.connection import Database, Lock, take_for
 from toolkit.database.tables import evidences
 from toolkit.errors import EvidenceNotFound, WithdrawalRefused
@@ -24,7 +22,7 @@ from toolkit.evidence.records import withdraw, withdrawals_at
 
 
 @pytest.fixture
-def evidence_id(database: Database) -> UUID:
+def evidence_id(database):
     add_sale(database)
     return add_record(database)[0]
 
@@ -34,7 +32,7 @@ def ask(database: Database, clock: Any, evidence_id: UUID, **changes: str) -> An
     return withdraw(database, evidence_id, clock=clock, **{**people, **changes})
 
 
-def test_a_withdrawal_is_kept_with_both_people(database: Database, clock: Any, evidence_id: UUID) -> None:
+def test_a_withdrawal_is_kept_with_both_people(database, clock, evidence_id):
     done = ask(database, clock, evidence_id)
     assert done.sale_id == "sale-1"
     assert rows(
@@ -42,9 +40,7 @@ def test_a_withdrawal_is_kept_with_both_people(database: Database, clock: Any, e
     ) == [(evidence_id, "sent twice", "Ana", "Rui", clock.now)]
 
 
-def test_a_withdrawal_is_told_although_the_service_deleted_the_record(
-    database: Database, bucket: Bucket, clock: SettableClock, evidence_id: UUID
-) -> None:
+def test_a_withdrawal_is_told_although_the_service_deleted_the_record(database, bucket, clock, evidence_id):
     sync_bucket(database, bucket, clock=clock)
     ask(database, clock, evidence_id)
     clock.now += timedelta(days=1)
@@ -80,24 +76,18 @@ def test_a_withdrawal_is_told_although_the_service_deleted_the_record(
         {"reason": "sent \u2067twice"},
     ],
 )
-def test_it_needs_a_reason_and_two_people(
-    database: Database, clock: Any, evidence_id: UUID, changes: dict[str, str]
-) -> None:
+def test_it_needs_a_reason_and_two_people(database, clock, evidence_id, changes):
     with pytest.raises(WithdrawalRefused):
         ask(database, clock, evidence_id, **changes)
     assert rows(database, "SELECT count(*) FROM audit.withdrawals") == [(0,)]
 
 
 @pytest.mark.parametrize("approved_by", ["Anabela", "An", "Ana S.", "Eva", "Łucja Sørensen"])
-def test_other_people_are_other_people(
-    database: Database, clock: Any, evidence_id: UUID, approved_by: str
-) -> None:
+def test_other_people_are_other_people(database, clock, evidence_id, approved_by):
     assert ask(database, clock, evidence_id, approved_by=approved_by).approved_by == approved_by
 
 
-def test_an_unknown_record_and_a_second_withdrawal_are_refused(
-    database: Database, clock: Any, evidence_id: UUID
-) -> None:
+def test_an_unknown_record_and_a_second_withdrawal_are_refused(database, clock, evidence_id):
     with pytest.raises(EvidenceNotFound):
         ask(database, clock, uuid4())
     ask(database, clock, evidence_id)
@@ -105,7 +95,7 @@ def test_an_unknown_record_and_a_second_withdrawal_are_refused(
         ask(database, clock, evidence_id)
 
 
-def test_it_waits_for_whoever_holds_the_sale(database: Database, clock: Any, evidence_id: UUID) -> None:
+def test_it_waits_for_whoever_holds_the_sale(database, clock, evidence_id):
     with ThreadPoolExecutor(1) as thread:
         with database.transaction() as connection:
             take_for(connection, Lock.SALE, "sale-1")
@@ -115,7 +105,7 @@ def test_it_waits_for_whoever_holds_the_sale(database: Database, clock: Any, evi
         assert waiting.result(PATIENCE).withdrawn_at == clock.now
 
 
-def test_the_command_withdraws_and_says_what_it_refuses(run: Run, database: Database, evidence_id: UUID) -> None:
+def test_the_command_withdraws_and_says_what_it_refuses(run, database, evidence_id):
     arguments = ["evidence", "withdraw", str(evidence_id), "--reason", "twice", "--by", "Ana", "--json"]
     assert "somebody else" in run(*arguments, "--approved-by", "ana", ends=1).err
     assert run(*arguments, "--approved-by", "Rui").told["saleId"] == "sale-1"

@@ -1,7 +1,6 @@
 """Notebooks whose cells this process executes, which takes a fraction of a kernel's time."""
 
 import sys
-from collections.abc import Callable, Iterator
 
 import nbformat
 import pytest
@@ -11,7 +10,7 @@ from traitlets.config import Config
 
 
 @pytest.fixture(scope="module")
-def only_shell() -> Iterator[InteractiveShell]:
+def only_shell():
     """The one shell that a process may have; it takes the place of ``__main__``, which other tests need again."""
     main = sys.modules["__main__"]
     yield InteractiveShell.instance(config=Config({"HistoryManager": {"enabled": False}}))
@@ -20,14 +19,14 @@ def only_shell() -> Iterator[InteractiveShell]:
 
 
 @pytest.fixture
-def shell(only_shell: InteractiveShell) -> Iterator[InteractiveShell]:
+def shell(only_shell):
     """The shell that a kernel executes cells with; what a test executed is forgotten."""
     yield only_shell
     only_shell.reset()
 
 
 @pytest.fixture
-def executed_here(shell: InteractiveShell) -> Callable[[nbformat.NotebookNode], nbformat.NotebookNode]:
+def executed_here(shell):
     """Execute the cells of a notebook as a kernel does; the notebook that is returned displays the same."""
 
     def executed(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:

@@ -21,7 +21,6 @@ from tests.unit.test_job_notices import SMTP, Mailbox, certificate, served  # no
 from toolkit.cli import main
 from toolkit.contract.people import secret_values
 from toolkit.database import tables
-from toolkit.database.connection import Database
 from toolkit.jobs.definitions import PACKAGED
 from toolkit.jobs.history import job_history
 from toolkit.samples import story
@@ -39,9 +38,7 @@ command = "run FOLDER/quote.ipynb --out {out}/quote.ipynb"
 
 
 @pytest.fixture
-def samples(
-    tmp_path: Path, embedded_environment: dict[str, str], database: Database, capsys: pytest.CaptureFixture[str]
-) -> Samples:
+def samples(tmp_path, embedded_environment, database, capsys):
     """Clients, sales and requested uploads of the sample; nothing is uploaded."""
     made, folder = make_samples(), tmp_path / "samples"
     write_samples(made, folder)
@@ -68,14 +65,14 @@ def jobs_file(folder: Path, samples: Samples) -> Path:
 
 
 def test_the_nightly_job_does_its_work_and_tells_no_personal_data(
-    samples: Samples,
-    embedded_environment: dict[str, str],
-    certificate: Path,  # noqa: F811
-    database: Database,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    samples,
+    embedded_environment,
+    certificate,  # noqa: F811
+    database,
+    tmp_path,
+    capsys,
+    monkeypatch,
+):
     mailbox, out = Mailbox(), tmp_path / "out"
     server = served(mailbox, certificate, security="tls")
     server.start()

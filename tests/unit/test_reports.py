@@ -39,14 +39,13 @@ from toolkit.contract.contents import IntegrityFinding, IntegrityProblem
 from toolkit.contract.waivers import Waiver, WaiverRequest
 from toolkit.intake.sources import as_written
 from toolkit.reports import FORMATS, spreadsheets, write_report
-from toolkit.reports.audited import Audited
 from toolkit.reports.notices import headline, notices
 from toolkit.reports.wording import TURNING, escape_bidi
 
 GOLDEN = Path(__file__).parents[1] / "data" / "report"
 
 
-def test_a_report_reads_as_it_always_did(result: Audited, tmp_path: Path) -> None:
+def test_a_report_reads_as_it_always_did(result, tmp_path):
     """After a wanted change: RENEW_GOLDEN=1 pytest tests/unit/test_reports.py, and look at the difference."""
     text = (written(result, tmp_path, "json") / "missing-evidence.json").read_bytes()
     if os.environ.get("RENEW_GOLDEN"):
@@ -54,17 +53,17 @@ def test_a_report_reads_as_it_always_did(result: Audited, tmp_path: Path) -> Non
     assert text == (GOLDEN / "missing-evidence.json").read_bytes()
 
 
-def test_every_figure_is_what_the_rows_give_that_it_leads_to(result: Audited, tmp_path: Path) -> None:
+def test_every_figure_is_what_the_rows_give_that_it_leads_to(result, tmp_path):
     assert wrong_figures(written(result, tmp_path, "json", "xlsx", "pdf")) == []
 
 
-def test_the_same_result_gives_the_same_bytes(result: Audited, tmp_path: Path) -> None:
+def test_the_same_result_gives_the_same_bytes(result, tmp_path):
     one, other = written(result, tmp_path / "one"), written(result, tmp_path / "other")
     for path in one.iterdir():
         assert path.read_bytes() == (other / path.name).read_bytes()
 
 
-def test_the_workbook_holds_the_same_sales_as_the_csv_in_words(result: Audited, tmp_path: Path) -> None:
+def test_the_workbook_holds_the_same_sales_as_the_csv_in_words(result, tmp_path):
     out = written(result, tmp_path)
     heading, *rows = sheet_rows(out, "Sales")
     found = [dict(zip(heading, row, strict=True)) for row in rows]
@@ -95,7 +94,7 @@ def test_the_workbook_holds_the_same_sales_as_the_csv_in_words(result: Audited, 
     assert (summary["Sales"], summary["incomplete"], summary["in conflict"]) == (7, 3, 2)
 
 
-def test_a_workbook_fits_its_texts_and_its_pages(result: Audited, tmp_path: Path) -> None:
+def test_a_workbook_fits_its_texts_and_its_pages(result, tmp_path):
     long = "Comercializadora de Energia Elétrica do Norte e Nordeste Ltda. " * 3
     result = replace(result, told=result.told.assign(partner=long))
     book = openpyxl.load_workbook(written(result, tmp_path, "xlsx") / "missing-evidence.xlsx")
@@ -113,9 +112,7 @@ def test_a_workbook_fits_its_texts_and_its_pages(result: Audited, tmp_path: Path
                     assert cell.alignment.wrap_text or sheet.column_dimensions[cell.column_letter].width >= longest
 
 
-def test_more_sales_than_a_sheet_holds_go_on_in_the_next(
-    result: Audited, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_more_sales_than_a_sheet_holds_go_on_in_the_next(result, tmp_path, monkeypatch):
     monkeypatch.setattr(spreadsheets, "SHEET_ROWS", 3)
     out = written(result, tmp_path)
     book = openpyxl.load_workbook(out / "missing-evidence.xlsx")
@@ -124,7 +121,7 @@ def test_more_sales_than_a_sheet_holds_go_on_in_the_next(
     assert found == [row["saleId"] for row in csv_rows(out)]
 
 
-def test_hostile_text_in_any_field_is_text_everywhere(tmp_path: Path) -> None:
+def test_hostile_text_in_any_field_is_text_everywhere(tmp_path):
     nasty = [text.strip() for text in (*NASTY, *TURNED, "W" * 3000, "a;b|c\r\nd\te", "x\x07\x1b[2J", "_x0041_")]
     given = {
         "evidenceId": UUID(int=1),
@@ -199,7 +196,7 @@ def test_hostile_text_in_any_field_is_text_everywhere(tmp_path: Path) -> None:
     assert nasty[7] in json.dumps(json.loads((out / "missing-evidence.json").read_text(encoding="utf-8")))
 
 
-def test_files_listed_are_told_without_their_names(result: Audited, tmp_path: Path) -> None:
+def test_files_listed_are_told_without_their_names(result, tmp_path):
     out = written(result, tmp_path)
     for name in ("missing-evidence.html", "missing-evidence.json"):
         text = (out / name).read_text(encoding="utf-8")
@@ -215,7 +212,7 @@ def test_files_listed_are_told_without_their_names(result: Audited, tmp_path: Pa
     )
 
 
-def test_the_page_asks_for_nothing_and_runs_only_what_its_policy_names(result: Audited, tmp_path: Path) -> None:
+def test_the_page_asks_for_nothing_and_runs_only_what_its_policy_names(result, tmp_path):
     page = (written(result, tmp_path) / "missing-evidence.html").read_text(encoding="utf-8")
     policy = re.search(r'Content-Security-Policy" content="([^"]+)"', page)
     assert policy
@@ -225,7 +222,7 @@ def test_the_page_asks_for_nothing_and_runs_only_what_its_policy_names(result: A
     assert not re.findall(r"\s(?:style|on\w+)=", page)
 
 
-def test_a_csv_for_excel_has_semicolons_and_a_byte_order_mark(result: Audited, tmp_path: Path) -> None:
+def test_a_csv_for_excel_has_semicolons_and_a_byte_order_mark(result, tmp_path):
     write_report(result, tmp_path, ["csv"], excel=True)
     text = (tmp_path / "missing-evidence.csv").read_bytes()
     assert text.startswith(b"\xef\xbb\xbfsaleId;utilityGroup;status;")
@@ -234,7 +231,7 @@ def test_a_csv_for_excel_has_semicolons_and_a_byte_order_mark(result: Audited, t
     assert read == csv_rows(tmp_path / "programs")
 
 
-def test_a_result_without_sales_is_a_report_too(tmp_path: Path) -> None:
+def test_a_result_without_sales_is_a_report_too(tmp_path):
     out = written(result_of([]), tmp_path)
     assert csv_rows(out) == []
     assert json.loads((out / "missing-evidence.json").read_text(encoding="utf-8"))["rows"] == []
@@ -242,9 +239,7 @@ def test_a_result_without_sales_is_a_report_too(tmp_path: Path) -> None:
     assert len(sheet_rows(out, "Sales")) == 1
 
 
-def test_the_page_holds_every_sale_and_lists_the_first_ones(
-    result: Audited, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_page_holds_every_sale_and_lists_the_first_ones(result, tmp_path, monkeypatch):
     monkeypatch.setattr("toolkit.reports.page.STATIC_ROWS", 2)
     out = written(result, tmp_path, "html", "csv")
     page = (out / "missing-evidence.html").read_text(encoding="utf-8").partition('id="sales"')[2]
@@ -274,11 +269,11 @@ COMPLETE = [Told("a", "KYC"), Told("b", "POV DC")]
         ([*COMPLETE, Told("x"), Told("y", "KYC KYC")], "1 of 4 sales lacks evidence, 1 more is in conflict"),
     ],
 )
-def test_the_headline_answers_first(told: Sequence[Told], expected: str) -> None:
+def test_the_headline_answers_first(told, expected):
     assert headline(result_of(told)) == expected
 
 
-def test_notices_tell_what_weakens_the_numbers(result: Audited) -> None:
+def test_notices_tell_what_weakens_the_numbers(result):
     assert notices(result_of(COMPLETE)) == ["All 3 counted files are fully verified."]
     assert [text.split(":")[0] for text in notices(result)] == [
         "Made on embedded services for trying out (database and bucket)",
@@ -296,7 +291,7 @@ def test_notices_tell_what_weakens_the_numbers(result: Audited) -> None:
 @pytest.mark.parametrize(
     ("files", "told"), [("POV? DC~", True), ("POV? DC!", False), ("POV? DC", False), ("", False)]
 )
-def test_files_of_nobody_and_none_of_the_records_may_be_those_of_another_bucket(files: str, told: bool) -> None:
+def test_files_of_nobody_and_none_of_the_records_may_be_those_of_another_bucket(files, told):
     strange = (IntegrityFinding(IntegrityProblem.KEY_OUTSIDE_LAYOUT, ("avatars/1.png",)),)
     said = [
         text for text in notices(result_of([Told("x", files)], file_findings=strange)) if "another way" in text
@@ -304,14 +299,14 @@ def test_files_of_nobody_and_none_of_the_records_may_be_those_of_another_bucket(
     assert bool(said) is told
 
 
-def test_a_workbook_tells_a_time_before_its_calendar_as_text(tmp_path: Path) -> None:
+def test_a_workbook_tells_a_time_before_its_calendar_as_text(tmp_path):
     result = result_of([Told("x")])
     result = replace(result, told=result.told.assign(createdAt=pd.Timestamp("1899-01-01T12:00:00Z")))
     row = sheet_rows(written(result, tmp_path), "Sales")[1]
     assert "1899-01-01 08:53" in row
 
 
-def test_times_carry_the_offset_of_their_day(tmp_path: Path) -> None:
+def test_times_carry_the_offset_of_their_day(tmp_path):
     # Brazil had summer time until 2019.
     summer = pd.Timestamp("2018-12-24T15:00:00.999Z")
     result = result_of([Told("x")])

@@ -26,7 +26,7 @@ def written(tmp_path: Path, sales: str = SALES, records: str = RECORDS, more: st
     return path
 
 
-def test_comments_and_the_last_semicolon_belong_to_no_statement(tmp_path: Path) -> None:
+def test_comments_and_the_last_semicolon_belong_to_no_statement(tmp_path):
     service = load_service(written(tmp_path, sales=f"/* all */ {SALES} -- ; of them"))
     assert service.statements["sales"] == SALES
 
@@ -52,14 +52,12 @@ def test_comments_and_the_last_semicolon_belong_to_no_statement(tmp_path: Path) 
         ({"sales": SALES.replace("grp AS", "CASE WHEN a THEN 'A' WHEN b THEN '1' END AS")}, "would become '1'"),
     ],
 )
-def test_what_is_wrong_is_refused_when_the_file_is_read(
-    tmp_path: Path, changed: dict[str, str], said: str
-) -> None:
+def test_what_is_wrong_is_refused_when_the_file_is_read(tmp_path, changed, said):
     with pytest.raises(SettingsError, match=said):
         load_service(written(tmp_path, **changed))
 
 
-def test_a_missing_file_or_statement_is_named(tmp_path: Path) -> None:
+def test_a_missing_file_or_statement_is_named(tmp_path):
     with pytest.raises(SettingsError, match=r"TOOLKIT_SERVICE_SQL: .* cannot be read"):
         load_service(tmp_path / "none.sql")
     (tmp_path / "few.sql").write_text(f"-- name: sales\n{SALES}")
@@ -67,7 +65,7 @@ def test_a_missing_file_or_statement_is_named(tmp_path: Path) -> None:
         load_service(tmp_path / "few.sql")
 
 
-def test_a_client_is_not_registered_where_something_that_is_required_has_no_place(tmp_path: Path) -> None:
+def test_a_client_is_not_registered_where_something_that_is_required_has_no_place(tmp_path):
     more = "-- name: add_clients\nINSERT INTO x.client (id, cpf) SELECT id, cpf FROM new_clients"
     service = load_service(written(tmp_path, more=more))
     with pytest.raises(WriteRefused, match="does not store number_on_dealership, enrollment"):
@@ -86,11 +84,11 @@ def test_a_client_is_not_registered_where_something_that_is_required_has_no_plac
         ("INSERT INTO x.t SELECT * FROM new_records", ["x.t", "new_records"]),
     ],
 )
-def test_tables_are_found_in_a_statement(statement: str, tables: list[str]) -> None:
+def test_tables_are_found_in_a_statement(statement, tables):
     assert tables_in(statement) == tables
 
 
-def test_constants_and_nulls_are_found() -> None:
+def test_constants_and_nulls_are_found():
     statement = "SELECT CASE a WHEN 'x' THEN CASE WHEN b THEN 'Q' END ELSE 'R''S' END AS kind, NULL::text AS other"
     assert sorted(constants(statement, "kind")) == ["Q", "R'S"]
     assert is_null(statement, "other")

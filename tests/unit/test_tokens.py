@@ -53,7 +53,7 @@ ES256 = key(TOOLKIT_JWT_PUBLIC_KEY=public_pem(P256))
     ],
     ids=["HS256", "RS256", "ES256", "fraction", "fast clock", "nothing configured", "no iat"],
 )
-def test_a_good_token_names_its_bearer(checked_with: TokenChecks, good: str) -> None:
+def test_a_good_token_names_its_bearer(checked_with, good):
     assert checked_with.bearer_of(good).subject == "partner-a"
 
 
@@ -111,7 +111,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("bad", BAD.values(), ids=BAD)
-def test_a_bad_token_is_refused(bad: str) -> None:
+def test_a_bad_token_is_refused(bad):
     with pytest.raises(InvalidToken):
         HS256.bearer_of(bad)
 
@@ -131,7 +131,7 @@ def test_a_bad_token_is_refused(bad: str) -> None:
         (RS256, token(claims(), SECRET)),
     ],
 )
-def test_a_public_key_is_never_taken_for_a_secret(checked_with: TokenChecks, bad: str) -> None:
+def test_a_public_key_is_never_taken_for_a_secret(checked_with, bad):
     with pytest.raises(InvalidToken):
         checked_with.bearer_of(bad)
 
@@ -149,7 +149,7 @@ def test_a_public_key_is_never_taken_for_a_secret(checked_with: TokenChecks, bad
         ({"aud": 7}, False),
     ],
 )
-def test_audience_and_issuer_are_asked_for_where_they_are_configured(names: dict[str, Any], good: bool) -> None:
+def test_audience_and_issuer_are_asked_for_where_they_are_configured(names, good):
     strict = key(TOOLKIT_JWT_SECRET=SECRET, TOOLKIT_JWT_AUDIENCE="sales", TOOLKIT_JWT_ISSUER="https://issuer")
     sent = token(claims(**{"iss": "https://issuer", **names}), SECRET)
 
@@ -161,18 +161,18 @@ def test_audience_and_issuer_are_asked_for_where_they_are_configured(names: dict
 
 
 @given(st.text() | st.binary().map(lambda data: data.decode("latin-1")))
-def test_whatever_is_sent_instead_of_a_token_is_refused(text: str) -> None:
+def test_whatever_is_sent_instead_of_a_token_is_refused(text):
     with pytest.raises(InvalidToken):
         HS256.bearer_of(text)
 
 
-def test_a_verified_token_is_refused_from_the_second_of_its_expiry_on() -> None:
+def test_a_verified_token_is_refused_from_the_second_of_its_expiry_on():
     HS256.check_expiry(Bearer("partner-a", NOW + 0.001))
     with pytest.raises(InvalidToken, match="expired"):
         HS256.check_expiry(Bearer("partner-a", NOW))
 
 
-def test_a_token_says_what_it_may_be_used_for() -> None:
+def test_a_token_says_what_it_may_be_used_for():
     def scopes(**changes: Any) -> frozenset[str]:
         return HS256.bearer_of(token(claims(**changes), SECRET)).scopes
 
@@ -182,7 +182,7 @@ def test_a_token_says_what_it_may_be_used_for() -> None:
     assert scopes(scope="") == frozenset()
 
 
-def test_the_partner_is_named_by_the_claim_that_is_configured() -> None:
+def test_the_partner_is_named_by_the_claim_that_is_configured():
     sent = token(claims(partner="A", tenant="B"), SECRET)
 
     assert HS256.bearer_of(sent).partner == "A"
@@ -213,7 +213,7 @@ REFUSED_KEYS = {
 
 
 @pytest.mark.parametrize(("environ", "hint"), REFUSED_KEYS.values(), ids=REFUSED_KEYS)
-def test_a_key_that_protects_nothing_is_refused_with_a_hint(environ: dict[str, str], hint: str) -> None:
+def test_a_key_that_protects_nothing_is_refused_with_a_hint(environ, hint):
     with pytest.raises(SettingsError, match=hint) as refusal:
         key(**environ)
 
@@ -221,12 +221,12 @@ def test_a_key_that_protects_nothing_is_refused_with_a_hint(environ: dict[str, s
         assert value not in str(refusal.value)
 
 
-def test_line_breaks_of_a_public_key_may_be_written_as_backslash_n() -> None:
+def test_line_breaks_of_a_public_key_may_be_written_as_backslash_n():
     written = public_pem(P256).replace("\n", "\\n")
     assert key(TOOLKIT_JWT_PUBLIC_KEY=written).bearer_of(signed(claims(), P256)).subject == "partner-a"
 
 
-def test_an_issued_token_names_partner_and_scopes() -> None:
+def test_an_issued_token_names_partner_and_scopes():
     settings = Settings.from_environment({"TOOLKIT_JWT_SECRET": SECRET})
     issued = issue(
         settings,
@@ -251,19 +251,17 @@ def test_an_issued_token_names_partner_and_scopes() -> None:
         *(({"TOOLKIT_JWT_SECRET": SECRET}, name, "subject") for name in ("", " ", "a\0b", "x" * 201, "a\u202eb")),
     ],
 )
-def test_no_token_is_issued_that_would_be_refused(environ: dict[str, str], subject: str, hint: str) -> None:
+def test_no_token_is_issued_that_would_be_refused(environ, subject, hint):
     with pytest.raises(SettingsError, match=hint):
         issue(Settings.from_environment(environ), subject, timedelta(seconds=60), CLOCK())
 
 
 @pytest.mark.parametrize(("issued", "is_refused"), [(99.0, True), (100.0, True), (100.5, False), (None, True)])
-def test_a_revoked_subject_s_tokens_are_refused_up_to_the_moment_of_the_revocation(
-    issued: float | None, is_refused: bool
-) -> None:
+def test_a_revoked_subject_s_tokens_are_refused_up_to_the_moment_of_the_revocation(issued, is_refused):
     assert RevokedTokens(subjects={"crm-7": 100.0}).hold(None, "crm-7", issued) is is_refused
 
 
-def test_the_algorithm_follows_from_the_key_and_never_from_the_token(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_algorithm_follows_from_the_key_and_never_from_the_token(monkeypatch):
     accepted: list[Sequence[str]] = []
     monkeypatch.setattr(jwt, "decode", lambda *_, algorithms, **__: accepted.append(algorithms) or claims())
     for alg in ("HS256", "RS256", "none"):
