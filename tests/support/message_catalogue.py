@@ -16,9 +16,8 @@ from babel.messages.extract import extract_from_dir
 import toolkit
 from toolkit import cli, errors
 from toolkit.bucket.errors import REFUSALS
-from toolkit.cli import explain
 from toolkit.cli.printing import pieces
-from toolkit.contract.codes import CODES, Owner, Severity
+from toolkit.contract.codes import CODES, Owner, Severity, Subject
 from toolkit.contract.fields import NOT_MISLEADING, REQUIRED
 from toolkit.contract.findings import FindingStatus, Status
 from toolkit.database.errors import SENTENCES
@@ -127,12 +126,12 @@ def _of_tables() -> Iterator[str]:
     of_rooms = (notices.SENTENCES, workbooks.REFUSALS, REFUSALS, posting.HINTS, FLAWS, SENTENCES)
     for table in (WARNINGS, QUALITY_TEXTS, *of_rooms):
         yield from table.values()
-    for worded in (Failure, Repair, Likeness, LeftOutReason):
+    for worded in (Failure, Repair, Likeness, LeftOutReason, Subject):
         yield from (each.text for each in worded)
     for code in CODES.values():
         yield from (code.name, code.meaning, code.remedy)
     yield from (*Status, *FindingStatus, *Severity, *Owner, *runs.RunStatus)
-    yield from (*sale_tables.PAYERS.values(), *explain.TITLES.values())
+    yield from sale_tables.PAYERS.values()
     yield from (REQUIRED, NOT_MISLEADING, UNCLOSED, TOO_MANY, checks.IS_ERROR, checks.IS_TOTAL, NOT_TEXT)
     yield from cli.OF_CLICK
     yield from (impossible for _, impossible in WRITES.values())

@@ -11,14 +11,6 @@ from toolkit.contract.fields import pick_camel
 from toolkit.kit.spoken import _, counted
 from toolkit.message import Message, either
 
-TITLES = {
-    Subject.SALE: "Findings about sales",
-    Subject.FILE: "Findings about files",
-    Subject.REASON: "Reasons why a piece is missing",
-    Subject.FAULT: "Faults that make a file unusable",
-    Subject.END: "Reasons why a finding is gone that nobody mended",
-}
-
 
 @click.command()
 @click.argument("code", required=False)
@@ -54,8 +46,8 @@ def explain(_: Context, code: str | None, as_json: bool) -> None:
 
 def _list_all() -> None:
     width = max(map(len, CODES))
-    for subject, title in TITLES.items():
-        show("{}:", _(title))
+    for subject in Subject:
+        show("{}:", _(subject.text))
         for each in CODES.values():
             if each.subject is subject:
                 show(f"  {each.code:<{width}}  {each.severity or '':<8}  {_(each.meaning)}")
@@ -67,7 +59,7 @@ def _show(code: Code) -> None:
         "meaning": _(code.meaning),
         "contract": code.section,
         "remedy": _(code.remedy),
-        "about": _(TITLES[code.subject]),
+        "about": _(code.subject.text),
         "severity": code.severity and _(code.severity),
         "owner": code.owner and _(code.owner),
         "deadline": counted(code.deadline, "business day") if code.deadline else None,

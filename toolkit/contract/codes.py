@@ -31,14 +31,14 @@ class Severity(StrEnum):
     WARNING = "warning"
 
 
-class Subject(StrEnum):
+class Subject(LabelledEnum):
     """The subject of a code."""
 
-    SALE = "sale"
-    FILE = "file"
-    REASON = "reason"
-    FAULT = "fault"
-    END = "gone finding"
+    SALE = "sale", "Findings about sales"
+    FILE = "file", "Findings about files"
+    REASON = "reason", "Reasons why a piece is missing"
+    FAULT = "fault", "Faults that make a file unusable"
+    END = "gone finding", "Reasons why a finding is gone that nobody mended"
 
 
 class Owner(StrEnum):

@@ -19,7 +19,6 @@ class Field:
 
     name: str
     column: str
-    in_address: bool
     required: bool
     rule: TypeAdapter[Any]
 
@@ -45,7 +44,6 @@ def _fields(model: type[BaseModel], prefix: str = "") -> list[Field]:
         Field(
             name=f"{prefix}{info.alias}",
             column=column,
-            in_address=bool(prefix),
             required=info.is_required(),
             rule=TypeAdapter(Annotated[(info.annotation, *info.metadata)]),  # type: ignore[arg-type]  # a type
         )

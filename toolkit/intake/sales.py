@@ -202,43 +202,40 @@ def _reject_unknown_clients(connection: Connection) -> list[RejectedRow]:
     return [RejectedRow(line, (reason,)) for (line,) in removed]
 
 
-def _merged_values() -> dict[str, sa.ColumnElement[Any]]:
-    """Return the values of a known sale after the file was loaded, which never takes a completion back."""
-    values: dict[str, sa.ColumnElement[Any]] = {name: _staged_sales.c[name] for name in OBSERVED}
-    values["completed_at"] = sa.func.coalesce(_staged_sales.c.completed_at, sales.c.completed_at)
-    return values
+_VALUES: Final[Mapping[str, sa.ColumnElement[Any]]] = {
+    **{name: _staged_sales.c[name] for name in OBSERVED},
+    "completed_at": sa.func.coalesce(_staged_sales.c.completed_at, sales.c.completed_at),
+}
+"""The values of a sale after the file was loaded, which never takes a completion back."""
+
+_DIFFERS: Final = {name: sales.c[name].is_distinct_from(value) for name, value in _VALUES.items()}
+_ABSENT: Final = sales.c.id.is_(None)
+
+
+def _changing(*columns: sa.ColumnElement[Any]) -> sa.Select[Any]:
+    """Select from the rows that writing would insert or update, beside the sales that are there."""
+    both = _staged_sales.outerjoin(sales, sales.c.id == _staged_sales.c.id)
+    return sa.select(*columns).select_from(both).where(sa.or_(_ABSENT, *_DIFFERS.values()))
 
 
 def _differing(connection: Connection) -> tuple[DifferingSale, ...]:
     """Return the rows that writing would insert or update, each with the fields that differ."""
-    values = _merged_values()
-    differs = [sales.c[name].is_distinct_from(value).label(name) for name, value in values.items()]
-    query = (
-        sa.select(_staged_sales.c.line, _staged_sales.c.id, sales.c.id.is_(None).label("absent"), *differs)
-        .select_from(_staged_sales.outerjoin(sales, sales.c.id == _staged_sales.c.id))
-        .where(sa.or_(sales.c.id.is_(None), *differs))
-        .order_by(_staged_sales.c.line)
-    )
+    differs = [condition.label(name) for name, condition in _DIFFERS.items()]
+    query = _changing(_staged_sales.c.line, _staged_sales.c.id, _ABSENT.label("absent"), *differs)
     return tuple(
         DifferingSale(
-            row.line, row.id, () if row.absent else tuple(to_camel(name) for name in values if getattr(row, name))
+            row.line, row.id, () if row.absent else tuple(to_camel(name) for name in _VALUES if getattr(row, name))
         )
-        for row in connection.execute(query)
+        for row in connection.execute(query.order_by(_staged_sales.c.line))
     )
 
 
 def _merge(connection: Connection) -> tuple[int, int]:
     """Hand the new sales and those that differ to the service; return the numbers of both."""
-    values = _merged_values()
     create_new(connection, "new_sales")
     new = sa.table("new_sales", *(sa.column(name, column.type) for name, column in sales.columns.items()))
-    differs = sa.or_(*(sales.c[name].is_distinct_from(value) for name, value in values.items()))
-    chosen = (
-        sa.select(_staged_sales.c.id, *(value.label(name) for name, value in values.items()))
-        .select_from(_staged_sales.outerjoin(sales, sales.c.id == _staged_sales.c.id))
-        .where(sa.or_(sales.c.id.is_(None), differs))
-    )
-    connection.execute(sa.insert(new).from_select(["id", *values], chosen))
+    chosen = _changing(_staged_sales.c.id, *(value.label(name) for name, value in _VALUES.items()))
+    connection.execute(sa.insert(new).from_select(["id", *_VALUES], chosen))
     there = sa.exists().where(sales.c.id == new.c.id)
     count = sa.select(sa.func.count(), sa.func.count().filter(there)).select_from(new)
     changed, updated = connection.execute(count).one()
