@@ -70,13 +70,6 @@ def test_a_text_becomes_a_value_of_the_default_s_type(name, text, value):
     assert type(found) is type(value)
 
 
-def test_a_list_is_given_item_by_item():
-    assert chosen(("files", "a.csv"), ("files", "b.csv"), ("count", "1")) == {
-        "files": ["a.csv", "b.csv"],
-        "count": 1,
-    }
-
-
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
