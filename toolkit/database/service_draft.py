@@ -51,9 +51,9 @@ class _Column:
 
     @property
     def told(self) -> str:
-        """The column in words."""
+        """The column in words, on one line."""
         more = [self.type, self.key, "may be NULL" if self.nullable else "", ", ".join(self.codes)]
-        return f"{self.sql} ({'; '.join(each for each in more if each)})"
+        return " ".join(f"{self.sql} ({'; '.join(each for each in more if each)})".split())
 
     @property
     def may_exclude(self) -> bool:
@@ -73,7 +73,8 @@ def draft(connection: Connection, tables: dict[str, str], holds: Holds | None) -
     there = connection.execute(sa.text(_TABLES)).all()
     lines = ["-- The tables of this database, with their rows as far as PostgreSQL knows:"]
     lines += [f"--   {row.place} ({max(row.rows, 0):,})" for row in there]
-    lines.append("-- Replace each TODO. Times need a zone: created AT TIME ZONE 'America/Sao_Paulo'.")
+    lines.append("-- Replace each TODO, and each NULL that one of the columns above it holds under another name.")
+    lines.append("-- Times need a zone: created AT TIME ZONE 'America/Sao_Paulo'.")
     lines.append("-- Codes: CASE kind WHEN 'ACT' THEN 'POV' ... END AS evidence_type. See toolkit db map --help.")
     for relation in COLUMNS:
         lines += ["", f"-- name: {relation}", *_select(connection, relation, tables.get(relation), holds)]
