@@ -61,7 +61,7 @@ def pid_of(home: Path) -> int:
     return pid
 
 
-def test_the_first_use_starts_it_and_the_next_finds_it(own_home: Path) -> None:
+def test_the_first_use_starts_it_and_the_next_finds_it(own_home):
     first = embedded.database_url(own_home)
     pid = pid_of(own_home)
     assert embedded.database_url(own_home) == first
@@ -86,7 +86,7 @@ def test_processes_that_start_it_at_once_share_one_server(own_home, opened):
 
 
 @pytest.mark.parametrize("signals", [[signal.SIGKILL], [signal.SIGINT, signal.SIGKILL]], ids=["kill", "Ctrl-C"])
-def test_no_end_of_its_users_group_of_processes_reaches_it(used_home: Path, signals: list[signal.Signals]) -> None:
+def test_no_end_of_its_users_group_of_processes_reaches_it(used_home, signals):
     user = start(HOLD_TRANSACTION, used_home, start_new_session=True)
     assert user.stdout is not None
     assert [user.stdout.readline().strip() for _ in range(2)][1] == "holding"
@@ -99,7 +99,7 @@ def test_no_end_of_its_users_group_of_processes_reaches_it(used_home: Path, sign
     assert pid_of(used_home) == pid
 
 
-def test_a_killed_server_is_started_again_with_what_was_committed(used_home: Path) -> None:
+def test_a_killed_server_is_started_again_with_what_was_committed(used_home):
     with connected(embedded.database_url(used_home)) as connection:
         connection.execute("CREATE TABLE kept (id int)")
         connection.execute("INSERT INTO kept VALUES (1)")
@@ -110,7 +110,7 @@ def test_a_killed_server_is_started_again_with_what_was_committed(used_home: Pat
     assert pid_of(used_home) != pid
 
 
-def test_a_backend_that_outlives_its_server_is_ended_first(used_home: Path) -> None:
+def test_a_backend_that_outlives_its_server_is_ended_first(used_home):
     busy = psycopg.connect(embedded.database_url(used_home).replace("+psycopg", ""))
     backend = psutil.Process(busy.info.backend_pid)
     busy.pgconn.send_query(b"SELECT count(*) FROM generate_series(1, 10000000000) AS n WHERE n % 2 = 0")
@@ -122,7 +122,7 @@ def test_a_backend_that_outlives_its_server_is_ended_first(used_home: Path) -> N
 
 
 @pytest.mark.parametrize("killed", [False, True])
-def test_stopping_leaves_no_process_and_no_pid_file(used_home: Path, killed: bool) -> None:
+def test_stopping_leaves_no_process_and_no_pid_file(used_home, killed):
     embedded.database_url(used_home)
     if killed:
         kill(pid_of(used_home))
@@ -133,7 +133,7 @@ def test_stopping_leaves_no_process_and_no_pid_file(used_home: Path, killed: boo
 
 
 @pytest.mark.parametrize("name", ['dados "do José" 100% $HOME\'s', "dados, \\outros", "h" * 120])
-def test_a_home_with_an_odd_or_a_long_name_works_and_leaves_no_socket(own_home: Path, name: str) -> None:
+def test_a_home_with_an_odd_or_a_long_name_works_and_leaves_no_socket(own_home, name):
     home = own_home / name
     try:
         assert answers(home)
@@ -147,7 +147,7 @@ def test_a_home_with_an_odd_or_a_long_name_works_and_leaves_no_socket(own_home: 
     assert folder.is_relative_to(home) or not folder.exists()
 
 
-def test_it_lets_nobody_else_in(used_home: Path) -> None:
+def test_it_lets_nobody_else_in(used_home):
     if not AS_ROOT:
         pytest.skip("only root can try it as another user")
     url = embedded.database_url(used_home)
@@ -160,7 +160,7 @@ def test_it_lets_nobody_else_in(used_home: Path) -> None:
         assert stat.S_IMODE((used_home / folder).stat().st_mode) == 0o700
 
 
-def test_it_works_as_an_ordinary_user(own_home: Path) -> None:
+def test_it_works_as_an_ordinary_user(own_home):
     if not AS_ROOT:
         pytest.skip("all other tests already run as an ordinary user")
     own_home.mkdir()
@@ -175,14 +175,14 @@ def test_it_works_as_an_ordinary_user(own_home: Path) -> None:
     assert embedded.bucket_access(own_home).endpoint_url == endpoint
 
 
-def test_data_of_another_version_are_left_alone(used_home: Path) -> None:
+def test_data_of_another_version_are_left_alone(used_home):
     written_by = used_home / "postgres" / "data" / "PG_VERSION"
     written_by.write_text("17\n")
     with pytest.raises(EmbeddedServiceError, match=r"written by PostgreSQL 17, and this toolkit brings 18"):
         embedded.database_url(used_home)
 
 
-def test_a_home_that_is_a_file_says_so(own_home: Path) -> None:
+def test_a_home_that_is_a_file_says_so(own_home):
     own_home.write_text("")
     for home in (own_home, own_home / "below"):
         with pytest.raises(EmbeddedServiceError, match=r"cannot use .*home.*: Not a directory. Set TOOLKIT_HOME"):
@@ -191,9 +191,7 @@ def test_a_home_that_is_a_file_says_so(own_home: Path) -> None:
     own_home.unlink()
 
 
-def test_programs_out_of_the_servers_reach_are_copied_once(
-    own_home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_programs_out_of_the_servers_reach_are_copied_once(own_home, monkeypatch):
     if not AS_ROOT:
         pytest.skip("the server runs under another account for root only")
     closed = own_home.with_name("closed")

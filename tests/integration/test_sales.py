@@ -11,7 +11,6 @@ import openpyxl
 import pytest
 import sqlalchemy as sa
 
-from tests.conftest import Run, SettableClock
 from tests.support.request_bodies import CLIENT
 from tests.support.waiting import someone_waits, wait_until
 from toolkit.database.connection import Database
@@ -31,7 +30,7 @@ Load = Callable[..., SalesLoaded]
 
 
 @pytest.fixture
-def load(database: Database, tmp_path: Path, clock: SettableClock) -> Load:
+def load(database, tmp_path, clock):
     def load(*rows: str, headings: str = HEADINGS, folder: Path = tmp_path) -> SalesLoaded:
         path = folder / "sales.csv"
         path.write_text("\n".join([headings, *rows]), encoding="utf-8")
@@ -49,9 +48,7 @@ def observations(database: Database) -> list[tuple[str, str, datetime, datetime 
         return [tuple(row) for row in rows]  # type: ignore[misc]
 
 
-def test_a_sale_is_taken_over_with_its_client_and_partner(
-    load: Load, database: Database, clock: SettableClock
-) -> None:
+def test_a_sale_is_taken_over_with_its_client_and_partner(load, database, clock):
     client = register_client(database, CLIENT, clock).client_id
     loaded = load(f"S-1,{client},B,false,2026-02-28T09:30:00,Luz do Vale")
     assert (loaded.rows, loaded.inserted, loaded.rejected) == (1, 1, ())
@@ -65,15 +62,13 @@ def test_a_sale_is_taken_over_with_its_client_and_partner(
 @pytest.mark.parametrize(
     ("text", "flag"), [("true", True), ("FALSE", False), ("Sim", True), ("não", False), ("1", True), ("0", False)]
 )
-def test_the_flag_is_read_as_people_write_it(load: Load, database: Database, text: str, flag: bool) -> None:
+def test_the_flag_is_read_as_people_write_it(load, database, text, flag):
     load(f"S-1,,A,{text},2026-02-28T09:30:00Z,")
     with database.transaction() as connection:
         assert connection.scalar(sa.select(sales.c.is_client_financial_responsible)) is flag
 
 
-def test_a_second_load_tells_new_updated_and_unchanged_apart(
-    load: Load, database: Database, clock: SettableClock
-) -> None:
+def test_a_second_load_tells_new_updated_and_unchanged_apart(load, database, clock):
     first = clock.now
     load("S-1,,A,true,2026-02-28T09:30:00Z,", "S-2,,A,true,2026-02-28T09:30:00Z,")
     clock.now += timedelta(days=1)
@@ -91,7 +86,7 @@ def test_a_second_load_tells_new_updated_and_unchanged_apart(
     ]
 
 
-def test_rejected_rows_are_named_by_line_with_every_reason_and_the_others_are_taken(load: Load) -> None:
+def test_rejected_rows_are_named_by_line_with_every_reason_and_the_others_are_taken(load):
     loaded = load(
         "S-1,,A,true,2026-02-28T09:30:00Z,",
         ",,A,perhaps,yesterday,",
@@ -115,7 +110,7 @@ def test_rejected_rows_are_named_by_line_with_every_reason_and_the_others_are_ta
     }
 
 
-def test_portuguese_headings_and_dates_are_understood(load: Load, database: Database) -> None:
+def test_portuguese_headings_and_dates_are_understood(load, database):
     headings = "ID da Venda,id do cliente,Grupo Tarifario,Contratante paga,Data da venda,Parceiro"
     assert load("S-1,,A,sim,02/01/2026 10:00,Luz", headings=headings).inserted == 1
     with database.transaction() as connection:
@@ -123,9 +118,7 @@ def test_portuguese_headings_and_dates_are_understood(load: Load, database: Data
 
 
 @pytest.mark.parametrize("kind", [".csv", ".xlsx"])
-def test_rejected_sales_come_back_to_be_corrected_and_loaded(
-    load: Load, database: Database, tmp_path: Path, clock: SettableClock, kind: str
-) -> None:
+def test_rejected_sales_come_back_to_be_corrected_and_loaded(load, database, tmp_path, clock, kind):
     loaded = load("S-1,,A,true,2026-02-28,", "S-2,,B,perhaps,2026-02-28,-Luz do Vale")
     (rejected,) = [path for path in loaded.rejected_files if path.suffix == kind]
     assert rejected.name == f"sales.csv.rejected{kind}"
@@ -147,7 +140,7 @@ def test_rejected_sales_come_back_to_be_corrected_and_loaded(
         assert connection.scalar(sa.select(sales.c.partner).where(sales.c.id == "S-2")) == "-Luz do Vale"
 
 
-def test_a_file_never_takes_a_completion_back(load: Load, database: Database) -> None:
+def test_a_file_never_takes_a_completion_back(load, database):
     row = "S-1,,A,true,2026-02-28T09:30:00Z,"
     load(f"{row},2026-03-01T09:00:00Z", headings=f"{HEADINGS},completedAt")
     assert load(row).unchanged == 1
@@ -155,9 +148,7 @@ def test_a_file_never_takes_a_completion_back(load: Load, database: Database) ->
         assert connection.scalar(sa.select(sales.c.completed_at)) == datetime(2026, 3, 1, 9, tzinfo=UTC)
 
 
-def test_a_file_without_the_headings_changes_nothing_and_says_what_is_missing(
-    load: Load, database: Database
-) -> None:
+def test_a_file_without_the_headings_changes_nothing_and_says_what_is_missing(load, database):
     with pytest.raises(
         UnreadableFile, match=r"sales\.csv: the columns clientId, createdAt are missing\. Found: saleId"
     ):
@@ -165,13 +156,13 @@ def test_a_file_without_the_headings_changes_nothing_and_says_what_is_missing(
     assert observations(database) == []
 
 
-def test_a_row_of_data_in_the_place_of_the_headings_is_not_quoted(load: Load) -> None:
+def test_a_row_of_data_in_the_place_of_the_headings_is_not_quoted(load):
     with pytest.raises(UnreadableFile, match="The file has no headings") as caught:
         load(headings=ROW)
     assert "52998224725" not in str(caught.value)
 
 
-def test_changes_by_the_other_system_are_observed(load: Load, database: Database, clock: SettableClock) -> None:
+def test_changes_by_the_other_system_are_observed(load, database, clock):
     load(*(f"S-{n},,A,true,2026-02-28T09:30:00Z," for n in range(3)))
     clock.now += timedelta(hours=1)
     with database.transaction() as connection:
@@ -182,9 +173,7 @@ def test_changes_by_the_other_system_are_observed(load: Load, database: Database
     assert observe_service(database, clock).sales.changed == 0
 
 
-def test_who_waited_for_another_observer_looks_later_than_that_one(
-    load: Load, database: Database, clock: SettableClock
-) -> None:
+def test_who_waited_for_another_observer_looks_later_than_that_one(load, database, clock):
     load("S-1,,A,true,2026-02-28T09:30:00Z,")
     with ThreadPoolExecutor() as pool:
         with database.transaction() as connection:
@@ -200,7 +189,7 @@ def test_who_waited_for_another_observer_looks_later_than_that_one(
     assert all(gone is None or seen < gone for _, _, seen, gone in observations(database))
 
 
-def test_observations_cannot_be_rewritten(load: Load, database: Database) -> None:
+def test_observations_cannot_be_rewritten(load, database):
     load("S-1,,A,true,2026-02-28T09:30:00Z,")
     for statement in (
         "UPDATE audit.sale_observations SET utility_group = 'B'",
@@ -214,7 +203,7 @@ def test_observations_cannot_be_rewritten(load: Load, database: Database) -> Non
             it.execute(sa.text(statement))
 
 
-def test_the_command_prints_what_became_of_the_rows(run: Run, tmp_path: Path) -> None:
+def test_the_command_prints_what_became_of_the_rows(run, tmp_path):
     path = tmp_path / "sales.csv"
     path.write_text(f"{HEADINGS}\nS-1,,A,true,2026-02-28,\nS-2,,A,maybe,2026-02-28,\n")
     printed = run("sales", "load", path, "--overwrite", "--json", ends=3).told
@@ -234,7 +223,7 @@ def test_the_command_prints_what_became_of_the_rows(run: Run, tmp_path: Path) ->
     }
 
 
-def test_a_shared_database_is_compared_and_not_written(run: Run, tmp_path: Path) -> None:
+def test_a_shared_database_is_compared_and_not_written(run, tmp_path):
     path = tmp_path / "sales.csv"
     path.write_text(f"{HEADINGS}\nS-1,,A,true,2026-02-28,\nS-2,,B,true,2026-02-28,\n")
     run("sales", "load", path, "--overwrite")

@@ -36,13 +36,7 @@ rows = st.lists(st.tuples(cells, cells, cells), max_size=12)
     st.booleans(),
 )
 def test_cells_and_lines_are_those_of_the_csv_module(
-    given_rows: list[tuple[str, str, str]],
-    line_end: str,
-    quote_all: bool,
-    blank_after: set[int],
-    block: int,
-    encoding: str,
-    ends_with_line_end: bool,
+    given_rows, line_end, quote_all, blank_after, block, encoding, ends_with_line_end
 ):
     stream = io.StringIO()
     # Before Python 3.13 the csv module writes a carriage return without the quotes that it needs itself.
@@ -69,7 +63,7 @@ def test_cells_and_lines_are_those_of_the_csv_module(
 @settings(max_examples=300, deadline=None)
 @given(st.lists(st.text(st.sampled_from('a;"\r '), max_size=9), max_size=12))
 @example(['"a;1', '2";3;4;5', "6;7;8"])
-def test_whatever_the_quotation_marks_no_line_is_lost(lines: list[str]):
+def test_whatever_the_quotation_marks_no_line_is_lost(lines):
     found = list(records([f"{line}\n" for line in lines], ";", 1, 3))
     assert [each.line for each in found] == [1, *(each.next_line for each in found)][: len(found)]
     assert len(lines) == (found[-1].next_line - 1 if found else 0)
@@ -108,7 +102,7 @@ anything = st.text(
     st.sampled_from([";", ",", "\t"]),
 )
 @example([("x", "'=a"), ("'", "=1+1")], ";")
-def test_rejected_rows_come_back_as_they_were(given_rows: list[tuple[str, str]], delimiter: str):
+def test_rejected_rows_come_back_as_they_were(given_rows, delimiter):
     original = [("cpf x", *row) for row in given_rows]
     headings = ("cpf", "=nome", "'rua")
     chunk = Chunk(
@@ -129,7 +123,7 @@ def test_rejected_rows_come_back_as_they_were(given_rows: list[tuple[str, str]],
 
 
 @pytest.mark.parametrize("cell", ["=1+1", "+55", "-1", "@x", "\tx", "\rx", "'=1"])
-def test_no_cell_of_a_rejected_csv_can_run_as_a_formula(cell: str):
+def test_no_cell_of_a_rejected_csv_can_run_as_a_formula(cell):
     chunk = Chunk([pa.array([cell])], pa.array([2]).to_numpy(), 0)
     with tempfile.TemporaryDirectory() as folder, Outputs(Path(folder), "a.csv", ";", ["cpf"]) as outputs:
         outputs.reject(chunk, [[("cpf", "wrong")]])

@@ -23,11 +23,11 @@ SAO_PAULO = ZoneInfo("America/Sao_Paulo")
         ("2026-07-09", True),  # nor are the days of the states
     ],
 )
-def test_week_ends_and_holidays_do_not_count(day: str, counts: bool) -> None:
+def test_week_ends_and_holidays_do_not_count(day, counts):
     assert is_business_day(date.fromisoformat(day)) is counts
 
 
-def test_a_finding_has_the_days_of_its_code_and_group() -> None:
+def test_a_finding_has_the_days_of_its_code_and_group():
     deadlines = Deadlines(SAO_PAULO, {"MISSING_POV": 1, "MISSING_POV/D": 0})
     assert [deadlines.days("MISSING_POV", group) for group in "AD"] == [1, 0]
     assert deadlines.days("GROUP_UNKNOWN", "E") == 2
