@@ -20,10 +20,9 @@ from tests.support.uploaded_sales import MP3, PDF, add_record, add_sale, rows
 from tests.support.waiting import PATIENCE
 from toolkit.audit.observe_bucket import sync_bucket
 from toolkit.bucket.client import Bucket
-from toolkit.contract.evidence import EvidenceType
 from toolkit.database.connection import Database
 from toolkit.errors import BucketUnavailable, InvalidInput
-from toolkit.evidence.bulk_credentials import ManifestResult, Order, request_manifest, request_missing
+from toolkit.evidence.bulk_credentials import ManifestResult, Order, request_manifest
 from toolkit.evidence.credentials import UploadLimits
 from toolkit.settings import AwsSettings
 
@@ -238,74 +237,3 @@ def test_the_command_keeps_who_asked(run: Run, manifest: Path, out: Path, databa
     assert rows(database, "SELECT requested_by FROM evidences") == [("ana@example.com",)]
     signed_in = pwd.getpwuid(os.getuid()).pw_name
     assert rows(database, "SELECT account, partner FROM audit.evidence_requests") == [(signed_in, None)]
-
-
-REPORT = "saleId,utilityGroup,status,missing,problems\n"
-
-
-@pytest.fixture
-def report(database: Database, tmp_path: Path, clock: Any) -> Path:
-    """A report folder: what is missing, a conflict, and a sale whose KYC was requested meanwhile."""
-    for sale_id in ("VND 1/A", "-2", "kyc-pending", "kyc-expired", "conflict"):
-        add_sale(database, sale_id)
-    now = datetime.now(UTC)
-    for sale_id, ends in (("kyc-pending", now + timedelta(hours=1)), ("kyc-expired", now)):
-        add_record(database, sale_id, EvidenceType.KYC, requested_at=now - timedelta(hours=2), expires_at=ends)
-    (tmp_path / "missing-evidence.csv").write_text(
-        REPORT
-        + "VND 1/A,A,incomplete,POV|DOC_CONTRATANTE,\n"
-        + "'-2,B,incomplete,DOC_RESPONSAVEL_FINANCEIRO,\n"
-        + "kyc-pending,C,incomplete,POV,\n"
-        + "kyc-expired,D,incomplete,AUT,COMPLETED_WITHOUT_EVIDENCE\n"
-        + "conflict,A,conflict,,KYC_NOT_ALONE\n"
-        + "group,E,conflict,,COMPLETED_WITHOUT_EVIDENCE|GROUP_UNKNOWN|KYC_NOT_ALONE\n"
-    )
-    return tmp_path
-
-
-def test_what_a_report_says_is_missing_becomes_what_is_requested(run: Run, report: Path, out: Path) -> None:
-    command = ["credentials", "request", "--from-report", str(report), "--out", str(out), "--json"]
-    summary = run(*command).told
-    assert (summary["issued"], summary["rejected"]) == (4, 0)
-    assert summary["leftOut"] == [
-        {"line": 4, "saleId": "kyc-pending", "reason": "KYC_PENDING"},
-        {"line": 6, "saleId": "conflict", "reason": "CONFLICT"},
-        {"line": 7, "saleId": "group", "reason": "GROUP_UNKNOWN"},
-    ]
-    assert [(line["saleId"], line["fileName"], line["evidenceType"]) for line in credentials(out)] == [
-        ("VND 1/A", "VND_1_A-POV.mp3", "POV"),
-        ("VND 1/A", "VND_1_A-DOC_CONTRATANTE.pdf", "DOC_CONTRATANTE"),
-        ("-2", "-2-DOC_RESPONSAVEL_FINANCEIRO.pdf", "DOC_RESPONSAVEL_FINANCEIRO"),
-        ("kyc-expired", "kyc-expired-AUT.mp3", "AUT"),
-    ]
-    shown = run(*command[:-1])
-    assert "4 rows: 0 issued, 4 issued again" in shown.out
-    assert "line 4: kyc-pending left out. A KYC was requested" in shown.err
-
-
-def test_a_file_that_is_no_report(run: Run, tmp_path: Path, out: Path) -> None:
-    path = tmp_path / "sales.csv"
-    path.write_text("saleId,utilityGroup\nx,A\n")
-    said = run("credentials", "request", "--from-report", path, "--out", out, ends=1).err
-    assert "the columns status, missing are missing" in said
-    path.write_text(REPORT + "x,A,incomplete,TEETH,\n")
-    said = run("credentials", "request", "--from-report", path, "--out", out, ends=1).err
-    assert "line 2: evidenceType: Must be one of" in said
-
-
-def test_a_kyc_that_lies_in_the_bucket_unseen_is_pending_and_an_unusable_one_is_not(
-    database: Database, bucket: Bucket, s3: Any, clock: Any, out: Path, tmp_path: Path
-) -> None:
-    clock.now = datetime.now(UTC)
-    keys = {}
-    for sale_id in ("unusable", "unseen"):
-        add_sale(database, sale_id)
-        keys[sale_id] = add_record(database, sale_id, EvidenceType.KYC)[1]
-    s3.put_object(Bucket=bucket.name, Key=keys["unusable"], Body=b"no PDF at all")
-    sync_bucket(database, bucket, clock=clock)
-    s3.put_object(Bucket=bucket.name, Key=keys["unseen"], Body=PDF)
-    report = tmp_path / "missing-evidence.csv"
-    report.write_text(REPORT + "unusable,A,incomplete,POV,\n" + "unseen,A,incomplete,POV,\n")
-    result, left_out = request_missing(database, bucket, report, out, Order("x", LIMITS, clock))
-    assert result.issued == 1
-    assert [(sale.sale_id, sale.reason) for sale in left_out] == [("unseen", "KYC_PENDING")]

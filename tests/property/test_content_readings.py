@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 from uuid import uuid4
 
 from hypothesis import HealthCheck, given, settings
@@ -10,14 +10,11 @@ from hypothesis import strategies as st
 
 from tests.conftest import SettableClock
 from tests.support.audits import audited
-from tests.support.fake_bucket import MemoryBucket
 from tests.support.observations import Story, day
-from toolkit.bucket.client import Bucket
 from toolkit.contract.contents import ContentProblem
 from toolkit.contract.evidence import EvidenceType, FileKind
 from toolkit.contract.rules import EvidenceState, evidence_state
 from toolkit.database.connection import Database
-from toolkit.evidence.bulk_credentials import sales_with_kyc
 from toolkit.evidence.records import records_of
 
 looks = st.lists(
@@ -44,10 +41,7 @@ def test_all_readings_of_a_file_agree(database: Database, looks: list[tuple[File
     )
     (record,) = records_of(database, sale_id, clock)
     open_sales = audited(database, clock=clock, as_of=day(20)).rows.set_index("saleId")
-    with database.transaction() as connection:
-        covered = sales_with_kyc(connection, cast("Bucket", MemoryBucket()), [sale_id], day(20))
 
     counts = expected is EvidenceState.COUNTED
     assert record.state is expected
     assert (sale_id not in open_sales.index) == counts
-    assert (covered == {sale_id}) == counts

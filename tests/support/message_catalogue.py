@@ -23,7 +23,6 @@ from toolkit.contract.findings import FindingStatus, Status
 from toolkit.database.errors import SENTENCES
 from toolkit.database.observations import FLAWS
 from toolkit.database.service import WRITES
-from toolkit.evidence.bulk_credentials import LeftOutReason
 from toolkit.evidence.contents import Failure
 from toolkit.intake import checks, workbooks
 from toolkit.intake.registration import QUALITY_TEXTS, Likeness
@@ -126,7 +125,7 @@ def _of_tables() -> Iterator[str]:
     of_rooms = (notices.SENTENCES, workbooks.REFUSALS, REFUSALS, posting.HINTS, FLAWS, SENTENCES)
     for table in (WARNINGS, QUALITY_TEXTS, *of_rooms):
         yield from table.values()
-    for worded in (Failure, Repair, Likeness, LeftOutReason, Subject):
+    for worded in (Failure, Repair, Likeness, Subject):
         yield from (each.text for each in worded)
     for code in CODES.values():
         yield from (code.name, code.meaning, code.remedy)

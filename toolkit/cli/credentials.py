@@ -1,6 +1,5 @@
 """``toolkit credentials``: ask for upload credentials."""
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -8,7 +7,7 @@ import click
 from toolkit.cli.context import DONE, FAILED, Context, NonEmptyPath, pass_context
 from toolkit.cli.printing import first_of, json_option, note, print_json, rejected_row, show
 from toolkit.contract.fields import pick_camel, required_text
-from toolkit.evidence.bulk_credentials import LeftOut, ManifestResult, Order, request_manifest, request_missing
+from toolkit.evidence.bulk_credentials import ManifestResult, Order, request_manifest
 from toolkit.evidence.credentials import UploadLimits
 from toolkit.kit.process import signed_in_account
 from toolkit.kit.spoken import _, counted
@@ -26,14 +25,8 @@ def credentials() -> None:
 
 
 @credentials.command(short_help="Ask for credentials for each file of a manifest.")
-@click.argument("manifest", type=NonEmptyPath(), required=False)
+@click.argument("manifest", type=NonEmptyPath())
 @click.option("--out", type=NonEmptyPath(), required=True, help="The credentials file to write.")
-@click.option(
-    "--from-report",
-    "report",
-    type=NonEmptyPath(),
-    help="Ask for the evidence that a report (its folder or CSV file) lists as missing, instead of MANIFEST.",
-)
 @click.option(
     "--requested-by",
     default=signed_in_account,
@@ -41,9 +34,7 @@ def credentials() -> None:
 )
 @json_option
 @pass_context
-def request(
-    ctx: Context, manifest: Path | None, out: Path, report: Path | None, requested_by: str, as_json: bool
-) -> int:
+def request(ctx: Context, manifest: Path, out: Path, requested_by: str, as_json: bool) -> int:
     """Ask for credentials for each file that MANIFEST (CSV or XLSX) names.
 
     \b
@@ -62,20 +53,12 @@ def request(
     are still valid gets a new form for what is left of their life.
 
     \b
-    With --from-report the files are named SALE-TYPE.pdf and SALE-TYPE.mp3. Sales in conflict,
-    and sales whose KYC is on its way, are left out and named.
-
-    \b
     Examples:
       toolkit credentials request manifest.csv --out credentials.jsonl
-      toolkit credentials request --from-report reports/2026-11-21 --out credentials.jsonl
       toolkit evidence upload credentials.jsonl --from files
 
     Exit status 1: rows are wrong; nothing was issued and --out was not touched.
     """
-    source = manifest or report
-    if source is None or (manifest is not None and report is not None):
-        raise click.UsageError("Name either MANIFEST or --from-report.")
     order = Order(
         requested_by=_name(requested_by),
         account=signed_in_account(),
@@ -83,15 +66,11 @@ def request(
         clock=ctx.application.clock,
         progress=ctx.progress,
     )
-    left_out: Sequence[LeftOut] = ()
-    if manifest is not None:
-        result = request_manifest(ctx.application.database, ctx.application.bucket, source, out, order)
-    else:
-        result, left_out = request_missing(ctx.application.database, ctx.application.bucket, source, out, order)
+    result = request_manifest(ctx.application.database, ctx.application.bucket, manifest, out, order)
     if as_json:
-        print_json(_as_json(result, left_out, out))
+        print_json(_as_json(result, out))
     else:
-        _show(result, left_out, source, out)
+        _show(result, manifest, out)
     return FAILED if result.rejected else DONE
 
 
@@ -102,7 +81,7 @@ def _name(requested_by: str) -> str:
         raise click.BadParameter("must be a name", param_hint="--requested-by") from None
 
 
-def _show(result: ManifestResult, left_out: Sequence[LeftOut], source: Path, out: Path) -> None:
+def _show(result: ManifestResult, source: Path, out: Path) -> None:
     rows = counted(result.rows, "row")
     if result.rejected:
         show("{}: {}, {} rejected: nothing was issued", source.name, rows, len(result.rejected))
@@ -122,13 +101,12 @@ def _show(result: ManifestResult, left_out: Sequence[LeftOut], source: Path, out
             for row in result.rejected
         ),
         *((line, f"{_('already uploaded as')} {each}") for line, each in result.skipped),
-        *((sale.line, f"{sale.sale_id} {_('left out')}. {_(sale.reason.text)}") for sale in left_out),
     ]
     for line, told in first_of(lines):
         note("{}, line {}: {}", source.name, line, told)
 
 
-def _as_json(result: ManifestResult, left_out: Sequence[LeftOut], out: Path) -> dict[str, object]:
+def _as_json(result: ManifestResult, out: Path) -> dict[str, object]:
     return {
         **pick_camel(result, "rows", "issued", "reissued"),
         "skipped": len(result.skipped),
@@ -136,5 +114,4 @@ def _as_json(result: ManifestResult, left_out: Sequence[LeftOut], out: Path) -> 
         "out": None if result.rejected else str(out),
         "skippedRows": [{"line": line, "id": each} for line, each in result.skipped],
         "rejectedRows": [rejected_row(row) for row in result.rejected],
-        "leftOut": [pick_camel(sale, "line", "sale_id", "reason") for sale in left_out],
     }

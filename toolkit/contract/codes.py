@@ -348,8 +348,7 @@ _ALL: Final[tuple[Code, ...]] = (
         Reason.NEVER_REQUESTED,
         "never requested",
         "Nobody has asked for upload credentials.",
-        "Request credentials and upload the file. For all sales of a report at once: "
-        "toolkit credentials request --from-report FOLDER",
+        "Request credentials and upload the file.",
     ),
     _fault(ContentProblem.EMPTY, "empty", "The file has no content."),
     _fault(

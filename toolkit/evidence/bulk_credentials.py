@@ -1,8 +1,7 @@
-"""Issue upload credentials for many files at once: those of a manifest, or those that a report misses."""
+"""Issue upload credentials for the files of a manifest."""
 
 import json
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -15,12 +14,10 @@ from sqlalchemy import Connection, Row
 
 from toolkit.atomic_files import atomic_file
 from toolkit.bucket.client import Bucket, UploadForm
-from toolkit.contract.codes import LabelledEnum
 from toolkit.contract.deadlines import Clock
-from toolkit.contract.evidence import KIND_OF, EvidenceRequest, EvidenceType, FileKind, object_key
+from toolkit.contract.evidence import EvidenceRequest, EvidenceType, FileKind, object_key
 from toolkit.contract.fields import parse
-from toolkit.contract.findings import REPORT, Problem, Status, items
-from toolkit.contract.rules import REPLACES_ALL, EvidenceState, evidence_state, ran_out
+from toolkit.contract.rules import EvidenceState, evidence_state, ran_out
 from toolkit.contract.sales import SaleId
 from toolkit.database.belonging import check_bucket
 from toolkit.database.connection import Database, Lock, raw, take
@@ -30,7 +27,6 @@ from toolkit.database.tables import evidence_requests, withdrawals
 from toolkit.errors import InvalidField, InvalidFields, InvalidInput
 from toolkit.evidence.credentials import UploadLimits
 from toolkit.evidence.upload import journal_of
-from toolkit.intake.sources import as_written
 from toolkit.intake.tables import NamedColumns, RejectedRow, read_table
 from toolkit.log.events import record_issued, record_reissued
 from toolkit.message import Message
@@ -83,24 +79,6 @@ def _judged(bodies: Iterable[tuple[int, Mapping[str, Any]]]) -> Manifest:
     return wanted, rejected
 
 
-REPORT_NAME: Final = f"{REPORT}.csv"
-"""The file of a report folder that lists what is missing."""
-
-_REPORT: Final = NamedColumns(REPORT_NAME, ("saleId", "status", "missing"), ("problems",))
-_SAFE_NAME: Final = 200
-_UNSAFE: Final = re.compile(r"[^A-Za-z0-9._-]+")
-
-
-def _bodies(line: int, sale_id: str, missing: Iterable[str]) -> Iterator[tuple[int, dict[str, str]]]:
-    """Yield a row of a manifest for each missing file, named after the sale and the type."""
-    safe = _UNSAFE.sub("_", sale_id)[:_SAFE_NAME]
-    for each in missing:
-        audio = each in set(EvidenceType) and KIND_OF[EvidenceType(each)] is FileKind.AUDIO
-        named = {"saleId": sale_id, "fileName": f"{safe}-{each}.{'mp3' if audio else 'pdf'}"}
-        kinds = dict.fromkeys(("fileFormat", "type"), "audio/mpeg" if audio else "application/pdf")
-        yield line, named | kinds | {"evidenceType": each}
-
-
 _STEP: Final = 500
 """Forms between two signs of progress."""
 
@@ -138,6 +116,9 @@ class Order:
     progress: Progress = field(default_factory=Quiet)
 
 
+_NO_SALE: Final = (InvalidField("saleId", "No sale has this id"),)
+
+
 def request_manifest(database: Database, bucket: Bucket, path: Path, out: Path, order: Order) -> ManifestResult:
     """Issue credentials for every row of the manifest ``path`` into ``out``, or for none.
 
@@ -150,91 +131,11 @@ def request_manifest(database: Database, bucket: Bucket, path: Path, out: Path, 
         WrongBucket: the database belongs to another bucket.
         BucketError: forms cannot be signed. In all these cases nothing was stored or written.
     """
-    _keep_apart(path, out)
-    table = read_table(path)
-    return _issue(database, bucket, _judged(MANIFEST.bodies(table, MANIFEST.headings(table, path))), out, order)
-
-
-class LeftOutReason(LabelledEnum):
-    """The reason why nothing is requested for a sale of the report."""
-
-    CONFLICT = "CONFLICT", "The sale is in conflict: a record has to be withdrawn, not another one requested."
-    GROUP_UNKNOWN = (
-        "GROUP_UNKNOWN",
-        "The utility group is unknown, so no rule says what the sale needs: it has to be corrected in the system "
-        "that the sale belongs to.",
-    )
-    PAYER_UNKNOWN = (
-        "PAYER_UNKNOWN",
-        "Nothing says who pays, so nobody can tell what the sale needs: it has to be corrected in the system that "
-        "the sale belongs to.",
-    )
-    KYC_PENDING = "KYC_PENDING", "A KYC was requested, which would replace all that is missing."
-
-
-_UNKNOWN: Final = (Problem.GROUP_UNKNOWN, Problem.PAYER_UNKNOWN)
-
-
-@dataclass(frozen=True, slots=True)
-class LeftOut:
-    """A sale of the report that nothing was requested for."""
-
-    line: int
-    sale_id: str
-    reason: LeftOutReason
-
-
-def request_missing(
-    database: Database,
-    bucket: Bucket,
-    report: Path,
-    out: Path,
-    order: Order,
-) -> tuple[ManifestResult, tuple[LeftOut, ...]]:
-    """Issue credentials for every file that ``report`` says is missing, as ``request_manifest`` does.
-
-    ``report`` is a ``missing-evidence.csv`` or the folder that holds it. File names are made of the sale id and
-    the type; rows of the result count files, lines are those of the report.
-
-    Raises:
-        UnreadableFile: the report cannot be read, or lacks a column.
-        InvalidInput, BucketError: as ``request_manifest``.
-    """
-    source = report / REPORT_NAME if report.is_dir() else report
-    _keep_apart(source, out)
-    table, left_out = read_table(source), []
-    bodies: list[tuple[int, dict[str, str]]] = []
-    sales = [
-        (line, as_written(row["saleId"] or ""), row)
-        for line, row in _REPORT.bodies(table, _REPORT.headings(table, source))
-    ]
-    with database.transaction() as connection:
-        replaced = sales_with_kyc(connection, bucket, [sale_id for _, sale_id, _ in sales], order.clock())
-    for line, sale_id, row in sales:
-        missing, problems = items(row["missing"] or ""), items(row.get("problems") or "")
-        reason: LeftOutReason | None = next((LeftOutReason(each) for each in _UNKNOWN if each in problems), None)
-        if reason is None and row["status"] == Status.CONFLICT:
-            reason = LeftOutReason.CONFLICT
-        elif reason is None and missing and sale_id in replaced:
-            reason = LeftOutReason.KYC_PENDING
-        if reason is None:
-            bodies += _bodies(line, sale_id, missing)
-        else:
-            left_out.append(LeftOut(line, sale_id, reason))
-    return _issue(database, bucket, _judged(bodies), out, order), tuple(left_out)
-
-
-def _keep_apart(source: Path, out: Path) -> None:
-    if out.exists() and source.exists() and out.samefile(source):
+    if out.exists() and path.exists() and out.samefile(path):
         raise InvalidInput("{} is read and cannot be written, too; name another file for the credentials.", out)
-
-
-_NO_SALE: Final = (InvalidField("saleId", "No sale has this id"),)
-
-
-def _issue(database: Database, bucket: Bucket, manifest: Manifest, out: Path, order: Order) -> ManifestResult:
     database.service.require("add_records")
-    wanted, unreadable = manifest
+    table = read_table(path)
+    wanted, unreadable = _judged(MANIFEST.bodies(table, MANIFEST.headings(table, path)))
     rows = len(wanted) + len(unreadable)
     # The database commits before the file appears: there is no form without a record.
     with atomic_file(out) as draft, database.transaction() as connection:
@@ -339,12 +240,6 @@ def stored_records(database: Database, sale_ids: Sequence[str]) -> Sequence[Row[
         return connection.execute(query).all()
 
 
-def sales_with_kyc(connection: Connection, bucket: Bucket, sale_ids: Sequence[str], now: datetime) -> set[str]:
-    """Find the sales that have a KYC file not known to be unusable, or credentials for one."""
-    wanted = [(sale_id, REPLACES_ALL, None) for sale_id in sale_ids]
-    return {sale_ids[position] for position in _known_records(connection, bucket, wanted, now)}
-
-
 def _without_sale(connection: Connection, sale_ids: Iterable[str]) -> set[str]:
     query = _WITHOUT_SALE.format(sales=service_of(connection).text("sales"))
     return set(connection.scalars(sa.text(query), {"sales": list(sale_ids)}))
@@ -353,10 +248,10 @@ def _without_sale(connection: Connection, sale_ids: Iterable[str]) -> set[str]:
 def _known_records(
     connection: Connection,
     bucket: Bucket,
-    wanted: Sequence[tuple[str, EvidenceType, str | None]],
+    wanted: Sequence[tuple[str, EvidenceType, str]],
     now: datetime,
 ) -> dict[int, _KnownRecord]:
-    """Return the record of each position whose file needs no new one; without a name any file is meant.
+    """Return the record of each position whose file needs no new one.
 
     That is one whose file is there, else the one whose credentials are valid for longest.
     """
@@ -392,7 +287,7 @@ _RECORDS: Final = """
            seen.size, looked.kind, coalesce(looked.damaged, false) AS damaged
     FROM unnest(CAST(:sales AS text[]), CAST(:types AS text[]), CAST(:names AS text[]))
          WITH ORDINALITY AS wanted (sale_id, evidence_type, file_name, position)
-    JOIN {records} AS record USING (sale_id, evidence_type)
+    JOIN {records} AS record USING (sale_id, evidence_type, file_name)
     LEFT JOIN audit.object_observations AS seen
            ON seen.key = record.object_key AND seen.gone_at IS NULL
     LEFT JOIN LATERAL (
@@ -401,7 +296,6 @@ _RECORDS: Final = """
         FROM audit.content_checks
         WHERE observation_id = seen.id
     ) AS looked ON true
-    WHERE (wanted.file_name IS NULL OR wanted.file_name = record.file_name)
-      AND NOT EXISTS (SELECT FROM audit.withdrawals WHERE evidence_id = record.id)
+    WHERE NOT EXISTS (SELECT FROM audit.withdrawals WHERE evidence_id = record.id)
     ORDER BY wanted.position, record.expires_at DESC NULLS LAST, record.id
 """

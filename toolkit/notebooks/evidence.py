@@ -1,12 +1,10 @@
 """Notebooks 02 and 08: request credentials and upload files; verify the contents of files."""
 
-from collections.abc import Sequence
 from pathlib import Path
 
 from toolkit.audit.observe_bucket import sync_bucket
 from toolkit.contract.fields import pick_camel
-from toolkit.errors import SettingsError
-from toolkit.evidence.bulk_credentials import LeftOut, ManifestResult, Order, request_manifest, request_missing
+from toolkit.evidence.bulk_credentials import ManifestResult, Order, request_manifest
 from toolkit.evidence.contents import Budget, Verified, verify_contents
 from toolkit.evidence.credentials import UploadLimits
 from toolkit.evidence.upload import Destinations, Uploaded, upload_files
@@ -31,23 +29,20 @@ from toolkit.notebooks.calls import (
 def request_credentials(
     manifest: str = "",
     *,
-    report: str = "",
     files: str = "",
     upload: bool = True,
     credentials_file: str = "",
     requested_by: str = "",
 ) -> Shown[ManifestResult | None]:
-    """Ask for upload credentials for each row of a manifest, or for what a report says is missing; send the files.
+    """Ask for upload credentials for each row of a manifest, and send the files.
 
     ``files`` is the folder with ``saleId/fileName``, by default the one named ``files`` beside the manifest. The
     credentials go to ``credentials_file`` (in ``TOOLKIT_HOME`` where it is empty), never into the notebook.
-    Without a manifest and a report nothing happens.
+    Without a manifest nothing happens.
     """
-    if manifest and report:
-        raise SettingsError("Name either a manifest or a report, not both.")
-    if not manifest and not report:
+    if not manifest:
         return Shown(None, _nothing_named(), {"job": "request_credentials", "rows": 0, "needsAttention": False})
-    source = given_path(manifest or report)
+    source = given_path(manifest)
     progress = cell_progress()
     with application() as opened:
         out = given_path(credentials_file) if credentials_file else _private_file(opened, source)
@@ -58,26 +53,21 @@ def request_credentials(
             signed_in_account(),
             progress,
         )
-        left_out: Sequence[LeftOut] = ()
-        if manifest:
-            requested = request_manifest(opened.database, opened.bucket, source, out, order)
-        else:
-            requested, left_out = request_missing(opened.database, opened.bucket, source, out, order)
-    folder = given_path(files) if files else source.parent / "files" if manifest else None
+        requested = request_manifest(opened.database, opened.bucket, source, out, order)
+    folder = given_path(files) if files else source.parent / "files"
     uploaded = None
-    if upload and folder is not None and not requested.rejected:
+    if upload and not requested.rejected:
         uploaded = upload_files(out, folder, progress=progress, destinations=Destinations.of(opened.settings))
     counts = {
         "job": "request_credentials",
         **pick_camel(requested, "rows", "issued", "reissued"),
         "skipped": len(requested.skipped),
         "rejected": len(requested.rejected),
-        "leftOut": len(left_out),
         "uploaded": uploaded.sent if uploaded else 0,
         "failed": len(uploaded.failures) if uploaded else 0,
-        "needsAttention": bool(requested.rejected or left_out or (uploaded and uploaded.failures)),
+        "needsAttention": bool(requested.rejected or (uploaded and uploaded.failures)),
     }
-    return Shown(requested, _request_parts(requested, left_out, out, uploaded), counts)
+    return Shown(requested, _request_parts(requested, out, uploaded), counts)
 
 
 def _private_file(opened: ApplicationContext, source: Path) -> Path:
@@ -96,9 +86,7 @@ def _nothing_named() -> list[Bundle]:
     return [remark("No manifest named", advice), table("A manifest", columns, rows)]
 
 
-def _request_parts(
-    manifest: ManifestResult, left_out: Sequence[LeftOut], credentials_file: Path, uploaded: Uploaded | None
-) -> list[Bundle]:
+def _request_parts(manifest: ManifestResult, credentials_file: Path, uploaded: Uploaded | None) -> list[Bundle]:
     if manifest.rejected:
         return _rejected(manifest)
     facts = {
@@ -116,9 +104,6 @@ def _request_parts(
             (each.sale_id, each.file_name, each.problem, translate(each.message)) for each in uploaded.failures
         ]
         parts.append(table("Not uploaded", columns, failed))
-    if left_out:
-        rows = [(sale.sale_id, sale.line, _(sale.reason.text)) for sale in left_out]
-        parts.append(table("Nothing was requested for", ["saleId", "line", "why"], rows))
     return parts
 
 
