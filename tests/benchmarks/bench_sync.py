@@ -16,8 +16,7 @@ from botocore.config import Config
 from tests.benchmarks.measuring import line, own_home, timed
 from tests.support.object_gateway import gateway_access
 from toolkit import embedded
-from toolkit.bucket.client import Bucket
-from toolkit.bucket.listing import list_objects
+from toolkit.bucket.client import Bucket, list_objects
 from toolkit.contract.evidence import object_key
 from toolkit.database.tables import new_id
 from toolkit.settings import AwsSettings

@@ -13,7 +13,7 @@ from tests.conftest import Run
 from tests.support.audits import audited
 from tests.support.fake_bucket import MemoryBucket
 from tests.support.uploaded_sales import MP3, PDF, add_record, add_sale, rows
-from toolkit.audit import bucket_scope as scope
+from toolkit.audit import observe_bucket
 from toolkit.audit.object_history import Synced
 from toolkit.audit.observe_bucket import sync_bucket
 from toolkit.bucket.client import Area, Bucket
@@ -63,7 +63,7 @@ def test_an_object_is_observed_and_examined_once_and_anew_when_it_changes(
 @pytest.fixture
 def _large_bucket(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make every bucket count as one that is not read whole each time."""
-    monkeypatch.setattr(scope, "_pages", lambda _: 1000)
+    monkeypatch.setattr(observe_bucket, "FEW_PAGES", -1)
 
 
 def key(day: str, number: int = 1) -> str:

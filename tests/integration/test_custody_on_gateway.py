@@ -21,7 +21,7 @@ def bucket(object_gateway: BucketAccess) -> Bucket:
     return make_bucket(object_gateway)
 
 
-def test_a_delete_marker_an_overwritten_and_a_restored_object_are_told_apart(
+def test_a_deleted_an_overwritten_and_a_restored_object_are_told_apart(
     database: Database, bucket: Bucket, clock: Any
 ) -> None:
     s3 = bucket._client
@@ -42,7 +42,7 @@ def test_a_delete_marker_an_overwritten_and_a_restored_object_are_told_apart(
     sync_bucket(database, bucket, clock=clock)
     assert rows(database, "SELECT version_id, gone_how FROM audit.object_observations ORDER BY id") == [
         (first, "OVERWRITTEN"),
-        (second, "DELETE_MARKER"),
+        (second, "DELETED"),
         (second, "DELETED"),
     ]
     told = "SELECT kind FROM audit.custody_events WHERE kind IN ('UPLOADED', 'RESTORED', 'GONE') ORDER BY id"

@@ -318,7 +318,6 @@ def test_the_command_lists_findings_and_names_files_for_a_reason_only(
                 "folders": ["elsewhere/"],
             }
         ],
-        "recordsOfUnknownPartners": 0,
     }
     assert "KEY_OUTSIDE_LAYOUT" in run("evidence", "findings", ends=3).out
     assert "390.533" not in run("evidence", "findings", "--show-names", ends=2).out

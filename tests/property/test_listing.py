@@ -6,8 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.fake_bucket import SeededBucket
-from toolkit.bucket.client import Bucket
-from toolkit.bucket.listing import list_objects
+from toolkit.bucket.client import Bucket, list_objects
 
 
 @settings(max_examples=25)

@@ -9,7 +9,6 @@ from hashlib import md5
 from random import Random
 
 from toolkit.bucket.client import Area, ObjectSeen, Page
-from toolkit.contract.contents import GoneHow
 
 FIRST = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -44,9 +43,6 @@ class MemoryBucket:
 
     def keeps_versions(self) -> bool:
         return False
-
-    def how_gone(self, key: str) -> GoneHow | None:
-        return None if key in self.contents else GoneHow.DELETED
 
     def read(self, key: str, start: int, length: int) -> bytes:
         return self.contents[key][start : start + length]

@@ -28,16 +28,13 @@ NEUTRAL_TYPES: Final = ("binary/octet-stream", "application/octet-stream")
 """Media types with which servers store what was posted without any: a browser shows none of them."""
 
 
-def file_findings_at(
-    database: Database, moment: datetime, scratch: Path, memory: str
-) -> tuple[list[IntegrityFinding], int]:
-    """Return what ``file_findings`` and ``records_of_unknown_partners`` tell of a moment.
+def file_findings_at(database: Database, moment: datetime, scratch: Path, memory: str) -> list[IntegrityFinding]:
+    """Return what ``file_findings`` tells of a moment.
 
     ``scratch`` is an empty folder for what does not fit into ``memory``.
     """
     with database.snapshot() as snapshot, duckdb_session(scratch, memory) as session:
-        observed = extract(database, snapshot, moment, session)
-        return file_findings(observed), records_of_unknown_partners(observed)
+        return file_findings(extract(database, snapshot, moment, session))
 
 
 def file_findings(observed: Observed) -> list[IntegrityFinding]:
@@ -52,15 +49,6 @@ def file_findings(observed: Observed) -> list[IntegrityFinding]:
             ids = tuple(map(UUID, evidence_ids or ()))
             found.append(IntegrityFinding(about, tuple(keys), ids, tuple(sale_ids or ()), detail))
     return found
-
-
-def records_of_unknown_partners(observed: Observed) -> int:
-    """Return the number of records, not withdrawn, of which nobody noted for which partner they were requested.
-
-    Another system stored them, or this one before it took note: somebody else may have requested them.
-    """
-    [(number,)] = observed.session.execute(_UNKNOWN_PARTNERS).fetchall()
-    return int(number)
 
 
 def _replaced(seconds: str) -> str:
@@ -226,5 +214,3 @@ _FINDINGS: Final = f"""
     )
     SELECT problem, keys, evidence_ids, sale_ids, detail FROM findings ORDER BY place, keys, evidence_ids
 """
-
-_UNKNOWN_PARTNERS: Final = "SELECT count(*) FROM standing ANTI JOIN request USING (evidence_id)"

@@ -16,10 +16,7 @@ import pyarrow.compute as pc
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
-from toolkit.audit.bucket_scope import Condition, Scope, in_area, under
-from toolkit.bucket.client import Bucket, ObjectSeen
-from toolkit.bucket.listing import ASKED_AT_ONCE, ask_each
-from toolkit.contract.contents import GoneHow
+from toolkit.bucket.client import ASKED_AT_ONCE, Area, Bucket, ObjectSeen, ask_each
 from toolkit.contract.deadlines import Clock
 from toolkit.database.connection import Database, Lock, raw, take
 from toolkit.database.copying import copy_rows, named
@@ -41,6 +38,26 @@ OBJECT: Final = pa.schema(
 
 _LISTED_WITHIN: Final = timedelta(days=2)
 """The time after which an object is in each inventory; S3 says that those of the last days may not be."""
+
+
+EVERYTHING: Final = ("",)
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The keys that a reading looks at: those with one of the ``prefixes`` by listing them, ``asked`` one by one.
+
+    ``since`` is when the last reading began, if there was one.
+    """
+
+    prefixes: tuple[str, ...] = EVERYTHING
+    asked: tuple[str, ...] = ()
+    since: datetime | None = None
+
+    @property
+    def full(self) -> bool:
+        """Tells whether every key is looked at."""
+        return self.prefixes == EVERYTHING
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +85,29 @@ class Synced:
     archived: tuple[str, ...] = ()
     unreadable: tuple[str, ...] = ()
     unstorable: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A condition in SQL, and the values that it binds."""
+
+    text: str
+    bound: dict[str, Any]
+
+
+def under(key: str, prefixes: Sequence[str], name: str = "under") -> Condition:
+    """Return the condition that a key has one of the prefixes; PostgreSQL finds it by an index over "C"."""
+    if "" in prefixes:
+        return Condition("TRUE", {})
+    bound = {f"{name}{place}": each for place, each in enumerate(prefixes)}
+    texts = (f'starts_with({key} COLLATE "C", :{each})' for each in bound)
+    return Condition(f"({' OR '.join(texts) or 'FALSE'})", bound)
+
+
+def in_area(key: str, area: Area) -> Condition:
+    """Return the condition that a listing of the area shows a key."""
+    wanted, ignored = under(key, area.prefixes or EVERYTHING, "wanted"), under(key, area.ignored, "ignored")
+    return Condition(f"({wanted.text} AND NOT {ignored.text})", wanted.bound | ignored.bound)
 
 
 def rows_of(objects: Sequence[ObjectSeen]) -> pa.Table:
@@ -107,7 +147,9 @@ def observe_objects(
             doubtful, lacking = _settle(connection, bucket, as_of, denied, progress)
             asked += doubtful
             _find_ended(connection, Condition(_DOUBTED, {}), confirmed, known)
-        _ask_for_versions(connection, bucket, new=as_of is None)
+        connection.execute(sa.text("CREATE TEMPORARY TABLE told (key text, version text) ON COMMIT DROP"))
+        if as_of is None and bucket.keeps_versions():
+            _ask_for_versions(connection, bucket)
         # It was compared under the lock, so nothing was written since.
         listed = connection.execute(sa.text("SELECT count(DISTINCT key) FROM listed")).scalar_one()
         changed, vanished = connection.execute(sa.text(_COUNT_ENDED)).one()
@@ -203,29 +245,23 @@ def _told(batches: Iterable[Sequence[str]], progress: Progress) -> Iterator[Sequ
         progress.advance(len(batch))
 
 
-def _ask_for_versions(connection: Connection, bucket: Bucket, *, new: bool) -> None:
-    """Ask a bucket that keeps versions how vanished objects were deleted, and for the versions of new ones."""
-    connection.execute(sa.text("CREATE TEMPORARY TABLE told (key text, version text, how text) ON COMMIT DROP"))
-    if not bucket.keeps_versions():
-        return
-    query = sa.text(_UNLIKE).execution_options(stream_results=True)
-    with closing(connection.execute(query, {"new": new})) as rows, raw(connection).cursor() as cursor:
-        for answers in ask_each(partial(_version, bucket), rows.partitions(ASKED_AT_ONCE)):
-            with cursor.copy("COPY told (key, version, how) FROM STDIN") as copy:
+def _ask_for_versions(connection: Connection, bucket: Bucket) -> None:
+    """Ask a bucket that keeps versions for those of new objects."""
+    query = sa.text(_NEW).execution_options(stream_results=True)
+    with closing(connection.execute(query)) as keys, raw(connection).cursor() as cursor:
+        for answers in ask_each(partial(_version, bucket), keys.scalars().partitions(ASKED_AT_ONCE)):
+            with cursor.copy("COPY told (key, version) FROM STDIN") as copy:
                 for answer in answers:
                     copy.write_row(answer)
     connection.execute(sa.text("ANALYZE told"))
 
 
-def _version(bucket: Bucket, row: sa.Row[Any]) -> tuple[str, str | None, GoneHow | None]:
-    """Return the key with the version of its object, or with how that was deleted."""
-    if not row.listed:
-        return row.key, None, bucket.how_gone(row.key)
+def _version(bucket: Bucket, key: str) -> tuple[str, str | None]:
     try:
-        item = bucket.head(row.key)
+        item = bucket.head(key)
     except ObjectDenied:  # a listing shows it, so it is observed without its version
         item = None
-    return row.key, None if item is None else item.version_id, None
+    return key, None if item is None else item.version_id
 
 
 _CREATE_LISTED: Final = """
@@ -275,12 +311,10 @@ _COUNT_LACKING: Final = """
 
 _COUNT_ENDED: Final = "SELECT count(*) FILTER (WHERE changed), count(*) FILTER (WHERE NOT changed) FROM ended"
 
-_UNLIKE: Final = """
-    SELECT key, false AS listed FROM ended WHERE NOT changed
-    UNION ALL
-    SELECT DISTINCT key, true
+_NEW: Final = """
+    SELECT DISTINCT key
     FROM listed
-    WHERE :new AND version_id IS NULL AND (
+    WHERE version_id IS NULL AND (
         EXISTS (SELECT FROM ended WHERE ended.key = listed.key)
         OR NOT EXISTS (
             SELECT FROM audit.object_observations AS seen WHERE seen.key = listed.key AND seen.gone_at IS NULL
@@ -290,9 +324,8 @@ _UNLIKE: Final = """
 
 _CLOSE: Final = """
     UPDATE audit.object_observations AS seen
-    SET gone_at = :now, gone_how = CASE WHEN ended.changed THEN 'OVERWRITTEN' ELSE coalesce(how, 'DELETED') END
+    SET gone_at = :now, gone_how = CASE WHEN ended.changed THEN 'OVERWRITTEN' ELSE 'DELETED' END
     FROM ended
-    LEFT JOIN (SELECT key, max(how) AS how FROM told GROUP BY key) AS told USING (key)
     WHERE seen.id = ended.id AND seen.gone_at IS NULL
 """
 

@@ -1,38 +1,64 @@
 """Read the bucket into the database: its objects, then the first bytes of those not examined yet.
 
-::
+A reading is full, or recent. A full one lists every key: the first one, one each ``every_key_within``, and each
+of a bucket with few pages. A recent one looks at
 
-    bucket_scope      the keys that a reading looks at, so that no part of the listing is older than stated
-    object_history    their objects, listed or from an inventory, become ``audit.object_observations``
-    file_types        the kind of each new object, by its first bytes
+- the days on which an upload form that was alive since the last reading can have been issued, and
+- every key that a record of an open sale, or a new record, names. A sale is open that is not completed, or that
+  the last audit found completed without evidence. A record is new for as long as a key may go unread, also where
+  its sale is completed.
 
 The row in ``audit.bucket_syncs`` comes last: a reading that was killed counts as not made, and the next one
 does what it left undone.
 """
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
 
 import pyarrow as pa
 import sqlalchemy as sa
+from sqlalchemy import Connection
 
-from toolkit.audit.bucket_scope import CLOCKS_APART, EVERY_KEY_WITHIN, Scope, listed_since, next_scope
-from toolkit.audit.file_types import examine
 from toolkit.audit.inventory import Inventory
-from toolkit.audit.object_history import Synced, observe_objects, rows_of
-from toolkit.bucket.client import Bucket
-from toolkit.bucket.listing import list_objects
+from toolkit.audit.object_history import EVERYTHING, Scope, Synced, in_area, observe_objects, rows_of, under
+from toolkit.bucket.client import PAGE, Bucket, list_objects
+from toolkit.contract.contents import ContentProblem
 from toolkit.contract.deadlines import Clock
+from toolkit.contract.evidence import KEY_PREFIX, kind_of_media_type
 from toolkit.contract.fields import pick_camel
 from toolkit.database.belonging import check_bucket
 from toolkit.database.connection import Database
 from toolkit.database.observation_clock import stamp
 from toolkit.database.observations import observe_service
-from toolkit.database.tables import bucket_syncs
-from toolkit.errors import InvalidInput, ObjectArchived, WrongBucket
+from toolkit.database.tables import bucket_syncs, object_observations
+from toolkit.errors import BucketError, BucketUnavailable, InvalidInput, ObjectArchived, WrongBucket
+from toolkit.evidence.kinds import SIGNATURE_BYTES, UNKNOWN, media_type_of_bytes
 from toolkit.progress import Progress, Quiet
+from toolkit.settings import LONGEST_UPLOAD_TTL
+
+LONGEST_FORM: Final = timedelta(seconds=LONGEST_UPLOAD_TTL)
+"""The longest life of an upload form."""
+
+CLOCKS_APART: Final = timedelta(hours=1)
+"""The difference to allow for between the clocks of issuers of forms and of the reader of the bucket."""
+
+EVERY_KEY_WITHIN: Final = timedelta(days=7)
+"""The age up to which any part of the bucket may go unread, where nothing else is set."""
+
+FEW_PAGES: Final = 10
+"""Pages of a listing up to which a bucket is read whole, at any hour of the day."""
+
+READERS: Final = 16
+"""Objects whose first bytes are read at the same time."""
+
+_BATCH: Final = 1000
+
+_Object = sa.Row[Any]
+"""The id, the key and the size of an observation."""
 
 
 def sync_bucket(
@@ -49,8 +75,7 @@ def sync_bucket(
     """Observe the sales and their records, then take over what lies in the bucket, or did by an inventory.
 
     Afterwards every object that a record of an open sale names was looked at now, and the listing of any other
-    is not older than ``every_key_within``. A reading is ``full`` by itself when it is the first one, and where
-    reading every key is cheaper.
+    is not older than ``every_key_within``.
 
     Raises:
         WrongBucket: the database belongs to another bucket, or the inventory tells of another one.
@@ -68,20 +93,15 @@ def sync_bucket(
             _check_inventory(inventory, bucket, started_at, listed_since(connection))
     observe_service(database, clock, confirmed=confirmed)
     with database.transaction() as connection:
-        scope = next_scope(
-            connection, bucket, started_at, full=full or inventory is not None, within=every_key_within
-        )
-        before = connection.scalar(
-            sa.select(bucket_syncs.c.started_at).order_by(bucket_syncs.c.id.desc()).limit(1)
-        )
+        scope = _scope(connection, bucket, started_at, full or inventory is not None, every_key_within)
     with closing(_rows(bucket, scope, inventory)) as rows:
         found, unrecorded = observe_objects(database, bucket, rows, scope, clock, progress, confirmed, as_of=as_of)
     if unrecorded:  # their records were stored before them, and perhaps after the service was looked at
         observe_service(database, clock, confirmed=confirmed)
-    examined, refusals = examine(database, bucket, scope, clock, progress)
+    examined, refusals = _examine(database, bucket, scope, clock, progress)
     archived = tuple(key for key, error in refusals.items() if isinstance(error, ObjectArchived))
     # An inventory of a part of the bucket tells nothing of the rest, and the next reading begins as this one did.
-    began = started_at if as_of is None else before if found.lacking and before is not None else as_of
+    began = started_at if as_of is None else scope.since if found.lacking and scope.since is not None else as_of
     result = replace(
         found,
         examined=examined,
@@ -134,3 +154,143 @@ def _check_inventory(inventory: Inventory, bucket: Bucket, now: datetime, listed
             told,
             listed.isoformat(timespec="seconds"),
         )
+
+
+def listed_since(connection: Connection, moment: datetime | None = None) -> datetime | None:
+    """Return when every key was looked at last, as of ``moment``; ``None`` where that was never done.
+
+    Records of open sales are asked for at every reading, so this is about all other objects.
+    """
+    syncs = bucket_syncs.c
+    query = sa.select(syncs.started_at).where(syncs.full_listing).order_by(syncs.id.desc()).limit(1)
+    if moment is not None:
+        query = query.where(syncs.finished_at <= moment)
+    return connection.scalar(query)
+
+
+def _scope(connection: Connection, bucket: Bucket, now: datetime, full: bool, within: timedelta) -> Scope:
+    """Return the part of the bucket that this reading looks at, by the times of earlier ones."""
+    last = connection.execute(sa.select(bucket_syncs).order_by(bucket_syncs.c.id.desc()).limit(1)).one_or_none()
+    oldest, since = listed_since(connection), None if last is None else last.started_at
+    prefixes: tuple[str, ...] = EVERYTHING
+    if not (full or last is None or last.bucket != bucket.address or oldest is None or now - oldest >= within):
+        known = connection.scalar(sa.select(sa.func.count()).where(object_observations.c.gone_at.is_(None)))
+        if (known or 0) > FEW_PAGES * PAGE:
+            prefixes = _days(last.started_at - LONGEST_FORM - CLOCKS_APART, now + CLOCKS_APART)
+    in_turn, listed = under("record.object_key", prefixes), in_area("record.object_key", bucket.area)
+    query = sa.text(_ASKED.format(in_turn=in_turn.text, listed=listed.text))
+    asked = connection.scalars(query, {"new_since": now - within, **in_turn.bound, **listed.bound})
+    return Scope(prefixes, tuple(asked), since)
+
+
+def _days(first: datetime, last: datetime) -> tuple[str, ...]:
+    """Return the prefixes of the keys of evidence that was requested from one day to another (UTC)."""
+    start, end = first.astimezone(UTC).date(), last.astimezone(UTC).date()
+    days = (start + timedelta(days=number) for number in range((end - start).days + 1))
+    return tuple(f"{KEY_PREFIX}{day:%Y/%m/%d}/" for day in days)
+
+
+def _examine(
+    database: Database, bucket: Bucket, scope: Scope, clock: Clock, progress: Progress
+) -> tuple[int, dict[str, BucketError]]:
+    """Read the first bytes of every new object that a record names, or that lies where upload forms lead.
+
+    Returns how many were examined, and why others could not be read, by their keys.
+    """
+    progress.begin("Examining objects", None, "objects")
+    examined = 0
+    refusals: dict[str, BucketError] = {}
+    with ThreadPoolExecutor(READERS) as readers:
+        for batch in _unexamined(database, scope):
+            looks = list(readers.map(lambda item: _first_look(bucket, item), batch))
+            checks = [look for look in looks if isinstance(look, dict)]
+            refusals |= {
+                item.key: look for item, look in zip(batch, looks, strict=True) if isinstance(look, BucketError)
+            }
+            _keep_checks(database, checks, clock)
+            examined += len(checks)
+            progress.advance(len(batch))
+    progress.end()
+    return examined, refusals
+
+
+def _unexamined(database: Database, scope: Scope) -> Iterator[Sequence[_Object]]:
+    last = 0
+    condition = "TRUE" if scope.full else _NEW
+    while True:
+        with database.transaction() as connection:
+            bound = {"last": last, "prefix": KEY_PREFIX, "batch": _BATCH, "since": scope.since}
+            rows = connection.execute(sa.text(_UNEXAMINED.format(condition=condition)), bound).all()
+        if not rows:
+            return
+        last = rows[-1].id
+        yield rows
+
+
+def _first_look(bucket: Bucket, item: _Object) -> dict[str, Any] | BucketError:
+    """Return the type by the first bytes, or the reason why they cannot be read; the next sync tries again."""
+    try:
+        head = bucket.read(item.key, 0, SIGNATURE_BYTES) if item.size else b""
+    except BucketUnavailable:
+        raise
+    except BucketError as error:
+        return error
+    found = media_type_of_bytes(head) if item.size else UNKNOWN
+    problem = None if item.size else ContentProblem.EMPTY
+    kind = kind_of_media_type(found)
+    return {"observation_id": item.id, "kind": kind, "problem": problem, "media_type": found}
+
+
+def _keep_checks(database: Database, checks: list[dict[str, Any]], clock: Clock) -> None:
+    if not checks:
+        return
+    with database.transaction() as connection:
+        now = stamp(connection, clock)
+        connection.execute(sa.text(_KEEP_CHECK), [check | {"now": now} for check in checks])
+
+
+_UNEXAMINED: Final = """
+    SELECT id, key, size
+    FROM audit.object_observations AS known
+    WHERE gone_at IS NULL
+      AND id > :last
+      AND NOT EXISTS (SELECT FROM audit.content_checks WHERE observation_id = known.id)
+      AND {condition}
+      AND (starts_with(key, :prefix) OR EXISTS (
+          SELECT FROM audit.evidence_observations AS record
+          WHERE record.object_key = known.key AND record.gone_at IS NULL
+      ))
+    ORDER BY id
+    LIMIT :batch
+"""
+
+_NEW: Final = """
+    (seen_at >= :since OR EXISTS (
+        SELECT FROM audit.evidence_observations AS record
+        WHERE record.object_key = known.key AND record.gone_at IS NULL AND record.seen_at >= :since
+    ))
+"""
+
+_KEEP_CHECK: Final = """
+    INSERT INTO audit.content_checks (observation_id, kind, problem, media_type, checked_at)
+    SELECT :observation_id, :kind, :problem, :media_type, :now
+    WHERE NOT EXISTS (SELECT FROM audit.content_checks WHERE observation_id = :observation_id)
+"""
+
+
+_ASKED: Final = """
+    SELECT DISTINCT record.object_key
+    FROM audit.evidence_observations AS record
+    JOIN audit.sale_observations AS sale ON sale.sale_id = record.sale_id AND sale.gone_at IS NULL
+    CROSS JOIN LATERAL (
+        SELECT sale.completed_at IS NULL OR record.seen_at > :new_since OR record.sale_id IN (
+            SELECT sale_id
+            FROM audit.finding_observations
+            WHERE gone_at IS NULL AND code = 'COMPLETED_WITHOUT_EVIDENCE'
+        ) AS open
+    ) AS state
+    WHERE record.gone_at IS NULL
+      AND record.object_key IS NOT NULL
+      AND ((open AND NOT {in_turn}) OR ((open OR {in_turn}) AND NOT {listed}))
+    ORDER BY record.object_key
+"""

@@ -23,12 +23,11 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from toolkit.atomic_files import PrivateFolder
-from toolkit.audit.bucket_scope import listed_since
 from toolkit.audit.changes import audits_until
 from toolkit.audit.duckdb_session import DEFAULT_MEMORY, duckdb_session
 from toolkit.audit.engines import DuckdbEngine, Engine, spark_engine
-from toolkit.audit.extract import Observed, extract, write_inputs
-from toolkit.audit.file_findings import file_findings, records_of_unknown_partners
+from toolkit.audit.extract import extract, write_inputs
+from toolkit.audit.file_findings import file_findings
 from toolkit.audit.findings import find_present, note_changes, write_findings
 from toolkit.audit.folder import (
     FACTS,
@@ -44,6 +43,7 @@ from toolkit.audit.folder import (
 )
 from toolkit.audit.judge import COVERAGES, GIVEN, judge, looks_of
 from toolkit.audit.lists import write_lists
+from toolkit.audit.observe_bucket import listed_since
 from toolkit.audit.publish import claimed, drafts_of, finish_left, prune, publish
 from toolkit.audit.source import Looks, Source, last_sync
 from toolkit.audit.waivers import waivers_at
@@ -180,7 +180,7 @@ class _Work:
             write_inputs(observed, folder)
             of_files = file_findings(observed)
             reading = last_reading(snapshot, self.moment)
-            source = self._source(snapshot, observed, behind, reading)
+            source = self._source(snapshot, behind, reading)
             with self._engine(session) as engine:
                 parts, counts, coverage, looks = self._judge(engine, session)
             if not counts["sales"]:
@@ -272,9 +272,7 @@ class _Work:
         told = tuple(PartFile(each, store.sha256(f"{folder}/{each}")) for each in own)
         return TablePart(int(rows), told), paths
 
-    def _source(
-        self, snapshot: Connection, observed: Observed, behind: float | None, reading: ServiceReading | None
-    ) -> Source:
+    def _source(self, snapshot: Connection, behind: float | None, reading: ServiceReading | None) -> Source:
         """Return what the audit rests on."""
         seals = custody_seals.c
         seal = sa.select(seals.hash).where(seals.sealed_at <= self.moment).order_by(seals.number.desc()).limit(1)
@@ -287,7 +285,6 @@ class _Work:
             seal=snapshot.scalar(seal),
             records_assumed_at=snapshot.scalar(sa.select(sa.func.max(evidence_observations.c.assumed_at))),
             listed_since=listed_since(snapshot, self.moment),
-            records_of_unknown_partners=records_of_unknown_partners(observed),
             hidden_rows=hidden,
             copied_rows=copied,
             service_changes=() if reading is None else reading.changes,

@@ -49,8 +49,6 @@ class Source:
     """The last look at that part of the bucket which had waited longest; objects of open sales never wait."""
     records_assumed_at: datetime | None = None
     """Until when evidence records were not observed: what is said of earlier moments is what they were then."""
-    records_of_unknown_partners: int = 0
-    """Records of which nobody noted for which partner they were requested; counted with findings about files."""
     hidden_rows: tuple[str, ...] = ()
     """Tables of the service whose policies may hide rows from the role that reads them."""
     copied_rows: tuple[str, ...] = ()

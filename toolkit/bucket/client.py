@@ -1,11 +1,16 @@
-"""The bucket: upload forms, listings and ranged reads, through boto3."""
+"""The bucket: upload forms, listings and ranged reads, through boto3.
 
-from collections.abc import Iterator, Sequence
+A page of a listing waits for the network most of the time, and the next one cannot be asked for before it is
+there. So a part that has more than one page is listed folder by folder, and the folders at the same time.
+"""
+
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
-from typing import Any, Final, NamedTuple, Self
+from typing import Any, Final, NamedTuple, Self, TypeVar
 from urllib.parse import unquote_plus
 
 from botocore.exceptions import ClientError
@@ -13,7 +18,6 @@ from botocore.exceptions import ClientError
 from toolkit import embedded as embedded_services
 from toolkit.bucket.errors import Server, shown_address, status_of
 from toolkit.bucket.sessions import Access, SigningSessions, signed_fields
-from toolkit.contract.contents import GoneHow
 from toolkit.contract.deadlines import Clock, wall_clock
 from toolkit.errors import BucketError, BucketUnavailable, ObjectArchived
 from toolkit.settings import AwsSettings, Settings
@@ -22,6 +26,16 @@ _CHUNK: Final = 256 * 1024
 
 PAGE: Final = 1000
 """Keys in a page of a listing: the most that S3 gives."""
+
+
+ASKERS: Final = 16
+"""Keys that are asked for, or pages that are read, at the same time."""
+
+ASKED_AT_ONCE: Final = 1000
+"""Keys whose answers are held at a time."""
+
+K = TypeVar("K")
+V = TypeVar("V")
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,27 +213,6 @@ class Bucket:
         except BucketError:
             return True  # the answer to each object tells
 
-    def how_gone(self, key: str) -> GoneHow | None:
-        """Return how the object under ``key`` was deleted; ``None`` where there is one."""
-        with self._server.translated():
-            try:
-                self._client.head_object(Bucket=self.name, Key=key)
-            except ClientError as error:
-                if status_of(error) not in {403, 404}:
-                    raise
-                headers = error.response["ResponseMetadata"].get("HTTPHeaders", {})
-                if headers.get("x-amz-delete-marker") == "true" or self._is_marked(key):
-                    return GoneHow.DELETE_MARKER
-                return GoneHow.DELETED
-        return None
-
-    def _is_marked(self, key: str) -> bool:
-        """Tell whether a delete marker is the latest version: not every server says so when asked for the key."""
-        with suppress(ClientError):
-            answer = self._client.list_object_versions(Bucket=self.name, Prefix=key, MaxKeys=1)
-            return any(item["Key"] == key and item["IsLatest"] for item in answer.get("DeleteMarkers", ()))
-        return False
-
     def read(self, key: str, start: int, length: int) -> bytes:
         """Return ``length`` bytes of the object from ``start``, fewer where it ends before.
 
@@ -273,6 +266,53 @@ class Bucket:
         """Return the address for forms, with the bucket in the host or in the path, as boto3 decides."""
         with self._server.translated():
             return str(self._client.generate_presigned_post(self.name, "any")["url"])
+
+
+class _Part(NamedTuple):
+    """The next page of the keys with a prefix; ``is_whole`` tells that it cannot be listed folder by folder."""
+
+    prefix: str
+    token: str = ""
+    is_whole: bool = False
+
+
+def list_objects(bucket: Bucket, prefixes: Iterable[str]) -> Generator[list[ObjectSeen]]:
+    """Yield every object of the bucket's area with one of the prefixes, in pages, in no particular order.
+
+    Memory holds a page for each thread. An object that several prefixes have comes several times.
+    """
+    waiting = [_Part(each) for prefix in prefixes for each in bucket.area.within(prefix)]
+    turns = set[Future[tuple[list[ObjectSeen], list[_Part]]]]()
+    with ThreadPoolExecutor(ASKERS, thread_name_prefix="listing") as threads:
+        while waiting or turns:
+            while waiting and len(turns) < ASKERS:
+                turns.add(threads.submit(_read, bucket, waiting.pop()))
+            done, turns = wait(turns, return_when=FIRST_COMPLETED)
+            for each in done:
+                objects, following = each.result()
+                waiting += following
+                yield objects
+
+
+def _read(bucket: Bucket, part: _Part) -> tuple[list[ObjectSeen], list[_Part]]:
+    """Return the page and the parts that follow it."""
+    page = bucket.page(part.prefix, part.token)
+    if page.token is None:
+        return page.objects, []
+    if part.is_whole or part.token:
+        return page.objects, [part._replace(token=page.token)]
+    # A token cannot be given for a folder, so the keys of this page may come again.
+    level = bucket.page(part.prefix, level=True)
+    if level.token is not None or not level.folders:
+        return page.objects, [_Part(part.prefix, page.token, is_whole=True)]
+    return level.objects, [_Part(folder) for folder in level.folders]
+
+
+def ask_each(look: Callable[[K], V], batches: Iterable[Sequence[K]]) -> Iterator[list[V]]:
+    """Yield the answers to each batch, in its order; some of them are asked for at the same time."""
+    with ThreadPoolExecutor(ASKERS, thread_name_prefix="asking") as threads:
+        for batch in batches:
+            yield list(threads.map(look, batch))
 
 
 def form_address(name: str, aws: AwsSettings) -> str:

@@ -110,14 +110,14 @@ def findings(ctx: Context, show_names: bool, reason: str, as_json: bool) -> int:
         with database.transaction() as connection:
             record_unmasking(connection, unmasking, "file names of findings", moment)
     with PrivateFolder(ctx.settings.home) as scratch:
-        found, unknown = file_findings_at(database, moment, scratch, ctx.settings.engine_memory)
+        found = file_findings_at(database, moment, scratch, ctx.settings.engine_memory)
     if as_json:
         document = [
             {"text": CODES[each.problem].meaning, "sales": each.sale_ids}
             | pick_camel(each, "problem", "detail", "evidence_ids", "keys" if show_names else "folders")
             for each in found
         ]
-        print_json({"findings": document, "recordsOfUnknownPartners": unknown})
+        print_json({"findings": document})
     else:
         for finding in found:
             about = ", ".join(finding.keys if show_names else finding.sale_ids or finding.folders)
@@ -129,9 +129,6 @@ def findings(ctx: Context, show_names: bool, reason: str, as_json: bool) -> int:
             show("{}: {}: {}{}", finding.problem, about, _(CODES[finding.problem].meaning), detail)
         if not found:
             show("no findings about files")
-        if unknown:
-            of = counted(unknown, "record")
-            note("note: of {} it is not known for which partner the request was made", of)
     return NEEDS_ATTENTION if found else DONE
 
 

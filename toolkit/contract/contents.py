@@ -66,15 +66,6 @@ SHORTEST_SECONDS: Final = 1.0
 """A recording that lasts less proves nothing."""
 
 
-class GoneHow(StrEnum):
-    """The way in which an object ended that had been seen."""
-
-    OVERWRITTEN = "OVERWRITTEN"
-    DELETE_MARKER = "DELETE_MARKER"
-    """It was deleted in a versioned bucket, and can be restored."""
-    DELETED = "DELETED"
-
-
 class Coverage(StrEnum):
     """The depth to which a file was looked at: all of its bytes, its first ones, or none."""
 

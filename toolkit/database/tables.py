@@ -144,7 +144,7 @@ object_observations = table(
 )
 """Observations of each key of the bucket; an overwritten object is a new row.
 
-``version_id`` is known where the bucket is versioned; ``gone_how`` is a ``GoneHow``.
+``version_id`` is known where the bucket is versioned; ``gone_how`` is ``OVERWRITTEN`` or ``DELETED``.
 """
 
 content_checks = table(

@@ -154,14 +154,6 @@ def _notices(result: Audited, language: Language, timezone: ZoneInfo) -> Iterato
             if kinds[problem]
         )
         yield say("There are findings about files: %(listed)s.", listed=listed)
-    if result.source.records_of_unknown_partners and result.partner is None:
-        yield count(
-            "Of %(number)s evidence record it is not known for which partner it was requested: it may have "
-            "been another than that of the sale.",
-            "Of %(number)s evidence records it is not known for which partner they were requested: it may "
-            "have been another than that of the sale.",
-            result.source.records_of_unknown_partners,
-        )
     if result.without_client:
         yield count(
             "%(number)s sale without a client: nobody can be asked for evidence.",
