@@ -22,8 +22,8 @@ from tests.support.audits import made_audit, plan_in
 from tests.support.observations import FIRST, Story, day
 from tests.support.spark_server import sail
 from toolkit.audit import extract
-from toolkit.audit.compare import ChangedInput, changed_inputs
 from toolkit.audit.engines import SparkEngine
+from toolkit.audit.extract import ChangedInput, changed_inputs
 from toolkit.audit.folder import TABLES, list_audits, open_audit
 from toolkit.audit.judge import GIVEN
 from toolkit.audit.run import make_audit

@@ -13,7 +13,6 @@ import pytest
 import sqlalchemy as sa
 
 from tests.conftest import Run, SettableClock
-from tests.support.audits import DEADLINES as DEFAULT_DEADLINES
 from tests.support.evidence_files import pdf, silence, tone
 from tests.support.uploaded_sales import MONDAY, add_record, add_sale
 from tests.support.waiting import someone_waits, wait_until
@@ -207,7 +206,7 @@ def test_the_custody_log_keeps_the_versions_that_allowed_a_completion(
         }
     ]
     sync_bucket(database, bucket, clock=clock)
-    case = sale_case(database, sale, clock=clock, deadlines=DEFAULT_DEADLINES)
+    case = sale_case(database, sale, clock=clock)
     assert [record for event, record in case.timeline if event.kind == "COMPLETED"] == [evidence_id]
 
 

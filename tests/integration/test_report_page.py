@@ -14,13 +14,12 @@ from urllib.parse import quote
 import pytest
 from pypdf import PdfReader
 
-from tests.support.audit_results import AS_OF, Told, evidence_of, result_of
+from tests.support.audit_results import AS_OF, SaleEvidence, Told, evidence_of, result_of
 from tests.support.browser import needs_browser, well_behaved
 from toolkit.contract.contents import IntegrityFinding, IntegrityProblem
 from toolkit.contract.events import Event
 from toolkit.contract.evidence import Withdrawal
 from toolkit.contract.rules import EvidenceState
-from toolkit.evidence.records import SaleEvidence
 from toolkit.language import LANGUAGES, language
 from toolkit.reports import write_report
 

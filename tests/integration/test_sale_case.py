@@ -23,7 +23,7 @@ from tests.support.waiting import PATIENCE, wait_until
 from toolkit.bucket.client import Bucket
 from toolkit.contract.evidence import EvidenceType
 from toolkit.database.connection import Database
-from toolkit.database.tables import custody_events, evidence_openings, evidences, sales
+from toolkit.database.tables import custody_events, evidence_openings, sales
 from toolkit.kit.process import signed_in_account
 
 
@@ -178,28 +178,3 @@ def test_an_audit_of_nothing_is_an_error(run: Run, embedded_environment: dict[st
             assert text in run("--quiet", *command, ends=1, within=environ).err, command
     assert not (tmp_path / "out").exists()
     assert not list(tmp_path.rglob("missing-evidence.*"))
-
-
-def test_a_sale_that_the_service_deleted_is_shown_as_it_was_last_seen(
-    run: Run, told: dict[EvidenceType, UUID], database: Database
-) -> None:
-    add_sale(database, "sale-2")
-    before = run("sale", "show", "sale-1", "--json").told
-    with database.transaction() as connection:
-        connection.execute(sa.delete(evidences))
-        connection.execute(sa.delete(sales).where(sales.c.id == "sale-1"))
-    told_by = ("status", "utilityGroup", "rule", "missing")
-    unnoticed = run("sale", "show", "sale-1", "--json").told
-    assert [unnoticed[name] for name in told_by] == [before[name] for name in told_by]
-    assert (before["gone"], unnoticed["gone"], unnoticed["goneAt"]) == (False, True, None)
-    assert {each["status"] for each in unnoticed["findings"]} == {"open"}
-    assert "Seen to be gone: not yet" in run("sale", "show", "sale-1").out
-    run("-q", "findings", ends=3)
-    case = run("sale", "show", "sale-1", "--json").told
-    assert [case[name] for name in told_by] == [before[name] for name in told_by]
-    assert {(each["status"], each["reason"]) for each in case["findings"]} == {("resolved", "SALE_GONE")}
-    assert [each["code"] for each in case["nextSteps"]] == ["SALE_GONE"]
-    assert [each["id"] for each in case["records"]] == [each["id"] for each in before["records"]]
-    assert case["goneAt"]
-    assert case["timeline"][: len(before["timeline"])] == before["timeline"] == unnoticed["timeline"]
-    assert "There is no sale with the id 'sale-3'" in run("sale", "show", "sale-3", ends=1).err

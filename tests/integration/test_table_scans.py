@@ -132,7 +132,7 @@ def about_one_sale(database: Database, bucket: Bucket, sale_id: str) -> Mapping[
         return NOW
 
     work: dict[str, Callable[[], object]] = {
-        "sale show": lambda: sale_case(database, sale_id, clock=clock, deadlines=DEADLINES),
+        "sale show": lambda: sale_case(database, sale_id, clock=clock),
         "evidence list": lambda: records_of(database, sale_id, clock),
         "sales complete": lambda: complete_sale(database, bucket, sale_id, clock),
         "evidence withdraw": lambda: withdraw(database, record, clock=clock, **people),

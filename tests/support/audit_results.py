@@ -18,8 +18,8 @@ from pypdf.generic import ArrayObject
 
 from tests.support.audit_folders import audit_folder
 from toolkit.audit.duckdb_session import duckdb_session
-from toolkit.audit.extract import empty_history
-from toolkit.audit.findings import findings_query, tell_present
+from toolkit.audit.extract import Observed
+from toolkit.audit.findings import findings_query
 from toolkit.audit.folder import Audit, AuditFacts
 from toolkit.audit.source import LastSync, Source
 from toolkit.contract.codes import SaleWarning, missing_code
@@ -29,7 +29,7 @@ from toolkit.contract.events import Event
 from toolkit.contract.evidence import KIND_OF, EvidenceType, FileKind, Withdrawal
 from toolkit.contract.findings import file_finding_ids, finding_id, items
 from toolkit.contract.rules import Evidence, EvidenceState, Sale, evaluate
-from toolkit.evidence.records import EvidenceRecord, SaleEvidence, StoredFile
+from toolkit.evidence.records import EvidenceRecord, StoredFile, TimeLine
 from toolkit.reports import DEFAULT_FORMATS, write_report
 from toolkit.reports.audited import Audited
 from toolkit.reports.reading import read_audited
@@ -50,9 +50,25 @@ SHORT = {
 }
 
 
+_ABOUT = "code VARCHAR, sale_id VARCHAR, partner VARCHAR, utility_group VARCHAR"
+_HISTORY = {
+    "present": f"id UUID, {_ABOUT}, reason VARCHAR",
+    "episode": f"finding_id UUID, {_ABOUT}, seen_at TIMESTAMPTZ, gone_at TIMESTAMPTZ",
+    "sale": "sale_id VARCHAR, partner VARCHAR, utility_group VARCHAR",
+    "gap": "sale_id VARCHAR, gone_at TIMESTAMPTZ, back_at TIMESTAMPTZ",
+}
+
 _OF_RECORD = ["saleId", "partner", "evidenceId", "evidenceType"]
 FAULTS = [*_OF_RECORD, "code", "since", "size", "seconds", "pages", "mediaType", "sha256"]
 WITHDRAWN = [*_OF_RECORD, "reason", "withdrawnBy", "approvedBy", "withdrawnAt"]
+
+
+@dataclass(frozen=True)
+class SaleEvidence:
+    """The records and the events of one sale."""
+
+    records: tuple[EvidenceRecord, ...]
+    timeline: TimeLine | None
 
 
 @dataclass(frozen=True)
@@ -148,9 +164,12 @@ def folder_of(
     )
     zone = ZoneInfo("America/Sao_Paulo")
     with duckdb_session() as session:
-        observed = empty_history(AS_OF, session)
-        tell_present(session, [*present.astype(object).where(present.notna(), None).itertuples(index=False)])
-        query = findings_query(observed, audits=[], waivers=[], deadlines=Deadlines(zone))
+        for name, columns in _HISTORY.items():
+            session.execute(f"CREATE TABLE {name} ({columns})")
+        if len(present):
+            rows = present.astype(object).where(present.notna(), None).itertuples(index=False)
+            session.executemany("INSERT INTO present VALUES (?, ?, ?, ?, ?, ?)", [*rows])
+        query = findings_query(Observed(session, AS_OF), audits=[], waivers=[], deadlines=Deadlines(zone))
         findings: list[Any] = session.sql(query).to_arrow_table().to_pylist()
     partners = {each.sale_id: each.partner for each in told}
     return audit_folder(

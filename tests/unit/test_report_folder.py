@@ -13,12 +13,20 @@ import openpyxl
 import pytest
 from pypdf import PdfReader
 
-from tests.support.audit_results import AS_OF, Told, evidence_of, folder_of, result_of, source, written
+from tests.support.audit_results import (
+    AS_OF,
+    SaleEvidence,
+    Told,
+    evidence_of,
+    folder_of,
+    result_of,
+    source,
+    written,
+)
 from tests.support.report_text import everything_in
 from toolkit.contract.contents import IntegrityFinding, IntegrityProblem
 from toolkit.contract.evidence import Withdrawal
 from toolkit.errors import InvalidInput, ReportError
-from toolkit.evidence.records import SaleEvidence
 from toolkit.reports import (
     DEFAULT_FORMATS,
     FORMATS,

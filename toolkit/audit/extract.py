@@ -22,7 +22,8 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 from sqlalchemy.dialects import postgresql
 
-from toolkit.audit.duckdb_session import copy_to
+from toolkit.audit.duckdb_session import DEFAULT_MEMORY, copy_to, duckdb_session, files_alone
+from toolkit.audit.folder import INPUTS, Audit
 from toolkit.audit.judge import OBJECTS, RECORDS, SALES
 from toolkit.contract.contents import Coverage
 from toolkit.database.connection import Database
@@ -38,6 +39,7 @@ from toolkit.database.tables import (
     verification_failures,
     withdrawals,
 )
+from toolkit.errors import InvalidInput
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -101,27 +103,6 @@ def extract_history(
     return Observed(session, moment)
 
 
-def empty_history(moment: datetime, session: DuckDBPyConnection) -> Observed:
-    """Make ``sale``, ``episode`` and ``gap`` without rows."""
-    for each in _readings(moment):
-        if each.name in _OF_HISTORY:
-            session.execute(_empty_table(each))
-    return Observed(session, moment)
-
-
-def history_of_sale(
-    connection: Connection, sale_id: str, moment: datetime, session: DuckDBPyConnection
-) -> Observed:
-    """Read ``sale``, ``episode`` and ``gap`` of one sale, by the indexes of these tables."""
-    observed = empty_history(moment, session)
-    for each in _readings(moment):
-        if each.name in _OF_HISTORY:
-            wanted = each.query.where(each.query.selected_columns.sale_id == sale_id)
-            if rows := [list(row) for row in connection.execute(wanted)]:
-                session.executemany(f"INSERT INTO {each.name} VALUES ({', '.join('?' * len(rows[0]))})", rows)
-    return observed
-
-
 _OF_HISTORY: Final = ("sale", "episode", "gap")
 
 
@@ -129,6 +110,50 @@ def write_inputs(observed: Observed, folder: Path) -> None:
     """Write the inputs of the folder: ``sales.parquet``, ``records.parquet`` and ``objects.parquet``."""
     for name, query in (("sales", _SALES), ("records", _RECORDS), ("objects", _OBJECTS)):
         observed.session.execute(copy_to(query, folder / f"{name}.parquet"))
+
+
+_KEYS: Final = {"sales": "sale_id", "records": "evidence_id", "objects": "object"}
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedInput:
+    """A sale, record or object of which the histories say something else than the audit was made from."""
+
+    table: str
+    key: str
+    how: str
+    """``changed``, ``added`` or ``missing`` in the database of today."""
+
+
+def changed_inputs(
+    database: Database, audit: Audit, scratch: Path, memory: str = DEFAULT_MEMORY
+) -> list[ChangedInput]:
+    """Extract the inputs of an audit again, and name what differs; an empty list where nothing does.
+
+    ``scratch`` is an empty folder for the inputs of today.
+
+    Raises:
+        InvalidInput: retention removed the inputs of the audit.
+        UnreadableFile: a file of the audit is not what was written.
+        DatabaseError: the database could not be asked.
+    """
+    audit.verify()
+    again = scratch / "again"
+    again.mkdir()
+    with database.snapshot() as snapshot, duckdb_session(scratch, memory) as session:
+        write_inputs(extract(database, snapshot, audit.facts.as_of, session), again)
+        return [each for table in INPUTS for each in _changed(session, audit, table, again)]
+
+
+def _changed(session: Any, audit: Audit, table: str, again: Path) -> list[ChangedInput]:
+    if not any(name.startswith(f"{audit.name}/{table}.parquet") for name in audit.store.names()):
+        raise InvalidInput("The inputs of the audit {} were removed by retention.", audit.folder)
+    session.register("then", audit.table(table))
+    session.execute(
+        f"CREATE OR REPLACE TEMP VIEW today AS FROM read_parquet({files_alone([again / f'{table}.parquet'])})"
+    )
+    rows = session.execute(_DIFFERENCES.format(key=_KEYS[table])).fetchall()
+    return [ChangedInput(table, str(key), how) for key, how in rows]
 
 
 def _read(
@@ -351,4 +376,12 @@ _RECORDS: Final = f"""
 
 _OBJECTS: Final = f"""
     SELECT {_columns(OBJECTS.names, written_at="last_modified")} FROM seen ORDER BY object
+"""
+
+_DIFFERENCES: Final = """
+    WITH lost AS (FROM "then" EXCEPT FROM today), new AS (FROM today EXCEPT FROM "then")
+    SELECT {key},
+           CASE WHEN new.{key} IS NULL THEN 'missing' WHEN lost.{key} IS NULL THEN 'added' ELSE 'changed' END
+    FROM lost FULL JOIN new USING ({key})
+    ORDER BY 1
 """

@@ -24,6 +24,7 @@ from sqlalchemy import Connection
 
 from toolkit.audit.duckdb_session import copy_to, quoted
 from toolkit.audit.extract import Observed
+from toolkit.audit.folder import Audit
 from toolkit.contract.codes import CODES, EndReason, Owner, SaleWarning, Severity, Subject, missing_code
 from toolkit.contract.contents import IntegrityFinding
 from toolkit.contract.deadlines import Deadlines, is_business_day
@@ -58,14 +59,6 @@ def find_present(observed: Observed, of_files: Sequence[IntegrityFinding]) -> No
     session = observed.session
     session.register("concerned", concerned)
     session.execute(_PRESENT)
-
-
-def tell_present(session: Any, rows: Sequence[tuple[Any, ...]]) -> None:
-    """Put findings into ``present`` that are known: id, code, sale, partner, utility group, reason of each."""
-    texts = "code VARCHAR, sale_id VARCHAR, partner VARCHAR, utility_group VARCHAR, reason VARCHAR"
-    session.execute(f"CREATE OR REPLACE TABLE present (id UUID, {texts})")
-    if rows:
-        session.executemany("INSERT INTO present VALUES (?, ?, ?, ?, ?, ?)", rows)
 
 
 def note_changes(connection: Connection, observed: Observed, scratch: Path) -> None:
@@ -137,6 +130,13 @@ def as_listed(found: pd.DataFrame) -> pd.DataFrame:
     why = found["reason"].where(found["reason"].notna(), found["code"]).astype(object)
     listed = found.assign(remedy=why.map({code: each.remedy for code, each in CODES.items()}))
     return listed[list(_LISTED)].astype(dict.fromkeys(_FEW, "category")).rename(columns=to_camel)
+
+
+def findings_of_sale(audit: Audit | None, sale_id: str) -> pd.DataFrame:
+    """Return the findings of a sale in an audit, as listed; without an audit there are none."""
+    if audit is None:
+        return as_listed(pd.DataFrame(columns=[name for name in _LISTED if name != "remedy"]))
+    return as_listed(audit.sql("FROM findings WHERE sale_id = ?", sale_id).to_pandas())
 
 
 def _catalogue() -> pa.Table:

@@ -203,7 +203,7 @@ class Audit:
     def _local(self, table: str, file: PartFile) -> Path | None:
         """Return the file on this machine, ``None`` for an input that retention removed."""
         try:
-            return self.store.local(f"{self.name}/{file.name}", self.cache or Path())
+            return self.store.local(f"{self.name}/{file.name}", self.cache or Path(), file.sha256)
         except UnreadableFile:
             if table in INPUTS:
                 return None

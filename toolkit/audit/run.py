@@ -47,7 +47,7 @@ from toolkit.audit.observe_bucket import listed_since
 from toolkit.audit.publish import claimed, drafts_of, finish_left, prune, publish
 from toolkit.audit.source import Looks, Source, last_sync
 from toolkit.audit.waivers import waivers_at
-from toolkit.bucket.file_store import FileStore, FolderStore
+from toolkit.bucket.file_store import FileStore, FolderStore, S3Store
 from toolkit.contract.deadlines import Clock, Deadlines
 from toolkit.contract.findings import Status
 from toolkit.database.belonging import check_replica
@@ -223,13 +223,13 @@ class _Work:
         self, engine: Engine, session: Any
     ) -> tuple[dict[str, TablePart], dict[str, int], dict[str, int], Looks]:
         """Have the engine judge and write, and make its relations ``listed`` and ``unproven`` known here."""
-        folder, parts = self.folder, {}
-        remote = engine.name == "spark" and not isinstance(self.plan.store, FolderStore)
-        base = f"{_hadoop(self.plan.store)}/{folder.name}" if remote else str(folder)
-        if remote:
+        folder, store, parts = self.folder, self.plan.store, {}
+        remote = engine.name == "spark" and isinstance(store, S3Store)
+        base = f"{_hadoop(store)}/{folder.name}" if remote else str(folder)
+        if engine.name == "spark" and isinstance(store, S3Store):
             for name in INPUTS:
                 parts[name] = part_of(folder, name)
-                self.plan.store.put(f"{folder.name}/{name}.parquet", folder / f"{name}.parquet")
+                store.put(f"{folder.name}/{name}.parquet", folder / f"{name}.parquet")
         given = {
             name: engine.table(f"given_{name}", [f"{base}/{name}.parquet"], schema)
             for name, schema in GIVEN.items()

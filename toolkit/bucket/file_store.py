@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cached_property
 from hashlib import file_digest, sha256
 from pathlib import Path
 from typing import Any, Final
@@ -61,21 +59,7 @@ class FolderStore:
         text: str = self._read(lambda path: path.read_text(encoding="utf-8"), name)
         return text
 
-    def put(self, name: str, draft: Path) -> None:
-        """Move a finished local file to ``name``, through a hidden one beside it: whole or not at all."""
-        place = self._folder / name
-        place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        beside = place.with_name(f".{place.name}")
-        try:
-            shutil.move(draft, beside)
-        except OSError as error:  # which names the draft, where it is this folder that has no room
-            beside.unlink(missing_ok=True)
-            raise OSError(error.errno, error.strerror, str(place)) from None
-        _to_disk(beside)
-        beside.rename(place)
-        _to_disk(place.parent)
-
-    def local(self, name: str, cache: Path, *, anew: bool = False) -> Path:  # noqa: ARG002
+    def local(self, name: str, cache: Path, version: str = "") -> Path:  # noqa: ARG002
         """Return the file itself; another store copies it into ``cache``."""
         place: Path = self._read(lambda path: path.resolve(strict=True), name)
         return place
@@ -103,15 +87,6 @@ class FolderStore:
             raise UnreadableFile("{} cannot be read: {}.", self._folder / name, error) from None
 
 
-def _to_disk(place: Path) -> None:
-    """Wait until a file, or the names in a folder, outlive a power cut: the snapshot may be their only place."""
-    opened = os.open(place, os.O_RDONLY)
-    try:
-        os.fsync(opened)
-    finally:
-        os.close(opened)
-
-
 class S3Store:
     """Objects below a prefix of a bucket, otherwise as the files of a ``FolderStore``."""
 
@@ -124,7 +99,11 @@ class S3Store:
 
     def names(self) -> list[str]:
         """Return the names of all objects, in order."""
-        return sorted(self._listed())
+        with self._server.translated():
+            listing = self._client.get_paginator("list_objects_v2")
+            pages = listing.paginate(Bucket=self._bucket, Prefix=self._prefix)
+            keys = (item["Key"] for page in pages for item in page.get("Contents", ()))
+            return sorted(key.removeprefix(self._prefix) for key in keys)
 
     def text(self, name: str) -> str:
         """Return a small object as text."""
@@ -152,17 +131,16 @@ class S3Store:
                     return self.text(f"{name}/claim") == owner
         return True  # 501: a server that writes nothing on a condition leaves two of the same second to chance
 
-    def local(self, name: str, cache: Path, *, anew: bool = False) -> Path:
-        """Return a copy in ``cache``, fetched once for each ETag that the object has, or ``anew``."""
-        told = sha256(f"{self.address}\0{name}\0{self._etags.get(name)}".encode()).hexdigest()
+    def local(self, name: str, cache: Path, version: str = "") -> Path:
+        """Return a copy in ``cache``, fetched once for each ``version``, such as its SHA-256."""
+        told = sha256(f"{self.address}\0{name}\0{version}".encode()).hexdigest()
         place = cache / told[:2] / told
-        if anew or not place.exists():
+        if not place.exists():
             place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             draft = place.with_name(f".{place.name}")
             with self._server.translated(), self._missing_told(name):
                 self._client.download_file(self._bucket, self._prefix + name, str(draft))
             draft.rename(place)
-        place.touch()  # tells when it was used last
         return place
 
     def sha256(self, name: str) -> str:
@@ -178,19 +156,6 @@ class S3Store:
         """Delete the object."""
         with self._server.translated():
             self._client.delete_object(Bucket=self._bucket, Key=self._prefix + name)
-
-    @cached_property
-    def _etags(self) -> dict[str, str]:
-        """The ETags of all objects, as they were when one was asked for first."""
-        return self._listed()
-
-    def _listed(self) -> dict[str, str]:
-        with self._server.translated():
-            pages = self._client.get_paginator("list_objects_v2").paginate(
-                Bucket=self._bucket, Prefix=self._prefix
-            )
-            found = (item for page in pages for item in page.get("Contents", ()))
-            return {item["Key"].removeprefix(self._prefix): item["ETag"] for item in found}
 
     @contextmanager
     def _missing_told(self, name: str) -> Iterator[None]:

@@ -2,7 +2,7 @@
 
 import click
 
-from toolkit.cli.audit_options import confirm_disappearance, name_unread
+from toolkit.cli.audit import confirm_disappearance, name_unread
 from toolkit.cli.context import DONE, NEEDS_ATTENTION, Context, pass_context
 from toolkit.cli.printing import json_option, note, print_json, show
 from toolkit.contract.fields import pick_camel

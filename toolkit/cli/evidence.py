@@ -29,6 +29,7 @@ from toolkit.evidence.records import LONGEST_SECONDS, EvidenceRecord, open_evide
 from toolkit.evidence.records import withdraw as withdraw_record
 from toolkit.evidence.upload import Destinations, upload_files
 from toolkit.kit.process import signed_in_account
+from toolkit.kit.sale_tables import RECORD_HEADINGS, record_rows
 from toolkit.kit.spoken import _, counted, current_language, readable, translate
 from toolkit.log.events import record_unmasking
 from toolkit.log.sealing import export_log
@@ -132,9 +133,6 @@ def findings(ctx: Context, show_names: bool, reason: str, as_json: bool) -> int:
     return NEEDS_ATTENTION if found else DONE
 
 
-_HEADINGS = ("id", "evidenceType", "state", "size", "looked at", "fault", "requested", "requested by")
-
-
 @click.command("list", short_help="List the evidence records of a sale with their ids and files.")
 @click.argument("sale_id")
 @show_names_options
@@ -144,8 +142,7 @@ def list_records(ctx: Context, sale_id: str, show_names: bool, reason: str, as_j
     """List the evidence records of the sale SALE_ID with their ids, by what was last seen of the bucket.
 
     \b
-    A fault says why a file does not count (toolkit explain CODE). A withdrawn record is
-    followed by the reason and both people.
+    A fault says why a file does not count (toolkit explain CODE).
 
     \b
     Example:
@@ -161,46 +158,10 @@ def list_records(ctx: Context, sale_id: str, show_names: bool, reason: str, as_j
     if not records:
         note("{} has no evidence records yet", sale_id)
         return
-    cells = [_cells(record, readable(record.requested_at, zone)) for record in records]
-    heading, *lines = aligned([[*map(_, _HEADINGS)], *cells])
+    heading, *lines = aligned([[*map(_, RECORD_HEADINGS)], *record_rows(records, zone)])
     show(heading)
-    for record, line in zip(records, lines, strict=True):
-        show(line)
-        if record.file_name:
-            show("  file name: {}", record.file_name)
-        if record.file and record.file.fault:
-            show("  {}: {}", record.file.fault, _(CODES[record.file.fault].meaning))
-        if record.withdrawal:
-            taken = record.withdrawal
-            show(
-                "  withdrawn {} by {}, approved by {}: {}",
-                readable(taken.withdrawn_at, zone),
-                taken.withdrawn_by,
-                taken.approved_by,
-                taken.reason,
-            )
-
-
-def _cells(record: EvidenceRecord, requested: str) -> tuple[str, ...]:
-    file = record.file
-    return (
-        str(record.id),
-        record.evidence_type,
-        record.told_state,
-        f"{file.size:,}" if file else "-",
-        str(file.coverage) if file else "-",
-        (file.fault if file else None) or "-",
-        requested,
-        _requester(record),
-    )
-
-
-def _requester(record: EvidenceRecord) -> str:
-    by = record.requested_by or "unknown"
-    if record.account is None:
-        return f"{by} (not known for which partner)"
-    signed_in = "" if record.account == record.requested_by else f", signed in as {record.account}"
-    return f"{by} ({f'for {record.partner}' if record.partner else 'an operator'}{signed_in})"
+    for line in lines:
+        show("{}", line)
 
 
 def record_as_json(record: EvidenceRecord, ctx: Context) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import click
 import pandas as pd
 
 from toolkit.audit.changes import BETWEEN, FindingChanges, audits_until, changes_between
-from toolkit.cli.audit_options import AuditOptions, audit_options, run_audit_from_options
+from toolkit.cli.audit import AuditOptions, audit_options, run_audit_from_options
 from toolkit.cli.context import DONE, NEEDS_ATTENTION, Context, pass_context
 from toolkit.cli.printing import json_option, note, print_json, show, show_table
 from toolkit.contract.findings import FindingStatus

@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from toolkit.audit.changes import changes_between
-from toolkit.cli.audit_options import AuditOptions, audit_options, run_audit_from_options
+from toolkit.cli.audit import AuditOptions, audit_options, run_audit_from_options
 from toolkit.cli.context import DONE, NEEDS_ATTENTION, Context, NonEmptyPath, pass_context, unmasking_for
 from toolkit.cli.printing import note, show
 from toolkit.errors import InvalidInput

@@ -11,6 +11,7 @@ from toolkit.cli.evidence import record_as_json
 from toolkit.cli.printing import aligned, json_option, print_json, show
 from toolkit.contract.codes import CODES
 from toolkit.contract.fields import pick_camel
+from toolkit.kit.auditing import last_audit
 from toolkit.kit.sale_tables import sale_facts, sale_tables
 from toolkit.kit.spoken import _
 from toolkit.reports.json_document import finding_records, waiver_as_json
@@ -37,9 +38,8 @@ def show_sale(ctx: Context, sale_id: str, show_names: bool, reason: str, as_json
     """Show the sale SALE_ID: its rule, its records and files, what is missing, findings and the time line.
 
     \b
-    Neither the service nor the bucket is looked at again: toolkit audit does that. A sale that
-    the service holds no more is shown as it was last seen there. The time line comes from the
-    custody log.
+    Neither the service nor the bucket is looked at again, and findings are those of the last
+    audit: toolkit audit makes the next. The time line comes from the custody log.
 
     \b
     Examples:
@@ -48,7 +48,7 @@ def show_sale(ctx: Context, sale_id: str, show_names: bool, reason: str, as_json
     """
     space = ctx.application
     unmasking = unmasking_for(show_names, reason, "--show-names")
-    case = sale_case(space.database, sale_id, clock=space.clock, deadlines=space.deadlines, unmasking=unmasking)
+    case = sale_case(space.database, sale_id, audit=last_audit(space), clock=space.clock, unmasking=unmasking)
     if as_json:
         print_json(_as_json(case, ctx))
     else:
@@ -58,8 +58,6 @@ def show_sale(ctx: Context, sale_id: str, show_names: bool, reason: str, as_json
 def _show(case: SaleCase, ctx: Context) -> None:
     zone = ctx.settings.timezone
     show("{}: {}", case.sale_id, _(case.verdict.status))
-    if case.gone:
-        show("  The service holds this sale no more; what follows is what was last seen of it.")
     for label, value in sale_facts(case, zone).items():
         show("  {}: {}", label, value)
     for title, headings, rows in sale_tables(case, zone):
@@ -77,8 +75,6 @@ def _as_json(case: SaleCase, ctx: Context) -> dict[str, Any]:
         "createdAt": iso_exact(case.created_at, zone),
         "completedAt": iso_exact(case.completed_at, zone) if case.completed_at else None,
         "lastSync": iso_exact(case.last_sync.finished_at, zone) if case.last_sync else None,
-        "gone": case.gone,
-        "goneAt": iso_exact(case.gone_at, zone) if case.gone_at else None,
         "status": case.verdict.status,
         "rule": [{"evidenceType": each.named, "accepts": list(each.accepts)} for each in case.rule],
         "missing": [

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from toolkit.atomic_files import PrivateFolder
-from toolkit.audit.compare import changed_inputs
+from toolkit.audit.extract import changed_inputs
 from toolkit.audit.folder import FACTS, Audit, open_audit
 from toolkit.cli.context import DONE, NEEDS_ATTENTION, Context, NonEmptyPath, pass_context
 from toolkit.cli.printing import show

@@ -413,19 +413,15 @@ def stamped_by(stamp: sa.ColumnElement[Any], moment: datetime | None) -> sa.Colu
     return sa.true() if moment is None else stamp <= moment
 
 
-def latest_look_and_first_fault(
-    seen: sa.FromClause, moment: datetime | None = None
-) -> tuple[sa.FromClause, sa.FromClause]:
+def latest_look_and_first_fault(seen: sa.FromClause) -> tuple[sa.FromClause, sa.FromClause]:
     """Return the latest look at an object's contents, and the first that found a fault that stands."""
     looked = content_checks.alias("looked")
-    by_then = stamped_by(looked.c.checked_at, moment)
-    every = sa.select(looked).where(looked.c.observation_id == seen.c.id, by_then).limit(1)
+    every = sa.select(looked).where(looked.c.observation_id == seen.c.id).limit(1)
     sound = content_checks.alias("sound")
     corrected = sa.exists().where(
         sound.c.observation_id == looked.c.observation_id,
         sound.c.id > looked.c.id,
         sound.c.problem.is_(None),
-        stamped_by(sound.c.checked_at, moment),
     )
     first = every.where(looked.c.problem.is_not(None), ~corrected).order_by(looked.c.id)
     return every.order_by(looked.c.id.desc()).lateral("latest"), first.lateral("first_fault")

@@ -1,6 +1,6 @@
 """Evidence records with their files, withdrawals and events: read them, open a file, withdraw a record."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -23,7 +23,7 @@ from toolkit.contract.sales import is_possible_sale_id
 from toolkit.database.belonging import check_bucket
 from toolkit.database.connection import Database, Lock, take_for
 from toolkit.database.observation_clock import stamp
-from toolkit.database.observations import latest_look_and_first_fault, stamped_by, valid_at
+from toolkit.database.observations import latest_look_and_first_fault, valid_at
 from toolkit.database.service import evidences, sales, same
 from toolkit.database.tables import (
     evidence_observations,
@@ -67,7 +67,7 @@ class EvidenceRecord:
     evidence_type: str
     state: EvidenceState
     requested_by: str | None
-    """``None`` where the service does not say, and where observations were read."""
+    """``None`` where the service does not say."""
     account: str | None
     """The signed-in identity behind ``requested_by``; ``None`` where it was not noted."""
     partner: str | None
@@ -98,7 +98,7 @@ def records_seen(
         record_unmasking(connection, unmasking, "file names of a sale", now)
     by_indexes(connection)
     of = evidences.c
-    record = (
+    chosen = (
         sa.select(
             *(of.id, of.sale_id, of.evidence_type, of.requested_by, of.requested_at, of.expires_at),
             *(of.file_name if unmasking is not None else sa.null().label("file_name"), of.object_key),
@@ -107,34 +107,8 @@ def records_seen(
         .outerjoin(evidence_requests, evidence_requests.c.evidence_id == of.id)
         .where(same(of.sale_id, sale_id))
     )
-    return list(_read(connection, record, now, None))
-
-
-def by_indexes(connection: Connection) -> None:
-    """Have this transaction read by indexes: PostgreSQL expects more rows of a sale, and would read them all."""
-    names = ("enable_seqscan", "enable_hashjoin", "enable_mergejoin", "jit")
-    connection.execute(sa.select(*(sa.func.set_config(name, "off", True) for name in names)))
-
-
-def records_at(connection: Connection, sale_ids: Sequence[str], moment: datetime) -> Iterator[EvidenceRecord]:
-    """Yield the records of these sales as they had been observed by then, oldest first."""
-    of = evidence_observations.c
-    unknown = ("requested_by", "file_name", "account", "partner")
-    record = sa.select(
-        *(of.evidence_id.label("id"), of.sale_id, of.evidence_type, of.requested_at, of.expires_at, of.object_key),
-        *(sa.null().label(name) for name in unknown),
-    ).where(
-        of.sale_id == sa.any_(sa.cast(list(sale_ids), sa.ARRAY(sa.Text))), valid_at(evidence_observations, moment)
-    )
-    return _read(connection, record, moment, moment)
-
-
-def _read(
-    connection: Connection, chosen: sa.Select[Any], now: datetime, moment: datetime | None
-) -> Iterator[EvidenceRecord]:
-    """Yield the chosen records with what had been seen of their files by the moment, or by now."""
     record, seen, failed = chosen.subquery("record"), object_observations, verification_failures
-    latest, first = latest_look_and_first_fault(seen, moment)
+    latest, first = latest_look_and_first_fault(seen)
     query = (
         sa.select(
             record,
@@ -152,25 +126,28 @@ def _read(
             latest.c.pages,
             first.c.problem.label("fault"),
             failed.c.failed_at,
-            seen_before(record.c.object_key, moment).label("seen_before"),
+            seen_before(record.c.object_key).label("seen_before"),
         )
-        .outerjoin(
-            withdrawals,
-            sa.and_(withdrawals.c.evidence_id == record.c.id, stamped_by(withdrawals.c.withdrawn_at, moment)),
-        )
-        .outerjoin(seen, sa.and_(sa.collate(seen.c.key, "C") == record.c.object_key, valid_at(seen, moment)))
+        .outerjoin(withdrawals, withdrawals.c.evidence_id == record.c.id)
+        .outerjoin(seen, sa.and_(sa.collate(seen.c.key, "C") == record.c.object_key, valid_at(seen, None)))
         .outerjoin(latest, sa.true())
         .outerjoin(first, sa.true())
-        .outerjoin(failed, sa.and_(failed.c.observation_id == seen.c.id, stamped_by(failed.c.failed_at, moment)))
+        .outerjoin(failed, failed.c.observation_id == seen.c.id)
         .order_by(record.c.requested_at, record.c.id)
     )
-    return (_record(row, now) for row in connection.execute(query))
+    return [_record(row, now) for row in connection.execute(query)]
 
 
-def seen_before(key: sa.ColumnElement[str], moment: datetime | None = None) -> sa.ColumnElement[bool]:
-    """Tell whether an object was ever seen under the key, by the moment or by now."""
+def by_indexes(connection: Connection) -> None:
+    """Have this transaction read by indexes: PostgreSQL expects more rows of a sale, and would read them all."""
+    names = ("enable_seqscan", "enable_hashjoin", "enable_mergejoin", "jit")
+    connection.execute(sa.select(*(sa.func.set_config(name, "off", True) for name in names)))
+
+
+def seen_before(key: sa.ColumnElement[str]) -> sa.ColumnElement[bool]:
+    """Tell whether an object was ever seen under the key."""
     earlier = object_observations.alias("earlier")
-    return sa.exists().where(sa.collate(earlier.c.key, "C") == key, stamped_by(earlier.c.seen_at, moment))
+    return sa.exists().where(sa.collate(earlier.c.key, "C") == key)
 
 
 def _record(row: Any, now: datetime) -> EvidenceRecord:
@@ -207,15 +184,6 @@ def _file(row: Any) -> StoredFile:
 
 TimeLine = tuple[tuple[Event, UUID], ...]
 """Events of the custody log, oldest first, each with the id of its evidence record."""
-
-
-@dataclass(frozen=True, slots=True)
-class SaleEvidence:
-    """The evidence of one sale."""
-
-    records: tuple[EvidenceRecord, ...]
-    timeline: TimeLine | None
-    """``None`` where the custody log could not be asked."""
 
 
 def time_line(

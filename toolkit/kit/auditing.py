@@ -9,7 +9,7 @@ from uuid import UUID
 import sqlalchemy as sa
 
 from toolkit.atomic_files import PrivateFolder
-from toolkit.audit.folder import Audit, latest_audit, open_audit
+from toolkit.audit.folder import Audit, latest_audit, list_audits, open_audit
 from toolkit.audit.inventory import Inventory, find_inventory
 from toolkit.audit.object_history import Synced
 from toolkit.audit.observe_bucket import sync_bucket
@@ -85,6 +85,12 @@ def earlier_audit(application: ApplicationContext, place: str) -> Audit:
     found = open_audit(name, application.file_store(around or "."), plan.work / "copies")
     found.verify()
     return found
+
+
+def last_audit(application: ApplicationContext) -> Audit | None:
+    """Open the audit of the latest moment; ``None`` where there is none."""
+    plan = application.audit_plan()
+    return latest_audit(plan.store, plan.work / "copies") if list_audits(plan.store) else None
 
 
 def whole_cpfs(application: ApplicationContext, judged: Audit, unmasking: Unmasking) -> dict[str, str]:

@@ -1,6 +1,6 @@
-"""One sale as commands and notebooks show it: its facts, and a table for each thing that is known of it."""
+"""One sale, and its evidence records, as commands and notebooks show them: facts, and tables."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
@@ -27,6 +27,8 @@ _HEADINGS = (
 )
 """The title of each table, and the headings of its columns."""
 
+RECORD_HEADINGS: Final = _HEADINGS[2][1:]
+
 
 def file_facts(record: EvidenceRecord) -> list[str]:
     """Return what is known of a record's file and its withdrawal: size, length, hash, fault, people."""
@@ -44,7 +46,7 @@ def file_facts(record: EvidenceRecord) -> list[str]:
 
 def sale_facts(case: SaleCase, zone: ZoneInfo) -> dict[str, str]:
     """Return what is known of the sale itself, each under its label."""
-    facts = {
+    return {
         _("utility group"): case.utility_group,
         _("payer"): _(PAYERS[case.is_client_financial_responsible]),
         _("partner"): case.partner or _("none"),
@@ -53,10 +55,6 @@ def sale_facts(case: SaleCase, zone: ZoneInfo) -> dict[str, str]:
         _("completed"): readable(case.completed_at, zone) if case.completed_at else _("no"),
         _("Bucket read"): readable(case.last_sync.finished_at, zone) if case.last_sync else _("never"),
     }
-    if case.gone:
-        noted = readable(case.gone_at, zone) if case.gone_at else _("not yet; toolkit audit looks")
-        facts[_("Seen to be gone")] = noted
-    return facts
 
 
 def sale_tables(case: SaleCase, zone: ZoneInfo) -> Iterator[tuple[str, Sequence[str], Rows]]:
@@ -65,17 +63,7 @@ def sale_tables(case: SaleCase, zone: ZoneInfo) -> Iterator[tuple[str, Sequence[
     every: list[Rows] = [
         [(each.code, _(CODES[each.code].meaning), _(each.remedy)) for each in case.next_steps],
         [(each.named, ", ".join(each.accepts)) for each in case.rule],
-        [
-            (
-                each.evidence_type,
-                each.told_state,
-                "; ".join(file_facts(each)),
-                readable(each.requested_at, zone),
-                each.requested_by or _("not noted"),
-                str(each.id),
-            )
-            for each in case.records
-        ],
+        record_rows(case.records, zone),
         [
             (row.code, _(row.status), _(row.severity), readable(row.firstSeen, zone), _due(row, zone))
             for row in tuples(case.findings)
@@ -102,3 +90,40 @@ def _due(row: Any, zone: ZoneInfo) -> str:
         return ""
     late = f", {_('late by')} {counted(-row.dueInBusinessDays, 'business day')}" if row.overdue else ""
     return readable(row.dueAt, zone) + late
+
+
+def record_rows(records: Iterable[EvidenceRecord], zone: ZoneInfo) -> Rows:
+    """Return a row for each evidence record, under ``RECORD_HEADINGS``."""
+    return [
+        (
+            each.evidence_type,
+            each.told_state,
+            "; ".join(_file_facts(each)),
+            readable(each.requested_at, zone),
+            _requester(each),
+            str(each.id),
+        )
+        for each in records
+    ]
+
+
+def _requester(record: EvidenceRecord) -> str:
+    by = record.requested_by or _("not noted")
+    if record.account is None:
+        return f"{by} (not known for which partner)"
+    signed_in = "" if record.account == record.requested_by else f", signed in as {record.account}"
+    return f"{by} ({f'for {record.partner}' if record.partner else 'an operator'}{signed_in})"
+
+
+def _file_facts(record: EvidenceRecord) -> list[str]:
+    """Return what is known of a record's file and its withdrawal, in short sentences."""
+    file, taken, facts = record.file, record.withdrawal, []
+    if file:
+        length = [f"{current_language().number(round(file.seconds, 1))} s"] if file.seconds else []
+        length += [counted(file.pages, "page")] if file.pages else []
+        facts += [", ".join([counted(file.size, "byte"), *length]), f"{_('looked at')}: {file.coverage}"]
+        facts += [f"SHA-256 {file.sha256}"] if file.sha256 else []
+        facts += [f"{file.fault}: {_(CODES[file.fault].meaning)}"] if file.fault else []
+    if taken:
+        facts.append(f"{_('by')} {taken.withdrawn_by}, {_('approved by')} {taken.approved_by}: {taken.reason}")
+    return [*facts, record.file_name] if record.file_name else facts

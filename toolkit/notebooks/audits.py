@@ -16,7 +16,7 @@ from toolkit.audit.sale_case import SaleCase, sale_case
 from toolkit.contract.fields import pick_camel
 from toolkit.contract.findings import Status, items
 from toolkit.errors import SettingsError
-from toolkit.kit.auditing import as_audited, audit, earlier_audit, record_report
+from toolkit.kit.auditing import as_audited, audit, earlier_audit, last_audit, record_report
 from toolkit.kit.context import ApplicationContext
 from toolkit.kit.sale_tables import sale_facts, sale_tables
 from toolkit.kit.spoken import _, current_language, parse_timestamp, readable
@@ -200,7 +200,7 @@ def one_sale(*, sale_id: str = "") -> Shown[SaleCase | None]:
         return Shown(None, [nothing], {"job": "one_sale", "saleId": "", "needsAttention": False})
     with application() as opened:
         zone = opened.settings.timezone
-        case = sale_case(opened.database, sale_id.strip(), clock=opened.clock, deadlines=opened.deadlines)
+        case = sale_case(opened.database, sale_id.strip(), audit=last_audit(opened), clock=opened.clock)
     counts = {
         "job": "one_sale",
         "saleId": case.sale_id,
