@@ -294,8 +294,6 @@ class Settings:
     """Largest evidence file in bytes."""
     verify_seconds: int = _variable("TOOLKIT_VERIFY_SECONDS", Environment.number, 0, 7 * 86_400, default=900)
     """Seconds that an audit of now spends on verifying contents first."""
-    verify_bytes: int = _variable("TOOLKIT_VERIFY_BYTES", Environment.number, 0, 1024**5, default=20 * 1024**3)
-    """Bytes that an audit of now reads to verify contents first."""
     deadlines: Mapping[str, int] = _variable("TOOLKIT_DEADLINES", _deadlines)
     """Business days by code, or by code and utility group, where they differ from the catalogue's."""
     log_keys: tuple[str, ...] = _variable("TOOLKIT_LOG_KEY", _log_keys, secret=True)

@@ -188,11 +188,8 @@ def test_the_command_tells_what_it_found(run: Run, put: Any) -> None:
     assert run("bucket", "sync", "--full").out == "1 object: 0 new, 0 overwritten, 0 vanished; 0 examined\n"
 
 
-def test_a_key_that_no_database_can_hold_is_counted_and_named(database: Database, clock: Any) -> None:
+def test_a_key_that_no_database_can_hold_stops_no_reading(database: Database, clock: Any) -> None:
     bucket = MemoryBucket()
-    bucket.put("evidences/2026/03/02/a", PDF)
-    bucket.put("evidences/2026/03/02/b\0c", PDF)
-    synced = sync_bucket(database, cast("Bucket", bucket), clock=clock)
-    assert (synced.listed, synced.unstorable) == (1, ("evidences/2026/03/02/b\\x00c",))
-    with database.transaction() as connection:
-        assert connection.scalar(sa.text("SELECT unreadable FROM audit.bucket_syncs")) == 1
+    for key in ("evidences/2026/03/02/a", "evidences/2026/03/02/b\0c"):
+        bucket.put(key, PDF)
+    assert sync_bucket(database, cast("Bucket", bucket), clock=clock).listed == 1

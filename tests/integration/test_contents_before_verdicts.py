@@ -15,7 +15,7 @@ from tests.support.report_figures import wrong_figures
 from tests.support.uploaded_sales import add_record, add_sale
 from toolkit.audit.observe_bucket import sync_bucket
 from toolkit.contract.evidence import EvidenceType
-from toolkit.evidence.contents import Budget, in_batches, verify_contents, waiting
+from toolkit.evidence.contents import in_batches, verify_contents, waiting
 
 RECORDINGS = {name: tone(3.0, name) for name in ("MP3", "WAV", "M4A")}
 UNUSABLE = {
@@ -81,7 +81,7 @@ def test_files_that_are_unusable_change_the_verdict_of_the_report_itself(run, up
     assert "verified before" not in said
 
 
-def test_what_the_budget_leaves_is_counted_and_verified_by_the_next_audit(run, uploaded, tmp_path):
+def test_what_the_time_leaves_is_counted_and_verified_by_the_next_audit(run, uploaded, tmp_path):
     def audit(**limits: str) -> Any:
         return run("--quiet", "audit", "--json", ends=None, **limits).told
 
@@ -91,22 +91,19 @@ def test_what_the_budget_leaves_is_counted_and_verified_by_the_next_audit(run, u
     document = json.loads((tmp_path / "missing-evidence.json").read_text(encoding="utf-8"))
     assert document["compliant"] == len(document["unverified"]) > 0
     assert wrong_figures(tmp_path) == []
-    assert audit(TOOLKIT_VERIFY_BYTES="1")["coverage"]["verified"] == 1  # no file is too large to be ever read
-    some = audit(TOOLKIT_VERIFY_BYTES="30000")
-    assert 0 < some["coverage"]["verified"] < ALL_VERIFIED["verified"]
     assert audit()["coverage"] == ALL_VERIFIED
 
 
 def test_the_files_that_decide_a_verdict_come_first_and_those_that_failed_last(database, bucket, s3, put, clock):
     add_sale(database, "S-1")
-    stray = "evidences/2026/03/02/0199c0de-0000-7000-8000-000000000001/stray.pdf"
-    s3.put_object(Bucket=bucket.name, Key=stray, Body=pdf())
-    wrong = put("S-1", EvidenceType.POV, pdf())
     unreadable = put("S-1", EvidenceType.KYC, pdf())
     sync_bucket(database, bucket, clock=clock)
     s3.put_object(Bucket=bucket.name, Key=unreadable, Body=b"%PDF-other")
-    failed = verify_contents(database, bucket, clock=clock, budget=Budget(bytes=len(pdf())))
-    assert (failed.verified, failed.unreadable, failed.left) == (0, 1, 3)
+    failed = verify_contents(database, bucket, clock=clock)
+    assert (failed.verified, failed.unreadable, failed.left) == (0, 1, 1)
+    stray = "evidences/2026/03/02/0199c0de-0000-7000-8000-000000000001/stray.pdf"
+    s3.put_object(Bucket=bucket.name, Key=stray, Body=pdf())
+    wrong = put("S-1", EvidenceType.POV, pdf())
     decisive = put("S-1", EvidenceType.DOC_CONTRATANTE, pdf())
     sync_bucket(database, bucket, clock=clock)
     keys = [item.key for batch in in_batches(database, waiting(database)) for item in batch]

@@ -113,6 +113,11 @@ def test_a_waiver_holds_from_its_first_day_until_its_end_or_its_revocation(datab
     as_of = datetime(2025, 12, 31, tzinfo=deadlines.timezone)
     board = audited(database, clock=SettableClock(), as_of=as_of, deadlines=deadlines).partners
     assert board["waived"].sum() == 2
+    with pytest.raises(WaiverRefused, match="before"):
+        revoke_waiver(database, revoked.id, reason="again", revoked_by="ana", clock=clock)
+    with database.transaction() as connection:
+        kinds = connection.scalars(sa.select(custody_events.c.kind)).all()
+    assert {"WAIVED", "WAIVER_REVOKED"} <= set(kinds)
 
 
 def test_of_two_waivers_that_hold_the_one_that_ends_last_is_named(database, story, clock):
@@ -122,24 +127,6 @@ def test_of_two_waivers_that_hold_the_one_that_ends_last_is_named(database, stor
     added = [add_waiver(database, {**given, "end": end}, today=date(2026, 3, 2), clock=clock) for end in ends]
     found = audit(database, clock, day(3)).findings
     assert set(found["waiverId"].dropna()) == {str(added[1].id)}
-
-
-def test_a_revoked_waiver_waives_nothing_from_that_moment_on(database, story, clock):
-    clock.now = day(2)
-    given = {"partner": "Norte", "reason": "r", "owner": "ana", "approvedBy": "bruno", "end": "2026-03-20"}
-    waiver = add_waiver(database, given, today=date(2026, 3, 2), clock=clock)
-    held = audit(database, clock, day(3))
-    assert statuses(held) == {"MISSING_POV": "waived", "WITHOUT_CLIENT": "open"}
-    assert held.finding_counts == {"open": 1, "waived": 1, "resolved": 0, "reopened": 0, "overdue": 0}
-    assert held.incomplete == 1  # the status of the sale stays what it is
-    revoke_waiver(database, waiver.id, reason="sent", revoked_by="ana", clock=clock)
-    assert statuses(audit(database, clock, day(4)))["MISSING_POV"] == "open"
-    assert statuses(audited(database, clock=clock, as_of=day(3)))["MISSING_POV"] == "waived"
-    with pytest.raises(WaiverRefused, match="before"):
-        revoke_waiver(database, waiver.id, reason="again", revoked_by="ana", clock=clock)
-    with database.transaction() as connection:
-        kinds = connection.scalars(sa.select(custody_events.c.kind)).all()
-    assert {"WAIVED", "WAIVER_REVOKED"} <= set(kinds)
 
 
 @pytest.mark.parametrize(

@@ -271,7 +271,7 @@ def evidence_of(told: Told) -> SaleEvidence:
         requested_at = AS_OF - timedelta(days=1) + timedelta(minutes=number)
         record = EvidenceRecord(
             *(evidence_id, told.sale_id, str(evidence_type), state, None, None, None, requested_at),
-            *(None, None, "key", file if there else None, None),
+            *(None, "key", file if there else None, None),
         )
         records.append(record)
         events += [(Event(number, "UPLOADED", seen_at, {}), evidence_id)] * there

@@ -176,15 +176,6 @@ class TestSessions:
         assert form(bucket).expires_at == NOW - HOUR
         assert form(bucket).fields["X-Amz-Security-Token"] == "second"
 
-    def test_a_session_that_is_still_good_bridges_an_outage(
-        self, serve: Serve, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(aws_sessions, "RENEWAL_PAUSE", timedelta(0))
-        server = serve(session("first", NOW + timedelta(minutes=30)), sts_refusal(503, "ServiceUnavailable"))
-        bucket = bucket_at(server.url)
-        assert [form(bucket).fields["X-Amz-Security-Token"] for _ in range(3)] == ["first"] * 3
-        assert len(server.requests) == 2
-
     def test_ambient_credentials_with_a_token_need_no_session(self, serve: Serve) -> None:
         server = serve(HANG_UP)
         ends_at = NOW + timedelta(minutes=10)

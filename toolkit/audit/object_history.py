@@ -66,8 +66,7 @@ class Synced:
 
     ``full`` tells whether every key was read. ``archived`` and ``unreadable`` are the keys of objects whose bytes
     could not be read, though a record names them or they lie where upload forms lead, or about which the bucket
-    refused to answer: what was known of them stays. ``unstorable`` are keys that no database can hold, with their
-    escapes: such an object counts for no sale.
+    refused to answer: what was known of them stays.
     """
 
     listed: int = 0
@@ -84,7 +83,6 @@ class Synced:
     """When every key was looked at last."""
     archived: tuple[str, ...] = ()
     unreadable: tuple[str, ...] = ()
-    unstorable: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +135,7 @@ def observe_objects(
     with database.transaction() as connection:
         take(connection, Lock.OBJECT_HISTORY)
         connection.execute(sa.text(_CREATE_LISTED))
-        unstorable = _copy_listing(connection, rows, progress)
+        _copy_listing(connection, rows, progress)
         asked, lacking = len(scope.asked), 0
         starts = range(0, asked, ASKED_AT_ONCE)
         denied = _ask(connection, bucket, (scope.asked[start : start + ASKED_AT_ONCE] for start in starts))
@@ -158,21 +156,17 @@ def observe_objects(
         appeared = connection.execute(sa.text(_INSERT), now).rowcount - changed
         unrecorded = bool(appeared) and bool(connection.scalar(sa.text(_UNRECORDED), now))
     found = Synced(listed, appeared, changed, vanished, asked=asked, lacking=lacking)
-    return replace(found, unreadable=tuple(denied), unstorable=tuple(unstorable)), unrecorded
+    return replace(found, unreadable=tuple(denied)), unrecorded
 
 
-def _copy_listing(connection: Connection, rows: Iterable[pa.Table], progress: Progress) -> list[str]:
-    """Copy the rows; return the keys that no text of PostgreSQL can hold, with their escapes."""
-    unstorable: list[str] = []
+def _copy_listing(connection: Connection, rows: Iterable[pa.Table], progress: Progress) -> None:
+    """Copy the rows but for keys with a NUL, which no text of PostgreSQL can hold: no record names one."""
     progress.begin("Listing the bucket", None, "objects")
     for each in rows:
-        refused = pc.match_substring(each["key"], "\0")
-        unstorable += (key.encode("unicode_escape").decode() for key in each.filter(refused)["key"].to_pylist())
-        _copy(connection, each.filter(pc.invert(refused)))
+        _copy(connection, each.filter(pc.invert(pc.match_substring(each["key"], "\0"))))
         progress.advance(each.num_rows)
     progress.end()
     connection.execute(sa.text("ANALYZE listed"))
-    return unstorable
 
 
 def _copy(connection: Connection, rows: pa.Table) -> None:

@@ -115,7 +115,7 @@ def sync_bucket(
             "finished_at": stamp(connection, clock),
             "bucket": bucket.address,
             "full_listing": result.full,
-            "unreadable": len(refusals) + len(found.unstorable),
+            "unreadable": len(refusals),
             "denied": len(found.unreadable),
             "source": None if inventory is None else inventory.address,
             **pick_camel(found, "listed", "appeared", "vanished", "asked"),

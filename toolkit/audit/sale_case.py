@@ -20,7 +20,6 @@ from toolkit.contract.codes import CODES, SaleWarning, missing_code
 from toolkit.contract.deadlines import Clock
 from toolkit.contract.events import CustodyEvent
 from toolkit.contract.findings import Problem, Reason, Verdict
-from toolkit.contract.people import Unmasking
 from toolkit.contract.rules import Evidence, Requirement, Sale, evaluate, requirements
 from toolkit.contract.waivers import Waiver
 from toolkit.database.connection import Database
@@ -106,12 +105,10 @@ def sale_case(
     *,
     audit: Audit | None = None,
     clock: Clock,
-    unmasking: Unmasking | None = None,
 ) -> SaleCase:
     """Collect everything that is known of one sale; neither the service nor the bucket is observed again.
 
-    ``audit`` is the last one, which its findings are taken from. With ``unmasking``, which the custody log is told
-    of, the records have the names of their files.
+    ``audit`` is the last one, which its findings are taken from.
 
     Raises:
         SaleNotFound: the service has no sale with this id.
@@ -120,7 +117,7 @@ def sale_case(
     findings = findings_of_sale(audit, sale_id)
     with database.snapshot() as connection:
         sale = sale_row(connection, sale_id)
-        records = records_seen(connection, sale_id, now, unmasking)
+        records = records_seen(connection, sale_id, now)
         judged = Sale(sale.utility_group, sale.is_client_financial_responsible, sale.completed_at is not None)
         verdict = evaluate(judged, [Evidence(record.evidence_type, record.state) for record in records])
         waived = set(findings["waiverId"].dropna())

@@ -22,7 +22,7 @@ from botocore.exceptions import NoCredentialsError
 
 from toolkit.bucket.errors import Server, shown_address
 from toolkit.contract.deadlines import Clock
-from toolkit.errors import BucketError, BucketUnavailable
+from toolkit.errors import BucketError
 from toolkit.settings import AwsSettings
 
 _log = logging.getLogger(__name__)
@@ -53,9 +53,6 @@ RENEWAL_PAUSE: Final = timedelta(minutes=5)
 
 UNKNOWN_END: Final = timedelta(minutes=15)
 """The life of a form that is signed by a session whose end is not known."""
-
-RETRY_PAUSE: Final = timedelta(seconds=30)
-"""The time for which a good session is still used after its renewal failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,12 +172,7 @@ class SigningSessions:
             now = self._clock()
             ends_at = now if self._issued is None or self._issued.ends_at is None else self._issued.ends_at
             if ends_at <= now or (ends_at < until and self._renew_from <= now):
-                try:
-                    self._issued, self._renew_from = self._issue(), now + RENEWAL_PAUSE
-                except BucketUnavailable:
-                    if ends_at <= now:
-                        raise
-                    self._renew_from = now + RETRY_PAUSE
+                self._issued, self._renew_from = self._issue(), now + RENEWAL_PAUSE
             assert self._issued is not None
             return self._issued
 

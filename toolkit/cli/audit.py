@@ -94,7 +94,6 @@ def name_unread(synced: Synced) -> None:
     for keys, why in (
         (synced.archived, _("archived, and must be restored before they can be read")),
         (synced.unreadable, _("not readable with these credentials (s3:GetObject), or perhaps not there")),
-        (synced.unstorable, _("under keys with a character that no database can hold, and count for no sale")),
     ):
         if keys:
             folder = f"{keys[0].rpartition('/')[0]}/"  # the name of the file itself may be the name of a person
@@ -110,11 +109,10 @@ def audit(ctx: Context, asked: AuditOptions, out: str | None, as_json: bool) -> 
     """Judge every sale by the evidence that lies in the bucket, and show the totals.
 
     \b
-    The sales and the bucket are looked at first, and new files are verified, as many as
-    TOOLKIT_VERIFY_SECONDS and TOOLKIT_VERIFY_BYTES allow; the next audit goes on with the
-    rest. An audit of the past (--as-of) takes what was seen then; times without an offset
-    are in TOOLKIT_TIMEZONE, a bare date is the end of that day. `toolkit report` names the
-    single sales.
+    The sales and the bucket are looked at first, and new files are verified for as long as
+    TOOLKIT_VERIFY_SECONDS allow; the next audit goes on with the rest. An audit of the past
+    (--as-of) takes what was seen then; times without an offset are in TOOLKIT_TIMEZONE, a
+    bare date is the end of that day. `toolkit report` names the single sales.
 
     The audit is a folder of Parquet below TOOLKIT_AUDITS, which reports and other programs
     read; --out names another place.

@@ -79,7 +79,7 @@ def sync(
                     synced, "full", "listed", "appeared", "changed", "vanished", "examined", "asked", "lacking"
                 ),
                 "archived": len(synced.archived),
-                "unreadable": len(synced.unreadable) + len(synced.unstorable),
+                "unreadable": len(synced.unreadable),
                 "listedSince": since,
                 **(pick_camel(verified, "verified", "unusable") if verified else {}),
             }
@@ -106,9 +106,7 @@ def sync(
             lacking = counted(synced.lacking, "object")
             note("the inventory lacks {} written days before it: it tells of a part of the bucket only", lacking)
     name_unread(synced)
-    unreadable = (
-        synced.archived or synced.unreadable or synced.unstorable or (verified is not None and verified.unreadable)
-    )
+    unreadable = synced.archived or synced.unreadable or (verified is not None and verified.unreadable)
     return NEEDS_ATTENTION if unreadable else DONE
 
 

@@ -135,10 +135,9 @@ def findings(ctx: Context, show_names: bool, reason: str, as_json: bool) -> int:
 
 @click.command("list", short_help="List the evidence records of a sale with their ids and files.")
 @click.argument("sale_id")
-@show_names_options
 @json_option
 @pass_context
-def list_records(ctx: Context, sale_id: str, show_names: bool, reason: str, as_json: bool) -> None:
+def list_records(ctx: Context, sale_id: str, as_json: bool) -> None:
     """List the evidence records of the sale SALE_ID with their ids, by what was last seen of the bucket.
 
     \b
@@ -149,8 +148,7 @@ def list_records(ctx: Context, sale_id: str, show_names: bool, reason: str, as_j
       toolkit evidence list V-2026-00064
       toolkit evidence withdraw EVIDENCE_ID --reason "sent twice" --by ana --approved-by bruno
     """
-    unmasking = unmasking_for(show_names, reason, "--show-names")
-    records = records_of(ctx.application.database, sale_id, ctx.application.clock, unmasking=unmasking)
+    records = records_of(ctx.application.database, sale_id, ctx.application.clock)
     zone = ctx.settings.timezone
     if as_json:
         print_json({"saleId": sale_id, "records": [record_as_json(each, ctx) for each in records]})
@@ -165,7 +163,7 @@ def list_records(ctx: Context, sale_id: str, show_names: bool, reason: str, as_j
 
 
 def record_as_json(record: EvidenceRecord, ctx: Context) -> dict[str, Any]:
-    """Return a record with its file and its withdrawal, and with the name of the file where it was asked for."""
+    """Return a record with its file and its withdrawal."""
     zone = ctx.settings.timezone
 
     def moment(value: datetime | None) -> str | None:
@@ -178,7 +176,6 @@ def record_as_json(record: EvidenceRecord, ctx: Context) -> dict[str, Any]:
         **pick_camel(record, "requested_by", "account", "partner"),
         "requestedAt": moment(record.requested_at),
         "expiresAt": moment(record.expires_at),
-        **(pick_camel(record, "file_name") if record.file_name is not None else {}),
         "file": file
         and pick_camel(file, "size", "seen_at", "coverage", "media_type", "sha256", "seconds", "pages", "fault")
         | {"seenAt": moment(file.seen_at)},

@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from toolkit.audit.sale_case import SaleCase, sale_case
-from toolkit.cli.context import Context, pass_context, show_names_options, unmasking_for
+from toolkit.cli.context import Context, pass_context
 from toolkit.cli.evidence import record_as_json
 from toolkit.cli.printing import aligned, json_option, print_json, show
 from toolkit.contract.codes import CODES
@@ -31,10 +31,9 @@ def sale() -> None:
 
 @sale.command("show", short_help="Show everything about one sale.")
 @click.argument("sale_id")
-@show_names_options
 @json_option
 @pass_context
-def show_sale(ctx: Context, sale_id: str, show_names: bool, reason: str, as_json: bool) -> None:
+def show_sale(ctx: Context, sale_id: str, as_json: bool) -> None:
     """Show the sale SALE_ID: its rule, its records and files, what is missing, findings and the time line.
 
     \b
@@ -47,8 +46,7 @@ def show_sale(ctx: Context, sale_id: str, show_names: bool, reason: str, as_json
       toolkit sale show V-2026-00001 --json
     """
     space = ctx.application
-    unmasking = unmasking_for(show_names, reason, "--show-names")
-    case = sale_case(space.database, sale_id, audit=last_audit(space), clock=space.clock, unmasking=unmasking)
+    case = sale_case(space.database, sale_id, audit=last_audit(space), clock=space.clock)
     if as_json:
         print_json(_as_json(case, ctx))
     else:

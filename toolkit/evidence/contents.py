@@ -1,13 +1,12 @@
 """Verify the contents of every object version that nobody verified yet, once.
 
-The decisive files come first, then the newest, within a budget. Each file is fetched and looked at by a process of
+The decisive files come first, then the newest, within a time. Each file is fetched and looked at by a process of
 its own (``toolkit.evidence.inspection``), which a hostile file may break.
 """
 
 import hashlib
 import os
 import tempfile
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -48,35 +47,6 @@ from toolkit.evidence.kinds import Inspected, readers_of
 from toolkit.progress import Progress, Quiet
 
 _BATCH: Final = 200
-
-
-@dataclass(frozen=True, slots=True)
-class Budget:
-    """The bounds of one verification; ``None`` sets none. What is left waits for the next one."""
-
-    seconds: float | None = None
-    bytes: int | None = None
-
-
-class Meter:
-    """Counts what was spent of a budget, for several threads."""
-
-    def __init__(self, budget: Budget) -> None:
-        self._ends = None if budget.seconds is None else time.monotonic() + budget.seconds
-        self._whole = self._bytes = budget.bytes
-        self._lock = threading.Lock()
-
-    def spend(self, size: int) -> bool:
-        """Take ``size`` bytes from the budget; ``False`` where it is used up."""
-        if self._ends is not None and time.monotonic() >= self._ends:
-            return False
-        with self._lock:
-            if self._bytes is None:
-                return True
-            # One that is larger than the whole budget would hold all others up for ever, were it never taken.
-            taken = size <= self._bytes or 0 < self._bytes == self._whole
-            self._bytes = max(self._bytes - size, 0)  # the order of the files holds: no smaller one overtakes
-            return taken
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,8 +160,6 @@ FETCHERS: Final = 2 * INSPECTORS + 2
 MAX_BYTES: Final = 5 * 1024**3
 """The largest object that is fetched: what a single upload form can allow."""
 
-UNBOUNDED: Final = Budget()
-
 
 class Failure(LabelledEnum):
     """The reason why a file could not be verified."""
@@ -216,7 +184,7 @@ _Outcome = dict[str, Any] | Failure | None
 class Verified:
     """The result of a verification, in objects.
 
-    ``left`` wait for the next one: the budget ended, or they are ``unreadable`` (could not be read, were
+    ``left`` wait for the next one: the time was over, or they are ``unreadable`` (could not be read, were
     overwritten meanwhile, or are larger than what is fetched). ``wrong_kind`` have none of the ``problems``, but
     are not of the kind that the evidenceType of their record demands.
     """
@@ -240,15 +208,15 @@ def verify_contents(
     bucket: Bucket,
     *,
     clock: Clock,
-    budget: Budget = UNBOUNDED,
+    seconds: float | None = None,
     inspectors: Collection[Inspector] = (),
     progress: Progress | None = None,
 ) -> Verified:
     """Read all bytes of each observed object that was not verified in this version, and keep what was found.
 
     An object goes through a temporary file that has no name; ``toolkit bucket sync`` must have seen
-    it before. The decisive files come first. Killed or at the end of its budget, and called again, it goes on with
-    what is not verified. ``inspectors`` look at the files, and stay open; without them some of its own do.
+    it before. The decisive files come first. Killed or after so many ``seconds``, and called again, it goes on
+    with what is not verified. ``inspectors`` look at the files, and stay open; without them some of its own do.
 
     Raises:
         WrongBucket: the database belongs to another bucket; nothing was read.
@@ -262,7 +230,7 @@ def verify_contents(
     verified = wrong_kind = 0
     ids = waiting(database)
     with _lent(inspectors) as inspect, ThreadPoolExecutor(FETCHERS, thread_name_prefix="verify") as threads:
-        look = partial(_look, bucket, Meter(budget), inspect)
+        look = partial(_look, bucket, None if seconds is None else time.monotonic() + seconds, inspect)
         progress.begin("Verifying contents", len(ids), "objects")
         for batch in in_batches(database, ids):
             looked = list(zip(batch, threads.map(look, batch), strict=True))
@@ -300,11 +268,13 @@ def _lent(inspectors: Collection[Inspector]) -> Iterator[Callable[[IO[bytes]], I
         yield inspect
 
 
-def _look(bucket: Bucket, meter: Meter, inspect: Callable[[IO[bytes]], Inspected], item: Unverified) -> _Outcome:
-    """Return a row of ``content_checks`` or a failure, ``None`` where the budget ended."""
+def _look(
+    bucket: Bucket, ends: float | None, inspect: Callable[[IO[bytes]], Inspected], item: Unverified
+) -> _Outcome:
+    """Return a row of ``content_checks`` or a failure, ``None`` where the time is over."""
     if item.size > MAX_BYTES:
         return Failure.TOO_LARGE
-    if not meter.spend(item.size):
+    if ends is not None and time.monotonic() >= ends:
         return None
     try:
         fetched = fetch_and_inspect(bucket, item.key, item.etag, inspect)

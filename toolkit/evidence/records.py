@@ -17,7 +17,7 @@ from toolkit.contract.deadlines import Clock
 from toolkit.contract.events import Event
 from toolkit.contract.evidence import KIND_OF, EvidenceType, FileKind, Withdrawal
 from toolkit.contract.fields import MISLEADING, NOT_MISLEADING, TRIMMED
-from toolkit.contract.people import Unmasking, person, same_person
+from toolkit.contract.people import person, same_person
 from toolkit.contract.rules import EvidenceState, evidence_state, ran_out
 from toolkit.contract.sales import is_possible_sale_id
 from toolkit.database.belonging import check_bucket
@@ -36,7 +36,6 @@ from toolkit.database.tables import (
     withdrawals,
 )
 from toolkit.errors import DatabaseError, EvidenceNotFound, InvalidInput, SaleNotFound, WithdrawalRefused
-from toolkit.log.events import record_unmasking
 
 WITHDRAWN: Final = str(EvidenceState.WITHDRAWN)
 TYPE_UNKNOWN: Final = "TYPE_UNKNOWN"
@@ -74,8 +73,6 @@ class EvidenceRecord:
     """The partner that it was requested for; ``None`` for an operator, and where it was not noted."""
     requested_at: datetime
     expires_at: datetime | None
-    file_name: str | None
-    """May hold the name of a person: there only where it was asked for with a reason."""
     object_key: str
     file: StoredFile | None
     withdrawal: Withdrawal | None
@@ -87,21 +84,14 @@ class EvidenceRecord:
         return str(self.state) if known else TYPE_UNKNOWN
 
 
-def records_seen(
-    connection: Connection, sale_id: str, now: datetime, unmasking: Unmasking | None
-) -> list[EvidenceRecord]:
-    """Return the records of a sale as the service has them, oldest first.
-
-    With ``unmasking``, which the custody log is told of, they have the names of their files.
-    """
-    if unmasking is not None:
-        record_unmasking(connection, unmasking, "file names of a sale", now)
+def records_seen(connection: Connection, sale_id: str, now: datetime) -> list[EvidenceRecord]:
+    """Return the records of a sale as the service has them, oldest first, without the names of their files."""
     by_indexes(connection)
     of = evidences.c
     chosen = (
         sa.select(
             *(of.id, of.sale_id, of.evidence_type, of.requested_by, of.requested_at, of.expires_at),
-            *(of.file_name if unmasking is not None else sa.null().label("file_name"), of.object_key),
+            of.object_key,
             *(evidence_requests.c.account, evidence_requests.c.partner),
         )
         .outerjoin(evidence_requests, evidence_requests.c.evidence_id == of.id)
@@ -163,7 +153,7 @@ def _record(row: Any, now: datetime) -> EvidenceRecord:
     taken = Withdrawal(row.id, row.sale_id, row.reason, row.withdrawn_by, row.approved_by, row.withdrawn_at)
     return EvidenceRecord(
         *(row.id, row.sale_id, row.evidence_type, state, row.requested_by, row.account, row.partner),
-        *(row.requested_at, row.expires_at, row.file_name, row.object_key),
+        *(row.requested_at, row.expires_at, row.object_key),
         file=None if row.observation is None else _file(row),
         withdrawal=None if row.withdrawn_at is None else taken,
     )
@@ -263,9 +253,7 @@ _TIME_LINE: Final = """
 """The observations of records and sales are counted from 1, too."""
 
 
-def records_of(
-    database: Database, sale_id: str, clock: Clock, *, unmasking: Unmasking | None = None
-) -> list[EvidenceRecord]:
+def records_of(database: Database, sale_id: str, clock: Clock) -> list[EvidenceRecord]:
     """Return all records of the sale as ``records_seen`` does; the bucket itself is not asked.
 
     Raises:
@@ -273,7 +261,7 @@ def records_of(
     """
     now = clock()
     with database.transaction() as connection:
-        return records_seen(connection, sale_row(connection, sale_id).id, now, unmasking)
+        return records_seen(connection, sale_row(connection, sale_id).id, now)
 
 
 def sale_row(connection: Connection, sale_id: str) -> Row[Any]:

@@ -16,7 +16,7 @@ from toolkit.audit.observe_bucket import sync_bucket
 from toolkit.audit.run import make_audit
 from toolkit.contract.people import Unmasking
 from toolkit.database.service import clients
-from toolkit.evidence.contents import Budget, verify_contents
+from toolkit.evidence.contents import verify_contents
 from toolkit.kit.context import ApplicationContext
 from toolkit.log.events import record_unmasking
 from toolkit.log.sealing import record_and_seal_report, seal_events
@@ -39,7 +39,7 @@ def audit(
 ) -> Audit:
     """Judge all sales, of now where ``as_of`` is ``None``, and return the folder of the audit.
 
-    An audit of now looks at the sales and the bucket first, verifies contents within the budget of the settings
+    An audit of now looks at the sales and the bucket first, verifies contents within the time of the settings
     unless ``verify`` is off, and seals the custody log; with ``sync`` off it does nothing of this;
     an audit of the past takes what was seen then. ``confirmed`` takes a mass disappearance for true; ``place`` is
     where the folder goes instead of ``TOOLKIT_AUDITS``; ``spark`` has a cluster judge. ``synced`` is told what was
@@ -56,7 +56,7 @@ def audit(
                 application.database,
                 application.bucket,
                 clock=application.clock,
-                budget=Budget(application.settings.verify_seconds, application.settings.verify_bytes),
+                seconds=application.settings.verify_seconds,
                 progress=progress,
             )
             verified = True

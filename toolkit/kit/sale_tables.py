@@ -126,4 +126,4 @@ def _file_facts(record: EvidenceRecord) -> list[str]:
         facts += [f"{file.fault}: {_(CODES[file.fault].meaning)}"] if file.fault else []
     if taken:
         facts.append(f"{_('by')} {taken.withdrawn_by}, {_('approved by')} {taken.approved_by}: {taken.reason}")
-    return [*facts, record.file_name] if record.file_name else facts
+    return facts

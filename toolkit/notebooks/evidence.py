@@ -5,7 +5,7 @@ from pathlib import Path
 from toolkit.audit.observe_bucket import sync_bucket
 from toolkit.contract.fields import pick_camel
 from toolkit.evidence.bulk_credentials import ManifestResult, Order, request_manifest
-from toolkit.evidence.contents import Budget, Verified, verify_contents
+from toolkit.evidence.contents import Verified, verify_contents
 from toolkit.evidence.credentials import UploadLimits
 from toolkit.evidence.upload import Destinations, Uploaded, upload_files
 from toolkit.kit.context import ApplicationContext
@@ -126,7 +126,7 @@ def content_verification(*, minutes: int = 10) -> Shown[Verified]:
             opened.database,
             opened.bucket,
             clock=opened.clock,
-            budget=Budget(seconds=minutes * 60),
+            seconds=minutes * 60,
             progress=progress,
         )
     counts = {
