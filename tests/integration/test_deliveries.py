@@ -16,6 +16,7 @@ from toolkit.audit import object_history
 from toolkit.audit.inventory import find_inventory
 from toolkit.audit.object_history import Synced
 from toolkit.audit.observe_bucket import sync_bucket
+from toolkit.bucket.client import list_objects
 from toolkit.bucket.file_store import FolderStore
 from toolkit.database.connection import Database
 from toolkit.errors import (
@@ -71,7 +72,9 @@ def deliver(bucket, tmp_path):
     """Write an inventory of what lies in the bucket now."""
 
     def delivered(moment: datetime, *, leave_out: tuple[str, ...] = (), **options: Any) -> Path:
-        listed = [row_of(seen) for page in bucket.seen() for seen in page if seen.key not in leave_out]
+        listed = [
+            row_of(seen) for page in list_objects(bucket, [""]) for seen in page if seen.key not in leave_out
+        ]
         return write_inventory(tmp_path / "inventory", bucket.name, listed, moment, **options)
 
     return delivered
@@ -84,17 +87,12 @@ def seen(database: Database) -> list[tuple[Any, ...]]:
     )
 
 
-def test_an_older_inventory_undoes_nothing(put, s3, sync, take, deliver, database, bucket, clock):
-    for key in KEYS:
-        put(key)
-    sync()
-    moment = clock.now + timedelta(minutes=1)
-    deliver(moment)
+def test_an_older_inventory_undoes_nothing(put, sync, take, deliver, database, clock):
+    put(KEY)
+    deliver(clock.now + timedelta(minutes=1))
     clock.now += timedelta(minutes=2)
     put(KEY, b"a later version")
-    s3.delete_object(Bucket=bucket.name, Key=ODD)
-    put("notes/later.txt")
-    assert sync(full=True).changed == 1
+    sync()
     known = seen(database)
     with pytest.raises(InvalidInput, match="every key was looked at since"):
         take()
@@ -120,7 +118,7 @@ def test_what_an_inventory_lacks_is_asked_for_before_it_counts_as_gone(
 
 def test_the_current_version_of_a_versioned_inventory_counts_once(put, take, database, bucket, clock, tmp_path):
     put(KEY)
-    (item,) = [item for page in bucket.seen() for item in page]
+    (item,) = [item for page in list_objects(bucket, [""]) for item in page]
     older = row_of(item, version_id="v1", is_latest=False, is_delete_marker=False, size=1)
     newest = row_of(item, version_id="v2", is_latest=True, is_delete_marker=False)
     marker = {"key": "notes/gone.txt", "version_id": "v3", "is_latest": True, "is_delete_marker": True}

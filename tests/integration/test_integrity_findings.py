@@ -252,14 +252,16 @@ def test_any_number_of_foreign_objects_is_one_finding_and_those_of_records_are_n
 def test_a_file_whose_record_came_while_the_bucket_was_read_is_no_finding(
     database: Database, bucket: Bucket, put: Any, look: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    seen = bucket.seen
+    page, late = bucket.page, [add_sale(database)]
 
     def meanwhile(*args: Any, **given: Any) -> Any:
-        put(add_record(database, add_sale(database))[1], pdf())
-        return seen(*args, **given)
+        while late:
+            put(add_record(database, late.pop())[1], pdf())
+        return page(*args, **given)
 
-    monkeypatch.setattr(bucket, "seen", meanwhile)
+    monkeypatch.setattr(bucket, "page", meanwhile)
     assert look() == []
+    assert not late
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from tests.conftest import Run
 from tests.support.uploaded_sales import MP3, PDF, add_record, add_sale, rows
 from tests.support.waiting import PATIENCE
 from toolkit.audit.observe_bucket import sync_bucket
-from toolkit.bucket.client import Bucket
+from toolkit.bucket.client import Bucket, list_objects
 from toolkit.database.connection import Database
 from toolkit.errors import BucketUnavailable, InvalidInput
 from toolkit.evidence.bulk_credentials import ManifestResult, Order, request_manifest
@@ -92,7 +92,7 @@ def test_the_file_is_its_owners_only_and_its_forms_are_accepted(ask: Ask, out: P
     assert [path.name for path in out.parent.iterdir() if path.name.startswith(".")] == []
     for line, content in zip(credentials(out), (PDF, MP3), strict=True):
         upload(line, content)
-    assert {item.key for page in bucket.seen() for item in page} == {
+    assert {item.key for page in list_objects(bucket, [""]) for item in page} == {
         line["fields"]["key"] for line in credentials(out)
     }
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from hashlib import md5
@@ -31,9 +30,6 @@ class MemoryBucket:
 
     def delete(self, key: str) -> None:
         self.contents.pop(key, None)
-
-    def seen(self) -> Iterator[list[ObjectSeen]]:
-        yield self.page("").objects
 
     def page(self, prefix: str, token: str = "", *, level: bool = False) -> Page:
         return Page([self._seen(key) for key in sorted(self.contents) if key.startswith(prefix)])

@@ -163,15 +163,6 @@ class Bucket:
         with self._server.translated():
             return str(self._client.generate_presigned_url("get_object", Params=asked, ExpiresIn=seconds))
 
-    def seen(self, prefix: str = "") -> Iterator[list[ObjectSeen]]:
-        """Yield in pages the objects of the area with ``prefix``, in the order of their keys (as UTF-8)."""
-        for each in self.area.within(prefix):
-            token: str | None = ""
-            while token is not None:
-                page = self.page(each, token)
-                yield page.objects
-                token = page.token
-
     def page(self, prefix: str, token: str = "", *, level: bool = False) -> Page:
         """Return the first page of the keys with a prefix, or that of ``token``, as far as the area shows them.
 

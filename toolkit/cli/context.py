@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
 from functools import cached_property
@@ -103,15 +103,6 @@ class NonEmptyPath(click.Path):
 
 
 pass_context = click.make_pass_decorator(Context)
-
-
-def show_names_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that show the names of files; the command gets ``show_names`` and ``reason``."""
-    names = click.option("--show-names", is_flag=True, help="Also show the names of the files; needs --reason.")
-    reason = click.option(
-        "--reason", default="", help="The reason for showing names; the custody log keeps it with your account."
-    )
-    return names(reason(command))
 
 
 def unmasking_for(asked: bool, reason: str, option: str) -> Unmasking | None:

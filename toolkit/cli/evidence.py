@@ -15,7 +15,6 @@ from toolkit.cli.context import (
     Context,
     NonEmptyPath,
     pass_context,
-    show_names_options,
     unmasking_for,
 )
 from toolkit.cli.printing import aligned, first_of, json_option, note, print_json, show
@@ -79,7 +78,10 @@ def verify(ctx: Context, as_json: bool) -> int:
 
 
 @click.command()
-@show_names_options
+@click.option("--show-names", is_flag=True, help="Also show the names of the files; needs --reason.")
+@click.option(
+    "--reason", default="", help="The reason for showing names; the custody log keeps it with your account."
+)
 @json_option
 @pass_context
 def findings(ctx: Context, show_names: bool, reason: str, as_json: bool) -> int:
