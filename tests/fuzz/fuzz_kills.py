@@ -25,7 +25,7 @@ from toolkit.database.connection import Database
 ROWS = 20_000
 LONGEST = 5.0
 """Seconds after which a command that still runs is killed at the latest."""
-SALES = "".join(f"V-{number},A,true,2026-10-01T12:00:00-03:00\n" for number in range(500))
+SALES = "".join(f"V-{number},,A,true,2026-10-01T12:00:00-03:00\n" for number in range(500))
 TOOLKIT = (sys.executable, "-m", "toolkit", "-q")
 
 
@@ -35,7 +35,7 @@ def run(chance: random.Random, until: float) -> Counter[str]:
     with own_home() as home:
         environ = {**os.environ, "TOOLKIT_HOME": str(home)}
         sales = home / "sales.csv"
-        sales.write_text(f"saleId,utilityGroup,isClientFinancialResponsible,createdAt\n{SALES}")
+        sales.write_text(f"saleId,clientId,utilityGroup,isClientFinancialResponsible,createdAt\n{SALES}")
         subprocess.run([*TOOLKIT, "sales", "load", str(sales)], env=environ, check=True, capture_output=True)
         number = 0
         while time.monotonic() < until:
