@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -17,7 +16,6 @@ import pytest
 import sqlalchemy as sa
 from nbclient import NotebookClient
 
-from tests.conftest import Run, SettableClock
 from tests.support.audits import made_audit, plan_in
 from tests.support.observations import FIRST, Story, day
 from tests.support.spark_server import sail
@@ -27,7 +25,7 @@ from toolkit.audit.extract import ChangedInput, changed_inputs
 from toolkit.audit.folder import TABLES, list_audits, open_audit
 from toolkit.audit.judge import GIVEN
 from toolkit.audit.run import make_audit
-from toolkit.bucket.client import Bucket, access_settings
+from toolkit.bucket.client import access_settings
 from toolkit.bucket.file_store import S3Store
 from toolkit.contract.evidence import EvidenceType
 from toolkit.database.connection import Database
@@ -36,7 +34,7 @@ from toolkit.settings import Settings
 
 
 @pytest.fixture
-def story(database: Database, clock: SettableClock) -> Story:
+def story(database, clock):
     """Three sales, of which the first alone is compliant."""
     clock.now = day(9)
     told = Story(database)
@@ -55,9 +53,7 @@ def rewrite(database: Database, statement: str) -> None:
             connection.exec_driver_sql(own)
 
 
-def test_inputs_are_extracted_again_and_compared(
-    run: Run, database: Database, clock: SettableClock, story: Story, tmp_path: Path
-) -> None:
+def test_inputs_are_extracted_again_and_compared(run, database, clock, story, tmp_path):
     """What happened later is no difference; a rewritten history, an edited folder and removed inputs are named."""
     audit = made_audit(database, tmp_path, clock=clock, as_of=day(3))
     story.file("S-1", EvidenceType.DOC_CONTRATANTE, at=day(4))
@@ -78,9 +74,7 @@ def test_inputs_are_extracted_again_and_compared(
         audit.verify()
 
 
-def test_inputs_go_after_the_newest_audits_and_outputs_after_a_time(
-    database: Database, clock: SettableClock, story: Story, tmp_path: Path
-) -> None:
+def test_inputs_go_after_the_newest_audits_and_outputs_after_a_time(database, clock, story, tmp_path):
     plan = replace(plan_in(tmp_path), keep_inputs=1, keep_days=200)
     older = make_audit(database, plan, clock=clock)
     clock.now += timedelta(days=1)
@@ -96,8 +90,8 @@ def test_inputs_go_after_the_newest_audits_and_outputs_after_a_time(
 
 
 def test_audits_in_a_bucket_are_made_reported_and_kept_as_the_settings_say(
-    run: Run, database: Database, bucket: Bucket, s3: Any, story: Story, tmp_path: Path
-) -> None:
+    run, database, bucket, s3, story, tmp_path
+):
     given = {"TOOLKIT_AUDITS": f"s3://{bucket.name}/audits", "TOOLKIT_AUDITS_INPUTS": "1"}
     first = run("-q", "audit", "--no-sync", "--json", ends=3, **given).told
     assert first["folder"].startswith(f"s3://{bucket.name}/audits/20")
@@ -112,9 +106,7 @@ def test_audits_in_a_bucket_are_made_reported_and_kept_as_the_settings_say(
     assert sum(each.endswith("/verdicts.parquet") for each in keys) == 2
 
 
-def test_a_large_table_is_read_in_ranges_under_one_snapshot(
-    database: Database, clock: SettableClock, story: Story, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_large_table_is_read_in_ranges_under_one_snapshot(database, clock, story, tmp_path, monkeypatch):
     with database.transaction() as connection:
         connection.exec_driver_sql("ANALYZE audit.sale_observations, audit.content_checks")
     whole = made_audit(database, tmp_path / "whole", clock=clock, as_of=day(3))
@@ -132,9 +124,7 @@ def test_a_large_table_is_read_in_ranges_under_one_snapshot(
     assert again.facts.parts == whole.facts.parts
 
 
-def test_only_findings_that_came_or_went_are_written(
-    database: Database, clock: SettableClock, story: Story, tmp_path: Path
-) -> None:
+def test_only_findings_that_came_or_went_are_written(database, clock, story, tmp_path):
     def rows() -> dict[Any, str]:
         """Each row of the findings' history, by the transaction that wrote it."""
         query = "SELECT finding_id, CAST(xmin AS text) FROM audit.finding_observations"
@@ -170,15 +160,8 @@ def came_here(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 @pytest.mark.usefixtures("spark_client")
 @pytest.mark.parametrize("place", ["folder", "bucket"])
 def test_a_cluster_writes_the_outputs_itself_and_they_hold_the_same_rows(
-    database: Database,
-    clock: SettableClock,
-    story: Story,
-    bucket: Bucket,
-    bucket_environment: Mapping[str, str],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    place: str,
-) -> None:
+    database, clock, story, bucket, bucket_environment, tmp_path, monkeypatch, place
+):
     for number in range(20):
         story.sale(f"C-{number}", client_id=story.client())
         story.file(f"C-{number}", EvidenceType.KYC)
@@ -200,9 +183,7 @@ def test_a_cluster_writes_the_outputs_itself_and_they_hold_the_same_rows(
         assert sorted(map(str, there.table(table).to_pylist())) == sorted(map(str, here.table(table).to_pylist()))
 
 
-def test_anybody_opens_an_audit_in_the_lines_of_the_readme(
-    database: Database, clock: SettableClock, story: Story, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_anybody_opens_an_audit_in_the_lines_of_the_readme(database, clock, story, tmp_path, monkeypatch):
     made = made_audit(database, tmp_path, clock=clock)
     readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
     (lines,) = re.findall(r"^```pycon\n((?:>>> .*duckdb.*\n)+)```", readme, flags=re.MULTILINE)
@@ -215,9 +196,7 @@ def test_anybody_opens_an_audit_in_the_lines_of_the_readme(
     assert sorted(read["sale_id"]) == ["S-0", "S-1", "S-2"]
 
 
-def test_a_notebook_draws_its_own_picture_of_an_audit(
-    database: Database, clock: SettableClock, story: Story, tmp_path: Path
-) -> None:
+def test_a_notebook_draws_its_own_picture_of_an_audit(database, clock, story, tmp_path):
     made = made_audit(database, tmp_path, clock=clock)
     guide = (Path(__file__).parents[2] / "notebooks" / "README.md").read_text("utf-8")
     (cell,) = re.findall(r"```python\n([^`]*read_parquet.+?)```", guide, flags=re.DOTALL)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Any, cast
+from typing import cast
 from unittest.mock import ANY, Mock
 
 import pytest
 import sqlalchemy as sa
 
-from tests.conftest import Run
 from tests.support.audits import audited
 from tests.support.fake_bucket import MemoryBucket
 from tests.support.uploaded_sales import MP3, PDF, add_record, add_sale, rows
@@ -18,7 +17,6 @@ from toolkit.audit.object_history import Synced
 from toolkit.audit.observe_bucket import sync_bucket
 from toolkit.bucket.client import Area, Bucket
 from toolkit.contract.evidence import EvidenceType
-from toolkit.database.connection import Database
 from toolkit.database.tables import sales
 from toolkit.errors import MassDisappearance
 
@@ -26,13 +24,11 @@ KEY = "evidences/2026/03/02/0199c0de-0000-7000-8000-000000000001/contract.pdf"
 
 
 @pytest.fixture
-def sync(database: Database, bucket: Bucket, clock: Any) -> Any:
+def sync(database, bucket, clock):
     return lambda **options: sync_bucket(database, bucket, clock=clock, **options)
 
 
-def test_an_object_is_observed_and_examined_once_and_anew_when_it_changes(
-    sync: Any, put: Any, s3: Any, bucket: Bucket, database: Database, clock: Any
-) -> None:
+def test_an_object_is_observed_and_examined_once_and_anew_when_it_changes(sync, put, s3, bucket, database, clock):
     odd = 'evidences/2026/03/02/x/ação\t & "quote" \\N %41+.pdf'
     put(KEY, PDF)
     put(odd, MP3)
@@ -61,7 +57,7 @@ def test_an_object_is_observed_and_examined_once_and_anew_when_it_changes(
 
 
 @pytest.fixture
-def _large_bucket(monkeypatch: pytest.MonkeyPatch) -> None:
+def _large_bucket(monkeypatch):
     """Make every bucket count as one that is not read whole each time."""
     monkeypatch.setattr(observe_bucket, "FEW_PAGES", -1)
 
@@ -71,7 +67,7 @@ def key(day: str, number: int = 1) -> str:
 
 
 @pytest.mark.usefixtures("_large_bucket")
-def test_a_nightly_reading_lists_only_the_days_that_can_have_changed(sync: Any, put: Any, clock: Any) -> None:
+def test_a_nightly_reading_lists_only_the_days_that_can_have_changed(sync, put, clock):
     put(key("2026/02/28"), PDF)
     put(key("2026/03/01"), PDF)
     assert sync().full
@@ -87,8 +83,8 @@ FOREIGN = "sales/S-1/voice.mp3"
 @pytest.mark.usefixtures("_large_bucket")
 @pytest.mark.parametrize("key_of_file", [None, FOREIGN])
 def test_a_file_of_an_open_sale_that_vanished_is_noticed_by_the_next_reading(
-    sync: Any, put: Any, clock: Any, s3: Any, bucket: Bucket, database: Database, key_of_file: str | None
-) -> None:
+    sync, put, clock, s3, bucket, database, key_of_file
+):
     add_sale(database)
     requested_at = clock.now - timedelta(days=11)
     _, own = add_record(database, evidence_type=EvidenceType.POV, requested_at=requested_at, key=key_of_file)
@@ -104,9 +100,7 @@ def test_a_file_of_an_open_sale_that_vanished_is_noticed_by_the_next_reading(
 
 
 @pytest.mark.usefixtures("_large_bucket")
-def test_an_object_of_no_open_sale_is_looked_at_again_within_the_days_that_are_set(
-    sync: Any, put: Any, clock: Any, s3: Any, bucket: Bucket
-) -> None:
+def test_an_object_of_no_open_sale_is_looked_at_again_within_the_days_that_are_set(sync, put, clock, s3, bucket):
     put(key("2026/01/01"), PDF)
     first = clock.now
     assert sync().full
@@ -118,8 +112,8 @@ def test_an_object_of_no_open_sale_is_looked_at_again_within_the_days_that_are_s
 
 
 def test_only_the_area_is_listed_and_a_key_that_a_record_names_is_asked_for_anyway(
-    sync: Any, put: Any, database: Database, bucket: Bucket, s3: Any
-) -> None:
+    sync, put, database, bucket, s3
+):
     bucket.area = Area(prefixes=("evidences/", "sales/"), ignored=("sales/tmp/",))
     add_sale(database)
     _, outside = add_record(database, key="elsewhere/voice.mp3")
@@ -130,9 +124,7 @@ def test_only_the_area_is_listed_and_a_key_that_a_record_names_is_asked_for_anyw
     assert sync().vanished == 1
 
 
-def test_a_mass_disappearance_of_objects_stops_before_anything_is_written(
-    sync: Any, put: Any, s3: Any, bucket: Bucket, database: Database
-) -> None:
+def test_a_mass_disappearance_of_objects_stops_before_anything_is_written(sync, put, s3, bucket, database):
     for number in range(12):
         put(key("2026/03/02", number), PDF)
     sync()
@@ -144,7 +136,7 @@ def test_a_mass_disappearance_of_objects_stops_before_anything_is_written(
     assert sync(confirmed=True).vanished == 11
 
 
-def test_a_mass_disappearance_of_sales_stops_before_anything_is_written(sync: Any, database: Database) -> None:
+def test_a_mass_disappearance_of_sales_stops_before_anything_is_written(sync, database):
     for number in range(12):
         add_sale(database, f"S-{number}")
     sync()
@@ -157,8 +149,8 @@ def test_a_mass_disappearance_of_sales_stops_before_anything_is_written(sync: An
 
 @pytest.mark.usefixtures("_large_bucket")
 def test_what_a_killed_reading_left_unexamined_is_examined_by_the_next(
-    sync: Any, put: Any, clock: Any, database: Database, bucket: Bucket, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    sync, put, clock, database, bucket, monkeypatch
+):
     sync()
     put(key("2026/03/02"), PDF)
     interrupted = Mock(side_effect=KeyboardInterrupt)
@@ -170,7 +162,7 @@ def test_what_a_killed_reading_left_unexamined_is_examined_by_the_next(
     assert sync() == Synced(listed=1, appeared=0, changed=0, vanished=0, examined=1, full=False)
 
 
-def test_the_command_tells_what_it_found(run: Run, put: Any) -> None:
+def test_the_command_tells_what_it_found(run, put):
     put(KEY, PDF)
     assert run("bucket", "sync", "--json").told == {
         "full": True,
@@ -188,7 +180,7 @@ def test_the_command_tells_what_it_found(run: Run, put: Any) -> None:
     assert run("bucket", "sync", "--full").out == "1 object: 0 new, 0 overwritten, 0 vanished; 0 examined\n"
 
 
-def test_a_key_that_no_database_can_hold_stops_no_reading(database: Database, clock: Any) -> None:
+def test_a_key_that_no_database_can_hold_stops_no_reading(database, clock):
     bucket = MemoryBucket()
     for key in ("evidences/2026/03/02/a", "evidences/2026/03/02/b\0c"):
         bucket.put(key, PDF)

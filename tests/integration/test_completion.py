@@ -12,7 +12,7 @@ from uuid import UUID
 import pytest
 import sqlalchemy as sa
 
-from tests.conftest import Run, SettableClock
+from tests.conftest import SettableClock
 from tests.support.evidence_files import pdf, silence, tone
 from tests.support.uploaded_sales import MONDAY, add_record, add_sale
 from tests.support.waiting import someone_waits, wait_until
@@ -39,7 +39,7 @@ ISSUED = MONDAY - timedelta(hours=2)
 
 
 @pytest.fixture
-def sale(database: Database) -> str:
+def sale(database):
     return add_sale(database, "S-1")
 
 
@@ -59,9 +59,7 @@ def missing(database: Database, bucket: Bucket, sale: str, clock: SettableClock)
     return [(piece.evidence_type, piece.reason) for piece in refused.verdict.missing]
 
 
-def test_a_sale_with_its_evidence_is_completed_and_seen_as_completed(
-    database: Database, bucket: Bucket, s3: Any, sale: str, clock: SettableClock
-) -> None:
+def test_a_sale_with_its_evidence_is_completed_and_seen_as_completed(database, bucket, s3, sale, clock):
     upload(s3, bucket, database, sale, EvidenceType.POV)
     upload(s3, bucket, database, sale, EvidenceType.DOC_CONTRATANTE)
     assert complete_sale(database, bucket, sale, clock).completed_at == clock.now
@@ -70,9 +68,7 @@ def test_a_sale_with_its_evidence_is_completed_and_seen_as_completed(
         assert connection.scalar(sa.select(sale_observations.c.completed_at)) == clock.now
 
 
-def test_a_record_without_its_object_does_not_count(
-    database: Database, bucket: Bucket, s3: Any, sale: str, clock: SettableClock
-) -> None:
+def test_a_record_without_its_object_does_not_count(database, bucket, s3, sale, clock):
     upload(s3, bucket, database, sale, EvidenceType.POV)
     add_record(database, sale, EvidenceType.DOC_CONTRATANTE, requested_at=ISSUED)
     assert missing(database, bucket, sale, clock) == [("DOC_CONTRATANTE", "EXPIRED")]
@@ -80,9 +76,7 @@ def test_a_record_without_its_object_does_not_count(
         assert connection.scalar(sa.select(sales.c.completed_at)) is None
 
 
-def test_a_withdrawn_record_does_not_count_and_mends_a_conflict(
-    database: Database, bucket: Bucket, s3: Any, sale: str, clock: SettableClock
-) -> None:
+def test_a_withdrawn_record_does_not_count_and_mends_a_conflict(database, bucket, s3, sale, clock):
     upload(s3, bucket, database, sale, EvidenceType.KYC)
     beside = upload(s3, bucket, database, sale, EvidenceType.POV)
     refused = complete_sale(database, bucket, sale, clock)
@@ -97,9 +91,7 @@ def test_a_withdrawn_record_does_not_count_and_mends_a_conflict(
     assert complete_sale(database, bucket, sale, clock).completed_at == clock.now
 
 
-def test_two_callers_at_once_complete_a_sale_once(
-    database: Database, bucket: Bucket, s3: Any, sale: str, clock: SettableClock
-) -> None:
+def test_two_callers_at_once_complete_a_sale_once(database, bucket, s3, sale, clock):
     upload(s3, bucket, database, sale, EvidenceType.KYC)
     with ThreadPoolExecutor(4) as pool:
         answers = list(pool.map(lambda _: complete_sale(database, bucket, sale, clock), range(4)))
@@ -124,9 +116,7 @@ class Interrupted:
         return self._bucket.download(key, etag=etag)
 
 
-def test_a_record_that_is_withdrawn_while_the_bucket_is_read_does_not_count(
-    database: Database, bucket: Bucket, s3: Any, sale: str, clock: SettableClock
-) -> None:
+def test_a_record_that_is_withdrawn_while_the_bucket_is_read_does_not_count(database, bucket, s3, sale, clock):
     only = upload(s3, bucket, database, sale, EvidenceType.KYC)
     with ThreadPoolExecutor(1) as pool:
 
@@ -150,14 +140,8 @@ def test_a_record_that_is_withdrawn_while_the_bucket_is_read_does_not_count(
     ids=["damaged", "encrypted", "silent", "another kind"],
 )
 def test_a_file_that_cannot_be_used_does_not_complete_a_sale(
-    evidence_type: EvidenceType,
-    content: bytes,
-    database: Database,
-    bucket: Bucket,
-    s3: Any,
-    sale: str,
-    clock: SettableClock,
-) -> None:
+    evidence_type, content, database, bucket, s3, sale, clock
+):
     if evidence_type is EvidenceType.POV:
         upload(s3, bucket, database, sale, EvidenceType.DOC_CONTRATANTE)
     upload(s3, bucket, database, sale, evidence_type, content)
@@ -167,8 +151,8 @@ def test_a_file_that_cannot_be_used_does_not_complete_a_sale(
 
 @pytest.mark.parametrize("deleted", [True, False])
 def test_a_file_that_is_deleted_or_replaced_after_it_was_read_does_not_complete_a_sale(
-    deleted: bool, database: Database, bucket: Bucket, s3: Any, sale: str, clock: SettableClock
-) -> None:
+    deleted, database, bucket, s3, sale, clock
+):
     upload(s3, bucket, database, sale, EvidenceType.KYC)
     [key] = [item.key for page in list_objects(bucket, [""]) for item in page]
 
@@ -187,9 +171,7 @@ def test_a_file_that_is_deleted_or_replaced_after_it_was_read_does_not_complete_
     assert key
 
 
-def test_the_custody_log_keeps_the_versions_that_allowed_a_completion(
-    database: Database, bucket: Bucket, s3: Any, sale: str, clock: SettableClock
-) -> None:
+def test_the_custody_log_keeps_the_versions_that_allowed_a_completion(database, bucket, s3, sale, clock):
     evidence_id = upload(s3, bucket, database, sale, EvidenceType.KYC)
     complete_sale(database, bucket, sale, clock)
     query = sa.select(custody_events.c.detail).where(custody_events.c.kind == "COMPLETED")
@@ -211,8 +193,8 @@ def test_the_custody_log_keeps_the_versions_that_allowed_a_completion(
 
 
 def test_a_sale_that_somebody_else_keeps_locked_is_not_waited_for_long(
-    database: Database, bucket: Bucket, s3: Any, sale: str, clock: SettableClock, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    database, bucket, s3, sale, clock, monkeypatch
+):
     monkeypatch.setattr(completion, "LOCK_SECONDS", 1)
     upload(s3, bucket, database, sale, EvidenceType.KYC)
     with database.transaction() as connection:
@@ -223,8 +205,8 @@ def test_a_sale_that_somebody_else_keeps_locked_is_not_waited_for_long(
 
 @pytest.mark.parametrize(("versions", "completed"), [("D", False), ("D?", True), ("DD", False)])
 def test_damage_counts_against_the_version_that_it_was_found_in(
-    versions: str, completed: bool, database: Database, bucket: Bucket, s3: Any, sale: str, clock: SettableClock
-) -> None:
+    versions, completed, database, bucket, s3, sale, clock
+):
     """Each version of the file is damaged (D), or not verified yet."""
     key = object_key(upload(s3, bucket, database, sale, EvidenceType.KYC), "file", ISSUED)
     found = {"kind": FileKind.PDF, "problem": "DAMAGED", "media_type": "application/pdf", "checked_at": clock.now}
@@ -242,12 +224,12 @@ def test_damage_counts_against_the_version_that_it_was_found_in(
 
 
 @pytest.mark.parametrize("sale_id", ["S-9", "", "S-9\udcff", "S-9\x00", "9" * 101])
-def test_an_unknown_sale_is_named(database: Database, bucket: Bucket, clock: SettableClock, sale_id: str) -> None:
+def test_an_unknown_sale_is_named(database, bucket, clock, sale_id):
     with pytest.raises(SaleNotFound, match=re.escape(repr(sale_id))):
         complete_sale(database, bucket, sale_id, clock)
 
 
-def test_the_command_says_what_stands_in_the_way(run: Run, sale: str) -> None:
+def test_the_command_says_what_stands_in_the_way(run, sale):
     assert run("sales", "complete", sale, ends=1).err == (
         "toolkit: S-1 cannot be completed, its status is incomplete\n"
         "  POV is missing: NEVER_REQUESTED\n"

@@ -1,9 +1,5 @@
 """The whole way of evidence files, on a second, independent S3 server."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import pytest
 
 from tests.integration.test_upload_forms import make_bucket
@@ -11,19 +7,14 @@ from tests.support.audits import audited
 from tests.support.evidence_files import pdf
 from tests.support.uploaded_sales import add_record, add_sale, rows
 from toolkit.audit.observe_bucket import sync_bucket
-from toolkit.bucket.client import Bucket
-from toolkit.database.connection import Database
-from toolkit.embedded import BucketAccess
 
 
 @pytest.fixture
-def bucket(object_gateway: BucketAccess) -> Bucket:
+def bucket(object_gateway):
     return make_bucket(object_gateway)
 
 
-def test_a_deleted_an_overwritten_and_a_restored_object_are_told_apart(
-    database: Database, bucket: Bucket, clock: Any
-) -> None:
+def test_a_deleted_an_overwritten_and_a_restored_object_are_told_apart(database, bucket, clock):
     s3 = bucket._client
     s3.put_bucket_versioning(Bucket=bucket.name, VersioningConfiguration={"Status": "Enabled"})
     add_sale(database)

@@ -14,7 +14,6 @@ from pypdf import PdfWriter
 from pypdf.annotations import Link
 from pypdf.generic import DictionaryObject, NameObject, TextStringObject
 
-from tests.conftest import Run
 from tests.support.audits import audited
 from tests.support.evidence_files import pdf, voice
 from tests.support.request_bodies import UPLOAD
@@ -23,7 +22,6 @@ from toolkit.audit.duckdb_session import duckdb_session
 from toolkit.audit.extract import extract
 from toolkit.audit.file_findings import file_findings
 from toolkit.audit.observe_bucket import sync_bucket
-from toolkit.bucket.client import Bucket
 from toolkit.contract.contents import IntegrityFinding, IntegrityProblem, same_type
 from toolkit.contract.evidence import EvidenceType
 from toolkit.contract.findings import file_finding_ids
@@ -38,7 +36,7 @@ from toolkit.reports.notices import notices
 
 
 @pytest.fixture
-def look(database: Database, bucket: Bucket, clock: Any) -> Any:
+def look(database, bucket, clock):
     def sync_verify_and_find() -> list[IntegrityFinding]:
         sync_bucket(database, bucket, clock=clock)
         verify_contents(database, bucket, clock=clock)
@@ -60,8 +58,8 @@ BODY = {**UPLOAD, "fileName": "a.pdf"}
 
 
 def test_a_record_that_another_partner_requested_is_named_until_it_is_withdrawn(
-    run: Run, database: Database, bucket: Bucket, clock: Any, look: Any
-) -> None:
+    run, database, bucket, clock, look
+):
     def request(sale_id: str, partner: str | None) -> UUID:
         access = None if partner is None else PartnerAccess(partner, UnassignedSales.ANY, 20)
         limits = UploadLimits(600, 1000)
@@ -95,9 +93,7 @@ def test_a_record_that_another_partner_requested_is_named_until_it_is_withdrawn(
     assert integrity_findings(database, clock) == []
 
 
-def test_the_same_file_for_two_sales_names_them_until_one_is_withdrawn(
-    database: Database, put: Any, look: Any, clock: Any
-) -> None:
+def test_the_same_file_for_two_sales_names_them_until_one_is_withdrawn(database, put, look, clock):
     ids, keys = [], []
     for sale_id in ("sale-2", "sale-1"):
         add_sale(database, sale_id)
@@ -113,9 +109,7 @@ def test_the_same_file_for_two_sales_names_them_until_one_is_withdrawn(
     assert look() == []
 
 
-def test_one_object_of_several_records_is_found_before_anybody_verified_it(
-    database: Database, bucket: Bucket, put: Any, clock: Any
-) -> None:
+def test_one_object_of_several_records_is_found_before_anybody_verified_it(database, bucket, put, clock):
     with database.transaction() as connection:  # a service that is read through a map may have no such rule
         connection.execute(sa.text("ALTER TABLE evidences DROP CONSTRAINT evidences_object_key_key"))
     _, key = add_record(database, add_sale(database, "sale-1"), EvidenceType.POV, expires_at=LATER)
@@ -134,7 +128,7 @@ def test_one_object_of_several_records_is_found_before_anybody_verified_it(
     assert (verified.verified, verified.left) == (2, 0), "each object is read once, whatever its records"
 
 
-def test_the_same_file_as_two_types_of_one_sale(database: Database, put: Any, look: Any) -> None:
+def test_the_same_file_as_two_types_of_one_sale(database, put, look):
     sale_id = add_sale(database)
     for evidence_type in (EvidenceType.DOC_RESPONSAVEL_FINANCEIRO, EvidenceType.DOC_CONTRATANTE):
         put(add_record(database, sale_id, evidence_type, expires_at=LATER)[1], pdf())
@@ -148,16 +142,14 @@ def test_the_same_file_as_two_types_of_one_sale(database: Database, put: Any, lo
     assert file_finding_ids(again) == file_finding_ids(finding)
 
 
-def test_a_file_sent_twice_as_one_type_is_no_finding(database: Database, put: Any, look: Any) -> None:
+def test_a_file_sent_twice_as_one_type_is_no_finding(database, put, look):
     sale_id = add_sale(database)
     for _ in range(2):
         put(add_record(database, sale_id, expires_at=LATER)[1], pdf())
     assert look() == []
 
 
-def test_a_file_written_long_after_its_credentials_ran_out(
-    database: Database, put: Any, look: Any, clock: Any
-) -> None:
+def test_a_file_written_long_after_its_credentials_ran_out(database, put, look, clock):
     clock.now = now = datetime.now(UTC)
     sale_id = add_sale(database)
     put(add_record(database, sale_id, expires_at=now - timedelta(minutes=5))[1], pdf(1))
@@ -168,7 +160,7 @@ def test_a_file_written_long_after_its_credentials_ran_out(
     assert finding.detail.startswith("late by 2:0")
 
 
-def test_a_file_replaced_after_it_was_verified(database: Database, put: Any, look: Any, clock: Any) -> None:
+def test_a_file_replaced_after_it_was_verified(database, put, look, clock):
     add_sale(database)
     key = add_record(database, evidence_type=EvidenceType.KYC, expires_at=LATER)[1]
     put(key, pdf(1))
@@ -188,9 +180,7 @@ def test_a_file_replaced_after_it_was_verified(database: Database, put: Any, loo
     assert told.startswith("1 compliant sale has a file that was replaced after it had been seen")
 
 
-def test_a_file_replaced_before_anybody_verified_it(
-    database: Database, bucket: Bucket, put: Any, clock: Any
-) -> None:
+def test_a_file_replaced_before_anybody_verified_it(database, bucket, put, clock):
     add_sale(database)
     key = add_record(database, expires_at=LATER)[1]
     for content in (pdf(1), pdf(2)):
@@ -199,9 +189,7 @@ def test_a_file_replaced_before_anybody_verified_it(
     assert [finding.problem for finding in integrity_findings(database, clock)] == [IntegrityProblem.OVERWRITTEN]
 
 
-def test_one_recording_under_two_sales_with_a_byte_and_a_tag_added(
-    database: Database, put: Any, look: Any
-) -> None:
+def test_one_recording_under_two_sales_with_a_byte_and_a_tag_added(database, put, look):
     spoken = voice()
     tag = b"ID3\x04\x00\x00\x00\x00\x00\x0a" + bytes(10)
     for sale_id, content in (("sale-1", spoken), ("sale-2", tag + spoken + b"x"), ("sale-3", voice(number=2))):
@@ -217,7 +205,7 @@ def test_one_recording_under_two_sales_with_a_byte_and_a_tag_added(
     assert set(file_finding_ids(finding)) < set(file_finding_ids(again))  # those of the others stay what they were
 
 
-def test_a_wav_declared_as_mpeg(database: Database, put: Any, look: Any) -> None:
+def test_a_wav_declared_as_mpeg(database, put, look):
     add_sale(database)
     for declared, content in (
         ("audio/mpeg", voice("WAV")),
@@ -231,9 +219,7 @@ def test_a_wav_declared_as_mpeg(database: Database, put: Any, look: Any) -> None
     assert finding.detail == "declared audio/mpeg, is audio/wav"
 
 
-def test_any_number_of_foreign_objects_is_one_finding_and_those_of_records_are_none(
-    database: Database, put: Any, look: Any
-) -> None:
+def test_any_number_of_foreign_objects_is_one_finding_and_those_of_records_are_none(database, put, look):
     add_sale(database)
     add_record(database, key="sales/S-1/contract.pdf", expires_at=LATER)
     stray = "evidences/2026/03/02/0199c0de-0000-7000-8000-000000000001/a.pdf"
@@ -250,8 +236,8 @@ def test_any_number_of_foreign_objects_is_one_finding_and_those_of_records_are_n
 
 
 def test_a_file_whose_record_came_while_the_bucket_was_read_is_no_finding(
-    database: Database, bucket: Bucket, put: Any, look: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    database, bucket, put, look, monkeypatch
+):
     page, late = bucket.page, [add_sale(database)]
 
     def meanwhile(*args: Any, **given: Any) -> Any:
@@ -276,13 +262,13 @@ def test_a_file_whose_record_came_while_the_bucket_was_read_is_no_finding(
         ("audio/unheard-of", "audio/wav", False),
     ],
 )
-def test_names_of_one_type(declared: str, actual: str, same: bool) -> None:
+def test_names_of_one_type(declared, actual, same):
     assert same_type(declared, actual) is same
 
 
 def test_a_blank_document_with_a_script_a_link_and_the_type_of_a_page_is_found_and_counts(
-    database: Database, bucket: Bucket, s3: Any, look: Any
-) -> None:
+    database, bucket, s3, look
+):
     writer = PdfWriter()
     writer.add_blank_page(width=595, height=842)
     script = {NameObject("/S"): NameObject("/JavaScript"), NameObject("/JS"): TextStringObject("app.alert(1)")}
@@ -302,9 +288,7 @@ def test_a_blank_document_with_a_script_a_link_and_the_type_of_a_page_is_found_a
     assert rows(database, "SELECT problem FROM audit.content_checks WHERE sha256 IS NOT NULL") == [(None,)]
 
 
-def test_the_command_lists_findings_and_names_files_for_a_reason_only(
-    run: Run, put: Any, look: Any, database: Database
-) -> None:
+def test_the_command_lists_findings_and_names_files_for_a_reason_only(run, put, look, database):
     assert run("evidence", "findings").out == "no findings about files\n"
     put("elsewhere/CPF 390.533.447-05.pdf", pdf())
     look()

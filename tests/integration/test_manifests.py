@@ -15,7 +15,6 @@ import httpx
 import pytest
 import sqlalchemy as sa
 
-from tests.conftest import Run
 from tests.support.uploaded_sales import MP3, PDF, add_record, add_sale, rows
 from tests.support.waiting import PATIENCE
 from toolkit.audit.observe_bucket import sync_bucket
@@ -35,12 +34,12 @@ Ask = Callable[..., ManifestResult]
 
 
 @pytest.fixture
-def out(tmp_path: Path) -> Path:
+def out(tmp_path):
     return tmp_path / "credentials.jsonl"
 
 
 @pytest.fixture
-def ask(database: Database, bucket: Bucket, clock: Any, tmp_path: Path, out: Path) -> Ask:
+def ask(database, bucket, clock, tmp_path, out):
     clock.now = datetime.now(UTC).replace(microsecond=0)
     add_sale(database, "sale-1")
     add_sale(database, "sale-2")
@@ -67,9 +66,7 @@ def record_ids(database: Database) -> list[str]:
     return [str(row[0]) for row in rows(database, "SELECT id FROM evidences ORDER BY id")]
 
 
-def test_each_row_becomes_a_record_and_a_line_in_the_manifests_order(
-    ask: Ask, database: Database, out: Path, clock: Any
-) -> None:
+def test_each_row_becomes_a_record_and_a_line_in_the_manifests_order(ask, database, out, clock):
     assert ask(RECORDING, CONTRACT) == ManifestResult(rows=2, issued=2)
     lines = credentials(out)
     assert [(line["saleId"], line["fileName"], line["evidenceType"]) for line in lines] == [
@@ -84,7 +81,7 @@ def test_each_row_becomes_a_record_and_a_line_in_the_manifests_order(
     assert {line["expiresAt"] for line in lines} == {expires_at.isoformat()}
 
 
-def test_the_file_is_its_owners_only_and_its_forms_are_accepted(ask: Ask, out: Path, bucket: Bucket) -> None:
+def test_the_file_is_its_owners_only_and_its_forms_are_accepted(ask, out, bucket):
     out.write_text("what was there before")
     out.chmod(0o644)
     ask(CONTRACT, RECORDING)
@@ -97,7 +94,7 @@ def test_the_file_is_its_owners_only_and_its_forms_are_accepted(ask: Ask, out: P
     }
 
 
-def test_one_wrong_row_and_nothing_is_issued(ask: Ask, database: Database, out: Path) -> None:
+def test_one_wrong_row_and_nothing_is_issued(ask, database, out):
     out.write_text("what was there before")
     result = ask(
         CONTRACT,
@@ -126,9 +123,7 @@ def test_one_wrong_row_and_nothing_is_issued(ask: Ask, database: Database, out: 
     assert [path.name for path in out.parent.iterdir() if path.name.startswith(".")] == []
 
 
-def test_a_record_that_is_still_valid_gets_a_new_form_and_no_second_record(
-    ask: Ask, database: Database, out: Path, clock: Any
-) -> None:
+def test_a_record_that_is_still_valid_gets_a_new_form_and_no_second_record(ask, database, out, clock):
     ask(CONTRACT)
     first = credentials(out)
     clock.now += timedelta(seconds=600)
@@ -141,9 +136,7 @@ def test_a_record_that_is_still_valid_gets_a_new_form_and_no_second_record(
 
 @pytest.mark.parametrize("synced", [False, True], ids=["not yet seen", "seen by a sync"])
 @pytest.mark.parametrize("minutes", [0, 60], ids=["while valid", "after expiry"])
-def test_a_file_that_is_in_the_bucket_is_left_out_and_named(
-    ask: Ask, database: Database, bucket: Bucket, out: Path, clock: Any, synced: bool, minutes: int
-) -> None:
+def test_a_file_that_is_in_the_bucket_is_left_out_and_named(ask, database, bucket, out, clock, synced, minutes):
     ask(CONTRACT, RECORDING)
     uploaded, missing = credentials(out)
     upload(uploaded, PDF)
@@ -157,9 +150,7 @@ def test_a_file_that_is_in_the_bucket_is_left_out_and_named(
     assert (line["id"] == missing["id"]) is (minutes == 0)
 
 
-def test_an_expired_an_unusable_and_a_withdrawn_record_make_room_for_a_new_one(
-    ask: Ask, database: Database, bucket: Bucket, out: Path, clock: Any
-) -> None:
+def test_an_expired_an_unusable_and_a_withdrawn_record_make_room_for_a_new_one(ask, database, bucket, out, clock):
     gone = clock.now - timedelta(hours=2)
     add_record(database, "sale-2", file_name="gravação.mp3", requested_at=gone)
     ask(CONTRACT)
@@ -177,9 +168,7 @@ def test_an_expired_an_unusable_and_a_withdrawn_record_make_room_for_a_new_one(
     assert credentials(out)[2]["id"] != withdrawn
 
 
-def test_what_cannot_be_written_or_signed_stores_nothing(
-    ask: Ask, database: Database, tmp_path: Path, out: Path
-) -> None:
+def test_what_cannot_be_written_or_signed_stores_nothing(ask, database, tmp_path, out):
     for impossible in (tmp_path, tmp_path / "no" / "folder.jsonl", Path("/dev/null")):
         with pytest.raises(InvalidInput):
             ask(CONTRACT, out=impossible)
@@ -189,9 +178,7 @@ def test_what_cannot_be_written_or_signed_stores_nothing(
     assert (record_ids(database), out.exists()) == ([], False)
 
 
-def test_what_was_stored_before_a_kill_is_reissued(
-    ask: Ask, database: Database, out: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_was_stored_before_a_kill_is_reissued(ask, database, out, monkeypatch):
     with monkeypatch.context() as patched:
         patched.setattr(Path, "replace", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
@@ -203,14 +190,14 @@ def test_what_was_stored_before_a_kill_is_reissued(
 
 
 @pytest.fixture
-def manifest(database: Database, tmp_path: Path) -> Path:
+def manifest(database, tmp_path):
     add_sale(database, "sale-1")
     path = tmp_path / "manifest.csv"
     path.write_text(f"{HEADINGS}\n{CONTRACT}\n")
     return path
 
 
-def test_the_command_says_what_it_did_and_shows_no_credentials(run: Run, manifest: Path, out: Path) -> None:
+def test_the_command_says_what_it_did_and_shows_no_credentials(run, manifest, out):
     command = ["credentials", "request", str(manifest), "--out", str(out)]
     shown = run(*command)
     assert "1 row: 1 issued, 0 issued again, 0 already uploaded" in shown.out
@@ -230,7 +217,7 @@ def test_the_command_says_what_it_did_and_shows_no_credentials(run: Run, manifes
     assert summary["skippedRows"][0]["id"] == line["id"]
 
 
-def test_the_command_keeps_who_asked(run: Run, manifest: Path, out: Path, database: Database) -> None:
+def test_the_command_keeps_who_asked(run, manifest, out, database):
     command = ["credentials", "request", str(manifest), "--out", str(out), "--requested-by"]
     run(*command, "  ", ends=2)
     run(*command, "ana@example.com")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from importlib.resources import files
 from io import BytesIO
@@ -46,7 +46,7 @@ FILE_FINDINGS = tuple(
 
 
 @pytest.fixture(scope="module")
-def reports(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def reports(tmp_path_factory):
     """The report in all formats, in a folder for each language."""
     folder = tmp_path_factory.mktemp("reports")
     result = result_of(SALES, file_findings=FILE_FINDINGS)
@@ -57,7 +57,7 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def page(browser: Any, reports: Path) -> Iterator[Any]:
+def page(browser, reports):
     """The report opened from its file; at the end: no errors, no requests beyond the file."""
     with well_behaved(browser, "file:", reduced_motion="reduce") as opened:
         opened.goto(address(reports, "en"))
@@ -84,7 +84,7 @@ def choice(page: Any, name: str) -> Any:
     return page.locator(f"select[name={name}]")
 
 
-def test_headings_sort_both_ways(page: Any) -> None:
+def test_headings_sort_both_ways(page):
     age = page.get_by_role("button", name="Age, days")
     age.click()
     assert shown(page)[1:] == ["S-10", "S-100", "S-9", "S-1"]
@@ -100,7 +100,7 @@ def test_headings_sort_both_ways(page: Any) -> None:
         assert shown(page)[0] == "S-1"  # what is not completed comes last either way
 
 
-def test_findings_about_files_have_a_table_of_their_own(page: Any) -> None:
+def test_findings_about_files_have_a_table_of_their_own(page):
     def sales() -> list[str]:
         return page.locator("#file-findings tbody th").all_inner_texts()
 
@@ -112,7 +112,7 @@ def test_findings_about_files_have_a_table_of_their_own(page: Any) -> None:
     assert page.get_by_role("dialog").get_by_role("heading", level=2).inner_text() == "S-10"
 
 
-def test_filters_narrow_the_table_down(page: Any) -> None:
+def test_filters_narrow_the_table_down(page):
     found = page.locator(".found")
     assert found.inner_text() == "5 shown"
     choice(page, "group").select_option("B")
@@ -134,7 +134,7 @@ def test_filters_narrow_the_table_down(page: Any) -> None:
     assert shown(page)[0] == "S-100"
 
 
-def test_search_looks_past_accents_and_case(page: Any) -> None:
+def test_search_looks_past_accents_and_case(page):
     page.get_by_label("Search").fill("sao jorge")
     assert shown(page) == ["S-10"]
     for typed in ("982 norte", "982.247 norte"):
@@ -144,7 +144,7 @@ def test_search_looks_past_accents_and_case(page: Any) -> None:
     assert shown(page) == []
 
 
-def test_what_a_sale_holds_stays_text(page: Any) -> None:
+def test_what_a_sale_holds_stays_text(page):
     assert page.title().startswith("Missing evidence: ")
     assert "<script>document.title = 'broken'</script>" in shown(page)
     assert choice(page, "partner").locator("option").all_inner_texts()[1] == "=cmd|'/c calc'!A1"
@@ -158,7 +158,7 @@ def test_what_a_sale_holds_stays_text(page: Any) -> None:
     )
 
 
-def test_each_figure_is_the_number_of_the_sales_that_it_leads_to(page: Any) -> None:
+def test_each_figure_is_the_number_of_the_sales_that_it_leads_to(page):
     figures = page.locator("a.rows[href^='#']:not([href*='sale=']):not([href*='sort='])").all()
     counted = 0
     for figure in figures:
@@ -172,7 +172,7 @@ def test_each_figure_is_the_number_of_the_sales_that_it_leads_to(page: Any) -> N
     assert counted > 20
 
 
-def test_the_address_holds_the_view(page: Any, browser: Any) -> None:
+def test_the_address_holds_the_view(page, browser):
     choice(page, "group").select_option("B")
     choice(page, "sort").select_option("-ageDays")
     page.locator("[role=rowheader] a").first.click()
@@ -205,9 +205,7 @@ def lines(place: Any) -> list[str]:
     return [line for line in place.inner_text().split("\n") if line]
 
 
-def test_a_sale_has_its_rule_records_with_files_findings_and_time_line_behind_its_row(
-    browser: Any, tmp_path: Path
-) -> None:
+def test_a_sale_has_its_rule_records_with_files_findings_and_time_line_behind_its_row(browser, tmp_path):
     opened = opened_report(browser, tmp_path, [Told("S-1", "POV DC!~ POV!", group="B")])
     opened.locator("[role=rowheader] a").click()
     case = case_of(opened)
@@ -239,9 +237,7 @@ def test_a_sale_has_its_rule_records_with_files_findings_and_time_line_behind_it
 HOSTILE = "</script><img src=x onerror=\"document.title = 'broken'\">"
 
 
-def test_hostile_records_and_events_stay_text_and_a_withdrawal_names_reason_and_people(
-    browser: Any, tmp_path: Path
-) -> None:
+def test_hostile_records_and_events_stay_text_and_a_withdrawal_names_reason_and_people(browser, tmp_path):
     told = Told("S-1", "POV KYC")
     first, second = evidence_of(told).records
     taken = Withdrawal(second.id, "S-1", f"{HOSTILE} $& \u202e", f"ana {HOSTILE}", "bruno", AS_OF)
@@ -263,9 +259,7 @@ def test_hostile_records_and_events_stay_text_and_a_withdrawal_names_reason_and_
         assert opened.title().startswith("Missing evidence")
 
 
-def test_a_sale_without_its_records_in_the_page_says_why_and_names_the_command(
-    browser: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_sale_without_its_records_in_the_page_says_why_and_names_the_command(browser, tmp_path, monkeypatch):
     monkeypatch.setattr("toolkit.reports.page_data.CASES", 3)
     monkeypatch.setattr("toolkit.reports.page_data.AT_ONCE", 2)
     sales = [Told(f"S-{number}", "POV") for number in range(4)]
@@ -290,14 +284,14 @@ def test_a_sale_without_its_records_in_the_page_says_why_and_names_the_command(
     opened.close()
 
 
-def test_a_compliant_sale_with_a_finding_about_its_file_is_explained_too(page: Any) -> None:
+def test_a_compliant_sale_with_a_finding_about_its_file_is_explained_too(page):
     page.evaluate("location.hash = '#sale=' + encodeURIComponent('<b>x</b>')")
     told = page.get_by_role("dialog").inner_text()
     assert "<b>x</b> is none of the sales to act on: it is compliant" in told
     assert "lies outside the layout" in told
 
 
-def test_shown_sales_are_saved_as_csv(page: Any, reports: Path) -> None:
+def test_shown_sales_are_saved_as_csv(page, reports):
     choice(page, "group").select_option("unknown")
     with page.expect_download() as saved:
         page.get_by_role("button", name="Save these as CSV").click()
@@ -308,7 +302,7 @@ def test_shown_sales_are_saved_as_csv(page: Any, reports: Path) -> None:
     assert ",'=cmd|" in text
 
 
-def test_the_arrows_lead_through_the_grid(browser: Any, tmp_path: Path) -> None:
+def test_the_arrows_lead_through_the_grid(browser, tmp_path):
     opened = opened_report(browser, tmp_path, [Told(f"S-{number:03}") for number in range(500)])
 
     def focused() -> str:
@@ -329,7 +323,7 @@ def test_the_arrows_lead_through_the_grid(browser: Any, tmp_path: Path) -> None:
     opened.close()
 
 
-def test_no_width_scrolls_sideways_or_hinders_anybody(browser: Any, reports: Path) -> None:
+def test_no_width_scrolls_sideways_or_hinders_anybody(browser, reports):
     """By axe's rules for people who read with a screen reader, a keyboard or weak eyes.
 
     The style sheet has a layout for each of these widths. A language changes words, and the dark scheme colours.
@@ -362,7 +356,7 @@ def test_no_width_scrolls_sideways_or_hinders_anybody(browser: Any, reports: Pat
     opened.close()
 
 
-def test_a_day_is_written_as_the_language_writes_it(browser: Any, reports: Path) -> None:
+def test_a_day_is_written_as_the_language_writes_it(browser, reports):
     opened, found = browser.new_page(), {}
     for code in LANGUAGES:
         opened.goto(f"{address(reports, code)}#group=A")
@@ -376,7 +370,7 @@ def printed(page: Any) -> list[str]:
     return [normalize("NFKC", each.extract_text()) for each in PdfReader(BytesIO(page.pdf(format="A4"))).pages]
 
 
-def test_each_printed_page_repeats_the_headings(browser: Any, tmp_path: Path) -> None:
+def test_each_printed_page_repeats_the_headings(browser, tmp_path):
     opened = opened_report(browser, tmp_path, [Told(f"S-{number:02}") for number in range(60)])
     sales = "\f".join(printed(opened)).partition("Open findings")[0]
     with_sales = [text for text in sales.split("\f") if "S-" in text]
@@ -386,7 +380,7 @@ def test_each_printed_page_repeats_the_headings(browser: Any, tmp_path: Path) ->
     assert "S-59" in with_sales[-1]
 
 
-def test_a_sale_is_printed_whole_and_alone(browser: Any, tmp_path: Path) -> None:
+def test_a_sale_is_printed_whole_and_alone(browser, tmp_path):
     opened = opened_report(browser, tmp_path, [Told("S-1", "POV " * 30), Told("S-2")])
     opened.locator("[role=rowheader] a").first.click()
     case_of(opened)
@@ -400,7 +394,7 @@ def test_a_sale_is_printed_whole_and_alone(browser: Any, tmp_path: Path) -> None
     opened.close()
 
 
-def test_a_filtered_page_prints_as_filtered_and_says_so(page: Any) -> None:
+def test_a_filtered_page_prints_as_filtered_and_says_so(page):
     choice(page, "group").select_option("B")
     text = " ".join(" ".join(printed(page)).split())
     assert "Printed as filtered (Group: B): 2 of 5 sales. The sentence on top is of all sales." in text

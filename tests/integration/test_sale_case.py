@@ -1,34 +1,26 @@
 """One sale on one page: rule, records with files, next steps, findings and the time line; and its files."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
-from pathlib import Path
-from typing import Any
-from uuid import UUID
 
 import httpx
 import pytest
 import sqlalchemy as sa
 
-from tests.conftest import Run
 from tests.support.evidence_files import pdf, silence
 from tests.support.report_text import everything_in, packed_cases
 from tests.support.uploaded_sales import MONDAY, add_record, add_sale
 from tests.support.waiting import PATIENCE, wait_until
-from toolkit.bucket.client import Bucket
 from toolkit.contract.evidence import EvidenceType
-from toolkit.database.connection import Database
 from toolkit.database.tables import custody_events, evidence_openings, sales
 from toolkit.kit.process import signed_in_account
 
 
 @pytest.fixture
-def told(run: Run, database: Database, bucket: Bucket, s3: Any) -> dict[EvidenceType, UUID]:
+def told(run, database, bucket, s3):
     """A sale with a silent recording, a document, and a KYC that was withdrawn; audited once."""
     add_sale(database)
     ids = {}
@@ -52,7 +44,7 @@ def told(run: Run, database: Database, bucket: Bucket, s3: Any) -> dict[Evidence
     return ids
 
 
-def test_a_sale_shows_its_rule_files_faults_and_next_steps(run: Run, told: dict[EvidenceType, UUID]) -> None:
+def test_a_sale_shows_its_rule_files_faults_and_next_steps(run, told):
     case = run("sale", "show", "sale-1", "--json").told
     assert (case["status"], [each["evidenceType"] for each in case["rule"]]) == (
         "incomplete",
@@ -86,9 +78,7 @@ def test_a_sale_shows_its_rule_files_faults_and_next_steps(run: Run, told: dict[
     assert "Ana Souza" not in page
 
 
-def test_a_link_opens_a_file_for_a_while_and_is_kept_with_who_and_why(
-    run: Run, told: dict[EvidenceType, UUID], database: Database
-) -> None:
+def test_a_link_opens_a_file_for_a_while_and_is_kept_with_who_and_why(run, told, database):
     asked = ["evidence", "link", str(told[EvidenceType.DOC_CONTRATANTE]), "--by", "ana", "--reason", "complaint"]
     made = run(*asked, "--json").told
     assert httpx.get(made["url"], timeout=PATIENCE).content.startswith(b"%PDF-")
@@ -113,8 +103,8 @@ def test_a_link_opens_a_file_for_a_while_and_is_kept_with_who_and_why(
 
 
 def test_a_report_holds_the_rows_and_cases_behind_its_numbers_and_one_of_a_partner_nothing_of_another(
-    run: Run, told: dict[EvidenceType, UUID], database: Database, tmp_path: Path
-) -> None:
+    run, told, database, tmp_path
+):
     with database.transaction() as connection:
         connection.execute(sa.update(sales).values(partner="Norte Energia"))
     now = datetime.now(UTC)
@@ -157,7 +147,7 @@ def test_a_report_holds_the_rows_and_cases_behind_its_numbers_and_one_of_a_partn
     assert "No sale names the partner 'Nobody'" in run(*only, ends=1).err
 
 
-def test_an_audit_of_nothing_is_an_error(run: Run, embedded_environment: dict[str, str], tmp_path: Path) -> None:
+def test_an_audit_of_nothing_is_an_error(run, embedded_environment, tmp_path):
     out = ["--out", str(tmp_path / "out")]
     notebook = str(tmp_path / "03.ipynb")
     said = {

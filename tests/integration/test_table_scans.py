@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -63,9 +62,7 @@ OTHER_TABLES = """
 
 
 @pytest.mark.parametrize("sale", ["text", "uuid", "bigint"])
-def test_work_on_one_sale_goes_through_no_table(
-    database: Database, bucket: Bucket, tmp_path: Path, sale: str
-) -> None:
+def test_work_on_one_sale_goes_through_no_table(database, bucket, tmp_path, sale):
     """A uuid or a number is an id as well, though the contract's is a text that no index of such a table holds."""
     if sale == "text":
         fill(database, SALES)

@@ -1,8 +1,5 @@
 """The state of a file, its kind and its fault by the latest look, is read in several places; all must agree."""
 
-from __future__ import annotations
-
-from typing import Any
 from uuid import uuid4
 
 from hypothesis import HealthCheck, given, settings
@@ -14,7 +11,6 @@ from tests.support.observations import Story, day
 from toolkit.contract.contents import ContentProblem
 from toolkit.contract.evidence import EvidenceType, FileKind
 from toolkit.contract.rules import EvidenceState, evidence_state
-from toolkit.database.connection import Database
 from toolkit.evidence.records import records_of
 
 looks = st.lists(
@@ -24,7 +20,7 @@ looks = st.lists(
 
 @settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(looks=looks)
-def test_all_readings_of_a_file_agree(database: Database, looks: list[tuple[FileKind, Any]]) -> None:
+def test_all_readings_of_a_file_agree(database, looks):
     story, clock, sale_id = Story(database), SettableClock(day(20)), f"S-{uuid4()}"
     story.sale(sale_id, seen_at=day(1))
     _, key = story.record(sale_id, EvidenceType.KYC, requested_at=day(2))

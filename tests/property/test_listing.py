@@ -11,7 +11,7 @@ from toolkit.bucket.client import Bucket, list_objects
 
 @settings(max_examples=25)
 @given(wanted=st.lists(st.integers(0, 10**6), min_size=1, max_size=3))
-def test_folders_side_by_side_show_the_keys_of_their_prefixes_and_no_others(wanted: list[int]) -> None:
+def test_folders_side_by_side_show_the_keys_of_their_prefixes_and_no_others(wanted):
     bucket = SeededBucket()
     pages = list_objects(cast("Bucket", bucket), [f"{number}/" for number in wanted])
     found = {item.key for page in pages for item in page}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import sqlalchemy as sa
@@ -10,8 +9,6 @@ import sqlalchemy as sa
 from toolkit.database.connection import Database
 from toolkit.database.tables import addresses, clients
 from toolkit.intake.results import LoadResult
-
-Loads = Callable[..., LoadResult]
 
 
 def registered(database: Database) -> list[dict[str, Any]]:

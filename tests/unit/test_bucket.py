@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -60,7 +59,7 @@ Serve = Callable[..., ScriptedServer]
 
 
 @pytest.fixture
-def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Serve]:
+def serve(monkeypatch):
     monkeypatch.setattr(aws_sessions, "ATTEMPTS", 1)
     running: list[AbstractContextManager[ScriptedServer]] = []
 
@@ -96,9 +95,7 @@ def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Serve]:
         (refusal(418, "Teapot"), BucketError, "refused GetObject: 418 Teapot"),
     ],
 )
-def test_what_a_server_answers_becomes_a_text_that_says_what_to_do(
-    serve: Serve, answer: Answer, kind: type[BucketError], says: str
-) -> None:
+def test_what_a_server_answers_becomes_a_text_that_says_what_to_do(serve, answer, kind, says):
     server = serve(answer)
     with pytest.raises(BucketError) as raised:
         bucket_at(server.url).read("a key with a name in it", 0, 1)
@@ -110,13 +107,13 @@ def test_what_a_server_answers_becomes_a_text_that_says_what_to_do(
 
 
 @pytest.mark.parametrize("status", [403, 404])
-def test_a_check_tells_a_missing_bucket_from_a_forbidden_one(serve: Serve, status: int) -> None:
+def test_a_check_tells_a_missing_bucket_from_a_forbidden_one(serve, status):
     says = {403: "lack s3:ListBucket", 404: "does not exist"}[status]
     with pytest.raises(BucketError, match=says):
         bucket_at(serve(Answer(status)).url).check()
 
 
-def test_credentials_that_are_nowhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_credentials_that_are_nowhere(monkeypatch, tmp_path):
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
     for name in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):
         monkeypatch.setenv(name, str(tmp_path / "none"))
@@ -129,7 +126,7 @@ def test_credentials_that_are_nowhere(monkeypatch: pytest.MonkeyPatch, tmp_path:
 
 
 class TestSessions:
-    def test_a_user_signs_with_a_session_that_serves_all_forms(self, serve: Serve) -> None:
+    def test_a_user_signs_with_a_session_that_serves_all_forms(self, serve):
         server = serve(session("one", NOW + 12 * HOUR))
         bucket = bucket_at(server.url)
         with ThreadPoolExecutor(8) as threads:
@@ -139,7 +136,7 @@ class TestSessions:
         (request,) = server.requests
         assert parse_qs(request.body.decode())["Action"] == ["GetSessionToken"]
 
-    def test_a_role_signs_where_one_is_named(self, serve: Serve) -> None:
+    def test_a_role_signs_where_one_is_named(self, serve):
         server = serve(session("role", NOW + HOUR, "AssumeRole"))
         settings = Settings.from_environment(
             {
@@ -154,16 +151,14 @@ class TestSessions:
         asked = parse_qs(server.requests[0].body.decode())
         assert (asked["Action"], asked["RoleArn"]) == (["AssumeRole"], ["arn:aws:iam::123456789012:role/uploads"])
 
-    def test_a_form_never_outlives_its_session(self, serve: Serve) -> None:
+    def test_a_form_never_outlives_its_session(self, serve):
         ends_at = NOW + timedelta(minutes=20)
         issued = form(bucket_at(serve(session("short", ends_at)).url))
         assert issued.expires_at == ends_at
         policy = json.loads(base64.b64decode(issued.fields["Policy"]))
         assert policy["expiration"] == f"{ends_at:%Y-%m-%dT%H:%M:%SZ}"
 
-    def test_a_session_that_cuts_forms_short_is_renewed_after_a_pause(
-        self, serve: Serve, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_a_session_that_cuts_forms_short_is_renewed_after_a_pause(self, serve, monkeypatch):
         server = serve(session("first", NOW + timedelta(minutes=30)), session("second", NOW + 12 * HOUR))
         bucket = bucket_at(server.url)
         assert [form(bucket).fields["X-Amz-Security-Token"] for _ in range(3)] == ["first"] * 3
@@ -171,12 +166,12 @@ class TestSessions:
         monkeypatch.setattr(bucket._sessions, "_renew_from", NOW)
         assert [form(bucket).fields["X-Amz-Security-Token"] for _ in range(3)] == ["second"] * 3
 
-    def test_a_session_that_has_ended_is_always_renewed(self, serve: Serve) -> None:
+    def test_a_session_that_has_ended_is_always_renewed(self, serve):
         bucket = bucket_at(serve(session("first", NOW - HOUR), session("second", NOW + HOUR)).url)
         assert form(bucket).expires_at == NOW - HOUR
         assert form(bucket).fields["X-Amz-Security-Token"] == "second"
 
-    def test_ambient_credentials_with_a_token_need_no_session(self, serve: Serve) -> None:
+    def test_ambient_credentials_with_a_token_need_no_session(self, serve):
         server = serve(HANG_UP)
         ends_at = NOW + timedelta(minutes=10)
         bucket = bucket_at(server.url, session_token="ambient", session_ends=ends_at)
@@ -184,16 +179,14 @@ class TestSessions:
         assert (issued.fields["X-Amz-Security-Token"], issued.expires_at) == ("ambient", ends_at)
         assert server.requests == []
 
-    def test_a_form_of_a_session_of_unknown_end_lives_a_quarter_of_an_hour_with_a_warning(
-        self, caplog: pytest.LogCaptureFixture
-    ) -> None:
+    def test_a_form_of_a_session_of_unknown_end_lives_a_quarter_of_an_hour_with_a_warning(self, caplog):
         bucket = bucket_at("http://127.0.0.1:1", session_token="ambient")
         issued, _ = (form(bucket) for _ in range(2))
         assert issued.expires_at == NOW + timedelta(minutes=15)
         [warning] = [record.getMessage() for record in caplog.records]
         assert "upload forms live at most 15 minutes" in warning
 
-    def test_a_session_that_renews_itself_ends_when_botocore_says(self) -> None:
+    def test_a_session_that_renews_itself_ends_when_botocore_says(self):
         ends = datetime.now(UTC) + timedelta(hours=1)
         given = {"access_key": "a", "secret_key": "s", "token": "t", "expiry_time": ends.isoformat()}
         credentials = RefreshableCredentials.create_from_metadata(given, refresh_using=dict, method="test")
@@ -201,7 +194,7 @@ class TestSessions:
         assert known is not None
         assert ends - timedelta(seconds=5) < known < ends
 
-    def test_an_ambient_session_that_has_ended_signs_nothing(self) -> None:
+    def test_an_ambient_session_that_has_ended_signs_nothing(self):
         bucket = bucket_at("http://127.0.0.1:1", session_token="ambient", session_ends=NOW - HOUR)
         with pytest.raises(BucketError, match="has ended; sign in again"):
             form(bucket)
@@ -215,9 +208,7 @@ class TestSessions:
             (HANG_UP, BucketUnavailable, "does not answer"),
         ],
     )
-    def test_a_token_service_that_says_no(
-        self, serve: Serve, answer: Answer, kind: type[BucketError], says: str
-    ) -> None:
+    def test_a_token_service_that_says_no(self, serve, answer, kind, says):
         server = serve(answer)
         with pytest.raises(BucketError, match=says) as raised:
             form(bucket_at(server.url))
@@ -236,12 +227,12 @@ class TestSessions:
         ({"AWS_CREDENTIAL_EXPIRATION": "2026-11-20T18:00:00"}, "AWS_CREDENTIAL_EXPIRATION must look like 2026"),
     ],
 )
-def test_aws_variables_that_cannot_be_right(environ: dict[str, str], says: str) -> None:
+def test_aws_variables_that_cannot_be_right(environ, says):
     with pytest.raises(SettingsError, match=says):
         Settings.from_environment(environ)
 
 
-def test_the_aws_variables_are_read_from_the_environment_that_is_given() -> None:
+def test_the_aws_variables_are_read_from_the_environment_that_is_given():
     settings = Settings.from_environment(
         {
             "AWS_ACCESS_KEY_ID": "AKIA",
@@ -284,7 +275,7 @@ def listed(more: bool, etag: str = '"0"', moment: str = "2026-03-02T12:00:00.123
         ("0-2", "2026-03-02T12:00:00.123456Z"),
     ],
 )
-def test_pages_are_read_alike_however_a_server_writes_them(serve: Serve, etag: str, moment: str) -> None:
+def test_pages_are_read_alike_however_a_server_writes_them(serve, etag, moment):
     server = serve(listed(False, etag, moment))
     [[item]] = list_objects(bucket_at(server.url), [""])
     assert (item.etag, item.last_modified) == ("0-2", datetime(2026, 3, 2, 12, 0, 0, 123456, UTC))

@@ -7,7 +7,6 @@ import stat
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from pathlib import Path
 
 import openpyxl
 import pytest
@@ -39,14 +38,14 @@ from toolkit.reports.audited import Audited
 from toolkit.reports.reading import partners_in, read_audited
 
 
-def test_whole_cpfs_are_for_the_owner_only(tmp_path: Path) -> None:
+def test_whole_cpfs_are_for_the_owner_only(tmp_path):
     open_sales = [Told("x", cpf="52998224725")]
     shown = written(result_of(open_sales, cpf_shown=True), tmp_path / "shown")
     assert {stat.S_IMODE(path.stat().st_mode) for path in shown.iterdir()} == {0o600}
     assert "holds whole CPFs" in (shown / "missing-evidence.html").read_text(encoding="utf-8")
 
 
-def test_a_folder_is_called_after_its_partner_as_far_as_every_system_can_write_it(tmp_path: Path) -> None:
+def test_a_folder_is_called_after_its_partner_as_far_as_every_system_can_write_it(tmp_path):
     names = ["Açaí & Cia", "Acai & Cia", "../x", "電力"]
     audit = folder_of(tmp_path / "audit", [Told(name, partner=name) for name in names])
     out = tmp_path / "out"
@@ -61,7 +60,7 @@ def test_a_folder_is_called_after_its_partner_as_far_as_every_system_can_write_i
         assert [name in text for name in names].count(True) == 1
 
 
-def test_the_report_of_a_partner_says_so_and_holds_nothing_of_compliance_or_of_others(tmp_path: Path) -> None:
+def test_the_report_of_a_partner_says_so_and_holds_nothing_of_compliance_or_of_others(tmp_path):
     at = datetime(2026, 11, 19, tzinfo=UTC)
     sent = evidence_of(Told("S-1", "POV DC")).records
     taken = Withdrawal(sent[0].id, "S-1", "sent twice", "ana@example.com", "bia@example.com", at)
@@ -103,9 +102,7 @@ def test_the_report_of_a_partner_says_so_and_holds_nothing_of_compliance_or_of_o
     assert document["withdrawals"][0]["withdrawnBy"] is None
 
 
-def test_every_report_of_a_folder_and_beneath_it_is_recognised_as_it_was_written(
-    result: Audited, tmp_path: Path
-) -> None:
+def test_every_report_of_a_folder_and_beneath_it_is_recognised_as_it_was_written(result, tmp_path):
     (tmp_path / "README.md").write_text("not ours", encoding="utf-8")
     out = written(result, tmp_path)
     written(result, tmp_path / "partners" / "norte", "csv")
@@ -126,12 +123,12 @@ def test_every_report_of_a_folder_and_beneath_it_is_recognised_as_it_was_written
 
 
 @pytest.mark.parametrize("embedded", [[], ["database", "bucket"]])
-def test_the_manifest_names_the_services_that_were_embedded_ones(embedded: list[str], tmp_path: Path) -> None:
+def test_the_manifest_names_the_services_that_were_embedded_ones(embedded, tmp_path):
     out = written(result_of([Told("S-1")], given_source=source(embedded=embedded)), tmp_path, "csv")
     assert json.loads((out / "manifest.json").read_text())["embedded"] == embedded
 
 
-def test_an_earlier_report_is_moved_beneath_the_folder_and_verified_there(result: Audited, tmp_path: Path) -> None:
+def test_an_earlier_report_is_moved_beneath_the_folder_and_verified_there(result, tmp_path):
     out = written(result, tmp_path)
     before = {path.name: path.read_bytes() for path in out.iterdir()}
     (out / "missing-evidence.json").write_text("mine now", encoding="utf-8")
@@ -144,9 +141,7 @@ def test_an_earlier_report_is_moved_beneath_the_folder_and_verified_there(result
     assert wrong == [earlier / "missing-evidence.json"]
 
 
-def test_a_failure_leaves_the_report_before(
-    result: Audited, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failure_leaves_the_report_before(result, tmp_path, monkeypatch):
     out = written(result, tmp_path)
     before = {path.name: path.read_bytes() for path in out.iterdir()}
 
@@ -159,14 +154,14 @@ def test_a_failure_leaves_the_report_before(
     assert {path.name: path.read_bytes() for path in out.iterdir()} == before
 
 
-def test_a_folder_that_cannot_be_made_is_named(result: Audited, tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_made_is_named(result, tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(ReportError, match=r"cannot be written to .*file/reports: Not a directory"):
         written(result, tmp_path / "file" / "reports")
 
 
 @pytest.mark.parametrize("formats", [["pptx"], ["html", "docx"], [], [""]])
-def test_an_unknown_format_is_refused(result: Audited, tmp_path: Path, formats: list[str]) -> None:
+def test_an_unknown_format_is_refused(result, tmp_path, formats):
     with pytest.raises(InvalidInput, match="there are html, xlsx, csv, json, pdf"):
         write_report(result, tmp_path / "out", formats)
     assert not (tmp_path / "out").exists()
@@ -181,9 +176,7 @@ def test_an_unknown_format_is_refused(result: Audited, tmp_path: Path, formats: 
         ('{"asOf": "2026-11-20", "files": [{"name": "../x", "sha256": ""}]}', "names files outside its folder"),
     ],
 )
-def test_a_folder_without_a_good_manifest_is_no_report(
-    tmp_path: Path, manifest: str | None, complaint: str
-) -> None:
+def test_a_folder_without_a_good_manifest_is_no_report(tmp_path, manifest, complaint):
     if manifest is not None:
         (tmp_path / "manifest.json").write_text(manifest, encoding="utf-8")
     with pytest.raises(ReportError, match=complaint):
