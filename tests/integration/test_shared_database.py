@@ -211,6 +211,7 @@ def test_a_replica_judges_as_its_primary_does(run, cluster, operator, tmp_path):
     with replica_of(cluster) as port:
         through = operator | {"DATABASE_READ_URL": at_port(operator, port, "reader")}
         run("report", "--out", tmp_path / "now", "--format", "csv,html,xlsx,pdf", within=through)
+        assert f"127.0.0.1:{port}/" in run("status", ends=None, within=through).out
         past = ("--as-of", datetime.now(UTC).isoformat(), "--format", "csv,json")
         for folder, environ in (("primary", operator), ("replica", through)):
             run("report", *past, "--out", tmp_path / folder, within=environ)
