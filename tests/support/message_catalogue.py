@@ -148,7 +148,7 @@ def _of_tables() -> Iterator[str]:
         "later",
         "ended",
     )
-    yield from ("at", "data", "log", "schema", "epoch", "problem")
+    yield from ("at", "data", "log", "schema", "epoch", "replica", "problem")
     # Read from tables and files.
     yield from ("embedded PostgreSQL", "{} (embedded bucket)", "one object of several records")
 

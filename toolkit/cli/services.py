@@ -112,5 +112,7 @@ def _details(health: ServiceHealth, zone: ZoneInfo) -> Iterator[tuple[str, objec
         since = readable(health.epoch_since, zone)
         restored = Message("{}, since {}: restored from another cluster", health.epoch, since)
         yield "epoch", restored if health.epoch != 1 else health.epoch
+    if health.replica is not None:
+        yield "replica", health.replica
     if health.problem is not None:
         yield "problem", health.problem

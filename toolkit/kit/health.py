@@ -6,6 +6,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
+import sqlalchemy as sa
+
 from toolkit import embedded
 from toolkit.bucket.client import Bucket
 from toolkit.database import schema
@@ -22,6 +24,7 @@ from toolkit.errors import (
     WrongService,
 )
 from toolkit.log.sealing import newest_epoch
+from toolkit.message import Message
 from toolkit.settings import Settings
 
 
@@ -51,6 +54,8 @@ class ServiceHealth:
     epoch: int | None = None
     """The epoch of the custody log in the database; above 1 it was restored in another cluster."""
     epoch_since: datetime | None = None
+    replica: str | None = None
+    """The replica of ``DATABASE_READ_URL``, and how far it is behind; ``None`` where there is none."""
 
 
 def service_health(settings: Settings) -> Sequence[ServiceHealth]:
@@ -87,7 +92,33 @@ def _database(settings: Settings, status: ServiceStatus) -> ServiceHealth:
         service = load_service(settings.service_sql)
     except SettingsError as error:
         return replace(health, problem=error.message)
-    return _asked(health, Database(url, embedded=shared is None, service=service))
+    health = _asked(health, Database(url, embedded=shared is None, service=service))
+    if shared is None or settings.database_read_url is None or health.problem is not None:
+        return health
+    return _with_replica(health, Database(settings.database_read_url, variable="DATABASE_READ_URL"))
+
+
+def _with_replica(health: ServiceHealth, replica: Database) -> ServiceHealth:
+    """Return the health with the state of the replica that audits are made on."""
+    try:
+        with replica.transaction() as connection:
+            behind = connection.scalar(sa.text(_BEHIND))
+    except DatabaseError as error:
+        return replace(health, problem=Message("The replica of DATABASE_READ_URL cannot be read: {}", error))
+    finally:
+        replica.dispose()
+    if behind is None:
+        return replace(health, problem=Message("{} is no replica; check DATABASE_READ_URL.", replica.address))
+    return replace(health, replica=Message("{}, {:.1f} s behind", replica.address, behind))
+
+
+_BEHIND: Final = """
+    SELECT CASE
+        WHEN NOT pg_is_in_recovery() THEN NULL
+        WHEN pg_last_wal_receive_lsn() = pg_last_wal_replay_lsn() THEN 0.0
+        ELSE coalesce(CAST(extract(epoch FROM clock_timestamp() - pg_last_xact_replay_timestamp()) AS float), 0.0)
+    END
+"""
 
 
 def _asked(health: ServiceHealth, database: Database) -> ServiceHealth:
