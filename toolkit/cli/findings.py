@@ -1,22 +1,26 @@
 """``toolkit findings`` and ``toolkit changes``: findings with their lives, and the difference of two moments."""
 
 from datetime import datetime, timedelta
+from functools import partial
+from pathlib import Path
 
 import click
 import pandas as pd
 
 from toolkit.audit.changes import BETWEEN, FindingChanges, audits_until, changes_between
 from toolkit.cli.audit import AuditOptions, audit_options, run_audit_from_options
-from toolkit.cli.context import DONE, NEEDS_ATTENTION, Context, pass_context
+from toolkit.cli.context import DONE, NEEDS_ATTENTION, Context, NonEmptyPath, pass_context
 from toolkit.cli.printing import json_option, note, print_json, show, show_table
 from toolkit.contract.findings import FindingStatus
-from toolkit.kit.auditing import as_audited
+from toolkit.kit.auditing import as_audited, audit, record_report
 from toolkit.kit.spoken import _, counted, current_language, readable
+from toolkit.reports import write_report
 from toolkit.reports.json_document import changes_as_json, finding_records
 from toolkit.reports.notices import notices
 from toolkit.reports.report import iso_exact, tuples
 
 _SHOWN = 50
+_OF_CHANGES = ("html", "xlsx")
 _ACTIVE = (FindingStatus.OPEN, FindingStatus.REOPENED)
 
 
@@ -91,9 +95,12 @@ def _show(found: pd.DataFrame, as_of: datetime, ctx: Context, *, with_resolved: 
 @click.command()
 @click.option("--from", "start", metavar="TIME", required=True, help="The earlier moment, as for --as-of.")
 @click.option("--to", "end", metavar="TIME", help="The later moment; now by default.")
+@click.option(
+    "--out", type=NonEmptyPath(), help="Also write the report of the later moment, with every change, into DIR."
+)
 @json_option
 @pass_context
-def changes(ctx: Context, start: str, end: str | None, as_json: bool) -> None:
+def changes(ctx: Context, start: str, end: str | None, out: Path | None, as_json: bool) -> None:
     """Say which findings are new, resolved, reopened or still open between two moments.
 
     \b
@@ -105,7 +112,7 @@ def changes(ctx: Context, start: str, end: str | None, as_json: bool) -> None:
     Examples:
       toolkit changes --from 2026-11-01 --to 2026-11-30
       toolkit changes --from 2026-11-20 --json
-      toolkit report --as-of 2026-11-30 --since 2026-10-31
+      toolkit changes --from 2026-10-31 --to 2026-11-30 --out november
     """
     first, last = ctx.past_moment(start, "--from"), ctx.past_moment(end, "--to") if end else ctx.now()
     zone = ctx.settings.timezone
@@ -117,6 +124,14 @@ def changes(ctx: Context, start: str, end: str | None, as_json: bool) -> None:
         print_json(changes_as_json(found, zone))
     else:
         _show_changes(found, ctx)
+    if out is not None:
+        result = as_audited(audit(ctx.application, as_of=last)).since(found)
+        witness = partial(record_report, ctx.application)
+        written = write_report(
+            result, out, _OF_CHANGES, timezone=zone, language=current_language(), witness=witness
+        )
+        for path in written if not as_json else ():
+            show(str(path))
 
 
 def _show_changes(found: FindingChanges, ctx: Context) -> None:
