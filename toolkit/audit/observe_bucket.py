@@ -1,7 +1,7 @@
 """Read the bucket into the database: its objects, then the first bytes of those not examined yet.
 
-A reading is full, or recent. A full one lists every key: the first one, one each ``every_key_within``, and each
-of a bucket with few pages. A recent one looks at
+A reading is full, or recent. A full one lists every key: the first one, one each ``every_key_within``, each of a
+bucket with few pages, and where so many keys would be asked for that it costs less. A recent one looks at
 
 - the days on which an upload form that was alive since the last reading can have been issued, and
 - every key that a record of an open sale, or a new record, names. A sale is open that is not completed, or that
@@ -12,6 +12,7 @@ The row in ``audit.bucket_syncs`` comes last: a reading that was killed counts a
 does what it left undone.
 """
 
+import math
 from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -51,6 +52,9 @@ EVERY_KEY_WITHIN: Final = timedelta(days=7)
 
 FEW_PAGES: Final = 10
 """Pages of a listing up to which a bucket is read whole, at any hour of the day."""
+
+KEYS_A_PAGE: Final = 8
+"""Keys that can be asked for one by one in the time in which one page of a listing is read."""
 
 READERS: Final = 16
 """Objects whose first bytes are read at the same time."""
@@ -172,15 +176,28 @@ def _scope(connection: Connection, bucket: Bucket, now: datetime, full: bool, wi
     """Return the part of the bucket that this reading looks at, by the times of earlier ones."""
     last = connection.execute(sa.select(bucket_syncs).order_by(bucket_syncs.c.id.desc()).limit(1)).one_or_none()
     oldest, since = listed_since(connection), None if last is None else last.started_at
-    prefixes: tuple[str, ...] = EVERYTHING
     if not (full or last is None or last.bucket != bucket.address or oldest is None or now - oldest >= within):
         known = connection.scalar(sa.select(sa.func.count()).where(object_observations.c.gone_at.is_(None)))
-        if (known or 0) > FEW_PAGES * PAGE:
-            prefixes = _days(last.started_at - LONGEST_FORM - CLOCKS_APART, now + CLOCKS_APART)
+        pages = math.ceil((known or 0) / PAGE)
+        if pages > FEW_PAGES:
+            days, most = (
+                _days(last.started_at - LONGEST_FORM - CLOCKS_APART, now + CLOCKS_APART),
+                pages * KEYS_A_PAGE,
+            )
+            asked = _asked(connection, bucket, days, now - within, most + 1)
+            if len(asked) <= most:
+                return Scope(days, asked, since)
+    return Scope(EVERYTHING, _asked(connection, bucket, EVERYTHING, now - within), since)
+
+
+def _asked(
+    connection: Connection, bucket: Bucket, prefixes: Sequence[str], new_since: datetime, most: int | None = None
+) -> tuple[str, ...]:
+    """Return the keys to ask for one by one, which listing the prefixes does not show; at ``most`` so many."""
     in_turn, listed = under("record.object_key", prefixes), in_area("record.object_key", bucket.area)
     query = sa.text(_ASKED.format(in_turn=in_turn.text, listed=listed.text))
-    asked = connection.scalars(query, {"new_since": now - within, **in_turn.bound, **listed.bound})
-    return Scope(prefixes, tuple(asked), since)
+    bound = {"new_since": new_since, "most": most, **in_turn.bound, **listed.bound}
+    return tuple(connection.scalars(query, bound))
 
 
 def _days(first: datetime, last: datetime) -> tuple[str, ...]:
@@ -293,4 +310,5 @@ _ASKED: Final = """
       AND record.object_key IS NOT NULL
       AND ((open AND NOT {in_turn}) OR ((open OR {in_turn}) AND NOT {listed}))
     ORDER BY record.object_key
+    LIMIT CAST(:most AS bigint)
 """
