@@ -2,9 +2,11 @@
 
 import json
 import re
+import shutil
 from collections import Counter
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
+from uuid import UUID
 
 import httpx
 import pytest
@@ -42,6 +44,19 @@ def told(run, database, bucket, s3):
     run("evidence", "withdraw", ids[EvidenceType.KYC], *people)
     run("--quiet", "findings", ends=3)
     return ids
+
+
+def test_a_sale_shows_what_its_own_database_found_where_several_share_the_audits(run, told, tmp_path):
+    shared = {"TOOLKIT_AUDITS": str(tmp_path)}
+    run("--quiet", "audit", "--no-sync", ends=3, **shared)
+    [own] = tmp_path.glob("2*")
+    shown = run("sale", "show", "sale-1", "--json", **shared).told["findings"]
+    other = shutil.copytree(own, tmp_path / "2099-01-01T00-00-00Z")
+    facts = json.loads((other / "audit.json").read_text("utf-8"))
+    (other / "audit.json").write_text(json.dumps(facts | {"run": str(UUID(int=1))}), "utf-8")
+    (other / "findings.parquet").unlink()
+    assert shown
+    assert run("sale", "show", "sale-1", "--json", **shared).told["findings"] == shown
 
 
 def test_a_sale_shows_its_rule_files_faults_and_next_steps(run, told):

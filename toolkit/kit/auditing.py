@@ -16,6 +16,7 @@ from toolkit.audit.observe_bucket import sync_bucket
 from toolkit.audit.run import make_audit
 from toolkit.contract.people import Unmasking
 from toolkit.database.service import clients
+from toolkit.database.tables import audit_runs
 from toolkit.evidence.contents import verify_contents
 from toolkit.kit.context import ApplicationContext
 from toolkit.log.events import record_unmasking
@@ -88,9 +89,15 @@ def earlier_audit(application: ApplicationContext, place: str) -> Audit:
 
 
 def last_audit(application: ApplicationContext) -> Audit | None:
-    """Open the audit of the latest moment; ``None`` where there is none."""
+    """Open the newest audit of now of this database (several may share a store), ``None`` where there is none."""
     plan = application.audit_plan()
-    return latest_audit(plan.store, plan.work / "copies") if list_audits(plan.store) else None
+    with application.database.transaction() as connection:
+        runs = set(map(str, connection.scalars(sa.select(audit_runs.c.id))))
+    for name in reversed(list_audits(plan.store)):
+        found = open_audit(name, plan.store, plan.work / "copies")
+        if found.facts.run in runs:
+            return found
+    return None
 
 
 def whole_cpfs(application: ApplicationContext, judged: Audit, unmasking: Unmasking) -> dict[str, str]:
