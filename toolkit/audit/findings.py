@@ -39,7 +39,7 @@ _MOST_DAYS: Final = 1000
 """The most business days of a deadline; twice as many days hold them."""
 
 _NAMED: Final = ("sale_id", "partner", "code")
-"""What a waiver names, at least one of them."""
+"""The things that a waiver names, at least one of them."""
 
 
 def find_present(observed: Observed, of_files: Sequence[IntegrityFinding]) -> None:

@@ -38,7 +38,7 @@ PATIENCE: Final = 5.0
 
 
 class Watched(Generic[T]):
-    """What a check returned last, and the error of the last one; a thread of its own repeats it."""
+    """The last answer of a check, and its last error; a thread of its own repeats the check."""
 
     def __init__(self, check: Callable[[], T], seconds: float, away: type[ToolkitError]) -> None:
         self.value: T | None = None

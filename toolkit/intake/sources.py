@@ -93,7 +93,7 @@ def any_cell(cells: Sequence[str]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What to look for in a file: the sheet that a person names, and the headings."""
+    """The parts of a file to read: the sheet that a person names, and the headings."""
 
     sheet: str | None = None
     recognises: Recognises = any_cell

@@ -41,7 +41,7 @@ RETRIES: Final = urllib3.Retry(
     backoff_max=LONGEST_PAUSE,
     retry_after_max=int(LONGEST_PAUSE),
 )
-"""What never left or was not acknowledged is sent again, and nothing else: see ``PartnerClient``."""
+"""Only a request that never left or was not acknowledged is sent again: see ``PartnerClient``."""
 
 
 @dataclass(frozen=True, slots=True)

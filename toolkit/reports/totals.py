@@ -53,7 +53,7 @@ ROW_COLUMNS: Final = {
 """The columns of a sale under the contract's names, and what the expression calls them."""
 
 OF_FINDINGS: Final = ("dueAt", "overdue", "open", "critical", "waived", "owners")
-"""What the findings of a sale say: the next deadline, their numbers, and who has to act on the open ones."""
+"""The findings of a sale in columns: the next deadline, their numbers, and who has to act on the open ones."""
 
 FEW: Final = ("utilityGroup", "status", "missing", "reasons", "problems", "counted", "partner")
 """The columns with few distinct values: each is stored once, as a category, for there may be millions of sales."""

@@ -32,7 +32,7 @@ IN_TRAILER: Final = {  # an encryption that no empty password opens
     "locked": b" /Encrypt << /Filter /Standard /V 1 /R 2 /Length 40 /P -4 /O <%s> /U <%s> >> /ID [<00> <00>]"
     % (b"6c" * 32, b"75" * 32)
 }
-"""What an odd document has beyond its page, by the word that the story has for it."""
+"""The extra part of an odd document, by the word that the story has for it."""
 
 
 def document(kind: str, title: str, lines: Sequence[str]) -> bytes:
