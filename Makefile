@@ -78,10 +78,12 @@ licences: setup ## The licence of every installed package
 
 picture: run ## Renew the report in reports/sample and its picture (needs chromium)
 	mkdir -p reports/sample
-	cp reports/missing-evidence.html reports/missing-evidence.csv reports/sample/
+	@# Other names than a report's, which `toolkit verify reports` would look for in a manifest.
+	cp reports/missing-evidence.html reports/sample/report.html
+	cp reports/missing-evidence.csv reports/sample/report.csv
 	chromium --headless --disable-gpu --hide-scrollbars --force-device-scale-factor=1 --window-size=1280,1180 --virtual-time-budget=5000 \
-		$(if $(AS_ROOT),--no-sandbox) --screenshot=reports/sample/missing-evidence.png \
-		"file://$(CURDIR)/reports/sample/missing-evidence.html"
+		$(if $(AS_ROOT),--no-sandbox) --screenshot=reports/sample/report.png \
+		"file://$(CURDIR)/reports/sample/report.html"
 
 NEXT_REVISION := from toolkit.database.schema import newest_revision; print(f"{int(newest_revision()) + 1:04}")
 
