@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 
 import pytest
@@ -11,7 +10,7 @@ import sqlalchemy as sa
 from tests.support.audits import audited
 from tests.support.observations import Story, day
 from toolkit.contract.evidence import EvidenceType, FileKind
-from toolkit.database.tables import audit_runs, finding_observations
+from toolkit.database.tables import audit_runs
 from toolkit.errors import InvalidInput, NothingEvaluated
 from toolkit.reports.audited import Audited
 
@@ -151,14 +150,3 @@ def test_a_moment_that_nobody_can_know_is_refused(database, clock):
         audited(database, clock=clock, as_of=clock.now.replace(tzinfo=None))
     with pytest.raises(InvalidInput, match="not before 1970"):
         audited(database, clock=clock, as_of=clock.now.replace(year=1))
-
-
-def test_two_audits_at_once_are_noted_one_after_the_other(database, story, clock):
-    for number in range(5):
-        story.sale(f"S-{number}")
-    with ThreadPoolExecutor(3) as several:
-        results = list(several.map(lambda _: audited(database, clock=clock), range(3)))
-    assert {result.incomplete for result in results} == {5}
-    with database.transaction() as connection:
-        assert connection.scalar(sa.select(sa.func.count()).select_from(finding_observations)) == 15
-    assert audited(database, clock=clock).incomplete == 5

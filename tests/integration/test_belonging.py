@@ -11,7 +11,7 @@ from tests.support.evidence_files import pdf
 from tests.support.uploaded_sales import add_record, add_sale, credentials_line, rows, write_credentials
 from toolkit.audit.observe_bucket import sync_bucket
 from toolkit.bucket.client import Bucket
-from toolkit.database.belonging import ServiceIdentity, check_replica
+from toolkit.database.belonging import check_replica
 from toolkit.database.connection import Database
 from toolkit.database.observations import observe_service
 from toolkit.errors import WrongService
@@ -123,20 +123,3 @@ def test_another_database_is_no_replica(database, restored):
     with pytest.raises(WrongService, match="is not a replica of the one at"):
         check_replica(database, other)
     other.dispose()
-
-
-SERVICE = ServiceIdentity(7, 16384, "sales")
-
-
-@pytest.mark.parametrize(
-    ("other", "same"),
-    [
-        (ServiceIdentity(7, 16384, "renamed"), True),
-        (ServiceIdentity(8, 16384, "sales"), False),
-        (ServiceIdentity(7, 16385, "sales"), False),
-        (ServiceIdentity(None, 16384, "sales"), True),
-        (ServiceIdentity(None, 16384, "copy"), False),
-    ],
-)
-def test_a_service_is_its_cluster_and_its_database(other, same):
-    assert SERVICE.is_same(other) is other.is_same(SERVICE) is same

@@ -111,17 +111,6 @@ def test_an_object_of_no_open_sale_is_looked_at_again_within_the_days_that_are_s
     assert [each.listed_since - first for each in seen] == [timedelta()] * 6 + [timedelta(days=7)] * 2
 
 
-@pytest.mark.usefixtures("_large_bucket")
-def test_every_key_is_listed_where_asking_for_those_of_open_sales_costs_more(sync, put, clock, database):
-    put(key("2026/01/01"), PDF)
-    sync()
-    add_sale(database)
-    for number in range(9):  # the bucket is one page, in whose time eight keys can be asked for
-        add_record(database, requested_at=clock.now - timedelta(days=30 + number))
-        clock.now += timedelta(minutes=1)
-        assert sync().full is (number == 8)
-
-
 def test_only_the_area_is_listed_and_a_key_that_a_record_names_is_asked_for_anyway(
     sync, put, database, bucket, s3
 ):

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 import sqlalchemy as sa
@@ -20,8 +19,6 @@ from tests.support.waiting import PATIENCE, wait_until
 from toolkit.cli import main
 from toolkit.database.connection import Database
 from toolkit.database.tables import addresses, clients, load_batches
-from toolkit.intake import clients as clients_load
-from toolkit.intake.clients import load_clients
 
 
 @pytest.fixture
@@ -95,22 +92,6 @@ def test_a_disk_that_is_full_for_the_rejected_rows(victim, database):
         assert connection.scalar(sa.select(sa.func.count()).select_from(clients)) == 0
     assert main(victim.words, victim.environ) == 3
     check_all_in_once(victim, database)
-
-
-def test_a_kill_between_the_commit_and_the_rejected_file(database, clock, tmp_path, monkeypatch):
-    """The rows are in, the files are not: the same command again brings them."""
-
-    def killed(*_: Any) -> None:
-        raise KeyboardInterrupt
-
-    source = write_csv(tmp_path / "a.csv", [client(1), client(2, cpf="0")])
-    with monkeypatch.context() as patched:
-        patched.setattr(clients_load.Outputs, "publish", killed)
-        with pytest.raises(KeyboardInterrupt):
-            load_clients(database, [source], out=tmp_path / "out", clock=clock)
-    again = load_clients(database, [source], out=tmp_path / "out", clock=clock)
-    assert (again.accepted, again.rejected, again.skipped) == (0, 1, 1)
-    assert all(path.exists() for path in again.rejected_files)
 
 
 BAD_EVERY = 50

@@ -16,7 +16,6 @@ from tests.support.request_bodies import UPLOAD
 from tests.support.uploaded_sales import add_sale, rows
 from toolkit.audit.observe_bucket import sync_bucket
 from toolkit.contract.events import BEGINNING, Seal
-from toolkit.evidence.bulk_credentials import Order, request_manifest
 from toolkit.evidence.contents import verify_contents
 from toolkit.evidence.credentials import UploadLimits, request_upload
 from toolkit.evidence.records import withdraw
@@ -93,32 +92,6 @@ def test_everything_that_happens_to_a_file_is_told(database, bucket, s3, clock, 
     assert not any(name in json.dumps(told) for name in ("Ana", "Rui", ".pdf", "evidences/"))
 
 
-def test_each_record_of_a_manifest_is_told(database, bucket, clock, tmp_path):
-    add_sale(database)
-    clock.now = datetime.now(UTC)
-    manifest = tmp_path / "manifest.csv"
-    names = "".join(f"sale-1,{number}.pdf,application/pdf,application/pdf,KYC\n" for number in range(20))
-    manifest.write_text("saleId,fileName,fileFormat,type,evidenceType\n" + names)
-    for _ in range(2):
-        request_manifest(database, bucket, manifest, tmp_path / "c.jsonl", Order("x", LIMITS, clock))
-    assert (
-        rows(
-            database,
-            """
-        SELECT count(*), count(DISTINCT detail->>'evidence'),
-               bool_and(EXISTS (SELECT FROM evidences WHERE id::text = detail->>'evidence'))
-        FROM audit.custody_events GROUP BY kind ORDER BY kind
-        """,
-        )
-        == [(20, 20, True)] * 3
-    )
-    assert rows(database, "SELECT DISTINCT kind FROM audit.custody_events ORDER BY 1") == [
-        ("ASKED",),
-        ("ISSUED",),
-        ("REISSUED",),
-    ]
-
-
 def test_seals_are_chained_and_cover_every_event_once(database, clock, tell, seal, tmp_path, monkeypatch):
     monkeypatch.setattr(sealing, "BATCH", 3)
     tell(4)
@@ -161,16 +134,6 @@ def test_an_event_of_an_older_transaction_with_a_later_number_is_sealed_once(
         _tell(older, 1)
     seal()
     assert rows(database, "SELECT events FROM audit.custody_seals ORDER BY number") == [(1,), (1,)]
-
-
-def test_a_transaction_in_another_database_of_the_cluster_holds_no_event_back(database, server, clock, tell):
-    other = sa.create_engine(server.url, poolclass=sa.NullPool)
-    with other.begin() as elsewhere:
-        elsewhere.exec_driver_sql("SELECT pg_current_xact_id()")
-        tell(1)
-        seal = seal_events(database, clock)
-        assert seal is not None
-        assert seal.events == 1
 
 
 def edited(path: Path, change: Callable[[list[dict[str, Any]]], None]) -> Path:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -14,7 +13,7 @@ from tests.support.evidence_files import pdf
 from tests.support.uploaded_sales import add_sale, rows
 from toolkit.audit.observe_bucket import sync_bucket
 from toolkit.cli import main
-from toolkit.contract.events import CustodyEvent, LogKeys
+from toolkit.contract.events import LogKeys
 from toolkit.database.connection import Database
 from toolkit.errors import InvalidInput
 from toolkit.evidence.contents import verify_contents
@@ -68,20 +67,6 @@ def evidence(database, bucket, s3, clock):
 def environ(embedded_environment):
     """The environment of the commands, with the key of the log."""
     return embedded_environment | {"TOOLKIT_LOG_KEY": KEYS.keys[0]}
-
-
-def test_the_enumeration_holds_exactly_the_kinds_that_python_and_the_triggers_record(database):
-    sources = [
-        source
-        for (source,) in rows(
-            database, "SELECT prosrc FROM pg_proc WHERE pronamespace = 'audit'::regnamespace AND prokind = 'f'"
-        )
-        if "custody_events" in source
-    ]
-    recorded = set(re.findall(r"'([A-Z]{4,}(?:_[A-Z]+)*)'", " ".join(sources))) - {"UTF8"}
-    assert recorded <= set(CustodyEvent)
-    by_python = {"ASKED", "ISSUED", "REISSUED", "COMPLETED", "REPORTED", "UNMASKED", "RESTORE_CONFIRMED"}
-    assert set(CustodyEvent) == recorded | by_python
 
 
 def test_a_report_is_in_the_log_under_the_seal_that_it_carries(database, evidence, environ, tmp_path):

@@ -12,7 +12,6 @@ import pytest
 from tests.conftest import SettableClock
 from tests.support.s3_inventory import row_of, write_inventory
 from tests.support.uploaded_sales import PDF, rows
-from toolkit.audit import object_history
 from toolkit.audit.inventory import find_inventory
 from toolkit.audit.object_history import Synced
 from toolkit.audit.observe_bucket import sync_bucket
@@ -125,24 +124,6 @@ def test_the_current_version_of_a_versioned_inventory_counts_once(put, take, dat
     write_inventory(tmp_path / "inventory", bucket.name, [older, newest, newest, marker], clock.now)
     take()
     assert rows(database, "SELECT key, size, version_id FROM audit.object_observations") == [(KEY, len(PDF), "v2")]
-
-
-def test_an_inventory_of_a_part_of_the_bucket_does_not_make_the_listing_younger(
-    put, sync, take, deliver, clock, monkeypatch
-):
-    for key in KEYS:
-        put(key)
-    sync()
-    read_at = clock.now
-    monkeypatch.setattr(object_history, "_LISTED_WITHIN", timedelta())  # they were written seconds ago
-    clock.now += timedelta(minutes=1)
-    deliver(clock.now, leave_out=(ODD,))
-    taken = take()
-    assert (taken.lacking, taken.vanished, taken.listed_since) == (1, 0, read_at)
-    clock.now += timedelta(minutes=1)
-    deliver(clock.now)
-    taken = take()
-    assert (taken.lacking, taken.listed_since) == (0, clock.now)
 
 
 @pytest.mark.parametrize("what", ["missing", "changed", "manifest", "column", "none", "future", "bucket"])

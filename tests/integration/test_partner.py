@@ -4,12 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-import socket
-import threading
-import tracemalloc
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from typing import Any
 from uuid import UUID
 
 import pytest
@@ -23,7 +18,6 @@ from toolkit.errors import (
     SaleNotFound,
     ServiceError,
     ServiceUnavailable,
-    UnreadableFile,
     UploadRefused,
 )
 from toolkit.partner import PartnerClient, post_file
@@ -101,54 +95,6 @@ def test_a_refusal_is_told_with_its_code_and_without_any_field(document):
         post_file(server.url, fields, document)
     assert len(server.requests) == 1
     assert not any(value in str(refused.value) for value in fields.values())
-
-
-def test_memory_does_not_grow_with_the_file(tmp_path):
-    path = tmp_path / "long.wav"
-    with path.open("wb") as file:
-        file.truncate(64 * 1024 * 1024)
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        received = _swallow(listener)
-        tracemalloc.start()
-        post_file(f"http://127.0.0.1:{listener.getsockname()[1]}", form(), path)
-        peak = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
-    assert received[0] > 64 * 1024 * 1024
-    assert peak < 4 * 1024 * 1024
-
-
-def _swallow(listener: socket.socket) -> list[int]:
-    """Accept one request in the background and count its bytes without keeping them."""
-    received = [0]
-
-    def serve() -> None:
-        connection, _ = listener.accept()
-        with connection, connection.makefile("rb") as stream:
-            length = 0
-            while (line := stream.readline()) != b"\r\n":
-                name, _, value = line.partition(b":")
-                length = int(value) if name.lower() == b"content-length" else length
-            block = bytearray(65536)
-            while received[0] < length:
-                received[0] += stream.readinto(memoryview(block)[: length - received[0]])
-            connection.sendall(b"HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n")
-
-    threading.Thread(target=serve, daemon=True).start()
-    return received
-
-
-def test_a_file_that_grows_while_it_is_sent_is_never_sent_whole(document, monkeypatch):
-    body = retrying._body
-
-    def growing(before: bytes, *rest: Any) -> Iterator[bytes]:
-        for chunk in body(before, *rest):
-            with document.open("ab") as file:
-                file.write(b"more")
-            yield chunk
-
-    monkeypatch.setattr(retrying, "_body", growing)
-    with scripted(TAKEN) as server, pytest.raises(UnreadableFile, match="changed"):
-        post_file(server.url, form(), document)
 
 
 REGISTERED = Answer(

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -81,15 +80,6 @@ def test_no_function_finds_names_by_the_search_path_of_a_session(database):
     """
     with database.transaction() as connection:
         assert connection.scalars(sa.text(loose)).all() == []
-
-
-def test_upgrades_at_once_become_one_after_the_other(empty_database):
-    def upgrade(_: int) -> None:
-        schema.upgrade(empty_database, service_tables=True)
-
-    with ThreadPoolExecutor(3) as pool:
-        list(pool.map(upgrade, range(3)))
-    schema.check(empty_database)
 
 
 def test_an_older_schema_says_what_to_do(database):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,12 +16,10 @@ import sqlalchemy as sa
 
 from tests.support.evidence_files import pdf, tone
 from tests.support.request_bodies import CLIENT, UPLOAD
-from toolkit.audit.observe_bucket import sync_bucket
 from toolkit.bucket.client import Bucket
 from toolkit.cli import main
 from toolkit.database import schema
 from toolkit.database.connection import Database, raw
-from toolkit.database.observations import last_reading
 from toolkit.database.service import evidences, load_service, sales
 from toolkit.errors import WriteRefused
 from toolkit.evidence.completion import complete_sale
@@ -43,9 +41,6 @@ STORY = {
 NOW = datetime(2026, 10, 4, 12, 0, tzinfo=UTC)
 LIMITS = UploadLimits(3600, 1_000_000)
 BODY = UPLOAD | {"fileName": "pov.mp3", "fileFormat": "audio/mpeg", "type": "audio/mpeg", "evidenceType": "POV"}
-
-
-Made = Callable[[str], Database]
 
 
 @pytest.fixture
@@ -119,15 +114,6 @@ def test_credentials_are_stored_where_the_service_keeps_its_records(made, bucket
         assert done.all() == ["V-1", "V-5"]
 
 
-def test_a_client_is_stored_in_both_tables_of_the_service(made):
-    other = made("prisma")
-    registered = register_client(other, CLIENT, lambda: NOW)
-    with other.transaction() as connection:
-        query = sa.text(f"SELECT * FROM {other.service.text('clients')} AS client WHERE id = :id")
-        row = connection.execute(query, {"id": registered.client_id}).one()
-    assert (row.address_id, row.created_at, row.cpf) == (registered.address_id, NOW, "52998224725")
-
-
 def test_work_without_its_statement_is_refused_with_a_sentence(made, bucket):
     other = made("legado")
     schema.upgrade(other)
@@ -137,34 +123,6 @@ def test_work_without_its_statement_is_refused_with_a_sentence(made, bucket):
         request_upload(other, bucket, "V-1", BODY, requested_by="x", limits=LIMITS, clock=lambda: NOW)
     with pytest.raises(WriteRefused, match="Sales cannot be completed"):
         complete_sale(other, bucket, "V-1", lambda: NOW)
-
-
-@pytest.mark.parametrize("style", ["German, DMY", "SQL, DMY", "Postgres, MDY"])
-def test_odd_settings_of_a_database_change_nothing(made, empty_database, bucket, s3, clock, style):
-    other = made("legado")
-    settings = {
-        "DateStyle": style,
-        "TimeZone": "Asia/Kolkata",
-        "IntervalStyle": "sql_standard",
-        "bytea_output": "escape",
-        "default_transaction_isolation": "serializable",
-        "standard_conforming_strings": "off",
-        "extra_float_digits": "0",
-    }
-    name = empty_database.engine.url.database
-    with empty_database.transaction() as connection:
-        for setting, value in settings.items():
-            connection.exec_driver_sql(f"ALTER DATABASE {name} SET {setting} = '{value}'")
-    schema.upgrade(other)
-    put_files(other, bucket, s3)
-    sync_bucket(other, bucket, clock=clock)
-    with other.transaction() as connection:
-        query = sa.select(sales.c.created_at).where(sales.c.id == "V-1")
-        assert connection.scalar(query) == datetime(2026, 10, 2, 2, 30, tzinfo=UTC)
-        assert connection.exec_driver_sql("SHOW datestyle").scalar() == "ISO, YMD"
-        reading = last_reading(connection)
-    assert reading is not None
-    assert (reading.counts["sales"], reading.counts["records"], reading.notes) == (7, 12, ())
 
 
 def test_a_skeleton_shows_columns_and_codes_and_no_value_of_a_person(made, bucket, bucket_environment, s3, capsys):

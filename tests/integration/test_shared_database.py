@@ -19,7 +19,6 @@ from tests.support.waiting import PATIENCE, wait_until
 from toolkit.cli import main
 from toolkit.database import schema, tables
 from toolkit.database.connection import Database
-from toolkit.database.errors import ErrorTranslation, as_psycopg
 from toolkit.database.observations import observe_service
 from toolkit.database.schema import As, grants
 from toolkit.database.service import load_service
@@ -201,11 +200,6 @@ def test_commands_run_side_by_side_through_a_pooler(cluster, operator, bucket, s
 CLIENTS = "SELECT count(*) FROM public.clients"
 
 
-def test_the_host_that_answers_is_asked_where_the_url_names_several(run, cluster, operator):
-    several = operator["DATABASE_URL"].replace("@127.0.0.1", "@127.0.0.1:1,127.0.0.1")
-    run("audit", ends=3, within=operator | {"DATABASE_URL": several})
-
-
 def test_a_replica_judges_as_its_primary_does(run, cluster, operator, tmp_path):
     run("audit", ends=3, within=operator)
     with replica_of(cluster) as port:
@@ -250,10 +244,3 @@ def test_what_a_replica_breaks_off_says_what_to_do(cluster, granted):
                 reading.result(PATIENCE)
         finally:
             replica.dispose()
-
-
-def test_what_another_driver_was_told_is_translated_as_well():
-    said = "[libpq] ERROR:  canceling statement due to conflict with recovery"
-    named = pytest.raises(DatabaseError, match=r"due to conflict with recovery.* or ask the primary")
-    with named, ErrorTranslation("example/db", embedded=False, secret=None).translated():
-        raise as_psycopg("40001", said)

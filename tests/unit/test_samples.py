@@ -15,7 +15,6 @@ from toolkit.contract.findings import Problem, Reason
 from toolkit.contract.rules import GROUP_RULES, EvidenceState
 from toolkit.database import tables
 from toolkit.evidence.inspection import inspect_file
-from toolkit.samples.clients import DEFECTS
 from toolkit.samples.dataset import make_samples, write_samples
 from toolkit.samples.scenarios import SCENARIOS, Content
 
@@ -81,16 +80,6 @@ def to_camel(name: str) -> str:
     return first + "".join(map(str.capitalize, others))
 
 
-def test_the_csv_is_what_excel_writes_in_brazil(folder, samples):
-    lines = (folder / "clients.csv").read_bytes().decode("cp1252").split("\r\n")
-    assert lines[0].startswith("ID externo;CPF;RG;Número na distribuidora;Matrícula")
-    assert ";" * (lines[0].count(";")) in lines
-    for _, value in DEFECTS:
-        assert any(f";{value};" in line or line.endswith(f";{value}") for line in lines)
-    filled = [line for line in lines[1:] if line.strip(";")]
-    assert len(filled) == len(samples.csv_clients) + 9 + 1  # the wrong rows, and one row that is there twice
-
-
 def test_sales_and_manifest_fit_together(folder, samples):
     sales = rows(folder / "sales.csv")
     manifest = rows(folder / "manifest.csv")
@@ -106,17 +95,6 @@ def test_sales_and_manifest_fit_together(folder, samples):
         file for sale in samples.sales for file in sale.files if file.attempt.state is EvidenceState.NOT_UPLOADED
     ]
     assert len(absent) == len(waiting) == 6
-
-
-def test_no_two_files_have_the_same_content_but_the_recordings_used_twice(samples):
-    files = [file for sale in samples.sales for file in sale.files]
-    by_content: dict[bytes, list[str]] = {}
-    for file in files:
-        by_content.setdefault(file.content, []).append(file.name)
-    assert sorted(names for names in by_content.values() if len(names) > 1) == [
-        ["confirmacao-de-voz.mp3", "autorizacao-do-pagador.mp3"],
-        ["confirmacao-de-voz.mp3", "confirmacao-de-voz.mp3"],
-    ]
 
 
 def test_a_file_that_is_not_sound_is_found_to_be_what_the_story_calls_it(samples, tmp_path):

@@ -50,15 +50,6 @@ def test_what_pip_is_told_is_told_to_uv_but_for_what_uv_itself_is_told(tmp_path,
     assert not set(expected) & set(uv_settings(listed, dict.fromkeys(expected, "mine")))
 
 
-def test_an_account_without_a_home_goes_without_a_cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("HOME", str(tmp_path))
-    assert UV["cache_settings"]({}) == {}
-    monkeypatch.setenv("HOME", "/proc/nonexistent")
-    assert UV["cache_settings"]({"UV_CACHE_DIR": str(tmp_path)}) == {}
-    monkeypatch.setattr("os.access", lambda *_: False)  # root may write anywhere
-    assert UV["cache_settings"]({}) == {"UV_NO_CACHE": "1"}
-
-
 def installed(folder, wheel, files):
     """Install a package by hand, as a wheel of this kind."""
     about = folder / "sound-1.0.dist-info"

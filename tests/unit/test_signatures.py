@@ -2,8 +2,7 @@
 
 import pytest
 
-from toolkit.contract.evidence import FileKind
-from toolkit.evidence.kinds import kind_of_bytes, media_type_of_bytes, mpeg_frame_length
+from toolkit.evidence.kinds import media_type_of_bytes
 
 MP3_FRAME = bytes.fromhex("fffb9064") + bytes(413)
 """One frame of MPEG-1 layer III at 128 kbit/s and 44.1 kHz: 417 bytes."""
@@ -43,17 +42,3 @@ ADTS_FRAME = bytes.fromhex("fff15080") + (16 << 5 & 0xFFFF).to_bytes(2, "big") +
 )
 def test_the_first_bytes_tell_the_media_type(head, media_type):
     assert media_type_of_bytes(head) == media_type
-
-
-def test_one_mpeg_header_that_no_second_one_follows_is_not_audio():
-    assert mpeg_frame_length(MP3_FRAME) == len(MP3_FRAME)
-    assert kind_of_bytes(MP3_FRAME + b"and then something else") is FileKind.OTHER
-
-
-@pytest.mark.parametrize(
-    "header",
-    ["ffeb9064", "fff99064", "fffbf064", "fffb0064", "fffb9c64", "fffb9066"],
-    ids=["reserved version", "reserved layer", "bad rate", "free rate", "reserved frequency", "reserved emphasis"],
-)
-def test_an_impossible_mpeg_header_starts_no_frame(header):
-    assert mpeg_frame_length(bytes.fromhex(header)) is None
