@@ -35,7 +35,7 @@ from tests.support import skipped_tests
 from tests.support.browser import chromium
 from tests.support.spark_server import REMOTE, sail
 from toolkit import embedded
-from toolkit.bucket.client import Bucket
+from toolkit.bucket.client import NEVER, Bucket
 from toolkit.cli import main
 from toolkit.database import schema
 from toolkit.database.connection import Database
@@ -240,15 +240,16 @@ def _named(url: sa.URL, database: str) -> str:
     return url.set(database=database).render_as_string(hide_password=False)
 
 
-def client_of(
-    access: BucketAccess, service: str = "s3", retries: dict[str, int] | None = None, **credentials: str
-) -> Any:
+def client_of(access: BucketAccess, retries: dict[str, int] | None = None, **credentials: str) -> Any:
     """A boto3 client of a server on this machine, with the server's own keys unless others are given."""
-    keys = {"aws_access_key_id": access.access_key, "aws_secret_access_key": access.secret_key}
-    signature = "s3v4" if service == "s3" else None
-    config = Config(signature_version=signature, s3={"addressing_style": "path"}, proxies={}, retries=retries)
+    keys = {
+        "aws_access_key_id": access.access_key,
+        "aws_secret_access_key": access.secret_key,
+        "aws_session_token": access.session_token,
+    }
+    config = Config(signature_version="s3v4", s3={"addressing_style": "path"}, proxies={}, retries=retries)
     return boto3.client(
-        service, endpoint_url=access.endpoint_url, region_name="us-east-1", config=config, **(keys | credentials)
+        "s3", endpoint_url=access.endpoint_url, region_name="us-east-1", config=config, **(keys | credentials)
     )
 
 
@@ -270,6 +271,8 @@ def fresh_bucket(home: Path, s3: Any) -> dict[str, str]:
         "AWS_DEFAULT_REGION": access.region,
         "AWS_ACCESS_KEY_ID": access.access_key,
         "AWS_SECRET_ACCESS_KEY": access.secret_key,
+        "AWS_SESSION_TOKEN": str(access.session_token),
+        "AWS_CREDENTIAL_EXPIRATION": NEVER.isoformat(),
     }
 
 

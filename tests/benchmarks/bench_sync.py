@@ -31,15 +31,16 @@ def main(scale: float) -> None:
     objects = max(1000, int(_OBJECTS * scale))
     with own_home() as home:
         ours = gateway_access() or embedded.bucket_access(home)
-        keys = {"aws_access_key_id": ours.access_key, "aws_secret_access_key": ours.secret_key}
+        keys = (ours.access_key, ours.secret_key, ours.session_token)
         config = Config(s3={"addressing_style": "path"}, max_pool_connections=32)
-        client = boto3.client("s3", endpoint_url=ours.endpoint_url, region_name=ours.region, config=config, **keys)
+        session = boto3.Session(*keys, region_name=ours.region)
+        client = session.client("s3", endpoint_url=ours.endpoint_url, config=config)
         client.create_bucket(Bucket=_BUCKET)
         _fill(client, objects)
         paginator = client.get_paginator("list_objects_v2")
         bucket = Bucket(
             _BUCKET,
-            AwsSettings(ours.access_key, ours.secret_key, s3_endpoint=ours.endpoint_url, region=ours.region),
+            AwsSettings(*keys, s3_endpoint=ours.endpoint_url, region=ours.region),
         )
         ways = {
             "floor: boto3's paginator": lambda: _count(

@@ -15,7 +15,7 @@ import pytest
 from tests.conftest import client_of
 from tests.support.waiting import PATIENCE
 from toolkit import embedded
-from toolkit.bucket.client import Bucket, UploadForm, list_objects
+from toolkit.bucket.client import NEVER, Bucket, UploadForm, list_objects
 from toolkit.embedded import BucketAccess
 from toolkit.errors import BucketError
 from toolkit.partner import post_file
@@ -48,7 +48,8 @@ def make_bucket(access: BucketAccess) -> Bucket:
     name, url = f"test-{uuid4().hex}", access.endpoint_url
     with closing(client_of(access)) as client:
         client.create_bucket(Bucket=name)
-    return Bucket(name, AwsSettings(access.access_key, access.secret_key, s3_endpoint=url, sts_endpoint=url))
+    keys = (access.access_key, access.secret_key, access.session_token)
+    return Bucket(name, AwsSettings(*keys, session_ends=NEVER, s3_endpoint=url, sts_endpoint=url))
 
 
 def form_of(bucket: Bucket, lives: timedelta = timedelta(minutes=10)) -> UploadForm:

@@ -10,4 +10,4 @@ def gateway_access() -> BucketAccess | None:
     endpoint, key, secret = (
         os.environ.get(f"TEST_GATEWAY_{name}") for name in ("ENDPOINT", "ACCESS_KEY", "SECRET_KEY")
     )
-    return BucketAccess(endpoint, "us-east-1", key, secret, "") if endpoint and key and secret else None
+    return BucketAccess(endpoint, "us-east-1", key, secret, None, "") if endpoint and key and secret else None

@@ -8,7 +8,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any, Final, NamedTuple, Self, TypeVar
 from urllib.parse import unquote_plus
@@ -33,6 +33,9 @@ ASKERS: Final = 16
 
 ASKED_AT_ONCE: Final = 1000
 """Keys whose answers are held at a time."""
+
+NEVER: Final = datetime.max.replace(tzinfo=UTC)
+"""The end of the session of the embedded bucket: its forms end by their policy alone."""
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -320,9 +323,10 @@ def access_settings(settings: Settings) -> AwsSettings:
     return AwsSettings(
         access_key_id=access.access_key,
         secret_access_key=access.secret_key,
+        session_token=access.session_token,
+        session_ends=NEVER,
         region=access.region,
         s3_endpoint=access.endpoint_url,
-        sts_endpoint=access.endpoint_url,
     )
 
 

@@ -33,18 +33,19 @@ __all__ = [
 
 _FOLDER: Final = Path("objects")
 """Below the home, as the following."""
-_KEYS: Final = _FOLDER / "keys.json"
+_KEYS: Final = _FOLDER / object_server.KEYS
 _PID_FILE: Final = _FOLDER / "server.pid"
 
 
 @dataclass(frozen=True, slots=True)
 class BucketAccess:
-    """The access data of an S3 client; the secret is left out of its ``repr``."""
+    """The access data of an S3 client: a session that never ends; its secrets are left out of the ``repr``."""
 
     endpoint_url: str
     region: str
     access_key: str
     secret_key: str = field(repr=False)
+    session_token: str | None = field(repr=False)
     bucket: str
 
 
@@ -104,7 +105,11 @@ def _launch(home: Path) -> int:
     folder = home / _FOLDER
     owner = processes.server_account(folder, root_may=True)
     private_folder(folder, owner)
-    keys = {"access_key": "AKIA" + secrets.token_hex(8).upper(), "secret_key": secrets.token_urlsafe(30)}
+    keys = {
+        "access_key": "ASIA" + secrets.token_hex(8).upper(),
+        "secret_key": secrets.token_urlsafe(30),
+        "session_token": secrets.token_urlsafe(60),
+    }
     make_once(home / _KEYS, json.dumps(keys).encode())
     owner.give(home / _KEYS)
     packages = {"PYTHONPATH": os.pathsep.join(path for path in sys.path if Path(path).is_absolute())}

@@ -2,8 +2,8 @@
 
 The toolkit imports only its constants, so that what serving takes is imported where it is used.
 
-ministack does the work. Around it: one server for a folder, only requests that S3 and STS know and that name a
-key of this server, temporary sessions that outlive a restart, an end with the folder.
+ministack does the work. Around it: one server for a folder, only requests of S3 that name the key of this
+server, an end with the folder.
 """
 
 from __future__ import annotations
@@ -20,8 +20,6 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Awaitable, Callable, MutableMapping
-from contextlib import suppress
-from datetime import datetime
 from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -33,6 +31,9 @@ HOST: Final = "127.0.0.1"
 REGION: Final = "us-east-1"
 BUCKET: Final = "evidence"
 
+KEYS: Final = "session.json"
+"""The file of the folder with the keys of the session that every client uses."""
+
 _WATCH_SECONDS: Final = 2
 _PLACE: Final = re.compile(r"/((?P<bucket>[a-z0-9][a-z0-9.-]{2,62})(/(?P<key>.*))?)?", re.DOTALL)
 _SIGNED: Final = re.compile(rb"AWS4-HMAC-SHA256 Credential=(?P<key>[\w]+)/")
@@ -40,8 +41,6 @@ _PRESIGNED: Final = re.compile(rb"(?=.*\bX-Amz-Algorithm=AWS4-HMAC-SHA256\b)(?=.
 _CREDENTIAL: Final = re.compile(rb'(?i:credential(=|"[^\r\n]*\r\n(?:[^\r\n]+\r\n)*\r\n))(?P<key>\w+)(/|%2F)')
 """The access key in an Authorization header, a signed link or a form."""
 
-_ISSUED: Final = re.compile(r"<(AccessKeyId|SecretAccessKey|SessionToken|Expiration)>([^<]+)<")
-_SESSIONS: Final = "sessions.json"
 _ACCOUNT: Final = "000000000000"
 _OWNER: Final = {
     "Arn": f"arn:aws:iam::{_ACCOUNT}:root",
@@ -69,12 +68,12 @@ def serve(folder: Path) -> None:
     """Serve the objects in ``folder`` until told to stop."""
     import uvicorn
 
-    keys = json.loads((folder / "keys.json").read_text("utf-8"))
+    keys = json.loads((folder / KEYS).read_text("utf-8"))
     listener = _listen(folder / "port")
     port = listener.getsockname()[1]
     _configure(folder, port)
     config = uvicorn.Config(
-        _Front(_emulator(), folder, keys),
+        _Front(_emulator(keys), keys["access_key"]),
         log_level="warning",
         access_log=False,
         server_header=False,
@@ -117,84 +116,48 @@ def _configure(folder: Path, port: int) -> None:
         PERSIST_STATE="1",
         S3_DATA_DIR=str(folder / "data"),
         S3_PERSIST="1",
-        SERVICES="s3,sts,iam",
+        SERVICES="s3",
         SFTP_ENABLED="0",
         STATE_DIR=str(folder / "state"),
     )
 
 
-def _emulator() -> Application:
+def _emulator(keys: dict[str, str]) -> Application:
+    """Return ministack with a session of its root account that never ends, for upload forms need a token."""
     from ministack.app import app
+    from ministack.services import sts
 
+    secret = {"SecretAccessKey": keys["secret_key"], "SessionToken": keys["session_token"]}
+    sts.register_session(keys["access_key"], _OWNER | secret)
     application: Application = app
     return application
 
 
 class _Front:
-    """The front of ministack: it passes on what names a key of this server, in the shape of S3 or STS.
+    """The front of ministack: it passes on what names the key of this server, in the shape of S3.
 
-    ministack checks no signature of its root account, and of a key called "test". So nobody is its root: the key
-    of the toolkit is a session of it that never ends. Temporary sessions are kept, since ministack forgets them.
+    ministack checks no signature of its root account, and of a key called "test".
     """
 
-    def __init__(self, application: Application, folder: Path, keys: dict[str, str]) -> None:
-        from ministack.services import sts
-
+    def __init__(self, application: Application, access_key: str) -> None:
         self._application = application
-        self._folder = folder
-        self._register = sts.register_session
-        self._sessions: dict[str, Any] = {}
-        with suppress(FileNotFoundError):
-            self._sessions = json.loads((folder / _SESSIONS).read_text("utf-8"))
-        self._sessions[keys["access_key"]] = _OWNER | {"SecretAccessKey": keys["secret_key"]}
-        for key, session in self._sessions.items():
-            self._register(key, dict(session))
+        self._access_key = access_key
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._application(scope, receive, send)
         elif not _is_s3(scope):
-            await _refuse(send, 403, "AccessDenied", "This server speaks S3 and STS.")
+            await _refuse(send, 403, "AccessDenied", "This server speaks S3 only.")
         elif (length := _declared(scope)) is None:
             await _refuse(send, 411, "MissingContentLength", "The length of the body must be declared.")
         elif length > _BODY_BYTES:
             await _refuse(send, 400, "EntityTooLarge", "Your proposed upload exceeds the maximum allowed size.")
         else:
             key, receive = await _credential(scope, receive)
-            if key not in self._sessions:
-                code = "InvalidClientTokenId" if scope["path"] == "/" else "InvalidAccessKeyId"
-                await _refuse(send, 403, code, "The access key is not one of this server.")
-            elif scope["path"] == "/" and scope["method"] == "POST":
-                await self._session_call(scope, receive, send)
-            else:
+            if key == self._access_key:
                 await self._application(scope, receive, send)
-
-    async def _session_call(self, scope: Message, receive: Receive, send: Send) -> None:
-        """Keep a new session before its keys are handed out, so that forms work after a restart."""
-        answer = b""
-
-        async def keep_then_send(message: Message) -> None:
-            nonlocal answer
-            answer += message.get("body", b"")
-            if message["type"] == "http.response.start":
-                start.append(message)
-            elif not message.get("more_body", False):
-                self._keep(answer)
-                await send(start[0])
-                await send({"type": "http.response.body", "body": answer})
-
-        start: list[Message] = []
-        await self._application(scope, receive, keep_then_send)
-
-    def _keep(self, answer: bytes) -> None:
-        issued = dict(_ISSUED.findall(answer.decode("utf-8", "replace")))
-        if issued.keys() >= {"AccessKeyId", "SecretAccessKey", "SessionToken", "Expiration"}:
-            now = time.time()
-            ends = datetime.fromisoformat(issued["Expiration"].replace("Z", "+00:00")).timestamp()
-            secret = {name: issued[name] for name in ("SecretAccessKey", "SessionToken")}
-            self._sessions = {k: s for k, s in self._sessions.items() if s.get("Expiration", now) >= now}
-            self._sessions[issued["AccessKeyId"]] = _OWNER | secret | {"Expiration": ends}
-            _write(self._folder / _SESSIONS, json.dumps(self._sessions))
+            else:
+                await _refuse(send, 403, "InvalidAccessKeyId", "The access key is not that of this server.")
 
 
 def _declared(scope: Message) -> int | None:
@@ -227,7 +190,7 @@ async def _credential(scope: Message, receive: Receive) -> tuple[str | None, Rec
 
 
 def _is_s3(scope: Message) -> bool:
-    """Tell whether this is a signed request or an upload form, to a bucket or to STS, by a name of this machine.
+    """Tell whether this is a signed request or an upload form, by a name of this machine.
 
     ministack's own paths (``/_ministack/reset`` empties everything) ask for no signature, and any web page
     could make a browser post to them.
@@ -247,10 +210,7 @@ def _is_s3(scope: Message) -> bool:
 
 
 async def _refuse(send: Send, status: int, code: str, words: str) -> None:
-    error = f"<Error><Code>{code}</Code><Message>{words}</Message></Error>"
-    if code == "InvalidClientTokenId":  # as STS and IAM answer
-        error = f"<ErrorResponse>{error}</ErrorResponse>"
-    body = f"<?xml version='1.0' encoding='UTF-8'?>{error}"
+    body = f"<?xml version='1.0' encoding='UTF-8'?><Error><Code>{code}</Code><Message>{words}</Message></Error>"
     headers = [(b"content-type", b"application/xml"), (b"connection", b"close")]
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body.encode()})
@@ -277,7 +237,7 @@ def _make_bucket(keys: dict[str, str], port: int) -> None:
     from botocore.credentials import Credentials
 
     request = AWSRequest(method="PUT", url=f"http://{HOST}:{port}/{BUCKET}")
-    S3SigV4Auth(Credentials(keys["access_key"], keys["secret_key"]), "s3", REGION).add_auth(request)
+    S3SigV4Auth(Credentials(*keys.values()), "s3", REGION).add_auth(request)
     signed = urllib.request.Request(request.url, headers=dict(request.headers.items()), method="PUT")  # noqa: S310
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
