@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
 import stat
 from datetime import timedelta
-from typing import Any
 
 import pytest
 import sqlalchemy as sa
@@ -118,21 +116,6 @@ def test_a_dry_run_tells_all_and_writes_nothing_to_the_database(database, load, 
     assert counts(load(source)) == (1, 1, 1)
 
 
-def test_a_damaged_workbook_in_a_folder_is_named_and_the_others_are_loaded(database, load, tmp_path):
-    write_csv(tmp_path / "a.csv", [client(1)])
-    (tmp_path / "b.xlsx").write_bytes(b"PK\x03\x04 and no more")
-    bad = write_csv(tmp_path / "c.txt", [client(2)], headings=["x" * (n + 1) for n in range(len(FIELDS))])
-    with pytest.raises(UnreadableFile, match=r"^c\.txt: no heading for cpf, .*is known.*--map"):
-        load(bad)
-    bad.unlink()
-    result = load(tmp_path / "a.csv", tmp_path / "b.xlsx", tmp_path / "none.csv")
-    assert [row["cpf"] for row in registered(database)] == [client(1)["cpf"]]
-    assert [re.sub(r".*/", "", sentence) for sentence in result.unreadable] == [
-        "none.csv: no such file.",
-        "b.xlsx: is no workbook that can be read, or is damaged; save it again as XLSX.",
-    ]
-
-
 def test_headings_as_distributors_write_them_are_understood(database, load, tmp_path):
     written = {
         "cpf": "CPF/CNPJ",
@@ -157,35 +140,9 @@ def test_a_file_without_headings_is_refused_without_quoting_its_first_person(loa
         load(people)
 
 
-def test_files_of_the_same_name_leave_each_other_their_rejected_rows(load, tmp_path):
-    for number, folder in enumerate(("norte", "sul")):
-        (tmp_path / folder).mkdir()
-        write_csv(tmp_path / folder / "a.csv", [client(number, cpf="0")])
-    result = load(tmp_path / "norte" / "a.csv", tmp_path / "sul" / "a.csv")
-    rejected = [path for path in result.rejected_files if path.suffix == ".csv"]
-    assert [path.name for path in rejected] == ["norte.a.csv.rejected.csv", "sul.a.csv.rejected.csv"]
-    assert [read_csv(path)[0]["externalId"] for path in rejected] == ["P-0", "P-1"]
-
-
 def test_a_folder_that_cannot_be_written_is_named_before_anything_is_registered(database, clock, tmp_path):
     source = write_csv(tmp_path / "a.csv", [client(1), client(2, cpf="0")])
     (tmp_path / "file").write_text("")
     with pytest.raises(InvalidInput, match="--out"):
         load_clients(database, [source], out=tmp_path / "file" / "out", clock=clock)
-    assert registered(database) == []
-
-
-def test_a_file_that_changes_while_it_is_read_is_not_loaded(database, load, tmp_path, monkeypatch):
-    from toolkit.intake import clients as loads
-
-    source = write_csv(tmp_path / "a.csv", [client(1)])
-    judged = loads.decide
-
-    def decide_while_somebody_saves(*arguments: Any) -> Any:
-        write_csv(source, [client(1), client(2)])
-        return judged(*arguments)
-
-    monkeypatch.setattr(loads, "decide", decide_while_somebody_saves)
-    with pytest.raises(UnreadableFile, match="was changed while it was read"):
-        load(source)
     assert registered(database) == []

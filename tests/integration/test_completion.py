@@ -29,8 +29,7 @@ from toolkit.database.tables import (
     sales,
     withdrawals,
 )
-from toolkit.errors import DatabaseUnavailable, SaleNotFound
-from toolkit.evidence import completion
+from toolkit.errors import SaleNotFound
 from toolkit.evidence.completion import complete_sale
 from toolkit.evidence.records import withdraw
 
@@ -190,17 +189,6 @@ def test_the_custody_log_keeps_the_versions_that_allowed_a_completion(database, 
     sync_bucket(database, bucket, clock=clock)
     case = sale_case(database, sale, clock=clock)
     assert [record for event, record in case.timeline if event.kind == "COMPLETED"] == [evidence_id]
-
-
-def test_a_sale_that_somebody_else_keeps_locked_is_not_waited_for_long(
-    database, bucket, s3, sale, clock, monkeypatch
-):
-    monkeypatch.setattr(completion, "LOCK_SECONDS", 1)
-    upload(s3, bucket, database, sale, EvidenceType.KYC)
-    with database.transaction() as connection:
-        connection.execute(sa.update(sales).values(partner="Sol"))
-        with pytest.raises(DatabaseUnavailable, match="Somebody else keeps a row locked"):
-            complete_sale(database, bucket, sale, clock)
 
 
 @pytest.mark.parametrize(("versions", "completed"), [("D", False), ("D?", True), ("DD", False)])

@@ -17,7 +17,6 @@ from toolkit.database.observation_clock import TICK, final_moment, stamp
 from toolkit.database.observations import ObservedChanges, observe_service
 from toolkit.database.tables import evidence_observations, evidences
 from toolkit.errors import DatabaseError
-from toolkit.log.events import record_issued
 
 
 def change(database: Database, statement: sa.Executable) -> None:
@@ -46,17 +45,6 @@ def test_what_the_service_changes_is_a_new_observation_and_an_event(database, cl
     assert set(told[:3]) == {("RECORDED", each) for each in (kept, retyped, deleted)}
     assert set(told[3:]) == {("RECORD_GONE", retyped), ("RECORD_GONE", deleted), ("RECORD_CHANGED", retyped)}
     assert len(told) == 6
-
-
-def test_a_record_that_was_issued_here_is_told_once(database, clock):
-    add_sale(database)
-    issued, _ = add_record(database)
-    with database.transaction() as connection:
-        connection.execute(sa.update(evidences).values(requested_by="toolkit"))
-        connection.exec_driver_sql("CREATE TEMPORARY TABLE new_records ON COMMIT DROP AS TABLE public.evidences")
-        record_issued(connection)
-    observe_service(database, clock)
-    assert events(database) == [("ASKED", issued), ("ISSUED", issued)]
 
 
 def test_observations_of_records_cannot_be_rewritten(database, clock):

@@ -22,7 +22,7 @@ from toolkit.audit.duckdb_session import duckdb_session
 from toolkit.audit.extract import extract
 from toolkit.audit.file_findings import file_findings
 from toolkit.audit.observe_bucket import sync_bucket
-from toolkit.contract.contents import IntegrityFinding, IntegrityProblem, same_type
+from toolkit.contract.contents import IntegrityFinding, IntegrityProblem
 from toolkit.contract.evidence import EvidenceType
 from toolkit.contract.findings import file_finding_ids
 from toolkit.contract.people import PartnerAccess, UnassignedSales
@@ -142,13 +142,6 @@ def test_the_same_file_as_two_types_of_one_sale(database, put, look):
     assert file_finding_ids(again) == file_finding_ids(finding)
 
 
-def test_a_file_sent_twice_as_one_type_is_no_finding(database, put, look):
-    sale_id = add_sale(database)
-    for _ in range(2):
-        put(add_record(database, sale_id, expires_at=LATER)[1], pdf())
-    assert look() == []
-
-
 def test_a_file_written_long_after_its_credentials_ran_out(database, put, look, clock):
     clock.now = now = datetime.now(UTC)
     sale_id = add_sale(database)
@@ -178,15 +171,6 @@ def test_a_file_replaced_after_it_was_verified(database, put, look, clock):
     assert result.compliant == 1
     [told] = [each for each in notices(result) if "replaced" in each and "findings" not in each]
     assert told.startswith("1 compliant sale has a file that was replaced after it had been seen")
-
-
-def test_a_file_replaced_before_anybody_verified_it(database, bucket, put, clock):
-    add_sale(database)
-    key = add_record(database, expires_at=LATER)[1]
-    for content in (pdf(1), pdf(2)):
-        put(key, content)
-        sync_bucket(database, bucket, clock=clock)
-    assert [finding.problem for finding in integrity_findings(database, clock)] == [IntegrityProblem.OVERWRITTEN]
 
 
 def test_one_recording_under_two_sales_with_a_byte_and_a_tag_added(database, put, look):
@@ -233,37 +217,6 @@ def test_any_number_of_foreign_objects_is_one_finding_and_those_of_records_are_n
     _, again = look()
     assert again.keys[0] == "another/1"
     assert file_finding_ids(again) == file_finding_ids(finding)
-
-
-def test_a_file_whose_record_came_while_the_bucket_was_read_is_no_finding(
-    database, bucket, put, look, monkeypatch
-):
-    page, late = bucket.page, [add_sale(database)]
-
-    def meanwhile(*args: Any, **given: Any) -> Any:
-        while late:
-            put(add_record(database, late.pop())[1], pdf())
-        return page(*args, **given)
-
-    monkeypatch.setattr(bucket, "page", meanwhile)
-    assert look() == []
-    assert not late
-
-
-@pytest.mark.parametrize(
-    ("declared", "actual", "same"),
-    [
-        ("audio/mpeg", "audio/mpeg", True),
-        ("Audio/MP3", "audio/mpeg", True),
-        ("audio/ogg; codecs=opus", "audio/ogg", True),
-        ("audio/aac", "audio/mp4", True),
-        ("audio/aac", "audio/aac", True),
-        ("audio/mpeg", "audio/wav", False),
-        ("audio/unheard-of", "audio/wav", False),
-    ],
-)
-def test_names_of_one_type(declared, actual, same):
-    assert same_type(declared, actual) is same
 
 
 def test_a_blank_document_with_a_script_a_link_and_the_type_of_a_page_is_found_and_counts(

@@ -74,59 +74,6 @@ def correct(rejected: Path, corrected: Path, cells: dict[str, str]) -> None:
     book.save(corrected)
 
 
-def test_the_number_of_a_consumer_unit_is_rejected_with_a_reason_of_its_own(load, tmp_path):
-    rows = [
-        client(1, address__installationNumber="123456789012345"),
-        client(2, address__installationNumber="1" * 12),
-    ]
-    result = load(write_csv(tmp_path / "a.csv", rows))
-    reasons = list(result.reasons)
-    assert "15 digits; the installation number of 7 to 11 characters is wanted" in reasons[0]
-    assert "Must have 7 to 11 characters" in reasons[1]
-
-
-def test_warnings_are_reported(load, tmp_path):
-    rows = [
-        client(1, phoneNumber="20987654321"),
-        client(2, address__zipCode="78950000", birthdate="2090-01-01"),
-        client(3, birthdate="1880-01-01"),
-        client(4, numberOnDealership="1,23457E+10"),
-    ]
-    source = write_csv(tmp_path / "a.csv", rows)
-    told = load(source, dry_run=True)
-    assert counts(told) == (4, 0, 0)
-    assert told.warnings == {
-        "AREA_CODE_UNKNOWN": 1,
-        "CEP_UNASSIGNED": 1,
-        "BIRTHDATE_IN_FUTURE": 1,
-        "BIRTHDATE_TOO_OLD": 1,
-        "NUMBER_ROUNDED": 1,
-    }
-
-
-@pytest.mark.parametrize(
-    ("repair", "cells"),
-    [
-        ("white_space", {"numberOnDealership": "\u00a0D1\u200b "}),
-        ("white_space", {"birthdate": "1980-\u200b01-02"}),
-        ("cpf_mask", {"cpf": "529.982.247-25"}),
-        ("cep_mask", {"address__zipCode": "01310-100"}),
-        ("cep_mask", {"address__zipCode": "01.310-100"}),
-        ("phone_mask", {"phoneNumber": "(11) 98765-4321"}),
-        ("phone_country_code", {"phoneNumber": "+5511987654321"}),
-        ("date_day_first", {"birthdate": "02/01/1980"}),
-        ("date_midnight", {"birthdate": "1980-01-02 00:00:00"}),
-        ("excel_date", {"birthdate": "29222"}),
-    ],
-)
-def test_each_repair_is_counted(database, load, tmp_path, repair, cells):
-    repaired = load(write_csv(tmp_path / "a.csv", [client(1, **cells)]))
-    assert counts(repaired) == (1, 0, 0)
-    assert repaired.repairs == {repair: 1}
-    if "birthdate" in cells:
-        assert [str(row["birthdate"]) for row in registered(database)] == ["1980-01-02"]
-
-
 def test_zeros_lost_in_a_text_are_not_guessed(load, tmp_path):
     assert counts(load(write_csv(tmp_path / "a.csv", [client(1, cpf="191", address__zipCode="1310100")]))) == (
         0,

@@ -100,18 +100,6 @@ def test_headings_sort_both_ways(page):
         assert shown(page)[0] == "S-1"  # what is not completed comes last either way
 
 
-def test_findings_about_files_have_a_table_of_their_own(page):
-    def sales() -> list[str]:
-        return page.locator("#file-findings tbody th").all_inner_texts()
-
-    assert sales() == ["S-10, S-9", "S-9", "<b>x</b>"]
-    page.locator("#file-findings").get_by_role("button", name="Sales").click()
-    assert sales() == ["<b>x</b>", "S-9", "S-10, S-9"]
-    assert len(shown(page)) == 5  # the sales stay as they were
-    page.locator("#file-findings").get_by_role("link", name="S-10").click()
-    assert page.get_by_role("dialog").get_by_role("heading", level=2).inner_text() == "S-10"
-
-
 def test_filters_narrow_the_table_down(page):
     found = page.locator(".found")
     assert found.inner_text() == "5 shown"
@@ -354,16 +342,6 @@ def test_no_width_scrolls_sideways_or_hinders_anybody(browser, reports):
         check("{runOnly: ['color-contrast']}")
         opened.emulate_media(color_scheme="light")
     opened.close()
-
-
-def test_a_day_is_written_as_the_language_writes_it(browser, reports):
-    opened, found = browser.new_page(), {}
-    for code in LANGUAGES:
-        opened.goto(f"{address(reports, code)}#group=A")
-        opened.locator(".found").wait_for()
-        found[code] = (shown(opened), opened.locator("#sales .grid .count .day").all_inner_texts())
-    opened.close()
-    assert found == {"pt-BR": (["S-10"], ["17/11/2026"]), "en": (["S-10"], ["17 Nov 2026"])}
 
 
 def printed(page: Any) -> list[str]:

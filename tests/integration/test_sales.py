@@ -1,8 +1,6 @@
 """Taking sales over: new, updated, unchanged, rejected; and what is kept of each state that was seen."""
 
 import stat
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -12,9 +10,8 @@ import pytest
 import sqlalchemy as sa
 
 from tests.support.request_bodies import CLIENT
-from tests.support.waiting import someone_waits, wait_until
 from toolkit.database.connection import Database
-from toolkit.database.observations import observe_sales, observe_service
+from toolkit.database.observations import observe_service
 from toolkit.database.tables import sale_observations, sales
 from toolkit.errors import UnreadableFile
 from toolkit.intake.registration import register_client
@@ -24,9 +21,6 @@ SAO_PAULO = ZoneInfo("America/Sao_Paulo")
 HEADINGS = "saleId,clientId,utilityGroup,isClientFinancialResponsible,createdAt,partner"
 
 ROW = "Maria,52998224725,maria@example.com"
-
-
-Load = Callable[..., SalesLoaded]
 
 
 @pytest.fixture
@@ -57,15 +51,6 @@ def test_a_sale_is_taken_over_with_its_client_and_partner(load, database, clock)
     assert (sale.id, sale.client_id, sale.utility_group, sale.partner) == ("S-1", client, "B", "Luz do Vale")
     assert sale.is_client_financial_responsible is False
     assert sale.created_at == datetime(2026, 2, 28, 12, 30, tzinfo=UTC)  # a bare time is in São Paulo
-
-
-@pytest.mark.parametrize(
-    ("text", "flag"), [("true", True), ("FALSE", False), ("Sim", True), ("não", False), ("1", True), ("0", False)]
-)
-def test_the_flag_is_read_as_people_write_it(load, database, text, flag):
-    load(f"S-1,,A,{text},2026-02-28T09:30:00Z,")
-    with database.transaction() as connection:
-        assert connection.scalar(sa.select(sales.c.is_client_financial_responsible)) is flag
 
 
 def test_a_second_load_tells_new_updated_and_unchanged_apart(load, database, clock):
@@ -171,36 +156,6 @@ def test_changes_by_the_other_system_are_observed(load, database, clock):
     seen = observe_service(database, clock).sales
     assert (seen.appeared, seen.changed, seen.vanished) == (0, 1, 1)
     assert observe_service(database, clock).sales.changed == 0
-
-
-def test_who_waited_for_another_observer_looks_later_than_that_one(load, database, clock):
-    load("S-1,,A,true,2026-02-28T09:30:00Z,")
-    with ThreadPoolExecutor() as pool:
-        with database.transaction() as connection:
-            connection.execute(sa.update(sales).values(utility_group="D"))
-            clock.now += timedelta(hours=1)
-            observe_sales(connection, clock)
-            clock.now -= timedelta(minutes=1)
-            waiting = pool.submit(observe_service, database, clock)
-            wait_until(lambda: someone_waits(database))
-            clock.now += timedelta(hours=1)
-            connection.execute(sa.update(sales).values(utility_group="C"))
-        assert waiting.result().sales.changed == 1
-    assert all(gone is None or seen < gone for _, _, seen, gone in observations(database))
-
-
-def test_observations_cannot_be_rewritten(load, database):
-    load("S-1,,A,true,2026-02-28T09:30:00Z,")
-    for statement in (
-        "UPDATE audit.sale_observations SET utility_group = 'B'",
-        "UPDATE audit.sale_observations SET utility_group = 'B', gone_at = now()",
-        "DELETE FROM audit.sale_observations",
-    ):
-        with (
-            pytest.raises(Exception, match=r"never changed or deleted|change only once"),
-            database.transaction() as it,
-        ):
-            it.execute(sa.text(statement))
 
 
 def test_the_command_prints_what_became_of_the_rows(run, tmp_path):

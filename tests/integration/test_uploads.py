@@ -23,13 +23,12 @@ from tests.support.uploaded_sales import (
 )
 from tests.support.waiting import wait_until
 from toolkit.bucket.client import Bucket, list_objects
-from toolkit.errors import InvalidInput, UnreadableFile
+from toolkit.errors import UnreadableFile
 from toolkit.evidence import upload
 from toolkit.evidence.upload import (
     CredentialsLine,
     Destinations,
     UploadProblem,
-    journal,
     remove_expired,
     upload_files,
 )
@@ -191,12 +190,6 @@ def test_a_bad_credentials_file_names_the_line_and_sends_nothing(bucket, folder,
     with pytest.raises(UnreadableFile, match=reason):
         upload_files(credentials, folder)
     assert keys(bucket) == set()
-
-
-def test_one_upload_at_a_time(bucket, folder, tmp_path):
-    credentials = write_credentials(tmp_path / "c.jsonl", [credentials_line(bucket, "s", "a.pdf")])
-    with journal(credentials), pytest.raises(InvalidInput, match="under way"):
-        upload_files(credentials, folder)
 
 
 def test_a_killed_upload_goes_on_where_it_was(bucket, folder, tmp_path):

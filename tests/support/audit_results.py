@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -14,7 +14,6 @@ from zoneinfo import ZoneInfo
 
 import openpyxl
 import pandas as pd
-from pypdf.generic import ArrayObject
 
 from tests.support.audit_folders import audit_folder
 from toolkit.audit.duckdb_session import duckdb_session
@@ -326,18 +325,6 @@ def csv_rows(out: Path) -> list[dict[str, str]]:
 def sheet_rows(out: Path, name: str) -> list[tuple[Any, ...]]:
     book = openpyxl.load_workbook(out / "missing-evidence.xlsx")
     return list(book[name].iter_rows(values_only=True))
-
-
-def structure(element: Any) -> Iterator[str]:
-    """The kinds of the elements of a tagged PDF, from the top."""
-    element = element.get_object()
-    if isinstance(element, dict):
-        if "/S" in element:
-            yield str(element["/S"])
-        yield from structure(element.get("/K", ArrayObject()))
-    elif isinstance(element, list):
-        for each in element:
-            yield from structure(each)
 
 
 _PRESENT = ["id", "code", "sale_id", "partner", "utility_group", "reason"]

@@ -1,15 +1,13 @@
 """The PDF of a report: what the standards demand, and any text that a sale holds."""
 
 import re
-from collections import Counter
 from hashlib import sha256
 
 import pytest
 from pypdf import PdfReader
 
-from tests.support.audit_results import SALES, Told, result_of, structure, written
-from toolkit.language import language
-from toolkit.reports import pdf, write_report
+from tests.support.audit_results import SALES, Told, result_of, written
+from toolkit.reports import pdf
 from toolkit.reports.notices import headline, notices
 
 
@@ -41,37 +39,6 @@ def test_a_pdf_tells_all_that_is_filed_and_names_the_json_on_each_page(result, t
         "Where the numbers come from",
     ):
         assert text in told
-
-
-def test_a_pdf_has_what_pdf_a_and_pdf_ua_demand(result, tmp_path):
-    """Typst itself refuses what it knows to break the standards."""
-    out = tmp_path / "pt"
-    write_report(result, out, ["pdf"], language=language("pt-BR"))
-    document = PdfReader(out / "missing-evidence.pdf")
-    root = document.root_object
-    assert root["/Lang"] == "pt-BR"
-    assert root["/ViewerPreferences"]["/DisplayDocTitle"]
-    assert document.metadata
-    assert document.metadata.title
-    assert root["/OutputIntents"][0]["/S"] == "/GTS_PDFA1"
-    assert root["/OutputIntents"][0]["/DestOutputProfile"]["/N"] == 3
-    assert not {"/JavaScript", "/EmbeddedFiles"} & set(root.get("/Names", {}))
-    assert not {"/OpenAction", "/AA", "/AcroForm"} & set(root)
-    assert not document.is_encrypted
-    for page in document.pages:
-        assert page["/Tabs"] == "/S"
-        for font in page["/Resources"]["/Font"].values():
-            font = font.get_object()
-            descriptor = font["/DescendantFonts"][0].get_object()["/FontDescriptor"]
-            assert {"/FontFile", "/FontFile2", "/FontFile3"} & set(descriptor)
-            assert "/ToUnicode" in font
-    found = Counter(structure(root["/StructTreeRoot"]))
-    assert found["/H1"] == 1
-    assert found["/H2"] > 3
-    assert found["/Table"] > 3
-    assert all("/TH " in table for table in " ".join(structure(root["/StructTreeRoot"])).split("/Table ")[1:])
-    assert found["/TR"] > found["/Table"]
-    assert not {"/Figure", "/Formula"} & set(found)
 
 
 def test_a_pdf_takes_any_text_and_shows_a_box_for_what_its_fonts_lack(tmp_path):

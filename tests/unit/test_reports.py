@@ -94,24 +94,6 @@ def test_the_workbook_holds_the_same_sales_as_the_csv_in_words(result, tmp_path)
     assert (summary["Sales"], summary["incomplete"], summary["in conflict"]) == (7, 3, 2)
 
 
-def test_a_workbook_fits_its_texts_and_its_pages(result, tmp_path):
-    long = "Comercializadora de Energia Elétrica do Norte e Nordeste Ltda. " * 3
-    result = replace(result, told=result.told.assign(partner=long))
-    book = openpyxl.load_workbook(written(result, tmp_path, "xlsx") / "missing-evidence.xlsx")
-    for name in ("Sales", "Missing", "Findings about files"):
-        sheet = book[name]
-        assert sheet.page_setup.orientation == "landscape"
-        assert sheet.sheet_properties.pageSetUpPr.fitToPage
-        assert sheet.print_title_rows == "$1:$1"
-        assert sheet.freeze_panes == "B2"
-        assert sheet.auto_filter.ref.startswith("A1:")
-        for row in sheet.iter_rows():
-            for cell in row:
-                if cell.data_type == "s":
-                    longest = max(map(len, str(cell.value).split("\n")))
-                    assert cell.alignment.wrap_text or sheet.column_dimensions[cell.column_letter].width >= longest
-
-
 def test_more_sales_than_a_sheet_holds_go_on_in_the_next(result, tmp_path, monkeypatch):
     monkeypatch.setattr(spreadsheets, "SHEET_ROWS", 3)
     out = written(result, tmp_path)
@@ -297,13 +279,6 @@ def test_files_of_nobody_and_none_of_the_records_may_be_those_of_another_bucket(
         text for text in notices(result_of([Told("x", files)], file_findings=strange)) if "another way" in text
     ]
     assert bool(said) is told
-
-
-def test_a_workbook_tells_a_time_before_its_calendar_as_text(tmp_path):
-    result = result_of([Told("x")])
-    result = replace(result, told=result.told.assign(createdAt=pd.Timestamp("1899-01-01T12:00:00Z")))
-    row = sheet_rows(written(result, tmp_path), "Sales")[1]
-    assert "1899-01-01 08:53" in row
 
 
 def test_times_carry_the_offset_of_their_day(tmp_path):

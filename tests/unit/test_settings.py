@@ -1,10 +1,12 @@
 """The environment: what is read, what is refused, and that secrets stay out of sight."""
 
+import os
 from pathlib import Path
 
 import pytest
 
 from toolkit.errors import SettingsError
+from toolkit.kit.process import signed_in_account
 from toolkit.settings import Settings
 
 
@@ -97,3 +99,7 @@ def test_an_account_without_a_home_needs_none_for_shared_services(homeless):
 def test_a_path_into_a_home_that_is_not_known_is_refused(homeless):
     with pytest.raises(SettingsError, match=r"TOOLKIT_HOME: .*~/data.* Write the path in full"):
         Settings.from_environment({"TOOLKIT_HOME": "~/data"})
+
+
+def test_an_account_without_a_name_is_told_by_its_number(homeless):
+    assert signed_in_account() == f"uid {os.getuid()}"

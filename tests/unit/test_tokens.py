@@ -221,11 +221,6 @@ def test_a_key_that_protects_nothing_is_refused_with_a_hint(environ, hint):
         assert value not in str(refusal.value)
 
 
-def test_line_breaks_of_a_public_key_may_be_written_as_backslash_n():
-    written = public_pem(P256).replace("\n", "\\n")
-    assert key(TOOLKIT_JWT_PUBLIC_KEY=written).bearer_of(signed(claims(), P256)).subject == "partner-a"
-
-
 def test_an_issued_token_names_partner_and_scopes():
     settings = Settings.from_environment({"TOOLKIT_JWT_SECRET": SECRET})
     issued = issue(
