@@ -74,19 +74,6 @@ def test_each_moment_is_judged_by_what_was_seen_then(database, story, clock):
     assert at(day(20)) is None
 
 
-def test_the_latest_look_says_of_what_kind_a_file_is_and_whether_it_is_damaged(database, story, clock):
-    story.sale()
-    story.file("S-1", EvidenceType.DOC_CONTRATANTE)
-    _, key = story.record("S-1", "POV")
-    observation = story.upload(key)
-    story.check(observation, FileKind.OTHER, at=day(2))
-    story.check(observation, FileKind.AUDIO, at=day(3))
-    story.check(observation, FileKind.AUDIO, problem="SILENT", at=day(4))
-    story.check(observation, FileKind.AUDIO, at=day(5))
-    found = [audited(database, clock=clock, as_of=day(each)).compliant for each in (1, 2, 3, 4, 5)]
-    assert found == [1, 0, 1, 0, 1]
-
-
 def test_totals_and_rows(database, story, clock):
     client = story.client(cpf="52998224725")
     story.sale("compliant", client_id=client)

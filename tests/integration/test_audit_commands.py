@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 import os
 import stat
 from typing import Any
@@ -78,15 +77,6 @@ def test_an_audit_of_now_looks_at_sales_and_bucket_first(run, embedded_environme
     for key in (contract, kyc):
         s3.put_object(Bucket=bucket, Key=key, Body=PDF)
     assert audited(run)[0] == 0
-
-
-def test_the_seal_in_a_report_proves_the_custody_log(run, story, tmp_path):
-    run("--quiet", "report", "--out", tmp_path, "--format", "json")
-    seal = json.loads((tmp_path / "missing-evidence.json").read_text())["source"]["seal"]
-    log = tmp_path / "custody.jsonl"
-    run("--quiet", "evidence", "log", "--out", log)
-    run("--quiet", "verify", log, "--seal", seal)
-    run("--quiet", "verify", log, "--seal", "0" * 64, ends=3)
 
 
 def test_a_report_lands_in_the_folder(run, story, tmp_path):

@@ -150,24 +150,6 @@ def test_what_one_database_left_is_not_removed_by_another_and_gets_a_name_of_its
     assert [name[20:] for name in list_audits(plan.store)] == ["", "-2", ""]
 
 
-def test_audits_of_the_same_second_in_one_bucket_have_names_of_their_own(
-    environ, database, bucket, tmp_path, monkeypatch
-):
-    """Each looked at the bucket before the other had come so far."""
-    moment = datetime.now(UTC).replace(microsecond=0)
-    observe_service(database, clock=lambda: moment)
-    store = in_bucket(bucket, environ)
-    plan = replace(plan_in(tmp_path), store=store)
-    monkeypatch.setattr(publish, "list_audits", lambda _: [])
-    monkeypatch.setattr("toolkit.audit.run.list_audits", lambda _: [])
-    for seconds in (0, 0.0001):
-        make_audit(database, plan, clock=lambda now=moment + timedelta(seconds=seconds): now)
-    monkeypatch.undo()
-    assert [name[20:] for name in list_audits(store)] == ["", "-2"]
-    for name in list_audits(store):
-        open_audit(name, store, tmp_path).verify()
-
-
 @pytest.mark.parametrize("place", BEFORE_IT_IS_NOTED[1:], ids=lambda place: place[2])
 def test_a_disk_that_is_full_from_some_stage_on(environ, database, place):
     here, there = FORKED.Pipe()

@@ -82,18 +82,6 @@ def test_what_was_verified_without_a_reader_that_is_there_now_is_verified_again(
     assert set(before) < set(after) == set(readers_of(FileKind.AUDIO))
 
 
-def test_an_object_that_changes_between_listing_and_reading_is_left_for_the_next_time(
-    put, verify, database, bucket, clock
-):
-    put(1, pdf())
-    sync_bucket(database, bucket, clock=clock)
-    put(1, pdf(pages=3))
-    assert verify_contents(database, bucket, clock=clock) == Verified(
-        0, {}, left=1, unreadable=1, failures={Failure.UNREADABLE: 1}
-    )
-    assert verify() == Verified(1, {}, left=0)
-
-
 def test_a_file_at_which_the_toolkit_failed_is_left_and_told(put, verify, monkeypatch):
     put(1, pdf())
     with monkeypatch.context() as patch:

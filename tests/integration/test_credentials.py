@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -13,13 +12,12 @@ from tests.support.request_bodies import UPLOAD
 from tests.support.uploaded_sales import add_sale, rows
 from toolkit.bucket.client import Bucket
 from toolkit.database.connection import Database
-from toolkit.errors import BucketError, BucketUnavailable, InvalidFields, SaleNotFound
+from toolkit.errors import BucketError, BucketUnavailable
 from toolkit.evidence.credentials import IssuedCredentials, UploadLimits, request_upload
 from toolkit.settings import AwsSettings
 
 LIMITS = UploadLimits(ttl_seconds=900, max_bytes=1_000_000)
 BODY = {**UPLOAD, "fileName": "contrato assinado.pdf"}
-Ask = Callable[..., IssuedCredentials]
 
 
 @pytest.fixture
@@ -36,14 +34,6 @@ def ask(database, bucket, clock):
 
 def records(database: Database) -> list[tuple[Any, ...]]:
     return rows(database, "SELECT id, sale_id, file_name, object_key, requested_by, expires_at FROM evidences")
-
-
-@pytest.mark.parametrize("body", [BODY, {}], ids=["a good body", "an empty body"])
-def test_an_invalid_body_comes_before_an_unknown_sale(ask, database, body):
-    for sale_id in ("nobody", "VND-1\x00", "\ud800"):
-        with pytest.raises(SaleNotFound if body else InvalidFields):
-            ask(sale_id, body)
-    assert records(database) == []
 
 
 def test_nothing_is_stored_where_no_form_can_be_signed(ask, database):

@@ -8,11 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 import pytest
-import sqlalchemy as sa
 
 from tests.support.waiting import PATIENCE
-from toolkit.database import connection as database_connection
-from toolkit.database.connection import Database, protected
+from toolkit.database.connection import Database
 from toolkit.errors import DatabaseError
 
 PASSWORD = "pass-word-7"
@@ -65,34 +63,3 @@ def test_a_password_is_sent_in_clear_only_where_the_address_says_so(options, is_
     assert PASSWORD not in str(refused.value)
     if not is_sent:
         assert "Another machine is reached by TLS with a verified certificate" in str(refused.value)
-
-
-@pytest.mark.parametrize(
-    ("address", "added"),
-    [
-        (
-            "u:p@db.example.com/d",
-            {"sslmode": "verify-full", "sslrootcert": "system", "require_auth": "scram-sha-256"},
-        ),
-        (
-            "u@db.example.com/d",
-            {"sslmode": "verify-full", "sslrootcert": "system", "require_auth": "!password,!md5"},
-        ),
-        ("u:p@10.0.0.7/d?sslrootcert=ca.pem", {"sslmode": "verify-full", "require_auth": "scram-sha-256"}),
-        ("u:p@db/d?sslmode=require", {"require_auth": "scram-sha-256"}),
-        ("u:p@db/d?sslmode=disable&require_auth=md5", {}),
-        ("u:p@/d?host=127.0.0.1:1&host=db:2&sslmode=require", {"require_auth": "scram-sha-256"}),
-        ("u:p@localhost/d?hostaddr=10.0.0.7&sslmode=require", {"require_auth": "scram-sha-256"}),
-        ("u:p@/d?service=sales&sslmode=require", {"require_auth": "scram-sha-256"}),
-        ("u:p@localhost/d", {}),
-        ("u:p@127.0.0.1:6432/d", {}),
-        ("u:p@[::1]/d", {}),
-        ("u@/d?host=/tmp", {}),
-        ("u@/d?host=127.0.0.1:1&host=[::1]:2", {}),
-    ],
-)
-def test_what_is_added_to_an_address(address, added, monkeypatch, tmp_path):
-    monkeypatch.setattr(database_connection, "_OWN_CERTIFICATES", tmp_path / "none")
-    url = sa.make_url(f"postgresql+psycopg://{address}")
-
-    assert protected(url) == url.update_query_dict(added)

@@ -1,9 +1,6 @@
 from __future__ import annotations
 
 import stat
-from collections.abc import Iterator
-from contextlib import suppress
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -104,44 +101,6 @@ def test_a_link_or_a_form_signed_with_a_guess_is_refused(shared, key):
 def test_what_is_not_signed_is_refused(shared, method, path, headers):
     answer = httpx.request(method, shared.endpoint_url + path, headers=headers)
     assert (answer.status_code, "This server speaks S3 only." in answer.text) == (403, True)
-
-
-def pieces(count: int) -> Iterator[bytes]:
-    for _ in range(count):
-        yield bytes(1024 * 1024)
-
-
-FORM = b'--x\r\nContent-Disposition: form-data; name="%s"\r\n\r\n%s\r\n'
-FILE = b'--x\r\nContent-Disposition: form-data; name="file"; filename="f"\r\n\r\n'
-LARGE = 300
-
-
-def test_large_bodies_cost_no_memory_before_their_key_is_known(own_home, access):
-    """The memory of the server of all tests would grow with what others send to it meanwhile."""
-    pid = embedded.statuses(own_home)[1].pid
-    assert pid is not None
-    stranger = client(access, aws_access_key_id=access.access_key, aws_secret_access_key="guessed")
-    fields = stranger.generate_presigned_post(access.bucket, "a")["fields"]
-    guessed = [(name.encode(), value.encode()) for name, value in fields.items()]
-    form = {"Content-Type": "multipart/form-data; boundary=x", "Origin": "https://page.example"}
-
-    def signed(key: str) -> dict[str, str]:
-        return {"Authorization": f"AWS4-HMAC-SHA256 Credential={key}/20260101/us-east-1/s3/aws4_request"}
-
-    for method, path, headers, head in (
-        ("POST", "/evidence", form, b"".join(FORM % each for each in guessed) + FILE),
-        ("POST", "/evidence", form, FORM % (b"key", b"a") + FILE),
-        ("POST", "/evidence", form, b""),
-        ("PUT", "/evidence/a", signed("AKIA0000000000000000"), b""),
-        ("PUT", "/evidence/a", signed(access.access_key), b""),
-    ):
-        before = psutil.Process(pid).memory_info().rss
-        sent = {"content": chain([head], pieces(LARGE)), "timeout": PATIENCE}
-        length = {"Content-Length": str(len(head) + LARGE * 1024 * 1024)}
-        with suppress(httpx.TransportError):  # the server closes before all of it was sent
-            answer = httpx.request(method, access.endpoint_url + path, headers=headers | length, **sent)
-            assert answer.status_code in (400, 403)
-        assert psutil.Process(pid).memory_info().rss - before < 50_000_000
 
 
 def test_a_name_that_a_web_page_made_up_is_refused(shared):

@@ -348,16 +348,6 @@ def printed(page: Any) -> list[str]:
     return [normalize("NFKC", each.extract_text()) for each in PdfReader(BytesIO(page.pdf(format="A4"))).pages]
 
 
-def test_each_printed_page_repeats_the_headings(browser, tmp_path):
-    opened = opened_report(browser, tmp_path, [Told(f"S-{number:02}") for number in range(60)])
-    sales = "\f".join(printed(opened)).partition("Open findings")[0]
-    with_sales = [text for text in sales.split("\f") if "S-" in text]
-    opened.close()
-    assert len(with_sales) > 2
-    assert all("Partner, client" in text for text in with_sales)
-    assert "S-59" in with_sales[-1]
-
-
 def test_a_sale_is_printed_whole_and_alone(browser, tmp_path):
     opened = opened_report(browser, tmp_path, [Told("S-1", "POV " * 30), Told("S-2")])
     opened.locator("[role=rowheader] a").first.click()

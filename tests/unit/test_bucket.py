@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime, timedelta
@@ -12,12 +11,10 @@ from typing import Any
 from urllib.parse import parse_qs
 
 import pytest
-from botocore.credentials import RefreshableCredentials
 
 from tests.support.scripted_server import HANG_UP, Answer, ScriptedServer, scripted
 from toolkit.bucket import sessions as aws_sessions
 from toolkit.bucket.client import Bucket, UploadForm, list_objects
-from toolkit.bucket.sessions import renewed_until
 from toolkit.errors import BucketError, BucketUnavailable, ObjectArchived, ObjectDenied, SettingsError
 from toolkit.settings import AwsSettings, Settings
 
@@ -53,9 +50,6 @@ def bucket_at(url: str, **aws: Any) -> Bucket:
 
 def form(bucket: Bucket, expires_at: datetime = NOW + HOUR) -> UploadForm:
     return bucket.presign_post("evidences/k", max_bytes=10, expires_at=expires_at)
-
-
-Serve = Callable[..., ScriptedServer]
 
 
 @pytest.fixture
@@ -166,11 +160,6 @@ class TestSessions:
         monkeypatch.setattr(bucket._sessions, "_renew_from", NOW)
         assert [form(bucket).fields["X-Amz-Security-Token"] for _ in range(3)] == ["second"] * 3
 
-    def test_a_session_that_has_ended_is_always_renewed(self, serve):
-        bucket = bucket_at(serve(session("first", NOW - HOUR), session("second", NOW + HOUR)).url)
-        assert form(bucket).expires_at == NOW - HOUR
-        assert form(bucket).fields["X-Amz-Security-Token"] == "second"
-
     def test_ambient_credentials_with_a_token_need_no_session(self, serve):
         server = serve(HANG_UP)
         ends_at = NOW + timedelta(minutes=10)
@@ -185,14 +174,6 @@ class TestSessions:
         assert issued.expires_at == NOW + timedelta(minutes=15)
         [warning] = [record.getMessage() for record in caplog.records]
         assert "upload forms live at most 15 minutes" in warning
-
-    def test_a_session_that_renews_itself_ends_when_botocore_says(self):
-        ends = datetime.now(UTC) + timedelta(hours=1)
-        given = {"access_key": "a", "secret_key": "s", "token": "t", "expiry_time": ends.isoformat()}
-        credentials = RefreshableCredentials.create_from_metadata(given, refresh_using=dict, method="test")
-        known = renewed_until(credentials)
-        assert known is not None
-        assert ends - timedelta(seconds=5) < known < ends
 
     def test_an_ambient_session_that_has_ended_signs_nothing(self):
         bucket = bucket_at("http://127.0.0.1:1", session_token="ambient", session_ends=NOW - HOUR)
@@ -230,31 +211,6 @@ class TestSessions:
 def test_aws_variables_that_cannot_be_right(environ, says):
     with pytest.raises(SettingsError, match=says):
         Settings.from_environment(environ)
-
-
-def test_the_aws_variables_are_read_from_the_environment_that_is_given():
-    settings = Settings.from_environment(
-        {
-            "AWS_ACCESS_KEY_ID": "AKIA",
-            "AWS_SECRET_ACCESS_KEY": SECRET,
-            "AWS_SESSION_TOKEN": "token",
-            "AWS_CREDENTIAL_EXPIRATION": "2026-11-20T18:00:00Z",
-            "AWS_DEFAULT_REGION": "us-east-2",
-            "AWS_REGION": "sa-east-1",
-            "AWS_ENDPOINT_URL": "https://all.example.com",
-            "AWS_ENDPOINT_URL_S3": "https://s3.example.com",
-        }
-    )
-    assert settings.aws == AwsSettings(
-        access_key_id="AKIA",
-        secret_access_key=SECRET,
-        session_token="token",
-        session_ends=datetime(2026, 11, 20, 18, tzinfo=UTC),
-        region="sa-east-1",
-        s3_endpoint="https://s3.example.com",
-        sts_endpoint="https://all.example.com",
-    )
-    assert SECRET not in repr(settings)
 
 
 def listed(more: bool, etag: str = '"0"', moment: str = "2026-03-02T12:00:00.123456Z") -> Answer:

@@ -19,7 +19,6 @@ from tests.support.audit_results import (
     evidence_of,
     folder_of,
     result_of,
-    source,
     written,
 )
 from tests.support.report_text import everything_in
@@ -122,12 +121,6 @@ def test_every_report_of_a_folder_and_beneath_it_is_recognised_as_it_was_written
     }
 
 
-@pytest.mark.parametrize("embedded", [[], ["database", "bucket"]])
-def test_the_manifest_names_the_services_that_were_embedded_ones(embedded, tmp_path):
-    out = written(result_of([Told("S-1")], given_source=source(embedded=embedded)), tmp_path, "csv")
-    assert json.loads((out / "manifest.json").read_text())["embedded"] == embedded
-
-
 def test_an_earlier_report_is_moved_beneath_the_folder_and_verified_there(result, tmp_path):
     out = written(result, tmp_path)
     before = {path.name: path.read_bytes() for path in out.iterdir()}
@@ -152,12 +145,6 @@ def test_a_failure_leaves_the_report_before(result, tmp_path, monkeypatch):
     with pytest.raises(ReportError, match=r"cannot be written to .*: No space left on device"):
         written(replace(result, as_of=AS_OF + timedelta(days=1)), tmp_path)
     assert {path.name: path.read_bytes() for path in out.iterdir()} == before
-
-
-def test_a_folder_that_cannot_be_made_is_named(result, tmp_path):
-    (tmp_path / "file").touch()
-    with pytest.raises(ReportError, match=r"cannot be written to .*file/reports: Not a directory"):
-        written(result, tmp_path / "file" / "reports")
 
 
 @pytest.mark.parametrize("formats", [["pptx"], ["html", "docx"], [], [""]])

@@ -270,17 +270,6 @@ def test_notices_tell_what_weakens_the_numbers(result):
     assert never[0] == "The bucket had never been read at this moment, so no file could count."
 
 
-@pytest.mark.parametrize(
-    ("files", "told"), [("POV? DC~", True), ("POV? DC!", False), ("POV? DC", False), ("", False)]
-)
-def test_files_of_nobody_and_none_of_the_records_may_be_those_of_another_bucket(files, told):
-    strange = (IntegrityFinding(IntegrityProblem.KEY_OUTSIDE_LAYOUT, ("avatars/1.png",)),)
-    said = [
-        text for text in notices(result_of([Told("x", files)], file_findings=strange)) if "another way" in text
-    ]
-    assert bool(said) is told
-
-
 def test_times_carry_the_offset_of_their_day(tmp_path):
     # Brazil had summer time until 2019.
     summer = pd.Timestamp("2018-12-24T15:00:00.999Z")
