@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 
 from toolkit.audit.duckdb_session import duckdb_session
 from toolkit.audit.engines import DuckdbEngine, Engine, spark_engine
-from toolkit.audit.judge import COVERAGES, GIVEN, TYPE_UNKNOWN, judge
-from toolkit.contract.contents import Coverage
+from toolkit.audit.judge import GIVEN, TYPE_UNKNOWN, judge
+from toolkit.contract.contents import COVERAGES, Coverage
 from toolkit.contract.evidence import EvidenceType, FileKind, UtilityGroup
 from toolkit.contract.findings import SEPARATOR, Verdict
 from toolkit.contract.rules import (

@@ -8,7 +8,8 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from toolkit.audit.folder import Audit
-from toolkit.audit.run import AuditPlan, make_audit
+from toolkit.audit.publish import AuditPlan
+from toolkit.audit.run import make_audit
 from toolkit.bucket.file_store import FolderStore
 from toolkit.contract.deadlines import Clock, Deadlines
 from toolkit.database.connection import Database

@@ -14,7 +14,8 @@ import sqlalchemy as sa
 from tests.support.evidence_files import pdf, tone
 from tests.worlds.services import STATEMENTS, TABLES, WORLDS, World
 from toolkit.audit.observe_bucket import sync_bucket
-from toolkit.audit.run import AuditPlan, make_audit
+from toolkit.audit.publish import AuditPlan
+from toolkit.audit.run import make_audit
 from toolkit.bucket.file_store import FolderStore
 from toolkit.contract.deadlines import Deadlines
 from toolkit.database import schema

@@ -15,7 +15,6 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from toolkit.audit.duckdb_session import duckdb_session
-from toolkit.audit.extract import extract_history
 from toolkit.audit.findings import find_history, trend_query
 from toolkit.contract.codes import EndReason
 from toolkit.database.connection import Database
@@ -72,6 +71,8 @@ def changes_between(place: Database, start: datetime, end: datetime, zone: ZoneI
     """
     if start > end:
         raise InvalidInput("The first moment lies after the second: a change goes from the earlier to the later.")
+    from toolkit.audit.extract import extract_history  # Ibis with it, which reports of a folder do without
+
     with place.snapshot() as connection, duckdb_session() as session:
         audits = audits_until(connection, end)
         if not audits:

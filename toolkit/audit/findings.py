@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from datetime import date, datetime, timedelta
 from itertools import accumulate, combinations
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from zoneinfo import ZoneInfo
 
 import pandas as pd
@@ -23,7 +23,6 @@ from pydantic.alias_generators import to_camel
 from sqlalchemy import Connection
 
 from toolkit.audit.duckdb_session import copy_to, quoted
-from toolkit.audit.extract import Observed
 from toolkit.audit.folder import Audit
 from toolkit.contract.codes import CODES, EndReason, Owner, SaleWarning, Severity, Subject, missing_code
 from toolkit.contract.contents import IntegrityFinding
@@ -31,6 +30,9 @@ from toolkit.contract.deadlines import Deadlines, is_business_day
 from toolkit.contract.findings import NAMESPACE, SEPARATOR, FindingStatus, file_finding_ids
 from toolkit.contract.waivers import Waiver
 from toolkit.database.connection import raw
+
+if TYPE_CHECKING:
+    from toolkit.audit.extract import Observed
 
 TREND_DAYS: Final = 30
 """Days of the trend, the last one included."""
@@ -127,9 +129,13 @@ def trend_query(moment: datetime, first: date, zone: ZoneInfo) -> str:
 
 def as_listed(found: pd.DataFrame) -> pd.DataFrame:
     """Return findings under the names that reports have for their columns, each with its remedy."""
-    why = found["reason"].where(found["reason"].notna(), found["code"]).astype(object)
+    why = found["reason"].astype("str").fillna(found["code"].astype("str")).astype("category")
     listed = found.assign(remedy=why.map({code: each.remedy for code, each in CODES.items()}))
-    return listed[list(_LISTED)].astype(dict.fromkeys(_FEW, "category")).rename(columns=to_camel)
+    return (
+        listed[list(_LISTED)]
+        .astype(dict.fromkeys((*FEW_OF_FINDINGS, "remedy"), "category"))
+        .rename(columns=to_camel)
+    )
 
 
 def findings_of_sale(audit: Audit | None, sale_id: str) -> pd.DataFrame:
@@ -185,8 +191,8 @@ def _allowed(session: Any, deadlines: Deadlines) -> pa.Table:
     return pa.Table.from_pylist(rows, pa.schema(kinds))
 
 
-_FEW: Final = (
-    *("partner", "utility_group", "code", "evidence_type", "reason", "severity", "status", "owner", "remedy"),
+FEW_OF_FINDINGS: Final = (
+    *("partner", "utility_group", "code", "evidence_type", "reason", "severity", "status", "owner"),
     "waiver_id",
 )
 """The columns with few distinct values."""

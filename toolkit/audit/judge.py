@@ -17,7 +17,7 @@ from ibis.expr import datatypes as dt
 from ibis.expr.types import BooleanValue, StringValue
 
 from toolkit.contract.codes import KindFault
-from toolkit.contract.contents import Coverage
+from toolkit.contract.contents import COVERAGES, Coverage
 from toolkit.contract.evidence import KIND_OF, EvidenceType, UtilityGroup
 from toolkit.contract.findings import SEPARATOR, Problem, Reason, Status
 from toolkit.contract.rules import (
@@ -113,14 +113,6 @@ FILES: Final = ibis.schema(
     }
 )
 """One row a record with its file. ``state`` is an ``EvidenceState``, or ``TYPE_UNKNOWN``, which never counts."""
-
-COVERAGES: Final = {
-    Coverage.VERIFIED: "verified",
-    Coverage.FIRST_BYTES: "first_bytes",
-    Coverage.NEVER: "never",
-    Coverage.UNREADABLE: "unreadable",
-}
-"""The columns that count the counted files of a sale by the depth to which they were looked at."""
 
 VERDICTS: Final = ibis.schema(
     {

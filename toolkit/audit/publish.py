@@ -8,22 +8,54 @@ from __future__ import annotations
 
 import errno
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
+from typing import Final
 from uuid import UUID
 
 import sqlalchemy as sa
 from filelock import FileLock, Timeout
 
 from toolkit.atomic_files import sync
+from toolkit.audit.duckdb_session import DEFAULT_MEMORY
 from toolkit.audit.folder import FACTS, INPUTS, Audit, AuditFacts, list_audits, name_of, open_audit
 from toolkit.bucket.file_store import FileStore, FolderStore, S3Store
+from toolkit.contract.deadlines import Deadlines
 from toolkit.database.belonging import identity_of
 from toolkit.database.connection import Database
 from toolkit.database.tables import audit_runs
 from toolkit.errors import UnreadableFile
+
+KEEP_INPUTS: Final = 30
+"""Audits whose inputs are kept."""
+
+KEEP_DAYS: Final = 365
+"""Days for which audits are kept."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditPlan:
+    """The store of audits and the settings of those that are made."""
+
+    store: FileStore
+    """The folder or bucket that the audits are in."""
+    work: Path
+    """A folder of this machine for drafts and copies, where the store is a bucket."""
+    deadlines: Deadlines
+    memory: str = DEFAULT_MEMORY
+    """Memory of DuckDB."""
+    spark_url: str | None = None
+    """The Spark server that judges, ``None`` for DuckDB in this process."""
+    embedded_bucket: bool = False
+    keep_inputs: int = KEEP_INPUTS
+    keep_days: int = KEEP_DAYS
+
+    @property
+    def copies(self) -> Path:
+        """The folder for copies of what is in a bucket."""
+        return self.work / "copies"
 
 
 def drafts_of(database: Database, store: FileStore, work: Path) -> Path:

@@ -24,7 +24,7 @@ from sqlalchemy import Connection
 
 from toolkit.atomic_files import PrivateFolder
 from toolkit.audit.changes import audits_until
-from toolkit.audit.duckdb_session import DEFAULT_MEMORY, duckdb_session
+from toolkit.audit.duckdb_session import duckdb_session
 from toolkit.audit.engines import DuckdbEngine, Engine, spark_engine
 from toolkit.audit.extract import extract, write_inputs
 from toolkit.audit.file_findings import file_findings
@@ -41,14 +41,15 @@ from toolkit.audit.folder import (
     name_of,
     part_of,
 )
-from toolkit.audit.judge import COVERAGES, GIVEN, judge, looks_of
+from toolkit.audit.judge import GIVEN, judge, looks_of
 from toolkit.audit.lists import write_lists
 from toolkit.audit.observe_bucket import listed_since
-from toolkit.audit.publish import claimed, drafts_of, finish_left, prune, publish
+from toolkit.audit.publish import AuditPlan, claimed, drafts_of, finish_left, prune, publish
 from toolkit.audit.source import Looks, Source, last_sync
 from toolkit.audit.waivers import waivers_at
 from toolkit.bucket.file_store import FileStore, FolderStore, S3Store
-from toolkit.contract.deadlines import Clock, Deadlines
+from toolkit.contract.contents import COVERAGES
+from toolkit.contract.deadlines import Clock
 from toolkit.contract.findings import Status
 from toolkit.database.belonging import check_replica
 from toolkit.database.connection import Database, Lock, take
@@ -58,39 +59,10 @@ from toolkit.database.service_tables import hidden_and_copied
 from toolkit.database.tables import audit_runs, custody_seals, evidence_observations, new_id
 from toolkit.errors import InvalidInput, NothingEvaluated
 
-KEEP_INPUTS: Final = 30
-"""Audits whose inputs are kept."""
-
-KEEP_DAYS: Final = 365
-"""Days for which audits are kept."""
-
 UNPROVEN: Final = 1000
 """Compliant sales on files that are not fully verified, of which this is all that is wrong, that reports list."""
 
 _FIRST_YEAR: Final = 1970
-
-
-@dataclass(frozen=True, kw_only=True)
-class AuditPlan:
-    """The store of audits and the settings of those that are made."""
-
-    store: FileStore
-    """The folder or bucket that the audits are in."""
-    work: Path
-    """A folder of this machine for drafts and copies, where the store is a bucket."""
-    deadlines: Deadlines
-    memory: str = DEFAULT_MEMORY
-    """Memory of DuckDB."""
-    spark_url: str | None = None
-    """The Spark server that judges, ``None`` for DuckDB in this process."""
-    embedded_bucket: bool = False
-    keep_inputs: int = KEEP_INPUTS
-    keep_days: int = KEEP_DAYS
-
-    @property
-    def copies(self) -> Path:
-        """The folder for copies of what is in a bucket."""
-        return self.work / "copies"
 
 
 def make_audit(

@@ -75,6 +75,15 @@ class Coverage(StrEnum):
     UNREADABLE = "unreadable"
 
 
+COVERAGES: Final = {
+    Coverage.VERIFIED: "verified",
+    Coverage.FIRST_BYTES: "first_bytes",
+    Coverage.NEVER: "never",
+    Coverage.UNREADABLE: "unreadable",
+}
+"""The columns of verdicts that count the counted files of a sale by the depth to which they were looked at."""
+
+
 class IntegrityProblem(StrEnum):
     """A finding about the origin of a file, gravest first."""
 

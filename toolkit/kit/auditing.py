@@ -13,11 +13,9 @@ from toolkit.audit.folder import Audit, latest_audit, list_audits, open_audit
 from toolkit.audit.inventory import Inventory, find_inventory
 from toolkit.audit.object_history import Synced
 from toolkit.audit.observe_bucket import sync_bucket
-from toolkit.audit.run import make_audit
 from toolkit.contract.people import Unmasking
 from toolkit.database.service import clients
 from toolkit.database.tables import audit_runs
-from toolkit.evidence.contents import verify_contents
 from toolkit.kit.context import ApplicationContext
 from toolkit.log.events import record_unmasking
 from toolkit.log.sealing import record_and_seal_report, seal_events
@@ -46,6 +44,9 @@ def audit(
     where the folder goes instead of ``TOOLKIT_AUDITS``; ``spark`` has a cluster judge. ``synced`` is told what was
     read of the bucket.
     """
+    from toolkit.audit.run import make_audit  # heavy, and reports of a folder do without
+    from toolkit.evidence.contents import verify_contents
+
     plan = application.audit_plan(place, spark=spark)
     verified = None if as_of is not None else False
     if sync and as_of is None:

@@ -25,7 +25,7 @@ from toolkit.log.sealing import has_seal
 from toolkit.settings import Settings
 
 if TYPE_CHECKING:
-    from toolkit.audit.run import AuditPlan
+    from toolkit.audit.publish import AuditPlan
     from toolkit.bucket.client import Bucket
     from toolkit.bucket.file_store import FileStore
 
@@ -140,7 +140,7 @@ class ApplicationContext:
         Raises:
             SettingsError: Spark is asked for, and ``TOOLKIT_SPARK_URL`` is not set.
         """
-        from toolkit.audit.run import AuditPlan
+        from toolkit.audit.publish import AuditPlan
 
         settings = self.settings
         if spark:

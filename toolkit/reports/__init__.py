@@ -134,5 +134,5 @@ def chosen(formats: Iterable[str]) -> tuple[str, ...]:
     names = {each.strip().lower() for each in formats} - {""}
     if not names or names - FORMATS.keys():
         unknown = ", ".join(sorted(names - FORMATS.keys())) or "none given"
-        raise InvalidInput("Unknown report format ({}); there are {}", unknown, ', '.join(FORMATS))
+        raise InvalidInput("Unknown report format ({}); there are {}", unknown, ", ".join(FORMATS))
     return tuple(name for name in FORMATS if name in names)

@@ -11,10 +11,9 @@ import pandas as pd
 import pyarrow as pa
 
 from toolkit.audit.changes import BETWEEN, CHANGED, KINDS, FindingChanges
-from toolkit.audit.judge import COVERAGES
 from toolkit.audit.source import Looks, Source
 from toolkit.contract.codes import EndReason
-from toolkit.contract.contents import Coverage, IntegrityFinding, IntegrityProblem
+from toolkit.contract.contents import COVERAGES, Coverage, IntegrityFinding, IntegrityProblem
 from toolkit.contract.findings import FindingStatus, Status
 from toolkit.contract.waivers import Waiver
 from toolkit.reports.totals import Totals

@@ -119,7 +119,7 @@ def _same(*headings: str) -> dict[str, float]:
 def _missing(report: Report) -> pd.DataFrame:
     """Return one row a missing piece."""
     rows = report.result.rows[["saleId", "utilityGroup", "missing", "reasons", "partner", "createdAt", "ageDays"]]
-    types, reasons = rows["missing"].map(items), rows["reasons"].map(items)
+    types, reasons = (rows[each].astype(object).map(items) for each in ("missing", "reasons"))
     lacking = rows.loc[rows.index.repeat(types.map(len).astype(int))]
     return lacking.assign(evidenceType=[*chain.from_iterable(types)], reasons=[*chain.from_iterable(reasons)])
 

@@ -6,12 +6,12 @@ from datetime import timedelta
 from typing import Final
 from zoneinfo import ZoneInfo
 
-from toolkit.database.observations import FLAWS
-from toolkit.message import recognised
 from toolkit.contract.codes import CODES
 from toolkit.contract.contents import Coverage, IntegrityProblem
 from toolkit.contract.findings import Reason
+from toolkit.database.observations import FLAWS
 from toolkit.language import ENGLISH, Language
+from toolkit.message import recognised
 from toolkit.reports.audited import Audited
 from toolkit.settings import DEFAULT_TIMEZONE
 
@@ -142,7 +142,8 @@ def _notices(result: Audited, language: Language, timezone: ZoneInfo) -> Iterato
     if gone and result.changes_since is not None:
         yield count(
             "%(number)s finding is resolved since %(moment)s only because its sale is gone: nobody mended it.",
-            "%(number)s findings are resolved since %(moment)s only because their sales are gone: nobody mended them.",
+            "%(number)s findings are resolved since %(moment)s only because their sales are gone: nobody "
+            "mended them.",
             gone,
             moment=language.moment(result.changes_since, timezone),
         )
@@ -230,7 +231,9 @@ def provenance(result: Audited, timezone: ZoneInfo, language: Language = ENGLISH
         **({} if result.partner is None else {say("Partner"): result.partner}),
         say("As of"): language.moment(result.as_of, timezone),
         say("Database"): database if source.replica is None else f"{database} ({source.replica})",
-        say("Bucket"): language.tell(recognised(sync.bucket, ["{} (embedded bucket)"])) if sync else say("never read"),
+        say("Bucket"): language.tell(recognised(sync.bucket, ["{} (embedded bucket)"]))
+        if sync
+        else say("never read"),
         say("Bucket read"): language.moment(sync.finished_at, timezone) if sync else say("never"),
         say("Oldest part of the listing"): (
             language.moment(source.listed_since, timezone) if source.listed_since else say("never")

@@ -32,7 +32,17 @@ from toolkit.reports.lists import BESIDE, Cell, Section, cell_text, section
 from toolkit.reports.notices import headline, notices, provenance
 from toolkit.reports.report import TITLE, Report, told_detail, tuples
 from toolkit.reports.totals import AGE_BANDS, OF_FINDINGS, OLDER, UNKNOWN_GROUP
-from toolkit.reports.wording import COLOURS, DARK_COLOURS, NOBODY, STATUS_NAMES, TYPE_NAMES, filters, page_words, script_words, told
+from toolkit.reports.wording import (
+    COLOURS,
+    DARK_COLOURS,
+    NOBODY,
+    STATUS_NAMES,
+    TYPE_NAMES,
+    filters,
+    page_words,
+    script_words,
+    told,
+)
 
 WIDTH: Final = 100.0
 """The width of the longest bar, in units of its drawing."""

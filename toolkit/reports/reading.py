@@ -7,20 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any, Final
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from toolkit.audit.findings import as_listed
+from toolkit.audit.findings import FEW_OF_FINDINGS, as_listed
 from toolkit.audit.folder import Audit
-from toolkit.audit.judge import COVERAGES, looks_sql
 from toolkit.audit.source import Looks
 from toolkit.contract.codes import CODES, Owner, Severity, Subject
-from toolkit.contract.contents import IntegrityFinding, IntegrityProblem
+from toolkit.contract.contents import COVERAGES, IntegrityFinding, IntegrityProblem
 from toolkit.contract.evidence import UtilityGroup
 from toolkit.contract.findings import FindingStatus, Problem, Status
 from toolkit.contract.waivers import Waiver, WaiverRequest
@@ -85,7 +85,7 @@ def read_audited(audit: Audit, *, cpfs: Mapping[str, str] | None = None, whole: 
         partner=partner,
         of_now=facts.of_now,
         verified_first=facts.verified_first,
-        looks=Looks.of(audit.sql(looks_sql()).to_pylist()),
+        looks=facts.files if partner is None else read.looks(),
         cpf_shown=cpfs is not None,
     )
 
@@ -97,6 +97,9 @@ _OWN: Final = ", ".join(
 
 _STANDING: Final = f"status IN ('{FindingStatus.OPEN}', '{FindingStatus.REOPENED}')"
 _TOLD_STATUSES: Final = f"verdicts.status <> '{Status.COMPLIANT}' OR problems <> '' OR client_id IS NULL"
+_HOUSE: Final = f"'{Owner.COMPLIANCE}', '{Owner.OPERATIONS}'"
+"""The owners of findings beside the one partner of a sale."""
+
 _UNPROVEN: Final = "first_bytes + never + unreadable > 0"
 
 _CENSUS: Final = f"""
@@ -127,16 +130,17 @@ _TOLD: Final = f"""
             count(*) FILTER ({_STANDING}) AS open,
             count(*) FILTER ({_STANDING} AND severity = '{Severity.CRITICAL}') AS critical,
             count(*) FILTER (status = '{FindingStatus.WAIVED}') AS waived,
-            string_agg(DISTINCT owner, '|' ORDER BY owner) FILTER ({_STANDING}) AS owners
+            concat_ws('|', max(owner) FILTER ({_STANDING} AND owner NOT IN ({_HOUSE})),
+                {", ".join(f"max(owner) FILTER ({_STANDING} AND owner = {each})" for each in _HOUSE.split(", "))}
+            ) AS owners
         FROM findings WHERE {{shown}} GROUP BY sale_id
     )
     SELECT {", ".join(f'{ours} AS "{name}"' for name, ours in ROW_COLUMNS.items() if ours != "age_days")},
         due_at AS "dueAt", {", ".join(f"coalesce({each}, 0) AS {each}" for each in OF_FINDINGS[1:-1])},
-        coalesce(owners, '') AS owners
+        coalesce(owners, '') AS owners, CASE WHEN verdicts.status = '{Status.COMPLIANT}' THEN 2
+            WHEN starts_with(problems, '{Problem.COMPLETED_WITHOUT_EVIDENCE}') THEN 0 ELSE 1 END AS rank
     FROM verdicts LEFT JOIN clients USING (client_id) LEFT JOIN acting USING (sale_id)
     WHERE {_TOLD_STATUSES} OR sale_id IN (SELECT sale_id FROM concerned)
-    ORDER BY status = '{Status.COMPLIANT}', NOT starts_with(problems, '{Problem.COMPLETED_WITHOUT_EVIDENCE}'),
-        created_at, sale_id
 """
 
 _COMPLETED: Final = f"""
@@ -195,9 +199,22 @@ class _Reading:
     audit: Audit
     shown_to_partner: bool
 
-    def table(self, query: str, *parameters: object) -> pd.DataFrame:
-        found: pd.DataFrame = self.audit.sql(query, *parameters).to_pandas()
-        return found
+    def table(
+        self, query: str, *parameters: object, few: Sequence[str] = (), order: Sequence[str] = ()
+    ) -> pd.DataFrame:
+        """Return the rows of a query; columns with ``few`` distinct values become categories.
+
+        Sorting them here, when they are small, takes half the memory that it takes in the query.
+        """
+        found = self.audit.sql(query, *parameters)
+        for name in few:
+            found = found.set_column(found.column_names.index(name), name, found[name].dictionary_encode())
+        if order:
+            found = found.take(pc.sort_indices(found, [(name, "ascending") for name in order]))
+        table: pd.DataFrame = found.to_pandas()
+        del found
+        pa.default_memory_pool().release_unused()  # for the next table
+        return table
 
     def shown(self, column: str = "code") -> str:
         """Return the condition of the rows that may be shown, by the column of their codes."""
@@ -212,16 +229,17 @@ class _Reading:
         return found.assign(**dict.fromkeys(hidden))
 
     def told(self) -> pd.DataFrame:
-        found = self.table(_TOLD.format(shown=self.shown(), of_files=self.shown("problem")))
+        query = _TOLD.format(shown=self.shown(), of_files=self.shown("problem"))
+        found = self.table(query, few=(*FEW, "owners"), order=("rank", "createdAt", "saleId"))
         for name in (*MOMENTS, "dueAt"):
             found[name] = pd.to_datetime(found[name], utc=True).astype("datetime64[us, UTC]")
         found["ageDays"] = (self.audit.facts.as_of - found["createdAt"]).dt.days.clip(lower=0)
-        return found[[*ROW_COLUMNS, *OF_FINDINGS]].astype(dict.fromkeys((*FEW, "owners"), "category"))
+        return found[[*ROW_COLUMNS, *OF_FINDINGS]]
 
     def findings(self) -> pd.DataFrame:
         """Return the findings in the order of the folder, in which people act, each with its remedy."""
-        found = self.table(f"SELECT * FROM findings WHERE {self.shown()}")
-        return as_listed(found).assign(change=found["change"].astype("category"))
+        found = self.table(f"SELECT * FROM findings WHERE {self.shown()}", few=(*FEW_OF_FINDINGS, "change"))
+        return as_listed(found).assign(change=found["change"])
 
     def trends(self) -> pd.DataFrame:
         shown = "false" if self.shown_to_partner else "true"
@@ -251,6 +269,11 @@ class _Reading:
             for each in holding
         )
 
+    def looks(self) -> Looks:
+        from toolkit.audit.judge import looks_sql  # Ibis with it, which a report of all partners does without
+
+        return Looks.of(self.audit.sql(looks_sql()).to_pylist())
+
     def file_findings(self, findings: pd.DataFrame) -> tuple[IntegrityFinding, ...]:
         query = f"SELECT * FROM file_findings WHERE {self.shown('problem')} ORDER BY number"
         rows = self.audit.sql(query).to_pylist()
@@ -262,7 +285,9 @@ class _Reading:
     def evidence(self, sale_ids: Sequence[str]) -> dict[str, pa.Table]:
         """Return the records and the events of these sales."""
         of_these = "sale_id IN (SELECT unnest($1::text[]))"
-        people = "'-' AS withdrawn_by, '-' AS approved_by" if self.shown_to_partner else "withdrawn_by, approved_by"
+        people = (
+            "'-' AS withdrawn_by, '-' AS approved_by" if self.shown_to_partner else "withdrawn_by, approved_by"
+        )
         records = self.audit.sql(
             f"SELECT files.*, reason, withdrawn_by, approved_by FROM files "
             f"LEFT JOIN (SELECT evidence_id, reason, {people} FROM withdrawals) AS taken "

@@ -14,9 +14,9 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from toolkit.message import recognised
 from toolkit.contract.findings import REPORT
 from toolkit.language import ENGLISH, Language
+from toolkit.message import recognised
 from toolkit.reports.audited import Audited
 
 MOMENTS: Final = ("createdAt", "completedAt", "oldestRequest")
@@ -88,9 +88,11 @@ def iso_exact(moment: datetime, timezone: ZoneInfo) -> str:
     return moment.astimezone(timezone).isoformat()
 
 
-def iso_column(moments: pd.Series[Any], timezone: ZoneInfo) -> list[str | None]:
+def iso_column(moments: pd.Series[Any] | pa.Array, timezone: ZoneInfo) -> list[str | None]:
     """``iso`` for a whole column, null where there is none."""
-    seconds = pa.Array.from_pandas(moments, type=pa.timestamp("us", "UTC")).cast(pa.timestamp("s", "UTC"), safe=False)
+    if isinstance(moments, pd.Series):
+        moments = pa.Array.from_pandas(moments, type=pa.timestamp("us", "UTC"))
+    seconds = moments.cast(pa.timestamp("s", "UTC"), safe=False)
     texts = pc.strftime(seconds.cast(pa.timestamp("s", timezone.key)), format="%Y-%m-%dT%H:%M:%S%z")
     found: list[str | None] = pc.replace_substring_regex(texts, r"(\d\d)$", r":\1").to_pylist()
     return found

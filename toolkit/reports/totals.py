@@ -8,9 +8,8 @@ from typing import Any, Final
 
 import pandas as pd
 
-from toolkit.audit.judge import COVERAGES
 from toolkit.contract.codes import CODES
-from toolkit.contract.contents import Coverage
+from toolkit.contract.contents import COVERAGES, Coverage
 from toolkit.contract.evidence import EvidenceType, UtilityGroup
 from toolkit.contract.findings import Problem, Reason, Status, items
 from toolkit.contract.rules import GROUP_RULES

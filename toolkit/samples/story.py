@@ -13,7 +13,8 @@ from uuid import NAMESPACE_URL, UUID, uuid5
 
 from toolkit.audit.changes import audits_until
 from toolkit.audit.observe_bucket import sync_bucket
-from toolkit.audit.run import AuditPlan, make_audit
+from toolkit.audit.publish import AuditPlan
+from toolkit.audit.run import make_audit
 from toolkit.audit.waivers import add_waivers, all_waivers, revoke_waiver
 from toolkit.bucket.client import Bucket
 from toolkit.bucket.file_store import DEFAULT_TYPE, S3Store
