@@ -18,7 +18,7 @@ from tests.contract.test_register_client import errors
 from tests.support.raw_http import Wire, chunks, in_process, request
 from tests.support.request_bodies import CLIENT
 from tests.support.waiting import PATIENCE
-from toolkit.http import bodies, logs, server
+from toolkit.http import app, logs, server
 
 BODY_MAX = 64 * 1024
 CLIENT_BYTES = json.dumps(CLIENT).encode()
@@ -251,7 +251,7 @@ def hurried(environ, monkeypatch):
     monkeypatch.setattr(server, "HEAD_SECONDS", 1)
     monkeypatch.setattr(server, "SEND_SECONDS", 1)
     monkeypatch.setattr(logs, "REST_SECONDS", 1)
-    monkeypatch.setattr(bodies, "BODY_SECONDS", 1)
+    monkeypatch.setattr(app, "BODY_SECONDS", 1)
     with in_process(environ) as running:
         yield running
 

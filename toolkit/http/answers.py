@@ -18,7 +18,7 @@ from toolkit.errors import InvalidField
 RETRY_AFTER: Final = 5
 """Seconds after which a caller may try again while the service is not available."""
 
-_EVERYWHERE: Final = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+EVERYWHERE: Final = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 """Headers of every answer: caches and proxies may not keep upload credentials and ids."""
 
 
@@ -88,27 +88,6 @@ class ErrorBody(AnswerBody):
 
     message: str = Field(description="What is wrong.")
     code: int = Field(description="Repeats the HTTP status.")
-
-
-class Live(AnswerBody):
-    """The process answers."""
-
-    status: str = "ok"
-
-
-class Ready(AnswerBody):
-    """Database and bucket answer."""
-
-    status: str = "ready"
-    database: str = "ok"
-    bucket: str = "ok"
-
-
-class NotReady(ErrorBody):
-    """The database or the bucket does not answer."""
-
-    database: str = Field(description="`ok` or `unavailable`")
-    bucket: str = Field(description="`ok` or `unavailable`")
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +162,7 @@ def answer(status: int, body: AnswerBody, headers: Mapping[str, str] | None = No
     return Response(
         body.model_dump_json(by_alias=True),
         status,
-        {**_EVERYWHERE, **(headers or {})},
+        {**EVERYWHERE, **(headers or {})},
         media_type="application/json",
     )
 

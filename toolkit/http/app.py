@@ -1,12 +1,15 @@
 """Assemble the application: the contract's endpoints, probes, documents, and an answer to each kind of error."""
 
+import asyncio
+import json
 from importlib.metadata import version
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, NoReturn
 from urllib.parse import quote, unquote
 
 from fastapi import Depends, FastAPI, Request, Response
 from starlette.convertors import Convertor, register_url_convertor
 from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse
 
 from toolkit.contract.clients import Client
 from toolkit.contract.evidence import EvidenceRequest
@@ -25,10 +28,8 @@ from toolkit.errors import (
 from toolkit.evidence.credentials import UploadLimits, request_upload
 from toolkit.http.access import AccessControl, RateLimits
 from toolkit.http.answers import (
+    EVERYWHERE,
     PROBLEMS,
-    Live,
-    NotReady,
-    Ready,
     RegisteredClient,
     UploadCredentials,
     answer,
@@ -38,7 +39,6 @@ from toolkit.http.answers import (
     retry_later,
 )
 from toolkit.http.backend import Backend, Busy, Workers
-from toolkit.http.bodies import read_object
 from toolkit.http.documents import (
     ABOUT,
     CLIENT_EXAMPLE,
@@ -61,6 +61,15 @@ WAITING: Final = 256
 
 OPERATION_SECONDS: Final = 15
 """The seconds for which a caller is kept waiting for an operation."""
+
+BODY_MAX: Final = 64 * 1024
+"""Bytes in a body."""
+
+BODY_SECONDS: Final = 20
+"""Time for a body to arrive whole."""
+
+_BODY: Final = "body"
+_CONTENT_TYPE: Final = "Content-Type"
 
 _EVERY_ENDPOINT: Final = (400, 401, 403, 408, 413, 429, 500, 503)
 """Problems that every endpoint of the contract can have."""
@@ -126,6 +135,80 @@ async def _sale_id(request: Request) -> str:
     return sale_id
 
 
+async def read_object(request: Request) -> dict[str, Any]:
+    """Return the JSON object that the request carries, and nothing that two readers understand in two ways.
+
+    Raises:
+        InvalidFields: the content type is another, the body is packed or not one JSON object; the one entry
+            is named after the header, or ``body``.
+        HTTPException: 413, the body is too large, noticed without reading on; 408, it arrives too slowly.
+    """
+    _check_content_type(request.headers.get("content-type"))
+    for name, plain in (("Content-Encoding", "identity"), ("Transfer-Encoding", "chunked")):
+        if request.headers.get(name, plain).strip().lower() != plain:
+            _refuse(f"Must be {plain}", name)
+    # The parser refuses what is no number or over 2**64, and lets any number of zeros stand before it.
+    if int(request.headers.get("content-length", "").lstrip("0") or 0) > BODY_MAX:
+        raise HTTPException(413)
+    try:
+        async with asyncio.timeout(BODY_SECONDS):
+            return _parse(await _read(request))
+    except TimeoutError:
+        raise HTTPException(408) from None
+
+
+async def _read(request: Request) -> bytes:
+    body = bytearray()
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > BODY_MAX:
+            raise HTTPException(413)
+    return bytes(body)
+
+
+def _check_content_type(header: str | None) -> None:
+    if header is None:
+        _refuse(REQUIRED, _CONTENT_TYPE)
+    media_type, _, parameters = header.lower().partition(";")
+    charset = parameters.partition("charset=")[2].partition(";")[0].strip(' "')
+    if media_type.strip() != "application/json" or charset not in {"", "utf-8", "utf8"}:
+        _refuse("Must be application/json, in UTF-8", _CONTENT_TYPE)
+
+
+def _parse(body: bytes) -> dict[str, Any]:
+    if not body.strip():
+        _refuse(REQUIRED)
+    try:
+        # No field of the contract is a number: as floats, integers of any length cost nothing.
+        value = json.loads(
+            body.decode("utf-8-sig"), object_pairs_hook=_object, parse_constant=_no_constant, parse_int=float
+        )
+    except UnicodeDecodeError:
+        _refuse("Must be UTF-8")
+    except RecursionError:
+        _refuse("Must not be nested so deeply")
+    except ValueError:
+        _refuse("Must be valid JSON")
+    if not isinstance(value, dict):
+        _refuse("Must be an object")
+    return value
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    fields = dict(pairs)
+    if len(fields) != len(pairs):
+        _refuse("Must not repeat a field")
+    return fields
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _refuse(reason: str, field: str = _BODY) -> NoReturn:
+    raise InvalidFields([InvalidField(field, reason)])
+
+
 _Body = Annotated[dict[str, Any], Depends(read_object)]
 
 
@@ -186,35 +269,21 @@ def _add_endpoints(app: FastAPI, backend: Backend) -> None:
 
 def _add_probes(app: FastAPI, backend: Backend) -> None:
     """Add the probes of a supervisor; they wait for nothing, so that load does not hide an outage."""
-    needs_no_token: dict[str, Any] = {"security": []}
 
-    @app.get(
-        "/health",
-        operation_id="health",
-        summary="Is the process alive?",
-        response_model=Live,
-        responses=documented(500),
-        openapi_extra=needs_no_token,
-    )
+    @app.get("/health", include_in_schema=False)
     async def health() -> Response:
-        return answer(200, Live())
+        return JSONResponse({"status": "ok"}, headers=EVERYWHERE)
 
-    @app.get(
-        "/ready",
-        operation_id="ready",
-        summary="Do database and bucket answer?",
-        response_model=Ready,
-        responses=documented(500, 503) | {503: {"model": NotReady, "description": PROBLEMS[503].when}},
-        openapi_extra=needs_no_token,
-    )
+    @app.get("/ready", include_in_schema=False)
     async def ready(request: Request) -> Response:
-        errors = [backend.database_watch.error, backend.bucket_watch.error]
-        database, bucket = ("ok" if error is None else "unavailable" for error in errors)
-        if errors == [None, None]:
-            return answer(200, Ready())
-        request.state.reason = ", ".join(type(error).__name__ for error in errors if error)
-        body = NotReady(message=PROBLEMS[503].message, code=503, database=database, bucket=bucket)
-        return answer(503, body, PROBLEMS[503].headers)
+        errors = {"database": backend.database_watch.error, "bucket": backend.bucket_watch.error}
+        services = {name: "unavailable" if error else "ok" for name, error in errors.items()}
+        if not any(errors.values()):
+            return JSONResponse({"status": "ready", **services}, headers=EVERYWHERE)
+        request.state.reason = ", ".join(type(error).__name__ for error in errors.values() if error)
+        away = PROBLEMS[503]
+        body = {"message": away.message, "code": away.status, **services}
+        return JSONResponse(body, away.status, {**EVERYWHERE, **away.headers})
 
 
 async def _answer_error(request: Request, error: Exception) -> Response:

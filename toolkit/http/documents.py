@@ -111,7 +111,7 @@ _HEADERS: Final = {
 
 
 def request_body(model: type[BaseModel], **examples: dict[str, Any]) -> dict[str, Any]:
-    """Return how FastAPI documents a body that it does not parse itself (``toolkit.http.bodies`` is stricter)."""
+    """Return how FastAPI documents a body that it does not parse itself (``read_object`` is stricter)."""
     named = {name: {"value": value} for name, value in examples.items()}
     schema = {"$ref": _REF.format(model=model.__name__)}
     return {
