@@ -127,16 +127,10 @@ def test_headings_as_distributors_write_them_are_understood(database, load, tmp_
     assert counts(load(write_csv(tmp_path / "a.csv", [client(1)], headings=headings))) == (1, 0, 0)
 
 
-def test_a_whole_name_is_asked_back_and_never_guessed_apart(load, tmp_path):
-    headings = [{"firstName": "Nome completo", "lastName": "x"}.get(name, name) for name in FIELDS]
-    with pytest.raises(UnreadableFile, match="Nome completo holds the first and the last name together"):
-        load(write_csv(tmp_path / "a.csv", [client(1)], headings=headings))
-
-
 def test_a_file_without_headings_is_refused_without_quoting_its_first_person(load, tmp_path):
     people = tmp_path / "people.csv"
     people.write_text("Nome;Maria da Silva;529.982.247-25;maria@example.com\n;;;\n", encoding="utf-8")
-    with pytest.raises(UnreadableFile, match=r"Found on line 1: Nome\. Rename"):
+    with pytest.raises(UnreadableFile, match=r"Found on line 1: Nome\. The fields are"):
         load(people)
 
 

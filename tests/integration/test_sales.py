@@ -135,14 +135,15 @@ def test_a_file_never_takes_a_completion_back(load, database):
 
 def test_a_file_without_the_headings_changes_nothing_and_says_what_is_missing(load, database):
     with pytest.raises(
-        UnreadableFile, match=r"sales\.csv: the columns clientId, createdAt are missing\. Found: saleId"
+        UnreadableFile,
+        match=r"sales\.csv: no heading for clientId, createdAt\. Found on line 1: saleId, .* rename",
     ):
         load("S-1,A,true", headings="saleId,utilityGroup,isClientFinancialResponsible")
     assert observations(database) == []
 
 
 def test_a_row_of_data_in_the_place_of_the_headings_is_not_quoted(load):
-    with pytest.raises(UnreadableFile, match="The file has no headings") as caught:
+    with pytest.raises(UnreadableFile, match="No heading on line 1 is known") as caught:
         load(headings=ROW)
     assert "52998224725" not in str(caught.value)
 

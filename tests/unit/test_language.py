@@ -186,11 +186,12 @@ def test_counts_have_their_plural_and_a_message_of_another_language_stays_as_it_
 
 
 def test_each_part_of_a_composed_sentence_is_translated():
-    advice = Message("Rename the headings, or say what they mean: --map HEADING=field.")
     found = Message("Found on line {}: {}", 1, "Doc")
-    assert PORTUGUESE.tell(Message("{}: no heading for {}. {}. {}", "a.csv", "cpf", found, advice)) == (
-        "a.csv: falta o cabeçalho de cpf. Na linha 1 há: Doc. Renomeie os cabeçalhos ou diga o que significam: "
-        "--map CABEÇALHO=campo."
+    lacking = Message(
+        "{}: no heading for {}. {}. The fields are {}; rename the headings.", "a.csv", "cpf", found, "cpf"
+    )
+    assert PORTUGUESE.tell(lacking) == (
+        "a.csv: falta o cabeçalho de cpf. Na linha 1 há: Doc. Os campos são cpf; renomeie os cabeçalhos."
     )
     _, wrong = read_waiver({"code": "MISSIN_POV", "reason": "r", "approvedBy": "b", "end": "2099-1-1"}, today=DAY)
     assert PORTUGUESE.tell(listed(wrong)).startswith("owner é obrigatório; MISSIN_POV não é o código de um achado")

@@ -12,6 +12,8 @@ import pytest
 from toolkit.errors import UnreadableFile
 from toolkit.intake import tables, text_tables
 from toolkit.intake import workbooks as workbook
+from toolkit.intake.headings import Headings
+from toolkit.intake.sources import Chunk
 from toolkit.intake.tables import read_table
 
 RELATIONS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
@@ -19,6 +21,10 @@ PACKAGE = "http://schemas.openxmlformats.org/package/2006/relationships"
 MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 FIRST = '<row r="1"><c r="A1" t="inlineStr"><is><t>a</t></is></c></row>'
 BLANKS = b" " * 1_000_000
+
+
+def read(path: Path) -> Chunk:
+    return read_table(path, Headings(())).rows
 
 
 def cell(place: str = "") -> str:
@@ -68,7 +74,7 @@ FAR_APART: dict[str, list[str | bytes]] = {
 @pytest.mark.parametrize("rows", [pytest.param(rows, id=name) for name, rows in FAR_APART.items()])
 def test_cells_far_apart_end_in_a_sentence(rows, tmp_path):
     with pytest.raises(UnreadableFile, match=r"far\.xlsx: takes more than 3 GiB of memory .* lie too far apart"):
-        read_table(book(tmp_path / "far.xlsx", rows))
+        read(book(tmp_path / "far.xlsx", rows))
 
 
 @pytest.mark.parametrize(
@@ -87,7 +93,7 @@ def test_what_a_workbook_unpacks_to_is_bounded(rows, strings, tmp_path, monkeypa
     monkeypatch.setattr(workbook, "MEMORY_BYTES", 256 * 1024**2)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with pytest.raises(UnreadableFile, match=r"packed\.xlsx: takes more than .* GiB of memory"):
-        read_table(book(tmp_path / "packed.xlsx", rows, strings))
+        read(book(tmp_path / "packed.xlsx", rows, strings))
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100 * 1024
 
 
@@ -95,12 +101,12 @@ def test_the_time_for_a_workbook_is_bounded(tmp_path, monkeypatch):
     monkeypatch.setattr(workbook, "SECONDS", 1)
     rows = (f"<row>{cell() * 8}</row>" for _ in range(300_000))
     with pytest.raises(UnreadableFile, match=r"slow\.xlsx: takes more than 1 seconds to read"):
-        read_table(book(tmp_path / "slow.xlsx", rows))
+        read(book(tmp_path / "slow.xlsx", rows))
 
 
 def test_a_large_sheet_is_read(tmp_path):
     rows = [FIRST, '<row r="50000">' + cell('r="Z50000"') + "</row>"]
-    assert read_table(book(tmp_path / "large.xlsx", rows)).lines.tolist() == [50_000]
+    assert read(book(tmp_path / "large.xlsx", rows)).lines.tolist() == [50_000]
 
 
 @pytest.mark.parametrize(
@@ -114,7 +120,7 @@ def test_a_text_file_is_bounded_by_columns(contents, sentence, tmp_path):
     path = tmp_path / "wide.csv"
     path.write_bytes(contents)
     with pytest.raises(UnreadableFile, match=rf"wide\.csv.*{sentence}"):
-        read_table(path)
+        read(path)
 
 
 def test_a_table_is_read_as_a_whole_up_to_a_limit(tmp_path, monkeypatch):
@@ -122,9 +128,9 @@ def test_a_table_is_read_as_a_whole_up_to_a_limit(tmp_path, monkeypatch):
     path = tmp_path / "long.csv"
     path.write_bytes(b"a;b\n1;" + b"x" * 300_000 + b"\n" + b"1;2\n" * 1000)
     with pytest.raises(UnreadableFile, match=r"long\.csv: holds more than 0 MiB of text"):
-        read_table(path)
+        read(path)
     monkeypatch.undo()
-    assert len(read_table(path).rows) == 1001  # one long cell makes no room for as much in every row
+    assert len(read(path)) == 1001  # one long cell makes no room for as much in every row
 
 
 @pytest.mark.parametrize(
@@ -135,4 +141,4 @@ def test_a_file_is_read_up_to_a_size(module, bound, name, tmp_path, monkeypatch)
     monkeypatch.setattr(module, bound, 100)
     (tmp_path / "a.csv").write_bytes(b"a;b\n" + b"1;2\n" * 100)
     with pytest.raises(UnreadableFile, match=r"holds more than 0 .iB"):
-        read_table(path.with_name(name))
+        read(path.with_name(name))

@@ -27,12 +27,13 @@ from toolkit.database.tables import evidence_requests, withdrawals
 from toolkit.errors import InvalidField, InvalidFields, InvalidInput
 from toolkit.evidence.credentials import UploadLimits
 from toolkit.evidence.upload import journal_of
-from toolkit.intake.tables import NamedColumns, RejectedRow, read_table
+from toolkit.intake.headings import Headings
+from toolkit.intake.tables import RejectedRow, read_table
 from toolkit.log.events import record_issued, record_reissued
 from toolkit.message import Message
 from toolkit.progress import Progress, Quiet
 
-MANIFEST: Final = NamedColumns("A manifest", ("saleId", "fileName", "fileFormat", "type", "evidenceType"))
+MANIFEST: Final = Headings(("saleId", "fileName", "fileFormat", "type", "evidenceType"))
 """The columns of a manifest, in any order; others are ignored."""
 
 
@@ -134,8 +135,7 @@ def request_manifest(database: Database, bucket: Bucket, path: Path, out: Path, 
     if out.exists() and path.exists() and out.samefile(path):
         raise InvalidInput("{} is read and cannot be written, too; name another file for the credentials.", out)
     database.service.require("add_records")
-    table = read_table(path)
-    wanted, unreadable = _judged(MANIFEST.bodies(table, MANIFEST.headings(table, path)))
+    wanted, unreadable = _judged(read_table(path, MANIFEST).bodies())
     rows = len(wanted) + len(unreadable)
     # The database commits before the file appears: there is no form without a record.
     with atomic_file(out) as draft, database.transaction() as connection:

@@ -27,7 +27,7 @@ from toolkit.database.service import create_new, service_of
 from toolkit.database.tables import load_batches, new_id
 from toolkit.errors import InvalidField, UnreadableFile
 from toolkit.intake.checks import ROW, ChunkVerdict, decide
-from toolkit.intake.headings import FIELDS, Headings
+from toolkit.intake.headings import FIELDS, Headings, client_headings
 from toolkit.intake.registration import REFUSALS, refusal
 from toolkit.intake.rejected import Outputs
 from toolkit.intake.results import (
@@ -69,7 +69,7 @@ def load_clients(
     if not dry_run:
         database.service.require("add_clients")
     options = options or LoadOptions()
-    headings = Headings(options.headings)
+    headings = client_headings(options.headings)
     reading = Reading(options.sheet, headings.recognise)
     unreadable: list[UnreadableFile] = []
     sources: list[TableSource] = []

@@ -22,14 +22,14 @@ from toolkit.database.copying import copy_rows, named
 from toolkit.database.observations import OBSERVED, observe_sales
 from toolkit.database.service import NEW, clients, create_new, sales, same, service_of
 from toolkit.errors import InvalidField, InvalidFields
+from toolkit.intake.headings import Headings
 from toolkit.intake.rejected import Outputs
-from toolkit.intake.sources import OWN, Chunk
-from toolkit.intake.tables import NamedColumns, RejectedRow, Table, read_table
+from toolkit.intake.tables import RejectedRow, Table, read_table
 from toolkit.language import ENGLISH, Language
 from toolkit.message import Message
 from toolkit.progress import Progress, Quiet
 
-_PORTUGUESE: Final = {
+_OTHERS: Final = {
     "saleId": ("ID da venda", "código da venda", "número da venda", "nº da venda", "venda"),
     "clientId": ("ID do cliente", "código do cliente"),
     "utilityGroup": ("grupo tarifário", "grupo da distribuidora", "grupo"),
@@ -44,11 +44,10 @@ _PORTUGUESE: Final = {
 }
 """The usual headings beside the contract's, in any case, with or without accents and punctuation."""
 
-COLUMNS: Final = NamedColumns(
-    "A sales file",
-    ("saleId", "clientId", "utilityGroup", "isClientFinancialResponsible", "createdAt"),
+HEADINGS: Final = Headings(
+    [*_OTHERS],
     ("partner", "completedAt"),
-    _PORTUGUESE,
+    _OTHERS,
 )
 
 
@@ -101,10 +100,9 @@ def load_sales(
     if write:
         database.service.require("add_sales")
     progress = progress or Quiet()
-    table = read_table(path)
-    columns = COLUMNS.headings(table, path)
+    table = read_table(path, HEADINGS)
     progress.begin("sales", len(table.rows), "rows")
-    valid, rejected = _valid_sales(table, columns, progress)
+    valid, rejected = _valid_sales(table, progress)
     progress.end()
     groups = Counter(sale.utility_group for sale in valid.values())
     inserted, updated = 0, 0
@@ -121,7 +119,7 @@ def load_sales(
             observe_sales(connection, clock)
         else:
             differing = _differing(connection)
-    files = hand_back(table, columns, rejected, out or path.parent, path.name, language) if rejected else ()
+    files = hand_back(table, rejected, out or path.parent, path.name, language) if rejected else ()
     rows = len(table.rows)
     unchanged = rows - len(rejected) - inserted - updated - len(differing)
     unknown_groups = {group: count for group, count in groups.items() if count and group not in set(UtilityGroup)}
@@ -138,14 +136,12 @@ def created_at(database: Database, sale_id: str) -> datetime | None:
 _PIECE: Final = 10_000
 
 
-def _valid_sales(
-    table: Table, columns: Mapping[str, str], progress: Progress
-) -> tuple[dict[int, SaleRecord], list[RejectedRow]]:
+def _valid_sales(table: Table, progress: Progress) -> tuple[dict[int, SaleRecord], list[RejectedRow]]:
     """Return the valid sales by their lines, and the rows that are none; of a repeated one the first counts."""
     valid: dict[int, SaleRecord] = {}
     rejected: list[RejectedRow] = []
     first_line: dict[str, int] = {}
-    for number, (line, body) in enumerate(COLUMNS.bodies(table, columns), 1):
+    for number, (line, body) in enumerate(table.bodies(), 1):
         if number % _PIECE == 0:
             progress.advance(_PIECE)
         try:
@@ -245,24 +241,18 @@ def _merge(connection: Connection) -> tuple[int, int]:
 
 
 def hand_back(
-    table: Table,
-    columns: Mapping[str, str],
-    rejected: Sequence[RejectedRow],
-    out: Path,
-    name: str,
-    language: Language,
+    table: Table, rejected: Sequence[RejectedRow], out: Path, name: str, language: Language
 ) -> tuple[Path, ...]:
     """Write the rejected rows for people to correct, as those of clients."""
-    headings = [heading for heading in table.rows.column_names if heading not in OWN]
-    lines = np.array([each.line for each in rejected])
-    rows = table.rows.select(headings).take(pa.array(np.searchsorted(table.lines, lines)))
-    chunk = Chunk([column.combine_chunks() for column in rows.columns], lines, 0)
-    reasons = [[(columns.get(item.field, item.field), item.message) for item in each.invalid] for each in rejected]
+    headings = {name: table.headings[position] for name, position in table.fields.items()}
+    chunk = table.rows.take(np.searchsorted(table.rows.lines, [each.line for each in rejected]))
+    invalid = [each.invalid for each in rejected]
+    reasons = [[(headings.get(item.field, item.field), item.message) for item in items] for items in invalid]
     wrong = {
-        headings.index(heading): np.array([name in {item.field for item in each.invalid} for each in rejected])
-        for name, heading in columns.items()
+        position: np.array([name in {item.field for item in items} for items in invalid])
+        for name, position in table.fields.items()
     }
-    with Outputs(out, name, table.layout.delimiter, headings, language) as outputs:
+    with Outputs(out, name, table.layout.delimiter, table.headings, language) as outputs:
         outputs.reject(chunk, reasons, wrong)
         outputs.complete()
         return outputs.publish()[0]

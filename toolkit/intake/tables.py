@@ -6,9 +6,8 @@ file. ``read_table`` is for files that fit into memory; ``open_table`` reads in 
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -17,13 +16,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from toolkit.errors import InvalidField, UnreadableFile
+from toolkit.intake.headings import Headings
 from toolkit.intake.sources import (
     ERROR_OF_FORMULA,
     OWN,
     REJECTED_SHEET,
     Chunk,
     Layout,
-    Lines,
     Reading,
     TableSource,
     source_of,
@@ -38,11 +37,21 @@ WHOLE_BYTES: Final = 256 * 1024**2
 
 @dataclass(frozen=True)
 class Table:
-    """A whole table: ``rows`` are strings under the headings of the file; ``lines`` are their lines in it."""
+    """A whole table: its headings as in the file, its rows, and the position of each field's column."""
 
-    rows: pa.Table
-    lines: Lines
     layout: Layout
+    headings: tuple[str, ...]
+    rows: Chunk
+    fields: Mapping[str, int]
+
+    def bodies(self) -> Iterator[tuple[int, dict[str, str | None]]]:
+        """Yield the line of each row and its cells under the names of their fields.
+
+        An empty cell is an absent value, so that a required one gives the contract's reason.
+        """
+        texts = [self.rows.columns[position].to_pylist() for position in self.fields.values()]
+        for line, *cells in zip(self.rows.lines.tolist(), *texts, strict=True):
+            yield line, {name: cell or None for name, cell in zip(self.fields, cells, strict=True)}
 
 
 SpreadsheetTable = DelimitedText | WorkbookTable
@@ -94,13 +103,15 @@ def _as_before(chunk: Chunk, source: slice, *, escaped: bool) -> Chunk:
     )
 
 
-def read_table(path: Path, reading: Reading | None = None) -> Table:
-    """Read one table into memory; blank rows and columns without a heading are left out.
+def read_table(path: Path, headings: Headings) -> Table:
+    """Read one table into memory; blank rows are left out.
 
     Raises:
-        UnreadableFile: it cannot be read, is too large, or has a row that does not fit, or a heading twice.
+        UnreadableFile: it cannot be read, is too large, lacks a field, or has a row that does not fit.
     """
-    table = open_table(source_of(path), reading)
+    table = open_table(source_of(path), Reading(recognises=headings.recognise))
+    given = source_headings(table)
+    fields = headings.columns(table.source.name, table.layout.heading_line, given)
     chunks, size = [], 0
     for chunk in source_chunks(table):
         size += sum(column.nbytes for column in chunk.columns)
@@ -111,25 +122,15 @@ def read_table(path: Path, reading: Reading | None = None) -> Table:
         for row, reason in chunk.faults.items():
             raise UnreadableFile("{}, line {}: {}.", path, chunk.lines[row], reason)
         chunks.append(chunk)
-    headings = source_headings(table)
-    named = {heading: position for position, heading in enumerate(headings) if heading}
-    if len(named) < sum(1 for heading in headings if heading):
-        raise UnreadableFile("{}: a heading stands there twice; the headings are {}.", path, ", ".join(headings))
-    cells = {
-        heading: pa.chunked_array(
+    columns = [
+        pa.chunked_array(
             [pc.replace_substring_regex(chunk.columns[position], ERROR_OF_FORMULA, "") for chunk in chunks],
             pa.string(),
-        )
-        for heading, position in named.items()
-    }
+        ).combine_chunks()
+        for position in range(len(given))
+    ]
     lines = np.concatenate([np.empty(0, np.int64), *(chunk.lines for chunk in chunks)])
-    return Table(pa.table(cells), lines, table.layout)
-
-
-def plain(heading: str) -> str:
-    """Return a heading without case, accents, punctuation and white space."""
-    letters = unicodedata.normalize("NFKD", heading).casefold()
-    return "".join(letter for letter in letters if letter.isalnum())
+    return Table(table.layout, given, Chunk(columns, lines, size), fields)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,51 +139,3 @@ class RejectedRow:
 
     line: int
     invalid: tuple[InvalidField, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class NamedColumns:
-    """The columns of ``file`` (such as "A manifest"); each may also be headed by one of its Portuguese names."""
-
-    file: str
-    required: tuple[str, ...]
-    optional: tuple[str, ...] = ()
-    portuguese: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-
-    def headings(self, table: Table, path: Path) -> dict[str, str]:
-        """Map the name of each column that the table has to its heading as written.
-
-        Raises:
-            UnreadableFile: a required column is missing.
-        """
-        written = {plain(heading): heading for heading in reversed(table.rows.column_names)}
-        found = {}
-        for name in self.required + self.optional:
-            understood = [key for key in map(plain, (name, *self.portuguese.get(name, ()))) if key in written]
-            if understood:
-                found[name] = written[understood[0]]
-        lacking = [name for name in self.required if name not in found]
-        if lacking:
-            # A line without any heading may be a row of data.
-            listed = f"Found: {', '.join(table.rows.column_names)}" if found else "The file has no headings"
-            raise UnreadableFile(
-                "{}: the columns {} are missing. {}. {}", path, ", ".join(lacking), listed, self._described()
-            )
-        return found
-
-    def bodies(self, table: Table, headings: Mapping[str, str]) -> Iterator[tuple[int, dict[str, str | None]]]:
-        """Yield the line of each row and its cells under the names of their columns.
-
-        An empty cell is an absent value, so that a required one gives the contract's reason.
-        """
-        texts = [table.rows[heading].to_pylist() for heading in headings.values()]
-        for line, *cells in zip(table.lines.tolist(), *texts, strict=True):
-            yield line, {name: cell or None for name, cell in zip(headings, cells, strict=True)}
-
-    def _described(self) -> str:
-        text = f"{self.file} has {', '.join(self.required)}"
-        if self.optional:
-            text += f" and may have {', '.join(self.optional)}"
-        if self.portuguese:
-            text += f", or their Portuguese names: {', '.join(self.portuguese[name][0] for name in self.required)}"
-        return text + "."
