@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -13,26 +13,26 @@ from uuid import NAMESPACE_OID, uuid5
 from zoneinfo import ZoneInfo
 
 import openpyxl
-import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 
-from tests.support.audit_folders import audit_folder
+from toolkit.audit import lists
 from toolkit.audit.duckdb_session import duckdb_session
 from toolkit.audit.extract import Observed
-from toolkit.audit.findings import findings_query
-from toolkit.audit.folder import Audit, AuditFacts
+from toolkit.audit.findings import find_present, write_findings
+from toolkit.audit.folder import FACTS, Audit, AuditFacts, open_audit, part_of
+from toolkit.audit.judge import FILES, VERDICTS
 from toolkit.audit.source import LastSync, Source
-from toolkit.contract.codes import SaleWarning, missing_code
 from toolkit.contract.contents import LOOK, ContentProblem, Coverage, IntegrityFinding
 from toolkit.contract.deadlines import Deadlines
 from toolkit.contract.events import Event
 from toolkit.contract.evidence import KIND_OF, EvidenceType, FileKind, Withdrawal
-from toolkit.contract.findings import file_finding_ids, finding_id, items
+from toolkit.contract.findings import file_finding_ids
 from toolkit.contract.rules import Evidence, EvidenceState, Sale, evaluate
 from toolkit.evidence.records import EvidenceRecord, StoredFile, TimeLine
 from toolkit.reports import DEFAULT_FORMATS, write_report
 from toolkit.reports.audited import Audited
 from toolkit.reports.reading import read_audited
-from toolkit.reports.totals import FEW, ROW_COLUMNS
 
 AS_OF = datetime(2026, 11, 20, 21, 0, tzinfo=UTC)
 
@@ -49,9 +49,9 @@ SHORT = {
 }
 
 
+_SCHEMAS = {"verdicts": VERDICTS.to_pyarrow(), "files": FILES.to_pyarrow(), **lists._LISTS}
 _ABOUT = "code VARCHAR, sale_id VARCHAR, partner VARCHAR, utility_group VARCHAR"
 _HISTORY = {
-    "present": f"id UUID, {_ABOUT}, reason VARCHAR",
     "episode": f"finding_id UUID, {_ABOUT}, seen_at TIMESTAMPTZ, gone_at TIMESTAMPTZ",
     "sale": "sale_id VARCHAR, partner VARCHAR, utility_group VARCHAR",
     "gap": "sale_id VARCHAR, gone_at TIMESTAMPTZ, back_at TIMESTAMPTZ",
@@ -152,85 +152,66 @@ def folder_of(
 ) -> Audit:
     """Write the folder of an audit of these sales."""
     known = {each.sale_id: evidence_of(each) for each in told} | dict(evidence or {})
-    verdicts = [_row(each) for each in told]
-    rows = pd.DataFrame(verdicts, columns=[each for each in ROW_COLUMNS.values() if each != "age_days"])
-    rows = rows.rename(columns={ours: name for name, ours in ROW_COLUMNS.items()})
-    present = pd.concat(
-        [
-            present_findings(rows.astype(dict.fromkeys(FEW, "category"))),
-            present_file_findings(file_findings, rows.rename(columns=ROW_COLUMNS)[_OF_SALE]),
-        ]
-    )
-    zone = ZoneInfo("America/Sao_Paulo")
+    partners = {each.sale_id: each.partner for each in told}
+    records = [(partners.get(sale_id), each) for sale_id, own in known.items() for each in own.records]
+    rows: dict[str, list[dict[str, Any]]] = {
+        "verdicts": [_row(each) for each in told],
+        "files": [_file_row(record, partner) for partner, record in records],
+        "events": [
+            {"sale_id": sale_id, "evidence_id": str(record), "kind": event.kind, "happened_at": event.happened_at}
+            for sale_id, own in sorted(known.items())
+            for event, record in own.timeline or ()
+        ],
+        "withdrawals": [
+            {"sale_id": record.sale_id, "partner": partner, "evidence_type": record.evidence_type}
+            | _withdrawal(record.withdrawal)
+            for partner, record in records
+            if record.withdrawal
+        ],
+        "clients": [
+            {"client_id": client_id, "cpf": cpf}
+            for client_id, cpf in {each.client_id: each.cpf for each in told}.items()
+            if client_id
+        ],
+        "file_findings": [
+            {
+                "number": number,
+                "problem": each.problem,
+                "detail": each.detail,
+                "sale_ids": each.sale_ids,
+                "evidence_ids": [*map(str, each.evidence_ids)],
+                "folders": each.folders,
+                "finding_ids": [one for one, _ in file_finding_ids(each)],
+            }
+            for number, each in enumerate(file_findings)
+        ],
+    }
+    place.mkdir(parents=True, exist_ok=True)
+    for name, schema in _SCHEMAS.items():
+        pq.write_table(pa.Table.from_pylist(rows.get(name, []), schema), place / f"{name}.parquet")
+    deadlines = Deadlines(ZoneInfo("America/Sao_Paulo"))
     with duckdb_session() as session:
         for name, columns in _HISTORY.items():
             session.execute(f"CREATE TABLE {name} ({columns})")
-        if len(present):
-            rows = present.astype(object).where(present.notna(), None).itertuples(index=False)
-            session.executemany("INSERT INTO present VALUES (?, ?, ?, ?, ?, ?)", [*rows])
-        query = findings_query(Observed(session, AS_OF), audits=[], waivers=[], deadlines=Deadlines(zone))
-        findings: list[Any] = session.sql(query).to_arrow_table().to_pylist()
-    partners = {each.sale_id: each.partner for each in told}
-    return audit_folder(
-        place,
-        AuditFacts(
-            as_of=AS_OF,
-            made_at=AS_OF,
-            run="1",
-            counts={},
-            coverage={},
-            changes_since=None,
-            verified_first=True,
-            timezone=zone.key,
-            source=given_source or source(),
-        ),
-        {
-            "verdicts": verdicts,
-            "findings": findings,
-            "files": [
-                _file_row(record, partners.get(sale_id))
-                for sale_id, own in known.items()
-                for record in own.records
-            ],
-            "events": [
-                {
-                    "sale_id": sale_id,
-                    "evidence_id": str(evidence_id),
-                    "kind": event.kind,
-                    "happened_at": event.happened_at,
-                }
-                for sale_id, own in sorted(known.items())
-                for event, evidence_id in own.timeline or ()
-            ],
-            "withdrawals": [
-                {"sale_id": sale_id, "partner": partners.get(sale_id), "evidence_type": record.evidence_type}
-                | _withdrawal(record.withdrawal)
-                for sale_id, own in known.items()
-                for record in own.records
-                if record.withdrawal
-            ],
-            "clients": [
-                {"client_id": each.client_id, "cpf": each.cpf}
-                for each in {each.client_id: each for each in told}.values()
-                if each.client_id
-            ],
-            "file_findings": [
-                {
-                    "number": number,
-                    "problem": each.problem,
-                    "detail": each.detail,
-                    "sale_ids": each.sale_ids,
-                    "evidence_ids": [*map(str, each.evidence_ids)],
-                    "folders": each.folders,
-                    "finding_ids": [one for one, _ in file_finding_ids(each)],
-                }
-                for number, each in enumerate(file_findings)
-            ],
-        },
+        session.execute(f"CREATE TABLE listed AS FROM '{place / 'verdicts.parquet'}'")
+        session.execute("INSERT INTO sale SELECT sale_id, partner, utility_group FROM listed")
+        observed = Observed(session, AS_OF)
+        find_present(observed, file_findings)
+        write_findings(observed, place, audits=[], waivers=[], deadlines=deadlines)
+    facts = AuditFacts(
+        as_of=AS_OF,
+        made_at=AS_OF,
+        run="1",
+        counts={},
+        coverage={},
+        changes_since=None,
+        verified_first=True,
+        timezone=deadlines.timezone.key,
+        source=given_source or source(),
+        parts={name: part_of(place, name) for name in (*_SCHEMAS, "findings", "trend")},
     )
-
-
-_OF_SALE = ["sale_id", "partner", "utility_group"]
+    (place / FACTS).write_bytes(facts.written())
+    return open_audit(place)
 
 
 def _file_row(record: EvidenceRecord, partner: str | None) -> dict[str, Any]:
@@ -325,30 +306,3 @@ def csv_rows(out: Path) -> list[dict[str, str]]:
 def sheet_rows(out: Path, name: str) -> list[tuple[Any, ...]]:
     book = openpyxl.load_workbook(out / "missing-evidence.xlsx")
     return list(book[name].iter_rows(values_only=True))
-
-
-_PRESENT = ["id", "code", "sale_id", "partner", "utility_group", "reason"]
-
-
-def present_findings(sales: pd.DataFrame) -> pd.DataFrame:
-    """The problems, missing pieces and warnings of sales, which are in the columns of ``Audited.told``."""
-    found = []
-    for row in sales.astype(object).where(sales.notna(), None).to_dict("records"):
-        codes: list[tuple[str, str | None]] = [(problem, None) for problem in items(row["problems"])]
-        codes += zip(map(missing_code, items(row["missing"])), items(row["reasons"]), strict=True)
-        codes += [(str(SaleWarning.WITHOUT_CLIENT), None)] * (row["clientId"] is None)
-        about = (row["saleId"], row["partner"], row["utilityGroup"])
-        found += [(finding_id(code, row["saleId"]), code, *about, reason) for code, reason in codes]
-    return pd.DataFrame(found, columns=_PRESENT, dtype=object)
-
-
-def present_file_findings(findings: Iterable[IntegrityFinding], sales: pd.DataFrame) -> pd.DataFrame:
-    """The findings about files, one row a sale; ``sales`` has their partners and utility groups."""
-    rows = [
-        (each, str(finding.problem), sale_id)
-        for finding in findings
-        for each, sale_id in file_finding_ids(finding)
-    ]
-    found = pd.DataFrame(rows, columns=["id", "code", "sale_id"], dtype="str")
-    found = found.drop_duplicates("id").merge(sales, on="sale_id", how="left")
-    return found.reindex(columns=_PRESENT)

@@ -9,12 +9,11 @@ from uuid import UUID
 
 import sqlalchemy as sa
 
+from tests.support.request_bodies import CLIENT
 from toolkit.contract.evidence import KIND_OF, EvidenceType, FileKind, object_key
 from toolkit.database.connection import Database
 from toolkit.database.tables import (
-    addresses,
     bucket_syncs,
-    clients,
     content_checks,
     evidence_observations,
     evidences,
@@ -24,6 +23,7 @@ from toolkit.database.tables import (
     sales,
     withdrawals,
 )
+from toolkit.intake.registration import register_client
 
 FIRST = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 
@@ -40,30 +40,7 @@ class Story:
     database: Database
 
     def client(self, cpf: str = "52998224725") -> UUID:
-        client_id = new_id()
-        self._insert(
-            clients,
-            id=client_id,
-            cpf=cpf,
-            number_on_dealership="1",
-            enrollment="1",
-            first_name="Ana",
-            last_name="Souza",
-            birthdate=datetime(1980, 1, 1, tzinfo=UTC).date(),
-            created_at=FIRST,
-        )
-        self._insert(
-            addresses,
-            id=new_id(),
-            client_id=client_id,
-            neighborhood="Centro",
-            installation_number="1234567",
-            address="Rua A",
-            address_number="1",
-            city="Recife",
-            zip_code="50000000",
-        )
-        return client_id
+        return register_client(self.database, CLIENT | {"cpf": cpf, "lastName": "Souza"}, lambda: FIRST).client_id
 
     def sale(
         self, sale_id: str = "S-1", *, seen_at: datetime = FIRST, gone_at: datetime | None = None, **values: Any
