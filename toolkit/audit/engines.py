@@ -11,6 +11,7 @@ import socket
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import lru_cache
 from logging import getLogger
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 from urllib.parse import urlsplit
@@ -38,6 +39,12 @@ _BACKOFF: Final = 2000
 """Milliseconds between two attempts, at most."""
 
 
+@lru_cache
+def _sql(query: Any) -> str:
+    """Return a query as DuckDB's SQL; to compile it takes longer than to judge a few thousand sales."""
+    return str(ibis.to_sql(query.to_expr(), dialect="duckdb"))
+
+
 class DuckdbEngine:
     """DuckDB in this process."""
 
@@ -54,18 +61,17 @@ class DuckdbEngine:
 
     def write(self, query: Table, place: str) -> None:
         """Write one file."""
-        self._spilling(lambda: self.session.execute(copy_to(ibis.to_sql(query, dialect="duckdb"), place)))
+        self._spilling(lambda: self.session.execute(copy_to(_sql(query.op()), place)))
 
     def read(self, query: Table) -> pa.Table:
         """Return the rows of ``query``."""
-        sql = ibis.to_sql(query, dialect="duckdb")
-        found: pa.Table = self._spilling(lambda: self.session.sql(sql).to_arrow_table())
+        found: pa.Table = self._spilling(lambda: self.session.sql(_sql(query.op())).to_arrow_table())
         return found.cast(query.schema().to_pyarrow())
 
     def hand_over(self, query: Table, session: DuckDBPyConnection, name: str) -> None:
         """Make the rows of ``query`` a table of the same session."""
         assert session is self.session
-        session.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS {ibis.to_sql(query, dialect='duckdb')}")
+        session.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS {_sql(query.op())}")
 
     def _spilling(self, work: Callable[[], Any]) -> Any:
         """Do the work; where the memory does not suffice, once more within half of it.
