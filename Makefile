@@ -35,7 +35,7 @@ $(VENV)/.ready: requirements.lock requirements-uv.lock pyproject.toml $(wildcard
 run: setup ## The main job, end to end, on the embedded services and the sample data
 	$(RUN)/python -m toolkit demo --out reports
 
-test: setup ## All tests, in another order each time (TESTS=tests/unit or TESTS=--only-skipped)
+test: setup ## All tests, in another order each time (TESTS=tests/unit)
 	@# Tests start hundreds of processes: none of them shall compile what it imports, PYTHONDONTWRITEBYTECODE or not.
 	$(RUN)/python -m compileall -q -j 0 -x '/tests?/|/(mypy|mypyc|pip|setuptools)/' $(VENV)/lib toolkit
 	@# Each worker takes a run of neighbouring tests, so what a module of tests starts is started once.

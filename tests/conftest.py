@@ -31,7 +31,6 @@ from filelock import FileLock
 from hypothesis import Phase
 from hypothesis import settings as hypothesis_settings
 
-from tests.support import skipped_tests
 from tests.support.browser import chromium
 from tests.support.spark_server import REMOTE, sail
 from toolkit import embedded
@@ -80,14 +79,8 @@ For other examples, and the smallest one: ``pytest --hypothesis-profile=default`
 """
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
-    """Run again what a run skipped."""
-    parser.addoption(skipped_tests.OPTION, action="store_true", help="run the tests that the last run skipped")
-
-
 def pytest_configure(config: pytest.Config) -> None:
     """Forget the caller's services, so that no test ever touches a shared one; choose the home of ours."""
-    config.pluginmanager.register(skipped_tests.SkippedTests(config))
     for name in [name for name in os.environ if name.startswith(_OURS)]:
         del os.environ[name]
     workerinput: Mapping[str, str] | None = getattr(config, "workerinput", None)
