@@ -1,17 +1,14 @@
 """Taking sales over: new, updated, unchanged, rejected; and what is kept of each state that was seen."""
 
-import stat
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-import openpyxl
 import pytest
 import sqlalchemy as sa
 
 from tests.support.request_bodies import CLIENT
 from toolkit.database.connection import Database
-from toolkit.database.observations import observe_service
 from toolkit.database.tables import sale_observations, sales
 from toolkit.errors import UnreadableFile
 from toolkit.intake.registration import register_client
@@ -19,8 +16,6 @@ from toolkit.intake.sales import SalesLoaded, load_sales
 
 SAO_PAULO = ZoneInfo("America/Sao_Paulo")
 HEADINGS = "saleId,clientId,utilityGroup,isClientFinancialResponsible,createdAt,partner"
-
-ROW = "Maria,52998224725,maria@example.com"
 
 
 @pytest.fixture
@@ -102,29 +97,6 @@ def test_portuguese_headings_and_dates_are_understood(load, database):
         assert connection.scalar(sa.select(sales.c.created_at)) == datetime(2026, 1, 2, 13, tzinfo=UTC)
 
 
-@pytest.mark.parametrize("kind", [".csv", ".xlsx"])
-def test_rejected_sales_come_back_to_be_corrected_and_loaded(load, database, tmp_path, clock, kind):
-    loaded = load("S-1,,A,true,2026-02-28,", "S-2,,B,perhaps,2026-02-28,-Luz do Vale")
-    (rejected,) = [path for path in loaded.rejected_files if path.suffix == kind]
-    assert rejected.name == f"sales.csv.rejected{kind}"
-    assert stat.S_IMODE(rejected.stat().st_mode) == 0o600
-    corrected = tmp_path / f"corrected{kind}"
-    if kind == ".csv":
-        text = rejected.read_text(encoding="utf-8-sig")
-        assert text.splitlines()[1].endswith(",3,isClientFinancialResponsible: Must be true or false")
-        corrected.write_text(text.replace("perhaps", "false"), encoding="utf-8")
-    else:
-        book = openpyxl.load_workbook(rejected)
-        marked = [cell for cell in book["rejected"][2] if cell.fill.fill_type == "solid"]
-        assert [cell.value for cell in marked] == ["perhaps"]
-        marked[0].value = "false"
-        book.save(corrected)
-    again = load_sales(database, corrected, timezone=SAO_PAULO, clock=clock)
-    assert (again.rows, again.inserted, again.rejected) == (1, 1, ())
-    with database.transaction() as connection:
-        assert connection.scalar(sa.select(sales.c.partner).where(sales.c.id == "S-2")) == "-Luz do Vale"
-
-
 def test_a_file_never_takes_a_completion_back(load, database):
     row = "S-1,,A,true,2026-02-28T09:30:00Z,"
     load(f"{row},2026-03-01T09:00:00Z", headings=f"{HEADINGS},completedAt")
@@ -140,23 +112,6 @@ def test_a_file_without_the_headings_changes_nothing_and_says_what_is_missing(lo
     ):
         load("S-1,A,true", headings="saleId,utilityGroup,isClientFinancialResponsible")
     assert observations(database) == []
-
-
-def test_a_row_of_data_in_the_place_of_the_headings_is_not_quoted(load):
-    with pytest.raises(UnreadableFile, match="No heading on line 1 is known") as caught:
-        load(headings=ROW)
-    assert "52998224725" not in str(caught.value)
-
-
-def test_changes_by_the_other_system_are_observed(load, database, clock):
-    load(*(f"S-{n},,A,true,2026-02-28T09:30:00Z," for n in range(3)))
-    clock.now += timedelta(hours=1)
-    with database.transaction() as connection:
-        connection.execute(sa.update(sales).where(sales.c.id == "S-0").values(utility_group="D"))
-        connection.execute(sa.delete(sales).where(sales.c.id == "S-1"))
-    seen = observe_service(database, clock).sales
-    assert (seen.appeared, seen.changed, seen.vanished) == (0, 1, 1)
-    assert observe_service(database, clock).sales.changed == 0
 
 
 def test_the_command_prints_what_became_of_the_rows(run, tmp_path):

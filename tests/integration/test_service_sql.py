@@ -149,21 +149,6 @@ def test_a_skeleton_shows_columns_and_codes_and_no_value_of_a_person(made, bucke
         assert secret not in text
 
 
-def test_a_sale_whose_code_is_repeated_is_set_aside_and_said_to_be(
-    made, bucket_environment, empty_database, capsys
-):
-    environ = environment(made("legado"), bucket_environment, "legado")
-    assert main(["-q", "db", "upgrade"], environ) == 0
-    assert main(["-q", "audit"], environ) == 3
-    with empty_database.transaction() as connection:
-        connection.execute(sa.text("ALTER TABLE vendas DROP CONSTRAINT vendas_pkey CASCADE"))
-        connection.execute(sa.text("INSERT INTO vendas SELECT * FROM vendas"))
-    assert main(["-q", "audit"], environ) == 3
-    assert "14 sales have an id that others have, too, and were set aside" in "".join(capsys.readouterr())
-    assert main(["sale", "show", "V-1"], environ) == 1
-    assert "Several sales have the id 'V-1'" in capsys.readouterr().err
-
-
 def test_keys_that_are_written_otherwise_than_in_the_bucket_are_told(made, bucket, bucket_environment, s3, capsys):
     environ = environment(made("legado"), bucket_environment, "legado")
     assert main(["-q", "db", "upgrade"], environ) == 0

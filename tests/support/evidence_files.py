@@ -133,15 +133,6 @@ def silence(seconds: float = 2.0, container: str = "MP3") -> bytes:
     return tone(seconds, container, loudness=0.0)
 
 
-def mp4(seconds: float = 2.0, handler: bytes = b"soun", *, bytes_of_sound: int = 500) -> bytes:
-    def box(name: bytes, content: bytes) -> bytes:
-        return struct.pack(">I", len(content) + 8) + name + content
-
-    mvhd = box(b"mvhd", bytes(12) + struct.pack(">II", 1000, int(seconds * 1000)) + bytes(80))
-    track = box(b"trak", box(b"mdia", box(b"hdlr", bytes(8) + handler + bytes(13))))
-    return box(b"ftyp", b"M4A \0\0\0\0") + box(b"moov", mvhd + track) + box(b"mdat", bytes(bytes_of_sound))
-
-
 def telephone_wav(seconds: float = 2.0, *, codec: int = 0x83) -> bytes:
     """A WAV file of zeros in a codec, which is G.729 of telephone recorders."""
     data = bytes(int(seconds * 1000))

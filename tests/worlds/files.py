@@ -102,6 +102,12 @@ def cut(content: bytes) -> bytes:
     return content[: len(content) // 2]
 
 
+def boxes(depth: int) -> bytes:
+    """An MP4 of nothing but boxes in each other."""
+    nested = b"".join((8 * left).to_bytes(4, "big") + b"moov" for left in range(depth, 0, -1))
+    return b"\0\0\0\x14ftypM4A \0\0\0\0M4A " + nested
+
+
 def zip_file() -> bytes:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
@@ -131,6 +137,9 @@ RECORDINGS = (
     *of_each("half a second of", lambda each: tone(0.5, each), SHORT),
     *of_each("half of", lambda each: cut(tone(2, each)), DAMAGED, but=("MP3",)),
     *of_each("zeros in", lambda each: overwritten(tone(2, each)), DAMAGED, but=tuple(set(CONTAINERS) - PACKED)),
+    World("a voice as RF64", lambda: encoded(spoken(), "FLOAT", rf64="always"), COUNTS),
+    World("half of a voice as RF64", lambda: cut(encoded(spoken(), "FLOAT", rf64="always")), DAMAGED),
+    World("MP4 of 3,000 boxes in each other", partial(boxes, 3000), DAMAGED),
     World("M4A of zeros", filled("M4A", zeros), DAMAGED),
     World("M4A of random bytes", filled("M4A", chance), DAMAGED),
     World("M4A of plain text", filled("M4A", text), DAMAGED),
