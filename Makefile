@@ -5,6 +5,8 @@ VENV := .venv
 RUN := $(VENV)/bin
 SCALE ?= 1
 NAMES ?=
+SECONDS ?= 60
+SEED ?= 1
 WORKERS ?= 4
 TESTS ?=
 WORK ?= work
@@ -12,7 +14,7 @@ NAME ?=
 AS_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check format lab bench mutants audit-deps licences picture migration lock clean
+.PHONY: help setup run test check format lab bench fuzz mutants audit-deps licences picture migration lock clean
 
 help: ## Show these targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -64,6 +66,9 @@ lab: setup ## JupyterLab on the folder WORK with copies of the notebooks, on thi
 
 bench: setup ## Speed and memory, beside a floor or a peer in the same run (SCALE=0.1 NAMES=http)
 	$(RUN)/python -m tests.benchmarks --scale $(SCALE) $(NAMES)
+
+fuzz: setup ## Hostile input and kills by chance, the same for each SEED (SECONDS=60 SEED=1 NAMES=http)
+	$(RUN)/python -m tests.fuzz --seconds $(SECONDS) --seed $(SEED) $(NAMES)
 
 audit-deps: setup ## Known vulnerabilities of the locked packages, by pip-audit (asks the package index)
 	$(UV) tool run pip-audit --disable-pip --require-hashes --requirement requirements.lock
