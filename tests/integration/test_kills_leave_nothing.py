@@ -70,7 +70,7 @@ def test_rejected_rows(what, environ, tmp_path):
             "saleId,clientId,utilityGroup,isClientFinancialResponsible,createdAt\nV-1,,A,perhaps,x\n"
         )
     arguments = (what, "load", str(source), "--out", str(tmp_path / "out"))
-    with stalled(environ, ("toolkit.intake.rejected", "Outputs", "publish"), *arguments):
+    with stalled(environ, ("toolkit.intake.results", "Outputs", "publish"), *arguments):
         (draft,) = (tmp_path / "out").iterdir()
         assert draft.stat().st_mode & 0o077 == 0
     assert main(["-q", *arguments], environ) == 3

@@ -160,7 +160,6 @@ def test_columns_and_contract_agree(given_rows):
     chunk = Chunk(
         [pa.array([row[name] for row, _ in given_rows], pa.string()) for name in FIELDS],
         np.arange(len(given_rows), dtype=np.int64) + 2,
-        0,
         kinds={position: np.array([kind for _, kind in given_rows], np.uint8) for position in columns.values()},
     )
     verdict = decide(chunk, columns, TODAY)

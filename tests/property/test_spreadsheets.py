@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from tests.support.client_rows import read_csv
 from toolkit.intake import text_tables
-from toolkit.intake.rejected import Outputs
+from toolkit.intake.results import Outputs
 from toolkit.intake.sources import Chunk, TableSource, source_of
 from toolkit.intake.tables import open_table, source_chunks, source_headings
 from toolkit.intake.text_tables import records
@@ -108,7 +108,6 @@ def test_rejected_rows_come_back_as_they_were(given_rows, delimiter):
     chunk = Chunk(
         [pa.array(column, pa.string()) for column in zip(*original, strict=True)],
         pa.array(range(2, len(original) + 2)).to_numpy(),
-        0,
     )
     with tempfile.TemporaryDirectory() as folder:
         with Outputs(Path(folder), "a", delimiter, headings) as outputs:
@@ -124,7 +123,7 @@ def test_rejected_rows_come_back_as_they_were(given_rows, delimiter):
 
 @pytest.mark.parametrize("cell", ["=1+1", "+55", "-1", "@x", "\tx", "\rx", "'=1"])
 def test_no_cell_of_a_rejected_csv_can_run_as_a_formula(cell):
-    chunk = Chunk([pa.array([cell])], pa.array([2]).to_numpy(), 0)
+    chunk = Chunk([pa.array([cell])], pa.array([2]).to_numpy())
     with tempfile.TemporaryDirectory() as folder, Outputs(Path(folder), "a.csv", ";", ["cpf"]) as outputs:
         outputs.reject(chunk, [[("cpf", "wrong")]])
         outputs.complete()

@@ -22,7 +22,7 @@ from toolkit.contract.contents import IntegrityFinding, IntegrityProblem
 from toolkit.contract.fields import parse
 from toolkit.contract.waivers import read_waiver
 from toolkit.errors import InvalidFields, UnreadableFile
-from toolkit.intake.rejected import Outputs
+from toolkit.intake.results import Outputs
 from toolkit.intake.sources import Chunk
 from toolkit.kit.spoken import counted, set_language, translate
 from toolkit.language import default_language, language
@@ -204,7 +204,7 @@ def test_reasons_of_rejected_rows_are_in_the_language_of_the_workbook_and_not_of
     there = Message("Breaks a rule of the service ({})", "no_bob")
     reasons = [[("cpf", "Must not be empty"), ("Nascimento", "Required")], [("row", there)]]
     with Outputs(tmp_path, "a.csv", ";", ["cpf"], PORTUGUESE) as outputs:
-        outputs.reject(Chunk([pa.array(["", "1"])], np.array([2, 3]), 0), reasons)
+        outputs.reject(Chunk([pa.array(["", "1"])], np.array([2, 3])), reasons)
         outputs.complete()
         table, workbook = outputs.publish()[0]
     assert [line.rpartition(";")[2] for line in table.read_text("utf-8").splitlines()[2:]] == [f"row: {there}"]

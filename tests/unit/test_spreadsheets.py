@@ -8,7 +8,7 @@ import xlsxwriter
 
 from toolkit.errors import UnreadableFile
 from toolkit.intake.headings import Headings
-from toolkit.intake.sources import Reading, source_of
+from toolkit.intake.sources import source_of
 from toolkit.intake.tables import Table, open_table, read_table
 
 TEXT = "saleId;cidade\r\n001;São Paulo\r\n\r\n002;\r\n"
@@ -107,10 +107,10 @@ def test_of_several_sheets_with_the_headings_a_person_chooses(tmp_path):
     with pytest.raises(
         UnreadableFile, match=r"“janeiro”, “fevereiro” all have the headings; choose one by --sheet"
     ):
-        open_table(source, Reading(recognises=wants_both))
-    assert open_table(source, Reading(sheet="fevereiro")).layout.sheet == "fevereiro"
+        open_table(source, wants_both)
+    assert open_table(source, sheet="fevereiro").layout.sheet == "fevereiro"
     with pytest.raises(UnreadableFile, match=r"has no sheet “março”; there are “janeiro”, “fevereiro”"):
-        open_table(source, Reading(sheet="março"))
+        open_table(source, sheet="março")
 
 
 @pytest.mark.parametrize(

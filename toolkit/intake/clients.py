@@ -29,15 +29,15 @@ from toolkit.errors import InvalidField, UnreadableFile
 from toolkit.intake.checks import ROW, ChunkVerdict, decide
 from toolkit.intake.headings import FIELDS, Headings, client_headings
 from toolkit.intake.registration import REFUSALS, refusal
-from toolkit.intake.rejected import Outputs
 from toolkit.intake.results import (
     FileLoaded,
     LoadOptions,
     LoadResult,
+    Outputs,
     Tally,
     Understood,
 )
-from toolkit.intake.sources import Bytes, Chunk, Mask, Reading, TableSource, source_of, told_apart
+from toolkit.intake.sources import Bytes, Chunk, Mask, TableSource, source_of, told_apart
 from toolkit.intake.tables import SpreadsheetTable, open_table, source_chunks, source_headings
 from toolkit.message import Message
 from toolkit.progress import Progress, Quiet
@@ -70,7 +70,6 @@ def load_clients(
         database.service.require("add_clients")
     options = options or LoadOptions()
     headings = client_headings(options.headings)
-    reading = Reading(options.sheet, headings.recognise)
     unreadable: list[UnreadableFile] = []
     sources: list[TableSource] = []
     for file in files:
@@ -81,9 +80,8 @@ def load_clients(
     loaded: list[FileLoaded] = []
     for source in told_apart(sources):
         try:
-            load = _Load(
-                open_table(source, reading), headings, out or source.path.parent, options, dry_run=dry_run
-            )
+            table = open_table(source, headings.recognise, options.sheet)
+            load = _Load(table, headings, out or source.path.parent, options, dry_run=dry_run)
         except UnreadableFile as error:
             unreadable.append(error)
             continue
@@ -167,7 +165,7 @@ class _Load:
 
     def _stage(self, staging: "Staging", moment: datetime, progress: Progress) -> None:
         """Judge the file, and copy what is accepted into the temporary table."""
-        progress.begin(Message("Loading {}", self._source), self._layout.size, self._layout.unit)
+        progress.begin(Message("Loading {}", self._source), None, "rows")
         chunks = source_chunks(self._table)
         with ThreadPoolExecutor(2) as threads:  # the next chunk is read, and the last one copied, meanwhile
             read, copied = threads.submit(next, chunks, None), None
@@ -178,7 +176,7 @@ class _Load:
                 if copied is not None:
                     copied.result()
                 copied = threads.submit(staging.add, chunk, verdict)
-                progress.advance(chunk.size)
+                progress.advance(len(chunk))
             if copied is not None:
                 copied.result()
         progress.end()

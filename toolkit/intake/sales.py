@@ -23,7 +23,7 @@ from toolkit.database.observations import OBSERVED, observe_sales
 from toolkit.database.service import NEW, clients, create_new, sales, same, service_of
 from toolkit.errors import InvalidField, InvalidFields
 from toolkit.intake.headings import Headings
-from toolkit.intake.rejected import Outputs
+from toolkit.intake.results import Outputs
 from toolkit.intake.tables import RejectedRow, Table, read_table
 from toolkit.language import ENGLISH, Language
 from toolkit.message import Message

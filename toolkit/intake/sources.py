@@ -29,24 +29,21 @@ class Chunk:
 
     ``kinds`` has an array of ``CellKind`` for each column (by position) that holds more than text.
     ``faults`` has the reason for each row (by position) that is none: its cells cannot be told apart.
-    ``size`` is how much of the source was read for it: bytes of a text file, rows of a workbook.
     """
 
     columns: Sequence[pa.StringArray]
     lines: Lines
-    size: int
     kinds: Mapping[int, npt.NDArray[np.uint8]] = field(default_factory=dict)
     faults: Mapping[int, str] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.lines)
 
-    def take(self, rows: npt.NDArray[np.int64], size: int = 0) -> Chunk:
+    def take(self, rows: npt.NDArray[np.int64]) -> Chunk:
         """Return only these rows, without keeping the memory of the others."""
         return Chunk(
             [column.take(pa.array(rows)) for column in self.columns],
             self.lines[rows],
-            size,
             {column: kinds[rows] for column, kinds in self.kinds.items()},
         )
 
@@ -65,7 +62,7 @@ class Record:
     kinds: bytes = b""
 
 
-def chunk_of(records: Iterable[Record], width: int, size: int) -> Chunk:
+def chunk_of(records: Iterable[Record], width: int) -> Chunk:
     """Return the records that are not blank as columns."""
     kept = [each for each in records if any(cell.strip(TRIMMED) for cell in each.cells)]
     rows = [[*each.cells, *[""] * (width - len(each.cells))] for each in kept]
@@ -76,7 +73,6 @@ def chunk_of(records: Iterable[Record], width: int, size: int) -> Chunk:
     return Chunk(
         columns,
         np.array([each.line for each in kept], np.int64),
-        size,
         kinds={place: of_column for place, of_column in enumerate(kinds) if of_column.any()},
         faults={row: each.fault for row, each in enumerate(kept) if each.fault is not None},
     )
@@ -89,14 +85,6 @@ Recognises = Callable[[Sequence[str]], bool]
 def any_cell(cells: Sequence[str]) -> bool:
     """Recognise the first row that is not blank as the headings."""
     return any(cell.strip() for cell in cells)
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """The parts of a file to read: the sheet that a person names, and the headings."""
-
-    sheet: str | None = None
-    recognises: Recognises = any_cell
 
 
 OWN: Final = ("line", "errors")
@@ -117,16 +105,9 @@ class Layout:
     headings: tuple[str, ...]
     heading_line: int
     sha256: str
-    size: int
-    """Bytes of a text file, rows of a workbook."""
     encoding: str | None = None
     delimiter: str | None = None
     sheet: str | None = None
-
-    @property
-    def unit(self) -> str:
-        """The unit of ``size``."""
-        return "B" if self.kind == "text" else "rows"
 
     def __str__(self) -> str:
         if self.kind == "text":
@@ -249,11 +230,6 @@ _PATTERN: Final = re.compile(_FORMULA)
 def harmless(text: str) -> str:
     """Return the text with one apostrophe more where a spreadsheet would take it for a formula."""
     return f"'{text}" if _PATTERN.match(text) else text
-
-
-def as_written(text: str) -> str:
-    """Return the text as it was before ``harmless``."""
-    return text[1:] if text.startswith("'") and _PATTERN.match(text[1:]) else text
 
 
 def escape(cells: pa.StringArray) -> pa.StringArray:

@@ -23,8 +23,9 @@ from toolkit.intake.sources import (
     REJECTED_SHEET,
     Chunk,
     Layout,
-    Reading,
+    Recognises,
     TableSource,
+    any_cell,
     source_of,
     unescape,
 )
@@ -58,13 +59,15 @@ SpreadsheetTable = DelimitedText | WorkbookTable
 """A table that is understood and can be read."""
 
 
-def open_table(source: TableSource, reading: Reading | None = None) -> SpreadsheetTable:
+def open_table(
+    source: TableSource, recognises: Recognises = any_cell, sheet: str | None = None
+) -> SpreadsheetTable:
     """Find out how ``source`` is written, and make ready to read it.
 
     Raises:
         UnreadableFile: it is missing, damaged, protected, empty, or of another kind.
     """
-    return (WorkbookTable if source.workbook else DelimitedText)(source, reading or Reading())
+    return WorkbookTable(source, recognises, sheet) if source.workbook else DelimitedText(source, recognises)
 
 
 def _source_columns(headings: Sequence[str]) -> slice | None:
@@ -109,7 +112,7 @@ def read_table(path: Path, headings: Headings) -> Table:
     Raises:
         UnreadableFile: it cannot be read, is too large, lacks a field, or has a row that does not fit.
     """
-    table = open_table(source_of(path), Reading(recognises=headings.recognise))
+    table = open_table(source_of(path), headings.recognise)
     given = source_headings(table)
     fields = headings.columns(table.source.name, table.layout.heading_line, given)
     chunks, size = [], 0
@@ -130,7 +133,7 @@ def read_table(path: Path, headings: Headings) -> Table:
         for position in range(len(given))
     ]
     lines = np.concatenate([np.empty(0, np.int64), *(chunk.lines for chunk in chunks)])
-    return Table(table.layout, given, Chunk(columns, lines, size), fields)
+    return Table(table.layout, given, Chunk(columns, lines), fields)
 
 
 @dataclass(frozen=True, slots=True)

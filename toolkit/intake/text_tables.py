@@ -24,7 +24,6 @@ from toolkit.intake.sources import (
     HEADING_ROWS,
     Chunk,
     Layout,
-    Reading,
     Recognises,
     Record,
     TableSource,
@@ -59,7 +58,7 @@ _SEPARATOR_LINE: Final = re.compile(r"sep=(.)\r?\n", re.IGNORECASE)
 class DelimitedText:
     """A text file whose layout is understood; ``chunks`` reads it as often as asked."""
 
-    def __init__(self, source: TableSource, reading: Reading) -> None:
+    def __init__(self, source: TableSource, recognises: Recognises) -> None:
         self.source, self.stamp = source, source.stamp()
         contents = _examine(source)
         encoding = _find_encoding(source, contents)
@@ -67,14 +66,13 @@ class DelimitedText:
         if sample[:_HEAD].count(0) > len(sample[:_HEAD]) // 4:  # UTF-16 without a mark, or no text at all
             raise UnreadableFile(NOT_TEXT, source.name, encoding)
         self._old_mac = b"\n" not in sample and b"\r" in sample
-        found = _find_headings(source, self._with_line_feeds(sample).decode(errors="ignore"), reading)
+        found = _find_headings(source, self._with_line_feeds(sample).decode(errors="ignore"), recognises)
         self._skipped, self._usual, self._width = found.next_line - 1, found.cells_per_row, len(found.headings)
         self.layout = Layout(
             kind="text",
             headings=found.headings,
             heading_line=found.line,
             sha256=contents.sha256,
-            size=contents.size,
             encoding=encoding,
             delimiter=found.delimiter,
         )
@@ -97,11 +95,11 @@ class DelimitedText:
                     raise UnreadableFile("{}: line {} does not end; is this a text file?", self.source.name, line)
                 continue
             parsed = text[:end]
-            chunk = self._by_arrow(parsed, line, len(block))
+            chunk = self._by_arrow(parsed, line)
             if chunk is None:
                 lines = _lines(parsed.decode(errors="replace"))
                 found = list(records(lines, self.layout.delimiter or "", line, self._width, final=final))
-                chunk = chunk_of(found, self._width, len(block))
+                chunk = chunk_of(found, self._width)
                 rest = lines[found[-1].next_line - line :] if found else lines
                 end -= len("".join(rest).encode())
             line += text.count(b"\n", 0, end)
@@ -112,7 +110,7 @@ class DelimitedText:
     def _with_line_feeds(self, text: bytes) -> bytes:
         return text.replace(b"\r", b"\n") if self._old_mac else text
 
-    def _by_arrow(self, text: bytes, first_line: int, size: int) -> Chunk | None:
+    def _by_arrow(self, text: bytes, first_line: int) -> Chunk | None:
         """Return the rows, or nothing where one of them is not written in the usual way."""
         delimiter, width = self.layout.delimiter or "", self._width
         if text.count(b"\r") != text.count(b"\r\n") or not _quotes_whole_cells(text, delimiter):
@@ -135,9 +133,9 @@ class DelimitedText:
         if any(not blank_rows([surplus]).all() for surplus in columns[width:]):
             return None
         columns += [pa.repeat("", table.num_rows)] * (width - len(columns))
-        chunk = Chunk(columns[:width], np.arange(table.num_rows) + first_line, size)
+        chunk = Chunk(columns[:width], np.arange(table.num_rows) + first_line)
         blank = blank_rows(chunk.columns)
-        return chunk.take(np.flatnonzero(~blank), size) if blank.any() else chunk
+        return chunk.take(np.flatnonzero(~blank)) if blank.any() else chunk
 
 
 _BOMS: Final = (
@@ -157,13 +155,12 @@ class _Contents:
     """The results of one reading of all bytes."""
 
     sha256: str
-    size: int
     head: bytes
     is_utf8: bool
 
 
 def _examine(source: TableSource) -> _Contents:
-    """Read the whole source once: its digest, its size, and whether it is valid UTF-8.
+    """Read the whole source once: its digest, its first bytes, and whether it is valid UTF-8.
 
     Raises:
         UnreadableFile: it is too long.
@@ -186,7 +183,7 @@ def _examine(source: TableSource) -> _Contents:
                 is_utf8 = is_utf8 and decoder.decode(block, final) is not None
             except UnicodeDecodeError:
                 is_utf8 = False
-    return _Contents(digest.hexdigest(), size, head, is_utf8)
+    return _Contents(digest.hexdigest(), head, is_utf8)
 
 
 def _find_encoding(source: TableSource, contents: _Contents) -> str:
@@ -289,15 +286,15 @@ class _Headings:
     cells_per_row: int
 
 
-def _find_headings(source: TableSource, sample: str, reading: Reading) -> _Headings:
+def _find_headings(source: TableSource, sample: str, recognises: Recognises) -> _Headings:
     if not sample.strip():
         raise UnreadableFile("{}: the file is empty.", source.name)
     separator = _SEPARATOR_LINE.match(sample)
     lines, first, delimiters = _lines(sample), 1, list(DELIMITERS)
     if separator:
         lines, first, delimiters = lines[1:], 2, [separator[1]]
-    for recognises in (reading.recognises, any_cell):
-        candidates = (_headings(lines, first, each, recognises) for each in delimiters)
+    for recognised in (recognises, any_cell):
+        candidates = (_headings(lines, first, each, recognised) for each in delimiters)
         found = [candidate for candidate in candidates if candidate is not None]
         if found:
             headings = min(found, key=lambda candidate: (candidate.line, -len(candidate.headings)))

@@ -1,7 +1,7 @@
 """Read a workbook in a process of its own, in bounds of memory, time and size, since nobody trusts the file.
 
 It runs as a script and imports nothing else of the toolkit, so that it starts at once. For each visible sheet it
-prints a line of JSON with its name and height, and one for each row that is not blank: its line in the sheet, its
+prints a line of JSON with its name, and one for each row that is not blank: its line in the sheet, its
 cells as texts, and the kinds of the cells. Where it refuses the workbook, it ends with a ``Fault`` as its status.
 It writes no other file and gets nothing of the parent's environment.
 """
@@ -110,7 +110,7 @@ def _print_sheets(contents: bytes, wanted: str) -> None:
 
 def _print_sheet(sheet: calamine.CalamineSheet, errors: Mapping[int, Mapping[int, str]]) -> None:
     write = sys.stdout.write
-    write(json.dumps({"name": sheet.name, "height": sheet.total_height}) + "\n")
+    write(json.dumps({"name": sheet.name}) + "\n")
     if sheet.start is None:
         return
     left = sheet.start[1]  # empty columns to the left are left out

@@ -20,7 +20,7 @@ from typing import IO, Final
 
 from toolkit.errors import UnreadableFile
 from toolkit.intake import workbook_process
-from toolkit.intake.sources import HEADING_ROWS, Chunk, Layout, Reading, Record, TableSource, any_cell, chunk_of
+from toolkit.intake.sources import HEADING_ROWS, Chunk, Layout, Recognises, Record, TableSource, any_cell, chunk_of
 from toolkit.intake.workbook_process import Fault
 
 MEMORY_BYTES: Final = 3 * 1024**3
@@ -43,24 +43,23 @@ _CHUNK_BYTES: Final = 32 * 1024 * 1024
 class WorkbookTable:
     """A workbook whose layout is understood: one sheet of it holds the table."""
 
-    def __init__(self, source: TableSource, reading: Reading) -> None:
+    def __init__(self, source: TableSource, recognises: Recognises, sheet: str | None = None) -> None:
         self.source, self.stamp = source, source.stamp()
-        self._wanted = reading.sheet
+        self._wanted = sheet
         self._cells, digest = self._read()
-        self._sheet, row = _find_headings(source, list(_sheets(self._cells)), reading)
+        self._sheet, row = _find_headings(source, list(_sheets(self._cells)), recognises)
         self.layout = Layout(
             kind="workbook",
             headings=tuple(cell.strip() for cell in row.cells),
             heading_line=row.line,
             sha256=digest,
-            size=self._sheet.height - row.line,
             sheet=self._sheet.name,
         )
 
     def chunks(self) -> Iterator[Chunk]:
         """Yield the rows below the headings."""
         self._cells.seek(self._sheet.start)
-        width, before = len(self.layout.headings), self.layout.heading_line
+        width = len(self.layout.headings)
         rows: list[Record] = []
         size = 0
         for line in self._cells:
@@ -72,10 +71,10 @@ class WorkbookTable:
             rows.append(row)
             size += len(line)
             if len(rows) == _ROWS or size > _CHUNK_BYTES:
-                yield chunk_of(rows, width, row.line - before)
-                rows, size, before = [], 0, row.line
+                yield chunk_of(rows, width)
+                rows, size = [], 0
         if rows:
-            yield chunk_of(rows, width, rows[-1].line - before)
+            yield chunk_of(rows, width)
 
     def _read(self) -> tuple[IO[bytes], str]:
         """Return the cells of the workbook, and the digest of the file.
@@ -124,7 +123,6 @@ class WorkbookTable:
 @dataclass(slots=True)
 class _Sheet:
     name: str
-    height: int
     start: int
     """The place of its first row among the cells."""
     head: list[Record] = field(default_factory=list)
@@ -151,14 +149,14 @@ def _row(line: bytes) -> Record:
     return Record(number, number + 1, cells, kinds=bytes(kind - ord("0") for kind in kinds.encode()))
 
 
-def _find_headings(source: TableSource, sheets: Sequence[_Sheet], reading: Reading) -> tuple[_Sheet, Record]:
+def _find_headings(source: TableSource, sheets: Sequence[_Sheet], recognises: Recognises) -> tuple[_Sheet, Record]:
     """Return the one sheet that has the headings, and the row they are in."""
-    for recognises in (reading.recognises, any_cell):
+    for recognised in (recognises, any_cell):
         found: list[tuple[_Sheet, Record]] = []
         for sheet in sheets:
-            headings = (row for row in sheet.head if row.line <= HEADING_ROWS and recognises(row.cells))
+            headings = (row for row in sheet.head if row.line <= HEADING_ROWS and recognised(row.cells))
             found += [(sheet, row) for row in list(headings)[:1]]
-        if len(found) > 1 and recognises is not any_cell:
+        if len(found) > 1 and recognised is not any_cell:
             listed = ", ".join(f"“{sheet.name}”" for sheet, _ in found)
             raise UnreadableFile(
                 "{}: the sheets {} all have the headings; choose one by --sheet.", source.name, listed
