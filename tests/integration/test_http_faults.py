@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import queue
 import signal
 import socket
 import threading
@@ -246,14 +247,14 @@ def test_a_fault_is_a_500_that_tells_nothing(environ, monkeypatch):
         raise KeyError(body["cpf"])
 
     monkeypatch.setattr(app, "register_client", fail)
-    waiting = logs._Waiting()
-    monkeypatch.setattr(logs, "_waiting", waiting)
+    lines = queue.Queue[str]()
+    monkeypatch.setattr(logs, "_lines", lines)
     with in_process(environ) as server, partner_of(server.url, issue(environ)) as partner:
         answer = partner.post("/clients", json=CLIENT)
 
         assert (answer.status_code, answer.json()["code"]) == (500, 500)
         assert partner.get("/health").status_code == 200
-    logged = "".join(waiting.lines.get_nowait().msg for _ in range(waiting.lines.qsize()))
+    logged = "".join(lines.queue)
     assert '"event":"fault"' in logged
     assert '"error":"KeyError"' in logged
     assert "test_http_faults.py" in logged or "app.py" in logged

@@ -7,14 +7,11 @@ from datetime import timedelta
 import click
 
 from toolkit.cli.context import Context, pass_context
-from toolkit.cli.printing import json_option, note, print_json, show
-from toolkit.contract.fields import pick_camel
+from toolkit.cli.printing import print_json, show
 from toolkit.contract.people import TokenScope
-from toolkit.evidence.access import Revocation, add_revocation, revocations
+from toolkit.evidence.access import Revocation, add_revocation
 from toolkit.kit.context import ApplicationContext
 from toolkit.kit.process import signed_in_account
-from toolkit.kit.spoken import readable
-from toolkit.message import Message
 from toolkit.settings import LONGEST_LIFE
 
 
@@ -153,37 +150,4 @@ def revoke_token(ctx: Context, token_id: str | None, subject: str | None, reason
         raise click.UsageError("Name either --id or --subject.")
     done = Revocation(token_id, subject, reason, ctx.application.clock(), signed_in_account())
     add_revocation(ctx.application.database, done)
-    show(_revoked(ctx, done))
-
-
-@token.command("revocations", short_help="List the revoked tokens and subjects.")
-@json_option
-@pass_context
-def list_revocations(ctx: Context, as_json: bool) -> None:
-    """List the tokens and subjects that were revoked, the oldest first.
-
-    \b
-    Example:
-      toolkit token revocations --json
-    """
-    found = revocations(ctx.application.database)
-    if as_json:
-        facts = ("subject", "reason", "revoked_at", "revoked_by")
-        print_json({"revocations": [{"id": each.token_id, **pick_camel(each, *facts)} for each in found]})
-        return
-    for each in found:
-        show(_revoked(ctx, each))
-    if not found:
-        note("no token was revoked")
-
-
-def _revoked(ctx: Context, revocation: Revocation) -> Message:
-    return Message(
-        "{}  all tokens of {} until then  revoked by {}: {}"
-        if revocation.token_id is None
-        else "{}  token {}  revoked by {}: {}",
-        readable(revocation.revoked_at, ctx.settings.timezone),
-        revocation.token_id or revocation.subject,
-        revocation.revoked_by,
-        revocation.reason,
-    )
+    show("revoked: {}", token_id or subject)

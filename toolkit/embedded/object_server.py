@@ -17,8 +17,6 @@ import socket
 import sys
 import threading
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Awaitable, Callable, MutableMapping
 from http import HTTPStatus
 from pathlib import Path
@@ -235,16 +233,13 @@ def _make_bucket(keys: dict[str, str], port: int) -> None:
     from botocore.auth import S3SigV4Auth
     from botocore.awsrequest import AWSRequest
     from botocore.credentials import Credentials
+    from urllib3 import request as send
 
     request = AWSRequest(method="PUT", url=f"http://{HOST}:{port}/{BUCKET}")
     S3SigV4Auth(Credentials(*keys.values()), "s3", REGION).add_auth(request)
-    signed = urllib.request.Request(request.url, headers=dict(request.headers.items()), method="PUT")  # noqa: S310
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    try:
-        opener.open(signed, timeout=30).close()
-    except urllib.error.HTTPError as error:
-        if error.code != HTTPStatus.CONFLICT:  # it is there already
-            raise
+    answer = send("PUT", request.url, headers=dict(request.headers.items()), timeout=30)
+    if answer.status not in (HTTPStatus.OK, HTTPStatus.CONFLICT):  # it is there already
+        raise RuntimeError(f"the bucket cannot be made: {answer.status}")
 
 
 def _write(path: Path, text: str) -> None:

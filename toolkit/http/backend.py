@@ -21,7 +21,7 @@ from toolkit.errors import (
     SchemaMismatch,
     ToolkitError,
 )
-from toolkit.evidence.access import RevokedTokens, revoked_tokens
+from toolkit.evidence.access import revoked_tokens
 from toolkit.http import logs
 from toolkit.kit.context import ApplicationContext
 
@@ -99,7 +99,7 @@ class Backend:
         self._opened_bucket: Bucket | None = None
         self.database_watch = Watched(self._check_database, CHECK_SECONDS, DatabaseUnavailable)
         self.bucket_watch = Watched(self._check_bucket, CHECK_SECONDS, BucketUnavailable)
-        self.revocations = Watched(self._read_revocations, REVOCATIONS_SECONDS, DatabaseUnavailable)
+        self.revocations = Watched(lambda: revoked_tokens(self.database), REVOCATIONS_SECONDS, DatabaseUnavailable)
         self._watches: tuple[Watched[Any], ...] = (self.database_watch, self.bucket_watch, self.revocations)
 
     def open(self) -> list[ToolkitError]:
@@ -170,9 +170,6 @@ class Backend:
             with suppress(DatabaseError), self.database.transaction() as connection:  # its own check names these
                 check_bucket(connection, bucket)
         return bucket
-
-    def _read_revocations(self) -> RevokedTokens:
-        return revoked_tokens(self.database)
 
 
 class Busy(Exception):

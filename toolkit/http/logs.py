@@ -11,12 +11,13 @@ import queue
 import random
 import re
 import sys
+import threading
 import time
 import traceback
+from contextlib import suppress
 from datetime import UTC, datetime
-from logging.handlers import QueueHandler, QueueListener
 from pathlib import Path
-from typing import Any, Final, TextIO
+from typing import Any, Final
 from uuid import UUID
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -114,55 +115,43 @@ def _new_request_id() -> str:
     return str(UUID(int=random.getrandbits(128), version=4))
 
 
-class _Waiting(QueueHandler):
-    """The queue of lines for the thread that writes them, so that no request waits for a slow reader."""
-
-    def __init__(self) -> None:
-        self.lines: queue.Queue[logging.LogRecord] = queue.Queue(_LINES_WAITING)
-        self.lost = 0
-        super().__init__(self.lines)
-
-    def enqueue(self, record: logging.LogRecord) -> None:
-        try:
-            self.lines.put_nowait(record)
-        except queue.Full:
-            self.lost += 1
-
-
-class _Written(logging.StreamHandler[TextIO]):
-    """Writes to stderr, and logs how many lines were lost while the queue was full."""
-
-    terminator = ""
-
-    def emit(self, record: logging.LogRecord) -> None:
-        if _waiting.lost and _waiting.lines.empty():
-            lost, _waiting.lost = _waiting.lost, 0
-            record.msg += _line("lost", lines=lost)
-        super().emit(record)
-
-    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802  # logging's name
-        """Ignore the error: nobody reads the log any more, and requests are answered all the same."""
-
-
-_waiting = _Waiting()
+_lines: "queue.Queue[str]" = queue.Queue(_LINES_WAITING)
+_lost = 0
 
 
 def start() -> None:
     """Start the log; messages of libraries become lines of the same form."""
-    QueueListener(_waiting.lines, _Written(sys.stderr)).start()
+    threading.Thread(target=_write_lines, daemon=True).start()
     logging.basicConfig(handlers=[_Lines()], level=logging.WARNING, force=True)
+
+
+def _write_lines() -> None:
+    """Write to stderr, so that no request waits for a slow reader; one that is gone harms nobody."""
+    global _lost
+    while True:
+        line = _lines.get()
+        if _lost and _lines.empty():
+            lost, _lost = _lost, 0
+            line += _line("lost", lines=lost)
+        with suppress(OSError, ValueError):
+            sys.stderr.write(line)
+            sys.stderr.flush()
+        _lines.task_done()
 
 
 def write(event: str, **fields: Any) -> None:
     """Log one event; ``fields`` are ids, times, counts and names of things."""
-    _waiting.enqueue(logging.makeLogRecord({"msg": _line(event, **fields)}))
+    global _lost
+    try:
+        _lines.put_nowait(_line(event, **fields))
+    except queue.Full:
+        _lost += 1
 
 
 def flush() -> None:
     """Wait until all lines so far are written, but not for long: the reader may have stopped."""
-    lines = _waiting.lines
-    with lines.all_tasks_done:
-        lines.all_tasks_done.wait_for(lambda: not lines.unfinished_tasks, _FLUSH_SECONDS)
+    with _lines.all_tasks_done:
+        _lines.all_tasks_done.wait_for(lambda: not _lines.unfinished_tasks, _FLUSH_SECONDS)
 
 
 def fault(error: BaseException) -> dict[str, str]:
