@@ -12,6 +12,7 @@ import pytest
 from tests.conftest import SettableClock
 from tests.support.s3_inventory import row_of, write_inventory
 from tests.support.uploaded_sales import PDF, rows
+from toolkit.audit import observe_bucket
 from toolkit.audit.inventory import find_inventory
 from toolkit.audit.object_history import Synced
 from toolkit.audit.observe_bucket import sync_bucket
@@ -113,6 +114,23 @@ def test_what_an_inventory_lacks_is_asked_for_before_it_counts_as_gone(
     taken = take()
     assert (taken.asked, taken.vanished) == (2, 1)
     assert [row[0] for row in seen(database) if row[5] is not None] == [KEY]
+
+
+def test_what_an_inventory_alone_knows_is_asked_for_where_the_bucket_was_looked_at_since(
+    put, s3, sync, take, deliver, database, bucket, clock, monkeypatch
+):
+    """The listing since showed some days only, and not this key."""
+    monkeypatch.setattr(observe_bucket, "FEW_PAGES", -1)
+    put(KEY)
+    assert sync().full
+    put("notes/other.txt")
+    clock.now += timedelta(minutes=1)
+    deliver(clock.now)
+    s3.delete_object(Bucket=bucket.name, Key="notes/other.txt")
+    clock.now += timedelta(minutes=1)
+    assert not sync().full
+    assert take().asked == 1
+    assert [row[0] for row in seen(database)] == [KEY]
 
 
 def test_the_current_version_of_a_versioned_inventory_counts_once(put, take, database, bucket, clock, tmp_path):
