@@ -196,7 +196,7 @@ def folder_of(
         session.execute(f"CREATE TABLE listed AS FROM '{place / 'verdicts.parquet'}'")
         session.execute("INSERT INTO sale SELECT sale_id, partner, utility_group FROM listed")
         observed = Observed(session, AS_OF)
-        find_present(observed, file_findings)
+        find_present(observed, file_findings, [])
         write_findings(observed, place, audits=[], waivers=[], deadlines=deadlines)
     facts = AuditFacts(
         as_of=AS_OF,

@@ -20,8 +20,8 @@ from toolkit.cli.printing import pieces
 from toolkit.contract.codes import CODES, Owner, Severity, Subject
 from toolkit.contract.fields import NOT_MISLEADING, REQUIRED
 from toolkit.contract.findings import FindingStatus, Status
+from toolkit.contract.service_rows import SENTENCES as OF_ROWS
 from toolkit.database.errors import SENTENCES
-from toolkit.database.observations import FLAWS
 from toolkit.database.service import WRITES
 from toolkit.evidence.contents import Failure
 from toolkit.intake import checks, workbooks
@@ -122,7 +122,7 @@ def _of_tables() -> Iterator[str]:
         yield from (each.title, each.about if isinstance(each.about, str) else "")
     yield from wording.script_words(page.asset(*page.SCRIPTS), ENGLISH)
     yield from (*wording.GLOSSARY, *lists.COLUMNS, report.TITLE, *report.DETAILS)
-    of_rooms = (notices.SENTENCES, workbooks.REFUSALS, REFUSALS, posting.HINTS, FLAWS, SENTENCES)
+    of_rooms = (notices.SENTENCES, workbooks.REFUSALS, REFUSALS, posting.HINTS, OF_ROWS, SENTENCES)
     for table in (WARNINGS, QUALITY_TEXTS, *of_rooms):
         yield from table.values()
     for worded in (Failure, Repair, Likeness, Subject):

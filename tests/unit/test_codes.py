@@ -4,21 +4,23 @@ from toolkit.contract.codes import CODES, EndReason, KindFault, SaleWarning, Sev
 from toolkit.contract.contents import ContentProblem, IntegrityProblem
 from toolkit.contract.findings import Problem, Reason
 from toolkit.contract.rules import GROUP_RULES
+from toolkit.contract.service_rows import JUMPS, code_of
 
 MISSING = [missing_code(requirement.named) for rules in GROUP_RULES.values() for requirement in rules]
 
 
 def test_every_code_that_can_be_given_is_in_the_catalogue_and_no_other():
     given = {*Problem, *Reason, *IntegrityProblem, *ContentProblem, *SaleWarning, *KindFault, *EndReason, *MISSING}
+    given |= set(map(code_of, JUMPS))
 
     assert given == set(CODES)
 
 
 def test_every_finding_has_a_weight_an_owner_and_a_deadline():
-    findings = [code for code in CODES.values() if code.subject in (Subject.SALE, Subject.FILE)]
+    findings = [code for code in CODES.values() if code.severity]
 
-    assert all(code.severity and code.owner and code.deadline for code in findings)
-    for subject in (Subject.SALE, Subject.FILE):
+    assert all(code.owner and code.deadline for code in findings)
+    for subject in (Subject.SALE, Subject.FILE, Subject.SERVICE):
         weights = [list(Severity).index(code.severity) for code in findings if code.subject is subject]
         assert weights == sorted(weights)
 

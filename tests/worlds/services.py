@@ -62,6 +62,22 @@ ENUM = (
     "ALTER TABLE svc.doc ALTER kind TYPE svc.kind USING kind::svc.kind"
 )
 
+ODD = {
+    "TimeZone": "Asia/Kolkata",
+    "IntervalStyle": "sql_standard",
+    "bytea_output": "escape",
+    "default_transaction_isolation": "serializable",
+    "standard_conforming_strings": "off",
+    "extra_float_digits": "0",
+}
+"""Settings that a role or a database may have, and that change nothing."""
+
+
+def with_settings(**settings: str) -> str:
+    each = "EXECUTE format('ALTER DATABASE %I SET {} = %L', current_database(), '{}');"
+    return f"DO $$ BEGIN {''.join(each.format(name, value) for name, value in settings.items())} END $$"
+
+
 TYPES = {
     "a code renamed": "'VOZ'",
     "a blank behind a code": "'POV '",
@@ -468,5 +484,139 @@ WORLDS = (
         r"records: evidence_type is NULL, and no audit can be made without it",
         then=("kind AS evidence_type", "NULL AS evidence_type"),
         stops=True,
+    ),
+    World(
+        "statements that take the newest rows only",
+        "SELECT 1",
+        r"sales: LIMIT would leave rows out that nobody judges",
+        then=("FROM svc.sale;", "FROM svc.sale ORDER BY sold LIMIT 12;"),
+        stops=True,
+    ),
+    World(
+        "a zone by its hours",
+        "SELECT 1",
+        r"AT TIME ZONE '-03:00' counts hours to the west",
+        then=("sold AS created_at", "sold AT TIME ZONE 'UTC' AT TIME ZONE '-03:00' AS created_at"),
+        stops=True,
+    ),
+    World(
+        "a code for whatever is not listed",
+        "SELECT 1",
+        r"every code that is not listed would become 'POV' as evidence_type",
+        then=("kind AS evidence", "CASE kind WHEN 'DOC_CONTRATANTE' THEN kind ELSE 'POV' END AS evidence"),
+        stops=True,
+    ),
+    World(
+        "sales that a join leaves out",
+        "INSERT INTO svc.sale SELECT 'N-' || n, 'A', true, now() FROM generate_series(1, 5) AS n",
+        r"5 rows are left out by the statement sales; 0 at the last reading",
+        before="CREATE TABLE svc.seller AS SELECT id AS of, 'one' AS name FROM svc.sale",
+        reads=("FROM svc.sale;", "FROM svc.sale JOIN svc.seller ON of = id;"),
+    ),
+    World(
+        "records that a join leaves out, whose table is named last",
+        "INSERT INTO svc.doc (sale_id, kind, key, at) SELECT 'S-' || n, 'SELFIE', 'doc/s' || n, now()"
+        "FROM generate_series(1, 5) AS n",
+        r"5 rows are left out by the statement records; 0 at the last reading",
+        before="CREATE TABLE svc.kind AS SELECT DISTINCT kind AS code FROM svc.doc",
+        reads=("FROM svc.doc;", "FROM svc.kind JOIN svc.doc ON kind = code;"),
+    ),
+    World(
+        "sales that somebody deleted with their evidence",
+        "DELETE FROM svc.doc WHERE sale_id IN ('S-1', 'S-2'); DELETE FROM svc.sale WHERE id IN ('S-1', 'S-2')",
+        r"2 sales that were known before are gone",
+    ),
+    World(
+        "a filter that lets old sales go",
+        "UPDATE svc.sale SET sold = now() - interval '99 days' WHERE id = 'S-1';"
+        "DELETE FROM svc.doc WHERE sale_id = 'S-1'",
+        r"1 sales that were known before are gone",
+        before="UPDATE svc.sale SET sold = now() - interval '2 days'",
+        reads=("FROM svc.sale;", "FROM svc.sale WHERE sold > now() - interval '90 days';"),
+    ),
+    World(
+        "a NULL in the filter of a view",
+        "UPDATE svc.sale_all SET state = NULL WHERE id = 'S-1'; DELETE FROM svc.doc WHERE sale_id = 'S-1'",
+        r"1 sales that were known before are gone",
+        before="ALTER TABLE svc.sale RENAME TO sale_all; ALTER TABLE svc.sale_all ADD state text DEFAULT 'open';"
+        "CREATE VIEW svc.sale AS SELECT * FROM svc.sale_all WHERE state <> 'cancelled'",
+    ),
+    World(
+        "a year with a digit too many",
+        "UPDATE svc.sale SET sold = '20026-10-01Z' WHERE id = 'S-1'",
+        r"1 sales or evidence records have a time in the future",
+    ),
+    World(
+        "milliseconds taken for seconds",
+        "UPDATE svc.doc SET ms = ms * 1000 WHERE sale_id = 'S-1'",
+        r"2 sales or evidence records have a time in the future",
+        before="ALTER TABLE svc.doc ADD ms bigint; UPDATE svc.doc SET ms = extract(epoch FROM at)",
+        reads=("at AS requested_at", "to_timestamp(ms) AS requested_at"),
+    ),
+    World(
+        "a completion that never was",
+        "UPDATE svc.sale SET done = '-infinity' WHERE id = 'S-1'",
+        r"1 sales or evidence records have an infinite time",
+    ),
+    World(
+        "a key of no letters",
+        "UPDATE svc.doc SET key = '' WHERE sale_id = 'S-1' AND kind = 'POV'",
+        r"1 evidence records have no object_key",
+        verdict="S-1 incomplete POV",
+    ),
+    World(
+        "a number written with a fraction",
+        "INSERT INTO svc.doc (sale_id, kind, key, at) VALUES (1.0, 'KYC', 'doc/k', now())",
+        r"1 evidence records name no sale that is read",
+        before="ALTER TABLE svc.sale ALTER id TYPE numeric USING substr(id, 3)::numeric;"
+        "ALTER TABLE svc.doc ALTER sale_id TYPE numeric USING substr(sale_id, 3)::numeric",
+    ),
+    World(
+        "the same number at another tenant",
+        "INSERT INTO svc.sale SELECT id, grp, false, sold, done, 2 FROM svc.sale WHERE id = 'S-1'",
+        r"2 sales have an id that others have, too, and were set aside",
+        before="ALTER TABLE svc.sale DROP CONSTRAINT sale_pkey, ADD tenant integer DEFAULT 1",
+    ),
+    World(
+        "rows of a child, where the parent alone is read",
+        "CREATE TABLE svc.doc_more () INHERITS (svc.doc); INSERT INTO svc.doc_more (sale_id, kind, key, at)"
+        "SELECT 'S-' || n, 'KYC', 'doc/k' || n, now() FROM generate_series(1, 5) AS n",
+        r"5 rows are left out by the statement records; 0 at the last reading",
+        reads=("FROM svc.doc;", "FROM ONLY svc.doc;"),
+    ),
+    World(
+        "one record of each type alone",
+        "INSERT INTO svc.doc (sale_id, kind, key, at) SELECT sale_id, 'POV ', key || 2, at FROM svc.doc"
+        " WHERE kind = 'POV'",
+        r"12 rows are left out by the statement records; 0 at the last reading",
+        reads=("SELECT id, sale_id", "SELECT DISTINCT ON (sale_id, trim(kind)) id, sale_id"),
+    ),
+    World(
+        "a value of JSON that is null",
+        """UPDATE svc.doc SET facts = '{"kind": null}' WHERE sale_id = 'S-3' AND kind = 'POV'""",
+        r"1 evidence records have an evidence_type that the contract does not know",
+        verdict="S-3 incomplete POV TYPE_UNKNOWN",
+        before="ALTER TABLE svc.doc ADD facts jsonb; UPDATE svc.doc SET facts = jsonb_build_object('kind', kind)",
+        reads=("kind AS evidence_type", "facts ->> 'kind' AS evidence_type"),
+    ),
+    World(
+        "a record in two partitions",
+        "CREATE TABLE svc.doc_again PARTITION OF svc.doc FOR VALUES IN ('S-2'); INSERT INTO svc.doc"
+        " SELECT id, 'S-2', kind, key, at FROM svc.doc WHERE sale_id = 'S-1'",
+        r"4 evidence records have an id that others have, too, and were set aside",
+        before="ALTER TABLE svc.doc RENAME TO old;"
+        "CREATE TABLE svc.doc (LIKE svc.old) PARTITION BY LIST (sale_id);"
+        "CREATE TABLE svc.doc_1 PARTITION OF svc.doc FOR VALUES IN ('S-1'); INSERT INTO svc.doc"
+        " SELECT * FROM svc.old WHERE sale_id = 'S-1'; DELETE FROM svc.sale WHERE id <> 'S-1'",
+    ),
+    *(
+        World(
+            f"settings of the database such as {style}",
+            "DELETE FROM svc.doc WHERE sale_id = 'S-1' AND kind = 'POV'",
+            r"",
+            verdict="S-1 incomplete POV",
+            before=with_settings(DateStyle=style, **ODD),
+        )
+        for style in ("German, DMY", "SQL, DMY", "Postgres, MDY")
     ),
 )

@@ -6,6 +6,8 @@ import random
 import re
 from collections.abc import Callable
 from contextlib import ExitStack
+from datetime import UTC, datetime, timedelta
+from functools import partial
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -45,7 +47,7 @@ def said(empty_database, bucket, s3, clock, tmp_path):
             schema.upgrade(database)
             sync_bucket(database, bucket, clock=clock)
             with database.transaction() as connection:
-                reading = last_reading(connection)
+                reading = last_reading(connection, clock())
             assert reading is not None
             return database, [*reading.changes, *reading.notes]
 
@@ -110,3 +112,54 @@ def test_a_mixture_of_two_wrong_worlds_is_told(said, seed):
     one = draw.choice([world for world in WORLDS if not world.stops and world.name not in ALONE])
     rows = [world for world in WORLDS if not world.stops and world.sql.startswith("INSERT") and world != one]
     check(said, one, draw.choice(rows))
+
+
+@pytest.fixture
+def nights(run, empty_database, bucket, bucket_environment, s3, tmp_path):
+    """Run commands over twelve sales with all their evidence; the first audit is calm."""
+    (tmp_path / "service.sql").write_text(STATEMENTS, encoding="utf-8")
+    around = {
+        **bucket_environment,
+        "TOOLKIT_HOME": str(tmp_path / "home"),
+        "DATABASE_URL": empty_database.engine.url.render_as_string(hide_password=False),
+        "TOOLKIT_SERVICE_SQL": str(tmp_path / "service.sql"),
+    }
+    with empty_database.transaction() as connection:
+        raw(connection).execute(("CREATE SCHEMA svc;" + TABLES).encode())
+        keys = connection.scalars(sa.text("SELECT key FROM svc.doc")).all()
+    for key in keys:
+        s3.put_object(Bucket=bucket.name, Key=key, Body=tone() if key.endswith("POV") else pdf())
+    run("-q", "db", "upgrade", within=around)
+    run("-q", "audit", within=around)
+    return partial(run, within=around)
+
+
+def change(database: Database, sql: str) -> None:
+    with database.transaction() as connection:
+        connection.execute(sa.text(sql))
+
+
+def test_a_count_that_jumped_is_a_finding_until_it_is_accepted_or_mended(nights, empty_database):
+    def finding() -> tuple[str, str, str]:
+        [found] = [each for each in nights("findings", "--json", ends=None).told["findings"] if not each["saleId"]]
+        return found["id"], found["code"], found["status"]
+
+    change(empty_database, "INSERT INTO svc.doc (sale_id, kind, key, at) VALUES ('S-99', 'POV', 'x', now())")
+    assert "name no sale that is read; 0 at the last" in nights("audit", ends=3).err
+    assert "at the last reading" not in nights("audit", ends=3).err  # the finding is there, the change is over
+    found = finding()
+    assert found[1:] == ("RECORDS_OF_NO_SALE", "open")
+    words = ("--code", "records_of_no_sale", "--reason", "a test sale", "--owner", "Ana", "--approved-by", "Rui")
+    nights("waiver", "add", *words, "--end", f"{datetime.now(UTC) + timedelta(days=9):%Y-%m-%d}")
+    assert finding() == (*found[:2], "waived")
+    nights("audit")
+    change(empty_database, "DELETE FROM svc.doc WHERE sale_id = 'S-99'")
+    assert finding() == (*found[:2], "resolved")
+
+
+def test_a_reading_in_between_takes_no_change_away_from_the_next_audit(nights, empty_database, bucket, s3):
+    change(empty_database, "ALTER TABLE svc.doc ADD deleted_at timestamptz")
+    nights("bucket", "sync")
+    s3.put_object(Bucket=bucket.name, Key="a file of nobody", Body=b"x")
+    assert "has a new column deleted_at" in nights("audit", ends=3).err
+    nights("audit")

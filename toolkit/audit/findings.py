@@ -9,7 +9,7 @@ tables of the audit: ``present`` (what the audit sees), ``episode``, and ``histo
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import date, datetime, timedelta
 from itertools import accumulate, combinations
 from pathlib import Path
@@ -24,10 +24,10 @@ from sqlalchemy import Connection
 
 from toolkit.audit.duckdb_session import copy_to, quoted
 from toolkit.audit.folder import Audit
-from toolkit.contract.codes import CODES, EndReason, Owner, SaleWarning, Severity, Subject, missing_code
+from toolkit.contract.codes import CODES, EndReason, Owner, SaleWarning, Severity, missing_code
 from toolkit.contract.contents import IntegrityFinding
 from toolkit.contract.deadlines import Deadlines, is_business_day
-from toolkit.contract.findings import NAMESPACE, SEPARATOR, FindingStatus, file_finding_ids
+from toolkit.contract.findings import NAMESPACE, SEPARATOR, FindingStatus, file_finding_ids, finding_id
 from toolkit.contract.waivers import Waiver
 from toolkit.database.connection import raw
 
@@ -44,13 +44,14 @@ _NAMED: Final = ("sale_id", "partner", "code")
 """The things that a waiver names, at least one of them."""
 
 
-def find_present(observed: Observed, of_files: Sequence[IntegrityFinding]) -> None:
+def find_present(observed: Observed, of_files: Sequence[IntegrityFinding], of_service: Collection[str]) -> None:
     """Put the findings that the audit sees into ``present``, and those of files into ``concerned``, too.
 
     The relation ``listed`` has the sales with findings in the columns of verdicts, ``of_files`` is what is odd
-    about files.
+    about files, and ``of_service`` are the codes of what is odd about the service's rows.
     """
-    rows = {
+    rows: set[tuple[str, str, str | None]] = {(finding_id(code), code, None) for code in of_service}
+    rows |= {
         (each, str(finding.problem), sale_id)
         for finding in of_files
         for each, sale_id in file_finding_ids(finding)
@@ -272,9 +273,7 @@ _NOTE_HERE: Final = (
     """,
 )
 
-_KNOWN: Final = ", ".join(
-    f"'{code.code}'" for code in CODES.values() if code.subject in {Subject.SALE, Subject.FILE}
-)
+_KNOWN: Final = ", ".join(f"'{code.code}'" for code in CODES.values() if code.severity is not None)
 
 _HISTORY: Final = f"""
     CREATE OR REPLACE TABLE history AS

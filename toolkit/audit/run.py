@@ -51,6 +51,7 @@ from toolkit.bucket.file_store import FileStore, FolderStore, S3Store
 from toolkit.contract.contents import COVERAGES
 from toolkit.contract.deadlines import Clock
 from toolkit.contract.findings import Status
+from toolkit.contract.service_rows import code_of
 from toolkit.database.belonging import check_replica
 from toolkit.database.connection import Database, Lock, take
 from toolkit.database.observation_clock import final_moment, wait_for
@@ -157,7 +158,7 @@ class _Work:
                 parts, counts, coverage, looks = self._judge(engine, session)
             if not counts["sales"]:
                 raise _nothing(self.run is not None, self.moment, source.database)
-            find_present(observed, of_files)
+            find_present(observed, of_files, [] if reading is None else list(map(code_of, reading.raised)))
             if connection is not None:
                 assert self.run is not None
                 note_changes(connection, observed, scratch)
@@ -261,6 +262,7 @@ class _Work:
             copied_rows=copied,
             service_changes=() if reading is None else reading.changes,
             service_notes=() if reading is None else reading.notes,
+            rows_left_out=() if reading is None else reading.left_out,
             replica=None
             if behind is None or self.replica is None
             else f"{self.replica.address}, {behind:.1f} s behind",

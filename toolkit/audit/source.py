@@ -57,6 +57,8 @@ class Source:
     """Differences from the reading of the service before, and a restore that nobody confirmed."""
     service_notes: tuple[str, ...] = ()
     """Rows of the service that cannot be used as they are."""
+    rows_left_out: tuple[str, ...] = ()
+    """The rows of the service's tables that its statements do not yield, as they are meant to or not."""
     replica: str | None = None
     """The replica that the audit was extracted from, and how far it was behind."""
 

@@ -135,7 +135,7 @@ def audit(ctx: Context, asked: AuditOptions, out: str | None, as_json: bool) -> 
     else:
         _show(ctx, result)
         show("\n{} {}", _("Folder of the audit"), judged.folder)
-    return NEEDS_ATTENTION if result.open or result.source.service_changes else DONE
+    return NEEDS_ATTENTION if result.open or result.service_is_odd else DONE
 
 
 def _show(ctx: Context, result: Audited) -> None:

@@ -9,6 +9,7 @@ from typing import Final, Self
 from toolkit.contract.contents import ContentProblem, IntegrityProblem
 from toolkit.contract.evidence import EvidenceType
 from toolkit.contract.findings import Problem, Reason
+from toolkit.contract.service_rows import JUMPS, code_of
 
 
 class LabelledEnum(StrEnum):
@@ -36,6 +37,7 @@ class Subject(LabelledEnum):
 
     SALE = "sale", "Findings about sales"
     FILE = "file", "Findings about files"
+    SERVICE = "service", "Findings about rows of the service"
     REASON = "reason", "Reasons why a piece is missing"
     FAULT = "fault", "Faults that make a file unusable"
     END = "gone finding", "Reasons why a finding is gone that nobody mended"
@@ -124,6 +126,22 @@ def _reason(code: Reason, name: str, meaning: str, remedy: str, section: str = _
 
 def _fault(code: ContentProblem | KindFault, name: str, meaning: str, remedy: str = _ASK_AGAIN) -> Code:
     return Code(code, Subject.FAULT, None, None, None, name, meaning, _TYPES, remedy)
+
+
+def _jump(count: str, name: str) -> Code:
+    return Code(
+        code_of(count),
+        Subject.SERVICE,
+        Severity.ERROR,
+        Owner.OPERATIONS,
+        2,
+        name,
+        "There are many more such rows than before, or some where there were none. What they stand for may be "
+        "missing from the audit.",
+        _NONE,
+        "Look at them: toolkit db check. Correct the rows in the service, or service.sql; where they are right, "
+        "accept them by a waiver. It is resolved when there are no more than before.",
+    )
 
 
 _ALL: Final[tuple[Code, ...]] = (
@@ -304,6 +322,7 @@ _ALL: Final[tuple[Code, ...]] = (
         _UPLOAD,
         "Find out who wrote it and whether it belongs in this bucket; it counts for no sale.",
     ),
+    *(_jump(count, name) for count, name in JUMPS.items()),
     _reason(
         Reason.UNUSABLE,
         "file unusable",

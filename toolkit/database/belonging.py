@@ -156,7 +156,7 @@ def _service_of(connection: Connection) -> ServiceIdentity | None:
 
 
 def _keep(connection: Connection, service: ServiceIdentity, now: datetime) -> None:
-    connection.execute(sa.insert(adopted_services), asdict(service) | {"relations": {}, "adopted_at": now})
+    connection.execute(sa.insert(adopted_services), asdict(service) | {"adopted_at": now})
 
 
 def identity_of(connection: Connection) -> ServiceIdentity:

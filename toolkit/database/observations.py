@@ -10,7 +10,7 @@ stays as it is. Codes that the contract does not know stay as they are, too.
 # made of constants, and of the operator's own statements
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
 
@@ -19,6 +19,7 @@ from sqlalchemy import Connection
 
 from toolkit.contract.deadlines import Clock
 from toolkit.contract.evidence import EvidenceType, UtilityGroup
+from toolkit.contract.service_rows import FLAWS, GONE, JUMPS, LEFT_OUT
 from toolkit.database.belonging import belong_to_service, pending_restore
 from toolkit.database.connection import Database
 from toolkit.database.observation_clock import stamp
@@ -106,58 +107,37 @@ class ObservedChanges:
     vanished: int
 
 
-FLAWS: Final = {
-    "salesWithoutId": "{:,} sales have no id and were set aside.",
-    "salesRepeated": "{:,} sales have an id that others have, too, and were set aside.",
-    "salesWithoutCreatedAt": "{:,} sales have no created_at and were set aside.",
-    "recordsWithoutId": "{:,} evidence records have no id and were set aside.",
-    "recordsRepeated": "{:,} evidence records have an id that others have, too, and were set aside.",
-    "recordsWithoutSaleOrTime": "{:,} evidence records have no sale_id or requested_at and were set aside.",
-    "recordsOfNoSale": "{:,} evidence records name no sale that is read.",
-    "recordsWithoutKey": "{:,} evidence records have no object_key.",
-    "keysRepeated": "{:,} evidence records have an object_key that others have, too.",
-    "typesUnknown": "{:,} evidence records have an evidence_type that the contract does not know.",
-    "groupsUnknown": "{:,} sales have a utility_group that the contract does not know.",
-    "payersUnknown": "{:,} sales do not say whether the client pays.",
-    "timesInfinite": "{:,} sales or evidence records have an infinite time.",
-    "clientsRepeated": "{:,} clients have an id that others have, too.",
-    "salesOfNoClient": "{:,} sales name a client that is not read.",
-}
-"""Each count of rows that cannot be used as they are, with its sentence."""
-
-
-LEFT_OUT: Final = {
-    "salesLeftOut": "{:,} rows are left out by the statement sales.",
-    "recordsLeftOut": "{:,} rows are left out by the statement records.",
-}
-"""Rows of the first table of a statement that it does not yield: deleted ones, others, or NULLs in its filter."""
-
-
 @dataclass(frozen=True, slots=True)
 class ServiceReading:
-    """The result of one reading of the service.
+    """The result of one reading of the service, with what was noticed since an audit before it.
 
-    ``counts`` holds the rows of each relation and, by the names of ``FLAWS``, those that are not as they should
-    be. ``changes`` are sentences about what differs from the reading before: another file, other tables behind
-    it, a count that jumped, and a restore in place that nobody has confirmed; somebody has to look at them.
+    ``counts`` holds the rows of each relation and, by the names of ``FLAWS`` and ``LEFT_OUT``, those that are not
+    as they should be. ``changes`` are sentences about what is read otherwise than before: another file, other
+    tables behind it, a count that jumped, and a restore in place that nobody has confirmed. ``raised`` has the
+    counts that jumped and are still higher, each as it was before.
     """
 
     read_at: datetime
     resolved: Resolved
     counts: Mapping[str, int]
     changes: tuple[str, ...] = ()
+    raised: Mapping[str, int] = field(default_factory=dict)
+    gone: int = 0
+    """Sales that were known before and are not read any more."""
     sales: ObservedChanges = ObservedChanges(0, 0, 0)
     records: ObservedChanges = ObservedChanges(0, 0, 0)
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Sentences about rows that cannot be used as they are."""
-        return tuple(Message(text, self.counts[name]) for name, text in FLAWS.items() if self.counts[name])
+        """Sentences about rows that cannot be used as they are, and about sales that are gone."""
+        told = {text: self.counts.get(name, 0) for name, text in FLAWS.items()}
+        told |= {text: self.counts[name] for name, text in LEFT_OUT.items() if name in self.raised}
+        return tuple(Message(text, count) for text, count in (told | {GONE: self.gone}).items() if count)
 
     @property
-    def needs_attention(self) -> bool:
-        """Tell whether something differs from the reading before."""
-        return bool(self.changes)
+    def left_out(self) -> tuple[str, ...]:
+        """Sentences about the rows of the tables that the statements do not yield."""
+        return tuple(Message(text, self.counts[name]) for name, text in LEFT_OUT.items() if self.counts.get(name))
 
     def document(self) -> dict[str, Any]:
         """Return it for a JSON document."""
@@ -165,6 +145,7 @@ class ServiceReading:
             "readAt": self.read_at.isoformat(),
             **self.resolved.document(),
             "counts": dict(self.counts),
+            "raised": dict(self.raised),
             "changes": list(self.changes),
             "notes": list(self.notes),
         }
@@ -184,7 +165,7 @@ def observe_service(database: Database, clock: Clock, *, confirmed: bool = False
         resolved, counts = resolve(connection), counts_of(connection)
         now = stamp(connection, clock)
         belong_to_service(connection, now)
-        before = last_reading(connection)
+        before = _newest(connection)
         found = tuple(_observe(connection, history, now) for history in (_SALES, _RECORDS))
         for observed, history, what in zip(found, (_SALES, _RECORDS), ("sales", "evidence records"), strict=True):
             if observed.vanished > FEW and not confirmed:
@@ -192,30 +173,57 @@ def observe_service(database: Database, clock: Clock, *, confirmed: bool = False
                 left = connection.execute(current).scalar_one() - observed.appeared
                 check_disappearance(observed.vanished, left + observed.vanished, what)
         changes: tuple[str, ...] = ()
+        raised: dict[str, int] = {}
         if before is not None:
+            known = counts | before.counts
+            jumped = [name for name in FLAWS | LEFT_OUT if _has_jumped(name, known[name], counts[name])]
+            levels = {name: known[name] for name in jumped if name in JUMPS} | before.raised
+            raised = {name: level for name, level in levels.items() if counts[name] > level}
             changes = (
-                *resolved.changes_since(before.resolved),
-                *_jumps(before.counts, counts),
+                *resolved.changes_since(Resolved.of(before.resolved)),
+                *(_jump(name, known[name], counts[name]) for name in jumped),
                 *_changed(found, counts),
             )
-        row = {"read_at": now, "resolved": resolved.document(), "counts": counts, "changes": list(changes)}
-        connection.execute(sa.insert(service_readings), row)
-    return ServiceReading(now, resolved, counts, changes, *found)
+        row = {"resolved": resolved.document(), "counts": counts, "changes": list(changes), "raised": raised}
+        connection.execute(sa.insert(service_readings), row | {"read_at": now})
+    return ServiceReading(now, resolved, counts, changes, raised, 0, *found)
 
 
-def last_reading(connection: Connection, moment: datetime | None = None) -> ServiceReading | None:
-    """Return the newest reading, or the one that was the newest at a moment; ``None`` where there was none."""
-    kept = service_readings.c
-    query = sa.select(kept.read_at, kept.resolved, kept.counts, kept.changes).order_by(kept.id.desc()).limit(1)
+def _newest(connection: Connection, moment: datetime | None = None) -> sa.Row[Any] | None:
+    query = sa.select(service_readings).order_by(service_readings.c.id.desc()).limit(1)
     if moment is not None:
-        query = query.where(kept.read_at <= moment)
-    row = connection.execute(query).one_or_none()
+        query = query.where(service_readings.c.read_at <= moment)
+    return connection.execute(query).one_or_none()
+
+
+def last_reading(connection: Connection, moment: datetime) -> ServiceReading | None:
+    """Return the newest reading at a moment, ``None`` where there was none.
+
+    Its changes are those of all readings since the audit before it: whoever reads the service in between, such as
+    a sync of the bucket, takes nothing away from the next audit.
+    """
+    row = _newest(connection, moment)
     if row is None:
         return None
-    counts = {**dict.fromkeys(FLAWS, 0), **row.counts}
+    told = connection.execute(sa.text(_SINCE_AUDIT), {"read_at": row.read_at, "moment": moment}).one()
     restored = pending_restore(connection, moment)
-    changes = (*row.changes, *((restored,) if restored else ()))
-    return ServiceReading(row.read_at, Resolved.of(row.resolved), counts, changes)
+    changes = (*told.changes, *((restored,) if restored else ()))
+    return ServiceReading(row.read_at, Resolved.of(row.resolved), row.counts, changes, row.raised, told.gone)
+
+
+_SINCE_AUDIT: Final = """
+    WITH audit AS (SELECT coalesce(max(as_of), '-infinity') AS before FROM audit.audit_runs WHERE as_of < :read_at)
+    SELECT ARRAY(
+        SELECT change FROM audit.service_readings, jsonb_array_elements_text(changes) AS change, audit
+        WHERE read_at <= :read_at AND read_at > before ORDER BY id
+    ) AS changes,
+    (SELECT count(DISTINCT sale_id) FROM audit.sale_observations AS known, audit
+     WHERE known.gone_at > before AND known.gone_at <= :moment AND NOT EXISTS (
+         SELECT FROM audit.sale_observations AS still
+         WHERE still.sale_id = known.sale_id AND still.seen_at <= :moment
+           AND (still.gone_at IS NULL OR still.gone_at > :moment)
+     )) AS gone
+"""
 
 
 def _changed(found: Iterable[ObservedChanges], counts: Mapping[str, int]) -> Iterator[str]:
@@ -225,15 +233,15 @@ def _changed(found: Iterable[ObservedChanges], counts: Mapping[str, int]) -> Ite
             yield f"{observed.changed} of {counts[relation]} {what} are read otherwise than at the last reading."
 
 
-def _jumps(before: Mapping[str, int], now: Mapping[str, int]) -> Iterator[str]:
-    """Yield a sentence for each count of unusable rows that is new, or more than doubled by more than ten.
+def _has_jumped(name: str, before: int, now: int) -> bool:
+    """Tell whether a count is new, or more than doubled by more than ten; rows left out may be new, but few."""
+    few, is_new = (FEW, before == 0 and now > 0) if name in FLAWS else (3, False)
+    return is_new or now > max(2 * before, before + few)
 
-    Rows that are left out are no flaw: only a sudden rise is told.
-    """
-    for name, text in (FLAWS | LEFT_OUT).items():
-        known, few = (before.get(name, 0), FEW) if name in FLAWS else (before.get(name, now[name]), 3)
-        if now[name] > max(2 * known, known + few) or (name in FLAWS and now[name] and not known):
-            yield f"{text.format(now[name]).removesuffix('.')}; {known} at the last reading."
+
+def _jump(name: str, before: int, now: int) -> str:
+    sentence = (FLAWS | LEFT_OUT)[name].format(now)
+    return f"{sentence.removesuffix('.')}; {before} at the last reading."
 
 
 def counts_of(connection: Connection) -> dict[str, int]:
@@ -243,22 +251,21 @@ def counts_of(connection: Connection) -> dict[str, int]:
     codes = {"groups": [str(each) for each in UtilityGroup], "types": [str(each) for each in EvidenceType]}
     found: dict[str, int] = {}
     for query in (_COUNT_SALES, _COUNT_RECORDS, _COUNT_CLIENTS):
-        found |= connection.execute(sa.text(query.format(**names)), codes).mappings().one()
-    found["timesInfinite"] = found.pop("salesInfinite") + found.pop("recordsInfinite")
+        for name, count in connection.execute(sa.text(query.format(**names)), codes).mappings().one().items():
+            found[name] = found.get(name, 0) + int(count)
     for name, relation in (("salesLeftOut", "sales"), ("recordsLeftOut", "records")):
-        found[name] = max(0, _rows_of_first_table(connection, relation) - found[relation])
-    return {name: int(found[name]) for name in ("sales", "records", "clients", *FLAWS, *LEFT_OUT)}
+        found[name] = max(0, _rows_behind(connection, relation) - found[relation])
+    return {name: found[name] for name in ("sales", "records", "clients", *FLAWS, *LEFT_OUT)}
 
 
-def _rows_of_first_table(connection: Connection, relation: str) -> int:
-    """Return the number of rows in the first table that a statement names: those that its WHERE is about."""
-    names = {"names": tables_in(service_of(connection).statements[relation])}
-    table = connection.scalar(sa.text(_FIRST_TABLE), names)
-    return (
-        0
-        if table is None
-        else int(connection.scalar(sa.text(f"SELECT count(*) FROM {table}".replace(":", r"\:"))))
-    )
+def _rows_behind(connection: Connection, relation: str) -> int:
+    """Return the number of rows in the table whose ids a statement yields, or in the first one that it names."""
+    service = service_of(connection)
+    given = {"names": tables_in(service.statements[relation]), "origin": service.origin.get(relation, 0)}
+    table = connection.scalar(sa.text(_TABLE_BEHIND), given)
+    if table is None:
+        return 0
+    return int(connection.scalar(sa.text(f"SELECT count(*) FROM {table}".replace(":", r"\:"))))
 
 
 def observe_sales(connection: Connection, clock: Clock, sale_id: str | None = None) -> ObservedChanges:
@@ -343,24 +350,29 @@ _OPEN: Final = """
     SELECT id, {columns}, :now FROM pg_temp.different WHERE present ORDER BY id
 """
 
-_FIRST_TABLE: Final = """
-    SELECT CAST(to_regclass(name) AS text)
-    FROM unnest(CAST(:names AS text[])) WITH ORDINALITY AS given (name, place)
-    WHERE to_regclass(name) IS NOT NULL
-    ORDER BY place LIMIT 1
+_TABLE_BEHIND: Final = """
+    SELECT coalesce(CAST(CAST(nullif(CAST(:origin AS bigint), 0) AS regclass) AS text), (
+        SELECT CAST(to_regclass(name) AS text)
+        FROM unnest(CAST(:names AS text[])) WITH ORDINALITY AS given (name, place)
+        WHERE to_regclass(name) IS NOT NULL
+        ORDER BY place LIMIT 1
+    ))
 """
 
 _COUNT_SALES: Final = """
     SELECT coalesce(sum(times), 0) AS sales, coalesce(sum(times) FILTER (WHERE id IS NULL), 0) AS "salesWithoutId",
            coalesce(sum(times) FILTER (WHERE id IS NOT NULL AND times > 1), 0) AS "salesRepeated",
            coalesce(sum(undated), 0) AS "salesWithoutCreatedAt", coalesce(sum(unknown), 0) AS "groupsUnknown",
-           coalesce(sum(unpaid), 0) AS "payersUnknown", coalesce(sum(infinite), 0) AS "salesInfinite",
+           coalesce(sum(unpaid), 0) AS "payersUnknown", coalesce(sum(infinite), 0) AS "timesInfinite",
+           coalesce(sum(future), 0) AS "timesInFuture",
            coalesce(sum(alone), 0) AS "salesOfNoClient"
     FROM (
         SELECT sale.id, count(*) AS times, count(*) FILTER (WHERE sale.created_at IS NULL) AS undated,
                count(*) FILTER (WHERE utility_group IS NULL OR NOT utility_group = ANY(:groups)) AS unknown,
                count(*) FILTER (WHERE is_client_financial_responsible IS NULL) AS unpaid,
                count(*) FILTER (WHERE NOT (isfinite(sale.created_at) AND isfinite(completed_at))) AS infinite,
+               count(*) FILTER (WHERE greatest(sale.created_at, completed_at) > now() + interval '5 minutes'
+                                AND isfinite(greatest(sale.created_at, completed_at))) AS future,
                count(*) FILTER (WHERE sale.client_id IS NOT NULL AND client.id IS NULL) AS alone
         FROM {sales} AS sale
         LEFT JOIN (SELECT DISTINCT id FROM {clients} AS read) AS client ON client.id = sale.client_id
@@ -369,15 +381,16 @@ _COUNT_SALES: Final = """
 """
 
 _COUNT_RECORDS: Final = """
-    SELECT records, "recordsWithoutId", "recordsWithoutSaleOrTime", "recordsWithoutKey", "typesUnknown",
-           "recordsInfinite", "recordsOfNoSale", "recordsRepeated", "keysRepeated"
+    SELECT counted.*, "recordsRepeated", "keysRepeated"
     FROM (
         SELECT count(*) AS records, count(*) FILTER (WHERE record.id IS NULL) AS "recordsWithoutId",
                count(*) FILTER (WHERE record.id IS NOT NULL AND (sale_id IS NULL OR requested_at IS NULL))
                    AS "recordsWithoutSaleOrTime",
-               count(*) FILTER (WHERE object_key IS NULL) AS "recordsWithoutKey",
+               count(*) FILTER (WHERE coalesce(object_key, '') = '') AS "recordsWithoutKey",
                count(*) FILTER (WHERE evidence_type IS NULL OR NOT evidence_type = ANY(:types)) AS "typesUnknown",
-               count(*) FILTER (WHERE NOT (isfinite(requested_at) AND isfinite(expires_at))) AS "recordsInfinite",
+               count(*) FILTER (WHERE NOT (isfinite(requested_at) AND isfinite(expires_at))) AS "timesInfinite",
+               count(*) FILTER (WHERE isfinite(requested_at)
+                                AND requested_at > now() + interval '5 minutes') AS "timesInFuture",
                count(*) FILTER (WHERE sale_id IS NOT NULL AND sale.id IS NULL) AS "recordsOfNoSale"
         FROM {records} AS record
         LEFT JOIN (SELECT DISTINCT id COLLATE "C" AS id FROM {sales} AS read) AS sale
@@ -388,7 +401,7 @@ _COUNT_RECORDS: Final = """
            GROUP BY id HAVING count(*) > 1) AS id
     ) AS ids,
     (SELECT coalesce(sum(times), 0) AS "keysRepeated"
-     FROM (SELECT count(*) AS times FROM {records} AS read WHERE object_key IS NOT NULL
+     FROM (SELECT count(*) AS times FROM {records} AS read WHERE object_key <> ''
            GROUP BY object_key HAVING count(*) > 1) AS key
     ) AS keys
 """

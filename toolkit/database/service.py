@@ -159,8 +159,8 @@ class Service:
     """The statements of one ``service.sql``; ``source`` names the file, ``None`` the packaged one.
 
     ``read`` holds, by relation and column, the expression that converts what the statement yields to the
-    contract's type, and ``stored`` the one that converts an id back; they are filled when the statements are first
-    tried on the database.
+    contract's type, ``stored`` the one that converts an id back, and ``origin`` the number of the table that has
+    the ids, where they are a column of one; they are filled when the statements are tried on the database.
     """
 
     statements: Mapping[str, str]
@@ -168,6 +168,7 @@ class Service:
     source: Path | None = None
     read: dict[str, dict[str, str]] = field(default_factory=dict)
     stored: dict[str, dict[str, str]] = field(default_factory=dict)
+    origin: dict[str, int] = field(default_factory=dict)
 
     @property
     def is_own(self) -> bool:
@@ -319,6 +320,15 @@ def _service(text: str, source: Path | None) -> Service:
         if absent := [column for column in REQUIRED[name] if is_null(statements[name], column)]:
             raise SettingsError("{}, {}: {} is NULL, and no audit can be made without it.", place, name, absent[0])
     for (name, column), codes in _CODES.items():
+        values = list(_values_called(statements[name], column))
+        if rest := [each[1] for each in map(_REST.search, values) if each]:
+            raise SettingsError(
+                "{}, {}: every code that is not listed would become {!r} as {}. Leave ELSE out: then it is told.",
+                place,
+                name,
+                rest[0],
+                column,
+            )
         for constant in constants(statements[name], column):
             if constant not in set(codes):
                 raise SettingsError(
@@ -347,6 +357,15 @@ def _statement(place: str, name: str, body: str) -> str:
             place,
             taken[0],
         )
+    if name in COLUMNS and (cut := _CUT.search(_outermost(statement))):
+        raise SettingsError("{}: {} would leave rows out that nobody judges.", place, cut[0].upper())
+    if posix := _POSIX_ZONE.search(statement):
+        raise SettingsError(
+            "{}: AT TIME ZONE {!r} counts hours to the west, as POSIX does. Name a zone, such as "
+            "'America/Sao_Paulo'.",
+            place,
+            posix[1],
+        )
     first = statement.lstrip("(").split(None, 1)[0].upper()
     allowed = ("SELECT", "WITH", "VALUES", "TABLE") if name in COLUMNS else ("INSERT", "UPDATE", "WITH", "MERGE")
     if first not in allowed:
@@ -373,6 +392,17 @@ _ALONE: Final = re.compile(rf"(?:^|,)\s*{_TEXT}{_CAST}$")
 _SELECT: Final = re.compile(r"\bSELECT\b(?:\s+DISTINCT\b)?", re.IGNORECASE)
 _CASE: Final = re.compile(rf"\bEND\b{_CAST}$", re.IGNORECASE)
 _OUTCOME: Final = re.compile(rf"\b(?:THEN|ELSE)\s+{_TEXT}{_CAST}(?=\b(?:WHEN|ELSE|END)\b)", re.IGNORECASE)
+_REST: Final = re.compile(rf"(?is)(?:^|,)\s*CASE\s+(?!WHEN\b).*\bELSE\s+{_TEXT}{_CAST}\bEND\b{_CAST}$")
+_CUT: Final = re.compile(r"\b(?:LIMIT|OFFSET|FETCH|TABLESAMPLE)\b", re.IGNORECASE)
+_POSIX_ZONE: Final = re.compile(r"\bTIME\s+ZONE\s+'((?:UTC|GMT)?\s*[+-]\d[^']*)'", re.IGNORECASE)
+
+
+def _outermost(statement: str) -> str:
+    """Return a statement without what it has in quotes and in parentheses."""
+    left, found = _QUOTED.sub("", statement), ""
+    while left != found:
+        found, left = left, re.sub(r"\([^()]*\)", "", left)
+    return found
 
 
 def _without_comments(text: str) -> str:

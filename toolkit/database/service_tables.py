@@ -117,7 +117,8 @@ def describe(connection: Connection, service: Service) -> dict[str, dict[str, st
         place, statement = f"{service.source or 'service.sql'}, {relation}", service.statements[relation]
         try:
             query = sql.SQL("SELECT * FROM ({}) AS given LIMIT 0").format(sql.SQL(statement))
-            described = driver.execute(query).description or []
+            answer = driver.execute(query)
+            described = answer.description or []
         except psycopg.Error as error:
             denied = error.sqlstate == "42501"
             if denied or error.sqlstate is None or error.sqlstate[:2] not in ("42", "22", "0A", "3F"):
@@ -131,6 +132,8 @@ def describe(connection: Connection, service: Service) -> dict[str, dict[str, st
             raise SchemaMismatch("{}: {}. What the tables do not hold is written as NULL AS name.", place, problem)
         oids = [column.type_code for column in described]
         kinds = {row.oid: row for row in connection.execute(_TYPES_BY_OID, {"oids": oids})}
+        assert answer.pgresult is not None
+        service.origin[relation] = answer.pgresult.ftable(names.index("id"))
         types = {column.name: kinds[column.type_code] for column in described if column.name in columns}
         read[relation] = {
             name: _converted(place, name, kind, types[name], is_null(statement, name), own=service.is_own)

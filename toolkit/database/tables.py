@@ -196,17 +196,19 @@ adopted_buckets = table(
 adopted_services = table(
     "adopted_services",
     numbered(),
-    *columns(sa.BigInteger, "cluster?", "database", Text, "name", JSONB, "relations"),
-    *columns(moment, "adopted_at"),
+    *columns(sa.BigInteger, "cluster?", "database", Text, "name", moment, "adopted_at"),
 )
 """The service that this database belongs to is the last one here; see ``toolkit.database.belonging``."""
 
 service_readings = table(
     "service_readings",
     numbered(),
-    *columns(moment, "read_at", JSONB, "resolved", "counts", "changes"),
+    *columns(moment, "read_at", JSONB, "resolved", "counts", "changes", "raised"),
 )
-"""Each reading of the service: what its statements meant, what was counted, what differed from the one before."""
+"""Each reading of the service: what its statements meant, what was counted, what differed from the one before.
+
+``raised`` has the counts that jumped and did not come back, as they were before.
+"""
 
 restores = table("restores", numbered(), *columns(Text, "lost_seal", moment, "noticed_at"))
 """Restores in place that were noticed, by the seal that the custody log lacks since."""

@@ -284,8 +284,7 @@ CREATE OR REPLACE FUNCTION audit.tell_service_adopted() RETURNS trigger
 LANGUAGE plpgsql SET search_path = pg_catalog AS $$
 BEGIN
     INSERT INTO audit.custody_events (kind, happened_at, detail)
-    SELECT 'SERVICE_ADOPTED', adopted_at,
-           jsonb_build_object('cluster', cluster, 'database', database, 'relations', relations)
+    SELECT 'SERVICE_ADOPTED', adopted_at, jsonb_build_object('cluster', cluster, 'database', database)
     FROM written
     WHERE EXISTS (SELECT FROM audit.adopted_services AS former WHERE former.id < written.id);
     RETURN NULL;

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from toolkit.audit.changes import BETWEEN, CHANGED, KINDS, FindingChanges
 from toolkit.audit.source import Looks, Source
-from toolkit.contract.codes import EndReason
+from toolkit.contract.codes import CODES, EndReason, Subject
 from toolkit.contract.contents import COVERAGES, Coverage, IntegrityFinding, IntegrityProblem
 from toolkit.contract.findings import FindingStatus, Status
 from toolkit.contract.waivers import Waiver
@@ -94,6 +94,15 @@ class Audited(Totals):
     def oldest(self) -> int:
         """Days since the oldest open sale was created."""
         return int(self.rows["ageDays"].max()) if self.open else 0
+
+    @property
+    def service_is_odd(self) -> bool:
+        """Tell whether the service is read otherwise than before, or rows that cannot be used became many."""
+        of_service = self.findings["code"].isin(
+            [code for code, each in CODES.items() if each.subject is Subject.SERVICE]
+        )
+        standing = self.findings["status"].isin([FindingStatus.OPEN, FindingStatus.REOPENED])
+        return bool(self.source.service_changes) or bool((of_service & standing).any())
 
     @cached_property
     def compliant_on_replaced(self) -> int:

@@ -169,6 +169,7 @@ def summary(result: Audited, timezone: ZoneInfo) -> dict[str, Any]:
             "replica": source.replica,
             "serviceChanges": list(source.service_changes),
             "serviceNotes": list(source.service_notes),
+            "rowsLeftOut": list(source.rows_left_out),
         },
     }
 

@@ -1,7 +1,7 @@
 """Describe the numbers of a report: the headline, the notices of what weakens them, and their source."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import timedelta
 from typing import Final
 from zoneinfo import ZoneInfo
@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 from toolkit.contract.codes import CODES
 from toolkit.contract.contents import Coverage, IntegrityProblem
 from toolkit.contract.findings import Reason
-from toolkit.database.observations import FLAWS
+from toolkit.contract.service_rows import SENTENCES
 from toolkit.language import ENGLISH, Language
 from toolkit.message import recognised
 from toolkit.reports.audited import Audited
@@ -74,7 +74,7 @@ def _notices(result: Audited, language: Language, timezone: ZoneInfo) -> Iterato
             tables=language.listed(result.source.hidden_rows),
         )
     yield from result.source.service_changes
-    yield from (language.tell(recognised(each, FLAWS.values())) for each in result.source.service_notes)
+    yield from _of_rows(result.source.service_notes, language)
     if result.source.copied_rows:
         yield say(
             "What the service holds is read from a materialised view (%(tables)s): it is as it was when that was "
@@ -165,6 +165,10 @@ def _notices(result: Audited, language: Language, timezone: ZoneInfo) -> Iterato
         yield say("This report holds whole CPFs: keep it as closely as the contracts themselves.")
 
 
+def _of_rows(sentences: Iterable[str], language: Language) -> list[str]:
+    return [language.tell(recognised(each, SENTENCES.values())) for each in sentences]
+
+
 def _may_be_another_bucket(result: Audited) -> bool:
     """Tell whether the bucket holds files, and none of those that the records name."""
     strangers = {IntegrityProblem.OBJECT_WITHOUT_RECORD, IntegrityProblem.KEY_OUTSIDE_LAYOUT}
@@ -231,6 +235,11 @@ def provenance(result: Audited, timezone: ZoneInfo, language: Language = ENGLISH
         **({} if result.partner is None else {say("Partner"): result.partner}),
         say("As of"): language.moment(result.as_of, timezone),
         say("Database"): database if source.replica is None else f"{database} ({source.replica})",
+        **(
+            {say("Rows left out"): " ".join(_of_rows(source.rows_left_out, language))}
+            if source.rows_left_out
+            else {}
+        ),
         say("Bucket"): language.tell(recognised(sync.bucket, ["{} (embedded bucket)"]))
         if sync
         else say("never read"),

@@ -240,13 +240,17 @@ def _notes(report: Report) -> Iterator[tuple[str, Sequence[tuple[str, str]]]]:
     yield say("Codes"), list(told(wording.MEANINGS, language).items())
 
 
-_FREE_TEXTS: Final = {"saleId", "utilityGroup", "partner", "clientId", "cpf"}
+_FREE_TEXTS: Final = {"saleId", "utilityGroup", "partner", "clientId", "cpf", "replica"}
 """The columns that hold what the service's tables hold."""
 
 
 def write_csv(report: Report, path: Path) -> None:
-    """Write the rows of the result; an empty cell stands for what is not known."""
-    rows = report.result.rows[[*ROW_COLUMNS]]
+    """Write the rows of the result; an empty cell stands for what is not known.
+
+    Where a replica was read, a last column names it and its delay.
+    """
+    rows, replica = report.result.rows[[*ROW_COLUMNS]], report.result.source.replica
+    rows = rows if replica is None else rows.assign(replica=replica)
     encoding, delimiter, end = ("utf-8-sig", ";", "\r\n") if report.excel else ("utf-8", ",", "\n")
     with path.open("w", encoding=encoding, newline="") as file:
         writer = csv.writer(file, delimiter=delimiter, lineterminator=end)
