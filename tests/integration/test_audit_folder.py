@@ -13,11 +13,13 @@ import nbformat
 import pandas as pd
 import pyarrow as pa
 import pytest
+import sqlalchemy as sa
 from nbclient import NotebookClient
 
 from tests.support.audits import made_audit, plan_in
 from tests.support.observations import FIRST, Story, day
 from tests.support.spark_server import sail
+from toolkit.audit import extract
 from toolkit.audit.engines import SparkEngine
 from toolkit.audit.extract import ChangedInput, changed_inputs
 from toolkit.audit.folder import TABLES, list_audits, open_audit
@@ -166,3 +168,41 @@ def test_a_notebook_draws_its_own_picture_of_an_audit(database, clock, story, tm
     (shown,) = drawn.cells[0].outputs
     assert "incomplete" in shown["data"]["text/html"]
     assert "linear-gradient" in shown["data"]["text/html"]
+
+
+def test_a_large_table_is_read_in_ranges_under_one_snapshot(database, clock, story, tmp_path, monkeypatch):
+    with database.transaction() as connection:
+        connection.exec_driver_sql("ANALYZE audit.sale_observations, audit.content_checks")
+    whole = made_audit(database, tmp_path / "whole", clock=clock, as_of=day(3))
+    read, ranges = list[str](), extract._ranges
+
+    def counted(connection: sa.Connection, reading: Any) -> list[Any]:
+        found = list(ranges(connection, reading))
+        read.extend([reading.name] * len(found))
+        return found
+
+    monkeypatch.setattr(extract, "RANGE", 1)
+    monkeypatch.setattr(extract, "_ranges", counted)
+    again = made_audit(database, tmp_path / "ranges", clock=clock, as_of=day(3))
+    assert (read.count("sale"), read.count("look")) == (4, 4)
+    assert again.facts.parts == whole.facts.parts
+
+
+def test_only_findings_that_came_or_went_are_written(database, clock, story, tmp_path):
+    def rows() -> dict[Any, str]:
+        """Each row of the findings' history, by the transaction that wrote it."""
+        query = "SELECT finding_id, CAST(xmin AS text) FROM audit.finding_observations"
+        with database.transaction() as connection:
+            return {row[0]: row[1] for row in connection.execute(sa.text(query))}
+
+    made_audit(database, tmp_path, clock=clock)
+    before = rows()
+    clock.now += timedelta(days=1)
+    made_audit(database, tmp_path, clock=clock)
+    assert rows() == before
+    story.file("S-1", EvidenceType.DOC_CONTRATANTE, at=clock.now)
+    clock.now += timedelta(days=1)
+    made_audit(database, tmp_path, clock=clock)
+    after = rows()
+    assert sum(after[each] != before[each] for each in before) == 1
+    assert after.keys() == before.keys()

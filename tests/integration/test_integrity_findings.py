@@ -264,3 +264,12 @@ def test_the_command_lists_findings_and_names_files_for_a_reason_only(run, put, 
     assert rows(database, "SELECT detail ->> 'reason' FROM audit.custody_events WHERE kind = 'UNMASKED'") == [
         ("to be moved",)
     ]
+
+
+def test_a_file_replaced_before_anybody_verified_it(database, bucket, put, clock):
+    add_sale(database)
+    key = add_record(database, expires_at=LATER)[1]
+    for content in (pdf(1), pdf(2)):
+        put(key, content)
+        sync_bucket(database, bucket, clock=clock)
+    assert [finding.problem for finding in integrity_findings(database, clock)] == [IntegrityProblem.OVERWRITTEN]

@@ -72,6 +72,15 @@ def kinds(database: Database) -> list[str]:
     return [notice.kind for notice in notices_of(database, "nightly", DATE)]
 
 
+def test_of_many_starts_at_once_one_takes_the_run_and_once_it_is_done_nobody(database, job, night):
+    with ThreadPoolExecutor(6) as pool:
+        claims = list(pool.map(lambda _: take_run(database, job, DATE, night), range(6)))
+    assert sorted(claim.outcome for claim in claims) == [Outcome.RUNNING] * 5 + [Outcome.TAKEN]
+    assert len(runs_of(database)) == 1
+    end(database, next(claim for claim in claims if claim.outcome is Outcome.TAKEN), night)
+    assert take_run(database, job, DATE, night, late=True).outcome is Outcome.DONE_BEFORE
+
+
 def test_a_run_is_gone_on_with_when_its_lease_ran_out_and_the_old_holder_writes_nothing_more(database, job, night):
     first = take_run(database, job, DATE, night, lease=timedelta(0))
     with holding(database, first) as connection:
@@ -108,6 +117,18 @@ def test_of_two_starts_that_find_a_run_whose_holder_died_one_takes_it(database, 
 
 def missed(database: Database, job: Job, clock: SettableClock) -> list[datetime]:
     return watch_job(database, job, clock, NOTICES)[0]
+
+
+def test_a_date_that_nobody_started_is_noted_and_told_once(database, job, night):
+    assert missed(database, job, night) == []
+    night.now = DATE + timedelta(days=3, hours=7)
+    dates = [DATE + timedelta(days=days) for days in (1, 2, 3)]
+    with ThreadPoolExecutor(3) as pool:
+        found = list(pool.map(lambda _: missed(database, job, night), range(3)))
+    assert sorted(found) == [[], [], dates]
+    [notice] = notices_of(database, "nightly", dates[-1])
+    assert (notice.kind, len(notice.content["dates"])) == ("missed", 3)
+    assert {run.status for run in runs_of(database)} == {RunStatus.MISSED}
 
 
 def test_the_last_date_is_caught_up_with_within_its_grace_time(database, job, night):

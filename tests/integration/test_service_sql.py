@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,10 +16,12 @@ import sqlalchemy as sa
 
 from tests.support.evidence_files import pdf, tone
 from tests.support.request_bodies import CLIENT, UPLOAD
+from toolkit.audit.observe_bucket import sync_bucket
 from toolkit.bucket.client import Bucket
 from toolkit.cli import main
 from toolkit.database import schema
 from toolkit.database.connection import Database, raw
+from toolkit.database.observations import last_reading
 from toolkit.database.service import evidences, load_service, sales
 from toolkit.errors import WriteRefused
 from toolkit.evidence.completion import complete_sale
@@ -41,6 +43,9 @@ STORY = {
 NOW = datetime(2026, 10, 4, 12, 0, tzinfo=UTC)
 LIMITS = UploadLimits(3600, 1_000_000)
 BODY = UPLOAD | {"fileName": "pov.mp3", "fileFormat": "audio/mpeg", "type": "audio/mpeg", "evidenceType": "POV"}
+
+
+Made = Callable[[str], Database]
 
 
 @pytest.fixture
@@ -125,6 +130,33 @@ def test_work_without_its_statement_is_refused_with_a_sentence(made, bucket):
         complete_sale(other, bucket, "V-1", lambda: NOW)
 
 
+def test_odd_settings_of_a_database_change_nothing(made, empty_database, bucket, s3, clock):
+    other = made("legado")
+    settings = {
+        "DateStyle": "German, DMY",
+        "TimeZone": "Asia/Kolkata",
+        "IntervalStyle": "sql_standard",
+        "bytea_output": "escape",
+        "default_transaction_isolation": "serializable",
+        "standard_conforming_strings": "off",
+        "extra_float_digits": "0",
+    }
+    name = empty_database.engine.url.database
+    with empty_database.transaction() as connection:
+        for setting, value in settings.items():
+            connection.exec_driver_sql(f"ALTER DATABASE {name} SET {setting} = '{value}'")
+    schema.upgrade(other)
+    put_files(other, bucket, s3)
+    sync_bucket(other, bucket, clock=clock)
+    with other.transaction() as connection:
+        query = sa.select(sales.c.created_at).where(sales.c.id == "V-1")
+        assert connection.scalar(query) == datetime(2026, 10, 2, 2, 30, tzinfo=UTC)
+        assert connection.exec_driver_sql("SHOW datestyle").scalar() == "ISO, YMD"
+        reading = last_reading(connection)
+    assert reading is not None
+    assert (reading.counts["sales"], reading.counts["records"], reading.notes) == (7, 12, ())
+
+
 def test_a_skeleton_shows_columns_and_codes_and_no_value_of_a_person(made, bucket, bucket_environment, s3, capsys):
     other = made("legado")
     with other.transaction() as connection:
@@ -147,6 +179,21 @@ def test_a_skeleton_shows_columns_and_codes_and_no_value_of_a_person(made, bucke
         assert expected in text
     for secret in ("Energia Certa", "529", "Gonçalves", "7700001", "V-1", "São Paulo"):
         assert secret not in text
+
+
+def test_a_sale_whose_code_is_repeated_is_set_aside_and_said_to_be(
+    made, bucket_environment, empty_database, capsys
+):
+    environ = environment(made("legado"), bucket_environment, "legado")
+    assert main(["-q", "db", "upgrade"], environ) == 0
+    assert main(["-q", "audit"], environ) == 3
+    with empty_database.transaction() as connection:
+        connection.execute(sa.text("ALTER TABLE vendas DROP CONSTRAINT vendas_pkey CASCADE"))
+        connection.execute(sa.text("INSERT INTO vendas SELECT * FROM vendas"))
+    assert main(["-q", "audit"], environ) == 3
+    assert "14 sales have an id that others have, too, and were set aside" in "".join(capsys.readouterr())
+    assert main(["sale", "show", "V-1"], environ) == 1
+    assert "Several sales have the id 'V-1'" in capsys.readouterr().err
 
 
 def test_keys_that_are_written_otherwise_than_in_the_bucket_are_told(made, bucket, bucket_environment, s3, capsys):

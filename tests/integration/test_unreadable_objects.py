@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from unittest.mock import Mock
 
 import boto3
 import pytest
 from moto import mock_aws
 
+from tests.integration.test_upload_forms import make_bucket
 from tests.support.audits import audited
 from tests.support.evidence_files import pdf
 from tests.support.uploaded_sales import add_record, add_sale, rows
@@ -73,6 +75,60 @@ def test_status_tries_a_read_and_names_the_right_that_is_missing(run):
 
 
 STILL_THERE = "SELECT count(*) FROM audit.object_observations WHERE gone_at IS NULL"
+
+
+def deny(bucket: Bucket, action: str, resource: str = "") -> None:
+    statement = {"Effect": "Deny", "Principal": "*", "Action": [action]}
+    statement |= {"Resource": [f"arn:aws:s3:::{bucket.name}{resource}"]}
+    policy = json.dumps({"Version": "2012-10-17", "Statement": [statement]})
+    bucket._client.put_bucket_policy(Bucket=bucket.name, Policy=policy)
+
+
+def test_policies_that_deny_reading_or_listing_are_told_and_take_nothing_for_gone(
+    object_gateway, database, embedded_environment, monkeypatch, run
+):
+    bucket = make_bucket(object_gateway)
+    environ = embedded_environment | {
+        "EVIDENCE_BUCKET": bucket.name,
+        "AWS_ENDPOINT_URL": object_gateway.endpoint_url,
+        "AWS_ACCESS_KEY_ID": object_gateway.access_key,
+        "AWS_SECRET_ACCESS_KEY": object_gateway.secret_key,
+    }
+    for name in environ:
+        monkeypatch.setenv(name, environ[name])
+
+    def told(*command: str) -> tuple[int, str]:
+        ran = run("-q", *command, ends=None, within=environ)
+        return ran.status, ran.out + ran.err
+
+    add_sale(database)
+    keys = [add_record(database)[1] for _ in range(12)]
+    for key in keys:
+        bucket._client.put_object(Bucket=bucket.name, Key=key, Body=pdf())
+    deny(bucket, "s3:GetObject", "/*")
+    status, text = told("bucket", "sync")
+    assert status == 3
+    assert text.startswith("12 objects: 12 new")
+    assert "12 objects: not readable with these credentials (s3:GetObject)" in text
+    assert told("evidence", "verify")[0] == 3
+    assert text.splitlines()[-1] in told("audit")[1]
+    # Asked for one by one, as a listing does not show them.
+    environ["EVIDENCE_PREFIX"] = "elsewhere/"
+    assert told("bucket", "sync") == (3, text.replace("12 objects: 12 new", "0 objects: 0 new"))
+    status, text = told("status")
+    assert status == 0  # nothing lies there that could be tried
+    del environ["EVIDENCE_PREFIX"]
+    status, text = told("status")
+    assert status == 3
+    assert "lack s3:GetObject. Without s3:ListBucket" in text
+    deny(bucket, "s3:ListBucket")
+    status, text = told("bucket", "sync")
+    assert status == 1
+    assert "lack s3:ListBucket." in text
+    assert told("status")[0] == 3
+    assert rows(database, STILL_THERE) == [(12,)]
+    bucket._client.delete_bucket_policy(Bucket=bucket.name)
+    assert told("bucket", "sync") == (0, "12 objects: 0 new, 0 overwritten, 0 vanished; 12 examined\n")
 
 
 def test_what_is_denied_though_it_is_not_there_is_never_taken_for_gone(s3, bucket, database, clock, monkeypatch):
