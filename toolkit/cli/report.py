@@ -4,6 +4,7 @@ from functools import partial
 from pathlib import Path
 
 import click
+import pyarrow as pa
 
 from toolkit.audit.changes import changes_between
 from toolkit.cli.audit import AuditOptions, audit_options, run_audit_from_options
@@ -116,6 +117,7 @@ def report(
     except InvalidInput as error:
         raise click.BadParameter(error.message, param_hint="--format") from None
     spoken = language(code) if code else default_language(ctx.environ)
+    pa.set_memory_pool(pa.system_memory_pool())  # it gives back what Arrow's own one keeps
     unmasking = unmasking_for(show_cpf, reason, "--show-cpf")
     judged = run_audit_from_options(ctx, asked) if earlier is None else earlier_audit(ctx.application, earlier)
     cpfs = None if unmasking is None else whole_cpfs(ctx.application, judged, unmasking)

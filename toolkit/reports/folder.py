@@ -6,14 +6,13 @@ lies in the folder itself, earlier ones beneath it in ``history/<moment>``.
 
 import json
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from enum import StrEnum
 from hashlib import file_digest
 from itertools import count
 from pathlib import Path
 from typing import Any, Final
-
-import pyarrow as pa
 
 from toolkit.atomic_files import PrivateFolder
 from toolkit.contract.fields import pick_camel
@@ -24,6 +23,9 @@ from toolkit.reports.report import Report, iso, iso_exact
 
 MANIFEST: Final = "manifest.json"
 HISTORY: Final = "history"
+
+_AT_ONCE: Final = 2
+"""Formats that are written at the same time: much of a workbook is made without Python, others with it."""
 
 Writer = Callable[[Report, Path], None]
 
@@ -55,10 +57,9 @@ def write_files(
         draft = folder.path
         try:
             told.begin("Writing the report", len(names), "files")
-            for name, write in zip(names, writers.values(), strict=True):
-                write(report, draft / name)
-                told.advance(1)
-                pa.default_memory_pool().release_unused()  # for the next format
+            with ThreadPoolExecutor(_AT_ONCE) as threads:
+                for _ in threads.map(lambda name, write: write(report, draft / name), names, writers.values()):
+                    told.advance(1)
             told.end()
             digests = {name: _digest(draft / name) for name in names}
             seal = witness(digests) if witness is not None else None

@@ -10,21 +10,21 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
-from itertools import chain
 from typing import Any, Final
 
-import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 from pydantic.alias_generators import to_camel
 
 from toolkit.audit.changes import BETWEEN
 from toolkit.contract.codes import CODES, names_of
 from toolkit.contract.contents import IntegrityFinding
 from toolkit.contract.evidence import EvidenceType
-from toolkit.contract.findings import items
+from toolkit.contract.findings import SEPARATOR, items
 from toolkit.reports import wording
 from toolkit.reports.audited import ENDS_SOON
-from toolkit.reports.report import MOMENTS, Report, known, told_detail
+from toolkit.reports.report import MOMENTS, Report, told_detail
 from toolkit.reports.totals import COMPLETED_DAYS, MOST, UNVERIFIED
 from toolkit.reports.wording import COLUMN_NAMES
 
@@ -119,9 +119,12 @@ def _same(*headings: str) -> dict[str, float]:
 def _missing(report: Report) -> pd.DataFrame:
     """Return one row a missing piece."""
     rows = report.result.rows[["saleId", "utilityGroup", "missing", "reasons", "partner", "createdAt", "ageDays"]]
-    types, reasons = (rows[each].astype(object).map(items) for each in ("missing", "reasons"))
-    lacking = rows.loc[rows.index.repeat(types.map(len).astype(int))]
-    return lacking.assign(evidenceType=[*chain.from_iterable(types)], reasons=[*chain.from_iterable(reasons)])
+    rows = rows[rows["missing"] != ""]
+    texts = (pa.array(rows[each].astype("str"), pa.string()) for each in ("missing", "reasons"))
+    types, reasons = (pc.split_pattern(each, SEPARATOR) for each in texts)
+    pieces = {"evidenceType": types.flatten(), "reasons": reasons.flatten()}
+    lacking: pd.DataFrame = rows.iloc[pc.list_parent_indices(types)].reset_index(drop=True)
+    return lacking.assign(**{name: each.dictionary_encode().to_pandas() for name, each in pieces.items()})
 
 
 def _to_act_on(report: Report) -> pd.DataFrame:
@@ -379,15 +382,14 @@ class Section:
         """The headings in the language of the report."""
         return [*map(self.report.language.text, self.columns)]
 
-    def cells(self, part: slice) -> list[pd.Series[Any]]:
-        """Return the columns of some of its rows."""
-        rows, say = self.table.iloc[part].reset_index(drop=True), self.report.language.text
+    def cells(self, part: slice) -> list[pa.Array]:
+        """Return the columns of some of its rows, null for everything that is not known."""
+        rows, say = self.table.iloc[part], self.report.language.text
         return [_column(rows[name], words, say) for name, words in map(COLUMNS.__getitem__, self.columns)]
 
     def rows(self, most: int) -> list[tuple[Cell, ...]]:
-        """Return its first rows, ``None`` for everything that is not known."""
-        cells = self.cells(slice(0, most))
-        return list(known(pd.DataFrame(dict(enumerate(cells)))).itertuples(index=False, name=None))
+        """Return its first rows."""
+        return list(zip(*(column.to_pylist() for column in self.cells(slice(0, most))), strict=True))
 
 
 def section(of: List, report: Report) -> Section:
@@ -397,15 +399,16 @@ def section(of: List, report: Report) -> Section:
     return Section(say(of.title), about, of.columns, of.rows(report), report)
 
 
-def _column(values: pd.Series[Any], words: Words | None, say: Callable[[str], str]) -> pd.Series[Any]:
+def _column(values: pd.Series[Any], words: Words | None, say: Callable[[str], str]) -> pa.Array:
     """Return what stands for the values, each distinct one of which is looked up once."""
-    if words is None:
-        return values
-    if words is moment:
-        return pd.to_datetime(values, utc=True)
+    if words is None or words is moment:
+        cells = pa.chunked_array([pa.array(values, from_pandas=True)]).combine_chunks()
+        if pa.types.is_dictionary(cells.type):
+            return cells.dictionary_decode()
+        return cells if words is None else cells.cast(pa.timestamp("us", "UTC"), safe=False)
     places, distinct = pd.factorize(values)
-    told = np.array([*(words(value, say) for value in distinct), None], dtype=object)
-    return pd.Series(told[places])  # the last one where it is not known
+    told = pa.array([words(value, say) for value in distinct], pa.string())
+    return told.take(pa.array(places, mask=places < 0))
 
 
 def cell_text(cell: Cell, report: Report) -> str:

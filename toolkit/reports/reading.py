@@ -182,6 +182,10 @@ _FAULTS: Final = {
     "mediaType": "media_type",
     "sha256": "sha256",
 }
+_OF_RECORDS: Final = (
+    "evidence_id, sale_id, evidence_type, state, requested_at, withdrawn_at, size, seconds, pages, sha256, "
+    "coverage, fault, seen_at"
+)
 _WITHDRAWALS: Final = {
     "saleId": "sale_id",
     "partner": "partner",
@@ -289,7 +293,7 @@ class _Reading:
             "'-' AS withdrawn_by, '-' AS approved_by" if self.shown_to_partner else "withdrawn_by, approved_by"
         )
         records = self.audit.sql(
-            f"SELECT files.*, reason, withdrawn_by, approved_by FROM files "
+            f"SELECT {_OF_RECORDS}, reason, withdrawn_by, approved_by FROM files "
             f"LEFT JOIN (SELECT evidence_id, reason, {people} FROM withdrawals) AS taken "
             f"USING (evidence_id) WHERE {of_these} ORDER BY sale_id, requested_at, evidence_id",
             list(sale_ids),

@@ -23,7 +23,7 @@ MOMENTS: Final = ("createdAt", "completedAt", "oldestRequest")
 """The columns of the rows that hold times."""
 
 
-ROWS_AT_ONCE: Final = 20_000
+ROWS_AT_ONCE: Final = 10_000
 """Rows that are turned into a format at once; more take more memory and no less time."""
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from datetime import UTC, date
+from datetime import UTC
 from pathlib import Path
 from typing import Any, Final
 
@@ -56,17 +56,15 @@ _ROOM: Final = 4
 _DAY: Final = 86_400_000_000
 _EPOCH: Final = 25_569
 """The number that a workbook has for 1970-01-01."""
-_FIRST: Final = date(1899, 12, 30)
-"""The day that a workbook numbers 0."""
 _FIRST_DAY: Final = 61
 """The number of 1900-03-01; before it, workbooks count a day that did not exist."""
 
 
-def statuses(names: pd.Series[Any], report: Report) -> Cells:
+def statuses(names: pa.Array, report: Report) -> Cells:
     """Return the names of statuses, each on its colour."""
     words = wording.told(wording.STATUS_NAMES, report.language)
     styles = {Style.AMBER: words[Status.INCOMPLETE], Style.RED: words[Status.CONFLICT]}
-    masks = {style: (names == word).to_numpy(dtype=bool) for style, word in styles.items()}
+    masks = {style: pc.equal(names, word).to_numpy(zero_copy_only=False) for style, word in styles.items()}
     return Cells(texts(names), style=Style.WRAPPED, styles=masks)
 
 
@@ -81,30 +79,30 @@ def fitting(name: str, cells: Cells) -> float:
     return min(max(float(longest) + 2, len(name) + _ROOM), WIDEST)
 
 
-def values(column: pd.Series[Any], report: Report) -> Cells:
-    """Return a column of values of one kind, empty ones among them: times in the report's zone, numbers, texts."""
-    if pd.api.types.is_datetime64_any_dtype(column):
+def values(column: pa.Array, report: Report) -> Cells:
+    """Return a column of a list, empty cells among it: times in the report's zone, days, numbers, texts."""
+    kind = column.type
+    if pa.types.is_timestamp(kind):
         return _times(column, report)
-    kind = pd.api.types.infer_dtype(column, skipna=True)
-    if kind == "boolean":
-        return _booleans(column)
-    if kind == "date":
-        days = [(cell - _FIRST).days for cell in column]
-        return Cells(pa.array(days).cast(pa.string()), Form.NUMBER, Style.DAY)
-    if pd.api.types.is_numeric_dtype(column):
-        style = Style.DECIMAL if pd.api.types.is_float_dtype(column) else Style.NUMBER
-        return Cells(pa.Array.from_pandas(column).cast(pa.string()), Form.NUMBER, style)
+    if pa.types.is_boolean(kind):
+        return Cells(pc.if_else(column, "1", "0"), Form.BOOLEAN, Style.BOLD)
+    if pa.types.is_date(kind):
+        days = pc.add(column.cast(pa.int32()), _EPOCH)
+        return Cells(days.cast(pa.string()), Form.NUMBER, Style.DAY)
+    if pa.types.is_floating(kind) or pa.types.is_integer(kind):
+        style = Style.DECIMAL if pa.types.is_floating(kind) else Style.NUMBER
+        return Cells(column.cast(pa.string()), Form.NUMBER, style)
     return Cells(texts(column), style=Style.WRAPPED)
 
 
 def text(value: str, style: Style) -> Cells:
     """Return one cell."""
-    return Cells(texts(pd.Series([value], dtype=object)), style=style)
+    return Cells(texts(pa.array([value])), style=style)
 
 
-def texts(column: pd.Series[Any]) -> pa.StringArray:
+def texts(column: pa.Array) -> pa.StringArray:
     """Return texts that a workbook can hold; what is too long for a cell is cut, and ends with an ellipsis."""
-    found = pa.chunked_array([pa.array(column, from_pandas=True)]).cast(pa.string()).combine_chunks()
+    found = column.cast(pa.string())
     found = pc.if_else(pc.equal(found, ""), None, found)
     if has_unwritable(found):
         found = pc.replace_substring_regex(found, "[\ufffe\uffff]", "\ufffd")
@@ -116,14 +114,8 @@ def texts(column: pd.Series[Any]) -> pa.StringArray:
     return pc.if_else(pc.greater(pc.utf8_length(found), CELL_CHARACTERS), cut, found)
 
 
-def _booleans(column: pd.Series[Any]) -> Cells:
-    cells = pa.array(column.astype(object).map({True: "1", False: "0"}), pa.string(), from_pandas=True)
-    return Cells(cells, Form.BOOLEAN, Style.BOLD)
-
-
-def _times(column: pd.Series[Any], report: Report) -> Cells:
+def _times(moments: pa.Array, report: Report) -> Cells:
     """Return the local time as a number of days, for a workbook knows no offsets; as text where too early."""
-    moments = pa.Array.from_pandas(column, type=pa.timestamp("us", "UTC"))
     local = pc.local_timestamp(moments.cast(pa.timestamp("us", report.timezone.key)))
     days = pc.add(pc.divide(pc.cast(pc.cast(local, pa.int64()), pa.float64()), _DAY), _EPOCH)
     early = pc.fill_null(pc.less(days, _FIRST_DAY), False)
