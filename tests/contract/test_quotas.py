@@ -33,44 +33,43 @@ def get(url: str, sent: str | None, **headers: str) -> httpx.Response:
 
 
 def test_requests_of_a_subject_are_counted(environ):
+    """One a minute, as a busy machine may take seconds for a request."""
     mine, theirs = (token(claims(sub=f"crm-{uuid4()}"), SECRET) for _ in range(2))
-    with in_process({**environ, "TOOLKIT_QUOTA_REQUESTS": "6"}) as server:
-        assert [get(server.url, mine).status_code for _ in range(6)] == [404] * 6
+    with in_process({**environ, "TOOLKIT_QUOTA_REQUESTS": "1"}) as server:
+        assert get(server.url, mine).status_code == 404
         assert is_too_many(get(server.url, mine))
         assert get(server.url, theirs).status_code == 404
 
 
 def test_wrong_tokens_of_an_address_are_counted_and_valid_ones_still_taken(environ):
-    limited = {**environ, "TOOLKIT_QUOTA_WRONG_TOKENS": "4", "TOOLKIT_TRUSTED_PROXIES": "127.0.0.1"}
+    limited = {**environ, "TOOLKIT_QUOTA_WRONG_TOKENS": "1", "TOOLKIT_TRUSTED_PROXIES": "127.0.0.1"}
 
-    def wrong(url: str, forwarded: str, sent: str | None = "a.b.c") -> httpx.Response:
-        return get(url, sent, **{"X-Forwarded-For": forwarded})
+    def wrong(forwarded: str, sent: str | None = "a.b.c") -> httpx.Response:
+        return get(server.url, sent, **{"X-Forwarded-For": forwarded})
 
     with in_process(limited) as server:
-        for place in range(4):
-            assert wrong(server.url, f"10.0.0.{place}, 192.0.2.7").status_code == 401
-        assert is_too_many(wrong(server.url, "192.0.2.7"))
-        assert is_too_many(wrong(server.url, "192.0.2.7", None))
-        assert wrong(server.url, "192.0.2.7", token(claims(), SECRET)).status_code == 404
-        assert wrong(server.url, "192.0.2.8").status_code == 401
-        for place in range(4):
-            assert wrong(server.url, f"2001:db8::{place}").status_code == 401
-        assert is_too_many(wrong(server.url, "2001:db8::ffff"))
-        for place in range(4):
-            assert wrong(server.url, f"::ffff:198.51.100.{place}").status_code == 401
+        for first, same_caller in (
+            ("10.0.0.1, 192.0.2.7", "10.0.0.2, 192.0.2.7"),
+            ("2001:db8::1", "2001:db8::ffff"),
+            ("::ffff:198.51.100.1", "198.51.100.1"),
+        ):
+            assert wrong(first).status_code == 401
+            assert is_too_many(wrong(same_caller))
+            assert is_too_many(wrong(same_caller, None))
+            assert wrong(same_caller, token(claims(), SECRET)).status_code == 404
+        assert wrong("192.0.2.8").status_code == 401
         with partner_of(server.url, None) as client:  # a proxy that adds a line behind the caller's
-            for place in range(5):
-                lines = [("X-Forwarded-For", f"10.0.0.{place}"), ("X-Forwarded-For", "192.0.2.9")]
-                answer = client.get("/nothing", headers=lines)
-        assert is_too_many(answer)
+            for answered in (401, 429):
+                lines = [("X-Forwarded-For", f"10.0.0.{answered}"), ("X-Forwarded-For", "192.0.2.9")]
+                assert client.get("/nothing", headers=lines).status_code == answered
 
 
 def test_only_a_trusted_proxy_says_who_sends(environ):
-    with in_process({**environ, "TOOLKIT_QUOTA_WRONG_TOKENS": "2"}) as server:
+    with in_process({**environ, "TOOLKIT_QUOTA_WRONG_TOKENS": "1"}) as server:
         answers = [
-            get(server.url, None, **{"X-Forwarded-For": f"192.0.2.{place}"}).status_code for place in range(4)
+            get(server.url, None, **{"X-Forwarded-For": f"192.0.2.{place}"}).status_code for place in range(2)
         ]
-    assert answers == [401, 401, 429, 429]
+    assert answers == [401, 429]
 
 
 SLOWLY = """
