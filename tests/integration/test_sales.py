@@ -124,7 +124,6 @@ def test_the_command_prints_what_became_of_the_rows(run, tmp_path):
         "updated": 0,
         "unchanged": 0,
         "rejected": 1,
-        "unknownGroups": {},
         "rejectedFiles": [f"{path}.rejected.csv", f"{path}.rejected.xlsx"],
         "rejectedRows": [
             {"line": 3, "errors": [{"field": "isClientFinancialResponsible", "message": "Must be true or false"}]}

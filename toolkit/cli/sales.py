@@ -57,7 +57,6 @@ def load(ctx: Context, file: Path, overwrite: bool, out: Path | None, as_json: b
         clock=ctx.application.clock,
         write=overwrite or ctx.application.database.embedded,
         out=out,
-        progress=ctx.progress,
         language=current_language(),
     )
     if as_json:
@@ -65,7 +64,6 @@ def load(ctx: Context, file: Path, overwrite: bool, out: Path | None, as_json: b
             {
                 **pick_camel(loaded, "rows", "inserted", "updated", "unchanged"),
                 "rejected": len(loaded.rejected),
-                "unknownGroups": loaded.unknown_groups,
                 "rejectedRows": [rejected_row(row) for row in loaded.rejected],
                 "rejectedFiles": [str(path) for path in loaded.rejected_files],
                 "differing": len(loaded.differing),
@@ -84,14 +82,6 @@ def load(ctx: Context, file: Path, overwrite: bool, out: Path | None, as_json: b
             len(loaded.rejected),
             len(loaded.differing),
         )
-        for group, count in sorted(loaded.unknown_groups.items())[:SHOWN]:
-            note(
-                "note: {} has {} of the utility group {!r}, none of A, B, C, D: no rule says what they need "
-                "(toolkit explain GROUP_UNKNOWN)",
-                file.name,
-                counted(count, "sale"),
-                group,
-            )
         for sale in loaded.differing[:SHOWN]:
             fields = ", ".join(sale.fields)
             says = f"{_('differs in')} {fields}" if fields else _("is not in the service's sales")

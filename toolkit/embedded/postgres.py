@@ -123,26 +123,6 @@ def initialise(data: Path, programs: Path, owner: Account) -> None:
         raise
 
 
-def check_version(data: Path) -> None:
-    """Make sure that the programs that we bring can read the data.
-
-    Raises:
-        EmbeddedServiceError: they were written by another major version.
-    """
-    found = (data / "PG_VERSION").read_text("ascii").strip()
-    brought = (postgres_version() or "").partition(".")[0]
-    if found != brought:
-        raise EmbeddedServiceError(
-            "The data in {} were written by PostgreSQL {}, and this toolkit brings {}. Use a toolkit that "
-            "brings {}, or begin anew after moving {} away.",
-            data,
-            found,
-            brought,
-            found,
-            data,
-        )
-
-
 def _let_in(data: Path, owner: Account) -> None:
     """Let only the accounts that share the server connect; the kernel identifies them, so there is no password."""
     (data / "pg_hba.conf").write_text("local all all peer map=home\n", "utf-8")
@@ -229,7 +209,6 @@ def _launch(home: Path) -> int:
             command += ["-c", f"{name}={value}"]
         if not data.exists():
             initialise(data, binaries, owner)
-        check_version(data)
         return processes.launch(command, folder / "log", owner=owner.ids, claim=descriptor)
 
 

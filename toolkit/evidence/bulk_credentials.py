@@ -16,7 +16,6 @@ from toolkit.atomic_files import atomic_file
 from toolkit.bucket.client import Bucket, UploadForm
 from toolkit.contract.deadlines import Clock
 from toolkit.contract.evidence import EvidenceRequest, EvidenceType, FileKind, object_key
-from toolkit.contract.fields import parse
 from toolkit.contract.rules import EvidenceState, evidence_state, ran_out
 from toolkit.contract.sales import SaleId
 from toolkit.database.belonging import check_bucket
@@ -24,11 +23,11 @@ from toolkit.database.connection import Database, Lock, raw, take
 from toolkit.database.copying import new_ids
 from toolkit.database.service import COLUMNS, create_new, evidences, service_of
 from toolkit.database.tables import evidence_requests, withdrawals
-from toolkit.errors import InvalidField, InvalidFields, InvalidInput
+from toolkit.errors import InvalidField, InvalidInput
 from toolkit.evidence.credentials import UploadLimits
 from toolkit.evidence.upload import journal_of
 from toolkit.intake.headings import Headings
-from toolkit.intake.tables import RejectedRow, read_table
+from toolkit.intake.tables import RejectedRow, read_table, valid_rows
 from toolkit.log.events import record_issued, record_reissued
 from toolkit.message import Message
 from toolkit.progress import Progress, Quiet
@@ -48,36 +47,9 @@ class ManifestRow(EvidenceRequest):
         return self.sale_id, self.evidence_type, self.file_name
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """A valid row and its line in the file."""
-
-    line: int
-    row: ManifestRow
-
-
-Manifest = tuple[list[Wanted], list[RejectedRow]]
-"""The rows of a manifest in its order, each either wanted or rejected."""
-
-
-def _judged(bodies: Iterable[tuple[int, Mapping[str, Any]]]) -> Manifest:
-    """Judge rows, given as their lines and bodies; the second one about a file is rejected."""
-    wanted: list[Wanted] = []
-    rejected: list[RejectedRow] = []
-    first_lines: dict[tuple[str, EvidenceType, str], int] = {}
-    for line, body in bodies:
-        try:
-            row = parse(ManifestRow, body)
-        except InvalidFields as error:
-            rejected.append(RejectedRow(line, error.invalid))
-            continue
-        first = first_lines.setdefault(row.identity, line)
-        if first == line:
-            wanted.append(Wanted(line, row))
-        else:
-            reason = Message("The sale, the type and the file name stand in line {} already", first)
-            rejected.append(RejectedRow(line, (InvalidField("fileName", reason),)))
-    return wanted, rejected
+def _repeated(first: int) -> InvalidField:
+    reason = Message("The sale, the type and the file name stand in line {} already", first)
+    return InvalidField("fileName", reason)
 
 
 _STEP: Final = 500
@@ -135,23 +107,23 @@ def request_manifest(database: Database, bucket: Bucket, path: Path, out: Path, 
     if out.exists() and path.exists() and out.samefile(path):
         raise InvalidInput("{} is read and cannot be written, too; name another file for the credentials.", out)
     database.service.require("add_records")
-    wanted, unreadable = _judged(read_table(path, MANIFEST).bodies())
-    rows = len(wanted) + len(unreadable)
+    valid, unreadable = valid_rows(read_table(path, MANIFEST), ManifestRow, lambda row: row.identity, _repeated)
+    lines, wanted, rows = list(valid), list(valid.values()), len(valid) + len(unreadable)
     # The database commits before the file appears: there is no form without a record.
     with atomic_file(out) as draft, database.transaction() as connection:
         check_bucket(connection, bucket)
         take(connection, Lock.CREDENTIALS)
-        unknown = _without_sale(connection, {item.row.sale_id for item in wanted})
-        without = [RejectedRow(item.line, _NO_SALE) for item in wanted if item.row.sale_id in unknown]
+        unknown = _without_sale(connection, {row.sale_id for row in wanted})
+        without = [RejectedRow(line, _NO_SALE) for line, row in valid.items() if row.sale_id in unknown]
         if rejected := sorted([*unreadable, *without], key=lambda row: row.line):
             return ManifestResult(rows, rejected=tuple(rejected))
         now = order.clock()
-        known = _known_records(connection, bucket, [item.row.identity for item in wanted], now)
+        known = _known_records(connection, bucket, [row.identity for row in wanted], now)
         issued = _write(connection, bucket, order, now, wanted, known, draft.file)
         draft.finish()
         # The journal of an earlier file's uploads says nothing about this file.
         journal_of(out).unlink(missing_ok=True)
-    skipped = tuple((wanted[each].line, record.evidence_id) for each, record in known.items() if record.uploaded)
+    skipped = tuple((lines[each], record.evidence_id) for each, record in known.items() if record.uploaded)
     return ManifestResult(rows, issued, rows - issued - len(skipped), skipped)
 
 
@@ -171,7 +143,7 @@ def _write(
     bucket: Bucket,
     order: Order,
     now: datetime,
-    wanted: Sequence[Wanted],
+    wanted: Sequence[ManifestRow],
     known: Mapping[int, _KnownRecord],
     file: TextIO,
 ) -> int:
@@ -182,8 +154,8 @@ def _write(
     create_new(connection, "new_records")
     order.progress.begin("Signing", len(wanted), "forms")
     with raw(connection).cursor().copy(_COPY_RECORDS) as copy:
-        for position, item in enumerate(wanted):
-            row, record = item.row, known.get(position)
+        for position, row in enumerate(wanted):
+            record = known.get(position)
             if record is None:
                 evidence_id = UUID(bytes=ids[len(issued)].tobytes())
                 key = object_key(evidence_id, row.file_name, now)

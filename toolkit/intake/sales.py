@@ -1,8 +1,7 @@
 """Take over the sales that another system exports as a file, or compare them with those of the service."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from pathlib import Path
 from typing import Any, Final
@@ -14,20 +13,17 @@ from pydantic.alias_generators import to_camel
 from sqlalchemy import Connection
 
 from toolkit.contract.deadlines import Clock
-from toolkit.contract.evidence import UtilityGroup
-from toolkit.contract.fields import parse
 from toolkit.contract.sales import SaleRecord
 from toolkit.database.connection import Database, Lock, raw, take
 from toolkit.database.copying import copy_rows, named
 from toolkit.database.observations import OBSERVED, observe_sales
 from toolkit.database.service import NEW, clients, create_new, sales, same, service_of
-from toolkit.errors import InvalidField, InvalidFields
+from toolkit.errors import InvalidField
 from toolkit.intake.headings import Headings
 from toolkit.intake.results import Outputs
-from toolkit.intake.tables import RejectedRow, Table, read_table
+from toolkit.intake.tables import RejectedRow, Table, read_table, valid_rows
 from toolkit.language import ENGLISH, Language
 from toolkit.message import Message
-from toolkit.progress import Progress, Quiet
 
 _OTHERS: Final = {
     "saleId": ("ID da venda", "código da venda", "número da venda", "nº da venda", "venda"),
@@ -69,8 +65,6 @@ class SalesLoaded:
     updated: int
     unchanged: int
     rejected: tuple[RejectedRow, ...]
-    unknown_groups: Mapping[str, int] = field(default_factory=dict)
-    """The accepted sales by a utility group that the contract does not know, as it is written."""
     differing: tuple[DifferingSale, ...] = ()
     rejected_files: tuple[Path, ...] = ()
     """The rejected rows as they are in the file, with line and errors, to be corrected and loaded."""
@@ -84,7 +78,6 @@ def load_sales(
     clock: Clock,
     write: bool = True,
     out: Path | None = None,
-    progress: Progress | None = None,
     language: Language = ENGLISH,
 ) -> SalesLoaded:
     """Take over the sales of a CSV or XLSX file, all valid rows in one transaction; or only compare them.
@@ -99,12 +92,8 @@ def load_sales(
     """
     if write:
         database.service.require("add_sales")
-    progress = progress or Quiet()
     table = read_table(path, HEADINGS)
-    progress.begin("sales", len(table.rows), "rows")
-    valid, rejected = _valid_sales(table, progress)
-    progress.end()
-    groups = Counter(sale.utility_group for sale in valid.values())
+    valid, rejected = valid_rows(table, SaleRecord, lambda sale: sale.sale_id, _repeated)
     inserted, updated = 0, 0
     differing: tuple[DifferingSale, ...] = ()
     with database.transaction() as connection:
@@ -112,7 +101,6 @@ def load_sales(
         copy_rows(raw(connection), named("staged_sales", ("line", *_NAMES)), _staged(valid, timezone))
         take(connection, Lock.SALES_LOAD)
         unknown = _reject_unknown_clients(connection)
-        groups.subtract(valid[row.line].utility_group for row in unknown)
         rejected = sorted(rejected + unknown, key=lambda row: row.line)
         if write:
             inserted, updated = _merge(connection)
@@ -122,8 +110,7 @@ def load_sales(
     files = hand_back(table, rejected, out or path.parent, path.name, language) if rejected else ()
     rows = len(table.rows)
     unchanged = rows - len(rejected) - inserted - updated - len(differing)
-    unknown_groups = {group: count for group, count in groups.items() if count and group not in set(UtilityGroup)}
-    return SalesLoaded(rows, inserted, updated, unchanged, tuple(rejected), unknown_groups, differing, files)
+    return SalesLoaded(rows, inserted, updated, unchanged, tuple(rejected), differing, files)
 
 
 def created_at(database: Database, sale_id: str) -> datetime | None:
@@ -133,29 +120,8 @@ def created_at(database: Database, sale_id: str) -> datetime | None:
     return found
 
 
-_PIECE: Final = 10_000
-
-
-def _valid_sales(table: Table, progress: Progress) -> tuple[dict[int, SaleRecord], list[RejectedRow]]:
-    """Return the valid sales by their lines, and the rows that are none; of a repeated one the first counts."""
-    valid: dict[int, SaleRecord] = {}
-    rejected: list[RejectedRow] = []
-    first_line: dict[str, int] = {}
-    for number, (line, body) in enumerate(table.bodies(), 1):
-        if number % _PIECE == 0:
-            progress.advance(_PIECE)
-        try:
-            sale = parse(SaleRecord, body)
-        except InvalidFields as error:
-            rejected.append(RejectedRow(line, error.invalid))
-            continue
-        first = first_line.setdefault(sale.sale_id, line)
-        if first == line:
-            valid[line] = sale
-        else:
-            repeated = InvalidField("saleId", Message("Stands in line {} already", first))
-            rejected.append(RejectedRow(line, (repeated,)))
-    return valid, rejected
+def _repeated(first: int) -> InvalidField:
+    return InvalidField("saleId", Message("Stands in line {} already", first))
 
 
 _NAMES: Final = {"id" if name == "sale_id" else name: name for name in SaleRecord.model_fields}

@@ -6,16 +6,17 @@ file. ``read_table`` is for files that fit into memory; ``open_table`` reads in 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from toolkit.errors import InvalidField, UnreadableFile
+from toolkit.contract.fields import RequestModel, parse
+from toolkit.errors import InvalidField, InvalidFields, UnreadableFile
 from toolkit.intake.headings import Headings
 from toolkit.intake.sources import (
     ERROR_OF_FORMULA,
@@ -31,6 +32,8 @@ from toolkit.intake.sources import (
 )
 from toolkit.intake.text_tables import DelimitedText
 from toolkit.intake.workbooks import WorkbookTable
+
+M = TypeVar("M", bound=RequestModel)
 
 WHOLE_BYTES: Final = 256 * 1024**2
 """Text in the cells of a table that is read into memory as a whole, at most."""
@@ -142,3 +145,27 @@ class RejectedRow:
 
     line: int
     invalid: tuple[InvalidField, ...]
+
+
+def valid_rows(
+    table: Table, model: type[M], identity: Callable[[M], Hashable], repeated: Callable[[int], InvalidField]
+) -> tuple[dict[int, M], list[RejectedRow]]:
+    """Judge the rows of a table: return the valid ones by their lines, and the others.
+
+    Of those with the same ``identity`` the first counts; ``repeated`` says why the others do not, by its line.
+    """
+    valid: dict[int, M] = {}
+    rejected: list[RejectedRow] = []
+    first_lines: dict[Hashable, int] = {}
+    for line, body in table.bodies():
+        try:
+            row = parse(model, body)
+        except InvalidFields as error:
+            rejected.append(RejectedRow(line, error.invalid))
+            continue
+        first = first_lines.setdefault(identity(row), line)
+        if first == line:
+            valid[line] = row
+        else:
+            rejected.append(RejectedRow(line, (repeated(first),)))
+    return valid, rejected

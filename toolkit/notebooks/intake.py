@@ -208,7 +208,6 @@ def load_sales(*, file: str = "", out: str = "", overwrite: bool = False) -> Sho
             clock=opened.clock,
             write=overwrite or opened.database.embedded,
             out=given_path(out) if out.strip() else None,
-            progress=cell_progress(),
             language=current_language(),
         )
     counts = {
