@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Final
 
 import psutil
-from filelock import FileLock, Timeout
 
-from toolkit.embedded.processes import Account, adopt, end, lives, wait_until
+from toolkit.embedded.processes import Account, end, lives, locked, wait_until
 from toolkit.errors import EmbeddedServiceError
 from toolkit.message import Message
 
@@ -165,22 +164,13 @@ def make_once(path: Path, content: bytes) -> None:
 @contextmanager
 def alone(home: Path, service: str) -> Iterator[None]:
     """Hold the lock under which ``service`` is started and stopped; what fails meanwhile is explained."""
-    path = home / f"{service}.lock"
-    lock = FileLock(path, timeout=PATIENCE, mode=0o600)
-    with explained(home):
-        try:
-            held = lock.acquire()
-        except Timeout:
-            raise EmbeddedServiceError(
-                "Another process has been starting or stopping {} in {} for {} seconds. Try again; if it "
-                "stays so, run: toolkit down",
-                service,
-                home,
-                PATIENCE,
-            ) from None
-        with held:
-            adopt(path)
-            yield
+    refusal = EmbeddedServiceError(
+        "Another process has been starting or stopping {} in {} for {} seconds. Try again; if it stays so, run: "
+        "toolkit down",
+        *(service, home, PATIENCE),
+    )
+    with explained(home), locked(home / f"{service}.lock", PATIENCE, refusal):
+        yield
 
 
 @contextmanager

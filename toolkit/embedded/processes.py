@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -224,23 +224,26 @@ _CLAIM_SECONDS: Final = 5
 
 
 @contextmanager
-def claim(folder: Path) -> Iterator[int]:
-    """Lock ``folder`` for one server, by the descriptor that is handed out for it to inherit.
-
-    Raises:
-        EmbeddedServiceError: another server holds the lock, perhaps one in another container.
-    """
-    path = folder / "serving.lock"
+def locked(path: Path, seconds: float, refusal: EmbeddedServiceError) -> Iterator[int]:
+    """Hold the lock of a file by a descriptor that a server may inherit, or raise ``refusal``."""
     with path.open("a") as file:
         path.chmod(0o600)
-        adopt(path)
-        if not wait_until(lambda: _locked(file.fileno()), _CLAIM_SECONDS):
-            raise EmbeddedServiceError(
-                "{} is in use by a server that cannot be seen from here, maybe in another container. "
-                "Stop it there (toolkit down), or set TOOLKIT_HOME to another folder.",
-                folder,
-            )
+        if os.geteuid() == 0:  # the owner of the folder could not use a file of root
+            around = path.parent.stat()
+            os.chown(path, around.st_uid, around.st_gid, follow_symlinks=False)
+        if not wait_until(lambda: _locked(file.fileno()), seconds):
+            raise refusal
         yield file.fileno()
+
+
+def claim(folder: Path) -> AbstractContextManager[int]:
+    """Lock ``folder`` for one server, which inherits the lock; it fails where one is in another container, too."""
+    refusal = EmbeddedServiceError(
+        "{} is in use by a server that cannot be seen from here, maybe in another container. Stop it there "
+        "(toolkit down), or set TOOLKIT_HOME to another folder.",
+        folder,
+    )
+    return locked(folder / "serving.lock", _CLAIM_SECONDS, refusal)
 
 
 def _locked(descriptor: int) -> bool:
@@ -249,10 +252,3 @@ def _locked(descriptor: int) -> bool:
     except BlockingIOError:
         return False
     return True
-
-
-def adopt(path: Path) -> None:
-    """Give a file that root made to the owner of its folder, who could not use it otherwise."""
-    if os.geteuid() == 0:
-        around = path.parent.stat()
-        os.chown(path, around.st_uid, around.st_gid, follow_symlinks=False)
