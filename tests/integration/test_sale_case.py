@@ -73,6 +73,12 @@ def test_a_sale_shows_its_rule_files_faults_and_next_steps(run, told):
         2,
         "verified",
     )
+    readers = ["pypdf", "pypdfium2"]
+    assert (contract["file"]["depth"], sorted(each.split()[0] for each in contract["file"]["readers"])) == (
+        "DRAWN",
+        readers,
+    )
+    assert f"by {', '.join(contract['file']['readers'])} (DRAWN)" in run("sale", "show", "sale-1").out
     assert (kyc["state"], kyc["withdrawal"]["reason"], kyc["withdrawal"]["approvedBy"]) == (
         "WITHDRAWN",
         "sent twice",

@@ -180,6 +180,7 @@ def record_as_json(record: EvidenceRecord, ctx: Context) -> dict[str, Any]:
         "expiresAt": moment(record.expires_at),
         "file": file
         and pick_camel(file, "size", "seen_at", "coverage", "media_type", "sha256", "seconds", "pages", "fault")
+        | pick_camel(file, "depth", "readers")
         | {"seenAt": moment(file.seen_at)},
         "withdrawnAt": moment(taken.withdrawn_at if taken else None),
         "withdrawal": taken

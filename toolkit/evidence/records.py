@@ -55,6 +55,10 @@ class StoredFile:
     pages: int | None
     fault: str | None
     """A fault of ``toolkit.contract.codes``, ``None`` where none was found."""
+    depth: str | None = None
+    """The ``Depth`` to which its contents were looked at."""
+    readers: Sequence[str] = ()
+    """The packages that read it, with their versions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +118,8 @@ def records_seen(connection: Connection, sale_id: str, now: datetime) -> list[Ev
             latest.c.sha256,
             latest.c.seconds,
             latest.c.pages,
+            latest.c.depth,
+            latest.c.readers,
             first.c.problem.label("fault"),
             failed.c.failed_at,
             seen_before(record.c.object_key).label("seen_before"),
@@ -169,7 +175,7 @@ def _file(row: Any) -> StoredFile:
     elif row.failed_at is not None:
         coverage = Coverage.UNREADABLE
     looked = (coverage, row.media_type, row.sha256, row.seconds, row.pages)
-    return StoredFile(row.observation, row.size, row.seen_at, *looked, fault)
+    return StoredFile(row.observation, row.size, row.seen_at, *looked, fault, row.depth, row.readers or ())
 
 
 TimeLine = tuple[tuple[Event, UUID], ...]

@@ -108,6 +108,7 @@ def _file_facts(record: EvidenceRecord) -> list[str]:
         length = [f"{current_language().number(round(file.seconds, 1))} s"] if file.seconds else []
         length += [counted(file.pages, "page")] if file.pages else []
         facts += [", ".join([counted(file.size, "byte"), *length]), f"{_('looked at')}: {file.coverage}"]
+        facts += [f"{_('by')} {', '.join(file.readers)} ({file.depth})"] if file.readers else []
         facts += [f"SHA-256 {file.sha256}"] if file.sha256 else []
         facts += [f"{file.fault}: {_(CODES[file.fault].meaning)}"] if file.fault else []
     if taken:
