@@ -227,7 +227,7 @@ def _file_row(record: EvidenceRecord, partner: str | None) -> dict[str, Any]:
     }
     if file:
         row |= {each.name: getattr(file, each.name) for each in fields(file)} | {"fault_since": file.seen_at}
-        row |= {"look": LOOK}
+        row |= {"look": LOOK, "readers": "|".join(file.readers) or None}
     if taken:
         row |= {"withdrawn_at": taken.withdrawn_at}
     return row

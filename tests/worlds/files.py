@@ -108,6 +108,17 @@ def boxes(depth: int) -> bytes:
     return b"\0\0\0\x14ftypM4A \0\0\0\0M4A " + nested
 
 
+def with_size(wav: bytes, size: int) -> bytes:
+    """A WAV whose header says so many bytes of sound."""
+    place = wav.index(b"data") + 4
+    return wav[:place] + struct.pack("<I", size) + wav[place + 4 :]
+
+
+def broken_off(content: bytes, mark: bytes) -> bytes:
+    """The first half, up to the last mark in it."""
+    return content[: content.rfind(mark, 0, len(content) // 2)]
+
+
 def zip_file() -> bytes:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
@@ -173,6 +184,45 @@ RECORDINGS = (
         lambda: encoded(np.stack([spoken(), spoken() * 0], axis=1), "WAV"),
         COUNTS,
     ),
+    World(
+        "a voice in two channels of which one is reversed",
+        lambda: encoded(np.stack([spoken(), -spoken()], axis=1), "WAV"),
+        COUNTS,
+    ),
+    World(
+        "a voice beside a tone in the other channel",
+        lambda: encoded(np.stack([spoken(), sine(440, np.arange(len(spoken())) / RATE)], axis=1), "MP3"),
+        COUNTS,
+    ),
+    World("a voice twice as fast", lambda: encoded(spoken()[::2], "WAV"), COUNTS),
+    World("a voice four times as fast", lambda: encoded(spoken()[::4], "WAV"), COUNTS, SPEECHLESS),
+    World("a voice on a DC offset", lambda: encoded(spoken() / 2 + 0.3, "WAV"), COUNTS),
+    World("a voice so loud that it is cut", lambda: encoded(np.clip(spoken() * 100, -1, 1), "WAV"), COUNTS),
+    World("a voice at -40 dB", lambda: encoded(spoken() / 100, "FLOAT"), COUNTS),
+    World(
+        "a voice that noise covers",
+        lambda: encoded(spoken() / 10 + heard(spoken(), 0.1), "WAV"),
+        COUNTS,
+        SPEECHLESS,
+    ),
+    World(
+        "half a second of a voice in a minute of a tone",
+        lambda: encoded(np.concatenate([sine(440, moments(60, "WAV")), spoken()[: RATE // 2]]), "WAV"),
+        COUNTS,
+        SPEECHLESS,
+    ),
+    World(
+        "a WAV whose recorder could not say how long it is", lambda: with_size(voice("WAV"), 0xFFFFFFFF), COUNTS
+    ),
+    World("a WAV whose recorder never came to its header", lambda: with_size(voice("WAV"), 0), COUNTS),
+    World("a WAV that says to be longer", lambda: with_size(voice("WAV"), 10**8), DAMAGED),
+    World("a WAV that says to last half a second", lambda: with_size(voice("WAV"), RATE), SHORT),
+    World(
+        "an Ogg that breaks off between two pages", lambda: broken_off(voice("OGG"), b"OggS"), COUNTS, ("UNCLEAR",)
+    ),
+    World("a WebM that breaks off", lambda: broken_off(voice("WEBM"), b"\xa3"), DAMAGED),
+    World("a GIF before a PDF", lambda: b"GIF89a" + bytes(20) + pdf(), "image/gif"),
+    World("a JPEG before a PDF", lambda: b"\xff\xd8\xff\xe0" + bytes(20) + pdf(), "image/jpeg"),
     World("a voice reversed", lambda: encoded(spoken()[::-1], "WAV"), COUNTS),
     World("a voice as if sampled at 100 Hz", lambda: encoded(spoken()[::4], "FLOAT", 100), DAMAGED),
     World("a voice at -60 dB", lambda: encoded(spoken() / 1000, "FLOAT"), SILENT),
@@ -210,6 +260,17 @@ def opening(action: bytes) -> Callable[[], bytes]:
     return lambda: page(TEXT, catalog=b"/OpenAction << %s >>" % action)
 
 
+def pressing(action: bytes) -> Callable[[], bytes]:
+    """A document that does something as soon as somebody presses the mouse on a field of it."""
+    field = b"/Annots [<< /Type /Annot /Subtype /Widget /Rect [0 0 99 99] /AA << /D << %s >> >> >>]" % action
+    return lambda: page(TEXT, page=field)
+
+
+FREE_TEXT = (
+    b"/Annots [<< /Type /Annot /Subtype /FreeText /Rect [50 600 400 700] /DA (/Helv 12 Tf 0 g) %s"
+    b" /Contents (Contrato de energia) >>]"
+)
+
 ATTACHED = b"/Names << /EmbeddedFiles << /Names [(a) << /Type /Filespec /F (a.exe) /EF << /F 6 0 R >> >>] >> >>"
 
 DOCUMENTS = (
@@ -236,6 +297,14 @@ DOCUMENTS = (
     ), COUNTS, BLANK),
     World("a page of black", lambda: page(b"0 0 595 842 re f"), COUNTS, BLANK),
     World("a page without contents", lambda: page(b""), COUNTS, BLANK),
+    World("a page number alone", lambda: page(b"BT /F1 10 Tf 280 30 Td (- 12 -) Tj ET"), COUNTS, BLANK),
+    World("a head alone", lambda: page(b"BT /F1 10 Tf 72 810 Td (Pagina 1 de 1) Tj ET"), COUNTS, BLANK),
+    World("a page of the size of a wall", lambda: page(TEXT, box=b"0 0 14400 14400"), COUNTS, BLANK),
+    World("a page that is turned", lambda: page(TEXT, page=b"/Rotate 90"), COUNTS),
+    World("a page whose corners changed places", lambda: page(TEXT, box=b"595 842 0 0"), COUNTS),
+    World("a note on an empty page", lambda: page(b"", page=FREE_TEXT % b""), COUNTS),
+    World("a hidden note on an empty page", lambda: page(b"", page=FREE_TEXT % b"/F 2"), COUNTS, BLANK),
+    World("a frame without anything in it", lambda: page(b"50 50 495 742 re S"), COUNTS),
     World("one dot", lambda: page(b"300 400 2 2 re f"), COUNTS, BLANK),
     World("a photograph", lambda: picture(PHOTOGRAPH, 400), COUNTS),
     World("a picture that is transparent",
@@ -265,6 +334,9 @@ DOCUMENTS = (
     ), COUNTS, ("JAVASCRIPT",)),
     World("that starts a program", opening(b"/S /Launch /F (cmd.exe)"), COUNTS, ("ACTION",)),
     World("that sends a form", opening(b"/S /SubmitForm /F (https://a.example)"), COUNTS, ("ACTION",)),
+    World("with a script by a hexadecimal name", opening(b"/S /Java#53cript /J#53 (x)"), COUNTS, ("JAVASCRIPT",)),
+    World("with a script by the mouse", pressing(b"/S /JavaScript /JS (x)"), COUNTS, ("JAVASCRIPT",)),
+    World("that starts a program by the mouse", pressing(b"/S /Launch /F (cmd.exe)"), COUNTS, ("ACTION",)),
     World("that opens another file", opening(b"/S /GoToR /F (other.pdf)"), COUNTS, ("LINK",)),
     World("that jumps within itself", opening(b"/S /GoTo /D [3 0 R /Fit]"), COUNTS),
     World("with an attachment", lambda: page(

@@ -12,6 +12,7 @@ def page(
     content: bytes,
     *,
     page: bytes = b"",
+    box: bytes = b"0 0 595 842",
     catalog: bytes = b"",
     resources: bytes = b"",
     objects: tuple[bytes, ...] = (),
@@ -20,8 +21,8 @@ def page(
     parts = [
         b"<< /Type /Catalog /Pages 2 0 R %s >>" % catalog,
         b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
-        b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Contents 4 0 R"
-        b" /Resources << /Font << /F1 5 0 R >> %s >> %s >>" % (resources, page),
+        b"<< /Type /Page /Parent 2 0 R /MediaBox [%s] /Contents 4 0 R"
+        b" /Resources << /Font << /F1 5 0 R >> %s >> %s >>" % (box, resources, page),
         b"<< /Length %d >>\nstream\n%s\nendstream" % (len(content), content),
         HELVETICA,
         *objects,

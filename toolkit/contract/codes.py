@@ -252,7 +252,7 @@ _ALL: Final[tuple[Code, ...]] = (
     Code(
         IntegrityProblem.BLANK_DOCUMENT, Subject.FILE, Severity.ERROR, Owner.PARTNER, 3,
         "document on which nothing is seen",
-        "The document is whole, but nothing can be seen on its pages.",
+        "The document is whole, but nothing can be seen on its pages, or what stands in their margins alone.",
         _NONE,
         "Look at it: toolkit evidence link EVIDENCE_ID; withdraw the record and request the document again, or "
         "accept it by a waiver. The file goes on counting.",

@@ -34,7 +34,7 @@ class ActivePart(StrEnum):
     LINK = "LINK"
     """It leads to an address or to another file when somebody follows it."""
     BLANK = "BLANK"
-    """Nothing can be seen on its pages."""
+    """Nothing can be seen on its pages, or in their margins alone."""
     NO_SPEECH = "NO_SPEECH"
     """There is sound in the recording, and nothing of it is speech."""
     UNCLEAR = "UNCLEAR"

@@ -45,6 +45,9 @@ _CONTRAST: Final = 32
 _SEEN: Final = 24
 """Pixels that can be seen at least on a page that shows something: a short word in small print has more."""
 
+_MARGIN: Final = 16
+"""The part of a page's height, at its head and at its foot, in which a page number stands: a 16th."""
+
 _DEPTH: Final = 3
 """The depth to which pictures within pictures are read."""
 
@@ -52,7 +55,7 @@ _PICTURES: Final = 10_000
 """Pictures of a page that are read; a page with more has no normal form."""
 
 _PASSED_OVER: Final = frozenset(
-    ("/Parent", "/P", "/Contents", "/Resources", "/AP", "/Metadata", "/StructTreeRoot", "/Dest", "/D")
+    ("/Parent", "/P", "/Contents", "/Resources", "/AP", "/Metadata", "/StructTreeRoot", "/Dest")
 )
 """Parts in which no action can stand, and the ways back."""
 
@@ -126,7 +129,10 @@ def _without_password(document: Any, path: Path) -> Path | io.BytesIO:
 
 
 def _shows_something(document: Any) -> bool | None:
-    """Draw one page after the other; ``None`` where the time was over before one showed anything."""
+    """Draw one page after the other; ``None`` where the time was over before one showed anything.
+
+    What stands in the margins above and below is no contract: a page number, a head.
+    """
     ends, unreadable = time.monotonic() + DRAWING_SECONDS, 0
     document.init_forms()
     for number in range(len(document)):
@@ -141,6 +147,8 @@ def _shows_something(document: Any) -> bool | None:
             unreadable += 1
             continue
         paper = np.bincount(pixels.ravel(), minlength=256).argmax()
+        margin = bitmap.height // _MARGIN
+        pixels = pixels[margin : bitmap.height - margin]
         seen = np.count_nonzero(np.abs(pixels.astype(np.int16) - paper) > _CONTRAST)
         page.close()
         if seen >= _SEEN:

@@ -95,6 +95,9 @@ _COUNTED: Final = re.compile(rb"(?:Xing|Info)\0\0\0[\1\3\5\7\x09\x0b\x0d\x0f](.{
 _LONGEST_PAGE: Final = 65_307
 """Bytes of a page of Ogg."""
 
+_LAST_PAGE: Final = 4
+"""The bit of a page of Ogg that says that its stream ends."""
+
 _DECODERS: Final = {"amrnb": "libopencore_amrnb", "amrwb": "libopencore_amrwb"}
 """Decoders that are better than FFmpeg's own: these know frames of comfort noise."""
 
@@ -194,7 +197,12 @@ class _Decoding:
 
     @property
     def ends_early(self) -> bool:
-        """Tell whether there are fewer frames of MPEG than its encoder noted: what is there can be heard."""
+        """Tell whether it stops before its end: what is there can be heard.
+
+        There are fewer frames of MPEG than its encoder noted, or no page of Ogg is marked as the last one.
+        """
+        if self._media_type == "audio/ogg":
+            return not _last_page(self._file)[5] & _LAST_PAGE
         heard = self.packets - self._failed_last
         return self._media_type == "audio/mpeg" and heard < self._declared_frames() * (1 - LOST)
 
@@ -285,7 +293,7 @@ class _Speech:
 
     def __init__(self) -> None:
         self._detector = _detector()
-        self._resampler = AudioResampler(format="flt", layout="mono", rate=_VOICE_RATE)
+        self._resampler = AudioResampler(format="fltp", rate=_VOICE_RATE)
         self._samples, self._windows, self._left = bytearray(), 0, float(_SPEECH_SECONDS)
         self._whole = self._detector is not None
 
@@ -302,10 +310,10 @@ class _Speech:
         try:
             heard = self._resampler.resample(frame)
         except ValueError:  # the recording changed its rate or its channels
-            self._resampler = AudioResampler(format="flt", layout="mono", rate=_VOICE_RATE)
+            self._resampler = AudioResampler(format="fltp", rate=_VOICE_RATE)
             heard = self._resampler.resample(frame)
         for each in heard:
-            self._samples += each.to_ndarray().tobytes()
+            self._samples += _one_channel(each.to_ndarray()).tobytes()
         step = 4 * _VOICE_WINDOW
         for start in range(0, len(self._samples) - step + 1, step):
             self._windows += self._detector.process(self._samples[start : start + step]) >= _VOICE
@@ -313,6 +321,13 @@ class _Speech:
         self._left -= time.monotonic() - began
         if self._left <= 0:
             self._detector, self._whole = None, False
+
+
+def _one_channel(samples: NDArray[Any]) -> NDArray[np.float32]:
+    """Return all channels as one; the loudest where they would cancel each other, as with a reversed wire."""
+    mixed: NDArray[np.float32] = samples.mean(axis=0)
+    loudest: NDArray[np.float32] = samples[np.abs(samples).sum(axis=1).argmax()]
+    return mixed if np.abs(mixed).sum() > np.abs(loudest).sum() / 8 else loudest
 
 
 def _detector() -> Any:
@@ -356,9 +371,13 @@ def _lacks_of_wave(file: IO[bytes]) -> float:
 
 def _ends_with_a_page(file: IO[bytes]) -> bool:
     """Tell whether the last page of an Ogg file is whole."""
+    page = _last_page(file)
+    table = page[27 : 27 + page[26]] if len(page) > 26 else b""
+    return bool(table) and len(page) >= 27 + len(table) + sum(table)
+
+
+def _last_page(file: IO[bytes]) -> bytes:
     there = file.seek(0, os.SEEK_END)
     file.seek(max(0, there - 2 * _LONGEST_PAGE))
     tail = file.read()
-    page = tail[tail.rfind(b"OggS") :]
-    table = page[27 : 27 + page[26]] if len(page) > 26 else b""
-    return bool(table) and len(page) >= 27 + len(table) + sum(table)
+    return tail[tail.rfind(b"OggS") :]
