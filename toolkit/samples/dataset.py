@@ -15,7 +15,7 @@ from toolkit.contract.rules import EvidenceState
 from toolkit.samples import clients as client_files
 from toolkit.samples import evidence_files
 from toolkit.samples.clients import Person, make_people
-from toolkit.samples.scenarios import DAYS, FOR_EVER, SCENARIOS, USUAL, Attempt, Content, Deed, Scenario
+from toolkit.samples.scenarios import DAYS, FOR_EVER, SCENARIOS, USUAL, Attempt, Scenario
 
 _SEED: Final = 7
 _CLIENTS: Final = 180
@@ -137,11 +137,11 @@ def _make_files(sale_id: str, scenario: Scenario, client: Person | None, number:
         sheet = str(seen[evidence_type])
         made = [_content(attempt, sale_id, client, each, number) for each in (sheet, f"{sheet} (nova)")]
         first, again = made
-        yield SampleFile(sale_id, name, attempt, first, again if Deed.WRITTEN in attempt.deeds else first)
+        yield SampleFile(sale_id, name, attempt, first, again if "written" in attempt.deeds else first)
 
 
 def _content(attempt: Attempt, sale_id: str, client: Person | None, sheet: str, number: int) -> bytes:
-    if attempt.content is Content.EMPTY:
+    if attempt.content == "empty":
         return b""
     if KIND_OF[attempt.evidence_type] is FileKind.AUDIO:
         names = evidence_files.RECORDINGS[attempt.evidence_type]

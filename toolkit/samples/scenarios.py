@@ -5,8 +5,11 @@ On one day, in the order of the line:
 
 - ``sold``; ``marked`` as completed by the sales system; ``completed`` by the toolkit;
 - ``DOC`` and the like: a file of that type is asked for and sent. ``DOC:lapsed`` is never sent, ``DOC:waiting``
-  not yet; ``POV:silent`` and other words say what was sent instead of a sound file of its own. What no upload
-  form takes is written by somebody who has the keys of the bucket;
+  not yet; ``POV:silent`` and other words say what was sent instead of a sound file of its own (``evidence_files``
+  makes it): ``twin`` the same bytes in each sale, ``alike`` the same with another tag, ``same`` the same bytes in
+  all files of the sale, ``phone`` a codec that nothing here decodes. What no upload form takes is written by
+  somebody who has the keys of the bucket: ``page`` is handed out as a web page, and no record names ``stray``,
+  where forms lead, and ``outside``, elsewhere;
 - ``POV:withdrawn``: its record is withdrawn. ``POV:deleted``, ``POV:written``: somebody who has the keys of the
   bucket deletes the file, or writes another one in its place.
 
@@ -19,7 +22,6 @@ another time. A line of ``WAIVERS`` accepts a finding of the sale from one day t
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
 from typing import Final, Self
 
 from toolkit.contract.evidence import EvidenceType, UtilityGroup
@@ -106,60 +108,20 @@ _TYPES: Final = {
 FOR_EVER: Final = -1
 
 
-class Content(StrEnum):
-    """The content of a file, or why there is none."""
-
-    SOUND = "sound"
-    TWIN = "twin"
-    """The same bytes in each sale that has one."""
-    ALIKE = "alike"
-    """The same recording in each sale that has one, with a tag of its own."""
-    SAME = "same"
-    """The same bytes in all such files of the sale."""
-    LINK = "link"
-    SCRIPT = "script"
-    BLANK = "blank"
-    PHONE = "phone"
-    """A recording with a codec of telephones, which nothing here decodes, under the name of another."""
-    PAGE = "page"
-    """A sound file that the bucket hands out as a web page."""
-    STRAY = "stray"
-    """A sound file that no record names, where upload forms lead."""
-    OUTSIDE = "outside"
-    """A sound file that no record names, elsewhere in the bucket."""
-    WEB_PAGE = "web-page"
-    PHOTO = "photo"
-    SILENT = "silent"
-    SHORT = "short"
-    CUT = "cut"
-    LOCKED = "locked"
-    EMPTY = "empty"
-    WAITING = "waiting"
-    """Not sent yet."""
-    LAPSED = "lapsed"
-    """Never sent."""
-
-
-class Deed(StrEnum):
-    """A thing that is done about a file after it was asked for."""
-
-    WITHDRAWN = "withdrawn"
-    WRITTEN = "written"
-    """Another sound file is written in its place, past the toolkit."""
-    DELETED = "deleted"
-
-
-_UNUSABLE: Final = {
-    Content.WEB_PAGE, Content.PHOTO, Content.SILENT, Content.SHORT, Content.CUT, Content.LOCKED, Content.EMPTY,
-}  # fmt: skip
+_SOUND: Final = ("sound", "twin", "alike", "same", "link", "script", "blank", "phone", "page", "stray", "outside")
+_UNUSABLE: Final = ("web-page", "photo", "silent", "short", "cut", "locked", "empty")
 _STATES: Final = {
-    Content.WAITING: EvidenceState.NOT_UPLOADED,
-    Content.LAPSED: EvidenceState.EXPIRED,
-} | dict.fromkeys(_UNUSABLE, EvidenceState.UNUSABLE)
-_WITHOUT_RECORD: Final = {Content.STRAY, Content.OUTSIDE}
-_PAST_THE_TOOLKIT: Final = {Content.PAGE, Content.EMPTY, *_WITHOUT_RECORD}
+    **dict.fromkeys(_SOUND, EvidenceState.COUNTED),
+    **dict.fromkeys(_UNUSABLE, EvidenceState.UNUSABLE),
+    "waiting": EvidenceState.NOT_UPLOADED,
+    "lapsed": EvidenceState.EXPIRED,
+}
+"""Every word for what is sent, with the state of its record at the end."""
+_WITHOUT_RECORD: Final = ("stray", "outside")
+_PAST_THE_TOOLKIT: Final = ("page", "empty", *_WITHOUT_RECORD)
 """Contents that no upload form takes: somebody with the keys of the bucket writes them."""
-_ODD: Final = {Content.LINK, Content.SCRIPT, Content.BLANK, Content.PHONE, *_UNUSABLE, *_PAST_THE_TOOLKIT}
+_ODD: Final = ("link", "script", "blank", "phone", *_UNUSABLE, *_PAST_THE_TOOLKIT)
+_DEEDS: Final = ("withdrawn", "written", "deleted")
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,16 +130,15 @@ class Attempt:
 
     evidence_type: EvidenceType
     day: int
-    content: Content
-    deeds: Mapping[Deed, int] = field(default_factory=dict)
+    content: str
+    deeds: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def state(self) -> EvidenceState:
         """The state of its record at the end."""
-        if Deed.DELETED in self.deeds:
+        if "deleted" in self.deeds:
             return EvidenceState.VANISHED
-        content = Content.SOUND if Deed.WRITTEN in self.deeds else self.content
-        return _STATES.get(content, EvidenceState.COUNTED)
+        return EvidenceState.COUNTED if "written" in self.deeds else _STATES[self.content]
 
     @property
     def has_record(self) -> bool:
@@ -192,17 +153,17 @@ class Attempt:
     @property
     def is_sent(self) -> bool:
         """Tell whether it comes by an upload form, now or later."""
-        return self.content not in {Content.LAPSED, *_PAST_THE_TOOLKIT}
+        return self.content not in ("lapsed", *_PAST_THE_TOOLKIT)
 
     @property
     def by_manifest(self) -> bool:
         """Tell whether the demo asks for it: what was sound in the past came from partners."""
-        return self.content is Content.WAITING or (self.is_sent and not self.by_partner and not self.day)
+        return self.content == "waiting" or (self.is_sent and not self.by_partner and not self.day)
 
     @property
     def written(self) -> int | None:
         """The day on which somebody with the keys of the bucket writes it."""
-        return self.day if self.content in _PAST_THE_TOOLKIT else self.deeds.get(Deed.WRITTEN)
+        return self.day if self.content in _PAST_THE_TOOLKIT else self.deeds.get("written")
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,7 +199,7 @@ class Scenario:
     def verdict(self) -> Verdict:
         """The verdict that the rules give at the end."""
         records = [
-            Evidence(each.evidence_type, EvidenceState.WITHDRAWN if Deed.WITHDRAWN in each.deeds else each.state)
+            Evidence(each.evidence_type, EvidenceState.WITHDRAWN if "withdrawn" in each.deeds else each.state)
             for each in self.attempts
             if each.has_record
         ]
@@ -264,12 +225,12 @@ def _scenario(line: str, waivers: dict[str, Waiving]) -> Scenario:
     for day, *acts in (part.split() for part in story.split(",")):
         for act in acts:
             kind, _, word = act.partition(":")
-            if word in set(Deed):
+            if word in _DEEDS:
                 known = next(each for each in attempts if each.evidence_type is _TYPES[kind])
-                deeds = {**known.deeds, Deed(word): int(day)}
+                deeds = {**known.deeds, word: int(day)}
                 attempts[attempts.index(known)] = replace(known, deeds=deeds)
             elif kind in _TYPES:
-                attempts.append(Attempt(_TYPES[kind], int(day), Content(word or Content.SOUND)))
+                attempts.append(Attempt(_TYPES[kind], int(day), word or "sound"))
             else:
                 days[act] = int(day)
     given = [trait.strip().partition(" until ") for trait in traits.split(";")]

@@ -35,7 +35,7 @@ from toolkit.intake.sales import created_at, load_sales
 from toolkit.log.sealing import seal_events
 from toolkit.partner import post_file
 from toolkit.samples.dataset import PARTNER_FILES, SampleFile, Samples, manifest_row, write_sales
-from toolkit.samples.scenarios import DAYS, Content, Deed
+from toolkit.samples.scenarios import DAYS
 
 PARTNER: Final = "partner-software"
 ANALYST: Final = "analyst@example.com"
@@ -135,21 +135,21 @@ class Telling:
             if file.attempt.written == day:
                 draft = self.folder / "draft"
                 draft.write_bytes(file.written)
-                page = file.attempt.content is Content.PAGE
+                page = file.attempt.content == "page"
                 self.store.put(self._key(file), draft, media_type="text/html" if page else DEFAULT_TYPE)
-            if file.attempt.deeds.get(Deed.DELETED) == day:
+            if file.attempt.deeds.get("deleted") == day:
                 self.store.remove(self._key(file))
 
     def _key(self, file: SampleFile) -> str:
-        if file.attempt.content is Content.OUTSIDE:
+        if file.attempt.content == "outside":
             return f"recordings/{file.sale_id}/{file.name}"
-        if file.attempt.content is Content.STRAY:
+        if file.attempt.content == "stray":
             requested_at = self.samples.moment(file.attempt.day)
             return object_key(uuid5(NAMESPACE_URL, file.sale_id), file.name, requested_at)
         return str(self._records()[_name(file)].object_key)
 
     def _withdraw(self, day: int, clock: Clock) -> None:
-        wrong = [file for file in self.samples.files if file.attempt.deeds.get(Deed.WITHDRAWN) == day]
+        wrong = [file for file in self.samples.files if file.attempt.deeds.get("withdrawn") == day]
         records = self._records()
         for record in (records[_name(file)] for file in wrong):
             if not record.withdrawn:
