@@ -167,9 +167,9 @@ def test_whatever_is_sent_instead_of_a_token_is_refused(text):
 
 
 def test_a_verified_token_is_refused_from_the_second_of_its_expiry_on():
-    HS256.check_expiry(Bearer("partner-a", NOW + 0.001))
+    HS256.check_expiry(Bearer(sub="partner-a", exp=NOW + 0.001))
     with pytest.raises(InvalidToken, match="expired"):
-        HS256.check_expiry(Bearer("partner-a", NOW))
+        HS256.check_expiry(Bearer(sub="partner-a", exp=NOW))
 
 
 def test_a_token_says_what_it_may_be_used_for():

@@ -17,7 +17,7 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, EllipticCurvePublicKey
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 from cryptography.hazmat.primitives.serialization import load_pem_public_key
-from pydantic import BaseModel, ConfigDict, FiniteFloat
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
 
 from toolkit.contract.deadlines import Clock, wall_clock
 from toolkit.contract.people import NAME_MAX, TokenScope, is_plain_name
@@ -121,28 +121,20 @@ _EXPIRED: Final = "The bearer token has expired"
 _NO_NAME: Final = "The bearer token names no usable subject, partner or id"
 
 
-@dataclass(frozen=True, slots=True)
-class Bearer:
-    """The claims of a verified token: times in seconds since 1970, ``None`` for a claim that is not there."""
+class Bearer(BaseModel):
+    """The claims of a verified token that are read, of exactly their types; times in seconds since 1970.
 
-    subject: str
-    expires: float
-    issued: float | None = None
-    token_id: str | None = None
+    ``partner`` is the claim that ``TOOLKIT_JWT_PARTNER_CLAIM`` names.
+    """
+
+    model_config = ConfigDict(strict=True, frozen=True, hide_input_in_errors=True)
+
+    subject: str = Field(alias="sub")
+    expires: FiniteFloat = Field(alias="exp")
+    issued: FiniteFloat | None = Field(None, alias="iat")
+    not_before: FiniteFloat | None = Field(None, alias="nbf")
+    token_id: str | None = Field(None, alias="jti")
     partner: str | None = None
-    scopes: frozenset[str] = ALL_SCOPES
-
-
-class _Claims(BaseModel):
-    """The claims that are read, of exactly their types; ``TOOLKIT_JWT_PARTNER_CLAIM`` names one more."""
-
-    model_config = ConfigDict(strict=True, hide_input_in_errors=True)
-
-    sub: str
-    exp: FiniteFloat
-    iat: FiniteFloat | None = None
-    nbf: FiniteFloat | None = None
-    jti: str | None = None
     scope: str | list[str] | None = None
 
     @property
@@ -203,19 +195,19 @@ class TokenChecks:
         return claims
 
     def _bearer(self, claims: Mapping[str, Any]) -> Bearer:
-        found = _Claims.model_validate(claims)
         partner = self.settings.jwt_partner_claim
-        names = [found.sub, *([claims[partner]] if partner in claims else ())]
-        names += [] if found.jti is None else [found.jti]
+        bearer = Bearer.model_validate({**claims, "partner": claims.get(partner)})
         # An empty claim says that the subject acts for no partner; it does not make the subject one.
-        if not all(isinstance(name, str) and is_plain_name(name) for name in names):
+        names = [bearer.subject, *([bearer.partner] if partner in claims else ())]
+        names += [] if bearer.token_id is None else [bearer.token_id]
+        if not all(name is not None and is_plain_name(name) for name in names):
             raise InvalidToken(_NO_NAME)
-        bearer = Bearer(found.sub, found.exp, found.iat, found.jti, claims.get(partner), found.scopes)
         self.check_expiry(bearer)
         now, longest = self.clock().timestamp(), self.settings.jwt_max_ttl + CLOCK_SKEW
-        if max(found.iat or 0, found.nbf or 0) > now + CLOCK_SKEW:
+        if max(bearer.issued or 0, bearer.not_before or 0) > now + CLOCK_SKEW:
             raise InvalidToken(_NOT_VALID)
-        if found.exp > now + longest or (found.iat is not None and found.exp > found.iat + longest):
+        ends, begins = bearer.expires, bearer.issued
+        if ends > now + longest or (begins is not None and ends > begins + longest):
             raise InvalidToken(f"The bearer token is valid for longer than {self.settings.jwt_max_ttl} seconds")
         return bearer
 
