@@ -14,7 +14,7 @@ NAME ?=
 AS_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check format lab bench fuzz mutants audit-deps licences picture migration lock clean
+.PHONY: help setup run test check format lab bench fuzz mutants reference audit-deps licences picture migration lock clean
 
 help: ## Show these targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -69,6 +69,14 @@ bench: setup ## Speed and memory, beside a floor or a peer in the same run (SCAL
 
 fuzz: setup ## Hostile input and kills by chance, the same for each SEED (SECONDS=60 SEED=1 NAMES=http)
 	$(RUN)/python -m tests.fuzz --seconds $(SECONDS) --seed $(SEED) $(NAMES)
+
+REFERENCE := import pathlib, pdoc, toolkit; \
+	vars(toolkit).update({name: getattr(toolkit, name) for name in toolkit.__all__}); \
+	pdoc.render.configure(docformat="google"); \
+	pdoc.pdoc("toolkit", r"!toolkit\.", output_directory=pathlib.Path("reference"))
+
+reference: setup ## The reference of the package in reference/, from its docstrings
+	$(RUN)/python -c '$(REFERENCE)'
 
 audit-deps: setup ## Known vulnerabilities of the locked packages, by pip-audit (asks the package index)
 	$(UV) tool run pip-audit --disable-pip --require-hashes --requirement requirements.lock

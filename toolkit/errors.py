@@ -6,10 +6,10 @@ The text of an error is shown to people in their language: it says what happened
 personal data, secrets or upload credentials.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
+from typing import Any, ClassVar
 
 from toolkit.message import Message, listed
 
@@ -20,10 +20,17 @@ class ToolkitError(Exception):
     ``raise InvalidInput("{} is empty.", path)``: the sentence is a template, which can be translated.
     """
 
+    worded: ClassVar[Callable[[Exception], str]] = str
+    """Words an error for people; ``toolkit.kit`` puts in one that knows their language."""
+
     def __init__(self, message: str | None = None, /, *values: Any) -> None:
         text = message or type(self).__doc__ or ""
         self.message = text if isinstance(text, Message) else Message(text, *values)
         super().__init__(self.message)
+
+    def _render_traceback_(self) -> list[str]:
+        """Return what IPython shows in place of a traceback: the sentence, in the reader's language."""
+        return [f"{type(self).__name__}: {type(self).worded(self)}"]
 
 
 class SettingsError(ToolkitError):

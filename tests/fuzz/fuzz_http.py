@@ -27,7 +27,7 @@ from tests.support.served_process import Server, serving
 from toolkit.database.tables import sales
 from toolkit.http import tokens
 from toolkit.http.answers import PROBLEMS
-from toolkit.kit.context import ApplicationContext
+from toolkit.kit.services import Services
 from toolkit.settings import Settings
 
 DOCUMENTED = {200, 431, *PROBLEMS} - {500}  # 431 is the server's own
@@ -119,7 +119,7 @@ def _server() -> Iterator[tuple[Server, str]]:
     with own_home() as home:
         environ = {"TOOLKIT_HOME": str(home), "TOOLKIT_JWT_SECRET": secrets.token_urlsafe(32), **plenty}
         configured = Settings.from_environment(environ)
-        application = ApplicationContext(configured)
+        application = Services(configured)
         sale = {"id": SALE, "utility_group": "A", "is_client_financial_responsible": True}
         with application.database.transaction() as connection:
             connection.execute(sa.insert(sales), {**sale, "created_at": datetime.now(UTC)})

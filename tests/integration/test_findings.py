@@ -272,16 +272,10 @@ def test_the_commands_tell_findings_changes_and_waivers(run, story, tmp_path):
     assert changed["open"] == [finding_id("WITHOUT_CLIENT", "S-2")]
     assert changed["trend"][-1]["present"] == 1
     listed = run("changes", "--from", first["asOf"], "--to", second["asOf"]).out.splitlines()
-    (line,) = [each for each in listed if each.startswith("resolved  S")]
+    (line,) = [each for each in listed if each.startswith("  resolved  S")]
     assert line.split()[:4] == ["resolved", "S-1", "MISSING_POV", "Norte"]
     listed = run("changes", "--from", "2026-01-01", "--to", second["asOf"], "--out", tmp_path / "out").out
-    assert [each.split() for each in listed.splitlines()[1:6]] == [
-        ["new", "1"],
-        ["resolved", "0"],
-        ["reopened", "0"],
-        ["still", "open", "0"],
-        ["came", "and", "went", "1"],
-    ]
+    assert ": 1 new, 0 reopened, 0 resolved, 0 still open, 1 came and went\n" in listed
     page = (tmp_path / "out" / "missing-evidence.html").read_text(encoding="utf-8")
     assert "came and went" in page.partition('id="changes"')[2].partition("</section>")[0]
     run("report", "--audit", "latest", "--since", "2026-01-01", "--format", "json", "--out", tmp_path / "out")

@@ -15,7 +15,7 @@ from toolkit.bucket.client import Bucket
 from toolkit.contract.evidence import EvidenceType
 from toolkit.database.connection import Database
 from toolkit.errors import BucketUnavailable
-from toolkit.kit import auditing
+from toolkit.evidence import contents
 
 FILES = {EvidenceType.POV: tone(1.5), EvidenceType.DOC_CONTRATANTE: pdf()}
 
@@ -52,13 +52,13 @@ def test_a_file_that_goes_between_listing_and_reading_is_never_taken_for_verifie
     run, database, bucket, s3, tmp_path, monkeypatch
 ):
     keys = uploaded(database, bucket, s3)
-    verify = auditing.verify_contents
+    verify = contents.verify_contents
 
     def late(*args: Any, **options: Any) -> Any:
         s3.delete_object(Bucket=bucket.name, Key=keys[0])
         return verify(*args, **options)
 
-    monkeypatch.setattr(auditing, "verify_contents", late)
+    monkeypatch.setattr(contents, "verify_contents", late)
     document, said = report(run, tmp_path)
     assert document["coverage"]["verified"] == 1
     assert "rests on files that are not fully verified" in said

@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -13,7 +14,7 @@ import pytest
 
 from tests.support.postgres_cluster import free_port
 from tests.support.waiting import PATIENCE, wait_until
-from toolkit.notebooks.calls import given_path
+from toolkit.kit.connection import Kit
 
 ROOT = Path(__file__).parents[2]
 NEWS = "@jupyterlab/apputils-extension:notification"
@@ -69,5 +70,5 @@ def test_jupyterlab_asks_nothing_about_news_and_looks_for_no_newer_version(asked
 
 def test_relative_paths_start_at_the_top_of_the_browser(tmp_path, monkeypatch):
     monkeypatch.setenv("TOOLKIT_WORK", str(tmp_path))
-    monkeypatch.chdir(ROOT / "notebooks")
-    assert given_path("january.csv") == tmp_path / "january.csv"
+    monkeypatch.setitem(sys.modules, "ipykernel", object())
+    assert Kit().path("january.csv") == tmp_path / "january.csv"

@@ -5,7 +5,6 @@ import json
 import re
 import sys
 from datetime import UTC, datetime
-from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +15,12 @@ from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 from traitlets.config import Config
 
+import toolkit
 from tests.support.observations import Story
-from toolkit.errors import SettingsError
-from toolkit.notebooks import load_clients, missing_evidence_report
 from toolkit.notebooks.packaged import results_of
 from toolkit.notebooks.parameters import read_parameters
 from toolkit.reports import DEFAULT_FORMATS
+from toolkit.samples.dataset import make_samples, write_samples
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 NAMES = ("01_bulk_load_clients", "02_request_credentials", "03_missing_evidence_report", "04_job_history")
@@ -39,33 +38,34 @@ def notebook(name: str) -> nbformat.NotebookNode:
     return nbformat.read(NOTEBOOKS / f"{name}.ipynb", as_version=4)
 
 
+OWN = "11_own_questions"
+
+
 def test_these_are_the_notebooks():
-    assert sorted(path.stem for path in NOTEBOOKS.glob("*.ipynb")) == sorted((*NAMES, *QUESTIONS))
+    assert sorted(path.stem for path in NOTEBOOKS.glob("*.ipynb")) == sorted((*NAMES, *QUESTIONS, OWN))
 
 
 @pytest.mark.parametrize("name", [*NAMES, *QUESTIONS])
-def test_a_notebook_is_text_parameters_imports_one_call_and_a_display(name):
-    cells = notebook(name).cells
-    assert [cell.cell_type for cell in cells] == ["markdown", "code", "code", "code", "markdown", "code"]
-    assert [cell.metadata.get("tags") for cell in cells if cell.cell_type == "code"] == [["parameters"]] + [
-        None
-    ] * 3
+def test_a_notebook_is_text_parameters_the_toolkit_and_each_call_with_its_display(name):
+    first, *cells = notebook(name).cells
     for heading in ("**Question:**", "**In:**", "**Out:**", "**Pergunta:**", "**Entrada:**", "**Saída:**"):
-        assert heading in cells[0].source
-    imports, call, shown = (ast.parse(cells[position].source).body for position in (2, 3, 5))
-    assert {type(statement) for statement in imports} == {ast.ImportFrom}
-    assert [type(statement.value) for statement in call] == [ast.Call]
-    assert [type(statement.value) for statement in shown] == [ast.Name]
-    assert all(not cell.get("outputs") for cell in cells)
+        assert heading in first.source
+    code = [cell for cell in cells if cell.cell_type == "code"]
+    assert [cell.metadata.get("tags") for cell in code] == [["parameters"]] + [None] * (len(code) - 1)
+    assert not any(cell.get("outputs") for cell in code)
+    imports, *steps = (ast.parse(cell.source).body for cell in code[1:])
+    assert all(isinstance(statement, ast.Import | ast.ImportFrom) for statement in imports)
+    for call, [shown] in zip(steps[::2], steps[1::2], strict=True):
+        assert all(isinstance(statement.value, ast.Call) for statement in call)
+        assert isinstance(shown.value, ast.Name)
 
 
 @pytest.mark.parametrize("name", [*NAMES, *QUESTIONS])
-def test_every_parameter_has_a_comment_and_reaches_the_call(name):
+def test_every_parameter_has_a_comment_and_reaches_a_call(name):
     parameters = read_parameters(notebook(name))
     assert all(parameter.comment for parameter in parameters.values())
-    [call] = ast.parse(notebook(name).cells[3].source).body
-    used = {node.id for node in ast.walk(call.value) if isinstance(node, ast.Name)}
-    assert set(parameters) <= used
+    calls = "\n".join(cell.source for cell in notebook(name).cells[3:] if cell.cell_type == "code")
+    assert set(parameters) <= {node.id for node in ast.walk(ast.parse(calls)) if isinstance(node, ast.Name)}
 
 
 def outputs(executed: nbformat.NotebookNode) -> str:
@@ -102,11 +102,16 @@ def executed_here():
 
     def executed(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
         shell.reset()
-        with capture_output() as captured:
+        shown = []
+        with capture_output():
             for cell in notebook.cells:
                 if cell.cell_type == "code":
-                    shell.run_cell(cell.source, store_history=True).raise_error()
-        shown = [nbformat.v4.new_output("display_data", each.data) for each in captured.outputs]
+                    ran = shell.run_cell(cell.source, store_history=True)
+                    ran.raise_error()
+                    if ran.result is not None:
+                        data, _ = shell.display_formatter.format(ran.result)
+                        shown.append(nbformat.v4.new_output("display_data", data))
+        shell.user_ns["kit"].close()
         cells = [nbformat.v4.new_code_cell(outputs=shown)]
         return nbformat.v4.new_notebook(cells=cells, metadata=notebook.metadata)
 
@@ -115,20 +120,28 @@ def executed_here():
     sys.modules["__main__"] = main
 
 
+def test_a_notebook_asks_its_own_question_of_the_sample_with_pandas_and_a_picture(office):
+    write_samples(make_samples(), office / "samples")
+    with toolkit.connect() as kit:
+        kit.load_sales(office / "samples" / "sales.csv", overwrite=True)
+    assert len(notebook(OWN).cells) == 12
+    imports = ast.parse(notebook(OWN).cells[2].source).body
+    assert {name.name for each in imports for name in each.names} == {"matplotlib.pyplot", "pandas", "toolkit"}
+    ran = papermill.execute_notebook(NOTEBOOKS / f"{OWN}.ipynb", office / "own.ipynb", progress_bar=False)
+    loaded, again, audit = results_of(ran)
+    assert (loaded["accepted"], loaded["rejected"], again["accepted"], again["rejected"]) == (135, 9, 1, 0)
+    assert audit["sales"] == 91
+    assert "Must have at least 3 characters" in outputs(ran)
+    assert ran.cells[-1].outputs[0].data["image/png"]
+
+
 def test_each_notebook_runs_on_a_service_with_one_sale(office, executed_here):
     def ran(name: str) -> tuple[dict[str, Any], str]:
         executed = executed_here(notebook(name))
-        [found] = results_of(executed)
-        return found, outputs(executed)
+        return results_of(executed)[0], outputs(executed)
 
-    clients, told = ran("01_bulk_load_clients")
-    assert (clients["dryRun"], clients["accepted"], clients["rejected"]) == (True, 180, 11)
-    assert "made up" in told
-    credentials, told = ran("02_request_credentials")
-    assert (credentials["rows"], credentials["needsAttention"]) == (0, False)
-    assert "Nothing was requested" in told
-    report, told = ran("03_missing_evidence_report")
-    assert (report["sales"], report["needsAttention"]) == (1, True)
+    audit, told = ran("03_missing_evidence_report")
+    assert (audit["sales"], audit["needsAttention"]) == (1, True)
     assert "1 of 1 sale lacks evidence" in told
     assert (office / "reports").is_dir()
     history, told = ran("04_job_history")
@@ -138,13 +151,11 @@ def test_each_notebook_runs_on_a_service_with_one_sale(office, executed_here):
     assert ran("07_partners")[0]["partners"] == 1
     verified, _ = ran("08_verify_contents")
     assert (verified["verified"], verified["needsAttention"]) == (0, False)
-    assert ran("09_load_sales")[0]["rows"] == 0
     quality, _ = ran("10_client_quality")
-    assert (quality["clients"], quality["alike"]) == (0, {})
+    assert (quality["clients"], quality["groups"]) == (0, {})
 
 
-def test_the_script_of_the_readme_prints_its_answer_alone(office, database, monkeypatch, capsys):
-    monkeypatch.setattr(InteractiveShell, "initialized", lambda: False)
+def test_the_script_of_the_readme_prints_its_answer_alone(office, database, capsys):
     created = datetime(2026, 10, 2, tzinfo=UTC)
     story = Story(database)
     for sale_id, partner in (("S-2", "Luz do Vale"), ("S-3", "another")):
@@ -153,9 +164,8 @@ def test_the_script_of_the_readme_prints_its_answer_alone(office, database, monk
     guide = (NOTEBOOKS / "README.md").read_text("utf-8")
     script, _ = re.findall(r"```python\n(.+?)```", guide, flags=re.DOTALL)
     exec(compile(script, "README.md", "exec"), known := {})  # type: ignore[var-annotated]
-    printed = capsys.readouterr()
-    assert printed.out == "S-2 POV EXPIRED None\n"
-    assert repr(known["report"]).startswith("3 of 3 sales lack evidence: sales 3")
+    assert capsys.readouterr().out == "S-2 POV EXPIRED None\n"
+    assert "3 of 3 sales lack evidence." in repr(known["audit"])
 
 
 def test_a_mistake_is_told_in_one_line(run, tmp_path):
@@ -175,28 +185,8 @@ def test_a_mistake_is_told_in_one_line(run, tmp_path):
     assert len(error.traceback) == 1
 
 
-@pytest.mark.parametrize(
-    ("call", "told"),
-    [
-        (lambda: missing_evidence_report(as_of=2026), "as_of must be a text, and not a value of the type int"),
-        (
-            lambda: missing_evidence_report(sync="false"),
-            "sync must be True or False, and not a value of the type str",
-        ),
-        (lambda: missing_evidence_report(out=""), "out must name the folder"),
-        (lambda: missing_evidence_report(engine="oracle"), "An engine is duckdb or spark, not .oracle."),
-        (lambda: load_clients([5]), "named by a text, and not by a value of the type int"),
-    ],
-)
-def test_what_papermill_alone_takes_for_another_kind_is_refused(call, told):
-    """``papermill -p upload false`` gives the text "false", which counts as true."""
-    with pytest.raises(SettingsError, match=told):
-        call()
-
-
 def test_notebook_and_command_write_the_same_files():
-    formats = read_parameters(notebook(NAMES[2]))["formats"].default
-    assert formats == ",".join(DEFAULT_FORMATS) == signature(missing_evidence_report).parameters["formats"].default
+    assert read_parameters(notebook(NAMES[2]))["formats"].default == ",".join(DEFAULT_FORMATS)
 
 
 def test_the_demo_keeps_out_of_shared_services(run):

@@ -26,7 +26,7 @@ from toolkit.jobs.definitions import Job, read_jobs
 from toolkit.jobs.notices import NoticeSettings
 from toolkit.jobs.running import JobRun, Log, look_around, run_folder
 from toolkit.jobs.runs import Outcome, RunRow, RunStatus, runs_of
-from toolkit.kit.context import ApplicationContext
+from toolkit.kit.services import Services
 from toolkit.settings import Settings
 
 DATE = datetime(2025, 3, 2, 5, 0, tzinfo=UTC)
@@ -100,7 +100,7 @@ def start(
     commands, out = Marks(folder, date, seconds), folder / "out"
 
     def around() -> None:
-        application = ApplicationContext(Settings.from_environment(environ))
+        application = Services(Settings.from_environment(environ))
         with suppress(DatabaseError, EmbeddedServiceError):
             look_around(application.database, {job.name: job}, out, notices, clock, log)
         application.close()

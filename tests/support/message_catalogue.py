@@ -29,7 +29,7 @@ from toolkit.intake.registration import QUALITY_TEXTS, Likeness
 from toolkit.intake.results import WARNINGS, Repair
 from toolkit.intake.text_tables import NOT_TEXT, TOO_MANY, UNCLOSED
 from toolkit.jobs import notices, runs
-from toolkit.kit import sale_tables
+from toolkit.kit import sales
 from toolkit.language import ENGLISH
 from toolkit.partner import posting
 from toolkit.reports import lists, page, report, wording
@@ -46,7 +46,7 @@ _SAYS = {
 }
 """The calls that say something to people, and the places of its texts."""
 
-_DISPLAYS = dict.fromkeys(("figures", "table", "links", "remark"), range(9))
+_DISPLAYS = dict.fromkeys(("figures", "table", "links", "remark", "_grid", "why", "_wrong_rows"), range(9))
 
 _OF_SETTINGS = dict.fromkeys(("SettingsError", "ToolkitError"), (0,))
 """What the HTTP interface says to those who start it; all else it says to programs."""
@@ -80,7 +80,7 @@ def messages() -> set[str | tuple[str, ...]]:
 def _of_calls() -> Iterator[str | tuple[str, ...]]:
     for path in PACKAGE.rglob("*.py"):
         room = path.relative_to(PACKAGE).parts[0]
-        says = _OF_SETTINGS if room == "http" else _SAYS | (_DISPLAYS if room in {"notebooks", "jobs"} else {})
+        says = _OF_SETTINGS if room == "http" else _SAYS | (_DISPLAYS if room in {"kit", "jobs"} else {})
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             match node:
                 case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name), args=args):
@@ -90,7 +90,7 @@ def _of_calls() -> Iterator[str | tuple[str, ...]]:
                 case (
                     ast.Assign(targets=[ast.Name(id="facts" as name)], value=ast.Dict(keys=labels))
                     | ast.AugAssign(target=ast.Name(id="facts" as name), value=ast.Dict(keys=labels))
-                ) if room in {"notebooks", "jobs"}:
+                ) if room in {"kit", "jobs"}:
                     said = [label for label in labels if label is not None]
                 case _:
                     continue
@@ -130,7 +130,7 @@ def _of_tables() -> Iterator[str]:
     for code in CODES.values():
         yield from (code.name, code.meaning, code.remedy)
     yield from (*Status, *FindingStatus, *Severity, *Owner, *runs.RunStatus)
-    yield from sale_tables.PAYERS.values()
+    yield from sales.PAYERS.values()
     yield from (REQUIRED, NOT_MISLEADING, UNCLOSED, TOO_MANY, checks.IS_ERROR, checks.IS_TOTAL, NOT_TEXT)
     yield from cli.OF_CLICK
     yield from (impossible for _, impossible in WRITES.values())

@@ -22,7 +22,7 @@ FORKED.set_forkserver_preload(
     [
         "tests.support.job_runner",
         "toolkit.notebooks.running",
-        "toolkit.kit.auditing",
+        "toolkit.kit.audits",
         "toolkit.intake.clients",
     ]
 )

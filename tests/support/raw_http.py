@@ -20,7 +20,7 @@ from toolkit.http import server
 from toolkit.http.app import create_app
 from toolkit.http.backend import Backend
 from toolkit.http.tokens import TokenChecks
-from toolkit.kit.context import ApplicationContext
+from toolkit.kit.services import Services
 from toolkit.settings import Settings
 
 
@@ -117,7 +117,7 @@ class InProcess:
 def in_process(environ: Mapping[str, str]) -> Iterator[InProcess]:
     """The same application on the same server, in a thread."""
     settings = Settings.from_environment(environ)
-    application = ApplicationContext(settings)
+    application = Services(settings)
     backend = Backend(application)
     assert backend.open() == []
     clock = AheadClock()

@@ -12,7 +12,7 @@ from typing import Final
 
 import click
 
-from toolkit.cli.context import DONE, FAILED, WRONG_USAGE, Context
+from toolkit.cli.context import DONE, FAILED, WRONG_USAGE
 from toolkit.cli.printing import Help, note
 from toolkit.errors import SettingsError, ToolkitError
 from toolkit.extras import Extra, require
@@ -27,7 +27,7 @@ _COMMANDS: Final = {
     "db": ("database", "Upgrade the schema, and map the service's own tables."),
     "clients": ("clients", "Register clients from spreadsheets."),
     "sales": ("sales", "Take over sales, and complete them when their evidence allows it."),
-    "sale": ("sale_case", "Show everything about one sale: rule, files, findings and time line."),
+    "sale": ("sales", "Show everything about one sale: rule, files, findings and time line."),
     "credentials": ("credentials", "Ask for upload credentials: a record, and a form to post its file."),
     "evidence": ("evidence", "Upload, verify, list and withdraw evidence."),
     "bucket": ("bucket", "Take over what lies in the bucket."),
@@ -92,7 +92,7 @@ class _Commands(click.Group):
 @click.option("--quiet", "-q", is_flag=True, help="No progress bars.")
 @click.version_option(package_name="evidence-toolkit", message="%(version)s")
 @click.pass_context
-def _toolkit(ctx: click.Context, quiet: bool) -> None:
+def _toolkit(ctx: click.Context, quiet: bool) -> None:  # noqa: ARG001  # pass_kit reads it
     """Find the sales that lack the evidence that the contract demands, and say why.
 
     \b
@@ -111,8 +111,6 @@ def _toolkit(ctx: click.Context, quiet: bool) -> None:
     Exit status: 0 done; 1 could not do it; 2 wrong usage; 3 done, something needs attention.
     """
     ctx.with_resource(files_for_owner_and_group(ctx.obj))
-    ctx.obj = Context(ctx.obj, quiet)
-    ctx.call_on_close(ctx.obj.close)
 
 
 OF_CLICK: Final = (

@@ -1,18 +1,23 @@
 """``toolkit serve`` and ``token``: the HTTP interface, and the tokens of its callers."""
 
+from __future__ import annotations
+
 import os
 from contextlib import closing
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
 import click
 
-from toolkit.cli.context import Context, pass_context
+from toolkit.cli.context import pass_kit
 from toolkit.cli.printing import print_json, show
 from toolkit.contract.people import TokenScope
 from toolkit.evidence.access import Revocation, add_revocation
-from toolkit.kit.context import ApplicationContext
 from toolkit.kit.process import signed_in_account
 from toolkit.settings import LONGEST_LIFE
+
+if TYPE_CHECKING:
+    from toolkit.kit.connection import Kit
 
 
 @click.command()
@@ -24,8 +29,8 @@ from toolkit.settings import LONGEST_LIFE
     type=click.IntRange(0, 65535),
     help="The port to listen on; 0 takes a free one, which the log names.",
 )
-@pass_context
-def serve(ctx: Context, host: str, port: int) -> None:
+@pass_kit
+def serve(kit: Kit, host: str, port: int) -> None:
     """Answer POST /clients and PUT /sales/{saleId}/evidences, as the contract says.
 
     \b
@@ -56,10 +61,10 @@ def serve(ctx: Context, host: str, port: int) -> None:
     from toolkit.http.app import THREADS, create_app
     from toolkit.http.backend import Backend
 
-    application = ApplicationContext(ctx.settings, pool_size=THREADS)
-    checks = tokens.TokenChecks.from_settings(ctx.settings, application.clock)
+    kit.pool_size = THREADS
+    checks = tokens.TokenChecks.from_settings(kit.settings, kit.clock)
     port = server.free_address(host, port)
-    with closing(application), closing(Backend(application)) as backend:
+    with closing(Backend(kit)) as backend:
         away = backend.open()
         logs.start()
         for error in away:
@@ -100,10 +105,8 @@ def token() -> None:
     help="The life of the token; TOOLKIT_JWT_MAX_TTL at most.",
 )
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout, with the token's id.")
-@pass_context
-def issue(
-    ctx: Context, subject: str, partner: str | None, scopes: tuple[str, ...], ttl: int, as_json: bool
-) -> None:
+@pass_kit
+def issue(kit: Kit, subject: str, partner: str | None, scopes: tuple[str, ...], ttl: int, as_json: bool) -> None:
     """Print a token for NAME, signed with TOOLKIT_JWT_SECRET.
 
     \b
@@ -116,10 +119,10 @@ def issue(
     from toolkit.http import tokens
 
     issued = tokens.issue(
-        ctx.settings,
+        kit.settings,
         subject,
         timedelta(seconds=ttl),
-        ctx.application.clock(),
+        kit.clock(),
         partner=partner,
         scopes=[TokenScope(scope) for scope in scopes],
     )
@@ -133,8 +136,8 @@ def issue(
 @click.option("--id", "token_id", metavar="JTI", help="The token's id, its claim jti.")
 @click.option("--subject", metavar="NAME", help="All tokens of this subject that were issued until now.")
 @click.option("--reason", required=True, help="The reason, without personal data.")
-@pass_context
-def revoke_token(ctx: Context, token_id: str | None, subject: str | None, reason: str) -> None:
+@pass_kit
+def revoke_token(kit: Kit, token_id: str | None, subject: str | None, reason: str) -> None:
     """Refuse one token by its id, or all tokens that a subject was issued until now.
 
     \b
@@ -148,6 +151,6 @@ def revoke_token(ctx: Context, token_id: str | None, subject: str | None, reason
     """
     if (token_id is None) == (subject is None):
         raise click.UsageError("Name either --id or --subject.")
-    done = Revocation(token_id, subject, reason, ctx.application.clock(), signed_in_account())
-    add_revocation(ctx.application.database, done)
+    done = Revocation(token_id, subject, reason, kit.clock(), signed_in_account())
+    add_revocation(kit.database, done)
     show("revoked: {}", token_id or subject)

@@ -1,15 +1,18 @@
 """``toolkit bucket``: take over what lies in the bucket."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import click
 
-from toolkit.cli.audit import confirm_disappearance, name_unread
-from toolkit.cli.context import DONE, NEEDS_ATTENTION, Context, pass_context
-from toolkit.cli.printing import json_option, note, print_json, show
-from toolkit.contract.fields import pick_camel
+from toolkit.cli.audit import confirm_disappearance
+from toolkit.cli.context import finish, json_option, pass_kit
+from toolkit.cli.printing import show
 from toolkit.database.belonging import adopt_bucket
-from toolkit.evidence.contents import verify_contents
-from toolkit.kit.auditing import sync_now
-from toolkit.kit.spoken import _, counted
+
+if TYPE_CHECKING:
+    from toolkit.kit.connection import Kit
 
 
 @click.group()
@@ -29,15 +32,8 @@ def bucket() -> None:
 @click.option("--verify", is_flag=True, help="Then verify the contents of files that were not verified yet.")
 @json_option
 @confirm_disappearance
-@pass_context
-def sync(
-    ctx: Context,
-    full: bool,
-    inventory: str | None,
-    verify: bool,
-    as_json: bool,
-    confirmed: bool,
-) -> int:
+@pass_kit
+def sync(kit: Kit, full: bool, inventory: str | None, verify: bool, as_json: bool, confirmed: bool) -> int:
     """Take over what lies in the bucket: new, overwritten and vanished objects.
 
     \b
@@ -65,54 +61,12 @@ def sync(
     """
     if full and inventory is not None:
         raise click.UsageError("--full and --inventory do not go together; name one.")
-    space = ctx.application
-    synced = sync_now(space, full=full, inventory=inventory, confirmed=confirmed, progress=ctx.progress)
-    line = counted(synced.listed, "object") + ("" if synced.full else f" {_('looked at')}")
-    since = None if synced.listed_since is None else synced.listed_since.isoformat(timespec="seconds")
-    verified = None
-    if verify:
-        verified = verify_contents(space.database, space.bucket, clock=space.clock, progress=ctx.progress)
-    if as_json:
-        print_json(
-            {
-                **pick_camel(
-                    synced, "full", "listed", "appeared", "changed", "vanished", "examined", "asked", "lacking"
-                ),
-                "archived": len(synced.archived),
-                "unreadable": len(synced.unreadable),
-                "listedSince": since,
-                **(pick_camel(verified, "verified", "unusable") if verified else {}),
-            }
-        )
-    else:
-        show(
-            "{}: {} new, {} overwritten, {} vanished; {} examined",
-            line,
-            synced.appeared,
-            synced.changed,
-            synced.vanished,
-            synced.examined,
-        )
-        if inventory is not None:
-            show("the oldest part of the listing is of {}", since or "never")
-        if verified:
-            show(
-                "{} verified: {} unusable, {} left",
-                counted(verified.verified, "file"),
-                verified.unusable,
-                verified.left,
-            )
-        if synced.lacking:
-            lacking = counted(synced.lacking, "object")
-            note("the inventory lacks {} written days before it: it tells of a part of the bucket only", lacking)
-    name_unread(synced)
-    unreadable = synced.archived or synced.unreadable or (verified is not None and verified.unreadable)
-    return NEEDS_ATTENTION if unreadable else DONE
+    return finish(kit.sync(full=full, inventory=inventory, confirmed=confirmed, verify=verify), as_json)
 
 
 @bucket.command(short_help="Let the database belong to the bucket that is set now.")
-@pass_context
-def adopt(ctx: Context) -> None:
+@pass_kit
+def adopt(kit: Kit) -> None:
     """Let the database belong to the bucket that is set now, because its evidence has moved there.
 
     \b
@@ -124,7 +78,7 @@ def adopt(ctx: Context) -> None:
     Example:
       EVIDENCE_BUCKET=evidence-new toolkit bucket adopt
     """
-    former, now = adopt_bucket(ctx.application.database, ctx.application.bucket, ctx.application.clock)
+    former, now = adopt_bucket(kit.database, kit.bucket, kit.clock)
     if former in (None, now):
         show("the database belongs to {}", now)
     else:

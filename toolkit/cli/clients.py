@@ -1,17 +1,17 @@
 """``toolkit clients``: register clients from spreadsheets."""
 
-from dataclasses import asdict
+from __future__ import annotations
+
 from pathlib import Path
-from typing import Any
-from zoneinfo import ZoneInfo
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from toolkit.cli.context import DONE, NEEDS_ATTENTION, Context, NonEmptyPath, pass_context
-from toolkit.cli.printing import first_of, json_option, note, print_json, show
-from toolkit.intake.clients import load_clients
-from toolkit.intake.results import WARNINGS, FileLoaded, LoadOptions, LoadResult, Repair
-from toolkit.kit.spoken import _, counted, current_language, readable, translate
+from toolkit.cli.context import NonEmptyPath, finish, json_option, pass_kit
+from toolkit.cli.printing import note
+
+if TYPE_CHECKING:
+    from toolkit.kit.connection import Kit
 
 
 @click.group()
@@ -35,8 +35,8 @@ def _mapping(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> 
 
 @clients.command(short_help="Name doubtful clients, and those registered more than once.")
 @json_option
-@pass_context
-def quality(ctx: Context, as_json: bool) -> int:
+@pass_kit
+def quality(kit: Kit, as_json: bool) -> int:
     """Look through the registered clients for doubtful values, and for clients that are alike.
 
     \b
@@ -51,21 +51,7 @@ def quality(ctx: Context, as_json: bool) -> int:
 
     Exit status 3: some clients are registered more than once.
     """
-    from toolkit.intake.registration import QUALITY_TEXTS, Likeness, client_quality  # which no load needs
-
-    found = client_quality(ctx.application.database, ctx.today())
-    if as_json:
-        print_json(asdict(found))
-    else:
-        show("{}", counted(found.clients, "client"))
-        for code, count in found.counts.items():
-            show("{:>9} × {}", current_language().number(count), _(QUALITY_TEXTS[code]))
-        for likeness, count in found.groups.items():
-            show("{}: {}", counted(count, "group"), _(likeness.text))
-        for each in first_of(found.alike):
-            ids = ", ".join(each.client_ids)
-            show("  {:<17}  {:>3}  {:<14}  {}", each.likeness, each.number, each.cpf or _("several CPFs"), ids)
-    return NEEDS_ATTENTION if found.groups.get(Likeness.SAME_CONTRACT) else DONE
+    return finish(kit.client_quality(), as_json)
 
 
 @clients.command(short_help="Register the clients in CSV and XLSX files.")
@@ -84,16 +70,8 @@ def quality(ctx: Context, as_json: bool) -> int:
     help="The field of a heading; HEADING=- ignores its column. May be given several times.",
 )
 @click.option("--sheet", help="Sheet of the workbooks [the one that has the headings].")
-@pass_context
-def load(
-    ctx: Context,
-    /,
-    files: tuple[Path, ...],
-    dry_run: bool,
-    out: Path | None,
-    as_json: bool,
-    **options: Any,
-) -> int:
+@pass_kit
+def load(kit: Kit, /, files: tuple[Path, ...], as_json: bool, **options: Any) -> int:
     """Register the clients in FILE...: CSV or XLSX.
 
     \b
@@ -118,60 +96,4 @@ def load(
 
     Exit status 3: some rows were rejected, or some files cannot be read.
     """
-    result = load_clients(
-        ctx.application.database,
-        files,
-        out=out,
-        dry_run=dry_run,
-        options=LoadOptions(language=current_language(), **options),
-        clock=ctx.application.clock,
-        progress=ctx.progress,
-        announce=lambda understood: note(str(understood)),
-    )
-    if as_json:
-        print_json(result.document())
-    else:
-        for file in result.files:
-            _print_file(file, ctx.settings.timezone, dry_run=dry_run)
-        _print_details(result)
-    for reason in result.unreadable:
-        note("not loaded: {}", translate(reason))
-    return NEEDS_ATTENTION if result.rejected or result.unreadable else DONE
-
-
-def _print_file(file: FileLoaded, zone: ZoneInfo, *, dry_run: bool) -> None:
-    done = _("would be registered") if dry_run else _("registered")
-    show(
-        "{}: {}: {:,} {}, {:,} rejected, {:,} skipped",
-        file.source,
-        counted(file.tally.rows, "row"),
-        file.tally.accepted,
-        done,
-        file.tally.rejected,
-        file.tally.skipped,
-    )
-    if file.already_loaded_at is not None:
-        loaded_at = readable(file.already_loaded_at, zone)
-        show("  these contents were loaded at {}; nothing changed", loaded_at)
-    for path in file.rejected_files:
-        show("  rejected rows: {}", path)
-    if file.skipped_file is not None:
-        show("  registered already: {}", file.skipped_file)
-    for text in file.notes:
-        show("  {}", text)
-
-
-def _print_details(result: LoadResult) -> None:
-    for reason, count in result.reasons.items():
-        show("{:>9,} × {}{}", count, translate(reason), _where(result, reason))
-    for repair, count in result.repairs.items():
-        show("{:>9,} × repaired: {}", count, _(Repair(repair).text))
-    for warning, count in result.warnings.items():
-        show("{:>9,} × warning: {}{}", count, _(WARNINGS[warning]), _where(result, warning))
-
-
-def _where(result: LoadResult, of: str) -> str:
-    examples = result.examples.get(of, [])
-    several = len(result.files) > 1
-    places = [f"{f'{source} ' if several else ''}{_('line')} {line}" for source, line in examples]
-    return f" ({'; '.join(places)})" if places else ""
+    return finish(kit.load_clients(files, announce=lambda understood: note(str(understood)), **options), as_json)

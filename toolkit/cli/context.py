@@ -1,86 +1,89 @@
-"""The parts that all commands share: exit statuses, environment and application context, and paths."""
+"""The parts that all commands share: exit statuses, the kit, kinds of options, and how a result is printed."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
-from dataclasses import dataclass
-from datetime import date, datetime
-from functools import cached_property
+from collections.abc import Callable
+from datetime import datetime
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, TypeVar
 
 import click
 
+from toolkit.cli.printing import note, print_json, show
 from toolkit.errors import InvalidInput
-from toolkit.kit.process import signed_in_account
-from toolkit.kit.spoken import parse_timestamp
 from toolkit.message import Message
 
 if TYPE_CHECKING:  # what `toolkit --help` does without
-    from toolkit.contract.people import Unmasking
-    from toolkit.kit.context import ApplicationContext
-    from toolkit.progress import Progress
-    from toolkit.settings import Settings
+    from toolkit.kit.audits import AuditResult
+    from toolkit.kit.connection import Kit
+    from toolkit.kit.shown import Shown
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 DONE: Final = 0
 FAILED: Final = 1
 WRONG_USAGE: Final = 2
 NEEDS_ATTENTION: Final = 3
 
+json_option = click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 
-@dataclass(frozen=True)
-class Context:
-    """The environment of one call of the command line."""
+_KIT: Final = "toolkit.kit"
 
-    environ: Mapping[str, str]
-    quiet: bool = False
 
-    @cached_property
-    def settings(self) -> Settings:
-        """The settings that the environment gives."""
-        from toolkit.settings import Settings
+def pass_kit(command: Callable[Concatenate[Kit, P], R]) -> Callable[P, R]:
+    """Give a command the kit of this call, which is closed at its end."""
 
-        return Settings.from_environment(self.environ)
-
-    @cached_property
-    def application(self) -> ApplicationContext:
-        """The database and bucket, opened at first use."""
-        from toolkit.kit.context import ApplicationContext
-
-        return ApplicationContext(self.settings)
-
-    @property
-    def progress(self) -> Progress:
-        """A bar on stderr, unless the caller wants quiet."""
+    @wraps(command)
+    def with_kit(*args: P.args, **given: P.kwargs) -> R:
+        from toolkit.kit.connection import Kit
         from toolkit.kit.spoken import ProgressBar
-        from toolkit.progress import Quiet
 
-        return Quiet() if self.quiet else ProgressBar(sys.stderr)
+        root = click.get_current_context().find_root()
+        if _KIT not in root.meta:
+            bar = None if root.params["quiet"] else ProgressBar(sys.stderr)
+            root.meta[_KIT] = kit = Kit(environ=root.obj, progress=bar)
+            root.call_on_close(kit.close)
+        return command(root.meta[_KIT], *args, **given)
 
-    def now(self) -> datetime:
-        """Return the time on the clock of the application."""
-        return self.application.clock()
+    return with_kit
 
-    def today(self) -> date:
-        """Return the day in the time zone of the settings."""
-        return self.now().astimezone(self.settings.timezone).date()
 
-    def past_moment(self, text: str, hint: str) -> datetime:
-        """Return the moment that the option or argument ``hint`` names.
+def finish(result: Shown[Any] | AuditResult, as_json: bool = False) -> int:
+    """Print a result, remarks on stderr, and return the exit status."""
+    if as_json:
+        print_json(result.document)
+    for part in result.parts:
+        if part.aside:
+            note(part.text)
+        elif part.text and not as_json:
+            show(part.text)
+    return NEEDS_ATTENTION if result.needs_attention else DONE
 
-        Raises:
-            click.BadParameter: it is no past moment.
-        """
-        try:
-            return parse_timestamp(text, timezone=self.settings.timezone, now=self.now())
-        except InvalidInput as error:
-            raise click.BadParameter(error.message, param_hint=hint) from None
 
-    def close(self) -> None:
-        """Close what was opened."""
-        if "application" in self.__dict__:
-            self.application.close()
+def past_moment(kit: Kit, text: str | None, hint: str) -> datetime | None:
+    """Return the moment that the option or argument ``hint`` names, ``None`` where it is not given.
+
+    Raises:
+        click.BadParameter: it is no past moment.
+    """
+    try:
+        return None if text is None else kit.moment(text or "?")
+    except InvalidInput as error:
+        raise click.BadParameter(error.message, param_hint=hint) from None
+
+
+def reason_for(asked: bool, reason: str, option: str) -> str | None:
+    """Return the reason for what ``option`` asks for, ``None`` where it is not asked for.
+
+    Raises:
+        click.BadParameter: there is no reason.
+    """
+    if asked and not reason.strip():
+        raise click.BadParameter(Message("is needed with {}: say why.", option), param_hint="--reason")
+    return reason if asked else None
 
 
 class NonEmptyPath(click.Path):
@@ -100,23 +103,3 @@ class NonEmptyPath(click.Path):
         if "\0" in str(value):
             self.fail("the path holds a NUL character.", param, ctx)
         return super().convert(value, param, ctx)
-
-
-pass_context = click.make_pass_decorator(Context)
-
-
-def unmasking_for(asked: bool, reason: str, option: str) -> Unmasking | None:
-    """Return the unmasking that ``option`` asks for, by whoever is signed in.
-
-    Raises:
-        click.BadParameter: it is asked for without a reason.
-    """
-    from toolkit.contract.fields import required_text
-    from toolkit.contract.people import Unmasking
-
-    if not asked:
-        return None
-    try:
-        return Unmasking(signed_in_account(), required_text(reason))
-    except ValueError:
-        raise click.BadParameter(Message("is needed with {}: say why.", option), param_hint="--reason") from None

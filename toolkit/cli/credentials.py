@@ -1,16 +1,18 @@
 """``toolkit credentials``: ask for upload credentials."""
 
+from __future__ import annotations
+
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from toolkit.cli.context import DONE, FAILED, Context, NonEmptyPath, pass_context
-from toolkit.cli.printing import first_of, json_option, note, print_json, rejected_row, show
-from toolkit.contract.fields import pick_camel, required_text
-from toolkit.evidence.bulk_credentials import ManifestResult, Order, request_manifest
-from toolkit.evidence.credentials import UploadLimits
+from toolkit.cli.context import DONE, FAILED, NonEmptyPath, finish, json_option, pass_kit
+from toolkit.contract.fields import required_text
 from toolkit.kit.process import signed_in_account
-from toolkit.kit.spoken import _, counted
+
+if TYPE_CHECKING:
+    from toolkit.kit.connection import Kit
 
 
 @click.group()
@@ -33,8 +35,8 @@ def credentials() -> None:
     help="The requester, kept with each record; your account by default.",
 )
 @json_option
-@pass_context
-def request(ctx: Context, manifest: Path, out: Path, requested_by: str, as_json: bool) -> int:
+@pass_kit
+def request(kit: Kit, manifest: Path, out: Path, requested_by: str, as_json: bool) -> int:
     """Ask for credentials for each file that MANIFEST (CSV or XLSX) names.
 
     \b
@@ -59,59 +61,10 @@ def request(ctx: Context, manifest: Path, out: Path, requested_by: str, as_json:
 
     Exit status 1: rows are wrong; nothing was issued and --out was not touched.
     """
-    order = Order(
-        requested_by=_name(requested_by),
-        account=signed_in_account(),
-        limits=UploadLimits(ctx.settings.upload_ttl, ctx.settings.upload_max_bytes),
-        clock=ctx.application.clock,
-        progress=ctx.progress,
-    )
-    result = request_manifest(ctx.application.database, ctx.application.bucket, manifest, out, order)
-    if as_json:
-        print_json(_as_json(result, out))
-    else:
-        _show(result, manifest, out)
-    return FAILED if result.rejected else DONE
-
-
-def _name(requested_by: str) -> str:
     try:
-        return required_text(requested_by)
+        by = required_text(requested_by)
     except ValueError:
         raise click.BadParameter("must be a name", param_hint="--requested-by") from None
-
-
-def _show(result: ManifestResult, source: Path, out: Path) -> None:
-    rows = counted(result.rows, "row")
-    if result.rejected:
-        show("{}: {}, {} rejected: nothing was issued", source.name, rows, len(result.rejected))
-    else:
-        show(
-            "{}: {}: {} issued, {} issued again, {} already uploaded",
-            source.name,
-            rows,
-            result.issued,
-            result.reissued,
-            len(result.skipped),
-        )
-        show("Credentials: {}", out)
-    lines = [
-        *(
-            (row.line, "; ".join(f"{each.field}: {each.message}" for each in row.invalid))
-            for row in result.rejected
-        ),
-        *((line, f"{_('already uploaded as')} {each}") for line, each in result.skipped),
-    ]
-    for line, told in first_of(lines):
-        note("{}, line {}: {}", source.name, line, told)
-
-
-def _as_json(result: ManifestResult, out: Path) -> dict[str, object]:
-    return {
-        **pick_camel(result, "rows", "issued", "reissued"),
-        "skipped": len(result.skipped),
-        "rejected": len(result.rejected),
-        "out": None if result.rejected else str(out),
-        "skippedRows": [{"line": line, "id": each} for line, each in result.skipped],
-        "rejectedRows": [rejected_row(row) for row in result.rejected],
-    }
+    requested = kit.request_credentials(manifest, out=out, requested_by=by)
+    finish(requested, as_json)
+    return FAILED if requested.needs_attention else DONE

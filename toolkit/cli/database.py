@@ -1,15 +1,18 @@
 """``toolkit db``: the toolkit's schema, and how the service's own tables are read."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from toolkit import embedded
-from toolkit.cli.context import DONE, NEEDS_ATTENTION, Context, NonEmptyPath, pass_context
-from toolkit.cli.printing import json_option, note, print_json, show
+from toolkit.cli.context import DONE, NEEDS_ATTENTION, NonEmptyPath, json_option, pass_kit
+from toolkit.cli.printing import note, print_json, show
 from toolkit.database import schema
 from toolkit.database.belonging import adopt_service, confirm_restore
 from toolkit.database.connection import Database
@@ -20,6 +23,9 @@ from toolkit.database.service_draft import draft
 from toolkit.database.service_tables import rights
 from toolkit.errors import BucketError, InvalidInput, SettingsError
 from toolkit.kit.process import signed_in_account
+
+if TYPE_CHECKING:
+    from toolkit.kit.connection import Kit
 
 
 @click.group()
@@ -42,8 +48,8 @@ def db() -> None:
 
 @db.command()
 @click.option("--service-tables", is_flag=True, help="Also create the service's tables, where there are none.")
-@pass_context
-def upgrade(ctx: Context, service_tables: bool) -> None:
+@pass_kit
+def upgrade(kit: Kit, service_tables: bool) -> None:
     """Bring the schema to this version, all or nothing.
 
     The tables of the sales service are never altered, and nothing is stored beside them. TOOLKIT_SERVICE_SQL
@@ -56,12 +62,12 @@ def upgrade(ctx: Context, service_tables: bool) -> None:
       toolkit db upgrade
       DATABASE_URL=postgresql://toolkit@db.example/sales toolkit db upgrade --service-tables
     """
-    service = ctx.application.service
+    service = kit.service
     if service_tables and not service.is_own:
         raise click.UsageError(
             "--service-tables makes the contract's own tables; TOOLKIT_SERVICE_SQL names others."
         )
-    with _opened(ctx, service) as database:
+    with _opened(kit, service) as database:
         schema.upgrade(database, service_tables=service_tables or database.embedded)
         show("{}: schema {}", database.address, schema.newest_revision())
 
@@ -72,9 +78,9 @@ def upgrade(ctx: Context, service_tables: bool) -> None:
 @click.option("--clients", metavar="TABLE", help="The table of the clients.")
 @click.option("--out", type=NonEmptyPath(), help="The file to write; without it the skeleton goes to stdout.")
 @click.option("--force", is_flag=True, help="Write over a file that is there.")
-@pass_context
+@pass_kit
 def map_(
-    ctx: Context, sales: str | None, records: str | None, clients: str | None, out: Path | None, force: bool
+    kit: Kit, sales: str | None, records: str | None, clients: str | None, out: Path | None, force: bool
 ) -> None:
     """Print the beginning of a service.sql for the tables that are named.
 
@@ -93,8 +99,8 @@ def map_(
     if out is not None and out.exists() and not force:
         raise InvalidInput("{} is there already; --force writes over it.", out)
     named = {"sales": sales, "records": records, "clients": clients}
-    with _opened(ctx) as database:
-        holds = _holds(ctx)
+    with _opened(kit) as database:
+        holds = _holds(kit)
         with database.transaction() as connection:
             text = draft(connection, {name: table for name, table in named.items() if table}, holds)
     if out is None:
@@ -106,8 +112,8 @@ def map_(
 
 @db.command(short_help="Prove service.sql on the data.")
 @json_option
-@pass_context
-def check(ctx: Context, as_json: bool) -> int:
+@pass_kit
+def check(kit: Kit, as_json: bool) -> int:
     """Prove service.sql on the data: what the audit could not read, would misread or leave out.
 
     \b
@@ -124,7 +130,7 @@ def check(ctx: Context, as_json: bool) -> int:
 
     Exit status 3: something has to be looked at.
     """
-    proof = prove(ctx.application.database, _holds(ctx))
+    proof = prove(kit.database, _holds(kit))
     if as_json:
         print_json(asdict(proof))
     else:
@@ -140,8 +146,8 @@ def check(ctx: Context, as_json: bool) -> int:
 
 
 @db.command(short_help="Let the data belong to this service.")
-@pass_context
-def adopt(ctx: Context) -> None:
+@pass_kit
+def adopt(kit: Kit) -> None:
     """Let the toolkit's data belong to the service that is set now, because it has moved.
 
     \b
@@ -155,7 +161,7 @@ def adopt(ctx: Context) -> None:
       toolkit status
       toolkit db adopt
     """
-    former, now = adopt_service(ctx.application.any_service, ctx.application.clock)
+    former, now = adopt_service(kit.any_service, kit.clock)
     before = "" if former in (None, now) else f"; before, to {former}"
     show("the toolkit's data belong to {}{}", now, before)
 
@@ -164,8 +170,8 @@ def adopt(ctx: Context) -> None:
 @click.option("--reason", required=True, help="What happened, and what it took back.")
 @click.option("--by", required=True, metavar="NAME", help="Who found out.")
 @click.option("--approved-by", required=True, metavar="NAME", help="Somebody else, who approved it.")
-@pass_context
-def confirm(ctx: Context, reason: str, by: str, approved_by: str) -> None:
+@pass_kit
+def confirm(kit: Kit, reason: str, by: str, approved_by: str) -> None:
     """Confirm, by two people, that the database was restored from an older dump.
 
     \b
@@ -178,12 +184,12 @@ def confirm(ctx: Context, reason: str, by: str, approved_by: str) -> None:
       toolkit db confirm-restore --by Ana --approved-by Rui --reason "disk failure, dump of 20 Nov"
     """
     confirm_restore(
-        ctx.application.database,
+        kit.database,
         confirmed_by=by,
         approved_by=approved_by,
         reason=reason,
         account=signed_in_account(),
-        clock=ctx.application.clock,
+        clock=kit.clock,
     )
     show("the restore is confirmed")
 
@@ -197,8 +203,8 @@ def confirm(ctx: Context, reason: str, by: str, approved_by: str) -> None:
     required=True,
     help="Owner, operator or reader, see above.",
 )
-@pass_context
-def print_grants(ctx: Context, role: str, purpose: str) -> None:
+@pass_kit
+def print_grants(kit: Kit, role: str, purpose: str) -> None:
     """Print the SQL that gives a role all the rights it needs, and nothing else. Nothing is executed.
 
     \b
@@ -216,23 +222,23 @@ def print_grants(ctx: Context, role: str, purpose: str) -> None:
       toolkit db grants --role toolkit_owner --as owner | psql "$ADMIN_URL"
       toolkit db grants --role toolkit_night --as operator
     """
-    if ctx.settings.database_url is None:
+    if kit.settings.database_url is None:
         raise SettingsError(
             "The embedded database has one role, its owner. Set DATABASE_URL to a shared database."
         )
-    with _opened(ctx, ctx.application.service) as database, database.transaction() as connection:
+    with _opened(kit, kit.service) as database, database.transaction() as connection:
         reads, writes = (rights(connection, write=write) for write in (False, True))
         name = database.engine.url.database or ""
     for statement in grants(role, As(purpose), database=name, reads=reads, writes=writes):
         show(statement)
 
 
-def _holds(ctx: Context) -> Callable[[str], bool] | None:
+def _holds(kit: Kit) -> Callable[[str], bool] | None:
     """Tell whether the bucket holds an object; ``None`` where there is no bucket that answers."""
-    if ctx.settings.evidence_bucket is None:
+    if kit.settings.evidence_bucket is None:
         return None
     try:
-        bucket = ctx.application.bucket
+        bucket = kit.bucket
         bucket.check()
     except BucketError as error:
         note("note: the bucket was not looked at. {}", error)
@@ -241,10 +247,10 @@ def _holds(ctx: Context) -> Callable[[str], bool] | None:
 
 
 @contextmanager
-def _opened(ctx: Context, service: Service | None = None) -> Iterator[Database]:
+def _opened(kit: Kit, service: Service | None = None) -> Iterator[Database]:
     """Open the database as it is, whether its schema fits or not."""
-    url = ctx.settings.database_url
-    database = Database(url or embedded.database_url(ctx.settings.home), embedded=url is None, service=service)
+    url = kit.settings.database_url
+    database = Database(url or embedded.database_url(kit.settings.home), embedded=url is None, service=service)
     try:
         yield database
     finally:

@@ -1,44 +1,27 @@
 """``toolkit evidence``: upload, verify and list files and records, withdraw or open one, write the custody log."""
 
-from datetime import datetime
+from __future__ import annotations
+
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 import click
 
-from toolkit.atomic_files import PrivateFolder
-from toolkit.audit.file_findings import file_findings_at
-from toolkit.cli.context import (
-    DONE,
-    NEEDS_ATTENTION,
-    Context,
-    NonEmptyPath,
-    pass_context,
-    unmasking_for,
-)
-from toolkit.cli.printing import aligned, first_of, json_option, note, print_json, show
-from toolkit.contract.codes import CODES, KindFault
-from toolkit.contract.contents import ContentProblem
-from toolkit.contract.fields import pick_camel
-from toolkit.database.belonging import check_bucket
-from toolkit.database.observation_clock import final_moment
-from toolkit.evidence.contents import verify_contents
-from toolkit.evidence.records import LONGEST_SECONDS, EvidenceRecord, open_evidence, records_of
-from toolkit.evidence.records import withdraw as withdraw_record
-from toolkit.evidence.upload import Destinations, upload_files
-from toolkit.kit.process import signed_in_account
-from toolkit.kit.sale_tables import RECORD_HEADINGS, record_rows
-from toolkit.kit.spoken import _, counted, current_language, readable, translate
-from toolkit.log.events import record_unmasking
+from toolkit.cli.context import NonEmptyPath, finish, json_option, pass_kit, reason_for
+from toolkit.cli.printing import note, print_json, show
+from toolkit.evidence.records import LONGEST_SECONDS
+from toolkit.kit.spoken import readable
 from toolkit.log.sealing import export_log
-from toolkit.reports.report import iso_exact, told_detail
+
+if TYPE_CHECKING:
+    from toolkit.kit.connection import Kit
 
 
 @click.command(short_help="Read every file that was not verified in its present version.")
 @json_option
-@pass_context
-def verify(ctx: Context, as_json: bool) -> int:
+@pass_kit
+def verify(kit: Kit, as_json: bool) -> int:
     """Read every file in the bucket that was not verified in its present version.
 
     \b
@@ -54,27 +37,7 @@ def verify(ctx: Context, as_json: bool) -> int:
 
     Exit status 3: some of the files are unusable, or could not be read.
     """
-    space = ctx.application
-    verified = verify_contents(space.database, space.bucket, clock=space.clock, progress=ctx.progress)
-    if as_json:
-        print_json(
-            {
-                **pick_camel(verified, "verified", "unusable"),
-                "problems": {problem: verified.problems.get(problem, 0) for problem in ContentProblem},
-                **pick_camel(verified, "wrong_kind", "left"),
-                "failures": dict(verified.failures),
-            }
-        )
-    else:
-        files = counted(verified.verified, "file")
-        show("{} verified: {} unusable, {} left", files, verified.unusable, verified.left)
-        for problem, count in sorted(verified.problems.items()):
-            note("{} {}: {}", count, problem, _(CODES[problem].meaning))
-        for failure, count in sorted(verified.failures.items()):
-            note("{} {}: {}", count, failure, _(failure.text))
-        if verified.wrong_kind:
-            note("{} {}: {}", verified.wrong_kind, KindFault.WRONG_KIND, _(CODES[KindFault.WRONG_KIND].meaning))
-    return NEEDS_ATTENTION if verified.unusable or verified.left else DONE
+    return finish(kit.verify_contents(), as_json)
 
 
 @click.command()
@@ -83,8 +46,8 @@ def verify(ctx: Context, as_json: bool) -> int:
     "--reason", default="", help="The reason for showing names; the custody log keeps it with your account."
 )
 @json_option
-@pass_context
-def findings(ctx: Context, show_names: bool, reason: str, as_json: bool) -> int:
+@pass_kit
+def findings(kit: Kit, show_names: bool, reason: str, as_json: bool) -> int:
     """List the findings about the files in the bucket.
 
     \b
@@ -106,40 +69,15 @@ def findings(ctx: Context, show_names: bool, reason: str, as_json: bool) -> int:
 
     Exit status 3: there are findings. What sales lack is told by: toolkit audit
     """
-    database, clock = ctx.application.database, ctx.application.clock
-    unmasking = unmasking_for(show_names, reason, "--show-names")
-    moment = final_moment(database, clock)
-    if unmasking is not None:
-        with database.transaction() as connection:
-            record_unmasking(connection, unmasking, "file names of findings", moment)
-    with PrivateFolder(ctx.settings.home) as scratch:
-        found = file_findings_at(database, moment, scratch, ctx.settings.engine_memory)
-    if as_json:
-        document = [
-            {"text": CODES[each.problem].meaning, "sales": each.sale_ids}
-            | pick_camel(each, "problem", "detail", "evidence_ids", "keys" if show_names else "folders")
-            for each in found
-        ]
-        print_json({"findings": document})
-    else:
-        for finding in found:
-            about = ", ".join(finding.keys if show_names else finding.sale_ids or finding.folders)
-            detail = (
-                f" ({told_detail(finding.detail, current_language(), ctx.settings.timezone)})"
-                if finding.detail
-                else ""
-            )
-            show("{}: {}: {}{}", finding.problem, about, _(CODES[finding.problem].meaning), detail)
-        if not found:
-            show("no findings about files")
-    return NEEDS_ATTENTION if found else DONE
+    unmask = reason_for(show_names, reason, "--show-names")
+    return finish(kit.file_findings(unmask=unmask), as_json)
 
 
 @click.command("list", short_help="List the evidence records of a sale with their ids and files.")
 @click.argument("sale_id")
 @json_option
-@pass_context
-def list_records(ctx: Context, sale_id: str, as_json: bool) -> None:
+@pass_kit
+def list_records(kit: Kit, sale_id: str, as_json: bool) -> None:
     """List the evidence records of the sale SALE_ID with their ids, by what was last seen of the bucket.
 
     \b
@@ -150,43 +88,7 @@ def list_records(ctx: Context, sale_id: str, as_json: bool) -> None:
       toolkit evidence list V-2026-00064
       toolkit evidence withdraw EVIDENCE_ID --reason "sent twice" --by ana --approved-by bruno
     """
-    records = records_of(ctx.application.database, sale_id, ctx.application.clock)
-    zone = ctx.settings.timezone
-    if as_json:
-        print_json({"saleId": sale_id, "records": [record_as_json(each, ctx) for each in records]})
-        return
-    if not records:
-        note("{} has no evidence records yet", sale_id)
-        return
-    heading, *lines = aligned([[*map(_, RECORD_HEADINGS)], *record_rows(records, zone)])
-    show(heading)
-    for line in lines:
-        show("{}", line)
-
-
-def record_as_json(record: EvidenceRecord, ctx: Context) -> dict[str, Any]:
-    """Return a record with its file and its withdrawal."""
-    zone = ctx.settings.timezone
-
-    def moment(value: datetime | None) -> str | None:
-        return iso_exact(value, zone) if value else None
-
-    file, taken = record.file, record.withdrawal
-    return {
-        **pick_camel(record, "id", "evidence_type"),
-        "state": record.told_state,
-        **pick_camel(record, "requested_by", "account", "partner"),
-        "requestedAt": moment(record.requested_at),
-        "expiresAt": moment(record.expires_at),
-        "file": file
-        and pick_camel(file, "size", "seen_at", "coverage", "media_type", "sha256", "seconds", "pages", "fault")
-        | pick_camel(file, "depth", "readers")
-        | {"seenAt": moment(file.seen_at)},
-        "withdrawnAt": moment(taken.withdrawn_at if taken else None),
-        "withdrawal": taken
-        and pick_camel(taken, "reason", "withdrawn_by", "approved_by")
-        | {"withdrawnAt": moment(taken.withdrawn_at)},
-    }
+    finish(kit.records(sale_id), as_json)
 
 
 @click.command(short_help="Take an evidence record out of the count, once and for all.")
@@ -195,10 +97,8 @@ def record_as_json(record: EvidenceRecord, ctx: Context) -> dict[str, Any]:
 @click.option("--by", "withdrawn_by", required=True, help="The person who asks for the withdrawal.")
 @click.option("--approved-by", required=True, help="The approver; not the same person.")
 @json_option
-@pass_context
-def withdraw(
-    ctx: Context, evidence_id: UUID, reason: str, withdrawn_by: str, approved_by: str, as_json: bool
-) -> None:
+@pass_kit
+def withdraw(kit: Kit, evidence_id: UUID, reason: str, withdrawn_by: str, approved_by: str, as_json: bool) -> None:
     """Take the evidence record EVIDENCE_ID out of the count, once and for all.
 
     \b
@@ -209,15 +109,7 @@ def withdraw(
       toolkit evidence withdraw 0199c0de-0000-7000-8000-000000000001 \\
         --reason "KYC of another client" --by ana@example.com --approved-by rui@example.com
     """
-    done = withdraw_record(
-        ctx.application.database,
-        evidence_id,
-        reason=reason,
-        withdrawn_by=withdrawn_by,
-        approved_by=approved_by,
-        account=signed_in_account(),
-        clock=ctx.application.clock,
-    )
+    done = kit.withdraw(evidence_id, reason=reason, by=withdrawn_by, approved_by=approved_by)
     if as_json:
         print_json({"id": done.evidence_id, "saleId": done.sale_id, "withdrawnAt": done.withdrawn_at})
     else:
@@ -232,8 +124,8 @@ def withdraw(
     "--seconds", type=click.IntRange(1, LONGEST_SECONDS), default=300, show_default=True, help="Life of the link."
 )
 @json_option
-@pass_context
-def link(ctx: Context, evidence_id: UUID, reason: str, opened_by: str | None, seconds: int, as_json: bool) -> None:
+@pass_kit
+def link(kit: Kit, evidence_id: UUID, reason: str, opened_by: str | None, seconds: int, as_json: bool) -> None:
     """Make a link that opens the file of the record EVIDENCE_ID for some minutes.
 
     \b
@@ -244,31 +136,20 @@ def link(ctx: Context, evidence_id: UUID, reason: str, opened_by: str | None, se
     Example:
       toolkit evidence link 0199c0de-0000-7000-8000-000000000001 --reason "complaint 4711"
     """
-    space = ctx.application
-    made = open_evidence(
-        space.database,
-        space.bucket,
-        evidence_id,
-        reason=reason,
-        opened_by=opened_by or signed_in_account(),
-        account=signed_in_account(),
-        seconds=seconds,
-        clock=space.clock,
-    )
+    made = kit.link(evidence_id, reason=reason, by=opened_by, seconds=seconds)
     if as_json:
         print_json({"id": evidence_id, "saleId": made.sale_id, "url": made.url, "expiresAt": made.expires_at})
     else:
-        note(
-            "{} of sale {}, until {}:", evidence_id, made.sale_id, readable(made.expires_at, ctx.settings.timezone)
-        )
+        until = readable(made.expires_at, kit.settings.timezone)
+        note("{} of sale {}, until {}:", evidence_id, made.sale_id, until)
         show(made.url)
 
 
 @click.command()
 @click.option("--out", type=NonEmptyPath(), required=True, help="The file to write.")
 @json_option
-@pass_context
-def log(ctx: Context, out: Path, as_json: bool) -> None:
+@pass_kit
+def log(kit: Kit, out: Path, as_json: bool) -> None:
     """Seal the custody log, and write it to a file.
 
     \b
@@ -283,10 +164,9 @@ def log(ctx: Context, out: Path, as_json: bool) -> None:
       toolkit evidence log --out custody.jsonl
       toolkit verify custody.jsonl --seal HASH
     """
-    space = ctx.application
-    seal = export_log(space.database, out, space.clock, space.log_keys)
-    space.keep_seal(seal.hash if seal is not None else None)
-    if not space.log_keys.keys:
+    seal = export_log(kit.database, out, kit.clock, kit.log_keys)
+    kit.keep_seal(seal.hash if seal is not None else None)
+    if not kit.log_keys.keys:
         note("the hashes in the log have no key: a CPF can be found by trying all; set TOOLKIT_LOG_KEY")
     if as_json:
         print_json({"file": out, "newestSeal": seal.as_json() if seal else None})
@@ -329,8 +209,8 @@ for command in (list_records, withdraw, link, verify, findings, log):
     help="Send files to this host, too, though it is not the bucket's.",
 )
 @json_option
-@pass_context
-def upload(ctx: Context, credentials: Path, folder: Path, allowed_hosts: tuple[str, ...], as_json: bool) -> int:
+@pass_kit
+def upload(kit: Kit, credentials: Path, folder: Path, allowed_hosts: tuple[str, ...], as_json: bool) -> int:
     """Send the files that CREDENTIALS (JSON Lines) is for into the bucket.
 
     \b
@@ -350,33 +230,4 @@ def upload(ctx: Context, credentials: Path, folder: Path, allowed_hosts: tuple[s
 
     Exit status 3: some files were not uploaded; each is named with the reason.
     """
-    if ctx.settings.database_url is not None and not allowed_hosts:
-        with ctx.application.database.transaction() as connection:
-            check_bucket(connection, ctx.application.bucket)
-    destinations = Destinations.of(ctx.settings, allowed_hosts)
-    uploaded = upload_files(credentials, folder, progress=ctx.progress, destinations=destinations)
-    if as_json:
-        print_json(
-            {
-                **pick_camel(uploaded, "files", "sent", "skipped"),
-                "failed": len(uploaded.failures),
-                "failures": [
-                    pick_camel(failure, "line", "sale_id", "file_name", "problem", "message")
-                    for failure in uploaded.failures
-                ],
-            }
-        )
-    else:
-        show(
-            "{}: {}: {} sent, {} sent before, {} failed",
-            credentials.name,
-            counted(uploaded.files, "file"),
-            uploaded.sent,
-            uploaded.skipped,
-            len(uploaded.failures),
-        )
-        for failure in first_of(uploaded.failures):
-            note(
-                "{}, line {}: {}: {}", credentials.name, failure.line, failure.problem, translate(failure.message)
-            )
-    return NEEDS_ATTENTION if uploaded.failures else DONE
+    return finish(kit.upload(credentials, folder, allow_hosts=allowed_hosts), as_json)

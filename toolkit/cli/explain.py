@@ -4,8 +4,8 @@ from typing import Any
 
 import click
 
-from toolkit.cli.context import Context, pass_context
-from toolkit.cli.printing import json_option, print_json, show
+from toolkit.cli.context import json_option
+from toolkit.cli.printing import print_json, show
 from toolkit.contract.codes import CODES, Code, Subject, similar
 from toolkit.contract.fields import pick_camel
 from toolkit.kit.spoken import _, counted
@@ -15,8 +15,7 @@ from toolkit.message import Message, either
 @click.command()
 @click.argument("code", required=False)
 @json_option
-@pass_context
-def explain(_: Context, code: str | None, as_json: bool) -> None:
+def explain(code: str | None, as_json: bool) -> None:
     """Say what CODE means, where the contract says so, and what to do; without CODE, list every code.
 
     \b

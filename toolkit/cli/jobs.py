@@ -1,5 +1,7 @@
 """``toolkit job``: jobs of a ``jobs.toml``, started by a scheduler."""
 
+from __future__ import annotations
+
 import io
 import json
 import shlex
@@ -10,13 +12,13 @@ from datetime import datetime
 from functools import cached_property, partial
 from itertools import takewhile
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from toolkit.cli import _toolkit
-from toolkit.cli.context import DONE, FAILED, NEEDS_ATTENTION, Context, pass_context
-from toolkit.cli.printing import json_option, note, print_json, show, show_table
+from toolkit.cli.context import DONE, FAILED, NEEDS_ATTENTION, json_option, pass_kit, past_moment
+from toolkit.cli.printing import note, print_json, show, show_table
 from toolkit.errors import JobFailed, SettingsError, ToolkitError
 from toolkit.jobs.definitions import PACKAGED, Job, load_jobs
 from toolkit.jobs.notices import NoticeSettings, notices_of
@@ -26,6 +28,9 @@ from toolkit.kit.spoken import EXAMPLES, _, current_language, readable
 from toolkit.message import Message
 from toolkit.notebooks.packaged import find_notebook
 from toolkit.settings import Environment
+
+if TYPE_CHECKING:
+    from toolkit.kit.connection import Kit
 
 _NOT_IN_JOBS: Final = {"job", "up", "down", "serve", "token", "demo", "notebooks"}
 """Commands that do not end, stop shared services, or print a secret."""
@@ -83,28 +88,28 @@ class CommandLine:
 class Desk:
     """The jobs file, the folder for outputs, the channels of notices, and the log."""
 
-    ctx: Context
+    kit: Kit
 
     @cached_property
     def file(self) -> Path:
         """The jobs file: ``TOOLKIT_JOBS``; else ``jobs.toml`` of the current folder; else the packaged one."""
         here = Path.cwd() / "jobs.toml"
-        return Environment(self.ctx.environ).path("TOOLKIT_JOBS") or (here if here.is_file() else PACKAGED)
+        return Environment(self.kit.environ).path("TOOLKIT_JOBS") or (here if here.is_file() else PACKAGED)
 
     @cached_property
     def jobs(self) -> dict[str, Job]:
         """The jobs of the file."""
-        return load_jobs(self.file, self.ctx.settings.timezone)
+        return load_jobs(self.file, self.kit.settings.timezone)
 
     @cached_property
     def notices(self) -> NoticeSettings:
         """The channels of notices."""
-        return NoticeSettings.from_environment(self.ctx.environ, self.ctx.settings.timezone)
+        return NoticeSettings.from_environment(self.kit.environ, self.kit.settings.timezone)
 
     @property
     def out(self) -> Path:
         """The folder for what runs write."""
-        return Environment(self.ctx.environ).path("TOOLKIT_JOBS_OUT") or self.ctx.settings.home / "jobs"
+        return Environment(self.kit.environ).path("TOOLKIT_JOBS_OUT") or self.kit.settings.home / "jobs"
 
     def job(self, name: str) -> Job:
         """Return the job of this name."""
@@ -116,18 +121,18 @@ class Desk:
         """Return a start of a job."""
         due = date.astimezone(job.schedule.zone).isoformat(timespec="minutes")
         log = partial(self.log, place=f"{job.name} {due}")
-        return JobRun(job, date, self.out, CommandLine(), self.notices, self.ctx.environ, self.ctx.now, log)
+        return JobRun(job, date, self.out, CommandLine(), self.notices, self.kit.environ, self.kit.clock, log)
 
     def look_around(self) -> None:
         """Note what was missed or died, deliver notices, delete old files; where that fails, the run goes on."""
         try:
-            look_around(self.ctx.application.database, self.jobs, self.out, self.notices, self.ctx.now, self.log)
+            look_around(self.kit.database, self.jobs, self.out, self.notices, self.kit.clock, self.log)
         except (ToolkitError, OSError) as error:
             self.log(str(error), level="warning")
 
     def log(self, message: str, *, level: str = "", place: str = "", step: str = "") -> None:
         """Write one line on stderr."""
-        told = " ".join(each for each in (f"{self.ctx.now():%Y-%m-%dT%H:%M:%SZ}", place, step) if each)
+        told = " ".join(each for each in (f"{self.kit.clock():%Y-%m-%dT%H:%M:%SZ}", place, step) if each)
         mark = f"{level}: " if level else ""
         click.echo(f"{told}: {mark}{' '.join(message.split())}", err=True)
 
@@ -151,19 +156,19 @@ def job() -> None:
 
 @job.command(name="list", short_help="List the jobs and when each is due.")
 @json_option
-@pass_context
-def list_jobs(ctx: Context, as_json: bool) -> None:
+@pass_kit
+def list_jobs(kit: Kit, as_json: bool) -> None:
     """List the jobs: when each is due next, and how its last run ended.
 
     \b
     Example:
       TOOLKIT_JOBS=/etc/toolkit/jobs.toml toolkit job list --json
     """
-    desk, zone = Desk(ctx), ctx.settings.timezone
+    desk, zone = Desk(kit), kit.settings.timezone
     found, rows = [], []
     for each in desk.jobs.values():
-        due = each.schedule.following(ctx.now()).astimezone(zone)
-        last = next(iter(runs_of(ctx.application.database, each.name, limit=1)), None)
+        due = each.schedule.following(kit.clock()).astimezone(zone)
+        last = next(iter(runs_of(kit.database, each.name, limit=1)), None)
         ended = {"lastDate": last and last.logical_date.astimezone(zone), "lastStatus": last and last.status}
         about = {"job": each.name, "about": each.about, "schedule": each.schedule.expression, "next": due}
         found.append(about | ended)
@@ -178,8 +183,8 @@ def list_jobs(ctx: Context, as_json: bool) -> None:
 
 @job.command(short_help="Check the jobs file; nothing is started.")
 @click.argument("name", required=False)
-@pass_context
-def check(ctx: Context, name: str | None) -> None:
+@pass_kit
+def check(kit: Kit, name: str | None) -> None:
     """Check every step, parameter, notebook and setting of all jobs, or of the job NAME; nothing is started.
 
     \b
@@ -188,11 +193,11 @@ def check(ctx: Context, name: str | None) -> None:
 
     Exit status 2: something is wrong; the text says where.
     """
-    desk = Desk(ctx)
+    desk = Desk(kit)
     for each in [desk.job(name)] if name else desk.jobs.values():
-        date = each.schedule.following(ctx.now())
+        date = each.schedule.following(kit.clock())
         checked = desk.start(each, date).check()
-        show("{}, due {}:", each.name, readable(date, ctx.settings.timezone))
+        show("{}, due {}:", each.name, readable(date, kit.settings.timezone))
         for step in each.steps:
             show(f"  {step.name:<10}  toolkit {shlex.join(checked[step.name])}")
     if desk.notices.channels:
@@ -223,10 +228,8 @@ _TOLD: Final = {
 )
 @click.option("--fail-on", type=click.Choice(["attention"]), help="Exit status 3 if sales are open.")
 @click.option("--json", "as_json", is_flag=True, help="One line of JSON on stdout, the last one.")
-@pass_context
-def run(
-    ctx: Context, name: str, text: str | None, late: bool, wait: float, fail_on: str | None, as_json: bool
-) -> int:
+@pass_kit
+def run(kit: Kit, name: str, text: str | None, late: bool, wait: float, fail_on: str | None, as_json: bool) -> int:
     """Run the job NAME for the logical date that was due last, unless that is done.
 
     \b
@@ -244,11 +247,11 @@ def run(
     another process is running it, or its grace time has passed; 2 wrong usage, nothing started;
     3 done, and sales are open (with --fail-on attention).
     """
-    desk, zone = Desk(ctx), ctx.settings.timezone
+    desk, zone = Desk(kit), kit.settings.timezone
     schedule = desk.job(name).schedule
-    date = schedule.latest(ctx.now()) if text is None else ctx.past_moment(text, "--date")
+    date = schedule.latest(kit.clock()) if text is None else past_moment(kit, text, "--date")
     if date is None or not schedule.holds(date):
-        around = schedule.latest(date or ctx.now()), schedule.following(date or ctx.now())
+        around = schedule.latest(date or kit.clock()), schedule.following(date or kit.clock())
         told = " and ".join(readable(each, zone) for each in around if each)
         raise click.BadParameter(
             Message("{} is not due at that time; its dates around it are {}", name, told), param_hint="--date"
@@ -272,8 +275,8 @@ def run(
 @click.argument("name", required=False)
 @click.option("--limit", type=click.IntRange(min=1), default=30, show_default=True, help="Runs to list.")
 @json_option
-@pass_context
-def history(ctx: Context, name: str | None, limit: int, as_json: bool) -> None:
+@pass_kit
+def history(kit: Kit, name: str | None, limit: int, as_json: bool) -> None:
     """List the runs of all jobs, or of the job NAME; NAME@TIME shows one as JSON: steps, counts, files, notices.
 
     \b
@@ -281,9 +284,9 @@ def history(ctx: Context, name: str | None, limit: int, as_json: bool) -> None:
       toolkit job history nightly --limit 365 --json
       toolkit job history nightly@2026-11-20T02:00
     """
-    database, zone = ctx.application.database, ctx.settings.timezone
+    database, zone = kit.database, kit.settings.timezone
     name, at, time = (name or "").partition("@")
-    runs = runs_of(database, name or None, limit, date=ctx.past_moment(time, "NAME") if at else None)
+    runs = runs_of(database, name or None, limit, date=past_moment(kit, time, "NAME") if at else None)
     if at and not runs:
         raise click.BadParameter(Message("{} has no run for this date; see: toolkit job history {}", name, name))
     if at:
@@ -316,8 +319,8 @@ def _document(found: RunRow) -> dict[str, Any]:
 
 @job.command(short_help="Note and announce dates on which nobody started.")
 @json_option
-@pass_context
-def missed(ctx: Context, as_json: bool) -> int:
+@pass_kit
+def missed(kit: Kit, as_json: bool) -> int:
     """Note and announce dates on which nobody started, for a monitor that asks every hour or so.
 
     \b
@@ -331,11 +334,11 @@ def missed(ctx: Context, as_json: bool) -> int:
 
     Exit status 3: there are missed dates, or a run that failed.
     """
-    desk, zone = Desk(ctx), ctx.settings.timezone
+    desk, zone = Desk(kit), kit.settings.timezone
     desk.look_around()
     found: list[dict[str, Any]] = []
     for each in desk.jobs.values():
-        runs = runs_of(ctx.application.database, each.name, limit=1000)
+        runs = runs_of(kit.database, each.name, limit=1000)
         for number, past in enumerate(takewhile(lambda run: run.status != RunStatus.DONE, runs)):
             if past.status == RunStatus.MISSED or (number == 0 and past.status == RunStatus.FAILED):
                 state = "missed" if past.status == RunStatus.MISSED else f"failed: {past.failure}"

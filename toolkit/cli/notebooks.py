@@ -5,8 +5,9 @@ from pathlib import Path
 
 import click
 
-from toolkit.cli.context import DONE, NEEDS_ATTENTION, Context, NonEmptyPath, pass_context
-from toolkit.cli.printing import aligned, json_option, note, print_json, show
+from toolkit.cli.context import DONE, NEEDS_ATTENTION, NonEmptyPath, json_option
+from toolkit.cli.printing import note, print_json, show
+from toolkit.kit.shown import aligned
 from toolkit.notebooks.packaged import copy_notebooks, find_notebook, packaged_notebooks, question_of
 
 
@@ -21,9 +22,9 @@ from toolkit.notebooks.packaged import copy_notebooks, find_notebook, packaged_n
 @click.option("--timeout", type=click.FloatRange(min=1), metavar="SECONDS", help="Limit of the whole run.")
 @click.option("--fail-on", type=click.Choice(["attention"]), help="Exit status 3 if something needs attention.")
 @json_option
-@pass_context
+@click.pass_context
 def run(
-    ctx: Context,
+    ctx: click.Context,
     notebook: str,
     given: tuple[tuple[str, str], ...],
     out: Path | None,
@@ -56,8 +57,8 @@ def run(
         given,
         out,
         timeout=timeout,
-        environ=ctx.environ,
-        progress_bar=not ctx.quiet and sys.stderr.isatty(),
+        environ=ctx.obj,
+        progress_bar=not ctx.find_root().params["quiet"] and sys.stderr.isatty(),
     )
     if as_json:
         print_json({"out": done.path, "seconds": round(done.seconds, 1), "results": done.results})

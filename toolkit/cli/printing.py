@@ -2,28 +2,20 @@
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import click
 
-from toolkit.contract.fields import pick_camel
+from toolkit.kit.shown import aligned
 from toolkit.kit.spoken import _, translate
 from toolkit.message import Message
-
-T = TypeVar("T")
-
-SHOWN: Final = 20
-"""Items that are shown to people where there are many."""
 
 _TERMINAL_ORDER: Final = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
 )
 """Characters that a terminal obeys instead of showing them, and those that no output can encode."""
-
-
-json_option = click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 
 
 def print_json(document: Mapping[str, Any], *, one_line: bool = False) -> None:
@@ -34,11 +26,6 @@ def print_json(document: Mapping[str, Any], *, one_line: bool = False) -> None:
 
 def _as_text(value: object) -> str:
     return value.isoformat() if isinstance(value, (date, datetime)) else str(value)
-
-
-def rejected_row(row: Any) -> dict[str, Any]:
-    """Return the line of a rejected row and what is wrong with it, for a JSON document."""
-    return {"line": row.line, "errors": [pick_camel(item, "field", "message") for item in row.invalid]}
 
 
 def show(text: str, /, *values: Any) -> None:
@@ -55,25 +42,6 @@ def show_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Print rows under their headings, which are translated, in columns that are as wide as it takes."""
     for line in aligned([[*map(_, headings)], *rows]):
         show(line)
-
-
-def aligned(rows: Sequence[Sequence[str]], *, numbers: range = range(0)) -> list[str]:
-    """Return a line for each row, with columns of one width; those of ``numbers`` are right-aligned."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join(
-            cell.rjust(width) if place in numbers else cell.ljust(width)
-            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]
-
-
-def first_of(items: Sequence[T]) -> Iterator[T]:
-    """Yield the first items, to be shown to people, and then note how many more there are."""
-    yield from items[:SHOWN]
-    if len(items) > SHOWN:
-        note("... and {} more; --json lists all of them", len(items) - SHOWN)
 
 
 def plain(text: str) -> str:

@@ -1,31 +1,26 @@
 """``toolkit report``: judge every sale, and write the report."""
 
-from functools import partial
+from __future__ import annotations
+
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 import pyarrow as pa
 
-from toolkit.audit.changes import changes_between
-from toolkit.cli.audit import AuditOptions, audit_options, run_audit_from_options
-from toolkit.cli.context import DONE, NEEDS_ATTENTION, Context, NonEmptyPath, pass_context, unmasking_for
+from toolkit.cli.audit import audit_options
+from toolkit.cli.context import DONE, NEEDS_ATTENTION, NonEmptyPath, past_moment, reason_for
 from toolkit.cli.printing import note, show
 from toolkit.errors import InvalidInput
-from toolkit.kit.auditing import as_audited, earlier_audit, record_report, whole_cpfs
 from toolkit.kit.spoken import counted
-from toolkit.language import LANGUAGES, default_language, language
-from toolkit.message import Message
-from toolkit.reports import (
-    DEFAULT_FORMATS,
-    FORMATS,
-    chosen,
-    partner_reports,
-    write_report,
-)
-from toolkit.reports.audited import Audited
+from toolkit.language import LANGUAGES
+from toolkit.reports import DEFAULT_FORMATS, FORMATS, chosen
 from toolkit.reports.folder import MANIFEST
-from toolkit.reports.notices import headline, notices
-from toolkit.reports.reading import partners_in
+
+if TYPE_CHECKING:
+    from toolkit.kit.audits import AuditResult
+    from toolkit.kit.connection import Kit
 
 
 @click.command()
@@ -40,14 +35,12 @@ from toolkit.reports.reading import partners_in
 )
 @click.option(
     "--language",
-    "code",
     type=click.Choice(LANGUAGES, case_sensitive=False),
     metavar=f"[{'|'.join(LANGUAGES)}]",
     help="Language of the formats for people; by default that of TOOLKIT_LANGUAGE or of the locale.",
 )
 @click.option(
     "--csv",
-    "csv_for",
     type=click.Choice(["programs", "excel"]),
     help="Form of the CSV: comma and UTF-8; or semicolon and byte order mark, as a Brazilian Excel opens it. By "
     "default excel where the report is in Portuguese.",
@@ -75,21 +68,17 @@ from toolkit.reports.reading import partners_in
 @click.option(
     "--audit", "earlier", metavar="DIR", help="Report an audit that was made before: its folder, or latest."
 )
-@pass_context
 def report(
-    ctx: Context,
-    asked: AuditOptions,
+    kit: Kit,
+    judge: Callable[[], AuditResult],
     earlier: str | None,
     since: str | None,
     out: Path,
     formats: str,
-    code: str | None,
-    csv_for: str | None,
     show_cpf: bool,
     reason: str,
-    partner: str | None,
-    per_partner: bool,
     fail_on: str | None,
+    **options: Any,
 ) -> int:
     """Judge every sale and write the report of those that are not compliant.
 
@@ -116,36 +105,20 @@ def report(
         wanted = chosen(formats.split(","))
     except InvalidInput as error:
         raise click.BadParameter(error.message, param_hint="--format") from None
-    spoken = language(code) if code else default_language(ctx.environ)
     pa.set_memory_pool(pa.system_memory_pool())  # it gives back what Arrow's own one keeps
-    unmasking = unmasking_for(show_cpf, reason, "--show-cpf")
-    judged = run_audit_from_options(ctx, asked) if earlier is None else earlier_audit(ctx.application, earlier)
-    cpfs = None if unmasking is None else whole_cpfs(ctx.application, judged, unmasking)
-    zone, changes = ctx.settings.timezone, None
-    if since is not None:
-        start = ctx.past_moment(since, "--since")
-        changes = changes_between(ctx.application.database, start, judged.facts.as_of, zone)
-
-    def read(name: str | None) -> Audited:
-        found = as_audited(judged, name, cpfs)
-        return found if changes is None else found.since(changes)
-
-    result = read(partner)
-    told = partial(record_report, ctx.application)
-    for_excel = csv_for == "excel" or (csv_for is None and spoken.code == "pt-BR")
-    write = partial(write_report, formats=wanted, timezone=zone, language=spoken, excel=for_excel, witness=told)
-    written = write(result, out, progress=ctx.progress)
-    if per_partner:
-        written += partner_reports(partners_in(judged), read, out / "partners", write, ctx.progress)
-    note("{}.", headline(result, spoken))
-    for text in notices(result, spoken, zone):
-        note("{}", spoken.tell(Message("note: {}", text)))
-    for path in written:
+    unmask, start = reason_for(show_cpf, reason, "--show-cpf"), past_moment(kit, since, "--since")
+    audit = judge() if earlier is None else kit.open_audit(earlier)
+    written = audit.report(out, formats=wanted, since=start, unmask=unmask, **options)
+    for part in written.parts:
+        if part.aside:
+            note(part.text)
+    for path in written.result:
         show(str(path))
-    if per_partner and (others := _others(out / "partners", written)):
+    if options["per_partner"] and (others := _others(out / "partners", written.result)):
         folders, under = counted(others, "folder"), out / "partners"
         note("note: written earlier, for partners that no sale names any more: {} under {}", folders, under)
-    counts = {None: 0, "incomplete": result.incomplete, "conflict": result.conflict, "any": result.open}
+    incomplete, conflict = (written.document[name] for name in ("incomplete", "conflict"))
+    counts = {None: 0, "incomplete": incomplete, "conflict": conflict, "any": incomplete + conflict}
     return NEEDS_ATTENTION if counts[fail_on] else DONE
 
 

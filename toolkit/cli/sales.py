@@ -1,15 +1,16 @@
-"""``toolkit sales``: take sales over, and complete them."""
+"""``toolkit sales``: take sales over, and complete them; ``toolkit sale``: look at one."""
+
+from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from toolkit.cli.context import DONE, FAILED, NEEDS_ATTENTION, Context, NonEmptyPath, pass_context
-from toolkit.cli.printing import SHOWN, first_of, json_option, note, print_json, rejected_row, show
-from toolkit.contract.codes import CODES
-from toolkit.contract.fields import pick_camel
-from toolkit.intake.sales import load_sales
-from toolkit.kit.spoken import _, counted, current_language, readable, translate
+from toolkit.cli.context import DONE, FAILED, NonEmptyPath, finish, json_option, pass_kit
+
+if TYPE_CHECKING:
+    from toolkit.kit.connection import Kit
 
 
 @click.group()
@@ -28,8 +29,8 @@ def sales() -> None:
 @click.option("--overwrite", is_flag=True, help="Write into a shared database, whose sales are the service's own.")
 @click.option("--out", type=NonEmptyPath(), help="Folder for rejected rows; beside FILE by default.")
 @json_option
-@pass_context
-def load(ctx: Context, file: Path, overwrite: bool, out: Path | None, as_json: bool) -> int:
+@pass_kit
+def load(kit: Kit, file: Path, overwrite: bool, out: Path | None, as_json: bool) -> int:
     """Take over the sales of FILE (CSV or XLSX), or compare them with those of a shared database.
 
     \b
@@ -50,57 +51,14 @@ def load(ctx: Context, file: Path, overwrite: bool, out: Path | None, as_json: b
 
     Exit status 3: some rows were rejected, or a shared database differs; each is named with its line.
     """
-    loaded = load_sales(
-        ctx.application.database,
-        file,
-        timezone=ctx.settings.timezone,
-        clock=ctx.application.clock,
-        write=overwrite or ctx.application.database.embedded,
-        out=out,
-        language=current_language(),
-    )
-    if as_json:
-        print_json(
-            {
-                **pick_camel(loaded, "rows", "inserted", "updated", "unchanged"),
-                "rejected": len(loaded.rejected),
-                "rejectedRows": [rejected_row(row) for row in loaded.rejected],
-                "rejectedFiles": [str(path) for path in loaded.rejected_files],
-                "differing": len(loaded.differing),
-                "differingRows": [pick_camel(row, "line", "sale_id", "fields") for row in loaded.differing],
-            }
-        )
-    else:
-        show(
-            "{}: {}: {:,} new, {:,} updated, {:,} unchanged, {:,} rejected"
-            + (", {:,} that differ and were not written" if loaded.differing else ""),
-            file.name,
-            counted(loaded.rows, "sale"),
-            loaded.inserted,
-            loaded.updated,
-            loaded.unchanged,
-            len(loaded.rejected),
-            len(loaded.differing),
-        )
-        for sale in loaded.differing[:SHOWN]:
-            fields = ", ".join(sale.fields)
-            says = f"{_('differs in')} {fields}" if fields else _("is not in the service's sales")
-            note("{}, line {}: {} {}", file.name, sale.line, sale.sale_id, says)
-        if len(loaded.differing) > SHOWN:
-            note("... and {} more that differ; --json lists all of them", len(loaded.differing) - SHOWN)
-        for row in first_of(loaded.rejected):
-            reasons = "; ".join(f"{item.field}: {translate(item.message)}" for item in row.invalid)
-            note("{}, line {}: {}", file.name, row.line, reasons)
-        for path in loaded.rejected_files:
-            show("  rejected rows: {}", path)
-    return NEEDS_ATTENTION if loaded.rejected or loaded.differing else DONE
+    return finish(kit.load_sales(file, overwrite=overwrite, out=out), as_json)
 
 
 @sales.command(short_help="Mark a sale as completed, if its evidence allows it.")
 @click.argument("sale_id")
 @json_option
-@pass_context
-def complete(ctx: Context, sale_id: str, as_json: bool) -> int:
+@pass_kit
+def complete(kit: Kit, sale_id: str, as_json: bool) -> int:
     """Mark the sale SALE_ID as completed, if its files, read to their end, satisfy the rules.
 
     \b
@@ -116,27 +74,39 @@ def complete(ctx: Context, sale_id: str, as_json: bool) -> int:
     Exit status 1: the evidence does not allow it (what is missing or in conflict is named), a
     file cannot be read, or somebody else keeps the sale locked.
     """
-    from toolkit.evidence.completion import complete_sale  # pandas and Ibis take a second to load
+    done = kit.complete(sale_id)
+    finish(done, as_json)
+    return FAILED if done.needs_attention else DONE
 
-    done = complete_sale(ctx.application.database, ctx.application.bucket, sale_id, ctx.application.clock)
-    completed = done.completed_at is not None
-    if as_json:
-        document = {"saleId": sale_id, "completed": completed, **pick_camel(done, "already", "completed_at")}
-        if done.verdict is not None:
-            document |= {
-                "status": done.verdict.status,
-                "missing": [pick_camel(piece, "evidence_type", "reason") for piece in done.verdict.missing],
-                "problems": list(done.verdict.problems),
-            }
-        print_json(document)
-    elif done.already and done.completed_at is not None:
-        show("{}: was completed before, at {}", sale_id, readable(done.completed_at, ctx.settings.timezone))
-    elif completed:
-        show("{}: completed", sale_id)
-    elif done.verdict is not None:
-        note("toolkit: {} cannot be completed, its status is {}", sale_id, _(done.verdict.status))
-        for piece in done.verdict.missing:
-            note("  {} is missing: {}", piece.evidence_type, piece.reason)
-        for problem in done.verdict.problems:
-            note("  {}: {}", problem, _(CODES[problem].meaning))
-    return DONE if completed else FAILED
+
+@click.group()
+def sale() -> None:
+    """Look at one sale.
+
+    \b
+    Examples:
+      toolkit sale show V-2026-00001
+      toolkit sale show V-2026-00001 --json
+    """
+
+
+@sale.command("show", short_help="Show everything about one sale.")
+@click.argument("sale_id")
+@click.option(
+    "--unmask", metavar="REASON", help="Show the whole CPF and the names of files; the custody log tells why."
+)
+@json_option
+@pass_kit
+def show_sale(kit: Kit, sale_id: str, unmask: str | None, as_json: bool) -> None:
+    """Show the sale SALE_ID: its rule, its records and files, what is missing, findings and the time line.
+
+    \b
+    Neither the service nor the bucket is looked at again, and findings are those of the last
+    audit: toolkit audit makes the next. The time line comes from the custody log.
+
+    \b
+    Examples:
+      toolkit sale show V-2026-00001
+      toolkit sale show V-2026-00001 --json
+    """
+    finish(kit.sale(sale_id, unmask=unmask), as_json)

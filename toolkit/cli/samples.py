@@ -1,27 +1,30 @@
 """``toolkit sample`` and ``toolkit demo``: made-up data, and the whole job on them."""
 
+from __future__ import annotations
+
 import shlex
 import sys
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from toolkit import embedded
 from toolkit.bucket.client import access_settings
 from toolkit.bucket.file_store import S3Store
-from toolkit.cli.context import Context, NonEmptyPath, pass_context
+from toolkit.cli.context import NonEmptyPath, pass_kit
 from toolkit.cli.printing import note, show
 from toolkit.errors import SettingsError
 from toolkit.evidence.inspection import Inspector
-from toolkit.kit.context import ApplicationContext
 from toolkit.notebooks.packaged import packaged_notebooks
 from toolkit.notebooks.running import run_notebook
 from toolkit.samples import story
 from toolkit.samples.dataset import make_samples, write_samples
+
+if TYPE_CHECKING:
+    from toolkit.kit.connection import Kit
 
 TIMEOUT: Final = 300.0
 """Seconds that each notebook may take."""
@@ -31,8 +34,7 @@ TIMEOUT: Final = 300.0
 class Demo:
     """One run of the main job, which says each result, line by line."""
 
-    application: ApplicationContext
-    environ: Mapping[str, str]
+    kit: Kit
     out: Path
 
     def run(self) -> None:
@@ -41,7 +43,7 @@ class Demo:
         Raises:
             NotebookFailed: a notebook failed.
         """
-        space, folder = self.application, self.out / "sample-data"
+        space, folder = self.kit, self.out / "sample-data"
         end = story.end_of_story(space.database, make_samples(), space.clock())
         samples = make_samples(end=end.astimezone(space.settings.timezone))
         write_samples(samples, folder)
@@ -57,7 +59,8 @@ class Demo:
             )
             telling.past()
             telling.load_sales(0, space.clock)
-            uploads = self._notebook("02_request_credentials", ("manifest", folder / "manifest.csv"))
+            given = ("manifest", folder / "manifest.csv"), ("files", folder / "files")
+            asked, sent = self._notebook("02_request_credentials", *given)
             telling.act(0, space.clock)
         show(
             "Three months: {} audits, {} records withdrawn, {} sales completed",
@@ -67,58 +70,44 @@ class Demo:
         )
         show(
             "Manifest: {} files: {} uploaded before, {} requested, {} requested again",
-            uploads["rows"],
-            uploads["skipped"],
-            uploads["issued"],
-            uploads["reissued"],
+            *(asked[name] for name in ("rows", "skipped", "issued", "reissued")),
         )
-        show(
-            "Evidence: {} uploaded by this manifest, {} of it not there yet",
-            uploads["uploaded"],
-            uploads["failed"],
-        )
+        show("Evidence: {} uploaded by this manifest, {} of it not there yet", sent["sent"], sent["failed"])
         self._report()
 
     def _load_clients(self, folder: Path) -> None:
         files = [("files", folder / name) for name in ("clients.csv", "clients.xlsx")]
-        found = self._notebook("01_bulk_load_clients", *files, ("out", self.out / "rejected"))
+        [found] = self._notebook("01_bulk_load_clients", *files, ("out", self.out / "rejected"))
         show(
             "Clients: {} rows: {} registered, {} rejected, {} skipped; the rejected ones are in {}",
-            found["rows"],
-            found["accepted"],
-            found["rejected"],
-            found["skipped"],
+            *(found[name] for name in ("rows", "accepted", "rejected", "skipped")),
             self.out / "rejected",
         )
 
     def _report(self) -> None:
-        found = self._notebook("03_missing_evidence_report", ("out", self.out))
+        _, found = self._notebook("03_missing_evidence_report", ("out", self.out))
         show(
             "Audit: {} sales: {} compliant, {} incomplete, {} in conflict",
-            found["sales"],
-            found["compliant"],
-            found["incomplete"],
-            found["conflict"],
+            *(found[name] for name in ("sales", "compliant", "incomplete", "conflict")),
         )
-        show("Report: {}", "  ".join(str(self.out / Path(path).name) for path in found["written"]))
+        show("Report: {}", "  ".join(map(str, sorted(self.out.glob("missing-evidence.*")))))
         show("The notebooks as they ran: {}", self.out / "notebooks")
 
-    def _notebook(self, name: str, *given: tuple[str, Path]) -> dict[str, Any]:
+    def _notebook(self, name: str, *given: tuple[str, Path]) -> tuple[dict[str, Any], ...]:
         """Run one notebook and return its results."""
         run = run_notebook(
             packaged_notebooks()[name],
             [(parameter, str(path.absolute())) for parameter, path in given],
             self.out / "notebooks" / f"{name}.ipynb",
             timeout=TIMEOUT,
-            environ=self.environ,
+            environ=self.kit.environ,
         )
-        return run.results[0]
+        return run.results
 
 
 @click.command()
 @click.option("--out", type=NonEmptyPath(file_okay=False), required=True, help="The folder to fill.")
-@pass_context
-def sample(ctx: Context, out: Path) -> None:  # noqa: ARG001
+def sample(out: Path) -> None:
     """Write a folder of made-up files: clients, sales, a manifest and the evidence files.
 
     \b
@@ -146,8 +135,8 @@ def sample(ctx: Context, out: Path) -> None:  # noqa: ARG001
 @click.option(
     "--shared", is_flag=True, help="Run also where DATABASE_URL or EVIDENCE_BUCKET names a shared service."
 )
-@pass_context
-def demo(ctx: Context, out: Path, shared: bool) -> None:
+@pass_kit
+def demo(kit: Kit, out: Path, shared: bool) -> None:
     """Do the whole job on made-up data, end to end, and say at each step what happened.
 
     \b
@@ -161,18 +150,18 @@ def demo(ctx: Context, out: Path, shared: bool) -> None:
       toolkit demo --out reports
     """
     started = time.monotonic()
-    if not shared and (ctx.settings.database_url or ctx.settings.evidence_bucket):
+    if not shared and (kit.settings.database_url or kit.settings.evidence_bucket):
         raise SettingsError(
             "The demo fills database and bucket with made-up sales, and DATABASE_URL or EVIDENCE_BUCKET names a "
             "shared one. Unset both to use the embedded services, or add --shared if it is meant for this."
         )
-    home = ctx.settings.home
+    home = kit.settings.home
     ours = not any(service.running for service in embedded.statuses(home))
     try:
-        Demo(ctx.application, ctx.environ, out).run()
+        Demo(kit, out).run()
     finally:
         if ours:
-            ctx.close()
+            kit.close()
             embedded.stop(home)
     seconds = time.monotonic() - started
     toolkit = f"{shlex.quote(sys.executable)} -m toolkit"  # which a shell finds without an active environment, too

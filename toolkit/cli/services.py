@@ -1,25 +1,30 @@
 """``toolkit up``, ``down`` and ``status``: the services that the toolkit stands on."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
 import click
 
 from toolkit import embedded
-from toolkit.cli.context import DONE, NEEDS_ATTENTION, Context, pass_context
-from toolkit.cli.printing import json_option, print_json, show
+from toolkit.cli.context import DONE, NEEDS_ATTENTION, json_option, pass_kit
+from toolkit.cli.printing import print_json, show
 from toolkit.contract.fields import pick_camel
 from toolkit.kit.health import ServiceHealth, service_health
 from toolkit.kit.spoken import _, current_language, readable
 from toolkit.message import Message
 
+if TYPE_CHECKING:
+    from toolkit.kit.connection import Kit
+
 
 @click.command()
-@pass_context
-def up(ctx: Context) -> None:
+@pass_kit
+def up(kit: Kit) -> None:
     """Start the embedded services and make their schema ready; say where they are.
 
     Without this command they start at their first use. They are shared by everything that uses
@@ -30,33 +35,33 @@ def up(ctx: Context) -> None:
       toolkit up
       TOOLKIT_HOME=/srv/trial toolkit up
     """
-    if ctx.settings.database_url is None:
-        ctx.application.database  # noqa: B018  # opened by being asked for
-    if ctx.settings.evidence_bucket is None:
-        ctx.application.bucket  # noqa: B018  # opened here
-    _show(ctx, service_health(ctx.settings))
+    if kit.settings.database_url is None:
+        kit.database  # noqa: B018  # opened by being asked for
+    if kit.settings.evidence_bucket is None:
+        kit.bucket  # noqa: B018  # opened here
+    _show(kit, service_health(kit.settings))
 
 
 @click.command()
-@pass_context
-def down(ctx: Context) -> None:
+@pass_kit
+def down(kit: Kit) -> None:
     """Stop the embedded services; their data stay. Shared services are left alone.
 
     \b
     Example:
       toolkit down
     """
-    stopped = embedded.stop(ctx.settings.home)
+    stopped = embedded.stop(kit.settings.home)
     if stopped:
         show("stopped: {}", current_language().listed(stopped))
     else:
-        show("nothing runs in {}", ctx.settings.home)
+        show("nothing runs in {}", kit.settings.home)
 
 
 @click.command()
 @json_option
-@pass_context
-def status(ctx: Context, as_json: bool) -> int:
+@pass_kit
+def status(kit: Kit, as_json: bool) -> int:
     """Say what runs where: versions, addresses, data, and whether the schema fits. Starts nothing.
 
     Exit status 3: one of them cannot be used as it is.
@@ -66,23 +71,23 @@ def status(ctx: Context, as_json: bool) -> int:
       toolkit status
       toolkit status --json
     """
-    found = service_health(ctx.settings)
+    found = service_health(kit.settings)
     if as_json:
-        document: dict[str, Any] = {"home": ctx.settings.home}
+        document: dict[str, Any] = {"home": kit.settings.home}
         for health in found:
             facts = (each.name for each in fields(health) if each.name != "service")
             document[health.service] = pick_camel(health, *facts)
         print_json(document)
     else:
-        _show(ctx, found)
+        _show(kit, found)
     return NEEDS_ATTENTION if any(health.problem for health in found) else DONE
 
 
-def _show(ctx: Context, found: Sequence[ServiceHealth]) -> None:
-    show("{:<9} {}", _("home"), ctx.settings.home)
+def _show(kit: Kit, found: Sequence[ServiceHealth]) -> None:
+    show("{:<9} {}", _("home"), kit.settings.home)
     for health in found:
         show("{:<9} {}", _(health.service), _summary(health))
-        for label, value in _details(health, ctx.settings.timezone):
+        for label, value in _details(health, kit.settings.timezone):
             show("{:<9} {:<7} {}", "", _(label), value)
 
 

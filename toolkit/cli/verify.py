@@ -1,25 +1,30 @@
 """``toolkit verify``: is a report, an audit or an exported custody log what was written?"""
 
+from __future__ import annotations
+
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from toolkit.atomic_files import PrivateFolder
 from toolkit.audit.extract import changed_inputs
 from toolkit.audit.folder import FACTS, Audit, open_audit
-from toolkit.cli.context import DONE, NEEDS_ATTENTION, Context, NonEmptyPath, pass_context
+from toolkit.cli.context import DONE, NEEDS_ATTENTION, NonEmptyPath, pass_kit
 from toolkit.cli.printing import show
 from toolkit.kit.spoken import _, counted
 from toolkit.log.verification import verify_log
 from toolkit.reports import FileState, verify_reports
+
+if TYPE_CHECKING:
+    from toolkit.kit.connection import Kit
 
 
 @click.command()
 @click.argument("folder", metavar="DIR", type=NonEmptyPath())
 @click.option("--live", is_flag=True, help="For an audit: compare its inputs with the database of today.")
 @click.option("--seal", metavar="HASH", help="For a custody log: the hash of a seal that was kept elsewhere.")
-@pass_context
-def verify(ctx: Context, folder: Path, seal: str | None, live: bool) -> int:
+@pass_kit
+def verify(kit: Kit, folder: Path, seal: str | None, live: bool) -> int:
     """Tell whether the report or audit in DIR, or the exported custody log DIR, is what was written.
 
     \b
@@ -49,7 +54,7 @@ def verify(ctx: Context, folder: Path, seal: str | None, live: bool) -> int:
     if folder.is_file():
         return _verify_custody_log(folder, seal)
     if (folder / FACTS).exists():
-        return _verify_audit(ctx, open_audit(folder), live)
+        return _verify_audit(kit, open_audit(folder), live)
     if live:
         raise click.UsageError("--live compares an audit folder with the database")
     found = verify_reports(folder)
@@ -64,13 +69,13 @@ def verify(ctx: Context, folder: Path, seal: str | None, live: bool) -> int:
     return NEEDS_ATTENTION
 
 
-def _verify_audit(ctx: Context, audit: Audit, live: bool) -> int:
+def _verify_audit(kit: Kit, audit: Audit, live: bool) -> int:
     audit.verify()
     show("as written  {}", audit.folder)
     if not live:
         return DONE
-    with PrivateFolder(ctx.settings.home) as scratch:
-        found = changed_inputs(ctx.application.any_service, audit, scratch, ctx.settings.engine_memory)
+    with kit.scratch() as scratch:
+        found = changed_inputs(kit.any_service, audit, scratch, kit.settings.engine_memory)
     for each in found:
         show("{}  {}: {}", f"{_(each.how):<10}", each.table, each.key)
     if not found:

@@ -23,7 +23,7 @@ from toolkit.errors import (
 )
 from toolkit.evidence.access import revoked_tokens
 from toolkit.http import logs
-from toolkit.kit.context import ApplicationContext
+from toolkit.kit.services import Services
 
 T = TypeVar("T")
 
@@ -92,7 +92,7 @@ class Backend:
     A service that is away when the server starts, or later, is found again without a restart.
     """
 
-    def __init__(self, application: ApplicationContext) -> None:
+    def __init__(self, application: Services) -> None:
         self.settings = application.settings
         self.clock = application.clock
         self._application = application

@@ -48,8 +48,8 @@ from toolkit.jobs.runs import (
     watch_job,
     write_run,
 )
-from toolkit.kit.context import ApplicationContext
 from toolkit.kit.process import stop_signals_handled
+from toolkit.kit.services import Services
 from toolkit.log.sealing import newest_seal
 from toolkit.settings import Settings
 
@@ -213,8 +213,8 @@ class JobRun:
         if not self._ending:
             raise SystemExit(128 + number)
 
-    def _application(self) -> closing[ApplicationContext]:
-        return closing(ApplicationContext(Settings.from_environment(self.environ)))
+    def _application(self) -> closing[Services]:
+        return closing(Services(Settings.from_environment(self.environ)))
 
     def _do(self, database: Database, claim: Claim) -> None:
         assert claim.run is not None

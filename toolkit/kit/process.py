@@ -1,4 +1,4 @@
-"""The process that runs a command: its account, the mode of its files, and the signals that stop it."""
+"""The process that works: its account, the mode of its files, and the signals that stop it."""
 
 import os
 import pwd
@@ -6,9 +6,15 @@ import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import wraps
+from inspect import signature
 from types import FrameType
+from typing import ParamSpec, TypeVar
 
-from toolkit.settings import file_mode_of
+from toolkit.errors import InvalidInput
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 def signed_in_account() -> str:
@@ -29,6 +35,8 @@ def files_for_owner_and_group(environ: Mapping[str, str]) -> Iterator[None]:
     Raises:
         SettingsError: the mode is none.
     """
+    from toolkit.settings import file_mode_of  # `toolkit --help` does without pydantic
+
     mode = file_mode_of(environ)
     may_enter = (mode & 0o444) >> 2
     before = os.umask(0o777 & ~(mode | may_enter))
@@ -36,6 +44,28 @@ def files_for_owner_and_group(environ: Mapping[str, str]) -> Iterator[None]:
         yield
     finally:
         os.umask(before)
+
+
+def operation(call: Callable[P, R]) -> Callable[P, R]:
+    """Run a method of the kit with the mode of files that its environment asks for, and with true truth values.
+
+    The text "false", which papermill and spreadsheets give, counts as true in Python: a truth value that is none
+    is refused with ``InvalidInput``, and so is a file that the system refuses.
+    """
+    flags = {name for name, each in signature(call).parameters.items() if isinstance(each.default, bool)}
+
+    @wraps(call)
+    def wrapped(*args: P.args, **given: P.kwargs) -> R:
+        for name in flags & given.keys():
+            if not isinstance(given[name], bool):
+                raise InvalidInput("{} must be True or False, and not {!r}.", name, given[name])
+        try:
+            with files_for_owner_and_group(args[0].environ):  # type: ignore[attr-defined]
+                return call(*args, **given)
+        except OSError as error:
+            raise InvalidInput("{}: {}", error.strerror or error, error.filename or "") from error
+
+    return wrapped
 
 
 @contextmanager

@@ -7,13 +7,14 @@ JSON and logs belong to no language.
 
 import os
 import re
+import sys
 from collections.abc import Mapping
 from contextvars import ContextVar
 from datetime import datetime, time, timedelta
 from typing import Any, Final, TextIO
 from zoneinfo import ZoneInfo
 
-from toolkit.errors import InvalidInput
+from toolkit.errors import InvalidInput, ToolkitError
 from toolkit.language import ENGLISH, Language, default_language
 from toolkit.message import Message
 
@@ -53,6 +54,9 @@ def format_error(error: Exception) -> str:
     """Return the sentences of an error, the moments in it as people read them."""
     message = error.args[0] if error.args and isinstance(error.args[0], Message) else str(error)
     return current_language().dated(translate(message))
+
+
+ToolkitError.worded = staticmethod(format_error)
 
 
 def readable(moment: datetime, timezone: ZoneInfo) -> str:
@@ -97,11 +101,18 @@ def _end_of_day(day: datetime, timezone: ZoneInfo, now: datetime) -> datetime:
     return datetime.combine(day.date() + timedelta(days=1), time(), timezone) - timedelta(microseconds=1)
 
 
-class ProgressBar:
-    """Shows a bar for each task on ``stream``; unless ``shown``, only where that is a terminal."""
+def _in_a_notebook() -> bool:
+    """Tell whether a person looks at a cell: JupyterLab lets it ask, papermill keeps whatever it writes."""
+    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    parent: dict[str, Any] = getattr(shell, "get_parent", dict)()
+    return bool(parent.get("content", {}).get("allow_stdin"))
 
-    def __init__(self, stream: TextIO, *, shown: bool = False) -> None:
-        self._stream, self._disable = stream, False if shown else None
+
+class ProgressBar:
+    """Shows a bar for each task on ``stream`` where that is a terminal or the cell of a notebook."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
         self._bar: Any = None
 
     def begin(self, task: str, total: int | None, unit: str) -> None:
@@ -114,7 +125,7 @@ class ProgressBar:
             total=total,
             unit=f" {_(unit)}",
             file=self._stream,
-            disable=self._disable,
+            disable=False if _in_a_notebook() else None,
             leave=False,
             unit_scale=True,
         )

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from toolkit.errors import NotebookFailed, SettingsError
+from toolkit.kit.shown import RESULT_TYPE
 from toolkit.kit.spoken import current_language
 
 if TYPE_CHECKING:  # nbformat takes longer to import than everything else that a kernel needs
@@ -102,9 +103,6 @@ def copy_notebooks(folder: Path, *, replace: bool = False) -> tuple[list[Path], 
             target.write_bytes(content)
             copied.append(target)
     return copied, kept
-
-
-RESULT_TYPE: Final = "application/vnd.evidence-toolkit+json"
 
 
 def results_of(notebook: NotebookNode) -> tuple[dict[str, Any], ...]:

@@ -2,29 +2,39 @@
 
 from __future__ import annotations
 
+import os
 import secrets
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Self
+from uuid import UUID
+
+import sqlalchemy as sa
 
 from toolkit import embedded
-from toolkit.atomic_files import atomic_file
+from toolkit.atomic_files import PrivateFolder, atomic_file
 from toolkit.contract.deadlines import Clock, Deadlines, wall_clock
 from toolkit.contract.events import LogKeys
+from toolkit.contract.people import Unmasking
 from toolkit.database import schema
 from toolkit.database.belonging import check_service, identity_of, notice_restore, pending_restore
 from toolkit.database.connection import Database
-from toolkit.database.service import Service, load_service
+from toolkit.database.service import Service, clients, load_service
+from toolkit.database.tables import audit_runs
 from toolkit.embedded.home import make_once
 from toolkit.errors import InvalidInput, SettingsError, ToolkitError
 from toolkit.extras import require
-from toolkit.log.sealing import has_seal
+from toolkit.kit.process import signed_in_account
+from toolkit.log.events import record_unmasking
+from toolkit.log.sealing import has_seal, record_and_seal_report
 from toolkit.settings import Settings
 
 if TYPE_CHECKING:
+    from toolkit.audit.folder import Audit
+    from toolkit.audit.inventory import Inventory
     from toolkit.audit.publish import AuditPlan
     from toolkit.bucket.client import Bucket
     from toolkit.bucket.file_store import FileStore
@@ -32,18 +42,41 @@ if TYPE_CHECKING:
 _LOG_KEYS: Final = "custody-log.key"
 
 
-@dataclass(frozen=True)
-class ApplicationContext:
+class Services:
     """The database and the bucket of one user of the toolkit, each opened at its first use.
 
     Where the environment names no shared one, the embedded service is started, and its schema or bucket is
     made ready. A shared database is only checked.
+
+    Args:
+        settings: what the environment says, where it was read before.
+        environ: the variables that say where they are.
+        clock: tells now.
+        pool_size: database connections to keep: as many as threads that use them at once.
     """
 
-    settings: Settings
-    clock: Clock = wall_clock
-    pool_size: int = 5
-    """Database connections to keep: as many as threads that use them at once."""
+    def __init__(
+        self,
+        settings: Settings | None = None,
+        *,
+        environ: Mapping[str, str] = os.environ,
+        clock: Clock = wall_clock,
+        pool_size: int = 5,
+    ) -> None:
+        self.environ, self.clock, self.pool_size = environ, clock, pool_size
+        if settings is not None:
+            self.settings = settings
+
+    @cached_property
+    def settings(self) -> Settings:
+        """The settings that the environment gives."""
+        return Settings.from_environment(self.environ)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     @cached_property
     def database(self) -> Database:
@@ -191,6 +224,68 @@ class ApplicationContext:
                 with atomic_file(kept) as draft:
                     draft.file.write(f"{newest}\n")
                     draft.finish()
+
+    @contextmanager
+    def scratch(self) -> Iterator[Path]:
+        """Yield a folder in the home that nobody else reads, and that goes with the block."""
+        self.settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with PrivateFolder(self.settings.home) as folder:
+            yield folder
+
+    def inventory(self, address: str, scratch: Path) -> Inventory:
+        """Open an S3 Inventory: a ``manifest.json``, or the newest one in a folder or prefix.
+
+        Raises:
+            UnreadableFile: there is none.
+        """
+        from toolkit.audit.inventory import find_inventory
+
+        around, _, name = address.rpartition("/")
+        if name != "manifest.json":
+            return find_inventory(self.file_store(address), None, scratch)
+        # Its files lie in a folder beside its own.
+        place, slash, folder = (around or str(Path.cwd())).rpartition("/")
+        return find_inventory(self.file_store(place if slash else "."), f"{folder}/{name}", scratch)
+
+    def last_audit(self) -> Audit | None:
+        """Open the newest audit of now of this database (several may share a store), where there is one."""
+        from toolkit.audit.folder import list_audits, open_audit
+
+        plan = self.audit_plan()
+        with self.database.transaction() as connection:
+            runs = set(map(str, connection.scalars(sa.select(audit_runs.c.id))))
+        for name in reversed(list_audits(plan.store)):
+            found = open_audit(name, plan.store, plan.copies)
+            if found.facts.run in runs:
+                return found
+        return None
+
+    def unmask(self, reason: str, what: str) -> None:
+        """Have the custody log tell who saw personal data, and why.
+
+        Raises:
+            InvalidInput: there is no reason.
+        """
+        if not reason.strip():
+            raise InvalidInput("Say why whole personal data are shown; the custody log keeps the reason.")
+        with self.database.transaction() as connection:
+            record_unmasking(connection, Unmasking(signed_in_account(), reason.strip()), what, self.clock())
+
+    def cpfs(self, client_ids: Iterable[str]) -> dict[str, str]:
+        """Return the whole CPF of each client."""
+        wanted = sa.any_(sa.cast([UUID(each) for each in client_ids], sa.ARRAY(sa.Uuid)))
+        with self.database.transaction() as connection:
+            rows = connection.execute(sa.select(clients.c.id, clients.c.cpf).where(clients.c.id == wanted))
+            return {str(client_id): cpf for client_id, cpf in rows}
+
+    def record_report(self, files: Mapping[str, str]) -> str | None:
+        """Record the SHA-256 of each file of a report in the custody log; the hash of the seal that covers it.
+
+        ``None`` where none does yet: an older transaction is under way, and the next seal will.
+        """
+        seal = record_and_seal_report(self.database, files, self.clock, self.log_keys)
+        self.keep_seal(seal)
+        return seal
 
     def close(self) -> None:
         """Close what was opened; embedded services keep running for the others."""

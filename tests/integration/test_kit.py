@@ -1,0 +1,99 @@
+"""The toolkit as one object: its guide runs, frames go in and out, personal data stay masked."""
+
+import re
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import sqlalchemy as sa
+
+import toolkit
+from tests.support.observations import Story
+from toolkit.errors import InvalidInput, SaleNotFound
+from toolkit.samples.dataset import make_samples, write_samples
+
+GUIDE = (Path(toolkit.__file__).parent / "kit" / "README.md").read_text("utf-8")
+
+
+@pytest.fixture
+def kit(embedded_environment, database, monkeypatch, tmp_path):
+    for variable, value in embedded_environment.items():
+        monkeypatch.setenv(variable, value)
+    monkeypatch.chdir(tmp_path)
+    with toolkit.connect() as connected:
+        yield connected
+
+
+def test_the_guide_runs_and_shows_every_public_name(kit, tmp_path, capsys):
+    write_samples(make_samples(), tmp_path / "samples")
+    examples = re.findall(r"```python\n(.+?)```", GUIDE, flags=re.DOTALL)
+    for example in examples:
+        exec(compile(example, "README.md", "exec"), {})
+    assert [name for name in toolkit.__all__ if not re.search(rf"\b{name}\b", "\n".join(examples))] == []
+    printed = capsys.readouterr()
+    assert "145 rows: 135 would be registered, 9 rejected, 1 skipped" in printed.out
+    assert "There is no sale with the id 'no such sale'." in printed.out
+    assert printed.err == ""  # no bar where nobody looks
+    assert {path.name for path in (tmp_path / "reports").iterdir()} >= {"missing-evidence.csv"}
+
+
+def test_rejected_rows_of_a_frame_come_back_as_they_were_and_leave_no_file(kit, home, tmp_path):
+    write_samples(make_samples(), tmp_path)
+    frame = pd.read_csv(tmp_path / "clients.csv", sep=";", dtype=str, encoding="cp1252")
+    frame.loc[0, "Nome"] = "=1+1"
+    before = {*tmp_path.rglob("*"), *home.rglob("*")}
+    rejected = kit.load_clients(frame.assign(CPF="1")).rejected
+    assert rejected.columns.tolist() == [*frame.columns, "line", "errors"]
+    assert (len(rejected), rejected["Nome"].iloc[0]) == (len(frame), "=1+1")
+    assert rejected["errors"].str.contains("Must be a CPF").all()
+    assert {path for path in {*tmp_path.rglob("*"), *home.rglob("*")} - before if "frame" in path.name} == set()
+
+
+def test_numbers_beside_empty_cells_stay_whole(kit):
+    row = {"saleId": 7, "clientId": None, "utilityGroup": "A", "isClientFinancialResponsible": True}
+    frame = pd.DataFrame([row | {"createdAt": "2026-11-01"}, row | {"saleId": None}])
+    loaded = kit.load_sales(frame, overwrite=True)
+    assert (loaded.result.inserted, loaded.rejected["saleId"].tolist()) == (1, [""])
+    assert kit.sale("7").result.utility_group == "A"
+
+
+def test_personal_data_are_masked_unless_a_reason_is_given_which_the_log_tells(kit, database):
+    story = Story(database)
+    story.sale("S-1", client_id=story.client(cpf="52998224725"))
+    _, key = story.record("S-1", "POV")
+    masked, whole = (str(kit.sale("S-1", unmask=unmask)) for unmask in (None, "request 12 of the client"))
+    assert ("***.982.247-**" in masked, "52998224725" in masked, key in masked) == (True, False, False)
+    assert ("52998224725" in whole, key in whole) == (True, True)
+    with database.transaction() as connection:
+        told = connection.execute(sa.text("SELECT detail::text FROM audit.custody_events WHERE kind = 'UNMASKED'"))
+        assert len([detail for (detail,) in told if "52998224725" not in detail]) == 1
+    with pytest.raises(InvalidInput, match="Say why"):
+        kit.sale("S-1", unmask=" ")
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "told"),
+    [
+        (lambda kit: kit.load_sales("a.csv", overwrite="false"), InvalidInput, "overwrite must be True or False"),
+        (lambda kit: kit.load_clients([]), InvalidInput, "Name a file"),
+        (lambda kit: kit.audit("next year"), InvalidInput, "is not a time"),
+        (lambda kit: kit.audit(engine="oracle"), InvalidInput, "An engine is duckdb or spark"),
+        (lambda kit: kit.sale("x"), SaleNotFound, "There is no sale with the id 'x'."),
+    ],
+)
+def test_a_mistake_is_an_error_of_the_toolkit(kit, call, error, told):
+    with pytest.raises(error, match=told) as raised:
+        call(kit)
+    [line] = raised.value._render_traceback_()
+    assert line.startswith(f"{error.__name__}: {str(raised.value)[:40]}")
+
+
+def test_an_audit_that_is_opened_without_a_database_says_what_it_cannot_tell(kit, database, tmp_path):
+    Story(database).sale("S-1")
+    made = kit.audit(sync=False, out=str(tmp_path / "audits"))
+    opened = toolkit.open_audit(made.folder)
+    assert opened.sql("SELECT count(*) AS n FROM verdicts WHERE sale_id = ?", "S-1")["n"].tolist() == [1]
+    assert str(opened.verdicts.dtypes["created_at"]).startswith("timestamp[us")
+    assert opened.report(tmp_path / "out", formats="csv").result == [tmp_path / "out" / "missing-evidence.csv"]
+    with pytest.raises(InvalidInput, match="stands in the database"):
+        opened.changes("2026-01-01")

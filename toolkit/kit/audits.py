@@ -1,0 +1,425 @@
+"""One audit as analysts ask it: DataFrames, SQL, what changed, and the report; and what is shown of findings."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import date, datetime, timedelta
+from functools import cached_property, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+from zoneinfo import ZoneInfo
+
+import pandas as pd
+
+from toolkit.audit.changes import BETWEEN, FindingChanges, changes_between
+from toolkit.audit.folder import Audit
+from toolkit.audit.folder import open_audit as open_folder
+from toolkit.contract.codes import CODES, names_of
+from toolkit.contract.contents import IntegrityFinding
+from toolkit.contract.fields import pick_camel
+from toolkit.contract.findings import FindingStatus, Problem, Reason, items
+from toolkit.contract.waivers import Waiver
+from toolkit.errors import InvalidInput
+from toolkit.kit.process import operation
+from toolkit.kit.results import unread
+from toolkit.kit.shown import Part, Shown, bundle, figures, links, remark, say, table, text_of
+from toolkit.kit.spoken import _, counted, current_language, readable
+from toolkit.language import default_language, language
+from toolkit.message import Message
+from toolkit.reports import DEFAULT_FORMATS, chosen, partner_reports, write_report
+from toolkit.reports.audited import ENDS_SOON, Audited
+from toolkit.reports.json_document import changes_as_json, finding_records, summary, waiver_as_json
+from toolkit.reports.notices import headline, notices
+from toolkit.reports.reading import partners_in, read_audited
+from toolkit.reports.report import iso_exact, told_detail, tuples
+from toolkit.reports.wording import COLUMN_NAMES
+
+if TYPE_CHECKING:
+    from toolkit.audit.object_history import Synced
+    from toolkit.kit.connection import Kit
+
+_SALES_SHOWN: Final = 500
+
+
+class AuditResult:
+    """One audit: its tables as DataFrames, and what can be asked of it. It shows itself in a notebook.
+
+    Columns have Arrow types; times carry an offset; lists in a cell are joined by ``|``. CPFs are masked.
+
+    Attributes:
+        audit: the audit folder.
+        folder: where it is: a path, or an address in a bucket.
+        as_of: the moment that it is of.
+    """
+
+    def __init__(self, audit: Audit, kit: Kit | None = None, synced: Synced | None = None) -> None:
+        self.audit, self._kit, self._synced = audit, kit, synced
+        self.folder, self.as_of = audit.folder, audit.facts.as_of
+        self.environ = kit.environ if kit is not None else os.environ
+        self._zone = ZoneInfo(audit.facts.timezone) if kit is None else kit.settings.timezone
+
+    @property
+    def verdicts(self) -> pd.DataFrame:
+        """One row a sale, the gravest first.
+
+        ``sale_id``, ``utility_group``, ``status``, ``missing``, ``reasons``, ``problems``, ``partner``,
+        ``created_at``, ``completed_at``, and counts of its files.
+        """
+        return self.audit.verdicts
+
+    @property
+    def missing(self) -> pd.DataFrame:
+        """One row a missing piece: ``sale_id``, ``evidence_type``, the ``reason``, ``partner``."""
+        return self.audit.frame("missing")
+
+    @property
+    def findings(self) -> pd.DataFrame:
+        """One row a finding, resolved ones last.
+
+        ``id``, ``sale_id``, ``code``, ``status``, ``first_seen``, ``last_seen``, ``due_at``, ``owner`` and more.
+        """
+        return self.audit.findings
+
+    @property
+    def files(self) -> pd.DataFrame:
+        """One row an evidence record: its file's size (bytes), ``seconds``, ``pages``, ``fault`` and coverage."""
+        return self.audit.frame("files")
+
+    def sql(self, query: str, *parameters: object) -> pd.DataFrame:
+        """Return the rows of a query in DuckDB's SQL, in which each table of the audit is a view.
+
+        Args:
+            query: the statement; ``?`` stands for a value.
+            parameters: the values.
+
+        Raises:
+            duckdb.Error: what DuckDB says of the query.
+        """
+        found: pd.DataFrame = self.audit.sql(query, *parameters).to_pandas(types_mapper=pd.ArrowDtype)
+        return found
+
+    def changes(self, since: str | datetime) -> Shown[FindingChanges]:
+        """Compare its findings with those of an earlier moment.
+
+        Raises:
+            InvalidInput: ``since`` is no moment before it, or it was opened without a database.
+            NothingEvaluated: no audit had been made by then.
+        """
+        if self._kit is None:
+            raise InvalidInput(
+                "What changed stands in the database: open the audit by toolkit.connect().open_audit({!r}).",
+                self.folder,
+            )
+        return shown_changes(
+            changes_between(self._kit.database, self._kit.moment(since), self.as_of, self._zone), self._zone
+        )
+
+    @operation
+    def report(
+        self,
+        out: str | Path = "reports",
+        *,
+        formats: str | Iterable[str] = DEFAULT_FORMATS,
+        language: str | None = None,
+        csv: str | None = None,
+        partner: str | None = None,
+        per_partner: bool = False,
+        since: str | datetime | None = None,
+        unmask: str | None = None,
+    ) -> Shown[list[Path]]:
+        """Write the report for people into a folder; an earlier report there is moved to ``history/`` beneath it.
+
+        Args:
+            out: the folder.
+            formats: any of html, xlsx, csv, json, pdf: names, or one text with commas.
+            language: that of the formats for people: pt-BR or en; by default that of the environment.
+            csv: ``programs`` (comma, UTF-8) or ``excel`` (as a Brazilian Excel opens it), which is the default in
+                Portuguese.
+            partner: only the sales of this partner.
+            per_partner: also one report for each partner, under ``partners/``.
+            since: compare with the audits of this moment instead of the audit before.
+            unmask: the reason for showing whole CPFs, which the custody log then tells with the account.
+
+        Returns:
+            The paths of the files.
+
+        Raises:
+            InvalidInput: an unknown format, language, partner or moment.
+            ReportError: the files cannot be written; the earlier report is still there.
+        """
+        if not str(out).strip():
+            raise InvalidInput("out must name the folder for the report.")
+        wanted = chosen(formats.split(",") if isinstance(formats, str) else formats)
+        spoken = language_of(language) if language else default_language(self.environ)
+        kit, zone, place = self._kit, self._zone, Path(out) if self._kit is None else self._kit.path(out)
+        if unmask is not None and kit is None:
+            raise InvalidInput("Whole CPFs stand in the database: open the audit by toolkit.connect().")
+        cpfs = None
+        if unmask is not None and kit is not None:
+            kit.unmask(unmask, "CPFs of an audit")
+            cpfs = kit.cpfs(self.audit.sql("SELECT client_id FROM clients")["client_id"].to_pylist())
+        changes = None if since is None else self.changes(since).result
+
+        def read(name: str | None) -> Audited:
+            found = self.read(name, cpfs)
+            return found if changes is None else found.since(changes)
+
+        result = read(partner)
+        write = partial(
+            write_report,
+            formats=wanted,
+            timezone=zone,
+            language=spoken,
+            excel=csv == "excel" or (csv is None and spoken.code == "pt-BR"),
+            witness=None if kit is None else kit.record_report,
+        )
+        progress = None if kit is None else kit.progress
+        written = write(result, place, progress=progress)
+        if per_partner:
+            written += partner_reports(partners_in(self.audit), read, place / "partners", write, progress)
+        parts = [replace(say(f"{headline(result, spoken)}."), aside=True)]
+        parts += [remark("note", text) for text in notices(result, spoken, zone)]
+        numbers = pick_camel(result, "sales", "compliant", "incomplete", "conflict")
+        return Shown(written, [links("The report", written), *parts], numbers, result.open > 0, written)
+
+    def read(
+        self, partner: str | None = None, cpfs: Mapping[str, str] | None = None, *, whole: bool = False
+    ) -> Audited:
+        """Return the numbers and lists of the report, or of one partner's sales, all of them read now.
+
+        Those of a partner are without what is compliance's own, unless ``whole``.
+
+        Raises:
+            InvalidInput: no sale names this partner.
+        """
+        own = replace(self.audit) if partner is None else self.audit.for_partner(partner)
+        return read_audited(own, cpfs=cpfs, whole=whole)  # the memory of its queries goes with it
+
+    @cached_property
+    def numbers(self) -> Audited:
+        """The numbers and lists of its report."""
+        return self.read()
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """What ``toolkit audit --json`` prints."""
+        return summary(self.numbers, self._zone) | {"folder": self.folder}
+
+    @property
+    def needs_attention(self) -> bool:
+        """Whether a sale is not compliant, or the service is read otherwise than before."""
+        return self.numbers.open > 0 or self.numbers.service_is_odd
+
+    @property
+    def parts(self) -> list[Part]:
+        """The totals: the answer, what weakens it, and tables."""
+        result, spoken, zone = self.numbers, current_language(), self._zone
+        parts = [say(f"{_('As of')} {readable(self.as_of, zone)}"), say(f"{headline(result, spoken)}.")]
+        parts += unread(self._synced)
+        parts += [remark("note", text) for text in notices(result, spoken, zone)]
+        if result.sales:
+            parts.append(_grid("Sales by utility group", result.by_group))
+        if result.incomplete:
+            parts.append(_grid("What is missing, and why", result.missing))
+        problems = result.problems.loc[result.problems["sales"] > 0, ["problem", "sales"]]
+        if len(problems):
+            meanings = problems["problem"].map(names_of(Problem)).map(_)
+            parts.append(_grid("Problems", problems.assign(meaning=meanings)))
+        if result.open:
+            parts.append(_grid("Age of what is open, in days", result.ages))
+        return [*parts, say(f"\n{_('Folder of the audit')} {self.folder}")]
+
+    def partners(self) -> Shown[pd.DataFrame]:
+        """Show what each partner has to act on, those with the most overdue findings first."""
+        board = self.numbers.partners
+        overdue = int(board["overdue"].sum())
+        facts = {"partners": len(board), "findings": int(board["findings"].sum()), "overdue": overdue}
+        parts = [figures("Partners", facts, f"{_('As of')} {readable(self.as_of, self._zone)}")]
+        known = board.assign(partner=board["partner"].replace("", _("no partner")))
+        parts.append(_grid("All partners, those with the most overdue findings first", known))
+        parts += [remark("note", text) for text in notices(self.numbers, current_language(), self._zone)]
+        return Shown(board, parts, facts, overdue > 0)
+
+    def listed_findings(
+        self, *, status: str | None = None, code: str | None = None, partner: str | None = None
+    ) -> Shown[pd.DataFrame]:
+        """Show each finding with its status, deadline and owner, those to act on first.
+
+        Raises:
+            InvalidInput: no sale names this partner.
+        """
+        result, zone = self.read(partner, whole=True), self._zone
+        found = result.findings
+        for column, wanted in {"status": status, "code": code and code.upper()}.items():
+            found = found if wanted is None else found[found[column] == wanted]
+        listed = found if status == FindingStatus.RESOLVED else found[found["status"] != FindingStatus.RESOLVED]
+        rows = []
+        for row in tuples(listed.head(_SALES_SHOWN)):
+            due = due_of(row, zone)
+            if row.status == FindingStatus.RESOLVED:
+                due = f"{_('last seen')} {readable(row.lastSeen, zone)}"
+            sale = row.saleId or _("no sale")
+            rows.append([str(row.id), _(row.severity), _(row.status), row.code, sale, due, row.owner])
+        facts = {str(name): int(count) for name, count in found["status"].value_counts().items()}
+        parts = [remark("note", text) for text in notices(result, current_language(), zone)]
+        parts.append(figures("Findings", facts | {"overdue": int(found["overdue"].sum())}))
+        columns = ["id", "severity", "status", "code", "sale", "deadline", "owner"]
+        parts.append(table("To act on", columns, rows, total=len(listed)))
+        document = {
+            "asOf": iso_exact(result.as_of, zone),
+            "counts": result.finding_counts,
+            "findings": finding_records(found, zone),
+        }
+        active = found["status"].isin((FindingStatus.OPEN, FindingStatus.REOPENED)).any()
+        return Shown(found, parts, document, bool(active))
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:  # noqa: ARG002
+        parts, result = self.parts, self.numbers
+        if result.open:
+            columns = ["saleId", "group", "days", "status", "missing", "problems"]
+            rows = [
+                (
+                    each.saleId,
+                    each.utilityGroup,
+                    each.ageDays,
+                    _(each.status),
+                    _pieces(each),
+                    _listed(each.problems),
+                )
+                for each in tuples(result.rows.head(_SALES_SHOWN))
+            ]
+            parts.append(table("Sales to act on, the gravest and oldest first", columns, rows, total=result.open))
+        return bundle(parts, self.document, needs_attention=self.needs_attention)
+
+    def __repr__(self) -> str:
+        return text_of(self.parts)
+
+
+language_of: Callable[[str], Any] = language
+
+
+def open_audit(folder: str | Path) -> AuditResult:
+    """Open the audit in a folder, without any database or bucket.
+
+    Its reports are not recorded in the custody log; ``connect().open_audit()`` opens one that does, also in a
+    bucket.
+
+    Args:
+        folder: its path, such as ``audits/2026-11-01T02-00-00Z``.
+
+    Raises:
+        UnreadableFile: there is no audit, or a file of it is not what was written.
+    """
+    found = open_folder(folder)
+    found.verify()
+    return AuditResult(found)
+
+
+def _grid(heading: str, frame: pd.DataFrame) -> Part:
+    """Show a table as it is, its words and codes translated."""
+    told = frame.astype(object).where(frame.notna(), "")
+    for name in {"severity", "owner", "status"} & set(told.columns):
+        told[name] = told[name].map(_)
+    names = {reason.value: CODES[reason].name for reason in Reason}
+    return table(
+        heading,
+        [names.get(each, COLUMN_NAMES.get(each, each)) for each in map(str, told)],
+        told.to_numpy().tolist(),
+    )
+
+
+def _listed(joined: str) -> str:
+    return joined.replace("|", ", ")
+
+
+def _pieces(row: Any) -> str:
+    pieces = zip(items(row.missing), items(row.reasons), strict=True)
+    return ", ".join(f"{piece} ({reason})" for piece, reason in pieces if piece)
+
+
+def due_of(row: Any, zone: ZoneInfo) -> str:
+    """Return when a finding is due, or by how much it is late."""
+    days = counted(abs(int(row.dueInBusinessDays)), "business day")
+    return f"{_('late by') if row.overdue else _('due in')} {days}, {readable(row.dueAt, zone)}"
+
+
+def shown_changes(found: FindingChanges, zone: ZoneInfo, *, first: bool = False) -> Shown[FindingChanges]:
+    """Show what happened to findings between two moments; ``first``: no audit had been made by the first."""
+    start, by_day = readable(found.start, zone), found.by_day
+    facts = {
+        "new": found.counts["new"],
+        "reopened": found.counts["reopened"],
+        "resolved": found.counts["resolved"],
+        "still open": found.counts["open"],
+        "came and went": int((found.findings["change"] == BETWEEN).sum()),
+    }
+    parts = [figures(Message("Findings from {} to {}", start, readable(found.end, zone)), facts)]
+    if first:
+        told = Message("no audit had been made by {}, so that every finding counts as new", start)
+        parts.append(remark("note", told))
+    if len(found.without_sale):
+        gone = len(found.without_sale)
+        told = Message(
+            "{} of the resolved findings ended because their sale is gone: toolkit explain SALE_GONE", gone
+        )
+        parts.append(remark("note", told))
+    recent = by_day[by_day["day"] > found.end.astimezone(zone).date() - timedelta(days=14)]
+    days = [(str(row.day), int(row.present), int(row.came), int(row.went)) for row in tuples(recent)]
+    parts.append(table("The last two weeks", ["day", "findings", "came", "went"], days))
+    rows = []
+    for kind in ("new", "reopened", "resolved"):
+        changed = found.findings[found.findings["change"] == kind]
+        since = "closed_at" if kind == "resolved" else "opened_at"
+        for row in tuples(changed.sort_values([since, "sale_id", "code"]).head(_SALES_SHOWN)):
+            sale, partner = row.sale_id or _("no sale"), row.partner or _("no partner")
+            rows.append((_(kind), sale, row.code, partner, readable(getattr(row, since), zone)))
+    parts.append(table("Changes", ["change", "sale", "code", "partner", "since"], rows))
+    attention = bool(found.ids("new") or found.ids("reopened"))
+    return Shown(found, parts, changes_as_json(found, zone), attention)
+
+
+def shown_file_findings(
+    found: Sequence[IntegrityFinding], zone: ZoneInfo, *, unmasked: bool
+) -> Shown[Sequence[IntegrityFinding]]:
+    """Show the findings about files in the bucket; their names only where ``unmasked``."""
+    rows = [
+        (
+            each.problem,
+            ", ".join(each.keys if unmasked else each.sale_ids or each.folders),
+            _(CODES[each.problem].meaning),
+            told_detail(each.detail, current_language(), zone) if each.detail else "",
+        )
+        for each in found
+    ]
+    document = [
+        {"text": CODES[each.problem].meaning, "sales": each.sale_ids}
+        | pick_camel(each, "problem", "detail", "evidence_ids", "keys" if unmasked else "folders")
+        for each in found
+    ]
+    parts = [table("Findings about files", ["code", "about", "meaning", "detail"], rows)]
+    return Shown(found, parts, {"findings": document}, bool(found))
+
+
+def shown_waivers(waivers: Sequence[Waiver], today: date, zone: ZoneInfo) -> Shown[Sequence[Waiver]]:
+    """Show waivers with their state on a day, and which of them end soon."""
+    columns = ["id", "state", "start", "end", "about", "reason", "owner", "approved by"]
+    parts = [table("Waivers", columns, [_waiver_cells(each, today) for each in waivers])]
+    parts += [
+        remark("note", Message("{} ends in {}; its findings are back then", each.id, counted(left, "day")))
+        for each in waivers
+        if each.holds(today) and (left := each.days_left(today)) <= ENDS_SOON
+    ]
+    return Shown(waivers, parts, {"waivers": [waiver_as_json(each, today, zone) for each in waivers]})
+
+
+def _waiver_cells(each: Waiver, today: date) -> tuple[str, ...]:
+    request = each.request
+    about = {"sale": request.sale_id, "partner": request.partner, "code": request.code}
+    told = ", ".join(f"{_(name)} {value}" for name, value in about.items() if value)
+    state = "revoked" if each.revoked_at else "holds" if each.holds(today) else "later"
+    if not each.revoked_at and request.end <= today:
+        state = "ended"
+    dates = str(request.start), str(request.end)
+    return str(each.id), _(state), *dates, told, request.reason, request.owner, request.approved_by

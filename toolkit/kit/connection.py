@@ -1,0 +1,499 @@
+"""The toolkit as one object: a method for each command; values, DataFrames and results that show themselves."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from datetime import date, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from toolkit.errors import InvalidInput
+from toolkit.kit.process import operation, signed_in_account
+from toolkit.kit.services import Services
+from toolkit.kit.shown import Shown
+from toolkit.kit.spoken import ProgressBar, current_language, parse_timestamp
+from toolkit.progress import Progress, Quiet
+from toolkit.settings import Settings, expanded
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from toolkit.audit.changes import FindingChanges
+    from toolkit.audit.object_history import Synced
+    from toolkit.audit.sale_case import SaleCase
+    from toolkit.contract.contents import IntegrityFinding
+    from toolkit.contract.evidence import Withdrawal
+    from toolkit.contract.waivers import Waiver
+    from toolkit.evidence.bulk_credentials import ManifestResult
+    from toolkit.evidence.completion import Completion
+    from toolkit.evidence.contents import Verified
+    from toolkit.evidence.records import EvidenceRecord, Link
+    from toolkit.evidence.upload import Uploaded
+    from toolkit.intake.registration import ClientQuality
+    from toolkit.intake.results import LoadResult, Understood
+    from toolkit.intake.sales import SalesLoaded
+    from toolkit.kit.audits import AuditResult
+
+    Given = str | Path | Sequence[str | Path] | pd.DataFrame
+    """Files, or a DataFrame with their columns."""
+
+    Moment = str | datetime | None
+    """A datetime, or a text such as 2026-11-20 (its end) or 2026-11-20 18:00; ``None`` or blank: now."""
+
+
+def connect(database: str | None = None, bucket: str | None = None, *, progress: Progress | None = None) -> Kit:
+    """Connect to the database and the bucket, each of which is opened at its first use.
+
+    Args:
+        database: ``postgresql://user:password@host:5432/name``; by default ``DATABASE_URL``, else an embedded one.
+        bucket: its name; by default ``EVIDENCE_BUCKET``, else an embedded one.
+        progress: is told how far a call is; by default a bar in notebooks and terminals.
+
+    Raises:
+        SettingsError: a variable of the environment is wrong.
+    """
+    given = {"DATABASE_URL": database, "EVIDENCE_BUCKET": bucket}
+    environ = {**os.environ, **{name: value for name, value in given.items() if value is not None}}
+    settings = Settings.from_environment(environ)
+    return Kit(settings, environ=environ, progress=progress or ProgressBar(sys.stderr))
+
+
+class Kit(Services):
+    """The toolkit, connected to one database and one bucket; a context manager that closes them.
+
+    Every method raises errors of ``toolkit.errors`` with the sentence that the command prints, such as
+    ``DatabaseError``, ``BucketError`` and ``InvalidInput``. Nothing is printed.
+    """
+
+    def __init__(self, *args: Any, progress: Progress | None = None, **given: Any) -> None:
+        super().__init__(*args, **given)
+        self.progress: Progress = progress or Quiet()
+
+    def today(self) -> date:
+        """Return the day in the time zone of the settings."""
+        return self.clock().astimezone(self.settings.timezone).date()
+
+    def moment(self, given: Moment) -> datetime:
+        """Return a past moment; without an offset it is in the time zone of the settings.
+
+        Raises:
+            InvalidInput: it is none, or lies in the future.
+        """
+        if given is None or (isinstance(given, str) and not given.strip()):
+            return self.clock()
+        return parse_timestamp(str(given), timezone=self.settings.timezone, now=self.clock())
+
+    def path(self, given: str | Path) -> Path:
+        """Return a path; in JupyterLab relative ones start at the folder that ``make lab`` works in."""
+        work = self.environ.get("TOOLKIT_WORK")
+        return Path(work, expanded(given)) if work and "ipykernel" in sys.modules else expanded(given)
+
+    @operation
+    def load_clients(
+        self,
+        files: Given,
+        *,
+        dry_run: bool = False,
+        out: str | Path | None = None,
+        headings: Mapping[str, str] | None = None,
+        sheet: str | None = None,
+        announce: Callable[[Understood], None] = lambda _: None,
+    ) -> Shown[LoadResult]:
+        """Register the clients of CSV and XLSX files, or of a DataFrame.
+
+        Args:
+            files: one or several; of several, those that cannot be read are named, and the others are loaded.
+            dry_run: check everything, and register nobody.
+            out: the folder of the files of rejected rows; beside each file where there is none.
+            headings: the field of a heading that is not recognised, ``-`` to ignore its column.
+            sheet: that of workbooks; the one that has the headings where it is not named.
+            announce: is told what was understood of a file before it is loaded.
+
+        Returns:
+            ``result`` counts rows; ``rejected`` has the rows as they were, with ``line`` and ``errors``.
+
+        Raises:
+            UnreadableFile: no file can be read or has the headings.
+        """
+        from toolkit.intake.clients import load_clients
+        from toolkit.intake.results import LoadOptions
+        from toolkit.kit.results import files_given, rejected_rows, shown_clients
+
+        options = LoadOptions(headings or {}, sheet or None, current_language())
+        with files_given(self, files, out) as (paths, folder, kept):
+            result = load_clients(
+                self.database,
+                paths,
+                out=folder,
+                dry_run=dry_run,
+                options=options,
+                clock=self.clock,
+                progress=self.progress,
+                announce=announce,
+            )
+            rejected = result.rejected_files
+            return kept(shown_clients(result, self.settings.timezone, lambda: rejected_rows(rejected)))
+
+    def client_quality(self, *, most: int = 500) -> Shown[ClientQuality]:
+        """Look through the registered clients for doubtful ones, and those that are alike; CPFs are masked.
+
+        Args:
+            most: groups of clients to name of each likeness, the largest first.
+        """
+        from toolkit.intake.registration import client_quality
+        from toolkit.kit.results import shown_quality
+
+        return shown_quality(client_quality(self.database, self.today(), most))
+
+    @operation
+    def load_sales(
+        self, file: Given, *, overwrite: bool = False, out: str | Path | None = None
+    ) -> Shown[SalesLoaded]:
+        """Take over the sales of a CSV or XLSX file, or of a DataFrame; a shared database is only compared.
+
+        Args:
+            file: has the columns saleId, clientId, utilityGroup, isClientFinancialResponsible, createdAt and may
+                have partner and completedAt.
+            overwrite: write into a shared database, over the service's own values.
+            out: the folder of the files of rejected rows; beside the file where there is none.
+
+        Raises:
+            UnreadableFile: it is no table, or lacks a column.
+        """
+        from toolkit.intake.sales import load_sales
+        from toolkit.kit.results import files_given, rejected_rows, shown_sales
+
+        with files_given(self, file, out) as ([path], folder, kept):
+            loaded = load_sales(
+                self.database,
+                path,
+                timezone=self.settings.timezone,
+                clock=self.clock,
+                write=overwrite or self.database.embedded,
+                out=folder,
+                language=current_language(),
+            )
+            return kept(shown_sales(loaded, path.name, lambda: rejected_rows(loaded.rejected_files)))
+
+    def complete(self, sale_id: str) -> Shown[Completion]:
+        """Mark a sale as completed, if its files, read to their end, satisfy the rules.
+
+        Raises:
+            SaleNotFound: there is no such sale.
+        """
+        from toolkit.evidence.completion import complete_sale
+        from toolkit.kit.results import shown_completion
+
+        done = complete_sale(self.database, self.bucket, sale_id, self.clock)
+        return shown_completion(done, self.settings.timezone)
+
+    @operation
+    def request_credentials(
+        self, manifest: Given, *, out: str | Path | None = None, requested_by: str = ""
+    ) -> Shown[ManifestResult]:
+        """Ask for upload credentials for each file of a manifest; for none where a row is wrong.
+
+        Args:
+            manifest: CSV, XLSX or a DataFrame with saleId, fileName, fileFormat, type, evidenceType.
+            out: the credentials file, mode 0600; by default one in ``TOOLKIT_HOME``, for ``upload``.
+            requested_by: who asks, kept with each record; your account by default.
+
+        Raises:
+            UnreadableFile: the manifest cannot be read, or lacks a column.
+            WrongBucket: the database belongs to another bucket.
+        """
+        from toolkit.evidence.bulk_credentials import Order, request_manifest
+        from toolkit.evidence.credentials import UploadLimits
+        from toolkit.kit.results import files_given, shown_request
+
+        settings = self.settings
+        limits = UploadLimits(settings.upload_ttl, settings.upload_max_bytes)
+        by = requested_by.strip() or signed_in_account()
+        order = Order(by, limits, self.clock, signed_in_account(), self.progress)
+        with files_given(self, manifest) as ([path], _, _kept):
+            target = self.path(out) if out else self.credentials_folder / f"{path.stem}.jsonl"
+            if not out:
+                target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            requested = request_manifest(self.database, self.bucket, path, target, order)
+            return shown_request(requested, path.name, target)
+
+    @operation
+    def upload(
+        self, forms: Shown[ManifestResult] | str | Path, folder: str | Path, *, allow_hosts: Sequence[str] = ()
+    ) -> Shown[Uploaded]:
+        """Send files into the bucket; called again, it goes on where it was.
+
+        Args:
+            forms: what ``request_credentials`` returned, or a credentials file.
+            folder: has ``saleId/fileName``, or ``fileName`` where names are unique.
+            allow_hosts: hosts beside the bucket's that files may be sent to.
+
+        Raises:
+            InvalidInput: the rows of the manifest were rejected, or the credentials file is none.
+            WrongBucket: the database belongs to another bucket.
+        """
+        from toolkit.database.belonging import check_bucket
+        from toolkit.evidence.upload import Destinations, upload_files
+        from toolkit.kit.results import shown_upload
+
+        if isinstance(forms, Shown) and forms.needs_attention:
+            raise InvalidInput("Nothing was issued, so nothing can be sent: correct the rows of the manifest.")
+        credentials = self.path(forms.files[0] if isinstance(forms, Shown) else forms)
+        if self.settings.database_url is not None and not allow_hosts:
+            with self.database.transaction() as connection:
+                check_bucket(connection, self.bucket)
+        destinations = Destinations.of(self.settings, allow_hosts)
+        sent = upload_files(credentials, self.path(folder), progress=self.progress, destinations=destinations)
+        return shown_upload(sent, credentials.name)
+
+    def sync(
+        self,
+        *,
+        full: bool = False,
+        inventory: str | None = None,
+        confirmed: bool = False,
+        verify: bool = False,
+        seconds: float | None = None,
+    ) -> Shown[Synced]:
+        """Observe the sales, their records and what lies in the bucket.
+
+        Args:
+            full: read every key, not only those that can have changed.
+            inventory: an S3 Inventory to take over instead of a listing: its ``manifest.json``, or a folder or
+                prefix in which the newest one is taken.
+            confirmed: accept that most of them are gone at once.
+            verify: then verify the contents of new files.
+            seconds: the longest time for that.
+
+        Raises:
+            MassDisappearance: most sales, records or objects are gone.
+            UnreadableFile: a file of the inventory is missing or not the one that it names.
+        """
+        from toolkit.kit.results import shown_sync
+
+        synced = self._synced(full=full, inventory=inventory, confirmed=confirmed)
+        verified = self.verify_contents(seconds=seconds).result if verify else None
+        return shown_sync(synced, verified, inventory=inventory is not None)
+
+    def _synced(self, *, full: bool = False, inventory: str | None = None, confirmed: bool = False) -> Synced:
+        from toolkit.audit.observe_bucket import sync_bucket
+
+        with self.scratch() as scratch:
+            return sync_bucket(
+                self.database,
+                self.bucket,
+                clock=self.clock,
+                full=full,
+                inventory=None if inventory is None else self.inventory(inventory, scratch),
+                every_key_within=timedelta(days=self.settings.relist_days),
+                confirmed=confirmed,
+                progress=self.progress,
+            )
+
+    def verify_contents(self, *, seconds: float | None = None) -> Shown[Verified]:
+        """Read every file that was not verified in its present version, for at most so many seconds."""
+        from toolkit.evidence.contents import verify_contents
+        from toolkit.kit.results import shown_contents
+
+        limits: dict[str, Any] = {"clock": self.clock, "seconds": seconds, "progress": self.progress}
+        return shown_contents(verify_contents(self.database, self.bucket, **limits))
+
+    @operation
+    def audit(
+        self,
+        as_of: Moment = None,
+        *,
+        sync: bool = True,
+        verify: bool = True,
+        confirmed: bool = False,
+        out: str | None = None,
+        engine: str = "duckdb",
+    ) -> AuditResult:
+        """Judge every sale, and return the audit, which is a folder of Parquet.
+
+        One of now looks at sales and bucket first, and seals the custody log; one of the past takes what was seen.
+
+        Args:
+            as_of: the moment; now by default.
+            sync: look first.
+            verify: verify the contents of new files first, for ``TOOLKIT_VERIFY_SECONDS``.
+            confirmed: accept that most sales, records or objects are gone at once.
+            out: where the folder goes: a folder or ``s3://bucket/prefix``; ``TOOLKIT_AUDITS`` by default.
+            engine: ``duckdb`` in this process, or ``spark`` on the cluster of ``TOOLKIT_SPARK_URL``.
+
+        Raises:
+            NothingEvaluated: there is no sale at the moment.
+            MassDisappearance: most sales, records or objects are gone.
+            EngineUnavailable: the engine could not judge.
+        """
+        from toolkit.audit.run import make_audit
+        from toolkit.kit.audits import AuditResult
+        from toolkit.log.sealing import seal_events
+
+        if engine not in {"", "duckdb", "spark"}:
+            raise InvalidInput("An engine is duckdb or spark, not {!r}.", engine)
+        past = None if as_of is None or not str(as_of).strip() else self.moment(as_of)
+        plan, synced = self.audit_plan(out, spark=engine == "spark"), None
+        if sync and past is None:
+            synced = self._synced(confirmed=confirmed)
+            if verify:
+                self.verify_contents(seconds=self.settings.verify_seconds)
+            newest = seal_events(self.database, self.clock, self.log_keys)
+            self.keep_seal(newest.hash if newest is not None else None)
+        verified = None if past is not None else sync and verify
+        made = make_audit(
+            self.database, plan, clock=self.clock, as_of=past, verified_first=verified, replica=self.replica
+        )
+        return AuditResult(made, self, synced)
+
+    def open_audit(self, place: str | Path) -> AuditResult:
+        """Open an audit that was made before.
+
+        Args:
+            place: its folder, its address in a bucket, or ``latest``.
+
+        Raises:
+            UnreadableFile: there is none, or a file of it is not what was written.
+        """
+        from toolkit.audit.folder import latest_audit, open_audit
+        from toolkit.kit.audits import AuditResult
+
+        plan = self.audit_plan()
+        if str(place) == "latest":
+            return AuditResult(latest_audit(plan.store, plan.copies), self)
+        around, _, name = str(place).rstrip("/").rpartition("/")
+        found = open_audit(name, self.file_store(around or "."), plan.copies)
+        found.verify()
+        return AuditResult(found, self)
+
+    def changes(self, since: Moment = None, until: Moment = None) -> Shown[FindingChanges]:
+        """Compare the findings of two moments.
+
+        Args:
+            since: the earlier one; by default a month before, or the first audit where that came later.
+            until: the later one; now by default.
+
+        Raises:
+            NothingEvaluated: no audit had been made by then.
+        """
+        from toolkit.audit.changes import audits_until, changes_between
+        from toolkit.kit.audits import shown_changes
+
+        last, zone = self.moment(until), self.settings.timezone
+        month_ago = last - timedelta(days=30)
+        with self.database.transaction() as connection:
+            audits = audits_until(connection, last)
+        first = self.moment(since) if since else max(min(audits, default=month_ago), month_ago)
+        found = changes_between(self.database, first, last, zone)
+        return shown_changes(found, zone, first=not any(each <= first for each in audits))
+
+    def sale(self, sale_id: str, *, unmask: str | None = None) -> Shown[SaleCase]:
+        """Show one sale: rule, records and files, what is missing, findings of the last audit, time line.
+
+        Args:
+            sale_id: its id.
+            unmask: the reason for showing the client's whole CPF and the names of files; the custody log then
+                tells it with your account.
+
+        Raises:
+            SaleNotFound: there is no such sale.
+        """
+        from toolkit.audit.sale_case import sale_case
+        from toolkit.kit.sales import shown_sale
+
+        case = sale_case(self.database, sale_id.strip(), audit=self.last_audit(), clock=self.clock)
+        if unmask is not None:
+            self.unmask(unmask, "CPF and file names of a sale")
+        cpf = self.cpfs([case.client_id]).get(case.client_id) if case.client_id else None
+        return shown_sale(case, self.settings.timezone, self.today(), cpf, unmasked=unmask is not None)
+
+    def records(self, sale_id: str) -> Shown[Sequence[EvidenceRecord]]:
+        """List the evidence records of a sale with their ids, by what was last seen of the bucket."""
+        from toolkit.evidence.records import records_of
+        from toolkit.kit.sales import shown_records
+
+        found = records_of(self.database, sale_id, self.clock)
+        return shown_records(sale_id, found, self.settings.timezone)
+
+    def file_findings(self, *, unmask: str | None = None) -> Shown[Sequence[IntegrityFinding]]:
+        """List the findings about files in the bucket: one file for two sales, too late, replaced, without record.
+
+        Args:
+            unmask: the reason for showing the names of files, which may be those of people; the custody log then
+                tells it with your account.
+        """
+        from toolkit.audit.file_findings import file_findings_at
+        from toolkit.database.observation_clock import final_moment
+        from toolkit.kit.audits import shown_file_findings
+
+        moment = final_moment(self.database, self.clock)
+        if unmask is not None:
+            self.unmask(unmask, "file names of findings")
+        with self.scratch() as scratch:
+            found = file_findings_at(self.database, moment, scratch, self.settings.engine_memory)
+        return shown_file_findings(found, self.settings.timezone, unmasked=unmask is not None)
+
+    def withdraw(self, evidence_id: UUID | str, *, reason: str, by: str, approved_by: str) -> Withdrawal:
+        """Take an evidence record out of the count, once and for all; the file stays in the bucket.
+
+        Raises:
+            EvidenceNotFound: no record has this id.
+            WithdrawalRefused: the approver is the same person, a text is missing, or it was withdrawn before.
+        """
+        from toolkit.evidence.records import withdraw
+
+        people = {"withdrawn_by": by, "approved_by": approved_by, "account": signed_in_account()}
+        return withdraw(self.database, UUID(str(evidence_id)), reason=reason, clock=self.clock, **people)
+
+    def link(self, evidence_id: UUID | str, *, reason: str, by: str | None = None, seconds: int = 300) -> Link:
+        """Make a link that opens one file for some seconds; the custody log tells who made it and why.
+
+        Raises:
+            EvidenceNotFound: no record has this id, or there is no file.
+        """
+        from toolkit.evidence.records import open_evidence
+
+        account = signed_in_account()
+        asked = {"reason": reason, "opened_by": by or account, "account": account}
+        record = UUID(str(evidence_id))
+        return open_evidence(self.database, self.bucket, record, seconds=seconds, clock=self.clock, **asked)
+
+    def add_waiver(self, **given: str | None) -> Shown[Sequence[Waiver]]:
+        """Accept findings for a time.
+
+        Args:
+            given: ``sale``, ``partner`` or ``code`` (where several are given, all must fit); ``reason``,
+                ``owner``, ``approvedBy``; ``start`` and ``end``, days written 2026-12-15.
+
+        Raises:
+            WaiverRefused: a field is missing or wrong; everything that is wrong is named.
+        """
+        from toolkit.audit.waivers import add_waiver
+        from toolkit.kit.audits import shown_waivers
+
+        account, today = signed_in_account(), self.today()
+        added = add_waiver(self.database, given, today=today, account=account, clock=self.clock)
+        return shown_waivers([added], today, self.settings.timezone)
+
+    def waivers(self, *, everything: bool = False) -> Shown[Sequence[Waiver]]:
+        """List the waivers that hold or will hold; ``everything``: also those that ended or were revoked."""
+        from toolkit.audit.waivers import all_waivers
+        from toolkit.kit.audits import shown_waivers
+
+        found, today = all_waivers(self.database, self.clock()), self.today()
+        holding = (each for each in found if everything or not (each.revoked_at or each.request.end <= today))
+        return shown_waivers(list(holding), today, self.settings.timezone)
+
+    def revoke_waiver(self, waiver_id: UUID | str, *, reason: str, by: str) -> datetime:
+        """Revoke a waiver: its findings are back at once. Returns when that was.
+
+        Raises:
+            WaiverRefused: there is none with this id, or it was revoked before.
+        """
+        from toolkit.audit.waivers import revoke_waiver
+
+        why = {"reason": reason, "revoked_by": by, "account": signed_in_account()}
+        return revoke_waiver(self.database, UUID(str(waiver_id)), clock=self.clock, **why)

@@ -1,0 +1,373 @@
+"""Show what loads, credentials, uploads, the bucket and completions returned, to people and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+from zoneinfo import ZoneInfo
+
+from toolkit.contract.codes import CODES, KindFault
+from toolkit.contract.contents import ContentProblem
+from toolkit.contract.fields import pick_camel
+from toolkit.errors import InvalidInput
+from toolkit.kit.shown import Part, Shown, figures, links, remark, say, table
+from toolkit.kit.spoken import _, counted, current_language, readable, translate
+from toolkit.message import Message, listed
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from toolkit.audit.object_history import Synced
+    from toolkit.evidence.bulk_credentials import ManifestResult
+    from toolkit.evidence.completion import Completion
+    from toolkit.evidence.contents import Verified
+    from toolkit.evidence.upload import Uploaded
+    from toolkit.intake.registration import ClientQuality
+    from toolkit.intake.results import FileLoaded, LoadResult, Tally
+    from toolkit.intake.sales import SalesLoaded
+    from toolkit.intake.tables import RejectedRow
+    from toolkit.kit.connection import Given, Kit
+
+    Refused = Callable[[], pd.DataFrame] | None
+    """Reads the rows that were refused."""
+
+S = TypeVar("S", bound=Shown[Any])
+
+
+def shown_clients(result: LoadResult, zone: ZoneInfo, refused: Refused) -> Shown[LoadResult]:
+    """Show the load of client files: each file, then every reason, repair and warning with examples."""
+    from toolkit.intake.results import WARNINGS, Repair
+
+    parts: list[Part] = []
+    for file in result.files:
+        parts += _of_file(file, zone, dry_run=result.dry_run)
+    if len(result.files) > 1:
+        parts.append(figures(counted(result.rows, "row"), _tallied(result, dry_run=result.dry_run)))
+    if result.reasons:
+        parts.append(_why("Why rows were rejected", "reason", result, result.reasons, {}))
+    if result.repairs:
+        texts: dict[str, str] = {each: each.text for each in Repair}
+        parts.append(_why("What was repaired, in rows that are fine", "repaired", result, result.repairs, texts))
+    if result.warnings:
+        parts.append(_why("Doubtful, though valid", "warning", result, result.warnings, WARNINGS))
+    parts += [remark("not loaded", reason) for reason in result.unreadable]
+    attention = bool(result.rejected or result.unreadable)
+    return Shown(result, parts, result.document(), attention, tuple(result.rejected_files), refused)
+
+
+def _tallied(tally: Tally, *, dry_run: bool) -> dict[str, int]:
+    done = "would be registered" if dry_run else "registered"
+    return {done: tally.accepted, "rejected": tally.rejected, "skipped": tally.skipped}
+
+
+def _of_file(file: FileLoaded, zone: ZoneInfo, *, dry_run: bool) -> Iterator[Part]:
+    """Yield the counts of a file, how it was read, and the files that came back."""
+    heading = Message("{}: {}", file.source, counted(file.tally.rows, "row"))
+    yield figures(heading, _tallied(file.tally, dry_run=dry_run))
+    columns = ", ".join(f"{heading} → {name}" for heading, name in file.understood.fields.items())
+    yield replace(remark(translate(str(file.understood.layout)), columns), text="")  # commands told it before
+    if file.already_loaded_at is not None:
+        before = readable(file.already_loaded_at, zone)
+        yield say(Message("these contents were loaded at {}; nothing changed", before))
+    for what, paths in (("rejected rows", file.rejected_files), ("registered already", [file.skipped_file])):
+        if there := [path for path in paths if path is not None]:
+            yield links(what, there)
+    for note in file.notes:
+        yield say(note)
+
+
+def _why(heading: str, of: str, result: LoadResult, counts: Mapping[str, int], texts: Mapping[str, str]) -> Part:
+    """Show how many rows have each reason, repair or warning, and the first of them."""
+    rows, lines, several = [], [], len(result.files) > 1
+    for each, count in counts.items():
+        text, examples = translate(texts.get(each, each)), result.examples.get(each, ())
+        places = "; ".join(f"{f'{source} ' if several else ''}{_('line')} {line}" for source, line in examples)
+        rows.append((text, count, places))
+        mark = "" if of == "reason" else f"{_(of)}: "
+        lines.append(f"{current_language().number(count):>9} × {mark}{text}" + (f" ({places})" if places else ""))
+    return replace(table(heading, [of, "rows", "first lines"], rows), text="\n".join(lines))
+
+
+def shown_quality(found: ClientQuality) -> Shown[ClientQuality]:
+    """Show doubtful clients, and those that are alike."""
+    from toolkit.intake.registration import QUALITY_TEXTS, Likeness
+
+    repeated, alike = found.groups.get(Likeness.SAME_CONTRACT, 0), sum(found.groups.values())
+    facts = {"clients": found.clients, "registered more than once": repeated, "groups that are alike": alike}
+    parts = [figures("Registered clients", facts)]
+    if found.counts:
+        doubtful = {_(QUALITY_TEXTS[code]): number for code, number in found.counts.items()}
+        parts.append(table("Doubtful or not there", ["warning", "clients"], doubtful.items()))
+    if found.alike:
+        groups = {_(likeness.text): number for likeness, number in found.groups.items()}
+        parts.append(table("Groups of clients that are alike", ["what is the same", "groups"], groups.items()))
+        columns = ["what is the same", "clients", "CPF, masked", "client ids"]
+        rows = [
+            (_(each.likeness.text), each.number, each.cpf or _("several"), ", ".join(each.client_ids))
+            for each in found.alike
+        ]
+        parts.append(table("Clients that are alike", columns, rows, total=alike))
+    document = pick_camel(found, "clients", "counts", "groups") | {
+        "alike": [pick_camel(each, "likeness", "number", "cpf", "client_ids") for each in found.alike]
+    }
+    return Shown(found, parts, document, repeated > 0)
+
+
+def shown_sales(loaded: SalesLoaded, name: str, refused: Refused) -> Shown[SalesLoaded]:
+    """Show the load of a file of sales."""
+    facts = {
+        "new": loaded.inserted,
+        "updated": loaded.updated,
+        "unchanged": loaded.unchanged,
+        "rejected": len(loaded.rejected),
+        "that differ and were not written": len(loaded.differing),
+    }
+    parts = [figures(Message("{}: {}", name, counted(loaded.rows, "sale")), facts)]
+    if loaded.rejected:
+        parts.append(_wrong_rows("Why rows were rejected", loaded.rejected))
+        parts.append(links("The rejected rows, to be corrected and loaded", loaded.rejected_files))
+    if loaded.differing:
+        differing = [
+            (each.line, each.sale_id, ", ".join(each.fields) or _("is not in the service's sales"))
+            for each in loaded.differing
+        ]
+        parts.append(table("Sales that differ, and were not written", ["line", "sale", "fields"], differing))
+    document = {
+        **pick_camel(loaded, "rows", "inserted", "updated", "unchanged"),
+        "rejected": len(loaded.rejected),
+        "rejectedRows": _rejected(loaded.rejected),
+        "rejectedFiles": [str(path) for path in loaded.rejected_files],
+        "differing": len(loaded.differing),
+        "differingRows": [pick_camel(row, "line", "sale_id", "fields") for row in loaded.differing],
+    }
+    attention = bool(loaded.rejected or loaded.differing)
+    return Shown(loaded, parts, document, attention, loaded.rejected_files, refused)
+
+
+def _wrong_rows(heading: str, rejected: Sequence[RejectedRow]) -> Part:
+    rows = [(row.line, item.field, translate(item.message)) for row in rejected for item in row.invalid]
+    return table(heading, ["line", "field", "reason"], rows)
+
+
+def _rejected(rows: Iterable[RejectedRow]) -> list[dict[str, Any]]:
+    return [
+        {"line": row.line, "errors": [pick_camel(item, "field", "message") for item in row.invalid]}
+        for row in rows
+    ]
+
+
+def shown_request(manifest: ManifestResult, name: str, out: Path) -> Shown[ManifestResult]:
+    """Show the credentials for a manifest: where they are, and never what they are."""
+    rows = counted(manifest.rows, "row")
+    if manifest.rejected:
+        facts = {"rejected": len(manifest.rejected)}
+        heading = Message("{}: {}", name, rows)
+        parts = [
+            figures(heading, facts, "Nothing was issued. Correct the rows below and run again."),
+            _wrong_rows("What is wrong", manifest.rejected),
+        ]
+    else:
+        facts = {
+            "issued": manifest.issued,
+            "issued again": manifest.reissued,
+            "already uploaded": len(manifest.skipped),
+        }
+        kept = Message("The credentials are in {}, which only you can read.", out)
+        parts = [figures(Message("{}: {}", name, rows), facts, kept)]
+        if manifest.skipped:
+            parts.append(
+                table("Uploaded before", ["line", "id"], [(line, str(each)) for line, each in manifest.skipped])
+            )
+    document = {
+        **pick_camel(manifest, "rows", "issued", "reissued"),
+        "skipped": len(manifest.skipped),
+        "rejected": len(manifest.rejected),
+        "out": None if manifest.rejected else str(out),
+        "skippedRows": [{"line": line, "id": each} for line, each in manifest.skipped],
+        "rejectedRows": _rejected(manifest.rejected),
+    }
+
+    def refused() -> pd.DataFrame:
+        import pandas as pd
+
+        told = [
+            (str(row.line), listed(Message("{}: {}", each.field, each.message) for each in row.invalid))
+            for row in manifest.rejected
+        ]
+        return pd.DataFrame(told, columns=["line", "errors"])
+
+    return Shown(manifest, parts, document, bool(manifest.rejected), (out,), refused)
+
+
+def shown_upload(uploaded: Uploaded, name: str) -> Shown[Uploaded]:
+    """Show which files were sent, and which were not."""
+    facts = {"sent": uploaded.sent, "sent before": uploaded.skipped, "failed": len(uploaded.failures)}
+    parts = [figures(Message("{}: {}", name, counted(uploaded.files, "file")), facts)]
+    if uploaded.failures:
+        failed = [
+            (each.line, each.sale_id, each.file_name, each.problem, translate(each.message))
+            for each in uploaded.failures
+        ]
+        columns = ["line", "saleId", "fileName", "problem", "what was found"]
+        parts.append(table("Not uploaded", columns, failed))
+    document = {
+        **pick_camel(uploaded, "files", "sent", "skipped"),
+        "failed": len(uploaded.failures),
+        "failures": [
+            pick_camel(each, "line", "sale_id", "file_name", "problem", "message") for each in uploaded.failures
+        ],
+    }
+    return Shown(uploaded, parts, document, bool(uploaded.failures))
+
+
+def shown_sync(synced: Synced, verified: Verified | None, *, inventory: bool) -> Shown[Synced]:
+    """Show what a reading of the bucket found."""
+    heading = counted(synced.listed, "object") + ("" if synced.full else f" {_('looked at')}")
+    facts = {"new": synced.appeared, "overwritten": synced.changed, "vanished": synced.vanished}
+    parts = [figures(heading, facts | {"examined": synced.examined})]
+    since = None if synced.listed_since is None else synced.listed_since.isoformat(timespec="seconds")
+    if inventory:
+        parts.append(remark("note", Message("the oldest part of the listing is of {}", since or "never")))
+    if synced.lacking:
+        lacking = counted(synced.lacking, "object")
+        told = Message(
+            "the inventory lacks {} written days before it: it tells of a part of the bucket only", lacking
+        )
+        parts.append(remark("note", told))
+    document = {
+        **pick_camel(synced, "full", "listed", "appeared", "changed", "vanished", "examined", "asked", "lacking"),
+        "archived": len(synced.archived),
+        "unreadable": len(synced.unreadable),
+        "listedSince": since,
+    }
+    attention = bool(synced.archived or synced.unreadable)
+    if verified is not None:
+        found = shown_contents(verified)
+        parts += found.parts
+        document |= pick_camel(verified, "verified", "unusable")
+        attention = attention or verified.unreadable > 0
+    return Shown(synced, [*parts, *unread(synced)], document, attention)
+
+
+def unread(synced: Synced | None) -> list[Part]:
+    """Show how many objects a reading of the bucket could not read, and why, with an example of each."""
+    if synced is None:
+        return []
+    reasons = (
+        (synced.archived, _("archived, and must be restored before they can be read")),
+        (synced.unreadable, _("not readable with these credentials (s3:GetObject), or perhaps not there")),
+    )
+    # The name of the file itself may be the name of a person.
+    return [
+        remark(
+            counted(len(keys), "object"),
+            Message("{}, for example below {}", why, f"{keys[0].rpartition('/')[0]}/"),
+        )
+        for keys, why in reasons
+        if keys
+    ]
+
+
+def shown_contents(verified: Verified) -> Shown[Verified]:
+    """Show what a verification found in files."""
+    facts = {"unusable": verified.unusable, "unreadable": verified.unreadable, "left": verified.left}
+    heading = Message("{} verified", counted(verified.verified, "file"))
+    parts = [figures(heading, facts)]
+    found: list[tuple[str, int, str]] = [
+        *(
+            (str(each), number, _(CODES[each].meaning))
+            for each, number in sorted(verified.problems.items())
+            if number
+        ),
+        *((str(each), number, _(each.text)) for each, number in sorted(verified.failures.items())),
+    ]
+    if verified.wrong_kind:
+        kind = KindFault.WRONG_KIND
+        found.append((str(kind), verified.wrong_kind, _(CODES[kind].meaning)))
+    if found:
+        parts.append(table("What is wrong with unusable files", ["problem", "files", "meaning"], found))
+    document = {
+        **pick_camel(verified, "verified", "unusable"),
+        "problems": {problem: verified.problems.get(problem, 0) for problem in ContentProblem},
+        **pick_camel(verified, "wrong_kind", "left"),
+        "failures": dict(verified.failures),
+    }
+    return Shown(verified, parts, document, bool(verified.unusable or verified.left))
+
+
+def shown_completion(done: Completion, zone: ZoneInfo) -> Shown[Completion]:
+    """Show whether a sale is completed, or why it cannot be."""
+    completed, parts = done.completed_at is not None, []
+    document: dict[str, Any] = {"saleId": done.sale_id, "completed": completed}
+    document |= pick_camel(done, "already", "completed_at")
+    if done.completed_at is not None:
+        told = Message("{}: completed", done.sale_id)
+        if done.already:
+            told = Message("{}: was completed before, at {}", done.sale_id, readable(done.completed_at, zone))
+        parts.append(say(told))
+    if done.verdict is not None:
+        verdict = done.verdict
+        if not completed:
+            told = Message("{} cannot be completed, its status is {}", done.sale_id, _(verdict.status))
+            parts.append(remark("toolkit", told))
+            for piece in verdict.missing:
+                parts.append(remark("note", Message("{} is missing: {}", piece.evidence_type, piece.reason)))
+            parts += [remark(problem, CODES[problem].meaning) for problem in verdict.problems]
+        document |= {
+            "status": verdict.status,
+            "missing": [pick_camel(piece, "evidence_type", "reason") for piece in verdict.missing],
+            "problems": list(verdict.problems),
+        }
+    return Shown(done, parts, document, not completed)
+
+
+@contextmanager
+def files_given(
+    kit: Kit, given: Given, out: str | Path | None = None
+) -> Iterator[tuple[list[Path], Path | None, Callable[[S], S]]]:
+    """Yield the files that are given, or one with the contents of a DataFrame, which is there during the block.
+
+    What the block returns goes through the third: the rejected rows of a DataFrame are read before they go.
+
+    Raises:
+        InvalidInput: no file is named.
+    """
+    folder = kit.path(out) if out else None
+    if isinstance(given, (str, Path, Sequence)):
+        several = [given] if isinstance(given, (str, Path)) else given
+        paths = [kit.path(each) for each in several if str(each).strip()]
+        if not paths:
+            raise InvalidInput("Name a file: a CSV or XLSX file, or give a DataFrame.")
+        yield paths, folder, lambda shown: shown
+        return
+    text = given.convert_dtypes().to_csv(index=False).encode()  # whole numbers stay whole beside empty cells
+    with kit.scratch() as place:
+        path = place / f"frame-{sha256(text).hexdigest()[:8]}.csv"
+        path.write_bytes(text)
+
+        def kept(shown: S) -> S:
+            shown.rejected  # noqa: B018  # read now
+            return shown
+
+        yield [path], folder or place, kept
+
+
+def rejected_rows(files: Sequence[Path]) -> pd.DataFrame:
+    """Return the rejected rows that a load has written, as they were, with ``line`` and ``errors``."""
+    import pandas as pd
+    import pyarrow as pa
+
+    from toolkit.intake.sources import source_of, unescape
+    from toolkit.intake.tables import open_table
+
+    found = []
+    for file in (each for each in files if each.suffix == ".csv"):  # the workbook beside it holds the same
+        table = open_table(source_of(file))
+        for chunk in table.chunks():
+            columns = pa.Table.from_arrays([*map(unescape, chunk.columns)], names=[*table.layout.headings])
+            found.append(columns.to_pandas(types_mapper=pd.ArrowDtype))
+    return pd.concat(found, ignore_index=True) if found else pd.DataFrame(columns=["line", "errors"])

@@ -1,0 +1,196 @@
+"""Show one sale, and its evidence records, to people and as JSON; personal data are masked."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Sequence
+from datetime import date, datetime
+from typing import TYPE_CHECKING, Any, Final
+from zoneinfo import ZoneInfo
+
+from toolkit.contract.codes import CODES
+from toolkit.contract.fields import pick_camel
+from toolkit.contract.findings import FindingStatus, Status
+from toolkit.contract.people import mask_cpf
+from toolkit.kit.shown import Shown, figures, say, table
+from toolkit.kit.spoken import _, counted, current_language, readable
+from toolkit.message import Message
+from toolkit.reports.json_document import finding_records, waiver_as_json
+from toolkit.reports.report import iso_exact, tuples
+from toolkit.reports.wording import EVENT_NAMES
+
+if TYPE_CHECKING:
+    from toolkit.audit.sale_case import SaleCase
+    from toolkit.evidence.records import EvidenceRecord
+
+Rows = list[tuple[str, ...]]
+
+PAYERS: Final = {True: "the contracting party pays", False: "somebody else pays", None: "unknown who pays"}
+
+_HEADINGS = (
+    ("What to do", "code", "meaning", "remedy"),
+    ("Rule", "evidence", "accepted"),
+    ("Evidence records", "type", "state", "file", "requested", "by", "id"),
+    ("Findings", "code", "status", "severity", "first seen", "due"),
+    ("Waivers", "reason", "owner", "approved by", "ends on"),
+    ("Time line", "when", "event", "evidence"),
+    ("Links to files", "when", "by", "reason", "until"),
+)
+"""The title of each table, and the headings of its columns."""
+
+
+def shown_sale(
+    case: SaleCase, zone: ZoneInfo, today: date, cpf: str | None = None, *, unmasked: bool = False
+) -> Shown[SaleCase]:
+    """Show everything about a sale: facts, and tables; ``cpf`` is that of its client.
+
+    ``unmasked`` shows the whole CPF and the names of files.
+    """
+    client = case.client_id or _("none")
+    if cpf is not None:
+        client = f"{client} ({cpf if unmasked else mask_cpf(cpf)})"
+    facts = {
+        "status": _(case.verdict.status),
+        "utility group": case.utility_group,
+        "payer": _(PAYERS[case.is_client_financial_responsible]),
+        "partner": case.partner or _("none"),
+        "client": client,
+        "created": readable(case.created_at, zone),
+        "completed": readable(case.completed_at, zone) if case.completed_at else _("no"),
+        "Bucket read": readable(case.last_sync.finished_at, zone) if case.last_sync else _("never"),
+    }
+    parts = [figures(Message("Sale {}", case.sale_id), facts)]
+    types = {each.id: each.evidence_type for each in case.records}
+    every: list[Rows] = [
+        [(each.code, _(CODES[each.code].meaning), _(each.remedy)) for each in case.next_steps],
+        [(each.named, ", ".join(each.accepts)) for each in case.rule],
+        _record_rows(case.records, zone, unmasked=unmasked),
+        [
+            (row.code, _(row.status), _(row.severity), readable(row.firstSeen, zone), _due(row, zone))
+            for row in tuples(case.findings)
+        ],
+        [
+            (each.reason, each.owner, each.approved_by, current_language().day(each.end))
+            for each in (waiver.request for waiver in case.waivers)
+        ],
+        [
+            (readable(event.happened_at, zone), _(EVENT_NAMES[event.kind]), types[record])
+            for event, record in case.timeline
+        ],
+        [
+            (readable(each.opened_at, zone), each.opened_by, each.reason, readable(each.expires_at, zone))
+            for each in case.openings
+        ],
+    ]
+    parts += [table(title, headings, rows) for (title, *headings), rows in zip(_HEADINGS, every, strict=True)]
+    if any(step.in_records for step in case.next_steps):
+        advice = Message("The records by their ids: toolkit evidence list {}", shlex.quote(case.sale_id))
+        parts.append(say(advice))
+    return Shown(case, parts, _document(case, zone, today), case.verdict.status is not Status.COMPLIANT)
+
+
+def _document(case: SaleCase, zone: ZoneInfo, today: date) -> dict[str, Any]:
+    return {
+        **pick_camel(case, "sale_id", "utility_group", "is_client_financial_responsible", "partner", "client_id"),
+        "createdAt": iso_exact(case.created_at, zone),
+        "completedAt": _moment(case.completed_at, zone),
+        "lastSync": _moment(case.last_sync.finished_at if case.last_sync else None, zone),
+        "status": case.verdict.status,
+        "rule": [{"evidenceType": each.named, "accepts": list(each.accepts)} for each in case.rule],
+        "missing": [
+            pick_camel(piece, "evidence_type", "reason") | {"nextStep": CODES[piece.reason].remedy}
+            for piece in case.verdict.missing
+        ],
+        "problems": [
+            {"code": problem, "meaning": CODES[problem].meaning, "nextStep": CODES[problem].remedy}
+            for problem in case.verdict.problems
+        ],
+        "nextSteps": [{"code": step.code, "nextStep": step.remedy} for step in case.next_steps],
+        "records": [_record_document(record, zone) for record in case.records],
+        "findings": finding_records(case.findings, zone),
+        "waivers": [waiver_as_json(each, today, zone) for each in case.waivers],
+        "timeline": [event.as_json() | {"evidenceId": evidence_id} for event, evidence_id in case.timeline],
+        "openings": [
+            pick_camel(each, "evidence_id", "opened_by", "account", "reason")
+            | {"openedAt": iso_exact(each.opened_at, zone), "expiresAt": iso_exact(each.expires_at, zone)}
+            for each in case.openings
+        ],
+    }
+
+
+def _moment(value: datetime | None, zone: ZoneInfo) -> str | None:
+    return iso_exact(value, zone) if value else None
+
+
+def _due(row: Any, zone: ZoneInfo) -> str:
+    if row.status == FindingStatus.RESOLVED:
+        return ""
+    late = f", {_('late by')} {counted(-row.dueInBusinessDays, 'business day')}" if row.overdue else ""
+    return readable(row.dueAt, zone) + late
+
+
+def shown_records(
+    sale_id: str, records: Sequence[EvidenceRecord], zone: ZoneInfo
+) -> Shown[Sequence[EvidenceRecord]]:
+    """Show the evidence records of a sale with their ids and files."""
+    title, *headings = _HEADINGS[2]
+    parts = [table(title, headings, _record_rows(records, zone))]
+    return Shown(
+        records, parts, {"saleId": sale_id, "records": [_record_document(each, zone) for each in records]}
+    )
+
+
+def _record_document(record: EvidenceRecord, zone: ZoneInfo) -> dict[str, Any]:
+    file, taken = record.file, record.withdrawal
+    return {
+        **pick_camel(record, "id", "evidence_type"),
+        "state": record.told_state,
+        **pick_camel(record, "requested_by", "account", "partner"),
+        "requestedAt": iso_exact(record.requested_at, zone),
+        "expiresAt": _moment(record.expires_at, zone),
+        "file": file
+        and pick_camel(file, "size", "seen_at", "coverage", "media_type", "sha256", "seconds", "pages", "fault")
+        | pick_camel(file, "depth", "readers")
+        | {"seenAt": _moment(file.seen_at, zone)},
+        "withdrawnAt": _moment(taken.withdrawn_at if taken else None, zone),
+        "withdrawal": taken
+        and pick_camel(taken, "reason", "withdrawn_by", "approved_by")
+        | {"withdrawnAt": _moment(taken.withdrawn_at, zone)},
+    }
+
+
+def _record_rows(records: Iterable[EvidenceRecord], zone: ZoneInfo, *, unmasked: bool = False) -> Rows:
+    return [
+        (
+            each.evidence_type,
+            each.told_state,
+            "; ".join([*([each.object_key] if unmasked else []), *_file_facts(each)]),
+            readable(each.requested_at, zone),
+            _requester(each),
+            str(each.id),
+        )
+        for each in records
+    ]
+
+
+def _requester(record: EvidenceRecord) -> str:
+    by = record.requested_by or _("not noted")
+    if record.account is None:
+        return f"{by} (not known for which partner)"
+    signed_in = "" if record.account == record.requested_by else f", signed in as {record.account}"
+    return f"{by} ({f'for {record.partner}' if record.partner else 'an operator'}{signed_in})"
+
+
+def _file_facts(record: EvidenceRecord) -> list[str]:
+    """Return what is known of a record's file and its withdrawal, in short sentences."""
+    file, taken, facts = record.file, record.withdrawal, []
+    if file:
+        length = [f"{current_language().number(round(file.seconds, 1))} s"] if file.seconds else []
+        length += [counted(file.pages, "page")] if file.pages else []
+        facts += [", ".join([counted(file.size, "byte"), *length]), f"{_('looked at')}: {file.coverage}"]
+        facts += [f"{_('by')} {', '.join(file.readers)} ({file.depth})"] if file.readers else []
+        facts += [f"SHA-256 {file.sha256}"] if file.sha256 else []
+        facts += [f"{file.fault}: {_(CODES[file.fault].meaning)}"] if file.fault else []
+    if taken:
+        facts.append(f"{_('by')} {taken.withdrawn_by}, {_('approved by')} {taken.approved_by}: {taken.reason}")
+    return facts

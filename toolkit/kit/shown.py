@@ -1,0 +1,170 @@
+"""Show results: figures, tables, files and remarks, as HTML in a notebook and as text on a terminal.
+
+HTML is plain and everything in it is escaped, so that it stays readable wherever a notebook is opened.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import cached_property
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+from urllib.parse import quote
+
+from toolkit.kit.spoken import _, current_language, translate
+from toolkit.message import Message
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+T = TypeVar("T")
+
+RESULT_TYPE: Final = "application/vnd.evidence-toolkit+json"
+"""The media type under which an executed notebook holds the numbers of a result."""
+
+IN_A_NOTEBOOK: Final = 500
+"""Rows of a table that a notebook shows."""
+
+AS_TEXT: Final = 50
+"""Rows of a table that a terminal shows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A piece of what is shown; a remark stands ``aside``, on stderr where a command writes it."""
+
+    html: str
+    text: str
+    aside: bool = False
+
+
+def say(text: str) -> Part:
+    """Show a sentence."""
+    return Part(f"<p>{escape(translate(text))}</p>", translate(text))
+
+
+def figures(heading: str, facts: Mapping[str, int | str], below: str = "") -> Part:
+    """Show figures with their labels under a heading, and a sentence below."""
+    named = {_(label): _cell(value) for label, value in facts.items()}
+    told = ", ".join(
+        f"{label}: {value}" if isinstance(facts[key], str) else f"{value} {label}"
+        for (label, value), key in zip(named.items(), facts, strict=True)
+    )
+    heading, below = translate(heading), translate(below)
+    under = f"<p>{escape(below)}</p>" if below else ""
+    text = f"{heading}: {told}" + f"\n{below}" * bool(below)
+    return Part(_html(heading, named, [named.values()]) + under, text)
+
+
+def table(heading: str, columns: Sequence[str], rows: Iterable[Sequence[object]], total: int = 0) -> Part:
+    """Show the first rows of a table; ``total`` tells how many there are where ``rows`` holds fewer."""
+    cells = [[_cell(value) for value in row] for row in rows]
+    heading = translate(heading)
+    if not cells:
+        return Part(f"<p><b>{escape(heading)}</b>: {_('none')}</p>", f"\n{heading}: {_('none')}")
+    total, shown, names = max(total, len(cells)), cells[:IN_A_NOTEBOOK], [_(name) for name in columns]
+    number = _cell(len(shown)) + (f" / {_cell(total)}" if total > len(shown) else "")
+    told = [f"\n{heading} ({_cell(total)})", *(f"  {line}" for line in aligned([names, *cells[:AS_TEXT]]))]
+    if total > AS_TEXT:
+        told.append(translate(Message("... and {:,} more; --json lists all of them", total - AS_TEXT)))
+    return Part(_html(f"{heading} ({number})", names, shown), "\n".join(told))
+
+
+def links(heading: str, paths: Sequence[Path]) -> Part:
+    """Show files that were written, as links that a file browser around the notebook opens."""
+    told = ", ".join(f'<a href="{escape(quote(os.path.relpath(each)))}">{escape(str(each))}</a>' for each in paths)
+    return Part(f"<p>{escape(_(heading))}: {told}</p>", f"{_(heading)}: {', '.join(map(str, paths))}")
+
+
+def remark(subject: str, text: str) -> Part:
+    """Show a sentence about a subject."""
+    subject, text = translate(subject), translate(text)
+    return Part(f"<p><b>{escape(subject)}</b>: {escape(text)}</p>", f"{subject}: {text}", aside=True)
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return a line for each row, with columns of one width; numbers are right-aligned."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(
+            cell.rjust(width) if cell.replace(",", "").replace(".", "").isdigit() else cell.ljust(width)
+            for cell, width in zip(row, widths, strict=True)
+        ).rstrip()
+        for row in rows
+    ]
+
+
+def _cell(value: object) -> str:
+    if value is None or value != value:  # what is not a number, or no time
+        return ""
+    return current_language().number(round(value, 1)) if isinstance(value, (int, float)) else str(value)
+
+
+def _html(heading: str, columns: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    def line(cells: Iterable[str], tag: str) -> str:
+        return f"<tr>{''.join(f'<{tag}>{escape(cell)}</{tag}>' for cell in cells)}</tr>"
+
+    body = "".join(line(row, "td") for row in rows)
+    return f"<h4>{escape(heading)}</h4><table><thead>{line(columns, 'th')}</thead><tbody>{body}</tbody></table>"
+
+
+@dataclass(frozen=True, repr=False)
+class Shown(Generic[T]):
+    """What a call returned: it shows itself in a notebook, and ``print`` gives its text.
+
+    Attributes:
+        result: the value, with all its counts.
+        parts: what is shown of it.
+        document: what the command prints with ``--json``.
+        needs_attention: whether a person has to look at it.
+        files: those that were written.
+        refused: reads the rows that were refused.
+    """
+
+    result: T
+    parts: Sequence[Part]
+    document: Mapping[str, Any] = field(default_factory=dict)
+    needs_attention: bool = False
+    files: Sequence[Path] = ()
+    refused: Callable[[], pd.DataFrame] | None = None
+
+    @cached_property
+    def rejected(self) -> pd.DataFrame:
+        """The rows that were refused as they were given, with ``line`` and ``errors``, all of them texts.
+
+        Corrected there, they can be given back as they are: the two columns are ignored then.
+        """
+        import pandas as pd
+
+        return pd.DataFrame(columns=["line", "errors"]) if self.refused is None else self.refused()
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:  # noqa: ARG002
+        return bundle(self.parts, self.document, needs_attention=self.needs_attention)
+
+    def __repr__(self) -> str:
+        return text_of(self.parts)
+
+
+def text_of(parts: Iterable[Part]) -> str:
+    """Return the text of what is shown."""
+    return "\n".join(each.text for each in parts if each.text)
+
+
+def bundle(parts: Sequence[Part], document: Mapping[str, Any], *, needs_attention: bool) -> dict[str, Any]:
+    """Return what a notebook shows and keeps: the parts, and the numbers of the document."""
+    return {
+        "text/html": "".join(each.html for each in parts),
+        "text/plain": text_of(parts),
+        RESULT_TYPE: {**_numbers(document), "needsAttention": needs_attention},
+    }
+
+
+def _numbers(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the numbers, codes and lengths of lists of a document: no text, which may be about a person."""
+    lists = {str(name): len(value) for name, value in document.items() if isinstance(value, (list, tuple))}
+    inner = {str(name): _numbers(value) for name, value in document.items() if isinstance(value, Mapping)}
+    return {str(name): value for name, value in document.items() if isinstance(value, (int, Enum))} | inner | lists
