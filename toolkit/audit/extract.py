@@ -1,8 +1,9 @@
 """Read what was observed by a moment, once, in one repeatable-read transaction, into an audit's inputs.
 
 Every table is streamed as Arrow into DuckDB, several at once under one exported snapshot, and the largest in
-ranges. From there the inputs are written as Parquet, in an order, so that two readings of the same past moment
-give the same bytes. Keys of objects, which may hold names of people, stay in the working tables.
+ranges. From there the inputs are written as Parquet, in the order of their observations, so that two readings of
+the same past moment give the same bytes. Keys of objects, which may hold names of people, stay in the working
+tables.
 """
 
 # statements are made of constants and of our own names
@@ -60,9 +61,9 @@ _ROWS_IN_GROUP: Final = 1 << 23
 class Observed:
     """The working tables of an audit: what had been observed by its moment.
 
-    ``sale``; ``record``, with its object and its withdrawal, in the order of the inputs; ``seen``, the objects
-    with what was found in them; ``version``, the objects that lay under a key where one ended; ``request``, who
-    asked for a record; ``episode``, of findings; ``gap``, in which a sale was gone.
+    ``sale``; ``record``, with its withdrawal and its file; ``seen``, the objects with what was found in them;
+    ``version``, the objects that lay under a key where one ended; ``request``, who asked for a record;
+    ``episode``, of findings; ``gap``, in which a sale was gone.
     """
 
     session: DuckDBPyConnection
@@ -85,9 +86,8 @@ def extract(database: Database, connection: Connection, moment: datetime, sessio
         DatabaseError: the database refused a statement, or holds a value that cannot be read.
         DatabaseUnavailable: the connection broke.
     """
-    session.execute("SET preserve_insertion_order = false")
+    session.execute("SET preserve_insertion_order = false")  # what needs an order names it
     _read(database, connection, session, _readings(moment))
-    session.execute("SET preserve_insertion_order = true")
     for statement, used in _JOINED.items():
         session.execute(statement)
         for name in used:
@@ -177,7 +177,11 @@ def _readings(moment: datetime) -> list[_WorkingTable]:
     how = ("speech_seconds", "depth", "readers", "look")
     of_looks = look.c["id", "observation_id", "kind", "problem", "checked_at", *found, *how]
     of_objects = seen.c["id", "key", "size", "etag", "last_modified", "seen_at"]
-    of_records = record.c["evidence_id", "sale_id", "evidence_type", "type", "requested_at", "expires_at"]
+    of_records = record.c[
+        "evidence_id", "sale_id", "evidence_type", "type", "object_key", "requested_at", "expires_at"
+    ]
+    records = sa.select(record.c.id.label("record"), *of_records).where(valid_at(record, moment))
+    sales = sa.select(sale.c.id.label("number"), *sale.c[tuple(SALES.names)]).where(valid_at(sale, moment))
     failed, asked, finding = verification_failures.c, evidence_requests.c, finding_observations
     of_findings = finding.c["finding_id", "code", "sale_id", "partner", "utility_group", "seen_at", "gone_at"]
     came, gone = sale.alias("came"), sale.alias("gone")
@@ -189,10 +193,8 @@ def _readings(moment: datetime) -> list[_WorkingTable]:
     return [
         _WorkingTable("look", sa.select(*of_looks).where(stamped_by(look.c.checked_at, moment)), look.c.id),
         _WorkingTable("object", sa.select(*of_objects).where(valid_at(seen, moment)), seen.c.id),
-        _WorkingTable(
-            "given", sa.select(*of_records, record.c.object_key).where(valid_at(record, moment)), record.c.id
-        ),
-        _WorkingTable("sale", sa.select(*sale.c[tuple(SALES.names)]).where(valid_at(sale, moment)), sale.c.id),
+        _WorkingTable("given", records, record.c.id),
+        _WorkingTable("sale", sales, sale.c.id),
         _WorkingTable(
             "episode", sa.select(*of_findings).where(stamped_by(finding.c.seen_at, moment)), finding.c.id
         ),
@@ -333,12 +335,12 @@ _SEEN: Final = f"""
 
 _RECORD: Final = """
     CREATE OR REPLACE TABLE record AS
-    SELECT given.*, withdrawn_at, seen.object, seen.object IS NULL AND vanished.key IS NOT NULL AS vanished
+    SELECT given.*, withdrawn_at, object, object IS NULL AND vanished.key IS NOT NULL AS vanished, size,
+           least(last_modified, seen_at) AS written_at, sha256, normal_form, media_type, active_parts, stored_type
     FROM given
     LEFT JOIN seen ON seen.key = given.object_key
     LEFT JOIN (SELECT DISTINCT key FROM ended) AS vanished ON vanished.key = given.object_key
     LEFT JOIN (SELECT evidence_id, withdrawn_at FROM withdrawal) AS taken USING (evidence_id)
-    ORDER BY sale_id, requested_at, evidence_id
 """
 
 _VERSIONS: Final = """
@@ -367,11 +369,12 @@ def _columns(names: tuple[str, ...], **written: str) -> str:
 
 
 _SALES: Final = f"""
-    SELECT {_columns(SALES.names, client_id="CAST(client_id AS VARCHAR)")} FROM sale ORDER BY sale_id
+    SELECT {_columns(SALES.names, client_id="CAST(client_id AS VARCHAR)")} FROM sale ORDER BY number
 """
 
 _RECORDS: Final = f"""
-    SELECT {_columns(RECORDS.names, evidence_id="CAST(evidence_id AS VARCHAR)", declared_type="type")} FROM record
+    SELECT {_columns(RECORDS.names, evidence_id="CAST(evidence_id AS VARCHAR)", declared_type="type")}
+    FROM record ORDER BY record
 """
 
 _OBJECTS: Final = f"""

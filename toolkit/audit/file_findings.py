@@ -93,12 +93,11 @@ _DETAILS: Final[Mapping[IntegrityProblem, Callable[[str], str | None]]] = {
 _STANDING: Final = "CREATE OR REPLACE TEMP VIEW standing AS FROM record WHERE withdrawn_at IS NULL"
 
 _STORED: Final = """
-    CREATE OR REPLACE TEMP TABLE stored AS
-    SELECT seen.key, seen.size, least(seen.last_modified, seen.seen_at) AS written_at,
-           CAST(evidence_id AS VARCHAR) AS id, sale_id, evidence_type, type AS declared, expires_at,
-           CASE WHEN media_type IS NOT NULL THEN sha256 END AS sha256, normal_form, media_type,
-           array_to_string(active_parts, '|') AS parts, stored_type
-    FROM standing JOIN seen USING (object)
+    CREATE OR REPLACE TEMP VIEW stored AS
+    SELECT object_key AS key, size, written_at, CAST(evidence_id AS VARCHAR) AS id, sale_id, evidence_type,
+           type AS declared, expires_at, CASE WHEN media_type IS NOT NULL THEN sha256 END AS sha256, normal_form,
+           media_type, array_to_string(active_parts, '|') AS parts, stored_type
+    FROM standing WHERE object IS NOT NULL
 """
 
 _OF_FILES: Final = """

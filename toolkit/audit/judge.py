@@ -46,6 +46,7 @@ SALES: Final = ibis.schema(
 
 RECORDS: Final = ibis.schema(
     {
+        "record": "!int64",
         "evidence_id": "!string",
         "sale_id": "!string",
         "evidence_type": "!string",
@@ -57,7 +58,7 @@ RECORDS: Final = ibis.schema(
         "vanished": "!boolean",
     }
 )
-"""One row an evidence record, withdrawn ones included.
+"""One row an evidence record, by the number of its observation, withdrawn ones included.
 
 ``object`` is the object that lies under the key of the record, null where none does; ``vanished`` tells that one
 was seen there which is gone. ``expires_at`` is null where the service does not say it.
@@ -174,7 +175,7 @@ def judge(
 
     sales = inputs["sales"]
     found = files_of(sales, inputs["records"], inputs["objects"], as_of)
-    files = written("files", found, ("sale_id", "requested_at", "evidence_id"), FILES)
+    files = written("files", found, ("record",), FILES)
     judged = verdicts_of(sales, files)
     verdicts = written("verdicts", judged, gravest_first(judged), VERDICTS)
     pieces = missing_of(verdicts)
@@ -183,18 +184,13 @@ def judge(
 
 
 def files_of(sales: Table, records: Table, objects: Table, as_of: datetime) -> Table:
-    """Return each record with its file and its state at ``as_of``, in the columns of ``FILES``."""
+    """Return each record with its file and its state at ``as_of``, in ``record`` and the columns of ``FILES``."""
     found = records.left_join(objects, records.object == objects.object)
-    *others, last = dict.fromkeys(KIND_OF.values())
-    demanded = ibis.cases(
-        *(
-            (found.evidence_type.isin([each for each in _TYPES if KIND_OF[each] is kind]), str(kind))
-            for kind in others
-        ),
-        else_=str(last),
-    )
-    known = found.evidence_type.isin(_TYPES)
-    other_kind = known & (found.kind != demanded)  # null where nobody has looked
+    demanded = found.evidence_type.cases(*((str(each), str(kind)) for each, kind in KIND_OF.items()))
+    known = demanded.notnull()
+    other_kind = (
+        found.kind != demanded
+    )  # null where nobody has looked, and for types that the contract does not know
     usable = (found["size"] > 0) & found.fault.isnull() & (found.kind.isnull() | (found.kind == demanded))
     state = ibis.cases(
         (found.withdrawn_at.notnull(), str(EvidenceState.WITHDRAWN)),
@@ -207,6 +203,7 @@ def files_of(sales: Table, records: Table, objects: Table, as_of: datetime) -> T
         else_=str(EvidenceState.EXPIRY_UNKNOWN),
     )
     stated = found.select(
+        "record",
         *(name for name in FILES.names if name not in {"partner", "state", "fault", "fault_since"}),
         state=state,
         fault=ibis.coalesce(found.fault, ibis.cases((other_kind, str(KindFault.WRONG_KIND)))),
@@ -214,7 +211,7 @@ def files_of(sales: Table, records: Table, objects: Table, as_of: datetime) -> T
     )
     of_sale = sales.select("sale_id", "partner")
     return stated.left_join(of_sale, "sale_id").select(
-        *(of_sale.partner if name == "partner" else stated[name] for name in FILES.names)
+        "record", *(of_sale.partner if name == "partner" else stated[name] for name in FILES.names)
     )
 
 
