@@ -1,5 +1,8 @@
 """A whole audit beside its floor, a bare COPY of the inputs and SQL by hand in DuckDB, and SQL in PostgreSQL.
 
+The floor writes files, verdicts and missing pieces as the audit does, with their SHA-256. It neither loads what
+COPY reads, nor writes the inputs, nor compares findings.
+
 Scale 1 is 400,000 sales with 1,000,000 evidence records; every tenth sale lacks something. Scale 5 is the size of
 the goals and 25 that of ten million sales, where the floors are left out. Goals: the audit, everything judged and
 the findings compared, at most 1.3 times the floor, below half of the hand-written SQL in PostgreSQL, in 1 GB (2 GB
@@ -19,17 +22,16 @@ from multiprocessing import get_context
 from pathlib import Path
 
 import ibis
-import pyarrow as pa
-from pyarrow import csv
+from adbc_driver_postgresql import dbapi
 
-from tests.benchmarks.by_hand import IN_DUCKDB, IN_POSTGRESQL, TABLES
+from tests.benchmarks.by_hand import ORDERED, STEPS, TABLES
 from tests.benchmarks.made_sales import NOW, fill
-from tests.benchmarks.measuring import line, own_database, peak_mb, server_cpu, timed
+from tests.benchmarks.measuring import Timed, line, own_database, peak_mb, server_cpu, timed
 from tests.support.audits import plan_in
 from tests.support.spark_server import REMOTE, sail
-from toolkit.audit.duckdb_session import duckdb_session, files_alone
+from toolkit.audit.duckdb_session import copy_to, duckdb_session, files_alone
 from toolkit.audit.engines import DuckdbEngine, Engine, spark_engine
-from toolkit.audit.folder import open_audit
+from toolkit.audit.folder import open_audit, part_of
 from toolkit.audit.judge import FILES, GIVEN, MISSING, VERDICTS, judge
 from toolkit.audit.run import make_audit
 from toolkit.database.connection import Database, raw
@@ -49,45 +51,60 @@ def main(scale: float) -> None:
         sales = max(100, round(SALES * scale))
         fill(database, sales, custody=False)
         print(f"{sales:,} sales, about {sales * 5 // 2:,} evidence records{'seconds':>14}{'sales/s':>12}  ratio")
-        floor, by_hand = (0.0, 0.0) if sales > LARGE else _floors(database, home, sales)
+        floor, by_hand = (None, None) if sales > LARGE else _floors(database, home, sales)
         observed = timed(lambda: observe_service(database, lambda: NOW))
         line("observing sales and records, nothing new", observed.seconds, sales)
         url = database.engine.url.render_as_string(hide_password=False)
         for name, hours in (("a whole audit, the first one", 0), ("a whole audit with nothing new", 1)):
             with ProcessPoolExecutor(1, get_context("spawn")) as own:  # its memory is that of the audit alone
-                folder, seconds, spent, peak = own.submit(_made, url, home, hours).result()
+                made, peak = own.submit(_made, url, home, hours).result()
+            folder = Path(made.answer)
             parts = open_audit(folder).facts.parts
             rows = sum(parts[each].rows for each in GIVEN)
-            told = [f"{seconds / rows * 1e6:.2f} s a million rows" + " (goal 0.5)" * bool(hours)]
-            if floor:
-                of_both = (
-                    f"{seconds / floor:.2f} floors (goal 1.3), {seconds / by_hand:.2f} of PostgreSQL (goal 0.5)"
-                )
-                told.insert(0, of_both)
-            line(name, seconds, sales, ", ".join([*told, f"{spent:.2f} CPU seconds", f"peak {peak:,.0f} MB"]))
-        size = sum(path.stat().st_size for path in Path(folder).iterdir())
+            told = [f"{made.seconds / rows * 1e6:.2f} s a million rows" + " (goal 0.5)" * bool(hours)]
+            if floor and by_hand:
+                told.append(f"{_beside(made, floor)} of the floor (goal 1.3)")
+                told.append(f"{_beside(made, by_hand)} of PostgreSQL (goal 0.5)")
+            if floor and not hours:
+                told.append(_same(_fingerprint(folder), _fingerprint(home / "by_hand")))
+            line(
+                name,
+                made.seconds,
+                sales,
+                ", ".join([*told, f"{made.cpu:.2f} CPU seconds", f"peak {peak:,.0f} MB"]),
+            )
+        size = sum(path.stat().st_size for path in folder.iterdir())
         print(f"  {rows:,} rows of inputs; the folder has {size / 1e6:.0f} MB")
         if sales <= LARGE:
-            _engines(Path(folder), home, sales)
+            _engines(folder, home, sales)
 
 
-def _floors(database: Database, home: Path, sales: int) -> tuple[float, float]:
-    """Return the seconds of the floor and of the peer."""
+def _beside(made: Timed[str], floor: tuple[float, float]) -> str:
+    return f"{made.seconds / floor[0]:.2f} (CPU {made.cpu / floor[1]:.2f})"
+
+
+def _same(one: int, other: int) -> str:
+    return "the same rows" if one == other else "OTHER ROWS"
+
+
+def _floors(database: Database, home: Path, sales: int) -> tuple[tuple[float, float], tuple[float, float]]:
+    """Return the seconds of the floor and of the peer, by the clock and of the processors."""
     cpu = partial(server_cpu, home)
     copied = timed(lambda: _copied(database), cpu)
     judged = _in_duckdb(database, home)
     by_hand = timed(lambda: _in_postgresql(database), cpu)
     line("floor: bare COPY, by psycopg", copied.seconds, sales, f"{copied.cpu:.2f} CPU seconds")
-    line("floor: SQL by hand in DuckDB", judged, sales)
+    line("floor: SQL by hand in DuckDB", judged.seconds, sales, f"{judged.cpu:.2f} CPU seconds")
     line("peer: SQL by hand in PostgreSQL", by_hand.seconds, sales, f"{by_hand.cpu:.2f} CPU seconds")
-    return copied.seconds + judged, by_hand.seconds
+    return (copied.seconds + judged.seconds, copied.cpu + judged.cpu), (by_hand.seconds, by_hand.cpu)
 
 
-def _made(url: str, home: Path, hours: int) -> tuple[str, float, float, float]:
-    """Return the folder of an audit, its seconds by the clock and of the processors, and its peak of memory."""
+def _made(url: str, home: Path, hours: int) -> tuple[Timed[str], float]:
+    """Return the folder of an audit with its times, and its peak of memory."""
     database, moment = Database(url, embedded=True), NOW + timedelta(hours=hours)
-    made = timed(lambda: make_audit(database, plan_in(home), clock=lambda: moment), partial(server_cpu, home))
-    return made.answer.folder, made.seconds, made.cpu, peak_mb()
+    cpu = partial(server_cpu, home)
+    made = timed(lambda: make_audit(database, plan_in(home), clock=lambda: moment).folder, cpu)
+    return made, peak_mb()
 
 
 def _engines(folder: Path, home: Path, sales: int) -> None:
@@ -106,8 +123,7 @@ def _engines(folder: Path, home: Path, sales: int) -> None:
             }
             rounds = [timed(lambda: judge(given, NOW, partial(_write, engine, outputs))) for _ in range(2)]  # noqa: B023
         seconds[name], prints[name] = min(each.seconds for each in rounds), _fingerprint(outputs)
-        same = "the same rows as DuckDB" if prints[name] == prints["DuckDB"] else "OTHER ROWS than DuckDB"
-        line(f"judging alone, {name}", seconds[name], sales, same)
+        line(f"judging alone, {name}", seconds[name], sales, _same(prints[name], prints["DuckDB"]))
     ratio = seconds["Sail, two cores"] / seconds["Sail, one core"]
     print(
         f"  two cores take {ratio:.2f} of the time of one (goal 0.6); fingerprint {prints['DuckDB'] % 10**12:012}"
@@ -160,26 +176,35 @@ def _copied(database: Database) -> int:
     return size
 
 
-def _in_duckdb(database: Database, home: Path) -> float:
-    """Return the seconds of the judging alone, over tables that are there, with its result written as Parquet."""
-    with database.snapshot() as connection, duckdb_session(home, "4GB") as session:
-        for name, query in TABLES.items():
-            place = home / f"{name}.csv"
-            copying = f"COPY ({query}) TO STDOUT (FORMAT csv, HEADER)".encode()
-            with place.open("wb") as file, raw(connection).cursor() as cursor, cursor.copy(copying) as copy:
-                for block in copy:
-                    file.write(block)
-            rows: pa.Table = csv.read_csv(place)
-            session.register("rows", rows)
-            session.execute(f"CREATE TABLE {name} AS FROM rows")
-            place.unlink()
-        output = home / "by_hand.parquet"
-        return timed(
-            lambda: session.execute(f"COPY ({IN_DUCKDB}) TO '{output}' (FORMAT parquet, COMPRESSION zstd)")
-        ).seconds
+def _in_duckdb(database: Database, home: Path) -> Timed[None]:
+    """Time the judging alone, over tables that are there, with its outputs written and hashed."""
+    outputs = home / "by_hand"
+    outputs.mkdir()
+
+    def judged() -> None:
+        for name, query in ORDERED.items():
+            place = outputs / f"{name}.parquet"
+            session.execute(copy_to(query, place))
+            session.execute(f"CREATE VIEW {name} AS FROM read_parquet({files_alone([place])})")
+            part_of(outputs, name)
+
+    plain = database.engine.url.set(drivername="postgresql").render_as_string(hide_password=False)
+    with duckdb_session(home, "4GB") as session:
+        session.execute("SET preserve_insertion_order = false")
+        with dbapi.connect(plain) as connection, connection.cursor() as cursor:
+            for name, query in TABLES.items():
+                cursor.execute(query)
+                session.register("rows", cursor.fetch_record_batch())
+                session.execute(f"CREATE TABLE {name} AS FROM rows")
+        return timed(judged)
 
 
 def _in_postgresql(database: Database) -> None:
-    """Judge into a temporary table."""
+    """Judge into temporary tables."""
     with database.snapshot() as connection:
-        raw(connection).execute(f"CREATE TEMPORARY TABLE judged ON COMMIT DROP AS {IN_POSTGRESQL}".encode())
+        server = raw(connection)
+        for name, query in TABLES.items():
+            server.execute(f"CREATE TEMPORARY VIEW {name} AS {query}".encode())
+        for name, query in STEPS.items():
+            server.execute(f"CREATE TEMPORARY TABLE {name} AS {query}".encode())
+        connection.rollback()

@@ -135,6 +135,7 @@ def inputs(found: list[Case]) -> dict[str, pa.Table]:
             observation = number * 100 + place
             rows["records"].append(
                 {
+                    "record": observation,
                     "evidence_id": str(UUID(int=observation)),
                     "sale_id": f"s{number}",
                     "evidence_type": record.evidence_type,
