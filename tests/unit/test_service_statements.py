@@ -43,8 +43,13 @@ def test_comments_and_the_last_semicolon_belong_to_no_statement(tmp_path):
         ({"sales": SALES.replace("created_at", "NULL AS created_at")}, "sales: created_at is NULL"),
         ({"records": RECORDS.replace("kind AS", "NULL AS")}, "records: evidence_type is NULL"),
         (
-            {"records": RECORDS.replace("kind AS", "CASE kind WHEN 'A' THEN 'POV' ELSE 'VOZ' END AS")},
-            "evidence_type would become 'VOZ', which the contract does not know",
+            {"records": RECORDS.replace("kind AS", "CASE kind WHEN 'A' THEN 'AUT' ELSE 'POV' END AS")},
+            "every code that is not listed would become 'POV' as evidence_type",
+        ),
+        ({"sales": f"{SALES} ORDER BY 1 LIMIT 12"}, "LIMIT would leave rows out that nobody judges"),
+        (
+            {"sales": SALES.replace("created_at", "at AT TIME ZONE '-03:00' AS created_at")},
+            "AT TIME ZONE '-03:00' counts hours to the west",
         ),
         ({"records": RECORDS.replace("kind AS", "'pov'::text AS")}, "evidence_type would become 'pov'"),
         ({"sales": SALES.replace("x.sale", "told")}, "told is a name that the toolkit uses beside the statement"),

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from pathlib import Path
+from uuid import uuid4
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -163,3 +165,31 @@ def test_a_reading_in_between_takes_no_change_away_from_the_next_audit(nights, e
     s3.put_object(Bucket=bucket.name, Key="a file of nobody", Body=b"x")
     assert "has a new column deleted_at" in nights("audit", ends=3).err
     nights("audit")
+
+
+def test_rows_that_a_policy_hides_from_our_role_and_old_copies_are_told(nights, empty_database):
+    role = f"reader_{uuid4().hex}"
+    change(empty_database, f"CREATE ROLE {role}")
+    for sql in (
+        "CREATE VIEW svc.held AS SELECT * FROM svc.doc",
+        "ALTER VIEW svc.held SET (security_invoker = true)",
+        "CREATE FUNCTION svc.pays(boolean) RETURNS boolean LANGUAGE sql RETURN $1",
+        "ALTER TABLE svc.doc ENABLE ROW LEVEL SECURITY",
+        "CREATE POLICY own ON svc.doc USING (sale_id <> 'S-1')",
+        "ALTER TABLE svc.sale RENAME TO sold",
+        "CREATE MATERIALIZED VIEW svc.sale AS SELECT * FROM svc.sold",
+        f"GRANT USAGE ON SCHEMA svc, audit TO {role}",
+        f"GRANT ALL ON ALL TABLES IN SCHEMA svc, audit TO {role}",
+    ):
+        change(empty_database, sql)
+    path = Path(nights.keywords["within"]["TOOLKIT_SERVICE_SQL"])
+    statements = STATEMENTS.replace("FROM svc.doc", "FROM svc.held").replace("payer AS", "svc.pays(payer) AS")
+    path.write_text(statements, encoding="utf-8")
+    assert "The tables behind the function svc.pays(boolean) are not" in nights("db", "check", ends=None).err
+    ours = empty_database.engine.url.update_query_dict({"options": f"-crole={role}"})
+    said = nights("audit", ends=3, DATABASE_URL=ours.render_as_string(hide_password=False))
+    assert "1 of 12 sales lacks evidence" in said.out
+    assert "Row level security may hide rows of svc.doc from the role that reads them" in said.err
+    assert "is read from a materialised view (svc.sale)" in said.err
+    change(empty_database, f"DROP OWNED BY {role}")
+    change(empty_database, f"DROP ROLE {role}")

@@ -18,6 +18,7 @@ FLAWS: Final = {
     "payersUnknown": "{:,} sales do not say whether the client pays.",
     "timesInfinite": "{:,} sales or evidence records have an infinite time.",
     "timesInFuture": "{:,} sales or evidence records have a time in the future: is its zone right?",
+    "partnersAlike": "{:,} sales name a partner that others name with other capitals or blanks.",
     "clientsRepeated": "{:,} clients have an id that others have, too.",
     "salesOfNoClient": "{:,} sales name a client that is not read.",
 }
@@ -46,6 +47,7 @@ JUMPS: Final = {
     "keysRepeated": "evidence records with a key that others have",
     "timesInfinite": "infinite times",
     "timesInFuture": "times in the future",
+    "partnersAlike": "partners whose names differ in capitals or blanks",
     "clientsRepeated": "clients with an id that others have",
     "salesOfNoClient": "sales of a client that is not read",
     "salesLeftOut": "sales that the statement leaves out",

@@ -250,7 +250,7 @@ def counts_of(connection: Connection) -> dict[str, int]:
     names = {name: service.text(name) for name in ("sales", "records", "clients")}
     codes = {"groups": [str(each) for each in UtilityGroup], "types": [str(each) for each in EvidenceType]}
     found: dict[str, int] = {}
-    for query in (_COUNT_SALES, _COUNT_RECORDS, _COUNT_CLIENTS):
+    for query in (_COUNT_SALES, _COUNT_PARTNERS, _COUNT_RECORDS, _COUNT_CLIENTS):
         for name, count in connection.execute(sa.text(query.format(**names)), codes).mappings().one().items():
             found[name] = found.get(name, 0) + int(count)
     for name, relation in (("salesLeftOut", "sales"), ("recordsLeftOut", "records")):
@@ -378,6 +378,15 @@ _COUNT_SALES: Final = """
         LEFT JOIN (SELECT DISTINCT id FROM {clients} AS read) AS client ON client.id = sale.client_id
         GROUP BY sale.id
     ) AS sale
+"""
+
+_COUNT_PARTNERS: Final = r"""
+    SELECT coalesce(sum(times), 0) AS "partnersAlike"
+    FROM (
+        SELECT sum(times) AS times
+        FROM (SELECT btrim(partner) AS name, count(*) AS times FROM {sales} AS read GROUP BY 1) AS named
+        GROUP BY lower(regexp_replace(name, '\s+', ' ', 'g')) HAVING count(*) > 1
+    ) AS alike
 """
 
 _COUNT_RECORDS: Final = """

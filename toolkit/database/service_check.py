@@ -1,6 +1,6 @@
 """Prove a ``service.sql`` on the data: what is counted at every reading, and what only a person can judge."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -39,7 +39,7 @@ def prove(database: Database, holds: Callable[[str], bool] | None) -> Proof:
         SchemaMismatch: a statement does not fit the database.
     """
     with database.snapshot() as connection:
-        resolve(connection)
+        tables = resolve(connection).tables
         counts = counts_of(connection)
         flaws: list[str] = [Message(text, counts[name]) for name, text in FLAWS.items() if counts[name]]
         flaws += _times(connection)
@@ -47,7 +47,7 @@ def prove(database: Database, holds: Callable[[str], bool] | None) -> Proof:
             flaws += _keys(connection, holds)
         values = dict(_values(connection))
         values |= {name: Message(text, counts[name]) for name, text in LEFT_OUT.items() if counts[name]}
-        notes = tuple(_notes(connection))
+        notes = tuple(_notes(connection, [name for name, each in tables.items() if each.kind == "function"]))
     with database.transaction() as connection:
         return Proof(counts, values, tuple(flaws), (*notes, *_writing(connection)))
 
@@ -109,8 +109,12 @@ def _values(connection: Connection) -> Iterator[tuple[str, str]]:
         yield f"{relation}.{column}", Message("{:,} from {} to {}", count, oldest, newest) if count else "0"
 
 
-def _notes(connection: Connection) -> Iterator[str]:
+def _notes(connection: Connection, functions: Sequence[str]) -> Iterator[str]:
     service = service_of(connection)
+    for name in functions:
+        yield Message(
+            "The tables behind the function {} are not known: nobody tells when they change or hide rows.", name
+        )
     for relation, columns in REQUIRED.items():
         if absent := [name for name in columns if is_null(service.statements[relation], name)]:
             names = ", ".join(absent)
