@@ -29,6 +29,7 @@ MODULES: Final[Mapping[Extra, tuple[str, ...]]] = {
     "notebooks": (
         "cronsim",
         "ipykernel",
+        "jsonschema",
         "jupyter_client",
         "nbclient",
         "nbformat",

@@ -1,11 +1,8 @@
 """``toolkit serve`` and ``token``: the HTTP interface, and the tokens of its callers."""
 
-from __future__ import annotations
-
 import os
 from contextlib import closing
 from datetime import timedelta
-from typing import TYPE_CHECKING
 
 import click
 
@@ -13,11 +10,9 @@ from toolkit.cli.context import pass_kit
 from toolkit.cli.printing import print_json, show
 from toolkit.contract.people import TokenScope
 from toolkit.evidence.access import Revocation, add_revocation
+from toolkit.kit.connection import Kit
 from toolkit.kit.process import signed_in_account
 from toolkit.settings import LONGEST_LIFE
-
-if TYPE_CHECKING:
-    from toolkit.kit.connection import Kit
 
 
 @click.command()

@@ -30,6 +30,13 @@ NEEDS_ATTENTION: Final = 3
 
 json_option = click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 
+confirm_disappearance = click.option(
+    "--confirm-disappearance",
+    "confirmed",
+    is_flag=True,
+    help="Accept that most sales, records or objects are gone at once.",
+)
+
 _KIT: Final = "toolkit.kit"
 
 

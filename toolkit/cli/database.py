@@ -1,12 +1,9 @@
 """``toolkit db``: the toolkit's schema, and how the service's own tables are read."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -22,10 +19,8 @@ from toolkit.database.service_check import prove
 from toolkit.database.service_draft import draft
 from toolkit.database.service_tables import rights
 from toolkit.errors import BucketError, InvalidInput, SettingsError
+from toolkit.kit.connection import Kit
 from toolkit.kit.process import signed_in_account
-
-if TYPE_CHECKING:
-    from toolkit.kit.connection import Kit
 
 
 @click.group()

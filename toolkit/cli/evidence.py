@@ -1,21 +1,28 @@
-"""``toolkit evidence``: upload, verify and list files and records, withdraw or open one, write the custody log."""
-
-from __future__ import annotations
+"""``toolkit evidence``, ``credentials`` and ``bucket``: credentials, uploads, sync, verification, withdrawal."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 from uuid import UUID
 
 import click
 
-from toolkit.cli.context import NonEmptyPath, finish, json_option, pass_kit, reason_for
+from toolkit.cli.context import (
+    DONE,
+    FAILED,
+    NonEmptyPath,
+    confirm_disappearance,
+    finish,
+    json_option,
+    pass_kit,
+    reason_for,
+)
 from toolkit.cli.printing import note, print_json, show
+from toolkit.contract.fields import required_text
+from toolkit.database.belonging import adopt_bucket
 from toolkit.evidence.records import LONGEST_SECONDS
+from toolkit.kit.connection import Kit
+from toolkit.kit.process import signed_in_account
 from toolkit.kit.spoken import readable
 from toolkit.log.sealing import export_log
-
-if TYPE_CHECKING:
-    from toolkit.kit.connection import Kit
 
 
 @click.command(short_help="Read every file that was not verified in its present version.")
@@ -231,3 +238,128 @@ def upload(kit: Kit, credentials: Path, folder: Path, allowed_hosts: tuple[str, 
     Exit status 3: some files were not uploaded; each is named with the reason.
     """
     return finish(kit.upload(credentials, folder, allow_hosts=allowed_hosts), as_json)
+
+
+@click.group()
+def credentials() -> None:
+    """Ask for upload credentials: an evidence record, and a form that lets its file be posted.
+
+    \b
+    Examples:
+      toolkit credentials request manifest.csv --out credentials.jsonl
+      toolkit credentials request --help
+    """
+
+
+@credentials.command(short_help="Ask for credentials for each file of a manifest.")
+@click.argument("manifest", type=NonEmptyPath())
+@click.option("--out", type=NonEmptyPath(), required=True, help="The credentials file to write.")
+@click.option(
+    "--requested-by",
+    default=signed_in_account,
+    help="The requester, kept with each record; your account by default.",
+)
+@json_option
+@pass_kit
+def request(kit: Kit, manifest: Path, out: Path, requested_by: str, as_json: bool) -> int:
+    """Ask for credentials for each file that MANIFEST (CSV or XLSX) names.
+
+    \b
+    Columns: saleId, fileName, fileFormat, type, evidenceType. For example:
+      VND-0001,contrato.pdf,application/pdf,application/pdf,DOC_CONTRATANTE
+      VND-0001,gravacao.mp3,audio/mpeg,audio/mpeg,POV
+
+    \b
+    The credentials go to the file of --out and nowhere else: JSON Lines, one object for each
+    file in the order of MANIFEST, mode 0600. Whoever reads it may upload in your name.
+
+    \b
+    All rows or none: where a row is wrong, each one is named with its reasons, and nothing
+    is issued. The same MANIFEST again makes no second record for the same sale, type and
+    file name: a file that is in the bucket is left out of --out; a record whose credentials
+    are still valid gets a new form for what is left of their life.
+
+    \b
+    Examples:
+      toolkit credentials request manifest.csv --out credentials.jsonl
+      toolkit evidence upload credentials.jsonl --from files
+
+    Exit status 1: rows are wrong; nothing was issued and --out was not touched.
+    """
+    try:
+        by = required_text(requested_by)
+    except ValueError:
+        raise click.BadParameter("must be a name", param_hint="--requested-by") from None
+    requested = kit.request_credentials(manifest, out=out, requested_by=by)
+    finish(requested, as_json)
+    return FAILED if requested.needs_attention else DONE
+
+
+@click.group()
+def bucket() -> None:
+    """Take over what lies in the bucket.
+
+    \b
+    Examples:
+      toolkit bucket sync
+      toolkit bucket sync --help
+    """
+
+
+@bucket.command(short_help="Take over new, overwritten and vanished objects.")
+@click.option("--full", is_flag=True, help="Read every key, not only those that can have changed.")
+@click.option("--inventory", metavar="ADDRESS", help="Take over an S3 Inventory instead of listing the bucket.")
+@click.option("--verify", is_flag=True, help="Then verify the contents of files that were not verified yet.")
+@json_option
+@confirm_disappearance
+@pass_kit
+def sync(kit: Kit, full: bool, inventory: str | None, verify: bool, as_json: bool, confirmed: bool) -> int:
+    """Take over what lies in the bucket: new, overwritten and vanished objects.
+
+    \b
+    Every object that a record of an open sale (not completed) names is looked at, and so is
+    every key where something can have been uploaded since the last time. All other objects
+    are looked at every TOOLKIT_RELIST_DAYS (7) days, or now with --full.
+
+    \b
+    A bucket of many millions of keys need not be listed. ADDRESS is a folder or
+    s3://bucket/prefix: the manifest.json of an S3 Inventory in
+    Parquet, or a folder with several of them, of which the newest is taken. It is older
+    than now: what was observed later stays, what contradicts is asked for one by one, and
+    reports tell the age of the listing.
+
+    \b
+    Examples:
+      toolkit bucket sync
+      toolkit bucket sync --full --json
+      toolkit bucket sync --verify
+      toolkit bucket sync --inventory s3://lists/evidence/daily/2026-11-20T01-00Z/manifest.json
+
+    See also: toolkit evidence verify --help
+
+    Exit status 3: some files cannot be read: they are archived, or a permission is missing.
+    """
+    if full and inventory is not None:
+        raise click.UsageError("--full and --inventory do not go together; name one.")
+    return finish(kit.sync(full=full, inventory=inventory, confirmed=confirmed, verify=verify), as_json)
+
+
+@bucket.command(short_help="Let the database belong to the bucket that is set now.")
+@pass_kit
+def adopt(kit: Kit) -> None:
+    """Let the database belong to the bucket that is set now, because its evidence has moved there.
+
+    \b
+    A database belongs to the bucket that was first read into it, and refuses any other: what
+    is not in a wrong bucket would stand in the history as deleted. The custody log tells of
+    the change. Afterwards objects that are not in the new bucket count as vanished.
+
+    \b
+    Example:
+      EVIDENCE_BUCKET=evidence-new toolkit bucket adopt
+    """
+    former, now = adopt_bucket(kit.database, kit.bucket, kit.clock)
+    if former in (None, now):
+        show("the database belongs to {}", now)
+    else:
+        show("the database belongs to {}; before, to {}", now, former)

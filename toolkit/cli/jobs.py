@@ -1,7 +1,5 @@
 """``toolkit job``: jobs of a ``jobs.toml``, started by a scheduler."""
 
-from __future__ import annotations
-
 import io
 import json
 import shlex
@@ -12,25 +10,24 @@ from datetime import datetime
 from functools import cached_property, partial
 from itertools import takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import click
 
 from toolkit.cli import _toolkit
-from toolkit.cli.context import DONE, FAILED, NEEDS_ATTENTION, json_option, pass_kit, past_moment
+from toolkit.cli.context import DONE, FAILED, NEEDS_ATTENTION, finish, json_option, pass_kit, past_moment
 from toolkit.cli.printing import note, print_json, show, show_table
 from toolkit.errors import JobFailed, SettingsError, ToolkitError
 from toolkit.jobs.definitions import PACKAGED, Job, load_jobs
+from toolkit.jobs.history import job_history, run_document
 from toolkit.jobs.notices import NoticeSettings, notices_of
 from toolkit.jobs.running import JobRun, Log, look_around
-from toolkit.jobs.runs import Outcome, RunRow, RunStatus, open_sales, runs_of, seconds_of
+from toolkit.jobs.runs import Outcome, RunStatus, open_sales, runs_of
+from toolkit.kit.connection import Kit
 from toolkit.kit.spoken import EXAMPLES, _, current_language, readable
 from toolkit.message import Message
 from toolkit.notebooks.packaged import find_notebook
 from toolkit.settings import Environment
-
-if TYPE_CHECKING:
-    from toolkit.kit.connection import Kit
 
 _NOT_IN_JOBS: Final = {"job", "up", "down", "serve", "token", "demo", "notebooks"}
 """Commands that do not end, stop shared services, or print a secret."""
@@ -276,7 +273,7 @@ def run(kit: Kit, name: str, text: str | None, late: bool, wait: float, fail_on:
 @click.option("--limit", type=click.IntRange(min=1), default=30, show_default=True, help="Runs to list.")
 @json_option
 @pass_kit
-def history(kit: Kit, name: str | None, limit: int, as_json: bool) -> None:
+def history(kit: Kit, name: str | None, limit: int, as_json: bool) -> int:
     """List the runs of all jobs, or of the job NAME; NAME@TIME shows one as JSON: steps, counts, files, notices.
 
     \b
@@ -284,37 +281,16 @@ def history(kit: Kit, name: str | None, limit: int, as_json: bool) -> None:
       toolkit job history nightly --limit 365 --json
       toolkit job history nightly@2026-11-20T02:00
     """
-    database, zone = kit.database, kit.settings.timezone
     name, at, time = (name or "").partition("@")
-    runs = runs_of(database, name or None, limit, date=past_moment(kit, time, "NAME") if at else None)
-    if at and not runs:
+    if not at:
+        finish(job_history(kit, job=name, runs=limit), as_json)
+        return DONE
+    found = runs_of(kit.database, name, limit, date=past_moment(kit, time, "NAME"))
+    if not found:
         raise click.BadParameter(Message("{} has no run for this date; see: toolkit job history {}", name, name))
-    if at:
-        sent = [row._asdict() for row in notices_of(database, name, runs[0].logical_date)]
-        document = _document(runs[0]) | {"notices": sent}
-    else:
-        document = {"runs": [_document(each) for each in runs]}
-    if as_json or at:
-        print_json(document)
-    elif runs:
-        rows = [
-            (
-                each.job,
-                readable(each.logical_date, zone),
-                _(each.status),
-                str(seconds_of(each)),
-                each.failure or "",
-            )
-            for each in runs
-        ]
-        show_table(("job", "logical date", "status", "seconds", "reason"), rows)
-    else:
-        show("nothing ran yet")
-
-
-def _document(found: RunRow) -> dict[str, Any]:
-    hidden = {"holder", "lease_until"}
-    return {name: value for name, value in found._asdict().items() if name not in hidden and value is not None}
+    sent = [row._asdict() for row in notices_of(kit.database, name, found[0].logical_date)]
+    print_json(run_document(found[0]) | {"notices": sent})
+    return DONE
 
 
 @job.command(short_help="Note and announce dates on which nobody started.")

@@ -1,10 +1,8 @@
 """``toolkit report``: judge every sale, and write the report."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 import pyarrow as pa
@@ -13,14 +11,12 @@ from toolkit.cli.audit import audit_options
 from toolkit.cli.context import DONE, NEEDS_ATTENTION, NonEmptyPath, past_moment, reason_for
 from toolkit.cli.printing import note, show
 from toolkit.errors import InvalidInput
+from toolkit.kit.audits import AuditResult
+from toolkit.kit.connection import Kit
 from toolkit.kit.spoken import counted
 from toolkit.language import LANGUAGES
 from toolkit.reports import DEFAULT_FORMATS, FORMATS, chosen
 from toolkit.reports.folder import MANIFEST
-
-if TYPE_CHECKING:
-    from toolkit.kit.audits import AuditResult
-    from toolkit.kit.connection import Kit
 
 
 @click.command()

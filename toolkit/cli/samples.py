@@ -1,13 +1,11 @@
 """``toolkit sample`` and ``toolkit demo``: made-up data, and the whole job on them."""
 
-from __future__ import annotations
-
 import shlex
 import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import click
 
@@ -18,13 +16,11 @@ from toolkit.cli.context import NonEmptyPath, pass_kit
 from toolkit.cli.printing import note, show
 from toolkit.errors import SettingsError
 from toolkit.evidence.inspection import Inspector
+from toolkit.kit.connection import Kit
 from toolkit.notebooks.packaged import packaged_notebooks
 from toolkit.notebooks.running import run_notebook
 from toolkit.samples import story
 from toolkit.samples.dataset import make_samples, write_samples
-
-if TYPE_CHECKING:
-    from toolkit.kit.connection import Kit
 
 TIMEOUT: Final = 300.0
 """Seconds that each notebook may take."""

@@ -1,9 +1,6 @@
 """``toolkit verify``: is a report, an audit or an exported custody log what was written?"""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -11,12 +8,10 @@ from toolkit.audit.extract import changed_inputs
 from toolkit.audit.folder import FACTS, Audit, open_audit
 from toolkit.cli.context import DONE, NEEDS_ATTENTION, NonEmptyPath, pass_kit
 from toolkit.cli.printing import show
+from toolkit.kit.connection import Kit
 from toolkit.kit.spoken import _, counted
 from toolkit.log.verification import verify_log
 from toolkit.reports import FileState, verify_reports
-
-if TYPE_CHECKING:
-    from toolkit.kit.connection import Kit
 
 
 @click.command()

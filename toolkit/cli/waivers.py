@@ -1,9 +1,6 @@
 """``toolkit waiver``: accept findings for a time, by two people, with a reason and an end."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING
 from uuid import UUID
 
 import click
@@ -13,12 +10,10 @@ from toolkit.cli.context import DONE, FAILED, NEEDS_ATTENTION, NonEmptyPath, fin
 from toolkit.cli.printing import note, print_json, show
 from toolkit.contract.waivers import WaiverRequest
 from toolkit.kit.audits import shown_waivers
+from toolkit.kit.connection import Kit
 from toolkit.kit.process import signed_in_account
 from toolkit.kit.spoken import counted
 from toolkit.message import Message, listed
-
-if TYPE_CHECKING:
-    from toolkit.kit.connection import Kit
 
 
 @click.group()

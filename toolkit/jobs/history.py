@@ -1,6 +1,7 @@
-"""Notebook 04: how the scheduled jobs ran, how long they took, and how their counts moved."""
+"""Show how the scheduled jobs ran, how long they took, and how their counts moved."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from toolkit.jobs.runs import RunRow, RunStatus, counts_of, open_sales, runs_of, seconds_of
 from toolkit.kit.connection import Kit
@@ -29,4 +30,10 @@ def job_history(kit: Kit, *, job: str = "nightly", runs: int = 60) -> Shown[Sequ
         table("Runs, the newest first", columns, rows),
     ]
     attention = found[0].status in {RunStatus.FAILED, RunStatus.MISSED}
-    return Shown(found, parts, {"runs": len(found), **facts}, attention)
+    return Shown(found, parts, {"runs": [run_document(each) for each in found], **facts}, attention)
+
+
+def run_document(run: RunRow) -> dict[str, Any]:
+    """Return all that the history keeps of a run."""
+    hidden = {"holder", "lease_until"}
+    return {name: value for name, value in run._asdict().items() if name not in hidden and value is not None}

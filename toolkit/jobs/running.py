@@ -16,7 +16,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from errno import EDQUOT, ENOSPC
@@ -51,7 +51,6 @@ from toolkit.jobs.runs import (
 from toolkit.kit.process import stop_signals_handled
 from toolkit.kit.services import Services
 from toolkit.log.sealing import newest_seal
-from toolkit.settings import Settings
 
 Log = Callable[..., None]
 """Writes a line about a run: a message, and by name a ``level`` and the ``step``."""
@@ -189,8 +188,8 @@ class JobRun:
         deadline, claim, holder = time.monotonic() + wait, None, None
         with stop_signals_handled(self._stop):
             try:
-                with self._application() as application:
-                    database = application.database
+                with Services(environ=self.environ) as services:
+                    database = services.database
                     while True:
                         claim = take_run(database, self.job, self.date, self.clock, late=late, lease=self.lease)
                         if claim.outcome is not Outcome.RUNNING or time.monotonic() >= deadline:
@@ -212,9 +211,6 @@ class JobRun:
     def _stop(self, number: int, _frame: object) -> None:
         if not self._ending:
             raise SystemExit(128 + number)
-
-    def _application(self) -> closing[Services]:
-        return closing(Services(Settings.from_environment(self.environ)))
 
     def _do(self, database: Database, claim: Claim) -> None:
         assert claim.run is not None
@@ -294,7 +290,7 @@ class JobRun:
         try:
             if claim is None:
                 raise DatabaseUnavailable
-            with self._application() as application, holding(application.database, claim) as connection:
+            with Services(environ=self.environ) as services, holding(services.database, claim) as connection:
                 end_run(connection, claim, RunStatus.FAILED, self.clock, failure=code, reason=reason, steps=steps)
                 put_notices(connection, notices, self.clock)
         except LeaseLost:

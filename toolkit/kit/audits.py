@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, datetime, timedelta
 from functools import cached_property, partial
@@ -26,7 +26,8 @@ from toolkit.kit.process import operation
 from toolkit.kit.results import unread
 from toolkit.kit.shown import Part, Shown, bundle, figures, links, remark, say, table, text_of
 from toolkit.kit.spoken import _, counted, current_language, readable
-from toolkit.language import default_language, language
+from toolkit.language import default_language
+from toolkit.language import language as language_of
 from toolkit.message import Message
 from toolkit.reports import DEFAULT_FORMATS, chosen, partner_reports, write_report
 from toolkit.reports.audited import ENDS_SOON, Audited
@@ -163,7 +164,7 @@ class AuditResult:
         changes = None if since is None else self.changes(since).result
 
         def read(name: str | None) -> Audited:
-            found = self.read(name, cpfs)
+            found = self.numbers if name is None and cpfs is None else self.read(name, cpfs)
             return found if changes is None else found.since(changes)
 
         result = read(partner)
@@ -295,9 +296,6 @@ class AuditResult:
 
     def __repr__(self) -> str:
         return text_of(self.parts)
-
-
-language_of: Callable[[str], Any] = language
 
 
 def open_audit(folder: str | Path) -> AuditResult:

@@ -15,7 +15,7 @@ from toolkit.kit.process import operation, signed_in_account
 from toolkit.kit.services import Services
 from toolkit.kit.shown import Shown
 from toolkit.kit.spoken import ProgressBar, current_language, parse_timestamp
-from toolkit.progress import Progress, Quiet
+from toolkit.progress import Progress
 from toolkit.settings import Settings, expanded
 
 if TYPE_CHECKING:
@@ -67,10 +67,6 @@ class Kit(Services):
     Every method raises errors of ``toolkit.errors`` with the sentence that the command prints, such as
     ``DatabaseError``, ``BucketError`` and ``InvalidInput``. Nothing is printed.
     """
-
-    def __init__(self, *args: Any, progress: Progress | None = None, **given: Any) -> None:
-        super().__init__(*args, **given)
-        self.progress: Progress = progress or Quiet()
 
     def today(self) -> date:
         """Return the day in the time zone of the settings."""

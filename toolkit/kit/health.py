@@ -1,15 +1,17 @@
 """The health of the database and the bucket: address, answer, and fitness. Starts nothing."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from datetime import datetime
+from __future__ import annotations
+
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
+from zoneinfo import ZoneInfo
 
 import sqlalchemy as sa
 
 from toolkit import embedded
 from toolkit.bucket.client import Bucket
+from toolkit.contract.fields import pick_camel
 from toolkit.database import schema
 from toolkit.database.belonging import check_bucket, check_service, pending_restore
 from toolkit.database.connection import Database
@@ -23,93 +25,126 @@ from toolkit.errors import (
     SettingsError,
     WrongService,
 )
+from toolkit.kit.shown import Shown, say
+from toolkit.kit.spoken import _, readable
 from toolkit.log.sealing import newest_epoch
 from toolkit.message import Message
 from toolkit.settings import Settings
 
+Facts = dict[str, Any]
+"""The facts of one service under the names of ``status --json``; what is not known of it is ``None``."""
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServiceHealth:
-    """The health of one service. Fields of an embedded service are ``None`` for a shared one, and vice versa."""
-
-    service: str
-    """``database`` or ``bucket``."""
-    embedded: bool
-    name: str
-    version: str | None = None
-    """The version of the server, where it tells."""
-    answers: bool
-    """For an embedded one: whether it runs. It starts at its first use, so ``False`` is no problem."""
-    address: str | None = None
-    """Its address without user and password; ``None`` for an embedded one that does not run."""
-    problem: str | None = None
-    """The reason why the toolkit cannot work with it, and what to do."""
-    pid: int | None = None
-    data: Path | None = None
-    log: Path | None = None
-    schema: str | None = None
-    """The version of the toolkit's schema in the database, where there is one."""
-    newest_schema: str | None = None
-    """The version that this toolkit needs; ``None`` for a bucket."""
-    epoch: int | None = None
-    """The epoch of the custody log in the database; above 1 it was restored in another cluster."""
-    epoch_since: datetime | None = None
-    replica: str | None = None
-    """The replica of ``DATABASE_READ_URL``, and how far it is behind; ``None`` where there is none."""
+_NAMES: Final = (
+    *("embedded", "name", "version", "answers", "address", "problem", "pid", "data", "log"),
+    *("schema", "newestSchema", "epoch", "epochSince", "replica"),
+)
 
 
-def service_health(settings: Settings) -> Sequence[ServiceHealth]:
-    """Return the database and the bucket that ``settings`` name, each asked once."""
+def service_health(settings: Settings) -> Shown[dict[str, Facts]]:
+    """Ask the database and the bucket that ``settings`` name, each once; an embedded one is not started.
+
+    ``answers`` tells of an embedded one whether it runs. ``problem`` says why the toolkit cannot work with it, and
+    what to do. An epoch of the custody log above 1 tells that the database was restored in another cluster.
+    """
     postgres, s3 = embedded.statuses(settings.home)
-    return _database(settings, postgres), _bucket(settings, s3)
+    found = {"database": _database(settings, postgres), "bucket": _bucket(settings, s3)}
+    parts = [say(f"{_('home'):<9} {settings.home}")]
+    for service, facts in found.items():
+        parts.append(say(Message("{:<9} {}", _(service), _summary(facts))))
+        lines = _details(facts, settings.timezone)
+        parts += [say(Message("{:<9} {:<7} {}", "", _(label), value)) for label, value in lines]
+    attention = any(facts["problem"] for facts in found.values())
+    return Shown(found, parts, {"home": settings.home, **found}, attention)
 
 
-_FACTS: Final = ("name", "version", "address", "pid", "data", "log")
-"""The facts that the status of an embedded service tells under the same names."""
+def _summary(facts: Facts) -> Message:
+    product = f"{facts['name']} {facts['version']}" if facts["version"] else facts["name"]
+    answer = Message("answers" if facts["answers"] else "does not answer")
+    if not facts["embedded"]:
+        return Message("shared {}, {}", product, answer)
+    if facts["pid"] is not None:
+        return Message("embedded {}, process {}, {}", product, facts["pid"], answer)
+    if facts["problem"] is None:
+        return Message("embedded {}, does not run; it starts at its first use", product)
+    return Message("embedded {}, does not run", product)
 
 
-def _embedded(service: str, status: ServiceStatus) -> ServiceHealth:
-    facts = {name: getattr(status, name) for name in _FACTS}
-    problem = None
+def _details(facts: Facts, zone: ZoneInfo) -> Iterator[tuple[str, object]]:
+    if facts["address"]:
+        yield "at", facts["address"]
+    for name in ("data", "log"):
+        if facts[name] is not None and _exists(facts[name]):
+            yield name, facts[name]
+    if facts["schema"] == facts["newestSchema"] is not None:
+        yield "schema", Message("{} (the newest)", facts["schema"])
+    elif facts["schema"] is not None:
+        yield "schema", Message("{} (needed: {})", facts["schema"], facts["newestSchema"])
+    if facts["epochSince"] is not None:
+        since = readable(facts["epochSince"], zone)
+        restored = Message("{}, since {}: restored from another cluster", facts["epoch"], since)
+        yield "epoch", restored if facts["epoch"] != 1 else facts["epoch"]
+    for name in ("replica", "problem"):
+        if facts[name] is not None:
+            yield name, facts[name]
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:  # what may not be read
+        return False
+
+
+def _embedded(status: ServiceStatus) -> Facts:
+    facts = dict.fromkeys(_NAMES) | pick_camel(status, "name", "version", "address", "pid", "data", "log")
     try:
         embedded.require_installed()
     except NotInstalled as error:
-        problem = error.message
-    return ServiceHealth(service=service, embedded=True, answers=status.running, problem=problem, **facts)
+        facts["problem"] = error.message
+    return facts | {"embedded": True, "answers": status.running}
 
 
-def _database(settings: Settings, status: ServiceStatus) -> ServiceHealth:
+def _shared(name: str) -> Facts:
+    return dict.fromkeys(_NAMES) | {"embedded": False, "name": name, "answers": False}
+
+
+def _database(settings: Settings, status: ServiceStatus) -> Facts:
     shared = settings.database_url
+    facts = _embedded(status) if shared is None else _shared("PostgreSQL")
+    facts["newestSchema"] = schema.newest_revision()
     url = shared or status.url
-    if shared is None:
-        health = _embedded("database", status)
-    else:
-        health = ServiceHealth(service="database", embedded=False, name="PostgreSQL", answers=False)
-    health = replace(health, newest_schema=schema.newest_revision())
     if url is None:
-        return health
+        return facts
     try:
         service = load_service(settings.service_sql)
     except SettingsError as error:
-        return replace(health, problem=error.message)
-    health = _asked(health, Database(url, embedded=shared is None, service=service))
-    if shared is None or settings.database_read_url is None or health.problem is not None:
-        return health
-    return _with_replica(health, Database(settings.database_read_url, variable="DATABASE_READ_URL"))
+        return facts | {"problem": error.message}
+    _ask(facts, Database(url, embedded=shared is None, service=service))
+    if shared is not None and settings.database_read_url is not None and facts["problem"] is None:
+        _ask_replica(facts, Database(settings.database_read_url, variable="DATABASE_READ_URL"))
+    return facts
 
 
-def _with_replica(health: ServiceHealth, replica: Database) -> ServiceHealth:
-    """Return the health with the state of the replica that audits are made on."""
+def _ask(facts: Facts, database: Database) -> None:
+    """Add what the database itself says."""
+    facts["address"] = facts["address"] or database.address
     try:
-        with replica.transaction() as connection:
-            behind = connection.scalar(sa.text(_BEHIND))
+        with database.transaction() as connection:
+            facts["schema"] = schema.revision(connection)
+            facts["version"] = ".".join(map(str, connection.dialect.server_version_info or ()))
+        facts["answers"] = True
+        schema.check(database)
+        with database.transaction() as connection:
+            epoch = newest_epoch(connection)
+            facts["epoch"], facts["epochSince"] = epoch.number, epoch.opened_at
+            check_service(connection)
+            facts["problem"] = pending_restore(connection)
+    except (SchemaMismatch, WrongService) as error:
+        facts["problem"] = error.message
     except DatabaseError as error:
-        return replace(health, problem=Message("The replica of DATABASE_READ_URL cannot be read: {}", error))
+        facts |= {"answers": False, "problem": error.message}
     finally:
-        replica.dispose()
-    if behind is None:
-        return replace(health, problem=Message("{} is no replica; check DATABASE_READ_URL.", replica.address))
-    return replace(health, replica=Message("{}, {:.1f} s behind", replica.address, behind))
+        database.dispose()
 
 
 _BEHIND: Final = """
@@ -121,62 +156,39 @@ _BEHIND: Final = """
 """
 
 
-def _asked(health: ServiceHealth, database: Database) -> ServiceHealth:
-    """Return the health with what the database itself says."""
-    found: str | None = None
-    server: tuple[object, ...] = ()
-    health = replace(health, address=health.address or database.address)
+def _ask_replica(facts: Facts, replica: Database) -> None:
+    """Add the state of the replica that audits are made on."""
     try:
-        with database.transaction() as connection:
-            found = schema.revision(connection)
-            server = connection.dialect.server_version_info or ()
-        schema.check(database)
-        with database.transaction() as connection:
-            epoch = newest_epoch(connection)
-            health = replace(health, epoch=epoch.number, epoch_since=epoch.opened_at)
-            check_service(connection)
-            health = replace(health, problem=pending_restore(connection))
-    except (SchemaMismatch, WrongService) as error:
-        health = replace(health, problem=error.message)
+        with replica.transaction() as connection:
+            behind = connection.scalar(sa.text(_BEHIND))
+        facts["replica"] = Message("{}, {:.1f} s behind", replica.address, behind or 0.0)
+        if behind is None:
+            told = Message("{} is no replica; check DATABASE_READ_URL.", replica.address)
+            facts |= {"replica": None, "problem": told}
     except DatabaseError as error:
-        return replace(health, answers=False, problem=error.message)
+        facts["problem"] = Message("The replica of DATABASE_READ_URL cannot be read: {}", error)
     finally:
-        database.dispose()
-    return replace(health, answers=True, version=".".join(map(str, server)), schema=found)
+        replica.dispose()
 
 
-def _bucket(settings: Settings, status: ServiceStatus) -> ServiceHealth:
+def _bucket(settings: Settings, status: ServiceStatus) -> Facts:
     if settings.evidence_bucket is None:
-        return _embedded("bucket", status)
-    address, answers, problem = settings.evidence_bucket, False, None
+        return _embedded(status)
+    facts = _shared("S3 server") | {"address": settings.evidence_bucket}
     try:
         bucket = Bucket.open(settings)
-        address = f"{bucket.name} at {bucket.endpoint}"
+        facts["address"] = f"{bucket.name} at {bucket.endpoint}"
         bucket.check()
         bucket.check_reading()
-        answers = True
-        _check_belonging(settings, bucket)
+        facts["answers"] = True
+        if settings.database_url is not None:
+            _check_belonging(Database(settings.database_url), bucket)
     except BucketError as error:
-        problem = error.message
-    return ServiceHealth(
-        service="bucket",
-        embedded=False,
-        name="S3 server",
-        answers=answers,
-        address=address,
-        problem=problem,
-    )
+        facts["problem"] = error.message
+    return facts
 
 
-def _check_belonging(settings: Settings, bucket: Bucket) -> None:
-    """Make sure that a shared database does not belong to another bucket.
-
-    Raises:
-        WrongBucket: it does.
-    """
-    if settings.database_url is None:
-        return
-    database = Database(settings.database_url)
+def _check_belonging(database: Database, bucket: Bucket) -> None:
     try:
         with database.transaction() as connection:
             check_bucket(connection, bucket)

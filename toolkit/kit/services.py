@@ -30,6 +30,7 @@ from toolkit.extras import require
 from toolkit.kit.process import signed_in_account
 from toolkit.log.events import record_unmasking
 from toolkit.log.sealing import has_seal, record_and_seal_report
+from toolkit.progress import Progress, Quiet
 from toolkit.settings import Settings
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ class Services:
         environ: the variables that say where they are.
         clock: tells now.
         pool_size: database connections to keep: as many as threads that use them at once.
+        progress: is told how far a call is.
     """
 
     def __init__(
@@ -62,8 +64,10 @@ class Services:
         environ: Mapping[str, str] = os.environ,
         clock: Clock = wall_clock,
         pool_size: int = 5,
+        progress: Progress | None = None,
     ) -> None:
         self.environ, self.clock, self.pool_size = environ, clock, pool_size
+        self.progress: Progress = progress or Quiet()
         if settings is not None:
             self.settings = settings
 

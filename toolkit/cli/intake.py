@@ -1,0 +1,194 @@
+"""``toolkit clients``, ``sales`` and ``sale``: register clients, take sales over, complete them, look at one."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from toolkit.cli.context import DONE, FAILED, NonEmptyPath, finish, json_option, pass_kit
+from toolkit.cli.printing import note
+from toolkit.kit.connection import Kit
+
+
+@click.group()
+def clients() -> None:
+    """Register clients, and look through those that are registered.
+
+    \b
+    Examples:
+      toolkit clients load clients.csv --dry-run
+      toolkit clients load --help
+      toolkit clients quality
+    """
+
+
+def _mapping(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
+    pairs = [value.rpartition("=") for value in values]
+    if any(not (heading and field) for heading, _, field in pairs):
+        raise click.BadParameter("write HEADING=field, for example --map 'Nr. contrato=numberOnDealership'")
+    return {heading: field for heading, _, field in pairs}
+
+
+@clients.command(short_help="Name doubtful clients, and those registered more than once.")
+@json_option
+@pass_kit
+def quality(kit: Kit, as_json: bool) -> int:
+    """Look through the registered clients for doubtful values, and for clients that are alike.
+
+    \b
+    Registered more than once are those with the same CPF, installation and number at the
+    distributor. What else is alike may be right: a person with several installations, a
+    family with one phone. CPFs are masked; nothing is changed.
+
+    \b
+    Examples:
+      toolkit clients quality
+      toolkit clients quality --json > quality.json
+
+    Exit status 3: some clients are registered more than once.
+    """
+    return finish(kit.client_quality(), as_json)
+
+
+@clients.command(short_help="Register the clients in CSV and XLSX files.")
+@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=NonEmptyPath())
+@click.option("--dry-run", is_flag=True, help="Check everything, write the rejected files, register nobody.")
+@click.option(
+    "--out", type=NonEmptyPath(file_okay=False), help="Folder for rejected and skipped rows [beside FILE]."
+)
+@json_option
+@click.option(
+    "--map",
+    "headings",
+    metavar="HEADING=field",
+    multiple=True,
+    callback=_mapping,
+    help="The field of a heading; HEADING=- ignores its column. May be given several times.",
+)
+@click.option("--sheet", help="Sheet of the workbooks [the one that has the headings].")
+@pass_kit
+def load(kit: Kit, /, files: tuple[Path, ...], as_json: bool, **options: Any) -> int:
+    """Register the clients in FILE...: CSV or XLSX.
+
+    \b
+    Headings are the contract's (cpf, firstName, address.zipCode or zipCode, ...) or the usual
+    Portuguese ones (nome, CEP, número da instalação, ...). Encoding, delimiter and sheet are found out.
+    What was understood of a file is told on stderr before it is loaded.
+
+    \b
+    Examples:
+      toolkit clients load clients.csv --dry-run
+      toolkit clients load january.xlsx february.csv --out rejected
+      toolkit clients load partner/*.csv --map "Nr. contrato=numberOnDealership"
+      toolkit clients load clients.csv.rejected.csv          after correcting it
+
+    \b
+    A row that breaks the contract comes back in FILE.rejected.csv and FILE.rejected.xlsx with its line
+    and all reasons: correct the cells there and load that file. Clients who are registered already are
+    listed with their clientId in FILE.skipped.csv. A file is loaded as a whole or not at all; the same
+    file again changes nothing.
+
+    Of several files, those that cannot be read are named at the end, and the others are loaded.
+
+    Exit status 3: some rows were rejected, or some files cannot be read.
+    """
+    return finish(kit.load_clients(files, announce=lambda understood: note(str(understood)), **options), as_json)
+
+
+@click.group()
+def sales() -> None:
+    """Take over the sales of another system, and complete them when their evidence allows it.
+
+    \b
+    Examples:
+      toolkit sales load sales.csv
+      toolkit sales complete V-2026-00001
+    """
+
+
+@sales.command("load", short_help="Take over the sales of a file, or compare them.")
+@click.argument("file", type=NonEmptyPath())
+@click.option("--overwrite", is_flag=True, help="Write into a shared database, whose sales are the service's own.")
+@click.option("--out", type=NonEmptyPath(), help="Folder for rejected rows; beside FILE by default.")
+@json_option
+@pass_kit
+def load_sales(kit: Kit, file: Path, overwrite: bool, out: Path | None, as_json: bool) -> int:
+    """Take over the sales of FILE (CSV or XLSX), or compare them with those of a shared database.
+
+    \b
+    Columns: saleId, clientId, utilityGroup, isClientFinancialResponsible, createdAt
+    and, where there are any: partner, completedAt; or their usual Portuguese names
+    (ID da venda, ID do cliente, grupo tarifário, contratante paga, data da venda, ...).
+    Rejected rows come back in FILE.rejected.csv and FILE.rejected.xlsx with line and
+    errors: correct the cells there and load that file.
+    In the embedded database a known sale with other values is updated; what was seen
+    before is kept. A shared database is compared with the file, and each difference is
+    named; --overwrite writes them there, over the service's own values.
+    Times without an offset are in TOOLKIT_TIMEZONE.
+
+    \b
+    Examples:
+      toolkit sales load sales.csv
+      toolkit sales load sales.csv --overwrite
+
+    Exit status 3: some rows were rejected, or a shared database differs; each is named with its line.
+    """
+    return finish(kit.load_sales(file, overwrite=overwrite, out=out), as_json)
+
+
+@sales.command(short_help="Mark a sale as completed, if its evidence allows it.")
+@click.argument("sale_id")
+@json_option
+@pass_kit
+def complete(kit: Kit, sale_id: str, as_json: bool) -> int:
+    """Mark the sale SALE_ID as completed, if its files, read to their end, satisfy the rules.
+
+    \b
+    Guaranteed: every file that counts was read whole and found sound, and the very same
+    versions lay in the bucket while the sale was locked, a moment before it was marked.
+    Not guaranteed: that they stay; the next audit tells. The custody log keeps which
+    versions (ids, ETags, SHA-256) allowed it, as COMPLETED.
+
+    \b
+    Example:
+      toolkit sales complete VND-2026-0001
+
+    Exit status 1: the evidence does not allow it (what is missing or in conflict is named), a
+    file cannot be read, or somebody else keeps the sale locked.
+    """
+    done = kit.complete(sale_id)
+    finish(done, as_json)
+    return FAILED if done.needs_attention else DONE
+
+
+@click.group()
+def sale() -> None:
+    """Look at one sale.
+
+    \b
+    Examples:
+      toolkit sale show V-2026-00001
+      toolkit sale show V-2026-00001 --json
+    """
+
+
+@sale.command("show", short_help="Show everything about one sale.")
+@click.argument("sale_id")
+@click.option(
+    "--unmask", metavar="REASON", help="Show the whole CPF and the names of files; the custody log tells why."
+)
+@json_option
+@pass_kit
+def show_sale(kit: Kit, sale_id: str, unmask: str | None, as_json: bool) -> None:
+    """Show the sale SALE_ID: its rule, its records and files, what is missing, findings and the time line.
+
+    \b
+    Neither the service nor the bucket is looked at again, and findings are those of the last
+    audit: toolkit audit makes the next. The time line comes from the custody log.
+
+    \b
+    Examples:
+      toolkit sale show V-2026-00001
+      toolkit sale show V-2026-00001 --json
+    """
+    finish(kit.sale(sale_id, unmask=unmask), as_json)
