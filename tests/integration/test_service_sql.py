@@ -152,7 +152,7 @@ def test_odd_settings_of_a_database_change_nothing(made, empty_database, bucket,
         query = sa.select(sales.c.created_at).where(sales.c.id == "V-1")
         assert connection.scalar(query) == datetime(2026, 10, 2, 2, 30, tzinfo=UTC)
         assert connection.exec_driver_sql("SHOW datestyle").scalar() == "ISO, YMD"
-        reading = last_reading(connection)
+        reading = last_reading(connection, clock())
     assert reading is not None
     assert (reading.counts["sales"], reading.counts["records"], reading.notes) == (7, 12, ())
 

@@ -60,8 +60,7 @@ class DelimitedText:
 
     def __init__(self, source: TableSource, recognises: Recognises) -> None:
         self.source, self.stamp = source, source.stamp()
-        contents = _examine(source)
-        encoding = _find_encoding(source, contents)
+        encoding, digest = _examine(source)
         sample = next(_blocks(source, encoding))[:_SAMPLE]
         if sample[:_HEAD].count(0) > len(sample[:_HEAD]) // 4:  # UTF-16 without a mark, or no text at all
             raise UnreadableFile(NOT_TEXT, source.name, encoding)
@@ -72,7 +71,7 @@ class DelimitedText:
             kind="text",
             headings=found.headings,
             heading_line=found.line,
-            sha256=contents.sha256,
+            sha256=digest,
             encoding=encoding,
             delimiter=found.delimiter,
         )
@@ -150,20 +149,13 @@ _UTF8_IN_WINDOWS: Final = re.compile("Ã[¡¢£§©ª\u00ad³´µº]".encode())
 NOT_TEXT: Final = "{}: is not text in {}; save it as CSV in UTF-8 or as XLSX."
 
 
-@dataclass(frozen=True, slots=True)
-class _Contents:
-    """The results of one reading of all bytes."""
+def _examine(source: TableSource) -> tuple[str, str]:
+    """Read all bytes once; return the encoding and the digest.
 
-    sha256: str
-    head: bytes
-    is_utf8: bool
-
-
-def _examine(source: TableSource) -> _Contents:
-    """Read the whole source once: its digest, its first bytes, and whether it is valid UTF-8.
+    The encoding is that of the byte order mark, else UTF-8 if all bytes fit, else Windows-1252.
 
     Raises:
-        UnreadableFile: it is too long.
+        UnreadableFile: the source is too long, or its bytes do not fit the encoding.
     """
     digest, size, head, is_utf8 = hashlib.sha256(), 0, b"", True
     decoder = codecs.getincrementaldecoder("utf-8")()
@@ -183,26 +175,17 @@ def _examine(source: TableSource) -> _Contents:
                 is_utf8 = is_utf8 and decoder.decode(block, final) is not None
             except UnicodeDecodeError:
                 is_utf8 = False
-    return _Contents(digest.hexdigest(), head, is_utf8)
-
-
-def _find_encoding(source: TableSource, contents: _Contents) -> str:
-    """Return the encoding: by the byte order mark, else UTF-8 if all bytes fit, else Windows-1252.
-
-    Raises:
-        UnreadableFile: the bytes do not fit the encoding.
-    """
-    by_mark = [encoding for mark, encoding in _BOMS if contents.head.startswith(mark)]
-    encoding = next(iter(by_mark), "UTF-8" if contents.is_utf8 else "Windows-1252")
+    by_mark = [encoding for mark, encoding in _BOMS if head.startswith(mark)]
+    encoding = next(iter(by_mark), "UTF-8" if is_utf8 else "Windows-1252")
     if encoding.startswith("UTF-8"):
-        mixed = not contents.is_utf8
+        mixed = not is_utf8
     else:  # fails now rather than half-way through a load
         mixed = any(_UTF8_IN_WINDOWS.search(block) for block in _blocks(source, encoding))
     if mixed:
         raise UnreadableFile(
             "{}: is partly UTF-8 and partly not; save it as CSV in UTF-8 or as XLSX.", source.name
         )
-    return encoding
+    return encoding, digest.hexdigest()
 
 
 def _blocks(source: TableSource, encoding: str) -> Iterator[bytes]:
