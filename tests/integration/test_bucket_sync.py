@@ -177,7 +177,7 @@ def test_the_command_tells_what_it_found(run, put):
         "unreadable": 0,
         "listedSince": ANY,
     }
-    assert run("bucket", "sync", "--full").out == "1 object: 0 new, 0 overwritten, 0 vanished; 0 examined\n"
+    assert run("bucket", "sync", "--full").out == "1 object: 0 new, 0 overwritten, 0 vanished, 0 examined\n"
 
 
 def test_a_key_that_no_database_can_hold_stops_no_reading(database, clock):

@@ -242,7 +242,7 @@ def test_a_blank_document_with_a_script_a_link_and_the_type_of_a_page_is_found_a
 
 
 def test_the_command_lists_findings_and_names_files_for_a_reason_only(run, put, look, database):
-    assert run("evidence", "findings").out == "no findings about files\n"
+    assert run("evidence", "findings").out == "\nFindings about files: none\n"
     put("elsewhere/CPF 390.533.447-05.pdf", pdf())
     look()
     assert run("evidence", "findings", "--json", ends=3).told == {

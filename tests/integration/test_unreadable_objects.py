@@ -128,7 +128,7 @@ def test_policies_that_deny_reading_or_listing_are_told_and_take_nothing_for_gon
     assert told("status")[0] == 3
     assert rows(database, STILL_THERE) == [(12,)]
     bucket._client.delete_bucket_policy(Bucket=bucket.name)
-    assert told("bucket", "sync") == (0, "12 objects: 0 new, 0 overwritten, 0 vanished; 12 examined\n")
+    assert told("bucket", "sync") == (0, "12 objects: 0 new, 0 overwritten, 0 vanished, 12 examined\n")
 
 
 def test_what_is_denied_though_it_is_not_there_is_never_taken_for_gone(s3, bucket, database, clock, monkeypatch):

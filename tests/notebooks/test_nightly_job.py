@@ -23,6 +23,7 @@ from toolkit.contract.people import secret_values
 from toolkit.database import tables
 from toolkit.jobs.definitions import PACKAGED
 from toolkit.jobs.history import job_history
+from toolkit.kit.connection import Kit
 from toolkit.samples import story
 from toolkit.samples.dataset import Samples, make_samples, write_sales, write_samples
 
@@ -120,9 +121,10 @@ def test_the_nightly_job_does_its_work_and_tells_no_personal_data(
     assert not re.search(r"\.report-", executed.read_text())
     for variable in ("DATABASE_URL", "TOOLKIT_HOME"):
         monkeypatch.setenv(variable, environ[variable])
-    shown = str(job_history())
+    with Kit(environ=environ) as kit:
+        shown = str(job_history(kit))
     assert "1 última execução: nightly" in shown
-    assert "em execução 0, concluída 1" in shown
+    assert "0 em execução, 1 concluída" in shown
     [failed] = out.glob("broken/20*/quote.failed/quote.failed.ipynb")
 
     mails = [message_from_bytes(mail.content, policy=policy.default) for mail in mailbox.mails]

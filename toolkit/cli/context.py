@@ -70,6 +70,21 @@ def finish(result: Shown[Any] | AuditResult, as_json: bool = False) -> int:
     return NEEDS_ATTENTION if result.needs_attention else DONE
 
 
+def shows(attention: int = NEEDS_ATTENTION) -> Callable[[Callable[..., Any]], Callable[..., int]]:
+    """Print what a command returns, as JSON with ``--json``; it ends with ``attention`` where that is needed."""
+
+    def decorate(command: Callable[..., Any]) -> Callable[..., int]:
+        @json_option
+        @pass_kit
+        @wraps(command)
+        def printed(kit: Kit, /, as_json: bool, **given: Any) -> int:
+            return attention if finish(command(kit, **given), as_json) else DONE
+
+        return printed
+
+    return decorate
+
+
 def past_moment(kit: Kit, text: str | None, hint: str) -> datetime | None:
     """Return the moment that the option or argument ``hint`` names, ``None`` where it is not given.
 

@@ -1,6 +1,7 @@
 """``toolkit evidence``, ``credentials`` and ``bucket``: credentials, uploads, sync, verification, withdrawal."""
 
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 import click
@@ -10,10 +11,10 @@ from toolkit.cli.context import (
     FAILED,
     NonEmptyPath,
     confirm_disappearance,
-    finish,
     json_option,
     pass_kit,
     reason_for,
+    shows,
 )
 from toolkit.cli.printing import note, print_json, show
 from toolkit.contract.fields import required_text
@@ -21,14 +22,14 @@ from toolkit.database.belonging import adopt_bucket
 from toolkit.evidence.records import LONGEST_SECONDS
 from toolkit.kit.connection import Kit
 from toolkit.kit.process import signed_in_account
+from toolkit.kit.shown import Shown
 from toolkit.kit.spoken import readable
 from toolkit.log.sealing import export_log
 
 
 @click.command(short_help="Read every file that was not verified in its present version.")
-@json_option
-@pass_kit
-def verify(kit: Kit, as_json: bool) -> int:
+@shows()
+def verify(kit: Kit) -> Shown[Any]:
     """Read every file in the bucket that was not verified in its present version.
 
     \b
@@ -44,7 +45,7 @@ def verify(kit: Kit, as_json: bool) -> int:
 
     Exit status 3: some of the files are unusable, or could not be read.
     """
-    return finish(kit.verify_contents(), as_json)
+    return kit.verify_contents()
 
 
 @click.command()
@@ -52,9 +53,8 @@ def verify(kit: Kit, as_json: bool) -> int:
 @click.option(
     "--reason", default="", help="The reason for showing names; the custody log keeps it with your account."
 )
-@json_option
-@pass_kit
-def findings(kit: Kit, show_names: bool, reason: str, as_json: bool) -> int:
+@shows()
+def findings(kit: Kit, show_names: bool, reason: str) -> Shown[Any]:
     """List the findings about the files in the bucket.
 
     \b
@@ -77,14 +77,13 @@ def findings(kit: Kit, show_names: bool, reason: str, as_json: bool) -> int:
     Exit status 3: there are findings. What sales lack is told by: toolkit audit
     """
     unmask = reason_for(show_names, reason, "--show-names")
-    return finish(kit.file_findings(unmask=unmask), as_json)
+    return kit.file_findings(unmask=unmask)
 
 
 @click.command("list", short_help="List the evidence records of a sale with their ids and files.")
 @click.argument("sale_id")
-@json_option
-@pass_kit
-def list_records(kit: Kit, sale_id: str, as_json: bool) -> None:
+@shows(DONE)
+def list_records(kit: Kit, sale_id: str) -> Shown[Any]:
     """List the evidence records of the sale SALE_ID with their ids, by what was last seen of the bucket.
 
     \b
@@ -95,7 +94,7 @@ def list_records(kit: Kit, sale_id: str, as_json: bool) -> None:
       toolkit evidence list V-2026-00064
       toolkit evidence withdraw EVIDENCE_ID --reason "sent twice" --by ana --approved-by bruno
     """
-    finish(kit.records(sale_id), as_json)
+    return kit.records(sale_id)
 
 
 @click.command(short_help="Take an evidence record out of the count, once and for all.")
@@ -215,9 +214,8 @@ for command in (list_records, withdraw, link, verify, findings, log):
     multiple=True,
     help="Send files to this host, too, though it is not the bucket's.",
 )
-@json_option
-@pass_kit
-def upload(kit: Kit, credentials: Path, folder: Path, allowed_hosts: tuple[str, ...], as_json: bool) -> int:
+@shows()
+def upload(kit: Kit, credentials: Path, folder: Path, allowed_hosts: tuple[str, ...]) -> Shown[Any]:
     """Send the files that CREDENTIALS (JSON Lines) is for into the bucket.
 
     \b
@@ -237,7 +235,7 @@ def upload(kit: Kit, credentials: Path, folder: Path, allowed_hosts: tuple[str, 
 
     Exit status 3: some files were not uploaded; each is named with the reason.
     """
-    return finish(kit.upload(credentials, folder, allow_hosts=allowed_hosts), as_json)
+    return kit.upload(credentials, folder, allow_hosts=allowed_hosts)
 
 
 @click.group()
@@ -259,9 +257,8 @@ def credentials() -> None:
     default=signed_in_account,
     help="The requester, kept with each record; your account by default.",
 )
-@json_option
-@pass_kit
-def request(kit: Kit, manifest: Path, out: Path, requested_by: str, as_json: bool) -> int:
+@shows(FAILED)
+def request(kit: Kit, manifest: Path, out: Path, requested_by: str) -> Shown[Any]:
     """Ask for credentials for each file that MANIFEST (CSV or XLSX) names.
 
     \b
@@ -290,9 +287,7 @@ def request(kit: Kit, manifest: Path, out: Path, requested_by: str, as_json: boo
         by = required_text(requested_by)
     except ValueError:
         raise click.BadParameter("must be a name", param_hint="--requested-by") from None
-    requested = kit.request_credentials(manifest, out=out, requested_by=by)
-    finish(requested, as_json)
-    return FAILED if requested.needs_attention else DONE
+    return kit.request_credentials(manifest, out=out, requested_by=by)
 
 
 @click.group()
@@ -310,10 +305,9 @@ def bucket() -> None:
 @click.option("--full", is_flag=True, help="Read every key, not only those that can have changed.")
 @click.option("--inventory", metavar="ADDRESS", help="Take over an S3 Inventory instead of listing the bucket.")
 @click.option("--verify", is_flag=True, help="Then verify the contents of files that were not verified yet.")
-@json_option
 @confirm_disappearance
-@pass_kit
-def sync(kit: Kit, full: bool, inventory: str | None, verify: bool, as_json: bool, confirmed: bool) -> int:
+@shows()
+def sync(kit: Kit, full: bool, inventory: str | None, verify: bool, confirmed: bool) -> Shown[Any]:
     """Take over what lies in the bucket: new, overwritten and vanished objects.
 
     \b
@@ -341,7 +335,7 @@ def sync(kit: Kit, full: bool, inventory: str | None, verify: bool, as_json: boo
     """
     if full and inventory is not None:
         raise click.UsageError("--full and --inventory do not go together; name one.")
-    return finish(kit.sync(full=full, inventory=inventory, confirmed=confirmed, verify=verify), as_json)
+    return kit.sync(full=full, inventory=inventory, confirmed=confirmed, verify=verify)
 
 
 @bucket.command(short_help="Let the database belong to the bucket that is set now.")

@@ -5,9 +5,10 @@ from typing import Any
 
 import click
 
-from toolkit.cli.context import DONE, FAILED, NonEmptyPath, finish, json_option, pass_kit
+from toolkit.cli.context import DONE, FAILED, NonEmptyPath, shows
 from toolkit.cli.printing import note
 from toolkit.kit.connection import Kit
+from toolkit.kit.shown import Shown
 
 
 @click.group()
@@ -30,9 +31,8 @@ def _mapping(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> 
 
 
 @clients.command(short_help="Name doubtful clients, and those registered more than once.")
-@json_option
-@pass_kit
-def quality(kit: Kit, as_json: bool) -> int:
+@shows()
+def quality(kit: Kit) -> Shown[Any]:
     """Look through the registered clients for doubtful values, and for clients that are alike.
 
     \b
@@ -47,7 +47,7 @@ def quality(kit: Kit, as_json: bool) -> int:
 
     Exit status 3: some clients are registered more than once.
     """
-    return finish(kit.client_quality(), as_json)
+    return kit.client_quality()
 
 
 @clients.command(short_help="Register the clients in CSV and XLSX files.")
@@ -56,7 +56,6 @@ def quality(kit: Kit, as_json: bool) -> int:
 @click.option(
     "--out", type=NonEmptyPath(file_okay=False), help="Folder for rejected and skipped rows [beside FILE]."
 )
-@json_option
 @click.option(
     "--map",
     "headings",
@@ -66,8 +65,8 @@ def quality(kit: Kit, as_json: bool) -> int:
     help="The field of a heading; HEADING=- ignores its column. May be given several times.",
 )
 @click.option("--sheet", help="Sheet of the workbooks [the one that has the headings].")
-@pass_kit
-def load(kit: Kit, /, files: tuple[Path, ...], as_json: bool, **options: Any) -> int:
+@shows()
+def load(kit: Kit, /, files: tuple[Path, ...], **options: Any) -> Shown[Any]:
     """Register the clients in FILE...: CSV or XLSX.
 
     \b
@@ -92,7 +91,7 @@ def load(kit: Kit, /, files: tuple[Path, ...], as_json: bool, **options: Any) ->
 
     Exit status 3: some rows were rejected, or some files cannot be read.
     """
-    return finish(kit.load_clients(files, announce=lambda understood: note(str(understood)), **options), as_json)
+    return kit.load_clients(files, announce=lambda understood: note(str(understood)), **options)
 
 
 @click.group()
@@ -110,9 +109,8 @@ def sales() -> None:
 @click.argument("file", type=NonEmptyPath())
 @click.option("--overwrite", is_flag=True, help="Write into a shared database, whose sales are the service's own.")
 @click.option("--out", type=NonEmptyPath(), help="Folder for rejected rows; beside FILE by default.")
-@json_option
-@pass_kit
-def load_sales(kit: Kit, file: Path, overwrite: bool, out: Path | None, as_json: bool) -> int:
+@shows()
+def load_sales(kit: Kit, file: Path, overwrite: bool, out: Path | None) -> Shown[Any]:
     """Take over the sales of FILE (CSV or XLSX), or compare them with those of a shared database.
 
     \b
@@ -133,14 +131,13 @@ def load_sales(kit: Kit, file: Path, overwrite: bool, out: Path | None, as_json:
 
     Exit status 3: some rows were rejected, or a shared database differs; each is named with its line.
     """
-    return finish(kit.load_sales(file, overwrite=overwrite, out=out), as_json)
+    return kit.load_sales(file, overwrite=overwrite, out=out)
 
 
 @sales.command(short_help="Mark a sale as completed, if its evidence allows it.")
 @click.argument("sale_id")
-@json_option
-@pass_kit
-def complete(kit: Kit, sale_id: str, as_json: bool) -> int:
+@shows(FAILED)
+def complete(kit: Kit, sale_id: str) -> Shown[Any]:
     """Mark the sale SALE_ID as completed, if its files, read to their end, satisfy the rules.
 
     \b
@@ -156,9 +153,7 @@ def complete(kit: Kit, sale_id: str, as_json: bool) -> int:
     Exit status 1: the evidence does not allow it (what is missing or in conflict is named), a
     file cannot be read, or somebody else keeps the sale locked.
     """
-    done = kit.complete(sale_id)
-    finish(done, as_json)
-    return FAILED if done.needs_attention else DONE
+    return kit.complete(sale_id)
 
 
 @click.group()
@@ -177,9 +172,8 @@ def sale() -> None:
 @click.option(
     "--unmask", metavar="REASON", help="Show the whole CPF and the names of files; the custody log tells why."
 )
-@json_option
-@pass_kit
-def show_sale(kit: Kit, sale_id: str, unmask: str | None, as_json: bool) -> None:
+@shows(DONE)
+def show_sale(kit: Kit, sale_id: str, unmask: str | None) -> Shown[Any]:
     """Show the sale SALE_ID: its rule, its records and files, what is missing, findings and the time line.
 
     \b
@@ -191,4 +185,4 @@ def show_sale(kit: Kit, sale_id: str, unmask: str | None, as_json: bool) -> None
       toolkit sale show V-2026-00001
       toolkit sale show V-2026-00001 --json
     """
-    finish(kit.sale(sale_id, unmask=unmask), as_json)
+    return kit.sale(sale_id, unmask=unmask)

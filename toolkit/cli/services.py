@@ -1,12 +1,15 @@
 """``toolkit up``, ``down`` and ``status``: the services that the toolkit stands on."""
 
+from typing import Any
+
 import click
 
 from toolkit import embedded
-from toolkit.cli.context import finish, json_option, pass_kit
+from toolkit.cli.context import finish, pass_kit, shows
 from toolkit.cli.printing import show
 from toolkit.kit.connection import Kit
 from toolkit.kit.health import service_health
+from toolkit.kit.shown import Shown
 from toolkit.kit.spoken import current_language
 
 
@@ -47,9 +50,8 @@ def down(kit: Kit) -> None:
 
 
 @click.command()
-@json_option
-@pass_kit
-def status(kit: Kit, as_json: bool) -> int:
+@shows()
+def status(kit: Kit) -> Shown[Any]:
     """Say what runs where: versions, addresses, data, and whether the schema fits. Starts nothing.
 
     Exit status 3: one of them cannot be used as it is.
@@ -59,4 +61,4 @@ def status(kit: Kit, as_json: bool) -> int:
       toolkit status
       toolkit status --json
     """
-    return finish(service_health(kit.settings), as_json)
+    return service_health(kit.settings)

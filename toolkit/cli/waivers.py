@@ -1,17 +1,19 @@
 """``toolkit waiver``: accept findings for a time, by two people, with a reason and an end."""
 
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 import click
 
 from toolkit.audit.waivers import add_waivers, fits_a_sale, lint_waivers
-from toolkit.cli.context import DONE, FAILED, NEEDS_ATTENTION, NonEmptyPath, finish, json_option, pass_kit
+from toolkit.cli.context import DONE, FAILED, NEEDS_ATTENTION, NonEmptyPath, finish, json_option, pass_kit, shows
 from toolkit.cli.printing import note, print_json, show
 from toolkit.contract.waivers import WaiverRequest
 from toolkit.kit.audits import shown_waivers
 from toolkit.kit.connection import Kit
 from toolkit.kit.process import signed_in_account
+from toolkit.kit.shown import Shown
 from toolkit.kit.spoken import counted
 from toolkit.message import Message, listed
 
@@ -79,9 +81,8 @@ def add(kit: Kit, /, file: Path | None, as_json: bool, **given: str | None) -> i
 
 @waiver.command("list", short_help="List the waivers that hold or will hold.")
 @click.option("--all", "everything", is_flag=True, help="Also list those that ended or were revoked.")
-@json_option
-@pass_kit
-def list_waivers(kit: Kit, everything: bool, as_json: bool) -> None:
+@shows(DONE)
+def list_waivers(kit: Kit, everything: bool) -> Shown[Any]:
     """List the waivers that hold or will hold; those that end within 14 days are warned of.
 
     \b
@@ -89,7 +90,7 @@ def list_waivers(kit: Kit, everything: bool, as_json: bool) -> None:
       toolkit waiver list
       toolkit waiver list --all --json
     """
-    finish(kit.waivers(everything=everything), as_json)
+    return kit.waivers(everything=everything)
 
 
 @waiver.command(short_help="Revoke a waiver: its findings are back at once.")

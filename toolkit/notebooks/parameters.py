@@ -5,7 +5,7 @@ keep every value in the executed notebook, secrets too.
 """
 
 import ast
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -56,19 +56,9 @@ class Parameter:
     def _from_json(self, wanted: Any, text: str) -> Any:
         if wanted in {str, Any}:
             return text
-        return self._fitting(wanted, text.lower() if wanted is bool else text, TypeAdapter.validate_json)
-
-    def fitting(self, value: Any) -> Any:
-        """Return the value, where it is of the default's type; a whole number fits where any number does.
-
-        Raises:
-            SettingsError: it does not fit.
-        """
-        return self._fitting(self._type, value, TypeAdapter.validate_python)
-
-    def _fitting(self, wanted: Any, value: Any, validated: Callable[..., Any]) -> Any:
+        fitting = TypeAdapter(wanted, config=ConfigDict(allow_inf_nan=False))
         try:
-            return validated(TypeAdapter(wanted, config=ConfigDict(allow_inf_nan=False)), value, strict=True)
+            return fitting.validate_json(text.lower() if wanted is bool else text, strict=True)
         except ValidationError:
             of_items = f"a list of {self._item_type.__name__} values"
             told = of_items if isinstance(self.default, list) else _TYPE_NAMES[type(self.default)]
@@ -118,15 +108,15 @@ def read_parameters(notebook: nbformat.NotebookNode) -> dict[str, Parameter]:
 
 
 def chosen_values(
-    parameters: Mapping[str, Parameter], given: Iterable[tuple[str, str]] | Mapping[str, Value], notebook: str
+    parameters: Mapping[str, Parameter], given: Iterable[tuple[str, str]], notebook: str
 ) -> dict[str, Value]:
-    """Return values by name as they are, or the texts of ``-p NAME VALUE`` as values, a list item by item.
+    """Return the texts of ``-p NAME VALUE`` as values, a list item by item.
 
     Raises:
         SettingsError: an unknown name, a value of another type, one given twice, a secret.
     """
     texts: dict[str, list[str]] = {}
-    for name, value in given.items() if isinstance(given, Mapping) else given:
+    for name, value in given:
         if name not in parameters:
             raise SettingsError(_unknown(name, parameters, notebook))
         if looks_secret(name, value):
@@ -135,9 +125,7 @@ def chosen_values(
                 "over in the environment.",
                 name,
             )
-        texts.setdefault(name, []).append(value)  # type: ignore[arg-type]
-    if isinstance(given, Mapping):
-        return {name: parameters[name].fitting(value) for name, value in given.items()}
+        texts.setdefault(name, []).append(value)
     return {name: parameters[name].parsed(several) for name, several in texts.items()}
 
 

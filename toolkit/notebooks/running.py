@@ -56,14 +56,14 @@ class NotebookRun:
 
 def run_notebook(
     notebook: Path,
-    given: Iterable[tuple[str, str]] | Mapping[str, Value] = (),
+    given: Iterable[tuple[str, str]] = (),
     out: Path | None = None,
     *,
     timeout: float | None = None,
     environ: Mapping[str, str] = os.environ,
     progress_bar: bool = False,
 ) -> NotebookRun:
-    """Execute ``notebook`` with the parameters ``given``, texts or values by name, and keep it as ``out``.
+    """Execute ``notebook`` with the parameters ``given``, texts by name, and keep it as ``out``.
 
     Without ``out`` it is kept in the folder ``runs`` beside the notebook, under its name and the time (UTC); for a
     notebook of an installed package, in the folder ``runs`` of the current one.
@@ -96,9 +96,7 @@ def run_notebook(
     return NotebookRun(out, watch.seconds, results_of(executed))
 
 
-def checked_parameters(
-    notebook: Path, given: Iterable[tuple[str, str]] | Mapping[str, Value]
-) -> Mapping[str, Value]:
+def checked_parameters(notebook: Path, given: Iterable[tuple[str, str]]) -> Mapping[str, Value]:
     """Return the parameters of a run as values, each known to the notebook and of its default's type.
 
     Raises:
