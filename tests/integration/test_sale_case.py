@@ -120,7 +120,7 @@ def test_a_link_opens_a_file_for_a_while_and_is_kept_with_who_and_why(run, told,
     wait_until(lambda: httpx.get(short, timeout=PATIENCE).status_code == 403)
     longer = made["url"].replace("X-Amz-Expires=300", "X-Amz-Expires=900")
     assert httpx.get(longer, timeout=PATIENCE).status_code == 403
-    assert "say why, and who opens it" in run(*asked[:-1], " ", ends=1).err
+    assert "Give a reason, and the name of each person" in run(*asked[:-1], " ", ends=1).err
 
 
 def test_a_report_holds_the_rows_and_cases_behind_its_numbers_and_one_of_a_partner_nothing_of_another(

@@ -12,8 +12,7 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from toolkit.contract.deadlines import Clock
-from toolkit.contract.fields import MISLEADING, NOT_MISLEADING, TRIMMED
-from toolkit.contract.people import person
+from toolkit.contract.fields import stated
 from toolkit.contract.waivers import FIELDS, Waiver, WaiverRequest, read_waiver
 from toolkit.database.connection import Database
 from toolkit.database.observation_clock import stamp
@@ -77,11 +76,7 @@ def revoke_waiver(
     Raises:
         WaiverRefused: there is no such waiver, it was revoked before, or a text is missing.
     """
-    reason, revoked_by = reason.strip(TRIMMED), revoked_by.strip(TRIMMED)
-    if not reason or not person(revoked_by) or MISLEADING.search(reason + revoked_by):
-        raise WaiverRefused(
-            "A revocation needs a reason, and who revokes, in Latin letters; the texts {}.", NOT_MISLEADING
-        )
+    reason, revoked_by = stated(WaiverRefused, reason, revoked_by)
     with database.transaction() as connection:
         revoked_at = stamp(connection, clock)  # whoever revokes it at the same moment waits here
         if connection.scalar(sa.select(waivers.c.id).where(waivers.c.id == waiver_id)) is None:

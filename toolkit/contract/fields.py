@@ -15,7 +15,8 @@ from pydantic.alias_generators import to_camel
 from pydantic_core import ErrorDetails, PydanticCustomError
 from validate_docbr import CPF
 
-from toolkit.errors import InvalidField, InvalidFields
+from toolkit.contract.people import person
+from toolkit.errors import InvalidField, InvalidFields, ToolkitError
 from toolkit.message import Message
 
 TRIMMED: Final = (
@@ -259,3 +260,20 @@ def invalid_fields(error: ValidationError) -> list[InvalidField]:
 def pick_camel(value: object, *names: str) -> dict[str, Any]:
     """Return these attributes of a value by their names in a document: ``sale_id`` as ``saleId``."""
     return {to_camel(name): getattr(value, name) for name in names}
+
+
+def stated(refused: type[ToolkitError], reason: str, *people: str) -> tuple[str, ...]:
+    """Return a reason and the names of one person or of two, trimmed, as they are kept with what people decide.
+
+    Raises:
+        ToolkitError: ``refused``, where a text is missing or misleads, or names are not Latin or look alike.
+    """
+    texts = tuple(text.strip(TRIMMED) for text in (reason, *people))
+    names = [person(name) for name in texts[1:]]
+    if not all((texts[0], *names)):
+        raise refused("Give a reason, and the name of each person, in Latin letters.")
+    if MISLEADING.search("".join(texts)):
+        raise refused("The reason and the names {}.", NOT_MISLEADING)
+    if len(set(names)) < len(names):
+        raise refused("It takes two people, and these two names look alike: somebody else has to approve.")
+    return texts

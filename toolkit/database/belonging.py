@@ -23,8 +23,7 @@ from sqlalchemy import Connection
 
 from toolkit.contract.deadlines import Clock
 from toolkit.contract.events import CustodyEvent
-from toolkit.contract.fields import MISLEADING, NOT_MISLEADING, TRIMMED
-from toolkit.contract.people import person, same_person
+from toolkit.contract.fields import stated
 from toolkit.database.connection import Database
 from toolkit.database.observation_clock import stamp
 from toolkit.database.tables import (
@@ -201,13 +200,7 @@ def confirm_restore(
     Raises:
         InvalidInput: there is none to confirm, a text is missing, or both are the same person.
     """
-    reason, confirmed_by, approved_by = (text.strip(TRIMMED) for text in (reason, confirmed_by, approved_by))
-    if not reason or not person(confirmed_by) or not person(approved_by) or same_person(confirmed_by, approved_by):
-        raise InvalidInput(
-            "A restore is confirmed with a reason by two people, whose names in Latin letters are not alike."
-        )
-    if MISLEADING.search(reason + confirmed_by + approved_by):
-        raise InvalidInput("The reason and the names {}.", NOT_MISLEADING)
+    reason, confirmed_by, approved_by = stated(InvalidInput, reason, confirmed_by, approved_by)
     with database.transaction() as connection:
         if pending_restore(connection) is None:
             raise InvalidInput("There is no restore to confirm.")

@@ -16,8 +16,7 @@ from toolkit.contract.contents import Coverage
 from toolkit.contract.deadlines import Clock
 from toolkit.contract.events import Event
 from toolkit.contract.evidence import KIND_OF, EvidenceType, FileKind, Withdrawal
-from toolkit.contract.fields import MISLEADING, NOT_MISLEADING, TRIMMED
-from toolkit.contract.people import person, same_person
+from toolkit.contract.fields import stated
 from toolkit.contract.rules import EvidenceState, evidence_state, ran_out
 from toolkit.contract.sales import is_possible_sale_id
 from toolkit.database.belonging import check_bucket
@@ -322,11 +321,7 @@ def open_evidence(
         WrongBucket: the database belongs to another bucket.
         BucketError: the bucket could not be asked.
     """
-    reason, opened_by = reason.strip(TRIMMED), opened_by.strip(TRIMMED)
-    if not reason or not person(opened_by) or MISLEADING.search(reason + opened_by):
-        raise InvalidInput(
-            "To open a file, say why, and who opens it, in Latin letters; the texts {}.", NOT_MISLEADING
-        )
+    reason, opened_by = stated(InvalidInput, reason, opened_by)
     if not 1 <= seconds <= LONGEST_SECONDS:
         raise InvalidInput("A link lives for 1 to {} seconds.", LONGEST_SECONDS)
     with database.transaction() as connection:
@@ -372,8 +367,7 @@ def withdraw(
         EvidenceNotFound: no evidence record has this id.
         WithdrawalRefused: a text is missing, the approver is the same person, or it was withdrawn before.
     """
-    reason, withdrawn_by, approved_by = (text.strip(TRIMMED) for text in (reason, withdrawn_by, approved_by))
-    _check_people(reason, withdrawn_by, approved_by)
+    reason, withdrawn_by, approved_by = stated(WithdrawalRefused, reason, withdrawn_by, approved_by)
     with database.transaction() as connection:
         query = sa.select(evidences.c.sale_id).where(same(evidences.c.id, evidence_id))
         sale_id: str | None = connection.execute(query).scalar_one_or_none()
@@ -391,16 +385,3 @@ def withdraw(
         del row["sale_id"]
         connection.execute(sa.insert(withdrawals), row)
     return taken
-
-
-def _check_people(reason: str, withdrawn_by: str, approved_by: str) -> None:
-    if not reason or not person(withdrawn_by) or not person(approved_by):
-        raise WithdrawalRefused(
-            "A withdrawal needs a reason, and the names of who asked for it and who approved it, in Latin letters."
-        )
-    if MISLEADING.search(reason + withdrawn_by + approved_by):
-        raise WithdrawalRefused("The reason and the names of a withdrawal {}.", NOT_MISLEADING)
-    if same_person(withdrawn_by, approved_by):
-        raise WithdrawalRefused(
-            "A withdrawal is approved by somebody else than who asked for it, and these two names look alike."
-        )
