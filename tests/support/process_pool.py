@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import io
 import multiprocessing
 import os
@@ -12,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
+from pkgutil import resolve_name
 from typing import NoReturn
 
 from tests.support.waiting import PATIENCE
@@ -69,8 +69,8 @@ def _run(
             told.send("stalled")
             told.recv()
 
-        module, owner, name = place
-        setattr(getattr(importlib.import_module(module), owner), name, stall)
+        *owner, name = place
+        setattr(resolve_name(".".join(owner)), name, stall)
     said = io.StringIO()
     with redirect_stdout(said), redirect_stderr(said):
         status = main(list(words), environ)
