@@ -57,7 +57,7 @@ def check_disappearance(gone: int, known: int, what: str) -> None:
 class _History:
     """A relation of the service, the observations of its rows, and the columns that are kept beside the id.
 
-    ``usable`` is the condition without which a row is set aside, and ``lacking`` names what such a row lacks.
+    ``usable`` is the condition without which a row is set aside.
     """
 
     relation: str
@@ -65,7 +65,6 @@ class _History:
     id_of_row: str
     columns: tuple[str, ...]
     usable: str
-    lacking: str
 
 
 OBSERVED: Final = (
@@ -78,16 +77,13 @@ OBSERVED: Final = (
 )
 """The columns of a sale that are kept, beside its id."""
 
-_SALES: Final = _History(
-    "sales", sale_observations, "sale_id", OBSERVED, "created_at IS NOT NULL", "salesWithoutCreatedAt"
-)
+_SALES: Final = _History("sales", sale_observations, "sale_id", OBSERVED, "created_at IS NOT NULL")
 _RECORDS: Final = _History(
     "records",
     evidence_observations,
     "evidence_id",
     ("sale_id", "evidence_type", "type", "object_key", "requested_at", "expires_at"),
     "sale_id IS NOT NULL AND requested_at IS NOT NULL",
-    "recordsWithoutSaleOrTime",
 )
 
 _BLANK_IS_NONE: Final[Mapping[str, str]] = {
