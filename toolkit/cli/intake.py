@@ -116,7 +116,7 @@ def load_sales(kit: Kit, file: Path, overwrite: bool, out: Path | None) -> Shown
     \b
     Columns: saleId, clientId, utilityGroup, isClientFinancialResponsible, createdAt
     and, where there are any: partner, completedAt; or their usual Portuguese names
-    (ID da venda, ID do cliente, grupo tarifário, contratante paga, data da venda, ...).
+    (ID da venda, ID do cliente, grupo da distribuidora, contratante paga, data da venda, ...).
     Rejected rows come back in FILE.rejected.csv and FILE.rejected.xlsx with line and
     errors: correct the cells there and load that file.
     In the embedded database a known sale with other values is updated; what was seen

@@ -73,10 +73,12 @@ class Language:
         """``20 Nov 2026`` or ``20/11/2026``."""
         return dates.format_date(day, _DAY_AND_TIME[self.code].partition(",")[0], locale=self._locale)
 
-    def moment(self, moment: datetime, timezone: tzinfo) -> str:
-        """``20 Nov 2026, 18:00 (UTC-03:00)``."""
+    def moment(self, moment: datetime, timezone: tzinfo, beside: datetime | None = None) -> str:
+        """``20 Nov 2026, 18:00 (UTC-03:00)``; without the offset where ``beside`` it a moment tells the same."""
         local = moment.astimezone(timezone)
         text = dates.format_datetime(local, _DAY_AND_TIME[self.code], locale=self._locale)
+        if beside is not None and beside.astimezone(timezone).utcoffset() == local.utcoffset():
+            return text
         return f"{text} (UTC{local.isoformat(timespec='seconds')[19:]})"
 
     def dated(self, text: str) -> str:

@@ -126,6 +126,16 @@ class Audited(Totals):
         gone = (changes == "resolved") & (self.findings["reason"] == EndReason.SALE_GONE)
         return {kind: int((changes == kind).sum()) for kind in (*KINDS, BETWEEN)} | {"saleGone": int(gone.sum())}
 
+    @cached_property
+    def changes_by_partner(self) -> pd.DataFrame:
+        """The same numbers, one row a ``partner`` of which a finding came or went, those with the most first."""
+        kinds = [*CHANGED, BETWEEN, *KINDS[len(CHANGED) :]]
+        told = self.findings[["partner", "change"]].astype(object).fillna("")
+        counts = pd.crosstab(told["partner"], told["change"]).reindex(columns=kinds, fill_value=0)
+        moved = counts[kinds[:-1]].sum(axis=1)
+        order = moved[moved > 0].sort_values(ascending=False, kind="stable").index
+        return counts.loc[order].rename_axis(index="partner", columns=None).reset_index()
+
     def since(self, changes: FindingChanges) -> Audited:
         """Return the same, compared with the audits of an earlier moment instead of the audit before."""
         change = self.findings["id"].map(changes.findings["change"]).astype("category")

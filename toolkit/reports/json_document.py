@@ -139,7 +139,8 @@ def summary(result: Audited, timezone: ZoneInfo) -> dict[str, Any]:
     """Return everything but the rows."""
     source, changes = result.source, None
     if result.changes_since is not None:
-        changes = {"since": iso_exact(result.changes_since, timezone)} | result.change_counts
+        by_partner = {"byPartner": records(result.changes_by_partner)}
+        changes = {"since": iso_exact(result.changes_since, timezone)} | result.change_counts | by_partner
     return {
         "report": REPORT,
         "asOf": iso_exact(result.as_of, timezone),

@@ -61,8 +61,9 @@ _WORDED: Final = {
 }
 
 _OF_THEIR_NAME: Final = (
-    *("Approved by", "Came", "Change", "Code", "Day", "Findings", "Meaning", "Median days", "Overdue", "Owner"),
-    *("Reason", "Sales", "Trend", "Waived", "Warning", "Went", "Withdrawn by", "compliant", "incomplete"),
+    *("Approved by", "Back again", "Came", "Came and went", "Change", "Code", "Day", "Findings", "Meaning"),
+    *("Median days", "New", "Overdue", "Owner", "Reason", "Resolved", "Sales", "Still open", "Trend", "Waived"),
+    *("Warning", "Went", "Withdrawn by", "compliant", "incomplete"),
 )
 """The headings that are the names of their columns."""
 
@@ -163,6 +164,13 @@ def _changes(report: Report) -> pd.DataFrame:
     return pd.concat(kinds)
 
 
+def _changed_partners(report: Report) -> pd.DataFrame:
+    table = report.result.changes_by_partner
+    named = table["partner"].replace("", report.language.text("no partner"))
+    columns = {"reopened": "backAgain", BETWEEN: "cameAndWent", "open": "stillOpen"}
+    return table.assign(partner=named).rename(columns=columns)
+
+
 def _since(report: Report) -> str:
     since = report.result.changes_since
     if since is None:
@@ -171,7 +179,7 @@ def _since(report: Report) -> str:
         "Since %(moment)s. %(number)s finding of then is still there.",
         "Since %(moment)s. %(number)s findings of then are still there.",
         report.result.change_counts["open"],
-        moment=report.language.moment(since, report.timezone),
+        moment=report.moment(since),
     )
 
 
@@ -293,6 +301,12 @@ BESIDE: Final = {
         {"Change": 1.0, "Sale": 1.5, "Finding": 2.5, "Why": 1.5, "Partner": 1.5}
         | {"Who has to act": 1.2, "Due": 1.5},
         _changes,
+        _since,
+    ),
+    "changed-partners": List(
+        "Changes by partner",
+        {"Partner": 2.4} | _same("New", "Back again", "Resolved", "Came and went", "Still open"),
+        _changed_partners,
         _since,
     ),
     "trend": List(
@@ -417,7 +431,7 @@ def cell_text(cell: Cell, report: Report) -> str:
     if cell is None:
         return ""
     if isinstance(cell, datetime):
-        return language.moment(cell, report.timezone)
+        return report.moment(cell)
     if isinstance(cell, date):
         return language.day(cell)
     return language.number(cell) if isinstance(cell, int | float) else cell

@@ -30,7 +30,7 @@ from toolkit.reports import page_data, wording
 from toolkit.reports.audited import Audited
 from toolkit.reports.lists import BESIDE, Cell, Section, cell_text, section
 from toolkit.reports.notices import headline, notices, provenance
-from toolkit.reports.report import TITLE, Report, told_detail, tuples
+from toolkit.reports.report import TITLE, Report, iso, told_detail, tuples
 from toolkit.reports.totals import AGE_BANDS, OF_FINDINGS, OLDER, UNKNOWN_GROUP
 from toolkit.reports.wording import (
     COLOURS,
@@ -95,9 +95,14 @@ def charts(result: Audited, language: Language) -> list[dict[str, Any]]:
 def shares(result: Audited, language: Language) -> list[dict[str, Any]]:
     """Return all sales as one bar, by status."""
     bar = segments({str(status): getattr(result, status) for status in Status}, result.sales, language)
+    names = (
+        language.count("compliant", "compliant", result.compliant),
+        language.count("incomplete", "incomplete", result.incomplete),
+        language.text(STATUS_NAMES[Status.CONFLICT]),
+    )
     return [
-        each | {"name": language.text(name), "percent": language.percent(each["length"] / WIDTH)}
-        for each, name in zip(bar, STATUS_NAMES.values(), strict=True)
+        each | {"name": name, "percent": language.percent(each["length"] / WIDTH)}
+        for each, name in zip(bar, names, strict=True)
     ]
 
 
@@ -229,6 +234,8 @@ def _cells(name: str, row: Mapping[str, Cell], report: Report) -> list[dict[str,
 
 def _links(name: str, row: Mapping[str, Cell], report: Report) -> dict[str, dict[str, Any]]:
     """Return the filters that cells lead to, by their headings."""
+    if name == "changed-partners":
+        return {}
     if name == "partners":
         own = {"partner": NOBODY if row["Partner"] == report.language.text("no partner") else row["Partner"]}
         return {
@@ -266,6 +273,7 @@ def _data(report: Report) -> dict[str, Any]:
     return {
         "language": report.language.code,
         "asOf": report.language.moment(result.as_of, report.timezone),
+        "offset": iso(result.as_of, report.timezone)[19:],
         "words": page_words(report.language) | {"sentences": script_words(asset(*SCRIPTS), report.language)},
         "ages": [[band, last] for band, last in AGE_BANDS.items()],
         "older": OLDER,

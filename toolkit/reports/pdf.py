@@ -96,11 +96,13 @@ def _content(report: Report) -> dict[str, Any]:
 
 def _figures(report: Report) -> dict[str, int]:
     """Return the figures on top."""
-    result, say = report.result, report.language.text
+    result, language, say = report.result, report.language, report.language.text
     if not result.open:
         return {}
     return {
-        say("completed without evidence"): result.completed_without_evidence,
+        language.count(
+            "completed without evidence", "completed without evidence", result.completed_without_evidence
+        ): result.completed_without_evidence,
         say("days since the oldest open sale was created"): result.oldest,
         say("pieces missing"): result.pieces,
         say("files not examined"): result.unexamined,

@@ -52,6 +52,10 @@ class Report:
         own = self.result.partner is not None and format_ in _FOR_PEOPLE
         return f"{REPORT}-{plain_name(self.result.partner or '')}.{format_}" if own else f"{REPORT}.{format_}"
 
+    def moment(self, moment: datetime) -> str:
+        """Return a moment as people read it; its offset only where it is not that of the audit, told on top."""
+        return self.language.moment(moment, self.timezone, self.result.as_of)
+
 
 TITLE: Final = "Missing evidence"
 

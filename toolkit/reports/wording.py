@@ -209,7 +209,7 @@ def filters(report: Report) -> list[dict[str, Any]]:
         "file-finding": say("a finding about a file"),
     }
     chosen = (
-        ("status", say("Status"), say("all"), statuses),
+        ("status", say("Status"), say("any"), statuses),
         ("group", say("Group"), say("all"), groups),
         ("missing", say("Missing"), say("anything"), types),
         ("reason", say("Why"), say("any reason"), told(names_of(Reason), report.language)),

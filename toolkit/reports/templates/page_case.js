@@ -106,12 +106,12 @@ class CaseWriter {
     return element("li", {}, this.writer.trouble(code), " ", element("code", {}, code), this.facts(facts));
   }
 
-  // A table, the oldest event first; the offset of the times stands in its heading.
+  // A table, the oldest event first; the usual offset of the times stands in its heading.
   timeLine(events, names) {
     const { events: kinds } = this.words;
     if (!events.length) return element("p", {}, say("The custody log tells of no event."));
     const offset = (iso) => iso.slice(19);
-    const usual = offset(events[0][0]);
+    const usual = this.writer.page.offset;
     const rows = events.map(([at, kind, place]) =>
       element(
         "tr",

@@ -67,8 +67,10 @@ class SaleWriter {
     return this.page.months[month - 1].replace("2000", year).replace(/^0?1/, (one) => (one.length > 1 ? date : Number(date)));
   }
 
+  // The offset is told on top of the page, and here where it is another one.
   moment(iso) {
-    return `${this.written(iso.slice(0, 10))}, ${iso.slice(11, 16)} (UTC${iso.slice(19)})`;
+    const offset = iso.slice(19) === this.page.offset ? "" : ` (UTC${iso.slice(19)})`;
+    return `${this.written(iso.slice(0, 10))}, ${iso.slice(11, 16)}${offset}`;
   }
 
   day(name, row) {
@@ -183,7 +185,8 @@ class SaleWriter {
 
   // All other columns, by their names.
   facts(row) {
-    const told = new Set(["saleId", "status", "missing", "reasons", "problems", "counted"]);
+    const told = new Set(["saleId", "status", "missing", "reasons", "problems", "counted", ...this.page.notInCsv]);
+    told.delete("dueAt");
     const names = this.page.words.columns;
     const list = element("dl", {});
     for (const [name, column] of this.sales.columns) {
