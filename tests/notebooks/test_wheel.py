@@ -19,10 +19,12 @@ from tests.support.readme_commands import run_the_readme
 from tests.support.report_figures import wrong_figures
 from tests.support.report_text import everything_in
 from tests.unit.test_samples import OF_OTHER_TABLES, UNTOLD
+from toolkit.audit.folder import open_audit
 from toolkit.cli import main
 from toolkit.contract.codes import CODES, EndReason
 from toolkit.contract.service_rows import JUMPS, code_of
 from toolkit.extras import MODULES
+from toolkit.language import language
 from toolkit.reports import DEFAULT_FORMATS
 from toolkit.samples.dataset import make_samples
 
@@ -100,7 +102,12 @@ def test_the_wheel_does_the_main_job_with_two_extras_and_the_readme_goes_on(
         json.loads((out / "missing-evidence.json").read_text(encoding="utf-8")),
         (out / "missing-evidence.html").read_text(encoding="utf-8"),
     )
-    assert wrong_figures(out) == []
+    audits = Path(embedded_environment["TOOLKIT_HOME"]) / "audits"
+    audit = open_audit(max(each for each in audits.iterdir() if not each.name.startswith(".")))
+    assert wrong_figures(out, audit) == []
+    spoken = ("report", "--audit", audit.folder, "--since", "2026-10-31", "--language", "pt-BR", "--out", "pt")
+    output_of(str(installed / "toolkit"), *spoken, cwd=tmp_path, environ=embedded_environment)
+    assert wrong_figures(tmp_path / "pt", audit, language("pt-BR")) == []
     assert_nothing_leaked(out, embedded_environment)
     assert_each_partner_is_told_of_its_own(out, embedded_environment)
     assert_its_moment_gives_the_same_bytes_again(out, embedded_environment)

@@ -1,7 +1,8 @@
-"""Recompute each figure of a written report from the rows that it leads to."""
+"""Recompute each figure of a written report from the rows that it leads to, and these from the audit's Parquet."""
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 from collections import Counter
@@ -12,18 +13,25 @@ from typing import Any
 from pypdf import PdfReader
 from python_calamine import CalamineWorkbook
 
+from tests.support.report_text import packed_data
+from toolkit.audit.folder import Audit
+from toolkit.contract.findings import Reason
+from toolkit.language import ENGLISH, Language
+
 BANDS = {"0-1": (0, 1), "2-7": (2, 7), "8-30": (8, 30), "31-90": (31, 90), ">90": (91, 10**9)}
 STANDING = ("open", "reopened")
 
 Row = dict[str, Any]
 
 
-def wrong_figures(folder: Path) -> list[str]:
-    """The figures of the JSON, the workbook and, if written, the PDF that their rows do not give."""
+def wrong_figures(folder: Path, audit: Audit | None = None, language: Language = ENGLISH) -> list[str]:
+    """The figures of each format in the folder that their rows do not give, and the rows that an audit has not."""
     document = json.loads((folder / "missing-evidence.json").read_text(encoding="utf-8"))
-    figures = [*_of_json(document), *_of_workbook(folder, document)]
+    figures = [*_of_json(document), *_of_workbook(folder, document, language)]
     if (folder / "missing-evidence.pdf").exists():
-        figures += _of_pdf(folder / "missing-evidence.pdf", document)
+        figures += _of_pdf(folder / "missing-evidence.pdf", document, language)
+    if audit is not None:
+        figures += _of_audit(folder, document, audit, language)
     assert len(figures) > 60
     return [f"{name}: {told}, but its rows give {given}" for name, told, given in figures if told != given]
 
@@ -73,11 +81,22 @@ def _of_changes(document: Row) -> Iterator[Figure]:
     changes = document["changes"]
     if changes is None:
         return
+    partners = {each["id"]: each["partner"] or "" for each in document["findings"]}
     since, there = changes["since"], [each for each in document["findings"] if each["status"] != "resolved"]
     came = Counter((each["openedAt"] > since, each["firstSeen"] > since) for each in there)
     yield "new", changes["new"], came[True, True]
     yield "reopened", changes["reopened"], came[True, False]
     yield "still open", changes["open"], came[False, False]
+    kinds = ("new", "resolved", "reopened", "between")
+    given = Counter((each["change"], partners[each["id"]]) for each in document["changed"])
+    for board in changes["byPartner"]:
+        for kind in kinds:
+            yield f"{board['partner']} {kind}", board[kind], given[kind, board["partner"]]
+    yield (
+        "changes of all partners",
+        sum(board[kind] for board in changes["byPartner"] for kind in kinds),
+        given.total(),
+    )
 
 
 def _of_partner(board: Row, document: Row) -> Iterator[Figure]:
@@ -94,41 +113,95 @@ def _of_partner(board: Row, document: Row) -> Iterator[Figure]:
     yield f"{board} overdue", board["overdue"], sum(each["overdue"] for each in findings)
 
 
-def _of_workbook(folder: Path, document: Row) -> Iterator[Figure]:
+def _sheets(folder: Path) -> dict[str, list[list[Any]]]:
     book = CalamineWorkbook.from_path(folder / "missing-evidence.xlsx")
-    sheets = {name: book.get_sheet_by_name(name).to_python() for name in book.sheet_names}
-    summary = {row[0]: row[1] for row in reversed(sheets["Summary"]) if len(row) > 1}
+    return {name: book.get_sheet_by_name(name).to_python() for name in book.sheet_names}
+
+
+def _of_workbook(folder: Path, document: Row, language: Language) -> Iterator[Figure]:
+    sheets, say = _sheets(folder), language.text
+    summary = {row[0]: row[1] for row in reversed(sheets[say("Summary")]) if len(row) > 1}
     for name, told in (("Sales", "sales"), ("compliant", "compliant"), ("incomplete", "incomplete")):
-        yield f"workbook {name}", summary[name], document[told]
-    yield "workbook unexamined", summary["files counted unexamined"], document["unexamined"]
+        yield f"workbook {name}", summary[say(name)], document[told]
+    yield "workbook unexamined", summary[say("files counted unexamined")], document["unexamined"]
     pieces = sum(len(row["missing"]) for row in document["rows"])
     for sheet, rows in {
         "Sales": len(document["rows"]),
         "Missing": pieces,
         "Findings": len(document["findings"]),
     }.items():
-        yield f"sheet {sheet}", len(sheets[sheet]) - 1, rows
+        yield f"sheet {sheet}", len(sheets[say(sheet)]) - 1, rows
+    if document["changes"] is not None and document["changes"]["byPartner"]:
+        kinds = ("new", "reopened", "resolved", "between", "open")
+        given = [[each[kind] for kind in kinds] for each in document["changes"]["byPartner"]]
+        yield "sheet Changes by partner", [row[1:] for row in sheets[say("Changes by partner")][1:]], given
 
 
-def _of_pdf(path: Path, document: Row) -> Iterator[Figure]:
+def _of_pdf(path: Path, document: Row, language: Language) -> Iterator[Figure]:
     """The figures on the first page, in total and on cards."""
     text = "\n".join(page.extract_text() for page in PdfReader(path).pages)
-    rows, names = document["rows"], {"incomplete": "incomplete", "in conflict": "conflict"}
-    for name, status in names.items():
+    rows, say = document["rows"], language.text
+    statuses = Counter(row["status"] for row in rows)
+    names = {"incomplete": language.count("incomplete", "incomplete", statuses["incomplete"])}
+    for status, name in (names | {"conflict": say("in conflict")}).items():
         found = re.search(rf"(\d+) {name} \d+%", text)
-        yield f"PDF {name}", found and int(found[1]), sum(row["status"] == status for row in rows)
-    cards = re.findall(r"^(\d+)\n(completed|days|pieces|files)\b", text, re.MULTILINE)
-    pieces = [piece for row in rows for piece in row["missing"]]
-    yield (
-        "PDF cards",
-        {name: int(figure) for figure, name in cards},
-        {
-            "completed": _having(rows, "COMPLETED_WITHOUT_EVIDENCE"),
-            "days": max(row["ageDays"] for row in rows),
-            "pieces": len(pieces),
-            "files": sum(row["unexamined"] for row in _listed(document)),
-        },
+        yield f"PDF {status}", found and int(found[1]), statuses[status]
+    completed = _having(rows, "COMPLETED_WITHOUT_EVIDENCE")
+    for name, given in {
+        language.count("completed without evidence", "completed without evidence", completed): completed,
+        say("days since the oldest open sale was created"): max(row["ageDays"] for row in rows),
+        say("pieces missing"): sum(len(row["missing"]) for row in rows),
+        say("files not examined"): sum(row["unexamined"] for row in _listed(document)),
+    }.items():
+        found = re.search(rf"^(\d+)\n{name.split()[0]}\b", text, re.MULTILINE)
+        yield f"PDF {name}", found and int(found[1]), given
+
+
+def _of_audit(folder: Path, document: Row, audit: Audit, language: Language) -> Iterator[Figure]:
+    """The sales and findings of JSON, CSV, workbook and page, and their totals, by the tables of the audit."""
+    judged = audit.sql("SELECT sale_id, status, missing, problems FROM verdicts").to_pylist()
+    given = {row["sale_id"]: (row["status"], row["missing"], row["problems"]) for row in judged}
+    open_ones = {sale: facts for sale, facts in given.items() if facts[0] != "compliant"}
+    yield "sales by the audit", document["sales"], len(given)
+    rows = {
+        row["saleId"]: (row["status"], _joined(row["missing"]), "|".join(row["problems"]))
+        for row in document["rows"]
+    }
+    yield "JSON rows", rows, open_ones
+    if (folder / "missing-evidence.csv").exists():
+        with (folder / "missing-evidence.csv").open(encoding="utf-8-sig", newline="") as file:
+            lines = list(csv.DictReader(file, delimiter="," if language is ENGLISH else ";"))
+        yield (
+            "CSV rows",
+            {row["saleId"]: (row["status"], row["missing"], row["problems"]) for row in lines},
+            open_ones,
+        )
+    if (folder / "missing-evidence.html").exists():
+        page = packed_data((folder / "missing-evidence.html").read_text(encoding="utf-8"))
+        columns = {each["name"]: _cells(each) for each in page["columns"]}
+        facts = zip(*(columns[name] for name in ("status", "missing", "problems")), strict=True)
+        told = dict(zip(columns["saleId"], facts, strict=True))
+        yield "page rows", {sale: told[sale] for sale in open_ones}, open_ones
+        yield "page total", page["open"], len(open_ones)
+    yield "sheet rows", {row[0] for row in _sheets(folder)[language.text("Sales")][1:]}, set(open_ones)
+    found = audit.sql("SELECT id, status, overdue FROM findings").to_pylist()
+    lives = {str(each["id"]): (each["status"], each["overdue"]) for each in found}
+    yield "findings", {each["id"]: (each["status"], each["overdue"]) for each in document["findings"]}, lives
+    pieces = Counter(
+        tuple(row.values()) for row in audit.sql("SELECT evidence_type, reason FROM missing").to_pylist()
     )
+    shown = {(row["evidenceType"], reason): row[reason] for row in document["missing"] for reason in Reason}
+    yield "missing pieces", Counter({piece: number for piece, number in shown.items() if number}), pieces
+
+
+def _joined(pieces: list[Row]) -> str:
+    return "|".join(each["evidenceType"] for each in pieces)
+
+
+def _cells(column: Row) -> list[Any]:
+    if "values" not in column:
+        return list(column["cells"])
+    return [None if place < 0 else column["values"][place] for place in column["at"]]
 
 
 def _listed(document: Row) -> list[Row]:

@@ -39,6 +39,7 @@ from toolkit.audit.source import LastSync
 from toolkit.contract.contents import IntegrityFinding, IntegrityProblem
 from toolkit.contract.waivers import Waiver, WaiverRequest
 from toolkit.intake import sources
+from toolkit.language import language
 from toolkit.reports import FORMATS, spreadsheets, write_report
 from toolkit.reports.notices import headline, notices
 from toolkit.reports.wording import TURNING, escape_bidi
@@ -54,8 +55,11 @@ def test_a_report_reads_as_it_always_did(result, tmp_path):
     assert text == (GOLDEN / "missing-evidence.json").read_bytes()
 
 
-def test_every_figure_is_what_the_rows_give_that_it_leads_to(result, tmp_path):
-    assert wrong_figures(written(result, tmp_path, "json", "xlsx", "pdf")) == []
+@pytest.mark.parametrize("code", ["en", "pt-BR"])
+def test_every_figure_is_what_the_rows_give_that_it_leads_to(code, result, tmp_path):
+    spoken = language(code)
+    write_report(result, tmp_path, FORMATS, language=spoken)
+    assert wrong_figures(tmp_path, language=spoken) == []
 
 
 def test_the_same_result_gives_the_same_bytes(result, tmp_path):

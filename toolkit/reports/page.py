@@ -165,7 +165,7 @@ def template(name: str, code: str) -> Template:
     environment.install_gettext_translations(language.translations, newstyle=True)  # type: ignore[attr-defined]
     environment.filters["number"] = language.number
     environment.filters["listed"] = items
-    environment.filters["breakable"] = lambda code: Markup("_<wbr>").join(code.split("_"))
+    environment.filters["breakable"] = lambda code: Markup("_<wbr>").join(wording.escape_bidi(code).split("_"))
     return environment.get_template(name)
 
 
