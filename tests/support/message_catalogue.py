@@ -32,7 +32,7 @@ from toolkit.jobs import notices, runs
 from toolkit.kit import sales
 from toolkit.language import ENGLISH
 from toolkit.partner import posting
-from toolkit.reports import lists, page, report, wording
+from toolkit.reports import dossier, lists, page, report, wording
 
 PACKAGE = Path(toolkit.__file__).parent
 
@@ -121,7 +121,7 @@ def _of_tables() -> Iterator[str]:
     for each in (lists.SALES, lists.MISSING, lists.FINDINGS, lists.PROBLEMS, *lists.BESIDE.values()):
         yield from (each.title, each.about if isinstance(each.about, str) else "")
     yield from wording.script_words(page.asset(*page.SCRIPTS), ENGLISH)
-    yield from (*wording.GLOSSARY, *lists.COLUMNS, report.TITLE, *report.DETAILS)
+    yield from (*wording.GLOSSARY, *lists.COLUMNS, report.TITLE, *report.DETAILS, *dossier.ABOUT)
     of_rooms = (notices.SENTENCES, workbooks.REFUSALS, REFUSALS, posting.HINTS, OF_ROWS, SENTENCES)
     for table in (WARNINGS, QUALITY_TEXTS, *of_rooms):
         yield from table.values()

@@ -28,6 +28,7 @@ _COMMANDS: Final = {
     "clients": ("intake", "Register clients from spreadsheets."),
     "sales": ("intake", "Take over sales, and complete them when their evidence allows it."),
     "sale": ("intake", "Show everything about one sale: rule, files, findings and time line."),
+    "dossier": ("intake", "Write everything about one sale into a ZIP for others."),
     "credentials": ("evidence", "Ask for upload credentials: a record, and a form to post its file."),
     "evidence": ("evidence", "Upload, verify, list and withdraw evidence."),
     "bucket": ("evidence", "Take over what lies in the bucket."),
@@ -52,7 +53,7 @@ _EXTRAS: Final[dict[Extra, tuple[frozenset[str], str]]] = {
     "serve": (frozenset(("serve", "token")), "The HTTP interface and its tokens"),
     "audit": (
         frozenset(
-            "audit report verify findings changes sale evidence bucket waiver job sample demo".split(),  # noqa: SIM905
+            "audit report verify findings changes sale dossier evidence bucket waiver job sample demo".split(),  # noqa: SIM905
         ),
         "Audits and reports",
     ),

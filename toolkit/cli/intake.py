@@ -5,8 +5,8 @@ from typing import Any
 
 import click
 
-from toolkit.cli.context import DONE, FAILED, NonEmptyPath, shows
-from toolkit.cli.printing import note
+from toolkit.cli.context import DONE, FAILED, NonEmptyPath, pass_kit, reason_for, shows
+from toolkit.cli.printing import note, show
 from toolkit.kit.connection import Kit
 from toolkit.kit.shown import Shown
 
@@ -186,3 +186,36 @@ def show_sale(kit: Kit, sale_id: str, unmask: str | None) -> Shown[Any]:
       toolkit sale show V-2026-00001 --json
     """
     return kit.sale(sale_id, unmask=unmask)
+
+
+@click.command(short_help="Write everything about one sale into a ZIP for others.")
+@click.argument("sale_id")
+@click.option(
+    "--out", type=NonEmptyPath(file_okay=False), default=".", show_default=True, help="The folder of the archive."
+)
+@click.option("--with-files", is_flag=True, help="Add the files of its evidence; needs --reason.")
+@click.option("--unmask", is_flag=True, help="Show the whole CPF and the names of files; needs --reason.")
+@click.option("--reason", default="", help="Why files or personal data are handed out; the custody log keeps it.")
+@pass_kit
+def dossier(kit: Kit, sale_id: str, out: Path, with_files: bool, unmask: bool, reason: str) -> int:
+    """Write everything about the sale SALE_ID into one ZIP that opens without the toolkit.
+
+    \b
+    It is made for somebody who never saw the toolkit, such as a regulator, a court or a distributor:
+      dossier.pdf  the verdict and its rule, records and files, findings, waivers and the time line
+      sale.json    the same for programs
+      files/       the evidence itself, with --with-files; the custody log tells each file as opened
+      SHA256SUMS   of all of them; the custody log keeps that of the archive
+
+    \b
+    Neither the service nor the bucket is looked at again, and findings are those of the last audit.
+
+    \b
+    Examples:
+      toolkit dossier V-2026-00001 --out dossiers
+      toolkit dossier V-2026-00001 --with-files --reason "Request 12/2026 of the regulator"
+    """
+    files = reason_for(with_files, reason, "--with-files")
+    path = kit.dossier(sale_id, out, with_files=files, unmask=reason_for(unmask, reason, "--unmask"))
+    show(str(path))
+    return DONE

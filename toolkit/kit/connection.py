@@ -5,32 +5,28 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from datetime import date, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from toolkit.errors import InvalidInput
+from toolkit.kit.one_sale import OneSale
 from toolkit.kit.process import operation, signed_in_account
-from toolkit.kit.services import Services
 from toolkit.kit.shown import Shown
 from toolkit.kit.spoken import ProgressBar, current_language, parse_timestamp
 from toolkit.progress import Progress
-from toolkit.settings import Settings, expanded
+from toolkit.settings import Settings
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from toolkit.audit.changes import FindingChanges
     from toolkit.audit.object_history import Synced
-    from toolkit.audit.sale_case import SaleCase
     from toolkit.contract.contents import IntegrityFinding
-    from toolkit.contract.evidence import Withdrawal
     from toolkit.contract.waivers import Waiver
     from toolkit.evidence.bulk_credentials import ManifestResult
-    from toolkit.evidence.completion import Completion
     from toolkit.evidence.contents import Verified
-    from toolkit.evidence.records import EvidenceRecord, Link
     from toolkit.evidence.upload import Uploaded
     from toolkit.intake.registration import ClientQuality
     from toolkit.intake.results import LoadResult, Understood
@@ -61,16 +57,12 @@ def connect(database: str | None = None, bucket: str | None = None, *, progress:
     return Kit(settings, environ=environ, progress=progress or ProgressBar(sys.stderr))
 
 
-class Kit(Services):
+class Kit(OneSale):
     """The toolkit, connected to one database and one bucket; a context manager that closes them.
 
     Every method raises errors of ``toolkit.errors`` with the sentence that the command prints, such as
     ``DatabaseError``, ``BucketError`` and ``InvalidInput``. Nothing is printed.
     """
-
-    def today(self) -> date:
-        """Return the day in the time zone of the settings."""
-        return self.clock().astimezone(self.settings.timezone).date()
 
     def moment(self, given: Moment) -> datetime:
         """Return a past moment; without an offset it is in the time zone of the settings.
@@ -81,11 +73,6 @@ class Kit(Services):
         if given is None or (isinstance(given, str) and not given.strip()):
             return self.clock()
         return parse_timestamp(str(given), timezone=self.settings.timezone, now=self.clock())
-
-    def path(self, given: str | Path) -> Path:
-        """Return a path; in JupyterLab relative ones start at the folder that ``make lab`` works in."""
-        work = self.environ.get("TOOLKIT_WORK")
-        return Path(work, expanded(given)) if work and "ipykernel" in sys.modules else expanded(given)
 
     @operation
     def load_clients(
@@ -173,18 +160,6 @@ class Kit(Services):
                 language=current_language(),
             )
             return kept(shown_sales(loaded, path.name, lambda: rejected_rows(loaded.rejected_files)))
-
-    def complete(self, sale_id: str) -> Shown[Completion]:
-        """Mark a sale as completed, if its files, read to their end, satisfy the rules.
-
-        Raises:
-            SaleNotFound: there is no such sale.
-        """
-        from toolkit.evidence.completion import complete_sale
-        from toolkit.kit.results import shown_completion
-
-        done = complete_sale(self.database, self.bucket, sale_id, self.clock)
-        return shown_completion(done, self.settings.timezone)
 
     @operation
     def request_credentials(
@@ -386,34 +361,6 @@ class Kit(Services):
         found = changes_between(self.database, first, last, zone)
         return shown_changes(found, zone, first=not any(each <= first for each in audits))
 
-    def sale(self, sale_id: str, *, unmask: str | None = None) -> Shown[SaleCase]:
-        """Show one sale: rule, records and files, what is missing, findings of the last audit, time line.
-
-        Args:
-            sale_id: its id.
-            unmask: the reason for showing the client's whole CPF and the names of files; the custody log then
-                tells it with your account.
-
-        Raises:
-            SaleNotFound: there is no such sale.
-        """
-        from toolkit.audit.sale_case import sale_case
-        from toolkit.kit.sales import shown_sale
-
-        case = sale_case(self.database, sale_id.strip(), audit=self.last_audit(), clock=self.clock)
-        if unmask is not None:
-            self.unmask(unmask, "CPF and file names of a sale")
-        cpf = self.cpfs([case.client_id]).get(case.client_id) if case.client_id else None
-        return shown_sale(case, self.settings.timezone, self.today(), cpf, unmasked=unmask is not None)
-
-    def records(self, sale_id: str) -> Shown[Sequence[EvidenceRecord]]:
-        """List the evidence records of a sale with their ids, by what was last seen of the bucket."""
-        from toolkit.evidence.records import records_of
-        from toolkit.kit.sales import shown_records
-
-        found = records_of(self.database, sale_id, self.clock)
-        return shown_records(sale_id, found, self.settings.timezone)
-
     def file_findings(self, *, unmask: str | None = None) -> Shown[Sequence[IntegrityFinding]]:
         """List the findings about files in the bucket: one file for two sales, too late, replaced, without record.
 
@@ -431,31 +378,6 @@ class Kit(Services):
         with self.scratch() as scratch:
             found = file_findings_at(self.database, moment, scratch, self.settings.engine_memory)
         return shown_file_findings(found, self.settings.timezone, unmasked=unmask is not None)
-
-    def withdraw(self, evidence_id: UUID | str, *, reason: str, by: str, approved_by: str) -> Withdrawal:
-        """Take an evidence record out of the count, once and for all; the file stays in the bucket.
-
-        Raises:
-            EvidenceNotFound: no record has this id.
-            WithdrawalRefused: the approver is the same person, a text is missing, or it was withdrawn before.
-        """
-        from toolkit.evidence.records import withdraw
-
-        people = {"withdrawn_by": by, "approved_by": approved_by, "account": signed_in_account()}
-        return withdraw(self.database, UUID(str(evidence_id)), reason=reason, clock=self.clock, **people)
-
-    def link(self, evidence_id: UUID | str, *, reason: str, by: str | None = None, seconds: int = 300) -> Link:
-        """Make a link that opens one file for some seconds; the custody log tells who made it and why.
-
-        Raises:
-            EvidenceNotFound: no record has this id, or there is no file.
-        """
-        from toolkit.evidence.records import open_evidence
-
-        account = signed_in_account()
-        asked = {"reason": reason, "opened_by": by or account, "account": account}
-        record = UUID(str(evidence_id))
-        return open_evidence(self.database, self.bucket, record, seconds=seconds, clock=self.clock, **asked)
 
     def add_waiver(self, **given: str | None) -> Shown[Sequence[Waiver]]:
         """Accept findings for a time.

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from zoneinfo import ZoneInfo
 
@@ -20,8 +21,11 @@ from toolkit.reports.report import iso_exact, tuples
 from toolkit.reports.wording import EVENT_NAMES
 
 if TYPE_CHECKING:
+    from uuid import UUID
+
     from toolkit.audit.sale_case import SaleCase
     from toolkit.evidence.records import EvidenceRecord
+    from toolkit.reports.dossier import Dossier
 
 Rows = list[tuple[str, ...]]
 
@@ -46,20 +50,34 @@ def shown_sale(
 
     ``unmasked`` shows the whole CPF and the names of files.
     """
-    client = case.client_id or _("none")
-    if cpf is not None:
-        client = f"{client} ({cpf if unmasked else mask_cpf(cpf)})"
+    facts, every = facts_of(case, zone, cpf, unmasked=unmasked), tables_of(case, zone, unmasked=unmasked)
+    parts = [figures(Message("Sale {}", case.sale_id), facts)]
+    parts += [table(title, headings, rows) for title, headings, rows in every]
+    if any(step.in_records for step in case.next_steps):
+        advice = Message("The records by their ids: toolkit evidence list {}", shlex.quote(case.sale_id))
+        parts.append(say(advice))
+    return Shown(case, parts, sale_document(case, zone, today), case.verdict.status is not Status.COMPLIANT)
+
+
+def facts_of(case: SaleCase, zone: ZoneInfo, cpf: str | None, *, unmasked: bool) -> dict[str, str]:
+    """Return what a sale is, by the names of its facts."""
     facts = {
         "status": _(case.verdict.status),
         "utility group": case.utility_group,
         "payer": _(PAYERS[case.is_client_financial_responsible]),
         "partner": case.partner or _("none"),
-        "client": client,
+        "client": case.client_id or _("none"),
         "created": readable(case.created_at, zone),
         "completed": readable(case.completed_at, zone) if case.completed_at else _("no"),
         "Bucket read": readable(case.last_sync.finished_at, zone) if case.last_sync else _("never"),
     }
-    parts = [figures(Message("Sale {}", case.sale_id), facts)]
+    if cpf is not None:
+        facts["client"] += f" ({cpf if unmasked else mask_cpf(cpf)})"
+    return facts
+
+
+def tables_of(case: SaleCase, zone: ZoneInfo, *, unmasked: bool) -> list[tuple[str, list[str], Rows]]:
+    """Return the tables about a sale: title, headings and rows of each."""
     types = {each.id: each.evidence_type for each in case.records}
     every: list[Rows] = [
         [(each.code, _(CODES[each.code].meaning), _(each.remedy)) for each in case.next_steps],
@@ -82,14 +100,40 @@ def shown_sale(
             for each in case.openings
         ],
     ]
-    parts += [table(title, headings, rows) for (title, *headings), rows in zip(_HEADINGS, every, strict=True)]
-    if any(step.in_records for step in case.next_steps):
-        advice = Message("The records by their ids: toolkit evidence list {}", shlex.quote(case.sale_id))
-        parts.append(say(advice))
-    return Shown(case, parts, _document(case, zone, today), case.verdict.status is not Status.COMPLIANT)
+    return [(title, headings, rows) for (title, *headings), rows in zip(_HEADINGS, every, strict=True)]
 
 
-def _document(case: SaleCase, zone: ZoneInfo, today: date) -> dict[str, Any]:
+def sale_dossier(
+    case: SaleCase, files: Mapping[UUID, Path], zone: ZoneInfo, as_of: datetime, cpf: str | None, *, unmasked: bool
+) -> Dossier:
+    """Return the dossier of a sale, with the ``files`` of its records by the ids of these."""
+    from toolkit.reports.dossier import Dossier, digest_of
+    from toolkit.reports.pdf import breaking
+
+    held, rows = dict[str, Path](), list[tuple[str, ...]]()
+    for number, record in enumerate((each for each in case.records if each.id in files), start=1):
+        path = files[record.id]
+        name, digest = f"files/{number}-{record.evidence_type}{path.suffix}", digest_of(path)
+        verified = record.file.sha256 if record.file else None
+        state = _("as verified") if verified == digest else _("differs from what was verified")
+        size = counted(path.stat().st_size, "byte")
+        rows.append((name, size, digest, _("not verified before") if verified is None else state))
+        held[name] = path
+    every = tables_of(case, zone, unmasked=unmasked)
+    if held:
+        columns = ["file", "size", "SHA-256", "state"]
+        every.append((_("Files in the archive"), columns, rows))
+    tables = [
+        (_(title), [_(each) for each in headings], [[breaking(cell) for cell in row] for row in cells])
+        for title, headings, cells in every
+    ]
+    facts = {_(label): value for label, value in facts_of(case, zone, cpf, unmasked=unmasked).items()}
+    document = sale_document(case, zone, as_of.astimezone(zone).date())
+    return Dossier(case.sale_id, as_of, facts, tables, document, held)
+
+
+def sale_document(case: SaleCase, zone: ZoneInfo, today: date) -> dict[str, Any]:
+    """Return what ``sale show --json`` prints; no name of a file is in it."""
     return {
         **pick_camel(case, "sale_id", "utility_group", "is_client_financial_responsible", "partner", "client_id"),
         "createdAt": iso_exact(case.created_at, zone),

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import secrets
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from datetime import date
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
@@ -31,7 +33,7 @@ from toolkit.kit.process import signed_in_account
 from toolkit.log.events import record_unmasking
 from toolkit.log.sealing import has_seal, record_and_seal_report
 from toolkit.progress import Progress, Quiet
-from toolkit.settings import Settings
+from toolkit.settings import Settings, expanded
 
 if TYPE_CHECKING:
     from toolkit.audit.folder import Audit
@@ -250,6 +252,15 @@ class Services:
         # Its files lie in a folder beside its own.
         place, slash, folder = (around or str(Path.cwd())).rpartition("/")
         return find_inventory(self.file_store(place if slash else "."), f"{folder}/{name}", scratch)
+
+    def today(self) -> date:
+        """Return the day in the time zone of the settings."""
+        return self.clock().astimezone(self.settings.timezone).date()
+
+    def path(self, given: str | Path) -> Path:
+        """Return a path; in JupyterLab relative ones start at the folder that ``make lab`` works in."""
+        work = self.environ.get("TOOLKIT_WORK")
+        return Path(work, expanded(given)) if work and "ipykernel" in sys.modules else expanded(given)
 
     def last_audit(self) -> Audit | None:
         """Open the newest audit of now of this database (several may share a store), where there is one."""

@@ -6,6 +6,7 @@ document's moment is that of the audit.
 
 import json
 import re
+from datetime import datetime
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any, Final
@@ -37,28 +38,31 @@ _STAND_IN: Final = "\u25a1"
 
 def write(report: Report, path: Path) -> None:
     """Write the document."""
-    content = json.dumps(_printable(_content(report)), ensure_ascii=False)
-    source = files("toolkit.reports").joinpath("templates", "report.typ")
-    with as_file(source) as template:
+    typeset("report.typ", printable(_content(report)), path, report.result.as_of)
+
+
+def typeset(template: str, content: Any, path: Path, moment: datetime) -> None:
+    """Write the document that a template makes of ``content``, dated at ``moment``."""
+    with as_file(files("toolkit.reports").joinpath("templates", template)) as source:
         typst.compile(
-            str(template),
+            str(source),
             output=str(path),
             format="pdf",
             ignore_system_fonts=True,
-            sys_inputs={"report": content},
+            sys_inputs={"report": json.dumps(content, ensure_ascii=False)},
             pdf_standards=["a-2a", "ua-1"],
-            timestamp=int(report.result.as_of.timestamp()),
+            timestamp=int(moment.timestamp()),
         )
 
 
-def _printable(value: Any) -> Any:
+def printable(value: Any) -> Any:
     """Return the same content, every character that the fonts may lack replaced by a box."""
     if isinstance(value, str):
         return _UNPRINTABLE.sub(_STAND_IN, " ".join(wording.escape_bidi(value).split()))
     if isinstance(value, dict):
-        return {name: _printable(each) for name, each in value.items()}
+        return {name: printable(each) for name, each in value.items()}
     if isinstance(value, list | tuple):
-        return [_printable(each) for each in value]
+        return [printable(each) for each in value]
     return value
 
 
@@ -127,12 +131,12 @@ def _section(section: Section, most: int) -> dict[str, Any]:
         "numbers": [
             all(isinstance(cell, int | float | None) for cell in cells) for cells in zip(*rows, strict=True)
         ],
-        "rows": [[_breaking(cell_text(cell, report)) for cell in row] for row in rows],
+        "rows": [[breaking(cell_text(cell, report)) for cell in row] for row in rows],
     }
 
 
-def _breaking(text: str) -> str:
-    """Return the same for each long word of a text."""
+def breaking(text: str) -> str:
+    """Return the text with places in its long words where a line may end."""
     return " ".join(_breakable(word) for word in text.split())
 
 

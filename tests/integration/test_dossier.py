@@ -1,0 +1,87 @@
+"""The dossier of one sale: a ZIP that somebody without the toolkit opens, reads and checks."""
+
+import json
+import subprocess
+from hashlib import sha256
+from io import BytesIO
+from pathlib import Path
+from zipfile import ZipFile
+
+import pypdf
+import pytest
+import sqlalchemy as sa
+
+from tests.support.evidence_files import pdf, silence
+from tests.support.uploaded_sales import add_record, add_sale
+from toolkit.contract.evidence import EvidenceType
+from toolkit.database.tables import custody_events
+
+
+@pytest.fixture
+def asked_for(run, database, bucket, s3):
+    """A sale whose recording was replaced after it was verified."""
+    add_sale(database)
+    keys = {}
+    for kind, body in {EvidenceType.POV: silence(3.0), EvidenceType.DOC_CONTRATANTE: pdf(pages=2)}.items():
+        _, keys[kind] = add_record(database, "sale-1", kind, file_name="Ana Souza.pdf")
+        s3.put_object(Bucket=bucket.name, Key=keys[kind], Body=body)
+    run("--quiet", "audit", ends=3)
+    s3.put_object(Bucket=bucket.name, Key=keys[EvidenceType.POV], Body=silence(4.0))
+
+
+def texts(path):
+    with ZipFile(path) as archive:
+        document = pypdf.PdfReader(BytesIO(archive.read("dossier.pdf")))
+    return " ".join(" ".join(page.extract_text() for page in document.pages).replace("\u200b", "").split())
+
+
+def test_a_dossier_opens_without_the_toolkit(run, database, asked_for, tmp_path):
+    why = ["--with-files", "--reason", "Request 12 of the regulator"]
+    path = run("dossier", "sale-1", "--out", tmp_path / "out", *why).out.strip()
+    with ZipFile(path) as archive:
+        archive.extractall(tmp_path / "opened")
+        names = archive.namelist()
+    assert names == [
+        "dossier.pdf",
+        "sale.json",
+        "README.txt",
+        "files/1-POV.pdf",
+        "files/2-DOC_CONTRATANTE.pdf",
+        "SHA256SUMS",
+    ]
+    subprocess.run(["sha256sum", "--check", "--strict", "SHA256SUMS"], cwd=tmp_path / "opened", check=True)
+    told = json.loads((tmp_path / "opened" / "sale.json").read_text("utf-8"))
+    assert (told["saleId"], told["status"]) == ("sale-1", "incomplete")
+    text = texts(path)
+    assert "differs from what was verified" in text
+    assert "as verified" in text
+    assert "sha256sum -c SHA256SUMS" in text
+    assert "Ana Souza" not in text
+    with database.transaction() as connection:
+        events = connection.execute(sa.select(custody_events.c.kind, custody_events.c.detail)).all()
+    digest = sha256(Path(path).read_bytes()).hexdigest()
+    assert [detail["files"] for kind, detail in events if kind == "REPORTED"] == [{"dossier.zip": digest}]
+    assert [kind for kind, _ in events].count("OPENED") == 2
+
+
+def test_personal_data_and_files_need_a_reason_and_stay_out_without_one(run, database, asked_for, tmp_path):
+    assert "--reason" in run("dossier", "sale-1", "--with-files", ends=2).err
+    spoken = {"TOOLKIT_LANGUAGE": "pt-BR"}
+    path = run("dossier", "sale-1", "--out", tmp_path, "--unmask", "--reason", "Processo 7", **spoken).out.strip()
+    text = texts(path)
+    assert "Dossiê da venda sale-1" in text
+    assert "Ana%20Souza.pdf" in text or "Ana Souza.pdf" in text
+    with ZipFile(path) as archive:
+        assert not [name for name in archive.namelist() if name.startswith("files/")]
+        assert "O que isto mostra" in text
+    with database.transaction() as connection:
+        [detail] = connection.scalars(
+            sa.select(custody_events.c.detail).where(custody_events.c.kind == "UNMASKED")
+        )
+    assert detail["reason"] == "Processo 7"
+
+
+def test_the_name_of_a_dossier_holds_nothing_that_leads_elsewhere(run, database, tmp_path):
+    add_sale(database, "../V 1/ção")
+    path = run("dossier", "../V 1/ção", "--out", tmp_path).out.strip()
+    assert path.startswith(f"{tmp_path}/dossier-.._V_1_")

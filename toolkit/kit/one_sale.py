@@ -1,0 +1,143 @@
+"""The part of the toolkit's object that is about one sale and its evidence records."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from toolkit.extras import require
+from toolkit.kit.process import operation, signed_in_account
+from toolkit.kit.services import Services
+from toolkit.kit.spoken import current_language
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from toolkit.audit.sale_case import SaleCase
+    from toolkit.contract.evidence import Withdrawal
+    from toolkit.evidence.completion import Completion
+    from toolkit.evidence.records import EvidenceRecord, Link
+    from toolkit.kit.shown import Shown
+
+
+class OneSale(Services):
+    """What can be asked of one sale, and done about it."""
+
+    def complete(self, sale_id: str) -> Shown[Completion]:
+        """Mark a sale as completed, if its files, read to their end, satisfy the rules.
+
+        Raises:
+            SaleNotFound: there is no such sale.
+        """
+        from toolkit.evidence.completion import complete_sale
+        from toolkit.kit.results import shown_completion
+
+        done = complete_sale(self.database, self.bucket, sale_id, self.clock)
+        return shown_completion(done, self.settings.timezone)
+
+    def sale(self, sale_id: str, *, unmask: str | None = None) -> Shown[SaleCase]:
+        """Show one sale: rule, records and files, what is missing, findings of the last audit, time line.
+
+        Args:
+            sale_id: its id.
+            unmask: the reason for showing the client's whole CPF and the names of files; the custody log then
+                tells it with your account.
+
+        Raises:
+            SaleNotFound: there is no such sale.
+        """
+        from toolkit.audit.sale_case import sale_case
+        from toolkit.kit.sales import shown_sale
+
+        case = sale_case(self.database, sale_id.strip(), audit=self.last_audit(), clock=self.clock)
+        if unmask is not None:
+            self.unmask(unmask, "CPF and file names of a sale")
+        cpf = self.cpfs([case.client_id]).get(case.client_id) if case.client_id else None
+        return shown_sale(case, self.settings.timezone, self.today(), cpf, unmasked=unmask is not None)
+
+    @operation
+    def dossier(
+        self, sale_id: str, out: str | Path = ".", *, with_files: str | None = None, unmask: str | None = None
+    ) -> Path:
+        """Write everything about one sale into a ZIP that opens without the toolkit; return its path.
+
+        It holds a PDF in the language of messages, the same as JSON, and the SHA-256 of each file. The custody log
+        keeps the SHA-256 of the archive.
+
+        Args:
+            sale_id: its id.
+            out: the folder; an older dossier of the sale in it is replaced.
+            with_files: the reason for handing out the files of its evidence; the custody log tells each as opened.
+            unmask: the reason for showing the client's whole CPF and the names of files, as in ``sale``.
+
+        Raises:
+            SaleNotFound: there is no such sale.
+            InvalidInput: a reason is blank, or a character of it misleads.
+        """
+        from toolkit.audit.sale_case import sale_case
+        from toolkit.kit.sales import sale_dossier
+        from toolkit.reports.dossier import write_dossier
+
+        require("pdf", "Dossiers")
+        case = sale_case(self.database, sale_id.strip(), audit=self.last_audit(), clock=self.clock)
+        if unmask is not None:
+            self.unmask(unmask, "CPF and file names of a sale, in a dossier")
+        cpf = self.cpfs([case.client_id]).get(case.client_id) if case.client_id else None
+        zone, as_of = self.settings.timezone, self.clock()
+        with self.scratch() as scratch:
+            files = {} if with_files is None else dict(self._files(case, with_files, scratch))
+            dossier = sale_dossier(case, files, zone, as_of, cpf, unmasked=unmask is not None)
+            path, digest = write_dossier(dossier, self.path(out), current_language(), zone)
+        self.record_report({"dossier.zip": digest})
+        return path
+
+    def _files(self, case: SaleCase, reason: str, folder: Path) -> Iterator[tuple[UUID, Path]]:
+        """Bring the file of each record that has one into the folder; the custody log tells of each before."""
+        from toolkit.evidence.records import open_evidence
+
+        for record in case.records:
+            found = self.bucket.head(record.object_key)
+            if found is None:
+                continue
+            who = signed_in_account()
+            why = {"reason": reason, "opened_by": who, "account": who}
+            open_evidence(self.database, self.bucket, record.id, seconds=1, clock=self.clock, **why)
+            suffix = Path(record.object_key).suffix.lower()
+            path = folder / f"{record.id}{suffix if suffix[1:].isalnum() else ''}"
+            with self.bucket.download(record.object_key, etag=found.etag) as (chunks, _), path.open("wb") as file:
+                file.writelines(chunks)
+            yield record.id, path
+
+    def records(self, sale_id: str) -> Shown[Sequence[EvidenceRecord]]:
+        """List the evidence records of a sale with their ids, by what was last seen of the bucket."""
+        from toolkit.evidence.records import records_of
+        from toolkit.kit.sales import shown_records
+
+        found = records_of(self.database, sale_id, self.clock)
+        return shown_records(sale_id, found, self.settings.timezone)
+
+    def withdraw(self, evidence_id: UUID | str, *, reason: str, by: str, approved_by: str) -> Withdrawal:
+        """Take an evidence record out of the count, once and for all; the file stays in the bucket.
+
+        Raises:
+            EvidenceNotFound: no record has this id.
+            WithdrawalRefused: the approver is the same person, a text is missing, or it was withdrawn before.
+        """
+        from toolkit.evidence.records import withdraw
+
+        people = {"withdrawn_by": by, "approved_by": approved_by, "account": signed_in_account()}
+        return withdraw(self.database, UUID(str(evidence_id)), reason=reason, clock=self.clock, **people)
+
+    def link(self, evidence_id: UUID | str, *, reason: str, by: str | None = None, seconds: int = 300) -> Link:
+        """Make a link that opens one file for some seconds; the custody log tells who made it and why.
+
+        Raises:
+            EvidenceNotFound: no record has this id, or there is no file.
+        """
+        from toolkit.evidence.records import open_evidence
+
+        account = signed_in_account()
+        asked = {"reason": reason, "opened_by": by or account, "account": account}
+        record = UUID(str(evidence_id))
+        return open_evidence(self.database, self.bucket, record, seconds=seconds, clock=self.clock, **asked)
