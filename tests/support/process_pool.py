@@ -22,6 +22,7 @@ FORKED.set_forkserver_preload(
     [
         "tests.support.job_runner",
         "toolkit.notebooks.running",
+        "toolkit.audit.run",
         "toolkit.kit.audits",
         "toolkit.intake.clients",
     ]

@@ -72,11 +72,8 @@ def upgrade(kit: Kit, service_tables: bool) -> None:
 @click.option("--records", metavar="TABLE", help="The table of the evidence records.")
 @click.option("--clients", metavar="TABLE", help="The table of the clients.")
 @click.option("--out", type=NonEmptyPath(), help="The file to write; without it the skeleton goes to stdout.")
-@click.option("--force", is_flag=True, help="Write over a file that is there.")
 @pass_kit
-def map_(
-    kit: Kit, sales: str | None, records: str | None, clients: str | None, out: Path | None, force: bool
-) -> None:
+def map_(kit: Kit, sales: str | None, records: str | None, clients: str | None, out: Path | None) -> None:
     """Print the beginning of a service.sql for the tables that are named.
 
     \b
@@ -91,8 +88,8 @@ def map_(
       toolkit db map
       toolkit db map --sales crm.sales_sale --records crm.sales_evidence --out service.sql
     """
-    if out is not None and out.exists() and not force:
-        raise InvalidInput("{} is there already; --force writes over it.", out)
+    if out is not None and out.exists():
+        raise InvalidInput("{} is there already; name another file, or remove it.", out)
     named = {"sales": sales, "records": records, "clients": clients}
     with _opened(kit) as database:
         holds = _holds(kit)

@@ -16,7 +16,7 @@ def job_history(kit: Kit, *, job: str = "nightly", runs: int = 60) -> Shown[Sequ
     facts = {status.value: sum(run.status == status for run in found) for status in RunStatus}
     if not found:
         return Shown(
-            found, [remark("Nothing ran yet", "A scheduler starts jobs: toolkit job --help")], {"runs": 0}
+            found, [remark("Nothing ran yet", "A scheduler starts jobs: toolkit job --help")], {"runs": []}
         )
     rows = []
     for run in found:

@@ -320,7 +320,7 @@ def _grid(heading: str, frame: pd.DataFrame) -> Part:
     told = frame.astype(object).where(frame.notna(), "")
     for name in {"severity", "owner", "status"} & set(told.columns):
         told[name] = told[name].map(_)
-    names = {reason.value: CODES[reason].name for reason in Reason}
+    names = {reason.value: CODES[reason].name for reason in Reason} | {"evidenceType": _("evidence type")}
     return table(
         heading,
         [names.get(each, COLUMN_NAMES.get(each, each)) for each in map(str, told)],

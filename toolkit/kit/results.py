@@ -314,9 +314,9 @@ def shown_completion(done: Completion, zone: ZoneInfo) -> Shown[Completion]:
         if not completed:
             told = Message("{} cannot be completed, its status is {}", done.sale_id, _(verdict.status))
             parts.append(remark("toolkit", told))
-            for piece in verdict.missing:
-                parts.append(remark("note", Message("{} is missing: {}", piece.evidence_type, piece.reason)))
-            parts += [remark(problem, CODES[problem].meaning) for problem in verdict.problems]
+            why = [Message("  {} is missing: {}", piece.evidence_type, piece.reason) for piece in verdict.missing]
+            why += [Message("  {}: {}", problem, _(CODES[problem].meaning)) for problem in verdict.problems]
+            parts += [replace(say(each), aside=True) for each in why]
         document |= {
             "status": verdict.status,
             "missing": [pick_camel(piece, "evidence_type", "reason") for piece in verdict.missing],

@@ -50,14 +50,13 @@ def say(text: str) -> Part:
 def figures(heading: str, facts: Mapping[str, int | str], below: str = "") -> Part:
     """Show figures with their labels under a heading, and a sentence below."""
     named = {_(label): _cell(value) for label, value in facts.items()}
-    told = ", ".join(
-        f"{label}: {value}" if isinstance(facts[key], str) else f"{value} {label}"
-        for (label, value), key in zip(named.items(), facts, strict=True)
-    )
     heading, below = translate(heading), translate(below)
+    if any(isinstance(value, str) for value in facts.values()):
+        text = "\n".join([heading, *(f"  {label}: {value}" for label, value in named.items())])
+    else:
+        text = f"{heading}: {', '.join(f'{value} {label}' for label, value in named.items())}"
     under = f"<p>{escape(below)}</p>" if below else ""
-    text = f"{heading}: {told}" + f"\n{below}" * bool(below)
-    return Part(_html(heading, named, [named.values()]) + under, text)
+    return Part(_html(heading, named, [named.values()]) + under, f"{text}\n{below}" if below else text)
 
 
 def table(heading: str, columns: Sequence[str], rows: Iterable[Sequence[object]], total: int = 0) -> Part:
