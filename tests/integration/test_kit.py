@@ -95,5 +95,7 @@ def test_an_audit_that_is_opened_without_a_database_says_what_it_cannot_tell(kit
     assert opened.sql("SELECT count(*) AS n FROM verdicts WHERE sale_id = ?", "S-1")["n"].tolist() == [1]
     assert str(opened.verdicts.dtypes["created_at"]).startswith("timestamp[us")
     assert opened.report(tmp_path / "out", formats="csv").result == [tmp_path / "out" / "missing-evidence.csv"]
+    with pytest.raises(InvalidInput, match="cannot be answered"):
+        opened.sql("SELECT no_column FROM verdicts")
     with pytest.raises(InvalidInput, match="stands in the database"):
         opened.changes("2026-01-01")

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from zoneinfo import ZoneInfo
 
+import duckdb
 import pandas as pd
 
 from toolkit.audit.changes import BETWEEN, FindingChanges, changes_between
@@ -96,9 +97,12 @@ class AuditResult:
             parameters: the values.
 
         Raises:
-            duckdb.Error: what DuckDB says of the query.
+            InvalidInput: what DuckDB says of the query.
         """
-        found: pd.DataFrame = self.audit.sql(query, *parameters).to_pandas(types_mapper=pd.ArrowDtype)
+        try:
+            found: pd.DataFrame = self.audit.sql(query, *parameters).to_pandas(types_mapper=pd.ArrowDtype)
+        except duckdb.Error as error:
+            raise InvalidInput("The query cannot be answered. {}", str(error).partition("\n")[0]) from None
         return found
 
     def changes(self, since: str | datetime) -> Shown[FindingChanges]:
