@@ -15,6 +15,7 @@ from typing import Any
 import nbformat
 import pytest
 
+from tests.support.client_rows import client, write_csv
 from tests.support.readme_commands import run_the_readme
 from tests.support.report_figures import wrong_figures
 from tests.support.report_text import everything_in
@@ -81,7 +82,9 @@ def test_the_wheel_hands_out_its_notebooks_and_runs_them_by_name(installed, embe
     assert {path.name for path in (tmp_path / "mine").iterdir()} == {
         path.name for path in (ROOT / "notebooks").glob("*.ipynb")
     }
-    out = output_of(toolkit, "run", "01_bulk_load_clients", cwd=tmp_path, environ=embedded_environment)
+    clients = write_csv(tmp_path / "clients.csv", [client(1)]).name
+    ran = (toolkit, "run", "01_bulk_load_clients", "-p", "files", clients)
+    out = output_of(*ran, cwd=tmp_path, environ=embedded_environment)
     assert Path(out.strip()).parent == tmp_path / "runs"
 
 
