@@ -18,7 +18,7 @@ from toolkit.kit.spoken import _, counted, current_language, readable
 from toolkit.message import Message
 from toolkit.reports.json_document import finding_records, waiver_as_json
 from toolkit.reports.report import iso_exact, tuples
-from toolkit.reports.wording import EVENT_NAMES
+from toolkit.reports.wording import COVERAGE_NAMES, EVENT_NAMES
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -231,7 +231,10 @@ def _file_facts(record: EvidenceRecord) -> list[str]:
     if file:
         length = [f"{current_language().number(round(file.seconds, 1))} s"] if file.seconds else []
         length += [counted(file.pages, "page")] if file.pages else []
-        facts += [", ".join([counted(file.size, "byte"), *length]), f"{_('looked at')}: {file.coverage}"]
+        facts += [
+            ", ".join([counted(file.size, "byte"), *length]),
+            f"{_('looked at')}: {_(COVERAGE_NAMES[file.coverage])}",
+        ]
         facts += [f"{_('by')} {', '.join(file.readers)} ({file.depth})"] if file.readers else []
         facts += [f"SHA-256 {file.sha256}"] if file.sha256 else []
         facts += [f"{file.fault}: {_(CODES[file.fault].meaning)}"] if file.fault else []
