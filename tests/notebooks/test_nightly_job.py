@@ -22,7 +22,7 @@ from toolkit.cli import main
 from toolkit.contract.people import secret_values
 from toolkit.database import tables
 from toolkit.jobs.definitions import PACKAGED
-from toolkit.jobs.history import job_history
+from toolkit.jobs.runs import job_history
 from toolkit.kit.connection import Kit
 from toolkit.samples import story
 from toolkit.samples.dataset import Samples, make_samples, write_sales, write_samples

@@ -19,10 +19,9 @@ from toolkit.cli.context import DONE, FAILED, NEEDS_ATTENTION, finish, json_opti
 from toolkit.cli.printing import note, print_json, show, show_table
 from toolkit.errors import JobFailed, SettingsError, ToolkitError
 from toolkit.jobs.definitions import PACKAGED, Job, load_jobs
-from toolkit.jobs.history import job_history, run_document
 from toolkit.jobs.notices import NoticeSettings, notices_of
 from toolkit.jobs.running import JobRun, Log, look_around
-from toolkit.jobs.runs import Outcome, RunStatus, open_sales, runs_of
+from toolkit.jobs.runs import Outcome, RunStatus, job_history, open_sales, run_document, runs_of
 from toolkit.kit.connection import Kit
 from toolkit.kit.spoken import EXAMPLES, _, current_language, readable
 from toolkit.message import Message

@@ -25,7 +25,11 @@ from toolkit.database.tables import finding_observations, job_runs, job_schedule
 from toolkit.errors import LeaseLost
 from toolkit.jobs.definitions import Job
 from toolkit.jobs.notices import NoticeKind, NoticeSettings, put_notices
+from toolkit.kit.connection import Kit
 from toolkit.kit.process import signed_in_account
+from toolkit.kit.shown import Shown, figures, remark, table
+from toolkit.kit.spoken import _, counted, readable
+from toolkit.message import Message
 
 LEASE: Final = timedelta(seconds=60)
 """The time without a renewal after which a holder has lost its run."""
@@ -214,3 +218,32 @@ def open_sales(counts: Mapping[str, Mapping[str, int]]) -> dict[str, int]:
         if {"sales", "incomplete", "conflict"} <= step.keys():
             return {"sales": step["sales"], "open": step["incomplete"] + step["conflict"]}
     return {}
+
+
+def job_history(kit: Kit, *, job: str = "nightly", runs: int = 60) -> Shown[Sequence[RunRow]]:
+    """Show the last ``runs`` runs of ``job``, or of all jobs where it is empty."""
+    found, zone = runs_of(kit.database, job.strip() or None, runs), kit.settings.timezone
+    facts = {status.value: sum(run.status == status for run in found) for status in RunStatus}
+    if not found:
+        return Shown(
+            found, [remark("Nothing ran yet", "A scheduler starts jobs: toolkit job --help")], {"runs": []}
+        )
+    rows = []
+    for run in found:
+        open_ = open_sales(counts_of(run.steps)).get("open", "")
+        due, why = readable(run.logical_date, zone), run.failure or ""
+        rows.append((run.job, due, _(run.status), why, run.starts, seconds_of(run), open_, run.folder or ""))
+    columns = ["job", "due", "status", "why", "starts", "seconds", "open sales", "folder"]
+    heading = counted(len(found), "latest run")
+    parts = [
+        figures(Message("{}: {}", heading, job) if job else heading, facts),
+        table("Runs, the newest first", columns, rows),
+    ]
+    attention = found[0].status in {RunStatus.FAILED, RunStatus.MISSED}
+    return Shown(found, parts, {"runs": [run_document(each) for each in found], **facts}, attention)
+
+
+def run_document(run: RunRow) -> dict[str, Any]:
+    """Return all that the history keeps of a run."""
+    hidden = {"holder", "lease_until"}
+    return {name: value for name, value in run._asdict().items() if name not in hidden and value is not None}
