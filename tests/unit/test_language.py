@@ -165,6 +165,10 @@ def test_a_sentence_is_told_with_its_values_in_the_form_of_the_language():
         (["repotr"], "Erro: Não há o comando 'repotr'. Você quis dizer 'report'?"),
         (["clients", "load"], "Erro: falta o argumento 'FILE...'."),
         (["report", "--out", ""], "Erro: Valor inválido para '--out': o caminho está vazio."),
+        (
+            ["verify", ".", "--seal", "abc"],
+            "Erro: Valor inválido para --seal: um selo tem 64 dígitos hexadecimais",
+        ),
         (["report", "--format", "html,doc"], "Erro: Valor inválido para --format: "),
         (["audit", "--help"], "Exemplos:\n    toolkit audit\n    toolkit audit --as-of 2026-11-20\n"),
         (["credentials", "request", "--help"], "O arquivo de credenciais a escrever.  [obrigatório]"),

@@ -1,5 +1,6 @@
 """``toolkit verify``: is a report, an audit or an exported custody log what was written?"""
 
+import re
 from pathlib import Path
 
 import click
@@ -46,6 +47,8 @@ def verify(kit: Kit, folder: Path, seal: str | None, live: bool) -> int:
 
     Exit status 3: something is not as it was written. 1: there is no report in DIR.
     """
+    if seal is not None and not re.fullmatch("[0-9a-f]{64}", seal):
+        raise click.BadParameter(_("a seal has 64 hexadecimal digits"), param_hint="--seal")
     if folder.is_file():
         return _verify_custody_log(folder, seal)
     if (folder / FACTS).exists():
