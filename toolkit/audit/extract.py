@@ -69,6 +69,11 @@ class Observed:
     session: DuckDBPyConnection
     moment: datetime
 
+    def shrink(self) -> None:
+        """Drop what nobody needs after the inputs are written and findings about files are found."""
+        for statement in _SHRUNK:
+            self.session.execute(statement)
+
 
 @dataclass(frozen=True)
 class _WorkingTable:
@@ -362,6 +367,14 @@ _JOINED: Final = {
     _RECORD: ("given", "ended", "withdrawal"),
 }
 """Statements that make working tables of others, each with the tables that nobody needs after it."""
+
+
+_SHRUNK: Final = (
+    "DROP TABLE seen",
+    "DROP TABLE version",
+    "DROP TABLE request",
+    "CREATE OR REPLACE TABLE record AS SELECT evidence_id, sale_id, object_key FROM record",
+)
 
 
 def _columns(names: tuple[str, ...], **written: str) -> str:

@@ -152,6 +152,7 @@ class _Work:
             observed = extract(place, snapshot, self.moment, session)
             write_inputs(observed, folder)
             of_files = file_findings(observed)
+            observed.shrink()
             reading = last_reading(snapshot, self.moment)
             source = self._source(snapshot, behind, reading)
             with self._engine(session) as engine:
