@@ -166,6 +166,7 @@ def test_the_script_of_the_readme_prints_its_answer_alone(office, database, caps
     exec(compile(script, "README.md", "exec"), known := {})  # type: ignore[var-annotated]
     assert capsys.readouterr().out == "S-2 POV EXPIRED None\n"
     assert "3 of 3 sales lack evidence." in repr(known["audit"])
+    known["kit"].close()
 
 
 def test_a_mistake_is_told_in_one_line(run, tmp_path):
