@@ -169,6 +169,7 @@ def test_a_sentence_is_told_with_its_values_in_the_form_of_the_language():
             ["verify", ".", "--seal", "abc"],
             "Erro: Valor inválido para --seal: um selo tem 64 dígitos hexadecimais",
         ),
+        (["report", "--format", "doc", "--format", "html"], "Erro: Valor inválido para --format: "),
         (["report", "--format", "html,doc"], "Erro: Valor inválido para --format: "),
         (["audit", "--help"], "Exemplos:\n    toolkit audit\n    toolkit audit --as-of 2026-11-20\n"),
         (["credentials", "request", "--help"], "O arquivo de credenciais a escrever.  [obrigatório]"),

@@ -282,3 +282,20 @@ def test_times_carry_the_offset_of_their_day(tmp_path):
     result = result_of([Told("x")])
     result.rows.loc[0, "createdAt"] = summer
     assert csv_rows(written(result, tmp_path))[0]["createdAt"] == "2018-12-24T13:00:00-02:00"
+
+
+def test_the_filter_of_partners_sorts_accents_as_people_do(tmp_path):
+    names = ["Zeta", "Água", "Éolo", "energia", "Ação"]
+    sales = [Told(f"S-{place}", "POV", partner=name) for place, name in enumerate(names)]
+    page = (written(result_of(sales), tmp_path, "html") / "missing-evidence.html").read_text(encoding="utf-8")
+    [choices] = re.findall(r'<select name="partner">(.*?)</select>', page, re.DOTALL)
+    assert [each for each in re.findall(r">([^<]+)</option>", choices) if each in names] == sorted(
+        names, key=["Ação", "Água", "energia", "Éolo", "Zeta"].index
+    )
+
+
+def test_rows_of_a_workbook_are_as_high_as_their_lines(tmp_path):
+    written(result_of([Told("S-1", "", group="A", days=9)]), tmp_path, "xlsx")
+    sheet = openpyxl.load_workbook(tmp_path / "missing-evidence.xlsx")["Sales"]
+    lines = max(str(cell.value or "").count("\n") for cell in sheet[2]) + 1
+    assert sheet.row_dimensions[2].height == 15 * lines > 15

@@ -26,7 +26,8 @@ from toolkit.reports.folder import MANIFEST
     "--format",
     "formats",
     metavar="LIST",
-    default=",".join(DEFAULT_FORMATS),
+    multiple=True,
+    default=DEFAULT_FORMATS,
     help=f"Any of {', '.join(FORMATS)}; {', '.join(DEFAULT_FORMATS)} by default.",
 )
 @click.option(
@@ -70,7 +71,7 @@ def report(
     earlier: str | None,
     since: str | None,
     out: Path,
-    formats: str,
+    formats: tuple[str, ...],
     show_cpf: bool,
     reason: str,
     fail_on: str | None,
@@ -98,7 +99,7 @@ def report(
     Ends with 0 when the report is written, unless --fail-on asks for 3.
     """
     try:
-        wanted = chosen(formats.split(","))
+        wanted = chosen(",".join(formats).split(","))
     except InvalidInput as error:
         raise click.BadParameter(error.message, param_hint="--format") from None
     pa.set_memory_pool(pa.system_memory_pool())  # it gives back what Arrow's own one keeps

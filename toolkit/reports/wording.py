@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 from functools import cache
 from typing import Any, Final, TypeVar
+from unicodedata import normalize
 
 from toolkit.contract.codes import CODES, Owner, Severity, names_of
 from toolkit.contract.contents import Coverage, IntegrityProblem
@@ -183,6 +184,11 @@ NOBODY: Final = " "
 """The value of the filter for sales without a partner; no partner has a blank name."""
 
 
+def _alphabetical(name: str) -> str:
+    """Return what a name is sorted by: its letters without regard to case, accents after them."""
+    return normalize("NFKD", name.casefold())
+
+
 def filters(report: Report) -> list[dict[str, Any]]:
     """Return the filters above the grid: name, label, text when unused, and values."""
     say, result, words = report.language.text, report.result, page_words(report.language)
@@ -190,13 +196,13 @@ def filters(report: Report) -> list[dict[str, Any]]:
         each: say("unknown") if each == UNKNOWN_GROUP else each
         for each in map(str, result.by_group["utilityGroup"])
     }
-    partners = sorted(result.rows["partner"].dropna().unique(), key=str.casefold)
+    partners = sorted(result.rows["partner"].dropna().unique(), key=_alphabetical)
     types = {each: words["types"][each] for each in result.missing["evidenceType"]}
     statuses = dict(words["statuses"])
     statuses[str(Status.COMPLIANT)] = say("compliant, with something to look at")
     ages = {band: band for band in [*AGE_BANDS, OLDER]}
     acting = result.findings.loc[result.findings["status"].isin(["open", "reopened"]), "owner"].dropna().unique()
-    owners = told(OWNER_NAMES, report.language) | {each: each for each in sorted(acting, key=str.casefold)}
+    owners = told(OWNER_NAMES, report.language) | {each: each for each in sorted(acting, key=_alphabetical)}
     owners |= told(OWNER_NAMES, report.language)
     only = {
         "unexamined": say("files not examined"),
