@@ -144,4 +144,4 @@ def _breakable(text: str) -> str:
     """Return the text with places where a line may end, so that a long id stays in its column."""
     if len(text) <= _LONGEST:
         return text
-    return "\u200b".join(re.findall(f"[^_/@.]{{1,{_LONGEST}}}[_/@.]*|[_/@.]+", text))
+    return "\u200b".join(re.findall(f"[^-_/@.]{{1,{_LONGEST}}}[-_/@.]*|[-_/@.]+", text))
