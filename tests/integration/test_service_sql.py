@@ -139,6 +139,8 @@ def test_odd_settings_of_a_database_change_nothing(made, empty_database, bucket,
         "bytea_output": "escape",
         "default_transaction_isolation": "serializable",
         "standard_conforming_strings": "off",
+        "quote_all_identifiers": "on",
+        "transform_null_equals": "on",
         "extra_float_digits": "0",
     }
     name = empty_database.engine.url.database

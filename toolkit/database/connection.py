@@ -151,6 +151,7 @@ _SESSION: Final = """
     SELECT pg_backend_pid(), set_config('DateStyle', 'ISO, YMD', false), set_config('TimeZone', 'UTC', false),
            set_config('IntervalStyle', 'postgres', false), set_config('bytea_output', 'hex', false),
            set_config('standard_conforming_strings', 'on', false),
+           set_config('quote_all_identifiers', 'off', false),
            set_config('default_transaction_isolation', 'read committed', false)
 """
 
