@@ -94,6 +94,7 @@ def test_policies_that_deny_reading_or_listing_are_told_and_take_nothing_for_gon
         "AWS_ACCESS_KEY_ID": object_gateway.access_key,
         "AWS_SECRET_ACCESS_KEY": object_gateway.secret_key,
     }
+    del environ["AWS_SESSION_TOKEN"], environ["AWS_CREDENTIAL_EXPIRATION"]
     for name in environ:
         monkeypatch.setenv(name, environ[name])
 
