@@ -203,11 +203,13 @@ def assert_nothing_leaked(out: Path, environ: dict[str, str]) -> None:
     samples = make_samples()
     people = (*samples.csv_clients, *samples.xlsx_clients, *samples.csv_wrong, *samples.xlsx_wrong)
     secrets = {environ["AWS_SECRET_ACCESS_KEY"], environ["DATABASE_URL"]}
-    [credentials] = Path(environ["TOOLKIT_HOME"], "credentials").glob("*.jsonl")
-    assert credentials.stat().st_mode & 0o777 == 0o600
-    for line in credentials.read_text().splitlines():
-        fields = json.loads(line)["fields"]
-        secrets |= {value for name, value in fields.items() if name not in {"bucket", "key", "X-Amz-Algorithm"}}
+    for credentials in Path(environ["TOOLKIT_HOME"], "credentials").glob("*.jsonl"):
+        assert credentials.stat().st_mode & 0o777 == 0o600
+        for line in credentials.read_text().splitlines():
+            fields = json.loads(line)["fields"]
+            secrets |= {
+                value for name, value in fields.items() if name not in {"bucket", "key", "X-Amz-Algorithm"}
+            }
     assert len(secrets) > 2 * 14
     executed = sorted((out / "notebooks").glob("*.ipynb"))
     assert len(executed) == 3
