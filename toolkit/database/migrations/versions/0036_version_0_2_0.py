@@ -21,11 +21,9 @@ _STATEMENTS = (
     """
     CREATE TABLE audit.service_readings (
         id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT service_readings_pkey PRIMARY KEY,
-        read_at timestamptz NOT NULL, resolved jsonb NOT NULL, counts jsonb NOT NULL, changes jsonb NOT NULL,
-        raised jsonb NOT NULL
+        read_at timestamptz NOT NULL, resolved jsonb NOT NULL, counts jsonb NOT NULL, changes jsonb NOT NULL
     )
     """,
-    "ALTER TABLE audit.adopted_services DROP COLUMN relations",
     """
     CREATE TABLE audit.restores (
         id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT restores_pkey PRIMARY KEY,
