@@ -209,12 +209,12 @@ class AuditResult:
 
     @property
     def document(self) -> dict[str, Any]:
-        """What ``toolkit audit --json`` prints."""
+        """The document of ``toolkit audit --json``."""
         return summary(self.numbers, self._zone) | {"folder": self.folder}
 
     @property
     def needs_attention(self) -> bool:
-        """Whether a sale is not compliant, or the service is read otherwise than before."""
+        """True where a sale is not compliant, or the service is read otherwise than before."""
         return self.numbers.open > 0 or self.numbers.service_is_odd
 
     @property

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class OneSale(Services):
-    """What can be asked of one sale, and done about it."""
+    """The questions about one sale, and the work on it."""
 
     def complete(self, sale_id: str) -> Shown[Completion]:
         """Mark a sale as completed, if its files, read to their end, satisfy the rules.

@@ -113,7 +113,7 @@ def _html(heading: str, columns: Iterable[str], rows: Iterable[Iterable[str]]) -
 
 @dataclass(frozen=True, repr=False)
 class Shown(Generic[T]):
-    """What a call returned: it shows itself in a notebook, and ``print`` gives its text.
+    """The result of a call: it shows itself in a notebook, and ``print`` gives its text.
 
     Attributes:
         result: the value, with all its counts.

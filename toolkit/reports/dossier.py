@@ -29,7 +29,7 @@ ABOUT: Final = (
     "SHA256SUMS holds the SHA-256 of every other file; sha256sum -c SHA256SUMS tells which one was changed, but "
     "not who made the archive. The operator's custody log holds the SHA-256 of the whole archive.",
 )
-"""What the dossier shows, and what it does not."""
+"""Sentences about the limits of the dossier."""
 
 _SAFE: Final = re.compile(r"[^A-Za-z0-9._-]+")
 _OWNER_ONLY: Final = 0o600 << 16
@@ -37,7 +37,7 @@ _OWNER_ONLY: Final = 0o600 << 16
 
 @dataclass(frozen=True, eq=False)
 class Dossier:
-    """What is told of one sale, in one language, as of a moment.
+    """The contents of a dossier in one language, as of a moment.
 
     ``tables`` holds a title, headings and rows for each; ``files`` the evidence by its name in the archive.
     """
