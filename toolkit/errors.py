@@ -94,6 +94,10 @@ class TooManyForms(ToolkitError):
         )
 
 
+class NoAudit(ToolkitError):
+    """No audit has been made yet."""
+
+
 class EvidenceNotFound(ToolkitError):
     """No evidence record has this id."""
 

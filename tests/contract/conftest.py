@@ -17,6 +17,7 @@ from tests.support.uploaded_sales import add_sale
 from tests.support.waiting import PATIENCE, wait_until
 from toolkit.database.connection import Database
 from toolkit.http import tokens
+from toolkit.kit.connection import Kit
 from toolkit.settings import Settings
 
 SUBJECT = "partner-a"
@@ -61,7 +62,7 @@ def partner_of(url: str, token: str | None) -> httpx.Client:
 
 
 @pytest.fixture(scope="session")
-def environ(home, server, s3):
+def environ(home, server, s3, tmp_path_factory):
     """A database and a bucket of these tests' own, and a key for tokens."""
     name = f"contract-{uuid4().hex}"
     with server.connect() as connection:
@@ -70,6 +71,7 @@ def environ(home, server, s3):
         **fresh_bucket(home, s3),
         "DATABASE_URL": server.url.set(database=name).render_as_string(hide_password=False),
         "TOOLKIT_HOME": str(home),
+        "TOOLKIT_AUDITS": str(tmp_path_factory.mktemp("audits")),
         "TOOLKIT_JWT_SECRET": SECRET,
         **PLENTY,
     }
@@ -83,6 +85,14 @@ def service(environ):
         wait_until(lambda: partner.get("/nothing").status_code == 404)
         yield Service(running, environ, database)
     database.dispose()
+
+
+@pytest.fixture(scope="session")
+def audited(environ, service):
+    """The server, after an audit of what is there."""
+    with Kit(Settings.from_environment(environ), environ=environ) as kit:
+        kit.audit()
+    return service
 
 
 @pytest.fixture(scope="session")

@@ -49,11 +49,11 @@ def document(stranger):
 
 
 @pytest.fixture(scope="session")
-def session(service):
+def session(audited):
     with requests.Session() as session:
         session.trust_env = False
-        session.headers["Authorization"] = f"Bearer {issue(service.environ)}"
-        service.sale(SALE_OF_THE_DOCUMENT)
+        session.headers["Authorization"] = f"Bearer {issue(audited.environ)}"
+        audited.sale(SALE_OF_THE_DOCUMENT)
         yield session
 
 

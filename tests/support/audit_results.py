@@ -247,7 +247,9 @@ def evidence_of(told: Told) -> SaleEvidence:
         there = state in {EvidenceState.COUNTED, EvidenceState.UNUSABLE}
         fault = str(ContentProblem.DAMAGED) if state is EvidenceState.UNUSABLE else None
         seconds, pages = (61.25, None) if KIND_OF[evidence_type] is FileKind.AUDIO else (None, 2)
-        file = StoredFile(number, 1234567, seen_at, Coverage.VERIFIED, None, "5ea1" * 16, seconds, pages, fault)
+        file = StoredFile(
+            number, 1234567, "c0ffee", seen_at, Coverage.VERIFIED, None, "5ea1" * 16, seconds, pages, fault
+        )
         requested_at = AS_OF - timedelta(days=1) + timedelta(minutes=number)
         record = EvidenceRecord(
             *(evidence_id, told.sale_id, str(evidence_type), state, None, None, None, requested_at),

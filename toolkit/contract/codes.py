@@ -401,6 +401,11 @@ _ALL: Final[tuple[Code, ...]] = (
 CODES: Final = {code.code: code for code in _ALL}
 """Every code, gravest first within its subject; a member of an enumeration finds the entry of its code."""
 
+COMPLIANCES_OWN: Final = tuple(
+    code for code, each in CODES.items() if each.subject is Subject.FILE and each.owner is Owner.COMPLIANCE
+)
+"""The codes of suspicions about files, of which partners are not told."""
+
 
 def names_of(codes: Iterable[str]) -> dict[str, str]:
     """Return each of these codes with its short name."""

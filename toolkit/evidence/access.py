@@ -1,15 +1,42 @@
-"""Bearer tokens that were revoked before they expire."""
+"""Whose sale it is, and bearer tokens that were revoked before they expire."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
+from typing import Any
 
 import sqlalchemy as sa
 
-from toolkit.contract.people import NAME_MAX, is_plain_name
+from toolkit.contract.people import NAME_MAX, PartnerAccess, UnassignedSales, is_plain_name
 from toolkit.database.connection import Database
+from toolkit.database.service import Service
 from toolkit.database.tables import token_revocations
 from toolkit.errors import InvalidInput
+
+
+def own_sale(service: Service) -> str:
+    """Return a part of a WITH clause: ``own_sale`` holds the sale where whoever asks may act on it, else no row.
+
+    Its parameters are those of ``own_sale_parameters``.
+    """
+    return f"""
+    own_sale AS (
+        SELECT sale.id, sale.utility_group, sale.is_client_financial_responsible, sale.completed_at,
+               CAST(:partner AS text) AS acting_partner
+        FROM {service.one("sales", "id", ":sale_id")} AS sale
+        WHERE (:is_operator OR sale.partner = :partner OR (sale.partner IS NULL AND :takes_unassigned))
+    )
+"""  # made of the operator's own statements
+
+
+def own_sale_parameters(access: PartnerAccess | None, sale_id: str) -> dict[str, Any]:
+    """Return the parameters of ``own_sale``; without ``access`` an operator asks, who may see all."""
+    return {
+        "is_operator": access is None,
+        "partner": None if access is None else access.partner,
+        "takes_unassigned": access is not None and access.unassigned is UnassignedSales.ANY,
+        "sale_id": sale_id,
+    }
 
 
 @dataclass(frozen=True, slots=True)

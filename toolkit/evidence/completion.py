@@ -49,10 +49,11 @@ class Completion:
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """The sale and its evidence records that are not withdrawn, as the database holds them."""
+    """The sale and its evidence records, as the database holds them; of the withdrawn ones only the types."""
 
     sale: Row[Any]
     records: list[Row[Any]]
+    withdrawn: list[str]
 
     def is_as(self, before: "_Known") -> bool:
         """Tell whether nothing but the completion changed."""
@@ -120,7 +121,7 @@ def complete_sale(
 
 
 def _read(connection: Connection, sale_id: str) -> _Known:
-    """Read the sale and its records, each with the version in which a fault was found; without withdrawn ones."""
+    """Read the sale and its records, each with the version in which a fault was found."""
     later = content_checks.alias("later")
     faulty = (
         sa.select(object_observations.c.etag, object_observations.c.size)
@@ -140,6 +141,7 @@ def _read(connection: Connection, sale_id: str) -> _Known:
     query = (
         sa.select(
             *evidences.c["id", "evidence_type", "object_key", "expires_at"],
+            withdrawn.label("withdrawn"),
             faulty.c.etag.label("faulty_etag"),
             faulty.c.size.label("faulty_size"),
             seen_before(evidences.c.object_key).label("seen_before"),
@@ -148,11 +150,14 @@ def _read(connection: Connection, sale_id: str) -> _Known:
         .where(
             same(evidences.c.sale_id, sale_id),
             evidences.c.object_key.is_not(None),
-            ~withdrawn,
         )
         .order_by(evidences.c.id)
     )
-    return _Known(sale_row(connection, sale_id), list(connection.execute(query)))
+    sale = sale_row(connection, sale_id)
+    found: list[Any] = list(connection.execute(query))
+    standing = [record for record in found if not record.withdrawn]
+    taken = [record.evidence_type for record in found if record.withdrawn]
+    return _Known(sale, standing, taken)
 
 
 def _read_whole(bucket: Bucket, inspector: Inspector, key: str) -> _File:
@@ -165,7 +170,8 @@ def _read_whole(bucket: Bucket, inspector: Inspector, key: str) -> _File:
 def _judged(known: _Known, files: list[_File], now: datetime) -> Verdict:
     sale = Sale(known.sale.utility_group, known.sale.is_client_financial_responsible)
     pairs = zip(known.records, files, strict=True)
-    return evaluate(sale, [_evidence(record, file, now) for record, file in pairs])
+    taken = [Evidence(each, EvidenceState.WITHDRAWN) for each in known.withdrawn]
+    return evaluate(sale, [_evidence(record, file, now) for record, file in pairs] + taken)
 
 
 def _evidence(record: Row[Any], file: _File, now: datetime) -> Evidence:

@@ -13,13 +13,14 @@ from toolkit.bucket.client import Bucket
 from toolkit.contract.deadlines import Clock
 from toolkit.contract.evidence import EvidenceRequest, UtilityGroup, object_key
 from toolkit.contract.fields import REQUIRED, parse
-from toolkit.contract.people import PartnerAccess, UnassignedSales
+from toolkit.contract.people import PartnerAccess
 from toolkit.contract.sales import is_possible_sale_id
 from toolkit.database.belonging import BUCKET_OF_DATABASE, check_bucket
 from toolkit.database.connection import Database, Lock, take_for
 from toolkit.database.service import Service, one_row
 from toolkit.database.tables import evidence_requests, new_id
 from toolkit.errors import InvalidField, InvalidFields, SaleNotFound, TooManyForms
+from toolkit.evidence.access import own_sale, own_sale_parameters
 from toolkit.log.events import RECORD_ISSUED
 
 EVIDENCE_TYPE: Final = "evidenceType"
@@ -73,7 +74,7 @@ def request_upload(
         BucketError: the form cannot be signed. In all these cases nothing was stored.
     """
     database.service.require("add_records")
-    asked = _own_sale_parameters(access, requested_by, sale_id)
+    asked = {**own_sale_parameters(access, sale_id), "requested_by": requested_by}
     request = _parsed(database, body, asked)
     if not is_possible_sale_id(sale_id):
         raise SaleNotFound
@@ -92,17 +93,6 @@ def request_upload(
     }
     _store(database, bucket, record | asked, None if access is None else access.open_forms)
     return IssuedCredentials(evidence_id, sale_id, request.file_name, form.url, form.fields, form.expires_at)
-
-
-def _own_sale_parameters(access: PartnerAccess | None, requested_by: str, sale_id: str) -> dict[str, Any]:
-    """Return the parameters of ``_OWN_SALE``; without ``access`` the requester is an operator, who may see all."""
-    return {
-        "is_operator": access is None,
-        "partner": None if access is None else access.partner,
-        "takes_unassigned": access is not None and access.unassigned is UnassignedSales.ANY,
-        "requested_by": requested_by,
-        "sale_id": sale_id,
-    }
 
 
 def _store(database: Database, bucket: Bucket, record: Mapping[str, Any], open_forms: int | None) -> None:
@@ -128,17 +118,6 @@ def _store(database: Database, bucket: Bucket, record: Mapping[str, Any], open_f
     raise TooManyForms(open_until - record["requested_at"])
 
 
-def _own_sale(service: Service) -> str:
-    """Return a part of a WITH clause: ``own_sale`` holds the sale where the requester may act on it."""
-    return f"""
-    own_sale AS (
-        SELECT sale.id, sale.utility_group, CAST(:partner AS text) AS acting_partner
-        FROM {service.one("sales", "id", ":sale_id")} AS sale
-        WHERE (:is_operator OR sale.partner = :partner OR (sale.partner IS NULL AND :takes_unassigned))
-    )
-"""  # made of the operator's own statements, as are those below
-
-
 def _open_forms(service: Service) -> str:
     return f"""
     SELECT expires_at FROM {service.one("records", "sale_id", ":sale_id")} AS record
@@ -160,7 +139,7 @@ def _issue(service: Service) -> sa.TextClause:
     return service.over(
         "add_records",
         f"""
-        {_own_sale(service)},
+        {own_sale(service)},
         {one_row("new_records", condition)},
         asked AS (
             INSERT INTO {evidence_requests} (evidence_id, account, partner)
@@ -175,13 +154,13 @@ def _issue(service: Service) -> sa.TextClause:
 def _open_until(service: Service) -> sa.TextClause:
     """Return the query for the time at which the first of the open forms of an own sale ends."""
     return sa.text(
-        f"WITH {_own_sale(service)} SELECT min(open.expires_at) FROM own_sale, ({_open_forms(service)}) AS open"
+        f"WITH {own_sale(service)} SELECT min(open.expires_at) FROM own_sale, ({_open_forms(service)}) AS open"
     )
 
 
 @cache
 def _own_group_query(service: Service) -> sa.TextClause:
-    return sa.text(f"WITH {_own_sale(service)} SELECT utility_group FROM own_sale")
+    return sa.text(f"WITH {own_sale(service)} SELECT utility_group FROM own_sale")
 
 
 def _parsed(database: Database, body: Mapping[str, Any], asked: Mapping[str, Any]) -> EvidenceRequest:

@@ -46,6 +46,7 @@ class StoredFile:
 
     observation: int
     size: int
+    etag: str
     seen_at: datetime
     coverage: Coverage
     media_type: str | None
@@ -111,6 +112,7 @@ def records_seen(connection: Connection, sale_id: str, now: datetime) -> list[Ev
             withdrawals.c.withdrawn_at,
             seen.c.id.label("observation"),
             seen.c.size,
+            seen.c.etag,
             seen.c.seen_at,
             latest.c.kind,
             latest.c.media_type,
@@ -173,8 +175,9 @@ def _file(row: Any) -> StoredFile:
         coverage = Coverage.VERIFIED
     elif row.failed_at is not None:
         coverage = Coverage.UNREADABLE
+    seen = (row.observation, row.size, row.etag, row.seen_at)
     looked = (coverage, row.media_type, row.sha256, row.seconds, row.pages)
-    return StoredFile(row.observation, row.size, row.seen_at, *looked, fault, row.depth, row.readers or ())
+    return StoredFile(*seen, *looked, fault, row.depth, row.readers or ())
 
 
 TimeLine = tuple[tuple[Event, UUID], ...]

@@ -7,20 +7,25 @@ import re
 from collections.abc import Container
 from functools import lru_cache
 from ipaddress import IPv6Address, ip_address
-from typing import Final
+from typing import Any, Final
 from urllib.parse import quote
 
+from fastapi import Depends
 from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 from throttled import MemoryStore, RateLimiterType, Throttled, rate_limiter
 
-from toolkit.errors import DatabaseUnavailable, InvalidField
+from toolkit.contract.fields import REQUIRED
+from toolkit.contract.people import PartnerAccess, TokenScope
+from toolkit.errors import DatabaseUnavailable, InvalidField, InvalidFields
 from toolkit.evidence.access import RevokedTokens
 from toolkit.http.answers import failure, invalid, retry_later
 from toolkit.http.backend import Watched
 from toolkit.http.tokens import Bearer, InvalidToken, TokenChecks
-from toolkit.settings import Quotas
+from toolkit.settings import Quotas, Settings
 
 TOKENS_KEPT: Final = 1000
 """Verified tokens to keep: a partner sends the same one many times, and only its expiry is checked again."""
@@ -34,6 +39,31 @@ _NETWORK: Final = (1 << 64) - 1
 HOST: Final = "Host"
 _HOST: Final = re.compile(r"([A-Za-z0-9._~!$&'()*+,;=%-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{0,5})?")
 """A name or an address and a port (RFC 9110, section 7.2)."""
+
+
+def needs(purpose: TokenScope) -> Any:
+    """Return the dependency that gives the bearer of a token that may be used for ``purpose``, else 403."""
+
+    async def bearer(request: Request) -> Bearer:
+        found: Bearer = request.state.bearer
+        if purpose not in found.scopes:
+            raise HTTPException(403)
+        return found
+
+    return Depends(bearer)
+
+
+def access_of(bearer: Bearer, settings: Settings) -> PartnerAccess:
+    """Return what the bearer of a token is bound by; without a partner in it, its subject is the partner."""
+    return PartnerAccess(bearer.partner or bearer.subject, settings.unassigned_sales, settings.quotas.open_forms)
+
+
+async def sale_id_of(request: Request) -> str:
+    """Return the sale id in the path."""
+    sale_id: str = request.path_params["saleId"]
+    if not sale_id:
+        raise InvalidFields([InvalidField("saleId", REQUIRED)])
+    return sale_id
 
 
 class AccessControl:

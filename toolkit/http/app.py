@@ -10,23 +10,26 @@ from fastapi import Depends, FastAPI, Request, Response
 from starlette.convertors import Convertor, register_url_convertor
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
+from starlette.routing import Match
 
 from toolkit.contract.clients import Client
 from toolkit.contract.evidence import EvidenceRequest
 from toolkit.contract.fields import REQUIRED
-from toolkit.contract.people import PartnerAccess, TokenScope
+from toolkit.contract.people import TokenScope
 from toolkit.errors import (
     AlreadyThere,
     BucketUnavailable,
     DatabaseUnavailable,
     InvalidField,
     InvalidFields,
+    NoAudit,
+    NotInstalled,
     SaleNotFound,
     TooManyForms,
     WrongBucket,
 )
 from toolkit.evidence.credentials import UploadLimits, request_upload
-from toolkit.http.access import AccessControl, RateLimits
+from toolkit.http.access import AccessControl, RateLimits, access_of, needs, sale_id_of
 from toolkit.http.answers import (
     EVERYWHERE,
     PROBLEMS,
@@ -50,6 +53,7 @@ from toolkit.http.documents import (
     request_body,
 )
 from toolkit.http.logs import RequestLog
+from toolkit.http.reading import add_reading
 from toolkit.http.tokens import Bearer, TokenChecks
 from toolkit.intake.registration import register_client
 
@@ -102,7 +106,9 @@ def create_app(backend: Backend, checks: TokenChecks) -> FastAPI:
         redirect_slashes=False,
         exception_handlers=dict.fromkeys(_EXPECTED, _answer_error),
     )
-    _add_endpoints(app, backend)
+    workers = Workers(threads=THREADS, waiting=WAITING, seconds=OPERATION_SECONDS)
+    _add_endpoints(app, backend, workers)
+    add_reading(app, backend, workers)
     _add_probes(app, backend)
     pages = page_routes(document(app))
     app.router.routes.extend(pages)
@@ -114,25 +120,6 @@ def create_app(backend: Backend, checks: TokenChecks) -> FastAPI:
     )
     app.add_middleware(RequestLog)
     return app
-
-
-def _needs(purpose: TokenScope) -> Any:
-    """Return the dependency that gives the bearer of a token that may be used for ``purpose``, else 403."""
-
-    async def bearer(request: Request) -> Bearer:
-        found: Bearer = request.state.bearer
-        if purpose not in found.scopes:
-            raise HTTPException(403)
-        return found
-
-    return Depends(bearer)
-
-
-async def _sale_id(request: Request) -> str:
-    sale_id: str = request.path_params["saleId"]
-    if not sale_id:
-        raise InvalidFields([InvalidField("saleId", REQUIRED)])
-    return sale_id
 
 
 async def read_object(request: Request) -> dict[str, Any]:
@@ -212,8 +199,7 @@ def _refuse(reason: str, field: str = _BODY) -> NoReturn:
 _Body = Annotated[dict[str, Any], Depends(read_object)]
 
 
-def _add_endpoints(app: FastAPI, backend: Backend) -> None:
-    workers = Workers(threads=THREADS, waiting=WAITING, seconds=OPERATION_SECONDS)
+def _add_endpoints(app: FastAPI, backend: Backend, workers: Workers) -> None:
     settings = backend.settings
     limits = UploadLimits(settings.upload_ttl, settings.upload_max_bytes)
 
@@ -226,7 +212,7 @@ def _add_endpoints(app: FastAPI, backend: Backend) -> None:
         openapi_extra=request_body(Client, client=CLIENT_EXAMPLE),
     )
     async def register(
-        bearer: Annotated[Bearer, _needs(TokenScope.REGISTER_CLIENTS)],  # noqa: ARG001  # it is only demanded
+        bearer: Annotated[Bearer, needs(TokenScope.REGISTER_CLIENTS)],  # noqa: ARG001  # it is only demanded
         body: _Body,
     ) -> Response:
         done = await workers.run(lambda: register_client(backend.database, body, backend.clock))
@@ -245,13 +231,11 @@ def _add_endpoints(app: FastAPI, backend: Backend) -> None:
         },
     )
     async def request_credentials(
-        bearer: Annotated[Bearer, _needs(TokenScope.REQUEST_EVIDENCE)],
-        sale_id: Annotated[str, Depends(_sale_id)],
+        bearer: Annotated[Bearer, needs(TokenScope.REQUEST_EVIDENCE)],
+        sale_id: Annotated[str, Depends(sale_id_of)],
         body: _Body,
     ) -> Response:
-        access = PartnerAccess(
-            bearer.partner or bearer.subject, settings.unassigned_sales, settings.quotas.open_forms
-        )
+        access = access_of(bearer, settings)
         issued = await workers.run(
             lambda: request_upload(
                 backend.database,
@@ -295,11 +279,21 @@ async def _answer_error(request: Request, error: Exception) -> Response:
             return failure(409, str(error))
         case SaleNotFound():
             return failure(404, "Sale not found")
+        case NoAudit():
+            return failure(503, f"{error} Try again later.")
+        case HTTPException(status_code=405):
+            return failure(405, headers={"Allow": ", ".join(sorted(_methods(request)))})
         case HTTPException():
             return failure(error.status_code, headers=error.headers)
     request.state.reason = type(error).__name__
     return retry_later(error.wait.total_seconds()) if isinstance(error, TooManyForms) else failure(503)
 
 
-_AWAY: Final = (DatabaseUnavailable, BucketUnavailable, WrongBucket, Busy)
-_EXPECTED: Final = (InvalidFields, AlreadyThere, SaleNotFound, TooManyForms, HTTPException, *_AWAY)
+def _methods(request: Request) -> set[str]:
+    """Return the methods of all endpoints at the path."""
+    found = (route for route in request.app.routes if route.matches(request.scope)[0] is not Match.NONE)
+    return {method for route in found for method in route.methods}
+
+
+_AWAY: Final = (DatabaseUnavailable, BucketUnavailable, WrongBucket, NotInstalled, Busy)
+_EXPECTED: Final = (InvalidFields, AlreadyThere, SaleNotFound, NoAudit, TooManyForms, HTTPException, *_AWAY)

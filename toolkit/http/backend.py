@@ -1,12 +1,14 @@
 """Watch the database, the bucket and the revocations while the server runs, and run operations in threads."""
 
+from __future__ import annotations
+
 import asyncio
 import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from typing import Any, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from toolkit import embedded
 from toolkit.bucket.client import Bucket
@@ -18,12 +20,17 @@ from toolkit.errors import (
     BucketUnavailable,
     DatabaseError,
     DatabaseUnavailable,
+    NoAudit,
     SchemaMismatch,
     ToolkitError,
 )
 from toolkit.evidence.access import revoked_tokens
+from toolkit.extras import require
 from toolkit.http import logs
 from toolkit.kit.services import Services
+
+if TYPE_CHECKING:
+    from toolkit.audit.folder import Audit
 
 T = TypeVar("T")
 
@@ -32,6 +39,9 @@ CHECK_SECONDS: Final = 2.0
 
 REVOCATIONS_SECONDS: Final = 4.0
 """Seconds after which the revocations are read again: so long a revoked token may still be taken."""
+
+AUDIT_SECONDS: Final = 10.0
+"""Seconds after which it is looked for a newer audit."""
 
 PATIENCE: Final = 5.0
 """Seconds after which a check that has not ended counts as failed."""
@@ -97,6 +107,9 @@ class Backend:
         self.clock = application.clock
         self._application = application
         self._opened_bucket: Bucket | None = None
+        self._newest_audit: Audit | None = None
+        self._audits_looked_at = -AUDIT_SECONDS
+        self._looking = threading.Lock()
         self.database_watch = Watched(self._check_database, CHECK_SECONDS, DatabaseUnavailable)
         self.bucket_watch = Watched(self._check_bucket, CHECK_SECONDS, BucketUnavailable)
         self.revocations = Watched(lambda: revoked_tokens(self.database), REVOCATIONS_SECONDS, DatabaseUnavailable)
@@ -145,6 +158,26 @@ class Backend:
         if self._opened_bucket is None or isinstance(error, BucketUnavailable):
             raise BucketUnavailable(str(error or ""))
         return self._opened_bucket  # one that refuses to be looked at may still take what is signed
+
+    def newest_audit(self) -> Audit:
+        """Return the newest audit of the database, as it was at most ``AUDIT_SECONDS`` ago.
+
+        Raises:
+            NoAudit: there is none yet.
+            NotInstalled: audits cannot be read in this installation.
+        """
+        with self._looking:
+            if time.monotonic() >= self._audits_looked_at + AUDIT_SECONDS:
+                require("audit", "Findings over HTTP")
+                found = self._application.last_audit()
+                if found is None:
+                    raise NoAudit
+                if self._newest_audit is None or found.facts != self._newest_audit.facts:
+                    self._newest_audit = found
+                self._audits_looked_at = time.monotonic()
+            if self._newest_audit is None:
+                raise NoAudit
+            return self._newest_audit
 
     def _check_database(self) -> Database:
         database = self._application.database

@@ -21,6 +21,10 @@ Registration of clients and upload of evidence for sales.
 3. The file is posted to that address as `multipart/form-data`: the fields, `acl` with the value `private`, and
    last the content as `file`. This is not an endpoint of the service.
 
+What a sale lacks is told by `GET /sales/{saleId}/evidences` and, before it is completed,
+`GET /sales/{saleId}/completion`; `GET /findings` lists what is wrong with the partner's sales, and until when it
+has to be mended. These three change nothing.
+
 Requests carry a JWT bearer token with `exp` and `sub`. Where it has a `scope` claim, that names
 `clients:register` or `evidence:request`. A partner acts on its own sales only: any other is answered as one that
 does not exist. A path that does not exist is answered with 404, another method on a path that does with 405 and

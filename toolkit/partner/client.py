@@ -1,12 +1,13 @@
-"""Call the two endpoints of the contract."""
+"""Call the two endpoints of the contract, and those that tell a partner what its sales lack."""
 
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import date
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote, urlencode, urlsplit
 from uuid import UUID
 
 import urllib3
@@ -116,16 +117,44 @@ class PartnerClient:
         post_file(credentials.url, credentials.fields, path, pool=self._pool)
         return credentials.id
 
+    def evidences(self, sale_id: str) -> Mapping[str, Any]:
+        """Return each evidence type of a sale with its state, as ``GET /sales/{saleId}/evidences`` answers.
+
+        Raises:
+            SaleNotFound: the service knows no such sale.
+            ServiceUnavailable, ServiceError: the service does not answer, or answers something else.
+        """
+        return self._call("GET", f"/sales/{_segment(sale_id)}/evidences")
+
+    def completion(self, sale_id: str) -> Mapping[str, Any]:
+        """Return whether a sale may be completed, and what it lacks; raises as ``evidences``."""
+        return self._call("GET", f"/sales/{_segment(sale_id)}/completion")
+
+    def findings(self, *, status: str = "open", due_before: date | None = None) -> Iterator[Mapping[str, Any]]:
+        """Yield the findings about the partner's own sales, page by page, in the order of their ids.
+
+        Raises:
+            InvalidFields: there is no such status.
+            ServiceUnavailable, ServiceError: the service does not answer, or answers something else.
+        """
+        asked = {"status": status} | ({} if due_before is None else {"dueBefore": due_before.isoformat()})
+        after: str | None = ""
+        while after is not None:
+            page = self._call("GET", f"/findings?{urlencode(asked | ({'after': after} if after else {}))}")
+            with self._understood():
+                found, after = list(page["findings"]), page["nextAfter"]
+            yield from found
+
     def close(self) -> None:
         """Close the connections that are kept open."""
         self._pool.clear()
 
-    def _call(self, method: str, path: str, body: Mapping[str, Any]) -> Mapping[str, Any]:
+    def _call(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Mapping[str, Any]:
         try:
             response = self._pool.request(
                 method,
                 self.base_url + path,
-                body=json.dumps(body, ensure_ascii=False).encode(),
+                body=None if body is None else json.dumps(body, ensure_ascii=False).encode(),
                 headers={"Content-Type": "application/json", "Authorization": f"Bearer {self._token}"},
                 timeout=TIMEOUT,
                 retries=RETRIES,

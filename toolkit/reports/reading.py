@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from toolkit.audit.findings import FEW_OF_FINDINGS, as_listed
 from toolkit.audit.folder import Audit
 from toolkit.audit.source import Looks
-from toolkit.contract.codes import CODES, Owner, Severity, Subject
+from toolkit.contract.codes import COMPLIANCES_OWN, Owner, Severity
 from toolkit.contract.contents import COVERAGES, IntegrityFinding, IntegrityProblem
 from toolkit.contract.evidence import UtilityGroup
 from toolkit.contract.findings import FindingStatus, Problem, Status
@@ -90,10 +90,7 @@ def read_audited(audit: Audit, *, cpfs: Mapping[str, str] | None = None, whole: 
     )
 
 
-_OWN: Final = ", ".join(
-    f"'{code}'" for code, each in CODES.items() if each.subject is Subject.FILE and each.owner is Owner.COMPLIANCE
-)
-"""The codes that are compliance's own."""
+_OWN: Final = ", ".join(f"'{code}'" for code in COMPLIANCES_OWN)
 
 _STANDING: Final = f"status IN ('{FindingStatus.OPEN}', '{FindingStatus.REOPENED}')"
 _TOLD_STATUSES: Final = f"verdicts.status <> '{Status.COMPLIANT}' OR problems <> '' OR client_id IS NULL"

@@ -1,0 +1,223 @@
+"""What a partner reads: the evidence of a sale, whether it may be completed, and its own findings."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, date, datetime, timedelta
+from types import SimpleNamespace
+from uuid import uuid4
+
+import httpx
+import pytest
+
+from tests.contract.conftest import issue, partner_of
+from tests.contract.test_register_client import errors
+from tests.support.served_process import SECRET
+from tests.support.uploaded_sales import MP3, PDF
+from toolkit.contract.people import TokenScope
+from toolkit.errors import InvalidFields, SaleNotFound
+from toolkit.http import tokens
+from toolkit.http.app import create_app
+from toolkit.http.backend import Backend
+from toolkit.http.tokens import TokenChecks
+from toolkit.kit.connection import Kit
+from toolkit.kit.services import Services
+from toolkit.partner import PartnerClient
+from toolkit.settings import Settings
+
+FILES = {"POV": ("call.mp3", "audio/mpeg", MP3), "DOC_CONTRATANTE": ("contract.pdf", "application/pdf", PDF)}
+
+
+@pytest.fixture(scope="module")
+def two(environ, service):
+    """Two partners, each with a client and sales, and an audit that found what they lack."""
+
+    def partner(name: str, count: int) -> SimpleNamespace:
+        given = {"partner": name}
+        token = tokens.issue(
+            Settings.from_environment(environ), f"{name}-crm", timedelta(hours=1), datetime.now(UTC), **given
+        ).text
+        sales = sorted(service.sale(f"V-{uuid4()}", partner=name) for _ in range(count))
+        return SimpleNamespace(
+            name=name,
+            sales=sales,
+            token=token,
+            client=PartnerClient(service.server.url, token),
+            http=partner_of(service.server.url, token),
+        )
+
+    found = SimpleNamespace(luz=partner(f"Luz {uuid4()}", 3), sol=partner(f"Sol {uuid4()}", 2))
+    with Kit(Settings.from_environment(environ), environ=environ) as kit:
+        kit.audit()
+    yield found
+    for each in (found.luz, found.sol):
+        each.http.close()
+        each.client.close()
+
+
+def upload(client: PartnerClient, sale: str, evidence_type: str, folder) -> None:
+    name, media_type, content = FILES[evidence_type]
+    path = folder / name
+    path.write_bytes(content)
+    client.upload(sale, path, evidence_type=evidence_type, media_type=media_type)
+
+
+def test_the_gate_opens_when_the_last_missing_file_lies_in_the_bucket(service, two, tmp_path):
+    sale = service.sale(f"V-{uuid4()}", partner=two.luz.name)
+
+    before = two.luz.client.completion(sale)
+    assert (before["mayBeCompleted"], before["status"], before["completedAt"]) == (False, "incomplete", None)
+    assert [(each["evidenceType"], each["reason"]) for each in before["missing"]] == [
+        ("POV", "NEVER_REQUESTED"),
+        ("DOC_CONTRATANTE", "NEVER_REQUESTED"),
+    ]
+    assert all("credentials" in each["whatToDo"] for each in before["missing"])
+
+    upload(two.luz.client, sale, "DOC_CONTRATANTE", tmp_path)
+    two.luz.client.request_upload(
+        sale, {"fileName": "a.mp3", "fileFormat": "audio/mpeg", "type": "audio/mpeg", "evidenceType": "POV"}
+    )
+    between = two.luz.client.completion(sale)
+    assert [(each["evidenceType"], each["reason"]) for each in between["missing"]] == [("POV", "NOT_UPLOADED")]
+
+    upload(two.luz.client, sale, "POV", tmp_path)
+    after = two.luz.client.completion(sale)
+    assert (after["mayBeCompleted"], after["missing"], after["notExamined"]) == (True, [], 2)
+
+
+def test_each_type_is_told_with_its_state_and_what_to_do(service, two, tmp_path):
+    sale = service.sale(f"V-{uuid4()}", partner=two.luz.name)
+    upload(two.luz.client, sale, "DOC_CONTRATANTE", tmp_path)
+
+    found = two.luz.client.evidences(sale)
+
+    states = {each["evidenceType"]: (each["required"], each["state"]) for each in found["evidences"]}
+    assert states == {
+        "POV": (True, "missing"),
+        "AUT": (False, "notRequired"),
+        "DOC_CONTRATANTE": (True, "present"),
+        "DOC_RESPONSAVEL_FINANCEIRO": (False, "notRequired"),
+        "DOC_CONTRATANTE_E_RESPONSAVEL_FINANCEIRO": (False, "notRequired"),
+        "KYC": (False, "notRequired"),
+    }
+    [missing] = [each for each in found["evidences"] if each["state"] == "missing"]
+    assert missing["reason"] == "NEVER_REQUESTED"
+    assert missing["whatToDo"]
+
+    path = tmp_path / "kyc.pdf"
+    path.write_bytes(PDF)
+    two.luz.client.upload(sale, path, evidence_type="KYC", media_type="application/pdf")
+    conflict = two.luz.client.evidences(sale)
+    assert (conflict["status"], [each["code"] for each in conflict["problems"]]) == ("conflict", ["KYC_NOT_ALONE"])
+
+
+@pytest.mark.parametrize("what", ["evidences", "completion"])
+def test_the_sale_of_another_partner_does_not_exist(two, what):
+    theirs = two.sol.http.get(f"/sales/{two.luz.sales[0]}/{what}")
+    unknown = two.sol.http.get(f"/sales/V-{uuid4()}/{what}")
+
+    assert (theirs.status_code, theirs.json()) == (404, {"message": "Sale not found", "code": 404})
+    assert theirs.json() == unknown.json()
+    assert errors(two.sol.http.get(f"/sales//{what}")) == {"saleId": "Required"}
+    with pytest.raises(SaleNotFound):
+        getattr(two.sol.client, what)(two.luz.sales[0])
+
+
+def test_a_partner_reads_the_findings_of_its_own_sales_page_by_page(two):
+    found = list(two.luz.client.findings())
+
+    assert {each["saleId"] for each in found} == set(two.luz.sales)
+    assert {each["code"] for each in found} >= {"MISSING_POV", "MISSING_DOC_CONTRATANTE"}
+    assert all(each["status"] in {"open", "reopened"} and each["dueAt"] and each["whatToDo"] for each in found)
+
+    read, after = [], ""
+    while after is not None:
+        page = two.luz.http.get("/findings", params={"limit": 2, **({"after": after} if after else {})}).json()
+        assert len(page["findings"]) <= 2
+        read, after = [*read, *page["findings"]], page["nextAfter"]
+    assert [each["id"] for each in read] == sorted(each["id"] for each in found)
+    assert not set(two.luz.sales) & {each["saleId"] for each in two.sol.client.findings()}
+
+
+def test_findings_are_chosen_by_the_day_on_which_they_are_due(two):
+    days = {each["dueAt"][:10] for each in two.luz.client.findings()}
+    latest = date.fromisoformat(max(days))
+
+    assert list(two.luz.client.findings(due_before=latest - timedelta(days=30))) == []
+    assert len(list(two.luz.client.findings(due_before=latest + timedelta(days=30)))) == len(
+        list(two.luz.client.findings())
+    )
+    with pytest.raises(InvalidFields):
+        list(two.luz.client.findings(status="solved"))
+
+
+def test_findings_that_did_not_change_are_not_sent_again(two):
+    first = two.luz.http.get("/findings?status=open")
+    tag = first.headers["etag"]
+
+    again = two.luz.http.get("/findings?status=open", headers={"If-None-Match": f'"other", {tag}'})
+    assert (again.status_code, again.content, again.headers["etag"]) == (304, b"", tag)
+    # The tag of one partner says nothing to another, and that of one question nothing about another.
+    assert two.sol.http.get("/findings?status=open", headers={"If-None-Match": tag}).status_code == 200
+    assert two.luz.http.get("/findings", headers={"If-None-Match": tag}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("query", "field"),
+    [
+        ("status=solved", "status"),
+        ("status=open&status=waived", "status"),
+        ("dueBefore=tomorrow", "dueBefore"),
+        ("dueBefore=1764201600", "dueBefore"),
+        ("after=' OR 1=1", "after"),
+        ("after=" + "0" * 4000, "after"),
+        ("after=%F0%9F%92%A3", "after"),
+        ("limit=0", "limit"),
+        ("limit=501", "limit"),
+        ("limit=1e2", "limit"),
+        ("partner=Sol", "partner"),
+        ("due_before=2026-01-01", "due_before"),
+    ],
+)
+def test_a_parameter_that_is_not_understood_is_refused(two, query, field):
+    assert set(errors(two.luz.http.get(f"/findings?{query}"))) == {field}
+
+
+def test_a_cursor_of_another_partner_shows_nothing_of_it(two):
+    theirs = [each["id"] for each in two.sol.client.findings()]
+
+    page = two.luz.http.get("/findings", params={"after": min(theirs)}).json()
+    assert {each["saleId"] for each in page["findings"]} <= set(two.luz.sales)
+
+
+@pytest.mark.parametrize("path", ["/findings", "/sales/V-1/evidences", "/sales/V-1/completion"])
+def test_reading_needs_a_token_with_the_scope_for_evidence(environ, service, stranger, path):
+    def token(*scopes: TokenScope) -> str:
+        settings, now = Settings.from_environment(environ), datetime.now(UTC)
+        return tokens.issue(settings, "crm", timedelta(hours=1), now, scopes=scopes).text
+
+    assert stranger.get(path).status_code == 401
+    with partner_of(service.server.url, token(TokenScope.REGISTER_CLIENTS)) as registering:
+        assert registering.get(path).status_code == 403
+    with partner_of(service.server.url, token(TokenScope.REQUEST_EVIDENCE)) as asking:
+        allowed = asking.delete(path).headers["allow"]
+    assert allowed == ("GET, PUT" if path.endswith("evidences") else "GET")
+
+
+def test_without_an_audit_nobody_is_told_that_nothing_is_wrong(run, embedded_environment, tmp_path):
+    environ = embedded_environment | {"TOOLKIT_JWT_SECRET": SECRET, "TOOLKIT_AUDITS": str(tmp_path)}
+    run("status", within=environ)
+    backend = Backend(Services(Settings.from_environment(environ), environ=environ))
+    for watch in (backend.database_watch, backend.revocations):
+        watch.check()
+
+    app = create_app(backend, TokenChecks.from_settings(backend.settings))
+
+    async def ask() -> httpx.Response:
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost") as client:
+            return await client.get("/findings", headers={"Authorization": f"Bearer {issue(environ)}"})
+
+    answer = asyncio.run(ask())
+
+    assert (answer.status_code, answer.json()["message"]) == (503, "No audit has been made yet. Try again later.")
+    assert answer.headers["retry-after"]

@@ -1,0 +1,91 @@
+"""The gate: a sale is judged by what lies in the bucket now, and by what was found out about those versions."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from tests.support.evidence_files import pdf, tone
+from tests.support.uploaded_sales import MONDAY, add_record, add_sale
+from toolkit.audit.observe_bucket import sync_bucket
+from toolkit.contract.evidence import EvidenceType
+from toolkit.contract.findings import Reason
+from toolkit.contract.people import PartnerAccess, UnassignedSales
+from toolkit.errors import SaleNotFound
+from toolkit.evidence.completion import complete_sale
+from toolkit.evidence.contents import verify_contents
+from toolkit.evidence.gate import SaleGate, sale_gate
+from toolkit.evidence.records import withdraw
+
+
+@pytest.fixture
+def ask(database, bucket, clock):
+    add_sale(database, "S-1", partner="Luz do Vale")
+
+    def ask(access: PartnerAccess | None = None) -> SaleGate:
+        return sale_gate(database, bucket, "S-1", access, clock)
+
+    return ask
+
+
+@pytest.fixture
+def upload(s3, bucket, database):
+    def upload(kind: EvidenceType, content: bytes) -> tuple[object, str]:
+        found = add_record(database, "S-1", kind, file_name="file", requested_at=MONDAY - timedelta(hours=2))
+        s3.put_object(Bucket=bucket.name, Key=found[1], Body=content)
+        return found
+
+    return upload
+
+
+def reasons(gate: SaleGate) -> dict[str, Reason]:
+    return {piece.evidence_type: piece.reason for piece in gate.verdict.missing}
+
+
+def test_a_file_that_was_found_unusable_does_not_count_and_a_new_version_does(
+    ask, upload, database, bucket, s3, clock
+):
+    upload(EvidenceType.POV, tone())
+    _, key = upload(EvidenceType.DOC_CONTRATANTE, pdf()[:200])
+    assert reasons(ask()) == {}  # nobody has looked at them yet
+    assert [each.not_examined for each in ask().types if each.files] == [1, 1]
+
+    sync_bucket(database, bucket, clock=clock)
+    verify_contents(database, bucket, clock=clock)
+    found = ask()
+    assert reasons(found) == {"DOC_CONTRATANTE": Reason.UNUSABLE}
+    assert not found.may_be_completed
+    assert [each.not_examined for each in found.types if each.files] == [0]
+
+    s3.put_object(Bucket=bucket.name, Key=key, Body=pdf())
+    assert ask().may_be_completed
+    s3.delete_object(Bucket=bucket.name, Key=key)
+    assert reasons(ask()) == {"DOC_CONTRATANTE": Reason.VANISHED}
+
+
+def test_the_gate_and_the_completion_agree(ask, upload, database, bucket, clock):
+    pov, _ = upload(EvidenceType.POV, tone())
+    upload(EvidenceType.DOC_CONTRATANTE, pdf())
+    withdraw(database, pov, reason="Wrong sale", withdrawn_by="ana", approved_by="bruno", clock=clock)
+    assert reasons(ask()) == {"POV": Reason.WITHDRAWN}
+    assert complete_sale(database, bucket, "S-1", clock).verdict == ask().verdict
+
+    upload(EvidenceType.POV, tone())
+    assert ask().may_be_completed
+    completed = complete_sale(database, bucket, "S-1", clock).completed_at
+    after = ask()
+    assert (after.completed_at, after.may_be_completed) == (completed, False)
+
+
+def test_one_document_for_both_parties_stands_for_two(ask, upload):
+    upload(EvidenceType.DOC_CONTRATANTE_E_RESPONSAVEL_FINANCEIRO, pdf())
+
+    required = {each.evidence_type for each in ask().types if each.required}
+    assert required == {EvidenceType.POV, EvidenceType.DOC_CONTRATANTE_E_RESPONSAVEL_FINANCEIRO}
+
+
+def test_only_the_partner_of_the_sale_may_ask(ask):
+    assert ask(PartnerAccess("Luz do Vale", UnassignedSales.NONE, 1)).sale_id == "S-1"
+    with pytest.raises(SaleNotFound):
+        ask(PartnerAccess("Sol", UnassignedSales.ANY, 1))

@@ -1,0 +1,279 @@
+"""What a partner may ask: the evidence of a sale, whether it may be completed, and its own open findings.
+
+These are additions to the contract, under its tokens, limits and errors.
+"""
+
+import re
+from collections.abc import Sequence
+from datetime import date
+from enum import StrEnum
+from hashlib import sha256
+from typing import Annotated, Any, Final
+from uuid import UUID
+
+from fastapi import Depends, FastAPI, Request, Response
+from pydantic import AwareDatetime, BeforeValidator, Field, TypeAdapter, ValidationError
+
+from toolkit.audit.partner_findings import STANDING, FindingsAsked, findings_page
+from toolkit.contract.codes import CODES, Severity
+from toolkit.contract.evidence import EvidenceType
+from toolkit.contract.findings import FindingStatus, Problem, Reason, Status, Verdict
+from toolkit.contract.people import PartnerAccess, TokenScope
+from toolkit.errors import InvalidField, InvalidFields
+from toolkit.evidence.gate import SaleGate, TypeStanding, sale_gate
+from toolkit.http.access import access_of, needs, sale_id_of
+from toolkit.http.answers import EVERYWHERE, AnswerBody, answer, documented
+from toolkit.http.backend import Backend, Workers
+from toolkit.http.documents import SALE_ID
+from toolkit.http.tokens import Bearer
+
+PAGE_MAX: Final = 500
+"""Findings on a page."""
+
+_PROBLEMS: Final = (400, 401, 403, 404, 429, 500, 503)
+
+
+class MissingEvidence(AnswerBody):
+    """A required evidence type of which no file counts."""
+
+    evidence_type: EvidenceType
+    reason: Reason = Field(description="How far the best attempt got.")
+    what_to_do: str
+
+
+class SaleProblem(AnswerBody):
+    """Something about the sale that is not a missing file."""
+
+    code: Problem
+    what_to_do: str
+
+
+class SaleCompletion(AnswerBody):
+    """Whether the sale may be completed now, and what keeps it from that."""
+
+    sale_id: str
+    may_be_completed: bool = Field(
+        description="True where the evidence allows it and the sale was not completed before."
+    )
+    completed_at: AwareDatetime | None = Field(description="When the sale was completed.")
+    status: Status
+    missing: list[MissingEvidence]
+    problems: list[SaleProblem]
+    not_examined: int = Field(
+        description="Files that count although nobody has verified their contents: the completion reads them, and "
+        "refuses what it finds unusable."
+    )
+
+
+class TypeState(StrEnum):
+    """The state of one evidence type of a sale."""
+
+    PRESENT = "present"
+    MISSING = "missing"
+    NOT_REQUIRED = "notRequired"
+
+
+class EvidenceOfType(AnswerBody):
+    """One evidence type of the sale."""
+
+    evidence_type: EvidenceType
+    required: bool = Field(description="A file of this type is needed, or counts in place of one that is.")
+    state: TypeState
+    files: int = Field(description="Files of this type that count.")
+    not_examined: int = Field(description="Those of them whose contents nobody has verified.")
+    reason: Reason | None = Field(description="Why no file of a required type counts.")
+    what_to_do: str | None
+
+
+class SaleEvidences(AnswerBody):
+    """Every evidence type of the contract with its state for this sale, by what lies in the bucket now."""
+
+    sale_id: str
+    status: Status
+    evidences: list[EvidenceOfType]
+    problems: list[SaleProblem]
+
+
+class PartnerFinding(AnswerBody):
+    """One finding of the newest audit about a sale of the partner."""
+
+    id: UUID
+    sale_id: str
+    code: str
+    evidence_type: EvidenceType | None
+    reason: Reason | None = Field(description="Why the piece of evidence is missing.")
+    severity: Severity
+    status: FindingStatus
+    first_seen: AwareDatetime
+    due_at: AwareDatetime
+    overdue: bool
+    owner: str = Field(description="Who has to act: the partner by its name, `compliance` or `operations`.")
+    what_to_do: str = Field(validation_alias="remedy")
+
+
+class PartnerFindings(AnswerBody):
+    """A page of the partner's findings, in the order of their ids."""
+
+    as_of: AwareDatetime = Field(description="The moment of the audit that found them.")
+    findings: list[PartnerFinding]
+    next_after: UUID | None = Field(description="The value of `after` for the next page; null on the last one.")
+
+
+def completion_body(gate: SaleGate) -> SaleCompletion:
+    """Return the body that tells whether a sale may be completed."""
+    return SaleCompletion(
+        sale_id=gate.sale_id,
+        may_be_completed=gate.may_be_completed,
+        completed_at=gate.completed_at,
+        status=gate.verdict.status,
+        missing=[
+            MissingEvidence(evidence_type=each.evidence_type, reason=each.reason, what_to_do=_remedy(each.reason))
+            for each in gate.verdict.missing
+        ],
+        problems=_problems(gate.verdict),
+        not_examined=sum(each.not_examined for each in gate.types),
+    )
+
+
+def evidences_body(gate: SaleGate) -> SaleEvidences:
+    """Return the body that tells the state of each evidence type of a sale."""
+    types = [
+        EvidenceOfType(
+            evidence_type=each.evidence_type,
+            required=each.required,
+            state=_state(each),
+            files=each.files,
+            not_examined=each.not_examined,
+            reason=each.reason,
+            what_to_do=None if each.reason is None else _remedy(each.reason),
+        )
+        for each in gate.types
+    ]
+    return SaleEvidences(
+        sale_id=gate.sale_id, status=gate.verdict.status, evidences=types, problems=_problems(gate.verdict)
+    )
+
+
+def _problems(verdict: Verdict) -> list[SaleProblem]:
+    return [SaleProblem(code=each, what_to_do=CODES[each].remedy) for each in verdict.problems]
+
+
+def _state(standing: TypeStanding) -> TypeState:
+    if standing.files:
+        return TypeState.PRESENT
+    return TypeState.MISSING if standing.required else TypeState.NOT_REQUIRED
+
+
+def _remedy(reason: Reason) -> str:
+    return CODES[reason].remedy
+
+
+def add_reading(app: FastAPI, backend: Backend, workers: Workers) -> None:
+    """Add the endpoints by which a partner reads what is known of its sales."""
+    settings = backend.settings
+
+    async def gate(bearer: Bearer, sale_id: str) -> SaleGate:
+        access = access_of(bearer, settings)
+        return await workers.run(
+            lambda: sale_gate(backend.database, backend.bucket, sale_id, access, backend.clock)
+        )
+
+    @app.get(
+        "/sales/{saleId:encoded}/evidences",
+        operation_id="listEvidences",
+        summary="Ask which evidence a sale has and lacks",
+        response_model=SaleEvidences,
+        responses=documented(*_PROBLEMS),
+        openapi_extra={"parameters": [SALE_ID]},
+    )
+    async def list_evidences(
+        bearer: Annotated[Bearer, needs(TokenScope.REQUEST_EVIDENCE)],
+        sale_id: Annotated[str, Depends(sale_id_of)],
+    ) -> Response:
+        return answer(200, evidences_body(await gate(bearer, sale_id)))
+
+    @app.get(
+        "/sales/{saleId:encoded}/completion",
+        operation_id="askForCompletion",
+        summary="Ask whether a sale may be completed",
+        description="Nothing is changed. The verdict is by what lies in the bucket at this moment.",
+        response_model=SaleCompletion,
+        responses=documented(*_PROBLEMS),
+        openapi_extra={"parameters": [SALE_ID]},
+    )
+    async def ask_for_completion(
+        bearer: Annotated[Bearer, needs(TokenScope.REQUEST_EVIDENCE)],
+        sale_id: Annotated[str, Depends(sale_id_of)],
+    ) -> Response:
+        return answer(200, completion_body(await gate(bearer, sale_id)))
+
+    @app.get(
+        "/findings",
+        operation_id="listFindings",
+        summary="List the findings about the partner's own sales",
+        description="They are those of the newest audit, without suspicions about files.",
+        response_model=PartnerFindings,
+        responses={
+            **documented(*(each for each in _PROBLEMS if each != 404)),
+            304: {"description": "Nothing changed since the answer that `If-None-Match` names."},
+        },
+        openapi_extra={"parameters": _PARAMETERS},
+    )
+    async def list_findings(
+        bearer: Annotated[Bearer, needs(TokenScope.REQUEST_EVIDENCE)], request: Request
+    ) -> Response:
+        asked = _findings_asked(request.query_params.multi_items(), access_of(bearer, settings))
+        audit = await workers.run(backend.newest_audit)
+        tag = f'"{sha256(repr((audit.facts.run, asked)).encode()).hexdigest()[:32]}"'
+        if tag in re.findall(r'"[^"]*"', request.headers.get("if-none-match", "")):
+            return Response(status_code=304, headers={**EVERYWHERE, "ETag": tag})
+        page = await workers.run(lambda: findings_page(audit, asked))
+        return answer(200, PartnerFindings.model_validate(page), {"ETag": tag})
+
+
+_QUERY: Final[dict[str, tuple[TypeAdapter[Any], str]]] = {
+    "status": (TypeAdapter(FindingStatus), "Must be open, waived, resolved or reopened"),
+    "dueBefore": (TypeAdapter(Annotated[date, BeforeValidator(date.fromisoformat)]), "Must be a day, YYYY-MM-DD"),
+    "after": (TypeAdapter(UUID), "Must be the `nextAfter` of a page"),
+    "limit": (TypeAdapter(Annotated[int, Field(ge=1, le=PAGE_MAX)]), f"Must be 1 to {PAGE_MAX}"),
+}
+
+_DESCRIBED: Final = {
+    "status": "Only findings of this status; `open` also finds those that are back (`reopened`).",
+    "dueBefore": "Only findings that are due before this day.",
+    "after": "The `nextAfter` of the page before.",
+    "limit": "Findings on the page; 100 by default.",
+}
+
+_PARAMETERS: Final = [
+    {"name": name, "in": "query", "description": _DESCRIBED[name], "schema": kind.json_schema()}
+    for name, (kind, _) in _QUERY.items()
+]
+
+
+def _findings_asked(given: Sequence[tuple[str, str]], access: PartnerAccess) -> FindingsAsked:
+    """Read the parameters of ``GET /findings``; one that is not known is refused, as it would find other rows.
+
+    Raises:
+        InvalidFields: each parameter that cannot be used.
+    """
+    found: dict[str, Any] = {}
+    invalid: list[InvalidField] = []
+    for name, text in given:
+        kind, rule = _QUERY.get(name, (None, "Is no parameter of this address"))
+        if name in found:
+            rule, kind = "Must not be repeated", None
+        try:
+            if kind is not None and re.fullmatch(r"[0-9A-Za-z-]{1,36}", text):
+                found[name] = kind.validate_python(text)
+                continue
+        except ValidationError:
+            pass
+        invalid.append(InvalidField(name, rule))
+    if invalid:
+        raise InvalidFields(invalid)
+    status = found.get("status")
+    statuses = STANDING if status is FindingStatus.OPEN else FindingStatus if status is None else {status}
+    return FindingsAsked(
+        access.partner, frozenset(statuses), found.get("dueBefore"), found.get("after"), found.get("limit", 100)
+    )
