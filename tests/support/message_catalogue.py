@@ -28,7 +28,7 @@ from toolkit.intake import checks, workbooks
 from toolkit.intake.registration import QUALITY_TEXTS, Likeness
 from toolkit.intake.results import WARNINGS, Repair
 from toolkit.intake.text_tables import NOT_TEXT, TOO_MANY, UNCLOSED
-from toolkit.jobs import notices, runs
+from toolkit.jobs import notices, partner_notices, runs
 from toolkit.kit import sales
 from toolkit.language import ENGLISH
 from toolkit.partner import posting
@@ -122,8 +122,16 @@ def _of_tables() -> Iterator[str]:
         yield from (each.title, each.about if isinstance(each.about, str) else "")
     yield from wording.script_words(page.asset(*page.SCRIPTS), ENGLISH)
     yield from (*wording.GLOSSARY, *lists.COLUMNS, report.TITLE, *report.DETAILS, *dossier.ABOUT)
-    of_rooms = (notices.SENTENCES, workbooks.REFUSALS, REFUSALS, posting.HINTS, OF_ROWS, SENTENCES)
-    for table in (WARNINGS, QUALITY_TEXTS, *of_rooms):
+    of_rooms = (
+        notices.SENTENCES,
+        partner_notices.SENTENCES,
+        workbooks.REFUSALS,
+        REFUSALS,
+        posting.HINTS,
+        OF_ROWS,
+        SENTENCES,
+    )
+    for table in (WARNINGS, QUALITY_TEXTS, OF_ROWS, SENTENCES, *of_rooms):
         yield from table.values()
     for worded in (Failure, Repair, Likeness, Subject):
         yield from (each.text for each in worded)

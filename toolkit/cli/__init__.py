@@ -38,6 +38,7 @@ _COMMANDS: Final = {
     "findings": ("audit", "List every finding with its status, dates, deadline and owner."),
     "changes": ("audit", "Say which findings are new, resolved, reopened or still open between two moments."),
     "waiver": ("waivers", "Accept findings for a time: add, list, revoke and check waivers."),
+    "partner": ("partner", "Tell partners what they have to mend, and until when."),
     "explain": ("explain", "Say what a code means, and what to do about it."),
     "run": ("notebooks", "Execute a notebook with parameters."),
     "notebooks": ("notebooks", "List the notebooks that come with the toolkit, or copy them."),
@@ -57,7 +58,7 @@ _EXTRAS: Final[dict[Extra, tuple[frozenset[str], str]]] = {
         ),
         "Audits and reports",
     ),
-    "notebooks": (frozenset(("run", "notebooks", "job", "demo")), "Notebooks and jobs"),
+    "notebooks": (frozenset(("run", "notebooks", "job", "partner", "demo")), "Notebooks and jobs"),
 }
 """The commands that need an extra, and what is named to those who lack it."""
 

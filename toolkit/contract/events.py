@@ -33,6 +33,7 @@ class CustodyEvent(StrEnum):
     COMPLETED = "COMPLETED"
     AUDITED = "AUDITED"
     REPORTED = "REPORTED"
+    PARTNER_TOLD = "PARTNER_TOLD"
     UNMASKED = "UNMASKED"
     OPENED = "OPENED"
     WAIVED = "WAIVED"
@@ -56,6 +57,7 @@ HASHES: Final[Mapping[str, tuple[str, ...]]] = {
     CustodyEvent.RESTORE_CONFIRMED: ("by", "approvedBy", "account", "reason"),
     CustodyEvent.COMPLETED: ("sale",),
     CustodyEvent.OPENED: ("by", "account", "reason"),
+    CustodyEvent.PARTNER_TOLD: ("partner",),
 }
 """The parts of an event that are hashes of something that could be guessed, such as a name or a CPF."""
 

@@ -380,6 +380,25 @@ job_notices = table(
 )
 """Notices to people, one a channel, written with what they tell; ``problem`` is why the last try failed."""
 
+partner_notices = table(
+    "partner_notices",
+    Column("id", Uuid, primary_key=True),
+    *columns(Text, "partner", sa.Date, "day", moment, "created_at", "delivered_at?"),
+    *columns(sa.BigInteger, "tries", Text, "problem?"),
+    Index("partner_notices_partner_day_key", "partner", "day", unique=True),
+)
+"""What partners are told of their findings: at most one notice a day; ``problem`` is why the last try failed."""
+
+told_findings = table(
+    "told_findings",
+    numbered(),
+    Column("notice_id", Uuid, ForeignKey(partner_notices.c.id), nullable=False),
+    *columns(Uuid, "finding_id", Text, "stage"),
+    Index(None, "notice_id"),
+    Index(None, "finding_id"),
+)
+"""The findings that a delivered notice told of: each once when it is new, comes due and is overdue."""
+
 load_batches = table(
     "load_batches",
     Column("id", Uuid, primary_key=True),
@@ -410,6 +429,7 @@ APPEND_ONLY: Final = (
     evidence_openings,
     waivers,
     waiver_revocations,
+    told_findings,
     custody_events,
     custody_seals,
     custody_epochs,

@@ -8,6 +8,7 @@ t=SECONDS,v1=HEX`` is the HMAC-SHA256, under the shared secret, of the seconds, 
 import hashlib
 import hmac
 import json
+import mimetypes
 import re
 import smtplib
 import socket
@@ -127,14 +128,12 @@ class NoticeSettings:
             if security is Security.NONE and host not in _HERE:
                 raise SettingsError("TOOLKIT_SMTP_SECURITY=none is for a mail server on this machine only")
             for name, addresses in (("TOOLKIT_NOTICE_TO", recipients), ("TOOLKIT_NOTICE_FROM", (sender,))):
-                if not addresses or not all(_ADDRESS.fullmatch(address) for address in addresses):
+                if not addresses or not all(map(is_mail_address, addresses)):
                     raise SettingsError("{} must name e-mail addresses, as TOOLKIT_SMTP_HOST is set", name)
             if (user is None) != (password is None):
                 raise SettingsError("TOOLKIT_SMTP_USER and TOOLKIT_SMTP_PASSWORD (or its _FILE) go together")
         if url is not None:
-            parts = urlsplit(url)
-            allowed = {"http", "https"} if parts.hostname in _HERE else {"https"}
-            if not parts.hostname or parts.scheme not in allowed:
+            if not is_webhook(url):
                 raise SettingsError("TOOLKIT_WEBHOOK_URL must begin with https:// unless it is on this machine")
             if not secret:
                 raise SettingsError("TOOLKIT_WEBHOOK_SECRET (or its _FILE) must be set: it signs every notice")
@@ -157,18 +156,25 @@ class NoticeSettings:
         """Deliver a notice; return the problem, without any address or text of others."""
         subject, body = notice.text(self.language, self.zone)
         if notice.channel == "email":
-            return self._send(id_, subject, body)
+            return self.send(id_, self.recipients, subject, body)
         date = notice.logical_date.astimezone(self.zone).isoformat()
         told = {"id": str(id_), "kind": notice.kind, "job": notice.job, "logicalDate": date}
-        return self._post({**told, **notice.content, "subject": subject, "text": body})
+        document = {**told, **notice.content, "subject": subject, "text": body}
+        return post_signed(self.url or "", self.secret, document)
 
-    def _send(self, id_: UUID, subject: str, body: str) -> str | None:
+    def send(
+        self, id_: UUID, to: Sequence[str], subject: str, body: str, attached: Mapping[str, bytes] | None = None
+    ) -> str | None:
+        """Send a mail with files attached by name; return the problem, without any address or text of others."""
         message = EmailMessage()
-        message["Subject"], message["From"], message["To"] = subject, self.sender, ", ".join(self.recipients)
+        message["Subject"], message["From"], message["To"] = subject, self.sender, ", ".join(to)
         # The same for each try, so that a mail that came twice can be known.
         message["Message-ID"] = f"<{id_}@{self.sender.rpartition('@')[2]}>"
         message["Auto-Submitted"] = "auto-generated"
         message.set_content(body)
+        for name, content in (attached or {}).items():
+            maintype, _, subtype = (mimetypes.guess_type(name)[0] or "application/octet-stream").partition("/")
+            message.add_attachment(content, maintype=maintype, subtype=subtype, filename=name)
         trusted = ssl.create_default_context()
         over_tls = partial(smtplib.SMTP_SSL, context=trusted)
         connect: Callable[..., smtplib.SMTP] = over_tls if self.security is Security.TLS else smtplib.SMTP
@@ -185,16 +191,29 @@ class NoticeSettings:
             return type(error).__name__
         return f"the mail server refused {len(refused)} recipients" if refused else None
 
-    def _post(self, document: Mapping[str, Any]) -> str | None:
-        body, seconds = json.dumps(document, ensure_ascii=False).encode(), int(time.time())
-        digest = hmac.new(self.secret.encode(), f"{seconds}.".encode() + body, hashlib.sha256).hexdigest()
-        headers = {"Content-Type": "application/json", "X-Toolkit-Signature": f"t={seconds},v1={digest}"}
-        try:
-            with urllib3.PoolManager(timeout=20, retries=False) as pool:
-                answer = pool.request("POST", self.url or "", body=body, headers=headers)
-        except urllib3.exceptions.HTTPError as error:
-            return type(error).__name__
-        return None if 200 <= answer.status < 300 else f"the address answered {answer.status}"
+
+def post_signed(url: str, secret: str, document: Mapping[str, Any]) -> str | None:
+    """Post a document to a webhook, signed; return the problem, without the address or any text of others."""
+    body, seconds = json.dumps(document, ensure_ascii=False).encode(), int(time.time())
+    digest = hmac.new(secret.encode(), f"{seconds}.".encode() + body, hashlib.sha256).hexdigest()
+    headers = {"Content-Type": "application/json", "X-Toolkit-Signature": f"t={seconds},v1={digest}"}
+    try:
+        with urllib3.PoolManager(timeout=20, retries=False) as pool:
+            answer = pool.request("POST", url, body=body, headers=headers)
+    except urllib3.exceptions.HTTPError as error:
+        return type(error).__name__
+    return None if 200 <= answer.status < 300 else f"the address answered {answer.status}"
+
+
+def is_webhook(url: str) -> bool:
+    """Tell whether notices may be posted there: https, or an address of this machine."""
+    parts = urlsplit(url)
+    return bool(parts.hostname) and parts.scheme in ({"http", "https"} if parts.hostname in _HERE else {"https"})
+
+
+def is_mail_address(text: str) -> bool:
+    """Tell whether a text is one e-mail address."""
+    return _ADDRESS.fullmatch(text) is not None
 
 
 def put_notices(connection: Connection, notices: Sequence[Notice], clock: Clock) -> None:

@@ -47,6 +47,15 @@ def record_report(connection: Connection, files: Mapping[str, str], seal: str | 
     return _record(connection, CustodyEvent.REPORTED, now, {"files": dict(files), "seal": seal})
 
 
+def record_partner_told(
+    connection: Connection, notice: UUID, partner: str, files: Mapping[str, str], findings: int, now: datetime
+) -> None:
+    """Record that a partner was told of its findings: the notice, how many, and the SHA-256 of each file sent."""
+    hashed = sha256(partner.encode()).hexdigest()
+    detail = {"notice": str(notice), "partner": hashed, "files": dict(files), "findings": findings}
+    _record(connection, CustodyEvent.PARTNER_TOLD, now, detail)
+
+
 def _record(connection: Connection, kind: CustodyEvent, now: datetime, detail: Mapping[str, object]) -> int:
     statement = sa.insert(custody_events).returning(custody_events.c.id)
     number: int = connection.scalar(statement, {"kind": kind, "happened_at": now, "detail": detail})

@@ -1,0 +1,203 @@
+"""A partner is told what it has to mend, mends it, and is told no more."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import io
+import json
+from datetime import UTC, datetime, timedelta
+from email import message_from_bytes, policy
+from types import SimpleNamespace
+
+import pytest
+from openpyxl import load_workbook
+
+from tests.support.request_bodies import CLIENT
+from tests.support.scripted_server import Answer, scripted
+from tests.support.uploaded_sales import MP3, PDF, add_record, add_sale, rows
+from tests.unit.test_job_notices import SMTP, Mailbox, certificate, served  # noqa: F401  # a fixture
+from toolkit.contract.evidence import EvidenceType
+from toolkit.contract.people import PartnerAccess, UnassignedSales
+from toolkit.evidence.gate import sale_gate
+from toolkit.intake.registration import register_client
+from toolkit.jobs.partner_notices import PartnerAddresses, notify_partners
+from toolkit.kit.connection import Kit
+from toolkit.settings import Settings
+
+START = datetime(2026, 3, 2, 12, tzinfo=UTC)
+LATER = datetime(2099, 1, 1, tzinfo=UTC)
+"""Files lie in the bucket since the real today, which must not be too late."""
+
+ADDRESSES = """
+[partner."Luz do Vale"]
+mail = ["ana@luz.example.com"]
+language = "pt-BR"
+
+[partner.Sol]
+mail = ["rui@sol.example.com"]
+"""
+
+
+@pytest.fixture
+def office(embedded_environment, certificate, tmp_path, monkeypatch, clock):  # noqa: F811
+    """A kit whose mails come to a mailbox, with the addresses of two partners; the clock can be moved."""
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+    mailbox = Mailbox()
+    server = served(mailbox, certificate, security="tls")
+    server.start()
+    place = tmp_path / "partners.toml"
+    place.write_text(ADDRESSES)
+    environ = {
+        **embedded_environment,
+        **SMTP,
+        "TOOLKIT_SMTP_PORT": str(server.port),
+        "TOOLKIT_SMTP_SECURITY": "tls",
+        "TOOLKIT_AUDITS": str(tmp_path / "audits"),
+        "TOOLKIT_PARTNERS": str(place),
+        "TOOLKIT_LANGUAGE": "en",
+    }
+    clock.now = START
+    with Kit(Settings.from_environment(environ), environ=environ, clock=clock) as kit:
+        yield SimpleNamespace(kit=kit, mailbox=mailbox, place=place, environ=environ, clock=clock)
+    server.stop()
+
+
+def night(office: SimpleNamespace, days: int = 1) -> list[str]:
+    """Audit and tell the partners some days later; the recipients of the mails."""
+    office.clock.now += timedelta(days=days)
+    before = len(office.mailbox.mails)
+    office.kit.audit()
+    assert all(each.problem is None for each in notify_partners(office.kit))
+    return [mail.rcpt_tos[0] for mail in office.mailbox.mails[before:]]
+
+
+def attached(office: SimpleNamespace) -> tuple[str, dict[str, bytes]]:
+    """The subject and the files of the newest mail."""
+    mail = message_from_bytes(office.mailbox.mails[-1].content, policy=policy.default)
+    return str(mail["Subject"]), {part.get_filename(): part.get_content() for part in mail.iter_attachments()}
+
+
+def test_a_gap_is_told_mended_and_told_no_more(office, database, bucket, s3):
+    client = register_client(database, CLIENT, office.clock).client_id
+    add_sale(database, "V-LUZ-1", partner="Luz do Vale", created_at=START, client_id=client)
+    add_sale(database, "V-SOL-1", partner="Sol", created_at=START, client_id=client)
+    _, key = add_record(database, "V-LUZ-1", EvidenceType.DOC_CONTRATANTE, requested_at=START, expires_at=LATER)
+    s3.put_object(Bucket=bucket.name, Key=key, Body=PDF)
+    access = PartnerAccess("Luz do Vale", UnassignedSales.NONE, 1)
+    assert not sale_gate(database, bucket, "V-LUZ-1", access, office.clock).may_be_completed
+
+    assert night(office) == ["ana@luz.example.com", "rui@sol.example.com"]
+    ours = message_from_bytes(office.mailbox.mails[-2].content, policy=policy.default)
+    assert "Luz do Vale: " in ours["Subject"]
+    files = {part.get_filename(): part.get_content() for part in ours.iter_attachments()}
+    assert set(files) == {"missing-evidence-Luz_do_Vale.html", "missing-evidence-Luz_do_Vale.xlsx"}
+    book = load_workbook(io.BytesIO(files["missing-evidence-Luz_do_Vale.xlsx"]))
+    cells = {str(cell) for sheet in book for row in sheet.iter_rows(values_only=True) for cell in row}
+    assert "V-LUZ-1" in cells
+    page = files["missing-evidence-Luz_do_Vale.html"]
+    assert "V-LUZ-1" in page
+    assert not [text for text in ("V-SOL-1", 'Sol"') if text in page or text in cells]
+    # Told once: the same day nothing more, the next day nothing new.
+    assert notify_partners(office.kit) == []
+    assert night(office) == []
+
+    _, key = add_record(database, "V-LUZ-1", EvidenceType.POV, requested_at=START, expires_at=LATER)
+    s3.put_object(Bucket=bucket.name, Key=key, Body=MP3)
+    assert sale_gate(database, bucket, "V-LUZ-1", access, office.clock).may_be_completed
+    # Three business days before it is due the other partner is told again, and when it is overdue.
+    told = [(day, to) for day in range(12) for to in night(office)]
+    assert {to for _, to in told} == {"rui@sol.example.com"}
+    assert len(told) == 2
+    assert "overdue" in attached(office)[0]
+
+    events = rows(database, "SELECT detail FROM audit.custody_events WHERE kind = 'PARTNER_TOLD'")
+    assert len(events) == 4
+    assert all(len(each["files"]) == 2 and each["findings"] for (each,) in events)
+    assert "Luz" not in json.dumps([each for (each,) in events])
+
+
+def test_a_mail_that_is_refused_is_tried_again_under_the_same_id(office, database):
+    add_sale(database, "V-SOL-1", partner="Sol", created_at=START)
+    office.kit.audit()
+    office.mailbox.answer = "452 mailbox full"
+
+    [first] = notify_partners(office.kit)
+    assert first.problem == "SMTPDataError: the mail server answered 452"
+    office.mailbox.answer = "250 OK"
+    [second] = notify_partners(office.kit)
+    assert second.problem is None
+
+    [(notice, tries)] = rows(database, "SELECT id, tries FROM audit.partner_notices")
+    assert tries == 2
+    mail = message_from_bytes(office.mailbox.mails[0].content, policy=policy.default)
+    assert mail["Message-ID"] == f"<{notice}@example.com>"
+
+
+def test_a_finding_that_comes_back_is_told_again(office, database, bucket, s3):
+    add_sale(database, "V-SOL-1", partner="Sol", created_at=START)
+    night(office)
+    _, key = add_record(database, "V-SOL-1", EvidenceType.POV, requested_at=START, expires_at=LATER)
+    s3.put_object(Bucket=bucket.name, Key=key, Body=MP3)
+    assert night(office) == []
+    s3.delete_object(Bucket=bucket.name, Key=key)
+    assert night(office) == ["rui@sol.example.com"]
+
+
+def test_a_webhook_gets_the_findings_signed(office, database):
+    add_sale(database, "V-SOL-1", partner="Sol", created_at=START)
+    (office.place.parent / "sol.secret").write_text("shared\n")
+    with scripted(Answer(204)) as server:
+        office.place.write_text(
+            f'[partner.Sol]\nwebhook = "{server.url}/hook"\nwebhook-secret-file = "sol.secret"\n'
+        )
+        night(office)
+        [sent] = server.requests
+    seconds, digest = (part.partition("=")[2] for part in sent.headers["X-Toolkit-Signature"].split(","))
+    assert digest == hmac.new(b"shared", f"{seconds}.".encode() + sent.body, hashlib.sha256).hexdigest()
+    document = json.loads(sent.body)
+    assert (document["kind"], document["partner"], document["more"]) == ("findings", "Sol", False)
+    assert {each["saleId"] for each in document["findings"]} == {"V-SOL-1"}
+    assert all(each["whatToDo"] and each["dueAt"] for each in document["findings"])
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('[partner.Sol]\nmail = ["x"]', "partner Sol, mail.0: must be an e-mail address"),
+        ('[partner.Sol]\nemail = ["a@b.c"]', "partner Sol, email: Extra inputs are not permitted"),
+        ('[partner.Sol]\nwebhook = "http://sol.example.com"', "partner Sol, webhook: must begin"),
+        ('[partner.Sol]\nwebhook = "https://sol.example.com"', "webhook-secret-file must name a file"),
+        ("[Sol]\nmail = []", 'write [partner."NAME"] before the address'),
+        ("[partner.Sol", "cannot be read as a TOML file"),
+    ],
+)
+def test_a_mistake_in_the_addresses_is_named(run, tmp_path, text, said):
+    place = tmp_path / "partners.toml"
+    place.write_text(text)
+
+    ran = run("partner", "notify", ends=None, TOOLKIT_PARTNERS=str(place))
+    assert ran.status in (1, 2)
+    assert str(place) in ran.err
+    assert said in ran.err
+
+
+def test_the_command_says_who_was_told_and_ends_with_3_where_somebody_was_not(office, database, run):
+    add_sale(database, "V-SOL-1", partner="Sol", created_at=START)
+    assert "No audit has been made yet" in run("partner", "notify", ends=1, within=office.environ).err
+    office.kit.audit()
+    office.mailbox.answer = "550 unknown"
+
+    ran = run("partner", "notify", "--json", ends=3, within=office.environ)
+    [told] = json.loads(ran.out)["told"]
+    assert (told["partner"], told["findings"], told["problem"]) == (
+        "Sol",
+        told["new"] + told["due"] + told["overdue"],
+        "SMTPDataError: the mail server answered 550",
+    )
+    assert "1 could not be told" in ran.err
+
+
+def test_the_addresses_are_those_of_the_file(office):
+    found = PartnerAddresses.read(office.place)
+    assert found.by_name["Luz do Vale"].mail == ["ana@luz.example.com"]

@@ -1,0 +1,327 @@
+"""Tell partners of their findings by e-mail and webhook: what is new, what comes due, and what is overdue.
+
+A partner is told at most once a day, and of each finding once a stage; nothing is sent where there is nothing to
+tell. What could not be delivered is tried again by the next start, with the same id for the whole day. The
+addresses are in the TOML file that ``TOOLKIT_PARTNERS`` names.
+"""
+
+import json
+import tomllib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from enum import StrEnum
+from hashlib import sha256
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal, Self
+from uuid import UUID
+
+import sqlalchemy as sa
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from sqlalchemy.dialects.postgresql import insert
+
+from toolkit.audit.folder import Audit
+from toolkit.audit.partner_findings import STANDING, FindingsAsked, findings_page
+from toolkit.contract.codes import COMPLIANCES_OWN
+from toolkit.database.tables import new_id, partner_notices, told_findings
+from toolkit.errors import NoAudit, SettingsError, UnreadableFile
+from toolkit.jobs.notices import NoticeSettings, is_mail_address, is_webhook, post_signed
+from toolkit.kit.connection import Kit
+from toolkit.kit.shown import Shown, remark, table
+from toolkit.language import Language, default_language, language
+from toolkit.log.events import record_partner_told
+from toolkit.message import Message
+from toolkit.reports import write_report
+from toolkit.reports.reading import read_audited
+from toolkit.settings import Environment
+
+FORMATS: Final = ("html", "xlsx")
+"""The formats that a partner gets its list in."""
+
+POSTED: Final = 500
+"""The most findings in the document for a webhook; the rest is asked for by ``GET /findings``."""
+
+SENTENCES: Final = {
+    "subject": "{partner}: {open} findings to mend, {overdue} of them overdue",
+    "asOf": "As of {moment}.",
+    "new": "New: {new}",
+    "due": "Due within {days} business days: {due}",
+    "overdue": "Overdue: {overdue}",
+    "files": "The attached page and workbook list them, with what to do. They tell of no other partner.",
+}
+"""The subject of a mail and the lines of its text."""
+
+
+class Stage(StrEnum):
+    """The stage of a finding that a partner is told of."""
+
+    NEW = "new"
+    DUE = "due"
+    OVERDUE = "overdue"
+
+
+def _checked(known: Callable[[str], bool], rule: str) -> AfterValidator:
+    def check(text: str) -> str:
+        if not known(text):
+            raise ValueError(rule)
+        return text
+
+    return AfterValidator(check)
+
+
+class PartnerAddress(BaseModel):
+    """Where a partner is told of its findings, and in which language."""
+
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, strict=True, alias_generator=lambda name: name.replace("_", "-")
+    )
+    mail: list[Annotated[str, _checked(is_mail_address, "must be an e-mail address")]] = []
+    webhook: Annotated[str, _checked(is_webhook, "must begin with https://")] | None = Field(None, repr=False)
+    webhook_secret_file: str | None = None
+    language: Literal["pt-BR", "en"] | None = None
+
+    def secret(self, place: Path) -> str:
+        """Return the key that signs what is posted; a relative name is beside the file of addresses.
+
+        Raises:
+            SettingsError: there is none, or its file cannot be read.
+        """
+        try:
+            return (place.parent / (self.webhook_secret_file or "")).read_text("utf-8").strip()
+        except (OSError, UnicodeDecodeError):
+            raise SettingsError(
+                "{}: webhook-secret-file must name a file that can be read: it signs what is posted", place
+            ) from None
+
+
+@dataclass(frozen=True, slots=True)
+class PartnerAddresses:
+    """The addresses of partners by their names, and the file that they were read from."""
+
+    place: Path
+    by_name: Mapping[str, PartnerAddress]
+
+    @classmethod
+    def read(cls, place: Path) -> Self:
+        """Read a file of addresses: a table ``[partner."NAME"]`` for each.
+
+        Raises:
+            UnreadableFile: it cannot be read as TOML.
+            SettingsError: naming the partner, the field and the reason.
+        """
+        try:
+            document = tomllib.loads(place.read_text("utf-8"))
+        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+            raise UnreadableFile("{} cannot be read as a TOML file of partners: {}", place, error) from None
+        named = document.pop("partner", {})
+        if document or not isinstance(named, dict):
+            raise SettingsError('{}: write [partner."NAME"] before the address of each partner', place)
+        found = {}
+        for name, given in named.items():
+            try:
+                found[name] = PartnerAddress.model_validate(given)
+            except ValidationError as error:
+                wrong = error.errors()[0]
+                where = ".".join(map(str, wrong["loc"]))
+                raise SettingsError(
+                    "{}: partner {}, {}: {}", place, name, where, wrong["msg"].removeprefix("Value error, ")
+                ) from None
+            if found[name].webhook is not None:
+                found[name].secret(place)
+        return cls(place, found)
+
+
+@dataclass(slots=True)
+class PartnerTold:
+    """What became of telling one partner: how many findings of each stage, and the problem, if any."""
+
+    partner: str
+    findings: int = 0
+    stages: dict[Stage, int] = field(default_factory=lambda: dict.fromkeys(Stage, 0))
+    problem: str | None = None
+
+
+def notify_partners(kit: Kit, *, within: int = 3) -> list[PartnerTold] | None:
+    """Tell each partner that has an address what is new, due within so many business days, or overdue.
+
+    Returns:
+        What became of each partner that there was something to tell; today's earlier ones are not among them.
+        ``None`` where no file of addresses is named.
+
+    Raises:
+        SettingsError: the file of addresses has a mistake, or mails are to be sent without a server.
+        NoAudit: no audit has been made yet.
+    """
+    place = Environment(kit.environ).path("TOOLKIT_PARTNERS")
+    if place is None:
+        return None
+    addresses = PartnerAddresses.read(place)
+    settings = NoticeSettings.from_environment(kit.environ, kit.settings.timezone)
+    if settings.host is None and any(each.mail for each in addresses.by_name.values()):
+        raise SettingsError("TOOLKIT_SMTP_HOST must name the mail server: partners have e-mail addresses")
+    audit = kit.last_audit()
+    if audit is None:
+        raise NoAudit
+    told = []
+    kit.progress.begin("Telling partners", len(addresses.by_name), "partners")
+    for name, address in addresses.by_name.items():
+        done = _Telling(kit, settings, addresses.place, audit, name, address, within).tell()
+        told += [done] if done is not None else []
+        kit.progress.advance(1)
+    kit.progress.end()
+    return told
+
+
+def shown_told(told: Sequence[PartnerTold] | None) -> Shown[Sequence[PartnerTold]]:
+    """Show what became of each partner that there was something to tell."""
+    if told is None:
+        nobody = remark("note", "TOOLKIT_PARTNERS names no file of addresses: no partner was told")
+        return Shown([], [nobody], {"told": []})
+    columns = ["partner", "findings", "new", "due", "overdue", "problem"]
+    rows = [(each.partner, each.findings, *each.stages.values(), each.problem or "") for each in told]
+    parts = [table("Partners with something to be told", columns, rows)]
+    failed = sum(each.problem is not None for each in told)
+    if failed:
+        parts.append(remark("note", Message("{} could not be told; the next start tries again", failed)))
+    return Shown(told, parts, {"told": [dict(zip(columns, row, strict=True)) for row in rows]}, failed > 0)
+
+
+@dataclass(frozen=True, slots=True)
+class _Telling:
+    """One partner, and what it takes to tell it."""
+
+    kit: Kit
+    settings: NoticeSettings
+    place: Path
+    audit: Audit
+    partner: str
+    address: PartnerAddress
+    within: int
+
+    def tell(self) -> PartnerTold | None:
+        """Tell the partner, if there is anything to tell and nobody did so today."""
+        database, clock, today = self.kit.database, self.kit.clock, self.kit.today()
+        standing = list(self._standing())
+        with database.transaction() as connection:
+            news = _not_told(connection, standing)
+            row = _notice_of(connection, self.partner, today, clock()) if news else None
+            if row is None:
+                return None
+            done = PartnerTold(self.partner, len(standing))
+            for each in news:
+                done.stages[each.stage] += 1
+            files, done.problem = self._deliver(row.id, done, standing)
+            tried = {"tries": row.tries + 1, "problem": done.problem}
+            tried |= {} if done.problem else {"delivered_at": clock()}
+            connection.execute(sa.update(partner_notices).where(partner_notices.c.id == row.id).values(tried))
+            if done.problem is None:
+                rows = [{"notice_id": row.id, "finding_id": each.id, "stage": each.stage} for each in news]
+                connection.execute(sa.insert(told_findings), rows)
+                record_partner_told(connection, row.id, self.partner, files, len(standing), clock())
+        return done
+
+    def _standing(self) -> Iterator["_Standing"]:
+        found = self.audit.sql(_STANDING, self.partner, sorted(STANDING), COMPLIANCES_OWN)
+        for row in found.to_pylist():
+            soon = row["due_in_business_days"] <= self.within
+            stage = Stage.OVERDUE if row["overdue"] else Stage.DUE if soon else Stage.NEW
+            yield _Standing(UUID(row["id"]), stage, row["opened_at"])
+
+    def _deliver(
+        self, id_: UUID, done: PartnerTold, standing: Sequence["_Standing"]
+    ) -> tuple[dict[str, str], str | None]:
+        """Deliver by each of the partner's channels; the hashes of the files, and the first problem."""
+        spoken = language(self.address.language) if self.address.language else default_language(self.kit.environ)
+        problems: list[str | None] = []
+        hashes: dict[str, str] = {}
+        subject, text = self._text(done, standing, spoken)
+        if self.address.mail:
+            with self.kit.scratch() as scratch:
+                own = read_audited(self.audit.for_partner(self.partner))
+                zone = self.kit.settings.timezone
+                written = write_report(own, scratch, FORMATS, timezone=zone, language=spoken)
+                files = {path.name: path.read_bytes() for path in written}
+            hashes = {Path(name).suffix[1:]: sha256(each).hexdigest() for name, each in files.items()}
+            problems.append(self.settings.send(id_, self.address.mail, subject, text, files))
+        if self.address.webhook is not None:
+            document = self._document(id_, done, subject, text)
+            hashes["webhook"] = sha256(json.dumps(document, ensure_ascii=False).encode()).hexdigest()
+            problems.append(post_signed(self.address.webhook, self.address.secret(self.place), document))
+        return hashes, next((problem for problem in problems if problem), None)
+
+    def _text(self, done: PartnerTold, standing: Sequence["_Standing"], spoken: Language) -> tuple[str, str]:
+        overdue = sum(each.stage is Stage.OVERDUE for each in standing)
+        values = {
+            "partner": self.partner,
+            "open": len(standing),
+            "overdue": overdue,
+            "new": done.stages[Stage.NEW],
+            "due": done.stages[Stage.DUE],
+            "days": self.within,
+            "moment": spoken.moment(self.audit.facts.as_of, self.kit.settings.timezone),
+        }
+        wanted = [part for part in SENTENCES if part != "files" or self.address.mail]
+        subject, *lines = (spoken.text(SENTENCES[part]).format(**values) for part in wanted)
+        return subject, "\n".join([f"{subject}.", *lines, ""])
+
+    def _document(self, id_: UUID, done: PartnerTold, subject: str, text: str) -> dict[str, Any]:
+        page = findings_page(self.audit, FindingsAsked(self.partner, STANDING, limit=POSTED))
+        kept = ("id", "sale_id", "code", "reason", "severity", "status", "due_at", "overdue", "remedy")
+        rows = [{name: each[name] for name in kept} for each in page.findings]
+        return {
+            "id": str(id_),
+            "kind": "findings",
+            "partner": self.partner,
+            "asOf": page.as_of.isoformat(),
+            **{str(stage): number for stage, number in done.stages.items()},
+            "findings": [_posted(row) for row in rows],
+            "more": page.next_after is not None,
+            "subject": subject,
+            "text": text,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class _Standing:
+    id: UUID
+    stage: Stage
+    opened_at: datetime
+
+
+def _posted(row: Mapping[str, Any]) -> dict[str, Any]:
+    names = {"sale_id": "saleId", "due_at": "dueAt", "remedy": "whatToDo"}
+    return {
+        names.get(name, name): value.isoformat() if isinstance(value, datetime) else value
+        for name, value in row.items()
+    }
+
+
+def _notice_of(connection: sa.Connection, partner: str, day: date, now: datetime) -> sa.Row[Any] | None:
+    """Lock the partner's notice of the day; ``None`` where it was delivered, or somebody is delivering it."""
+    new = {"id": new_id(), "partner": partner, "day": day, "created_at": now, "tries": 0}
+    connection.execute(insert(partner_notices).values(new).on_conflict_do_nothing())
+    told = partner_notices.c
+    query = sa.select(partner_notices).where(told.partner == partner, told.day == day, told.delivered_at.is_(None))
+    return connection.execute(query.with_for_update(skip_locked=True)).one_or_none()
+
+
+def _not_told(connection: sa.Connection, standing: Sequence[_Standing]) -> list[_Standing]:
+    """Return those that the partner was not told of at their stage since they came, or came back."""
+    if not standing:
+        return []
+    told, notice = told_findings.c, partner_notices.c
+    query = (
+        sa.select(told.finding_id, told.stage, sa.func.max(notice.delivered_at))
+        .join(partner_notices, notice.id == told.notice_id)
+        .where(told.finding_id == sa.any_(sa.cast([each.id for each in standing], sa.ARRAY(sa.Uuid))))
+        .group_by(told.finding_id, told.stage)
+    )
+    known = {(id_, stage): at for id_, stage, at in connection.execute(query)}
+    return [each for each in standing if (at := known.get((each.id, each.stage))) is None or at < each.opened_at]
+
+
+_STANDING: Final = """
+    SELECT id, due_in_business_days, overdue, opened_at FROM findings
+    WHERE partner = $1 AND owner = partner AND list_contains($2, status) AND NOT list_contains($3, code)
+    ORDER BY id
+"""
