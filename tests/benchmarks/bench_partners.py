@@ -1,0 +1,66 @@
+"""Telling 200 partners of 100,000 findings by mail: seconds and memory of the whole command.
+
+Scale 1 has these. Goals: a minute and 300 MB.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import sqlalchemy as sa
+from aiosmtpd.controller import Controller
+
+from tests.benchmarks.made_sales import NOW, fill
+from tests.benchmarks.measuring import line, own_database, toolkit
+from tests.support.audits import made_audit
+from tests.support.postgres_cluster import free_port
+
+_SALES = 76_000
+_PARTNERS = 200
+_OF_PARTNERS = """
+    UPDATE {} SET partner = 'partner ' || (split_part({}, '-', 2)::int % {})
+"""
+
+
+class _Mails:
+    count = 0
+
+    async def handle_DATA(self, *_: object) -> str:  # noqa: N802  # aiosmtpd's name
+        self.count += 1
+        return "250 OK"
+
+
+def main(scale: float) -> None:
+    """Print what the command took."""
+    with own_database() as (database, home):
+        partners = max(2, round(_PARTNERS * scale))
+        fill(database, max(100, round(_SALES * scale)), custody=False)
+        with database.transaction() as connection:
+            connection.execute(sa.text("SET LOCAL session_replication_role = replica"))
+            for table, column in (("sales", "id"), ("audit.sale_observations", "sale_id")):
+                connection.execute(sa.text(_OF_PARTNERS.format(table, column, partners)))
+        made_audit(database, home, clock=lambda: NOW)
+        addresses = "".join(f'[partner."partner {i}"]\nmail = ["p{i}@example.com"]\n' for i in range(partners))
+        (home / "partners.toml").write_text(addresses)
+        mails = _Mails()
+        server = Controller(mails, hostname="127.0.0.1", port=free_port())
+        server.start()
+        environ = {
+            **os.environ,
+            "TOOLKIT_HOME": str(home),
+            "TOOLKIT_PARTNERS": str(home / "partners.toml"),
+            "TOOLKIT_SMTP_HOST": "127.0.0.1",
+            "TOOLKIT_SMTP_PORT": str(server.port),
+            "TOOLKIT_SMTP_SECURITY": "none",
+            "TOOLKIT_NOTICE_FROM": "toolkit@example.com",
+            "TOOLKIT_NOTICE_TO": "office@example.com",
+        }
+        notify: list[str | Path] = ["partner", "notify"]
+        run = toolkit(notify, environ)
+        server.stop()
+        assert run.status == 0, run.output
+        with database.transaction() as connection:
+            told = connection.scalar(sa.text("SELECT count(*) FROM audit.told_findings"))
+        goals = f"{mails.count} mails, {run.peak_mb:.0f} MB (goals {60 * scale:g} s and 300 MB)"
+        line(f"partner notify, {told:,} findings", run.seconds, told, goals)
