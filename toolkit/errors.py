@@ -98,6 +98,10 @@ class NoAudit(ToolkitError):
     """No audit has been made yet."""
 
 
+class FindingNotFound(ToolkitError):
+    """There is no finding with this id."""
+
+
 class EvidenceNotFound(ToolkitError):
     """No evidence record has this id."""
 

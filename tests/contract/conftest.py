@@ -90,6 +90,7 @@ def service(environ):
 @pytest.fixture(scope="session")
 def audited(environ, service):
     """The server, after an audit of what is there."""
+    service.sale("V-AUDITED")
     with Kit(Settings.from_environment(environ), environ=environ) as kit:
         kit.audit()
     return service

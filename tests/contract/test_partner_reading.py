@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from datetime import UTC, date, datetime, timedelta
 from types import SimpleNamespace
 from uuid import uuid4
@@ -15,7 +16,8 @@ from tests.contract.test_register_client import errors
 from tests.support.served_process import SECRET
 from tests.support.uploaded_sales import MP3, PDF
 from toolkit.contract.people import TokenScope
-from toolkit.errors import InvalidFields, SaleNotFound
+from toolkit.database.tables import custody_events
+from toolkit.errors import FindingNotFound, InvalidFields, SaleNotFound
 from toolkit.http import tokens
 from toolkit.http.app import create_app
 from toolkit.http.backend import Backend
@@ -221,3 +223,56 @@ def test_without_an_audit_nobody_is_told_that_nothing_is_wrong(run, embedded_env
 
     assert (answer.status_code, answer.json()["message"]) == (503, "No audit has been made yet. Try again later.")
     assert answer.headers["retry-after"]
+
+
+def test_a_partner_answers_a_finding_and_the_verdict_stays(audited, environ, run, two):
+    finding = next(each for each in two.luz.client.findings() if each["code"] == "MISSING_POV")
+    gate = two.luz.client.completion(finding["saleId"])
+    will_come = two.luz.client.answer(
+        finding["id"], "willCome", until=date(2099, 1, 1), text='=HYPERLINK("http://evil")'
+    )
+    two.luz.client.answer(finding["id"], "waiverAsked", text="The customer moved")
+
+    listed = json.loads(run("partner", "answers", "--partner", two.luz.name, "--json", within=environ).out)
+    newest, first = listed["answers"]
+    assert (newest["answer"], newest["saleId"], newest["code"]) == (
+        "waiverAsked",
+        finding["saleId"],
+        "MISSING_POV",
+    )
+    assert (first["id"], first["until"], first["text"][0]) == (str(will_come), "2099-01-01", "=")
+    assert two.luz.client.completion(finding["saleId"]) == gate
+    [again] = [each for each in two.luz.client.findings() if each["id"] == finding["id"]]
+    assert again == finding
+    kinds = audited.rows(custody_events, kind="FINDING_ANSWERED")
+    assert {each["detail"]["finding"] for each in kinds} == {finding["id"]}
+
+
+@pytest.mark.parametrize(
+    ("body", "invalid"),
+    [
+        ({}, {"answer": "Required"}),
+        ({"answer": "soon"}, {"answer": "Must be one of sentAgain, willCome, disputed, waiverAsked"}),
+        ({"answer": "willCome"}, {"until": "Required"}),
+        ({"answer": "willCome", "until": "2020-01-01"}, {"until": "Must not be in the past"}),
+        ({"answer": "willCome", "until": "01/02/2099"}, {"until": "Must be a date written YYYY-MM-DD"}),
+        ({"answer": "disputed", "text": "  "}, {"text": "Required"}),
+        ({"answer": "waiverAsked", "text": "x" * 256}, {"text": "Must have at most 255 characters"}),
+    ],
+)
+def test_an_answer_that_breaks_a_rule_is_refused(two, body, invalid):
+    finding = next(iter(two.luz.client.findings()))
+    assert errors(two.luz.http.post(f"/findings/{finding['id']}/answers", json=body)) == invalid
+
+
+def test_only_the_partner_of_a_finding_may_answer_it(two):
+    theirs = next(iter(two.sol.client.findings()))
+    body = {"answer": "sentAgain"}
+
+    for finding in (theirs["id"], str(uuid4()), "x", "..%2F..", "%00"):
+        answer = two.luz.http.post(f"/findings/{finding}/answers", json=body)
+        assert (answer.status_code, answer.json()) == (404, {"message": "Finding not found", "code": 404})
+    with pytest.raises(FindingNotFound):
+        two.luz.client.answer(theirs["id"], "sentAgain")
+    large = {"answer": "disputed", "text": "x" * 70_000}
+    assert two.sol.http.post(f"/findings/{theirs['id']}/answers", json=large).status_code == 413

@@ -38,7 +38,7 @@ _COMMANDS: Final = {
     "findings": ("audit", "List every finding with its status, dates, deadline and owner."),
     "changes": ("audit", "Say which findings are new, resolved, reopened or still open between two moments."),
     "waiver": ("waivers", "Accept findings for a time: add, list, revoke and check waivers."),
-    "partner": ("partner", "Tell partners what they have to mend, and until when."),
+    "partner": ("partner", "Tell partners what they have to mend, and list what they answered."),
     "explain": ("explain", "Say what a code means, and what to do about it."),
     "run": ("notebooks", "Execute a notebook with parameters."),
     "notebooks": ("notebooks", "List the notebooks that come with the toolkit, or copy them."),

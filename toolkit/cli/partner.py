@@ -1,22 +1,25 @@
-"""``toolkit partner``: tell partners what they have to mend, and until when."""
+"""``toolkit partner``: tell partners what they have to mend, and list what they answered."""
 
 from collections.abc import Sequence
 
 import click
 
+from toolkit.audit.partner_answers import KeptAnswer, kept_answers
 from toolkit.cli.context import shows
 from toolkit.jobs.partner_notices import PartnerTold, notify_partners, shown_told
+from toolkit.kit.audits import shown_answers
 from toolkit.kit.connection import Kit
 from toolkit.kit.shown import Shown
 
 
 @click.group()
 def partner() -> None:
-    """Tell partners what they have to mend, and until when.
+    """Tell partners what they have to mend, and until when; list what they answered.
 
     \b
-    Example:
+    Examples:
       toolkit partner notify
+      toolkit partner answers
     """
 
 
@@ -53,3 +56,21 @@ def notify(kit: Kit, /, within: int) -> Shown[Sequence[PartnerTold]]:
     Exit status 3: a partner could not be told; the next start tries again.
     """
     return shown_told(notify_partners(kit, within=within))
+
+
+@partner.command(short_help="List what partners answered to their findings.")
+@click.option("--partner", "name", metavar="NAME", help="Only the answers of this partner.")
+@shows()
+def answers(kit: Kit, /, name: str | None) -> Shown[Sequence[KeptAnswer]]:
+    """List what partners answered to their findings, the newest first.
+
+    Partners answer over HTTP: that the file was sent again, will come by a day, that the finding is
+    wrong, or that they ask for a waiver. An answer changes no verdict; a waiver takes two people of
+    ours, see: toolkit waiver add.
+
+    \b
+    Examples:
+      toolkit partner answers
+      toolkit partner answers --partner "Norte Energia" --json
+    """
+    return shown_answers(kept_answers(kit.database, name), kit.settings.timezone)

@@ -34,6 +34,7 @@ class CustodyEvent(StrEnum):
     AUDITED = "AUDITED"
     REPORTED = "REPORTED"
     PARTNER_TOLD = "PARTNER_TOLD"
+    FINDING_ANSWERED = "FINDING_ANSWERED"
     UNMASKED = "UNMASKED"
     OPENED = "OPENED"
     WAIVED = "WAIVED"
@@ -58,6 +59,7 @@ HASHES: Final[Mapping[str, tuple[str, ...]]] = {
     CustodyEvent.COMPLETED: ("sale",),
     CustodyEvent.OPENED: ("by", "account", "reason"),
     CustodyEvent.PARTNER_TOLD: ("partner",),
+    CustodyEvent.FINDING_ANSWERED: ("by",),
 }
 """The parts of an event that are hashes of something that could be guessed, such as a name or a CPF."""
 

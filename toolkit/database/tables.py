@@ -399,6 +399,15 @@ told_findings = table(
 )
 """The findings that a delivered notice told of: each once when it is new, comes due and is overdue."""
 
+finding_answers = table(
+    "finding_answers",
+    Column("id", Uuid, primary_key=True),
+    *columns(Uuid, "finding_id", Text, "partner", "answer", sa.Date, "until?", Text, "text?"),
+    *columns(moment, "answered_at", Text, "answered_by"),
+    Index(None, "finding_id"),
+)
+"""What partners answered to findings; ``answered_by`` is the subject of the token."""
+
 load_batches = table(
     "load_batches",
     Column("id", Uuid, primary_key=True),
@@ -430,6 +439,7 @@ APPEND_ONLY: Final = (
     waivers,
     waiver_revocations,
     told_findings,
+    finding_answers,
     custody_events,
     custody_seals,
     custody_epochs,

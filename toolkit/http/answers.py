@@ -62,6 +62,13 @@ class UploadCredentials(AnswerBody):
     fields: dict[str, str] = Field(description="Form fields to be sent with the file.", repr=False)
 
 
+class AnswerKept(AnswerBody):
+    """The answer to a finding, as it is kept."""
+
+    id: UUID = Field(description="Id of the answer.")
+    finding_id: UUID
+
+
 class InvalidFieldError(AnswerBody):
     """One field that breaks a rule."""
 

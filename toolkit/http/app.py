@@ -5,6 +5,7 @@ import json
 from importlib.metadata import version
 from typing import Annotated, Any, Final, NoReturn
 from urllib.parse import quote, unquote
+from uuid import UUID
 
 from fastapi import Depends, FastAPI, Request, Response
 from starlette.convertors import Convertor, register_url_convertor
@@ -12,14 +13,17 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 from starlette.routing import Match
 
+from toolkit.audit.partner_answers import keep_answer
+from toolkit.contract.answers import FindingAnswer
 from toolkit.contract.clients import Client
 from toolkit.contract.evidence import EvidenceRequest
-from toolkit.contract.fields import REQUIRED
+from toolkit.contract.fields import REQUIRED, parse
 from toolkit.contract.people import TokenScope
 from toolkit.errors import (
     AlreadyThere,
     BucketUnavailable,
     DatabaseUnavailable,
+    FindingNotFound,
     InvalidField,
     InvalidFields,
     NoAudit,
@@ -33,6 +37,7 @@ from toolkit.http.access import AccessControl, RateLimits, access_of, needs, sal
 from toolkit.http.answers import (
     EVERYWHERE,
     PROBLEMS,
+    AnswerKept,
     RegisteredClient,
     UploadCredentials,
     answer,
@@ -44,8 +49,10 @@ from toolkit.http.answers import (
 from toolkit.http.backend import Backend, Busy, Workers
 from toolkit.http.documents import (
     ABOUT,
+    ANSWER_EXAMPLE,
     CLIENT_EXAMPLE,
     DOCUMENT_EXAMPLE,
+    FINDING_ID,
     RECORDING_EXAMPLE,
     SALE_ID,
     document,
@@ -250,6 +257,39 @@ def _add_endpoints(app: FastAPI, backend: Backend, workers: Workers) -> None:
         )
         return answer(200, UploadCredentials.model_validate(issued))
 
+    @app.post(
+        "/findings/{findingId:encoded}/answers",
+        operation_id="answerFinding",
+        summary="Answer a finding about a sale of the partner",
+        description="The answer is kept beside the finding and changes no verdict.",
+        response_model=AnswerKept,
+        responses=documented(*_EVERY_ENDPOINT, 404),
+        openapi_extra={
+            "parameters": [FINDING_ID],
+            **request_body(FindingAnswer, willCome=ANSWER_EXAMPLE),
+        },
+    )
+    async def answer_finding(
+        bearer: Annotated[Bearer, needs(TokenScope.REQUEST_EVIDENCE)], request: Request, body: _Body
+    ) -> Response:
+        said = parse(FindingAnswer, body)
+        try:
+            finding_id = UUID(request.path_params["findingId"])
+        except ValueError:
+            raise FindingNotFound from None
+        kept = await workers.run(
+            lambda: keep_answer(
+                backend.database,
+                backend.newest_audit(),
+                finding_id,
+                said,
+                partner=access_of(bearer, settings).partner,
+                answered_by=bearer.subject,
+                clock=backend.clock,
+            )
+        )
+        return answer(200, AnswerKept(id=kept, finding_id=finding_id))
+
 
 def _add_probes(app: FastAPI, backend: Backend) -> None:
     """Add the probes of a supervisor; they wait for nothing, so that load does not hide an outage."""
@@ -279,6 +319,8 @@ async def _answer_error(request: Request, error: Exception) -> Response:
             return failure(409, str(error))
         case SaleNotFound():
             return failure(404, "Sale not found")
+        case FindingNotFound():
+            return failure(404, "Finding not found")
         case NoAudit():
             return failure(503, f"{error} Try again later.")
         case HTTPException(status_code=405):
@@ -296,4 +338,5 @@ def _methods(request: Request) -> set[str]:
 
 
 _AWAY: Final = (DatabaseUnavailable, BucketUnavailable, WrongBucket, NotInstalled, Busy)
-_EXPECTED: Final = (InvalidFields, AlreadyThere, SaleNotFound, NoAudit, TooManyForms, HTTPException, *_AWAY)
+_NOT_FOUND: Final = (SaleNotFound, FindingNotFound)
+_EXPECTED: Final = (InvalidFields, AlreadyThere, *_NOT_FOUND, NoAudit, TooManyForms, HTTPException, *_AWAY)

@@ -10,6 +10,7 @@ from pydantic.json_schema import models_json_schema
 from starlette.responses import Response
 from starlette.routing import Route
 
+from toolkit.contract.answers import FindingAnswer
 from toolkit.contract.clients import Client
 from toolkit.contract.evidence import EvidenceRequest
 
@@ -23,7 +24,7 @@ Registration of clients and upload of evidence for sales.
 
 What a sale lacks is told by `GET /sales/{saleId}/evidences` and, before it is completed,
 `GET /sales/{saleId}/completion`; `GET /findings` lists what is wrong with the partner's sales, and until when it
-has to be mended. These three change nothing.
+has to be mended. These three change nothing. `POST /findings/{findingId}/answers` says what becomes of a finding.
 
 Requests carry a JWT bearer token with `exp` and `sub`. Where it has a `scope` claim, that names
 `clients:register` or `evidence:request`. A partner acts on its own sales only: any other is answered as one that
@@ -77,6 +78,16 @@ SALE_ID: Final = {
     "example": "VND-2026-0001",
 }
 
+FINDING_ID: Final = {
+    "name": "findingId",
+    "in": "path",
+    "required": True,
+    "description": "The id of a finding of `GET /findings`.",
+    "schema": {"type": "string", "format": "uuid"},
+}
+
+ANSWER_EXAMPLE: Final = {"answer": "willCome", "until": "2099-12-31", "text": "The client signs again on Monday"}
+
 _REF: Final = "#/components/schemas/{model}"
 
 _PAGE: Final = """\
@@ -126,7 +137,9 @@ def request_body(model: type[BaseModel], **examples: dict[str, Any]) -> dict[str
 def document(app: FastAPI) -> dict[str, Any]:
     """Return the OpenAPI document of the application's routes."""
     made = app.openapi()
-    _, bodies = models_json_schema([(Client, "validation"), (EvidenceRequest, "validation")], ref_template=_REF)
+    _, bodies = models_json_schema(
+        [(each, "validation") for each in (Client, EvidenceRequest, FindingAnswer)], ref_template=_REF
+    )
     made["components"]["schemas"] |= bodies["$defs"]
     bearer = {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"}
     made["components"]["securitySchemes"] = {"bearerToken": bearer}

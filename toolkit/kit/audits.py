@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import date, datetime, timedelta
 from functools import cached_property, partial
 from pathlib import Path
@@ -13,6 +13,7 @@ from zoneinfo import ZoneInfo
 
 import duckdb
 import pandas as pd
+from pydantic.alias_generators import to_camel
 
 from toolkit.audit.changes import BETWEEN, FindingChanges, changes_between
 from toolkit.audit.folder import Audit
@@ -40,6 +41,7 @@ from toolkit.reports.wording import COLUMN_NAMES
 
 if TYPE_CHECKING:
     from toolkit.audit.object_history import Synced
+    from toolkit.audit.partner_answers import KeptAnswer
     from toolkit.kit.connection import Kit
 
 _SALES_SHOWN: Final = 500
@@ -414,6 +416,24 @@ def shown_waivers(waivers: Sequence[Waiver], today: date, zone: ZoneInfo) -> Sho
         if each.holds(today) and (left := each.days_left(today)) <= ENDS_SOON
     ]
     return Shown(waivers, parts, {"waivers": [waiver_as_json(each, today, zone) for each in waivers]})
+
+
+def shown_answers(kept: Sequence[KeptAnswer], zone: ZoneInfo) -> Shown[Sequence[KeptAnswer]]:
+    """Show what partners answered to their findings."""
+    columns = ["answered at", "partner", "sale", "code", "answer", "until", "text"]
+    rows = [
+        (
+            *(readable(each.answered_at, zone), each.partner, each.sale_id or "", each.code or ""),
+            *(each.answer, str(each.until or ""), each.text or ""),
+        )
+        for each in kept
+    ]
+    document = [
+        {to_camel(name): value if value is None else str(value) for name, value in asdict(each).items()}
+        | {"answeredAt": each.answered_at.astimezone(zone).isoformat()}
+        for each in kept
+    ]
+    return Shown(kept, [table("Answers of partners", columns, rows)], {"answers": document})
 
 
 def _waiver_cells(each: Waiver, today: date) -> tuple[str, ...]:

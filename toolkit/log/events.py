@@ -56,6 +56,15 @@ def record_partner_told(
     _record(connection, CustodyEvent.PARTNER_TOLD, now, detail)
 
 
+def record_answer(
+    connection: Connection, answer: UUID, finding: UUID, said: str, answered_by: str, now: datetime
+) -> None:
+    """Record that a partner answered a finding: the answer's id and kind, and the subject as a hash."""
+    by = sha256(answered_by.encode()).hexdigest()
+    detail = {"answer": str(answer), "finding": str(finding), "said": said, "by": by}
+    _record(connection, CustodyEvent.FINDING_ANSWERED, now, detail)
+
+
 def _record(connection: Connection, kind: CustodyEvent, now: datetime, detail: Mapping[str, object]) -> int:
     statement = sa.insert(custody_events).returning(custody_events.c.id)
     number: int = connection.scalar(statement, {"kind": kind, "happened_at": now, "detail": detail})

@@ -15,6 +15,7 @@ from urllib3.exceptions import ConnectTimeoutError, HTTPError, MaxRetryError
 
 from toolkit.errors import (
     AlreadyThere,
+    FindingNotFound,
     InvalidField,
     InvalidFields,
     SaleNotFound,
@@ -144,6 +145,24 @@ class PartnerClient:
             with self._understood():
                 found, after = list(page["findings"]), page["nextAfter"]
             yield from found
+
+    def answer(
+        self, finding_id: UUID | str, answer: str, *, until: date | None = None, text: str | None = None
+    ) -> UUID:
+        """Answer a finding: ``sentAgain``, ``willCome``, ``disputed`` or ``waiverAsked``; return the answer's id.
+
+        Raises:
+            InvalidFields: every invalid field, as the service names them.
+            FindingNotFound: it is no finding of the partner.
+            ServiceUnavailable, ServiceError: the service does not answer, or answers something else.
+        """
+        body = {"answer": answer, "until": until and until.isoformat(), "text": text}
+        try:
+            kept = self._call("POST", f"/findings/{_segment(str(finding_id))}/answers", body)
+        except SaleNotFound:
+            raise FindingNotFound from None
+        with self._understood():
+            return UUID(kept["id"])
 
     def close(self) -> None:
         """Close the connections that are kept open."""
