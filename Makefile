@@ -11,7 +11,7 @@ WORKERS ?= 4
 TESTS ?=
 WORK ?= work
 NAME ?=
-# What one process compiles, the next need not: otherwise each of the dozen behind `make run` takes seconds longer.
+# Python keeps what it compiles, also where the environment forbids it: each process of `make run` starts seconds sooner.
 export PYTHONDONTWRITEBYTECODE :=
 AS_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
 

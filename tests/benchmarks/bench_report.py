@@ -8,18 +8,12 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-import sqlalchemy as sa
-
-from tests.benchmarks.made_sales import NOW, fill
+from tests.benchmarks.made_sales import NOW, fill, lose_recordings
 from tests.benchmarks.measuring import line, own_database, toolkit
 from tests.support.audits import made_audit
 
 _SALES = 100_000
 _FORMATS = "html,xlsx,csv,json"
-_NO_RECORDINGS = """
-    UPDATE audit.object_observations SET gone_at = seen_at + interval '1 hour'
-    WHERE gone_at IS NULL AND key IN (SELECT object_key FROM evidences WHERE evidence_type = 'POV')
-"""
 
 
 def main(scale: float) -> None:
@@ -27,8 +21,7 @@ def main(scale: float) -> None:
     with own_database() as (database, home):
         sales = max(100, round(_SALES * scale))
         fill(database, sales, custody=False)
-        with database.transaction() as connection:
-            connection.execute(sa.text(_NO_RECORDINGS))
+        lose_recordings(database)
         folder = Path(made_audit(database, home, clock=lambda: NOW).folder)
         environ = {**os.environ, "TOOLKIT_HOME": str(home)}
         report: list[str | Path] = ["report", "--audit", folder, "--format", _FORMATS, "--out", home / "report"]

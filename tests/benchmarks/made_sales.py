@@ -23,6 +23,17 @@ def fill(database: Database, sales: int, *, custody: bool = True) -> None:
         connection.exec_driver_sql("VACUUM ANALYZE")
 
 
+def lose_recordings(database: Database) -> None:
+    """Take the recordings out of the bucket, so that nearly every sale lacks one."""
+    with database.transaction() as connection:
+        raw(connection).execute(_NO_RECORDINGS)
+
+
+_NO_RECORDINGS = """
+    UPDATE audit.object_observations SET gone_at = seen_at + interval '1 hour'
+    WHERE gone_at IS NULL AND key IN (SELECT object_key FROM evidences WHERE evidence_type = 'POV')
+"""
+
 _DATA = """
     SELECT setseed(0.5);
     INSERT INTO clients (id, cpf, number_on_dealership, enrollment, first_name, last_name, birthdate, created_at)

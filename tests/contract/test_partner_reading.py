@@ -32,13 +32,11 @@ FILES = {"POV": ("call.mp3", "audio/mpeg", MP3), "DOC_CONTRATANTE": ("contract.p
 
 @pytest.fixture(scope="module")
 def two(environ, service):
-    """Two partners, each with a client and sales, and an audit that found what they lack."""
+    """Two partners with sales, what they call the service by, and an audit that found what their sales lack."""
 
     def partner(name: str, count: int) -> SimpleNamespace:
-        given = {"partner": name}
-        token = tokens.issue(
-            Settings.from_environment(environ), f"{name}-crm", timedelta(hours=1), datetime.now(UTC), **given
-        ).text
+        settings, lives = Settings.from_environment(environ), timedelta(hours=1)
+        token = tokens.issue(settings, f"{name}-crm", lives, datetime.now(UTC), partner=name).text
         sales = sorted(service.sale(f"V-{uuid4()}", partner=name) for _ in range(count))
         return SimpleNamespace(
             name=name,

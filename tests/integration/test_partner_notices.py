@@ -21,7 +21,7 @@ from toolkit.contract.evidence import EvidenceType
 from toolkit.contract.people import PartnerAccess, UnassignedSales
 from toolkit.evidence.gate import sale_gate
 from toolkit.intake.registration import register_client
-from toolkit.jobs.partner_notices import PartnerAddresses, Stage, notify_partners
+from toolkit.jobs.partner_notices import Stage, notify_partners
 from toolkit.kit.connection import Kit
 from toolkit.settings import Settings
 
@@ -68,7 +68,7 @@ def night(office: SimpleNamespace, days: int = 1) -> list[str]:
     office.clock.now += timedelta(days=days)
     before = len(office.mailbox.mails)
     office.kit.audit()
-    assert all(each.problem is None for each in notify_partners(office.kit))
+    assert all(each.problem is None for each in notify_partners(office.kit).told)
     return [mail.rcpt_tos[0] for mail in office.mailbox.mails[before:]]
 
 
@@ -99,7 +99,7 @@ def test_a_gap_is_told_mended_and_told_no_more(office, database, bucket, s3):
     assert "V-LUZ-1" in page
     assert not [text for text in ("V-SOL-1", 'Sol"') if text in page or text in cells]
     # Told once: the same day nothing more, the next day nothing new.
-    assert notify_partners(office.kit) == []
+    assert notify_partners(office.kit).told == []
     assert night(office) == []
 
     _, key = add_record(database, "V-LUZ-1", EvidenceType.POV, requested_at=START, expires_at=LATER)
@@ -122,10 +122,10 @@ def test_a_mail_that_is_refused_is_tried_again_under_the_same_id(office, databas
     office.kit.audit()
     office.mailbox.answer = "452 mailbox full"
 
-    [first] = notify_partners(office.kit)
+    [first] = notify_partners(office.kit).told
     assert first.problem == "SMTPDataError: the mail server answered 452"
     office.mailbox.answer = "250 OK"
-    [second] = notify_partners(office.kit)
+    [second] = notify_partners(office.kit).told
     assert second.problem is None
 
     [(notice, tries)] = rows(database, "SELECT id, tries FROM audit.partner_notices")
@@ -143,7 +143,7 @@ def test_a_finding_that_comes_back_is_told_again(office, database, bucket, s3):
     s3.delete_object(Bucket=bucket.name, Key=key)
     office.clock.now += timedelta(days=1)
     office.kit.audit()
-    [told] = notify_partners(office.kit)
+    [told] = notify_partners(office.kit).told
     assert told.stages[Stage.NEW] == 1  # the recording that is missing again, beside what comes due
 
 
@@ -165,22 +165,23 @@ def test_a_webhook_gets_the_findings_signed(office, database):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "said", "ends"),
     [
-        ('[partner.Sol]\nmail = ["x"]', "partner Sol, mail.0: must be an e-mail address"),
-        ('[partner.Sol]\nemail = ["a@b.c"]', "partner Sol, email: Extra inputs are not permitted"),
-        ('[partner.Sol]\nwebhook = "http://sol.example.com"', "partner Sol, webhook: must begin"),
-        ('[partner.Sol]\nwebhook = "https://sol.example.com"', "webhook-secret-file must name a file"),
-        ("[Sol]\nmail = []", 'write [partner."NAME"] before the address'),
-        ("[partner.Sol", "cannot be read as a TOML file"),
+        ('[partner.Sol]\nmail = ["x"]', "partner Sol, mail.0: must be an e-mail address", 2),
+        ('[partner.Sol]\nemail = ["a@b.c"]', "partner Sol, email: Extra inputs are not permitted", 2),
+        ('[partner.Sol]\nwebhook = "http://sol.example.com"', "partner Sol, webhook: must begin", 2),
+        ('[partner.Sol]\nwebhook = "https://sol.example.com"', "webhook-secret-file must name a file", 2),
+        ("[Sol]\nmail = []", 'write [partner."NAME"] before the address', 2),
+        ("[partner.Sol", "cannot be read as a TOML file", 1),
+        (None, "cannot be read: No such file or directory.", 1),
     ],
 )
-def test_a_mistake_in_the_addresses_is_named(run, tmp_path, text, said):
+def test_a_mistake_in_the_addresses_is_named(run, tmp_path, text, said, ends):
     place = tmp_path / "partners.toml"
-    place.write_text(text)
+    if text is not None:
+        place.write_text(text)
 
-    ran = run("partner", "notify", ends=None, TOOLKIT_PARTNERS=str(place))
-    assert ran.status in (1, 2)
+    ran = run("partner", "notify", ends=ends, TOOLKIT_PARTNERS=str(place))
     assert str(place) in ran.err
     assert said in ran.err
 
@@ -201,6 +202,28 @@ def test_the_command_says_who_was_told_and_ends_with_3_where_somebody_was_not(of
     assert "1 could not be told" in ran.err
 
 
-def test_the_addresses_are_those_of_the_file(office):
-    found = PartnerAddresses.read(office.place)
-    assert found.by_name["Luz do Vale"].mail == ["ana@luz.example.com"]
+def test_the_numbers_of_a_mail_are_of_all_findings_that_stand(office, database):
+    add_sale(database, "V-SOL-1", partner="Sol", created_at=START)
+    night(office)
+    # What was told before as due still is, when a new sale is the news.
+    night(office, days=3)
+    add_sale(database, "V-SOL-2", partner="Sol", created_at=START)
+    office.clock.now += timedelta(days=1)
+    office.kit.audit()
+
+    [told] = notify_partners(office.kit).told
+    found = office.kit.last_audit().sql("FROM findings WHERE status = 'open'").to_pylist()
+    due = [each for each in found if each["due_in_business_days"] <= 3 and not each["overdue"]]
+    assert {each["sale_id"] for each in due} == {"V-SOL-1"}
+    assert (told.findings, told.stages[Stage.DUE]) == (len(found), len(due))
+    assert told.stages[Stage.NEW] == sum(each["sale_id"] == "V-SOL-2" for each in found)
+    text = message_from_bytes(office.mailbox.mails[-1].content, policy=policy.default).get_body().get_content()
+    assert f"Due within 3 business days: {told.stages[Stage.DUE]}\n" in text.replace("\r", "")
+
+
+def test_a_partner_that_no_sale_names_is_said(office, database, run):
+    add_sale(database, "V-SOL-1", partner="Sol", created_at=START)
+    office.kit.audit()
+
+    ran = run("partner", "notify", within=office.environ)
+    assert "no sale names the partner 'Luz do Vale'" in ran.err

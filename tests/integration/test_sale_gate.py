@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from importlib.resources import files
 
 import pytest
 
@@ -10,8 +11,10 @@ from tests.support.evidence_files import pdf, tone
 from tests.support.uploaded_sales import MONDAY, add_record, add_sale
 from toolkit.audit.observe_bucket import sync_bucket
 from toolkit.contract.evidence import EvidenceType
-from toolkit.contract.findings import Reason
+from toolkit.contract.findings import Problem, Reason
 from toolkit.contract.people import PartnerAccess, UnassignedSales
+from toolkit.database.connection import Database
+from toolkit.database.service import load_service
 from toolkit.errors import SaleNotFound
 from toolkit.evidence.completion import complete_sale
 from toolkit.evidence.contents import verify_contents
@@ -89,3 +92,27 @@ def test_only_the_partner_of_the_sale_may_ask(ask):
     assert ask(PartnerAccess("Luz do Vale", UnassignedSales.NONE, 1)).sale_id == "S-1"
     with pytest.raises(SaleNotFound):
         ask(PartnerAccess("Sol", UnassignedSales.ANY, 1))
+
+
+def test_where_nobody_knows_what_a_sale_needs_that_is_said(database, bucket, clock):
+    add_sale(database, "S-2", utility_group="X")
+    found = sale_gate(database, bucket, "S-2", None, clock)
+    assert {each.required for each in found.types} == {None}
+    assert found.verdict.problems == (Problem.GROUP_UNKNOWN,)
+
+
+def test_a_record_without_a_key_has_no_file(database, bucket, clock, tmp_path):
+    add_sale(database, "S-1")
+    add_record(database, "S-1", EvidenceType.POV, requested_at=MONDAY)
+    place = tmp_path / "service.sql"
+    packaged = (files("toolkit.database") / "service.sql").read_text("utf-8")
+    place.write_text(
+        packaged.replace("object_key, ", "CASE WHEN FALSE THEN object_key END AS object_key, ", 1), "utf-8"
+    )
+    service = load_service(place)
+    other = Database(database.engine.url.render_as_string(hide_password=False), service=service)
+    try:
+        missing = {piece.evidence_type for piece in sale_gate(other, bucket, "S-1", None, clock).verdict.missing}
+    finally:
+        other.dispose()
+    assert EvidenceType.POV in missing

@@ -131,7 +131,7 @@ def _of_tables() -> Iterator[str]:
         OF_ROWS,
         SENTENCES,
     )
-    for table in (WARNINGS, QUALITY_TEXTS, OF_ROWS, SENTENCES, *of_rooms):
+    for table in (WARNINGS, QUALITY_TEXTS, *of_rooms):
         yield from table.values()
     for worded in (Failure, Repair, Likeness, Subject):
         yield from (each.text for each in worded)

@@ -1,4 +1,4 @@
-"""What partners answer to their findings: kept beside them, and no verdict is changed by it."""
+"""Keep what partners answer to their findings; an answer changes no verdict."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 import sqlalchemy as sa
 
 from toolkit.contract.answers import AnswerKind, FindingAnswer
-from toolkit.contract.codes import COMPLIANCES_OWN
+from toolkit.contract.codes import NOT_TOLD_TO_PARTNERS
 from toolkit.contract.deadlines import Clock
 from toolkit.database.tables import finding_answers, finding_observations, new_id
 from toolkit.errors import FindingNotFound, InvalidField, InvalidFields
@@ -55,7 +55,7 @@ def keep_answer(
         FindingNotFound: no finding of the audit has this id, or it is not one that the partner is told.
         InvalidFields: ``until`` is a day that has passed in the time zone of the audit.
     """
-    if not audit.sql(_OWN, str(finding_id), partner, COMPLIANCES_OWN).num_rows:
+    if not audit.sql(_OWN, str(finding_id), partner, NOT_TOLD_TO_PARTNERS).num_rows:
         raise FindingNotFound
     now = clock()
     if answer.until is not None and answer.until < now.astimezone(ZoneInfo(audit.facts.timezone)).date():

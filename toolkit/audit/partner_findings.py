@@ -11,14 +11,11 @@ from datetime import date, datetime
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
-from toolkit.contract.codes import CODES, COMPLIANCES_OWN
+from toolkit.contract.codes import CODES, NOT_TOLD_TO_PARTNERS
 from toolkit.contract.findings import FindingStatus
 
 if TYPE_CHECKING:
     from toolkit.audit.folder import Audit
-
-STANDING: Final = frozenset({FindingStatus.OPEN, FindingStatus.REOPENED})
-"""The states of a finding on which somebody has to act."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,17 +42,19 @@ class FindingsPage:
 
 
 def findings_page(audit: Audit, asked: FindingsAsked) -> FindingsPage:
-    """Read one page of a partner's findings in the columns of ``findings.parquet``, each with its ``remedy``."""
+    """Read one page of a partner's findings under the names that a partner gets them by."""
     rows = audit.sql(
         _PAGE,
-        *(asked.partner, sorted(asked.statuses), COMPLIANCES_OWN),
+        *(asked.partner, sorted(asked.statuses), NOT_TOLD_TO_PARTNERS),
         *(asked.due_before, audit.facts.timezone, asked.after, asked.limit + 1),
     ).to_pylist()
-    found = [{**row, "remedy": CODES[row["reason"] or row["code"]].remedy} for row in rows[: asked.limit]]
+    found = [{**row, "whatToDo": CODES[row["reason"] or row["code"]].remedy} for row in rows[: asked.limit]]
     return FindingsPage(audit.facts.as_of, found, UUID(found[-1]["id"]) if len(rows) > asked.limit else None)
 
 
 _PAGE: Final = """
+    SELECT id, sale_id AS "saleId", code, evidence_type AS "evidenceType", reason, severity, status,
+           first_seen AS "firstSeen", due_at AS "dueAt", overdue, owner
     FROM findings
     WHERE partner = $1 AND list_contains($2, status) AND NOT list_contains($3, code)
       AND ($4 IS NULL OR CAST(due_at AT TIME ZONE $5 AS DATE) < $4)

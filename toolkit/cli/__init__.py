@@ -53,9 +53,8 @@ _COMMANDS: Final = {
 _EXTRAS: Final[dict[Extra, tuple[frozenset[str], str]]] = {
     "serve": (frozenset(("serve", "token")), "The HTTP interface and its tokens"),
     "audit": (
-        frozenset(
-            "audit report verify findings changes sale dossier evidence bucket waiver job sample demo".split(),  # noqa: SIM905
-        ),
+        frozenset("audit report verify findings changes sale dossier evidence bucket".split())  # noqa: SIM905
+        | {"waiver", "partner", "job", "sample", "demo"},
         "Audits and reports",
     ),
     "notebooks": (frozenset(("run", "notebooks", "job", "partner", "demo")), "Notebooks and jobs"),

@@ -6,7 +6,7 @@ import click
 
 from toolkit.audit.partner_answers import KeptAnswer, kept_answers
 from toolkit.cli.context import shows
-from toolkit.jobs.partner_notices import PartnerTold, notify_partners, shown_told
+from toolkit.jobs.partner_notices import PartnersTold, notify_partners, shown_told
 from toolkit.kit.audits import shown_answers
 from toolkit.kit.connection import Kit
 from toolkit.kit.shown import Shown
@@ -33,7 +33,7 @@ def partner() -> None:
     help="A finding comes due when it is due within so many business days.",
 )
 @shows()
-def notify(kit: Kit, /, within: int) -> Shown[Sequence[PartnerTold]]:
+def notify(kit: Kit, /, within: int) -> Shown[PartnersTold | None]:
     """Send each partner the findings about its own sales, where there is something to tell.
 
     That is a finding which is new, comes due or is overdue, and of which the partner was not told at

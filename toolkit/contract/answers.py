@@ -1,4 +1,4 @@
-"""What a partner can answer to a finding; an answer changes no verdict."""
+"""The answers that a partner can give to a finding; none of them changes a verdict."""
 
 from datetime import date
 from enum import StrEnum

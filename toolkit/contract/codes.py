@@ -401,7 +401,7 @@ _ALL: Final[tuple[Code, ...]] = (
 CODES: Final = {code.code: code for code in _ALL}
 """Every code, gravest first within its subject; a member of an enumeration finds the entry of its code."""
 
-COMPLIANCES_OWN: Final = tuple(
+NOT_TOLD_TO_PARTNERS: Final = tuple(
     code for code, each in CODES.items() if each.subject is Subject.FILE and each.owner is Owner.COMPLIANCE
 )
 """The codes of suspicions about files, of which partners are not told."""

@@ -77,6 +77,9 @@ class FindingStatus(StrEnum):
     REOPENED = "reopened"
 
 
+STANDING: Final = (FindingStatus.OPEN, FindingStatus.REOPENED)
+"""The states of a finding on which somebody has to act."""
+
 _VARIANT: Final = {f"{digit:x}": f"{digit & 3 | 8:x}" for digit in range(16)}
 
 

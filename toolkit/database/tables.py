@@ -387,7 +387,7 @@ partner_notices = table(
     *columns(sa.BigInteger, "tries", Text, "problem?"),
     Index("partner_notices_partner_day_key", "partner", "day", unique=True),
 )
-"""What partners are told of their findings: at most one notice a day; ``problem`` is why the last try failed."""
+"""Notices to partners about their findings, at most one a day; ``problem`` is why the last try failed."""
 
 told_findings = table(
     "told_findings",
@@ -406,7 +406,7 @@ finding_answers = table(
     *columns(moment, "answered_at", Text, "answered_by"),
     Index(None, "finding_id"),
 )
-"""What partners answered to findings; ``answered_by`` is the subject of the token."""
+"""Answers of partners to findings; ``answered_by`` is the subject of the token."""
 
 load_batches = table(
     "load_batches",

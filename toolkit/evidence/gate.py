@@ -4,7 +4,7 @@ Contract, "Minimum evidence rules per utility group". The rules are read for the
 database and the objects that lie under their keys in the bucket at this moment.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
@@ -18,7 +18,7 @@ from toolkit.bucket.client import Bucket, ObjectSeen
 from toolkit.contract.contents import Coverage
 from toolkit.contract.deadlines import Clock
 from toolkit.contract.evidence import EvidenceType
-from toolkit.contract.findings import Reason, Status, Verdict
+from toolkit.contract.findings import Problem, Reason, Status, Verdict
 from toolkit.contract.people import PartnerAccess
 from toolkit.contract.rules import (
     REPLACES_ALL,
@@ -46,13 +46,14 @@ _ASKED_AT_ONCE: Final = 8
 class TypeStanding:
     """One evidence type of a sale.
 
-    ``required`` tells that a file of this type is still needed, or counts for something that is; ``reason`` says
-    why no file of a required type counts. ``files`` are those that count, ``not_examined`` those of them whose
+    ``required`` tells that a file of this type is still needed, or counts for something that is; it is ``None``
+    where the sale does not say its utility group or who pays, so that nobody knows. ``reason`` says why no file
+    of a required type counts. ``files`` are those that count, ``not_examined`` those of them whose
     contents nobody has verified yet.
     """
 
     evidence_type: EvidenceType
-    required: bool
+    required: bool | None
     files: int
     not_examined: int
     reason: Reason | None
@@ -60,7 +61,7 @@ class TypeStanding:
 
 @dataclass(frozen=True, slots=True)
 class SaleGate:
-    """What the rules say of one sale now."""
+    """The verdict of the rules on one sale now, and each evidence type."""
 
     sale_id: str
     completed_at: datetime | None
@@ -94,7 +95,8 @@ def sale_gate(
             raise SaleNotFound(sale_id)
         check_bucket(connection, bucket)
         records = records_seen(connection, sale_id, now)
-    asked_for = [each.object_key for each in records if each.withdrawal is None]
+    # A service may keep a record without a key; no file can lie there.
+    asked_for = [each.object_key for each in records if each.withdrawal is None and each.object_key]
     with ThreadPoolExecutor(_ASKED_AT_ONCE) as threads:
         objects = dict(zip(asked_for, threads.map(bucket.head, asked_for), strict=True))
     return _judged(row, records, objects, now)
@@ -145,12 +147,23 @@ def _is_known(record: EvidenceRecord, seen: ObjectSeen | None) -> bool:
 def _standings(sale: Sale, verdict: Verdict, counted: Mapping[str, Sequence[bool]]) -> Iterator[TypeStanding]:
     """Yield each type of the contract; ``counted`` tells of each counted file by type whether it was examined."""
     required = {REPLACES_ALL} if REPLACES_ALL in counted else set(_required(sale, counted))
+    unknown = set(_unknown(sale, verdict)) - set(counted)
     reasons = {piece.evidence_type: piece.reason for piece in verdict.missing}
     for each in EvidenceType:
         files = counted.get(each, ())
-        yield TypeStanding(each, each in required, len(files), files.count(False), reasons.get(each))
+        needed = None if each in unknown else each in required
+        yield TypeStanding(each, needed, len(files), files.count(False), reasons.get(each))
 
 
 def _required(sale: Sale, counted: Collection[str]) -> Iterator[EvidenceType]:
     for requirement in requirements(sale):
         yield from [each for each in requirement.accepts if each in counted] or [requirement.named]
+
+
+def _unknown(sale: Sale, verdict: Verdict) -> Iterable[EvidenceType]:
+    """Return the types of which nobody knows whether the sale needs them."""
+    if Problem.GROUP_UNKNOWN in verdict.problems:
+        return EvidenceType
+    if Problem.PAYER_UNKNOWN in verdict.problems:
+        return [each.named for each in requirements(sale) if each.only_with_separate_payer]
+    return ()

@@ -1,4 +1,4 @@
-"""What a partner may ask: the evidence of a sale, whether it may be completed, and its own open findings.
+"""Answer partners about the evidence of a sale, its completion, and the findings about their sales.
 
 These are additions to the contract, under its tokens, limits and errors.
 """
@@ -14,10 +14,10 @@ from uuid import UUID
 from fastapi import Depends, FastAPI, Request, Response
 from pydantic import AwareDatetime, BeforeValidator, Field, TypeAdapter, ValidationError
 
-from toolkit.audit.partner_findings import STANDING, FindingsAsked, findings_page
+from toolkit.audit.partner_findings import FindingsAsked, findings_page
 from toolkit.contract.codes import CODES, Severity
 from toolkit.contract.evidence import EvidenceType
-from toolkit.contract.findings import FindingStatus, Problem, Reason, Status, Verdict
+from toolkit.contract.findings import STANDING, FindingStatus, Problem, Reason, Status, Verdict
 from toolkit.contract.people import PartnerAccess, TokenScope
 from toolkit.errors import InvalidField, InvalidFields
 from toolkit.evidence.gate import SaleGate, TypeStanding, sale_gate
@@ -49,7 +49,7 @@ class SaleProblem(AnswerBody):
 
 
 class SaleCompletion(AnswerBody):
-    """Whether the sale may be completed now, and what keeps it from that."""
+    """The answer to whether the sale may be completed now, with what keeps it from that."""
 
     sale_id: str
     may_be_completed: bool = Field(
@@ -71,13 +71,17 @@ class TypeState(StrEnum):
     PRESENT = "present"
     MISSING = "missing"
     NOT_REQUIRED = "notRequired"
+    UNKNOWN = "unknown"
 
 
 class EvidenceOfType(AnswerBody):
     """One evidence type of the sale."""
 
     evidence_type: EvidenceType
-    required: bool = Field(description="A file of this type is needed, or counts in place of one that is.")
+    required: bool | None = Field(
+        description="A file of this type is needed, or counts in place of one that is; null where nobody knows, "
+        "because the sale does not say its utility group or who pays."
+    )
     state: TypeState
     files: int = Field(description="Files of this type that count.")
     not_examined: int = Field(description="Those of them whose contents nobody has verified.")
@@ -108,7 +112,7 @@ class PartnerFinding(AnswerBody):
     due_at: AwareDatetime
     overdue: bool
     owner: str = Field(description="Who has to act: the partner by its name, `compliance` or `operations`.")
-    what_to_do: str = Field(validation_alias="remedy")
+    what_to_do: str
 
 
 class PartnerFindings(AnswerBody):
@@ -161,6 +165,8 @@ def _problems(verdict: Verdict) -> list[SaleProblem]:
 def _state(standing: TypeStanding) -> TypeState:
     if standing.files:
         return TypeState.PRESENT
+    if standing.required is None:
+        return TypeState.UNKNOWN
     return TypeState.MISSING if standing.required else TypeState.NOT_REQUIRED
 
 

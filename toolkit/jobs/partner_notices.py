@@ -21,8 +21,9 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from sqlalchemy.dialects.postgresql import insert
 
 from toolkit.audit.folder import Audit
-from toolkit.audit.partner_findings import STANDING, FindingsAsked, findings_page
-from toolkit.contract.codes import COMPLIANCES_OWN
+from toolkit.audit.partner_findings import FindingsAsked, findings_page
+from toolkit.contract.codes import NOT_TOLD_TO_PARTNERS
+from toolkit.contract.findings import STANDING
 from toolkit.database.tables import new_id, partner_notices, told_findings
 from toolkit.errors import NoAudit, SettingsError, UnreadableFile
 from toolkit.jobs.notices import NoticeSettings, is_mail_address, is_webhook, post_signed
@@ -32,7 +33,7 @@ from toolkit.language import Language, default_language, language
 from toolkit.log.events import record_partner_told
 from toolkit.message import Message
 from toolkit.reports import write_report
-from toolkit.reports.reading import read_audited
+from toolkit.reports.reading import partners_in, read_audited
 from toolkit.settings import Environment
 
 FORMATS: Final = ("html", "xlsx")
@@ -70,7 +71,7 @@ def _checked(known: Callable[[str], bool], rule: str) -> AfterValidator:
 
 
 class PartnerAddress(BaseModel):
-    """Where a partner is told of its findings, and in which language."""
+    """The address of a partner, and the language in which it is told of its findings."""
 
     model_config = ConfigDict(
         extra="forbid", frozen=True, strict=True, alias_generator=lambda name: name.replace("_", "-")
@@ -111,8 +112,10 @@ class PartnerAddresses:
         """
         try:
             document = tomllib.loads(place.read_text("utf-8"))
-        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-            raise UnreadableFile("{} cannot be read as a TOML file of partners: {}", place, error) from None
+        except OSError as error:
+            raise UnreadableFile("{} cannot be read: {}.", place, error.strerror or "unknown reason") from None
+        except ValueError as error:  # no TOML, or no UTF-8
+            raise UnreadableFile("{} cannot be read as a TOML file of partners: {}", place, str(error)) from None
         named = document.pop("partner", {})
         if document or not isinstance(named, dict):
             raise SettingsError('{}: write [partner."NAME"] before the address of each partner', place)
@@ -133,7 +136,10 @@ class PartnerAddresses:
 
 @dataclass(slots=True)
 class PartnerTold:
-    """What became of telling one partner: how many findings of each stage, and the problem, if any."""
+    """One partner that was told: its findings, how many are new since it was told last, due and overdue.
+
+    ``problem`` is why it could not be told.
+    """
 
     partner: str
     findings: int = 0
@@ -141,7 +147,15 @@ class PartnerTold:
     problem: str | None = None
 
 
-def notify_partners(kit: Kit, *, within: int = 3) -> list[PartnerTold] | None:
+@dataclass(frozen=True, slots=True)
+class PartnersTold:
+    """The partners that there was something to tell, and the names in the file of addresses that no sale has."""
+
+    told: Sequence[PartnerTold]
+    unknown: Sequence[str]
+
+
+def notify_partners(kit: Kit, *, within: int = 3) -> PartnersTold | None:
     """Tell each partner that has an address what is new, due within so many business days, or overdue.
 
     Returns:
@@ -169,21 +183,24 @@ def notify_partners(kit: Kit, *, within: int = 3) -> list[PartnerTold] | None:
         told += [done] if done is not None else []
         kit.progress.advance(1)
     kit.progress.end()
-    return told
+    return PartnersTold(told, sorted(set(addresses.by_name) - set(partners_in(audit))))
 
 
-def shown_told(told: Sequence[PartnerTold] | None) -> Shown[Sequence[PartnerTold]]:
+def shown_told(found: PartnersTold | None) -> Shown[PartnersTold | None]:
     """Show what became of each partner that there was something to tell."""
-    if told is None:
+    if found is None:
         nobody = remark("note", "TOOLKIT_PARTNERS names no file of addresses: no partner was told")
-        return Shown([], [nobody], {"told": []})
+        return Shown(None, [nobody], {"told": []})
     columns = ["partner", "findings", "new", "due", "overdue", "problem"]
-    rows = [(each.partner, each.findings, *each.stages.values(), each.problem or "") for each in told]
+    rows = [(each.partner, each.findings, *each.stages.values(), each.problem or "") for each in found.told]
     parts = [table("Partners with something to be told", columns, rows)]
-    failed = sum(each.problem is not None for each in told)
+    for name in found.unknown:
+        parts.append(remark("note", Message("no sale names the partner {!r}; names are as in the sales", name)))
+    failed = sum(each.problem is not None for each in found.told)
     if failed:
         parts.append(remark("note", Message("{} could not be told; the next start tries again", failed)))
-    return Shown(told, parts, {"told": [dict(zip(columns, row, strict=True)) for row in rows]}, failed > 0)
+    document = {"told": [dict(zip(columns, row, strict=True)) for row in rows], "unknown": [*found.unknown]}
+    return Shown(found, parts, document, failed > 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,9 +225,9 @@ class _Telling:
             if row is None:
                 return None
             done = PartnerTold(self.partner, len(standing))
-            for each in news:
-                done.stages[each.stage] += 1
-            files, done.problem = self._deliver(row.id, done, standing)
+            for each in standing:
+                done.stages[each.stage] += each.stage is not Stage.NEW or each in news
+            files, done.problem = self._deliver(row.id, done)
             tried = {"tries": row.tries + 1, "problem": done.problem}
             tried |= {} if done.problem else {"delivered_at": clock()}
             connection.execute(sa.update(partner_notices).where(partner_notices.c.id == row.id).values(tried))
@@ -221,20 +238,18 @@ class _Telling:
         return done
 
     def _standing(self) -> Iterator["_Standing"]:
-        found = self.audit.sql(_STANDING, self.partner, sorted(STANDING), COMPLIANCES_OWN)
+        found = self.audit.sql(_STANDING, self.partner, sorted(STANDING), NOT_TOLD_TO_PARTNERS)
         for row in found.to_pylist():
             soon = row["due_in_business_days"] <= self.within
             stage = Stage.OVERDUE if row["overdue"] else Stage.DUE if soon else Stage.NEW
             yield _Standing(UUID(row["id"]), stage, row["opened_at"])
 
-    def _deliver(
-        self, id_: UUID, done: PartnerTold, standing: Sequence["_Standing"]
-    ) -> tuple[dict[str, str], str | None]:
+    def _deliver(self, id_: UUID, done: PartnerTold) -> tuple[dict[str, str], str | None]:
         """Deliver by each of the partner's channels; the hashes of the files, and the first problem."""
         spoken = language(self.address.language) if self.address.language else default_language(self.kit.environ)
         problems: list[str | None] = []
         hashes: dict[str, str] = {}
-        subject, text = self._text(done, standing, spoken)
+        subject, text = self._text(done, spoken)
         if self.address.mail:
             with self.kit.scratch() as scratch:
                 own = read_audited(self.audit.for_partner(self.partner))
@@ -249,14 +264,11 @@ class _Telling:
             problems.append(post_signed(self.address.webhook, self.address.secret(self.place), document))
         return hashes, next((problem for problem in problems if problem), None)
 
-    def _text(self, done: PartnerTold, standing: Sequence["_Standing"], spoken: Language) -> tuple[str, str]:
-        overdue = sum(each.stage is Stage.OVERDUE for each in standing)
+    def _text(self, done: PartnerTold, spoken: Language) -> tuple[str, str]:
         values = {
+            **{str(stage): number for stage, number in done.stages.items()},
             "partner": self.partner,
-            "open": len(standing),
-            "overdue": overdue,
-            "new": done.stages[Stage.NEW],
-            "due": done.stages[Stage.DUE],
+            "open": done.findings,
             "days": self.within,
             "moment": spoken.moment(self.audit.facts.as_of, self.kit.settings.timezone),
         }
@@ -266,15 +278,14 @@ class _Telling:
 
     def _document(self, id_: UUID, done: PartnerTold, subject: str, text: str) -> dict[str, Any]:
         page = findings_page(self.audit, FindingsAsked(self.partner, STANDING, limit=POSTED))
-        kept = ("id", "sale_id", "code", "reason", "severity", "status", "due_at", "overdue", "remedy")
-        rows = [{name: each[name] for name in kept} for each in page.findings]
+        dated = ({name: _written(value) for name, value in each.items()} for each in page.findings)
         return {
             "id": str(id_),
             "kind": "findings",
             "partner": self.partner,
             "asOf": page.as_of.isoformat(),
             **{str(stage): number for stage, number in done.stages.items()},
-            "findings": [_posted(row) for row in rows],
+            "findings": list(dated),
             "more": page.next_after is not None,
             "subject": subject,
             "text": text,
@@ -288,12 +299,8 @@ class _Standing:
     opened_at: datetime
 
 
-def _posted(row: Mapping[str, Any]) -> dict[str, Any]:
-    names = {"sale_id": "saleId", "due_at": "dueAt", "remedy": "whatToDo"}
-    return {
-        names.get(name, name): value.isoformat() if isinstance(value, datetime) else value
-        for name, value in row.items()
-    }
+def _written(value: object) -> object:
+    return value.isoformat() if isinstance(value, datetime) else value
 
 
 def _notice_of(connection: sa.Connection, partner: str, day: date, now: datetime) -> sa.Row[Any] | None:

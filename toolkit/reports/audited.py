@@ -14,7 +14,7 @@ from toolkit.audit.changes import BETWEEN, CHANGED, KINDS, FindingChanges
 from toolkit.audit.source import Looks, Source
 from toolkit.contract.codes import CODES, EndReason, Subject
 from toolkit.contract.contents import COVERAGES, Coverage, IntegrityFinding, IntegrityProblem
-from toolkit.contract.findings import FindingStatus, Status
+from toolkit.contract.findings import STANDING, FindingStatus, Status
 from toolkit.contract.waivers import Waiver
 from toolkit.reports.totals import Totals
 
@@ -101,7 +101,7 @@ class Audited(Totals):
         of_service = self.findings["code"].isin(
             [code for code, each in CODES.items() if each.subject is Subject.SERVICE]
         )
-        standing = self.findings["status"].isin([FindingStatus.OPEN, FindingStatus.REOPENED])
+        standing = self.findings["status"].isin(STANDING)
         return bool(self.source.service_changes) or bool((of_service & standing).any())
 
     @cached_property

@@ -19,10 +19,10 @@ import pyarrow.compute as pc
 from toolkit.audit.findings import FEW_OF_FINDINGS, as_listed
 from toolkit.audit.folder import Audit
 from toolkit.audit.source import Looks
-from toolkit.contract.codes import COMPLIANCES_OWN, Owner, Severity
+from toolkit.contract.codes import NOT_TOLD_TO_PARTNERS, Owner, Severity
 from toolkit.contract.contents import COVERAGES, IntegrityFinding, IntegrityProblem
 from toolkit.contract.evidence import UtilityGroup
-from toolkit.contract.findings import FindingStatus, Problem, Status
+from toolkit.contract.findings import STANDING, FindingStatus, Problem, Status
 from toolkit.contract.waivers import Waiver, WaiverRequest
 from toolkit.errors import InvalidInput
 from toolkit.reports.audited import CASES, Audited
@@ -90,9 +90,9 @@ def read_audited(audit: Audit, *, cpfs: Mapping[str, str] | None = None, whole: 
     )
 
 
-_OWN: Final = ", ".join(f"'{code}'" for code in COMPLIANCES_OWN)
+_OWN: Final = ", ".join(f"'{code}'" for code in NOT_TOLD_TO_PARTNERS)
 
-_STANDING: Final = f"status IN ('{FindingStatus.OPEN}', '{FindingStatus.REOPENED}')"
+_STANDING: Final = "status IN ({})".format(", ".join(f"'{each}'" for each in STANDING))
 _TOLD_STATUSES: Final = f"verdicts.status <> '{Status.COMPLIANT}' OR problems <> '' OR client_id IS NULL"
 _HOUSE: Final = f"'{Owner.COMPLIANCE}', '{Owner.OPERATIONS}'"
 """The owners of findings beside the one partner of a sale."""

@@ -1,4 +1,4 @@
-"""Keep what partners are told of their findings."""
+"""Keep the notices to partners about their findings, and their answers."""
 
 from alembic import op
 
@@ -32,3 +32,13 @@ def upgrade() -> None:
     )
     op.execute("CREATE INDEX told_findings_notice_id_idx ON audit.told_findings (notice_id)")
     op.execute("CREATE INDEX told_findings_finding_id_idx ON audit.told_findings (finding_id)")
+    op.execute(
+        """
+        CREATE TABLE audit.finding_answers (
+            id uuid CONSTRAINT finding_answers_pkey PRIMARY KEY,
+            finding_id uuid NOT NULL, partner text NOT NULL, answer text NOT NULL, until date, text text,
+            answered_at timestamptz NOT NULL, answered_by text NOT NULL
+        )
+        """
+    )
+    op.execute("CREATE INDEX finding_answers_finding_id_idx ON audit.finding_answers (finding_id)")
