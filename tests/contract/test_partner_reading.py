@@ -31,19 +31,22 @@ FILES = {"POV": ("call.mp3", "audio/mpeg", MP3), "DOC_CONTRATANTE": ("contract.p
 
 
 @pytest.fixture(scope="module")
-def two(environ, service):
-    """Two partners with sales, what they call the service by, and an audit that found what their sales lack."""
+def two(environ, audited):
+    """Two partners with sales, what they call the service by, and an audit that found what their sales lack.
+
+    It is the newest audit for as long as the module runs: that of ``audited`` comes before it.
+    """
 
     def partner(name: str, count: int) -> SimpleNamespace:
         settings, lives = Settings.from_environment(environ), timedelta(hours=1)
         token = tokens.issue(settings, f"{name}-crm", lives, datetime.now(UTC), partner=name).text
-        sales = sorted(service.sale(f"V-{uuid4()}", partner=name) for _ in range(count))
+        sales = sorted(audited.sale(f"V-{uuid4()}", partner=name) for _ in range(count))
         return SimpleNamespace(
             name=name,
             sales=sales,
             token=token,
-            client=PartnerClient(service.server.url, token),
-            http=partner_of(service.server.url, token),
+            client=PartnerClient(audited.server.url, token),
+            http=partner_of(audited.server.url, token),
         )
 
     found = SimpleNamespace(luz=partner(f"Luz {uuid4()}", 3), sol=partner(f"Sol {uuid4()}", 2))
