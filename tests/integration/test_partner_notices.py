@@ -8,6 +8,7 @@ import io
 import json
 from datetime import UTC, datetime, timedelta
 from email import message_from_bytes, policy
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -227,3 +228,61 @@ def test_a_partner_that_no_sale_names_is_said(office, database, run):
 
     ran = run("partner", "notify", within=office.environ)
     assert "no sale names the partner 'Luz do Vale'" in ran.err
+
+
+def test_a_partner_answers_in_the_workbook_that_it_was_sent(office, database, run, tmp_path):
+    add_sale(database, "V-LUZ-1", partner="Luz do Vale", created_at=START)
+    add_sale(database, "V-SOL-1", partner="Sol", created_at=START)
+    night(office)
+    theirs = office.kit.last_audit().sql("SELECT id FROM findings WHERE partner = 'Sol'").to_pylist()[0]["id"]
+    ours = message_from_bytes(office.mailbox.mails[-2].content, policy=policy.default)
+    [content] = [each.get_content() for each in ours.iter_attachments() if each.get_filename().endswith("xlsx")]
+
+    book = load_workbook(io.BytesIO(content))
+    sheet = book["Respostas"]
+    headings = [cell.value for cell in sheet[1]]
+    place = {name: headings.index(name) + 1 for name in ("Resposta", "Até", "Texto", "Número do achado")}
+    [offered] = sheet.data_validations.dataValidation
+    assert offered.formula1 == '"enviado de novo,virá até o dia,está errado,pede dispensa"'
+    recording, document = (
+        next(row[0].row for row in sheet.iter_rows(min_row=2) if words in row[headings.index("Achado")].value)
+        for words in ("POV", "DOC_CONTRATANTE")
+    )
+    sheet.cell(recording, place["Resposta"], "Virá até o dia")
+    sheet.cell(recording, place["Até"], "2/3/2099")
+    sheet.cell(document, place["Resposta"], "está errado")
+    sheet.append([None] * len(headings))
+    sheet.cell(sheet.max_row + 1, place["Número do achado"], theirs)
+    sheet.cell(sheet.max_row, place["Resposta"], "enviado de novo")
+    sent_back = tmp_path / "answers.xlsx"
+    book.save(sent_back)
+
+    def read(place, ends=3, partner="Luz do Vale"):
+        return json.loads(
+            run(
+                "partner", "answers", str(place), "--partner", partner, "--json", ends=ends, within=office.environ
+            ).out
+        )
+
+    first = read(sent_back)
+    assert (first["rows"], first["new"], first["unchanged"], first["rejected"]) == (3, 1, 0, 2)
+    assert [each["errors"][0]["field"] for each in first["rejectedRows"]] == ["text", "findingId"]
+    [kept] = json.loads(run("partner", "answers", "--json", within=office.environ).out)["answers"]
+    assert (kept["saleId"], kept["answer"], kept["until"]) == ("V-LUZ-1", "willCome", "2099-03-02")
+
+    corrected = next(path for path in map(Path, first["rejectedFiles"]) if path.suffix == ".csv")
+    corrected.write_text(
+        corrected.read_text("utf-8").replace("está errado;;", "está errado;;Há um arquivo"), "utf-8"
+    )
+    assert (read(corrected)["new"], read(sent_back)["unchanged"]) == (1, 1)
+
+
+def test_answers_in_a_file_are_those_of_a_partner(office, database, run, tmp_path):
+    add_sale(database, "V-SOL-1", partner="Sol", created_at=START)
+    office.kit.audit()
+    place = tmp_path / "answers.csv"
+    place.write_text("findingId,answer,until,text\nx,sentAgain,,\n")
+
+    assert "--partner" in run("partner", "answers", str(place), ends=2, within=office.environ).err
+    ran = run("partner", "answers", str(place), "--partner", "Sol", ends=3, within=office.environ)
+    assert "Must be the id of a finding" in ran.out

@@ -17,6 +17,7 @@ import toolkit
 from toolkit import cli, errors
 from toolkit.bucket.errors import REFUSALS
 from toolkit.cli.printing import pieces
+from toolkit.contract.answers import AnswerKind
 from toolkit.contract.codes import CODES, Owner, Severity, Subject
 from toolkit.contract.fields import NOT_MISLEADING, REQUIRED
 from toolkit.contract.findings import FindingStatus, Status
@@ -46,7 +47,7 @@ _SAYS = {
 }
 """The calls that say something to people, and the places of its texts."""
 
-_DISPLAYS = dict.fromkeys(("figures", "table", "links", "remark", "_grid", "why", "_wrong_rows"), range(9))
+_DISPLAYS = dict.fromkeys(("figures", "table", "links", "remark", "_grid", "why", "wrong_rows"), range(9))
 
 _OF_SETTINGS = dict.fromkeys(("SettingsError", "ToolkitError"), (0,))
 """What the HTTP interface says to those who start it; all else it says to programs."""
@@ -118,7 +119,14 @@ def _of_tables() -> Iterator[str]:
     for name, table in vars(wording).items():
         if isinstance(table, dict) and table is not CODES and not name.startswith("__"):
             yield from (text for text in table.values() if isinstance(text, str) and not text.startswith("#"))
-    for each in (lists.SALES, lists.MISSING, lists.FINDINGS, lists.PROBLEMS, *lists.BESIDE.values()):
+    for each in (
+        lists.SALES,
+        lists.MISSING,
+        lists.FINDINGS,
+        lists.PROBLEMS,
+        lists.ANSWERS,
+        *lists.BESIDE.values(),
+    ):
         yield from (each.title, each.about if isinstance(each.about, str) else "")
     yield from wording.script_words(page.asset(*page.SCRIPTS), ENGLISH)
     yield from (*wording.GLOSSARY, *lists.COLUMNS, report.TITLE, *report.DETAILS, *dossier.ABOUT)
@@ -133,7 +141,7 @@ def _of_tables() -> Iterator[str]:
     )
     for table in (WARNINGS, QUALITY_TEXTS, *of_rooms):
         yield from table.values()
-    for worded in (Failure, Repair, Likeness, Subject):
+    for worded in (AnswerKind, Failure, Repair, Likeness, Subject):
         yield from (each.text for each in worded)
     for code in CODES.values():
         yield from (code.name, code.meaning, code.remedy)

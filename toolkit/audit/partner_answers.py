@@ -1,22 +1,35 @@
-"""Keep what partners answer to their findings; an answer changes no verdict."""
+"""Keep what partners answer to their findings; an answer changes no verdict.
+
+They answer over HTTP, one by one, or in the workbook that they were sent.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
+import numpy as np
 import sqlalchemy as sa
+from pydantic import BeforeValidator, Field
 
-from toolkit.contract.answers import AnswerKind, FindingAnswer
+from toolkit.contract.answers import HEADINGS, Answer, AnswerKind, FindingAnswer
 from toolkit.contract.codes import NOT_TOLD_TO_PARTNERS
 from toolkit.contract.deadlines import Clock
+from toolkit.contract.fields import Birthdate, invalid, required_text
 from toolkit.database.tables import finding_answers, finding_observations, new_id
 from toolkit.errors import FindingNotFound, InvalidField, InvalidFields
+from toolkit.intake.headings import Headings, plain
+from toolkit.intake.sales import hand_back
+from toolkit.intake.tables import RejectedRow, Table, read_table, valid_rows
+from toolkit.language import LANGUAGES, Language, language
 from toolkit.log.events import record_answer
+from toolkit.message import Message
 
 if TYPE_CHECKING:
     from toolkit.audit.folder import Audit
@@ -37,6 +50,17 @@ class KeptAnswer:
     text: str | None
     answered_at: datetime
     answered_by: str
+
+
+@dataclass(frozen=True, slots=True)
+class AnswersLoaded:
+    """The answers in a file: its ``rows`` with one, those that are new, those known before, and the rejected."""
+
+    rows: int
+    new: int
+    unchanged: int
+    rejected: tuple[RejectedRow, ...]
+    rejected_files: tuple[Path, ...]
 
 
 def keep_answer(
@@ -99,3 +123,92 @@ def kept_answers(database: Database, partner: str | None = None) -> Sequence[Kep
 
 
 _OWN: Final = "SELECT 1 FROM findings WHERE id = $1 AND partner = $2 AND NOT list_contains($3, code)"
+
+
+def load_answers(
+    database: Database,
+    audit: Audit,
+    path: Path,
+    *,
+    partner: str,
+    answered_by: str,
+    clock: Clock,
+    out: Path | None = None,
+    spoken: Language,
+) -> AnswersLoaded:
+    """Keep the answers in a workbook or CSV file that ``partner`` sent back; rows without an answer are left out.
+
+    An answer that the finding has already as its newest one is not kept again, so that a file can be read twice.
+    Rejected rows are written to be corrected: into ``out``, or beside the file.
+
+    Raises:
+        UnreadableFile: the file is missing, no table, or lacks a column; nothing was kept.
+    """
+    table = _answered(read_table(path, _HEADINGS))
+    valid, rejected = valid_rows(table, _AnswerRow, lambda row: row.finding_id, _repeated)
+    newest = {each.finding_id: each for each in reversed(kept_answers(database, partner))}
+    unchanged = 0
+    for line, row in valid.items():
+        before = newest.get(row.finding_id)
+        if before is not None and (before.answer, before.until, before.text) == (row.answer, row.until, row.text):
+            unchanged += 1
+            continue
+        given = FindingAnswer.model_construct(answer=row.answer, until=row.until, text=row.text)
+        try:
+            keep_answer(
+                database, audit, row.finding_id, given, partner=partner, answered_by=answered_by, clock=clock
+            )
+        except FindingNotFound:
+            unknown = InvalidField("findingId", "The newest audit has no finding of this partner with this id")
+            rejected.append(RejectedRow(line, (unknown,)))
+        except InvalidFields as error:
+            rejected.append(RejectedRow(line, error.invalid))
+    rejected.sort(key=lambda row: row.line)
+    files = hand_back(table, rejected, out or path.parent, path.name, spoken) if rejected else ()
+    rows = len(table.rows)
+    return AnswersLoaded(rows, rows - unchanged - len(rejected), unchanged, tuple(rejected), files)
+
+
+def _answered(table: Table) -> Table:
+    """Return the rows in which something is answered."""
+    said = [
+        any(cell for name, cell in body.items() if name != "findingId" and cell) for _line, body in table.bodies()
+    ]
+    return replace(table, rows=table.rows.take(np.flatnonzero(said)))
+
+
+def _repeated(first: int) -> InvalidField:
+    return InvalidField("findingId", Message("Stands in line {} already", first))
+
+
+_HEADINGS: Final = Headings(
+    [*HEADINGS],
+    ("until", "text"),
+    {name: [language(code).text(heading) for code in LANGUAGES] for name, heading in HEADINGS.items()},
+)
+
+_KINDS: Final = {plain(language(code).text(kind.text)): kind for kind in AnswerKind for code in LANGUAGES}
+
+
+def _kind(cell: Any) -> Any:
+    """Return the code that the words of a workbook stand for; anything else as it is."""
+    return _KINDS.get(plain(cell), cell) if isinstance(cell, str) else cell
+
+
+def _day(cell: Any) -> Any:
+    """Return a day that is written day first, as in spreadsheets, the way that the contract writes it."""
+    found = re.fullmatch(r"(\d\d?)/(\d\d?)/(\d{4})", cell.strip()) if isinstance(cell, str) else None
+    return cell if found is None else f"{found[3]}-{found[2]:0>2}-{found[1]:0>2}"
+
+
+def _id(cell: Any) -> UUID:
+    try:
+        return UUID(required_text(cell))
+    except ValueError:
+        raise invalid("finding_id", "Must be the id of a finding") from None
+
+
+class _AnswerRow(FindingAnswer):
+    finding_id: Annotated[UUID, BeforeValidator(_id)]
+    answer: Annotated[Answer, BeforeValidator(_kind)]
+    until: Annotated[Birthdate | None, BeforeValidator(_day), Field(None, validate_default=True)]

@@ -1,15 +1,20 @@
 """``toolkit partner``: tell partners what they have to mend, and list what they answered."""
 
-from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 import click
 
-from toolkit.audit.partner_answers import KeptAnswer, kept_answers
-from toolkit.cli.context import shows
+from toolkit.audit.partner_answers import kept_answers, load_answers
+from toolkit.cli.context import NonEmptyPath, shows
+from toolkit.errors import NoAudit
 from toolkit.jobs.partner_notices import PartnersTold, notify_partners, shown_told
-from toolkit.kit.audits import shown_answers
+from toolkit.kit.audits import shown_answers, shown_answers_loaded
 from toolkit.kit.connection import Kit
+from toolkit.kit.process import signed_in_account
 from toolkit.kit.shown import Shown
+from toolkit.kit.spoken import current_language
+from toolkit.message import Message
 
 
 @click.group()
@@ -58,19 +63,49 @@ def notify(kit: Kit, /, within: int) -> Shown[PartnersTold | None]:
     return shown_told(notify_partners(kit, within=within))
 
 
-@partner.command(short_help="List what partners answered to their findings.")
-@click.option("--partner", "name", metavar="NAME", help="Only the answers of this partner.")
+@partner.command(short_help="List what partners answered to their findings, or read a workbook of answers.")
+@click.argument("file", type=NonEmptyPath(), required=False)
+@click.option(
+    "--partner", "name", metavar="NAME", help="Only the answers of this partner; with FILE, whose it is."
+)
+@click.option("--out", type=NonEmptyPath(), help="Folder for rejected rows; beside FILE by default.")
 @shows()
-def answers(kit: Kit, /, name: str | None) -> Shown[Sequence[KeptAnswer]]:
-    """List what partners answered to their findings, the newest first.
+def answers(kit: Kit, /, file: Path | None, name: str | None, out: Path | None) -> Shown[Any]:
+    """List what partners answered to their findings, the newest first; or keep the answers in FILE.
 
-    Partners answer over HTTP: that the file was sent again, will come by a day, that the finding is
-    wrong, or that they ask for a waiver. An answer changes no verdict; a waiver takes two people of
-    ours, see: toolkit waiver add.
+    FILE is the workbook that a partner was sent, with its answers on the sheet Answers (Respostas), or
+    a CSV file of that sheet. An answer that is known already is not kept again; rejected rows come
+    back in FILE.rejected.csv and FILE.rejected.xlsx, to be corrected and read.
+
+    Partners answer in that workbook, or over HTTP: that the file was sent again, will come by a day,
+    that the finding is wrong, or that they ask for a waiver. An answer changes no verdict; a waiver
+    takes two people of ours, see: toolkit waiver add.
 
     \b
     Examples:
       toolkit partner answers
       toolkit partner answers --partner "Norte Energia" --json
+      toolkit partner answers missing-evidence-Norte_Energia.xlsx --partner "Norte Energia"
+
+    Exit status 3: some rows were rejected; each is named with its line.
     """
-    return shown_answers(kept_answers(kit.database, name), kit.settings.timezone)
+    if file is None:
+        return shown_answers(kept_answers(kit.database, name), kit.settings.timezone)
+    if name is None:
+        raise click.BadParameter(
+            Message("is needed with {}: whose answers they are.", "FILE"), param_hint="--partner"
+        )
+    audit = kit.last_audit()
+    if audit is None:
+        raise NoAudit
+    loaded = load_answers(
+        kit.database,
+        audit,
+        file,
+        partner=name,
+        answered_by=signed_in_account(),
+        clock=kit.clock,
+        out=out,
+        spoken=current_language(),
+    )
+    return shown_answers_loaded(loaded, file.name)

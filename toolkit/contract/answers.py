@@ -1,21 +1,25 @@
 """The answers that a partner can give to a finding; none of them changes a verdict."""
 
 from datetime import date
-from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
 
+from toolkit.contract.codes import LabelledEnum
 from toolkit.contract.fields import REQUIRED, Birthdate, OptionalText, RequestModel, invalid, required_text
 
 
-class AnswerKind(StrEnum):
+class AnswerKind(LabelledEnum):
     """The answer itself; a request for a waiver waits until two people of the company add one."""
 
-    SENT_AGAIN = "sentAgain"
-    WILL_COME = "willCome"
-    DISPUTED = "disputed"
-    WAIVER_ASKED = "waiverAsked"
+    SENT_AGAIN = "sentAgain", "sent again"
+    WILL_COME = "willCome", "will come"
+    DISPUTED = "disputed", "is wrong"
+    WAIVER_ASKED = "waiverAsked", "asks for a waiver"
+
+
+HEADINGS: Final = {"answer": "Answer", "until": "Until", "text": "Text", "findingId": "Finding id"}
+"""The fields of an answer in a workbook, and the heading of each."""
 
 
 def _check_kind(value: Any) -> AnswerKind:
@@ -25,10 +29,13 @@ def _check_kind(value: Any) -> AnswerKind:
         raise invalid("answer_kind", "Must be one of {}", ", ".join(AnswerKind)) from None
 
 
+Answer = Annotated[AnswerKind, BeforeValidator(_check_kind)]
+
+
 class FindingAnswer(RequestModel):
     """A partner's answer to one finding of its sales."""
 
-    answer: Annotated[AnswerKind, BeforeValidator(_check_kind)]
+    answer: Answer
     until: Annotated[
         Birthdate | None,
         Field(None, validate_default=True, description="YYYY-MM-DD: the day by which it comes, for `willCome`."),

@@ -48,6 +48,8 @@ class SheetLooks:
     frozen_columns: int = 0
     table: bool = True
     """One heading, frozen, repeated on each printed page, with a filter for each column."""
+    choices: Mapping[int, Sequence[str]] = field(default_factory=dict)
+    """The words that may be chosen in the cells of a column, by its place from 0; none has a comma."""
 
 
 def _before_rows(looks: SheetLooks) -> str:
@@ -80,9 +82,15 @@ def _after_rows(looks: SheetLooks, rows: int, bars: Mapping[str, str]) -> str:
         "</dataBar></cfRule></conditionalFormatting>"
         for place, (cells, colour) in enumerate(bars.items(), 1)
     )
+    chosen = "".join(
+        f'<dataValidation type="list" allowBlank="1" sqref="{column}2:{column}{max(rows, 2)}">'
+        f'<formula1>"{escape(",".join(words))}"</formula1></dataValidation>'
+        for column, words in ((column_name(place), words) for place, words in looks.choices.items())
+    )
+    chosen = f'<dataValidations count="{len(looks.choices)}">{chosen}</dataValidations>' if chosen else ""
     return (
-        f'</sheetData>{filtered}{shown}<pageMargins left="0.4" right="0.4" top="0.5" bottom="0.6" header="0.3" '
-        'footer="0.3"/><pageSetup paperSize="9" orientation="landscape" fitToHeight="0"/>'
+        f'</sheetData>{filtered}{shown}{chosen}<pageMargins left="0.4" right="0.4" top="0.5" bottom="0.6" '
+        'header="0.3" footer="0.3"/><pageSetup paperSize="9" orientation="landscape" fitToHeight="0"/>'
         "<headerFooter><oddFooter>&amp;L&amp;A&amp;R&amp;P / &amp;N</oddFooter></headerFooter></worksheet>"
     )
 

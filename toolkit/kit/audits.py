@@ -25,7 +25,7 @@ from toolkit.contract.findings import FindingStatus, Problem, Reason, items
 from toolkit.contract.waivers import Waiver
 from toolkit.errors import InvalidInput
 from toolkit.kit.process import operation
-from toolkit.kit.results import unread
+from toolkit.kit.results import rejected_documents, unread, wrong_rows
 from toolkit.kit.shown import Part, Shown, bundle, figures, links, remark, say, table, text_of
 from toolkit.kit.spoken import _, counted, current_language, readable
 from toolkit.language import default_language
@@ -41,7 +41,7 @@ from toolkit.reports.wording import COLUMN_NAMES
 
 if TYPE_CHECKING:
     from toolkit.audit.object_history import Synced
-    from toolkit.audit.partner_answers import KeptAnswer
+    from toolkit.audit.partner_answers import AnswersLoaded, KeptAnswer
     from toolkit.kit.connection import Kit
 
 _SALES_SHOWN: Final = 500
@@ -434,6 +434,22 @@ def shown_answers(kept: Sequence[KeptAnswer], zone: ZoneInfo) -> Shown[Sequence[
         for each in kept
     ]
     return Shown(kept, [table("Answers of partners", columns, rows)], {"answers": document})
+
+
+def shown_answers_loaded(loaded: AnswersLoaded, name: str) -> Shown[AnswersLoaded]:
+    """Show the answers that a file brought."""
+    facts = {"new": loaded.new, "unchanged": loaded.unchanged, "rejected": len(loaded.rejected)}
+    parts = [figures(Message("{}: {}", name, counted(loaded.rows, "answer")), facts)]
+    if loaded.rejected:
+        parts.append(wrong_rows("Why rows were rejected", loaded.rejected))
+        parts.append(links("The rejected rows, to be corrected and loaded", loaded.rejected_files))
+    document = {
+        **pick_camel(loaded, "rows", "new", "unchanged"),
+        "rejected": len(loaded.rejected),
+        "rejectedRows": rejected_documents(loaded.rejected),
+        "rejectedFiles": [str(path) for path in loaded.rejected_files],
+    }
+    return Shown(loaded, parts, document, bool(loaded.rejected))
 
 
 def _waiver_cells(each: Waiver, today: date) -> tuple[str, ...]:

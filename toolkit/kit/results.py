@@ -128,7 +128,7 @@ def shown_sales(loaded: SalesLoaded, name: str, refused: Refused) -> Shown[Sales
     }
     parts = [figures(Message("{}: {}", name, counted(loaded.rows, "sale")), facts)]
     if loaded.rejected:
-        parts.append(_wrong_rows("Why rows were rejected", loaded.rejected))
+        parts.append(wrong_rows("Why rows were rejected", loaded.rejected))
         parts.append(links("The rejected rows, to be corrected and loaded", loaded.rejected_files))
     if loaded.differing:
         differing = [
@@ -139,7 +139,7 @@ def shown_sales(loaded: SalesLoaded, name: str, refused: Refused) -> Shown[Sales
     document = {
         **pick_camel(loaded, "rows", "inserted", "updated", "unchanged"),
         "rejected": len(loaded.rejected),
-        "rejectedRows": _rejected(loaded.rejected),
+        "rejectedRows": rejected_documents(loaded.rejected),
         "rejectedFiles": [str(path) for path in loaded.rejected_files],
         "differing": len(loaded.differing),
         "differingRows": [pick_camel(row, "line", "sale_id", "fields") for row in loaded.differing],
@@ -148,12 +148,14 @@ def shown_sales(loaded: SalesLoaded, name: str, refused: Refused) -> Shown[Sales
     return Shown(loaded, parts, document, attention, loaded.rejected_files, refused)
 
 
-def _wrong_rows(heading: str, rejected: Sequence[RejectedRow]) -> Part:
+def wrong_rows(heading: str, rejected: Sequence[RejectedRow]) -> Part:
+    """Show why rows were rejected, one line a reason."""
     rows = [(row.line, item.field, translate(item.message)) for row in rejected for item in row.invalid]
     return table(heading, ["line", "field", "reason"], rows)
 
 
-def _rejected(rows: Iterable[RejectedRow]) -> list[dict[str, Any]]:
+def rejected_documents(rows: Iterable[RejectedRow]) -> list[dict[str, Any]]:
+    """Return the rejected rows as programs read them."""
     return [
         {"line": row.line, "errors": [pick_camel(item, "field", "message") for item in row.invalid]}
         for row in rows
@@ -168,7 +170,7 @@ def shown_request(manifest: ManifestResult, name: str, out: Path) -> Shown[Manif
         heading = Message("{}: {}", name, rows)
         parts = [
             figures(heading, facts, "Nothing was issued. Correct the rows below and run again."),
-            _wrong_rows("What is wrong", manifest.rejected),
+            wrong_rows("What is wrong", manifest.rejected),
         ]
     else:
         facts = {
@@ -188,7 +190,7 @@ def shown_request(manifest: ManifestResult, name: str, out: Path) -> Shown[Manif
         "rejected": len(manifest.rejected),
         "out": None if manifest.rejected else str(out),
         "skippedRows": [{"line": line, "id": each} for line, each in manifest.skipped],
-        "rejectedRows": _rejected(manifest.rejected),
+        "rejectedRows": rejected_documents(manifest.rejected),
     }
 
     def refused() -> pd.DataFrame:

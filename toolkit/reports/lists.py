@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from pydantic.alias_generators import to_camel
 
 from toolkit.audit.changes import BETWEEN
+from toolkit.contract.answers import HEADINGS
 from toolkit.contract.codes import CODES, names_of
 from toolkit.contract.contents import IntegrityFinding
 from toolkit.contract.evidence import EvidenceType
@@ -70,6 +71,7 @@ _OF_THEIR_NAME: Final = (
 COLUMNS: Final[Mapping[str, tuple[str, Words | None]]] = {
     **{heading: (name, _WORDED.get(name)) for name, heading in wording.COLUMN_NAMES.items()},
     **{heading: (to_camel(heading.lower().replace(" ", "_")), None) for heading in _OF_THEIR_NAME},
+    **{heading: ("id" if field == "findingId" else field, None) for field, heading in HEADINGS.items()},
     "Days late": ("late", None),
     "Due": ("dueAt", moment),
     "Ends on": ("end", None),
@@ -277,6 +279,13 @@ TO_ACT_ON: Final = List(
     _to_act_on,
     "One row a sale that is not compliant, the gravest and oldest first.",
 )
+
+ANSWERS: Final = List(
+    "Answers",
+    _same("Sale", "Finding", "Evidence", "Due", *HEADINGS.values()),
+    lambda report: _open(report).assign(**dict.fromkeys(("answer", "until", "text"), "")),
+)
+"""The findings that a partner can answer, in its own workbook alone: it fills in the empty columns."""
 
 PROBLEMS: Final = List(
     "Problems",

@@ -1,9 +1,9 @@
 """``missing-evidence.xlsx`` for those who sort and filter, and ``missing-evidence.csv`` for programs.
 
 The workbook: *Summary* has the totals, *Sales* one row a sale that is not compliant, *Missing* one row a missing
-piece, *Findings* one row a finding with its history; then come the other lists, and *Notes*, which tells what
-the words mean and where the numbers come from. Texts are written as texts: nothing that a sale holds becomes a
-formula or a link.
+piece, *Findings* one row a finding with its history; then come the other lists, in a partner's workbook *Answers*,
+which it fills in and sends back, and *Notes*, which tells what the words mean and where the numbers come from.
+Texts are written as texts: nothing that a sale holds becomes a formula or a link.
 
 The CSV: one row a sale that is not compliant, UTF-8 with commas for programs; with ``;`` and a byte order mark as
 a Brazilian Excel opens it. Lists are joined by ``|``. A cell that a spreadsheet would take for a formula starts
@@ -23,6 +23,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from toolkit.contract.answers import HEADINGS, AnswerKind
 from toolkit.contract.codes import CODES, names_of
 from toolkit.contract.findings import Reason, Status
 from toolkit.errors import ReportError
@@ -40,7 +41,7 @@ from toolkit.intake.workbook_writer import (
     has_unwritable,
 )
 from toolkit.reports import wording
-from toolkit.reports.lists import BESIDE, FINDINGS, MISSING, SALES, Section, section
+from toolkit.reports.lists import ANSWERS, BESIDE, FINDINGS, MISSING, SALES, Section, section
 from toolkit.reports.notices import headline, notices, provenance
 from toolkit.reports.report import MOMENTS, ROWS_AT_ONCE, Report, iso_column, tuples
 from toolkit.reports.totals import ROW_COLUMNS
@@ -135,6 +136,10 @@ def write_workbook(report: Report, path: Path) -> None:
         for each in lists:
             if each.total or each.title == lists[0].title:
                 _write_list(book, each)
+        answers = section(ANSWERS, report) if report.result.partner is not None else None
+        if answers is not None and answers.total:
+            words = [report.language.text(kind.text) for kind in AnswerKind]
+            _write_list(book, answers, {list(ANSWERS.columns).index(HEADINGS["answer"]): words})
         _write_notes(book, report)
     if book.problem:
         raise ReportError("No workbook can hold this report: {}.", book.problem)
@@ -191,15 +196,19 @@ def _write_counts(
     return {ranged: COLOURS[name] for ranged, name in zip(cells, columns, strict=True)}
 
 
-def _write_list(book: Workbook, section: Section) -> None:
-    """Write a list, on ``Sales 2`` and so on where its rows are more than a sheet holds."""
+def _write_list(book: Workbook, section: Section, choices: Mapping[int, Sequence[str]] | None = None) -> None:
+    """Write a list, on ``Sales 2`` and so on where its rows are more than a sheet holds.
+
+    ``choices`` are the words that may be chosen in a column, by its place.
+    """
     room = SHEET_ROWS - 1
     for number, first in enumerate(range(0, max(section.total, 1), room), start=1):
         sample = _sheet_cells(section, slice(first, min(first + SAMPLE, section.total)))
         widths = [fitting(*each) for each in zip(section.headings, sample, strict=True)]
         suffix = f" {number}" if number > 1 else ""
         book.begin_sheet(
-            f"{section.title[: SHEET_NAME - len(suffix)]}{suffix}", SheetLooks(widths, frozen_columns=1)
+            f"{section.title[: SHEET_NAME - len(suffix)]}{suffix}",
+            SheetLooks(widths, frozen_columns=1, choices=choices or {}),
         )
         book.add_row(*section.headings, style=Style.HEADING)
         last = min(first + room, section.total)
