@@ -24,6 +24,7 @@ from toolkit.evidence.gate import sale_gate
 from toolkit.intake.registration import register_client
 from toolkit.jobs.partner_notices import Stage, notify_partners
 from toolkit.kit.connection import Kit
+from toolkit.reports.reading import read_audited
 from toolkit.settings import Settings
 
 START = datetime(2026, 3, 2, 12, tzinfo=UTC)
@@ -111,6 +112,12 @@ def test_a_gap_is_told_mended_and_told_no_more(office, database, bucket, s3):
     assert {to for _, to in told} == {"rui@sol.example.com"}
     assert len(told) == 2
     assert "overdue" in attached(office)[0]
+
+    months = read_audited(office.kit.last_audit()).partner_months.set_index("partner")
+    assert set(months["month"]) == {"2026-03"}
+    of_luz, of_sol = months.loc["Luz do Vale"], months.loc["Sol"]
+    assert (of_luz["findings"], of_luz["told"], of_luz["mended"], of_luz["stillOpen"]) == (1, 1, 1, 0)
+    assert (of_sol["findings"], of_sol["told"], of_sol["mended"], of_sol["stillOpen"]) == (2, 2, 0, 2)
 
     events = rows(database, "SELECT detail FROM audit.custody_events WHERE kind = 'PARTNER_TOLD'")
     assert len(events) == 4
@@ -286,3 +293,16 @@ def test_answers_in_a_file_are_those_of_a_partner(office, database, run, tmp_pat
     assert "--partner" in run("partner", "answers", str(place), ends=2, within=office.environ).err
     ran = run("partner", "answers", str(place), "--partner", "Sol", ends=3, within=office.environ)
     assert "Must be the id of a finding" in ran.out
+
+
+def test_a_deadline_that_ran_while_nobody_was_told_is_counted(office, database):
+    add_sale(database, "V-SOL-1", partner="Sol", created_at=START)
+    office.kit.audit()
+    office.clock.now += timedelta(days=30)
+    audit = office.kit.audit()
+
+    [month] = audit.numbers.partner_months.itertuples()
+    assert (month.told, month.mended) == (0, 0)
+    assert month.findings == month.stillOpen == month.lateUntold > 0
+    audit.report(office.place.parent / "reports", formats="html")
+    assert "Due before told" in (office.place.parent / "reports" / "missing-evidence.html").read_text("utf-8")

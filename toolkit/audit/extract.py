@@ -34,9 +34,12 @@ from toolkit.database.tables import (
     content_checks,
     evidence_observations,
     evidence_requests,
+    finding_answers,
     finding_observations,
     object_observations,
+    partner_notices,
     sale_observations,
+    told_findings,
     verification_failures,
     withdrawals,
 )
@@ -63,7 +66,8 @@ class Observed:
 
     ``sale``; ``record``, with its withdrawal and its file; ``seen``, the objects with what was found in them;
     ``version``, the objects that lay under a key where one ended; ``request``, who asked for a record;
-    ``episode``, of findings; ``gap``, in which a sale was gone.
+    ``episode``, of findings; ``gap``, in which a sale was gone; ``told`` and ``answered``, when a partner was told
+    of a finding and answered it.
     """
 
     session: DuckDBPyConnection
@@ -195,6 +199,10 @@ def _readings(moment: datetime) -> list[_WorkingTable]:
         came.c.sale_id == gone.c.sale_id, came.c.seen_at > gone.c.gone_at
     )
     gaps: sa.Select[Any] = sa.select(*gone.c["sale_id", "gone_at"], back_at.scalar_subquery().label("back_at"))
+    notice, told, answer = partner_notices.c, told_findings, finding_answers.c
+    of_notices = sa.select(told.c.finding_id, notice.delivered_at).join(
+        partner_notices, notice.id == told.c.notice_id
+    )
     return [
         _WorkingTable("look", sa.select(*of_looks).where(stamped_by(look.c.checked_at, moment)), look.c.id),
         _WorkingTable("object", sa.select(*of_objects).where(valid_at(seen, moment)), seen.c.id),
@@ -207,6 +215,11 @@ def _readings(moment: datetime) -> list[_WorkingTable]:
         _WorkingTable("failure", sa.select(failed["observation_id"]).where(stamped_by(failed.failed_at, moment))),
         _WorkingTable("withdrawal", sa.select(withdrawals).where(stamped_by(withdrawals.c.withdrawn_at, moment))),
         _WorkingTable("request", sa.select(asked.evidence_id, asked.partner)),
+        _WorkingTable("told", of_notices.where(stamped_by(notice.delivered_at, moment))),
+        _WorkingTable(
+            "answered",
+            sa.select(answer.finding_id, answer.answered_at).where(stamped_by(answer.answered_at, moment)),
+        ),
         _WorkingTable("gap", gaps.where(stamped_by(gone.c.gone_at, moment), ~again.exists())),
     ]
 

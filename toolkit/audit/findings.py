@@ -343,6 +343,16 @@ _FINDINGS: Final = f"""
     WITH waived AS (
         SELECT id, arg_max(waiver_id, (last, waiver_id)) AS waiver_id FROM ({_WAIVED}) GROUP BY id
     ),
+    heard AS (
+        SELECT id, min(delivered_at) AS told_at
+        FROM history JOIN told ON finding_id = id AND delivered_at >= opened_at
+        GROUP BY id
+    ),
+    replied AS (
+        SELECT id, max(answered_at) AS answered_at
+        FROM history JOIN answered ON finding_id = id AND answered_at >= opened_at
+        GROUP BY id
+    ),
     dated AS (
         SELECT history.*, waiver_id, catalogue.severity, catalogue.weight,
                CASE WHEN of_partner AND partner IS NOT NULL THEN partner ELSE catalogue.owner END AS owner,
@@ -373,8 +383,8 @@ _FINDINGS: Final = f"""
            CASE WHEN until_day > due_day THEN least(due_number - until_number, -1)
                 ELSE due_number - until_number END AS due_in_business_days,
            until_day > due_day AND NOT resolved AND waiver_id IS NULL AS overdue,
-           owner, waiver_id, change
-    FROM dated
+           owner, waiver_id, change, told_at, answered_at
+    FROM dated LEFT JOIN heard USING (id) LEFT JOIN replied USING (id)
     ORDER BY resolved, weight, due_at, sale_id, code, id
 """
 

@@ -34,9 +34,10 @@ from toolkit.message import Message
 from toolkit.reports import DEFAULT_FORMATS, chosen, partner_reports, write_report
 from toolkit.reports.audited import ENDS_SOON, Audited
 from toolkit.reports.json_document import changes_as_json, finding_records, summary, waiver_as_json
+from toolkit.reports.lists import BESIDE, section
 from toolkit.reports.notices import headline, notices
 from toolkit.reports.reading import partners_in, read_audited
-from toolkit.reports.report import iso_exact, told_detail, tuples
+from toolkit.reports.report import Report, iso_exact, told_detail, tuples
 from toolkit.reports.wording import COLUMN_NAMES
 
 if TYPE_CHECKING:
@@ -246,6 +247,8 @@ class AuditResult:
         parts = [figures("Partners", facts, f"{_('As of')} {readable(self.as_of, self._zone)}")]
         known = board.assign(partner=board["partner"].replace("", _("no partner")))
         parts.append(_grid("All partners, those with the most overdue findings first", known))
+        did = section(BESIDE["partner-months"], Report(self.numbers, self._zone, (), current_language()))
+        parts.append(table(did.title, list(did.columns), did.rows(did.total)))
         parts += [remark("note", text) for text in notices(self.numbers, current_language(), self._zone)]
         return Shown(board, parts, facts, overdue > 0)
 

@@ -48,6 +48,12 @@ class Audited(Totals):
     ``sales``, ``compliant``, ``incomplete``, ``conflict``; ``findings`` (open and reopened), ``overdue``,
     ``waived``; ``trend``, the findings that it has more than when the trend began; ``medianDays`` from
     creation to completion of its completed sales, null where there are none."""
+    partner_months: pd.DataFrame
+    """What partners did about their findings, by the ``month`` in which these came, the latest first.
+
+    ``partner``; ``findings``, those ``told``, ``answered`` and ``mended``, those ``stillOpen``; ``medianDays``,
+    business days from the first to the last audit that saw a mended one; ``lateUntold``, those whose deadline
+    passed while nobody had told the partner."""
     waivers: tuple[Waiver, ...]
     """The waivers that hold on the day of the audit."""
     file_findings: tuple[IntegrityFinding, ...]

@@ -157,6 +157,7 @@ def summary(result: Audited, timezone: ZoneInfo) -> dict[str, Any]:
         "changes": changes,
         "trend": trend_records(result.trend),
         "partners": records(known(result.partners)),
+        "partnerMonths": records(known(result.partner_months)),
         "source": {
             "database": source.database,
             "embedded": list(source.embedded),

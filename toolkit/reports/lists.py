@@ -26,7 +26,7 @@ from toolkit.contract.findings import SEPARATOR, items
 from toolkit.reports import wording
 from toolkit.reports.audited import ENDS_SOON
 from toolkit.reports.report import MOMENTS, Report, told_detail
-from toolkit.reports.totals import COMPLETED_DAYS, MOST, UNVERIFIED
+from toolkit.reports.totals import COMPLETED_DAYS, MONTHS, MOST, UNVERIFIED
 from toolkit.reports.wording import COLUMN_NAMES
 
 Words = Callable[[Any, Callable[[str], str]], Any]
@@ -62,6 +62,7 @@ _WORDED: Final = {
 }
 
 _OF_THEIR_NAME: Final = (
+    *("Answered", "Mended", "Month", "Told"),
     *("Approved by", "Back again", "Came", "Came and went", "Change", "Code", "Day", "Findings", "Meaning"),
     *("Median days", "New", "Overdue", "Owner", "Reason", "Resolved", "Sales", "Still open", "Trend", "Waived"),
     *("Warning", "Went", "Withdrawn by", "compliant", "incomplete"),
@@ -73,6 +74,7 @@ COLUMNS: Final[Mapping[str, tuple[str, Words | None]]] = {
     **{heading: (to_camel(heading.lower().replace(" ", "_")), None) for heading in _OF_THEIR_NAME},
     **{heading: ("id" if field == "findingId" else field, None) for field, heading in HEADINGS.items()},
     "Days late": ("late", None),
+    "Due before told": ("lateUntold", None),
     "Due": ("dueAt", moment),
     "Ends on": ("end", None),
     "Ends soon": ("soon", None),
@@ -99,7 +101,7 @@ COLUMNS: Final[Mapping[str, tuple[str, Words | None]]] = {
 """The columns that a list can have, by their English headings."""
 
 
-LIMITS: Final = {"unverified": UNVERIFIED, "days": COMPLETED_DAYS, "completed": MOST}
+LIMITS: Final = {"unverified": UNVERIFIED, "days": COMPLETED_DAYS, "completed": MOST, "months": MONTHS}
 """The numbers that sentences about lists tell."""
 
 
@@ -304,6 +306,15 @@ BESIDE: Final = {
         _partners,
         "Those with the most overdue findings first. The trend is the change of findings within 30 days; the "
         "median days are those from creation to completion.",
+    ),
+    "partner-months": List(
+        "What partners did",
+        {"Partner": 2.4, "Month": 1.0, "Findings": 1.0, "Told": 1.0, "Answered": 1.0, "Mended": 1.0}
+        | {"Median days": 1.0, "Still open": 1.0, "Due before told": 1.2},
+        lambda report: report.result.partner_months,
+        "Findings that partners have to mend, by the month in which they came, of the last %(months)s months. "
+        "Median days are business days until a finding was mended; due before told are those whose deadline "
+        "passed while nobody had told the partner.",
     ),
     "changes": List(
         "Changes",

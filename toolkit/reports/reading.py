@@ -31,6 +31,7 @@ from toolkit.reports.totals import (
     AGE_BANDS,
     COMPLETED_DAYS,
     FEW,
+    MONTHS,
     MOST,
     OF_FINDINGS,
     OLDER,
@@ -75,6 +76,7 @@ def read_audited(audit: Audit, *, cpfs: Mapping[str, str] | None = None, whole: 
         changes_since=facts.changes_since,
         trends=read.trends(),
         partners=read.partners(),
+        partner_months=read.partner_months(),
         waivers=read.waivers(set(findings["waiverId"].dropna())),
         file_findings=read.file_findings(findings),
         faults=read.camel("files", _FAULTS, "fault IS NOT NULL AND withdrawn_at IS NULL", "fault_since"),
@@ -166,6 +168,23 @@ _PARTNERS: Final = f"""
     ORDER BY overdue DESC, findings DESC, partner
 """
 
+_PARTNER_MONTHS: Final = f"""
+    WITH theirs AS (
+        SELECT *, coalesce(closed_at, $1) AS until, closed_at IS NOT NULL AND reason IS NULL AS mended
+        FROM findings WHERE owner = partner AND {{shown}}
+    )
+    SELECT partner, CAST(date_trunc('month', opened_at AT TIME ZONE $2) AS DATE) AS month, count(*) AS findings,
+        count(told_at) AS told, count(answered_at) AS answered, count(*) FILTER (mended) AS mended,
+        median(age_business_days) FILTER (mended) AS "medianDays", count(*) FILTER ({_STANDING}) AS "stillOpen",
+        count(*) FILTER (due_at < until AND (told_at IS NULL OR told_at > due_at)) AS "lateUntold"
+    FROM theirs WHERE opened_at > $1 - INTERVAL {MONTHS} MONTH
+    GROUP BY ALL ORDER BY month DESC, "stillOpen" DESC, partner
+"""
+
+_OF_MONTHS: Final = (
+    *("partner", "month", "findings", "told", "answered", "mended", "medianDays", "stillOpen", "lateUntold"),
+)
+
 _FAULTS: Final = {
     "saleId": "sale_id",
     "partner": "partner",
@@ -251,6 +270,15 @@ class _Reading:
     def partners(self) -> pd.DataFrame:
         trend = "CAST(NULL AS BIGINT)" if self.shown_to_partner else "coalesce(trend, 0)"
         return self.table(_PARTNERS.format(shown=self.shown(), trend=trend))
+
+    def partner_months(self) -> pd.DataFrame:
+        if (
+            "told_at" not in self.audit.sql("FROM findings LIMIT 0").column_names
+        ):  # of an audit of an earlier version
+            return pd.DataFrame(columns=_OF_MONTHS)
+        facts = self.audit.facts
+        found = self.table(_PARTNER_MONTHS.format(shown=self.shown()), facts.as_of, facts.timezone)
+        return found.assign(month=pd.to_datetime(found["month"]).dt.strftime("%Y-%m"))
 
     def waivers(self, used: set[str]) -> tuple[Waiver, ...]:
         """Return those that hold on the day of the audit; of one partner, those of its findings."""

@@ -19,6 +19,9 @@ COMPLETED_DAYS: Final = 30
 MOST: Final = 100
 """Completed sales of a partner that are listed."""
 
+MONTHS: Final = 12
+"""Months of which is told what partners did."""
+
 UNKNOWN_GROUP: Final = "unknown"
 """The group in the census that stands for every utility group that the contract does not know."""
 
