@@ -157,6 +157,7 @@ def test_findings_are_chosen_by_the_day_on_which_they_are_due(two):
 def test_findings_that_did_not_change_are_not_sent_again(two):
     first = two.luz.http.get("/findings?status=open")
     tag = first.headers["etag"]
+    assert first.headers["cache-control"] == "private, no-cache"
 
     again = two.luz.http.get("/findings?status=open", headers={"If-None-Match": f'"other", {tag}'})
     assert (again.status_code, again.content, again.headers["etag"]) == (304, b"", tag)

@@ -23,10 +23,13 @@ from toolkit.database import schema
 from toolkit.database.connection import Database, raw
 from toolkit.database.observations import last_reading
 from toolkit.database.service import evidences, load_service, sales
-from toolkit.errors import WriteRefused
+from toolkit.errors import DatabaseError, WriteRefused
 from toolkit.evidence.completion import complete_sale
 from toolkit.evidence.credentials import UploadLimits, request_upload
+from toolkit.evidence.gate import sale_gate
 from toolkit.intake.registration import register_client
+from toolkit.kit.connection import Kit
+from toolkit.settings import Settings
 
 SERVICES = Path(__file__).parents[1] / "data" / "services"
 KINDS = sorted(path.name.removesuffix(".service.sql") for path in SERVICES.glob("*.service.sql"))
@@ -196,6 +199,11 @@ def test_a_sale_whose_code_is_repeated_is_set_aside_and_said_to_be(
     assert "14 sales have an id that others have, too, and were set aside" in "".join(capsys.readouterr())
     assert main(["sale", "show", "V-1"], environ) == 1
     assert "Several sales have the id 'V-1'" in capsys.readouterr().err
+    with (
+        Kit(Settings.from_environment(environ), environ=environ) as kit,
+        pytest.raises(DatabaseError, match="Several sales"),
+    ):
+        sale_gate(kit.database, kit.bucket, "V-1", None, kit.clock)
 
 
 def test_keys_that_are_written_otherwise_than_in_the_bucket_are_told(made, bucket, bucket_environment, s3, capsys):

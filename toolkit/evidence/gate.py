@@ -36,7 +36,7 @@ from toolkit.database.connection import Database
 from toolkit.database.service import Service
 from toolkit.errors import SaleNotFound
 from toolkit.evidence.access import own_sale, own_sale_parameters
-from toolkit.evidence.records import EvidenceRecord, records_seen
+from toolkit.evidence.records import EvidenceRecord, only_sale, records_seen
 
 _ASKED_AT_ONCE: Final = 8
 """Objects of a sale that the bucket is asked for at the same time."""
@@ -83,6 +83,7 @@ def sale_gate(
 
     Raises:
         SaleNotFound: no sale has this id, or it is not the partner's.
+        DatabaseError: several sales have it.
         WrongBucket: the database belongs to another bucket.
         BucketError: the bucket could not be asked.
     """
@@ -90,9 +91,8 @@ def sale_gate(
         raise SaleNotFound(sale_id)
     now = clock()
     with database.transaction() as connection:
-        row = connection.execute(_own(database.service), own_sale_parameters(access, sale_id)).one_or_none()
-        if row is None:
-            raise SaleNotFound(sale_id)
+        found = connection.execute(_own(database.service), own_sale_parameters(access, sale_id)).fetchmany(2)
+        row = only_sale(found, sale_id)
         check_bucket(connection, bucket)
         records = records_seen(connection, sale_id, now)
     # A service may keep a record without a key; no file can lie there.

@@ -282,6 +282,11 @@ def sale_row(connection: Connection, sale_id: str) -> Row[Any]:
     found: Sequence[Row[Any]] = ()
     if is_possible_sale_id(sale_id):
         found = connection.execute(sa.select(sales).where(same(sales.c.id, sale_id)).limit(2)).all()
+    return only_sale(found, sale_id)
+
+
+def only_sale(found: Sequence[Row[Any]], sale_id: str) -> Row[Any]:
+    """Return the one sale that was found under an id, with what ``sale_row`` raises."""
     if not found:
         raise SaleNotFound(sale_id)
     if len(found) > 1:

@@ -4,7 +4,7 @@ These are additions to the contract, under its tokens, limits and errors.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import date
 from enum import StrEnum
 from hashlib import sha256
@@ -178,40 +178,38 @@ def add_reading(app: FastAPI, backend: Backend, workers: Workers) -> None:
     """Add the endpoints by which a partner reads what is known of its sales."""
     settings = backend.settings
 
-    async def gate(bearer: Bearer, sale_id: str) -> SaleGate:
-        access = access_of(bearer, settings)
-        return await workers.run(
-            lambda: sale_gate(backend.database, backend.bucket, sale_id, access, backend.clock)
-        )
+    def about_sale(body: Callable[[SaleGate], AnswerBody]) -> Callable[..., Awaitable[Response]]:
+        async def tell(
+            bearer: Annotated[Bearer, needs(TokenScope.REQUEST_EVIDENCE)],
+            sale_id: Annotated[str, Depends(sale_id_of)],
+        ) -> Response:
+            access = access_of(bearer, settings)
+            gate = await workers.run(
+                lambda: sale_gate(backend.database, backend.bucket, sale_id, access, backend.clock)
+            )
+            return answer(200, body(gate))
 
-    @app.get(
+        return tell
+
+    shared: Final[dict[str, Any]] = {
+        "responses": documented(*_PROBLEMS),
+        "openapi_extra": {"parameters": [SALE_ID]},
+    }
+    app.get(
         "/sales/{saleId:encoded}/evidences",
         operation_id="listEvidences",
         summary="Ask which evidence a sale has and lacks",
         response_model=SaleEvidences,
-        responses=documented(*_PROBLEMS),
-        openapi_extra={"parameters": [SALE_ID]},
-    )
-    async def list_evidences(
-        bearer: Annotated[Bearer, needs(TokenScope.REQUEST_EVIDENCE)],
-        sale_id: Annotated[str, Depends(sale_id_of)],
-    ) -> Response:
-        return answer(200, evidences_body(await gate(bearer, sale_id)))
-
-    @app.get(
+        **shared,
+    )(about_sale(evidences_body))
+    app.get(
         "/sales/{saleId:encoded}/completion",
         operation_id="askForCompletion",
         summary="Ask whether a sale may be completed",
         description="Nothing is changed. The verdict is by what lies in the bucket at this moment.",
         response_model=SaleCompletion,
-        responses=documented(*_PROBLEMS),
-        openapi_extra={"parameters": [SALE_ID]},
-    )
-    async def ask_for_completion(
-        bearer: Annotated[Bearer, needs(TokenScope.REQUEST_EVIDENCE)],
-        sale_id: Annotated[str, Depends(sale_id_of)],
-    ) -> Response:
-        return answer(200, completion_body(await gate(bearer, sale_id)))
+        **shared,
+    )(about_sale(completion_body))
 
     @app.get(
         "/findings",
@@ -231,10 +229,12 @@ def add_reading(app: FastAPI, backend: Backend, workers: Workers) -> None:
         asked = _findings_asked(request.query_params.multi_items(), access_of(bearer, settings))
         audit = await workers.run(backend.newest_audit)
         tag = f'"{sha256(repr((audit.facts.run, asked)).encode()).hexdigest()[:32]}"'
+        # The partner alone may keep the answer, and asks each time whether it still holds.
+        kept = {"ETag": tag, "Cache-Control": "private, no-cache"}
         if tag in re.findall(r'"[^"]*"', request.headers.get("if-none-match", "")):
-            return Response(status_code=304, headers={**EVERYWHERE, "ETag": tag})
+            return Response(status_code=304, headers={**EVERYWHERE, **kept})
         page = await workers.run(lambda: findings_page(audit, asked))
-        return answer(200, PartnerFindings.model_validate(page), {"ETag": tag})
+        return answer(200, PartnerFindings.model_validate(page), kept)
 
 
 _QUERY: Final[dict[str, tuple[TypeAdapter[Any], str]]] = {
