@@ -37,6 +37,14 @@ class SettingsError(ToolkitError):
     """A setting is wrong."""
 
 
+class LogKeyMissing(SettingsError):
+    """The key that signs the custody log is not here."""
+
+
+class LogDiffers(ToolkitError):
+    """The custody log is not what was signed."""
+
+
 class NotInstalled(ToolkitError):
     """An optional part of the toolkit is not installed."""
 

@@ -16,6 +16,7 @@ MODULES: Final[Mapping[Extra, tuple[str, ...]]] = {
     "audit": (
         "adbc_driver_postgresql",
         "av",
+        "cryptography",
         "duckdb",
         "holidays",
         "ibis",

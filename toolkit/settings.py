@@ -242,6 +242,13 @@ def _log_keys(given: Environment, name: str) -> tuple[str, ...]:
     return keys
 
 
+def _log_origin(given: Environment, name: str) -> str | None:
+    origin = given.text(name)
+    if origin is not None and not re.fullmatch(r"[^\s+]{1,200}", origin):
+        raise SettingsError("{} is a name such as evidence.example.com/custody, without blanks and +.", name)
+    return origin
+
+
 @dataclass(frozen=True, slots=True)
 class Quotas:
     """The limits of one caller of the HTTP interface, who gets the answer 429 above them."""
@@ -298,6 +305,10 @@ class Settings:
     """Business days by code, or by code and utility group, where they differ from the catalogue's."""
     log_keys: tuple[str, ...] = _variable("TOOLKIT_LOG_KEY", _log_keys, secret=True)
     """The keys of the hashes in the custody log, the newest first."""
+    log_signing_key: Path | None = _variable("TOOLKIT_LOG_SIGNING_KEY", Environment.path)
+    """The file of the Ed25519 key that signs the custody log; one in ``home`` by default."""
+    log_origin: str = _variable("TOOLKIT_LOG_ORIGIN", _log_origin, default="evidence-toolkit/custody")
+    """The name of the custody log, under which its checkpoints are signed."""
     jwt_secret: str | None = _variable("TOOLKIT_JWT_SECRET", Environment.text, secret=True)
     """The HS256 secret of bearer tokens."""
     jwt_public_key: str | None = _variable("TOOLKIT_JWT_PUBLIC_KEY", Environment.text, secret=True)

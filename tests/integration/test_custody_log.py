@@ -1,30 +1,35 @@
-"""The custody log: told in the transaction of what it tells, sealed later, verified without a database."""
+"""The custody log: told in the transaction of what it tells, sealed later, proven by files alone."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import pytest
 import sqlalchemy as sa
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from tests.support.evidence_files import pdf
 from tests.support.request_bodies import UPLOAD
 from tests.support.uploaded_sales import add_sale, rows
 from toolkit.audit.observe_bucket import sync_bucket
-from toolkit.contract.events import BEGINNING, Seal
+from toolkit.contract.events import LogKeys
+from toolkit.database.connection import Database
+from toolkit.errors import InvalidInput, LogDiffers, LogKeyMissing
 from toolkit.evidence.contents import verify_contents
 from toolkit.evidence.credentials import UploadLimits, request_upload
 from toolkit.evidence.records import withdraw
 from toolkit.log import sealing
-from toolkit.log.sealing import export_log, newest_seal, seal_events
-from toolkit.log.verification import verify_log
+from toolkit.log.export import export_tiles
+from toolkit.log.merkle import is_consistent, leaf_hash, root_of_inclusion
+from toolkit.log.notes import Checkpoint, LogSigner, SignedState, VerifierKey
+from toolkit.log.sealing import consistency, newest_checkpoint, prove, seal_events
 
 LIMITS = UploadLimits(3600, 1_000_000)
 BODY = {**UPLOAD, "fileName": "Ana Souza.pdf"}
+KEYS = LogKeys(("k" * 32,))
+SIGNER = LogSigner("evidence.example.com/custody", Ed25519PrivateKey.from_private_bytes(b"\x01" * 32))
 
 
 @pytest.fixture
@@ -46,23 +51,27 @@ def _tell(connection: sa.Connection, count: int) -> None:
 
 @pytest.fixture
 def seal(database, clock):
-    def sealed() -> Seal:
-        seal_events(database, clock)
-        newest = newest_seal(database)
+    def sealed() -> SignedState:
+        newest = seal_events(database, clock, SIGNER, KEYS)
         assert newest is not None
         return newest
 
     return sealed
 
 
-@pytest.fixture
-def exported(database, clock, tmp_path, tell, seal, monkeypatch):
-    """A log of seven events under three seals."""
-    monkeypatch.setattr(sealing, "BATCH", 3)
-    tell(7)
-    seal()
-    export_log(database, tmp_path / "log.jsonl", clock)
-    return tmp_path / "log.jsonl"
+def unguarded(database: Database, table: str, statement: str) -> None:
+    """Execute a statement without the triggers, as an owner of the table can."""
+    with database.transaction() as connection:
+        for each in (
+            f"ALTER TABLE audit.{table} DISABLE TRIGGER USER",
+            statement,
+            f"ALTER TABLE audit.{table} ENABLE TRIGGER USER",
+        ):
+            connection.execute(sa.text(each))
+
+
+def entries(database: Database) -> list[dict[str, object]]:
+    return [json.loads(entry) for (entry,) in rows(database, "SELECT entry FROM audit.log_entries ORDER BY index")]
 
 
 def test_everything_that_happens_to_a_file_is_told(database, bucket, s3, clock, tmp_path):
@@ -92,112 +101,193 @@ def test_everything_that_happens_to_a_file_is_told(database, bucket, s3, clock, 
     assert not any(name in json.dumps(told) for name in ("Ana", "Rui", ".pdf", "evidences/"))
 
 
-def test_seals_are_chained_and_cover_every_event_once(database, clock, tell, seal, tmp_path, monkeypatch):
+def test_every_event_is_an_entry_once_and_each_state_goes_on_from_the_one_before(
+    database, tell, seal, monkeypatch
+):
     monkeypatch.setattr(sealing, "BATCH", 3)
     tell(4)
     first = seal()
-    tell(5)
-    clock.now += timedelta(days=1)
-    seal()
-    newest = export_log(database, tmp_path / "log.jsonl", clock)
-    assert seal_events(database, clock) == newest == newest_seal(database)
-    assert rows(database, "SELECT number, events FROM audit.custody_seals ORDER BY 1") == [
-        (1, 3),
-        (2, 1),
-        (3, 3),
-        (4, 2),
-    ]
-    assert newest is not None
-    verdict = verify_log(tmp_path / "log.jsonl", kept_seal=first.hash)
-    assert (verdict.events, verdict.seals, verdict.newest, verdict.misfit) == (9, 4, newest.hash, None)
+    tell(500)
+    second = seal()
+    assert (first.size, second.size, seal()) == (4, 504, second)
+    assert [each["id"] for each in entries(database)] == list(range(1, 505))
+    assert VerifierKey.parse(str(SIGNER.verifier)).opens(second.note) is not None
+
+    with database.transaction() as connection:
+        path = consistency(connection, 4, 504)
+        proven = [prove(connection, event) for event in (1, 4, 300, 504)]
+    roots = [bytes.fromhex(each.root) for each in (first, second)]
+    assert is_consistent(4, roots[0], 504, roots[1], path)
+    for found in proven:
+        assert found is not None
+        entry, proof, state = found
+        assert root_of_inclusion(leaf_hash(entry), proof.index, state.size, proof.path) == roots[1]
+    with database.transaction() as connection:
+        assert prove(connection, 505) is None
 
 
-def test_an_event_is_sealed_only_when_no_older_transaction_can_tell_another(database, clock, tell, seal):
+def test_an_event_is_sealed_only_when_no_older_transaction_can_tell_another(database, tell, seal):
     tell(1)
     seal()
     with database.transaction() as slow:
         _tell(slow, 1)
         tell(1)
-        seal_events(database, clock)  # waits for nobody
-        assert rows(database, "SELECT sum(events) FROM audit.custody_seals") == [(1,)]
-    seal()
-    assert rows(database, "SELECT sum(events) FROM audit.custody_seals") == [(3,)]
+        assert seal().size == 1  # waits for nobody
+    assert seal().size == 3
 
 
-def test_an_event_of_an_older_transaction_with_a_later_number_is_sealed_once(
-    database, clock, tell, seal, monkeypatch
-):
+def test_an_event_of_an_older_transaction_with_a_later_number_is_sealed_once(database, tell, seal, monkeypatch):
     monkeypatch.setattr(sealing, "BATCH", 1)
     with database.transaction() as older:
         older.exec_driver_sql("SELECT pg_current_xact_id()")
         tell(1)
         _tell(older, 1)
-    seal()
-    assert rows(database, "SELECT events FROM audit.custody_seals ORDER BY number") == [(1,), (1,)]
+    assert seal().size == 2
+    assert [each["id"] for each in entries(database)] == [2, 1]
 
 
-def edited(path: Path, change: Callable[[list[dict[str, Any]]], None]) -> Path:
-    lines = [json.loads(line) for line in path.read_text().splitlines()]
-    change(lines)
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    return path
-
-
-@pytest.mark.parametrize(
-    ("change", "reason"),
-    [
-        (lambda lines: lines[5]["event"]["detail"].update(number=99), "line 6: event 5 (TOLD) was changed"),
-        (lambda lines: lines[0]["event"].update(at="2025"), "line 1: event 1 (TOLD) was changed"),
-        (lambda lines: lines.pop(4), "line 5: event 5 (TOLD) was changed, put in or moved, or follows a gap"),
-        (lambda lines: lines.insert(1, lines[2]), "line 2: event 3 (TOLD)"),
-        (lambda lines: lines.pop(2), "line 3: seal 1 does not fit"),
-        (lambda lines: lines.pop(3), "line 4: event 4"),
-        (lambda lines: lines.pop(), "the end is missing: 1 events have no seal"),
-        (lambda lines: lines[3]["seal"].update(sealedAt="2025"), "line 4: seal 1 does not fit"),
-        (lambda lines: lines.insert(0, {"note": "x"}), "line 1: no event and no seal"),
-    ],
-)
-def test_the_first_line_that_does_not_fit_is_named(exported, change, reason):
-    assert verify_log(exported).misfit is None
-    misfit = verify_log(edited(exported, change)).misfit
-    assert misfit is not None
-    assert misfit.startswith(reason)
-
-
-@pytest.mark.parametrize(
-    ("told", "forged"),
-    [
-        ('{"event": {', '{"event": {"kind": "WITHDRAWN", '),
-        ('"digest"', '"note": "nobody hashed this", "digest"'),
-        ('"digest"', '"seal": {}, "digest"'),
-        ('{"event": {', "[" * 100_000),
-    ],
-)
-def test_a_line_says_nothing_beside_what_is_hashed(exported, told, forged):
-    lines = exported.read_text().splitlines(keepends=True)
-    exported.write_text("".join([lines[0], lines[1].replace(told, forged), *lines[2:]]))
-    assert verify_log(exported).misfit == "line 2: no event and no seal"
-
-
-def test_the_hash_that_every_log_begins_with_is_no_kept_seal(exported):
-    assert "forged as a whole, or cut off" in str(verify_log(exported, BEGINNING).misfit)
-
-
-def test_a_change_in_the_database_shows_in_the_next_export(exported, database, clock):
+def test_only_the_key_of_the_log_seals_it(database, clock, tell, seal):
+    tell(1)
+    first = seal()
+    tell(1)
+    other = LogSigner(SIGNER.name, Ed25519PrivateKey.generate())
+    for signer in (other, None):
+        with pytest.raises(LogKeyMissing, match=r"custody\+9543d5d6|custody\+"):
+            seal_events(database, clock, signer, KEYS)
     with database.transaction() as connection:
-        connection.execute(sa.text("SET LOCAL session_replication_role = replica"))
-        connection.execute(sa.text("UPDATE audit.custody_events SET kind = 'OTHER' WHERE id = 5"))
-    export_log(database, exported, clock)
-    assert str(verify_log(exported).misfit).startswith("line 6: event 5 (OTHER) was changed")
+        assert newest_checkpoint(connection) == first
+    assert len(entries(database)) == 1
 
 
-def test_the_commands_export_and_verify(run, tell, seal, tmp_path):
-    path = tmp_path / "log.jsonl"
-    tell(2)
+def test_a_tree_that_is_not_what_was_signed_is_sealed_no_more(database, clock, tell, seal):
+    tell(3)
     seal()
-    newest = run("evidence", "log", "--out", path, "--json").told["newestSeal"]["hash"]
-    assert "2 events under 1 seal" in run("verify", path, "--seal", newest, within={}).out
-    edited(path, lambda lines: lines[0]["event"].update(kind="x"))
-    assert "line 1: event 1 (x) was changed" in run("verify", path, ends=3, within={}).out
-    (tmp_path / "noise").write_bytes(b"\xff\xfe")
-    run("verify", tmp_path / "noise", ends=1, within={})
+    unguarded(database, "log_tiles", "UPDATE audit.log_tiles SET hashes = decode(repeat('00', 96), 'hex')")
+    tell(1)
+    with pytest.raises(LogDiffers, match="not the one that was signed at 3 entries"):
+        seal_events(database, clock, SIGNER, KEYS)
+
+
+def test_the_log_is_written_as_tiles_that_others_read(database, tell, seal, tmp_path):
+    tell(600)
+    signed = seal()
+    exported = export_tiles(database, tmp_path / "log", KEYS)
+    assert (exported.signed.root, exported.misfit) == (signed.root, None)
+    files = sorted(
+        path.relative_to(tmp_path / "log").as_posix() for path in (tmp_path / "log").rglob("*/*") if path.is_file()
+    )
+    assert files == [
+        "tile/0/000",
+        "tile/0/001",
+        "tile/0/002.p/88",
+        "tile/1/000.p/2",
+        "tile/entries/000",
+        "tile/entries/001",
+        "tile/entries/002.p/88",
+    ]
+    framed, found = (tmp_path / "log" / "tile" / "entries" / "001").read_bytes(), []
+    while framed:
+        length = int.from_bytes(framed[:2], "big")
+        found.append(leaf_hash(framed[2 : 2 + length]))
+        framed = framed[2 + length :]
+    assert b"".join(found) == (tmp_path / "log" / "tile" / "0" / "001").read_bytes()
+    with pytest.raises(InvalidInput, match="not empty"):
+        export_tiles(database, tmp_path / "log", KEYS)
+
+
+@pytest.mark.parametrize(
+    ("table", "change", "told"),
+    [
+        (
+            "custody_events",
+            "UPDATE audit.custody_events SET kind = 'OTHER' WHERE id = 5",
+            "Event 5 (OTHER) is another",
+        ),
+        ("custody_events", "DELETE FROM audit.custody_events WHERE id = 2", "Event 2 is in the log, and no more"),
+        ("log_entries", "UPDATE audit.log_entries SET entry = '{}' WHERE index = 0", "not those that were signed"),
+        ("log_entries", "DELETE FROM audit.log_entries WHERE index = 6", "not those that were signed"),
+    ],
+)
+def test_a_change_in_the_database_is_named_by_the_next_export(database, tell, seal, tmp_path, table, change, told):
+    tell(7)
+    seal()
+    unguarded(database, table, change)
+    assert told in str(export_tiles(database, tmp_path / "log", KEYS).misfit)
+
+
+def test_an_entry_that_is_too_long_holds_the_hash_of_its_detail(database, seal):
+    with database.transaction() as connection:
+        connection.execute(
+            sa.text(
+                "INSERT INTO audit.custody_events (kind, happened_at, detail) "
+                "VALUES ('TOLD', now(), jsonb_build_object('text', repeat('x', 70000)))"
+            )
+        )
+    seal()
+    [entry] = entries(database)
+    assert set(entry["detail"]) == {"bytes", "sha256"}
+
+
+def test_hashes_in_the_log_cannot_be_guessed_without_the_key(database, seal, clock, bucket):
+    add_sale(database)
+    clock.now = datetime.now(UTC)
+    issued = request_upload(database, bucket, "sale-1", BODY, requested_by="Rui Lima", limits=LIMITS, clock=clock)
+    withdraw(database, issued.id, reason="twice", withdrawn_by="ana", approved_by="rui", clock=clock)
+    seal()
+    [(by,)] = rows(database, "SELECT detail ->> 'by' FROM audit.custody_events WHERE kind = 'WITHDRAWN'")
+    text = json.dumps(entries(database))
+    assert "WITHDRAWN" in text
+    assert by not in text
+
+
+def test_after_a_restore_into_another_cluster_the_log_goes_on_in_a_new_epoch(database, tell, seal):
+    """The numbers of transactions of the former cluster were higher by a million."""
+    tell(1)
+    seal()
+    unguarded(database, "custody_events", "UPDATE audit.custody_events SET transaction = transaction + 1000000")
+    unguarded(database, "log_entries", "UPDATE audit.log_entries SET transaction = transaction + 1000000")
+    unguarded(database, "custody_epochs", "UPDATE audit.custody_epochs SET cluster = 1")
+    tell(1)
+    assert seal().size == 3
+    assert [each["kind"] for each in entries(database)] == ["TOLD", "EPOCH_OPENED", "TOLD"]
+
+
+def test_the_commands_seal_prove_and_export(run, tell, tmp_path):
+    tell(3)
+    sealed = run("log", "seal", "--json").told["checkpoint"]
+    assert sealed["size"] == 3
+    assert run("log", "checkpoint").out == sealed["note"]
+    proof, older = tmp_path / "proof", tmp_path / "older"
+    assert "entry 1 of 3" in run("log", "prove", "2", "--out", proof).out
+    verified = run("log", "verify", proof, "--key", sealed["vkey"], "--json", within={}).told
+    assert {name: each["holds"] for name, each in verified.items()} == {
+        "files": None,
+        "inclusion": True,
+        "time": None,
+        "witness": None,
+    }
+    older.write_text(sealed["note"])
+    tell(2)
+    run("log", "seal")
+    newer = tmp_path / "newer"
+    newer.write_text(run("log", "checkpoint").out)
+    assert run("log", "consistency", older, newer).out.count("=\n") == 4
+    assert "no event" in run("log", "prove", "99", "--out", proof, ends=1).err.lower()
+    assert "5 entries" in run("log", "export", tmp_path / "log").out
+
+
+def test_a_checkpoint_of_another_history_is_told(run, database, tell, tmp_path):
+    tell(2)
+    vkey = run("log", "seal", "--json").told["checkpoint"]["vkey"]
+    newest = tmp_path / "newest"
+    newest.write_text(run("log", "checkpoint").out)
+    home = Path(run("status", "--json").told["home"])
+    name = vkey.partition("+")[0]
+    signer = LogSigner.read(name, (home / "custody-log.pem").read_bytes(), "the key")
+    other = tmp_path / "other"
+    other.write_text(signer.sign(str(Checkpoint(name, 1, b"x" * 32))))
+    assert "two histories" in run("log", "consistency", other, newest, ends=3).out
+    other.write_text(LogSigner(name, Ed25519PrivateKey.generate()).sign(str(Checkpoint(name, 1, b"x" * 32))))
+    assert (
+        "is no checkpoint that the key of this log signed" in run("log", "consistency", other, newest, ends=1).err
+    )

@@ -1,164 +1,151 @@
-"""The custody log proves tables and reports, across clusters, and without personal data."""
+"""A report carries its proof: strangers check it by files alone, and each forgery has a sentence of its own."""
 
 from __future__ import annotations
 
-import hashlib
 import json
-from datetime import UTC, datetime, timedelta
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
-import sqlalchemy as sa
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from tests.support.evidence_files import pdf
-from tests.support.uploaded_sales import add_sale, rows
-from toolkit.audit.observe_bucket import sync_bucket
-from toolkit.cli import main
-from toolkit.contract.events import LogKeys
-from toolkit.database.connection import Database
-from toolkit.errors import InvalidInput
-from toolkit.evidence.contents import verify_contents
-from toolkit.evidence.credentials import UploadLimits, request_upload
-from toolkit.evidence.records import withdraw
-from toolkit.log.sealing import export_log, seal_events
-from toolkit.log.verification import verify_log
+from tests.support.uploaded_sales import add_sale
+from toolkit.log.bundle import BUNDLE, verify_bundle
+from toolkit.log.merkle import leaf_hash
+from toolkit.log.notes import Checkpoint, EntryProof, LogSigner, VerifierKey
 
-KEYS = LogKeys(("k" * 32,))
-NAME = "390.533.447-05.pdf"
-
-
-def execute(database: Database, *statements: str) -> None:
-    with database.transaction() as connection:
-        for statement in statements:
-            connection.execute(sa.text(statement))
-
-
-def unguarded(database: Database, table: str, statement: str) -> None:
-    """Execute a statement without the triggers, as an owner of the table can."""
-    execute(
-        database,
-        f"ALTER TABLE audit.{table} DISABLE TRIGGER USER",
-        statement,
-        f"ALTER TABLE audit.{table} ENABLE TRIGGER USER",
-    )
+SCRIPT = ("openssl", "base64", "sha256sum")
+needs_openssl = pytest.mark.skipif(not all(map(shutil.which, SCRIPT)), reason="needs openssl")
 
 
 @pytest.fixture
-def evidence(database, bucket, s3, clock):
-    """A record whose file was uploaded, seen and verified; everything is sealed."""
+def reports(run, database, tmp_path):
+    """Two reports, the second one an hour of work later, and the key of the log."""
     add_sale(database)
-    add_sale(database, "sale-2")
-    clock.now = datetime.now(UTC)
-    body = {
-        "fileName": NAME,
-        "fileFormat": "application/pdf",
-        "type": "application/pdf",
-        "evidenceType": "DOC_CONTRATANTE",
-    }
-    limits = UploadLimits(3600, 1_000_000)
-    issued = request_upload(database, bucket, "sale-1", body, requested_by="rui", limits=limits, clock=clock)
-    s3.put_object(Bucket=bucket.name, Key=issued.fields["key"], Body=pdf())
-    sync_bucket(database, bucket, clock=clock)
-    verify_contents(database, bucket, clock=clock)
-    seal_events(database, clock, KEYS)
-    return issued.id
+    run("-q", "report", "--out", tmp_path / "first", "--format", "csv,json")
+    run("-q", "report", "--out", tmp_path / "second", "--format", "csv")
+    known = VerifierKey.parse((tmp_path / "second" / "log.vkey").read_text())
+    return tmp_path / "first", tmp_path / "second", known
 
 
-@pytest.fixture
-def environ(embedded_environment):
-    """The environment of the commands, with the key of the log."""
-    return embedded_environment | {"TOOLKIT_LOG_KEY": KEYS.keys[0]}
+def script(folder: Path) -> tuple[int, str]:
+    done = subprocess.run(["sh", "verify.sh"], cwd=folder, capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout + done.stderr
 
 
-def test_a_report_is_in_the_log_under_the_seal_that_it_carries(database, evidence, environ, tmp_path):
-    out, log = tmp_path / "out", tmp_path / "log.jsonl"
-    assert main(["-q", "report", "--out", str(out), "--format", "csv"], environ) == 0
-    manifest = json.loads((out / "manifest.json").read_text())
-    seal_events(database, lambda: datetime.now(UTC), KEYS)
-    assert main(["evidence", "log", "--out", str(log)], environ) == 0
-    lines = [json.loads(line) for line in log.read_text().splitlines()]
-    kinds = [line["event"]["kind"] if "event" in line else line["seal"]["hash"] for line in lines]
-    (reported,) = [line["event"] for line in lines if "event" in line and line["event"]["kind"] == "REPORTED"]
-    assert reported["detail"]["files"] == {each["name"]: each["sha256"] for each in manifest["files"]}
-    assert kinds.index("AUDITED") < kinds.index("REPORTED") < kinds.index(manifest["custodySeal"])
+def test_a_report_and_an_audit_carry_their_proof(run, reports, tmp_path):
+    first, _, known = reports
+    assert set(BUNDLE) <= {path.name for path in first.iterdir()}
+    found = verify_bundle(first, known)
+    assert [each.holds for each in found.values()] == [True, True, None, None]
+    entry = json.loads((first / "entry.json").read_text())
+    manifest = json.loads((first / "manifest.json").read_text())
+    assert entry["kind"] == "REPORTED"
+    written = {each["name"]: each["sha256"] for each in manifest["files"]}
+    assert {name: entry["detail"]["files"][name] for name in written} == written
+    state = Checkpoint.parse(known.opens((first / "checkpoint").read_text()) or "")
+    assert state is not None
+    assert state.root.hex() == manifest["custodySeal"]
+    assert (first / "entry.json.tlog-proof").stat().st_size < 4000
+
+    folder = Path(run("audit", "--json", ends=3).told["folder"])
+    assert "OK" not in run("log", "verify", folder, "--key", str(known), within={}).err
+    (folder / "verdicts.parquet").write_bytes(b"x")
+    assert "verdicts.parquet is not what was written" in run("log", "verify", folder, ends=3, within={}).out
+    assert "compare its key" in run("log", "verify", first, within={}).out
+    assert run("log", "verify", tmp_path, ends=1, within={}).err
 
 
-def test_hashes_in_the_log_cannot_be_guessed_without_the_key(database, clock, evidence, tmp_path):
-    withdraw(database, evidence, reason="twice", withdrawn_by="ana", approved_by="rui", clock=clock)
-    export_log(database, tmp_path / "log.jsonl", clock, KEYS)
-    assert verify_log(tmp_path / "log.jsonl").misfit is None
-    (key,) = rows(database, "SELECT object_key FROM evidences")[0]
-    text = (tmp_path / "log.jsonl").read_text()
-    for known in (key, "ana", "rui", "twice"):
-        assert hashlib.sha256(known.encode()).hexdigest() not in text
+def test_an_earlier_report_keeps_its_proof(run, reports):
+    first, _, known = reports
+    run("-q", "report", "--out", first, "--format", "csv")
+    [earlier] = (first / "history").iterdir()
+    for folder in (first, earlier):
+        assert [each.holds for each in verify_bundle(folder, known).values()][:2] == [True, True]
 
 
-def test_a_new_key_seals_what_follows_and_a_lost_one_is_named(database, clock, evidence, tmp_path):
-    withdraw(database, evidence, reason="twice", withdrawn_by="ana", approved_by="rui", clock=clock)
-    both = LogKeys(("n" * 32, *KEYS.keys))
-    seal_events(database, clock, both)
-    export_log(database, tmp_path / "log.jsonl", clock, both)
-    assert verify_log(tmp_path / "log.jsonl").misfit is None
-    assert rows(database, "SELECT count(DISTINCT key_id) FROM audit.custody_seals") == [(2,)]
-    with pytest.raises(InvalidInput, match=f"Seal 1 of the custody log was made with the key {KEYS.newest}"):
-        export_log(database, tmp_path / "log.jsonl", clock, LogKeys(("n" * 32,)))
+@needs_openssl
+def test_openssl_and_coreutils_say_the_same(reports):
+    first, _, _ = reports
+    status, said = script(first)
+    assert (status, "OK: entry" in said) == (0, True), said
+    (first / "missing-evidence.csv").write_text("x")
+    status, said = script(first)
+    assert (status, "a file is not what was written" in said) == (1, True)
 
 
-def test_after_a_restore_into_another_cluster_the_log_goes_on_in_a_new_epoch(database, clock, evidence, tmp_path):
-    """The numbers of transactions of the former cluster were higher by a million."""
-    unguarded(database, "custody_events", "UPDATE audit.custody_events SET transaction = transaction + 1000000")
-    unguarded(
-        database, "custody_seals", "UPDATE audit.custody_seals SET last_transaction = last_transaction + 1000000"
-    )
-    unguarded(database, "custody_epochs", "UPDATE audit.custody_epochs SET cluster = 1")
-    withdraw(database, evidence, reason="twice", withdrawn_by="ana", approved_by="rui", clock=clock)
-    assert rows(database, "SELECT kind, epoch FROM audit.custody_events ORDER BY epoch, transaction, id")[-2:] == [
-        ("EPOCH_OPENED", 2),
-        ("WITHDRAWN", 2),
-    ]
-    before = rows(database, "SELECT count(*) FROM audit.custody_seals WHERE last_epoch = 1")
-    seal_events(database, clock, KEYS)
-    export_log(database, tmp_path / "log.jsonl", clock, KEYS)
-    assert before != [(0,)]
-    assert verify_log(tmp_path / "log.jsonl").misfit is None
-    assert '"EPOCH_OPENED"' in (tmp_path / "log.jsonl").read_text()
+def _new_key(first: Path, _: Path) -> None:
+    """Sign anything with another key, and lay that key beside it."""
+    signer = LogSigner("evidence-toolkit/custody", Ed25519PrivateKey.generate())
+    entry = (first / "entry.json").read_bytes()
+    note = signer.sign(str(Checkpoint(signer.name, 1, leaf_hash(entry))))
+    (first / "entry.json.tlog-proof").write_text(str(EntryProof(0, [], note)))
+    (first / "checkpoint").write_text(note)
+    (first / "log.vkey").write_text(f"{signer.verifier}\n")
+    (first / "log.pem").write_bytes(signer.verifier.pem())
 
 
-def test_seals_whose_times_run_backwards_are_named(database, clock, evidence, tmp_path):
-    withdraw(database, evidence, reason="twice", withdrawn_by="ana", approved_by="rui", clock=clock)
-    clock.now -= timedelta(days=9000)
-    seal_events(database, clock, KEYS)
-    export_log(database, tmp_path / "log.jsonl", clock, KEYS)
-    assert "the clock ran backwards" in str(verify_log(tmp_path / "log.jsonl").misfit)
+def _old_state(first: Path, second: Path) -> None:
+    shutil.copy(first / "checkpoint", second)
 
 
-def test_a_log_that_was_sealed_anew_after_a_report_is_told(database, clock, evidence, tmp_path):
-    execute(
-        database,
-        "INSERT INTO audit.custody_events (kind, happened_at, detail) SELECT 'REPORTED', now(), "
-        "jsonb_build_object('files', jsonb_build_object(), 'seal', max(hash)) FROM audit.custody_seals",
-    )
-    unguarded(database, "custody_seals", "DELETE FROM audit.custody_seals")
-    clock.now += timedelta(seconds=1)
-    seal_events(database, clock, KEYS)
-    export_log(database, tmp_path / "log.jsonl", clock, KEYS)
-    assert "the log was sealed anew" in str(verify_log(tmp_path / "log.jsonl").misfit)
+def _dropped(first: Path, _: Path) -> None:
+    lines = (first / "SHA256SUMS").read_text().splitlines(keepends=True)
+    (first / "SHA256SUMS").write_text("".join(lines[1:]))
 
 
-def test_a_log_that_was_cut_off_at_a_seal_is_told_by_a_kept_one_and_never_taken_for_whole_without(
-    run, database, bucket, clock, evidence, tmp_path, environ
-):
-    path = tmp_path / "log.jsonl"
-    withdraw(database, evidence, reason="twice", withdrawn_by="ana", approved_by="rui", clock=clock)
-    seal_events(database, clock, KEYS)
-    newest = export_log(database, path, clock, KEYS)
-    assert newest is not None
-    run("verify", path, "--seal", newest.hash, within=environ)
-    assert "not known" in run("verify", path, ends=3, within=environ).out
-    # Cut off: the file at its first seal, the tables behind it.
-    lines = path.read_text().splitlines(keepends=True)
-    first = next(number for number, line in enumerate(lines) if "seal" in json.loads(line))
-    path.write_text("".join(lines[: first + 1]))
-    run("verify", path, "--seal", newest.hash, ends=3, within=environ)
-    run("verify", path, ends=3, within=environ)
-    path.write_text("")
-    run("verify", path, ends=3, within=environ)
+def _forged(first: Path, _: Path) -> None:
+    path = first / "checkpoint"
+    path.write_text(path.read_text().replace("\n", "\n1", 1))
+
+
+@pytest.mark.parametrize(
+    ("forge", "failed", "told"),
+    [
+        (
+            lambda a, _: (a / "missing-evidence.csv").write_text("x"),
+            "files",
+            "missing-evidence.csv is not what was",
+        ),
+        (lambda a, _: (a / "missing-evidence.csv").unlink(), "files", "missing-evidence.csv is missing"),
+        (lambda a, _: (a / "more.csv").write_text("x"), "files", "more.csv was added"),
+        (lambda a, _: (a / "SHA256SUMS").unlink(), "files", "SHA256SUMS is missing"),
+        (_dropped, "files", "SHA256SUMS is not the one that entry.json names"),
+        (
+            lambda a, _: (a / "entry.json").write_text("{}"),
+            "inclusion",
+            "entry.json is not the entry that was signed",
+        ),
+        (lambda a, b: shutil.copy(b / "entry.json.tlog-proof", a), "inclusion", "is another one than that of the"),
+        (
+            lambda a, b: [shutil.copy(b / each, a) for each in ("entry.json.tlog-proof", "checkpoint")],
+            "inclusion",
+            "entry.json is not the entry that was signed",
+        ),
+        (lambda a, b: _old_state(b, a), "inclusion", "checkpoint is another one than that of the proof"),
+        (_forged, "inclusion", "checkpoint is another one"),
+        (lambda a, _: (a / "entry.json.tlog-proof").write_text("index 0"), "inclusion", "is no proof"),
+        (_new_key, "inclusion", "The key in the folder is another one"),
+    ],
+)
+def test_each_forgery_is_named(run, reports, forge: Callable[[Path, Path], object], failed, told):
+    first, second, known = reports
+    forge(first, second)
+    found = verify_bundle(first, known)
+    assert found[failed].holds is False
+    assert told in str(found[failed].told)
+    assert told in run("log", "verify", first, "--key", str(known), ends=3, within={}).out
+    if shutil.which("openssl") and forge is not _new_key and "added" not in told and "checkpoint" not in told:
+        assert script(first)[0] != 0
+
+
+def test_a_key_that_others_can_read_is_refused(run, database, tmp_path):
+    key = tmp_path / "log.pem"
+    add_sale(database)
+    run("log", "seal", ends=2, TOOLKIT_LOG_SIGNING_KEY=str(key))
+    key.write_text("no key")
+    assert "can be read by others" in run("log", "seal", ends=2, TOOLKIT_LOG_SIGNING_KEY=str(key)).err
+    key.chmod(0o600)
+    assert "must hold an Ed25519 key" in run("log", "seal", ends=2, TOOLKIT_LOG_SIGNING_KEY=str(key)).err

@@ -16,6 +16,7 @@ from tests.support.uploaded_sales import add_record, add_sale, credentials_line,
 from toolkit.audit.observe_bucket import sync_bucket
 from toolkit.cli import main
 from toolkit.contract.evidence import EvidenceType
+from toolkit.log.bundle import BUNDLE
 
 
 @pytest.fixture
@@ -113,13 +114,13 @@ def test_a_report_is_written_where_only_its_owner_sees_it_and_the_next_one_sweep
         assert draft.stat().st_mode & 0o077 == 0
     assert list(out.iterdir()) == [draft]
     assert main(["-q", *arguments], environ) == 0
-    assert set(names(out)) == {"manifest.json", *(f"missing-evidence.{each}" for each in formats)}
+    assert set(names(out)) == {"manifest.json", *BUNDLE, *(f"missing-evidence.{each}" for each in formats)}
     assert names(tmp_path / "scratch") == []
 
 
 @pytest.mark.parametrize(
     "command",
-    [["credentials", "request", "manifest.csv", "--out", "out.jsonl"], ["evidence", "log", "--out", "out.jsonl"]],
+    [["credentials", "request", "manifest.csv", "--out", "out.jsonl"]],
     ids=" ".join,
 )
 def test_what_a_kill_leaves_of_a_file_is_its_owners_and_the_next_one_sweeps_up(

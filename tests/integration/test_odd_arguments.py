@@ -24,7 +24,12 @@ evidence withdraw ? --reason r --by a --approved-by b
 evidence withdraw ID --reason ? --by a --approved-by b
 evidence withdraw ID --reason r --by ? --approved-by b
 evidence withdraw ID --reason r --by a --approved-by ?
-evidence log --out ?
+log export ?
+log prove ? --out proof
+log prove 1 --out ?
+log verify ?
+log verify empty --key ?
+log consistency ? ?
 audit --no-sync --as-of ?
 report --no-sync --as-of ?
 report --no-sync --format csv --out ?

@@ -44,7 +44,7 @@ COMMANDS = {
     "report --out {out}/report --format html,xlsx,csv,json": 0,
     "report --out {out}/private/whole --show-cpf --reason test": 0,
     "report --out {out}/partners --per-partner --format csv": 0,
-    "evidence log --out {out}/private/custody.jsonl": 0,
+    "log export {out}/log": 0,
     "db map --out {out}/map.toml": 0,
     "sample --out {out}/sample": 0,
     "notebooks copy {out}/notebooks": 0,
@@ -77,7 +77,7 @@ def test_what_commands_write_is_for_owner_and_group_and_what_names_people_for_it
     written = modes(tmp_path, home).items() - before
     assert len(written) > 30
     assert [path for path, mode in written if mode & 0o037] == []
-    told = ("private", "rejected", str(home / "custody-seals"), ".key")
+    told = ("private", "rejected", str(home / "checkpoints"), ".key", "custody-log.pem")
     open_to_the_group = {path for path, mode in written if mode & 0o077 and any(each in path for each in told)}
     assert open_to_the_group == set()
 
@@ -94,7 +94,8 @@ READINGS = (
     "findings --no-sync --json",
     "clients quality --json",
     "report --no-sync --out {out} --format html,csv,json",
-    "evidence log --out {out}/log.jsonl",
+    "log checkpoint",
+    "log export {out}/log",
     "status --json",
 )
 

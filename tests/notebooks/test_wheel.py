@@ -26,6 +26,7 @@ from toolkit.contract.codes import CODES, EndReason
 from toolkit.contract.service_rows import JUMPS, code_of
 from toolkit.extras import MODULES
 from toolkit.language import language
+from toolkit.log.bundle import BUNDLE
 from toolkit.reports import DEFAULT_FORMATS
 from toolkit.samples.dataset import make_samples
 
@@ -191,10 +192,10 @@ def assert_each_partner_is_told_of_its_own(out: Path, environ: dict[str, str]) -
     for folder in (out / "told" / "partners").iterdir():
         texts = {path.name: everything_in(path) for path in folder.iterdir() if path.is_file()}
         (own,) = {json.loads(texts["missing-evidence.json"])["partner"]}
-        assert len(texts) == 6
+        assert len(texts) == 6 + len(BUNDLE)
         for name, text in texts.items():
             assert [secret for secret, partner in secrets.items() if partner != own and secret in text] == [], name
-            assert name == "missing-evidence.csv" or own in text, name
+            assert name in {"missing-evidence.csv", *BUNDLE} or own in text, name
 
 
 def assert_nothing_leaked(out: Path, environ: dict[str, str]) -> None:

@@ -163,6 +163,12 @@ def _of_tables() -> Iterator[str]:
         "holds",
         "later",
         "ended",
+        "files",
+        "inclusion",
+        "time",
+        "witness",
+        "FAILED",
+        "not known",
     )
     yield from ("at", "data", "log", "schema", "epoch", "replica", "problem")
     # Read from tables and files.

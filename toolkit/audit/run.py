@@ -57,8 +57,9 @@ from toolkit.database.connection import Database, Lock, take
 from toolkit.database.observation_clock import final_moment, wait_for
 from toolkit.database.observations import ServiceReading, last_reading
 from toolkit.database.service_tables import hidden_and_copied
-from toolkit.database.tables import audit_runs, custody_seals, evidence_observations, new_id
+from toolkit.database.tables import audit_runs, evidence_observations, new_id
 from toolkit.errors import InvalidInput, NothingEvaluated
+from toolkit.log.sealing import newest_checkpoint
 
 UNPROVEN: Final = 1000
 """Compliant sales on files that are not fully verified, of which this is all that is wrong, that reports list."""
@@ -248,15 +249,14 @@ class _Work:
 
     def _source(self, snapshot: Connection, behind: float | None, reading: ServiceReading | None) -> Source:
         """Return what the audit rests on."""
-        seals = custody_seals.c
-        seal = sa.select(seals.hash).where(seals.sealed_at <= self.moment).order_by(seals.number.desc()).limit(1)
+        signed = newest_checkpoint(snapshot, self.moment)
         embedded = {"database": self.database.embedded, "bucket": self.plan.embedded_bucket}
         hidden, copied = hidden_and_copied(snapshot)
         return Source(
             database=self.database.address,
             embedded=tuple(name for name, is_embedded in embedded.items() if is_embedded),
             last_sync=last_sync(snapshot, self.moment),
-            seal=snapshot.scalar(seal),
+            seal=None if signed is None else signed.root,
             records_assumed_at=snapshot.scalar(sa.select(sa.func.max(evidence_observations.c.assumed_at))),
             listed_since=listed_since(snapshot, self.moment),
             hidden_rows=hidden,

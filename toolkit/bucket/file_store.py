@@ -59,6 +59,10 @@ class FolderStore:
         text: str = self._read(lambda path: path.read_text(encoding="utf-8"), name)
         return text
 
+    def write(self, name: str, content: bytes) -> None:
+        """Write a small file."""
+        (self._folder / name).write_bytes(content)
+
     def local(self, name: str, cache: Path, version: str = "") -> Path:  # noqa: ARG002
         """Return the file itself; another store copies it into ``cache``."""
         place: Path = self._read(lambda path: path.resolve(strict=True), name)
@@ -117,6 +121,11 @@ class S3Store:
             key, extra = self._prefix + name, {"ContentType": media_type}
             self._client.upload_fileobj(file, self._bucket, key, ExtraArgs=extra)  # in parts beyond 5 GB, too
         draft.unlink()
+
+    def write(self, name: str, content: bytes) -> None:
+        """Write a small object."""
+        with self._server.translated():
+            self._client.put_object(Bucket=self._bucket, Key=self._prefix + name, Body=content)
 
     def claim(self, name: str, owner: str) -> bool:
         """Tell whether ``owner`` alone may write below ``name``: it was the first to ask, whoever asks later."""

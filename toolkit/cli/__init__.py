@@ -34,6 +34,7 @@ _COMMANDS: Final = {
     "bucket": ("evidence", "Take over what lies in the bucket."),
     "audit": ("audit", "Judge every sale by its evidence, and show the totals."),
     "report": ("report", "Judge every sale, and write the report of those that lack evidence."),
+    "log": ("log", "Seal the custody log, and prove to strangers what is in it."),
     "verify": ("verify", "Tell whether a report, an audit or an exported custody log is what was written."),
     "findings": ("audit", "List every finding with its status, dates, deadline and owner."),
     "changes": ("audit", "Say which findings are new, resolved, reopened or still open between two moments."),
@@ -54,7 +55,7 @@ _EXTRAS: Final[dict[Extra, tuple[frozenset[str], str]]] = {
     "serve": (frozenset(("serve", "token")), "The HTTP interface and its tokens"),
     "audit": (
         frozenset("audit report verify findings changes sale dossier evidence bucket".split())  # noqa: SIM905
-        | {"waiver", "partner", "job", "sample", "demo"},
+        | {"waiver", "partner", "job", "sample", "demo", "log"},
         "Audits and reports",
     ),
     "notebooks": (frozenset(("run", "notebooks", "job", "partner", "demo")), "Notebooks and jobs"),

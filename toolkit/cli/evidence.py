@@ -24,7 +24,6 @@ from toolkit.kit.connection import Kit
 from toolkit.kit.process import signed_in_account
 from toolkit.kit.shown import Shown
 from toolkit.kit.spoken import readable
-from toolkit.log.sealing import export_log
 
 
 @click.command(short_help="Read every file that was not verified in its present version.")
@@ -151,37 +150,6 @@ def link(kit: Kit, evidence_id: UUID, reason: str, opened_by: str | None, second
         show(made.url)
 
 
-@click.command()
-@click.option("--out", type=NonEmptyPath(), required=True, help="The file to write.")
-@json_option
-@pass_kit
-def log(kit: Kit, out: Path, as_json: bool) -> None:
-    """Seal the custody log, and write it to a file.
-
-    \b
-    The log tells of each record when it was asked for and issued (or RECORDED, where the
-    service made it; RECORD_CHANGED and RECORD_GONE where it changed or deleted it), when
-    its file was seen, verified, replaced or gone, when it was withdrawn, and of each audit:
-    ids, hashes and times only. Each seal covers the one before it. Keep the hash of the newest one where
-    nobody who can write to the database can change it: then every later change shows.
-
-    \b
-    Examples:
-      toolkit evidence log --out custody.jsonl
-      toolkit verify custody.jsonl --seal HASH
-    """
-    seal = export_log(kit.database, out, kit.clock, kit.log_keys)
-    kit.keep_seal(seal.hash if seal is not None else None)
-    if not kit.log_keys.keys:
-        note("the hashes in the log have no key: a CPF can be found by trying all; set TOOLKIT_LOG_KEY")
-    if as_json:
-        print_json({"file": out, "newestSeal": seal.as_json() if seal else None})
-    elif seal is None:
-        show("{}: nothing has happened yet", out)
-    else:
-        show("{}: seal {}, {}", out, seal.number, seal.hash)
-
-
 @click.group()
 def evidence() -> None:
     """Upload evidence files, verify them, and take records out of the count.
@@ -194,7 +162,7 @@ def evidence() -> None:
     """
 
 
-for command in (list_records, withdraw, link, verify, findings, log):
+for command in (list_records, withdraw, link, verify, findings):
     evidence.add_command(command)
 
 

@@ -51,7 +51,8 @@ class Demo:
             zone, bucket = space.settings.timezone, space.bucket
             store = S3Store(bucket.name, "", access_settings(space.settings), "", embedded=bucket.embedded)
             telling = story.Telling(
-                space.database, bucket, samples, folder, zone, space.log_keys, inspector, store, space.audit_plan()
+                *(space.database, bucket, samples, folder, zone, space.log_keys, space.log_signer),
+                *(inspector, store, space.audit_plan()),
             )
             telling.past()
             telling.load_sales(0, space.clock)

@@ -11,7 +11,7 @@ from toolkit.cli.context import DONE, NEEDS_ATTENTION, NonEmptyPath, pass_kit
 from toolkit.cli.printing import show
 from toolkit.kit.connection import Kit
 from toolkit.kit.spoken import _, counted
-from toolkit.log.verification import verify_log
+from toolkit.log.chain import verify_log
 from toolkit.reports import FileState, verify_reports
 
 

@@ -1,4 +1,4 @@
-"""The custody log's events: their kinds, their JSON form, their digests, and the keys that hide names in them.
+"""The custody log's events: their kinds, their JSON form, and the keys that hide names in them.
 
 A hash of a name, or of a file name that is a CPF, is found by trying all of them. So a sealed event holds its
 keyed hash (HMAC-SHA256), and the key is kept apart from the log.
@@ -6,7 +6,6 @@ keyed hash (HMAC-SHA256), and the key is kept apart from the log.
 
 import hashlib
 import hmac
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -64,12 +63,6 @@ HASHES: Final[Mapping[str, tuple[str, ...]]] = {
 """The parts of an event that are hashes of something that could be guessed, such as a name or a CPF."""
 
 
-BEGINNING: Final = "0" * 64
-"""The value that stands for the seal before the first one."""
-
-DIGEST_BYTES: Final = 32
-
-
 @dataclass(frozen=True, slots=True)
 class Event:
     """Something that happened to evidence; ``detail`` holds ids, hashes, counts and times only."""
@@ -82,45 +75,6 @@ class Event:
     def as_json(self) -> dict[str, Any]:
         """Return the event as it is exported and hashed."""
         return {"id": self.id, "kind": self.kind, "at": _moment(self.happened_at), "detail": dict(self.detail)}
-
-
-@dataclass(frozen=True, slots=True)
-class Seal:
-    """The end of a batch of events."""
-
-    number: int
-    sealed_at: datetime
-    events: int
-    previous: str
-    hash: str
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the seal as it is exported; what is hashed is all of it but the hash."""
-        return {**seal_header(self.number, self.sealed_at, self.events, self.previous), "hash": self.hash}
-
-
-def seal_header(number: int, sealed_at: datetime, events: int, previous: str) -> dict[str, Any]:
-    """Return the part of a seal that its hash covers."""
-    return {"number": number, "sealedAt": _moment(sealed_at), "events": events, "previous": previous}
-
-
-def first_digest(previous: str) -> bytes:
-    """Return the digest that stands before the first event of a batch: the hash of the seal before."""
-    return bytes.fromhex(previous)
-
-
-def event_digest(before: bytes, event: Mapping[str, Any]) -> bytes:
-    """Return the digest of an event (as JSON) after the one with the digest ``before``."""
-    return hashlib.sha256(before + _canonical(event)).digest()
-
-
-def seal_hash(last_digest: bytes, header: Mapping[str, Any]) -> str:
-    """Return the hash of a seal after its last event."""
-    return hashlib.sha256(last_digest + _canonical(header)).hexdigest()
-
-
-def _canonical(document: Mapping[str, Any]) -> bytes:
-    return json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=True).encode()
 
 
 def _moment(moment: datetime) -> str:
@@ -137,10 +91,6 @@ class LogKeys:
     def newest(self) -> str | None:
         """The id of the key that seals; ``None`` where there is none, and hashes have no key."""
         return key_id(self.keys[0]) if self.keys else None
-
-    def has(self, wanted: str | None) -> bool:
-        """Tell whether events that were sealed with this key can be written."""
-        return wanted is None or any(key_id(key) == wanted for key in self.keys)
 
     def hashed(self, event: Mapping[str, Any], wanted: str | None) -> dict[str, Any]:
         """Return the event (as JSON) as it is sealed with the key of this id, which must be here."""

@@ -211,7 +211,7 @@ service_readings = table(
 """
 
 restores = table("restores", numbered(), *columns(Text, "lost_seal", moment, "noticed_at"))
-"""Restores in place that were noticed, by the seal that the custody log lacks since."""
+"""Restores in place that were noticed, by the root of the log that was kept and that the log lacks since."""
 
 restore_confirmations = table(
     "restore_confirmations",
@@ -332,15 +332,30 @@ custody_events = table(
 )
 """Events of evidence, mostly written by triggers in the same transaction: ids, hashes and times only."""
 
-custody_seals = table(
-    "custody_seals",
-    Column("number", sa.BigInteger, primary_key=True, autoincrement=False),
-    *columns(moment, "sealed_at", sa.BigInteger, "events", "last_transaction", "last_id"),
-    *columns(sa.LargeBinary, "digests", Text, "previous", "hash"),
-    Column("last_epoch", sa.Integer, nullable=False, server_default="1"),
-    *columns(Text, "key_id?"),
+log_entries = table(
+    "log_entries",
+    Column("index", sa.BigInteger, primary_key=True, autoincrement=False),
+    *columns(sa.BigInteger, "event", "transaction"),
+    Column("epoch", sa.Integer, nullable=False),
+    *columns(sa.LargeBinary, "entry"),
+    Index(None, "event"),
 )
-"""The chain over the events: each seal covers some and the hash of the seal before."""
+"""The entries of the log, exactly as they are hashed: each one line of canonical JSON about one event."""
+
+log_tiles = table(
+    "log_tiles",
+    Column("level", sa.Integer, primary_key=True, autoincrement=False),
+    Column("number", sa.BigInteger, primary_key=True, autoincrement=False),
+    *columns(sa.LargeBinary, "hashes"),
+)
+"""The hashes of the tree over the entries, see ``toolkit.log.merkle``; a tile grows until it is full."""
+
+log_checkpoints = table(
+    "log_checkpoints",
+    Column("size", sa.BigInteger, primary_key=True, autoincrement=False),
+    *columns(Text, "root", "vkey", "note", moment, "issued_at"),
+)
+"""The signed states of the log: the number of entries, the root in hexadecimal digits, and the signed note."""
 
 custody_epochs = table(
     "custody_epochs",
@@ -441,7 +456,8 @@ APPEND_ONLY: Final = (
     told_findings,
     finding_answers,
     custody_events,
-    custody_seals,
+    log_entries,
+    log_checkpoints,
     custody_epochs,
 )
 """Rows of these tables are never changed or deleted; the database itself refuses it."""
@@ -449,8 +465,8 @@ APPEND_ONLY: Final = (
 CLOSED_ONCE: Final = (sale_observations, evidence_observations, object_observations, finding_observations)
 """Rows of these tables are never deleted, and change once: when ``gone_at`` is set."""
 
-CHANGED_BY_RULE: Final = (observation_clock,)
-"""Rows of these tables are never deleted, and change by a rule that a trigger of their own keeps."""
+CHANGED_BY_RULE: Final = (observation_clock, log_tiles)
+"""Rows of these tables are never deleted, and change by a rule: that of a trigger, or of the tree of the log."""
 
 
 def new_id() -> UUID:

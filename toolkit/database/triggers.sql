@@ -61,8 +61,9 @@ DECLARE
     here bigint := audit.cluster();
 BEGIN
     SELECT * INTO newest FROM audit.custody_epochs ORDER BY number DESC LIMIT 1;
-    SELECT last_transaction INTO sealed FROM audit.custody_seals
-    WHERE last_epoch = newest.number ORDER BY number DESC LIMIT 1;
+    SELECT transaction INTO sealed
+    FROM (SELECT epoch, transaction FROM audit.log_entries ORDER BY index DESC LIMIT 1) AS last
+    WHERE epoch = newest.number;
     IF newest.cluster <> here OR pg_current_xact_id()::text::bigint <= sealed THEN
         newest.number := newest.number + 1;
         INSERT INTO audit.custody_epochs (number, cluster, opened_at)

@@ -50,7 +50,7 @@ from toolkit.jobs.runs import (
 )
 from toolkit.kit.process import stop_signals_handled
 from toolkit.kit.services import Services
-from toolkit.log.sealing import newest_seal
+from toolkit.log.sealing import newest_checkpoint
 
 Log = Callable[..., None]
 """Writes a line about a run: a message, and by name a ``level`` and the ``step``."""
@@ -224,9 +224,11 @@ class JobRun:
             else:
                 before = {}  # what follows may rest on it
                 self._steps.append(self._step(database, claim, step, words))
-        seal = newest_seal(database)
+        with database.transaction() as connection:
+            signed = newest_checkpoint(connection)
         versions = {"toolkit": toolkit_version(), "rules": rules_fingerprint()}
-        values = {"folder": str(self.folder), "seal": seal and seal.hash, "versions": versions}
+        seal = None if signed is None else signed.root
+        values = {"folder": str(self.folder), "seal": seal, "versions": versions}
         notices = self._good_news(database)
         self._ending = True
         with holding(database, claim) as connection:

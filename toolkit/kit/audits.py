@@ -23,7 +23,7 @@ from toolkit.contract.contents import IntegrityFinding
 from toolkit.contract.fields import pick_camel
 from toolkit.contract.findings import FindingStatus, Problem, Reason, items
 from toolkit.contract.waivers import Waiver
-from toolkit.errors import InvalidInput
+from toolkit.errors import InvalidInput, LogDiffers, LogKeyMissing
 from toolkit.kit.process import operation
 from toolkit.kit.results import rejected_documents, unread, wrong_rows
 from toolkit.kit.shown import Part, Shown, bundle, figures, links, remark, say, table, text_of
@@ -59,8 +59,14 @@ class AuditResult:
         as_of: the moment that it is of.
     """
 
-    def __init__(self, audit: Audit, kit: Kit | None = None, synced: Synced | None = None) -> None:
-        self.audit, self._kit, self._synced = audit, kit, synced
+    def __init__(
+        self,
+        audit: Audit,
+        kit: Kit | None = None,
+        synced: Synced | None = None,
+        unsealed: LogKeyMissing | LogDiffers | None = None,
+    ) -> None:
+        self.audit, self._kit, self._synced, self._unsealed = audit, kit, synced, unsealed
         self.folder, self.as_of = audit.folder, audit.facts.as_of
         self.environ = kit.environ if kit is not None else os.environ
         self._zone = ZoneInfo(audit.facts.timezone) if kit is None else kit.settings.timezone
@@ -217,8 +223,9 @@ class AuditResult:
 
     @property
     def needs_attention(self) -> bool:
-        """True where a sale is not compliant, or the service is read otherwise than before."""
-        return self.numbers.open > 0 or self.numbers.service_is_odd
+        """True where a sale is not compliant, the service is read otherwise, or the custody log was changed."""
+        log_differs = isinstance(self._unsealed, LogDiffers)
+        return self.numbers.open > 0 or self.numbers.service_is_odd or log_differs
 
     @property
     def parts(self) -> list[Part]:
@@ -226,6 +233,7 @@ class AuditResult:
         result, spoken, zone = self.numbers, current_language(), self._zone
         parts = [say(f"{_('As of')} {readable(self.as_of, zone)}"), say(f"{headline(result, spoken)}.")]
         parts += unread(self._synced)
+        parts += [] if self._unsealed is None else [remark("note", self._unsealed.message)]
         parts += [remark("note", text) for text in notices(result, spoken, zone)]
         if result.sales:
             parts.append(_grid("Sales by utility group", result.by_group))

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from toolkit.errors import InvalidInput
+from toolkit.errors import InvalidInput, LogDiffers, LogKeyMissing
 from toolkit.kit.one_sale import OneSale
 from toolkit.kit.process import operation, signed_in_account
 from toolkit.kit.shown import Shown
@@ -302,23 +302,27 @@ class Kit(OneSale):
         """
         from toolkit.audit.run import make_audit
         from toolkit.kit.audits import AuditResult
-        from toolkit.log.sealing import seal_events
 
         if engine not in {"", "duckdb", "spark"}:
             raise InvalidInput("An engine is duckdb or spark, not {!r}.", engine)
         past = None if as_of is None or not str(as_of).strip() else self.moment(as_of)
         plan, synced = self.audit_plan(out, spark=engine == "spark"), None
+        unsealed: LogKeyMissing | LogDiffers | None = None
         if sync and past is None:
             synced = self._synced(confirmed=confirmed)
             if verify:
                 self.verify_contents(seconds=self.settings.verify_seconds)
-            newest = seal_events(self.database, self.clock, self.log_keys)
-            self.keep_seal(newest.hash if newest is not None else None)
+            try:
+                self.seal_log()
+            except (LogKeyMissing, LogDiffers) as error:
+                unsealed = error
         verified = None if past is not None else sync and verify
         made = make_audit(
             self.database, plan, clock=self.clock, as_of=past, verified_first=verified, replica=self.replica
         )
-        return AuditResult(made, self, synced)
+        if made.facts.of_now:
+            made.lay_beside(self.record_report)
+        return AuditResult(made, self, synced, unsealed)
 
     def open_audit(self, place: str | Path) -> AuditResult:
         """Open an audit that was made before.

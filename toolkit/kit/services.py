@@ -27,11 +27,18 @@ from toolkit.database.connection import Database
 from toolkit.database.service import Service, clients, load_service
 from toolkit.database.tables import audit_runs
 from toolkit.embedded.home import make_once
-from toolkit.errors import InvalidInput, SettingsError, ToolkitError
+from toolkit.errors import InvalidInput, LogDiffers, LogKeyMissing, SettingsError, ToolkitError
 from toolkit.extras import require
 from toolkit.kit.process import signed_in_account
-from toolkit.log.events import record_unmasking
-from toolkit.log.sealing import has_seal, record_and_seal_report
+from toolkit.log.events import record_report, record_unmasking
+from toolkit.log.notes import Checkpoint, LogSigner, SignedState
+from toolkit.log.sealing import (
+    goes_on,
+    may_record,
+    newest_checkpoint,
+    prove,
+    seal_events,
+)
 from toolkit.progress import Progress, Quiet
 from toolkit.settings import Settings, expanded
 
@@ -43,6 +50,7 @@ if TYPE_CHECKING:
     from toolkit.bucket.file_store import FileStore
 
 _LOG_KEYS: Final = "custody-log.key"
+_LOG_SIGNING_KEY: Final = "custody-log.pem"
 
 
 class Services:
@@ -205,31 +213,60 @@ class Services:
             keep_days=settings.audits_days,
         )
 
-    def keep_seal(self, newest: str | None) -> None:
-        """Keep the hash of the newest seal of the custody log in the home: a log that is cut off later shows.
+    @cached_property
+    def log_signer(self) -> LogSigner | None:
+        """The key that signs the custody log: of ``TOOLKIT_LOG_SIGNING_KEY``, else one made in the home.
 
-        It is filed by the database's own numbers, not by its address: after a failover it is compared, too. The
-        seal of a log that lacks the one kept before is not kept: what is sealed after a cut does not hide the cut,
-        which every audit tells until two people confirm it. A home that cannot be written keeps none.
+        ``None`` where the home cannot be written. Only the machine that has the key of a log seals it.
+
+        Raises:
+            SettingsError: the file that is named cannot be read, can be read by others, or is no such key.
         """
-        if newest is None:
-            return
+        from toolkit.log.notes import new_key
+
+        path = self.settings.log_signing_key or self.settings.home / _LOG_SIGNING_KEY
+        try:
+            if self.settings.log_signing_key is None:
+                path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+                make_once(path, new_key())
+            if path.stat().st_mode & 0o077:
+                raise SettingsError("{} can be read by others: chmod 600 {}", path, path)
+            return LogSigner.read(self.settings.log_origin, path.read_bytes(), path)
+        except OSError as error:
+            if self.settings.log_signing_key is None:
+                return None
+            raise SettingsError("{} cannot be read: {}", path, error.strerror or error) from None
+
+    def seal_log(self) -> SignedState | None:
+        """Seal the custody log, and keep its newest checkpoint in the home: a log that is cut off later shows.
+
+        It is filed by the database's own numbers, not by its address: after a failover it is compared, too. A log
+        that does not go on from the checkpoint kept before is sealed no more, which every audit tells until two
+        people confirm it. A home that cannot be written keeps none.
+
+        Raises:
+            LogKeyMissing: the key that signs this log is not here.
+            LogDiffers: the tree is not the one that the last checkpoint signed.
+        """
         with self.any_service.transaction() as connection:
             identity, before = identity_of(connection), ""
             named = f"{identity.cluster or self.any_service.address}/{identity.database}/{identity.name}"
-            kept = self.settings.home / "custody-seals" / sha256(named.encode()).hexdigest()[:16]
+            place = self.settings.home / "checkpoints" / sha256(named.encode()).hexdigest()[:16]
             with suppress(OSError):
-                before = kept.read_text(encoding="ascii").strip()
-            if before not in {"", newest} and not has_seal(connection, before):
-                notice_restore(connection, before, self.clock)
-                if pending_restore(connection) is not None:
-                    return
-        if newest != before:
+                before = place.read_text(encoding="utf-8")
+            kept = Checkpoint.parse(before.partition("\n\n")[0] + "\n")
+            if kept is not None and not goes_on(connection, kept):
+                notice_restore(connection, kept.root.hex(), self.clock)
+            if pending_restore(connection) is not None:
+                return newest_checkpoint(connection)
+        signed = seal_events(self.database, self.clock, self.log_signer, self.log_keys)
+        if signed is not None and signed.note != before:
             with suppress(OSError, InvalidInput):
-                kept.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-                with atomic_file(kept) as draft:
-                    draft.file.write(f"{newest}\n")
+                place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+                with atomic_file(place) as draft:
+                    draft.file.write(signed.note)
                     draft.finish()
+        return signed
 
     @contextmanager
     def scratch(self) -> Iterator[Path]:
@@ -293,14 +330,26 @@ class Services:
             rows = connection.execute(sa.select(clients.c.id, clients.c.cpf).where(clients.c.id == wanted))
             return {str(client_id): cpf for client_id, cpf in rows}
 
-    def record_report(self, files: Mapping[str, str]) -> str | None:
-        """Record the SHA-256 of each file of a report in the custody log; the hash of the seal that covers it.
+    def record_report(self, files: Mapping[str, str]) -> tuple[str | None, Mapping[str, bytes]]:
+        """Record the SHA-256 of each file of a report in the custody log, and prove it.
 
-        ``None`` where none does yet: an older transaction is under way, and the next seal will.
+        Returns:
+            The root of the log under which it is, and the files to lay beside: the entry, its proof and what
+            explains them. ``None`` and no files where it cannot be proven yet (an older transaction is under way),
+            where the log's key is not here, and where this role or session may only read.
         """
-        seal = record_and_seal_report(self.database, files, self.clock, self.log_keys)
-        self.keep_seal(seal)
-        return seal
+        from toolkit.log.bundle import bundle
+
+        with self.database.transaction() as connection:
+            if not may_record(connection):
+                return None, {}
+            before = newest_checkpoint(connection)
+            event = record_report(connection, files, before.root if before is not None else None, self.clock())
+        with suppress(LogKeyMissing, LogDiffers):
+            self.seal_log()
+        with self.database.transaction() as connection:
+            proven = prove(connection, event)
+        return (None, {}) if proven is None else (proven[2].root, bundle(*proven))
 
     def close(self) -> None:
         """Close what was opened; embedded services keep running for the others."""

@@ -1,84 +1,136 @@
-"""Chain the events recorded since the last seal, and write the sealed log into a file.
+"""Append the events recorded since the last checkpoint to the tree, sign the new state, and prove what is in it.
 
-Events are sealed in the order of their epochs and transactions, and only when no older transaction can still
-record any: so the place of an event in the chain never changes, and no writer is made to wait.
+Events are appended in the order of their epochs and transactions, and only when no older transaction can still
+record any: so the place of an event in the log never changes, and no writer is made to wait.
 """
 
 import json
-from collections.abc import Iterator, Mapping
-from datetime import datetime
-from pathlib import Path
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from hashlib import sha256
 from typing import Any, Final
 
 import sqlalchemy as sa
 from sqlalchemy import Connection, Row
+from sqlalchemy.dialects.postgresql import insert
 
-from toolkit.atomic_files import atomic_file
 from toolkit.contract.deadlines import Clock
-from toolkit.contract.events import (
-    BEGINNING,
-    DIGEST_BYTES,
-    Event,
-    LogKeys,
-    Seal,
-    event_digest,
-    first_digest,
-    seal_hash,
-    seal_header,
-)
-from toolkit.database.connection import Database, Lock, take
-from toolkit.database.tables import custody_epochs, custody_seals
-from toolkit.errors import InvalidInput
-from toolkit.log.events import record_report
+from toolkit.contract.events import Event, LogKeys
+from toolkit.database.connection import Database, Lock, raw, take
+from toolkit.database.tables import custody_epochs, custody_events, log_checkpoints, log_entries, log_tiles
+from toolkit.errors import InvalidInput, LogDiffers, LogKeyMissing
+from toolkit.log.merkle import ReadTile, append, consistency_proof, inclusion_proof, leaf_hash, root
+from toolkit.log.notes import Checkpoint, EntryProof, LogSigner, SignedState
 
 NO_KEYS: Final = LogKeys()
 
-BATCH: Final = 1000
-"""Events under one seal at most."""
+BATCH: Final = 10_000
+"""Events that are appended at once."""
+
+LONGEST_ENTRY: Final = 65_535
+"""Bytes of an entry at most, as the files of a log have room for."""
 
 
-def seal_events(database: Database, clock: Clock, keys: LogKeys = NO_KEYS) -> Seal | None:
-    """Seal every event that can be sealed; return the newest seal, ``None`` while there is none at all."""
+def seal_events(
+    database: Database, clock: Clock, signer: LogSigner | None, keys: LogKeys = NO_KEYS
+) -> SignedState | None:
+    """Append every event that can be appended; return the newest checkpoint, ``None`` while there is none at all.
+
+    Raises:
+        LogKeyMissing: the key that signs this log is not here.
+        LogDiffers: the tree is not the one that the last checkpoint signed.
+    """
     with database.transaction() as connection:
         take(connection, Lock.CUSTODY_SEAL)
         # The horizon is read after the lock, and after it no transaction below the horizon is under way.
         horizon: int = connection.execute(sa.text(_HORIZON)).scalar_one()
-        last = connection.execute(_newest()).one_or_none()
-        for rows in _unsealed(connection, last, horizon):
-            last = _seal(connection, last, rows, clock(), keys)
-        return seal_of(last) if last is not None else None
+        signed = newest_checkpoint(connection)
+        if signed is not None and (signer is None or signed.vkey != str(signer.verifier)):
+            raise LogKeyMissing(
+                "The custody log is not sealed: TOOLKIT_LOG_SIGNING_KEY must name the file of the key {}.",
+                signed.vkey,
+            )
+        if signer is None:
+            raise LogKeyMissing(
+                "The custody log is not sealed: TOOLKIT_HOME cannot be written, and it has no key."
+            )
+        size, place = _end(connection)
+        if signed is not None and root(tiles_of(connection), signed.size).hex() != signed.root:
+            raise LogDiffers(
+                "The custody log is not sealed: its tree is not the one that was signed at {:,} entries.",
+                signed.size,
+            )
+        for rows in _unsealed(connection, place, horizon):
+            _append(connection, size, rows, keys)
+            size += len(rows)
+        if size > (signed.size if signed is not None else 0):
+            signed = _sign(connection, size, signer, clock())
+        return signed
 
 
-def record_and_seal_report(
-    database: Database, files: Mapping[str, str], clock: Clock, keys: LogKeys = NO_KEYS
-) -> str | None:
-    """Record that a report with these files (SHA-256 by name) was written; the hash of the seal that covers it.
+def newest_checkpoint(connection: Connection, moment: datetime | None = None) -> SignedState | None:
+    """Return the newest checkpoint, or the newest one at a moment; ``None`` while there is none."""
+    columns = log_checkpoints.c
+    query = sa.select(columns.size, columns.root, columns.note, columns.vkey, columns.issued_at)
+    if moment is not None:
+        query = query.where(columns.issued_at <= moment)
+    row = connection.execute(query.order_by(columns.size.desc()).limit(1)).one_or_none()
+    return None if row is None else SignedState(*row)
 
-    ``None`` where none does yet (an older transaction is under way, and the next seal will), and where this role
-    or session may only read.
+
+def goes_on(connection: Connection, kept: Checkpoint) -> bool:
+    """Tell whether the log begins with the entries that a checkpoint kept elsewhere was signed for."""
+    newest = newest_checkpoint(connection)
+    return newest is not None and newest.size >= kept.size and root(tiles_of(connection), kept.size) == kept.root
+
+
+def consistency(connection: Connection, old: int, size: int) -> list[bytes]:
+    """Return the proof that the log of ``size`` entries begins with that of ``old`` ones.
+
+    Raises:
+        InvalidInput: the log has no such sizes.
     """
-    before = newest_seal(database)
-    with database.transaction() as connection:
-        if not connection.execute(sa.text(_MAY_WRITE)).scalar_one():
-            return None
-        event = record_report(connection, files, before.hash if before is not None else None, clock())
-    newest = seal_events(database, clock, keys)
-    with database.transaction() as connection:
-        covered = connection.execute(sa.text(_COVERED), {"event": event}).scalar_one()
-    return newest.hash if newest is not None and covered else None
+    newest = newest_checkpoint(connection)
+    if newest is None or not 0 <= old <= size <= newest.size:
+        raise InvalidInput("The log has {:,} entries.", newest.size if newest is not None else 0)
+    return consistency_proof(tiles_of(connection), old, size)
 
 
-def newest_seal(database: Database) -> Seal | None:
-    """Return the newest seal, to be kept elsewhere; ``None`` while there is none."""
-    with database.transaction() as connection:
-        row = connection.execute(_newest()).one_or_none()
-    return seal_of(row) if row is not None else None
+def prove(connection: Connection, event: int) -> tuple[bytes, EntryProof, SignedState] | None:
+    """Return the entry of an event, and its proof under the newest checkpoint; ``None`` while it has none."""
+    signed = newest_checkpoint(connection)
+    columns = log_entries.c
+    query = sa.select(columns.index.label("place"), columns.entry).where(columns.event == event, columns.event > 0)
+    row = connection.execute(query).one_or_none()
+    if signed is None or row is None:
+        return None
+    path = inclusion_proof(tiles_of(connection), row.place, signed.size)
+    return row.entry, EntryProof(row.place, path, signed.note), signed
 
 
-def has_seal(connection: Connection, kept_seal: str) -> bool:
-    """Tell whether a seal of the log has this hash."""
-    query = sa.select(sa.select(custody_seals.c.number).where(custody_seals.c.hash == kept_seal).exists())
-    return bool(connection.scalar(query))
+def tiles_of(connection: Connection) -> ReadTile:
+    """Return what reads the tiles of the log."""
+    columns = log_tiles.c
+
+    def tile(level: int, number: int) -> bytes:
+        query = sa.select(columns.hashes).where(columns.level == level, columns.number == number)
+        return connection.execute(query).scalar_one_or_none() or b""
+
+    return tile
+
+
+def entry_of(event: Event, keys: LogKeys) -> bytes:
+    """Return the entry of an event: canonical JSON, with the hash of its detail where that is too long."""
+    document = keys.hashed(event.as_json(), keys.newest)
+    entry = _canonical(document)
+    if len(entry) <= LONGEST_ENTRY:
+        return entry
+    detail = _canonical(document["detail"])
+    return _canonical(document | {"detail": {"bytes": len(detail), "sha256": sha256(detail).hexdigest()}})
+
+
+def _canonical(document: Mapping[str, Any]) -> bytes:
+    return json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
 
 
 def newest_epoch(connection: Connection) -> Row[Any]:
@@ -86,120 +138,64 @@ def newest_epoch(connection: Connection) -> Row[Any]:
     return connection.execute(sa.select(custody_epochs).order_by(custody_epochs.c.number.desc()).limit(1)).one()
 
 
-def seal_of(row: Row[Any]) -> Seal:
-    """Return the seal in a row of its table."""
-    return Seal(row.number, row.sealed_at, row.events, row.previous, row.hash)
+def _end(connection: Connection) -> tuple[int, Mapping[str, int]]:
+    """Return the number of entries, and the event that the last one is of."""
+    columns = log_entries.c
+    query = sa.select(columns.index.label("place"), columns.epoch, columns.transaction, columns.event)
+    last = connection.execute(query.order_by(columns.index.desc()).limit(1)).one_or_none()
+    if last is None:
+        return 0, {"epoch": 0, "transaction": 0, "id": 0}
+    return last.place + 1, {"epoch": last.epoch, "transaction": last.transaction, "id": last.event}
 
 
-def event_of(row: Row[Any]) -> Event:
-    """Return the event in a row of its table."""
-    return Event(row.id, row.kind, row.happened_at, row.detail)
-
-
-def _newest() -> sa.Select[Any]:
-    return sa.select(custody_seals).order_by(custody_seals.c.number.desc()).limit(1)
-
-
-def _unsealed(connection: Connection, last: Row[Any] | None, horizon: int) -> Iterator[list[Row[Any]]]:
-    place = {"epoch": 0, "transaction": 0, "id": 0}
-    if last is not None:
-        place = {"epoch": last.last_epoch, "transaction": last.last_transaction, "id": last.last_id}
+def _unsealed(connection: Connection, place: Mapping[str, int], horizon: int) -> Iterator[Sequence[Row[Any]]]:
     while rows := connection.execute(sa.text(_UNSEALED), {**place, "horizon": horizon, "batch": BATCH}).all():
-        yield list(rows)
+        yield rows
         place = {"epoch": rows[-1].epoch, "transaction": rows[-1].transaction, "id": rows[-1].id}
 
 
-def _seal(
-    connection: Connection, last: Row[Any] | None, rows: list[Row[Any]], now: datetime, keys: LogKeys
-) -> Row[Any]:
-    number, previous = (last.number + 1, last.hash) if last is not None else (1, BEGINNING)
-    digest, digests = first_digest(previous), bytearray()
-    for row in rows:
-        digest = event_digest(digest, keys.hashed(event_of(row).as_json(), keys.newest))
-        digests += digest
-    seal = {
-        "number": number,
-        "sealed_at": now,
-        "events": len(rows),
-        "last_epoch": rows[-1].epoch,
-        "last_transaction": rows[-1].transaction,
-        "last_id": rows[-1].id,
-        "digests": bytes(digests),
-        "key_id": keys.newest,
-        "previous": previous,
-        "hash": seal_hash(digest, seal_header(number, now, len(rows), previous)),
-    }
-    return connection.execute(sa.insert(custody_seals).returning(custody_seals), seal).one()
+def _append(connection: Connection, size: int, rows: Sequence[Row[Any]], keys: LogKeys) -> None:
+    entries = [entry_of(Event(row.id, row.kind, row.happened_at, row.detail), keys) for row in rows]
+    with raw(connection).cursor().copy(_COPY_ENTRIES) as copy:
+        copy.set_types(["int8", "int8", "int8", "int4", "bytea"])
+        for index, (row, entry) in enumerate(zip(rows, entries, strict=True), start=size):
+            copy.write_row((index, row.id, row.transaction, row.epoch, entry))
+    changed = append(tiles_of(connection), size, map(leaf_hash, entries))
+    grown = insert(log_tiles)
+    grown = grown.on_conflict_do_update(index_elements=["level", "number"], set_={"hashes": grown.excluded.hashes})
+    connection.execute(
+        grown,
+        [{"level": level, "number": number, "hashes": hashes} for (level, number), hashes in changed.items()],
+    )
 
 
-def export_log(database: Database, out: Path, clock: Clock, keys: LogKeys = NO_KEYS) -> Seal | None:
-    """Seal what can be sealed, and write the whole sealed log to ``out``; return its newest seal, if any.
-
-    The digests and hashes are those of the time of sealing: an event that was changed since does not fit them.
-
-    Raises:
-        InvalidInput: the log cannot be written there, or a key that it was sealed with is not here.
-    """
-    newest = seal_events(database, clock, keys)
-    with atomic_file(out) as draft, database.snapshot() as connection:
-        for line in sealed_lines(connection, keys):
-            draft.file.write(json.dumps(line, ensure_ascii=False) + "\n")
-        draft.finish()
-    return newest
+def _sign(connection: Connection, size: int, signer: LogSigner, now: datetime) -> SignedState:
+    whole = root(tiles_of(connection), size)
+    note = signer.sign(str(Checkpoint(signer.name, size, whole)))
+    signed = SignedState(size, whole.hex(), note, str(signer.verifier), now.astimezone(UTC))
+    row = {name: getattr(signed, name) for name in SignedState.__slots__}
+    connection.execute(sa.insert(log_checkpoints), row)
+    return signed
 
 
-def sealed_lines(connection: Connection, keys: LogKeys) -> Iterator[dict[str, Any]]:
-    """Yield the lines of the sealed log.
-
-    Raises:
-        InvalidInput: a key that it was sealed with is not here.
-    """
-    last_epoch, last_transaction, last_id = 0, 0, 0
-    for seal in _seals(connection):
-        if not keys.has(seal.key_id):
-            raise InvalidInput(
-                "Seal {} of the custody log was made with the key {}, which is not here: put it behind the "
-                "newest one in TOOLKIT_LOG_KEY.",
-                seal.number,
-                seal.key_id,
-            )
-        bounds = {
-            "after_epoch": last_epoch,
-            "after_transaction": last_transaction,
-            "after_id": last_id,
-            "last_epoch": seal.last_epoch,
-            "last_transaction": seal.last_transaction,
-            "last_id": seal.last_id,
-        }
-        events = connection.execute(sa.text(_SEALED), bounds)
-        for number, row in enumerate(events):
-            digest = seal.digests[number * DIGEST_BYTES : (number + 1) * DIGEST_BYTES]
-            event = keys.hashed(event_of(row).as_json(), seal.key_id)
-            yield {"event": event, "digest": digest.hex()}
-        yield {"seal": seal_of(seal).as_json()}
-        last_epoch, last_transaction, last_id = seal.last_epoch, seal.last_transaction, seal.last_id
+def covers(connection: Connection, event: int) -> bool:
+    """Tell whether an event is in the log."""
+    return bool(connection.scalar(sa.select(sa.exists().where(log_entries.c.event == event))))
 
 
-def _seals(connection: Connection) -> Iterator[Row[Any]]:
-    number = 0
-    query = sa.select(custody_seals).order_by(custody_seals.c.number).limit(1)
-    while (row := connection.execute(query.where(custody_seals.c.number > number)).one_or_none()) is not None:
-        yield row
-        number = row.number
+def may_record(connection: Connection) -> bool:
+    """Tell whether this role and session may record events and seal them."""
+    return bool(connection.execute(sa.text(_MAY_WRITE)).scalar_one())
 
 
-_MAY_WRITE: Final = """
+_COPY_ENTRIES: Final = (
+    "COPY audit.log_entries (index, event, transaction, epoch, entry) FROM STDIN (FORMAT BINARY)"
+)
+
+_MAY_WRITE: Final = f"""
     SELECT NOT current_setting('transaction_read_only')::boolean
-       AND has_table_privilege('audit.custody_events', 'INSERT')
-       AND has_table_privilege('audit.custody_seals', 'INSERT')
-"""
-
-_COVERED: Final = """
-    SELECT coalesce((epoch, transaction, id) <= (
-        SELECT last_epoch, last_transaction, last_id FROM audit.custody_seals ORDER BY number DESC LIMIT 1
-    ), FALSE)
-    FROM audit.custody_events
-    WHERE id = :event
+       AND has_table_privilege('{custody_events.fullname}', 'INSERT')
+       AND has_table_privilege('{log_entries.fullname}', 'INSERT')
 """
 
 # Transactions of other databases of the cluster, and the analysis of tables by autovacuum, record no event here.
@@ -221,12 +217,4 @@ _UNSEALED: Final = """
       AND (transaction < :horizon OR epoch < (SELECT max(number) FROM audit.custody_epochs))
     ORDER BY epoch, transaction, id
     LIMIT :batch
-"""
-
-_SEALED: Final = """
-    SELECT id, kind, happened_at, detail
-    FROM audit.custody_events
-    WHERE (epoch, transaction, id) > (:after_epoch, :after_transaction, :after_id)
-      AND (epoch, transaction, id) <= (:last_epoch, :last_transaction, :last_id)
-    ORDER BY epoch, transaction, id
 """

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from enum import StrEnum
-from hashlib import file_digest
+from hashlib import file_digest, sha256
 from itertools import count
 from pathlib import Path
 from typing import Any, Final
@@ -18,6 +18,7 @@ from toolkit.atomic_files import PrivateFolder
 from toolkit.contract.fields import pick_camel
 from toolkit.contract.findings import REPORT
 from toolkit.errors import ReportError
+from toolkit.log.bundle import BUNDLE, SUMS, sums
 from toolkit.progress import Progress, Quiet
 from toolkit.reports.report import Report, iso, iso_exact
 
@@ -29,8 +30,8 @@ _AT_ONCE: Final = 2
 
 Writer = Callable[[Report, Path], None]
 
-Witness = Callable[[Mapping[str, str]], str | None]
-"""Notes the SHA-256 of each file of a report, and returns the custody seal that covers it, if any."""
+Witness = Callable[[Mapping[str, str]], tuple[str | None, Mapping[str, bytes]]]
+"""Notes the SHA-256 of each file of a report; returns the root of the log that has it, and files that prove it."""
 
 
 def write_files(
@@ -42,7 +43,8 @@ def write_files(
 ) -> list[Path]:
     """Write one file for each format into ``out``, then the manifest; an earlier report is moved beneath it.
 
-    The ``witness`` is told of the files as they are, and the manifest carries the seal that it gives.
+    The ``witness`` is told of the files as they are; the manifest carries the root that it gives, and the files
+    that prove it lie beside those of the report.
 
     Everything is written aside first and moved to its place then, so a failure leaves what was there. Files
     with whole CPFs can be read by their owner only.
@@ -62,10 +64,17 @@ def write_files(
                     told.advance(1)
             told.end()
             digests = {name: _digest(draft / name) for name in names}
-            seal = witness(digests) if witness is not None else None
+            beside: dict[str, bytes] = {}
+            seal = None
+            if witness is not None:
+                beside = {SUMS: sums(digests)}
+                seal, proof = witness(digests | {SUMS: sha256(beside[SUMS]).hexdigest()})
+                beside |= proof
+            for name, content in beside.items():
+                (draft / name).write_bytes(content)
             _write_manifest(report, draft, digests, seal)
             _keep_earlier(out)
-            for name in (*names, MANIFEST):
+            for name in (*names, *beside, MANIFEST):
                 if report.result.cpf_shown:
                     (draft / name).chmod(0o600)
                 (draft / name).replace(out / name)
@@ -86,7 +95,7 @@ def _keep_earlier(out: Path) -> None:
     places = (out / HISTORY / (name if number == 1 else f"{name}-{number}") for number in count(1))
     place = next(place for place in places if not place.exists())
     place.mkdir(parents=True)
-    for each in (*recorded, MANIFEST):
+    for each in (*recorded, *BUNDLE, MANIFEST):
         if (out / each).is_file():
             (out / each).replace(place / each)
 

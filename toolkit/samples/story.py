@@ -32,6 +32,7 @@ from toolkit.evidence.inspection import Inspector
 from toolkit.evidence.records import withdraw
 from toolkit.intake.registration import client_ids
 from toolkit.intake.sales import created_at, load_sales
+from toolkit.log.notes import LogSigner
 from toolkit.log.sealing import seal_events
 from toolkit.partner import post_file
 from toolkit.samples.dataset import PARTNER_FILES, SampleFile, Samples, manifest_row, write_sales
@@ -70,6 +71,7 @@ class Telling:
     folder: Path
     timezone: tzinfo
     keys: LogKeys
+    signer: LogSigner | None
     inspector: Inspector
     store: S3Store
     """The bucket, for what is done in it past the toolkit."""
@@ -183,7 +185,7 @@ class Telling:
     def _audit(self, clock: Clock) -> None:
         sync_bucket(self.database, self.bucket, clock=clock)
         verify_contents(self.database, self.bucket, clock=clock, inspectors=[self.inspector])
-        seal_events(self.database, clock, self.keys)
+        seal_events(self.database, clock, self.signer, self.keys)
         make_audit(self.database, self.plan, clock=clock, verified_first=True)
         self.audits += 1
 

@@ -1,13 +1,20 @@
-"""Follow the chain of the custody log; tell whether an exported one is what was sealed, by the file alone."""
+"""Verify exports of the chain of hashes that the custody log was before version 0.2, by the file alone.
+
+The last seal of that chain is the first entry of the log that followed it.
+"""
 
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-from toolkit.contract.events import BEGINNING, CustodyEvent, event_digest, first_digest, seal_hash
+from toolkit.contract.events import CustodyEvent
 from toolkit.errors import UnreadableFile
+
+_BEGINNING: Final = "0" * 64
+"""The value that stands for the seal before the first one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,15 +62,15 @@ class Chain:
 
     def __init__(self) -> None:
         self.events = self.seals = self.under_way = 0
-        self.newest = BEGINNING
+        self.newest = _BEGINNING
         self.broken = False
         self._sealed_at = ""
-        self._hashes = {BEGINNING}
-        self._digest = first_digest(BEGINNING)
+        self._hashes = {_BEGINNING}
+        self._digest = bytes.fromhex(_BEGINNING)
 
     def holds(self, kept_seal: str) -> bool:
         """Tell whether a seal so far has this hash."""
-        return kept_seal.strip().lower() in self._hashes - {BEGINNING}
+        return kept_seal.strip().lower() in self._hashes - {_BEGINNING}
 
     def follow(self, line: Mapping[str, Any]) -> str | None:
         """Follow one more line; return in which way it does not fit, or ``None``."""
@@ -72,7 +79,7 @@ class Chain:
         return self._seal(dict(line["seal"]))
 
     def _event(self, event: Mapping[str, Any], digest: str) -> str | None:
-        computed = event_digest(self._digest, event)
+        computed = sha256(self._digest + _canonical(event)).digest()
         if computed.hex() != digest:
             self.broken = True
             return f"event {event['id']} ({event['kind']}) was changed, put in or moved, or follows a gap"
@@ -90,7 +97,7 @@ class Chain:
             seal["number"] == self.seals + 1
             and seal["previous"] == self.newest
             and seal["events"] == self.under_way
-            and seal_hash(self._digest, seal) == declared
+            and sha256(self._digest + _canonical(seal)).hexdigest() == declared
         )
         if self.broken:
             return f"seal {seal['number']} does not fit the events before it"
@@ -99,10 +106,14 @@ class Chain:
         self.seals += 1
         self.under_way = 0
         self.newest = declared
-        self._digest = first_digest(declared)
+        self._digest = bytes.fromhex(declared)
         if self._sealed_at < before:
             return f"seal {seal['number']} is older than the one before: the clock ran backwards"
         return None
+
+
+def _canonical(document: Mapping[str, Any]) -> bytes:
+    return json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=True).encode()
 
 
 def _misfit(chain: Chain, text: str) -> str | None:

@@ -1,0 +1,149 @@
+"""The tree, the notes and the proofs of the log, by what others computed and signed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolkit.log.merkle import (
+    append,
+    consistency_proof,
+    inclusion_proof,
+    is_consistent,
+    leaf_hash,
+    root,
+    root_of_inclusion,
+)
+from toolkit.log.notes import Checkpoint, EntryProof, LogSigner, VerifierKey, hashes_of, lines_of
+
+VECTORS = Path(__file__).parents[1] / "data" / "log"
+ENTRIES = (VECTORS / "entries.txt").read_bytes().splitlines()
+KEY = VerifierKey.parse((VECTORS / "log.vkey").read_text())
+
+REFERENCE = {
+    "": "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
+    "00": "6e340b9cffb37a989ca544e6bb780a2c78901d3fb33738768511a30617afa01d",
+    "10": "fac54203e7cc696cf0dfcb42c92a1d9dbaf70ad9e621f4bd8d98662f00e3c125",
+    "2021": "aeb6bcfe274b70a14fb067a5e5578264db0fa9b51af5e0ba159158f329e06e77",
+    "3031": "d37ee418976dd95753c1c73862b9398fa2a2cf9b4ff0fdfe8b30cd95209614b7",
+    "40414243": "4e3bbb1f7b478dcfe71fb631631519a3bca12c9aefca1612bfce4c13a86264d4",
+    "5051525354555657": "76e67dadbcdf1e10e1b74ddc608abd2f98dfb16fbce75277b5232a127f2087ef",
+    "606162636465666768696a6b6c6d6e6f": "ddb89be403809e325750d3d263cd78929c2942b7942a34b77e122c9594a74c8c",
+}
+"""The leaves of the reference tree of RFC 6962, each with the root over those before it."""
+
+FOREIGN = {
+    "example.com/foo+530d903a+AekyeRrm56hApGFkyQR4ZCbV54Id2LKaANYcrnKv3U2k": (
+        "This is an example message.\n",
+        "Uw2QOkn8srV1yJGh2VYRlL1Tnagv1YEq6TfXppzi2ONncAlTgK7Ztg1ERYNZXsYjOBH3mFXmRKuwHjG1Yu72IneyaQM=",
+    ),
+    "PeterNeumann+c74f20a3+ARpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TW": (
+        "If you think cryptography is the answer to your problem,\nthen you don't know what your problem is.\n",
+        "x08go/ZJkuBS9UG/SffcvIAQxVBtiFupLLr8pAcElZInNIuGUgYN1FFYC2pZSNXgKvqfqdngotpRZb6KE6RyyBwJnAM=",
+    ),
+}
+"""Notes of other implementations: the key, the text and the signature."""
+
+
+class Tree:
+    """A tree in memory."""
+
+    def __init__(self, entries: list[bytes], step: int = 300) -> None:
+        self.tiles: dict[tuple[int, int], bytes] = {}
+        for first in range(0, len(entries), step):
+            leaves = map(leaf_hash, entries[first : first + step])
+            self.tiles |= append(self.read, first, leaves)
+
+    def read(self, level: int, number: int) -> bytes:
+        return self.tiles[level, number]
+
+
+def test_roots_are_those_of_the_reference():
+    leaves = [bytes.fromhex(each) for each in REFERENCE]
+    tree = Tree(leaves, step=1)
+    last = "5dc9da79a70659a9ad559cb701ded9a2ab9d823aad2f4960cfe370eff4604328"
+    assert [root(tree.read, size).hex() for size in range(len(leaves) + 1)] == [*REFERENCE.values(), last]
+
+
+def test_the_vectors_of_another_implementation():
+    tree = Tree(ENTRIES)
+    note = (VECTORS / "checkpoint").read_text()
+    checkpoint = Checkpoint("evidence.example.com.br/custody", 7, root(tree.read, 7))
+    signer = LogSigner(checkpoint.origin, Ed25519PrivateKey.from_private_bytes(b"\x01" * 32))
+
+    assert str(signer.verifier) == str(KEY) == (VECTORS / "log.vkey").read_text().strip()
+    assert signer.verifier.pem() == (VECTORS / "log.pem").read_bytes()
+    assert signer.sign(str(checkpoint)) == note
+    assert Checkpoint.parse(KEY.opens(note) or "") == checkpoint
+    # Lines of witnesses, whose keys are unknown here, are skipped.
+    assert KEY.opens(note + (VECTORS / "checkpoint.cosigs").read_text()) == str(checkpoint)
+
+    written = (VECTORS / "entry.json.tlog-proof").read_text()
+    proof = EntryProof.parse(written)
+    assert proof is not None
+    assert str(proof) == written
+    assert (proof.index, proof.path) == (5, inclusion_proof(tree.read, 5, 7))
+    entry = (VECTORS / "entry.json").read_bytes()
+    assert root_of_inclusion(leaf_hash(entry), proof.index, 7, proof.path) == checkpoint.root
+    assert lines_of(consistency_proof(tree.read, 4, 7)) == (VECTORS / "consistency-4-7").read_text().strip() + "\n"
+
+
+@pytest.mark.parametrize("vkey", FOREIGN)
+def test_notes_that_others_signed_are_accepted_and_no_other_text_is(vkey):
+    key, (text, signature) = VerifierKey.parse(vkey), FOREIGN[vkey]
+    note = f"{text}\n— {key.name} {signature}\n"
+
+    assert key.opens(note) == text
+    assert key.opens(note.replace("is", "was", 1)) is None
+    # A false signature by a known key refuses the note, whatever else signed it.
+    assert key.opens(note + f"— {key.name} {signature[:20]}{'A' * 20}{signature[40:]}\n") is None
+    assert KEY.opens(note) is None
+    assert key.opens(note.rstrip("\n")) is None
+
+
+@given(st.integers(1, 1500), st.data())
+def test_a_proof_leads_to_the_root_and_that_of_another_entry_does_not(size, data):
+    entries = [str(number).encode() for number in range(size)]
+    tree = Tree(entries, data.draw(st.integers(1, 700)))
+    whole = root(tree.read, size)
+    index, old = data.draw(st.integers(0, size - 1)), data.draw(st.integers(0, size))
+
+    path = inclusion_proof(tree.read, index, size)
+    assert root_of_inclusion(leaf_hash(entries[index]), index, size, path) == whole
+    assert root_of_inclusion(leaf_hash(b"other"), index, size, path) != whole
+    if size > 1:
+        assert root_of_inclusion(leaf_hash(entries[index]), (index + 1) % size, size, path) != whole
+        assert root_of_inclusion(leaf_hash(entries[index]), index, size, path[:-1]) != whole
+    assert root_of_inclusion(leaf_hash(entries[index]), index, size, [*path, whole]) is None
+
+    shown = consistency_proof(tree.read, old, size)
+    assert is_consistent(old, root(tree.read, old), size, whole, shown)
+    assert not is_consistent(old, leaf_hash(b"other"), size, whole, shown)
+    if 0 < old < size:
+        assert not is_consistent(old, root(tree.read, old), size, leaf_hash(b"other"), shown)
+        assert not is_consistent(old, root(tree.read, old), size, whole, shown[:-1])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "c2sp.org/tlog-proof@v1\nindex 05\n\n",
+        "c2sp.org/tlog-proof@v1\nindex 1" + "0" * 20 + "\n\n",
+        "c2sp.org/tlog-proof@v1\nindex 5\nAAAA\n\n",
+        "c2sp.org/tlog-proof@v1\nindex 5\n" + "R99p0kxSxHcbdsIDTwCanj61njfeAztA/FFg/pCVeuA=\n" * 64 + "\n",
+        "c2sp.org/tlog-proof@v2\nindex 5\n\n",
+    ],
+)
+def test_what_is_no_proof_is_none(text):
+    assert EntryProof.parse(text) is None
+
+
+def test_what_is_written_at_the_wrong_place_is_not_read():
+    assert Checkpoint.parse("a\n7\nm3O3oNm48idNkxumfM0O49fgvfOCgu2bRBh5gH4Lq2Y=\nmore\n") is None
+    assert Checkpoint.parse("a\n07\nm3O3oNm48idNkxumfM0O49fgvfOCgu2bRBh5gH4Lq2Y=\n") is None
+    assert hashes_of(["m3O3oNm48idNkxumfM0O49fgvfOCgu2bRBh5gH4Lq2Y"]) is None

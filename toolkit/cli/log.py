@@ -1,0 +1,218 @@
+"""``toolkit log``: seal the custody log, and prove to strangers what is in it."""
+
+from pathlib import Path
+
+import click
+
+from toolkit.cli.context import DONE, NEEDS_ATTENTION, NonEmptyPath, json_option, pass_kit
+from toolkit.cli.printing import note, print_json, show
+from toolkit.contract.fields import pick_camel
+from toolkit.errors import InvalidInput, UnreadableFile
+from toolkit.kit.connection import Kit
+from toolkit.kit.spoken import _
+from toolkit.log.bundle import bundle, verify_bundle
+from toolkit.log.export import export_tiles
+from toolkit.log.merkle import is_consistent
+from toolkit.log.notes import Checkpoint, SignedState, VerifierKey, lines_of
+from toolkit.log.sealing import consistency as consistency_of
+from toolkit.log.sealing import newest_checkpoint
+from toolkit.log.sealing import prove as prove_event
+
+
+@click.group()
+def log() -> None:
+    """Seal the custody log, and prove to strangers what is in it.
+
+    \b
+    The log tells of each record when it was asked for and issued (or RECORDED, where the
+    service made it; RECORD_CHANGED and RECORD_GONE where it changed or deleted it), when
+    its file was seen, verified, replaced or gone, when it was withdrawn, and of each audit
+    and report: ids, hashes and times only. It is a Merkle tree whose states are signed
+    (RFC 9162, C2SP). Give the key (toolkit log checkpoint --json) to those who rely on your
+    reports, and keep a checkpoint where nobody who can write to the database can change it.
+
+    \b
+    Examples:
+      toolkit log checkpoint
+      toolkit log verify reports
+      toolkit log export log-tiles
+    """
+
+
+@log.command(short_help="Seal the events that were recorded since the last checkpoint.")
+@json_option
+@pass_kit
+def seal(kit: Kit, as_json: bool) -> None:
+    """Append the events that were recorded since the last checkpoint to the log, and sign its new state.
+
+    \b
+    Audits and reports do it by themselves. The key is in the file of TOOLKIT_LOG_SIGNING_KEY,
+    else one is made in TOOLKIT_HOME; only the machine that has a log's key seals it. To make
+    one: openssl genpkey -algorithm ed25519 -out FILE; chmod 600 FILE
+
+    \b
+    Example:
+      toolkit log seal
+    """
+    _show(kit.seal_log(), as_json)
+    if not kit.log_keys.keys:
+        note("the hashes in the log have no key: a CPF can be found by trying all; set TOOLKIT_LOG_KEY")
+
+
+@log.command(short_help="Show the newest signed state of the log.")
+@json_option
+@pass_kit
+def checkpoint(kit: Kit, as_json: bool) -> None:
+    """Show the newest signed state of the log: its name, the number of entries, the root, and the signature.
+
+    \b
+    Examples:
+      toolkit log checkpoint > checkpoint
+      toolkit log checkpoint --json    with the public key
+    """
+    with kit.database.transaction() as connection:
+        _show(newest_checkpoint(connection), as_json)
+
+
+def _show(signed: SignedState | None, as_json: bool) -> None:
+    if as_json:
+        document = None if signed is None else pick_camel(signed, "size", "root", "note", "vkey", "issued_at")
+        print_json({"checkpoint": document})
+    elif signed is None:
+        show("Nothing is in the custody log yet.")
+    else:
+        click.echo(signed.note, nl=False)
+
+
+@log.command(short_help="Write the proof that an event is in the log.")
+@click.argument("event", type=click.IntRange(1))
+@click.option("--out", type=NonEmptyPath(), required=True, help="The folder to write into.")
+@pass_kit
+def prove(kit: Kit, event: int, out: Path) -> None:
+    """Write the entry of the event with this number, and the proof that it is in the log.
+
+    \b
+    Example:
+      toolkit log prove 42 --out proof-42
+    """
+    with kit.database.transaction() as connection:
+        proven = prove_event(connection, event)
+    if proven is None:
+        raise InvalidInput("No event {} is in the log; what is new is put into it by: toolkit log seal", event)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        for name, content in bundle(*proven).items():
+            (out / name).write_bytes(content)
+    except OSError as error:
+        raise InvalidInput("{} cannot be written: {}", out, error.strerror or error) from None
+    show("{}: entry {:,} of {:,}", out, proven[1].index, proven[2].size)
+
+
+@log.command(short_help="Check a report, an audit or a proof, without database and settings.")
+@click.argument("folder", metavar="DIR", type=NonEmptyPath())
+@click.option("--key", metavar="VKEY", help="The key of the log as you know it, as log.vkey has it; or its file.")
+@json_option
+def verify(folder: Path, key: str | None, as_json: bool) -> int:
+    """Check the report, audit or proof in DIR against the signed log; no database and no settings are needed.
+
+    \b
+    It answers with four verdicts:
+      files       each file of SHA256SUMS is as it was written, and the entry of the log names them
+      inclusion   the entry is in the log, in a state that the log's key signed
+      time        who outside stamped that state, and when
+      witness     who outside signed that it goes on from the states before
+    Without --key it is the key in DIR: compare it with the one that you got another way.
+    That the log is complete, is not proven. DIR/VERIFY.md tells more; sh DIR/verify.sh
+    checks the same with openssl alone.
+
+    \b
+    Examples:
+      toolkit log verify reports
+      toolkit log verify reports --key evidence.example.com/custody+9543d5d6+AYqI...
+
+    Exit status 3: files or inclusion do not hold. 1: there is no proof in DIR.
+    """
+    known = None
+    if key is not None:
+        known = VerifierKey.parse(Path(key).read_text("utf-8") if Path(key).is_file() else key)
+    found = verify_bundle(folder, known)
+    if as_json:
+        print_json({name: {"holds": each.holds, "told": _(each.told)} for name, each in found.items()})
+    else:
+        words = {True: "holds", False: "FAILED", None: "not known"}
+        for name, each in found.items():
+            show("{}  {}  {}", f"{_(name):<10}", f"{_(words[each.holds]):<9}", each.told)
+    return NEEDS_ATTENTION if any(each.holds is False for each in found.values()) else DONE
+
+
+@log.command(short_help="Tell whether the log goes on from one checkpoint to another.")
+@click.argument("old", metavar="A", type=NonEmptyPath())
+@click.argument("new", metavar="B", type=NonEmptyPath())
+@pass_kit
+def consistency(kit: Kit, old: Path, new: Path) -> int:
+    """Tell whether the log of checkpoint B begins with the entries of checkpoint A, and print the proof.
+
+    A and B are files with checkpoints of this log, such as those in the folders of reports.
+
+    \b
+    Example:
+      toolkit log consistency reports/history/20261123T020000Z/checkpoint reports/checkpoint
+
+    Exit status 3: it does not; one of them is of another history.
+    """
+    first, second = sorted((_state(kit, old), _state(kit, new)), key=lambda state: state.size)
+    with kit.database.transaction() as connection:
+        proof = consistency_of(connection, first.size, second.size)
+    if not is_consistent(first.size, first.root, second.size, second.root, proof):
+        show(
+            "The log of {:,} entries does not go on from that of {:,}: they are of two histories.",
+            second.size,
+            first.size,
+        )
+        return NEEDS_ATTENTION
+    note("The log of {:,} entries goes on from that of {:,}. The proof:", second.size, first.size)
+    click.echo(lines_of(proof), nl=False)
+    return DONE
+
+
+def _state(kit: Kit, path: Path) -> Checkpoint:
+    """Read a checkpoint that the key of this log signed.
+
+    Raises:
+        UnreadableFile: it is none.
+    """
+    with kit.database.transaction() as connection:
+        newest = newest_checkpoint(connection)
+    try:
+        text = None if newest is None else VerifierKey.parse(newest.vkey).opens(path.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError):
+        text = None
+    found = None if text is None else Checkpoint.parse(text)
+    if found is None:
+        raise UnreadableFile("{} is no checkpoint that the key of this log signed.", path)
+    return found
+
+
+@log.command(short_help="Write the log as a directory of tiles, for the tools of others.")
+@click.argument("out", metavar="DIR", type=NonEmptyPath())
+@pass_kit
+def export(kit: Kit, out: Path) -> int:
+    """Write the whole log into the new folder DIR, from which other people's tools make the proofs themselves.
+
+    \b
+    The form is that of C2SP tlog-tiles: DIR/checkpoint, DIR/tile/... The tree is computed
+    anew, and each entry is compared with its event in the database: what was changed since
+    it was sealed is named.
+
+    \b
+    Example:
+      toolkit log export log-tiles
+
+    Exit status 3: the database holds something else than was sealed.
+    """
+    found = export_tiles(kit.database, out, kit.log_keys)
+    show("{}: {:,} entries", out, found.signed.size)
+    if found.misfit is None:
+        return DONE
+    show("{}", found.misfit)
+    return NEEDS_ATTENTION

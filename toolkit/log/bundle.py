@@ -1,0 +1,144 @@
+"""What is laid beside a report so that strangers can check it, and the check: no database and no settings needed.
+
+``SHA256SUMS`` has the hash of each file; ``entry.json`` is the entry of the log that names it, with its proof, the
+signed checkpoint and the public key; ``VERIFY.md`` says in words what that shows, and ``verify.sh`` checks it.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import file_digest, sha256
+from importlib.resources import files
+from pathlib import Path
+from typing import Final
+
+from toolkit.errors import UnreadableFile
+from toolkit.log.merkle import leaf_hash, root_of_inclusion
+from toolkit.log.notes import Checkpoint, EntryProof, SignedState, VerifierKey
+from toolkit.message import Message
+
+SUMS: Final = "SHA256SUMS"
+ENTRY: Final = "entry.json"
+PROOF: Final = "entry.json.tlog-proof"
+CHECKPOINT: Final = "checkpoint"
+VKEY: Final = "log.vkey"
+PEM: Final = "log.pem"
+_TEMPLATES: Final = ("VERIFY.md", "verify.sh")
+
+BUNDLE: Final = (SUMS, ENTRY, PROOF, CHECKPOINT, VKEY, PEM, *_TEMPLATES)
+"""The files of a bundle beside those that it proves."""
+
+
+_MAY_GO: Final = ("sales.parquet", "records.parquet", "objects.parquet")
+"""The inputs of an audit, which are kept for the newest audits only."""
+
+
+@dataclass(frozen=True, slots=True)
+class BundleVerdict:
+    """One of the answers: true, false, or ``None`` where it cannot be known here; and the sentence."""
+
+    holds: bool | None
+    told: Message
+
+
+def sums(digests: Mapping[str, str]) -> bytes:
+    """Return ``SHA256SUMS`` of files by their names."""
+    return "".join(f"{digest}  {name}\n" for name, digest in digests.items()).encode()
+
+
+def bundle(entry: bytes, proof: EntryProof, signed: SignedState) -> dict[str, bytes]:
+    """Return the files of a bundle, without ``SHA256SUMS``."""
+    templates = files("toolkit.log").joinpath("templates")
+    return {
+        ENTRY: entry,
+        PROOF: str(proof).encode(),
+        **signed.files(),
+        **{name: templates.joinpath(name).read_bytes() for name in _TEMPLATES},
+    }
+
+
+def verify_bundle(folder: Path, known: VerifierKey | None = None) -> dict[str, BundleVerdict]:
+    """Check the bundle in a folder, under the log's key as somebody knows it, or under the one in the folder.
+
+    Returns:
+        The verdicts about ``files``, ``inclusion``, ``time`` and ``witness``.
+
+    Raises:
+        UnreadableFile: there is no bundle, or a file of it cannot be read.
+    """
+    entry = _read(folder, ENTRY)
+    key = VerifierKey.parse(_read(folder, VKEY).decode("utf-8", "replace"))
+    if known is not None and known != key:
+        inclusion = BundleVerdict(False, Message("The key in the folder is another one: {}", str(key)))
+    else:
+        inclusion = _inclusion(
+            entry, _read(folder, PROOF), _read(folder, CHECKPOINT), key, trusted=known is not None
+        )
+    return {
+        "files": _files(folder, entry),
+        "inclusion": inclusion,
+        "time": BundleVerdict(
+            None, Message("Nobody outside has stamped this checkpoint: the time is that of the log.")
+        ),
+        "witness": BundleVerdict(None, Message("No witness has signed this checkpoint.")),
+    }
+
+
+def _inclusion(entry: bytes, proof: bytes, checkpoint: bytes, key: VerifierKey, *, trusted: bool) -> BundleVerdict:
+    found = EntryProof.parse(proof.decode("utf-8", "replace"))
+    if found is None:
+        return BundleVerdict(False, Message("{} is no proof.", PROOF))
+    text = key.opens(found.note)
+    state = None if text is None else Checkpoint.parse(text)
+    if state is None or state.origin != key.name:
+        return BundleVerdict(False, Message("The checkpoint in {} is not signed by the key of the log.", PROOF))
+    if key.opens(checkpoint.decode("utf-8", "replace")) != text:
+        return BundleVerdict(False, Message("{} is another one than that of the proof.", CHECKPOINT))
+    if root_of_inclusion(leaf_hash(entry), found.index, state.size, found.path) != state.root:
+        return BundleVerdict(False, Message("{} is not the entry that was signed.", ENTRY))
+    place = Message("Entry {:,} of {:,} in the log {}", found.index, state.size, state.origin)
+    if trusted:
+        return BundleVerdict(True, place)
+    return BundleVerdict(True, Message("{}; compare its key with the one that you know: {}", place, str(key)))
+
+
+def _files(folder: Path, entry: bytes) -> BundleVerdict:
+    if not (folder / SUMS).exists():
+        named = _named(entry)
+        if SUMS in named:
+            return BundleVerdict(False, Message("{} is missing.", SUMS))
+        return BundleVerdict(None, Message("This entry is about no files of this folder."))
+    listed = _read(folder, SUMS)
+    if _named(entry).get(SUMS) != sha256(listed).hexdigest():
+        return BundleVerdict(False, Message("{} is not the one that {} names.", SUMS, ENTRY))
+    recorded = {
+        name: digest for digest, _, name in (line.partition("  ") for line in listed.decode().splitlines())
+    }
+    for name, digest in recorded.items():
+        if not (folder / name).is_file() and name in _MAY_GO:
+            continue
+        if not (folder / name).is_file():
+            return BundleVerdict(False, Message("{} is missing.", name))
+        with (folder / name).open("rb") as file:
+            if file_digest(file, "sha256").hexdigest() != digest:
+                return BundleVerdict(False, Message("{} is not what was written.", name))
+    there = {each.name for each in folder.iterdir() if each.is_file()}
+    if added := sorted(there - {*recorded, *BUNDLE, "manifest.json"}):
+        return BundleVerdict(False, Message("{} was added: nothing proves it.", ", ".join(added)))
+    return BundleVerdict(True, Message("{:,} files are as they were written.", len(recorded)))
+
+
+def _named(entry: bytes) -> Mapping[str, str]:
+    """Return the hashes of the files that an entry names."""
+    try:
+        found = json.loads(entry)["detail"]["files"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _read(folder: Path, name: str) -> bytes:
+    try:
+        return (folder / name).read_bytes()
+    except OSError:
+        raise UnreadableFile("There is no proof in {}: {} cannot be read.", folder, name) from None

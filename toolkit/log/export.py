@@ -1,0 +1,118 @@
+"""Write the log as a directory of tiles, from which other people's tools make the proofs themselves.
+
+The directory has the form of C2SP ``tlog-tiles``: ``checkpoint``, ``tile/LEVEL/NUMBER`` with up to 256 hashes, and
+``tile/entries/NUMBER`` with the entries, each after its length in two bytes.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy import Connection
+
+from toolkit.contract.events import Event, LogKeys
+from toolkit.database.connection import Database
+from toolkit.database.tables import custody_events, log_entries
+from toolkit.errors import InvalidInput
+from toolkit.log.merkle import HASH_BYTES, TILE, append, leaf_hash, root
+from toolkit.log.notes import SignedState
+from toolkit.log.sealing import entry_of, newest_checkpoint
+from toolkit.message import Message
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """The state that was written, and the first thing in the database that does not fit it, if any."""
+
+    signed: SignedState
+    misfit: Message | None
+
+
+def export_tiles(database: Database, out: Path, keys: LogKeys) -> Exported:
+    """Write the log up to its newest checkpoint into the empty folder ``out``.
+
+    The tree is computed anew from the entries, and each entry is compared with its event: a change in the tables
+    shows.
+
+    Raises:
+        InvalidInput: nothing is sealed yet, or the folder is not empty or cannot be made.
+    """
+    with database.snapshot() as connection:
+        signed = newest_checkpoint(connection)
+        if signed is None:
+            raise InvalidInput("Nothing is in the custody log yet.")
+        try:
+            out.mkdir(parents=True, exist_ok=True)
+            if any(out.iterdir()):
+                raise InvalidInput("{} is not empty.", out)
+            return Exported(signed, _write(connection, signed, out, keys))
+        except OSError as error:
+            raise InvalidInput("{} cannot be written: {}", out, error.strerror or error) from None
+
+
+def _write(connection: Connection, signed: SignedState, out: Path, keys: LogKeys) -> Message | None:
+    growing: dict[tuple[int, int], bytes] = {}
+    misfit: Message | None = None
+    size = 0
+
+    def tile(level: int, number: int) -> bytes:
+        return growing.get((level, number)) or _place(out, str(level), number, TILE).read_bytes()
+
+    for number, entries in enumerate(_entries(connection, signed.size, keys)):
+        misfit = misfit or next((wrong for _, wrong in entries if wrong is not None), None)
+        stored = [entry for entry, _ in entries]
+        framed = b"".join(len(entry).to_bytes(2, "big") + entry for entry in stored)
+        _put(_place(out, "entries", number, len(stored)), framed)
+        growing |= append(tile, size, map(leaf_hash, stored))
+        size += len(stored)
+        for level, full in [each for each, hashes in growing.items() if len(hashes) == TILE * HASH_BYTES]:
+            _put(_place(out, str(level), full, TILE), growing.pop((level, full)))
+    for (level, last), hashes in growing.items():
+        _put(_place(out, str(level), last, len(hashes) // HASH_BYTES), hashes)
+    for name, content in signed.files().items():
+        _put(out / name, content)
+    if root(tile, signed.size).hex() != signed.root:
+        return Message("The entries are not those that were signed.")
+    return misfit
+
+
+def _entries(connection: Connection, size: int, keys: LogKeys) -> Iterator[list[tuple[bytes, Message | None]]]:
+    """Yield the entries of each tile; with an entry the reason why it is not that of its event, if it is not."""
+    entry, event = log_entries.c, custody_events.c
+    for first in range(0, size, TILE):
+        query = (
+            sa.select(entry.entry, entry.event, event.id, event.kind, event.happened_at, event.detail)
+            .outerjoin(custody_events, event.id == entry.event)
+            .where(entry.index >= first, entry.index < min(first + TILE, size))
+            .order_by(entry.index)
+        )
+        yield [(row.entry, _misfit(row, keys)) for row in connection.execute(query)]
+
+
+def _misfit(row: Any, keys: LogKeys) -> Message | None:
+    """Return in which way an event is not what its entry says; that of another key cannot be compared."""
+    if not row.event:  # the last seal of the chain before this log
+        return None
+    if row.id is None:
+        return Message("Event {} is in the log, and no more in the database.", row.event)
+    event = Event(row.id, row.kind, row.happened_at, row.detail)
+    known = (entry_of(event, LogKeys((key,))) for key in keys.keys)
+    if row.entry in known or row.entry == entry_of(event, LogKeys()):
+        return None
+    return Message("Event {} ({}) is another one in the database than in the log.", row.event, row.kind)
+
+
+def _place(out: Path, what: str, number: int, width: int) -> Path:
+    """Return the path of a tile: its number in groups of three digits, all but the last after an x."""
+    groups = [f"{number % 1000:03}"]
+    while number := number // 1000:
+        groups.insert(0, f"x{number % 1000:03}")
+    path = out.joinpath("tile", what, *groups)
+    return path if width == TILE else path.with_name(f"{path.name}.p") / str(width)
+
+
+def _put(path: Path, content: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)

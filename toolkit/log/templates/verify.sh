@@ -1,0 +1,89 @@
+#!/bin/sh
+# Checks the files in a folder against the signed log, with openssl and coreutils alone.
+# usage: sh verify.sh [FOLDER [KEY.pem]]    KEY.pem: the log's key as you know it; without it the one in the folder
+set -eu
+cd "${1:-.}"
+key=${2:-log.pem}
+t=$(mktemp -d)
+trap 'rm -rf "$t"' EXIT
+fail() {
+  echo "FAILED: $1"
+  exit 1
+}
+
+# 1. The files are those of SHA256SUMS, and entry.json names SHA256SUMS.
+if [ -e SHA256SUMS ]; then
+  sha256sum -c SHA256SUMS || fail "a file is not what was written"
+  sums=$(sha256sum < SHA256SUMS | cut -c1-64)
+  grep -qF "\"SHA256SUMS\":\"$sums\"" entry.json || fail "entry.json is about other files"
+elif grep -qF '"SHA256SUMS":' entry.json; then
+  fail "SHA256SUMS is missing"
+fi
+
+# 2. The checkpoint in the proof is signed by the key.
+sed '1,/^$/d' entry.json.tlog-proof > "$t/note"
+sed '/^$/,$d' "$t/note" > "$t/text"
+origin=$(sed -n 1p "$t/text")
+size=$(sed -n 2p "$t/text")
+root=$(sed -n 3p "$t/text")
+index=$(sed -n 's/^index //p' entry.json.tlog-proof)
+for number in "$size" "$index"; do
+  case $number in
+    '' | *[!0-9]* | 0?* | ???????????????????*) fail "a number in the proof is none" ;;
+  esac
+done
+openssl pkey -pubin -in "$key" -outform DER | tail -c 32 > "$t/public"
+{
+  printf '%s\n\001' "$origin"
+  cat "$t/public"
+} | openssl dgst -sha256 -binary | head -c 4 > "$t/id"
+signed=no
+sed '1,/^$/d' "$t/note" > "$t/lines"
+while read -r _ name signature; do
+  [ "$name" = "$origin" ] || continue
+  printf %s "$signature" | base64 -d > "$t/raw"
+  head -c 4 "$t/raw" | cmp -s - "$t/id" || continue
+  tail -c +5 "$t/raw" > "$t/signature"
+  openssl pkeyutl -verify -rawin -pubin -inkey "$key" -in "$t/text" -sigfile "$t/signature" > "$t/said" 2>&1 ||
+    fail "the checkpoint is not signed by this key"
+  signed=yes
+done < "$t/lines"
+[ $signed = yes ] || fail "the checkpoint is not signed by this key"
+
+# 3. From the entry the hashes of the proof lead to the root of the checkpoint.
+hash() {
+  openssl dgst -sha256 -binary
+}
+{
+  printf '\000'
+  cat entry.json
+} | hash > "$t/found"
+[ "$index" -lt "$size" ] || fail "the proof is of another log"
+sed '1,/^index /d; /^$/,$d' entry.json.tlog-proof > "$t/path"
+[ "$(wc -l < "$t/path")" -le 63 ] || fail "the proof is too long"
+place=$index
+last=$((size - 1))
+while read -r line; do
+  [ "$last" -gt 0 ] || fail "the proof is too long"
+  printf %s "$line" | base64 -d > "$t/other"
+  if [ $((place % 2)) = 1 ] || [ "$place" = "$last" ]; then
+    {
+      printf '\001'
+      cat "$t/other" "$t/found"
+    } | hash > "$t/next"
+    while [ $((place % 2)) = 0 ] && [ "$place" != 0 ]; do
+      place=$((place / 2))
+      last=$((last / 2))
+    done
+  else
+    {
+      printf '\001'
+      cat "$t/found" "$t/other"
+    } | hash > "$t/next"
+  fi
+  mv "$t/next" "$t/found"
+  place=$((place / 2))
+  last=$((last / 2))
+done < "$t/path"
+[ "$last" = 0 ] && [ "$(base64 < "$t/found")" = "$root" ] || fail "the entry is not in the log"
+echo "OK: entry $index of $size is in the log $origin"
