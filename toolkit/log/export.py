@@ -81,14 +81,14 @@ def _write(connection: Connection, signed: SignedState, out: Path, keys: LogKeys
 def _entries(connection: Connection, size: int, keys: LogKeys) -> Iterator[list[tuple[bytes, Message | None]]]:
     """Yield the entries of each tile; with an entry the reason why it is not that of its event, if it is not."""
     entry, event = log_entries.c, custody_events.c
-    for first in range(0, size, TILE):
-        query = (
-            sa.select(entry.entry, entry.event, event.id, event.kind, event.happened_at, event.detail)
-            .outerjoin(custody_events, event.id == entry.event)
-            .where(entry.index >= first, entry.index < min(first + TILE, size))
-            .order_by(entry.index)
-        )
-        yield [(row.entry, _misfit(row, keys)) for row in connection.execute(query)]
+    query = (
+        sa.select(entry.entry, entry.event, event.id, event.kind, event.happened_at, event.detail)
+        .outerjoin(custody_events, event.id == entry.event)
+        .where(entry.index < size)
+        .order_by(entry.index)
+    )
+    for rows in connection.execute(query, execution_options={"yield_per": TILE}).partitions():
+        yield [(row.entry, _misfit(row, keys)) for row in rows]
 
 
 def _misfit(row: Any, keys: LogKeys) -> Message | None:

@@ -129,8 +129,11 @@ def entry_of(event: Event, keys: LogKeys) -> bytes:
     return _canonical(document | {"detail": {"bytes": len(detail), "sha256": sha256(detail).hexdigest()}})
 
 
+_encode: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode
+
+
 def _canonical(document: Mapping[str, Any]) -> bytes:
-    return json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+    return _encode(document).encode()
 
 
 def newest_epoch(connection: Connection) -> Row[Any]:
