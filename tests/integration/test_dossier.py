@@ -15,6 +15,7 @@ from tests.support.evidence_files import pdf, silence
 from tests.support.uploaded_sales import add_record, add_sale
 from toolkit.contract.evidence import EvidenceType
 from toolkit.database.tables import custody_events
+from toolkit.log.bundle import verify_bundle
 
 
 @pytest.fixture
@@ -40,7 +41,7 @@ def test_a_dossier_opens_without_the_toolkit(run, database, asked_for, tmp_path)
     path = run("dossier", "sale-1", "--out", tmp_path / "out", *why).out.strip()
     with ZipFile(path) as archive:
         archive.extractall(tmp_path / "opened")
-        names = archive.namelist()
+        names = [name for name in archive.namelist() if not name.startswith("proofs/")]
     assert names == [
         "dossier.pdf",
         "sale.json",
@@ -59,6 +60,11 @@ def test_a_dossier_opens_without_the_toolkit(run, database, asked_for, tmp_path)
     assert "Ana Souza" not in text
     with database.transaction() as connection:
         events = connection.execute(sa.select(custody_events.c.kind, custody_events.c.detail)).all()
+    proven = {}
+    for proof in (tmp_path / "opened" / "proofs").iterdir():
+        assert verify_bundle(proof)["inclusion"].holds
+        proven[int(proof.name)] = json.loads((proof / "entry.json").read_text("utf-8"))["kind"]
+    assert {"UPLOADED", "VERIFIED"} <= set(proven.values())
     digest = sha256(Path(path).read_bytes()).hexdigest()
     assert {"dossier.zip": digest} in [detail["files"] for kind, detail in events if kind == "REPORTED"]
     assert [kind for kind, _ in events].count("OPENED") == 2

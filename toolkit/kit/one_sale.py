@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+from toolkit.errors import LogDiffers, LogKeyMissing
 from toolkit.extras import require
 from toolkit.kit.process import operation, signed_in_account
 from toolkit.kit.services import Services
@@ -62,8 +65,8 @@ class OneSale(Services):
     ) -> Path:
         """Write everything about one sale into a ZIP that opens without the toolkit; return its path.
 
-        It holds a PDF in the language of messages, the same as JSON, and the SHA-256 of each file. The custody log
-        keeps the SHA-256 of the archive.
+        It holds a PDF in the language of messages, the same as JSON, the proof of each event of the sale in the
+        custody log, and the SHA-256 of each file. The custody log keeps the SHA-256 of the archive.
 
         Args:
             sale_id: its id.
@@ -88,9 +91,25 @@ class OneSale(Services):
         with self.scratch() as scratch:
             files = {} if with_files is None else dict(self._files(case, with_files, scratch))
             dossier = sale_dossier(case, files, zone, as_of, cpf, unmasked=unmask is not None)
+            dossier = replace(dossier, files={**dossier.files, **dict(self._proofs(case, scratch))})
             path, digest = write_dossier(dossier, self.path(out), current_language(), zone)
         self.record_report({"dossier.zip": digest})
         return path
+
+    def _proofs(self, case: SaleCase, folder: Path) -> Iterator[tuple[str, Path]]:
+        """Write the proof that the custody log has it for each event of the sale, as far as it is sealed."""
+        from toolkit.log.bundle import bundle
+        from toolkit.log.sealing import prove
+
+        with suppress(LogKeyMissing, LogDiffers):
+            self.seal_log()
+        with self.database.transaction() as connection:
+            proven = {event.id: prove(connection, event.id) for event, _ in case.timeline}
+        for event, proof in proven.items():
+            for name, content in ({} if proof is None else bundle(*proof)).items():
+                path = folder / f"{event}-{name}"
+                path.write_bytes(content)
+                yield f"proofs/{event}/{name}", path
 
     def _files(self, case: SaleCase, reason: str, folder: Path) -> Iterator[tuple[UUID, Path]]:
         """Bring the file of each record that has one into the folder; the custody log tells of each before."""

@@ -181,11 +181,6 @@ def _sign(connection: Connection, size: int, signer: LogSigner, now: datetime) -
     return signed
 
 
-def covers(connection: Connection, event: int) -> bool:
-    """Tell whether an event is in the log."""
-    return bool(connection.scalar(sa.select(sa.exists().where(log_entries.c.event == event))))
-
-
 def may_record(connection: Connection) -> bool:
     """Tell whether this role and session may record events and seal them."""
     return bool(connection.execute(sa.text(_MAY_WRITE)).scalar_one())

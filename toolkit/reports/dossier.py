@@ -1,7 +1,8 @@
 """``toolkit dossier``: everything about one sale as a ZIP that opens without the toolkit.
 
 It is made for somebody who never saw the toolkit: a regulator, a court, a distributor. It holds ``dossier.pdf``,
-the same as ``sale.json``, ``README.txt``, the files of the evidence where they were asked for, and ``SHA256SUMS``.
+the same as ``sale.json``, ``README.txt``, the files of the evidence where they were asked for, the proof of each
+event of the sale in the custody log, and ``SHA256SUMS``.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ ABOUT: Final = (
     "A CPF on the first page is masked, unless somebody asked for the whole one and said why.",
     "SHA256SUMS holds the SHA-256 of every other file; sha256sum -c SHA256SUMS tells which one was changed, but "
     "not who made the archive. The operator's custody log holds the SHA-256 of the whole archive.",
+    "proofs holds, for each event of the sale, the entry of the custody log and the proof that a signed state of "
+    "the log has it; VERIFY.md there tells how it is checked. That the log is complete is not proven.",
 )
 """Sentences about the limits of the dossier."""
 
