@@ -276,6 +276,20 @@ def test_the_commands_seal_prove_and_export(run, tell, tmp_path):
     assert "5 entries" in run("log", "export", tmp_path / "log").out
 
 
+def test_a_machine_without_the_key_of_the_log_says_so_and_seals_nothing(run, database, tell, seal, tmp_path):
+    add_sale(database)
+    tell(1)
+    seal()
+    assert "must name the file of the key evidence.example.com/custody+9543d5d6" not in run("audit", ends=3).out
+    said = run("audit", ends=3).err
+    assert "The custody log is not sealed: TOOLKIT_LOG_SIGNING_KEY must name the file of the key" in said
+    run("log", "seal", ends=2)
+    run("report", "--out", tmp_path, "--format", "csv")
+    assert not (tmp_path / "entry.json").exists()
+    assert json.loads((tmp_path / "manifest.json").read_text())["custodySeal"] is None
+    assert len(entries(database)) == 1
+
+
 def test_a_checkpoint_of_another_history_is_told(run, database, tell, tmp_path):
     tell(2)
     vkey = run("log", "seal", "--json").told["checkpoint"]["vkey"]

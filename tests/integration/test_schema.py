@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,9 @@ import sqlalchemy as sa
 from toolkit.database import schema, tables
 from toolkit.database.connection import Database, raw
 from toolkit.errors import DatabaseError, SchemaMismatch
+from toolkit.log.merkle import append, leaf_hash, root
+from toolkit.log.notes import LogSigner, new_key
+from toolkit.log.sealing import seal_events
 
 ROOT = Path(__file__).parents[2]
 
@@ -70,6 +74,37 @@ def test_an_older_database_becomes_like_a_new_one_and_keeps_its_history(empty_da
     assert new - old == set()
     with empty_database.transaction() as connection:
         assert connection.scalar(sa.text("SELECT sale_id FROM audit.sale_observations")) == "S-1"
+
+
+def test_the_chain_of_an_older_log_ends_in_the_first_entry_of_the_tree(empty_database, clock):
+    with empty_database.transaction() as connection:
+        tables.service.create_all(connection)
+        raw(connection).execute((ROOT / "tests" / "data" / "schema_0035.sql").read_bytes())
+        connection.exec_driver_sql(
+            "INSERT INTO audit.custody_seals "
+            "(number, sealed_at, events, last_transaction, last_id, digests, previous, hash) "
+            "VALUES (3, '2026-03-02T12:00:00Z', 0, 0, 0, '', repeat('0', 64), repeat('ab', 32))"
+        )
+    schema.upgrade(empty_database)
+    signed = seal_events(
+        empty_database, clock, LogSigner.read("evidence.example.com/custody", new_key(), "the key")
+    )
+    with empty_database.transaction() as connection:
+        entries = [
+            bytes(entry)
+            for entry in connection.scalars(sa.text("SELECT entry FROM audit.log_entries ORDER BY index"))
+        ]
+        events = connection.scalar(sa.text("SELECT count(*) FROM audit.custody_events"))
+    assert json.loads(entries[0]) == {
+        "at": "2026-03-02T12:00:00.000000+00:00",
+        "detail": {"hash": "ab" * 32, "seal": 3},
+        "id": 0,
+        "kind": "CHAIN_ENDED",
+    }
+    assert len(entries) == events + 1
+    assert signed is not None
+    tiles = append(lambda *_: b"", 0, map(leaf_hash, entries))
+    assert root(lambda *place: tiles[place], len(entries)).hex() == signed.root
 
 
 def test_no_function_finds_names_by_the_search_path_of_a_session(database):

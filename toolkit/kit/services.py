@@ -228,7 +228,8 @@ class Services:
         try:
             if self.settings.log_signing_key is None:
                 path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-                make_once(path, new_key())
+                if not path.exists():
+                    make_once(path, new_key())
             if path.stat().st_mode & 0o077:
                 raise SettingsError("{} can be read by others: chmod 600 {}", path, path)
             return LogSigner.read(self.settings.log_origin, path.read_bytes(), path)
