@@ -23,7 +23,7 @@ from toolkit.evidence.records import withdraw
 from toolkit.log import sealing
 from toolkit.log.export import export_tiles
 from toolkit.log.merkle import is_consistent, leaf_hash, root_of_inclusion
-from toolkit.log.notes import Checkpoint, LogSigner, SignedState, VerifierKey
+from toolkit.log.notes import Checkpoint, LogSigner, SignedState, VerifierKey, new_key
 from toolkit.log.sealing import consistency, newest_checkpoint, prove, seal_events
 
 LIMITS = UploadLimits(3600, 1_000_000)
@@ -274,6 +274,27 @@ def test_the_commands_seal_prove_and_export(run, tell, tmp_path):
     assert run("log", "consistency", older, newer).out.count("=\n") == 4
     assert "no event" in run("log", "prove", "99", "--out", proof, ends=1).err.lower()
     assert "5 entries" in run("log", "export", tmp_path / "log").out
+
+
+def test_a_new_key_takes_over_in_a_state_that_both_sign(run, database, tell, tmp_path):
+    tell(1)
+    old = run("log", "seal", "--json").told["checkpoint"]
+    before, after, file = tmp_path / "before", tmp_path / "after", tmp_path / "new.pem"
+    before.write_text(old["note"])
+    file.write_bytes(new_key())
+    file.chmod(0o600)
+    both = run("log", "seal", "--new-key", file, "--json").told["checkpoint"]
+    new = VerifierKey.parse(both["vkey"])
+    for key in (VerifierKey.parse(old["vkey"]), new):
+        assert key.opens(both["note"]) is not None
+    assert entries(database)[-1]["detail"] == {"old": old["vkey"], "new": both["vkey"]}
+
+    tell(1)
+    assert "must name the file of the key" in run("log", "seal", ends=2).err
+    run("log", "seal", TOOLKIT_LOG_SIGNING_KEY=str(file))
+    after.write_text(run("log", "checkpoint").out)
+    assert VerifierKey.parse(old["vkey"]).opens(after.read_text()) is None
+    assert run("log", "consistency", before, after).out
 
 
 def test_a_machine_without_the_key_of_the_log_says_so_and_seals_nothing(run, database, tell, seal, tmp_path):

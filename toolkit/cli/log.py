@@ -15,7 +15,7 @@ from toolkit.log.export import export_tiles
 from toolkit.log.merkle import is_consistent
 from toolkit.log.notes import Checkpoint, SignedState, VerifierKey, lines_of
 from toolkit.log.sealing import consistency as consistency_of
-from toolkit.log.sealing import newest_checkpoint
+from toolkit.log.sealing import keys_of, newest_checkpoint
 from toolkit.log.sealing import prove as prove_event
 
 
@@ -40,9 +40,10 @@ def log() -> None:
 
 
 @log.command(short_help="Seal the events that were recorded since the last checkpoint.")
+@click.option("--new-key", type=NonEmptyPath(), help="Let the key in this file sign from now on.")
 @json_option
 @pass_kit
-def seal(kit: Kit, as_json: bool) -> None:
+def seal(kit: Kit, new_key: Path | None, as_json: bool) -> None:
     """Append the events that were recorded since the last checkpoint to the log, and sign its new state.
 
     \b
@@ -51,10 +52,15 @@ def seal(kit: Kit, as_json: bool) -> None:
     one: openssl genpkey -algorithm ed25519 -out FILE; chmod 600 FILE
 
     \b
-    Example:
+    With --new-key both keys sign the new state, whose last entry names them (KEY_ROTATED);
+    name FILE in TOOLKIT_LOG_SIGNING_KEY afterwards. What the old key signed verifies as ever.
+
+    \b
+    Examples:
       toolkit log seal
+      toolkit log seal --new-key custody-2027.pem
     """
-    _show(kit.seal_log(), as_json)
+    _show(kit.seal_log() if new_key is None else kit.change_log_key(new_key), as_json)
     if not kit.log_keys.keys:
         note("the hashes in the log have no key: a CPF can be found by trying all; set TOOLKIT_LOG_KEY")
 
@@ -182,11 +188,12 @@ def _state(kit: Kit, path: Path) -> Checkpoint:
         UnreadableFile: it is none.
     """
     with kit.database.transaction() as connection:
-        newest = newest_checkpoint(connection)
+        known = [VerifierKey.parse(key) for key in keys_of(connection)]
     try:
-        text = None if newest is None else VerifierKey.parse(newest.vkey).opens(path.read_text("utf-8"))
+        note_ = path.read_text("utf-8")
     except (OSError, UnicodeDecodeError):
-        text = None
+        note_ = ""
+    text = next((text for key in known if (text := key.opens(note_)) is not None), None)
     found = None if text is None else Checkpoint.parse(text)
     if found is None:
         raise UnreadableFile("{} is no checkpoint that the key of this log signed.", path)

@@ -42,6 +42,7 @@ class CustodyEvent(StrEnum):
     SERVICE_ADOPTED = "SERVICE_ADOPTED"
     EPOCH_OPENED = "EPOCH_OPENED"
     RESTORE_CONFIRMED = "RESTORE_CONFIRMED"
+    KEY_ROTATED = "KEY_ROTATED"
 
 
 HASHES: Final[Mapping[str, tuple[str, ...]]] = {

@@ -30,7 +30,7 @@ from toolkit.embedded.home import make_once
 from toolkit.errors import InvalidInput, LogDiffers, LogKeyMissing, SettingsError, ToolkitError
 from toolkit.extras import require
 from toolkit.kit.process import signed_in_account
-from toolkit.log.events import record_report, record_unmasking
+from toolkit.log.events import record_key_change, record_report, record_unmasking
 from toolkit.log.notes import Checkpoint, LogSigner, SignedState
 from toolkit.log.sealing import (
     goes_on,
@@ -230,15 +230,38 @@ class Services:
                 path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
                 if not path.exists():
                     make_once(path, new_key())
+        except OSError:
+            return None
+        return self._signer(path)
+
+    def _signer(self, path: Path) -> LogSigner:
+        try:
             if path.stat().st_mode & 0o077:
                 raise SettingsError("{} can be read by others: chmod 600 {}", path, path)
             return LogSigner.read(self.settings.log_origin, path.read_bytes(), path)
         except OSError as error:
-            if self.settings.log_signing_key is None:
-                return None
             raise SettingsError("{} cannot be read: {}", path, error.strerror or error) from None
 
-    def seal_log(self) -> SignedState | None:
+    def change_log_key(self, path: Path) -> SignedState | None:
+        """Seal the log by its key and by the one in a file together; that one alone signs from then on.
+
+        Raises:
+            SettingsError: the file is no such key, or can be read by others.
+            LogKeyMissing: the key that signs this log is not here.
+            InvalidInput: an older transaction keeps the change from being sealed now.
+        """
+        successor, signer = self._signer(path), self.log_signer
+        old = None if signer is None else str(signer.verifier)
+        with self.database.transaction() as connection:
+            signed = newest_checkpoint(connection)
+            if old is not None and (signed is None or signed.vkey == old):
+                record_key_change(connection, old, str(successor.verifier), self.clock())
+        signed = self.seal_log(successor)
+        if signed is None or signed.vkey != str(successor.verifier):
+            raise InvalidInput("The key was not changed: an older transaction is under way. Try again.")
+        return signed
+
+    def seal_log(self, successor: LogSigner | None = None) -> SignedState | None:
         """Seal the custody log, and keep its newest checkpoint in the home: a log that is cut off later shows.
 
         It is filed by the database's own numbers, not by its address: after a failover it is compared, too. A log
@@ -260,7 +283,7 @@ class Services:
                 notice_restore(connection, kept.root.hex(), self.clock)
             if pending_restore(connection) is not None:
                 return newest_checkpoint(connection)
-        signed = seal_events(self.database, self.clock, self.log_signer, self.log_keys)
+        signed = seal_events(self.database, self.clock, self.log_signer, self.log_keys, successor)
         if signed is not None and signed.note != before:
             with suppress(OSError, InvalidInput):
                 place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -65,6 +65,11 @@ def record_answer(
     _record(connection, CustodyEvent.FINDING_ANSWERED, now, detail)
 
 
+def record_key_change(connection: Connection, old: str, new: str, now: datetime) -> None:
+    """Record that the log is signed by another key from now on; the next checkpoint is signed by both."""
+    _record(connection, CustodyEvent.KEY_ROTATED, now, {"old": old, "new": new})
+
+
 def _record(connection: Connection, kind: CustodyEvent, now: datetime, detail: Mapping[str, object]) -> int:
     statement = sa.insert(custody_events).returning(custody_events.c.id)
     number: int = connection.scalar(statement, {"kind": kind, "happened_at": now, "detail": detail})

@@ -126,8 +126,12 @@ class LogSigner:
 
     def sign(self, text: str) -> str:
         """Return the note of a text that ends in a new line."""
-        signature = self.verifier.key_id + self.private.sign(text.encode())
-        return f"{text}\n— {self.name} {b64encode(signature).decode()}\n"
+        return f"{text}\n{self.signature(text)}"
+
+    def signature(self, text: str) -> str:
+        """Return the line of the signature of a text, for its note."""
+        signed = self.verifier.key_id + self.private.sign(text.encode())
+        return f"— {self.name} {b64encode(signed).decode()}\n"
 
 
 @dataclass(frozen=True, slots=True)

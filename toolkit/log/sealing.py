@@ -32,9 +32,15 @@ LONGEST_ENTRY: Final = 65_535
 
 
 def seal_events(
-    database: Database, clock: Clock, signer: LogSigner | None, keys: LogKeys = NO_KEYS
+    database: Database,
+    clock: Clock,
+    signer: LogSigner | None,
+    keys: LogKeys = NO_KEYS,
+    successor: LogSigner | None = None,
 ) -> SignedState | None:
     """Append every event that can be appended; return the newest checkpoint, ``None`` while there is none at all.
+
+    A ``successor`` signs the new checkpoint together with ``signer``, and alone from then on.
 
     Raises:
         LogKeyMissing: the key that signs this log is not here.
@@ -64,7 +70,7 @@ def seal_events(
             _append(connection, size, rows, keys)
             size += len(rows)
         if size > (signed.size if signed is not None else 0):
-            signed = _sign(connection, size, signer, clock())
+            signed = _sign(connection, size, [signer] if successor is None else [signer, successor], clock())
         return signed
 
 
@@ -76,6 +82,11 @@ def newest_checkpoint(connection: Connection, moment: datetime | None = None) ->
         query = query.where(columns.issued_at <= moment)
     row = connection.execute(query.order_by(columns.size.desc()).limit(1)).one_or_none()
     return None if row is None else SignedState(*row)
+
+
+def keys_of(connection: Connection) -> list[str]:
+    """Return the keys that ever signed the log."""
+    return list(connection.scalars(sa.select(log_checkpoints.c.vkey).distinct()))
 
 
 def goes_on(connection: Connection, kept: Checkpoint) -> bool:
@@ -172,10 +183,11 @@ def _append(connection: Connection, size: int, rows: Sequence[Row[Any]], keys: L
     )
 
 
-def _sign(connection: Connection, size: int, signer: LogSigner, now: datetime) -> SignedState:
+def _sign(connection: Connection, size: int, signers: Sequence[LogSigner], now: datetime) -> SignedState:
     whole = root(tiles_of(connection), size)
-    note = signer.sign(str(Checkpoint(signer.name, size, whole)))
-    signed = SignedState(size, whole.hex(), note, str(signer.verifier), now.astimezone(UTC))
+    text = str(Checkpoint(signers[-1].name, size, whole))
+    note = f"{text}\n" + "".join(each.signature(text) for each in signers)
+    signed = SignedState(size, whole.hex(), note, str(signers[-1].verifier), now.astimezone(UTC))
     row = {name: getattr(signed, name) for name in SignedState.__slots__}
     connection.execute(sa.insert(log_checkpoints), row)
     return signed
