@@ -166,6 +166,11 @@ def test_a_tree_that_is_not_what_was_signed_is_sealed_no_more(database, clock, t
     tell(1)
     with pytest.raises(LogDiffers, match="not the one that was signed at 3 entries"):
         seal_events(database, clock, SIGNER, KEYS)
+    # Nor where the root beside the note was written anew, too: the key did not sign that.
+    forged = sealing.root(lambda *_: bytes(96), 3).hex()
+    unguarded(database, "log_checkpoints", f"UPDATE audit.log_checkpoints SET root = '{forged}'")
+    with pytest.raises(LogDiffers, match="not the one that was signed at 3 entries"):
+        seal_events(database, clock, SIGNER, KEYS)
 
 
 def test_the_log_is_written_as_tiles_that_others_read(database, tell, seal, tmp_path):

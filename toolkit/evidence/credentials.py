@@ -177,5 +177,5 @@ def _parsed(database: Database, body: Mapping[str, Any], asked: Mapping[str, Any
 
 def _own_group(database: Database, asked: Mapping[str, Any]) -> str | None:
     with database.statement() as connection:
-        group: str | None = connection.execute(_own_group_query(database.service), asked).scalar_one_or_none()
+        group: str | None = connection.execute(_own_group_query(database.service), asked).scalars().first()
     return group
