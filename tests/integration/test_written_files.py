@@ -23,11 +23,11 @@ def _usual_umask():
 
 
 def modes(*folders: Path) -> dict[str, int]:
-    """The mode of each file, but for those of PostgreSQL, which come and go while other tests use it."""
+    """The mode of each file, but for PostgreSQL's and the audits in the home, which other tests write meanwhile."""
     found = {}
     for folder in folders:
         for place, below, names in os.walk(folder):
-            below[:] = [name for name in below if name != "postgres"]
+            below[:] = [name for name in below if name not in {"postgres", "audits"}]
             for path in (Path(place, name) for name in names):
                 with suppress(FileNotFoundError):
                     status = path.lstat()
@@ -55,8 +55,8 @@ COMMANDS = {
 def test_what_commands_write_is_for_owner_and_group_and_what_names_people_for_its_owner(
     embedded_environment, tmp_path, monkeypatch
 ):
-    environ = embedded_environment
     given, out = tmp_path / "given", tmp_path / "out"
+    environ = embedded_environment | {"TOOLKIT_AUDITS": str(out / "own-audits")}
     given.mkdir()
     monkeypatch.chdir(given)
     write_csv(given / "clients.csv", [client(1), client(2, cpf="39053344706")])
