@@ -117,6 +117,7 @@ def test_a_gap_is_told_mended_and_told_no_more(office, database, bucket, s3):
     assert set(months["month"]) == {"2026-03"}
     of_luz, of_sol = months.loc["Luz do Vale"], months.loc["Sol"]
     assert (of_luz["findings"], of_luz["told"], of_luz["mended"], of_luz["stillOpen"]) == (1, 1, 1, 0)
+    assert of_luz["medianDays"] == 2  # it came on Tuesday, stood on Wednesday, and was mended on Thursday
     assert (of_sol["findings"], of_sol["told"], of_sol["mended"], of_sol["stillOpen"]) == (2, 2, 0, 2)
 
     events = rows(database, "SELECT detail FROM audit.custody_events WHERE kind = 'PARTNER_TOLD'")

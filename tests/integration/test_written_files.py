@@ -23,7 +23,7 @@ def _usual_umask():
 
 
 def modes(*folders: Path) -> dict[str, int]:
-    """The mode of each file, but for PostgreSQL's and the audits in the home, which other tests write meanwhile."""
+    """The mode of each file, but for PostgreSQL's and the audits in the home, which other tests write, too."""
     found = {}
     for folder in folders:
         for place, below, names in os.walk(folder):

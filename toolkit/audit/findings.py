@@ -358,7 +358,7 @@ _FINDINGS: Final = f"""
                CASE WHEN of_partner AND partner IS NOT NULL THEN partner ELSE catalogue.owner END AS owner,
                CASE WHEN allowed.days = 0 THEN opened_day ELSE due.day END AS due_day,
                until.number AS until_number, first.number AS first_number,
-               opened.number + allowed.days AS due_number
+               opened.number + allowed.days AS due_number, closed.number - opened.number AS closed_number
         FROM history
         JOIN catalogue USING (code)
         JOIN allowed ON allowed.code = history.code
@@ -367,6 +367,7 @@ _FINDINGS: Final = f"""
         JOIN calendar AS until ON until.day = until_day
         JOIN calendar AS first ON first.day = first_day
         JOIN (SELECT number, day FROM calendar WHERE working) AS due ON due.number = opened.number + allowed.days
+        LEFT JOIN calendar AS closed ON closed.day = CAST(closed_at AT TIME ZONE {{zone}} AS DATE)
         LEFT JOIN waived ON waived.id = history.id
     )
     SELECT CAST(id AS VARCHAR) AS id, sale_id, partner, utility_group, code,
@@ -383,7 +384,7 @@ _FINDINGS: Final = f"""
            CASE WHEN until_day > due_day THEN least(due_number - until_number, -1)
                 ELSE due_number - until_number END AS due_in_business_days,
            until_day > due_day AND NOT resolved AND waiver_id IS NULL AS overdue,
-           owner, waiver_id, change, told_at, answered_at
+           owner, waiver_id, change, told_at, answered_at, closed_number AS business_days_open
     FROM dated LEFT JOIN heard USING (id) LEFT JOIN replied USING (id)
     ORDER BY resolved, weight, due_at, sale_id, code, id
 """

@@ -52,7 +52,7 @@ class Audited(Totals):
     """What partners did about their findings, by the ``month`` in which these came, the latest first.
 
     ``partner``; ``findings``, those ``told``, ``answered`` and ``mended``, those ``stillOpen``; ``medianDays``,
-    business days from the first to the last audit that saw a mended one; ``lateUntold``, those whose deadline
+    business days until an audit saw a finding mended; ``lateUntold``, those whose deadline
     passed while nobody had told the partner."""
     waivers: tuple[Waiver, ...]
     """The waivers that hold on the day of the audit."""

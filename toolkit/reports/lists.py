@@ -313,8 +313,8 @@ BESIDE: Final = {
         | {"Median days": 1.0, "Still open": 1.0, "Due before told": 1.2},
         lambda report: report.result.partner_months,
         "Findings that partners have to mend, by the month in which they came, of the last %(months)s months. "
-        "Median days are business days until a finding was mended; due before told are those whose deadline "
-        "passed while nobody had told the partner.",
+        "Median days are business days until an audit saw a finding mended; due before told are those whose "
+        "deadline passed while nobody had told the partner.",
     ),
     "changes": List(
         "Changes",

@@ -175,7 +175,7 @@ _PARTNER_MONTHS: Final = f"""
     )
     SELECT partner, CAST(date_trunc('month', opened_at AT TIME ZONE $2) AS DATE) AS month, count(*) AS findings,
         count(told_at) AS told, count(answered_at) AS answered, count(*) FILTER (mended) AS mended,
-        median(age_business_days) FILTER (mended) AS "medianDays", count(*) FILTER ({_STANDING}) AS "stillOpen",
+        median(business_days_open) FILTER (mended) AS "medianDays", count(*) FILTER ({_STANDING}) AS "stillOpen",
         count(*) FILTER (due_at < until AND (told_at IS NULL OR told_at > due_at)) AS "lateUntold"
     FROM theirs WHERE opened_at > $1 - INTERVAL {MONTHS} MONTH
     GROUP BY ALL ORDER BY month DESC, "stillOpen" DESC, partner
@@ -273,7 +273,7 @@ class _Reading:
 
     def partner_months(self) -> pd.DataFrame:
         if (
-            "told_at" not in self.audit.sql("FROM findings LIMIT 0").column_names
+            "business_days_open" not in self.audit.sql("FROM findings LIMIT 0").column_names
         ):  # of an audit of an earlier version
             return pd.DataFrame(columns=_OF_MONTHS)
         facts = self.audit.facts
