@@ -15,6 +15,7 @@ from tests.contract.conftest import issue, partner_of
 from tests.contract.test_register_client import errors
 from tests.support.served_process import SECRET
 from tests.support.uploaded_sales import MP3, PDF
+from tests.support.waiting import wait_until
 from toolkit.contract.people import TokenScope
 from toolkit.database.tables import custody_events
 from toolkit.errors import FindingNotFound, InvalidFields, SaleNotFound
@@ -52,6 +53,8 @@ def two(environ, audited):
     found = SimpleNamespace(luz=partner(f"Luz {uuid4()}", 3), sol=partner(f"Sol {uuid4()}", 2))
     with Kit(Settings.from_environment(environ), environ=environ) as kit:
         kit.audit()
+    # The service looks for a newer audit some seconds after the last time: somebody may have asked just before.
+    wait_until(lambda: found.luz.http.get("/findings").json()["findings"], step=0.2)
     yield found
     for each in (found.luz, found.sol):
         each.http.close()
@@ -208,10 +211,12 @@ def test_reading_needs_a_token_with_the_scope_for_evidence(environ, service, str
     assert allowed == ("GET, PUT" if path.endswith("evidences") else "GET")
 
 
-def test_without_an_audit_nobody_is_told_that_nothing_is_wrong(run, embedded_environment, tmp_path):
+def test_without_an_audit_nobody_is_told_that_nothing_is_wrong(run, embedded_environment, tmp_path, request):
     environ = embedded_environment | {"TOOLKIT_JWT_SECRET": SECRET, "TOOLKIT_AUDITS": str(tmp_path)}
     run("status", within=environ)
-    backend = Backend(Services(Settings.from_environment(environ), environ=environ))
+    services = Services(Settings.from_environment(environ), environ=environ)
+    request.addfinalizer(services.close)
+    backend = Backend(services)
     for watch in (backend.database_watch, backend.revocations):
         watch.check()
 
