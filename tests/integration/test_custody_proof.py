@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -36,8 +35,9 @@ def reports(run, database, tmp_path):
     return tmp_path / "first", tmp_path / "second", known
 
 
-def script(folder: Path) -> tuple[int, str]:
-    done = subprocess.run(["sh", "verify.sh"], cwd=folder, capture_output=True, text=True, check=False)
+def script(folder: Path, *key: str) -> tuple[int, str]:
+    command = ["sh", folder / "verify.sh", folder, *key]
+    done = subprocess.run(command, cwd=folder.parent, capture_output=True, text=True, check=False)
     return done.returncode, done.stdout + done.stderr
 
 
@@ -57,7 +57,11 @@ def test_a_report_and_an_audit_carry_their_proof(run, reports, tmp_path):
     assert (first / "entry.json.tlog-proof").stat().st_size < 4000
 
     folder = Path(run("audit", "--json", ends=3).told["folder"])
-    assert "OK" not in run("log", "verify", folder, "--key", str(known), within={}).err
+    (tmp_path / "known").write_text(str(known))
+    assert (
+        "14 files are as they were written"
+        in run("log", "verify", folder, "--key", tmp_path / "known", within={}).out
+    )
     (folder / "verdicts.parquet").write_bytes(b"x")
     assert "verdicts.parquet is not what was written" in run("log", "verify", folder, ends=3, within={}).out
     assert "compare its key" in run("log", "verify", first, within={}).out
@@ -77,14 +81,22 @@ def test_openssl_and_coreutils_say_the_same(reports):
     first, _, _ = reports
     status, said = script(first)
     assert (status, "OK: entry" in said) == (0, True), said
+    shutil.copy(first / "log.pem", first.parent / "known.pem")
+    assert script(first, "known.pem")[0] == 0
+    (first.parent / "known.pem").write_bytes(new_signer().verifier.pem())
+    assert "not signed by this key" in script(first, "known.pem")[1]
     (first / "missing-evidence.csv").write_text("x")
     status, said = script(first)
     assert (status, "a file is not what was written" in said) == (1, True)
 
 
+def new_signer() -> LogSigner:
+    return LogSigner("evidence-toolkit/custody", Ed25519PrivateKey.generate())
+
+
 def _new_key(first: Path, _: Path) -> None:
     """Sign anything with another key, and lay that key beside it."""
-    signer = LogSigner("evidence-toolkit/custody", Ed25519PrivateKey.generate())
+    signer = new_signer()
     entry = (first / "entry.json").read_bytes()
     note = signer.sign(str(Checkpoint(signer.name, 1, leaf_hash(entry))))
     (first / "entry.json.tlog-proof").write_text(str(EntryProof(0, [], note)))
@@ -107,44 +119,46 @@ def _forged(first: Path, _: Path) -> None:
     path.write_text(path.read_text().replace("\n", "\n1", 1))
 
 
-@pytest.mark.parametrize(
-    ("forge", "failed", "told"),
-    [
-        (
-            lambda a, _: (a / "missing-evidence.csv").write_text("x"),
-            "files",
-            "missing-evidence.csv is not what was",
-        ),
-        (lambda a, _: (a / "missing-evidence.csv").unlink(), "files", "missing-evidence.csv is missing"),
-        (lambda a, _: (a / "more.csv").write_text("x"), "files", "more.csv was added"),
-        (lambda a, _: (a / "SHA256SUMS").unlink(), "files", "SHA256SUMS is missing"),
-        (_dropped, "files", "SHA256SUMS is not the one that entry.json names"),
-        (
-            lambda a, _: (a / "entry.json").write_text("{}"),
-            "inclusion",
-            "entry.json is not the entry that was signed",
-        ),
-        (lambda a, b: shutil.copy(b / "entry.json.tlog-proof", a), "inclusion", "is another one than that of the"),
-        (
-            lambda a, b: [shutil.copy(b / each, a) for each in ("entry.json.tlog-proof", "checkpoint")],
-            "inclusion",
-            "entry.json is not the entry that was signed",
-        ),
-        (lambda a, b: _old_state(b, a), "inclusion", "checkpoint is another one than that of the proof"),
-        (_forged, "inclusion", "checkpoint is another one"),
-        (lambda a, _: (a / "entry.json.tlog-proof").write_text("index 0"), "inclusion", "is no proof"),
-        (_new_key, "inclusion", "The key in the folder is another one"),
-    ],
-)
-def test_each_forgery_is_named(run, reports, forge: Callable[[Path, Path], object], failed, told):
-    first, second, known = reports
-    forge(first, second)
-    found = verify_bundle(first, known)
-    assert found[failed].holds is False
-    assert told in str(found[failed].told)
+FORGERIES = [
+    (
+        lambda a, _: (a / "missing-evidence.csv").write_text("x"),
+        "files",
+        "missing-evidence.csv is not what was",
+    ),
+    (lambda a, _: (a / "missing-evidence.csv").unlink(), "files", "missing-evidence.csv is missing"),
+    (lambda a, _: (a / "more.csv").write_text("x"), "files", "more.csv was added"),
+    (lambda a, _: (a / "SHA256SUMS").unlink(), "files", "SHA256SUMS is missing"),
+    (_dropped, "files", "SHA256SUMS is not the one that entry.json names"),
+    (
+        lambda a, _: (a / "entry.json").write_text("{}"),
+        "inclusion",
+        "entry.json is not the entry that was signed",
+    ),
+    (lambda a, b: shutil.copy(b / "entry.json.tlog-proof", a), "inclusion", "is another one than that of the"),
+    (
+        lambda a, b: [shutil.copy(b / each, a) for each in ("entry.json.tlog-proof", "checkpoint")],
+        "inclusion",
+        "entry.json is not the entry that was signed",
+    ),
+    (lambda a, b: _old_state(b, a), "inclusion", "checkpoint is another one than that of the proof"),
+    (_forged, "inclusion", "checkpoint is another one"),
+    (lambda a, _: (a / "entry.json.tlog-proof").write_text("index 0"), "inclusion", "is no proof"),
+    (_new_key, "inclusion", "The key in the folder is another one"),
+]
+"""What is done to the first of two reports, the verdict that fails, and what is said of it."""
+
+
+def test_each_forgery_is_named(run, reports, tmp_path):
+    *folders, known = reports
+    for number, (forge, failed, told) in enumerate(FORGERIES):
+        first, second = (shutil.copytree(each, tmp_path / f"{each.name}-{number}") for each in folders)
+        forge(first, second)
+        found = verify_bundle(first, known)
+        assert found[failed].holds is False, told
+        assert told in str(found[failed].told)
+        if HAS_PROGRAMS and forge is not _new_key and "added" not in told and "checkpoint" not in told:
+            assert script(first)[0] != 0, told
     assert told in run("log", "verify", first, "--key", str(known), ends=3, within={}).out
-    if HAS_PROGRAMS and forge is not _new_key and "added" not in told and "checkpoint" not in told:
-        assert script(first)[0] != 0
 
 
 def test_a_key_that_others_can_read_is_refused(run, database, tmp_path):

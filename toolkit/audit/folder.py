@@ -7,11 +7,11 @@ are asked.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
-from hashlib import file_digest, sha256
+from hashlib import file_digest
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
@@ -24,7 +24,7 @@ from toolkit.audit.duckdb_session import files_alone, quoted
 from toolkit.audit.source import Looks, Source
 from toolkit.bucket.file_store import FileStore, FolderStore
 from toolkit.errors import InvalidInput, UnreadableFile
-from toolkit.log.bundle import SUMS, sums
+from toolkit.log.bundle import Witness, proven
 
 FACTS: Final = "audit.json"
 
@@ -183,13 +183,12 @@ class Audit:
                 if name not in there or self.store.sha256(name) != file.sha256:
                     raise UnreadableFile("{} of the audit {} is not what was written.", file.name, self.folder)
 
-    def lay_beside(self, witness: Callable[[Mapping[str, str]], tuple[str | None, Mapping[str, bytes]]]) -> None:
+    def lay_beside(self, witness: Witness) -> None:
         """Write ``SHA256SUMS`` into the folder, and what proves it, as the ``witness`` gives it."""
-        digests = {file.name: file.sha256 for part in self.facts.parts.values() for file in part.files}
-        digests[FACTS] = self.store.sha256(f"{self.name}/{FACTS}")
-        listed = sums(digests)
-        _, proof = witness({FACTS: digests[FACTS], SUMS: sha256(listed).hexdigest()})
-        for name, content in ({SUMS: listed} | dict(proof)).items():
+        facts = {FACTS: self.store.sha256(f"{self.name}/{FACTS}")}
+        parts = {file.name: file.sha256 for part in self.facts.parts.values() for file in part.files}
+        _, beside = proven(witness, parts | facts, facts)
+        for name, content in beside.items():
             self.store.write(f"{self.name}/{name}", content)
 
     @cached_property

@@ -153,11 +153,9 @@ def load_answers(
         if before is not None and (before.answer, before.until, before.text) == (row.answer, row.until, row.text):
             unchanged += 1
             continue
-        given = FindingAnswer.model_construct(answer=row.answer, until=row.until, text=row.text)
+        who = {"partner": partner, "answered_by": answered_by}
         try:
-            keep_answer(
-                database, audit, row.finding_id, given, partner=partner, answered_by=answered_by, clock=clock
-            )
+            keep_answer(database, audit, row.finding_id, row, clock=clock, **who)
         except FindingNotFound:
             unknown = InvalidField("findingId", "The newest audit has no finding of this partner with this id")
             rejected.append(RejectedRow(line, (unknown,)))

@@ -125,8 +125,8 @@ def verify(folder: Path, key: str | None, as_json: bool) -> int:
     It answers with four verdicts:
       files       each file of SHA256SUMS is as it was written, and the entry of the log names them
       inclusion   the entry is in the log, in a state that the log's key signed
-      time        who outside stamped that state, and when
-      witness     who outside signed that it goes on from the states before
+      time        not known: time stamps of others are not looked at
+      witness     not known: signatures of others are not looked at
     Without --key it is the key in DIR: compare it with the one that you got another way.
     That the log is complete, is not proven. DIR/VERIFY.md tells more; sh DIR/verify.sh
     checks the same with openssl alone.
@@ -138,10 +138,7 @@ def verify(folder: Path, key: str | None, as_json: bool) -> int:
 
     Exit status 3: files or inclusion do not hold. 1: there is no proof in DIR.
     """
-    known = None
-    if key is not None:
-        known = VerifierKey.parse(Path(key).read_text("utf-8") if Path(key).is_file() else key)
-    found = verify_bundle(folder, known)
+    found = verify_bundle(folder, None if key is None else _key(key))
     if as_json:
         print_json({name: {"holds": each.holds, "told": _(each.told)} for name, each in found.items()})
     else:
@@ -149,6 +146,14 @@ def verify(folder: Path, key: str | None, as_json: bool) -> int:
         for name, each in found.items():
             show("{}  {}  {}", f"{_(name):<10}", f"{_(words[each.holds]):<9}", each.told)
     return NEEDS_ATTENTION if any(each.holds is False for each in found.values()) else DONE
+
+
+def _key(given: str) -> VerifierKey:
+    """Read a key, or the file that holds it."""
+    try:
+        return VerifierKey.parse(Path(given).read_text("utf-8"))
+    except (OSError, ValueError):  # no such file, or no text
+        return VerifierKey.parse(given)
 
 
 @log.command(short_help="Tell whether the log goes on from one checkpoint to another.")

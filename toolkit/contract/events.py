@@ -84,20 +84,15 @@ def _moment(moment: datetime) -> str:
 
 @dataclass(frozen=True, slots=True)
 class LogKeys:
-    """The keys, the newest first; events are sealed with that one, and earlier seals are read with theirs."""
+    """The keys, the newest first: it seals, and what the others sealed can still be compared with the tables."""
 
     keys: tuple[str, ...] = field(default=(), repr=False)
 
-    @property
-    def newest(self) -> str | None:
-        """The id of the key that seals; ``None`` where there is none, and hashes have no key."""
-        return key_id(self.keys[0]) if self.keys else None
-
-    def hashed(self, event: Mapping[str, Any], wanted: str | None) -> dict[str, Any]:
-        """Return the event (as JSON) as it is sealed with the key of this id, which must be here."""
-        if wanted is None:
+    def hashed(self, event: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the event (as JSON) as it is sealed: its hashes are keyed, where there is a key."""
+        if not self.keys:
             return dict(event)
-        key = next(key for key in self.keys if key_id(key) == wanted).encode()
+        key = self.keys[0].encode()
         detail = {
             name: hmac.new(key, value.encode(), hashlib.sha256).hexdigest()
             if name in HASHES.get(event["kind"], ()) and isinstance(value, str)
@@ -105,8 +100,3 @@ class LogKeys:
             for name, value in event["detail"].items()
         }
         return {**event, "detail": detail}
-
-
-def key_id(key: str) -> str:
-    """Return the name of a key, which says nothing of it."""
-    return hashlib.sha256(b"custody log key " + key.encode()).hexdigest()[:16]

@@ -353,9 +353,9 @@ log_tiles = table(
 log_checkpoints = table(
     "log_checkpoints",
     Column("size", sa.BigInteger, primary_key=True, autoincrement=False),
-    *columns(Text, "root", "vkey", "note", moment, "issued_at"),
+    *columns(Text, "note", "vkey", moment, "issued_at"),
 )
-"""The signed states of the log: the number of entries, the root in hexadecimal digits, and the signed note."""
+"""The signed states of the log: the number of entries, the signed note with the root, and the key."""
 
 custody_epochs = table(
     "custody_epochs",

@@ -25,7 +25,7 @@ from toolkit.contract.findings import FindingStatus, Problem, Reason, items
 from toolkit.contract.waivers import Waiver
 from toolkit.errors import InvalidInput, LogDiffers, LogKeyMissing
 from toolkit.kit.process import operation
-from toolkit.kit.results import rejected_documents, unread, wrong_rows
+from toolkit.kit.results import of_rejected, unread
 from toolkit.kit.shown import Part, Shown, bundle, figures, links, remark, say, table, text_of
 from toolkit.kit.spoken import _, counted, current_language, readable
 from toolkit.language import default_language
@@ -450,16 +450,9 @@ def shown_answers(kept: Sequence[KeptAnswer], zone: ZoneInfo) -> Shown[Sequence[
 def shown_answers_loaded(loaded: AnswersLoaded, name: str) -> Shown[AnswersLoaded]:
     """Show the answers that a file brought."""
     facts = {"new": loaded.new, "unchanged": loaded.unchanged, "rejected": len(loaded.rejected)}
-    parts = [figures(Message("{}: {}", name, counted(loaded.rows, "answer")), facts)]
-    if loaded.rejected:
-        parts.append(wrong_rows("Why rows were rejected", loaded.rejected))
-        parts.append(links("The rejected rows, to be corrected and loaded", loaded.rejected_files))
-    document = {
-        **pick_camel(loaded, "rows", "new", "unchanged"),
-        "rejected": len(loaded.rejected),
-        "rejectedRows": rejected_documents(loaded.rejected),
-        "rejectedFiles": [str(path) for path in loaded.rejected_files],
-    }
+    told, rejected = of_rejected(loaded.rejected, loaded.rejected_files)
+    parts = [figures(Message("{}: {}", name, counted(loaded.rows, "answer")), facts), *told]
+    document = pick_camel(loaded, "rows", "new", "unchanged") | rejected
     return Shown(loaded, parts, document, bool(loaded.rejected))
 
 

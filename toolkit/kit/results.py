@@ -127,9 +127,8 @@ def shown_sales(loaded: SalesLoaded, name: str, refused: Refused) -> Shown[Sales
         "that differ and were not written": len(loaded.differing),
     }
     parts = [figures(Message("{}: {}", name, counted(loaded.rows, "sale")), facts)]
-    if loaded.rejected:
-        parts.append(wrong_rows("Why rows were rejected", loaded.rejected))
-        parts.append(links("The rejected rows, to be corrected and loaded", loaded.rejected_files))
+    told, rejected = of_rejected(loaded.rejected, loaded.rejected_files)
+    parts += told
     if loaded.differing:
         differing = [
             (each.line, each.sale_id, ", ".join(each.fields) or _("is not in the service's sales"))
@@ -138,9 +137,7 @@ def shown_sales(loaded: SalesLoaded, name: str, refused: Refused) -> Shown[Sales
         parts.append(table("Sales that differ, and were not written", ["line", "sale", "fields"], differing))
     document = {
         **pick_camel(loaded, "rows", "inserted", "updated", "unchanged"),
-        "rejected": len(loaded.rejected),
-        "rejectedRows": rejected_documents(loaded.rejected),
-        "rejectedFiles": [str(path) for path in loaded.rejected_files],
+        **rejected,
         "differing": len(loaded.differing),
         "differingRows": [pick_camel(row, "line", "sale_id", "fields") for row in loaded.differing],
     }
@@ -148,14 +145,25 @@ def shown_sales(loaded: SalesLoaded, name: str, refused: Refused) -> Shown[Sales
     return Shown(loaded, parts, document, attention, loaded.rejected_files, refused)
 
 
-def wrong_rows(heading: str, rejected: Sequence[RejectedRow]) -> Part:
-    """Show why rows were rejected, one line a reason."""
+def of_rejected(rejected: Sequence[RejectedRow], files: Sequence[Path]) -> tuple[list[Part], dict[str, Any]]:
+    """Show why rows were rejected, and where they are written to be corrected; nothing where none was."""
+    document = {
+        "rejected": len(rejected),
+        "rejectedRows": _rejected(rejected),
+        "rejectedFiles": [str(path) for path in files],
+    }
+    if not rejected:
+        return [], document
+    reasons = _wrong_rows("Why rows were rejected", rejected)
+    return [reasons, links("The rejected rows, to be corrected and loaded", files)], document
+
+
+def _wrong_rows(heading: str, rejected: Sequence[RejectedRow]) -> Part:
     rows = [(row.line, item.field, translate(item.message)) for row in rejected for item in row.invalid]
     return table(heading, ["line", "field", "reason"], rows)
 
 
-def rejected_documents(rows: Iterable[RejectedRow]) -> list[dict[str, Any]]:
-    """Return the rejected rows as programs read them."""
+def _rejected(rows: Iterable[RejectedRow]) -> list[dict[str, Any]]:
     return [
         {"line": row.line, "errors": [pick_camel(item, "field", "message") for item in row.invalid]}
         for row in rows
@@ -170,7 +178,7 @@ def shown_request(manifest: ManifestResult, name: str, out: Path) -> Shown[Manif
         heading = Message("{}: {}", name, rows)
         parts = [
             figures(heading, facts, "Nothing was issued. Correct the rows below and run again."),
-            wrong_rows("What is wrong", manifest.rejected),
+            _wrong_rows("What is wrong", manifest.rejected),
         ]
     else:
         facts = {
@@ -190,7 +198,7 @@ def shown_request(manifest: ManifestResult, name: str, out: Path) -> Shown[Manif
         "rejected": len(manifest.rejected),
         "out": None if manifest.rejected else str(out),
         "skippedRows": [{"line": line, "id": each} for line, each in manifest.skipped],
-        "rejectedRows": rejected_documents(manifest.rejected),
+        "rejectedRows": _rejected(manifest.rejected),
     }
 
     def refused() -> pd.DataFrame:

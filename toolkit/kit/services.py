@@ -367,8 +367,7 @@ class Services:
         with self.database.transaction() as connection:
             if not may_record(connection):
                 return None, {}
-            before = newest_checkpoint(connection)
-            event = record_report(connection, files, before.root if before is not None else None, self.clock())
+            event = record_report(connection, files, self.clock())
         with suppress(LogKeyMissing, LogDiffers):
             self.seal_log()
         with self.database.transaction() as connection:

@@ -1,11 +1,11 @@
-"""What is laid beside a report so that strangers can check it, and the check: no database and no settings needed.
+"""Lay proofs beside reports and audits, and check them without database and settings.
 
 ``SHA256SUMS`` has the hash of each file; ``entry.json`` is the entry of the log that names it, with its proof, the
 signed checkpoint and the public key; ``VERIFY.md`` says in words what that shows, and ``verify.sh`` checks it.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from hashlib import file_digest, sha256
 from importlib.resources import files
@@ -41,9 +41,21 @@ class BundleVerdict:
     told: Message
 
 
-def sums(digests: Mapping[str, str]) -> bytes:
-    """Return ``SHA256SUMS`` of files by their names."""
-    return "".join(f"{digest}  {name}\n" for name, digest in digests.items()).encode()
+Witness = Callable[[Mapping[str, str]], tuple[str | None, Mapping[str, bytes]]]
+"""Notes the SHA-256 of files by their names; returns the root of the log that has them, and their proof."""
+
+
+def proven(
+    witness: Witness, files: Mapping[str, str], noted: Mapping[str, str]
+) -> tuple[str | None, Mapping[str, bytes]]:
+    """Have ``SHA256SUMS`` of the files noted, together with some of their hashes.
+
+    Returns:
+        The root of the log that has it, and the files to lay beside: ``SHA256SUMS`` and what proves it.
+    """
+    listed = "".join(f"{digest}  {name}\n" for name, digest in files.items()).encode()
+    root, proof = witness({**noted, SUMS: sha256(listed).hexdigest()})
+    return root, {SUMS: listed, **proof}
 
 
 def bundle(entry: bytes, proof: EntryProof, signed: SignedState) -> dict[str, bytes]:
@@ -77,10 +89,8 @@ def verify_bundle(folder: Path, known: VerifierKey | None = None) -> dict[str, B
     return {
         "files": _files(folder, entry),
         "inclusion": inclusion,
-        "time": BundleVerdict(
-            None, Message("Nobody outside has stamped this checkpoint: the time is that of the log.")
-        ),
-        "witness": BundleVerdict(None, Message("No witness has signed this checkpoint.")),
+        "time": BundleVerdict(None, Message("Time stamps are not looked at: the time is that of the log.")),
+        "witness": BundleVerdict(None, Message("Signatures of witnesses are not looked at.")),
     }
 
 

@@ -39,12 +39,9 @@ def record_completion(
     _record(connection, CustodyEvent.COMPLETED, completed_at, detail)
 
 
-def record_report(connection: Connection, files: Mapping[str, str], seal: str | None, now: datetime) -> int:
-    """Record that a report was written: the SHA-256 of each of its files, and the newest seal then; its id.
-
-    That seal shows later whether the log was sealed anew.
-    """
-    return _record(connection, CustodyEvent.REPORTED, now, {"files": dict(files), "seal": seal})
+def record_report(connection: Connection, files: Mapping[str, str], now: datetime) -> int:
+    """Record that a report or an audit was written, with the SHA-256 of its files; return the event's id."""
+    return _record(connection, CustodyEvent.REPORTED, now, {"files": dict(files)})
 
 
 def record_partner_told(

@@ -17,7 +17,7 @@ from toolkit.database.connection import Database
 from toolkit.database.tables import custody_events, log_entries
 from toolkit.errors import InvalidInput
 from toolkit.log.merkle import HASH_BYTES, TILE, append, leaf_hash, root
-from toolkit.log.notes import SignedState
+from toolkit.log.notes import SignedState, VerifierKey
 from toolkit.log.sealing import entry_of, newest_checkpoint
 from toolkit.message import Message
 
@@ -73,7 +73,7 @@ def _write(connection: Connection, signed: SignedState, out: Path, keys: LogKeys
         _put(_place(out, str(level), last, len(hashes) // HASH_BYTES), hashes)
     for name, content in signed.files().items():
         _put(out / name, content)
-    if root(tile, signed.size).hex() != signed.root:
+    if not signed.is_of(VerifierKey.parse(signed.vkey), root(tile, signed.size)):
         return Message("The entries are not those that were signed.")
     return misfit
 

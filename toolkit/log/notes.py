@@ -155,13 +155,21 @@ class Checkpoint:
 
 @dataclass(frozen=True, slots=True)
 class SignedState:
-    """A checkpoint of the log: the number of its entries, the root, the signed note, and the key that signed."""
+    """A checkpoint of the log: the number of its entries, the signed note, and the key that signed it last."""
 
     size: int
-    root: str
     note: str
     vkey: str
     issued_at: datetime
+
+    @property
+    def root(self) -> str:
+        """The root that the note tells, in hexadecimal digits."""
+        return b64decode(self.note.split("\n", 3)[2]).hex()
+
+    def is_of(self, key: VerifierKey, root: bytes) -> bool:
+        """Tell whether a key signed this root at this size."""
+        return key.opens(self.note) == str(Checkpoint(key.name, self.size, root))
 
     def files(self) -> dict[str, bytes]:
         """Return the files that hold it: the note, and the public key in two forms."""

@@ -61,10 +61,7 @@ def seal_events(
                 "The custody log is not sealed: TOOLKIT_HOME cannot be written, and it has no key."
             )
         size, place = _end(connection)
-        # What the key signed is compared: whoever writes to the tables can write the column beside it, too.
-        if signed is not None and signer.verifier.opens(signed.note) != str(
-            Checkpoint(signer.name, signed.size, root(tiles_of(connection), signed.size))
-        ):
+        if signed is not None and not signed.is_of(signer.verifier, root(tiles_of(connection), signed.size)):
             raise LogDiffers(
                 "The custody log is not sealed: its tree is not the one that was signed at {:,} entries.",
                 signed.size,
@@ -80,7 +77,7 @@ def seal_events(
 def newest_checkpoint(connection: Connection, moment: datetime | None = None) -> SignedState | None:
     """Return the newest checkpoint, or the newest one at a moment; ``None`` while there is none."""
     columns = log_checkpoints.c
-    query = sa.select(columns.size, columns.root, columns.note, columns.vkey, columns.issued_at)
+    query = sa.select(*(columns[name] for name in SignedState.__slots__))
     if moment is not None:
         query = query.where(columns.issued_at <= moment)
     row = connection.execute(query.order_by(columns.size.desc()).limit(1)).one_or_none()
@@ -135,7 +132,7 @@ def tiles_of(connection: Connection) -> ReadTile:
 
 def entry_of(event: Event, keys: LogKeys) -> bytes:
     """Return the entry of an event: canonical JSON, with the hash of its detail where that is too long."""
-    document = keys.hashed(event.as_json(), keys.newest)
+    document = keys.hashed(event.as_json())
     entry = _canonical(document)
     if len(entry) <= LONGEST_ENTRY:
         return entry
@@ -190,7 +187,7 @@ def _sign(connection: Connection, size: int, signers: Sequence[LogSigner], now: 
     whole = root(tiles_of(connection), size)
     text = str(Checkpoint(signers[-1].name, size, whole))
     note = f"{text}\n" + "".join(each.signature(text) for each in signers)
-    signed = SignedState(size, whole.hex(), note, str(signers[-1].verifier), now.astimezone(UTC))
+    signed = SignedState(size, note, str(signers[-1].verifier), now.astimezone(UTC))
     row = {name: getattr(signed, name) for name in SignedState.__slots__}
     connection.execute(sa.insert(log_checkpoints), row)
     return signed

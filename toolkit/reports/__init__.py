@@ -22,12 +22,12 @@ from zoneinfo import ZoneInfo
 from toolkit.errors import InvalidInput
 from toolkit.extras import require
 from toolkit.language import ENGLISH, Language
+from toolkit.log.bundle import Witness
 from toolkit.progress import Progress, Quiet
 from toolkit.reports import json_document, page, spreadsheets
 from toolkit.reports.audited import Audited
 from toolkit.reports.folder import (
     FileState,
-    Witness,
     Writer,
     verify_reports,
     write_files,
@@ -88,7 +88,7 @@ def write_report(
         language: the language of the formats for people.
         excel: write the CSV as a Brazilian Excel opens it.
         progress: told of each format.
-        witness: takes note of the files' hashes, and gives the custody seal that covers them.
+        witness: notes the files' hashes in the custody log, and gives what proves it.
 
     Returns:
         The paths of the report's files, in the order of ``FORMATS``.

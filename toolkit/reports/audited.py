@@ -49,7 +49,7 @@ class Audited(Totals):
     ``waived``; ``trend``, the findings that it has more than when the trend began; ``medianDays`` from
     creation to completion of its completed sales, null where there are none."""
     partner_months: pd.DataFrame
-    """What partners did about their findings, by the ``month`` in which these came, the latest first.
+    """The work of partners on their findings, by the ``month`` in which these came, the latest first.
 
     ``partner``; ``findings``, those ``told``, ``answered`` and ``mended``, those ``stillOpen``; ``medianDays``,
     business days until an audit saw a finding mended; ``lateUntold``, those whose deadline

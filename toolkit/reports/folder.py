@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from enum import StrEnum
-from hashlib import file_digest, sha256
+from hashlib import file_digest
 from itertools import count
 from pathlib import Path
 from typing import Any, Final
@@ -18,7 +18,7 @@ from toolkit.atomic_files import PrivateFolder
 from toolkit.contract.fields import pick_camel
 from toolkit.contract.findings import REPORT
 from toolkit.errors import ReportError
-from toolkit.log.bundle import BUNDLE, SUMS, sums
+from toolkit.log.bundle import BUNDLE, Witness, proven
 from toolkit.progress import Progress, Quiet
 from toolkit.reports.report import Report, iso, iso_exact
 
@@ -29,9 +29,6 @@ _AT_ONCE: Final = 2
 """Formats that are written at the same time: much of a workbook is made without Python, others with it."""
 
 Writer = Callable[[Report, Path], None]
-
-Witness = Callable[[Mapping[str, str]], tuple[str | None, Mapping[str, bytes]]]
-"""Notes the SHA-256 of each file of a report; returns the root of the log that has it, and files that prove it."""
 
 
 def write_files(
@@ -64,12 +61,7 @@ def write_files(
                     told.advance(1)
             told.end()
             digests = {name: _digest(draft / name) for name in names}
-            beside: dict[str, bytes] = {}
-            seal = None
-            if witness is not None:
-                beside = {SUMS: sums(digests)}
-                seal, proof = witness(digests | {SUMS: sha256(beside[SUMS]).hexdigest()})
-                beside |= proof
+            seal, beside = (None, {}) if witness is None else proven(witness, digests, digests)
             for name, content in beside.items():
                 (draft / name).write_bytes(content)
             _write_manifest(report, draft, digests, seal)

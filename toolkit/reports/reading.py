@@ -176,7 +176,8 @@ _PARTNER_MONTHS: Final = f"""
     SELECT partner, CAST(date_trunc('month', opened_at AT TIME ZONE $2) AS DATE) AS month, count(*) AS findings,
         count(told_at) AS told, count(answered_at) AS answered, count(*) FILTER (mended) AS mended,
         median(business_days_open) FILTER (mended) AS "medianDays", count(*) FILTER ({_STANDING}) AS "stillOpen",
-        count(*) FILTER (due_at < until AND (told_at IS NULL OR told_at > due_at)) AS "lateUntold"
+        count(*) FILTER (
+            waiver_id IS NULL AND due_at < until AND (told_at IS NULL OR told_at > due_at)) AS "lateUntold"
     FROM theirs WHERE opened_at > $1 - INTERVAL {MONTHS} MONTH
     GROUP BY ALL ORDER BY month DESC, "stillOpen" DESC, partner
 """
@@ -272,9 +273,8 @@ class _Reading:
         return self.table(_PARTNERS.format(shown=self.shown(), trend=trend))
 
     def partner_months(self) -> pd.DataFrame:
-        if (
-            "business_days_open" not in self.audit.sql("FROM findings LIMIT 0").column_names
-        ):  # of an audit of an earlier version
+        known = self.audit.sql("FROM findings LIMIT 0").column_names
+        if "business_days_open" not in known:  # of an audit that an earlier version made
             return pd.DataFrame(columns=_OF_MONTHS)
         facts = self.audit.facts
         found = self.table(_PARTNER_MONTHS.format(shown=self.shown()), facts.as_of, facts.timezone)

@@ -2,8 +2,12 @@
 # Checks the files in a folder against the signed log, with openssl and coreutils alone.
 # usage: sh verify.sh [FOLDER [KEY.pem]]    KEY.pem: the log's key as you know it; without it the one in the folder
 set -eu
+case ${2:-} in
+  '') key=log.pem ;;
+  /*) key=$2 ;;
+  *) key=$PWD/$2 ;;
+esac
 cd "${1:-.}"
-key=${2:-log.pem}
 t=$(mktemp -d)
 trap 'rm -rf "$t"' EXIT
 fail() {

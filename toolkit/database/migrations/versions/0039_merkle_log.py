@@ -31,7 +31,7 @@ def upgrade() -> None:
         """
         CREATE TABLE audit.log_checkpoints (
             size bigint CONSTRAINT log_checkpoints_pkey PRIMARY KEY,
-            root text NOT NULL, vkey text NOT NULL, note text NOT NULL, issued_at timestamptz NOT NULL
+            note text NOT NULL, vkey text NOT NULL, issued_at timestamptz NOT NULL
         )
         """
     )
