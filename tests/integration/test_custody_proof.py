@@ -46,6 +46,8 @@ def test_a_report_and_an_audit_carry_their_proof(run, reports, tmp_path):
     assert set(BUNDLE) <= {path.name for path in first.iterdir()}
     found = verify_bundle(first, known)
     assert [each.holds for each in found.values()] == [True, True, None, None]
+    (first / "README.md").write_text("about the folder")
+    assert str(verify_bundle(first, known)["files"].told).endswith("written. Nothing proves README.md.")
     entry = json.loads((first / "entry.json").read_text())
     manifest = json.loads((first / "manifest.json").read_text())
     assert entry["kind"] == "REPORTED"

@@ -132,10 +132,14 @@ def _files(folder: Path, entry: bytes) -> BundleVerdict:
         with (folder / name).open("rb") as file:
             if file_digest(file, "sha256").hexdigest() != digest:
                 return BundleVerdict(False, Message("{} is not what was written.", name))
-    there = {each.name for each in folder.iterdir() if each.is_file()}
-    if added := sorted(there - {*recorded, *BUNDLE, "manifest.json"}):
+    others = {each.name for each in folder.iterdir() if each.is_file()} - {*recorded, *BUNDLE, "manifest.json"}
+    kinds = {Path(name).suffix for name in recorded}
+    if added := sorted(name for name in others if Path(name).suffix in kinds):
         return BundleVerdict(False, Message("{} was added: nothing proves it.", ", ".join(added)))
-    return BundleVerdict(True, Message("{:,} files are as they were written.", len(recorded)))
+    written = Message("{:,} files are as they were written.", len(recorded))
+    if others:
+        written = Message("{} Nothing proves {}.", written, ", ".join(sorted(others)))
+    return BundleVerdict(True, written)
 
 
 def _named(entry: bytes) -> Mapping[str, str]:
