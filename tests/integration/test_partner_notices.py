@@ -284,6 +284,14 @@ def test_a_partner_answers_in_the_workbook_that_it_was_sent(office, database, ru
     )
     assert (read(corrected)["new"], read(sent_back)["unchanged"]) == (1, 1)
 
+    office.clock.now = datetime.now(UTC)
+    office.kit.audit().report(tmp_path / "reports", formats="xlsx,json")
+    sheet = load_workbook(tmp_path / "reports" / "missing-evidence.xlsx")["Open findings"]
+    place = [cell.value for cell in sheet[1]].index("Told or answered")
+    assert {row[place].value for row in sheet.iter_rows(min_row=2)} == {
+        *("will come, 2 Mar 2099", "is wrong", "told 3 Mar 2026")
+    }
+
 
 def test_answers_in_a_file_are_those_of_a_partner(office, database, run, tmp_path):
     add_sale(database, "V-SOL-1", partner="Sol", created_at=START)

@@ -56,7 +56,7 @@ _HISTORY = {
     "sale": "sale_id VARCHAR, partner VARCHAR, utility_group VARCHAR",
     "gap": "sale_id VARCHAR, gone_at TIMESTAMPTZ, back_at TIMESTAMPTZ",
     "told": "finding_id UUID, delivered_at TIMESTAMPTZ",
-    "answered": "finding_id UUID, answered_at TIMESTAMPTZ",
+    "answered": "finding_id UUID, answer VARCHAR, until DATE, answered_at TIMESTAMPTZ",
 }
 
 _OF_RECORD = ["saleId", "partner", "evidenceId", "evidenceType"]

@@ -67,7 +67,7 @@ class Observed:
     ``sale``; ``record``, with its withdrawal and its file; ``seen``, the objects with what was found in them;
     ``version``, the objects that lay under a key where one ended; ``request``, who asked for a record;
     ``episode``, of findings; ``gap``, in which a sale was gone; ``told`` and ``answered``, when a partner was told
-    of a finding and answered it.
+    of a finding, and when and what it answered.
     """
 
     session: DuckDBPyConnection
@@ -218,7 +218,9 @@ def _readings(moment: datetime) -> list[_WorkingTable]:
         _WorkingTable("told", of_notices.where(stamped_by(notice.delivered_at, moment))),
         _WorkingTable(
             "answered",
-            sa.select(answer.finding_id, answer.answered_at).where(stamped_by(answer.answered_at, moment)),
+            sa.select(answer.finding_id, answer.answer, answer.until, answer.answered_at).where(
+                stamped_by(answer.answered_at, moment)
+            ),
         ),
         _WorkingTable("gap", gaps.where(stamped_by(gone.c.gone_at, moment), ~again.exists())),
     ]
@@ -315,6 +317,7 @@ _TYPES: Final[dict[type[Any], str]] = {
     sa.Integer: "INTEGER",
     sa.Double: "DOUBLE",
     sa.DateTime: "TIMESTAMPTZ",
+    sa.Date: "DATE",
 }
 
 _SEEN: Final = f"""

@@ -133,7 +133,7 @@ def as_listed(found: pd.DataFrame) -> pd.DataFrame:
     why = found["reason"].astype("str").fillna(found["code"].astype("str")).astype("category")
     listed = found.assign(remedy=why.map({code: each.remedy for code, each in CODES.items()}))
     return (
-        listed[list(_LISTED)]
+        listed.reindex(columns=_LISTED)  # an audit of an earlier version has no answers
         .astype(dict.fromkeys((*FEW_OF_FINDINGS, "remedy"), "category"))
         .rename(columns=to_camel)
     )
@@ -201,7 +201,7 @@ FEW_OF_FINDINGS: Final = (
 _LISTED: Final = (
     *("id", "sale_id", "partner", "utility_group", "code", "evidence_type", "reason", "severity", "status"),
     *("first_seen", "last_seen", "opened_at", "due_at", "age_days", "age_business_days", "due_in_business_days"),
-    *("overdue", "owner", "remedy", "waiver_id"),
+    *("overdue", "owner", "remedy", "waiver_id", "told_at", "answer", "answer_until"),
 )
 
 _DIGITS: Final = f"sha1(unhex('{NAMESPACE.hex}') || encode(concat_ws(chr(31), code, sale_id)))"
@@ -349,7 +349,8 @@ _FINDINGS: Final = f"""
         GROUP BY id
     ),
     replied AS (
-        SELECT id, max(answered_at) AS answered_at
+        SELECT id, max(answered_at) AS answered_at, arg_max(answer, answered_at) AS answer,
+               arg_max_null(until, answered_at) AS answer_until
         FROM history JOIN answered ON finding_id = id AND answered_at >= opened_at
         GROUP BY id
     ),
@@ -384,7 +385,8 @@ _FINDINGS: Final = f"""
            CASE WHEN until_day > due_day THEN least(due_number - until_number, -1)
                 ELSE due_number - until_number END AS due_in_business_days,
            until_day > due_day AND NOT resolved AND waiver_id IS NULL AS overdue,
-           owner, waiver_id, change, told_at, answered_at, closed_number AS business_days_open
+           owner, waiver_id, change, told_at, answered_at, answer, answer_until,
+           closed_number AS business_days_open
     FROM dated LEFT JOIN heard USING (id) LEFT JOIN replied USING (id)
     ORDER BY resolved, weight, due_at, sale_id, code, id
 """

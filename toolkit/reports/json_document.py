@@ -24,7 +24,7 @@ from toolkit.reports.report import MOMENTS, ROWS_AT_ONCE, Report, iso, iso_colum
 from toolkit.reports.totals import ROW_COLUMNS
 
 _encode: Final = json.JSONEncoder(ensure_ascii=False).encode
-_LIFE_MOMENTS: Final = ("firstSeen", "lastSeen", "openedAt", "dueAt")
+_LIFE_MOMENTS: Final = ("firstSeen", "lastSeen", "openedAt", "dueAt", "toldAt")
 
 
 def finding_records(findings: pd.DataFrame, timezone: ZoneInfo) -> list[dict[str, Any]]:
@@ -71,7 +71,8 @@ def records(table: pd.DataFrame) -> list[dict[str, Any]]:
 
 def _finding_rows(findings: pd.DataFrame, timezone: ZoneInfo) -> Iterator[str]:
     told = findings.drop(columns="change", errors="ignore")
-    return json_rows(told, dict.fromkeys(_LIFE_MOMENTS, partial(iso_exact, timezone=timezone)))
+    moments = dict.fromkeys(_LIFE_MOMENTS, partial(iso_exact, timezone=timezone))
+    return json_rows(told, {**moments, "answerUntil": str})
 
 
 def _rows_with(table: pd.DataFrame, moment: str, timezone: ZoneInfo) -> Iterator[str]:

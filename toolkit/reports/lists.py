@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
+from functools import cache, partial
 from typing import Any, Final
 
 import pandas as pd
@@ -18,14 +19,15 @@ import pyarrow.compute as pc
 from pydantic.alias_generators import to_camel
 
 from toolkit.audit.changes import BETWEEN
-from toolkit.contract.answers import HEADINGS
+from toolkit.contract.answers import HEADINGS, AnswerKind
 from toolkit.contract.codes import CODES, names_of
 from toolkit.contract.contents import IntegrityFinding
 from toolkit.contract.evidence import EvidenceType
 from toolkit.contract.findings import SEPARATOR, items
+from toolkit.language import Language
 from toolkit.reports import wording
 from toolkit.reports.audited import ENDS_SOON
-from toolkit.reports.report import MOMENTS, Report, told_detail
+from toolkit.reports.report import MOMENTS, Report, known, told_detail
 from toolkit.reports.totals import COMPLETED_DAYS, MONTHS, MOST, UNVERIFIED
 from toolkit.reports.wording import COLUMN_NAMES
 
@@ -83,6 +85,7 @@ COLUMNS: Final[Mapping[str, tuple[str, Words | None]]] = {
     "Finding": ("code", of(_CODES)),
     "First seen": ("firstSeen", moment),
     "Next deadline": ("dueAt", moment),
+    "Told or answered": ("heard", None),
     "Problem": ("code", of(_CODES)),
     "Reason (code)": ("reasons", None),
     "Remedy": ("remedy", lambda text, say: say(text)),
@@ -146,7 +149,20 @@ def _to_act_on(report: Report) -> pd.DataFrame:
 
 
 def _findings(report: Report) -> pd.DataFrame:
-    return report.result.findings.rename(columns={"reason": "reasons"})
+    found = report.result.findings.rename(columns={"reason": "reasons"})
+    said = found.loc[found["toldAt"].notna() | found["answer"].notna(), ["toldAt", "answer", "answerUntil"]]
+    days = pd.to_datetime(said["toldAt"], utc=True).dt.tz_convert(report.timezone).dt.date
+    heard = cache(partial(_heard, report.language))
+    words = [heard(*each) for each in known(said.assign(toldAt=days)).itertuples(index=False, name=None)]
+    return found.assign(heard=pd.Series(words, said.index, dtype=object))
+
+
+def _heard(language: Language, told: date | None, answer: str | None, until: date | None) -> str:
+    """Return what the partner answered to a finding, or the day on which it was told."""
+    if answer is None:
+        return language.text("told %(day)s", day=language.day(told)) if told else ""
+    words = language.text(AnswerKind(answer).text)
+    return f"{words}, {language.day(until)}" if until else words
 
 
 def _open(report: Report) -> pd.DataFrame:
@@ -270,7 +286,7 @@ MISSING: Final = List(
 FINDINGS: Final = List(
     "Findings",
     _same("Sale", "Finding", "Code", "Why", "Weight", "State", "Partner", "Who has to act", "First seen")
-    | _same("Due", "Overdue", "Remedy"),
+    | _same("Due", "Overdue", "Told or answered", "Remedy"),
     _findings,
 )
 
@@ -338,9 +354,10 @@ BESIDE: Final = {
     "open": List(
         "Open findings",
         {"Sale": 1.4, "Finding": 2.0, "Weight": 0.9, "Who has to act": 1.2, "Due": 1.3, "Days late": 0.7}
-        | {"Partner": 1.3, "Remedy": 3.0},
+        | {"Partner": 1.3, "Told or answered": 1.3, "Remedy": 2.5},
         _open,
-        "Overdue ones first, then by deadline. Days late are business days.",
+        "Overdue ones first, then by deadline. Days late are business days. The last columns have the newest "
+        "answer of the partner, or the day on which it was told, and what to do.",
     ),
     "unusable": List(
         "Unusable files",
