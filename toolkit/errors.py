@@ -122,6 +122,10 @@ class WaiverRefused(ToolkitError):
     """The waiver cannot be added or revoked."""
 
 
+class ReviewRefused(ToolkitError):
+    """The answers of a reviewer cannot be kept."""
+
+
 class CredentialsExpired(ToolkitError):
     """The upload credentials ran out; request new ones."""
 

@@ -333,6 +333,8 @@ class Settings:
     """Memory of DuckDB."""
     audits: str | None = _variable("TOOLKIT_AUDITS", Environment.text)
     """The folder, or address in a bucket, of the audits; below ``home`` where none is set."""
+    scorecard: Path | None = _variable("TOOLKIT_SCORECARD", Environment.path)
+    """The TOML file of the questions that reviewers answer; that of the package where none is set."""
     audits_inputs: int = _variable("TOOLKIT_AUDITS_INPUTS", Environment.number, 1, 10_000, default=30)
     """Audits whose inputs are kept."""
     audits_days: int = _variable("TOOLKIT_AUDITS_DAYS", Environment.number, 1, 36_600, default=365)

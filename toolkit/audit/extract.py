@@ -26,6 +26,7 @@ from sqlalchemy.dialects import postgresql
 from toolkit.audit.duckdb_session import DEFAULT_MEMORY, copy_to, duckdb_session, files_alone
 from toolkit.audit.folder import INPUTS, Audit
 from toolkit.audit.judge import OBJECTS, RECORDS, SALES
+from toolkit.audit.review_results import REVIEWS, answers_until, turns_until
 from toolkit.contract.contents import Coverage
 from toolkit.database.connection import Database
 from toolkit.database.errors import as_psycopg
@@ -67,7 +68,7 @@ class Observed:
     ``sale``; ``record``, with its withdrawal and its file; ``seen``, the objects with what was found in them;
     ``version``, the objects that lay under a key where one ended; ``request``, who asked for a record;
     ``episode``, of findings; ``gap``, in which a sale was gone; ``told`` and ``answered``, when a partner was told
-    of a finding, and when and what it answered.
+    of a finding, and when and what it answered; ``review``, what people answered about files.
     """
 
     session: DuckDBPyConnection
@@ -84,7 +85,7 @@ class _WorkingTable:
     """A query of PostgreSQL whose rows become a working table, in ranges of ``number`` where there are many."""
 
     name: str
-    query: sa.Select[Any]
+    query: sa.Select[Any] | sa.TextualSelect
     number: sa.Column[Any] | None = None
 
 
@@ -222,14 +223,16 @@ def _readings(moment: datetime) -> list[_WorkingTable]:
                 stamped_by(answer.answered_at, moment)
             ),
         ),
+        _WorkingTable("turned", turns_until(moment)),
+        _WorkingTable("given_answer", answers_until(moment)),
         _WorkingTable("gap", gaps.where(stamped_by(gone.c.gone_at, moment), ~again.exists())),
     ]
 
 
-def _ranges(connection: Connection, reading: _WorkingTable) -> Iterator[sa.Select[Any]]:
+def _ranges(connection: Connection, reading: _WorkingTable) -> Iterator[sa.Select[Any] | sa.TextualSelect]:
     """Yield the query, in ranges of its number where its table is large."""
     query, number = reading.query, reading.number
-    if number is None:
+    if number is None or not isinstance(query, sa.Select):
         yield query
         return
     table = f"{number.table.schema}.{number.table.name}"
@@ -253,7 +256,10 @@ _ROWS: Final = """
 
 
 def _stream(
-    database: Database, snapshot: str, session: DuckDBPyConnection, reads: list[tuple[str, sa.Select[Any]]]
+    database: Database,
+    snapshot: str,
+    session: DuckDBPyConnection,
+    reads: list[tuple[str, sa.Select[Any] | sa.TextualSelect]],
 ) -> None:
     """Take one read after another off the list, by a connection of its own that sees the exported snapshot."""
     with _connected(database) as cursor, session:
@@ -293,7 +299,7 @@ def _connected(database: Database) -> Iterator[Any]:
         raise as_psycopg(error.sqlstate, str(error)) from None
 
 
-def literal(query: sa.Select[Any]) -> str:
+def literal(query: sa.Select[Any] | sa.TextualSelect) -> str:
     """Return a query with its values written out, which are moments and numbers of our own."""
     return str(query.compile(dialect=_POSTGRESQL, compile_kwargs={"literal_binds": True}))
 
@@ -381,6 +387,7 @@ _JOINED: Final = {
     _VERSIONS: (),
     _SEEN: ("look", "object", "failure"),
     _RECORD: ("given", "ended", "withdrawal"),
+    REVIEWS: ("turned", "given_answer"),
 }
 """Statements that make working tables of others, each with the tables that nobody needs after it."""
 

@@ -15,6 +15,7 @@ from uuid import UUID
 
 from toolkit.audit.duckdb_session import duckdb_session
 from toolkit.audit.extract import Observed, extract
+from toolkit.audit.review_results import FAILED
 from toolkit.contract.contents import HASH, LAYOUT, ActivePart, IntegrityFinding, IntegrityProblem, same_type
 from toolkit.database.connection import Database
 
@@ -125,6 +126,7 @@ _COMPARED: Final = """
 """
 
 _FINDERS: Final = {
+    IntegrityProblem.REVIEW_FAILED: FAILED,
     IntegrityProblem.CONTENT_REUSED: f"""
         SELECT {_OF_FILES}, coalesce('{HASH} ' || min(sha256), 'one object of several records') AS detail
         FROM compared

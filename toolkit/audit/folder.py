@@ -37,14 +37,16 @@ JUDGED: Final = ("files", "verdicts", "missing")
 TABLES: Final = (
     *INPUTS,
     *JUDGED,
-    *("findings", "trend", "file_findings", "withdrawals", "waivers", "clients", "events"),
+    *("findings", "trend", "file_findings", "reviews", "withdrawals", "waivers", "clients", "events"),
 )
 """The tables of an audit folder, each a file of this name and ``.parquet``, or a folder of parts."""
 
 _NAME: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}-[0-9]{2}-[0-9]{2}Z(-[0-9]+)?")
 
 _OF_PARTNER: Final[Mapping[str, str]] = {
-    **dict.fromkeys(("sales", "verdicts", "missing", "files", "findings", "trend", "withdrawals"), "partner = {}"),
+    **dict.fromkeys(
+        ("sales", "verdicts", "missing", "files", "findings", "trend", "reviews", "withdrawals"), "partner = {}"
+    ),
     **dict.fromkeys(("records", "events"), "sale_id IN (SELECT sale_id FROM verdicts)"),
     "objects": "object IN (SELECT object FROM records)",
     "clients": "client_id IN (SELECT client_id FROM verdicts)",

@@ -14,7 +14,9 @@ import sqlalchemy as sa
 from pydantic.alias_generators import to_snake
 from sqlalchemy import Connection
 
+from toolkit.audit.duckdb_session import copy_to
 from toolkit.audit.extract import Observed
+from toolkit.audit.review_results import AS_WRITTEN
 from toolkit.contract.contents import IntegrityFinding
 from toolkit.contract.findings import Problem, Status, file_finding_ids
 from toolkit.contract.people import mask_cpf
@@ -61,6 +63,7 @@ def write_lists(
     rows["clients"] = _masked(snapshot, session)
     by_indexes(snapshot)
     rows["events"] = list(_events(snapshot, session, moment))
+    session.execute(copy_to(AS_WRITTEN, folder / "reviews.parquet"))
     for name, each in rows.items():
         table = pa.Table.from_pylist(each, _LISTS[name])
         pq.write_table(table, folder / f"{name}.parquet", compression="zstd")

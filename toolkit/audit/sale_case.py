@@ -14,6 +14,7 @@ from sqlalchemy import Connection
 
 from toolkit.audit.findings import findings_of_sale
 from toolkit.audit.folder import Audit
+from toolkit.audit.reviews import Look, looks_at
 from toolkit.audit.source import LastSync, last_sync
 from toolkit.audit.waivers import waivers_at
 from toolkit.contract.codes import CODES, SaleWarning, missing_code
@@ -79,6 +80,8 @@ class SaleCase:
     waivers: tuple[Waiver, ...]
     """Those that waive one of its findings."""
     timeline: TimeLine
+    looks: tuple[Look, ...]
+    """The looks of people at its files, oldest first."""
     openings: tuple[Opening, ...]
     """The links of the time line's ``OPENED``, oldest first."""
 
@@ -138,6 +141,7 @@ def sale_case(
             findings,
             waivers,
             timeline,
+            tuple(looks_at(connection, sale_id)),
             tuple(_openings(connection, timeline)),
         )
 

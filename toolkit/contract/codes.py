@@ -213,6 +213,13 @@ _ALL: Final[tuple[Code, ...]] = (
         "Register the client, and name it in the system that the sale belongs to.",
     ),
     Code(
+        IntegrityProblem.REVIEW_FAILED, Subject.FILE, Severity.CRITICAL, Owner.COMPLIANCE, 1,
+        "failed a review",
+        "Somebody looked at the file, or listened to it, and gave a critical answer to a question about it.",
+        _NONE,
+        "Withdraw the record and request the evidence again, or accept it by a waiver. The file goes on counting.",
+    ),
+    Code(
         IntegrityProblem.CONTENT_REUSED, Subject.FILE, Severity.CRITICAL, Owner.COMPLIANCE, 1,
         "same file for several sales",
         "The same file is the evidence of more than one sale.",

@@ -87,6 +87,7 @@ COVERAGES: Final = {
 class IntegrityProblem(StrEnum):
     """A finding about the origin of a file, gravest first."""
 
+    REVIEW_FAILED = "REVIEW_FAILED"
     CONTENT_REUSED = "CONTENT_REUSED"
     CONTENT_ALIKE = "CONTENT_ALIKE"
     OVERWRITTEN = "OVERWRITTEN"

@@ -34,6 +34,8 @@ class CustodyEvent(StrEnum):
     REPORTED = "REPORTED"
     PARTNER_TOLD = "PARTNER_TOLD"
     FINDING_ANSWERED = "FINDING_ANSWERED"
+    REVIEW_DRAWN = "REVIEW_DRAWN"
+    REVIEWED = "REVIEWED"
     UNMASKED = "UNMASKED"
     OPENED = "OPENED"
     WAIVED = "WAIVED"
@@ -60,6 +62,8 @@ HASHES: Final[Mapping[str, tuple[str, ...]]] = {
     CustodyEvent.OPENED: ("by", "account", "reason"),
     CustodyEvent.PARTNER_TOLD: ("partner",),
     CustodyEvent.FINDING_ANSWERED: ("by",),
+    CustodyEvent.REVIEW_DRAWN: ("by",),
+    CustodyEvent.REVIEWED: ("by",),
 }
 """The parts of an event that are hashes of something that could be guessed, such as a name or a CPF."""
 

@@ -423,6 +423,38 @@ finding_answers = table(
 )
 """Answers of partners to findings; ``answered_by`` is the subject of the token."""
 
+review_draws = table(
+    "review_draws",
+    Column("id", Uuid, primary_key=True),
+    *columns(moment, "as_of", sa.BigInteger, "seed", JSONB, "plan", "scorecard", Text, "drawn_by"),
+    *columns(moment, "drawn_at"),
+)
+"""Samples of files that people look at: the audit whose counted files they are, and how they were drawn."""
+
+review_turns = table(
+    "review_turns",
+    numbered(),
+    Column("draw_id", Uuid, ForeignKey(review_draws.c.id), nullable=False),
+    Column("evidence_id", Uuid, nullable=False),
+    Column("object_id", sa.BigInteger, ForeignKey(object_observations.c.id), nullable=False),
+    *columns(sa.BigInteger, "turn", Text, "sale_id", "partner?", "evidence_type", moment, "added_at"),
+    *columns(Text, "claimed_by?", moment, "claimed_until?"),
+    Index("review_turns_file_key", "draw_id", "evidence_id", "turn", unique=True),
+    Index(None, "object_id"),
+)
+"""The looks that a drawn version of a file needs: one, a second where it is drawn or critical, a third where two
+differ. One of them is claimed for a while by whoever has the file before them."""
+
+review_answers = table(
+    "review_answers",
+    numbered(),
+    Column("turn_id", sa.BigInteger, ForeignKey(review_turns.c.id), nullable=False, unique=True),
+    *columns(Text, "reviewer", "person", "account?", JSONB, "answers", sa.ARRAY(Text), "failures"),
+    *columns(Text, "comment?", moment, "answered_at", sa.Date, "ends_on?"),
+)
+"""What a person answered: ``failures`` are the questions with a critical answer; a look that has none counts until
+``ends_on``. ``person`` is the name as the four-eyes rule compares it."""
+
 load_batches = table(
     "load_batches",
     Column("id", Uuid, primary_key=True),
@@ -455,6 +487,8 @@ APPEND_ONLY: Final = (
     waiver_revocations,
     told_findings,
     finding_answers,
+    review_draws,
+    review_answers,
     custody_events,
     log_entries,
     log_checkpoints,

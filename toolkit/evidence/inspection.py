@@ -142,7 +142,8 @@ class Inspector:
             process.communicate()
 
 
-def _confine() -> None:
+def confine() -> None:
+    """Limit the memory of this process, and let it write no file."""
     limits = {
         resource.RLIMIT_DATA: MEMORY_BYTES,
         resource.RLIMIT_FSIZE: 0,
@@ -154,7 +155,7 @@ def _confine() -> None:
 
 
 def _serve() -> None:
-    _confine()
+    confine()
     print("ready", flush=True)
     with socket.socket(fileno=sys.stdin.fileno()) as files:
         while received := socket.recv_fds(files, 1, 1)[1]:

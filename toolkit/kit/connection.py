@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from toolkit.errors import InvalidInput, LogDiffers, LogKeyMissing
+from toolkit.errors import InvalidInput, LogDiffers, LogKeyMissing, NoAudit
 from toolkit.kit.one_sale import OneSale
 from toolkit.kit.process import operation, signed_in_account
 from toolkit.kit.shown import Shown
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from toolkit.audit.changes import FindingChanges
     from toolkit.audit.object_history import Synced
+    from toolkit.audit.reviews import Drawn
     from toolkit.contract.contents import IntegrityFinding
     from toolkit.contract.waivers import Waiver
     from toolkit.evidence.bulk_credentials import ManifestResult
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from toolkit.intake.results import LoadResult, Understood
     from toolkit.intake.sales import SalesLoaded
     from toolkit.kit.audits import AuditResult
+    from toolkit.kit.desk import Desk
 
     Given = str | Path | Sequence[str | Path] | pd.DataFrame
     """Files, or a DataFrame with their columns."""
@@ -382,6 +384,55 @@ class Kit(OneSale):
         with self.scratch() as scratch:
             found = file_findings_at(self.database, moment, scratch, self.settings.engine_memory)
         return shown_file_findings(found, self.settings.timezone, unmasked=unmask is not None)
+
+    @operation
+    def draw_review(
+        self,
+        *,
+        per_partner: int = 5,
+        of: str = "",
+        seed: int = 1,
+        second_share: float = 0.1,
+        scorecard: str | Path | None = None,
+        by: str | None = None,
+    ) -> Shown[Drawn]:
+        """Draw files to be looked at by people, from those that the last audit counted.
+
+        Args:
+            per_partner: so many of each partner and type, those with a finding about them the likelier.
+            of: evidence types, joined by commas; by default all that the scorecard has questions about.
+            seed: the same one draws the same files of the same audit.
+            second_share: the share from 0 to 1 of them that two people look at.
+            scorecard: its TOML file; by default that of ``TOOLKIT_SCORECARD``, else the one of the package.
+            by: who draws; your account by default.
+
+        Raises:
+            NoAudit: no audit has been made yet.
+            SettingsError: the scorecard has a mistake; its line and field are named.
+            InvalidInput: a type is unknown, or no file is left to be drawn.
+        """
+        from toolkit.audit.reviews import DrawPlan, draw
+        from toolkit.contract.evidence import EvidenceType
+        from toolkit.contract.scorecards import read_scorecard
+        from toolkit.kit.desk import shown_drawn
+
+        card = read_scorecard(self.path(scorecard) if scorecard else self.settings.scorecard)
+        try:
+            types = tuple(EvidenceType(name.strip()) for name in of.split(",")) if of.strip() else (*card.types,)
+        except ValueError:
+            raise InvalidInput("{!r} names a type that is none of {}.", of, ", ".join(EvidenceType)) from None
+        audit = self.last_audit()
+        if audit is None:
+            raise NoAudit
+        plan = DrawPlan(per_partner, types, seed, second_share)
+        who = by or signed_in_account()
+        return shown_drawn(draw(self.database, audit, plan, card, drawn_by=who, clock=self.clock))
+
+    def desk(self, reviewer: str | None = None) -> Desk:
+        """Open the desk of a reviewer, your account by default; it shows itself in JupyterLab."""
+        from toolkit.kit.desk import Desk
+
+        return Desk(self, reviewer or signed_in_account())
 
     def add_waiver(self, **given: str | None) -> Shown[Sequence[Waiver]]:
         """Accept findings for a time.

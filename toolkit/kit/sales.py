@@ -23,6 +23,7 @@ from toolkit.reports.wording import COVERAGE_NAMES, EVENT_NAMES
 if TYPE_CHECKING:
     from uuid import UUID
 
+    from toolkit.audit.reviews import Look
     from toolkit.audit.sale_case import SaleCase
     from toolkit.evidence.records import EvidenceRecord
     from toolkit.reports.dossier import Dossier
@@ -38,6 +39,7 @@ _HEADINGS = (
     ("Findings", "code", "status", "severity", "first seen", "due"),
     ("Waivers", "reason", "owner", "approved by", "ends on"),
     ("Time line", "when", "event", "evidence"),
+    ("Reviews by people", "evidence", "when", "by", "outcome", "counts until"),
     ("Links to files", "when", "by", "reason", "until"),
 )
 """The title of each table, and the headings of its columns."""
@@ -96,11 +98,23 @@ def tables_of(case: SaleCase, zone: ZoneInfo, *, unmasked: bool) -> list[tuple[s
             for event, record in case.timeline
         ],
         [
+            (
+                *(each.evidence_type, readable(each.answered_at, zone), each.reviewer, _outcome(each)),
+                current_language().day(each.ends_on) if each.ends_on else "",
+            )
+            for each in case.looks
+        ],
+        [
             (readable(each.opened_at, zone), each.opened_by, each.reason, readable(each.expires_at, zone))
             for each in case.openings
         ],
     ]
     return [(title, headings, rows) for (title, *headings), rows in zip(_HEADINGS, every, strict=True)]
+
+
+def _outcome(look: Look) -> str:
+    told = f"{_('failed')}: {', '.join(look.failures)}" if look.failures else _("passed")
+    return told if look.current else f"{told} ({_('an earlier version')})"
 
 
 def sale_dossier(
@@ -154,6 +168,12 @@ def sale_document(case: SaleCase, zone: ZoneInfo, today: date) -> dict[str, Any]
         "findings": finding_records(case.findings, zone),
         "waivers": [waiver_as_json(each, today, zone) for each in case.waivers],
         "timeline": [event.as_json() | {"evidenceId": evidence_id} for event, evidence_id in case.timeline],
+        "reviews": [
+            pick_camel(each, "evidence_type", "turn", "reviewer", "failures", "current")
+            | {"evidenceId": str(each.evidence_id), "answeredAt": iso_exact(each.answered_at, zone)}
+            | {"endsOn": each.ends_on and each.ends_on.isoformat()}
+            for each in case.looks
+        ],
         "openings": [
             pick_camel(each, "evidence_id", "opened_by", "account", "reason")
             | {"openedAt": iso_exact(each.opened_at, zone), "expiresAt": iso_exact(each.expires_at, zone)}

@@ -62,6 +62,35 @@ def record_answer(
     _record(connection, CustodyEvent.FINDING_ANSWERED, now, detail)
 
 
+def record_draw(connection: Connection, draw: UUID, files: int, seed: int, drawn_by: str, now: datetime) -> None:
+    """Record that files were drawn to be looked at by people: how many, by which seed, and who as a hash."""
+    by = sha256(drawn_by.encode()).hexdigest()
+    _record(
+        connection, CustodyEvent.REVIEW_DRAWN, now, {"draw": str(draw), "files": files, "seed": seed, "by": by}
+    )
+
+
+def record_review(
+    connection: Connection,
+    evidence: UUID,
+    observation: int,
+    turn: int,
+    failures: Sequence[str],
+    by: str,
+    now: datetime,
+) -> None:
+    """Record that a person looked at a version of a file: the questions that it fails, and who as a hash."""
+    hashed = sha256(by.encode()).hexdigest()
+    detail = {
+        "evidence": str(evidence),
+        "version": observation,
+        "turn": turn,
+        "failures": [*failures],
+        "by": hashed,
+    }
+    _record(connection, CustodyEvent.REVIEWED, now, detail)
+
+
 def record_key_change(connection: Connection, old: str, new: str, now: datetime) -> None:
     """Record that the log is signed by another key from now on; the next checkpoint is signed by both."""
     _record(connection, CustodyEvent.KEY_ROTATED, now, {"old": old, "new": new})

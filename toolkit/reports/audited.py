@@ -16,6 +16,7 @@ from toolkit.contract.codes import CODES, EndReason, Subject
 from toolkit.contract.contents import COVERAGES, Coverage, IntegrityFinding, IntegrityProblem
 from toolkit.contract.findings import STANDING, FindingStatus, Status
 from toolkit.contract.waivers import Waiver
+from toolkit.reports.reviews import Reviews
 from toolkit.reports.totals import Totals
 
 CASES: Final = 20_000
@@ -64,6 +65,8 @@ class Audited(Totals):
     """The withdrawn records with reason and people, the latest first."""
     completed: pd.DataFrame
     """The sales that were completed lately, each with its ``status`` now."""
+    reviews: Reviews
+    """What people found when they looked at files."""
     records: pa.Table
     """The evidence records of the first ``CASES`` sales, those of a sale in the order of their requests."""
     events: pa.Table

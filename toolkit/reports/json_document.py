@@ -159,6 +159,11 @@ def summary(result: Audited, timezone: ZoneInfo) -> dict[str, Any]:
         "trend": trend_records(result.trend),
         "partners": records(known(result.partners)),
         "partnerMonths": records(known(result.partner_months)),
+        "reviews": {
+            **pick_camel(result.reviews, "files", "drawn", "looked_at", "failed", "accepted"),
+            "questions": records(known(result.reviews.questions)),
+            "agreement": records(known(result.reviews.agreement)),
+        },
         "source": {
             "database": source.database,
             "embedded": list(source.embedded),

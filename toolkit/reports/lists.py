@@ -27,7 +27,7 @@ from toolkit.contract.findings import SEPARATOR, items
 from toolkit.language import Language
 from toolkit.reports import wording
 from toolkit.reports.audited import ENDS_SOON
-from toolkit.reports.report import MOMENTS, Report, known, told_detail
+from toolkit.reports.report import MOMENTS, Report, known, told_detail, tuples
 from toolkit.reports.totals import COMPLETED_DAYS, MONTHS, MOST, UNVERIFIED
 from toolkit.reports.wording import COLUMN_NAMES
 
@@ -65,6 +65,7 @@ _WORDED: Final = {
 
 _OF_THEIR_NAME: Final = (
     *("Answered", "Mended", "Month", "Told"),
+    *("Compared", "Drawn", "Failed", "Kappa", "Looked at", "Question", "Reviewer"),
     *("Approved by", "Back again", "Came", "Came and went", "Change", "Code", "Day", "Findings", "Meaning"),
     *("Median days", "New", "Overdue", "Owner", "Reason", "Resolved", "Sales", "Still open", "Trend", "Waived"),
     *("Warning", "Went", "Withdrawn by", "compliant", "incomplete"),
@@ -88,6 +89,8 @@ COLUMNS: Final[Mapping[str, tuple[str, Words | None]]] = {
     "Told or answered": ("heard", None),
     "Problem": ("code", of(_CODES)),
     "Reason (code)": ("reasons", None),
+    "Same answer": ("agreed", None),
+    "Share failed": ("share", None),
     "Remedy": ("remedy", lambda text, say: say(text)),
     "Since": ("since", moment),
     "State": ("status", of(wording.FINDING_STATUS_NAMES)),
@@ -189,6 +192,22 @@ def _changed_partners(report: Report) -> pd.DataFrame:
     named = table["partner"].replace("", report.language.text("no partner"))
     columns = {"reopened": "backAgain", BETWEEN: "cameAndWent", "open": "stillOpen"}
     return table.assign(partner=named).rename(columns=columns)
+
+
+def _reviewed(report: Report) -> pd.DataFrame:
+    """Return the shares of failed files as texts, each with its interval."""
+    say, percent, table = report.language.text, report.language.percent, report.result.reviews.questions
+    shares = [
+        "" if row.share is None else f"{percent(row.share)} ({percent(row.low)}-{percent(row.high)})"
+        for row in tuples(table)
+    ]
+    named = table["partner"].fillna(say("no partner"))
+    return table.assign(partner=named, question=table["question"].fillna(say("all questions")), share=shares)
+
+
+def _agreement(report: Report) -> pd.DataFrame:
+    table = report.result.reviews.agreement
+    return table.assign(agreed=table["agreed"].map(report.language.percent), kappa=table["kappa"].round(2))
 
 
 def _since(report: Report) -> str:
@@ -344,6 +363,21 @@ BESIDE: Final = {
         {"Partner": 2.4} | _same("New", "Back again", "Resolved", "Came and went", "Still open"),
         _changed_partners,
         _since,
+    ),
+    "reviews": List(
+        "Reviews by people",
+        {"Partner": 2.4, "Question": 3.0} | _same("Drawn", "Looked at", "Failed") | {"Share failed": 1.4},
+        _reviewed,
+        "Files that were drawn to be looked at by people, by partner and question. The share of failed files is "
+        "that of the sample; in brackets stands the interval in which that of all files lies with 95 per cent "
+        "(Wilson).",
+    ),
+    "agreement": List(
+        "Agreement of reviewers",
+        {"Question": 3.0, "Reviewer": 1.5} | _same("Compared", "Same answer", "Kappa"),
+        _agreement,
+        "Files that two people looked at: how often the reviewer gave the same answer as the other one, and "
+        "Cohen's kappa, which is 1 where all answers are the same and 0 where they are so by chance.",
     ),
     "trend": List(
         "Trend",

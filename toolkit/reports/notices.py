@@ -130,6 +130,13 @@ def _notices(result: Audited, language: Language, timezone: ZoneInfo) -> Iterato
             result.unexamined,
         )
     yield from _coverage_notices(result, language)
+    if result.reviews.drawn:
+        yield say(
+            "People looked at %(looked)s of %(files)s counted files; at %(share)s of them nobody ever looked.",
+            looked=language.number(result.reviews.looked_at),
+            files=language.number(result.reviews.files),
+            share=language.percent(1 - result.reviews.looked_at / max(result.reviews.files, 1)),
+        )
     if result.compliant_on_replaced:
         yield count(
             "%(number)s compliant sale has a file that was replaced after it had been seen: what lies there "

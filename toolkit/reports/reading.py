@@ -27,6 +27,7 @@ from toolkit.contract.waivers import Waiver, WaiverRequest
 from toolkit.errors import InvalidInput
 from toolkit.reports.audited import CASES, Audited
 from toolkit.reports.report import MOMENTS
+from toolkit.reports.reviews import read_reviews
 from toolkit.reports.totals import (
     AGE_BANDS,
     COMPLETED_DAYS,
@@ -82,6 +83,7 @@ def read_audited(audit: Audit, *, cpfs: Mapping[str, str] | None = None, whole: 
         faults=read.camel("files", _FAULTS, "fault IS NOT NULL AND withdrawn_at IS NULL", "fault_since"),
         withdrawals=read.camel("withdrawals", _WITHDRAWALS, "true", "withdrawn_at"),
         completed=read.table(_COMPLETED, facts.as_of, facts.as_of - timedelta(days=COMPLETED_DAYS)).astype(object),
+        reviews=read_reviews(audit, with_people=not read.shown_to_partner),
         **read.evidence(told["saleId"].head(CASES).tolist()),
         today=facts.as_of.astimezone(ZoneInfo(facts.timezone)).date(),
         partner=partner,

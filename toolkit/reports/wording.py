@@ -111,6 +111,7 @@ EVENT_NAMES: Final[Mapping[str, str]] = {
     CustodyEvent.WITHDRAWN: "record withdrawn",
     CustodyEvent.OPENED: "link to the file made",
     CustodyEvent.COMPLETED: "sale completed on this file",
+    CustodyEvent.REVIEWED: "looked at by a person",
 }
 """The events of the custody log that concern one evidence record."""
 

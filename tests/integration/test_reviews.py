@@ -1,0 +1,247 @@
+"""People look at files: what is drawn, who gets which file, and what their answers count for."""
+
+from __future__ import annotations
+
+import csv
+import json
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
+
+import pytest
+
+from tests.support.uploaded_sales import MP3, PDF, add_record, add_sale, rows
+from toolkit.contract.evidence import EvidenceType
+from toolkit.errors import InvalidFields, InvalidInput, ReviewRefused
+from toolkit.kit.connection import Kit
+from toolkit.settings import Settings
+
+START = datetime(2026, 3, 2, 12, tzinfo=UTC)
+LATER = datetime(2099, 1, 1, tzinfo=UTC)
+"""Files lie in the bucket since the real today, which must not be too late."""
+
+CARD = """
+name = "Calls"
+accepted-for-days = 30
+
+[[question]]
+id = "agrees"
+text = "Does the client say yes?"
+of = ["POV"]
+weight = 3
+critical = ["no"]
+
+[[question]]
+id = "heard"
+text = "Can they be heard?"
+of = ["POV"]
+"""
+
+YES = {"agrees": "yes", "heard": "yes"}
+NO = {"agrees": "no", "heard": "yes"}
+
+
+@pytest.fixture
+def office(embedded_environment, database, bucket, s3, tmp_path, clock):
+    """Two partners with three recordings each, audited; the clock can be moved."""
+    card = tmp_path / "card.toml"
+    card.write_text(CARD)
+    environ = {
+        **embedded_environment,
+        "TOOLKIT_AUDITS": str(tmp_path / "audits"),
+        "TOOLKIT_SCORECARD": str(card),
+        "TOOLKIT_LANGUAGE": "en",
+    }
+    clock.now = START
+    evidence = {}
+    for number in range(6):
+        sale = add_sale(database, f"V-{number}", partner="Norte" if number % 2 else "Sul", created_at=START)
+        for kind, body in ((EvidenceType.POV, MP3), (EvidenceType.DOC_CONTRATANTE, PDF)):
+            record, key = add_record(database, sale, kind, requested_at=START, expires_at=LATER)
+            s3.put_object(Bucket=bucket.name, Key=key, Body=body + f"{number}".encode() * 8)
+            evidence[sale, kind] = (record, key)
+    with Kit(Settings.from_environment(environ), environ=environ, clock=clock) as kit:
+        kit.audit(verify=False)
+        yield SimpleNamespace(kit=kit, clock=clock, environ=environ, evidence=evidence, card=card)
+
+
+def looked(office, reviewer, answers=YES):
+    """Let a reviewer look at everything that is left for them; the sales, in their order."""
+    desk, sales = office.kit.desk(reviewer), []
+    while turns := desk.next().result:
+        desk.record(turns[0].evidence_id, answers)
+        sales.append(turns[0].sale_id)
+    return sales
+
+
+def codes(office):
+    office.clock.now += timedelta(days=1)
+    return {
+        each["sale_id"]
+        for each in office.kit.audit(verify=False).findings.to_dict("records")
+        if each["code"] == "REVIEW_FAILED" and each["status"] == "open"
+    }
+
+
+def test_a_sample_is_drawn_again_by_its_seed_and_has_so_many_files_of_each_partner(office, database):
+    drawn = office.kit.draw_review(per_partner=2, seed=7, second_share=0).result
+    assert [(each.partner, each.evidence_type, each.files, each.drawn) for each in drawn.strata] == [
+        ("Norte", "POV", 3, 2),
+        ("Sul", "POV", 3, 2),
+    ]
+    [(plan,)] = rows(database, "SELECT plan FROM audit.review_draws")
+    assert (plan["perPartner"], plan["risk"], plan["secondShare"]) == (2, 3, 0)
+    first = {row for row in rows(database, "SELECT evidence_id FROM audit.review_turns")}
+    # What was drawn is not drawn again; the third of each partner is left.
+    assert office.kit.draw_review(per_partner=2, seed=7, second_share=0).result.files == 2
+    with pytest.raises(InvalidInput, match="No counted file of POV is left"):
+        office.kit.draw_review(seed=8)
+    # The same seed draws the same files of the same audit, where nothing was drawn before.
+    with database.transaction() as connection:
+        for table in ("review_turns", "review_draws"):
+            connection.exec_driver_sql(f"ALTER TABLE audit.{table} DISABLE TRIGGER USER")
+            connection.exec_driver_sql(f"DELETE FROM audit.{table}")
+    office.kit.draw_review(per_partner=2, seed=7, second_share=0)
+    assert {row for row in rows(database, "SELECT evidence_id FROM audit.review_turns")} == first
+
+
+def test_a_file_is_before_one_person_alone_and_is_free_again_when_the_time_is_over(office):
+    office.kit.draw_review(per_partner=1, second_share=0)
+    ana, rui = office.kit.desk("Ana Souza"), office.kit.desk("Rui Lima")
+    [hers], [his] = ana.next().result, rui.next().result
+    assert hers.evidence_id != his.evidence_id
+    assert ana.next().result[0].evidence_id == hers.evidence_id
+    assert office.kit.desk("Eva Reis").next().result == []
+
+    office.clock.now += timedelta(minutes=31)
+    assert office.kit.desk("Eva Reis").next(most=5).result != []
+    with pytest.raises(ReviewRefused, match="is not before Ana Souza"):
+        ana.record(hers.evidence_id, YES)
+
+
+def test_two_that_ask_at_the_same_time_get_other_files(office):
+    office.kit.draw_review(per_partner=3, second_share=0)
+    names = ["Ana Souza", "Rui Lima", "Eva Reis", "Ivo Melo"]
+    with ThreadPoolExecutor(4) as threads:
+        found = list(threads.map(lambda name: office.kit.desk(name).next().result[0].evidence_id, names))
+    assert len(set(found)) == len(names)
+
+
+def test_a_critical_answer_is_looked_at_again_and_a_third_decides(office):
+    office.kit.draw_review(per_partner=1, second_share=0)
+    first = office.kit.desk("Ana Souza").next().result[0]
+    kept = office.kit.desk("Ana Souza").record(first.evidence_id, NO).result
+    assert (kept.failures, kept.looked_at_again, round(kept.score, 2)) == (("agrees",), True, 0.25)
+    assert codes(office) == {first.sale_id}
+
+    # She is not asked twice, whatever she calls herself; the second person does not see her answer.
+    assert first.evidence_id not in [each.evidence_id for each in office.kit.desk("ANA  SOUZÁ").next().result]
+    office.clock.now += timedelta(hours=1)
+    again = office.kit.desk("Rui Lima").next().result[0]
+    assert (again.evidence_id, again.turn) == (first.evidence_id, 2)
+    assert "agrees" in {each.id for each in again.questions}
+    assert office.kit.desk("Rui Lima").record(again.evidence_id, YES).result.looked_at_again
+    assert codes(office) == {first.sale_id}
+
+    third = office.kit.desk("Eva Reis").next().result[0]
+    assert (third.evidence_id, third.turn) == (first.evidence_id, 3)
+    office.kit.desk("Eva Reis").record(third.evidence_id, YES)
+    assert codes(office) == set()
+
+
+def test_a_review_fails_the_version_that_was_looked_at_and_ends_with_its_withdrawal(office, database, bucket, s3):
+    office.kit.draw_review(per_partner=3, second_share=0)
+    looked(office, "Ana Souza", NO)
+    looked(office, "Rui Lima", NO)
+    assert codes(office) == {f"V-{number}" for number in range(6)}
+
+    record, _ = office.evidence["V-0", EvidenceType.POV]
+    office.kit.withdraw(record, reason="says no", by="Ana Souza", approved_by="Rui Lima")
+    _, key = office.evidence["V-1", EvidenceType.POV]
+    s3.put_object(Bucket=bucket.name, Key=key, Body=MP3 + b"another")
+    assert codes(office) == {f"V-{number}" for number in range(2, 6)}
+
+
+def test_an_acceptance_ends(office):
+    office.kit.draw_review(per_partner=3, second_share=0)
+    assert len(looked(office, "Ana Souza")) == 6
+    assert office.kit.audit(verify=False).numbers.reviews.accepted == 6
+    office.clock.now += timedelta(days=31)
+    assert office.kit.audit(verify=False).numbers.reviews.accepted == 0
+    assert office.kit.draw_review(per_partner=3).result.files == 6
+
+
+def test_the_report_tells_shares_with_intervals_agreement_and_what_nobody_looked_at(office, tmp_path):
+    office.kit.draw_review(per_partner=2, seed=3, second_share=1)
+    norte = {f"V-{number}" for number in (1, 3, 5)}
+    for reviewer, severe in (("Ana Souza", norte), ("Rui Lima", set())):
+        desk = office.kit.desk(reviewer)
+        while turns := desk.next().result:
+            desk.record(turns[0].evidence_id, NO if turns[0].sale_id in severe else YES)
+    office.clock.now += timedelta(days=1)
+    audit = office.kit.audit(verify=False)
+    audit.report(tmp_path / "reports", formats="json,html,xlsx,pdf")
+    told = json.loads((tmp_path / "reports" / "missing-evidence.json").read_text("utf-8"))["reviews"]
+    assert (told["files"], told["drawn"], told["lookedAt"], told["failed"]) == (12, 4, 4, 2)
+    rows_of = {(each["partner"], each["question"]): each for each in told["questions"]}
+    every = rows_of["Norte", None]
+    assert (every["drawn"], every["lookedAt"], every["failed"], every["share"]) == (2, 2, 2, 1.0)
+    assert (round(every["low"], 3), every["high"]) == (0.342, 1.0)
+    assert rows_of["Sul", "Does the client say yes?"]["failed"] == 0
+    agreed = {(each["question"], each["reviewer"]): each for each in told["agreement"]}
+    assert agreed["Does the client say yes?", "Ana Souza"] == {
+        **{"question": "Does the client say yes?", "reviewer": "Ana Souza"},
+        **{"compared": 4, "agreed": 0.5, "kappa": 0.0},
+    }
+    page = (tmp_path / "reports" / "missing-evidence.html").read_text("utf-8")
+    assert "People looked at 4 of 12 counted files; at 67% of them nobody ever looked." in page
+
+    own = office.kit.last_audit().for_partner("Sul")
+    assert set(own.sql("SELECT DISTINCT partner FROM reviews").column(0).to_pylist()) == {"Sul"}
+    audit.report(tmp_path / "own", partner="Sul", formats="json")
+    theirs = (tmp_path / "own" / "missing-evidence.json").read_text("utf-8")
+    assert "Ana Souza" not in theirs
+    assert json.loads(theirs)["reviews"]["questions"][0]["partner"] == "Sul"
+
+
+def test_answers_come_back_in_a_csv_file(office, run, tmp_path):
+    run("review", "draw", "--per-partner", "2", "--second", "0", within=office.environ)
+    sheet = tmp_path / "ana.csv"
+    run("review", "next", "--by", "Ana Souza", "--most", "3", "--out", str(sheet), within=office.environ)
+    with sheet.open(encoding="utf-8-sig", newline="") as file:
+        lines = list(csv.reader(file, delimiter=";"))
+    assert lines[0] == [
+        *("evidenceId", "saleId", "partner", "evidenceType"),
+        *("agrees: Does the client say yes?", "heard: Can they be heard?", "comment"),
+    ]
+    filled = [[*line, "yes", "yes" if place else "perhaps", "bem"] for place, line in enumerate(lines[1:3])]
+    with sheet.open("w", encoding="utf-8-sig", newline="") as file:
+        csv.writer(file, delimiter=";").writerows([lines[0], *filled, [*lines[3], "", "", ""]])
+    told = json.loads(
+        run("review", "import", str(sheet), "--by", "Ana Souza", "--json", ends=3, within=office.environ).out
+    )
+    assert (told["rows"], told["kept"], told["rejected"]) == (2, 1, 1)
+    [wrong] = told["rejectedRows"]
+    assert (wrong["line"], wrong["errors"][0]["field"]) == (2, "heard")
+    corrected = tmp_path / "ana.csv.rejected.csv"
+    corrected.write_text(corrected.read_text("utf-8-sig").replace("perhaps", "no"), "utf-8")
+    assert "kept" in run("review", "import", str(corrected), "--by", "Ana Souza", within=office.environ).out
+
+
+def test_what_was_answered_cannot_be_changed_and_the_log_tells_of_it(office, database):
+    office.kit.draw_review(per_partner=1, second_share=0)
+    turn = office.kit.desk("Ana Souza").next().result[0]
+    with pytest.raises(InvalidFields) as wrong:
+        office.kit.desk("Ana Souza").record(turn.evidence_id, {"agrees": "yes", "colour": "no"})
+    assert {each.field for each in wrong.value.invalid} == {"heard", "colour"}
+    office.kit.desk("Ana Souza").record(turn.evidence_id, NO, comment="declines")
+    with pytest.raises(ReviewRefused):
+        office.kit.desk("Ana Souza").record(turn.evidence_id, YES)
+    [(detail,)] = rows(database, "SELECT detail FROM audit.custody_events WHERE kind = 'REVIEWED'")
+    assert (detail["evidence"], detail["failures"]) == (str(turn.evidence_id), ["agrees"])
+    assert "Ana" not in json.dumps(detail)
+
+    case = office.kit.sale(turn.sale_id)
+    [look] = case.document["reviews"]
+    assert (look["reviewer"], look["failures"], look["current"]) == ("Ana Souza", ["agrees"], True)
+    assert "failed: agrees" in repr(case)

@@ -1,0 +1,370 @@
+"""Files that people look at: draw a sample that can be repeated, hand out file after file, keep the answers.
+
+A drawn version of a file needs one look, and a second one by another person where it is drawn for that or where
+the first found something critical; where the two differ, a third decides. An answer is kept once and for all.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any, Final
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+import sqlalchemy as sa
+from sqlalchemy import Connection
+from sqlalchemy.dialects.postgresql import insert
+
+from toolkit.contract.deadlines import Clock
+from toolkit.contract.evidence import EvidenceType
+from toolkit.contract.fields import stated
+from toolkit.contract.people import person
+from toolkit.contract.rules import EvidenceState
+from toolkit.contract.scorecards import Question, Scorecard
+from toolkit.database.connection import Database
+from toolkit.database.observation_clock import stamp
+from toolkit.database.tables import (
+    new_id,
+    object_observations,
+    review_answers,
+    review_draws,
+    review_turns,
+    withdrawals,
+)
+from toolkit.errors import InvalidInput, ReviewRefused
+from toolkit.log.events import record_draw, record_review
+
+if TYPE_CHECKING:
+    from toolkit.audit.folder import Audit
+
+RISK: Final = 3
+"""A file with a finding about it is so many times as likely to be drawn."""
+
+CLAIMED_FOR: Final = timedelta(minutes=30)
+"""The time for which a file is before one person alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class DrawPlan:
+    """How files are drawn: so many of each partner and type, by a seed; the share that two people look at."""
+
+    per_partner: int
+    of: tuple[EvidenceType, ...]
+    seed: int
+    second_share: float = 0.1
+
+    def __post_init__(self) -> None:
+        if not (1 <= self.per_partner <= 10_000 and 0 <= self.second_share <= 1 and abs(self.seed) < 1 << 62):
+            raise InvalidInput(
+                "Draw 1 to 10,000 files, a second share from 0 to 1, and a seed that is an integer."
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Stratum:
+    """The files of one partner and type: how many could be drawn, and how many were."""
+
+    partner: str | None
+    evidence_type: str
+    files: int
+    drawn: int
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """A sample of the files that an audit counted; ``second`` of them two people look at."""
+
+    id: UUID
+    as_of: datetime
+    plan: DrawPlan
+    strata: tuple[Stratum, ...]
+    second: int
+
+    @property
+    def files(self) -> int:
+        """The number of files."""
+        return sum(each.drawn for each in self.strata)
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A file that is before a reviewer, and the questions about it; no earlier answer is in it."""
+
+    id: int
+    evidence_id: UUID
+    sale_id: str
+    partner: str | None
+    evidence_type: str
+    turn: int
+    claimed_until: datetime
+    questions: tuple[Question, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Reviewed:
+    """What one look found: the questions that the file fails, its score, and whether another person looks too."""
+
+    evidence_id: UUID
+    sale_id: str
+    failures: tuple[str, ...]
+    score: float | None
+    looked_at_again: bool = field(default=False)
+
+
+def draw(
+    database: Database, audit: Audit, plan: DrawPlan, card: Scorecard, *, drawn_by: str, clock: Clock
+) -> Drawn:
+    """Draw from the files that an audit counted; the same seed draws the same files of the same audit.
+
+    A file is drawn by the SHA-256 of seed and id, those with a finding about them ``RISK`` times as likely. What
+    was drawn before in the same version is left out until its acceptance ends.
+
+    Raises:
+        InvalidInput: no counted file of these types is left, or the scorecard has no question about one of them.
+    """
+    for each in plan.of:
+        if not card.questions(each):
+            raise InvalidInput("The scorecard {!r} has no question about {}.", card.name, each)
+    _, drawn_by = stated(ReviewRefused, "drawn", drawn_by)
+    today = clock().astimezone(ZoneInfo(audit.facts.timezone)).date()
+    with database.transaction() as connection:
+        drawn_at = stamp(connection, clock)  # who draws at the same time waits here
+        before = list(connection.scalars(_DRAWN_BEFORE, {"today": today}))
+        given = (str(plan.seed), list(plan.of), before, plan.per_partner, plan.second_share)
+        rows = audit.sql(_DRAW, *given).to_pylist()
+        if not rows:
+            raise InvalidInput("No counted file of {} is left to be drawn.", ", ".join(plan.of))
+        sizes = {(row["partner"], row["evidence_type"]): row["files"] for row in rows}
+        counted = Counter((row["partner"], row["evidence_type"]) for row in rows)
+        strata = tuple(Stratum(*each, sizes[each], number) for each, number in counted.items())
+        drawn = Drawn(new_id(), audit.facts.as_of, plan, strata, sum(row["again"] for row in rows))
+        told = {
+            "perPartner": plan.per_partner,
+            "of": list(plan.of),
+            "secondShare": plan.second_share,
+            "risk": RISK,
+            "strata": [
+                {"partner": each.partner, "type": each.evidence_type, "files": each.files, "drawn": each.drawn}
+                for each in strata
+            ],
+        }
+        connection.execute(
+            sa.insert(review_draws),
+            {"id": drawn.id, "as_of": drawn.as_of, "seed": plan.seed, "plan": told}
+            | {"scorecard": card.model_dump(mode="json", by_alias=True)}
+            | {"drawn_by": drawn_by, "drawn_at": drawn_at},
+        )
+        turns = [_turn(drawn.id, row, turn, drawn_at) for row in rows for turn in range(1, 2 + row["again"])]
+        connection.execute(sa.insert(review_turns), turns)
+        record_draw(connection, drawn.id, drawn.files, plan.seed, drawn_by, drawn_at)
+    return drawn
+
+
+def _turn(draw_id: UUID, row: Mapping[Any, Any], turn: int, now: datetime) -> dict[str, Any]:
+    kept = {name: row[name] for name in ("sale_id", "partner", "evidence_type")}
+    ids = {"draw_id": draw_id, "evidence_id": UUID(str(row["evidence_id"])), "object_id": row["object"]}
+    return ids | kept | {"turn": turn, "added_at": now}
+
+
+def take_turns(
+    database: Database, reviewer: str, *, most: int = 1, claimed_for: timedelta = CLAIMED_FOR, clock: Clock
+) -> list[Turn]:
+    """Hand out the next files to a reviewer, who has them alone for a while; first those that are open already.
+
+    Nobody gets a file that they looked at before, a second look before the first is kept, or a version that is
+    gone or withdrawn.
+
+    Raises:
+        ReviewRefused: the name of the reviewer is missing, or not in Latin letters.
+    """
+    _, reviewer = stated(ReviewRefused, "review", reviewer)
+    now = clock()
+    until = now + claimed_for
+    who = {"person": person(reviewer), "now": now, "until": until, "most": most}
+    with database.transaction() as connection:
+        found = connection.execute(_TAKE, who).all()
+        cards = _scorecards(connection, {row.draw_id for row in found})
+    return [
+        Turn(
+            *(row.id, row.evidence_id, row.sale_id, row.partner, row.evidence_type, row.turn, until),
+            tuple(cards[row.draw_id].questions(row.evidence_type)),
+        )
+        for row in sorted(found, key=lambda row: row.id)
+    ]
+
+
+def open_questions(database: Database) -> dict[str, str]:
+    """Return the questions of every scorecard that a file was drawn with, by their ids."""
+    with database.transaction() as connection:
+        cards = [
+            Scorecard.model_validate(each) for each in connection.scalars(sa.select(review_draws.c.scorecard))
+        ]
+    return {question.id: question.text for card in cards for question in card.question}
+
+
+def keep_review(
+    database: Database,
+    evidence_id: UUID,
+    answers: Mapping[str, str | None],
+    *,
+    reviewer: str,
+    comment: str | None = None,
+    account: str | None = None,
+    timezone: ZoneInfo,
+    clock: Clock,
+) -> Reviewed:
+    """Keep what a reviewer found about the file that is before them; the custody log tells of it.
+
+    Raises:
+        InvalidFields: a question is not answered, or not by a mark; each is named.
+        ReviewRefused: the file is not before this reviewer.
+    """
+    _, reviewer = stated(ReviewRefused, "review", reviewer)
+    who = person(reviewer)
+    with database.transaction() as connection:
+        row = connection.execute(_CLAIMED, {"evidence": evidence_id, "person": who}).mappings().one_or_none()
+        if row is None:
+            raise ReviewRefused(
+                "The file of {} is not before {}, or somebody else has it by now. See: toolkit review next",
+                *(evidence_id, reviewer),
+            )
+        [card] = _scorecards(connection, {row["draw_id"]}).values()
+        marks = card.marked(row["evidence_type"], answers)
+        failures = card.failures(row["evidence_type"], marks)
+        now = stamp(connection, clock)
+        ends_on = now.astimezone(timezone).date() + timedelta(days=card.accepted_for_days)
+        connection.execute(
+            sa.insert(review_answers),
+            {"turn_id": row["id"], "reviewer": reviewer, "person": who, "account": account}
+            | {"answers": marks, "failures": failures, "comment": (comment or "").strip() or None}
+            | {"answered_at": now, "ends_on": None if failures else ends_on},
+        )
+        record_review(connection, evidence_id, row["object_id"], row["turn"], failures, reviewer, now)
+        again = _needs_another(connection, row, failed=bool(failures))
+        if again:
+            following = _turn(row["draw_id"], row, row["turn"] + 1, now)
+            connection.execute(insert(review_turns).values(following).on_conflict_do_nothing())
+        waits = connection.scalar(_WAITS, {"draw": row["draw_id"], "evidence": evidence_id, "turn": row["turn"]})
+    score = card.score(row["evidence_type"], marks)
+    return Reviewed(evidence_id, row["sale_id"], tuple(failures), score, bool(waits))
+
+
+def _needs_another(connection: Connection, row: Mapping[Any, Any], *, failed: bool) -> bool:
+    """Tell whether a further person has to look: at what is critical, and at what two see otherwise."""
+    if row["turn"] == 1:
+        return failed
+    first = connection.scalar(_FIRST_FAILED, {"draw": row["draw_id"], "evidence": row["evidence_id"]})
+    return row["turn"] == 2 and bool(first) != failed
+
+
+def _scorecards(connection: Connection, draws: Iterable[UUID]) -> dict[UUID, Scorecard]:
+    query = sa.select(review_draws.c.id, review_draws.c.scorecard).where(review_draws.c.id.in_(list(draws)))
+    return {draw_id: Scorecard.model_validate(card) for draw_id, card in connection.execute(query)}
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """One kept look at a file of a sale, without the names of questions that it passed."""
+
+    evidence_id: UUID
+    evidence_type: str
+    turn: int
+    reviewer: str
+    answered_at: datetime
+    failures: tuple[str, ...]
+    ends_on: Any
+    current: bool
+    """Whether the version that was looked at is the one that lies there now."""
+
+
+def looks_at(connection: Connection, sale_id: str) -> Sequence[Look]:
+    """Return the looks of people at the files of a sale, oldest first."""
+    return [Look(*row) for row in connection.execute(_LOOKS_AT, {"sale": sale_id})]
+
+
+_DRAWN_BEFORE: Final = sa.text(
+    f"""
+    SELECT object_id FROM {review_turns} GROUP BY object_id, draw_id
+    EXCEPT
+    SELECT object_id FROM {review_turns} AS turn JOIN {review_answers} AS answer ON answer.turn_id = turn.id
+    GROUP BY object_id HAVING max(ends_on) <= :today
+    """
+)
+"""Versions of files that were drawn before, without those whose acceptance ended."""
+
+_DRAW: Final = f"""
+    WITH odd AS (SELECT DISTINCT unnest(evidence_ids) AS evidence_id FROM file_findings),
+    counted AS (
+        SELECT files.evidence_id, files.sale_id, files.partner, files.evidence_type, records.object,
+               sha256($1 || ':' || files.evidence_id) AS digits, odd.evidence_id IS NOT NULL AS risky
+        FROM files JOIN records USING (evidence_id) LEFT JOIN odd USING (evidence_id)
+        WHERE files.state = '{EvidenceState.COUNTED}' AND list_contains($2, files.evidence_type)
+          AND NOT list_contains(CAST($3 AS BIGINT[]), records.object)
+    ),
+    keyed AS (
+        SELECT *, CAST('0x' || substr(digits, 14, 13) AS BIGINT) / 4503599627370496 < $5 AS again,
+               -ln((CAST('0x' || substr(digits, 1, 13) AS BIGINT) + 1) / 4503599627370496)
+                   / CASE WHEN risky THEN {RISK} ELSE 1 END AS key
+        FROM counted
+    )
+    SELECT *, count(*) OVER (PARTITION BY partner, evidence_type) AS files
+    FROM keyed
+    QUALIFY row_number() OVER (PARTITION BY partner, evidence_type ORDER BY key, evidence_id) <= $4
+    ORDER BY partner, evidence_type, key, evidence_id
+"""
+"""Weighted sampling without replacement: the smallest of -ln(u) / weight, u from the SHA-256 of seed and id."""
+
+_TAKE: Final = sa.text(
+    f"""
+    WITH free AS (
+        SELECT turn.id FROM {review_turns} AS turn
+        JOIN {object_observations} AS object ON object.id = turn.object_id AND object.gone_at IS NULL
+        WHERE (turn.claimed_until IS NULL OR turn.claimed_until <= :now OR turn.claimed_by = :person)
+          AND NOT EXISTS (SELECT FROM {review_answers} WHERE turn_id = turn.id)
+          AND NOT EXISTS (SELECT FROM {withdrawals} WHERE evidence_id = turn.evidence_id)
+          AND NOT EXISTS (
+              SELECT FROM {review_turns} AS other LEFT JOIN {review_answers} AS answer ON answer.turn_id = other.id
+              WHERE other.draw_id = turn.draw_id AND other.evidence_id = turn.evidence_id
+                AND other.turn < turn.turn AND (answer.id IS NULL OR answer.person = :person)
+          )
+        ORDER BY turn.claimed_by IS DISTINCT FROM :person, turn.turn DESC, turn.id
+        LIMIT :most FOR UPDATE OF turn SKIP LOCKED
+    )
+    UPDATE {review_turns} AS turn SET claimed_by = :person, claimed_until = :until
+    FROM free WHERE turn.id = free.id RETURNING turn.*
+    """
+)
+
+_CLAIMED: Final = sa.text(
+    f"""
+    SELECT turn.*, object_id AS object FROM {review_turns} AS turn
+    WHERE evidence_id = :evidence AND claimed_by = :person
+      AND NOT EXISTS (SELECT FROM {review_answers} WHERE turn_id = turn.id)
+    ORDER BY turn.id DESC LIMIT 1 FOR UPDATE
+    """
+)
+
+_FIRST_FAILED: Final = sa.text(
+    f"""
+    SELECT failures <> '{{}}' FROM {review_answers} AS answer JOIN {review_turns} AS turn ON turn.id = turn_id
+    WHERE draw_id = :draw AND evidence_id = :evidence AND turn = 1
+    """
+)
+
+_WAITS: Final = sa.text(
+    f"""
+    SELECT count(*) FROM {review_turns} WHERE draw_id = :draw AND evidence_id = :evidence AND turn > :turn
+    """
+)
+
+_LOOKS_AT: Final = sa.text(
+    f"""
+    SELECT evidence_id, evidence_type, turn, reviewer, answered_at, failures, ends_on, object.gone_at IS NULL
+    FROM {review_turns} AS turn JOIN {review_answers} AS answer ON turn_id = turn.id
+    JOIN {object_observations} AS object ON object.id = object_id
+    WHERE sale_id = :sale ORDER BY answered_at, turn.id
+    """
+)

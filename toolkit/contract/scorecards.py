@@ -1,0 +1,142 @@
+"""Scorecards: the questions that people answer about a file when they look at it or listen to it."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from importlib.resources import files
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from toolkit.contract.evidence import EvidenceType
+from toolkit.errors import InvalidField, InvalidFields, SettingsError, UnreadableFile
+
+
+class Mark(StrEnum):
+    """The answer to a question."""
+
+    YES = "yes"
+    NO = "no"
+    NOT_APPLICABLE = "notApplicable"
+
+
+_STRICT: Final = ConfigDict(extra="forbid", frozen=True, alias_generator=lambda name: name.replace("_", "-"))
+
+
+class Question(BaseModel):
+    """A question about files of some types; a file to which an answer is ``critical`` fails the review."""
+
+    model_config = _STRICT
+    id: Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,39}$")]
+    text: Annotated[str, Field(min_length=3, max_length=300)]
+    of: Annotated[frozenset[EvidenceType], Field(min_length=1)]
+    weight: Annotated[int, Field(ge=0, le=100)] = 1
+    critical: frozenset[Mark] = frozenset()
+
+
+class Scorecard(BaseModel):
+    """The questions of a company, and the days for which a file that passed them is taken as looked at."""
+
+    model_config = _STRICT
+    name: Annotated[str, Field(min_length=1, max_length=100)]
+    accepted_for_days: Annotated[int, Field(ge=1, le=3650)] = 365
+    question: Annotated[tuple[Question, ...], Field(min_length=1)]
+
+    def questions(self, evidence_type: str) -> list[Question]:
+        """Return the questions about files of a type, in their order."""
+        return [each for each in self.question if evidence_type in each.of]
+
+    @property
+    def types(self) -> list[EvidenceType]:
+        """The types that it has questions about, in the order of the contract."""
+        return [each for each in EvidenceType if self.questions(each)]
+
+    def marked(self, evidence_type: str, answers: Mapping[str, str | None]) -> dict[str, Mark]:
+        """Return the answers to all questions about a file of this type.
+
+        Raises:
+            InvalidFields: a question is not answered, or not by one of the marks, or there is none of that id.
+        """
+        asked = {each.id for each in self.questions(evidence_type)}
+        wrong = [InvalidField(name, "Is no question about this file") for name in answers if name not in asked]
+        marks: dict[str, Mark] = {}
+        for name in sorted(asked):
+            try:
+                marks[name] = Mark(answers.get(name) or "")
+            except ValueError:
+                wrong.append(InvalidField(name, "Must be yes, no or notApplicable"))
+        if wrong:
+            raise InvalidFields(wrong)
+        return marks
+
+    def failures(self, evidence_type: str, marks: Mapping[str, Mark]) -> list[str]:
+        """Return the questions whose answer is critical."""
+        return [each.id for each in self.questions(evidence_type) if marks[each.id] in each.critical]
+
+    def score(self, evidence_type: str, marks: Mapping[str, Mark]) -> float | None:
+        """Return the weight of the questions answered by yes, as a share of those that apply; ``None`` if none."""
+        applying = [each for each in self.questions(evidence_type) if marks[each.id] is not Mark.NOT_APPLICABLE]
+        whole = sum(each.weight for each in applying)
+        return sum(each.weight for each in applying if marks[each.id] is Mark.YES) / whole if whole else None
+
+
+def read_scorecard(place: Path | None) -> Scorecard:
+    """Read a scorecard from its TOML file; without one, that of the package.
+
+    Raises:
+        UnreadableFile: it cannot be read as TOML.
+        SettingsError: naming the file, the line, the field and the reason.
+    """
+    path = files("toolkit.contract") / "scorecard.toml" if place is None else place
+    name = "scorecard.toml" if place is None else place
+    try:
+        text = path.read_text("utf-8")
+        given = tomllib.loads(text)
+    except OSError as error:
+        raise UnreadableFile("{} cannot be read: {}.", name, error.strerror or "unknown reason") from None
+    except ValueError as error:
+        raise UnreadableFile("{} cannot be read as a TOML file: {}", name, str(error)) from None
+    try:
+        card = Scorecard.model_validate(given)
+    except ValidationError as error:
+        wrong = error.errors(include_url=False, include_input=False)[0]
+        where = [*wrong["loc"]]
+        raise SettingsError(
+            "{}, line {}: {}: {}", name, _line(text, where), ".".join(map(str, where)), wrong["msg"]
+        ) from None
+    ids = [each.id for each in card.question]
+    for number, each in enumerate(ids):
+        if each in ids[:number]:
+            line = _line(text, ["question", number, "id"])
+            raise SettingsError("{}, line {}: {}: {}", name, line, "id", f"the question {each} stands there twice")
+    for kind in card.types:
+        if not sum(each.weight for each in card.questions(kind)):
+            number = ids.index(card.questions(kind)[0].id)
+            line = _line(text, ["question", number, "weight"])
+            raise SettingsError(
+                "{}, line {}: {}: {}", name, line, "weight", f"the weights for {kind} add up to nothing"
+            )
+    return card
+
+
+_TABLE: Final = re.compile(r"^\s*\[\[\s*question\s*\]\]")
+
+
+def _line(text: str, where: Sequence[Any]) -> int:
+    """Return the number of the line on which a field stands, or the table that should have it."""
+    lines, start = text.splitlines(), 0
+    names = [each for each in where if isinstance(each, str)]
+    if len(where) > 1 and where[0] == "question":
+        tables = [number for number, line in enumerate(lines) if _TABLE.match(line)]
+        start = tables[where[1]] if where[1] < len(tables) else 0
+        names = names[1:]
+    for number, line in enumerate(lines[start:], start):
+        if number > start and _TABLE.match(line):
+            break
+        if names and re.match(rf"\s*[\"']?{re.escape(names[0])}[\"']?\s*=", line):
+            return number + 1
+    return start + 1

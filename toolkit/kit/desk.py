@@ -1,0 +1,317 @@
+"""The desk where people look at files: the next file, its questions, their answers; as widgets in a notebook."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import timedelta
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import TYPE_CHECKING, Any, Final
+from uuid import UUID
+
+from toolkit.atomic_files import atomic_file
+from toolkit.audit.reviews import CLAIMED_FOR, Drawn, Reviewed, Turn, keep_review, open_questions, take_turns
+from toolkit.contract.evidence import KIND_OF, EvidenceType, FileKind
+from toolkit.contract.scorecards import Mark
+from toolkit.errors import InvalidField, InvalidFields, ReviewRefused, ToolkitError
+from toolkit.extras import require
+from toolkit.intake.headings import Headings
+from toolkit.intake.sales import hand_back
+from toolkit.intake.sources import harmless
+from toolkit.intake.tables import RejectedRow, read_table
+from toolkit.kit.process import signed_in_account
+from toolkit.kit.results import of_rejected
+from toolkit.kit.shown import Shown, figures, links, remark, say, table
+from toolkit.kit.spoken import _, counted, current_language, translate
+from toolkit.message import Message
+
+if TYPE_CHECKING:
+    from toolkit.kit.connection import Kit
+
+LINK_SECONDS: Final = 600
+"""The life of the address under which a recording is played."""
+
+ELSEWHERE: Final = timedelta(days=3)
+"""The time for which files are one person's who looks at them elsewhere, by a CSV file."""
+
+_OF_FILE: Final = ("evidenceId", "saleId", "partner", "evidenceType")
+
+MARKS: Final = {Mark.YES: "yes", Mark.NO: "no", Mark.NOT_APPLICABLE: "not applicable"}
+"""The answers in words."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewsLoaded:
+    """The answers in a file: its ``rows`` with any, those that were kept, and the rejected ones."""
+
+    rows: int
+    kept: int
+    rejected: tuple[RejectedRow, ...]
+    rejected_files: tuple[Path, ...]
+
+
+class Desk:
+    """The desk of one reviewer; in a notebook it shows the next file with its questions."""
+
+    def __init__(self, kit: Kit, reviewer: str) -> None:
+        """Open it; ``reviewer`` is the name that the four-eyes rule compares."""
+        self._kit, self.reviewer = kit, reviewer
+
+    def next(self, *, most: int = 1, out: str | Path | None = None) -> Shown[Sequence[Turn]]:
+        """Take the next files; nobody else gets them for half an hour, or three days with ``out``.
+
+        Args:
+            most: how many.
+            out: a CSV file to fill in and give to ``load``: one row a file, one column a question.
+
+        Raises:
+            ReviewRefused: the name of the reviewer is missing, or not in Latin letters.
+        """
+        kit, claimed_for = self._kit, CLAIMED_FOR if out is None else ELSEWHERE
+        turns = take_turns(kit.database, self.reviewer, most=most, claimed_for=claimed_for, clock=kit.clock)
+        path = None if out is None or not turns else kit.path(out)
+        if path is not None:
+            _write_sheet(turns, path)
+        return _shown_turns(turns, self.reviewer, path)
+
+    def record(
+        self, evidence_id: UUID | str, answers: Mapping[str, str | None], *, comment: str | None = None
+    ) -> Shown[Reviewed]:
+        """Keep the answers to the questions about a file that is before you: ``yes``, ``no``, ``notApplicable``.
+
+        Raises:
+            InvalidFields: a question is not answered, or not by one of these.
+            ReviewRefused: the file is not before you.
+        """
+        return shown_review(self._kept(UUID(str(evidence_id)), answers, comment))
+
+    def load(self, file: str | Path, *, out: str | Path | None = None) -> Shown[ReviewsLoaded]:
+        """Keep the answers in a CSV or XLSX file that ``next`` wrote; rows without an answer are left out.
+
+        Rejected rows come back as files to be corrected, into ``out`` or beside the file.
+
+        Raises:
+            UnreadableFile: it is no table, or lacks the column evidenceId.
+        """
+        path = self._kit.path(file)
+        asked = open_questions(self._kit.database)
+        headings = {name: [f"{name}: {text}"] for name, text in asked.items()}
+        names = [*_OF_FILE, *asked, "comment"]
+        found = read_table(path, Headings(names, names[1:], headings))
+        kept, rejected = 0, []
+        for line, body in found.bodies():
+            answers = {name: body.get(name) for name in asked if body.get(name)}
+            if not answers:
+                continue
+            try:
+                self._kept(_evidence_id(body["evidenceId"]), answers, body.get("comment"))
+                kept += 1
+            except InvalidFields as error:
+                rejected.append(RejectedRow(line, error.invalid))
+            except ReviewRefused as error:
+                rejected.append(RejectedRow(line, (InvalidField("evidenceId", error.message),)))
+        folder = path.parent if out is None else self._kit.path(out)
+        files = hand_back(found, rejected, folder, path.name, current_language()) if rejected else ()
+        return _shown_loaded(ReviewsLoaded(kept + len(rejected), kept, tuple(rejected), files), path.name)
+
+    def _kept(self, evidence_id: UUID, answers: Mapping[str, str | None], comment: str | None) -> Reviewed:
+        kit = self._kit
+        return keep_review(
+            kit.database,
+            evidence_id,
+            answers,
+            reviewer=self.reviewer,
+            comment=comment,
+            account=signed_in_account(),
+            timezone=kit.settings.timezone,
+            clock=kit.clock,
+        )
+
+    def pages(self, turn: Turn) -> list[bytes]:
+        """Return the first pages of a document as PNG; the custody log tells that it was opened."""
+        from toolkit.evidence.pages import drawn_pages
+        from toolkit.evidence.records import records_of
+
+        kit = self._kit
+        kit.link(turn.evidence_id, reason="review", by=self.reviewer, seconds=1)
+        records = records_of(kit.database, turn.sale_id, kit.clock)
+        key = next(each.object_key for each in records if each.id == turn.evidence_id)
+        found = kit.bucket.head(key)
+        if found is None:
+            return []
+        with TemporaryFile() as file, kit.bucket.download(key, etag=found.etag) as (chunks, _type):
+            file.writelines(chunks)
+            file.seek(0)
+            return drawn_pages(file)
+
+    def _ipython_display_(self) -> None:
+        """Show the next file with its questions; nothing of it is saved in the notebook."""
+        from IPython.display import display
+
+        require("lab", "Desks of reviewers")
+        display(_Widgets(self).box)
+
+    def __repr__(self) -> str:
+        return translate(Message("The desk of {}: its files are shown in JupyterLab.", self.reviewer))
+
+
+class _Widgets:
+    """The widgets of a desk. Tab goes from question to question, arrows choose, Enter on the button keeps."""
+
+    def __init__(self, desk: Desk) -> None:
+        from ipywidgets import VBox
+
+        self._desk = desk
+        self.box = VBox()
+        self._show("")
+
+    def _show(self, told: str) -> None:
+        from ipywidgets import HTML, Button, RadioButtons, Text
+
+        turns = self._desk.next().result
+        if not turns:
+            self.box.children = [HTML(_paragraph(told)), HTML(_paragraph(_("Nothing is left to be looked at.")))]
+            return
+        turn = turns[0]
+        words = [(_(text), mark) for mark, text in MARKS.items()]
+        questions = {
+            each.id: RadioButtons(options=words, value=None, description="", layout={"width": "auto"})
+            for each in turn.questions
+        }
+        comment = Text(description=_("Comment"), layout={"width": "40em"})
+        button, wrong = Button(description=_("Keep and show the next"), button_style="primary"), HTML()
+
+        def keep(_button: object) -> None:
+            answers = {name: each.value for name, each in questions.items()}
+            try:
+                kept = self._desk.record(turn.evidence_id, answers, comment=comment.value)
+            except InvalidFields as error:
+                texts = {each.id: each.text for each in turn.questions}
+                lines = (
+                    f"{texts.get(each.field, each.field)} {translate(each.message)}" for each in error.invalid
+                )
+                wrong.value = "".join(map(_paragraph, lines))
+            except ToolkitError as error:
+                wrong.value = _paragraph(translate(error.message))
+            else:
+                self._show(str(kept))
+
+        button.on_click(keep)
+        facts = f"{turn.sale_id} · {turn.partner or _('no partner')} · {turn.evidence_type}"
+        asked = [
+            part for each in turn.questions for part in (HTML(_paragraph(each.text, "b")), questions[each.id])
+        ]
+        self.box.children = [
+            HTML(_paragraph(told)),
+            HTML(_paragraph(facts, "h3")),
+            *self._file(turn),
+            *asked,
+            *(comment, button, wrong),
+        ]
+
+    def _file(self, turn: Turn) -> list[Any]:
+        from html import escape
+
+        from ipywidgets import HTML, Image
+
+        if KIND_OF[EvidenceType(turn.evidence_type)] is FileKind.PDF:
+            return [
+                Image(value=each, format="png", layout={"max_width": "60em"}) for each in self._desk.pages(turn)
+            ]
+        kit = self._desk._kit  # noqa: SLF001  # of this module
+        link = kit.link(turn.evidence_id, reason="review", by=self._desk.reviewer, seconds=LINK_SECONDS)
+        return [HTML(f'<audio controls autoplay src="{escape(link.url)}"></audio>')]
+
+
+def _paragraph(text: str, tag: str = "p") -> str:
+    from html import escape
+
+    return f"<{tag}>{escape(text)}</{tag}>" if text else ""
+
+
+def _evidence_id(text: str | None) -> UUID:
+    try:
+        return UUID(text or "")
+    except ValueError:
+        raise InvalidFields([InvalidField("evidenceId", "Must be the id of an evidence record")]) from None
+
+
+def _write_sheet(turns: Sequence[Turn], path: Path) -> None:
+    asked = {question.id: question.text for turn in turns for question in turn.questions}
+    with atomic_file(path) as draft:
+        draft.file.write("\ufeff")  # a spreadsheet program knows the encoding by it
+        writer = csv.writer(draft.file, delimiter=";")
+        writer.writerow([*_OF_FILE, *(harmless(f"{name}: {text}") for name, text in asked.items()), "comment"])
+        for each in turns:
+            row = (each.evidence_id, each.sale_id, each.partner or "", each.evidence_type)
+            writer.writerow([harmless(str(cell)) for cell in row])
+        draft.finish()
+
+
+def shown_drawn(drawn: Drawn) -> Shown[Drawn]:
+    """Show a sample: of each partner and type, how many files could be drawn, and how many were."""
+    columns = ["partner", "type", "files", "drawn"]
+    rows = [(each.partner or _("no partner"), each.evidence_type, each.files, each.drawn) for each in drawn.strata]
+    facts: dict[str, int | str] = {"drawn": drawn.files, "for two people": drawn.second}
+    facts["seed"] = str(drawn.plan.seed)
+    document = {
+        "id": str(drawn.id),
+        "asOf": drawn.as_of.isoformat(),
+        "seed": drawn.plan.seed,
+        "drawn": drawn.files,
+        "second": drawn.second,
+        "strata": [asdict(each) for each in drawn.strata],
+    }
+    return Shown(drawn, [figures("Files to be looked at", facts), table("Sample", columns, rows)], document)
+
+
+def _shown_turns(turns: Sequence[Turn], reviewer: str, path: Path | None) -> Shown[Sequence[Turn]]:
+    if not turns:
+        return Shown(turns, [say("Nothing is left to be looked at.")], {"files": []})
+    columns = ["evidence", "sale", "partner", "type"]
+    rows = [(str(each.evidence_id), each.sale_id, each.partner or "", each.evidence_type) for each in turns]
+    asked = {question.id: question.text for turn in turns for question in turn.questions}
+    parts = [table("Files before you", columns, rows), table("Questions", ["id", "question"], asked.items())]
+    if path is None:
+        told = Message(
+            "hear or see a file by: toolkit evidence link EVIDENCE_ID --reason review --by {}", reviewer
+        )
+        parts.append(remark("note", told))
+    else:
+        parts.append(links("to be filled in", [path]))
+    document = [
+        dict(zip(_OF_FILE, row, strict=True))
+        | {"until": turn.claimed_until.isoformat()}
+        | {"questions": [{"id": each.id, "text": each.text} for each in turn.questions]}
+        for row, turn in zip(rows, turns, strict=True)
+    ]
+    return Shown(turns, parts, {"files": document}, files=[path] if path else [])
+
+
+def shown_review(kept: Reviewed) -> Shown[Reviewed]:
+    """Show what became of one look."""
+    outcome = _("failed") if kept.failures else _("passed")
+    facts = {"sale": kept.sale_id, "outcome": outcome, "questions that it fails": ", ".join(kept.failures)}
+    if kept.score is not None:
+        facts["score"] = current_language().percent(kept.score)
+    parts = [figures("Kept", facts)]
+    if kept.looked_at_again:
+        parts.append(say("Another person looks at the file, too."))
+    document = {
+        "evidenceId": str(kept.evidence_id),
+        "saleId": kept.sale_id,
+        "failures": [*kept.failures],
+        "score": kept.score,
+        "again": kept.looked_at_again,
+    }
+    return Shown(kept, parts, document)
+
+
+def _shown_loaded(loaded: ReviewsLoaded, name: str) -> Shown[ReviewsLoaded]:
+    told, rejected = of_rejected(loaded.rejected, loaded.rejected_files)
+    counts = {"kept": loaded.kept, "rejected": len(loaded.rejected)}
+    parts = [figures(Message("{}: {}", name, counted(loaded.rows, "review")), counts), *told]
+    document = {"rows": loaded.rows, "kept": loaded.kept} | rejected
+    return Shown(loaded, parts, document, bool(loaded.rejected), loaded.rejected_files)
