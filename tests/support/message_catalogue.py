@@ -30,7 +30,7 @@ from toolkit.intake.registration import QUALITY_TEXTS, Likeness
 from toolkit.intake.results import WARNINGS, Repair
 from toolkit.intake.text_tables import NOT_TEXT, TOO_MANY, UNCLOSED
 from toolkit.jobs import notices, partner_notices, runs
-from toolkit.kit import sales
+from toolkit.kit import desk, sales
 from toolkit.language import ENGLISH
 from toolkit.partner import posting
 from toolkit.reports import dossier, lists, page, report, wording
@@ -141,6 +141,7 @@ def _of_tables() -> Iterator[str]:
     )
     for table in (WARNINGS, QUALITY_TEXTS, *of_rooms):
         yield from table.values()
+    yield from desk.MARKS.values()
     for worded in (AnswerKind, Failure, Repair, Likeness, Subject):
         yield from (each.text for each in worded)
     for code in CODES.values():

@@ -59,16 +59,7 @@ def draw(kit: Kit, /, **given: Any) -> Shown[Any]:
     likely. Seed, numbers and questions are kept; the same seed draws the same files of the same audit.
     Versions that were drawn before are left out until their acceptance ends.
 
-    \b
-    The questions stand in a TOML file, which TOOLKIT_SCORECARD or --scorecard names:
-      name = "Sales calls"
-      accepted-for-days = 365
-      [[question]]
-      id = "agrees"
-      text = "Does the client say yes to the contract?"
-      of = ["POV"]
-      weight = 3
-      critical = ["no"]
+    The questions stand in a TOML file, which TOOLKIT_SCORECARD or --scorecard names.
 
     \b
     Examples:

@@ -469,30 +469,11 @@ them. The clients of a batch have its ``loaded_at`` as their ``created_at``.
 """
 
 APPEND_ONLY: Final = (
-    load_batches,
-    content_checks,
-    verification_failures,
-    withdrawals,
-    evidence_requests,
-    token_revocations,
-    bucket_syncs,
-    adopted_buckets,
-    adopted_services,
-    service_readings,
-    restores,
-    restore_confirmations,
-    audit_runs,
-    evidence_openings,
-    waivers,
-    waiver_revocations,
-    told_findings,
-    finding_answers,
-    review_draws,
-    review_answers,
-    custody_events,
-    log_entries,
-    log_checkpoints,
-    custody_epochs,
+    *(load_batches, content_checks, verification_failures, withdrawals, evidence_requests),
+    *(token_revocations, bucket_syncs, adopted_buckets, adopted_services, service_readings),
+    *(restores, restore_confirmations, audit_runs, evidence_openings, waivers, waiver_revocations),
+    *(told_findings, finding_answers, review_draws, review_answers, custody_events, log_entries),
+    *(log_checkpoints, custody_epochs),
 )
 """Rows of these tables are never changed or deleted; the database itself refuses it."""
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from toolkit.intake.results import LoadResult, Understood
     from toolkit.intake.sales import SalesLoaded
     from toolkit.kit.audits import AuditResult
-    from toolkit.kit.desk import Desk
+    from toolkit.kit.desk import ReviewDesk
 
     Given = str | Path | Sequence[str | Path] | pd.DataFrame
     """Files, or a DataFrame with their columns."""
@@ -428,11 +428,11 @@ class Kit(OneSale):
         who = by or signed_in_account()
         return shown_drawn(draw(self.database, audit, plan, card, drawn_by=who, clock=self.clock))
 
-    def desk(self, reviewer: str | None = None) -> Desk:
+    def desk(self, reviewer: str | None = None) -> ReviewDesk:
         """Open the desk of a reviewer, your account by default; it shows itself in JupyterLab."""
-        from toolkit.kit.desk import Desk
+        from toolkit.kit.desk import ReviewDesk
 
-        return Desk(self, reviewer or signed_in_account())
+        return ReviewDesk(self, reviewer or signed_in_account())
 
     def add_waiver(self, **given: str | None) -> Shown[Sequence[Waiver]]:
         """Accept findings for a time.

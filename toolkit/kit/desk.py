@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from datetime import timedelta
 from pathlib import Path
 from tempfile import TemporaryFile
+from threading import Timer
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
@@ -29,6 +30,9 @@ from toolkit.message import Message
 
 if TYPE_CHECKING:
     from toolkit.kit.connection import Kit
+
+_DRAWN_AFTER: Final = (0.3, 1, 3)
+"""Seconds after which the browser may have drawn new widgets: only then one of them can have the focus."""
 
 LINK_SECONDS: Final = 600
 """The life of the address under which a recording is played."""
@@ -52,7 +56,7 @@ class ReviewsLoaded:
     rejected_files: tuple[Path, ...]
 
 
-class Desk:
+class ReviewDesk:
     """The desk of one reviewer; in a notebook it shows the next file with its questions."""
 
     def __init__(self, kit: Kit, reviewer: str) -> None:
@@ -151,40 +155,42 @@ class Desk:
         from IPython.display import display
 
         require("lab", "Desks of reviewers")
-        display(_Widgets(self).box)
+        widgets = _Widgets(self)
+        display(widgets.box)  # while it is empty: the notebook saves how it looks in words
+        widgets.show()
 
     def __repr__(self) -> str:
         return translate(Message("The desk of {}: its files are shown in JupyterLab.", self.reviewer))
 
 
 class _Widgets:
-    """The widgets of a desk. Tab goes from question to question, arrows choose, Enter on the button keeps."""
+    """The widgets of a desk; Tab goes to the next question, and the first letter of an answer is enough."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: ReviewDesk) -> None:
         from ipywidgets import VBox
 
         self._desk = desk
         self.box = VBox()
-        self._show("")
 
-    def _show(self, told: str) -> None:
-        from ipywidgets import HTML, Button, RadioButtons, Text
+    def show(self, told: str = "") -> None:
+        """Show the next file, and above it what became of the one before."""
+        from ipywidgets import HTML, Button, Combobox, Text
 
         turns = self._desk.next().result
         if not turns:
             self.box.children = [HTML(_paragraph(told)), HTML(_paragraph(_("Nothing is left to be looked at.")))]
             return
         turn = turns[0]
-        words = [(_(text), mark) for mark, text in MARKS.items()]
-        questions = {
-            each.id: RadioButtons(options=words, value=None, description="", layout={"width": "auto"})
-            for each in turn.questions
-        }
+        words = [_(text) for text in MARKS.values()]
+        questions = {each.id: Combobox(options=words, placeholder=" / ".join(words)) for each in turn.questions}
         comment = Text(description=_("Comment"), layout={"width": "40em"})
-        button, wrong = Button(description=_("Keep and show the next"), button_style="primary"), HTML()
+        button, wrong = (
+            Button(description=_("Keep and show the next"), button_style="primary", layout={"width": "auto"}),
+            HTML(),
+        )
 
         def keep(_button: object) -> None:
-            answers = {name: each.value for name, each in questions.items()}
+            answers = {name: _mark(each.value) for name, each in questions.items()}
             try:
                 kept = self._desk.record(turn.evidence_id, answers, comment=comment.value)
             except InvalidFields as error:
@@ -196,7 +202,7 @@ class _Widgets:
             except ToolkitError as error:
                 wrong.value = _paragraph(translate(error.message))
             else:
-                self._show(str(kept))
+                self.show(str(kept))
 
         button.on_click(keep)
         facts = f"{turn.sale_id} · {turn.partner or _('no partner')} · {turn.evidence_type}"
@@ -210,6 +216,9 @@ class _Widgets:
             *asked,
             *(comment, button, wrong),
         ]
+        first = next(iter(questions.values()))
+        for seconds in _DRAWN_AFTER:
+            Timer(seconds, lambda: first.value or first.focus()).start()
 
     def _file(self, turn: Turn) -> list[Any]:
         from html import escape
@@ -223,6 +232,12 @@ class _Widgets:
         kit = self._desk._kit  # noqa: SLF001  # of this module
         link = kit.link(turn.evidence_id, reason="review", by=self._desk.reviewer, seconds=LINK_SECONDS)
         return [HTML(f'<audio controls autoplay src="{escape(link.url)}"></audio>')]
+
+
+def _mark(typed: str) -> str:
+    """Return the answer that begins with what was typed, in the language that is spoken."""
+    begun = typed.strip().casefold()
+    return next((mark for mark, text in MARKS.items() if begun and _(text).casefold().startswith(begun)), typed)
 
 
 def _paragraph(text: str, tag: str = "p") -> str:

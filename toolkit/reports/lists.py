@@ -27,7 +27,7 @@ from toolkit.contract.findings import SEPARATOR, items
 from toolkit.language import Language
 from toolkit.reports import wording
 from toolkit.reports.audited import ENDS_SOON
-from toolkit.reports.report import MOMENTS, Report, known, told_detail, tuples
+from toolkit.reports.report import MOMENTS, Report, known, told_detail
 from toolkit.reports.totals import COMPLETED_DAYS, MONTHS, MOST, UNVERIFIED
 from toolkit.reports.wording import COLUMN_NAMES
 
@@ -64,11 +64,10 @@ _WORDED: Final = {
 }
 
 _OF_THEIR_NAME: Final = (
-    *("Answered", "Mended", "Month", "Told"),
-    *("Compared", "Drawn", "Failed", "Kappa", "Looked at", "Question", "Reviewer"),
+    *("Answered", "Compared", "Drawn", "Failed", "Kappa", "Looked at", "Mended", "Month", "Question", "Reviewer"),
     *("Approved by", "Back again", "Came", "Came and went", "Change", "Code", "Day", "Findings", "Meaning"),
     *("Median days", "New", "Overdue", "Owner", "Reason", "Resolved", "Sales", "Still open", "Trend", "Waived"),
-    *("Warning", "Went", "Withdrawn by", "compliant", "incomplete"),
+    *("Warning", "Went", "Withdrawn by", "compliant", "incomplete", "Told"),
 )
 """The headings that are the names of their columns."""
 
@@ -156,8 +155,8 @@ def _findings(report: Report) -> pd.DataFrame:
     said = found.loc[found["toldAt"].notna() | found["answer"].notna(), ["toldAt", "answer", "answerUntil"]]
     days = pd.to_datetime(said["toldAt"], utc=True).dt.tz_convert(report.timezone).dt.date
     heard = cache(partial(_heard, report.language))
-    words = [heard(*each) for each in known(said.assign(toldAt=days)).itertuples(index=False, name=None)]
-    return found.assign(heard=pd.Series(words, said.index, dtype=object))
+    rows = known(said.assign(toldAt=days)).itertuples(index=False, name=None)
+    return found.assign(heard=pd.Series([heard(*each) for each in rows], said.index, dtype=object))
 
 
 def _heard(language: Language, told: date | None, answer: str | None, until: date | None) -> str:
@@ -181,33 +180,30 @@ _CHANGES: Final = {"new": "new", "reopened": "back again", "resolved": "resolved
 
 def _changes(report: Report) -> pd.DataFrame:
     found = _findings(report)
-    kinds = [
-        found[found["change"] == kind].assign(change=report.language.text(word)) for kind, word in _CHANGES.items()
-    ]
-    return pd.concat(kinds)
+    say = report.language.text
+    return pd.concat([found[found["change"] == kind].assign(change=say(word)) for kind, word in _CHANGES.items()])
 
 
 def _changed_partners(report: Report) -> pd.DataFrame:
-    table = report.result.changes_by_partner
-    named = table["partner"].replace("", report.language.text("no partner"))
     columns = {"reopened": "backAgain", BETWEEN: "cameAndWent", "open": "stillOpen"}
-    return table.assign(partner=named).rename(columns=columns)
+    return _named(report.result.changes_by_partner.rename(columns=columns), report)
+
+
+def _named(table: pd.DataFrame, report: Report) -> pd.DataFrame:
+    return table.assign(partner=table["partner"].replace("", report.language.text("no partner")))
 
 
 def _reviewed(report: Report) -> pd.DataFrame:
     """Return the shares of failed files as texts, each with its interval."""
     say, percent, table = report.language.text, report.language.percent, report.result.reviews.questions
-    shares = [
-        "" if row.share is None else f"{percent(row.share)} ({percent(row.low)}-{percent(row.high)})"
-        for row in tuples(table)
-    ]
-    named = table["partner"].fillna(say("no partner"))
-    return table.assign(partner=named, question=table["question"].fillna(say("all questions")), share=shares)
+    given = [[percent(each) for each in row[-3:] if each is not None] for row in known(table).itertuples()]
+    named = {"partner": say("no partner"), "question": say("all questions")}
+    return table.fillna(named).assign(share=["{} ({}-{})".format(*each) if each else "" for each in given])
 
 
 def _agreement(report: Report) -> pd.DataFrame:
-    table = report.result.reviews.agreement
-    return table.assign(agreed=table["agreed"].map(report.language.percent), kappa=table["kappa"].round(2))
+    table, percent = report.result.reviews.agreement, report.language.percent
+    return table.assign(agreed=table["agreed"].map(percent), kappa=table["kappa"].astype(float).round(2))
 
 
 def _since(report: Report) -> str:
@@ -230,15 +226,11 @@ def _problems(report: Report) -> pd.DataFrame:
 
 def _partners(report: Report) -> pd.DataFrame:
     table = report.result.partners
-    return table.assign(
-        partner=table["partner"].replace("", report.language.text("no partner")),
-        medianDays=table["medianDays"].astype(float).round(1),
-    )
+    return _named(table.assign(medianDays=table["medianDays"].astype(float).round(1)), report)
 
 
 def _trend(report: Report) -> pd.DataFrame:
-    trend = report.result.trend
-    return trend[(trend["came"] > 0) | (trend["went"] > 0)].iloc[::-1].rename(columns={"present": "findings"})
+    return report.result.trend.query("came > 0 or went > 0").iloc[::-1].rename(columns={"present": "findings"})
 
 
 def _file_findings(report: Report) -> pd.DataFrame:
@@ -368,16 +360,15 @@ BESIDE: Final = {
         "Reviews by people",
         {"Partner": 2.4, "Question": 3.0} | _same("Drawn", "Looked at", "Failed") | {"Share failed": 1.4},
         _reviewed,
-        "Files that were drawn to be looked at by people, by partner and question. The share of failed files is "
-        "that of the sample; in brackets stands the interval in which that of all files lies with 95 per cent "
-        "(Wilson).",
+        "Files that were drawn to be looked at by people. The share of failed ones is that of the sample; that of "
+        "all files lies in the interval in brackets with 95 per cent (Wilson).",
     ),
     "agreement": List(
         "Agreement of reviewers",
         {"Question": 3.0, "Reviewer": 1.5} | _same("Compared", "Same answer", "Kappa"),
         _agreement,
-        "Files that two people looked at: how often the reviewer gave the same answer as the other one, and "
-        "Cohen's kappa, which is 1 where all answers are the same and 0 where they are so by chance.",
+        "Files that two people looked at: how often they gave the same answer, and Cohen's kappa, which is 1 "
+        "where all answers are the same and 0 where they are so by chance.",
     ),
     "trend": List(
         "Trend",

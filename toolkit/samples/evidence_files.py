@@ -107,6 +107,8 @@ def recording(kind: str, name: str, mark: str) -> bytes:
             return error_page(mark)
         case "phone":
             return amr(mark)
+        case "declined":
+            return mp3("pov-no.mp3", mark)
         case "silent":
             return mp3("silence.mp3", mark)
     whole = mp3(name, mark)

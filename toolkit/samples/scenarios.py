@@ -61,7 +61,7 @@ recording of half a second                |                       | 14 sold DOC,
 document cut short                        |                       | 7 sold POV, 3 DOC:cut
 document behind a password                |                       | 28 sold POV, 21 DOC:locked
 completed as it should be                 | usual 4               | 14 sold DOC, 7 POV, 3 completed
-completed after a recording came late     |                       | 84 sold DOC, 28 POV, 21 completed
+completed after a recording came late     |                       | 84 sold DOC, 28 POV:declined, 21 completed
 completed today                           |                       | 21 sold DOC, 14 POV, 0 completed
 completed elsewhere without a recording   |                       | 56 sold DOC, 42 marked
 completed, then its recording withdrawn   |                       | 70 sold DOC POV, 56 completed, 3 POV:withdrawn
@@ -108,7 +108,20 @@ _TYPES: Final = {
 FOR_EVER: Final = -1
 
 
-_SOUND: Final = ("sound", "twin", "alike", "same", "link", "script", "blank", "phone", "page", "stray", "outside")
+_SOUND: Final = (
+    "sound",
+    "declined",
+    "twin",
+    "alike",
+    "same",
+    "link",
+    "script",
+    "blank",
+    "phone",
+    "page",
+    "stray",
+    "outside",
+)
 _UNUSABLE: Final = ("web-page", "photo", "silent", "short", "cut", "locked", "empty")
 _STATES: Final = {
     **dict.fromkeys(_SOUND, EvidenceState.COUNTED),
