@@ -10,13 +10,14 @@ from toolkit.contract.fields import pick_camel
 from toolkit.errors import InvalidInput, UnreadableFile
 from toolkit.kit.connection import Kit
 from toolkit.kit.spoken import _
-from toolkit.log.bundle import bundle, verify_bundle
+from toolkit.log.bundle import COSIGS, bundle, verify_bundle
 from toolkit.log.export import export_tiles
 from toolkit.log.merkle import is_consistent
-from toolkit.log.notes import Checkpoint, SignedState, VerifierKey, lines_of
+from toolkit.log.notes import COSIGNATURE, ED25519, Checkpoint, SignedState, VerifierKey, lines_of
 from toolkit.log.sealing import consistency as consistency_of
 from toolkit.log.sealing import keys_of, newest_checkpoint
 from toolkit.log.sealing import prove as prove_event
+from toolkit.log.witness import Cosigned, ask_witness, cosignatures_of, keep_cosignatures, request_for
 
 
 @click.group()
@@ -117,8 +118,9 @@ def prove(kit: Kit, event: int, out: Path) -> None:
 @log.command(short_help="Check a report, an audit or a proof, without database and settings.")
 @click.argument("folder", metavar="DIR", type=NonEmptyPath())
 @click.option("--key", metavar="VKEY", help="The key of the log as you know it, as log.vkey has it; or its file.")
+@click.option("--witness", "witnesses", metavar="VKEY", multiple=True, help="Who must have signed, too.")
 @json_option
-def verify(folder: Path, key: str | None, as_json: bool) -> int:
+def verify(folder: Path, key: str | None, witnesses: tuple[str, ...], as_json: bool) -> int:
     """Check the report, audit or proof in DIR against the signed log; no database and no settings are needed.
 
     \b
@@ -126,7 +128,7 @@ def verify(folder: Path, key: str | None, as_json: bool) -> int:
       files       each file of SHA256SUMS is as it was written, and the entry of the log names them
       inclusion   the entry is in the log, in a state that the log's key signed
       time        not known: time stamps of others are not looked at
-      witness     not known: signatures of others are not looked at
+      witness     each --witness signed that state, too; not known where none is named
     Without --key it is the key in DIR: compare it with the one that you got another way.
     That the log is complete, is not proven. DIR/VERIFY.md tells more; sh DIR/verify.sh
     checks the same with openssl alone.
@@ -135,10 +137,12 @@ def verify(folder: Path, key: str | None, as_json: bool) -> int:
     Examples:
       toolkit log verify reports
       toolkit log verify reports --key evidence.example.com/custody+9543d5d6+AYqI...
+      toolkit log verify reports --witness auditor.vkey
 
-    Exit status 3: files or inclusion do not hold. 1: there is no proof in DIR.
+    Exit status 3: files, inclusion or witness do not hold. 1: there is no proof in DIR.
     """
-    found = verify_bundle(folder, None if key is None else _key(key))
+    others = [_key(each, COSIGNATURE) for each in witnesses]
+    found = verify_bundle(folder, None if key is None else _key(key), others)
     if as_json:
         print_json({name: {"holds": each.holds, "told": _(each.told)} for name, each in found.items()})
     else:
@@ -148,12 +152,83 @@ def verify(folder: Path, key: str | None, as_json: bool) -> int:
     return NEEDS_ATTENTION if any(each.holds is False for each in found.values()) else DONE
 
 
-def _key(given: str) -> VerifierKey:
+def _key(given: str, kind: bytes = ED25519) -> VerifierKey:
     """Read a key, or the file that holds it."""
     try:
-        return VerifierKey.parse(Path(given).read_text("utf-8"))
+        return VerifierKey.parse(Path(given).read_text("utf-8"), kind)
     except (OSError, ValueError):  # no such file, or no text
-        return VerifierKey.parse(given)
+        return VerifierKey.parse(given, kind)
+
+
+of_witness = click.option(
+    "--witness", metavar="VKEY", required=True, help="The key of the witness, NAME+ID+KEY; or its file."
+)
+
+
+@log.command("cosign-request", short_help="Write the request for the signature of a witness, or send it.")
+@of_witness
+@click.option("--old", type=click.IntRange(0), help="The entries of the state that it signed last, if not here.")
+@click.option("--to", "url", metavar="URL", help="Send it there, and keep the answer.")
+@pass_kit
+def cosign_request(kit: Kit, witness: str, old: int | None, url: str | None) -> None:
+    """Write the request to sign the newest state of the log, with the proof that it goes on from the last one.
+
+    \b
+    A witness is somebody else who signs a state after that proof (C2SP tlog-witness): two
+    histories cannot both be shown then. Send the request by any channel, or with --to to
+    URL/add-checkpoint; keep the answer by: toolkit log cosign FILE
+
+    \b
+    Examples:
+      toolkit log cosign-request --witness auditor.vkey > request
+      toolkit log cosign-request --witness auditor.vkey --to https://witness.example.com
+    """
+    key = _key(witness, COSIGNATURE)
+    if url is None:
+        click.echo(request_for(kit.database, key, old), nl=False)
+    else:
+        _show_cosigned(ask_witness(kit.database, key, url, kit.clock()), key)
+
+
+@log.command(short_help="Keep the signature that a witness answered with.")
+@click.argument("file", type=NonEmptyPath())
+@of_witness
+@click.option("--beside", type=NonEmptyPath(), help="Lay it into the folder of a report or audit of that state.")
+@pass_kit
+def cosign(kit: Kit, file: Path, witness: str, beside: Path | None) -> None:
+    """Check the signature of a witness in FILE, and keep it; each later request goes on from it.
+
+    \b
+    With --beside it is written to checkpoint.cosigs in the folder of a report or an audit, where
+    toolkit log verify DIR --witness VKEY checks it.
+
+    \b
+    Example:
+      toolkit log cosign answer --witness auditor.vkey --beside reports
+    """
+    key = _key(witness, COSIGNATURE)
+    try:
+        lines = file.read_text("utf-8")
+    except (OSError, UnicodeDecodeError):
+        raise UnreadableFile("{} cannot be read as the answer of a witness.", file) from None
+    _show_cosigned(keep_cosignatures(kit.database, key, lines, kit.clock()), key)
+    if beside is not None:
+        show("{}", _laid(kit, beside))
+
+
+def _show_cosigned(found: Cosigned, key: VerifierKey) -> None:
+    show("{} signed the log of {:,} entries at {}", key.name, found.size, found.signed_at.isoformat())
+
+
+def _laid(kit: Kit, folder: Path) -> Path:
+    """Write the signatures of all witnesses under the state that the folder has beside it."""
+    size = _state(kit, folder / "checkpoint").size
+    with kit.database.transaction() as connection:
+        lines = cosignatures_of(connection, size)
+    if not lines:
+        raise InvalidInput("No witness signed the state of {:,} entries, which {} has.", size, folder)
+    (folder / COSIGS).write_text(lines, "utf-8")
+    return folder / COSIGS
 
 
 @log.command(short_help="Tell whether the log goes on from one checkpoint to another.")

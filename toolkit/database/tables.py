@@ -357,6 +357,14 @@ log_checkpoints = table(
 )
 """The signed states of the log: the number of entries, the signed note with the root, and the key."""
 
+log_cosignatures = table(
+    "log_cosignatures",
+    Column("size", sa.BigInteger, ForeignKey(log_checkpoints.c.size), primary_key=True),
+    Column("witness", Text, primary_key=True),
+    *columns(Text, "line", moment, "signed_at", "added_at"),
+)
+"""The signatures of witnesses under states of the log, by the key of the witness."""
+
 custody_epochs = table(
     "custody_epochs",
     Column("number", sa.Integer, primary_key=True, autoincrement=False),
@@ -473,7 +481,7 @@ APPEND_ONLY: Final = (
     *(token_revocations, bucket_syncs, adopted_buckets, adopted_services, service_readings),
     *(restores, restore_confirmations, audit_runs, evidence_openings, waivers, waiver_revocations),
     *(told_findings, finding_answers, review_draws, review_answers, custody_events, log_entries),
-    *(log_checkpoints, custody_epochs),
+    *(log_checkpoints, log_cosignatures, custody_epochs),
 )
 """Rows of these tables are never changed or deleted; the database itself refuses it."""
 

@@ -5,7 +5,7 @@ signed checkpoint and the public key; ``VERIFY.md`` says in words what that show
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import file_digest, sha256
 from importlib.resources import files
@@ -14,7 +14,7 @@ from typing import Final
 
 from toolkit.errors import UnreadableFile
 from toolkit.log.merkle import leaf_hash, root_of_inclusion
-from toolkit.log.notes import Checkpoint, EntryProof, SignedState, VerifierKey
+from toolkit.log.notes import Checkpoint, EntryProof, SignedState, VerifierKey, text_of, unsigned_by
 from toolkit.message import Message
 
 SUMS: Final = "SHA256SUMS"
@@ -25,7 +25,10 @@ VKEY: Final = "log.vkey"
 PEM: Final = "log.pem"
 _TEMPLATES: Final = ("VERIFY.md", "verify.sh")
 
-BUNDLE: Final = (SUMS, ENTRY, PROOF, CHECKPOINT, VKEY, PEM, *_TEMPLATES)
+COSIGS: Final = "checkpoint.cosigs"
+"""The signatures of witnesses under the checkpoint, which come later."""
+
+BUNDLE: Final = (SUMS, ENTRY, PROOF, CHECKPOINT, COSIGS, VKEY, PEM, *_TEMPLATES)
 """The files of a bundle beside those that it proves."""
 
 
@@ -69,8 +72,12 @@ def bundle(entry: bytes, proof: EntryProof, signed: SignedState) -> dict[str, by
     }
 
 
-def verify_bundle(folder: Path, known: VerifierKey | None = None) -> dict[str, BundleVerdict]:
+def verify_bundle(
+    folder: Path, known: VerifierKey | None = None, witnesses: Sequence[VerifierKey] = ()
+) -> dict[str, BundleVerdict]:
     """Check the bundle in a folder, under the log's key as somebody knows it, or under the one in the folder.
+
+    ``witnesses`` are the keys of those who must have signed its checkpoint, too.
 
     Returns:
         The verdicts about ``files``, ``inclusion``, ``time`` and ``witness``.
@@ -90,8 +97,23 @@ def verify_bundle(folder: Path, known: VerifierKey | None = None) -> dict[str, B
         "files": _files(folder, entry),
         "inclusion": inclusion,
         "time": BundleVerdict(None, Message("Time stamps are not looked at: the time is that of the log.")),
-        "witness": BundleVerdict(None, Message("Signatures of witnesses are not looked at.")),
+        "witness": _witnessed(folder, _read(folder, CHECKPOINT), key, witnesses),
     }
+
+
+def _witnessed(
+    folder: Path, checkpoint: bytes, key: VerifierKey, witnesses: Sequence[VerifierKey]
+) -> BundleVerdict:
+    if not witnesses:
+        return BundleVerdict(None, Message("Signatures of witnesses are looked at with --witness."))
+    if any(each.public == key.public for each in witnesses):
+        return BundleVerdict(False, Message("The key of the log is no witness of it."))
+    text = text_of(checkpoint.decode("utf-8", "replace"))
+    lines = (folder / COSIGS).read_text("utf-8", "replace").splitlines() if (folder / COSIGS).is_file() else []
+    signed, missing = unsigned_by(witnesses, text, lines)
+    if missing:
+        return BundleVerdict(False, Message("{} did not sign this state of the log.", ", ".join(missing)))
+    return BundleVerdict(True, Message("Signed by {}.", ", ".join(signed)))
 
 
 def _inclusion(entry: bytes, proof: bytes, checkpoint: bytes, key: VerifierKey, *, trusted: bool) -> BundleVerdict:

@@ -12,7 +12,7 @@ import re
 from base64 import b64decode, b64encode
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final, Self
 
@@ -25,24 +25,30 @@ if TYPE_CHECKING:  # of an extra, which reading a checkpoint does without
 ED25519: Final = b"\x01"
 """The type of a key and of its signatures."""
 
+COSIGNATURE: Final = b"\x04"
+"""The type of the key of a witness, whose signatures have a time."""
+
 PROOF_HEAD: Final = "c2sp.org/tlog-proof@v1"
 
 _DIGITS: Final = "(?:0|[1-9][0-9]{0,17})"
 _SIGNATURE: Final = re.compile("— ([^ +\n]+) ([A-Za-z0-9+/=]+)")
+"""The line of a signature in a note: the name of a key, and in base64 its id and the signature."""
+
 _TEXT: Final = re.compile(rf"([^\n]+)\n({_DIGITS})\n([A-Za-z0-9+/]{{43}}=)\n")
 _INDEX: Final = re.compile(rf"index ({_DIGITS})")
 
 
 @dataclass(frozen=True, slots=True)
 class VerifierKey:
-    """The public key of a log under the name that its notes are signed with."""
+    """The public key of a log or a witness, under the name that notes are signed with."""
 
     name: str
     public: bytes
+    kind: bytes = ED25519
 
     @classmethod
-    def parse(cls, text: str) -> Self:
-        """Read ``NAME+KEY ID+KEY``, as ``log.vkey`` has it.
+    def parse(cls, text: str, kind: bytes = ED25519) -> Self:
+        """Read ``NAME+KEY ID+KEY``, as ``log.vkey`` has it, of a key of this kind.
 
         Raises:
             UnreadableFile: it is no such key.
@@ -50,9 +56,9 @@ class VerifierKey:
         name, _, rest = text.strip().partition("+")
         digits, _, encoded = rest.partition("+")
         raw = _decoded(encoded)
-        if not re.fullmatch(r"\S+", name) or raw is None or raw[:1] != ED25519 or len(raw) != 1 + HASH_BYTES:
+        if not re.fullmatch(r"\S+", name) or raw is None or raw[:1] != kind or len(raw) != 1 + HASH_BYTES:
             raise UnreadableFile("This is no key of a log: {}", repr(text[:80]))
-        found = cls(name, raw[1:])
+        found = cls(name, raw[1:], kind)
         if digits != found.key_id.hex():
             raise UnreadableFile("The id in this key of a log is not its own: {}", repr(text[:80]))
         return found
@@ -60,10 +66,10 @@ class VerifierKey:
     @property
     def key_id(self) -> bytes:
         """The four bytes by which a signature tells whose it is."""
-        return sha256(self.name.encode() + b"\n" + ED25519 + self.public).digest()[:4]
+        return sha256(self.name.encode() + b"\n" + self.kind + self.public).digest()[:4]
 
     def __str__(self) -> str:
-        return f"{self.name}+{self.key_id.hex()}+{b64encode(ED25519 + self.public).decode()}"
+        return f"{self.name}+{self.key_id.hex()}+{b64encode(self.kind + self.public).decode()}"
 
     def pem(self) -> bytes:
         """Return the key as other programs read it."""
@@ -75,9 +81,6 @@ class VerifierKey:
 
     def opens(self, note: str) -> str | None:
         """Return the text of a note that this key signed; ``None`` where it did not, or a signature is false."""
-        from cryptography.exceptions import InvalidSignature
-        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-
         text, _, lines = note.rpartition("\n\n")
         text, signed = f"{text}\n", False
         for line in lines.split("\n")[:-1]:
@@ -86,12 +89,21 @@ class VerifierKey:
             if found is None or raw is None:
                 return None
             if found[1] == self.name and raw[:4] == self.key_id:
-                try:
-                    Ed25519PublicKey.from_public_bytes(self.public).verify(raw[4:], text.encode())
-                except InvalidSignature:
+                if not self.verifies(raw[4:], text):
                     return None
                 signed = True
         return text if signed and lines.endswith("\n") else None
+
+    def verifies(self, signature: bytes, text: str) -> bool:
+        """Tell whether this key made the signature of a text."""
+        from cryptography.exceptions import InvalidSignature
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+        try:
+            Ed25519PublicKey.from_public_bytes(self.public).verify(signature, text.encode())
+        except InvalidSignature:
+            return False
+        return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,6 +224,37 @@ def hashes_of(lines: Sequence[str]) -> list[bytes] | None:
 def lines_of(hashes: Iterable[bytes]) -> str:
     """Return hashes, one a line."""
     return "".join(f"{b64encode(each).decode()}\n" for each in hashes)
+
+
+def text_of(note: str) -> str:
+    """Return the text of a note, whoever signed it."""
+    return note.rpartition("\n\n")[0] + "\n"
+
+
+def cosigned_at(key: VerifierKey, text: str, line: str) -> datetime | None:
+    """Return when a witness signed the text of a checkpoint; ``None`` where the line is no such signature."""
+    found = _SIGNATURE.fullmatch(line.strip("\n"))
+    try:
+        raw = b64decode(found[2], validate=True) if found else b""
+        seconds = int.from_bytes(raw[4:12], "big")
+        moment = datetime.fromtimestamp(seconds, UTC)
+    except (ValueError, OverflowError, OSError):
+        return None
+    if found is None or found[1] != key.name or raw[:4] != key.key_id or len(raw) != 4 + 8 + 64:
+        return None
+    return moment if key.verifies(raw[12:], f"cosignature/v1\ntime {seconds}\n{text}") else None
+
+
+def unsigned_by(keys: Iterable[VerifierKey], text: str, lines: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return who signed the text of a checkpoint, each with the time, and the names of those who did not."""
+    signed, missing = [], []
+    for key in keys:
+        moment = next((at for line in lines if (at := cosigned_at(key, text, line)) is not None), None)
+        if moment is None:
+            missing.append(key.name)
+        else:
+            signed.append(f"{key.name} ({moment.isoformat(timespec='seconds')})")
+    return signed, missing
 
 
 def _decoded(text: str) -> bytes | None:
