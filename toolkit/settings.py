@@ -333,6 +333,8 @@ class Settings:
     """Memory of DuckDB."""
     audits: str | None = _variable("TOOLKIT_AUDITS", Environment.text)
     """The folder, or address in a bucket, of the audits; below ``home`` where none is set."""
+    tsa_url: str | None = _variable("TOOLKIT_TSA_URL", Environment.text)
+    """The address of the authority that stamps states of the custody log (RFC 3161)."""
     scorecard: Path | None = _variable("TOOLKIT_SCORECARD", Environment.path)
     """The TOML file of the questions that reviewers answer; that of the package where none is set."""
     audits_inputs: int = _variable("TOOLKIT_AUDITS_INPUTS", Environment.number, 1, 10_000, default=30)

@@ -10,13 +10,14 @@ from toolkit.contract.fields import pick_camel
 from toolkit.errors import InvalidInput, UnreadableFile
 from toolkit.kit.connection import Kit
 from toolkit.kit.spoken import _
-from toolkit.log.bundle import COSIGS, bundle, verify_bundle
+from toolkit.log.bundle import COSIGS, STAMP, bundle, verify_bundle
 from toolkit.log.export import export_tiles
 from toolkit.log.merkle import is_consistent
 from toolkit.log.notes import COSIGNATURE, ED25519, Checkpoint, SignedState, VerifierKey, lines_of
 from toolkit.log.sealing import consistency as consistency_of
 from toolkit.log.sealing import keys_of, newest_checkpoint
 from toolkit.log.sealing import prove as prove_event
+from toolkit.log.timestamps import ask_authority, stamp_of
 from toolkit.log.witness import Cosigned, ask_witness, cosignatures_of, keep_cosignatures, request_for
 
 
@@ -119,15 +120,16 @@ def prove(kit: Kit, event: int, out: Path) -> None:
 @click.argument("folder", metavar="DIR", type=NonEmptyPath())
 @click.option("--key", metavar="VKEY", help="The key of the log as you know it, as log.vkey has it; or its file.")
 @click.option("--witness", "witnesses", metavar="VKEY", multiple=True, help="Who must have signed, too.")
+@click.option("--tsa", metavar="PEM", type=NonEmptyPath(), help="The certificates of who must have stamped it.")
 @json_option
-def verify(folder: Path, key: str | None, witnesses: tuple[str, ...], as_json: bool) -> int:
+def verify(folder: Path, key: str | None, witnesses: tuple[str, ...], tsa: Path | None, as_json: bool) -> int:
     """Check the report, audit or proof in DIR against the signed log; no database and no settings are needed.
 
     \b
     It answers with four verdicts:
       files       each file of SHA256SUMS is as it was written, and the entry of the log names them
       inclusion   the entry is in the log, in a state that the log's key signed
-      time        not known: time stamps of others are not looked at
+      time        an authority of --tsa stamped that state; not known where none is named
       witness     each --witness signed that state, too; not known where none is named
     Without --key it is the key in DIR: compare it with the one that you got another way.
     That the log is complete, is not proven. DIR/VERIFY.md tells more; sh DIR/verify.sh
@@ -139,10 +141,10 @@ def verify(folder: Path, key: str | None, witnesses: tuple[str, ...], as_json: b
       toolkit log verify reports --key evidence.example.com/custody+9543d5d6+AYqI...
       toolkit log verify reports --witness auditor.vkey
 
-    Exit status 3: files, inclusion or witness do not hold. 1: there is no proof in DIR.
+    Exit status 3: one of them does not hold. 1: there is no proof in DIR.
     """
     others = [_key(each, COSIGNATURE) for each in witnesses]
-    found = verify_bundle(folder, None if key is None else _key(key), others)
+    found = verify_bundle(folder, None if key is None else _key(key), others, tsa)
     if as_json:
         print_json({name: {"holds": each.holds, "told": _(each.told)} for name, each in found.items()})
     else:
@@ -216,19 +218,48 @@ def cosign(kit: Kit, file: Path, witness: str, beside: Path | None) -> None:
         show("{}", _laid(kit, beside))
 
 
+@log.command(short_help="Have an authority stamp the newest state of the log.")
+@click.option("--url", metavar="URL", help="Its address; that of TOOLKIT_TSA_URL by default.")
+@click.option("--beside", type=NonEmptyPath(), help="Lay it into the folder of a report or audit of that state.")
+@pass_kit
+def timestamp(kit: Kit, url: str | None, beside: Path | None) -> None:
+    """Have a time stamp authority (RFC 3161) stamp the newest state of the log, and keep its answer.
+
+    \b
+    The custody log has the hash of the answer, so that each later time stamp renews it. With
+    --beside it is written to checkpoint.tsr in the folder of a report or an audit, where
+    toolkit log verify DIR --tsa PEM checks it, and openssl ts -verify does.
+
+    \b
+    Examples:
+      toolkit log timestamp --url https://tsa.example.com
+      toolkit log timestamp --beside reports
+    """
+    address = url or kit.settings.tsa_url
+    if address is None:
+        raise InvalidInput("Name the authority by --url, or in TOOLKIT_TSA_URL.")
+    found = ask_authority(kit.database, address, kit.clock())
+    at = _("a time that cannot be read here") if found.told_at is None else found.told_at.isoformat()
+    show("The log of {:,} entries was stamped at {}", found.signed.size, at)
+    if beside is not None:
+        show("{}", _laid(kit, beside))
+
+
 def _show_cosigned(found: Cosigned, key: VerifierKey) -> None:
     show("{} signed the log of {:,} entries at {}", key.name, found.size, found.signed_at.isoformat())
 
 
 def _laid(kit: Kit, folder: Path) -> Path:
-    """Write the signatures of all witnesses under the state that the folder has beside it."""
+    """Write what others said of the state that the folder has: signatures of witnesses, and a time stamp."""
     size = _state(kit, folder / "checkpoint").size
     with kit.database.transaction() as connection:
-        lines = cosignatures_of(connection, size)
-    if not lines:
-        raise InvalidInput("No witness signed the state of {:,} entries, which {} has.", size, folder)
-    (folder / COSIGS).write_text(lines, "utf-8")
-    return folder / COSIGS
+        given = {COSIGS: cosignatures_of(connection, size).encode(), STAMP: stamp_of(connection, size) or b""}
+    given = {name: content for name, content in given.items() if content}
+    if not given:
+        raise InvalidInput("Nobody signed or stamped the state of {:,} entries, which {} has.", size, folder)
+    for name, content in given.items():
+        (folder / name).write_bytes(content)
+    return folder
 
 
 @log.command(short_help="Tell whether the log goes on from one checkpoint to another.")

@@ -45,6 +45,7 @@ class CustodyEvent(StrEnum):
     EPOCH_OPENED = "EPOCH_OPENED"
     RESTORE_CONFIRMED = "RESTORE_CONFIRMED"
     KEY_ROTATED = "KEY_ROTATED"
+    TIMESTAMPED = "TIMESTAMPED"
 
 
 HASHES: Final[Mapping[str, tuple[str, ...]]] = {

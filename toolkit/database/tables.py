@@ -365,6 +365,14 @@ log_cosignatures = table(
 )
 """The signatures of witnesses under states of the log, by the key of the witness."""
 
+log_timestamps = table(
+    "log_timestamps",
+    numbered(),
+    Column("size", sa.BigInteger, ForeignKey(log_checkpoints.c.size), nullable=False),
+    *columns(sa.LargeBinary, "token", moment, "added_at"),
+)
+"""The answers of authorities who stamped states of the log, as they came."""
+
 custody_epochs = table(
     "custody_epochs",
     Column("number", sa.Integer, primary_key=True, autoincrement=False),
@@ -481,7 +489,7 @@ APPEND_ONLY: Final = (
     *(token_revocations, bucket_syncs, adopted_buckets, adopted_services, service_readings),
     *(restores, restore_confirmations, audit_runs, evidence_openings, waivers, waiver_revocations),
     *(told_findings, finding_answers, review_draws, review_answers, custody_events, log_entries),
-    *(log_checkpoints, log_cosignatures, custody_epochs),
+    *(log_checkpoints, log_cosignatures, log_timestamps, custody_epochs),
 )
 """Rows of these tables are never changed or deleted; the database itself refuses it."""
 

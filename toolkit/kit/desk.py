@@ -150,14 +150,13 @@ class ReviewDesk:
             file.seek(0)
             return drawn_pages(file)
 
-    def _ipython_display_(self) -> None:
-        """Show the next file with its questions; nothing of it is saved in the notebook."""
-        from IPython.display import display
-
+    def _repr_mimebundle_(self, **_: object) -> Any:
+        """Show the next file with its questions; the notebook saves how the box looks while it is empty."""
         require("lab", "Desks of reviewers")
         widgets = _Widgets(self)
-        display(widgets.box)  # while it is empty: the notebook saves how it looks in words
+        empty = widgets.box._repr_mimebundle_()  # the name that IPython gives it
         widgets.show()
+        return empty
 
     def __repr__(self) -> str:
         return translate(Message("The desk of {}: its files are shown in JupyterLab.", self.reviewer))

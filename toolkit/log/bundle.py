@@ -15,6 +15,7 @@ from typing import Final
 from toolkit.errors import UnreadableFile
 from toolkit.log.merkle import leaf_hash, root_of_inclusion
 from toolkit.log.notes import Checkpoint, EntryProof, SignedState, VerifierKey, text_of, unsigned_by
+from toolkit.log.stamps import is_stamped, told_by
 from toolkit.message import Message
 
 SUMS: Final = "SHA256SUMS"
@@ -28,7 +29,10 @@ _TEMPLATES: Final = ("VERIFY.md", "verify.sh")
 COSIGS: Final = "checkpoint.cosigs"
 """The signatures of witnesses under the checkpoint, which come later."""
 
-BUNDLE: Final = (SUMS, ENTRY, PROOF, CHECKPOINT, COSIGS, VKEY, PEM, *_TEMPLATES)
+STAMP: Final = "checkpoint.tsr"
+"""The answer of an authority who stamped the checkpoint (RFC 3161)."""
+
+BUNDLE: Final = (SUMS, ENTRY, PROOF, CHECKPOINT, COSIGS, STAMP, VKEY, PEM, *_TEMPLATES)
 """The files of a bundle beside those that it proves."""
 
 
@@ -73,11 +77,15 @@ def bundle(entry: bytes, proof: EntryProof, signed: SignedState) -> dict[str, by
 
 
 def verify_bundle(
-    folder: Path, known: VerifierKey | None = None, witnesses: Sequence[VerifierKey] = ()
+    folder: Path,
+    known: VerifierKey | None = None,
+    witnesses: Sequence[VerifierKey] = (),
+    authorities: Path | None = None,
 ) -> dict[str, BundleVerdict]:
     """Check the bundle in a folder, under the log's key as somebody knows it, or under the one in the folder.
 
-    ``witnesses`` are the keys of those who must have signed its checkpoint, too.
+    ``witnesses`` are the keys of those who must have signed its checkpoint, too; ``authorities`` a PEM file with
+    the certificates of whoever must have stamped it.
 
     Returns:
         The verdicts about ``files``, ``inclusion``, ``time`` and ``witness``.
@@ -96,9 +104,25 @@ def verify_bundle(
     return {
         "files": _files(folder, entry),
         "inclusion": inclusion,
-        "time": BundleVerdict(None, Message("Time stamps are not looked at: the time is that of the log.")),
+        "time": _stamped(folder, _read(folder, CHECKPOINT), authorities),
         "witness": _witnessed(folder, _read(folder, CHECKPOINT), key, witnesses),
     }
+
+
+def _stamped(folder: Path, checkpoint: bytes, authorities: Path | None) -> BundleVerdict:
+    if authorities is None:
+        return BundleVerdict(None, Message("Time stamps are looked at with --tsa: the time is that of the log."))
+    if not (folder / STAMP).is_file():
+        return BundleVerdict(False, Message("There is no time stamp: {} is missing.", STAMP))
+    token = _read(folder, STAMP)
+    holds = is_stamped(token, checkpoint, authorities)
+    if holds is None:
+        command = f"openssl ts -verify -data {CHECKPOINT} -in {STAMP} -CAfile {authorities}"
+        return BundleVerdict(None, Message("The time stamp cannot be read here. Try: {}", command))
+    if not holds:
+        return BundleVerdict(False, Message("The time stamp is not one of this checkpoint by that authority."))
+    at = told_by(token, checkpoint)
+    return BundleVerdict(True, Message("Stamped at {}.", at.isoformat() if at is not None else "?"))
 
 
 def _witnessed(

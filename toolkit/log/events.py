@@ -96,6 +96,11 @@ def record_key_change(connection: Connection, old: str, new: str, now: datetime)
     _record(connection, CustodyEvent.KEY_ROTATED, now, {"old": old, "new": new})
 
 
+def record_timestamp(connection: Connection, size: int, token: str, now: datetime) -> None:
+    """Record that an authority stamped the state of so many entries: the SHA-256 of its answer."""
+    _record(connection, CustodyEvent.TIMESTAMPED, now, {"size": size, "token": token})
+
+
 def _record(connection: Connection, kind: CustodyEvent, now: datetime, detail: Mapping[str, object]) -> int:
     statement = sa.insert(custody_events).returning(custody_events.c.id)
     number: int = connection.scalar(statement, {"kind": kind, "happened_at": now, "detail": detail})

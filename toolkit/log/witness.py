@@ -12,20 +12,18 @@ from datetime import datetime
 from typing import Final
 
 import sqlalchemy as sa
-import urllib3
 from sqlalchemy import Connection
 from sqlalchemy.dialects.postgresql import insert
 
 from toolkit.database.connection import Database
 from toolkit.database.tables import log_checkpoints, log_cosignatures
 from toolkit.errors import InvalidInput
+from toolkit.log.asking import post
 from toolkit.log.notes import VerifierKey, cosigned_at, lines_of, text_of
 from toolkit.log.sealing import consistency, newest_checkpoint
 
 _KNOWN: Final = 1000
 """The newest checkpoints, of which a witness may have signed one."""
-
-_SECONDS: Final = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,23 +79,17 @@ def ask_witness(database: Database, witness: VerifierKey, url: str, now: datetim
         InvalidInput: it does not answer, refuses, or its answer is no signature of it.
     """
     body = request_for(database, witness)
-    status, answer = _post(url, body)
+    status, answer = _asked(url, body)
     if status == 409 and answer.strip().isdecimal():  # the size that it knows
-        status, answer = _post(url, request_for(database, witness, int(answer.strip())))
+        status, answer = _asked(url, request_for(database, witness, int(answer.strip())))
     if status != 200:
         raise InvalidInput("The witness {} refused: status {}. {}", witness.name, status, answer[:200].strip())
     return keep_cosignatures(database, witness, answer, now)
 
 
-def _post(url: str, body: str) -> tuple[int, str]:
-    if not url.startswith(("https://", "http://127.0.0.1:", "http://localhost:")):
-        raise InvalidInput("The address of a witness begins with https://, not {!r}.", url[:20])
-    address = f"{url.rstrip('/')}/add-checkpoint"
-    try:
-        answer = urllib3.request("POST", address, body=body.encode(), timeout=_SECONDS, redirect=False, retries=0)
-    except urllib3.exceptions.HTTPError:
-        raise InvalidInput("The witness at {} does not answer.", address) from None
-    return answer.status, answer.data.decode("utf-8", "replace")
+def _asked(url: str, body: str) -> tuple[int, str]:
+    status, answer = post(f"{url.rstrip('/')}/add-checkpoint", body.encode(), "text/plain")
+    return status, answer.decode("utf-8", "replace")
 
 
 def cosignatures_of(connection: Connection, size: int) -> str:

@@ -1,4 +1,4 @@
-"""Keep the signatures of witnesses under states of the custody log."""
+"""Keep the signatures of witnesses under states of the custody log, and the time stamps of authorities."""
 
 from alembic import op
 
@@ -16,6 +16,16 @@ def upgrade() -> None:
             size bigint CONSTRAINT log_cosignatures_size_fkey REFERENCES audit.log_checkpoints (size),
             witness text, line text NOT NULL, signed_at timestamptz NOT NULL, added_at timestamptz NOT NULL,
             CONSTRAINT log_cosignatures_pkey PRIMARY KEY (size, witness)
+        )
+        """
+    )
+    op.execute(
+        """
+        CREATE TABLE audit.log_timestamps (
+            id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT log_timestamps_pkey PRIMARY KEY,
+            size bigint NOT NULL
+                CONSTRAINT log_timestamps_size_fkey REFERENCES audit.log_checkpoints (size),
+            token bytea NOT NULL, added_at timestamptz NOT NULL
         )
         """
     )

@@ -1,0 +1,129 @@
+"""An authority stamps the states of the custody log: here one that openssl makes, on loopback."""
+
+from __future__ import annotations
+
+import subprocess
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from tests.integration.test_log_witness import sealed  # noqa: F401  # a fixture
+from tests.support.scripted_server import Answer, scripted
+from tests.support.uploaded_sales import rows
+from toolkit.errors import InvalidInput, UnreadableFile
+from toolkit.log.stamps import is_stamped, told_by
+from toolkit.log.timestamps import ask_authority
+
+CONFIG = """
+[tsa]
+dir = {0}
+serial = {0}/serial
+crypto_device = builtin
+signer_cert = {0}/tsa.pem
+signer_key = {0}/tsa.key
+signer_digest = sha256
+default_policy = 1.2.3.4.1
+digests = sha256
+accuracy = secs:1
+ess_cert_id_alg = sha256
+"""
+STAMPS = "basicConstraints=CA:FALSE\nkeyUsage=critical,digitalSignature\nextendedKeyUsage=critical,timeStamping\n"
+
+
+def openssl(*arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(["openssl", *map(str, arguments)], cwd=cwd, capture_output=True, text=True, check=False)
+
+
+def made_authority(place: Path, name: str) -> Path:
+    """Make a root and a certificate that it signed for time stamps."""
+    place.mkdir()
+    new = ("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "30")
+    openssl(*new, "-subj", f"/CN={name}", "-keyout", "root.key", "-out", "root.pem", cwd=place)
+    ask = ("req", "-newkey", "rsa:2048", "-nodes", "-subj", f"/CN={name} stamps")
+    openssl(*ask, "-keyout", "tsa.key", "-out", "tsa.csr", cwd=place)
+    (place / "extensions").write_text(STAMPS)
+    sign = ("x509", "-req", "-in", "tsa.csr", "-CA", "root.pem", "-CAkey", "root.key", "-CAcreateserial")
+    openssl(*sign, "-days", "20", "-extfile", "extensions", "-out", "tsa.pem", cwd=place)
+    (place / "serial").write_text("01\n")
+    (place / "config").write_text(CONFIG.format(place))
+    return place
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory):
+    """The folder of an authority, and its address."""
+    place = made_authority(tmp_path_factory.mktemp("tsa") / "one", "Authority")
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self):  # the name that http.server calls
+            (place / "query").write_bytes(self.rfile.read(int(self.headers["Content-Length"])))
+            reply = (
+                "ts",
+                "-reply",
+                "-config",
+                "config",
+                "-section",
+                "tsa",
+                "-queryfile",
+                "query",
+                "-out",
+                "reply",
+            )
+            openssl(*reply, cwd=place)
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write((place / "reply").read_bytes())
+
+        def log_message(self, *_):
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield place, f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def test_a_report_is_stamped_and_anybody_checks_it(sealed, authority, database, run, tmp_path):  # noqa: F811
+    kit, _, environ = sealed
+    place, url = authority
+    reports = tmp_path / "reports"
+    kit.audit(sync=False).report(reports, formats="csv")
+    verify = ("log", "verify", str(reports), "--tsa", str(place / "root.pem"))
+    assert "time        FAILED     There is no time stamp" in run(*verify, ends=3).out
+    told = run("log", "timestamp", "--url", url, "--beside", str(reports), within=environ).out
+    assert "entries was stamped at 20" in told
+    assert "time        holds      Stamped at 20" in run(*verify).out
+    check = ("ts", "-verify", "-data", "checkpoint", "-in", "checkpoint.tsr", "-CAfile", place / "root.pem")
+    assert "Verification: OK" in openssl(*check, "-untrusted", place / "tsa.pem", cwd=reports).stdout
+    [(detail,)] = rows(database, "SELECT detail FROM audit.custody_events WHERE kind = 'TIMESTAMPED'")
+    assert set(detail) == {"size", "token"}
+
+    # The token of another state, another authority's root, and a token that nothing here can read.
+    note = (reports / "checkpoint").read_bytes()
+    token = (reports / "checkpoint.tsr").read_bytes()
+    assert is_stamped(token, note + b"x", place / "root.pem") is False
+    other = made_authority(tmp_path / "other", "Other")
+    assert is_stamped(token, note, other / "root.pem") is False
+    (reports / "checkpoint.tsr").write_bytes(token[:100])
+    assert "time        not known  The time stamp cannot be read here. Try: openssl ts" in run(*verify).out
+    with pytest.raises(UnreadableFile, match="no certificates"):
+        is_stamped(token, note, reports / "checkpoint")
+
+
+def test_what_the_authority_refuses_or_mistakes_is_not_kept(sealed, authority, database):  # noqa: F811
+    kit, _, _ = sealed
+    with scripted(Answer(500)) as server, pytest.raises(InvalidInput, match="refused: status 500"):
+        ask_authority(kit.database, server.url, kit.clock())
+    kept = ask_authority(kit.database, authority[1], kit.clock())
+    assert kept.told_at is not None
+    [(token,)] = rows(database, "SELECT token FROM audit.log_timestamps")
+    with pytest.raises(InvalidInput, match="stamped something else"):
+        told_by(bytes(token), b"something else")
+    with scripted(Answer(200, bytes(token))) as server, pytest.raises(InvalidInput, match="something else"):
+        ask_authority(kit.database, server.url, kit.clock())  # an old answer, whose nonce is another one
+    assert len(rows(database, "SELECT token FROM audit.log_timestamps")) == 1
