@@ -61,7 +61,7 @@ def test_a_report_and_an_audit_carry_their_proof(run, reports, tmp_path):
     folder = Path(run("audit", "--json", ends=3).told["folder"])
     (tmp_path / "known").write_text(str(known))
     assert (
-        "14 files are as they were written"
+        "15 files are as they were written"
         in run("log", "verify", folder, "--key", tmp_path / "known", within={}).out
     )
     (folder / "verdicts.parquet").write_bytes(b"x")

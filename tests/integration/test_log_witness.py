@@ -124,10 +124,14 @@ def test_a_report_is_verified_with_its_witness_and_another_history_is_named(seal
         in run(*verify).out
     )
 
+    assert "as written" in run("verify", str(tmp_path / "reports")).out
+
     # The signature under the state of another history, or of another size, is none of this one.
     cosigs = tmp_path / "reports" / "checkpoint.cosigs"
     cosigs.write_text(cosigned(checkpoint.replace("\n", "x\n", 1)), "utf-8")
     assert "did not sign this state" in run(*verify, ends=3).out
+    kit.audit(sync=False).report(tmp_path / "reports", formats="csv")
+    assert not cosigs.exists()  # it went to history with the report that it is about
     story.sale("S-2", partner="Norte")
     kit.seal_log()
     cosigs.write_text(cosigned(request_for(kit.database).partition("\n\n")[2]), "utf-8")

@@ -227,7 +227,6 @@ observation_clock = table(
 )
 """One row: no observation will be stamped with an earlier moment, see ``toolkit.database.observation_clock``."""
 
-
 withdrawals = table(
     "withdrawals",
     Column("evidence_id", Uuid, primary_key=True),
@@ -380,7 +379,6 @@ custody_epochs = table(
 )
 """The clusters that the log was written in, one after the other; each has transactions of its own."""
 
-
 job_schedules = table(
     "job_schedules",
     Column("job", Text, primary_key=True),
@@ -425,16 +423,15 @@ told_findings = table(
     numbered(),
     Column("notice_id", Uuid, ForeignKey(partner_notices.c.id), nullable=False),
     *columns(Uuid, "finding_id", Text, "stage"),
-    Index(None, "notice_id"),
-    Index(None, "finding_id"),
+    *(Index(None, "notice_id"), Index(None, "finding_id")),
 )
 """The findings that a delivered notice told of: each once when it is new, comes due and is overdue."""
 
 finding_answers = table(
     "finding_answers",
     Column("id", Uuid, primary_key=True),
-    *columns(Uuid, "finding_id", Text, "partner", "answer", sa.Date, "until?", Text, "text?"),
-    *columns(moment, "answered_at", Text, "answered_by"),
+    *columns(Uuid, "finding_id", Text, "partner", "answer", "text?", "answered_by"),
+    *columns(sa.Date, "until?", moment, "answered_at"),
     Index(None, "finding_id"),
 )
 """Answers of partners to findings; ``answered_by`` is the subject of the token."""
@@ -442,8 +439,7 @@ finding_answers = table(
 review_draws = table(
     "review_draws",
     Column("id", Uuid, primary_key=True),
-    *columns(moment, "as_of", sa.BigInteger, "seed", JSONB, "plan", "scorecard", Text, "drawn_by"),
-    *columns(moment, "drawn_at"),
+    *columns(moment, "as_of", "drawn_at", sa.BigInteger, "seed", JSONB, "plan", "scorecard", Text, "drawn_by"),
 )
 """Samples of files that people look at: the audit whose counted files they are, and how they were drawn."""
 
@@ -455,8 +451,7 @@ review_turns = table(
     Column("object_id", sa.BigInteger, ForeignKey(object_observations.c.id), nullable=False),
     *columns(sa.BigInteger, "turn", Text, "sale_id", "partner?", "evidence_type", moment, "added_at"),
     *columns(Text, "claimed_by?", moment, "claimed_until?"),
-    Index("review_turns_file_key", "draw_id", "evidence_id", "turn", unique=True),
-    Index(None, "object_id"),
+    *(Index("review_turns_file_key", "draw_id", "evidence_id", "turn", unique=True), Index(None, "object_id")),
 )
 """The looks that a drawn version of a file needs: one, a second where it is drawn or critical, a third where two
 differ. One of them is claimed for a while by whoever has the file before them."""

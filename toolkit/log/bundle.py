@@ -32,8 +32,11 @@ COSIGS: Final = "checkpoint.cosigs"
 STAMP: Final = "checkpoint.tsr"
 """The answer of an authority who stamped the checkpoint (RFC 3161)."""
 
-BUNDLE: Final = (SUMS, ENTRY, PROOF, CHECKPOINT, COSIGS, STAMP, VKEY, PEM, *_TEMPLATES)
+BUNDLE: Final = (SUMS, ENTRY, PROOF, CHECKPOINT, VKEY, PEM, *_TEMPLATES)
 """The files of a bundle beside those that it proves."""
+
+LATER: Final = (COSIGS, STAMP)
+"""The files that others may add to it."""
 
 
 _MAY_GO: Final = ("sales.parquet", "records.parquet", "objects.parquet")
@@ -178,7 +181,7 @@ def _files(folder: Path, entry: bytes) -> BundleVerdict:
         with (folder / name).open("rb") as file:
             if file_digest(file, "sha256").hexdigest() != digest:
                 return BundleVerdict(False, Message("{} is not what was written.", name))
-    others = {each.name for each in folder.iterdir() if each.is_file()} - {*recorded, *BUNDLE, "manifest.json"}
+    others = {each.name for each in folder.iterdir() if each.is_file()} - {*recorded, *BUNDLE, *LATER, "manifest.json"}
     kinds = {Path(name).suffix for name in recorded}
     if added := sorted(name for name in others if Path(name).suffix in kinds):
         return BundleVerdict(False, Message("{} was added: nothing proves it.", ", ".join(added)))

@@ -18,7 +18,7 @@ from toolkit.atomic_files import PrivateFolder
 from toolkit.contract.fields import pick_camel
 from toolkit.contract.findings import REPORT
 from toolkit.errors import ReportError
-from toolkit.log.bundle import BUNDLE, Witness, proven
+from toolkit.log.bundle import BUNDLE, LATER, Witness, proven
 from toolkit.progress import Progress, Quiet
 from toolkit.reports.report import Report, iso, iso_exact
 
@@ -87,7 +87,7 @@ def _keep_earlier(out: Path) -> None:
     places = (out / HISTORY / (name if number == 1 else f"{name}-{number}") for number in count(1))
     place = next(place for place in places if not place.exists())
     place.mkdir(parents=True)
-    for each in (*recorded, *BUNDLE, MANIFEST):
+    for each in (*recorded, *BUNDLE, *LATER, MANIFEST):
         if (out / each).is_file():
             (out / each).replace(place / each)
 
