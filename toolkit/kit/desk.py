@@ -6,6 +6,7 @@ import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import timedelta
+from html import escape
 from pathlib import Path
 from tempfile import TemporaryFile
 from threading import Timer
@@ -220,8 +221,6 @@ class _Widgets:
             Timer(seconds, lambda: first.value or first.focus()).start()
 
     def _file(self, turn: Turn) -> list[Any]:
-        from html import escape
-
         from ipywidgets import HTML, Image
 
         if KIND_OF[EvidenceType(turn.evidence_type)] is FileKind.PDF:
@@ -240,8 +239,6 @@ def _mark(typed: str) -> str:
 
 
 def _paragraph(text: str, tag: str = "p") -> str:
-    from html import escape
-
     return f"<{tag}>{escape(text)}</{tag}>" if text else ""
 
 

@@ -181,7 +181,12 @@ def _files(folder: Path, entry: bytes) -> BundleVerdict:
         with (folder / name).open("rb") as file:
             if file_digest(file, "sha256").hexdigest() != digest:
                 return BundleVerdict(False, Message("{} is not what was written.", name))
-    others = {each.name for each in folder.iterdir() if each.is_file()} - {*recorded, *BUNDLE, *LATER, "manifest.json"}
+    others = {each.name for each in folder.iterdir() if each.is_file()} - {
+        *recorded,
+        *BUNDLE,
+        *LATER,
+        "manifest.json",
+    }
     kinds = {Path(name).suffix for name in recorded}
     if added := sorted(name for name in others if Path(name).suffix in kinds):
         return BundleVerdict(False, Message("{} was added: nothing proves it.", ", ".join(added)))
