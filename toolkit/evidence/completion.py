@@ -15,12 +15,11 @@ from toolkit.contract.rules import Evidence, EvidenceState, Sale, evaluate, evid
 from toolkit.database.belonging import check_bucket
 from toolkit.database.connection import Database, Lock, take_for
 from toolkit.database.observations import observe_sales
-from toolkit.database.service import evidences, one_row, same
-from toolkit.database.tables import content_checks, object_observations, withdrawals
+from toolkit.database.service import one_row
 from toolkit.errors import BucketError, BucketUnavailable
 from toolkit.evidence.contents import Fetched, fetch_and_inspect
 from toolkit.evidence.inspection import Inspector
-from toolkit.evidence.records import sale_row, seen_before
+from toolkit.evidence.records import EvidenceRecord, records_seen, sale_row
 from toolkit.log.events import record_completion
 
 LOCK_SECONDS: Final = 5
@@ -52,7 +51,7 @@ class _Known:
     """The sale and its evidence records, as the database holds them; of the withdrawn ones only the types."""
 
     sale: Row[Any]
-    records: list[Row[Any]]
+    records: list[EvidenceRecord]
     withdrawn: list[str]
 
     def is_as(self, before: "_Known") -> bool:
@@ -97,7 +96,8 @@ def complete_sale(
     for _ in range(ATTEMPTS):
         with database.transaction() as connection:
             check_bucket(connection, bucket)
-            known = _read(connection, sale_id)
+            now = clock()
+            known = _read(connection, sale_id, now)
         if known.sale.completed_at is not None:
             return Completion(sale_id, known.sale.completed_at, True, None)
         files = [_read_whole(bucket, inspector, record.object_key) for record in known.records]
@@ -110,7 +110,7 @@ def complete_sale(
             completed_at, attempt = clock(), connection.begin_nested()
             # From here on the service waits that would change the sale; what it changed before is seen below.
             changed = connection.execute(complete, {"id": sale_id, "completed_at": completed_at}).rowcount
-            if changed and _read(connection, sale_id).is_as(known) and _still_there(bucket, known, files):
+            if changed and _read(connection, sale_id, now).is_as(known) and _still_there(bucket, known, files):
                 observe_sales(connection, clock, sale_id)
                 record_completion(connection, sale_id, completed_at, _versions(known, files, completed_at))
                 return Completion(sale_id, completed_at, False, verdict)
@@ -120,44 +120,10 @@ def complete_sale(
     )
 
 
-def _read(connection: Connection, sale_id: str) -> _Known:
-    """Read the sale and its records, each with the version in which a fault was found."""
-    later = content_checks.alias("later")
-    faulty = (
-        sa.select(object_observations.c.etag, object_observations.c.size)
-        .join(content_checks, content_checks.c.observation_id == object_observations.c.id)
-        .where(
-            object_observations.c.key == evidences.c.object_key,
-            object_observations.c.gone_at.is_(None),
-            content_checks.c.problem.is_not(None),
-            ~sa.exists().where(
-                later.c.observation_id == content_checks.c.observation_id, later.c.id > content_checks.c.id
-            ),
-        )
-        .limit(1)
-        .lateral("faulty")
-    )
-    withdrawn = sa.select(withdrawals.c.evidence_id).where(withdrawals.c.evidence_id == evidences.c.id).exists()
-    query = (
-        sa.select(
-            *evidences.c["id", "evidence_type", "object_key", "expires_at"],
-            withdrawn.label("withdrawn"),
-            faulty.c.etag.label("faulty_etag"),
-            faulty.c.size.label("faulty_size"),
-            seen_before(evidences.c.object_key).label("seen_before"),
-        )
-        .outerjoin(faulty, sa.true())
-        .where(
-            same(evidences.c.sale_id, sale_id),
-            evidences.c.object_key.is_not(None),
-        )
-        .order_by(evidences.c.id)
-    )
-    sale = sale_row(connection, sale_id)
-    found: list[Any] = list(connection.execute(query))
-    standing = [record for record in found if not record.withdrawn]
-    taken = [record.evidence_type for record in found if record.withdrawn]
-    return _Known(sale, standing, taken)
+def _read(connection: Connection, sale_id: str, now: datetime) -> _Known:
+    sale, found = sale_row(connection, sale_id), records_seen(connection, sale_id, now)
+    standing = [record for record in found if record.withdrawal is None and record.object_key]
+    return _Known(sale, standing, [record.evidence_type for record in found if record.withdrawal is not None])
 
 
 def _read_whole(bucket: Bucket, inspector: Inspector, key: str) -> _File:
@@ -174,16 +140,17 @@ def _judged(known: _Known, files: list[_File], now: datetime) -> Verdict:
     return evaluate(sale, [_evidence(record, file, now) for record, file in pairs] + taken)
 
 
-def _evidence(record: Row[Any], file: _File, now: datetime) -> Evidence:
+def _evidence(record: EvidenceRecord, file: _File, now: datetime) -> Evidence:
     found = file.read.found if file.read is not None else None
-    faulty = file.seen is not None and (file.seen.etag, file.seen.size) == (record.faulty_etag, record.faulty_size)
+    seen, before = file.seen, record.file
+    faulty = record.is_version(seen) and before is not None and before.fault is not None
     state = evidence_state(
         record.evidence_type,
-        size=file.seen.size if file.seen is not None else None,
-        kind=found.kind if found is not None else None,
+        size=None if seen is None else seen.size,
+        kind=None if found is None else found.kind,
         damaged=faulty or (found is not None and found.problem is not None),
         expired=ran_out(record.expires_at, now),
-        vanished=record.seen_before,
+        vanished=record.ever_seen,
     )
     return Evidence(record.evidence_type, state)
 

@@ -113,7 +113,7 @@ def _judged(
         judged.append(Evidence(record.evidence_type, _state(record, seen, now)))
         if judged[-1].state is EvidenceState.COUNTED:
             verified = record.file is not None and record.file.coverage is Coverage.VERIFIED
-            examined = verified and _is_known(record, seen)
+            examined = verified and record.is_version(seen)
             counted.setdefault(record.evidence_type, []).append(examined)
     verdict = evaluate(sale, judged)
     return SaleGate(row.id, row.completed_at, verdict, tuple(_standings(sale, verdict, counted)))
@@ -126,7 +126,7 @@ def _own(service: Service) -> sa.TextClause:
 
 def _state(record: EvidenceRecord, seen: ObjectSeen | None, now: datetime) -> EvidenceState:
     """Return the stage of a record by the object that lies there now, ``seen``."""
-    if record.withdrawal is not None or _is_known(record, seen):
+    if record.withdrawal is not None or record.is_version(seen):
         return record.state
     return evidence_state(
         record.evidence_type,
@@ -134,14 +134,8 @@ def _state(record: EvidenceRecord, seen: ObjectSeen | None, now: datetime) -> Ev
         kind=None,
         damaged=False,
         expired=ran_out(record.expires_at, now),
-        vanished=record.file is not None or record.state is EvidenceState.VANISHED,
+        vanished=record.ever_seen,
     )
-
-
-def _is_known(record: EvidenceRecord, seen: ObjectSeen | None) -> bool:
-    """Tell whether this version was seen before, so that what was found out about it still holds."""
-    before = record.file
-    return before is not None and seen is not None and (before.etag, before.size) == (seen.etag, seen.size)
 
 
 def _standings(sale: Sale, verdict: Verdict, counted: Mapping[str, Sequence[bool]]) -> Iterator[TypeStanding]:

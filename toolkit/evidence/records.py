@@ -10,7 +10,7 @@ import pandas as pd
 import sqlalchemy as sa
 from sqlalchemy import Connection, Row
 
-from toolkit.bucket.client import Bucket
+from toolkit.bucket.client import Bucket, ObjectSeen
 from toolkit.contract.codes import KindFault
 from toolkit.contract.contents import Coverage
 from toolkit.contract.deadlines import Clock
@@ -82,6 +82,16 @@ class EvidenceRecord:
     withdrawal: Withdrawal | None
 
     @property
+    def ever_seen(self) -> bool:
+        """Whether a file was ever seen under its key."""
+        return self.file is not None or self.state is EvidenceState.VANISHED
+
+    def is_version(self, seen: ObjectSeen | None) -> bool:
+        """Tell whether this object is the one seen before, so that what was found about it still holds."""
+        known = self.file
+        return known is not None and seen is not None and (known.etag, known.size) == (seen.etag, seen.size)
+
+    @property
     def told_state(self) -> str:
         """The state in words: a withdrawn record is withdrawn, whatever its file is."""
         known = self.withdrawal is not None or self.evidence_type in set(EvidenceType)
@@ -102,6 +112,7 @@ def records_seen(connection: Connection, sale_id: str, now: datetime) -> list[Ev
         .where(same(of.sale_id, sale_id))
     )
     record, seen, failed = chosen.subquery("record"), object_observations, verification_failures
+    earlier = object_observations.alias("earlier")
     latest, first = latest_look_and_first_fault(seen)
     query = (
         sa.select(
@@ -123,7 +134,7 @@ def records_seen(connection: Connection, sale_id: str, now: datetime) -> list[Ev
             latest.c.readers,
             first.c.problem.label("fault"),
             failed.c.failed_at,
-            seen_before(record.c.object_key).label("seen_before"),
+            sa.exists().where(sa.collate(earlier.c.key, "C") == record.c.object_key).label("seen_before"),
         )
         .outerjoin(withdrawals, withdrawals.c.evidence_id == record.c.id)
         .outerjoin(seen, sa.and_(sa.collate(seen.c.key, "C") == record.c.object_key, valid_at(seen, None)))
@@ -139,12 +150,6 @@ def by_indexes(connection: Connection) -> None:
     """Have this transaction read by indexes: PostgreSQL expects more rows of a sale, and would read them all."""
     names = ("enable_seqscan", "enable_hashjoin", "enable_mergejoin", "jit")
     connection.execute(sa.select(*(sa.func.set_config(name, "off", True) for name in names)))
-
-
-def seen_before(key: sa.ColumnElement[str]) -> sa.ColumnElement[bool]:
-    """Tell whether an object was ever seen under the key."""
-    earlier = object_observations.alias("earlier")
-    return sa.exists().where(sa.collate(earlier.c.key, "C") == key)
 
 
 def _record(row: Any, now: datetime) -> EvidenceRecord:
