@@ -299,3 +299,12 @@ def test_rows_of_a_workbook_are_as_high_as_their_lines(tmp_path):
     sheet = openpyxl.load_workbook(tmp_path / "missing-evidence.xlsx")["Sales"]
     lines = max(str(cell.value or "").count("\n") for cell in sheet[2]) + 1
     assert sheet.row_dimensions[2].height == 15 * lines > 15
+
+
+def test_the_csv_of_a_replica_names_it_with_its_delay_also_without_rows(result, tmp_path):
+    replica = "replica.example.com:5432/sales, 12.0 s behind"
+    told = replace(result, source=replace(result.source, replica=replica))
+    assert {row["replica"] for row in csv_rows(written(told, tmp_path / "some", "csv"))} == {replica}
+    none = replace(told, told=told.told.iloc[:0])
+    [heading] = (written(none, tmp_path / "none", "csv") / "missing-evidence.csv").read_text("utf-8").splitlines()
+    assert heading.endswith(f',"replica: {replica}"')

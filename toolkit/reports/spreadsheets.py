@@ -248,14 +248,15 @@ _FREE_TEXTS: Final = {"saleId", "utilityGroup", "partner", "clientId", "cpf", "r
 def write_csv(report: Report, path: Path) -> None:
     """Write the rows of the result; an empty cell stands for what is not known.
 
-    Where a replica was read, a last column names it and its delay.
+    Where a replica was read, a last column names it and its delay; the heading does where there are no rows.
     """
     rows, replica = report.result.rows[[*ROW_COLUMNS]], report.result.source.replica
     rows = rows if replica is None else rows.assign(replica=replica)
     encoding, delimiter, end = ("utf-8-sig", ";", "\r\n") if report.excel else ("utf-8", ",", "\n")
     with path.open("w", encoding=encoding, newline="") as file:
         writer = csv.writer(file, delimiter=delimiter, lineterminator=end)
-        writer.writerow(rows.columns)
+        told = [] if replica is None or len(rows) else [f"replica: {harmless(replica)}"]
+        writer.writerow([*rows.columns[: len(rows.columns) - len(told)], *told])
         for start in range(0, len(rows), ROWS_AT_ONCE):
             part = rows.iloc[start : start + ROWS_AT_ONCE]
             writer.writerows(zip(*(_csv_cells(part[name], report) for name in part.columns), strict=True))
