@@ -9,12 +9,15 @@ from pathlib import Path
 
 import pytest
 
+from tests.integration.test_custody_proof import needs_openssl
 from tests.integration.test_log_witness import sealed  # noqa: F401  # a fixture
 from tests.support.scripted_server import Answer, scripted
 from tests.support.uploaded_sales import rows
 from toolkit.errors import InvalidInput, UnreadableFile
 from toolkit.log.stamps import is_stamped, told_by
 from toolkit.log.timestamps import ask_authority
+
+pytestmark = needs_openssl
 
 CONFIG = """
 [tsa]
