@@ -295,3 +295,13 @@ def test_two_reviewers_take_no_file_twice_and_lose_no_answer_though_one_is_kille
     assert len(lost) <= 1
     office.clock.now = datetime.now(UTC) + timedelta(hours=1)
     assert {str(each.evidence_id) for each in office.kit.desk("Rui Lima").next(most=9).result} == lost
+
+
+def test_an_answer_about_a_file_that_was_replaced_meanwhile_is_not_kept(office, database, bucket, s3):
+    office.kit.draw_review(per_partner=1, second_share=0)
+    turn = office.kit.desk("Ana Souza").next().result[0]
+    _, key = office.evidence[turn.sale_id, EvidenceType.POV]
+    s3.put_object(Bucket=bucket.name, Key=key, Body=MP3 + b"another")
+    with pytest.raises(ReviewRefused, match="not the version any more that was drawn"):
+        office.kit.desk("Ana Souza").record(turn.evidence_id, YES)
+    assert rows(database, "SELECT count(*) FROM audit.review_answers") == [(0,)]

@@ -1,4 +1,4 @@
-"""What people found when they looked at files, as an audit sees it: working tables, and the files that fail."""
+"""The reviews of people as an audit sees them: its working tables, and the files that fail."""
 
 # statements are made of constants
 

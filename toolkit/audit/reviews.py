@@ -18,6 +18,7 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 from sqlalchemy.dialects.postgresql import insert
 
+from toolkit.bucket.client import Bucket
 from toolkit.contract.deadlines import Clock
 from toolkit.contract.evidence import EvidenceType
 from toolkit.contract.fields import stated
@@ -49,7 +50,7 @@ CLAIMED_FOR: Final = timedelta(minutes=30)
 
 @dataclass(frozen=True, slots=True)
 class DrawPlan:
-    """How files are drawn: so many of each partner and type, by a seed; the share that two people look at."""
+    """A sample: so many files of each partner and type, by a seed; the share that two people look at."""
 
     per_partner: int
     of: tuple[EvidenceType, ...]
@@ -105,7 +106,7 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Reviewed:
-    """What one look found: the questions that the file fails, its score, and whether another person looks too."""
+    """The outcome of one look: the questions that the file fails, its score, and whether another person looks."""
 
     evidence_id: UUID
     sale_id: str
@@ -207,6 +208,7 @@ def open_questions(database: Database) -> dict[str, str]:
 
 def keep_review(
     database: Database,
+    bucket: Bucket,
     evidence_id: UUID,
     answers: Mapping[str, str | None],
     *,
@@ -220,7 +222,7 @@ def keep_review(
 
     Raises:
         InvalidFields: a question is not answered, or not by a mark; each is named.
-        ReviewRefused: the file is not before this reviewer.
+        ReviewRefused: the file is not before this reviewer, or is not the version any more that was drawn.
     """
     _, reviewer = stated(ReviewRefused, "review", reviewer)
     who = person(reviewer)
@@ -230,6 +232,14 @@ def keep_review(
             raise ReviewRefused(
                 "The file of {} is not before {}, or somebody else has it by now. See: toolkit review next",
                 *(evidence_id, reviewer),
+            )
+        drawn = connection.execute(_DRAWN_VERSION, {"object": row["object_id"]}).one()
+        seen = bucket.head(drawn.key)
+        if seen is None or (seen.etag, seen.size) != (drawn.etag, drawn.size):
+            raise ReviewRefused(
+                "The file of {} is not the version any more that was drawn: nothing was kept. "
+                "See: toolkit bucket sync",
+                evidence_id,
             )
         [card] = _scorecards(connection, {row["draw_id"]}).values()
         marks = card.marked(row["evidence_type"], answers)
@@ -277,7 +287,7 @@ class Look:
     failures: tuple[str, ...]
     ends_on: Any
     current: bool
-    """Whether the version that was looked at is the one that lies there now."""
+    """True where the version that was looked at lies there now."""
 
 
 def looks_at(connection: Connection, sale_id: str) -> Sequence[Look]:
@@ -346,6 +356,8 @@ _CLAIMED: Final = sa.text(
     ORDER BY turn.id DESC LIMIT 1 FOR UPDATE
     """
 )
+
+_DRAWN_VERSION: Final = sa.text(f"SELECT key, etag, size FROM {object_observations} WHERE id = :object")
 
 _FIRST_FAILED: Final = sa.text(
     f"""

@@ -463,8 +463,8 @@ review_answers = table(
     *columns(Text, "reviewer", "person", "account?", JSONB, "answers", sa.ARRAY(Text), "failures"),
     *columns(Text, "comment?", moment, "answered_at", sa.Date, "ends_on?"),
 )
-"""What a person answered: ``failures`` are the questions with a critical answer; a look that has none counts until
-``ends_on``. ``person`` is the name as the four-eyes rule compares it."""
+"""The answers of a person: ``failures`` are the questions with a critical answer; a look that has none counts
+until ``ends_on``. ``person`` is the name as the four-eyes rule compares it."""
 
 load_batches = table(
     "load_batches",

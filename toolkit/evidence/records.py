@@ -83,7 +83,7 @@ class EvidenceRecord:
 
     @property
     def ever_seen(self) -> bool:
-        """Whether a file was ever seen under its key."""
+        """True where a file was ever seen under its key."""
         return self.file is not None or self.state is EvidenceState.VANISHED
 
     def is_version(self, seen: ObjectSeen | None) -> bool:

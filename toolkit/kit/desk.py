@@ -125,6 +125,7 @@ class ReviewDesk:
         kit = self._kit
         return keep_review(
             kit.database,
+            kit.bucket,
             evidence_id,
             answers,
             reviewer=self.reviewer,

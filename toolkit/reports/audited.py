@@ -66,7 +66,7 @@ class Audited(Totals):
     completed: pd.DataFrame
     """The sales that were completed lately, each with its ``status`` now."""
     reviews: Reviews
-    """What people found when they looked at files."""
+    """The reviews of files by people."""
     records: pa.Table
     """The evidence records of the first ``CASES`` sales, those of a sale in the order of their requests."""
     events: pa.Table

@@ -1,4 +1,4 @@
-"""What people found when they looked at files: shares of failed ones with intervals, and how far people agree."""
+"""The reviews of people in a report: shares of failed files with intervals, and how far people agree."""
 
 from __future__ import annotations
 
