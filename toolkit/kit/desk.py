@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from datetime import timedelta
 from html import escape
 from pathlib import Path
+from shlex import quote
 from tempfile import TemporaryFile
 from threading import Timer
 from typing import TYPE_CHECKING, Any, Final
@@ -288,7 +289,7 @@ def _shown_turns(turns: Sequence[Turn], reviewer: str, path: Path | None) -> Sho
     parts = [table("Files before you", columns, rows), table("Questions", ["id", "question"], asked.items())]
     if path is None:
         told = Message(
-            "hear or see a file by: toolkit evidence link EVIDENCE_ID --reason review --by {}", reviewer
+            "hear or see a file by: toolkit evidence link EVIDENCE_ID --reason review --by {}", quote(reviewer)
         )
         parts.append(remark("note", told))
     else:
