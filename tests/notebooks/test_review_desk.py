@@ -17,7 +17,7 @@ from ipywidgets import HTML, Image
 from playwright import sync_api
 
 from tests.integration.test_reviews import office  # noqa: F401  # a fixture
-from tests.support.browser import chromium, needs_browser
+from tests.support.browser import needs_browser
 from tests.support.postgres_cluster import free_port
 from tests.support.uploaded_sales import rows
 from tests.support.waiting import PATIENCE, wait_until
@@ -63,30 +63,30 @@ def drawn_in_time(page: Any) -> bool:
 
 
 @needs_browser
-def test_five_files_are_reviewed_with_the_keyboard_and_nothing_of_them_is_saved(office, lab, database):  # noqa: F811
+def test_files_are_reviewed_with_the_keyboard_and_nothing_of_them_is_saved(office, lab, database, browser):  # noqa: F811
     office.kit.draw_review(per_partner=3, second_share=0)
     address, notebook = lab
-    with chromium() as browser:
-        page = browser.new_page(viewport={"width": 1280, "height": 1000})
-        page.set_default_timeout(40_000)
-        page.goto(f"{address}/lab/tree/review.ipynb?token=t")
-        page.get_by_text("Python 3 (ipykernel) | Idle").wait_for()
-        page.get_by_role("menuitem", name="Run", exact=True).click()
-        page.get_by_text("Run All Cells", exact=True).click()
-        seen: list[str] = []
-        for number in range(1, 6):
-            wait_until(lambda: set(page.locator("h3", has_text="· POV").all_inner_texts()) - set(seen))
-            if not drawn_in_time(page):
-                page.locator("input[placeholder='yes / no / not applicable']").first.focus()
-            seen.append(page.locator("h3", has_text="· POV").inner_text())
-            for typed in ("y", "n" if number == 3 else "y", "heard it"):
-                page.keyboard.type(typed)
-                page.keyboard.press("Tab")
-            page.keyboard.press("Enter")
-            wait_until(lambda: rows(database, "SELECT count(*) FROM audit.review_answers") == [(number,)])  # noqa: B023
-        assert len(set(seen)) == 5
-        page.keyboard.press("Control+s")
-        wait_until(lambda: "widget-view" in notebook.read_text("utf-8"))
+    page = browser.new_page(viewport={"width": 1280, "height": 1000})
+    page.set_default_timeout(PATIENCE * 1000)
+    page.goto(f"{address}/lab/tree/review.ipynb?token=t")
+    page.get_by_text("Python 3 (ipykernel) | Idle").wait_for()
+    page.get_by_role("menuitem", name="Run", exact=True).click()
+    page.get_by_text("Run All Cells", exact=True).click()
+    seen: list[str] = []
+    for number in range(1, 6):
+        wait_until(lambda: set(page.locator("h3", has_text="· POV").all_inner_texts()) - set(seen))
+        if not drawn_in_time(page):
+            page.locator("input[placeholder='yes / no / not applicable']").first.focus()
+        seen.append(page.locator("h3", has_text="· POV").inner_text())
+        for typed in ("y", "n" if number == 3 else "y", "heard it"):
+            page.keyboard.type(typed)
+            page.keyboard.press("Tab")
+        page.keyboard.press("Enter")
+        wait_until(lambda: rows(database, "SELECT count(*) FROM audit.review_answers") == [(number,)])  # noqa: B023
+    assert len(set(seen)) == 5
+    page.keyboard.press("Control+s")
+    wait_until(lambda: "widget-view" in notebook.read_text("utf-8"))
+    page.close()
     saved = notebook.read_text("utf-8")
     assert [each for each in ("X-Amz", "V-1", "Norte", "heard it") if each in saved] == []
     answers = [answer for (answer,) in rows(database, "SELECT answers FROM audit.review_answers ORDER BY id")]
