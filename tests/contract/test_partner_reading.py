@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from datetime import UTC, date, datetime, timedelta
 from types import SimpleNamespace
@@ -10,6 +9,7 @@ from uuid import uuid4
 
 import httpx
 import pytest
+from anyio.from_thread import start_blocking_portal
 
 from tests.contract.conftest import issue, partner_of
 from tests.contract.test_register_client import errors
@@ -226,7 +226,8 @@ def test_without_an_audit_nobody_is_told_that_nothing_is_wrong(run, embedded_env
         async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost") as client:
             return await client.get("/findings", headers={"Authorization": f"Bearer {issue(environ)}"})
 
-    answer = asyncio.run(ask())
+    with start_blocking_portal() as portal:  # this thread may have a browser, and that a loop of its own
+        answer = portal.call(ask)
 
     assert (answer.status_code, answer.json()["message"]) == (503, "No audit has been made yet. Try again later.")
     assert answer.headers["retry-after"]
