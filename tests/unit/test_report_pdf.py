@@ -1,12 +1,14 @@
 """The PDF of a report: what the standards demand, and any text that a sale holds."""
 
 import re
+from dataclasses import replace
 from hashlib import sha256
 
+import pandas as pd
 import pytest
 from pypdf import PdfReader
 
-from tests.support.audit_results import SALES, Told, result_of, written
+from tests.support.audit_results import AS_OF, SALES, WITHDRAWN, Told, result_of, written
 from toolkit.reports import pdf
 from toolkit.reports.notices import headline, notices
 
@@ -39,6 +41,27 @@ def test_a_pdf_tells_all_that_is_filed_and_names_the_json_on_each_page(result, t
         "Where the numbers come from",
     ):
         assert text in told
+
+
+def test_the_people_of_a_withdrawal_stand_apart(tmp_path):
+    asking, approving = "firstanalyst@utility", "complianceofficer@company"
+    row = dict.fromkeys(WITHDRAWN, "x") | {
+        "withdrawnBy": asking,
+        "approvedBy": approving,
+        "withdrawnAt": pd.Timestamp(AS_OF),
+    }
+    made = replace(result_of([Told("S-1")]), withdrawals=pd.DataFrame([row]))
+    runs: list[tuple[str, float, float]] = []
+
+    def noted(text: str, place: list[float], _: object, __: object, size: float) -> None:
+        runs.append((text.replace("\u200b", "").strip(), place[4], size))
+
+    for page in PdfReader(written(made, tmp_path, "pdf") / "missing-evidence.pdf").pages:
+        page.extract_text(visitor_text=noted)
+    left = [(text, x, size) for text, x, size in runs if len(text) > 2 and text in asking]
+    right = min(x for text, x, _ in runs if len(text) > 2 and text in approving)
+    assert "".join(text for text, *_ in left) == asking
+    assert [text for text, x, size in left if x < right < x + len(text) * size / 2] == []
 
 
 def test_a_pdf_takes_any_text_and_shows_a_box_for_what_its_fonts_lack(tmp_path):

@@ -301,6 +301,20 @@ def test_rows_of_a_workbook_are_as_high_as_their_lines(tmp_path):
     assert sheet.row_dimensions[2].height == 15 * lines > 15
 
 
+@pytest.mark.parametrize("code", ["en", "pt-BR"])
+def test_columns_of_a_workbook_are_as_wide_as_their_dates(code, result, tmp_path):
+    write_report(result, tmp_path, ["xlsx"], language=language(code))
+    narrow, days = [], 0
+    for sheet in openpyxl.load_workbook(tmp_path / "missing-evidence.xlsx"):
+        for cell in (each for row in sheet.iter_rows(min_row=2) for each in row if each.is_date):
+            days += 1
+            shown = len("dd/mm/yyyy hh:mm" if "h" in cell.number_format else "dd/mm/yyyy")
+            if sheet.column_dimensions[cell.column_letter].width < shown + 2:
+                narrow.append((sheet.title, cell.coordinate))
+    assert days
+    assert narrow == []
+
+
 def test_the_csv_of_a_replica_names_it_with_its_delay_also_without_rows(result, tmp_path):
     replica = "replica.example.com:5432/sales, 12.0 s behind"
     told = replace(result, source=replace(result.source, replica=replica))
