@@ -196,7 +196,7 @@ def test_a_sale_whose_code_is_repeated_is_set_aside_and_said_to_be(
         connection.execute(sa.text("ALTER TABLE vendas DROP CONSTRAINT vendas_pkey CASCADE"))
         connection.execute(sa.text("INSERT INTO vendas SELECT * FROM vendas"))
     assert main(["-q", "audit"], environ) == 3
-    assert "14 sales have an id that others have, too, and were set aside" in "".join(capsys.readouterr())
+    assert "Sales with an id that others have, set aside: 14" in "".join(capsys.readouterr())
     assert main(["sale", "show", "V-1"], environ) == 1
     assert "Several sales have the id 'V-1'" in capsys.readouterr().err
     with (

@@ -153,7 +153,7 @@ def test_a_count_that_jumped_is_a_finding_until_it_is_accepted_or_mended(nights,
         return found["id"], found["code"], found["status"]
 
     change(empty_database, "INSERT INTO svc.doc (sale_id, kind, key, at) VALUES ('S-99', 'POV', 'x', now())")
-    assert "name no sale that is read; 0 at the last" in nights("audit", ends=3).err
+    assert "of no sale that is read: 1; 0 at the last" in nights("audit", ends=3).err
     assert "at the last reading" not in nights("audit", ends=3).err  # the finding is there, the change is over
     found = finding()
     assert found[1:] == ("RECORDS_OF_NO_SALE", "open")

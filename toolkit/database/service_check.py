@@ -63,10 +63,10 @@ def _times(connection: Connection) -> Iterator[str]:
     rows, early, ended = connection.execute(sa.text(query)).one()
     if early > rows / 2:
         yield Message(
-            "{:,} evidence records were requested before their sale was created: are the zones right?", early
+            "Evidence records that were requested before their sale was created (check the zones): {:,}.", early
         )
     if ended:
-        yield Message("{:,} sales were completed before they were created: are the zones right?", ended)
+        yield Message("Sales that were completed before they were created (check the zones): {:,}.", ended)
 
 
 def _keys(connection: Connection, holds: Callable[[str], bool]) -> Iterator[str]:
