@@ -320,10 +320,15 @@ def run(request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]) -> R
 
 
 @pytest.fixture
-def embedded_environment(home: Path, database: Database, bucket_environment: dict[str, str]) -> dict[str, str]:
-    """The environment for the command line: a fresh database and a fresh bucket."""
+def embedded_environment(
+    tmp_path_factory: pytest.TempPathFactory, database: Database, bucket_environment: dict[str, str]
+) -> dict[str, str]:
+    """The environment for the command line: a fresh database, a fresh bucket and a fresh home.
+
+    A home that tests share would be swept by those whose clock is ahead: a command removes expired credentials.
+    """
     return {
         **bucket_environment,
-        "TOOLKIT_HOME": str(home),
+        "TOOLKIT_HOME": str(tmp_path_factory.mktemp("home")),
         "DATABASE_URL": database.engine.url.render_as_string(hide_password=False),
     }

@@ -70,7 +70,7 @@ def environ(home, server, s3, tmp_path_factory):
     return {
         **fresh_bucket(home, s3),
         "DATABASE_URL": server.url.set(database=name).render_as_string(hide_password=False),
-        "TOOLKIT_HOME": str(home),
+        "TOOLKIT_HOME": str(tmp_path_factory.mktemp("home")),
         "TOOLKIT_AUDITS": str(tmp_path_factory.mktemp("audits")),
         "TOOLKIT_JWT_SECRET": SECRET,
         **PLENTY,

@@ -45,10 +45,10 @@ NOTED = ("toolkit.audit", "run", "publish")
 
 
 @pytest.fixture
-def environ(home, database, bucket_environment, tmp_path):
+def environ(database, bucket_environment, tmp_path):
     url = database.engine.url.render_as_string(hide_password=False)
     add_sale(database)
-    own = {"TOOLKIT_HOME": str(home), "DATABASE_URL": url, "TOOLKIT_AUDITS": str(tmp_path / "audits")}
+    own = {"TOOLKIT_HOME": str(tmp_path / "home"), "DATABASE_URL": url, "TOOLKIT_AUDITS": str(tmp_path / "audits")}
     return {**os.environ, **bucket_environment, **own}
 
 

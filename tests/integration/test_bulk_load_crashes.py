@@ -22,9 +22,9 @@ from toolkit.database.tables import addresses, clients, load_batches
 
 
 @pytest.fixture
-def environ(home, database):
+def environ(tmp_path, database):
     url = database.engine.url.render_as_string(hide_password=False)
-    return {**os.environ, "TOOLKIT_HOME": str(home), "DATABASE_URL": url}
+    return {**os.environ, "TOOLKIT_HOME": str(tmp_path / "home"), "DATABASE_URL": url}
 
 
 @pytest.fixture

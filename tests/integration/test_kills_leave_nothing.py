@@ -20,16 +20,9 @@ from toolkit.log.bundle import BUNDLE
 
 
 @pytest.fixture
-def environ(home, database, bucket_environment, tmp_path):
+def environ(embedded_environment, tmp_path):
     (tmp_path / "scratch").mkdir()
-    url = database.engine.url.render_as_string(hide_password=False)
-    return {
-        **os.environ,
-        **bucket_environment,
-        "TOOLKIT_HOME": str(home),
-        "DATABASE_URL": url,
-        "TMPDIR": str(tmp_path / "scratch"),
-    }
+    return {**os.environ, **embedded_environment, "TMPDIR": str(tmp_path / "scratch")}
 
 
 def names(folder: Path) -> list[str]:
