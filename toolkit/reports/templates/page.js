@@ -148,7 +148,10 @@
 
     const typed = () => Object.fromEntries(["text", ...CHOICES, "sort"].map((name) => [name, form.elements[name].value]));
     form.addEventListener("input", () => look({ ...view, ...typed() }));
-    form.addEventListener("reset", () => setTimeout(() => look(viewOf(""))));
+    form.addEventListener("reset", (event) => {
+      event.preventDefault(); // the browser empties the form after this: what is chosen right behind it would be lost
+      look(viewOf(""));
+    });
     form.addEventListener("submit", (event) => event.preventDefault());
     form.elements.save.addEventListener("click", save);
     dialog.addEventListener("close", () => {
