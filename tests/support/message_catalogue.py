@@ -21,6 +21,7 @@ from toolkit.contract.answers import AnswerKind
 from toolkit.contract.codes import CODES, Owner, Severity, Subject
 from toolkit.contract.fields import NOT_MISLEADING, REQUIRED
 from toolkit.contract.findings import FindingStatus, Status
+from toolkit.contract.service_changes import ServiceChange
 from toolkit.contract.service_rows import SENTENCES as OF_ROWS
 from toolkit.database.errors import SENTENCES
 from toolkit.database.service import WRITES
@@ -146,7 +147,7 @@ def _of_tables() -> Iterator[str]:
         yield from (each.text for each in worded)
     for code in CODES.values():
         yield from (code.name, code.meaning, code.remedy)
-    yield from (*Status, *FindingStatus, *Severity, *Owner, *runs.RunStatus)
+    yield from (*ServiceChange, *Status, *FindingStatus, *Severity, *Owner, *runs.RunStatus)
     yield from sales.PAYERS.values()
     yield from (REQUIRED, NOT_MISLEADING, UNCLOSED, TOO_MANY, checks.IS_ERROR, checks.IS_TOTAL, NOT_TEXT)
     yield from cli.OF_CLICK

@@ -37,6 +37,8 @@ from tests.support.report_figures import wrong_figures
 from tests.support.report_text import packed_data
 from toolkit.audit.source import LastSync
 from toolkit.contract.contents import IntegrityFinding, IntegrityProblem
+from toolkit.contract.service_changes import ServiceChange
+from toolkit.contract.service_rows import FLAWS
 from toolkit.contract.waivers import Waiver, WaiverRequest
 from toolkit.intake import sources
 from toolkit.language import language
@@ -274,6 +276,20 @@ def test_notices_tell_what_weakens_the_numbers(result):
     ]
     never = notices(result_of(COMPLETE, given_source=source(synced=False)))
     assert never[0] == "The bucket had never been read at this moment, so no file could count."
+
+
+def test_each_change_of_the_service_is_told_in_the_language_of_the_report():
+    values = {ServiceChange.JUMPED: (FLAWS["salesWithoutId"].format(1200).removesuffix("."), 0)}
+    numbers = dict.fromkeys((ServiceChange.SALES_CHANGED, ServiceChange.RECORDS_CHANGED), (1200, 2000))
+    told = [change.format(*(values | numbers).get(change, "abcd")) for change in ServiceChange]
+    changed = result_of(COMPLETE, given_source=replace(source(), service_changes=tuple(told)))
+    assert notices(changed)[: len(told)] == told
+    spoken = notices(changed, language("pt-BR"))[: len(told)]
+    assert [text for text in spoken if " the " in text or "{" in text] == []
+    assert set(spoken).isdisjoint(told)
+    assert "Vendas sem id, postas de lado: 1.200; 0 na última leitura." in spoken
+    assert "De 2.000 vendas, 1.200 são lidas de outro modo que na última leitura." in spoken
+    assert "A coluna a da tabela b é c; era d." in spoken
 
 
 def test_times_carry_the_offset_of_their_day(tmp_path):

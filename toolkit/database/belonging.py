@@ -24,6 +24,7 @@ from sqlalchemy import Connection
 from toolkit.contract.deadlines import Clock
 from toolkit.contract.events import CustodyEvent
 from toolkit.contract.fields import stated
+from toolkit.contract.service_changes import ServiceChange
 from toolkit.database.connection import Database
 from toolkit.database.observation_clock import stamp
 from toolkit.database.tables import (
@@ -34,6 +35,7 @@ from toolkit.database.tables import (
     restores,
 )
 from toolkit.errors import InvalidInput, WrongBucket, WrongService
+from toolkit.message import Message
 
 if TYPE_CHECKING:
     from toolkit.bucket.client import Bucket
@@ -185,11 +187,7 @@ def pending_restore(connection: Connection, moment: datetime | None = None) -> s
     noticed, last = connection.scalar(query), connection.scalar(confirmed)
     if noticed is None or (last is not None and last >= noticed):
         return None
-    return (
-        f"The database was restored from an older dump, which was noticed at {noticed:%Y-%m-%d %H:%M} UTC: what "
-        "was written between the dump and the restore, such as withdrawals and waivers, is gone. Find out what "
-        "happened, and let two people confirm it: toolkit db confirm-restore"
-    )
+    return Message(ServiceChange.RESTORED.value, f"{noticed:%Y-%m-%d %H:%M}")
 
 
 def confirm_restore(

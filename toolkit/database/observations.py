@@ -19,6 +19,7 @@ from sqlalchemy import Connection
 
 from toolkit.contract.deadlines import Clock
 from toolkit.contract.evidence import EvidenceType, UtilityGroup
+from toolkit.contract.service_changes import ServiceChange
 from toolkit.contract.service_rows import FLAWS, GONE, JUMPS, LEFT_OUT
 from toolkit.database.belonging import belong_to_service, pending_restore
 from toolkit.database.connection import Database
@@ -224,9 +225,9 @@ _SINCE_AUDIT: Final = """
 
 def _changed(found: Iterable[ObservedChanges], counts: Mapping[str, int]) -> Iterator[str]:
     """Yield a sentence where most rows are read otherwise: other codes of a lookup, another zone, other keys."""
-    for observed, relation, what in zip(found, ("sales", "records"), ("sales", "evidence records"), strict=True):
+    for observed, relation in zip(found, ("sales", "records"), strict=True):
         if observed.changed > FEW and observed.changed * 2 > counts[relation]:
-            yield f"{observed.changed} of {counts[relation]} {what} are read otherwise than at the last reading."
+            yield ServiceChange[f"{relation.upper()}_CHANGED"].format(observed.changed, counts[relation])
 
 
 def _has_jumped(name: str, before: int, now: int) -> bool:
@@ -237,7 +238,7 @@ def _has_jumped(name: str, before: int, now: int) -> bool:
 
 def _jump(name: str, before: int, now: int) -> str:
     sentence = (FLAWS | LEFT_OUT)[name].format(now)
-    return f"{sentence.removesuffix('.')}; {before} at the last reading."
+    return ServiceChange.JUMPED.format(sentence.removesuffix("."), before)
 
 
 def counts_of(connection: Connection) -> dict[str, int]:

@@ -9,6 +9,7 @@ import sqlalchemy as sa
 from psycopg import sql
 from sqlalchemy import Connection
 
+from toolkit.contract.service_changes import ServiceChange
 from toolkit.database.service import (
     COLUMNS,
     IDS,
@@ -61,43 +62,43 @@ class Resolved:
     def changes_since(self, before: "Resolved") -> Iterator[str]:
         """Yield a sentence for each thing that is read otherwise than before."""
         if before.sha256 != self.sha256:
-            yield "The service is read by another service.sql than at the last reading."
+            yield ServiceChange.STATEMENTS.value
         for name in sorted({*self.tables, *before.tables}):
             now, was = self.tables.get(name), before.tables.get(name)
             if now is None and was is not None:
-                yield f"The {_noun(was)} {name} is no longer read."
+                yield ServiceChange[f"{_noun(was)}_UNREAD"].format(name)
             elif now is not None and was is None:
                 if now.kind != "partition":  # a new month is no news
-                    yield f"The {_noun(now)} {name} was not read before."
+                    yield ServiceChange[f"{_noun(now)}_NEW"].format(name)
             elif now is not None and was is not None:
                 yield from _changes(name, was, now)
 
 
 def _changes(name: str, before: TableBehind, now: TableBehind) -> Iterator[str]:
     if before.definition != now.definition and now.kind in ("v", "m", "function"):
-        yield f"The {_noun(now)} {name} was replaced by another one."
+        yield ServiceChange[f"{_noun(now)}_REPLACED"].format(name)
     elif before.definition != now.definition:
-        yield f"The row level security of the table {name} is another one."
+        yield ServiceChange.POLICY_REPLACED.format(name)
     elif before.oid != now.oid:
-        yield f"The table {name} is another table of the same name than at the last reading."
+        yield ServiceChange.TABLE_REPLACED.format(name)
         return
     for column in sorted({*before.columns, *now.columns}):
         was, is_ = before.columns.get(column), now.columns.get(column)
         if was == is_:
             continue
         if was is None:
-            yield f"The table {name} has a new column {column}."
+            yield ServiceChange.COLUMN_NEW.format(name, column)
         elif is_ is None:
-            yield f"The table {name} has lost the column {column}."
+            yield ServiceChange.COLUMN_LOST.format(name, column)
         elif was.split(" ", 1)[0] != is_.split(" ", 1)[0]:
-            yield f"The column {column} of the table {name} is another column of the same name."
+            yield ServiceChange.COLUMN_REPLACED.format(column, name)
         else:
             kinds = [each.split(" ", 1)[1] for each in (is_, was)]
-            yield f"The column {column} of the table {name} is {kinds[0]}; it was {kinds[1]}."
+            yield ServiceChange.COLUMN_CHANGED.format(column, name, *kinds)
 
 
 def _noun(found: TableBehind) -> str:
-    return {"v": "view", "m": "view", "function": "function"}.get(found.kind, "table")
+    return {"v": "VIEW", "m": "VIEW", "function": "FUNCTION"}.get(found.kind, "TABLE")
 
 
 def describe(connection: Connection, service: Service) -> dict[str, dict[str, str]]:

@@ -9,9 +9,10 @@ from zoneinfo import ZoneInfo
 from toolkit.contract.codes import CODES
 from toolkit.contract.contents import Coverage, IntegrityProblem
 from toolkit.contract.findings import Reason
+from toolkit.contract.service_changes import ServiceChange
 from toolkit.contract.service_rows import SENTENCES
 from toolkit.language import ENGLISH, Language
-from toolkit.message import recognised
+from toolkit.message import Message, recognised
 from toolkit.reports.audited import Audited
 from toolkit.settings import DEFAULT_TIMEZONE
 
@@ -73,7 +74,7 @@ def _notices(result: Audited, language: Language, timezone: ZoneInfo) -> Iterato
             "judged, and evidence that is called missing may be there.",
             tables=language.listed(result.source.hidden_rows),
         )
-    yield from result.source.service_changes
+    yield from _of_changes(result.source.service_changes, language)
     yield from _of_rows(result.source.service_notes, language)
     if result.source.copied_rows:
         yield say(
@@ -174,6 +175,16 @@ def _notices(result: Audited, language: Language, timezone: ZoneInfo) -> Iterato
 
 def _of_rows(sentences: Iterable[str], language: Language) -> list[str]:
     return [language.tell(recognised(each, SENTENCES.values())) for each in sentences]
+
+
+def _of_changes(sentences: Iterable[str], language: Language) -> Iterator[str]:
+    for each in sentences:
+        change = recognised(each, ServiceChange)
+        if change.template == ServiceChange.JUMPED:
+            counted, before = change.values
+            [told] = _of_rows([f"{counted}."], language)
+            change = Message(change.template, told.removesuffix("."), before)
+        yield language.tell(change)
 
 
 def _may_be_another_bucket(result: Audited) -> bool:
