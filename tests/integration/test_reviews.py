@@ -9,6 +9,8 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
+from hashlib import sha256
+from math import log
 from types import SimpleNamespace
 
 import pytest
@@ -100,12 +102,36 @@ def test_a_sample_is_drawn_again_by_its_seed_and_has_so_many_files_of_each_partn
     with pytest.raises(InvalidInput, match="No counted file of POV is left"):
         office.kit.draw_review(seed=8)
     # The same seed draws the same files of the same audit, where nothing was drawn before.
+    forget_draws(database)
+    office.kit.draw_review(per_partner=2, seed=7, second_share=0)
+    assert set(rows(database, "SELECT evidence_id FROM audit.review_turns")) == first
+
+
+def forget_draws(database):
     with database.transaction() as connection:
         for table in ("review_turns", "review_draws"):
             connection.exec_driver_sql(f"ALTER TABLE audit.{table} DISABLE TRIGGER USER")
             connection.exec_driver_sql(f"DELETE FROM audit.{table}")
-    office.kit.draw_review(per_partner=2, seed=7, second_share=0)
-    assert set(rows(database, "SELECT evidence_id FROM audit.review_turns")) == first
+
+
+def test_a_file_with_a_finding_is_three_times_as_likely_to_be_drawn(office, database, bucket, s3):
+    """Whoever has the seed and the ids draws the same: the smallest of -ln(u) / weight."""
+    for sale in ("V-0", "V-1"):
+        _, key = office.evidence[sale, EvidenceType.POV]
+        s3.put_object(Bucket=bucket.name, Key=key, Body=MP3 + b"one call of two sales")
+    odd = office.kit.audit(verify=False).sql("SELECT unnest(evidence_ids) AS id FROM file_findings").id.tolist()
+    calls = [[office.evidence[f"V-{number}", EvidenceType.POV][0] for number in range(of, 6, 2)] for of in (0, 1)]
+    assert [sum(str(record) in odd for record in records) for records in calls] == [1, 1]
+
+    def order(seed, record):
+        u = (int(sha256(f"{seed}:{record}".encode()).hexdigest()[:13], 16) + 1) / 2**52
+        return -log(u) / (3 if str(record) in odd else 1)
+
+    for seed in range(20):
+        office.kit.draw_review(per_partner=1, seed=seed, second_share=0)
+        drawn = {record for (record,) in rows(database, "SELECT evidence_id FROM audit.review_turns")}
+        forget_draws(database)
+        assert drawn == {min(records, key=lambda record: order(seed, record)) for records in calls}
 
 
 def test_a_file_is_before_one_person_alone_and_is_free_again_when_the_time_is_over(office):
@@ -168,8 +194,11 @@ def test_a_review_fails_the_version_that_was_looked_at_and_ends_with_its_withdra
 def test_an_acceptance_ends(office):
     office.kit.draw_review(per_partner=3, second_share=0)
     assert len(looked(office, "Ana Souza")) == 6
+    office.clock.now += timedelta(days=29)
     assert office.kit.audit(verify=False).numbers.reviews.accepted == 6
-    office.clock.now += timedelta(days=31)
+    with pytest.raises(InvalidInput, match="is left to be drawn"):
+        office.kit.draw_review(per_partner=3)
+    office.clock.now += timedelta(days=1)
     assert office.kit.audit(verify=False).numbers.reviews.accepted == 0
     assert office.kit.draw_review(per_partner=3).result.files == 6
 
