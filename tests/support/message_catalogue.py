@@ -21,8 +21,8 @@ from toolkit.contract.answers import AnswerKind
 from toolkit.contract.codes import CODES, Owner, Severity, Subject
 from toolkit.contract.fields import NOT_MISLEADING, REQUIRED
 from toolkit.contract.findings import FindingStatus, Status
-from toolkit.contract.service_changes import ServiceChange
 from toolkit.contract.service_rows import SENTENCES as OF_ROWS
+from toolkit.contract.service_rows import ServiceChange
 from toolkit.database.errors import SENTENCES
 from toolkit.database.service import WRITES
 from toolkit.evidence.contents import Failure

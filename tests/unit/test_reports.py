@@ -37,8 +37,7 @@ from tests.support.report_figures import wrong_figures
 from tests.support.report_text import packed_data
 from toolkit.audit.source import LastSync
 from toolkit.contract.contents import IntegrityFinding, IntegrityProblem
-from toolkit.contract.service_changes import ServiceChange
-from toolkit.contract.service_rows import FLAWS
+from toolkit.contract.service_rows import FLAWS, ServiceChange
 from toolkit.contract.waivers import Waiver, WaiverRequest
 from toolkit.intake import sources
 from toolkit.language import language

@@ -24,7 +24,7 @@ from sqlalchemy import Connection
 from toolkit.contract.deadlines import Clock
 from toolkit.contract.events import CustodyEvent
 from toolkit.contract.fields import stated
-from toolkit.contract.service_changes import ServiceChange
+from toolkit.contract.service_rows import ServiceChange
 from toolkit.database.connection import Database
 from toolkit.database.observation_clock import stamp
 from toolkit.database.tables import (

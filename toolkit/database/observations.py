@@ -19,8 +19,7 @@ from sqlalchemy import Connection
 
 from toolkit.contract.deadlines import Clock
 from toolkit.contract.evidence import EvidenceType, UtilityGroup
-from toolkit.contract.service_changes import ServiceChange
-from toolkit.contract.service_rows import FLAWS, GONE, JUMPS, LEFT_OUT
+from toolkit.contract.service_rows import FLAWS, GONE, JUMPS, LEFT_OUT, ServiceChange
 from toolkit.database.belonging import belong_to_service, pending_restore
 from toolkit.database.connection import Database
 from toolkit.database.observation_clock import stamp

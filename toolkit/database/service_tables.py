@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from psycopg import sql
 from sqlalchemy import Connection
 
-from toolkit.contract.service_changes import ServiceChange
+from toolkit.contract.service_rows import ServiceChange
 from toolkit.database.service import (
     COLUMNS,
     IDS,

@@ -9,8 +9,7 @@ from zoneinfo import ZoneInfo
 from toolkit.contract.codes import CODES
 from toolkit.contract.contents import Coverage, IntegrityProblem
 from toolkit.contract.findings import Reason
-from toolkit.contract.service_changes import ServiceChange
-from toolkit.contract.service_rows import SENTENCES
+from toolkit.contract.service_rows import SENTENCES, ServiceChange
 from toolkit.language import ENGLISH, Language
 from toolkit.message import Message, recognised
 from toolkit.reports.audited import Audited
