@@ -96,6 +96,10 @@ def test_a_sample_is_drawn_again_by_its_seed_and_has_so_many_files_of_each_partn
     ]
     [(plan,)] = rows(database, "SELECT plan FROM audit.review_draws")
     assert (plan["perPartner"], plan["risk"], plan["secondShare"]) == (2, 3, 0)
+    kept = office.kit.audit(verify=False).sql(
+        "SELECT DISTINCT drawn_from, seed, per_partner, second_share FROM reviews"
+    )
+    assert kept.values.tolist() == [[START, 7, 2, 0]]
     first = set(rows(database, "SELECT evidence_id FROM audit.review_turns"))
     # What was drawn is not drawn again; the third of each partner is left.
     assert office.kit.draw_review(per_partner=2, seed=7, second_share=0).result.files == 2

@@ -14,9 +14,17 @@ from toolkit.database.tables import review_answers, review_draws, review_turns
 
 
 def turns_until(moment: datetime) -> sa.Select[tuple[object, ...]]:
-    """Return the looks that files needed by a moment, whether or not somebody has looked."""
+    """Return the looks that files needed by a moment, whether or not somebody has looked, and their draws."""
     wanted = ("id", "draw_id", "evidence_id", "object_id", "turn", "sale_id", "evidence_type")
-    return sa.select(*review_turns.c[wanted]).where(review_turns.c.added_at <= moment)
+    draw = review_draws.c
+    plan = (
+        draw.as_of.label("drawn_from"),
+        draw.seed,
+        draw.plan["perPartner"].astext.cast(sa.BigInteger).label("per_partner"),
+        draw.plan["secondShare"].astext.cast(sa.Double).label("second_share"),
+    )
+    drawn = review_turns.join(review_draws, draw.id == review_turns.c.draw_id)
+    return sa.select(*review_turns.c[wanted], *plan).select_from(drawn).where(review_turns.c.added_at <= moment)
 
 
 def answers_until(moment: datetime) -> sa.TextualSelect:
@@ -49,6 +57,7 @@ REVIEWS: Final = """
     WITH looked AS (
         SELECT turned.id, draw_id, turned.evidence_id, object_id, turned.sale_id, turned.evidence_type, turn,
                reviewer, question, words, answer, critical, answered_at, ends_on,
+               drawn_from, seed, per_partner, second_share,
                record.object IS NOT DISTINCT FROM object_id AND withdrawn_at IS NULL AS standing
         FROM turned
         LEFT JOIN given_answer ON turn_id = turned.id
@@ -77,8 +86,8 @@ FAILED: Final = """
 AS_WRITTEN: Final = """
     SELECT CAST(draw_id AS VARCHAR) AS draw_id, CAST(evidence_id AS VARCHAR) AS evidence_id, review.sale_id,
            partner, evidence_type, turn, reviewer, question, words, answer, critical, failing, failed, standing,
-           answered_at, ends_on
+           answered_at, ends_on, drawn_from, seed, per_partner, second_share
     FROM review LEFT JOIN sale USING (sale_id)
     ORDER BY draw_id, evidence_id, turn, question
 """
-"""The query of ``reviews.parquet``."""
+"""The query of ``reviews.parquet``: whoever has the audit ``drawn_from`` draws the same files by plan and seed."""
