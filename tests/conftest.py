@@ -325,7 +325,7 @@ def embedded_environment(
 ) -> dict[str, str]:
     """The environment for the command line: a fresh database, a fresh bucket and a fresh home.
 
-    A home that tests share would be swept by those whose clock is ahead: a command removes expired credentials.
+    Each command removes expired credentials from its home: with a clock that is ahead, those of other tests, too.
     """
     return {
         **bucket_environment,

@@ -211,8 +211,8 @@ def test_reading_needs_a_token_with_the_scope_for_evidence(environ, service, str
     assert allowed == ("GET, PUT" if path.endswith("evidences") else "GET")
 
 
-def test_without_an_audit_nobody_is_told_that_nothing_is_wrong(run, embedded_environment, tmp_path, request):
-    environ = embedded_environment | {"TOOLKIT_JWT_SECRET": SECRET, "TOOLKIT_AUDITS": str(tmp_path)}
+def test_without_an_audit_nobody_is_told_that_nothing_is_wrong(run, embedded_environment, request):
+    environ = embedded_environment | {"TOOLKIT_JWT_SECRET": SECRET}
     run("status", within=environ)
     services = Services(Settings.from_environment(environ), environ=environ)
     request.addfinalizer(services.close)

@@ -162,6 +162,7 @@ def test_wrong_usage_says_what_is_right(run, args, complaint):
 def test_verify_tells_what_became_of_each_file(run, story, tmp_path):
     out = str(tmp_path / "report")
     assert "There is no report in" in run("--quiet", "verify", out, ends=1, within={}).err
+    assert "nowhere/audit.json: no such file." in run("report", "--audit", "nowhere", ends=1, within={}).err
     run("--quiet", "report", "--no-sync", "--format", "csv,html", "--out", out)
     assert run("--quiet", "verify", out, within={}).out.splitlines() == [
         f"as written  {out}/missing-evidence.html",

@@ -45,11 +45,9 @@ NOTED = ("toolkit.audit", "run", "publish")
 
 
 @pytest.fixture
-def environ(database, bucket_environment, tmp_path):
-    url = database.engine.url.render_as_string(hide_password=False)
+def environ(database, embedded_environment, tmp_path):
     add_sale(database)
-    own = {"TOOLKIT_HOME": str(tmp_path / "home"), "DATABASE_URL": url, "TOOLKIT_AUDITS": str(tmp_path / "audits")}
-    return {**os.environ, **bucket_environment, **own}
+    return {**os.environ, **embedded_environment, "TOOLKIT_AUDITS": str(tmp_path / "audits")}
 
 
 def published(environ: Mapping[str, str]) -> list[str]:

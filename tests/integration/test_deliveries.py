@@ -148,11 +148,11 @@ def test_the_current_version_of_a_versioned_inventory_counts_once(put, take, dat
 def test_a_delivery_that_is_not_whole_is_told_in_a_sentence(what, put, take, deliver, database, clock, tmp_path):
     put(KEY)
     expected = {
-        "missing": "which the manifest names, is not in inventory",
+        "missing": "inventory lacks the file ",
         "changed": "its size or its MD5 differs",
         "manifest": "not the file that its manifest.checksum was made of",
         "column": "lacks ETag. Add these fields to its configuration",
-        "none": "There is no manifest.json of an S3 Inventory",
+        "none": "inventory holds no manifest.json of an S3 Inventory",
         "future": "in the future",
         "bucket": "lists the bucket other",
     }[what]

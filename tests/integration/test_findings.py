@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, date, datetime, timedelta
-from functools import partial
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -233,8 +232,6 @@ def test_findings_of_a_sale_that_is_gone_are_not_told_as_mended(database, story,
 
 
 def test_the_commands_tell_findings_changes_and_waivers(run, story, tmp_path):
-    run = partial(run, TOOLKIT_AUDITS=str(tmp_path / "audits"))  # the latest one is of this test
-
     def ask(*words: str, ends: int = 0) -> Any:
         return run("--quiet", *words, "--json", ends=ends).told
 

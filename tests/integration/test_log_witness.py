@@ -33,12 +33,10 @@ def cosigned(note: str, moment: datetime = NOW, key: VerifierKey = AUDITOR) -> s
 
 
 @pytest.fixture
-def sealed(database, embedded_environment, clock, tmp_path):
+def sealed(database, embedded_environment, clock):
     """A kit whose custody log is sealed, and a story that goes on."""
     clock.now = day(9)
-    environ = {**embedded_environment, "TOOLKIT_HOME": str(tmp_path / "home"), "TOOLKIT_LANGUAGE": "en"}
-    environ["TOOLKIT_AUDITS"] = str(tmp_path / "audits")
-    (tmp_path / "home").mkdir(mode=0o700)
+    environ = {**embedded_environment, "TOOLKIT_LANGUAGE": "en"}
     story = Story(database)
     story.sale("S-1", partner="Norte")
     story.synced(FIRST)

@@ -55,7 +55,6 @@ def office(embedded_environment, certificate, tmp_path, monkeypatch, clock):  # 
         **SMTP,
         "TOOLKIT_SMTP_PORT": str(server.port),
         "TOOLKIT_SMTP_SECURITY": "tls",
-        "TOOLKIT_AUDITS": str(tmp_path / "audits"),
         "TOOLKIT_PARTNERS": str(place),
         "TOOLKIT_LANGUAGE": "en",
     }

@@ -53,7 +53,6 @@ def office(embedded_environment, database, bucket, s3, tmp_path, clock):
     card.write_text(CARD)
     environ = {
         **embedded_environment,
-        "TOOLKIT_AUDITS": str(tmp_path / "audits"),
         "TOOLKIT_SCORECARD": str(card),
         "TOOLKIT_LANGUAGE": "en",
     }

@@ -93,7 +93,7 @@ def test_the_wheel_does_the_main_job_with_two_extras_and_the_readme_goes_on(
     installed, embedded_environment, run, tmp_path, monkeypatch
 ):
     words, out = ("demo", "--shared"), tmp_path / "reports"
-    embedded_environment["TOOLKIT_AUDITS"] = str(tmp_path / "audits")
+    audits = Path(embedded_environment["TOOLKIT_HOME"], "audits")
     first = output_of(str(installed / "toolkit"), *words, cwd=tmp_path, environ=embedded_environment)
     assert "180 registered, 11 rejected, 1 skipped" in first
     assert "Manifest: 147 files: 127 uploaded before, 20 requested, 0 requested again" in first
@@ -107,7 +107,7 @@ def test_the_wheel_does_the_main_job_with_two_extras_and_the_readme_goes_on(
         json.loads((out / "missing-evidence.json").read_text(encoding="utf-8")),
         (out / "missing-evidence.html").read_text(encoding="utf-8"),
     )
-    audit = open_audit(max((tmp_path / "audits").glob("2*")))
+    audit = open_audit(max(audits.glob("2*")))
     assert wrong_figures(out, audit) == []
     spoken = ("report", "--audit", audit.folder, "--since", "2026-10-31", "--language", "pt-BR", "--out", "pt")
     output_of(str(installed / "toolkit"), *spoken, cwd=tmp_path, environ=embedded_environment)

@@ -87,7 +87,7 @@ def find_inventory(store: FileStore, manifest: str | None, scratch: Path) -> Inv
     names = store.names()
     found = sorted((PurePosixPath(name).parent.name, name) for name in names if name.endswith(f"/{_MANIFEST}"))
     if manifest is None and not found:
-        raise UnreadableFile("There is no {} of an S3 Inventory in {}.", _MANIFEST, store.address)
+        raise UnreadableFile("{} holds no {} of an S3 Inventory.", store.address, _MANIFEST)
     name = manifest or found[-1][1]  # the folder of each is called by its moment
     text = store.text(name)
     address = f"{store.address.rstrip('/')}/{name}"
@@ -117,7 +117,7 @@ def _place(names: frozenset[str], folder: str, key: str) -> str | None:
 
 def _fetched(store: FileStore, name: str | None, key: str, size: int, digest: str, scratch: Path) -> Path:
     if name is None:
-        raise UnreadableFile("The file {}, which the manifest names, is not in {}.", key, store.address)
+        raise UnreadableFile("{} lacks the file {}, which the manifest names.", store.address, key)
     path = store.local(name, scratch)
     with path.open("rb") as file:
         same = path.stat().st_size == size and file_digest(file, _MD5).hexdigest() == digest.lower()

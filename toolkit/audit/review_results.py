@@ -90,4 +90,4 @@ AS_WRITTEN: Final = """
     FROM review LEFT JOIN sale USING (sale_id)
     ORDER BY draw_id, evidence_id, turn, question
 """
-"""The query of ``reviews.parquet``: whoever has the audit ``drawn_from`` draws the same files by plan and seed."""
+"""The query of ``reviews.parquet``; each row has the seed and plan of its draw, and the audit it was made from."""

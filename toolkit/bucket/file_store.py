@@ -86,7 +86,7 @@ class FolderStore:
         try:
             return read(self._folder / name)
         except FileNotFoundError:
-            raise UnreadableFile("There is no {} in {}.", name, self.address) from None
+            raise UnreadableFile("{}: no such file.", self._folder / name) from None
         except (OSError, UnicodeDecodeError) as error:
             raise UnreadableFile("{} cannot be read: {}.", self._folder / name, error) from None
 
@@ -172,7 +172,7 @@ class S3Store:
             yield
         except ClientError as error:
             if status_of(error) == 404:
-                raise UnreadableFile("There is no {} in {}.", name, self.address) from None
+                raise UnreadableFile("{}: no such file.", f"{self.address.rstrip('/')}/{name}") from None
             raise
 
 

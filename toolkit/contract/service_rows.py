@@ -1,4 +1,4 @@
-"""What audits tell of a service: rows that are not as they should be, and what changed between readings."""
+"""Audits tell which rows of a service are not as they should be, and what changed since the last reading."""
 
 import re
 from enum import StrEnum
@@ -50,7 +50,7 @@ def code_of(count: str) -> str:
 
 
 class ServiceChange(StrEnum):
-    """A change of which an audit and its reports tell; the values are the template's."""
+    """A change since the last reading, as the template of the sentence that an audit and its reports tell."""
 
     STATEMENTS = "The service is read by another service.sql than at the last reading."
     TABLE_UNREAD = "The table {} is no longer read."

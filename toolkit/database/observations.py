@@ -224,9 +224,10 @@ _SINCE_AUDIT: Final = """
 
 def _changed(found: Iterable[ObservedChanges], counts: Mapping[str, int]) -> Iterator[str]:
     """Yield a sentence where most rows are read otherwise: other codes of a lookup, another zone, other keys."""
-    for observed, relation in zip(found, ("sales", "records"), strict=True):
+    told = {"sales": ServiceChange.SALES_CHANGED, "records": ServiceChange.RECORDS_CHANGED}
+    for observed, (relation, change) in zip(found, told.items(), strict=True):
         if observed.changed > FEW and observed.changed * 2 > counts[relation]:
-            yield ServiceChange[f"{relation.upper()}_CHANGED"].format(observed.changed, counts[relation])
+            yield change.format(observed.changed, counts[relation])
 
 
 def _has_jumped(name: str, before: int, now: int) -> bool:
