@@ -27,7 +27,7 @@ from tests.support.uploaded_sales import add_sale
 from tests.support.waiting import PATIENCE, someone_waits, wait_until
 from toolkit import embedded
 from toolkit.database.connection import Database
-from toolkit.database.tables import addresses, clients
+from toolkit.database.tables import addresses, clients, evidences
 from toolkit.errors import AlreadyThere
 from toolkit.http import app, logs
 from toolkit.kit.services import Services
@@ -261,6 +261,23 @@ def test_a_fault_is_a_500_that_tells_nothing(environ, monkeypatch):
     assert answer.headers["x-request-id"] in logged
     assert CLIENT["cpf"] not in logged + answer.text
     assert "Traceback" not in logged
+
+
+def test_a_sale_id_that_stands_twice_is_a_fault_that_stores_nothing(environ, database):
+    for sale in ("V-1", "V-2"):
+        add_sale(database, sale)
+    with database.transaction() as connection:
+        connection.exec_driver_sql("ALTER TABLE sales DROP CONSTRAINT sales_pkey CASCADE")
+        connection.exec_driver_sql("INSERT INTO sales SELECT * FROM sales WHERE id = 'V-2'")
+    with serving(environ) as server, partner_of(server.url, issue(environ)) as partner:
+        asked = ("put", "evidences", UPLOAD), ("get", "evidences", None), ("get", "completion", None)
+        for method, path, body in asked:
+            assert partner.request(method, f"/sales/V-1/{path}", json=body).status_code == 200
+            answer = partner.request(method, f"/sales/V-2/{path}", json=body)
+            assert (answer.status_code, answer.json()["code"]) == (500, 500)
+            told = server.logged("fault", requestId=answer.headers["x-request-id"])
+            assert told["message"].startswith("Several sales have this id")
+    assert [record["sale_id"] for record in stored(database, evidences)] == ["V-1"]
 
 
 def test_a_database_without_our_schema_is_refused_at_once(run, environ, empty_database):

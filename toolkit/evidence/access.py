@@ -1,17 +1,18 @@
 """Whose sale it is, and bearer tokens that were revoked before they expire."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
+from sqlalchemy import Row
 
 from toolkit.contract.people import NAME_MAX, PartnerAccess, UnassignedSales, is_plain_name
 from toolkit.database.connection import Database
 from toolkit.database.service import Service
 from toolkit.database.tables import token_revocations
-from toolkit.errors import InvalidInput
+from toolkit.errors import DatabaseError, InvalidInput, SaleNotFound
 
 
 def own_sale(service: Service) -> str:
@@ -37,6 +38,20 @@ def own_sale_parameters(access: PartnerAccess | None, sale_id: str) -> dict[str,
         "takes_unassigned": access is not None and access.unassigned is UnassignedSales.ANY,
         "sale_id": sale_id,
     }
+
+
+def only_sale(found: Sequence[Row[Any]], sale_id: str) -> Row[Any]:
+    """Return the one sale that was found under an id.
+
+    Raises:
+        SaleNotFound: no sale has this id.
+        DatabaseError: several have it; whose they are, and what they are, nobody knows.
+    """
+    if not found:
+        raise SaleNotFound(sale_id)
+    if len(found) > 1:
+        raise DatabaseError("Several sales have this id, and they are set aside. See: toolkit db check")
+    return found[0]
 
 
 @dataclass(frozen=True, slots=True)

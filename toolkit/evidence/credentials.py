@@ -20,7 +20,7 @@ from toolkit.database.connection import Database, Lock, take_for
 from toolkit.database.service import Service, one_row
 from toolkit.database.tables import evidence_requests, new_id
 from toolkit.errors import InvalidField, InvalidFields, SaleNotFound, TooManyForms
-from toolkit.evidence.access import own_sale, own_sale_parameters
+from toolkit.evidence.access import only_sale, own_sale, own_sale_parameters
 from toolkit.log.events import RECORD_ISSUED
 
 EVIDENCE_TYPE: Final = "evidenceType"
@@ -69,6 +69,7 @@ def request_upload(
     Raises:
         InvalidFields: every invalid field of the body at once, whether the sale is known or not.
         SaleNotFound: no sale has this id, whatever it looks like, or it is not the partner's.
+        DatabaseError: several sales have it.
         WrongBucket: the database belongs to another bucket.
         TooManyForms: the sale has as many valid credentials for this type as ``access`` allows.
         BucketError: the form cannot be signed. In all these cases nothing was stored.
@@ -112,9 +113,8 @@ def _store(database: Database, bucket: Bucket, record: Mapping[str, Any], open_f
         take_for(connection, Lock.OPEN_FORMS, record["sale_id"])
         if connection.execute(issue, {**record, "open_forms": open_forms}).rowcount:
             return
-        open_until = connection.execute(_open_until(database.service), record).scalar_one_or_none()
-    if open_until is None:
-        raise SaleNotFound
+        only_sale(connection.execute(_own_group_query(database.service), record).fetchmany(2), record["sale_id"])
+        open_until = connection.execute(_open_until(database.service), record).scalar_one()
     raise TooManyForms(open_until - record["requested_at"])
 
 
@@ -130,7 +130,7 @@ def _issue(service: Service) -> sa.TextClause:
     """Return the statement that finds the sale, stores the record and records the event, all at once."""
     condition = f"""
         FROM own_sale
-        WHERE coalesce({BUCKET_OF_DATABASE} = :bucket, TRUE)
+        WHERE coalesce({BUCKET_OF_DATABASE} = :bucket, TRUE) AND (SELECT count(*) FROM own_sale) = 1
           AND (
               CAST(:open_forms AS bigint) IS NULL
               OR (SELECT count(*) FROM ({_open_forms(service)} LIMIT :open_forms) AS open) < :open_forms
@@ -152,10 +152,8 @@ def _issue(service: Service) -> sa.TextClause:
 
 @cache
 def _open_until(service: Service) -> sa.TextClause:
-    """Return the query for the time at which the first of the open forms of an own sale ends."""
-    return sa.text(
-        f"WITH {own_sale(service)} SELECT min(open.expires_at) FROM own_sale, ({_open_forms(service)}) AS open"
-    )
+    """Return the query for the time at which the first of the open forms of a sale ends."""
+    return sa.text(f"SELECT min(open.expires_at) FROM ({_open_forms(service)}) AS open")
 
 
 @cache

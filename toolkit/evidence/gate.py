@@ -35,8 +35,8 @@ from toolkit.database.belonging import check_bucket
 from toolkit.database.connection import Database
 from toolkit.database.service import Service
 from toolkit.errors import SaleNotFound
-from toolkit.evidence.access import own_sale, own_sale_parameters
-from toolkit.evidence.records import EvidenceRecord, only_sale, records_seen
+from toolkit.evidence.access import only_sale, own_sale, own_sale_parameters
+from toolkit.evidence.records import EvidenceRecord, records_seen
 
 _ASKED_AT_ONCE: Final = 8
 """Objects of a sale that the bucket is asked for at the same time."""

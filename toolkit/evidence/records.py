@@ -34,7 +34,8 @@ from toolkit.database.tables import (
     verification_failures,
     withdrawals,
 )
-from toolkit.errors import DatabaseError, EvidenceNotFound, InvalidInput, SaleNotFound, WithdrawalRefused
+from toolkit.errors import EvidenceNotFound, InvalidInput, WithdrawalRefused
+from toolkit.evidence.access import only_sale
 
 WITHDRAWN: Final = str(EvidenceState.WITHDRAWN)
 TYPE_UNKNOWN: Final = "TYPE_UNKNOWN"
@@ -288,15 +289,6 @@ def sale_row(connection: Connection, sale_id: str) -> Row[Any]:
     if is_possible_sale_id(sale_id):
         found = connection.execute(sa.select(sales).where(same(sales.c.id, sale_id)).limit(2)).all()
     return only_sale(found, sale_id)
-
-
-def only_sale(found: Sequence[Row[Any]], sale_id: str) -> Row[Any]:
-    """Return the one sale that was found under an id, with what ``sale_row`` raises."""
-    if not found:
-        raise SaleNotFound(sale_id)
-    if len(found) > 1:
-        raise DatabaseError("Several sales have the id {!r}, and it is set aside. See: toolkit db check", sale_id)
-    return found[0]
 
 
 LONGEST_SECONDS: Final = 900
