@@ -298,6 +298,22 @@ def test_shown_sales_are_saved_as_csv(page, reports):
     assert ",'=cmd|" in text
 
 
+@pytest.mark.parametrize("trusted", [False, True])
+def test_a_frame_that_blocks_scripts_or_downloads_says_so(browser, reports, tmp_path, trusted):
+    sandbox = "allow-scripts" if trusted else ""
+    (tmp_path / "lab.html").write_text(f'<iframe sandbox="{sandbox}" src="{address(reports, "en")}"></iframe>')
+    page = browser.new_page()
+    page.goto((tmp_path / "lab.html").as_uri())
+    frame = page.frame_locator("iframe")
+    blocked, framed = frame.locator("noscript p"), frame.locator(".framed")
+    (framed if trusted else blocked).wait_for()
+    assert (blocked.is_visible(), framed.is_visible()) == (not trusted, trusted)
+    assert frame.get_by_role("button", name="Save these as CSV").count() == 0
+    assert frame.get_by_role("link", name="missing-evidence.xlsx").count() == (not trusted)
+    assert frame.get_by_role("button", name="Show all").count() == trusted
+    page.close()
+
+
 def test_the_arrows_lead_through_the_grid(browser, tmp_path):
     opened = opened_report(browser, tmp_path, [Told(f"S-{number:03}") for number in range(500)])
 

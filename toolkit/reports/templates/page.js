@@ -167,6 +167,12 @@
       if (!view.sale && location.hash) document.getElementById("sales").scrollIntoView();
     });
 
+    // A frame with an origin of its own, as JupyterLab's, blocks downloads and reads no other file.
+    if (self !== top && origin === "null") {
+      for (const link of document.querySelectorAll("a.file")) link.replaceWith(link.textContent);
+      form.elements.save.hidden = true;
+      document.querySelector(".framed").hidden = false;
+    }
     document.documentElement.classList.add("with-grid");
     form.hidden = found.hidden = place.hidden = false;
     look(view);
