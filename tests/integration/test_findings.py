@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -136,6 +137,7 @@ def test_of_two_waivers_that_hold_the_one_that_ends_last_is_named(database, stor
         ({"approvedBy": "A\u200bNA"}, "somebody else"),
         ({"approvedBy": "an\u0430"}, "Latin letters"),
         ({"end": None}, "end is required"),
+        ({"end": "20/03/2026"}, "end must be a date written YYYY-MM-DD"),
         ({"end": "2026-03-02"}, "end must"),
         ({"start": "2026-04-01"}, "end must come after start"),
         ({"sale": None}, "needs a sale, a partner or a code"),
@@ -168,8 +170,9 @@ def test_what_belongs_to_one_partner_holds_nothing_of_another(database, story, c
     observe_service(database, clock)  # a blank name is none
     whole = audit(database, clock, day(10))
     assert list(whole.partners["partner"]) == ["", "Norte", "Sul"]
-    with pytest.raises(InvalidInput, match="No sale names the partner ' '"):
-        of_partner(database, whole, " ")
+    for name, said in ((" ", "No sale names the partner ' '."), ("norte", "did you mean Norte?")):
+        with pytest.raises(InvalidInput, match=re.escape(said)):
+            of_partner(database, whole, name)
     sul = of_partner(database, whole, "Sul")
     assert (sul.sales, sul.open, list(sul.findings["saleId"])) == (1, 0, ["S-2"])
     assert "S-1" not in repr((sul.rows.to_dict(), sul.warned.to_dict(), sul.findings.to_dict()))

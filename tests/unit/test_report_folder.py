@@ -34,7 +34,7 @@ from toolkit.reports import (
     write_report,
 )
 from toolkit.reports.audited import Audited
-from toolkit.reports.reading import partners_in, read_audited
+from toolkit.reports.reading import read_audited
 
 
 def test_whole_cpfs_are_for_the_owner_only(tmp_path):
@@ -52,7 +52,7 @@ def test_a_folder_is_called_after_its_partner_as_far_as_every_system_can_write_i
     def read(name: str) -> Audited:
         return read_audited(audit.for_partner(name))
 
-    partner_reports(partners_in(audit), read, out, partial(write_report, formats=["csv"]))
+    partner_reports(audit.partners, read, out, partial(write_report, formats=["csv"]))
     found = {folder.name: (folder / "missing-evidence.csv").read_text("utf-8") for folder in out.iterdir()}
     assert sorted(name[:-7] for name in found) == ["Acai_Cia", "Acai_Cia", "partner", "x"]
     for text in found.values():

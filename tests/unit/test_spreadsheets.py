@@ -120,15 +120,15 @@ def test_of_several_sheets_with_the_headings_a_person_chooses(tmp_path):
         (b" \r\n \r\n", "the file is empty"),
         (
             b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 9,
-            "is not text in Windows-1252; save it as CSV in UTF-8 or as XLSX",
+            "is no text that can be read; save the table as CSV in UTF-8 or as XLSX",
         ),
         (b"PK\x03\x04 cut off", "no workbook that can be read"),
         (b"\x1f\x8b cut off", "is compressed; unpack it first"),
         (b"\xd0\xcf\x11\xe0 cut off", "no workbook that can be read"),
         (b"a;b\n1;2;3\n", "line 2: More cells than headings"),
         (b'a;b\n1;"2\n', "line 2: The quotation marks of this line do not match"),
-        (b"a;b\n\x81;1\n", "is not text in Windows-1252"),
-        ("a;b\n1;é\n".encode("utf-16-le"), "is not text in Windows-1252"),
+        (b"a;b\n\x81;1\n", "is no text that can be read"),
+        ("a;b\n1;é\n".encode("utf-16-le"), "is no text that can be read"),
     ],
 )
 def test_what_cannot_be_read_is_said_in_one_sentence(tmp_path, contents, message):

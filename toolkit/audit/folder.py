@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from difflib import get_close_matches
 from functools import cached_property
 from hashlib import file_digest
 from pathlib import Path
@@ -25,6 +26,7 @@ from toolkit.audit.source import Looks, Source
 from toolkit.bucket.file_store import FileStore, FolderStore
 from toolkit.errors import InvalidInput, UnreadableFile
 from toolkit.log.bundle import Witness, proven
+from toolkit.message import either
 
 FACTS: Final = "audit.json"
 
@@ -159,16 +161,27 @@ class Audit:
         session = self._session.cursor()
         return session.sql(query, params=list(parameters) or None).to_arrow_table()
 
+    @property
+    def partners(self) -> list[str]:
+        """The names of the partners that its sales name, in their order."""
+        found = self.sql("SELECT DISTINCT partner FROM verdicts WHERE partner IS NOT NULL ORDER BY 1")
+        names: list[str] = found["partner"].to_pylist()
+        return names
+
     def for_partner(self, name: str) -> Audit:
         """Return the rows of this partner alone.
 
         Raises:
             InvalidInput: no sale names this partner.
         """
-        own = Audit(self.store, self.name, self.facts, self.cache, name)
-        if not own.sql("SELECT 1 FROM verdicts LIMIT 1").num_rows:
-            raise InvalidInput("No sale names the partner {!r}; names are written exactly as in the sales.", name)
-        return own
+        partners = self.partners
+        if name not in partners:
+            folded = {each.casefold(): each for each in partners}
+            near = [folded[each] for each in get_close_matches(name.casefold(), folded)]
+            if near:
+                raise InvalidInput("No sale names the partner {!r}; did you mean {}?", name, either(near))
+            raise InvalidInput("No sale names the partner {!r}.", name)
+        return Audit(self.store, self.name, self.facts, self.cache, name)
 
     def verify(self) -> None:
         """Check that every file is as it was written; inputs that retention removed are left out.

@@ -61,11 +61,14 @@ def read_waiver(given: Mapping[str, Any], *, today: date) -> tuple[WaiverRequest
     texts = {name: _text(given.get(name)) for name in FIELDS}
     wrong = unknown + _wrong_texts(texts)
     start, end = _day(given.get("start")) or today, _day(given.get("end"))
-    if texts["start"] and _day(given.get("start")) is None:
-        wrong.append(Message("start must be a date written YYYY-MM-DD"))
-    if end is None:
+    wrong += [
+        Message("{} must be a date written YYYY-MM-DD", name)
+        for name in ("start", "end")
+        if texts[name] and _day(given.get(name)) is None
+    ]
+    if not texts["end"]:
         wrong.append(Message("end is required: a date written YYYY-MM-DD, the day on which the finding is back"))
-    else:
+    elif end is not None:
         wrong += _wrong_days(start, end, today)
     if wrong or end is None:
         return None, wrong
@@ -95,7 +98,7 @@ def _wrong_texts(texts: Mapping[str, str]) -> list[Message]:
         wrong.append(Message("approvedBy must be somebody else than the owner"))
     code = texts["code"].upper()
     if code and (code not in CODES or CODES[code].severity is None):
-        likely = [each for each in similar(code) if CODES[each].severity]
+        likely = [each for each in similar(code) if CODES[each].severity] if code not in CODES else []
         wrong.append(
             Message("{} is the code of no finding (did you mean {}?)", code, either(likely))
             if likely

@@ -63,7 +63,7 @@ class DelimitedText:
         encoding, digest = _examine(source)
         sample = next(_blocks(source, encoding))[:_SAMPLE]
         if sample[:_HEAD].count(0) > len(sample[:_HEAD]) // 4:  # UTF-16 without a mark, or no text at all
-            raise UnreadableFile(NOT_TEXT, source.name, encoding)
+            raise UnreadableFile(NOT_TEXT, source.name)
         self._old_mac = b"\n" not in sample and b"\r" in sample
         found = _find_headings(source, self._with_line_feeds(sample).decode(errors="ignore"), recognises)
         self._skipped, self._usual, self._width = found.next_line - 1, found.cells_per_row, len(found.headings)
@@ -146,7 +146,7 @@ _BOMS: Final = (
 _UTF8_IN_WINDOWS: Final = re.compile("Ã[¡¢£§©ª\u00ad³´µº]".encode())
 """The letters áâãçéêíóôõú in UTF-8, as they look when they are read as Windows-1252."""
 
-NOT_TEXT: Final = "{}: is not text in {}; save it as CSV in UTF-8 or as XLSX."
+NOT_TEXT: Final = "{}: is no text that can be read; save the table as CSV in UTF-8 or as XLSX."
 
 
 def _examine(source: TableSource) -> tuple[str, str]:
@@ -203,7 +203,7 @@ def _blocks(source: TableSource, encoding: str) -> Iterator[bytes]:
             try:
                 text = block if decoder is None else decoder.decode(block, final).encode()
             except UnicodeError:
-                raise UnreadableFile(NOT_TEXT, source.name, encoding) from None
+                raise UnreadableFile(NOT_TEXT, source.name) from None
             yield text.removeprefix(codecs.BOM_UTF8) if first else text
             first = False
 

@@ -33,7 +33,7 @@ from toolkit.language import Language, default_language, language
 from toolkit.log.events import record_partner_told
 from toolkit.message import Message
 from toolkit.reports import write_report
-from toolkit.reports.reading import partners_in, read_audited
+from toolkit.reports.reading import read_audited
 from toolkit.settings import Environment
 
 FORMATS: Final = ("html", "xlsx")
@@ -183,7 +183,7 @@ def notify_partners(kit: Kit, *, within: int = 3) -> PartnersTold | None:
         told += [done] if done is not None else []
         kit.progress.advance(1)
     kit.progress.end()
-    return PartnersTold(told, sorted(set(addresses.by_name) - set(partners_in(audit))))
+    return PartnersTold(told, sorted(set(addresses.by_name) - set(audit.partners)))
 
 
 def shown_told(found: PartnersTold | None) -> Shown[PartnersTold | None]:

@@ -36,7 +36,7 @@ from toolkit.reports.audited import ENDS_SOON, Audited
 from toolkit.reports.json_document import changes_as_json, finding_records, summary, waiver_as_json
 from toolkit.reports.lists import BESIDE, section
 from toolkit.reports.notices import headline, notices
-from toolkit.reports.reading import partners_in, read_audited
+from toolkit.reports.reading import read_audited
 from toolkit.reports.report import Report, iso_exact, told_detail, tuples
 from toolkit.reports.wording import COLUMN_NAMES
 
@@ -192,7 +192,7 @@ class AuditResult:
         progress = None if kit is None else kit.progress
         written = write(result, place, progress=progress)
         if per_partner:
-            written += partner_reports(partners_in(self.audit), read, place / "partners", write, progress)
+            written += partner_reports(self.audit.partners, read, place / "partners", write, progress)
         parts = [replace(say(f"{headline(result, spoken)}."), aside=True)]
         parts += [remark("note", text) for text in notices(result, spoken, zone)]
         numbers = pick_camel(result, "sales", "compliant", "incomplete", "conflict")

@@ -73,7 +73,7 @@ def _of_file(file: FileLoaded, zone: ZoneInfo, *, dry_run: bool) -> Iterator[Par
     if file.already_loaded_at is not None:
         before = readable(file.already_loaded_at, zone)
         yield say(Message("these contents were loaded at {}; nothing changed", before))
-    for what, paths in (("rejected rows", file.rejected_files), ("registered already", [file.skipped_file])):
+    for what, paths in (("rejected rows", file.rejected_files), ("skipped rows", [file.skipped_file])):
         if there := [path for path in paths if path is not None]:
             yield links(what, there)
     for note in file.notes:

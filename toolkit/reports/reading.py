@@ -24,7 +24,6 @@ from toolkit.contract.contents import COVERAGES, IntegrityFinding, IntegrityProb
 from toolkit.contract.evidence import UtilityGroup
 from toolkit.contract.findings import STANDING, FindingStatus, Problem, Status
 from toolkit.contract.waivers import Waiver, WaiverRequest
-from toolkit.errors import InvalidInput
 from toolkit.reports.audited import CASES, Audited
 from toolkit.reports.report import MOMENTS
 from toolkit.reports.reviews import read_reviews
@@ -42,26 +41,14 @@ from toolkit.reports.totals import (
 )
 
 
-def partners_in(audit: Audit) -> list[str]:
-    """Return the names of the partners that sales of an audit name, in their order."""
-    found = audit.sql("SELECT DISTINCT partner FROM verdicts WHERE partner IS NOT NULL ORDER BY 1")
-    names: list[str] = found["partner"].to_pylist()
-    return names
-
-
 def read_audited(audit: Audit, *, cpfs: Mapping[str, str] | None = None, whole: bool = False) -> Audited:
     """Read the numbers and lists of an audit folder.
 
     Those of one partner are as that partner may see them, without what is compliance's own: its suspicions about
     files, the trend, whose counts hold them, and the names of people; ``whole`` reads these too. ``cpfs`` has the
     whole CPF of each client id, where somebody asked for them with a reason.
-
-    Raises:
-        InvalidInput: no sale names the partner that the tables are restricted to.
     """
     facts, partner = audit.facts, audit.partner
-    if partner is not None and not audit.sql("SELECT 1 FROM verdicts LIMIT 1").num_rows:
-        raise InvalidInput("No sale names the partner {!r}; names are written exactly as in the sales.", partner)
     read = _Reading(audit, shown_to_partner=partner is not None and not whole)
     findings, told = read.findings(), read.told()
     if cpfs is not None:
