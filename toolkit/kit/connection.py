@@ -13,7 +13,7 @@ from uuid import UUID
 from toolkit.errors import InvalidInput, LogDiffers, LogKeyMissing, NoAudit
 from toolkit.kit.one_sale import OneSale
 from toolkit.kit.process import operation, signed_in_account
-from toolkit.kit.shown import Shown
+from toolkit.kit.shown import Shown, sort_frames
 from toolkit.kit.spoken import ProgressBar, current_language, parse_timestamp
 from toolkit.progress import Progress
 from toolkit.settings import Settings
@@ -56,7 +56,10 @@ def connect(database: str | None = None, bucket: str | None = None, *, progress:
     given = {"DATABASE_URL": database, "EVIDENCE_BUCKET": bucket}
     environ = {**os.environ, **{name: value for name, value in given.items() if value is not None}}
     settings = Settings.from_environment(environ)
-    return Kit(settings, environ=environ, progress=progress or ProgressBar(sys.stderr))
+    kit = Kit(settings, environ=environ, progress=progress or ProgressBar(sys.stderr))
+    if kit.works_in_lab:
+        sort_frames()
+    return kit
 
 
 class Kit(OneSale):

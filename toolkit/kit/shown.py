@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
 from html import escape
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 from urllib.parse import quote
@@ -146,6 +147,15 @@ class Shown(Generic[T]):
 
     def __repr__(self) -> str:
         return text_of(self.parts)
+
+
+def sort_frames() -> None:
+    """Have this notebook sort and search DataFrames, where itables is installed; no other host is asked."""
+    if find_spec("itables") is not None:
+        import itables
+
+        itables.options.text_in_header_can_be_selected = False  # a click on a heading sorts
+        itables.init_notebook_mode(connected=False)
 
 
 def text_of(parts: Iterable[Part]) -> str:
