@@ -126,6 +126,10 @@ class ReviewRefused(ToolkitError):
     """The answers of a reviewer cannot be kept."""
 
 
+class PrivacyRefused(ToolkitError):
+    """A request about personal data is refused: the data are held, or something is missing."""
+
+
 class CredentialsExpired(ToolkitError):
     """The upload credentials ran out; request new ones."""
 

@@ -337,6 +337,10 @@ class Settings:
     """The address of the authority that stamps states of the custody log (RFC 3161)."""
     scorecard: Path | None = _variable("TOOLKIT_SCORECARD", Environment.path)
     """The TOML file of the questions that reviewers answer; that of the package where none is set."""
+    privacy: Path | None = _variable("TOOLKIT_PRIVACY", Environment.path)
+    """The TOML file with the periods for which evidence is kept, and the texts of the record of processing."""
+    erasure_ledger: Path | None = _variable("TOOLKIT_ERASURE_LEDGER", Environment.path)
+    """The file that lists what was erased, outside of the database; one in ``home`` by default."""
     audits_inputs: int = _variable("TOOLKIT_AUDITS_INPUTS", Environment.number, 1, 10_000, default=30)
     """Audits whose inputs are kept."""
     audits_days: int = _variable("TOOLKIT_AUDITS_DAYS", Environment.number, 1, 36_600, default=365)

@@ -21,6 +21,7 @@ from toolkit.contract.answers import AnswerKind
 from toolkit.contract.codes import CODES, Owner, Severity, Subject
 from toolkit.contract.fields import NOT_MISLEADING, REQUIRED
 from toolkit.contract.findings import FindingStatus, Status
+from toolkit.contract.privacy import AnswerOutcome, Category, Right
 from toolkit.contract.service_rows import SENTENCES as OF_ROWS
 from toolkit.contract.service_rows import ServiceChange
 from toolkit.database.errors import SENTENCES
@@ -143,11 +144,11 @@ def _of_tables() -> Iterator[str]:
     for table in (WARNINGS, QUALITY_TEXTS, *of_rooms):
         yield from table.values()
     yield from desk.MARKS.values()
-    for worded in (AnswerKind, Failure, Repair, Likeness, Subject):
+    for worded in (AnswerKind, Category, Failure, Repair, Likeness, Right, Subject):
         yield from (each.text for each in worded)
     for code in CODES.values():
         yield from (code.name, code.meaning, code.remedy)
-    yield from (*ServiceChange, *Status, *FindingStatus, *Severity, *Owner, *runs.RunStatus)
+    yield from (*AnswerOutcome, *ServiceChange, *Status, *FindingStatus, *Severity, *Owner, *runs.RunStatus)
     yield from sales.PAYERS.values()
     yield from (REQUIRED, NOT_MISLEADING, UNCLOSED, TOO_MANY, checks.IS_ERROR, checks.IS_TOTAL, NOT_TEXT)
     yield from cli.OF_CLICK
@@ -163,6 +164,9 @@ def _of_tables() -> Iterator[str]:
         "bucket",
         "changed",
         "holds",
+        "released",
+        "open",
+        "overdue",
         "later",
         "ended",
         "files",

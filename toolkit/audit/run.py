@@ -48,6 +48,7 @@ from toolkit.audit.publish import AuditPlan, claimed, drafts_of, finish_left, pr
 from toolkit.audit.source import Looks, Source, last_sync
 from toolkit.audit.waivers import waivers_at
 from toolkit.bucket.file_store import FileStore, FolderStore, S3Store
+from toolkit.contract.codes import REQUEST_OVERDUE
 from toolkit.contract.contents import COVERAGES
 from toolkit.contract.deadlines import Clock
 from toolkit.contract.findings import Status
@@ -60,6 +61,7 @@ from toolkit.database.service_tables import hidden_and_copied
 from toolkit.database.tables import audit_runs, evidence_observations, new_id
 from toolkit.errors import InvalidInput, NothingEvaluated
 from toolkit.log.sealing import newest_checkpoint
+from toolkit.privacy.persons import requests_at
 
 UNPROVEN: Final = 1000
 """Compliant sales on files that are not fully verified, of which this is all that is wrong, that reports list."""
@@ -160,7 +162,13 @@ class _Work:
                 parts, counts, coverage, looks = self._judge(engine, session)
             if not counts["sales"]:
                 raise _nothing(self.run is not None, self.moment, source.database)
-            find_present(observed, of_files, [] if reading is None else list(map(code_of, reading.raised)))
+            raised = [] if reading is None else list(map(code_of, reading.raised))
+            if any(
+                each.overdue(self.plan.deadlines.day_of(self.moment))
+                for each in requests_at(snapshot, self.moment)
+            ):
+                raised.append(REQUEST_OVERDUE)
+            find_present(observed, of_files, raised)
             if connection is not None:
                 assert self.run is not None
                 note_changes(connection, observed, scratch)

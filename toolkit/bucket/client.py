@@ -237,6 +237,28 @@ class Bucket:
                     raise BucketError("The object was overwritten since it was listed.")
                 yield body.iter_chunks(_CHUNK), answer.get("ContentType")
 
+    def erase(self, key: str) -> int:
+        """Remove an object in every version, with its markers and unfinished uploads; return how many there were.
+
+        Raises:
+            BucketError: a version is locked, or the account may not delete versions.
+        """
+        asked = {"Bucket": self.name, "Prefix": key}
+        with self._server.translated():
+            found = [
+                item["VersionId"]
+                for page in self._client.get_paginator("list_object_versions").paginate(**asked)
+                for item in (*page.get("Versions", ()), *page.get("DeleteMarkers", ()))
+                if item["Key"] == key
+            ]
+            for version in found:
+                self._client.delete_object(Bucket=self.name, Key=key, VersionId=version)
+            for page in self._client.get_paginator("list_multipart_uploads").paginate(**asked):
+                for item in page.get("Uploads", ()):
+                    if item["Key"] == key:
+                        self._client.abort_multipart_upload(Bucket=self.name, Key=key, UploadId=item["UploadId"])
+        return len(found)
+
     def check(self) -> None:
         """Make sure that the bucket is there and answers."""
         with self._server.translated():

@@ -41,6 +41,7 @@ _COMMANDS: Final = {
     "waiver": ("waivers", "Accept findings for a time: add, list, revoke and check waivers."),
     "partner": ("partner", "Tell partners what they have to mend, and list what they answered."),
     "review": ("review", "Have people look at files: draw, hand out, and keep what they found."),
+    "privacy": ("privacy", "Answer persons: what is known of them, a copy, erasure, holds and requests."),
     "explain": ("explain", "Say what a code means, and what to do about it."),
     "run": ("notebooks", "Execute a notebook with parameters."),
     "notebooks": ("notebooks", "List the notebooks that come with the toolkit, or copy them."),
@@ -56,7 +57,7 @@ _EXTRAS: Final[dict[Extra, tuple[frozenset[str], str]]] = {
     "serve": (frozenset(("serve", "token")), "The HTTP interface and its tokens"),
     "audit": (
         frozenset("audit report verify findings changes sale dossier evidence bucket".split())  # noqa: SIM905
-        | {"waiver", "partner", "review", "job", "sample", "demo", "log"},
+        | {"waiver", "partner", "review", "job", "sample", "demo", "log", "privacy"},
         "Audits and reports",
     ),
     "notebooks": (frozenset(("run", "notebooks", "job", "partner", "demo")), "Notebooks and jobs"),

@@ -38,6 +38,7 @@ class Subject(LabelledEnum):
     SALE = "sale", "Findings about sales"
     FILE = "file", "Findings about files"
     SERVICE = "service", "Findings about rows of the service"
+    PERSON = "person", "Findings about requests of persons"
     REASON = "reason", "Reasons why a piece is missing"
     FAULT = "fault", "Faults that make a file unusable"
     END = "gone finding", "Reasons why a finding is gone that nobody mended"
@@ -55,6 +56,10 @@ class SaleWarning(StrEnum):
     """A warning about a sale that does not concern its evidence."""
 
     WITHOUT_CLIENT = "WITHOUT_CLIENT"
+
+
+REQUEST_OVERDUE: Final = "REQUEST_OVERDUE"
+"""A request of a person has no answer after the days of the law."""
 
 
 class EndReason(StrEnum):
@@ -330,6 +335,13 @@ _ALL: Final[tuple[Code, ...]] = (
         "Find out who wrote it and whether it belongs in this bucket; it counts for no sale.",
     ),
     *(_jump(count, name) for count, name in JUMPS.items()),
+    Code(
+        REQUEST_OVERDUE, Subject.PERSON, Severity.CRITICAL, Owner.COMPLIANCE, 1,
+        "request of a person overdue",
+        "A person asked for data, or for their erasure, and has no answer after 15 days (LGPD, art. 19).",
+        _NONE,
+        "Answer, also where the answer is a reasoned refusal, and note it: toolkit privacy request list.",
+    ),
     _reason(
         Reason.UNUSABLE,
         "file unusable",

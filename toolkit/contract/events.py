@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, Final
+from uuid import UUID
 
 
 class CustodyEvent(StrEnum):
@@ -44,6 +45,11 @@ class CustodyEvent(StrEnum):
     SERVICE_ADOPTED = "SERVICE_ADOPTED"
     EPOCH_OPENED = "EPOCH_OPENED"
     RESTORE_CONFIRMED = "RESTORE_CONFIRMED"
+    HELD = "HELD"
+    HOLD_RELEASED = "HOLD_RELEASED"
+    REQUESTED = "REQUESTED"
+    ANSWERED = "ANSWERED"
+    ERASED = "ERASED"
     KEY_ROTATED = "KEY_ROTATED"
     TIMESTAMPED = "TIMESTAMPED"
 
@@ -62,11 +68,20 @@ HASHES: Final[Mapping[str, tuple[str, ...]]] = {
     CustodyEvent.COMPLETED: ("sale",),
     CustodyEvent.OPENED: ("by", "account", "reason"),
     CustodyEvent.PARTNER_TOLD: ("partner",),
+    CustodyEvent.HELD: ("sale", "by", "basis"),
+    CustodyEvent.HOLD_RELEASED: ("by", "reason"),
+    CustodyEvent.REQUESTED: ("subject",),
+    CustodyEvent.ANSWERED: ("by", "basis"),
+    CustodyEvent.ERASED: ("by", "approvedBy", "account", "basis"),
     CustodyEvent.FINDING_ANSWERED: ("by",),
     CustodyEvent.REVIEW_DRAWN: ("by",),
     CustodyEvent.REVIEWED: ("by",),
 }
 """The parts of an event that are hashes of something that could be guessed, such as a name or a CPF."""
+
+
+ERASED: Final = "erased"
+"""The mark in the detail of an event whose hashes were destroyed by an erasure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +92,8 @@ class Event:
     kind: str
     happened_at: datetime
     detail: Mapping[str, Any]
+    salt: UUID | None = None
+    """Random; ``None`` where an erasure destroyed it, and of events that were sealed before there was one."""
 
     def as_json(self) -> dict[str, Any]:
         """Return the event as it is exported and hashed."""
@@ -93,11 +110,13 @@ class LogKeys:
 
     keys: tuple[str, ...] = field(default=(), repr=False)
 
-    def hashed(self, event: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the event (as JSON) as it is sealed: its hashes are keyed, where there is a key."""
-        if not self.keys:
+    def hashed(self, event: Mapping[str, Any], salt: UUID | None) -> dict[str, Any]:
+        """Return the event (as JSON) as it is sealed: its hashes are keyed, by the key and by the event's salt."""
+        key = self.keys[0].encode() if self.keys else b""
+        if salt is not None:
+            key = hmac.new(key, salt.bytes, hashlib.sha256).digest()
+        elif not key:
             return dict(event)
-        key = self.keys[0].encode()
         detail = {
             name: hmac.new(key, value.encode(), hashlib.sha256).hexdigest()
             if name in HASHES.get(event["kind"], ()) and isinstance(value, str)

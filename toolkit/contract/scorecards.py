@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import re
-import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from enum import StrEnum
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from toolkit.contract.evidence import EvidenceType
-from toolkit.errors import InvalidField, InvalidFields, SettingsError, UnreadableFile
+from toolkit.contract.toml_files import line_of, read_toml
+from toolkit.errors import InvalidField, InvalidFields, SettingsError
 
 
 class Mark(StrEnum):
@@ -93,50 +92,17 @@ def read_scorecard(place: Path | None) -> Scorecard:
     """
     path = files("toolkit.contract") / "scorecard.toml" if place is None else place
     name = "scorecard.toml" if place is None else place
-    try:
-        text = path.read_text("utf-8")
-        given = tomllib.loads(text)
-    except OSError as error:
-        raise UnreadableFile("{} cannot be read: {}.", name, error.strerror or "unknown reason") from None
-    except ValueError as error:
-        raise UnreadableFile("{} cannot be read as a TOML file: {}", name, str(error)) from None
-    try:
-        card = Scorecard.model_validate(given)
-    except ValidationError as error:
-        wrong = error.errors(include_url=False, include_input=False)[0]
-        where = [*wrong["loc"]]
-        raise SettingsError(
-            "{}, line {}: {}: {}", name, _line(text, where), ".".join(map(str, where)), wrong["msg"]
-        ) from None
+    card, text = read_toml(path, name, Scorecard)
     ids = [each.id for each in card.question]
     for number, each in enumerate(ids):
         if each in ids[:number]:
-            line = _line(text, ["question", number, "id"])
+            line = line_of(text, ["question", number, "id"])
             raise SettingsError("{}, line {}: {}: {}", name, line, "id", f"the question {each} stands there twice")
     for kind in card.types:
         if not sum(each.weight for each in card.questions(kind)):
             number = ids.index(card.questions(kind)[0].id)
-            line = _line(text, ["question", number, "weight"])
+            line = line_of(text, ["question", number, "weight"])
             raise SettingsError(
                 "{}, line {}: {}: {}", name, line, "weight", f"the weights for {kind} add up to nothing"
             )
     return card
-
-
-_TABLE: Final = re.compile(r"^\s*\[\[\s*question\s*\]\]")
-
-
-def _line(text: str, where: Sequence[Any]) -> int:
-    """Return the number of the line on which a field stands, or the table that should have it."""
-    lines, start = text.splitlines(), 0
-    names = [each for each in where if isinstance(each, str)]
-    if len(where) > 1 and where[0] == "question":
-        tables = [number for number, line in enumerate(lines) if _TABLE.match(line)]
-        start = tables[where[1]] if where[1] < len(tables) else 0
-        names = names[1:]
-    for number, line in enumerate(lines[start:], start):
-        if number > start and _TABLE.match(line):
-            break
-        if names and re.match(rf"\s*[\"']?{re.escape(names[0])}[\"']?\s*=", line):
-            return number + 1
-    return start + 1

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 from sqlalchemy.dialects import postgresql
 
-from toolkit.database import tables
+from toolkit.database import privacy_tables, tables
 from toolkit.database.connection import Database, Lock, raw, take
 from toolkit.database.service_tables import describe
 from toolkit.errors import SchemaMismatch
@@ -19,15 +19,17 @@ _VERSION_TABLE: Final = "alembic_version"
 
 _TRIGGERS: Final = Path(__file__).with_name("triggers.sql")
 
+_APPEND_ONLY: Final = (*tables.APPEND_ONLY, *privacy_tables.APPEND_ONLY)
+
 _GUARDS: Final = (
-    ("append_only", "UPDATE OR DELETE", "refuse_change", tables.APPEND_ONLY),
+    ("append_only", "UPDATE OR DELETE", "refuse_change", _APPEND_ONLY),
     ("closed_once", "UPDATE", "close_once", tables.CLOSED_ONCE),
     ("never_deleted", "DELETE", "refuse_change", (*tables.CLOSED_ONCE, *tables.CHANGED_BY_RULE)),
     (
         "never_emptied",
         "TRUNCATE",
         "refuse_change",
-        (*tables.APPEND_ONLY, *tables.CLOSED_ONCE, *tables.CHANGED_BY_RULE),
+        (*_APPEND_ONLY, *tables.CLOSED_ONCE, *tables.CHANGED_BY_RULE),
     ),
 )
 """The triggers that refuse changes: name, what they refuse, function, tables."""
@@ -165,8 +167,8 @@ class As(StrEnum):
     """The purpose of a role.
 
     The owner upgrades the toolkit's schema, by hand. The operator audits, syncs, registers, requests and
-    completes; it does not own schema ``audit``, whose owner could switch off the triggers that keep history. The
-    reader writes nothing.
+    completes; it does not own schema ``audit``, whose owner erases personal data and could switch off the
+    triggers that keep history. The reader writes nothing.
     """
 
     OWNER = "owner"
@@ -196,7 +198,9 @@ def grants(role: str, purpose: As, *, database: str, reads: Sequence[str], write
 def _history() -> Iterator[str]:
     """Yield the rights to write the toolkit's own tables: the least that keeps them append-only."""
     for table in tables.toolkit.sorted_tables:
-        if table in tables.APPEND_ONLY:
+        if table is privacy_tables.erasures:
+            continue  # who writes it may change histories: the owner alone erases
+        if table in _APPEND_ONLY:
             yield f"INSERT ON {table.fullname}"
         elif table in tables.CLOSED_ONCE:
             ends = ", ".join(name for name in ("gone_at", "gone_how") if name in table.columns)

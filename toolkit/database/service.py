@@ -65,6 +65,8 @@ COLUMNS: Final[Mapping[str, Mapping[str, str]]] = {
 NEW: Final[Mapping[str, Mapping[str, str]]] = {
     **{f"new_{name}": columns for name, columns in COLUMNS.items()},
     "completed_sale": {"id": "text", "completed_at": "timestamptz"},
+    "erased_sales": {"id": "text"},
+    "erased_clients": {"id": "uuid"},
 }
 """The relations that the statements which write read from, and their columns."""
 
@@ -73,6 +75,8 @@ WRITES: Final[Mapping[str, tuple[str, str]]] = {
     "add_records": ("new_records", "Evidence credentials cannot be issued"),
     "add_sales": ("new_sales", "Sales cannot be written"),
     "complete_sale": ("completed_sale", "Sales cannot be completed"),
+    "erase_sales": ("erased_sales", "Sales cannot be erased"),
+    "erase_clients": ("erased_clients", "Clients cannot be erased"),
 }
 """The statements that write: the relation that each reads, and what is impossible without it."""
 
@@ -211,8 +215,8 @@ class Service:
         for name in names:
             if name not in self.statements:
                 raise WriteRefused(
-                    "{}: {} has no statement {}. It would INSERT or UPDATE from the relation {}; see toolkit "
-                    "db map.",
+                    "{}: {} has no statement {}. It would INSERT, UPDATE or DELETE by the relation {}; see "
+                    "toolkit db map.",
                     Message(WRITES[name][1]),
                     self.source,
                     name,

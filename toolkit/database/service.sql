@@ -7,7 +7,8 @@
 --   times carry a zone (write: created AT TIME ZONE 'America/Sao_Paulo'); the payer is a boolean; birthdate a date.
 --   utility_group is A, B, C or D and evidence_type one of the contract's names; translate your codes by CASE.
 -- Writing is optional: without a statement that work is refused. New rows stand in a relation that has the
--- columns of the SELECT: new_clients, new_records, new_sales; completed_sale has id and completed_at.
+-- columns of the SELECT: new_clients, new_records, new_sales; completed_sale has id and completed_at,
+-- erased_sales and erased_clients have the id of each sale or client of whom nothing may be left.
 -- Each row must be stored, under the id that it has there.
 
 -- name: sales
@@ -61,3 +62,15 @@ ON CONFLICT (id) DO UPDATE SET
 UPDATE public.sales AS sale SET completed_at = completed_sale.completed_at
 FROM completed_sale
 WHERE sale.id = completed_sale.id AND sale.completed_at IS NULL;
+
+-- name: erase_sales
+WITH erased_records AS (
+    DELETE FROM public.evidences AS evidence USING erased_sales WHERE evidence.sale_id = erased_sales.id
+)
+DELETE FROM public.sales AS sale USING erased_sales WHERE sale.id = erased_sales.id;
+
+-- name: erase_clients
+WITH erased_addresses AS (
+    DELETE FROM public.addresses AS address USING erased_clients WHERE address.client_id = erased_clients.id
+)
+DELETE FROM public.clients AS client USING erased_clients WHERE client.id = erased_clients.id;

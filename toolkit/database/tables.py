@@ -264,7 +264,6 @@ evidence_openings = table(
 )
 """Links to evidence files that were handed out, each with who asked for it, the account signed in, and why."""
 
-
 audit_runs = table(
     "audit_runs",
     Column("id", Uuid, primary_key=True),
@@ -305,15 +304,16 @@ waiver_revocations = table(
 """Waivers that were revoked before their end."""
 
 
-_TRANSACTION = text("(pg_current_xact_id())::text::bigint")
+TRANSACTION = text("(pg_current_xact_id())::text::bigint")
 _EPOCH = text("coalesce(nullif(current_setting('audit.epoch', true), ''), '1')::integer")
 
 custody_events = table(
     "custody_events",
     numbered(),
-    Column("transaction", sa.BigInteger, nullable=False, server_default=_TRANSACTION),
+    Column("transaction", sa.BigInteger, nullable=False, server_default=TRANSACTION),
     *columns(Text, "kind", moment, "happened_at", JSONB, "detail"),
     Column("epoch", sa.Integer, nullable=False, server_default=_EPOCH),
+    Column("salt", sa.Uuid, server_default=text("gen_random_uuid()")),
     Index("custody_events_order_idx", "epoch", "transaction", "id"),
     Index(
         "custody_events_evidence_idx",
@@ -329,7 +329,7 @@ custody_events = table(
         "custody_events_completed_idx", text("(detail ->> 'sale')"), postgresql_where=text("kind = 'COMPLETED'")
     ),
 )
-"""Events of evidence, mostly written by triggers in the same transaction: ids, hashes and times only."""
+"""Events of evidence, mostly written by triggers: ids, times, and hashes, whose ``salt`` an erasure destroys."""
 
 log_entries = table(
     "log_entries",
@@ -486,7 +486,7 @@ APPEND_ONLY: Final = (
     *(told_findings, finding_answers, review_draws, review_answers, custody_events, log_entries),
     *(log_checkpoints, log_cosignatures, log_timestamps, custody_epochs),
 )
-"""Rows of these tables are never changed or deleted; the database itself refuses it."""
+"""Rows of these tables are never deleted, and changed by an erasure alone; the database itself refuses it."""
 
 CLOSED_ONCE: Final = (sale_observations, evidence_observations, object_observations, finding_observations)
 """Rows of these tables are never deleted, and change once: when ``gone_at`` is set."""

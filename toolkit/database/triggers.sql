@@ -19,17 +19,31 @@ EXCEPTION WHEN insufficient_privilege THEN
 END $$;
 
 
--- Histories are never rewritten.
+-- Histories are never rewritten, but by the transaction that erases personal data and says so in audit.erasures.
+
+CREATE OR REPLACE FUNCTION audit.is_erasing() RETURNS boolean
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog AS $$
+BEGIN
+    RETURN EXISTS (
+        SELECT FROM audit.erasures WHERE transaction = pg_current_xact_id_if_assigned()::text::bigint
+    );
+END $$;
 
 CREATE OR REPLACE FUNCTION audit.refuse_change() RETURNS trigger
 LANGUAGE plpgsql SET search_path = pg_catalog AS $$
 BEGIN
+    IF TG_OP = 'UPDATE' AND TG_TABLE_NAME <> 'erasures' AND audit.is_erasing() THEN
+        RETURN NEW;
+    END IF;
     RAISE EXCEPTION 'rows of %.% are never changed or deleted', TG_TABLE_SCHEMA, TG_TABLE_NAME;
 END $$;
 
 CREATE OR REPLACE FUNCTION audit.close_once() RETURNS trigger
 LANGUAGE plpgsql SET search_path = pg_catalog AS $$
 BEGIN
+    IF NEW.gone_at = coalesce(OLD.gone_at, NEW.gone_at) AND audit.is_erasing() THEN
+        RETURN NEW;
+    END IF;
     IF OLD.gone_at IS NOT NULL OR NEW.gone_at IS NULL
        OR to_jsonb(NEW) - 'gone_at' - 'gone_how' <> to_jsonb(OLD) - 'gone_at' - 'gone_how' THEN
         RAISE EXCEPTION 'rows of %.% change only once, when gone_at is set', TG_TABLE_SCHEMA, TG_TABLE_NAME;
@@ -101,6 +115,9 @@ CREATE OR REPLACE TRIGGER tell_sales_observed AFTER INSERT ON audit.sale_observa
 CREATE OR REPLACE FUNCTION audit.tell_sale_gone() RETURNS trigger
 LANGUAGE plpgsql SET search_path = pg_catalog AS $$
 BEGIN
+    IF audit.is_erasing() THEN
+        RETURN NULL;
+    END IF;
     INSERT INTO audit.custody_events (kind, happened_at, detail)
     SELECT 'SALE_GONE', gone_at, jsonb_build_object('observation', id)
     FROM written
@@ -143,6 +160,9 @@ CREATE OR REPLACE TRIGGER tell_recorded AFTER INSERT ON audit.evidence_observati
 CREATE OR REPLACE FUNCTION audit.tell_record_gone() RETURNS trigger
 LANGUAGE plpgsql SET search_path = pg_catalog AS $$
 BEGIN
+    IF audit.is_erasing() THEN
+        RETURN NULL;
+    END IF;
     INSERT INTO audit.custody_events (kind, happened_at, detail)
     SELECT 'RECORD_GONE', gone_at, jsonb_build_object('observation', id, 'evidence', evidence_id)
     FROM written
@@ -177,6 +197,9 @@ CREATE OR REPLACE TRIGGER tell_uploaded AFTER INSERT ON audit.object_observation
 CREATE OR REPLACE FUNCTION audit.tell_gone() RETURNS trigger
 LANGUAGE plpgsql SET search_path = pg_catalog AS $$
 BEGIN
+    IF audit.is_erasing() THEN
+        RETURN NULL;
+    END IF;
     INSERT INTO audit.custody_events (kind, happened_at, detail)
     SELECT 'GONE', gone_at,
            jsonb_strip_nulls(jsonb_build_object('observation', id, 'key', audit.sha256_hex(key), 'how', gone_how))

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from toolkit.intake.sales import SalesLoaded
     from toolkit.kit.audits import AuditResult
     from toolkit.kit.desk import ReviewDesk
+    from toolkit.kit.privacy import Privacy
 
     Given = str | Path | Sequence[str | Path] | pd.DataFrame
     """Files, or a DataFrame with their columns."""
@@ -436,6 +437,13 @@ class Kit(OneSale):
         from toolkit.kit.desk import ReviewDesk
 
         return ReviewDesk(self, reviewer or signed_in_account())
+
+    @property
+    def privacy(self) -> Privacy:
+        """The rights of persons: what is known of one, holds, requests, erasure."""
+        from toolkit.kit.privacy import Privacy
+
+        return Privacy(self)
 
     def add_waiver(self, **given: str | None) -> Shown[Sequence[Waiver]]:
         """Accept findings for a time.

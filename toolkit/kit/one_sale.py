@@ -15,7 +15,7 @@ from toolkit.kit.services import Services
 from toolkit.kit.spoken import current_language
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from toolkit.audit.sale_case import SaleCase
     from toolkit.contract.evidence import Withdrawal
@@ -89,7 +89,7 @@ class OneSale(Services):
         cpf = self.cpfs([case.client_id]).get(case.client_id) if case.client_id else None
         zone, as_of = self.settings.timezone, self.clock()
         with self.scratch() as scratch:
-            files = {} if with_files is None else dict(self._files(case, with_files, scratch))
+            files = {} if with_files is None else dict(self._files(case.records, with_files, scratch))
             dossier = sale_dossier(case, files, zone, as_of, cpf, unmasked=unmask is not None)
             dossier = replace(dossier, files={**dossier.files, **dict(self._proofs(case, scratch))})
             path, digest = write_dossier(dossier, self.path(out), current_language(), zone)
@@ -111,11 +111,17 @@ class OneSale(Services):
                 path.write_bytes(content)
                 yield f"proofs/{event}/{name}", path
 
-    def _files(self, case: SaleCase, reason: str, folder: Path) -> Iterator[tuple[UUID, Path]]:
-        """Bring the file of each record that has one into the folder; the custody log tells of each before."""
+    def files_of(self, sale_id: str, reason: str, folder: Path) -> Iterator[Path]:
+        """Bring the files of a sale into a folder, named by their records; the custody log tells of each first."""
+        from toolkit.evidence.records import records_of
+
+        records = records_of(self.database, sale_id, self.clock)
+        yield from (path for _, path in self._files(records, reason, folder))
+
+    def _files(self, records: Iterable[EvidenceRecord], reason: str, folder: Path) -> Iterator[tuple[UUID, Path]]:
         from toolkit.evidence.records import open_evidence
 
-        for record in case.records:
+        for record in records:
             found = self.bucket.head(record.object_key)
             if found is None:
                 continue

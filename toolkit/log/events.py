@@ -101,6 +101,18 @@ def record_timestamp(connection: Connection, size: int, token: str, now: datetim
     _record(connection, CustodyEvent.TIMESTAMPED, now, {"size": size, "token": token})
 
 
+def record_privacy(
+    connection: Connection,
+    kind: CustodyEvent,
+    now: datetime,
+    plain: Mapping[str, object],
+    hashed: Mapping[str, str],
+) -> None:
+    """Record a hold, a request of a person, its answer or an erasure; names and texts as hashes."""
+    told = {name: sha256(value.encode()).hexdigest() for name, value in hashed.items()}
+    _record(connection, kind, now, {**plain, **told})
+
+
 def _record(connection: Connection, kind: CustodyEvent, now: datetime, detail: Mapping[str, object]) -> int:
     statement = sa.insert(custody_events).returning(custody_events.c.id)
     number: int = connection.scalar(statement, {"kind": kind, "happened_at": now, "detail": detail})

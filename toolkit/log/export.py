@@ -4,7 +4,8 @@ The directory has the form of C2SP ``tlog-tiles``: ``checkpoint``, ``tile/LEVEL/
 ``tile/entries/NUMBER`` with the entries, each after its length in two bytes.
 """
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
-from toolkit.contract.events import Event, LogKeys
+from toolkit.contract.events import ERASED, HASHES, CustodyEvent, Event, LogKeys
 from toolkit.database.connection import Database
 from toolkit.database.tables import custody_events, log_entries
 from toolkit.errors import InvalidInput
@@ -55,14 +56,15 @@ def export_tiles(database: Database, out: Path, keys: LogKeys) -> Exported:
 def _write(connection: Connection, signed: SignedState, out: Path, keys: LogKeys) -> Message | None:
     growing: dict[tuple[int, int], bytes] = {}
     misfit: Message | None = None
-    size = 0
+    size = unsaid = 0
 
     def tile(level: int, number: int) -> bytes:
         return growing.get((level, number)) or _place(out, str(level), number, TILE).read_bytes()
 
-    for number, entries in enumerate(_entries(connection, signed.size, keys)):
-        misfit = misfit or next((wrong for _, wrong in entries if wrong is not None), None)
-        stored = [entry for entry, _ in entries]
+    for number, rows in enumerate(_entries(connection, signed.size)):
+        misfit = misfit or next((wrong for row in rows if (wrong := _misfit(row, keys)) is not None), None)
+        stored = [row.entry for row in rows]
+        unsaid += sum(_erased(row) for row in rows)
         framed = b"".join(len(entry).to_bytes(2, "big") + entry for entry in stored)
         _put(_place(out, "entries", number, len(stored)), framed)
         growing |= append(tile, size, map(leaf_hash, stored))
@@ -75,20 +77,28 @@ def _write(connection: Connection, signed: SignedState, out: Path, keys: LogKeys
         _put(out / name, content)
     if not signed.is_of(VerifierKey.parse(signed.vkey), root(tile, signed.size)):
         return Message("The entries are not those that were signed.")
+    if unsaid > 0:
+        return misfit or Message("The hashes of {:,} events are gone, and no erasure says so.", unsaid)
     return misfit
 
 
-def _entries(connection: Connection, size: int, keys: LogKeys) -> Iterator[list[tuple[bytes, Message | None]]]:
-    """Yield the entries of each tile; with an entry the reason why it is not that of its event, if it is not."""
+def _entries(connection: Connection, size: int) -> Iterator[Sequence[Any]]:
+    """Yield the entries of each tile with their events."""
     entry, event = log_entries.c, custody_events.c
     query = (
-        sa.select(entry.entry, entry.event, event.id, event.kind, event.happened_at, event.detail)
+        sa.select(entry.entry, entry.event, event.id, event.kind, event.happened_at, event.detail, event.salt)
         .outerjoin(custody_events, event.id == entry.event)
         .where(entry.index < size)
         .order_by(entry.index)
     )
-    for rows in connection.execute(query, execution_options={"yield_per": TILE}).partitions():
-        yield [(row.entry, _misfit(row, keys)) for row in rows]
+    yield from connection.execute(query, execution_options={"yield_per": TILE}).partitions()
+
+
+def _erased(row: Any) -> int:
+    """Return 1 for an event whose hashes are gone; for an erasure, the number that it took, below zero."""
+    if row.kind == CustodyEvent.ERASED:
+        return -int(json.loads(row.entry)["detail"]["events"])
+    return int(row.detail is not None and ERASED in row.detail)
 
 
 def _misfit(row: Any, keys: LogKeys) -> Message | None:
@@ -97,7 +107,14 @@ def _misfit(row: Any, keys: LogKeys) -> Message | None:
         return None
     if row.id is None:
         return Message("Event {} is in the log, and no more in the database.", row.event)
-    event = Event(row.id, row.kind, row.happened_at, row.detail)
+    event = Event(row.id, row.kind, row.happened_at, row.detail, row.salt)
+    if ERASED in event.detail:
+        sealed = json.loads(row.entry)
+        hidden = HASHES.get(event.kind, ())
+        sealed["detail"] = {name: value for name, value in sealed["detail"].items() if name not in hidden}
+        kept = {name: value for name, value in event.detail.items() if name != ERASED}
+        if sealed == {**event.as_json(), "detail": kept}:
+            return None
     known = (entry_of(event, LogKeys((key,))) for key in keys.keys)
     if row.entry in known or row.entry == entry_of(event, LogKeys()):
         return None

@@ -132,7 +132,7 @@ def tiles_of(connection: Connection) -> ReadTile:
 
 def entry_of(event: Event, keys: LogKeys) -> bytes:
     """Return the entry of an event: canonical JSON, with the hash of its detail where that is too long."""
-    document = keys.hashed(event.as_json())
+    document = keys.hashed(event.as_json(), event.salt)
     entry = _canonical(document)
     if len(entry) <= LONGEST_ENTRY:
         return entry
@@ -169,7 +169,7 @@ def _unsealed(connection: Connection, place: Mapping[str, int], horizon: int) ->
 
 
 def _append(connection: Connection, size: int, rows: Sequence[Row[Any]], keys: LogKeys) -> None:
-    entries = [entry_of(Event(row.id, row.kind, row.happened_at, row.detail), keys) for row in rows]
+    entries = [entry_of(Event(row.id, row.kind, row.happened_at, row.detail, row.salt), keys) for row in rows]
     with raw(connection).cursor().copy(_COPY_ENTRIES) as copy:
         copy.set_types(["int8", "int8", "int8", "int4", "bytea"])
         for index, (row, entry) in enumerate(zip(rows, entries, strict=True), start=size):
@@ -221,7 +221,7 @@ _HORIZON: Final = """
 """
 
 _UNSEALED: Final = """
-    SELECT id, epoch, transaction, kind, happened_at, detail
+    SELECT id, epoch, transaction, kind, happened_at, detail, salt
     FROM audit.custody_events
     WHERE (epoch, transaction, id) > (:epoch, :transaction, :id)
       AND (transaction < :horizon OR epoch < (SELECT max(number) FROM audit.custody_epochs))

@@ -1,0 +1,293 @@
+"""People may leave: two clients, one of them held; what is left of whom, and what still verifies."""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import zipfile
+from datetime import date
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+
+from tests.support.evidence_files import pdf
+from tests.support.request_bodies import CLIENT
+from tests.support.uploaded_sales import add_record, add_sale, rows
+from toolkit.contract.evidence import EvidenceType
+from toolkit.contract.privacy import PERSONAL, business_days_after
+from toolkit.database import tables
+from toolkit.database.connection import Database, raw
+from toolkit.embedded import postgres
+from toolkit.errors import DatabaseError
+from toolkit.intake.registration import register_client
+from toolkit.log.bundle import verify_bundle
+from toolkit.log.notes import VerifierKey
+
+MARIA = CLIENT | {"cpf": "52998224725", "firstName": "Maria", "lastName": "Quitéria"}
+MARIA |= {"email": "maria@exemplo.com.br", "phoneNumber": "71987654321"}
+JOAO = CLIENT | {"cpf": "11144477735", "firstName": "João", "lastName": "Cândido"}
+JOAO |= {"email": "joao@exemplo.com.br", "phoneNumber": "21912345678"}
+PEOPLE = ("--basis", "consent revoked", "--by", "Ana Souza", "--approved-by", "Rui Lima")
+
+
+def program(name: str, *arguments: str) -> bytes:
+    path = postgres._installed() / postgres._WHERE / "bin" / name
+    return subprocess.run([path, *arguments], check=True, capture_output=True).stdout
+
+
+@pytest.fixture
+def office(run, database, bucket, s3, clock, tmp_path, monkeypatch):
+    """Two clients with a sale each, files in two versions, a report, rejected rows, a notebook; João is held."""
+    s3.put_bucket_versioning(Bucket=bucket.name, VersioningConfiguration={"Status": "Enabled"})
+    keys = {}
+    for sale, body, file_name in (("V-1", MARIA, "rg-quiteria.pdf"), ("V-2", JOAO, "rg-candido.pdf")):
+        client = register_client(database, body, clock)
+        add_sale(database, sale, client_id=client.client_id, partner="Norte")
+        _, keys[sale] = add_record(database, sale, EvidenceType.KYC, file_name=file_name)
+        for _ in range(2):
+            s3.put_object(Bucket=bucket.name, Key=keys[sale], Body=pdf())
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "rejected.csv").write_text("cpf;errors\n529.982.247-25;Required\n")
+    (work / "executed.ipynb").write_text(json.dumps({"cells": [{"outputs": ["rg-quiteria.pdf"]}]}))
+    with zipfile.ZipFile(work / "rows.xlsx", "w") as workbook:
+        workbook.writestr("xl/sheet1.xml", "<t>Maria Quitéria</t>")
+    (work / "others.csv").write_text("cpf\n11144477735\n")
+
+    def asked(*words: object, cpf: str, ends: int = 0, **environ: str) -> Any:
+        monkeypatch.setattr("sys.stdin", io.StringIO(f"{cpf}\n"))
+        return run("privacy", *words, ends=ends, **environ)
+
+    run("-q", "report", "--out", tmp_path / "before", "--format", "csv,json")
+    run("privacy", "hold", "add", "V-2", "--basis", "lawsuit 0001", "--by", "Ana Souza")
+    with database.transaction() as connection:
+        address = raw(connection).info.dsn
+    return SimpleNamespace(asked=asked, keys=keys, work=work, address=address, before=tmp_path / "before")
+
+
+def change(database: Database, statement: str) -> None:
+    with database.transaction() as connection:
+        connection.exec_driver_sql(statement)
+
+
+def left_of(office: Any, s3: Any, bucket: Any, needles: tuple[str, ...]) -> list[str]:
+    """Return where something of a person is found: a dump, the bucket in every version, and the files."""
+    found = []
+    dump = program("pg_dump", office.address).decode()
+    found += [f"dump: {each}" for each in needles if each in dump]
+    listed = s3.list_object_versions(Bucket=bucket.name)
+    keys = str([each["Key"] for kind in ("Versions", "DeleteMarkers") for each in listed.get(kind, ())])
+    found += [f"bucket: {each}" for each in needles if each in keys]
+    for path in office.work.rglob("*"):
+        content = path.read_bytes()
+        if zipfile.is_zipfile(path):
+            with zipfile.ZipFile(path) as archive:
+                content = b"".join(archive.read(each) for each in archive.namelist())
+        found += [f"{path.name}: {each}" for each in needles if each.encode() in content]
+    return found
+
+
+OF_MARIA = ("52998224725", "529.982.247-25", "Quitéria", "71987654321", "maria@exemplo", "quiteria")
+OF_JOAO = ("11144477735", "Cândido", "21912345678", "joao@exemplo", "candido")
+
+
+def test_one_leaves_the_held_one_stays_and_every_proof_still_holds(office, run, database, bucket, s3, tmp_path):
+    backup = str(tmp_path / "backup")
+    program("pg_dump", "--format=custom", f"--file={backup}", office.address)
+
+    # What would go is told first; nothing changes.
+    told = office.asked("erase", "--dry-run", "--look-in", office.work, "--json", cpf="529.982.247-25")
+    plan = json.loads(told.out)
+    assert (len(plan["clients"]), plan["sales"], plan["objects"], plan["kept"]) == (1, ["V-1"], 1, [])
+    assert {Path(each).name for each in plan["files"]} == {"rejected.csv", "executed.ipynb", "rows.xlsx"}
+    assert len(left_of(office, s3, bucket, OF_MARIA)) > 5
+
+    refused = office.asked("erase", *PEOPLE, cpf="11144477735", ends=1)
+    assert "nothing that may be erased" in refused.err
+    assert (
+        "two people"
+        in office.asked("erase", *PEOPLE[:4], "--approved-by", "ana souza", cpf="52998224725", ends=1).err
+    )
+    done = office.asked("erase", *PEOPLE, "--look-in", office.work, cpf="52998224725")
+    assert "Erased" in done.out
+
+    assert left_of(office, s3, bucket, OF_MARIA) == []
+    assert len(left_of(office, s3, bucket, OF_JOAO)) > 4
+    assert "0 clients, 0 sales" in office.asked("show", cpf="52998224725").out
+
+    # The next audit judges who stayed, nothing is odd, and what was issued before still verifies.
+    document = json.loads(run("-q", "audit", "--json").out)
+    assert (document["sales"], document["compliant"]) == (1, 1)
+    run("-q", "report", "--out", tmp_path / "after", "--format", "csv,json")
+    known = VerifierKey.parse((tmp_path / "after" / "log.vkey").read_text())
+    for folder in (office.before, tmp_path / "after"):
+        assert [each.holds for each in verify_bundle(folder, known).values()][:2] == [True, True]
+    exported = run("log", "export", tmp_path / "log")
+    assert "another one" not in exported.out + exported.err
+    entries = b"".join(
+        path.read_bytes() for path in (tmp_path / "log" / "tile" / "entries").rglob("*") if path.is_file()
+    )
+    assert b'"kind":"ERASED"' in entries
+    assert b"Ana Souza" not in entries
+
+    # A backup that is older brings her back until the ledger is replayed.
+    program("pg_restore", "--clean", "--if-exists", f"--dbname={office.address}", backup)
+    assert len(left_of(office, s3, bucket, OF_MARIA)) > 3
+    assert "1 erasure" in run("privacy", "replay", "--dry-run", ends=3).out
+    run("privacy", "replay")
+    assert left_of(office, s3, bucket, OF_MARIA) == []
+    run("privacy", "replay", "--dry-run")
+
+    # The hold ends, and with it what stood in the way.
+    [hold] = json.loads(run("privacy", "hold", "list", "--json").out)["holds"]
+    run("privacy", "hold", "release", hold["id"], "--reason", "settled", "--by", "Ana Souza")
+    office.asked("erase", *PEOPLE, "--look-in", office.work, cpf="11144477735")
+    assert left_of(office, s3, bucket, OF_JOAO) == []
+
+
+def test_a_history_is_still_refused_to_whoever_erases_nothing(office, database):
+    office.asked("erase", *PEOPLE, cpf="52998224725")
+    for statement in (
+        "UPDATE audit.object_observations SET key = 'other'",
+        "UPDATE audit.custody_events SET detail = '{}'",
+        "UPDATE audit.erasures SET basis = ''",
+        "DELETE FROM audit.erasures",
+    ):
+        with pytest.raises(DatabaseError, match=r"never changed|change only once"):
+            change(database, statement)
+
+
+def test_hashes_that_went_without_an_erasure_are_told(office, run, database, tmp_path):
+    run("log", "seal")
+    change(database, "ALTER TABLE audit.custody_events DISABLE TRIGGER append_only")
+    blank = """UPDATE audit.custody_events SET detail = detail - 'record' || '{"erased": true}'"""
+    change(database, f"{blank} WHERE kind = 'RECORDED'")
+    told = run("log", "export", tmp_path / "log", ends=None)
+    assert "no erasure says so" in told.out + told.err
+
+
+def test_a_person_gets_a_full_copy_that_only_its_owner_reads(office, run, database, tmp_path):
+    shown = office.asked("show", cpf="529.982.247-25")
+    assert "***.982.247-**" in shown.out
+    assert not [each for each in OF_MARIA if each in shown.out + shown.err]
+    told = office.asked(
+        "export", "--out", tmp_path / "copy", "--reason", "request 7", "--with-files", cpf="52998224725"
+    )
+    [path] = (tmp_path / "copy").iterdir()
+    assert str(path) in told.out
+    assert path.stat().st_mode & 0o777 == 0o600
+    with zipfile.ZipFile(path) as archive:
+        copy = json.loads(archive.read("person.json"))
+        [file] = [each for each in archive.namelist() if each.startswith("files/")]
+        assert archive.read(file).startswith(b"%PDF")
+    assert copy["clients"][0]["email"] == MARIA["email"]
+    assert copy["records"][0]["file_name"] == "rg-quiteria.pdf"
+    incident = json.loads(
+        run("privacy", "incident", "--since", "2026-01-01", "--known", "2026-11-20", "--json").out
+    )
+    assert {each["kind"] for each in incident["accesses"]} == {"UNMASKED", "OPENED"}
+    assert incident["sales"] == ["V-1"]
+    assert (incident["noticeBy"], incident["complementBy"]) == ("2026-11-25", "2026-12-18")
+
+
+def states(run: Any) -> dict[str, str]:
+    found = json.loads(run("findings", "--json", ends=None).out)["findings"]
+    return {each["code"]: each["status"] for each in found}
+
+
+def test_a_request_has_fifteen_days_and_is_a_finding_then(office, run, database):
+    key = {"TOOLKIT_LOG_KEY": "k" * 40}
+    asked = ("request", "add", "--right", "access", "--received", "2026-03-02", "--json")
+    noted = json.loads(office.asked(*asked, cpf="52998224725", **key).out)
+    assert noted["dueOn"] == "2026-03-17"
+    assert "52998224725" not in str(rows(database, "SELECT * FROM audit.privacy_requests"))
+    [listed] = json.loads(run("privacy", "request", "list", "--json", ends=3).out)["requests"]
+    assert (listed["state"], listed["right"]) == ("overdue", "access")
+    run("-q", "audit")
+    assert states(run)["REQUEST_OVERDUE"] == "open"
+    refused = ("--outcome", "refused", "--basis", "kept for five years (art. 16, I)", "--by", "Ana Souza")
+    run("privacy", "request", "close", noted["id"], *refused)
+    assert "before" in run("privacy", "request", "close", noted["id"], *refused, ends=1).err
+    run("privacy", "request", "list")
+    run("-q", "audit")
+    assert states(run)["REQUEST_OVERDUE"] == "resolved"
+
+
+PLAN = """
+contact = "dpo@example.com"
+purpose = "Proof of contracts"
+legal-basis = "LGPD, art. 7, V"
+sharing = "Utilities"
+security = "Access by role"
+[[retention]]
+of = ["KYC"]
+start = "created"
+days = {}
+basis = "CDC, art. 27"
+"""
+
+
+def test_evidence_within_its_period_stays_and_goes_after_it(office, run, database, tmp_path):
+    plan = tmp_path / "privacy.toml"
+    environ = {"TOOLKIT_PRIVACY": str(plan)}
+    plan.write_text(PLAN.format(36_500))
+    kept = office.asked("erase", "--dry-run", cpf="52998224725", ends=3, **environ)
+    assert "CDC, art. 27" in kept.out
+    assert json.loads(run("privacy", "retention", "--json", **environ).out)["sales"] == []
+    plan.write_text(PLAN.format(1))
+    assert json.loads(run("privacy", "retention", "--json", **environ).out)["sales"] == ["V-1"]  # V-2 is held
+    run("privacy", "retention", "--erase", "--by", "Ana Souza", "--approved-by", "Rui Lima", **environ)
+    assert rows(database, "SELECT id FROM sales") == [("V-2",)]
+    record = json.loads(run("privacy", "record", "--json", **environ).out)
+    assert (record["contact"], record["retention"][0]["days"]) == ("dpo@example.com", 1)
+    assert "clients.cpf" in record["personalData"]["Name, CPF, RG and date of birth"]
+    plan.write_text(PLAN.format(0))
+    assert "privacy.toml, line 10: retention.0.days" in run("privacy", "retention", ends=None, **environ).err
+
+
+def test_a_service_whose_statements_cannot_erase_says_so(office, run, database, tmp_path):
+    service = tmp_path / "service.sql"
+    text = (Path(tables.__file__).with_name("service.sql")).read_text()
+    service.write_text(text.partition("-- name: erase_sales")[0])
+    told = office.asked("erase", *PEOPLE, cpf="52998224725", ends=1, TOOLKIT_SERVICE_SQL=str(service))
+    assert "has no statement erase_sales" in told.err
+    assert rows(database, "SELECT count(*) FROM audit.erasures") == [(0,)]
+
+
+def test_a_file_that_another_sale_counts_on_is_left_alone(office, database):
+    add_sale(database, "V-3")
+    change(database, "ALTER TABLE evidences DROP CONSTRAINT evidences_object_key_key")
+    add_record(database, "V-3", EvidenceType.KYC, key=office.keys["V-1"])
+    told = office.asked("erase", *PEOPLE, cpf="52998224725", ends=1)
+    assert "is the evidence of the sale 'V-3', too" in told.err
+
+
+def test_every_column_with_a_text_is_in_the_registry_or_known_to_be_nobodys():
+    columns = {
+        f"{table.name}.{column.name}"
+        for metadata in (tables.service, tables.toolkit)
+        for table in metadata.tables.values()
+        for column in table.columns
+        if isinstance(column.type, sa.Text) or column.name == "birthdate"
+    }
+    personal = {f"{table}.{column}" for table, names in PERSONAL.items() for column in names}
+    assert personal <= columns
+    assert {each.partition(".")[2] for each in columns - personal} == NOBODYS
+
+
+NOBODYS = set(
+    """
+    answer bucket channel code depth etag evidence_type failure file_format fingerprint folder gone_how host id job
+    kind line lost_seal media_type name normal_form note outcome partner problem reason right sale_id schedule seal
+    sha256 source stage status stored_type token_id type utility_group version_id vkey witness
+    """.split()  # noqa: SIM905
+)
+"""The columns of texts that tell of no person."""
+
+
+def test_business_days_leave_holidays_out():
+    assert business_days_after(date(2026, 11, 19), 3) == date(2026, 11, 25)

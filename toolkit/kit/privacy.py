@@ -1,0 +1,433 @@
+"""The rights of persons through the toolkit's object: what is known of one, holds, requests, erasure."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import asdict, replace
+from datetime import date, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+import sqlalchemy as sa
+
+from toolkit.atomic_files import PrivateFolder
+from toolkit.contract.people import mask_cpf
+from toolkit.contract.privacy import (
+    COMPLEMENT_DAYS,
+    NOTICE_DAYS,
+    PERSONAL,
+    AnswerOutcome,
+    Category,
+    PrivacyPlan,
+    Right,
+    business_days_after,
+    read_plan,
+)
+from toolkit.database.service import evidences, sales
+from toolkit.errors import InvalidInput, LogDiffers, LogKeyMissing, PrivacyRefused
+from toolkit.kit.process import signed_in_account
+from toolkit.kit.shown import Part, Shown, figures, links, say, table
+from toolkit.kit.spoken import _, counted, readable, translate
+from toolkit.message import Message
+from toolkit.privacy import persons
+from toolkit.privacy.erasure import Erasure, ErasurePlan, erase, files_with, pending, plan_erasure, replay
+from toolkit.privacy.persons import DataAccess, Hold, KnownPerson, PersonRequest, SaleOfPerson
+
+if TYPE_CHECKING:
+    from toolkit.kit.connection import Kit
+
+
+class Privacy:
+    """What the LGPD asks of whoever keeps evidence; ``kit.privacy`` is one.
+
+    CPFs are arguments of methods only; commands read them from standard input.
+    """
+
+    def __init__(self, kit: Kit) -> None:
+        self._kit = kit
+
+    @property
+    def plan(self) -> PrivacyPlan:
+        """The periods for which evidence is kept, and the texts of the record of processing."""
+        return read_plan(self._kit.settings.privacy)
+
+    @property
+    def ledger(self) -> Path:
+        """The file that lists what was erased, outside of the database."""
+        return self._kit.settings.erasure_ledger or self._kit.settings.home / "erasures.jsonl"
+
+    def show(self, cpf: str) -> Shown[KnownPerson]:
+        """Tell what is kept of a person, without showing it: which fields, sales and records, and what holds them.
+
+        Raises:
+            InvalidInput: that is no CPF.
+        """
+        person, found = self._find(cpf)
+        rows = [
+            (str(each["id"]), readable(each["created_at"], self._zone), " ".join(_stored(each))) for each in found
+        ]
+        facts = {"clients": len(found), "sales": len(person.sales)}
+        parts = [
+            figures(mask_cpf(person.cpf), facts),
+            table("Clients", ["id", "registered", "fields stored"], rows),
+            _sales("Sales", person.sales),
+        ]
+        document = {
+            "cpf": mask_cpf(person.cpf),
+            "clients": [{"id": str(each["id"]), "fields": _stored(each)} for each in found],
+            "sales": [_sale_document(each) for each in person.sales],
+        }
+        return Shown(person, parts, document)
+
+    def export(self, cpf: str, out: str | Path = ".", *, reason: str, with_files: bool = False) -> Path:
+        """Write the full copy for a person into a ZIP that only its owner reads; return its path.
+
+        Args:
+            cpf: the person's.
+            out: the folder.
+            reason: why; the custody log keeps it with your account.
+            with_files: add the files of the evidence; the custody log tells each as opened.
+
+        Raises:
+            InvalidInput: that is no CPF, or there is no reason.
+            PrivacyRefused: nothing is known of the person.
+        """
+        kit = self._kit
+        person, found = self._find(cpf)
+        if not found and not person.sales:
+            raise PrivacyRefused("Nothing is known of this person.")
+        kit.unmask(reason, "all data of a person, for the person")
+        with kit.database.transaction() as connection:
+            content = persons.export_of(connection, person)
+        place = kit.path(out)
+        place.mkdir(parents=True, exist_ok=True)
+        name = f"person-{kit.clock().astimezone(self._zone):%Y%m%dT%H%M%S}.zip"
+        with kit.scratch() as scratch, PrivateFolder(place) as draft:
+            whole = draft / name
+            whole.touch(mode=0o600)
+            with zipfile.ZipFile(whole, "w", zipfile.ZIP_DEFLATED) as archive:
+                archive.writestr("person.json", json.dumps(content, ensure_ascii=False, indent=2, default=str))
+                for sale in person.sales if with_files else ():
+                    for path in kit.files_of(sale.id, reason, scratch):
+                        archive.write(path, f"files/{path.name}")
+            whole.rename(place / name)
+        return place / name
+
+    def erase(
+        self,
+        cpf: str | None = None,
+        *,
+        sale_ids: Sequence[str] = (),
+        basis: str = "",
+        by: str = "",
+        approved_by: str = "",
+        look_in: Iterable[str | Path] = (),
+        dry_run: bool = False,
+    ) -> Shown[ErasurePlan]:
+        """Erase what is known of a person, or of sales: objects in every version, rows, names in histories, files.
+
+        A client goes with the last of the sales; what is held, or within the period of its evidence, stays. The
+        custody log keeps that something was erased, and everything that was proven before still verifies.
+
+        Args:
+            cpf: the person's.
+            sale_ids: sales instead of a person.
+            basis: the reason or legal basis.
+            by: the person who asks for it.
+            approved_by: somebody else.
+            look_in: folders with reports, rejected rows and executed notebooks: their files that hold the CPF, the
+                name, an address or the name of a file go, too.
+            dry_run: only tell what would be removed.
+
+        Raises:
+            PrivacyRefused: there is nothing to be removed, or the approver is the same person.
+            WriteRefused: ``service.sql`` has no statements that erase.
+        """
+        kit = self._kit
+        if (cpf is None) == (not sale_ids):
+            raise InvalidInput("Give a CPF or sales, and not both.")
+        with kit.database.transaction() as connection:
+            plan = plan_erasure(connection, self.plan, self._zone, kit.clock(), cpf=cpf, sale_ids=sale_ids)
+        folders = [kit.credentials_folder, *map(kit.path, look_in)]
+        plan = replace(plan, files=tuple(files_with((each for each in folders if each.is_dir()), plan.needles)))
+        done = None if dry_run else self._erased(plan, basis, by, approved_by)
+        return self._shown_plan(plan, done)
+
+    def _erased(self, plan: ErasurePlan, basis: str, by: str, approved_by: str) -> Erasure:
+        kit = self._kit
+        people = {"basis": basis, "by": by, "approved_by": approved_by, "account": signed_in_account()}
+        done = erase(kit.database, kit.bucket, plan, self.ledger, clock=kit.clock, **people)
+        with suppress(LogKeyMissing, LogDiffers):
+            kit.seal_log()
+        return done
+
+    def _shown_plan(self, plan: ErasurePlan, done: Erasure | None) -> Shown[ErasurePlan]:
+        facts = {
+            "clients": len(plan.clients),
+            "sales": len(plan.sales),
+            "objects": len(plan.keys),
+            "files": len(plan.files),
+            "kept": len(plan.kept),
+        }
+        parts: list[Part] = [figures("Erased" if done else "Would be erased", facts)]
+        if plan.sales:
+            parts.append(_sales("Sales", plan.sales))
+        if plan.kept:
+            parts.append(_sales("Kept", plan.kept))
+        if plan.files:
+            parts.append(links("Files", plan.files))
+        document = {
+            "erasure": None if done is None else str(done.id),
+            "clients": [str(each) for each in plan.clients],
+            "sales": [each.id for each in plan.sales],
+            "records": sorted({str(each) for each in plan.keys.values()}),
+            "objects": len(plan.keys),
+            "files": [str(each) for each in plan.files],
+            "kept": [_sale_document(each) for each in plan.kept],
+        }
+        return Shown(plan, parts, document, bool(plan.kept))
+
+    def hold(self, sale_id: str, *, basis: str, by: str, until: date | None = None) -> UUID:
+        """Keep the data of a sale from being erased; return the id of the hold."""
+        kit = self._kit
+        account = signed_in_account()
+        return persons.add_hold(
+            kit.database, sale_id, basis=basis, by=by, until=until, account=account, clock=kit.clock
+        )
+
+    def release(self, hold: UUID, *, reason: str, by: str) -> None:
+        """Release a hold: the data of its sale may be erased again."""
+        kit = self._kit
+        account = signed_in_account()
+        persons.release_hold(kit.database, hold, reason=reason, by=by, account=account, clock=kit.clock)
+
+    def holds(self) -> Shown[Sequence[Hold]]:
+        """List all holds, the newest first."""
+        with self._kit.database.transaction() as connection:
+            found = persons.holds_at(connection, self._kit.today())
+        rows = [
+            (str(each.id), _(each.state), each.sale_id, each.basis, each.held_by, str(each.until or ""))
+            for each in found
+        ]
+        columns = ["id", "state", "sale", "basis", "by", "until"]
+        document = [{name: str(value) for name, value in asdict(each).items()} for each in found]
+        return Shown(found, [table("Holds", columns, rows)], {"holds": document})
+
+    def request(self, cpf: str, right: Right, received: date | None = None) -> PersonRequest:
+        """Note a request of a person; it is due in 15 days. The CPF is kept as a keyed hash."""
+        kit = self._kit
+        subject, account = persons.subject_of(cpf, kit.log_keys), signed_in_account()
+        return persons.add_request(
+            kit.database, subject, right, received or kit.today(), account=account, clock=kit.clock
+        )
+
+    def requests(self, cpf: str | None = None) -> Shown[Sequence[PersonRequest]]:
+        """List requests, all of them or those of one person; overdue ones need attention."""
+        kit = self._kit
+        with kit.database.transaction() as connection:
+            found = persons.requests_at(connection)
+        if cpf is not None:
+            subject = persons.subject_of(cpf, kit.log_keys)
+            found = [each for each in found if each.subject == subject]
+        today = kit.today()
+        states = {each.id: _state(each, today) for each in found}
+        rows = [
+            (
+                *(str(each.id), _(states[each.id]), _(Right(each.right).text)),
+                *(str(each.received_on), str(each.due_on), each.basis or ""),
+            )
+            for each in found
+        ]
+        columns = ["id", "state", "right", "received", "due", "basis"]
+        document = [
+            {
+                "id": str(each.id),
+                "right": each.right,
+                "state": states[each.id],
+                "receivedOn": each.received_on,
+                "dueOn": each.due_on,
+                "outcome": each.outcome,
+            }
+            for each in found
+        ]
+        attention = any(each.overdue(today) for each in found)
+        return Shown(found, [table("Requests of persons", columns, rows)], {"requests": document}, attention)
+
+    def close(self, request: UUID, outcome: AnswerOutcome, *, basis: str, by: str) -> None:
+        """Note how a request was answered, and on which basis: a reasoned refusal is an answer, too."""
+        kit = self._kit
+        people = {"basis": basis, "by": by, "account": signed_in_account()}
+        persons.close_request(kit.database, request, outcome, clock=kit.clock, **people)
+
+    def retention(self, *, by: str = "", approved_by: str = "", erase_them: bool = False) -> Shown[ErasurePlan]:
+        """Tell whose evidence is beyond its period, and erase it where two people ask for it.
+
+        Sales whose types of evidence have no period, that are held, or whose client has an open request stay.
+
+        Raises:
+            PrivacyRefused: there are no periods, or nothing is to be erased.
+        """
+        kit, rules = self._kit, self.plan
+        if not rules.retention:
+            raise PrivacyRefused("No periods are set: TOOLKIT_PRIVACY names a file with tables [[retention]].")
+        limited = {str(each) for rule in rules.retention for each in rule.of}
+        with kit.database.transaction() as connection:
+            types = sa.select(evidences.c.sale_id).where(evidences.c.evidence_type.in_(limited))
+            free = sa.select(evidences.c.sale_id).where(evidences.c.evidence_type.not_in(limited))
+            wanted = sa.and_(sales.c.id.in_(types), sales.c.id.not_in(free))
+            found = persons.sales_of(connection, wanted, rules, self._zone, kit.clock())
+            asking = persons.sales_with_requests(connection, kit.log_keys)
+            ids = [each.id for each in found if each.kept is None and each.id not in asking]
+            plan = plan_erasure(connection, rules, self._zone, kit.clock(), sale_ids=ids)
+        basis = "; ".join(sorted({rule.basis for rule in rules.retention}))
+        done = self._erased(plan, Message("period ended: {}", basis), by, approved_by) if erase_them else None
+        return self._shown_plan(plan, done)
+
+    def record(self) -> Shown[dict[str, Any]]:
+        """Write the record of processing (LGPD, art. 37), from the registry of personal columns."""
+        rules = self.plan
+        stored = {
+            category.text: sorted(
+                {
+                    f"{name}.{column}"
+                    for name, columns in PERSONAL.items()
+                    for column, kind in columns.items()
+                    if kind is category
+                }
+            )
+            for category in Category
+        }
+        kept: list[dict[str, Any]] = [
+            {"of": sorted(each.of), "start": str(each.start), "days": each.days, "basis": each.basis}
+            for each in rules.retention
+        ]
+        document = {
+            "contact": rules.contact,
+            "subjects": ["clients of energy utilities", "persons who pay for them", "staff and partners"],
+            "personalData": stored,
+            "sharing": rules.sharing,
+            "security": rules.security,
+            "retention": kept,
+            "purposeAndLegalBasis": {"purpose": rules.purpose, "legalBasis": rules.legal_basis},
+            "remarks": rules.remarks,
+        }
+        missing = [
+            name
+            for name in ("contact", "sharing", "security", "purpose", "legal_basis")
+            if not getattr(rules, name)
+        ]
+        rows = [(_(category.text), ", ".join(stored[category.text])) for category in Category]
+        facts = {
+            "contact": rules.contact,
+            "purpose": rules.purpose,
+            "legal basis": rules.legal_basis,
+            "sharing": rules.sharing,
+            "security": rules.security,
+            "remarks": rules.remarks,
+        }
+        parts = [
+            figures("Record of processing", facts),
+            table("Personal data", ["category", "columns"], rows),
+            table(
+                "Periods",
+                ["types", "from", "days", "basis"],
+                [(", ".join(each["of"]), each["start"], each["days"], each["basis"]) for each in kept],
+            ),
+        ]
+        if missing:
+            parts.append(say(Message("Not said in the file of TOOLKIT_PRIVACY: {}.", ", ".join(missing))))
+        return Shown(document, parts, document, bool(missing))
+
+    def incident(self, since: datetime, until: datetime, known_on: date) -> Shown[Sequence[DataAccess]]:
+        """Tell who saw personal data in a time, of which sales, and by when whom to notify.
+
+        Raises:
+            InvalidInput: the end comes before the beginning.
+        """
+        if until <= since:
+            raise InvalidInput("The end must come after the beginning.")
+        with self._kit.database.transaction() as connection:
+            found = persons.accesses(connection, since, until)
+        notice = business_days_after(known_on, NOTICE_DAYS)
+        complement = business_days_after(known_on, COMPLEMENT_DAYS)
+        touched = sorted({each.sale_id for each in found if each.sale_id})
+        accounts = {each.account for each in found}
+        facts = {"accesses": len(found), "accounts": len(accounts), "sales": len(touched)}
+        dates = Message(
+            "Notify the ANPD and the persons by {}, and add what was left out by {}.", notice, complement
+        )
+        rows = [
+            (readable(each.at, self._zone), each.kind, each.account, each.sale_id or each.what, each.reason)
+            for each in found
+        ]
+        columns = ["when", "event", "by", "about", "reason"]
+        parts = [figures("Accesses to personal data", facts), table("Accesses", columns, rows), say(dates)]
+        document = {
+            "accesses": [
+                {
+                    "at": each.at,
+                    "kind": each.kind,
+                    "account": each.account,
+                    "what": each.what,
+                    "reason": each.reason,
+                    "saleId": each.sale_id,
+                }
+                for each in found
+            ],
+            "sales": touched,
+            "noticeBy": notice,
+            "complementBy": complement,
+        }
+        return Shown(found, parts, document)
+
+    def replay(self, *, dry_run: bool = False) -> Shown[Sequence[Erasure]]:
+        """Erase again what a restored backup brought back, by the ledger."""
+        kit = self._kit
+        if dry_run:
+            with kit.database.transaction() as connection:
+                found = pending(connection, self.ledger)
+        else:
+            found = replay(kit.database, kit.bucket, self.ledger, kit.clock)
+            with suppress(LogKeyMissing, LogDiffers):
+                kit.seal_log()
+        number = counted(len(found), "erasure")
+        told = Message("{} would be carried out again" if dry_run else "{} carried out again", number)
+        ids = [str(each.id) for each in found]
+        return Shown(found, [say(told)], {"erasures": ids}, dry_run and bool(found))
+
+    @property
+    def _zone(self) -> Any:
+        return self._kit.settings.timezone
+
+    def _find(self, cpf: str) -> tuple[KnownPerson, Sequence[Any]]:
+        kit = self._kit
+        with kit.database.transaction() as connection:
+            person = persons.find_person(connection, cpf, self.plan, self._zone, kit.clock())
+        return person, person.clients
+
+
+def _stored(row: Any) -> list[str]:
+    return [name for name, value in row.items() if value is not None and name not in ("id", "created_at")]
+
+
+def _sales(heading: str, found: Sequence[SaleOfPerson]) -> Part:
+    rows = [
+        (each.id, each.partner or "", each.records, "" if each.kept is None else translate(each.kept))
+        for each in found
+    ]
+    return table(heading, ["sale", "partner", "records", "kept"], rows)
+
+
+def _sale_document(sale: SaleOfPerson) -> dict[str, Any]:
+    kept = None if sale.kept is None else str(sale.kept)
+    return {"saleId": sale.id, "partner": sale.partner, "records": sale.records, "kept": kept}
+
+
+def _state(request: PersonRequest, today: date) -> str:
+    if request.outcome is not None:
+        return request.outcome
+    return "overdue" if request.overdue(today) else "open"

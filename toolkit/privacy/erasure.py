@@ -1,0 +1,383 @@
+"""Erase what is known of a person: objects in every version, rows, names in histories, and files beside them.
+
+The custody log is not rewritten: what its entries hold of the person are hashes, whose salts go. A ledger outside
+of the database lists each erasure before anything is destroyed, and is replayed after a restore.
+"""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Final
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+import sqlalchemy as sa
+from sqlalchemy import Connection
+
+from toolkit.atomic_files import sync
+from toolkit.bucket.client import Bucket
+from toolkit.contract.deadlines import Clock
+from toolkit.contract.events import ERASED, CustodyEvent
+from toolkit.contract.fields import stated
+from toolkit.contract.privacy import PrivacyPlan
+from toolkit.database.belonging import check_bucket
+from toolkit.database.connection import Database, Lock, take_for
+from toolkit.database.observation_clock import stamp
+from toolkit.database.privacy_tables import erasures
+from toolkit.database.service import clients, create_new, evidences, sales, service_of
+from toolkit.database.tables import evidence_observations, new_id
+from toolkit.errors import DatabaseError, PrivacyRefused
+from toolkit.log.events import record_privacy
+from toolkit.privacy.persons import SaleOfPerson, find_person, sales_of
+
+SEARCHED_BYTES: Final = 200 * 1024**2
+"""The largest file, or part of an archive, that is searched for a person."""
+
+
+@dataclass(frozen=True, slots=True)
+class ErasurePlan:
+    """Everything that an erasure would remove, and what is kept on which basis."""
+
+    clients: tuple[UUID, ...]
+    sales: tuple[SaleOfPerson, ...]
+    kept: tuple[SaleOfPerson, ...]
+    keys: Mapping[str, UUID]
+    """The record of each object, by the key of the object."""
+    files: tuple[Path, ...] = ()
+    """Files beside the database that hold the CPF, the name, an address or the name of a file."""
+    needles: frozenset[bytes] = field(default=frozenset(), repr=False)
+
+    @property
+    def is_empty(self) -> bool:
+        """True where nothing would be removed."""
+        return not (self.clients or self.sales or self.files)
+
+
+def plan_erasure(
+    connection: Connection,
+    plan: PrivacyPlan,
+    zone: ZoneInfo,
+    now: datetime,
+    *,
+    cpf: str | None = None,
+    sale_ids: Sequence[str] = (),
+) -> ErasurePlan:
+    """Return what would be erased of the person with a CPF, or of sales.
+
+    Raises:
+        PrivacyRefused: an object is the evidence of another sale, too.
+    """
+    person = None if cpf is None else find_person(connection, cpf, plan, zone, now)
+    found = person.sales if person else sales_of(connection, sales.c.id.in_(sale_ids), plan, zone, now)
+    may_go = tuple(each for each in found if each.kept is None)
+    kept = tuple(each for each in found if each.kept is not None)
+    ids = [each.id for each in may_go]
+    rows = list(person.clients) if person and not kept else []
+    return ErasurePlan(
+        tuple(row["id"] for row in rows), may_go, kept, _keys(connection, ids), (), _needles(connection, rows, ids)
+    )
+
+
+def _keys(connection: Connection, sale_ids: Sequence[str]) -> dict[str, UUID]:
+    """Return the keys that records of these sales have or had, with their records."""
+    seen = evidence_observations.c
+    now = sa.select(evidences.c.object_key, evidences.c.id, evidences.c.sale_id)
+    then = sa.select(seen.object_key, seen.evidence_id, seen.sale_id)
+    own: dict[str, UUID] = {}
+    for query, sale in ((then, seen.sale_id), (now, evidences.c.sale_id)):
+        own |= {row[0]: row[1] for row in connection.execute(query.where(sale.in_(sale_ids))) if row[0]}
+    foreign = connection.execute(
+        now.where(evidences.c.object_key.in_(list(own)), evidences.c.sale_id.not_in(sale_ids)).limit(1)
+    ).one_or_none()
+    if foreign is not None:
+        raise PrivacyRefused(
+            "The file of the record {} is the evidence of the sale {!r}, too. Nothing was removed.",
+            own[foreign[0]],
+            foreign[2],
+        )
+    return own
+
+
+def _needles(
+    connection: Connection, rows: Iterable[Mapping[str, Any]], sale_ids: Sequence[str]
+) -> frozenset[bytes]:
+    """Return the texts by which a file is known to hold data of the person."""
+    texts: set[str] = set()
+    for row in rows:
+        digits = "".join(filter(str.isdigit, row["cpf"]))
+        texts |= {digits, f"{digits[:3]}.{digits[3:6]}.{digits[6:9]}-{digits[9:]}", row["email"] or ""}
+        texts |= {row["phone_number"] or "", f"{row['first_name']} {row['last_name']}"}
+    names = sa.select(evidences.c.file_name).where(evidences.c.sale_id.in_(sale_ids))
+    texts |= {name for name in connection.scalars(names) if name}
+    return frozenset(each.encode() for each in texts if len(each) > 4)
+
+
+def files_with(folders: Iterable[Path], needles: frozenset[bytes]) -> Iterator[Path]:
+    """Yield the files below these folders that hold one of the texts, also in a workbook or another archive."""
+    for folder in folders if needles else ():
+        for path in sorted(folder.rglob("*")):
+            if path.is_file() and not path.is_symlink() and any(_holds(part, needles) for part in _parts(path)):
+                yield path
+
+
+def _parts(path: Path) -> Iterator[bytes]:
+    if path.stat().st_size > SEARCHED_BYTES:
+        return
+    if zipfile.is_zipfile(path):
+        with zipfile.ZipFile(path) as archive:
+            for member in archive.infolist():
+                if member.file_size <= SEARCHED_BYTES:
+                    yield archive.read(member)
+    else:
+        yield path.read_bytes()
+
+
+def _holds(content: bytes, needles: frozenset[bytes]) -> bool:
+    return any(needle in content for needle in needles)
+
+
+@dataclass(frozen=True, slots=True)
+class Erasure:
+    """An erasure as the ledger lists it: ids, the two people, and the basis; nothing of the person."""
+
+    id: UUID
+    sales: tuple[str, ...]
+    clients: tuple[UUID, ...]
+    basis: str
+    erased_by: str
+    approved_by: str
+    account: str | None
+    at: datetime
+
+    def line(self) -> bytes:
+        """Return its line in the ledger."""
+        told = {
+            "id": str(self.id),
+            "at": self.at.astimezone(UTC).isoformat(),
+            "sales": self.sales,
+            "clients": [str(each) for each in self.clients],
+            "basis": self.basis,
+            "by": self.erased_by,
+            "approvedBy": self.approved_by,
+            "account": self.account,
+        }
+        return json.dumps(told, ensure_ascii=False).encode() + b"\n"
+
+
+def read_ledger(place: Path) -> list[Erasure]:
+    """Return the erasures that a ledger lists; there is none before the first.
+
+    Raises:
+        PrivacyRefused: naming the line that is no erasure.
+    """
+    found = []
+    for number, line in enumerate(place.read_bytes().splitlines() if place.exists() else (), start=1):
+        try:
+            told = json.loads(line)
+            found.append(
+                Erasure(
+                    UUID(told["id"]),
+                    tuple(told["sales"]),
+                    tuple(UUID(each) for each in told["clients"]),
+                    *(told["basis"], told["by"], told["approvedBy"], told["account"]),
+                    datetime.fromisoformat(told["at"]),
+                )
+            )
+        except (ValueError, KeyError, TypeError):
+            raise PrivacyRefused("{}, line {}: is no erasure; the ledger was damaged.", place, number) from None
+    return found
+
+
+def erase(
+    database: Database,
+    bucket: Bucket,
+    plan: ErasurePlan,
+    ledger: Path,
+    *,
+    basis: str,
+    by: str,
+    approved_by: str,
+    account: str | None = None,
+    clock: Clock,
+) -> Erasure:
+    """Remove everything that a plan lists, once and for all: the ledger first, then objects, rows and files.
+
+    Killed in between, it is taken up by ``replay``.
+
+    Raises:
+        PrivacyRefused: a text is missing, the approver is the same person, or there is nothing to be removed.
+        WriteRefused: the file of statements has none that erases.
+        WrongBucket: the database belongs to another bucket.
+        BucketError: an object cannot be deleted, such as one that is locked.
+    """
+    basis, by, approved_by = stated(PrivacyRefused, basis, by, approved_by)
+    database.service.require("erase_sales", "erase_clients")
+    if plan.is_empty:
+        raise PrivacyRefused("There is nothing that may be erased.")
+    with database.transaction() as connection:
+        check_bucket(connection, bucket)
+    ids = tuple(each.id for each in plan.sales)
+    erasure = Erasure(new_id(), ids, plan.clients, basis, by, approved_by, account, clock())
+    ledger.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    new = not ledger.exists()
+    with ledger.open("ab") as file:
+        file.write(erasure.line())
+    sync(ledger)
+    if new:
+        ledger.chmod(0o600)
+    _carry_out(database, bucket, erasure, plan.keys, clock)
+    for path in plan.files:
+        path.unlink(missing_ok=True)
+    return erasure
+
+
+def pending(connection: Connection, ledger: Path) -> list[Erasure]:
+    """Return the erasures of a ledger of which something is in the database: it was restored, or they stopped."""
+    found = []
+    for each in read_ledger(ledger):
+        noted = sa.select(erasures.c.id).where(erasures.c.id == each.id)
+        back = (
+            sa.select(relation.c.id).where(relation.c.id.in_(ids)).limit(1)
+            for relation, ids in ((sales, each.sales), (clients, each.clients))
+        )
+        if connection.scalar(noted) is None or any(connection.scalar(query) is not None for query in back):
+            found.append(each)
+    return found
+
+
+def replay(database: Database, bucket: Bucket, ledger: Path, clock: Clock) -> list[Erasure]:
+    """Carry the erasures of a ledger out again, of which something is in the database; return them."""
+    database.service.require("erase_sales", "erase_clients")
+    with database.transaction() as connection:
+        check_bucket(connection, bucket)
+        found = pending(connection, ledger)
+    for each in found:
+        with database.transaction() as connection:
+            keys = _keys(connection, each.sales)
+        _carry_out(database, bucket, each, keys, clock)
+    return found
+
+
+def _carry_out(
+    database: Database, bucket: Bucket, erasure: Erasure, keys: Mapping[str, UUID], clock: Clock
+) -> None:
+    for key in keys:
+        bucket.erase(key)
+    names: dict[str, str] = {}
+    for key, evidence in keys.items():
+        first = f"{ERASED}/{evidence}"
+        names[key] = first if first not in names.values() else f"{first}/{len(names)}"
+    with database.transaction() as connection:
+        for sale in sorted(erasure.sales):
+            take_for(connection, Lock.SALE, sale)
+        now = stamp(connection, clock)
+        records = set(keys.values())
+        row = {"id": erasure.id, "sales": list(erasure.sales), "clients": len(erasure.clients), "erased_at": now}
+        row |= {"records": len(records), "objects": len(keys), "basis": erasure.basis, "account": erasure.account}
+        row |= {"erased_by": erasure.erased_by, "approved_by": erasure.approved_by}
+        if connection.scalar(sa.select(erasures.c.id).where(erasures.c.id == erasure.id)) is not None:
+            row["id"] = new_id()  # carried out again, after a restore
+        connection.execute(sa.insert(erasures), row)
+        given = {
+            "now": now,
+            "sales": list(erasure.sales),
+            "hashes": [sha256(each.encode()).hexdigest() for each in erasure.sales],
+            "records": list(records),
+            "keys": list(names),
+            "names": list(names.values()),
+        }
+        events = 0
+        for name, statement in _STATEMENTS.items():
+            changed = connection.execute(sa.text(statement), given).rowcount
+            events += changed if name.startswith("events") else 0
+        _erase_rows(connection, erasure)
+        plain = {"erasure": str(erasure.id), "records": len(records), "objects": len(keys), "events": events}
+        plain |= {"clients": len(erasure.clients)}
+        hashed = {"by": erasure.erased_by, "approvedBy": erasure.approved_by, "basis": erasure.basis}
+        if erasure.account is not None:
+            hashed["account"] = erasure.account
+        record_privacy(connection, CustodyEvent.ERASED, now, plain, hashed)
+
+
+def _erase_rows(connection: Connection, erasure: Erasure) -> None:
+    """Have the service's own statements delete the sales with their records, and the clients."""
+    service = service_of(connection)
+    for statement, relation, ids, left in (
+        ("erase_sales", "erased_sales", erasure.sales, sales),
+        ("erase_clients", "erased_clients", erasure.clients, clients),
+    ):
+        create_new(connection, relation)
+        if ids:
+            erased = sa.table(relation, sa.column("id"))
+            connection.execute(sa.insert(erased), [{"id": each} for each in ids])
+            service.run(connection, statement)
+            if connection.scalar(sa.select(left.c.id).where(left.c.id.in_(ids)).limit(1)) is not None:
+                raise DatabaseError("{} left rows that it should have deleted. Nothing was changed.", statement)
+    remaining = sa.select(evidences.c.id).where(evidences.c.sale_id.in_(erasure.sales)).limit(1)
+    if connection.scalar(remaining) is not None:
+        raise DatabaseError("{} left rows that it should have deleted. Nothing was changed.", "erase_sales")
+
+
+_STATEMENTS: Final = {
+    "events of records": """
+        UPDATE audit.custody_events
+        SET detail = detail - ARRAY['record', 'request', 'key', 'sale', 'reason'] || '{"erased": true}',
+            salt = NULL
+        WHERE (detail ->> 'evidence')::uuid = ANY(CAST(:records AS uuid[])) AND NOT detail ? 'erased'
+    """,
+    "events of objects": """
+        UPDATE audit.custody_events AS event
+        SET detail = detail - ARRAY['record', 'request', 'key', 'sale', 'reason'] || '{"erased": true}',
+            salt = NULL
+        FROM audit.object_observations AS seen
+        WHERE seen.key COLLATE "C" = ANY(CAST(:keys AS text[]))
+          AND (event.detail ->> 'observation')::bigint = seen.id
+          AND event.kind IN ('UPLOADED', 'RESTORED', 'GONE') AND NOT detail ? 'erased'
+    """,
+    "events of completions": """
+        UPDATE audit.custody_events
+        SET detail = detail - ARRAY['record', 'request', 'key', 'sale', 'reason'] || '{"erased": true}',
+            salt = NULL
+        WHERE kind = 'COMPLETED' AND detail ->> 'sale' = ANY(CAST(:hashes AS text[]))
+    """,
+    "objects": """
+        UPDATE audit.object_observations AS seen
+        SET key = erased.name, gone_how = CASE WHEN gone_at IS NULL THEN 'DELETED' ELSE gone_how END,
+            gone_at = coalesce(gone_at, :now)
+        FROM unnest(CAST(:keys AS text[]), CAST(:names AS text[])) AS erased (key, name)
+        WHERE seen.key COLLATE "C" = erased.key
+    """,
+    "records": """
+        UPDATE audit.evidence_observations AS seen
+        SET object_key = erased.name, gone_at = coalesce(gone_at, :now)
+        FROM unnest(CAST(:keys AS text[]), CAST(:names AS text[])) AS erased (key, name)
+        WHERE seen.sale_id = ANY(CAST(:sales AS text[])) AND seen.object_key = erased.key
+    """,
+    "sales": """
+        UPDATE audit.sale_observations SET gone_at = :now
+        WHERE sale_id = ANY(CAST(:sales AS text[])) AND gone_at IS NULL
+    """,
+    "withdrawals": """
+        UPDATE audit.withdrawals SET reason = '' WHERE evidence_id = ANY(CAST(:records AS uuid[]))
+    """,
+    "openings": """
+        UPDATE audit.evidence_openings SET reason = '' WHERE evidence_id = ANY(CAST(:records AS uuid[]))
+    """,
+    "reviews": """
+        UPDATE audit.review_answers AS answer SET comment = NULL
+        FROM audit.review_turns AS turn
+        WHERE turn.id = answer.turn_id AND turn.sale_id = ANY(CAST(:sales AS text[]))
+    """,
+    "answers": """
+        UPDATE audit.finding_answers AS answer SET text = NULL
+        FROM audit.finding_observations AS finding
+        WHERE finding.finding_id = answer.finding_id AND finding.sale_id = ANY(CAST(:sales AS text[]))
+    """,
+}
+"""What changes in the toolkit's own tables; events first, which are found by the keys."""

@@ -1,0 +1,331 @@
+"""Find what is known of a person by the CPF, and what keeps it from being erased; note holds and requests."""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import date, datetime, timedelta
+from hashlib import sha256
+from typing import Any, Final
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+import sqlalchemy as sa
+from sqlalchemy import Connection
+
+from toolkit.contract.deadlines import Clock
+from toolkit.contract.events import CustodyEvent, LogKeys
+from toolkit.contract.fields import stated
+from toolkit.contract.privacy import ANSWER_DAYS, AnswerOutcome, PrivacyPlan, Right
+from toolkit.database.connection import Database
+from toolkit.database.privacy_tables import hold_releases, legal_holds, privacy_answers, privacy_requests
+from toolkit.database.service import clients, evidences, sales
+from toolkit.database.tables import new_id
+from toolkit.errors import InvalidInput, PrivacyRefused
+from toolkit.log.events import record_privacy
+from toolkit.message import Message
+
+
+@dataclass(frozen=True, slots=True)
+class SaleOfPerson:
+    """A sale of a person; ``kept`` says on which basis its data must not be erased, ``None`` where they may."""
+
+    id: str
+    partner: str | None
+    created_at: datetime
+    completed_at: datetime | None
+    records: int
+    kept: Message | None
+
+
+@dataclass(frozen=True, slots=True)
+class KnownPerson:
+    """What the service's tables hold of a person: rows of clients, and the sales that name them."""
+
+    cpf: str
+    clients: tuple[Mapping[str, Any], ...]
+    sales: tuple[SaleOfPerson, ...]
+
+
+def digits_of(cpf: str) -> str:
+    """Return the 11 digits of a CPF that somebody typed.
+
+    Raises:
+        InvalidInput: these are none.
+    """
+    digits = "".join(each for each in cpf if each not in ".- \t\r\n")
+    if len(digits) != 11 or not (digits.isascii() and digits.isdigit()):
+        raise InvalidInput("A CPF has 11 digits; give it on standard input.")
+    return digits
+
+
+def find_person(connection: Connection, cpf: str, plan: PrivacyPlan, zone: ZoneInfo, now: datetime) -> KnownPerson:
+    """Return what is known of the person with this CPF; there may be nothing."""
+    digits = digits_of(cpf)
+    written = (digits, f"{digits[:3]}.{digits[3:6]}.{digits[6:9]}-{digits[9:]}")
+    rows = connection.execute(sa.select(clients).where(clients.c.cpf.in_(written)).order_by(clients.c.created_at))
+    found = tuple(dict(row) for row in rows.mappings())
+    ids = [row["id"] for row in found]
+    return KnownPerson(digits, found, sales_of(connection, sales.c.client_id.in_(ids), plan, zone, now))
+
+
+def sales_of(
+    connection: Connection, wanted: sa.ColumnElement[bool], plan: PrivacyPlan, zone: ZoneInfo, now: datetime
+) -> tuple[SaleOfPerson, ...]:
+    """Return sales with what keeps each of them: a hold, or the period of its evidence."""
+    today = now.astimezone(zone).date()
+    found = connection.execute(sa.select(sales).where(wanted).order_by(sales.c.created_at, sales.c.id)).all()
+    ids = [sale.id for sale in found]
+    records: dict[str, list[str]] = {each: [] for each in ids}
+    query = sa.select(evidences.c.sale_id, evidences.c.evidence_type).where(evidences.c.sale_id.in_(ids))
+    for sale_id, evidence_type in connection.execute(query):
+        records[sale_id].append(evidence_type)
+    held = {each.sale_id: each for each in holds_at(connection, today) if each.state == "holds"}
+
+    def kept(sale: Any) -> Message | None:
+        if (hold := held.get(sale.id)) is not None:
+            return Message("held: {}", hold.basis)
+        day = None if sale.completed_at is None else sale.completed_at.astimezone(zone).date()
+        period = plan.kept_until(records[sale.id], sale.created_at.astimezone(zone).date(), day, today)
+        if period is None:
+            return None
+        basis, until = period
+        return Message("kept until {}: {}", until, basis) if until else Message("kept: {}", basis)
+
+    return tuple(
+        SaleOfPerson(sale.id, sale.partner, sale.created_at, sale.completed_at, len(records[sale.id]), kept(sale))
+        for sale in found
+    )
+
+
+def export_of(connection: Connection, person: KnownPerson) -> dict[str, Any]:
+    """Return all that the tables hold of a person, as the copy that articles 18 and 19 give a right to."""
+    ids = [each.id for each in person.sales]
+    query = sa.select(evidences).where(evidences.c.sale_id.in_(ids)).order_by(evidences.c.requested_at)
+    return {
+        "cpf": person.cpf,
+        "clients": list(person.clients),
+        "sales": [asdict(each) | {"kept": None if each.kept is None else str(each.kept)} for each in person.sales],
+        "records": [dict(row) for row in connection.execute(query).mappings()],
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """A hold on the data of a sale: ``state`` is ``holds``, ``ended`` or ``released``."""
+
+    id: UUID
+    sale_id: str
+    basis: str
+    held_by: str
+    until: date | None
+    held_at: datetime
+    released_at: datetime | None
+    state: str
+
+
+def holds_at(connection: Connection, today: date) -> list[Hold]:
+    """Return all holds, the newest first."""
+    of, release = legal_holds.c, hold_releases.c
+    query = (
+        sa.select(of.id, of.sale_id, of.basis, of.held_by, of.until, of.held_at, release.released_at)
+        .outerjoin(hold_releases, release.hold_id == of.id)
+        .order_by(of.held_at.desc(), of.id)
+    )
+
+    def state(row: Any) -> str:
+        if row.released_at is not None:
+            return "released"
+        return "ended" if row.until is not None and row.until <= today else "holds"
+
+    return [Hold(*row, state(row)) for row in connection.execute(query)]
+
+
+def add_hold(
+    database: Database,
+    sale_id: str,
+    *,
+    basis: str,
+    by: str,
+    until: date | None = None,
+    account: str | None = None,
+    clock: Clock,
+) -> UUID:
+    """Keep the data of a sale from being erased, such as for a lawsuit; return the id of the hold.
+
+    Raises:
+        PrivacyRefused: there is no such sale, a text is missing, or the end has come already.
+    """
+    basis, by = stated(PrivacyRefused, basis, by)
+    now, hold = clock(), new_id()
+    if until is not None and until <= now.date():
+        raise PrivacyRefused("A hold ends on a day that is still to come.")
+    with database.transaction() as connection:
+        if connection.scalar(sa.select(sales.c.id).where(sales.c.id == sale_id)) is None:
+            raise PrivacyRefused("There is no sale with the id {!r}.", sale_id)
+        row = {"id": hold, "sale_id": sale_id, "basis": basis, "held_by": by, "until": until, "held_at": now}
+        connection.execute(sa.insert(legal_holds), row | {"account": account})
+        hashed = {"sale": sale_id, "by": by, "basis": basis}
+        record_privacy(connection, CustodyEvent.HELD, now, {"hold": str(hold)}, hashed)
+    return hold
+
+
+def release_hold(
+    database: Database, hold: UUID, *, reason: str, by: str, account: str | None = None, clock: Clock
+) -> None:
+    """Release a hold: the data of its sale may be erased again.
+
+    Raises:
+        PrivacyRefused: there is no such hold, or it was released before.
+    """
+    reason, by = stated(PrivacyRefused, reason, by)
+    now = clock()
+    with database.transaction() as connection:
+        states = {each.id: each.state for each in holds_at(connection, now.date())}
+        if hold not in states:
+            raise PrivacyRefused("There is no hold with the id {}; toolkit privacy hold list shows all.", hold)
+        if states[hold] == "released":
+            raise PrivacyRefused("The hold was released before.")
+        row = {"hold_id": hold, "reason": reason, "released_by": by, "released_at": now, "account": account}
+        connection.execute(sa.insert(hold_releases), row)
+        hashed = {"by": by, "reason": reason}
+        record_privacy(connection, CustodyEvent.HOLD_RELEASED, now, {"hold": str(hold)}, hashed)
+
+
+@dataclass(frozen=True, slots=True)
+class PersonRequest:
+    """A request of a person, and how it was answered, if it was."""
+
+    id: UUID
+    subject: str
+    right: str
+    received_on: date
+    due_on: date
+    outcome: str | None
+    basis: str | None
+    answered_at: datetime | None
+
+    def overdue(self, today: date) -> bool:
+        """Tell whether the day for the answer has passed."""
+        return self.answered_at is None and self.due_on < today
+
+
+def subject_of(cpf: str, keys: LogKeys) -> str:
+    """Return the keyed hash under which requests keep a CPF.
+
+    Raises:
+        PrivacyRefused: there is no key, so that anybody could find the CPF by trying all.
+    """
+    if not keys.keys:
+        raise PrivacyRefused("Set TOOLKIT_LOG_KEY: without a key a CPF could be found by trying all of them.")
+    return hmac.new(keys.keys[-1].encode(), digits_of(cpf).encode(), sha256).hexdigest()
+
+
+def add_request(
+    database: Database, subject: str, right: Right, received: date, *, account: str | None = None, clock: Clock
+) -> PersonRequest:
+    """Note a request; it is due 15 days after the day on which it came.
+
+    Raises:
+        PrivacyRefused: that day lies in the future.
+    """
+    now = clock()
+    if received > (now + timedelta(days=1)).date():
+        raise PrivacyRefused("A request came on a day that has been.")
+    request = PersonRequest(
+        new_id(), subject, str(right), received, received + timedelta(days=ANSWER_DAYS), None, None, None
+    )
+    row = {name: getattr(request, name) for name in ("id", "subject", "right", "received_on", "due_on")}
+    with database.transaction() as connection:
+        connection.execute(sa.insert(privacy_requests), row | {"added_at": now, "account": account})
+        plain = {"request": str(request.id), "right": str(right)}
+        record_privacy(connection, CustodyEvent.REQUESTED, now, plain, {"subject": subject})
+    return request
+
+
+def requests_at(connection: Connection, moment: datetime | None = None) -> list[PersonRequest]:
+    """Return the requests that had come by then, those without an answer first, by the day for it."""
+    of, answer = privacy_requests.c, privacy_answers.c
+    known = sa.true() if moment is None else answer.answered_at <= moment
+    query = (
+        sa.select(of.id, of.subject, of.right, of.received_on, of.due_on)
+        .add_columns(answer.outcome, answer.basis, answer.answered_at)
+        .outerjoin(privacy_answers, sa.and_(answer.request_id == of.id, known))
+        .order_by(answer.answered_at.is_not(None), of.due_on, of.id)
+    )
+    if moment is not None:
+        query = query.where(of.added_at <= moment)
+    return [PersonRequest(*row) for row in connection.execute(query)]
+
+
+def close_request(
+    database: Database,
+    request: UUID,
+    outcome: AnswerOutcome,
+    *,
+    basis: str,
+    by: str,
+    account: str | None = None,
+    clock: Clock,
+) -> None:
+    """Note how a request was answered; a refusal says on which basis, as a grant does.
+
+    Raises:
+        PrivacyRefused: there is no such request, or it was answered before.
+    """
+    basis, by = stated(PrivacyRefused, basis, by)
+    now = clock()
+    with database.transaction() as connection:
+        known = {each.id: each for each in requests_at(connection)}
+        if request not in known:
+            raise PrivacyRefused("There is no request with the id {}.", request)
+        if known[request].answered_at is not None:
+            raise PrivacyRefused("The request was answered before.")
+        row = {"request_id": request, "outcome": str(outcome), "basis": basis, "answered_by": by}
+        connection.execute(sa.insert(privacy_answers), row | {"answered_at": now, "account": account})
+        plain = {"request": str(request), "outcome": str(outcome)}
+        record_privacy(connection, CustodyEvent.ANSWERED, now, plain, {"by": by, "basis": basis})
+
+
+@dataclass(frozen=True, slots=True)
+class DataAccess:
+    """Somebody saw personal data: an opened file, or data that were shown unmasked."""
+
+    at: datetime
+    kind: str
+    what: str
+    account: str
+    reason: str
+    sale_id: str | None
+
+
+def accesses(connection: Connection, since: datetime, until: datetime) -> Sequence[DataAccess]:
+    """Return who saw personal data in a time, by the custody log and the links to files that were made."""
+    return [DataAccess(*row) for row in connection.execute(sa.text(_ACCESSES), {"since": since, "until": until})]
+
+
+_ACCESSES: Final = """
+    SELECT opened_at AS at, 'OPENED', CAST(opening.evidence_id AS text), coalesce(account, opened_by), reason,
+           sale_id
+    FROM audit.evidence_openings AS opening
+    LEFT JOIN LATERAL (
+        SELECT sale_id FROM audit.evidence_observations AS seen
+        WHERE seen.evidence_id = opening.evidence_id LIMIT 1
+    ) AS record ON true
+    WHERE opened_at >= :since AND opened_at < :until
+    UNION ALL
+    SELECT happened_at, kind, detail ->> 'what', detail ->> 'account', detail ->> 'reason', NULL
+    FROM audit.custody_events
+    WHERE kind = 'UNMASKED' AND happened_at >= :since AND happened_at < :until
+    ORDER BY at
+"""
+
+
+def sales_with_requests(connection: Connection, keys: LogKeys) -> set[str]:
+    """Return the sales of persons who have an open request."""
+    subjects = {each.subject for each in requests_at(connection) if each.answered_at is None}
+    if not subjects:
+        return set()
+    query = sa.select(sales.c.id, clients.c.cpf).join(clients, clients.c.id == sales.c.client_id)
+    return {sale for sale, cpf in connection.execute(query) if subject_of(cpf, keys) in subjects}
