@@ -1,6 +1,15 @@
 """Every code that anything can give is explained in one catalogue."""
 
-from toolkit.contract.codes import CODES, EndReason, KindFault, SaleWarning, Severity, Subject, missing_code
+from toolkit.contract.codes import (
+    CODES,
+    REQUEST_OVERDUE,
+    EndReason,
+    KindFault,
+    SaleWarning,
+    Severity,
+    Subject,
+    missing_code,
+)
 from toolkit.contract.contents import ContentProblem, IntegrityProblem
 from toolkit.contract.findings import Problem, Reason
 from toolkit.contract.rules import GROUP_RULES
@@ -11,7 +20,7 @@ MISSING = [missing_code(requirement.named) for rules in GROUP_RULES.values() for
 
 def test_every_code_that_can_be_given_is_in_the_catalogue_and_no_other():
     given = {*Problem, *Reason, *IntegrityProblem, *ContentProblem, *SaleWarning, *KindFault, *EndReason, *MISSING}
-    given |= set(map(code_of, JUMPS))
+    given |= {*map(code_of, JUMPS), REQUEST_OVERDUE}
 
     assert given == set(CODES)
 

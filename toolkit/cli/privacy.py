@@ -282,8 +282,10 @@ def incident(kit: Kit, since: str, until: str | None, known: datetime | None) ->
 def replay(kit: Kit, dry_run: bool) -> Shown[Any]:
     """Carry out again each erasure of the ledger of which something is in the database.
 
+    After a restore from a backup, data of persons who left may be back.
+
     \b
-    Example, after a restore from a backup that is older than an erasure:
+    Example:
       toolkit privacy replay
     """
     return kit.privacy.replay(dry_run=dry_run)
