@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from proofbundle.tlogproof import verify_tlog_proof
 
 from tests.support.uploaded_sales import add_sale
 from toolkit.log.bundle import BUNDLE, verify_bundle
@@ -39,6 +40,14 @@ def script(folder: Path, *key: str) -> tuple[int, str]:
     command = ["sh", folder / "verify.sh", folder, *key]
     done = subprocess.run(command, cwd=folder.parent, capture_output=True, text=True, check=False)
     return done.returncode, done.stdout + done.stderr
+
+
+def test_a_stranger_reads_the_proof_with_a_library_that_is_not_ours(reports):
+    _, second, known = reports
+    proof, entry = (second / "entry.json.tlog-proof").read_text(), (second / "entry.json").read_bytes()
+    found = verify_tlog_proof(proof, entry, str(known), expected_origin=known.name)
+    assert (found["ok"], found["log_ok"], found["inclusion_ok"]) == (True, True, True)
+    assert not verify_tlog_proof(proof, entry + b" ", str(known))["ok"]
 
 
 def test_a_report_and_an_audit_carry_their_proof(run, reports, tmp_path):

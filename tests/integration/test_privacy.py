@@ -119,6 +119,15 @@ def test_one_leaves_the_held_one_stays_and_every_proof_still_holds(office, run, 
     assert len(left_of(office, s3, bucket, OF_JOAO)) > 4
     assert "0 clients, 0 sales" in office.asked("show", cpf="52998224725").out
 
+    # Neither the hashes nor the salts by which they could be tried out are left.
+    [(record,)] = rows(database, "SELECT evidence_id FROM audit.evidence_observations WHERE sale_id = 'V-1'")
+    of_her = f"""
+        FROM audit.custody_events LEFT JOIN audit.object_observations AS seen ON seen.key = 'erased/{record}'
+        WHERE detail ->> 'evidence' = '{record}' OR kind = 'UPLOADED' AND detail ->> 'observation' = seen.id::text
+    """
+    left = rows(database, f"SELECT DISTINCT kind, salt, detail ?| ARRAY['record', 'request', 'key'] {of_her}")
+    assert sorted(left) == [("RECORDED", None, False), ("UPLOADED", None, False)]
+
     # The next audit judges who stayed, nothing is odd, and what was issued before still verifies.
     document = json.loads(run("-q", "audit", "--json").out)
     assert (document["sales"], document["compliant"]) == (1, 1)
@@ -147,6 +156,17 @@ def test_one_leaves_the_held_one_stays_and_every_proof_still_holds(office, run, 
     run("privacy", "hold", "release", hold["id"], "--reason", "settled", "--by", "Ana Souza")
     office.asked("erase", *PEOPLE, "--look-in", office.work, cpf="11144477735")
     assert left_of(office, s3, bucket, OF_JOAO) == []
+
+
+def test_a_client_stays_with_a_sale_that_is_held(office, run, database):
+    [(client,)] = rows(database, "SELECT client_id FROM sales WHERE id = 'V-1'")
+    add_sale(database, "V-4", client_id=client)
+    run("privacy", "hold", "add", "V-4", "--basis", "audit", "--by", "Ana Souza", "--until", "2099-01-01")
+    done = office.asked("erase", *PEOPLE, cpf=MARIA["cpf"], ends=3)
+    assert "held: audit" in done.out
+    assert rows(database, "SELECT id FROM sales WHERE client_id IS NOT NULL ORDER BY 1") == [("V-2",), ("V-4",)]
+    assert rows(database, "SELECT count(*) FROM clients") == [(2,)]
+    run("privacy", "hold", "add", "V-9", "--basis", "audit", "--by", "Ana Souza", ends=1)
 
 
 def test_a_history_is_still_refused_to_whoever_erases_nothing(office, database):
@@ -242,6 +262,7 @@ def test_evidence_within_its_period_stays_and_goes_after_it(office, run, databas
     assert json.loads(run("privacy", "retention", "--json", **environ).out)["sales"] == ["V-1"]  # V-2 is held
     run("privacy", "retention", "--erase", "--by", "Ana Souza", "--approved-by", "Rui Lima", **environ)
     assert rows(database, "SELECT id FROM sales") == [("V-2",)]
+    assert rows(database, "SELECT cpf FROM clients") == [(JOAO["cpf"],)]
     record = json.loads(run("privacy", "record", "--json", **environ).out)
     assert (record["contact"], record["retention"][0]["days"]) == ("dpo@example.com", 1)
     assert "clients.cpf" in record["personalData"]["Name, CPF, RG and date of birth"]

@@ -71,8 +71,8 @@ class ServiceChange(StrEnum):
     RECORDS_CHANGED = "{:,} of {:,} evidence records are read otherwise than at the last reading."
     RESTORED = (
         "The database was restored from an older dump, which was noticed at {} UTC: what was written between the "
-        "dump and the restore, such as withdrawals and waivers, is gone. Find out what happened, and let two "
-        "people confirm it: toolkit db confirm-restore"
+        "dump and the restore, such as withdrawals and waivers, is gone. Persons who were erased may be back: "
+        "toolkit privacy replay. Find out what happened, and let two people confirm it: toolkit db confirm-restore"
     )
     JUMPED = "{}; {} at the last reading."
     """The sentence of a count, without its full stop, and the count before."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import zipfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
 from datetime import date, datetime
@@ -29,7 +29,7 @@ from toolkit.contract.privacy import (
 )
 from toolkit.database.service import evidences, sales
 from toolkit.errors import InvalidInput, LogDiffers, LogKeyMissing, PrivacyRefused
-from toolkit.kit.process import signed_in_account
+from toolkit.kit.process import operation, signed_in_account
 from toolkit.kit.shown import Part, Shown, figures, links, say, table
 from toolkit.kit.spoken import _, counted, readable, translate
 from toolkit.message import Message
@@ -49,6 +49,11 @@ class Privacy:
 
     def __init__(self, kit: Kit) -> None:
         self._kit = kit
+
+    @property
+    def environ(self) -> Mapping[str, str]:
+        """The variables that the toolkit was opened with."""
+        return self._kit.environ
 
     @property
     def plan(self) -> PrivacyPlan:
@@ -83,6 +88,7 @@ class Privacy:
         }
         return Shown(person, parts, document)
 
+    @operation
     def export(self, cpf: str, out: str | Path = ".", *, reason: str, with_files: bool = False) -> Path:
         """Write the full copy for a person into a ZIP that only its owner reads; return its path.
 
@@ -117,6 +123,7 @@ class Privacy:
             whole.rename(place / name)
         return place / name
 
+    @operation
     def erase(
         self,
         cpf: str | None = None,

@@ -78,10 +78,20 @@ def plan_erasure(
     may_go = tuple(each for each in found if each.kept is None)
     kept = tuple(each for each in found if each.kept is not None)
     ids = [each.id for each in may_go]
-    rows = list(person.clients) if person and not kept else []
+    rows = _clients(connection, [row["id"] for row in person.clients] if person else [], ids)
     return ErasurePlan(
         tuple(row["id"] for row in rows), may_go, kept, _keys(connection, ids), (), _needles(connection, rows, ids)
     )
+
+
+def _clients(connection: Connection, ids: Sequence[UUID], sale_ids: Sequence[str]) -> list[Mapping[str, Any]]:
+    """Return these clients, and those of the sales that go, but for those whom a sale that stays names."""
+    of_sales = sa.select(sales.c.client_id).where(sales.c.id.in_(sale_ids), sales.c.client_id.is_not(None))
+    named = {*ids, *connection.scalars(of_sales)}
+    stay = sa.select(sales.c.client_id).where(sales.c.client_id.in_(named), sales.c.id.not_in(sale_ids))
+    gone = named - set(connection.scalars(stay))
+    query = sa.select(clients).where(clients.c.id.in_(gone)).order_by(clients.c.id)
+    return [dict(row) for row in connection.execute(query).mappings()]
 
 
 def _keys(connection: Connection, sale_ids: Sequence[str]) -> dict[str, UUID]:
