@@ -69,14 +69,14 @@ def company(cluster: Cluster, statements: Path | None = None) -> str:
             )
         service.dispose()
     with admin.transaction() as connection:
-        reads, writes = (rights(connection, write=write) for write in (False, True))
+        reads, writes, erases = rights(connection), rights(connection, write=True), rights(connection, erase=True)
     admin.dispose()
-    cluster.execute(name, *grants("toolkit_owner", As.OWNER, database=name, reads=reads, writes=writes))
+    cluster.execute(name, *grants("toolkit_owner", As.OWNER, database=name, statements=erases))
     owner = Database(cluster.url(name, "toolkit_owner"), service=load_service(statements))
     schema.upgrade(owner)
     owner.dispose()
-    for role, purpose in (("night", As.OPERATOR), ("reader", As.READER)):
-        cluster.execute(name, *grants(role, purpose, database=name, reads=reads, writes=writes))
+    for role, purpose, statements in (("night", As.OPERATOR, writes), ("reader", As.READER, reads)):
+        cluster.execute(name, *grants(role, purpose, database=name, statements=statements))
     return name
 
 
@@ -113,6 +113,17 @@ def test_the_operator_cannot_rewrite_history(cluster, granted):
         ):
             connection.execute(sa.text(statement))
     night.dispose()
+
+
+def test_the_owner_erases_and_the_operator_cannot(run, cluster, granted, night):
+    run("-q", "audit", ends=3, within=night)
+    people = ("--basis", "consent revoked", "--by", "Ana", "--approved-by", "Rui")
+    erase = ("privacy", "erase", "--sale", "S-1", *people)
+    assert "permission denied" in run(*erase, ends=1, within=night).err
+    run("privacy", "replay", "--dry-run", within=night)  # nothing was begun
+    run(*erase, within=night | {"DATABASE_URL": cluster.url(granted, "toolkit_owner")})
+    assert cluster.value(granted, "SELECT count(*) FROM sales WHERE id = 'S-1'") == 0
+    assert cluster.value(granted, "SELECT count(*) FROM audit.erasures") == 1
 
 
 def test_a_reader_without_temporary_tables_asks_about_the_past(run, cluster, granted, night, tmp_path):

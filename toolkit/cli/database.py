@@ -200,7 +200,7 @@ def print_grants(kit: Kit, role: str, purpose: str) -> None:
     """Print the SQL that gives a role all the rights it needs, and nothing else. Nothing is executed.
 
     \b
-      owner      upgrades the toolkit's schema; used by hand
+      owner      upgrades the toolkit's schema, and erases personal data; used by hand
       operator   the server and nightly jobs: audits, loads, credentials, completion
       reader     looks at audits of past moments, findings and reports
 
@@ -219,9 +219,9 @@ def print_grants(kit: Kit, role: str, purpose: str) -> None:
             "The embedded database has one role, its owner. Set DATABASE_URL to a shared database."
         )
     with _opened(kit, kit.service) as database, database.transaction() as connection:
-        reads, writes = (rights(connection, write=write) for write in (False, True))
+        given = rights(connection, write=purpose == As.OPERATOR, erase=purpose == As.OWNER)
         name = database.engine.url.database or ""
-    for statement in grants(role, As(purpose), database=name, reads=reads, writes=writes):
+    for statement in grants(role, As(purpose), database=name, statements=given):
         show(statement)
 
 

@@ -166,9 +166,9 @@ _preparer = postgresql.dialect().identifier_preparer  # type: ignore[no-untyped-
 class As(StrEnum):
     """The purpose of a role.
 
-    The owner upgrades the toolkit's schema, by hand. The operator audits, syncs, registers, requests and
-    completes; it does not own schema ``audit``, whose owner erases personal data and could switch off the
-    triggers that keep history. The reader writes nothing.
+    The owner upgrades the toolkit's schema and erases personal data, by hand. The operator audits, syncs,
+    registers, requests and completes; it does not own schema ``audit``, whose owner could switch off the triggers
+    that keep history. The reader writes nothing.
     """
 
     OWNER = "owner"
@@ -176,20 +176,19 @@ class As(StrEnum):
     READER = "reader"
 
 
-def grants(role: str, purpose: As, *, database: str, reads: Sequence[str], writes: Sequence[str]) -> list[str]:
+def grants(role: str, purpose: As, *, database: str, statements: Sequence[str]) -> list[str]:
     """Return the statements that give ``role`` all that it needs for ``purpose``, and nothing else.
 
-    ``reads`` and ``writes`` are the rights that the statements of ``service.sql`` need, without and with those
-    that write (``toolkit.database.service_tables.rights``). Run them again after each upgrade: it may have made
-    new tables.
+    ``statements`` are the rights that the statements of ``service.sql`` need that it may run
+    (``toolkit.database.service_tables.rights``). Run them again after each upgrade: it may have made new tables.
     """
     grantee = _quote(role)
     rights = [f"CONNECT{', TEMPORARY' if purpose is As.OPERATOR else ''} ON DATABASE {_quote(database)}"]
     if purpose is As.OWNER:
-        rights = [f"CREATE, CONNECT ON DATABASE {_quote(database)}", *reads]
+        rights = [f"CREATE, CONNECT, TEMPORARY ON DATABASE {_quote(database)}"]
     else:
         rights += [f"USAGE ON SCHEMA {tables.AUDIT}", f"SELECT ON ALL TABLES IN SCHEMA {tables.AUDIT}"]
-        rights += writes if purpose is As.OPERATOR else reads
+    rights += statements
     if purpose is As.OPERATOR:
         rights += _history()
     return [f"GRANT {right} TO {grantee};" for right in rights]

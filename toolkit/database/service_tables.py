@@ -235,20 +235,24 @@ def hidden_and_copied(connection: Connection) -> tuple[tuple[str, ...], tuple[st
     return tuple(row.place for row in rows if not row.copied), tuple(row.place for row in rows if row.copied)
 
 
-def rights(connection: Connection, *, write: bool) -> list[str]:
-    """Return the rights that the statements need, such as ``SELECT`` on a table, with those on schemas."""
+def rights(connection: Connection, *, write: bool = False, erase: bool = False) -> list[str]:
+    """Return the rights that the statements need, such as ``SELECT`` on a table, with those on schemas.
+
+    Those that read always; ``write``: also those that add and complete; ``erase``: also those that erase.
+    """
     service = service_of(connection)
     wanted = {name: {"SELECT"} for name in _read(service)}
     for name, statement in service.statements.items():
-        if name in WRITES and write and not name.startswith("erase_"):  # the owner erases
+        erases = name.startswith("erase_")
+        if name in WRITES and (erase if erases else write):
             for table in tables_in(statement):
                 if table not in NEW:
-                    wanted.setdefault(table, set()).update(("SELECT", "INSERT", "UPDATE"))
+                    wanted.setdefault(table, {"SELECT"}).update(("DELETE",) if erases else ("INSERT", "UPDATE"))
     rows = connection.execute(sa.text(_PLACES), {"names": sorted(wanted)}).all()
     found: dict[str, set[str]] = {}
     for row in rows:
         found.setdefault(row.place, set()).update(wanted[row.name])
-    order = ("SELECT", "INSERT", "UPDATE")
+    order = ("SELECT", "INSERT", "UPDATE", "DELETE")
     schemas = dict.fromkeys(row.space for row in rows)
     return [f"USAGE ON SCHEMA {schema}" for schema in schemas if schema != "public"] + [
         f"{', '.join(each for each in order if each in kinds)} ON {place}" for place, kinds in found.items()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -204,6 +205,10 @@ def read_ledger(place: Path) -> list[Erasure]:
     return found
 
 
+class _Rehearsed(Exception):  # it undoes a transaction, and is no error
+    """Ends a transaction whose changes are only tried."""
+
+
 def erase(
     database: Database,
     bucket: Bucket,
@@ -218,7 +223,7 @@ def erase(
 ) -> Erasure:
     """Remove everything that a plan lists, once and for all: the ledger first, then objects, rows and files.
 
-    Killed in between, it is taken up by ``replay``.
+    What changes in the database is tried before. Killed in between, the rest is taken up by ``replay``.
 
     Raises:
         PrivacyRefused: a text is missing, the approver is the same person, or there is nothing to be removed.
@@ -234,6 +239,9 @@ def erase(
         check_bucket(connection, bucket)
     ids = tuple(each.id for each in plan.sales)
     erasure = Erasure(new_id(), ids, plan.clients, basis, by, approved_by, account, clock())
+    with suppress(_Rehearsed), database.transaction() as connection:  # a missing right shows before anything goes
+        _change_rows(connection, erasure, plan.keys, clock)
+        raise _Rehearsed
     ledger.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     new = not ledger.exists()
     with ledger.open("ab") as file:
@@ -279,40 +287,44 @@ def _carry_out(
 ) -> None:
     for key in keys:
         bucket.erase(key)
+    with database.transaction() as connection:
+        _change_rows(connection, erasure, keys, clock)
+
+
+def _change_rows(connection: Connection, erasure: Erasure, keys: Mapping[str, UUID], clock: Clock) -> None:
     names: dict[str, str] = {}
     for key, evidence in keys.items():
         first = f"{ERASED}/{evidence}"
         names[key] = first if first not in names.values() else f"{first}/{len(names)}"
-    with database.transaction() as connection:
-        for sale in sorted(erasure.sales):
-            take_for(connection, Lock.SALE, sale)
-        now = stamp(connection, clock)
-        records = set(keys.values())
-        row = {"id": erasure.id, "sales": list(erasure.sales), "clients": len(erasure.clients), "erased_at": now}
-        row |= {"records": len(records), "objects": len(keys), "basis": erasure.basis, "account": erasure.account}
-        row |= {"erased_by": erasure.erased_by, "approved_by": erasure.approved_by}
-        if connection.scalar(sa.select(erasures.c.id).where(erasures.c.id == erasure.id)) is not None:
-            row["id"] = new_id()  # carried out again, after a restore
-        connection.execute(sa.insert(erasures), row)
-        given = {
-            "now": now,
-            "sales": list(erasure.sales),
-            "hashes": [sha256(each.encode()).hexdigest() for each in erasure.sales],
-            "records": list(records),
-            "keys": list(names),
-            "names": list(names.values()),
-        }
-        events = 0
-        for name, statement in _STATEMENTS.items():
-            changed = connection.execute(sa.text(statement), given).rowcount
-            events += changed if name.startswith("events") else 0
-        _erase_rows(connection, erasure)
-        plain = {"erasure": str(erasure.id), "records": len(records), "objects": len(keys), "events": events}
-        plain |= {"clients": len(erasure.clients)}
-        hashed = {"by": erasure.erased_by, "approvedBy": erasure.approved_by, "basis": erasure.basis}
-        if erasure.account is not None:
-            hashed["account"] = erasure.account
-        record_privacy(connection, CustodyEvent.ERASED, now, plain, hashed)
+    for sale in sorted(erasure.sales):
+        take_for(connection, Lock.SALE, sale)
+    now = stamp(connection, clock)
+    records = set(keys.values())
+    row = {"id": erasure.id, "sales": list(erasure.sales), "clients": len(erasure.clients), "erased_at": now}
+    row |= {"records": len(records), "objects": len(keys), "basis": erasure.basis, "account": erasure.account}
+    row |= {"erased_by": erasure.erased_by, "approved_by": erasure.approved_by}
+    if connection.scalar(sa.select(erasures.c.id).where(erasures.c.id == erasure.id)) is not None:
+        row["id"] = new_id()  # carried out again, after a restore
+    connection.execute(sa.insert(erasures), row)
+    given = {
+        "now": now,
+        "sales": list(erasure.sales),
+        "hashes": [sha256(each.encode()).hexdigest() for each in erasure.sales],
+        "records": list(records),
+        "keys": list(names),
+        "names": list(names.values()),
+    }
+    events = 0
+    for name, statement in _STATEMENTS.items():
+        changed = connection.execute(sa.text(statement), given).rowcount
+        events += changed if name.startswith("events") else 0
+    _erase_rows(connection, erasure)
+    plain = {"erasure": str(erasure.id), "records": len(records), "objects": len(keys), "events": events}
+    plain |= {"clients": len(erasure.clients)}
+    hashed = {"by": erasure.erased_by, "approvedBy": erasure.approved_by, "basis": erasure.basis}
+    if erasure.account is not None:
+        hashed["account"] = erasure.account
+    record_privacy(connection, CustodyEvent.ERASED, now, plain, hashed)
 
 
 def _erase_rows(connection: Connection, erasure: Erasure) -> None:
