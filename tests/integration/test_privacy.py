@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import shutil
 import subprocess
 import zipfile
 from datetime import date
@@ -17,12 +18,13 @@ import sqlalchemy as sa
 from tests.support.evidence_files import pdf
 from tests.support.request_bodies import CLIENT
 from tests.support.uploaded_sales import add_record, add_sale, rows
+from toolkit.bucket.client import Bucket
 from toolkit.contract.evidence import EvidenceType
 from toolkit.contract.privacy import PERSONAL, business_days_after
 from toolkit.database import tables
 from toolkit.database.connection import Database, raw
 from toolkit.embedded import postgres
-from toolkit.errors import DatabaseError
+from toolkit.errors import BucketError, DatabaseError
 from toolkit.intake.registration import register_client
 from toolkit.log.bundle import verify_bundle
 from toolkit.log.notes import VerifierKey
@@ -156,6 +158,20 @@ def test_one_leaves_the_held_one_stays_and_every_proof_still_holds(office, run, 
     run("privacy", "hold", "release", hold["id"], "--reason", "settled", "--by", "Ana Souza")
     office.asked("erase", *PEOPLE, "--look-in", office.work, cpf="11144477735")
     assert left_of(office, s3, bucket, OF_JOAO) == []
+
+
+def test_an_erasure_that_stopped_is_taken_up(office, run, database, bucket, s3, monkeypatch):
+    def locked(_bucket: Bucket, _key: str) -> int:
+        raise BucketError("The version is locked.")
+
+    with monkeypatch.context() as changed:
+        changed.setattr(Bucket, "erase", locked)
+        assert "locked" in office.asked("erase", *PEOPLE, cpf=MARIA["cpf"], ends=1).err
+    assert rows(database, "SELECT count(*) FROM audit.erasures") == [(0,)]
+    assert "1 erasure would" in run("privacy", "replay", "--dry-run", ends=3).out
+    run("privacy", "replay")
+    shutil.rmtree(office.work)
+    assert left_of(office, s3, bucket, OF_MARIA) == []
 
 
 def test_a_client_stays_with_a_sale_that_is_held(office, run, database):
