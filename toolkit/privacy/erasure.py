@@ -221,7 +221,7 @@ def erase(
     account: str | None = None,
     clock: Clock,
 ) -> Erasure:
-    """Remove everything that a plan lists, once and for all: the ledger first, then objects, rows and files.
+    """Remove everything that a plan lists, once and for all: the ledger first, then files, objects and rows.
 
     What changes in the database is tried before. Killed in between, the rest is taken up by ``replay``.
 
@@ -249,9 +249,9 @@ def erase(
     sync(ledger)
     if new:
         ledger.chmod(0o600)
-    _carry_out(database, bucket, erasure, plan.keys, clock)
-    for path in plan.files:
+    for path in plan.files:  # first: what tells them is in the rows
         path.unlink(missing_ok=True)
+    _carry_out(database, bucket, erasure, plan.keys, clock)
     return erasure
 
 
