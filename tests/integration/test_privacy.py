@@ -7,7 +7,7 @@ import json
 import shutil
 import subprocess
 import zipfile
-from datetime import date
+from datetime import UTC, date, datetime
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -98,7 +98,7 @@ OF_JOAO = ("11144477735", "Cândido", "21912345678", "joao@exemplo", "candido")
 
 
 def test_one_leaves_the_held_one_stays_and_every_proof_still_holds(office, run, database, bucket, s3, tmp_path):
-    backup = str(tmp_path / "backup")
+    backup, before = str(tmp_path / "backup"), datetime.now(UTC).isoformat()
     program("pg_dump", "--format=custom", f"--file={backup}", office.address)
 
     # What would go is told first; nothing changes.
@@ -133,6 +133,8 @@ def test_one_leaves_the_held_one_stays_and_every_proof_still_holds(office, run, 
     # The next audit judges who stayed, nothing is odd, and what was issued before still verifies.
     document = json.loads(run("-q", "audit", "--json").out)
     assert (document["sales"], document["compliant"]) == (1, 1)
+    document = json.loads(run("-q", "audit", "--as-of", before, "--json").out)
+    assert (document["sales"], document["compliant"]) == (2, 2)
     run("-q", "report", "--out", tmp_path / "after", "--format", "csv,json")
     known = VerifierKey.parse((tmp_path / "after" / "log.vkey").read_text())
     for folder in (office.before, tmp_path / "after"):
