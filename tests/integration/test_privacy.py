@@ -278,6 +278,12 @@ def test_evidence_within_its_period_stays_and_goes_after_it(office, run, databas
     assert json.loads(run("privacy", "retention", "--json", **environ).out)["sales"] == []
     plan.write_text(PLAN.format(1))
     assert json.loads(run("privacy", "retention", "--json", **environ).out)["sales"] == ["V-1"]  # V-2 is held
+    environ["TOOLKIT_LOG_KEY"] = "k" * 40
+    office.asked("request", "add", "--right", "access", cpf=MARIA["cpf"], **environ)
+    assert json.loads(run("privacy", "retention", "--json", **environ).out)["sales"] == []  # she has asked for it
+    [asked] = json.loads(run("privacy", "request", "list", "--json", **environ).out)["requests"]
+    answered = ("--outcome", "granted", "--basis", "sent", "--by", "Ana Souza")
+    run("privacy", "request", "close", asked["id"], *answered, **environ)
     run("privacy", "retention", "--erase", "--by", "Ana Souza", "--approved-by", "Rui Lima", **environ)
     assert rows(database, "SELECT id FROM sales") == [("V-2",)]
     assert rows(database, "SELECT cpf FROM clients") == [(JOAO["cpf"],)]

@@ -12,8 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-import sqlalchemy as sa
-
 from toolkit.atomic_files import PrivateFolder
 from toolkit.contract.people import mask_cpf
 from toolkit.contract.privacy import (
@@ -27,7 +25,6 @@ from toolkit.contract.privacy import (
     business_days_after,
     read_plan,
 )
-from toolkit.database.service import evidences, sales
 from toolkit.errors import InvalidInput, LogDiffers, LogKeyMissing, PrivacyRefused
 from toolkit.kit.process import operation, signed_in_account
 from toolkit.kit.shown import Part, Shown, figures, links, say, table
@@ -281,14 +278,8 @@ class Privacy:
         kit, rules = self._kit, self.plan
         if not rules.retention:
             raise PrivacyRefused("No periods are set: TOOLKIT_PRIVACY names a file with tables [[retention]].")
-        limited = {str(each) for rule in rules.retention for each in rule.of}
         with kit.database.transaction() as connection:
-            types = sa.select(evidences.c.sale_id).where(evidences.c.evidence_type.in_(limited))
-            free = sa.select(evidences.c.sale_id).where(evidences.c.evidence_type.not_in(limited))
-            wanted = sa.and_(sales.c.id.in_(types), sales.c.id.not_in(free))
-            found = persons.sales_of(connection, wanted, rules, self._zone, kit.clock())
-            asking = persons.sales_with_requests(connection, kit.log_keys)
-            ids = [each.id for each in found if each.kept is None and each.id not in asking]
+            ids = persons.beyond_periods(connection, rules, self._zone, kit.clock(), kit.log_keys)
             plan = plan_erasure(connection, rules, self._zone, kit.clock(), sale_ids=ids)
         basis = "; ".join(sorted({rule.basis for rule in rules.retention}))
         done = self._erased(plan, Message("period ended: {}", basis), by, approved_by) if erase_them else None

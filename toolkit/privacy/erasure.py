@@ -22,7 +22,7 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from toolkit.atomic_files import sync
-from toolkit.bucket.client import Bucket
+from toolkit.bucket.client import Bucket, ask_each
 from toolkit.contract.deadlines import Clock
 from toolkit.contract.events import ERASED, CustodyEvent
 from toolkit.contract.fields import stated
@@ -35,7 +35,7 @@ from toolkit.database.service import clients, create_new, evidences, sales, serv
 from toolkit.database.tables import evidence_observations, new_id
 from toolkit.errors import DatabaseError, PrivacyRefused
 from toolkit.log.events import record_privacy
-from toolkit.privacy.persons import SaleOfPerson, find_person, sales_of
+from toolkit.privacy.persons import SaleOfPerson, among, find_person, sales_of
 
 SEARCHED_BYTES: Final = 200 * 1024**2
 """The largest file, or part of an archive, that is searched for a person."""
@@ -75,7 +75,7 @@ def plan_erasure(
         PrivacyRefused: an object is the evidence of another sale, too.
     """
     person = None if cpf is None else find_person(connection, cpf, plan, zone, now)
-    found = person.sales if person else sales_of(connection, sales.c.id.in_(sale_ids), plan, zone, now)
+    found = person.sales if person else sales_of(connection, among(sales.c.id, sale_ids), plan, zone, now)
     may_go = tuple(each for each in found if each.kept is None)
     kept = tuple(each for each in found if each.kept is not None)
     ids = [each.id for each in may_go]
@@ -87,11 +87,11 @@ def plan_erasure(
 
 def _clients(connection: Connection, ids: Sequence[UUID], sale_ids: Sequence[str]) -> list[Mapping[str, Any]]:
     """Return these clients, and those of the sales that go, but for those whom a sale that stays names."""
-    of_sales = sa.select(sales.c.client_id).where(sales.c.id.in_(sale_ids), sales.c.client_id.is_not(None))
+    of_sales = sa.select(sales.c.client_id).where(among(sales.c.id, sale_ids), sales.c.client_id.is_not(None))
     named = {*ids, *connection.scalars(of_sales)}
-    stay = sa.select(sales.c.client_id).where(sales.c.client_id.in_(named), sales.c.id.not_in(sale_ids))
+    stay = sa.select(sales.c.client_id).where(among(sales.c.client_id, named), ~among(sales.c.id, sale_ids))
     gone = named - set(connection.scalars(stay))
-    query = sa.select(clients).where(clients.c.id.in_(gone)).order_by(clients.c.id)
+    query = sa.select(clients).where(among(clients.c.id, gone)).order_by(clients.c.id)
     return [dict(row) for row in connection.execute(query).mappings()]
 
 
@@ -102,9 +102,9 @@ def _keys(connection: Connection, sale_ids: Sequence[str]) -> dict[str, UUID]:
     then = sa.select(seen.object_key, seen.evidence_id, seen.sale_id)
     own: dict[str, UUID] = {}
     for query, sale in ((then, seen.sale_id), (now, evidences.c.sale_id)):
-        own |= {row[0]: row[1] for row in connection.execute(query.where(sale.in_(sale_ids))) if row[0]}
+        own |= {row[0]: row[1] for row in connection.execute(query.where(among(sale, sale_ids))) if row[0]}
     foreign = connection.execute(
-        now.where(evidences.c.object_key.in_(list(own)), evidences.c.sale_id.not_in(sale_ids)).limit(1)
+        now.where(among(evidences.c.object_key, own), ~among(evidences.c.sale_id, sale_ids)).limit(1)
     ).one_or_none()
     if foreign is not None:
         raise PrivacyRefused(
@@ -124,7 +124,7 @@ def _needles(
         digits = "".join(filter(str.isdigit, row["cpf"]))
         texts |= {digits, f"{digits[:3]}.{digits[3:6]}.{digits[6:9]}-{digits[9:]}", row["email"] or ""}
         texts |= {row["phone_number"] or "", f"{row['first_name']} {row['last_name']}"}
-    names = sa.select(evidences.c.file_name).where(evidences.c.sale_id.in_(sale_ids))
+    names = sa.select(evidences.c.file_name).where(among(evidences.c.sale_id, sale_ids))
     texts |= {name for name in connection.scalars(names) if name}
     return frozenset(each.encode() for each in texts if len(each) > 4)
 
@@ -261,7 +261,7 @@ def pending(connection: Connection, ledger: Path) -> list[Erasure]:
     for each in read_ledger(ledger):
         noted = sa.select(erasures.c.id).where(erasures.c.id == each.id)
         back = (
-            sa.select(relation.c.id).where(relation.c.id.in_(ids)).limit(1)
+            sa.select(relation.c.id).where(among(relation.c.id, ids)).limit(1)
             for relation, ids in ((sales, each.sales), (clients, each.clients))
         )
         if connection.scalar(noted) is None or any(connection.scalar(query) is not None for query in back):
@@ -285,8 +285,8 @@ def replay(database: Database, bucket: Bucket, ledger: Path, clock: Clock) -> li
 def _carry_out(
     database: Database, bucket: Bucket, erasure: Erasure, keys: Mapping[str, UUID], clock: Clock
 ) -> None:
-    for key in keys:
-        bucket.erase(key)
+    for _ in ask_each(bucket.erase, [list(keys)]):
+        pass
     with database.transaction() as connection:
         _change_rows(connection, erasure, keys, clock)
 
@@ -339,9 +339,9 @@ def _erase_rows(connection: Connection, erasure: Erasure) -> None:
             erased = sa.table(relation, sa.column("id"))
             connection.execute(sa.insert(erased), [{"id": each} for each in ids])
             service.run(connection, statement)
-            if connection.scalar(sa.select(left.c.id).where(left.c.id.in_(ids)).limit(1)) is not None:
+            if connection.scalar(sa.select(left.c.id).where(among(left.c.id, ids)).limit(1)) is not None:
                 raise DatabaseError("{} left rows that it should have deleted. Nothing was changed.", statement)
-    remaining = sa.select(evidences.c.id).where(evidences.c.sale_id.in_(erasure.sales)).limit(1)
+    remaining = sa.select(evidences.c.id).where(among(evidences.c.sale_id, erasure.sales)).limit(1)
     if connection.scalar(remaining) is not None:
         raise DatabaseError("{} left rows that it should have deleted. Nothing was changed.", "erase_sales")
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hmac
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import date, datetime, timedelta
 from hashlib import sha256
@@ -60,6 +61,11 @@ def digits_of(cpf: str) -> str:
     return digits
 
 
+def among(column: sa.ColumnElement[Any], values: Iterable[Any]) -> sa.ColumnElement[bool]:
+    """Return the condition that a column has one of the values, as one parameter however many there are."""
+    return column == sa.any_(sa.literal(list(values), sa.ARRAY(column.type)))
+
+
 def find_person(connection: Connection, cpf: str, plan: PrivacyPlan, zone: ZoneInfo, now: datetime) -> KnownPerson:
     """Return what is known of the person with this CPF; there may be nothing."""
     digits = digits_of(cpf)
@@ -67,7 +73,7 @@ def find_person(connection: Connection, cpf: str, plan: PrivacyPlan, zone: ZoneI
     rows = connection.execute(sa.select(clients).where(clients.c.cpf.in_(written)).order_by(clients.c.created_at))
     found = tuple(dict(row) for row in rows.mappings())
     ids = [row["id"] for row in found]
-    return KnownPerson(digits, found, sales_of(connection, sales.c.client_id.in_(ids), plan, zone, now))
+    return KnownPerson(digits, found, sales_of(connection, among(sales.c.client_id, ids), plan, zone, now))
 
 
 def sales_of(
@@ -78,7 +84,7 @@ def sales_of(
     found = connection.execute(sa.select(sales).where(wanted).order_by(sales.c.created_at, sales.c.id)).all()
     ids = [sale.id for sale in found]
     records: dict[str, list[str]] = {each: [] for each in ids}
-    query = sa.select(evidences.c.sale_id, evidences.c.evidence_type).where(evidences.c.sale_id.in_(ids))
+    query = sa.select(evidences.c.sale_id, evidences.c.evidence_type).where(among(evidences.c.sale_id, ids))
     for sale_id, evidence_type in connection.execute(query):
         records[sale_id].append(evidence_type)
     held = {each.sale_id: each for each in holds_at(connection, today) if each.state == "holds"}
@@ -102,7 +108,7 @@ def sales_of(
 def export_of(connection: Connection, person: KnownPerson) -> dict[str, Any]:
     """Return all that the tables hold of a person, as the copy that articles 18 and 19 give a right to."""
     ids = [each.id for each in person.sales]
-    query = sa.select(evidences).where(evidences.c.sale_id.in_(ids)).order_by(evidences.c.requested_at)
+    query = sa.select(evidences).where(among(evidences.c.sale_id, ids)).order_by(evidences.c.requested_at)
     return {
         "cpf": person.cpf,
         "clients": list(person.clients),
@@ -322,10 +328,32 @@ _ACCESSES: Final = """
 """
 
 
-def sales_with_requests(connection: Connection, keys: LogKeys) -> set[str]:
+def beyond_periods(
+    connection: Connection, plan: PrivacyPlan, zone: ZoneInfo, now: datetime, keys: LogKeys
+) -> list[str]:
+    """Return the sales whose evidence is beyond its period: all its types have one, and nothing else keeps it.
+
+    Those of persons who have an open request stay.
+    """
+    limited = {str(each) for rule in plan.retention for each in rule.of}
+    of = evidences.c
+    types = sa.select(of.sale_id).where(among(of.evidence_type, limited))
+    others = sa.select(of.sale_id).where(~among(of.evidence_type, limited), of.sale_id.is_not(None))
+    wanted = sa.and_(sales.c.id.in_(types), sales.c.id.not_in(others))
+    asking = _sales_with_requests(connection, keys)
+    found = sales_of(connection, wanted, plan, zone, now)
+    return [each.id for each in found if each.kept is None and each.id not in asking]
+
+
+def _sales_with_requests(connection: Connection, keys: LogKeys) -> set[str]:
     """Return the sales of persons who have an open request."""
     subjects = {each.subject for each in requests_at(connection) if each.answered_at is None}
     if not subjects:
         return set()
     query = sa.select(sales.c.id, clients.c.cpf).join(clients, clients.c.id == sales.c.client_id)
-    return {sale for sale, cpf in connection.execute(query) if subject_of(cpf, keys) in subjects}
+    asking = set()
+    for sale, cpf in connection.execute(query):
+        with suppress(InvalidInput):  # the service may hold what is no CPF, of which nobody can ask
+            if subject_of(cpf, keys) in subjects:
+                asking.add(sale)
+    return asking
