@@ -176,6 +176,16 @@ def test_an_erasure_that_stopped_is_taken_up(office, run, database, bucket, s3, 
     assert left_of(office, s3, bucket, OF_MARIA) == []
 
 
+def test_a_sale_that_the_service_deleted_leaves_the_history_and_the_bucket(office, run, database, bucket, s3):
+    change(database, "DELETE FROM evidences WHERE sale_id = 'V-1'")
+    change(database, "DELETE FROM sales WHERE id = 'V-1'")
+    run("bucket", "sync", "--confirm-disappearance")
+    assert [each for each in left_of(office, s3, bucket, ("quiteria",)) if each.startswith(("dump", "bucket"))]
+    run("privacy", "erase", "--sale", "V-1", *PEOPLE)
+    assert not [each for each in left_of(office, s3, bucket, ("quiteria",)) if each.startswith(("dump", "bucket"))]
+    assert "nothing" in run("privacy", "erase", "--sale", "V-1", *PEOPLE, ends=1).err
+
+
 def test_a_client_stays_with_a_sale_that_is_held(office, run, database):
     [(client,)] = rows(database, "SELECT client_id FROM sales WHERE id = 'V-1'")
     add_sale(database, "V-4", client_id=client)

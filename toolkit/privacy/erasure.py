@@ -35,7 +35,7 @@ from toolkit.database.service import clients, create_new, evidences, sales, serv
 from toolkit.database.tables import evidence_observations, new_id
 from toolkit.errors import DatabaseError, PrivacyRefused
 from toolkit.log.events import record_privacy
-from toolkit.privacy.persons import SaleOfPerson, among, find_person, sales_of
+from toolkit.privacy.persons import SaleOfPerson, among, find_person, sales_named
 
 SEARCHED_BYTES: Final = 200 * 1024**2
 """The largest file, or part of an archive, that is searched for a person."""
@@ -75,7 +75,7 @@ def plan_erasure(
         PrivacyRefused: an object is the evidence of another sale, too.
     """
     person = None if cpf is None else find_person(connection, cpf, plan, zone, now)
-    found = person.sales if person else sales_of(connection, among(sales.c.id, sale_ids), plan, zone, now)
+    found = person.sales if person else sales_named(connection, sale_ids, plan, zone, now)
     may_go = tuple(each for each in found if each.kept is None)
     kept = tuple(each for each in found if each.kept is not None)
     ids = [each.id for each in may_go]
@@ -293,9 +293,10 @@ def _carry_out(
 
 def _change_rows(connection: Connection, erasure: Erasure, keys: Mapping[str, UUID], clock: Clock) -> None:
     names: dict[str, str] = {}
-    for key, evidence in keys.items():
-        first = f"{ERASED}/{evidence}"
-        names[key] = first if first not in names.values() else f"{first}/{len(names)}"
+    taken: set[UUID] = set()
+    for number, (key, evidence) in enumerate(keys.items()):
+        names[key] = f"{ERASED}/{evidence}" + (f"/{number}" if evidence in taken else "")
+        taken.add(evidence)
     for sale in sorted(erasure.sales):
         take_for(connection, Lock.SALE, sale)
     now = stamp(connection, clock)

@@ -22,7 +22,7 @@ from toolkit.contract.privacy import ANSWER_DAYS, AnswerOutcome, PrivacyPlan, Ri
 from toolkit.database.connection import Database
 from toolkit.database.privacy_tables import hold_releases, legal_holds, privacy_answers, privacy_requests
 from toolkit.database.service import clients, evidences, sales
-from toolkit.database.tables import new_id
+from toolkit.database.tables import evidence_observations, new_id
 from toolkit.errors import InvalidInput, PrivacyRefused
 from toolkit.log.events import record_privacy
 from toolkit.message import Message
@@ -79,30 +79,59 @@ def find_person(connection: Connection, cpf: str, plan: PrivacyPlan, zone: ZoneI
 def sales_of(
     connection: Connection, wanted: sa.ColumnElement[bool], plan: PrivacyPlan, zone: ZoneInfo, now: datetime
 ) -> tuple[SaleOfPerson, ...]:
-    """Return sales with what keeps each of them: a hold, or the period of its evidence."""
-    today = now.astimezone(zone).date()
+    """Return sales of the service with what keeps each of them: a hold, or the period of its evidence."""
     found = connection.execute(sa.select(sales).where(wanted).order_by(sales.c.created_at, sales.c.id)).all()
-    ids = [sale.id for sale in found]
-    records: dict[str, list[str]] = {each: [] for each in ids}
-    query = sa.select(evidences.c.sale_id, evidences.c.evidence_type).where(among(evidences.c.sale_id, ids))
-    for sale_id, evidence_type in connection.execute(query):
-        records[sale_id].append(evidence_type)
+    return _with_reasons(connection, found, plan, zone, now)
+
+
+def sales_named(
+    connection: Connection, sale_ids: Sequence[str], plan: PrivacyPlan, zone: ZoneInfo, now: datetime
+) -> tuple[SaleOfPerson, ...]:
+    """Return these sales, also those that the service itself has deleted, unless they were erased before."""
+    found = sales_of(connection, among(sales.c.id, sale_ids), plan, zone, now)
+    gone = list(set(sale_ids) - {each.id for each in found})
+    rows = connection.execute(sa.text(_DELETED), {"ids": gone}).all() if gone else ()
+    return (*found, *_with_reasons(connection, rows, plan, zone, now))
+
+
+def _with_reasons(
+    connection: Connection, found: Sequence[Any], plan: PrivacyPlan, zone: ZoneInfo, now: datetime
+) -> tuple[SaleOfPerson, ...]:
+    today, ids = now.astimezone(zone).date(), [sale.id for sale in found]
+    types: dict[str, dict[UUID, str]] = {each: {} for each in ids}
+    seen, of = evidence_observations.c, evidences.c
+    for query, sale in (
+        (sa.select(seen.sale_id, seen.evidence_id, seen.evidence_type), seen.sale_id),
+        (sa.select(of.sale_id, of.id, of.evidence_type), of.sale_id),
+    ):
+        for sale_id, record, evidence_type in connection.execute(query.where(among(sale, ids))):
+            types[sale_id][record] = evidence_type
     held = {each.sale_id: each for each in holds_at(connection, today) if each.state == "holds"}
 
     def kept(sale: Any) -> Message | None:
         if (hold := held.get(sale.id)) is not None:
             return Message("held: {}", hold.basis)
         day = None if sale.completed_at is None else sale.completed_at.astimezone(zone).date()
-        period = plan.kept_until(records[sale.id], sale.created_at.astimezone(zone).date(), day, today)
+        created = sale.created_at.astimezone(zone).date()
+        period = plan.kept_until(types[sale.id].values(), created, day, today)
         if period is None:
             return None
         basis, until = period
         return Message("kept until {}: {}", until, basis) if until else Message("kept: {}", basis)
 
     return tuple(
-        SaleOfPerson(sale.id, sale.partner, sale.created_at, sale.completed_at, len(records[sale.id]), kept(sale))
+        SaleOfPerson(sale.id, sale.partner, sale.created_at, sale.completed_at, len(types[sale.id]), kept(sale))
         for sale in found
     )
+
+
+_DELETED: Final = """
+    SELECT DISTINCT ON (sale_id) sale_id AS id, partner, created_at, completed_at
+    FROM audit.sale_observations AS seen
+    WHERE sale_id = ANY(CAST(:ids AS text[]))
+      AND NOT EXISTS (SELECT FROM audit.erasures WHERE sales ? seen.sale_id)
+    ORDER BY sale_id, seen.id DESC
+"""
 
 
 def export_of(connection: Connection, person: KnownPerson) -> dict[str, Any]:
