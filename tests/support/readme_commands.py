@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 import re
 import subprocess
+from io import StringIO
 from pathlib import Path
+from unittest.mock import patch
 
 from tests.conftest import Run
+from toolkit.samples.dataset import make_samples
 
 README = Path(__file__).parents[2] / "README.md"
 
@@ -34,8 +37,10 @@ def run_the_readme(run: Run, environ: dict[str, str]) -> None:
             line = line.replace("HASH", seal_in(Path("custody.jsonl")))
         if line.startswith("toolkit job run"):
             line += " --late"  # a night's grace time has passed at most hours of the day
+        line, _, _given = line.partition(" < ")
         words = subprocess.check_output(["sh", "-c", f"printf '%s\\n' {line}"], text=True).splitlines()
-        ran = run(*words[1:], ends=None, within=environ | known)
+        with patch("sys.stdin", StringIO(f"{make_samples().csv_clients[0].cpf}\n")):
+            ran = run(*words[1:], ends=None, within=environ | known)
         assert ran.status in (0, 3), (line, ran)
 
 
