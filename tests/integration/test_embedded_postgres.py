@@ -14,7 +14,6 @@ import psycopg
 import pytest
 
 from tests.support.embedded_homes import (
-from tests.support.waiting import wait_until
     AS_ROOT,
     OPEN_BUCKET,
     OPEN_DATABASE,
@@ -24,7 +23,7 @@ from tests.support.waiting import wait_until
     processes_of,
     start,
 )
-from tests.support.waiting import PATIENCE
+from tests.support.waiting import PATIENCE, wait_until
 from toolkit import embedded
 from toolkit.errors import EmbeddedServiceError
 

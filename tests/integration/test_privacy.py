@@ -174,6 +174,10 @@ def test_an_erasure_that_stopped_is_taken_up(office, run, database, bucket, s3, 
     run("privacy", "replay")
     shutil.rmtree(office.work)
     assert left_of(office, s3, bucket, OF_MARIA) == []
+    add_sale(database, "V-1")  # as when the tables of the service alone are restored
+    assert "1 erasure would" in run("privacy", "replay", "--dry-run", ends=3).out
+    run("privacy", "replay")
+    run("privacy", "replay", "--dry-run")
 
 
 def test_a_sale_that_the_service_deleted_leaves_the_history_and_the_bucket(office, run, database, bucket, s3):
