@@ -224,9 +224,9 @@ class _Telling:
             row = _notice_of(connection, self.partner, today, clock()) if news else None
             if row is None:
                 return None
-            done = PartnerTold(self.partner, len(standing))
+            done, unheard = PartnerTold(self.partner, len(standing)), {each.id for each in news}
             for each in standing:
-                done.stages[each.stage] += each.stage is not Stage.NEW or each in news
+                done.stages[each.stage] += each.stage is not Stage.NEW or each.id in unheard
             files, done.problem = self._deliver(row.id, done)
             tried = {"tries": row.tries + 1, "problem": done.problem}
             tried |= {} if done.problem else {"delivered_at": clock()}
