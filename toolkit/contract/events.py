@@ -4,14 +4,12 @@ A hash of a name, or of a file name that is a CPF, is found by trying all of the
 keyed hash (HMAC-SHA256), and the key is kept apart from the log.
 """
 
-import hashlib
 import hmac
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, Final
-from uuid import UUID
 
 
 class CustodyEvent(StrEnum):
@@ -92,7 +90,7 @@ class Event:
     kind: str
     happened_at: datetime
     detail: Mapping[str, Any]
-    salt: UUID | None = None
+    salt: bytes | None = None
     """Random; ``None`` where an erasure destroyed it, and of events that were sealed before there was one."""
 
     def as_json(self) -> dict[str, Any]:
@@ -110,17 +108,16 @@ class LogKeys:
 
     keys: tuple[str, ...] = field(default=(), repr=False)
 
-    def hashed(self, event: Mapping[str, Any], salt: UUID | None) -> dict[str, Any]:
+    def hashed(self, event: Mapping[str, Any], salt: bytes | None) -> dict[str, Any]:
         """Return the event (as JSON) as it is sealed: its hashes are keyed, by the key and by the event's salt."""
+        names = HASHES.get(event["kind"], ())
+        if not names or (salt is None and not self.keys):
+            return dict(event)
         key = self.keys[0].encode() if self.keys else b""
         if salt is not None:
-            key = hmac.new(key, salt.bytes, hashlib.sha256).digest()
-        elif not key:
-            return dict(event)
-        detail = {
-            name: hmac.new(key, value.encode(), hashlib.sha256).hexdigest()
-            if name in HASHES.get(event["kind"], ()) and isinstance(value, str)
-            else value
-            for name, value in event["detail"].items()
-        }
+            key = hmac.digest(key, salt, "sha256")
+        detail = dict(event["detail"])
+        for name in names:
+            if isinstance(value := detail.get(name), str):
+                detail[name] = hmac.digest(key, value.encode(), "sha256").hex()
         return {**event, "detail": detail}

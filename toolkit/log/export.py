@@ -86,7 +86,15 @@ def _entries(connection: Connection, size: int) -> Iterator[Sequence[Any]]:
     """Yield the entries of each tile with their events."""
     entry, event = log_entries.c, custody_events.c
     query = (
-        sa.select(entry.entry, entry.event, event.id, event.kind, event.happened_at, event.detail, event.salt)
+        sa.select(
+            entry.entry,
+            entry.event,
+            event.id,
+            event.kind,
+            event.happened_at,
+            event.detail,
+            sa.func.uuid_send(event.salt).label("salt"),
+        )
         .outerjoin(custody_events, event.id == entry.event)
         .where(entry.index < size)
         .order_by(entry.index)

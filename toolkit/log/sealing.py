@@ -221,7 +221,7 @@ _HORIZON: Final = """
 """
 
 _UNSEALED: Final = """
-    SELECT id, epoch, transaction, kind, happened_at, detail, salt
+    SELECT id, epoch, transaction, kind, happened_at, detail, uuid_send(salt) AS salt
     FROM audit.custody_events
     WHERE (epoch, transaction, id) > (:epoch, :transaction, :id)
       AND (transaction < :horizon OR epoch < (SELECT max(number) FROM audit.custody_epochs))
