@@ -54,7 +54,7 @@ _DISPLAYS = dict.fromkeys(("figures", "table", "links", "remark", "_grid", "why"
 _OF_SETTINGS = dict.fromkeys(("SettingsError", "ToolkitError"), (0,))
 """What the HTTP interface says to those who start it; all else it says to programs."""
 
-_TABLES = {"_HEADINGS", "columns"}
+_TABLES = {"_OF_SALES", "_HEADINGS", "columns"}
 """Variables that hold the headings of a table."""
 
 _CODE = re.compile(r"[a-z]+[A-Z]\w*|[^a-z]*[a-z]?[^a-z]*|[ {}]*")

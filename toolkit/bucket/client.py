@@ -237,8 +237,8 @@ class Bucket:
                     raise BucketError("The object was overwritten since it was listed.")
                 yield body.iter_chunks(_CHUNK), answer.get("ContentType")
 
-    def erase(self, key: str) -> int:
-        """Remove an object in every version, with its markers and unfinished uploads; return how many there were.
+    def erase(self, key: str) -> None:
+        """Remove an object in every version, with its markers and unfinished uploads.
 
         Raises:
             BucketError: a version is locked, or the account may not delete versions.
@@ -257,7 +257,6 @@ class Bucket:
                 for item in page.get("Uploads", ()):
                     if item["Key"] == key:
                         self._client.abort_multipart_upload(Bucket=self.name, Key=key, UploadId=item["UploadId"])
-        return len(found)
 
     def check(self) -> None:
         """Make sure that the bucket is there and answers."""

@@ -75,7 +75,7 @@ PERSONAL: Final[Mapping[str, Mapping[str, Category]]] = {
 
 
 class Right(LabelledEnum):
-    """What a person may ask for."""
+    """A right that a person may exercise."""
 
     CONFIRMATION = "confirmation", "Are data of mine processed? (art. 18, I)"
     ACCESS = "access", "All data, with origin and purpose (art. 18, II)"
@@ -88,7 +88,7 @@ class Right(LabelledEnum):
 
 
 class AnswerOutcome(StrEnum):
-    """How a request ended."""
+    """The end of a request."""
 
     GRANTED = "granted"
     PARTLY = "partly"
@@ -124,7 +124,7 @@ _STRICT: Final = ConfigDict(extra="forbid", frozen=True, alias_generator=lambda 
 
 
 class Retention(BaseModel):
-    """How long evidence of some types is kept, and on which legal basis."""
+    """The days for which evidence of some types is kept, and the legal basis."""
 
     model_config = _STRICT
     of: Annotated[frozenset[EvidenceType], Field(min_length=1)]
@@ -139,7 +139,7 @@ class Retention(BaseModel):
 
 
 class PrivacyPlan(BaseModel):
-    """What a company decides about personal data; the texts stand in its record of processing."""
+    """The decisions of a company about personal data; the texts stand in its record of processing."""
 
     model_config = _STRICT
     contact: str = ""

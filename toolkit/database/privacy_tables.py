@@ -35,7 +35,7 @@ privacy_answers = table(
     Column("request_id", Uuid, ForeignKey(privacy_requests.c.id), primary_key=True),
     *columns(Text, "outcome", "basis", "answered_by", moment, "answered_at", Text, "account?"),
 )
-"""How requests of persons were answered."""
+"""The answers to requests of persons."""
 
 erasures = table(
     "erasures",

@@ -24,8 +24,11 @@ END $$;
 CREATE OR REPLACE FUNCTION audit.is_erasing() RETURNS boolean
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog AS $$
 BEGIN
+    -- Numbers of transactions come again in another cluster: the row itself must be of this very transaction.
     RETURN EXISTS (
-        SELECT FROM audit.erasures WHERE transaction = pg_current_xact_id_if_assigned()::text::bigint
+        SELECT FROM audit.erasures
+        WHERE transaction = pg_current_xact_id_if_assigned()::text::bigint
+          AND xmin = pg_current_xact_id_if_assigned()::xid
     );
 END $$;
 

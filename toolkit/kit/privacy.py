@@ -38,8 +38,11 @@ if TYPE_CHECKING:
     from toolkit.kit.connection import Kit
 
 
+_OF_SALES = ["sale", "partner", "records", "kept"]
+
+
 class Privacy:
-    """What the LGPD asks of whoever keeps evidence; ``kit.privacy`` is one.
+    """The duties that the LGPD gives whoever keeps evidence; ``kit.privacy`` is one.
 
     CPFs are arguments of methods only; commands read them from standard input.
     """
@@ -76,7 +79,7 @@ class Privacy:
         parts = [
             figures(mask_cpf(person.cpf), facts),
             table("Clients", ["id", "registered", "fields stored"], rows),
-            _sales("Sales", person.sales),
+            table("Sales", _OF_SALES, _rows(person.sales)),
         ]
         document = {
             "cpf": mask_cpf(person.cpf),
@@ -179,9 +182,9 @@ class Privacy:
         }
         parts: list[Part] = [figures("Erased" if done else "Would be erased", facts)]
         if plan.sales:
-            parts.append(_sales("Sales", plan.sales))
+            parts.append(table("Sales", _OF_SALES, _rows(plan.sales)))
         if plan.kept:
-            parts.append(_sales("Kept", plan.kept))
+            parts.append(table("Kept", _OF_SALES, _rows(plan.kept)))
         if plan.files:
             parts.append(links("Files", plan.files))
         document = {
@@ -412,12 +415,11 @@ def _stored(row: Any) -> list[str]:
     return [name for name, value in row.items() if value is not None and name not in ("id", "created_at")]
 
 
-def _sales(heading: str, found: Sequence[SaleOfPerson]) -> Part:
-    rows = [
+def _rows(found: Sequence[SaleOfPerson]) -> list[tuple[object, ...]]:
+    return [
         (each.id, each.partner or "", each.records, "" if each.kept is None else translate(each.kept))
         for each in found
     ]
-    return table(heading, ["sale", "partner", "records", "kept"], rows)
 
 
 def _sale_document(sale: SaleOfPerson) -> dict[str, Any]:

@@ -403,4 +403,4 @@ _STATEMENTS: Final = {
         WHERE finding.finding_id = answer.finding_id AND finding.sale_id = ANY(CAST(:sales AS text[]))
     """,
 }
-"""What changes in the toolkit's own tables; events first, which are found by the keys."""
+"""The changes of the toolkit's own tables; events first, which are found by the keys."""

@@ -42,7 +42,7 @@ class SaleOfPerson:
 
 @dataclass(frozen=True, slots=True)
 class KnownPerson:
-    """What the service's tables hold of a person: rows of clients, and the sales that name them."""
+    """A person as the service's tables hold it: rows of clients, and the sales that name them."""
 
     cpf: str
     clients: tuple[Mapping[str, Any], ...]
