@@ -192,6 +192,13 @@ def test_a_sale_that_the_service_deleted_leaves_the_history_and_the_bucket(offic
     assert "nothing" in run("privacy", "erase", "--sale", "V-1", *PEOPLE, ends=1).err
 
 
+def test_a_file_name_that_others_have_tells_of_nobody(office, run, database):
+    change(database, "UPDATE evidences SET file_name = 'contract.pdf'")
+    (office.work / "others.csv").write_text("file;contract.pdf")
+    told = office.asked("erase", "--dry-run", "--look-in", office.work, "--json", cpf=MARIA["cpf"])
+    assert {Path(each).name for each in json.loads(told.out)["files"]} == {"rejected.csv", "rows.xlsx"}
+
+
 def test_a_client_stays_with_a_sale_that_is_held(office, run, database):
     [(client,)] = rows(database, "SELECT client_id FROM sales WHERE id = 'V-1'")
     add_sale(database, "V-4", client_id=client)

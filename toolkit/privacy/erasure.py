@@ -124,8 +124,10 @@ def _needles(
         digits = "".join(filter(str.isdigit, row["cpf"]))
         texts |= {digits, f"{digits[:3]}.{digits[3:6]}.{digits[6:9]}-{digits[9:]}", row["email"] or ""}
         texts |= {row["phone_number"] or "", f"{row['first_name']} {row['last_name']}"}
-    names = sa.select(evidences.c.file_name).where(among(evidences.c.sale_id, sale_ids))
-    texts |= {name for name in connection.scalars(names) if name}
+    names, own = sa.select(evidences.c.file_name), among(evidences.c.sale_id, sale_ids)
+    found = set(connection.scalars(names.where(own))) - {None}
+    # A name such as contract.pdf, which records of others have, too, tells of nobody.
+    texts |= found - set(connection.scalars(names.where(among(evidences.c.file_name, found), ~own)))
     return frozenset(each.encode() for each in texts if len(each) > 4)
 
 
