@@ -18,7 +18,6 @@ MODULES: Final[Mapping[Extra, tuple[str, ...]]] = {
         "av",
         "cryptography",
         "duckdb",
-        "holidays",
         "ibis",
         "jinja2",
         "markupsafe",

@@ -1,8 +1,9 @@
 """Deadlines count business days of Brazil, by code and group, in the time zone of the settings."""
 
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
+import holidays
 import pytest
 
 from toolkit.contract.deadlines import Deadlines, is_business_day
@@ -25,6 +26,12 @@ SAO_PAULO = ZoneInfo("America/Sao_Paulo")
 )
 def test_week_ends_and_holidays_do_not_count(day, counts):
     assert is_business_day(date.fromisoformat(day)) is counts
+
+
+def test_each_business_day_of_a_century_is_one_to_a_calendar_of_others():
+    known, first = holidays.country_holidays("BR"), date(1981, 1, 1)
+    days = [first + timedelta(days=number) for number in range(36_525)]
+    assert [day for day in days if is_business_day(day) != known.is_working_day(day)] == []
 
 
 def test_a_finding_has_the_days_of_its_code_and_group():

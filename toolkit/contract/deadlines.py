@@ -2,15 +2,18 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import Final
 from zoneinfo import ZoneInfo
 
 from toolkit.contract.codes import CODES
 
-if TYPE_CHECKING:
-    from holidays import HolidayBase
+_HOLIDAYS: Final = ("01-01", "04-21", "05-01", "09-07", "10-12", "11-02", "11-15", "12-25")
+"""The national holidays that fall on one day each year (Laws 662/1949 and 6,802/1980)."""
+
+_SINCE_2024: Final = "11-20"
+"""The Day of Zumbi and of Black Awareness (Law 14,759/2023)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,14 +39,17 @@ class Deadlines:
 
 def is_business_day(day: date) -> bool:
     """Tell whether it is a day from Monday to Friday and no national holiday of Brazil."""
-    return _calendar().is_working_day(day)
+    return day.weekday() < 5 and day not in _holidays(day.year)
 
 
-@lru_cache(maxsize=1)
-def _calendar() -> "HolidayBase":
-    import holidays  # an extra, and slow to load
+@lru_cache
+def _holidays(year: int) -> frozenset[date]:
+    from pandas import Timestamp
+    from pandas.tseries.offsets import Easter  # both slow to load
 
-    return holidays.country_holidays("BR")
+    fixed = [*_HOLIDAYS, _SINCE_2024][: None if year >= 2024 else -1]
+    good_friday = (Timestamp(year, 1, 1) + Easter()).date() - timedelta(days=2)
+    return frozenset([good_friday, *(date.fromisoformat(f"{year}-{day}") for day in fixed)])
 
 
 Clock = Callable[[], datetime]
