@@ -1,15 +1,11 @@
 """``toolkit audit``, ``report`` and ``verify``, from the command line to the files."""
 
-from __future__ import annotations
-
 import csv
 import os
 import stat
-from typing import Any
 
 import pytest
 
-from tests.conftest import Run
 from tests.support.observations import Story, day
 from tests.support.uploaded_sales import MP3, PDF
 from toolkit.contract.evidence import EvidenceType
@@ -38,7 +34,7 @@ def test_an_audit_of_a_past_day_shows_the_totals(run, story, tmp_path):
     assert "note: 1 file counts although nobody has examined it." in shown.err
 
 
-def audited(run: Run, *words: str, **environ: str) -> tuple[int, dict[str, Any]]:
+def audited(run, *words, **environ):
     ran = run("--quiet", "audit", "--json", *words, ends=None, **environ)
     return ran.status, ran.told
 

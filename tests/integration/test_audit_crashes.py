@@ -1,33 +1,28 @@
 """An audit that is killed, or that finds no room or no store, leaves the old state or the new one."""
 
-from __future__ import annotations
-
 import os
 import resource
-from collections.abc import Callable, Mapping
 from contextlib import contextmanager, redirect_stderr
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from importlib import import_module
 from io import StringIO
 from pathlib import Path
-from typing import Any
 
 import pytest
 import sqlalchemy as sa
 
 from tests.conftest import _TEMPLATE, _fresh
 from tests.support.audits import plan_in
-from tests.support.process_pool import FORKED, Place, stalled
+from tests.support.process_pool import FORKED, stalled
 from tests.support.uploaded_sales import add_sale
 from toolkit.audit import publish
 from toolkit.audit.folder import list_audits, open_audit
 from toolkit.audit.run import make_audit
-from toolkit.bucket.client import Bucket, access_settings
+from toolkit.bucket.client import access_settings
 from toolkit.bucket.file_store import FolderStore, S3Store
 from toolkit.cli import main
 from toolkit.contract.deadlines import wall_clock
-from toolkit.database.connection import Database
 from toolkit.database.observations import observe_service
 from toolkit.database.tables import audit_runs, finding_observations
 from toolkit.errors import BucketUnavailable
@@ -50,7 +45,7 @@ def environ(database, embedded_environment, tmp_path):
     return {**os.environ, **embedded_environment, "TOOLKIT_AUDITS": str(tmp_path / "audits")}
 
 
-def published(environ: Mapping[str, str]) -> list[str]:
+def published(environ):
     """The audits under a final name, each of which is whole; nothing else is there."""
     folder = Path(environ["TOOLKIT_AUDITS"])
     names = list_audits(FolderStore(folder, str(folder)))
@@ -61,7 +56,7 @@ def published(environ: Mapping[str, str]) -> list[str]:
     return names
 
 
-def noted(database: Database) -> tuple[int, int]:
+def noted(database):
     """The audits and the episodes of findings that PostgreSQL keeps."""
     with database.transaction() as connection:
         audits, episodes = (
@@ -83,18 +78,18 @@ def test_a_kill(environ, database, place):
     assert not list(Path(environ["TOOLKIT_AUDITS"]).rglob(".toolkit-draft-*"))
 
 
-def before(place: Place, happens: Callable[[], object]) -> Callable[..., Any]:
+def before(place, happens):
     """The function at ``place``, in front of which something happens."""
     function = getattr(getattr(import_module(place[0]), place[1]), place[2])
 
-    def after_it(*args: Any, **given: Any) -> Any:
+    def after_it(*args, **given):
         happens()
         return function(*args, **given)
 
     return after_it
 
 
-def away(*_: Any, **__: Any) -> None:
+def away(*_, **__):
     raise BucketUnavailable("away")
 
 
@@ -109,7 +104,7 @@ def test_a_bucket_for_audits_that_is_away_from_some_stage_on(
     plan = replace(plan_in(tmp_path), store=in_bucket(bucket, environ))
     with monkeypatch.context() as patched:
 
-        def gone() -> None:
+        def gone():
             for name in ("put", "claim", "names", "text"):
                 patched.setattr(S3Store, name, away)
 
@@ -125,7 +120,7 @@ def test_a_bucket_for_audits_that_is_away_from_some_stage_on(
         each.verify()
 
 
-def in_bucket(bucket: Bucket, environ: Mapping[str, str]) -> S3Store:
+def in_bucket(bucket, environ):
     aws = access_settings(Settings.from_environment(environ))
     return S3Store(bucket.name, "audits", aws, f"s3://{bucket.name}/audits", embedded=True)
 
@@ -163,8 +158,8 @@ def test_a_disk_that_is_full_from_some_stage_on(environ, database, place):
     assert (noted(database), len(published(environ))) == ((1, 3), 1)
 
 
-def _without_room(environ: dict[str, str], place: Place, told: Any) -> None:
-    def full() -> None:
+def _without_room(environ, place, told):
+    def full():
         resource.setrlimit(resource.RLIMIT_FSIZE, (10, 10))
 
     setattr(getattr(import_module(place[0]), place[1]), place[2], before(place, full))

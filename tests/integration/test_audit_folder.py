@@ -1,17 +1,13 @@
 """An audit is a folder of Parquet: what makes it, where it lies, how long it is kept, and who opens it."""
 
-from __future__ import annotations
-
 import os
 import re
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 import nbformat
 import pandas as pd
-import pyarrow as pa
 import pytest
 import sqlalchemy as sa
 from nbclient import NotebookClient
@@ -28,7 +24,6 @@ from toolkit.audit.run import make_audit
 from toolkit.bucket.client import access_settings
 from toolkit.bucket.file_store import S3Store
 from toolkit.contract.evidence import EvidenceType
-from toolkit.database.connection import Database
 from toolkit.errors import InvalidInput, UnreadableFile
 from toolkit.settings import Settings
 
@@ -45,7 +40,7 @@ def story(database, clock):
     return told
 
 
-def rewrite(database: Database, statement: str) -> None:
+def rewrite(database, statement):
     """Change what nobody may change, as an owner of the tables who disables their triggers."""
     with database.transaction() as connection:
         for each in ("DISABLE TRIGGER USER", statement, "ENABLE TRIGGER USER"):
@@ -106,11 +101,11 @@ def test_audits_in_a_bucket_are_made_reported_and_kept_as_the_settings_say(
     assert sum(each.endswith("/verdicts.parquet") for each in keys) == 2
 
 
-def came_here(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+def came_here(monkeypatch):
     """The rows of each answer that comes from the cluster to this machine."""
     counts, read = list[int](), SparkEngine.read
 
-    def counted(engine: SparkEngine, query: Any) -> pa.Table:
+    def counted(engine, query):
         rows = read(engine, query)
         counts.append(rows.num_rows)
         return rows
@@ -151,7 +146,7 @@ def test_anybody_opens_an_audit_in_the_lines_of_the_readme(database, clock, stor
     (lines,) = re.findall(r"^```pycon\n((?:>>> .*duckdb.*\n)+)```", readme, flags=re.MULTILINE)
     imported, query = re.sub(r"(?<=audits/)[^/]+", made.name, lines.replace(">>> ", "")).splitlines()
     monkeypatch.chdir(tmp_path)
-    names: dict[str, Any] = {}
+    names = {}
     exec(imported, names)
     assert sorted(eval(query, names).fetchall()) == [("compliant", 1), ("incomplete", 2)]
     read = pd.read_parquet(tmp_path / "audits" / made.name / "verdicts.parquet")
@@ -176,7 +171,7 @@ def test_a_large_table_is_read_in_ranges_under_one_snapshot(database, clock, sto
     whole = made_audit(database, tmp_path / "whole", clock=clock, as_of=day(3))
     read, ranges = list[str](), extract._ranges
 
-    def counted(connection: sa.Connection, reading: Any) -> list[Any]:
+    def counted(connection, reading):
         found = list(ranges(connection, reading))
         read.extend([reading.name] * len(found))
         return found
@@ -189,7 +184,7 @@ def test_a_large_table_is_read_in_ranges_under_one_snapshot(database, clock, sto
 
 
 def test_only_findings_that_came_or_went_are_written(database, clock, story, tmp_path):
-    def rows() -> dict[Any, str]:
+    def rows():
         """Each row of the findings' history, by the transaction that wrote it."""
         query = "SELECT finding_id, CAST(xmin AS text) FROM audit.finding_observations"
         with database.transaction() as connection:

@@ -1,7 +1,5 @@
 """A database belongs to one bucket and to one service: others are refused before anything is written."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 import pytest
@@ -20,7 +18,7 @@ from toolkit.settings import Settings
 MANIFEST = "saleId,fileName,fileFormat,type,evidenceType\nsale-1,a.pdf,application/pdf,application/pdf,KYC\n"
 
 
-def counted(database: Database) -> dict[str, int]:
+def counted(database):
     """Count the rows of each table of the toolkit and of the service."""
     tables = [table for (table,) in rows(database, "SELECT relid::regclass::text FROM pg_stat_user_tables")]
     return {table: rows(database, f"SELECT count(*) FROM {table}")[0][0] for table in tables}

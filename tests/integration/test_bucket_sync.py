@@ -1,9 +1,6 @@
 """The bucket's listing becomes observations, on a real PostgreSQL and a real S3 interface."""
 
-from __future__ import annotations
-
 from datetime import timedelta
-from typing import cast
 from unittest.mock import ANY, Mock
 
 import pytest
@@ -15,7 +12,7 @@ from tests.support.uploaded_sales import MP3, PDF, add_record, add_sale, rows
 from toolkit.audit import observe_bucket
 from toolkit.audit.object_history import Synced
 from toolkit.audit.observe_bucket import sync_bucket
-from toolkit.bucket.client import Area, Bucket
+from toolkit.bucket.client import Area
 from toolkit.contract.evidence import EvidenceType
 from toolkit.database.tables import sales
 from toolkit.errors import MassDisappearance
@@ -62,7 +59,7 @@ def _large_bucket(monkeypatch):
     monkeypatch.setattr(observe_bucket, "FEW_PAGES", -1)
 
 
-def key(day: str, number: int = 1) -> str:
+def key(day, number=1):
     return f"evidences/{day}/0199c0de-0000-7000-8000-{number:012d}/contract.pdf"
 
 
@@ -184,4 +181,4 @@ def test_a_key_that_no_database_can_hold_stops_no_reading(database, clock):
     bucket = MemoryBucket()
     for key in ("evidences/2026/03/02/a", "evidences/2026/03/02/b\0c"):
         bucket.put(key, PDF)
-    assert sync_bucket(database, cast("Bucket", bucket), clock=clock).listed == 1
+    assert sync_bucket(database, bucket, clock=clock).listed == 1

@@ -1,7 +1,5 @@
 """Clients in files are registered as one by one: once, whoever loads them, and with a word for what is not."""
 
-from __future__ import annotations
-
 import stat
 from datetime import timedelta
 
@@ -55,7 +53,6 @@ def test_a_client_who_is_registered_already_is_skipped_and_listed(database, load
 
     assert counts(result) == (2, 0, 2)
     skipped = result.files[0].skipped_file
-    assert skipped is not None
     assert stat.S_IMODE(skipped.stat().st_mode) == 0o600
     ids = {row["cpf"]: str(row["client_id"]) for row in registered(database)}
     assert read_csv(skipped) == [
@@ -69,7 +66,6 @@ def test_of_several_who_are_registered_already_the_first_is_listed(database, loa
     clock.now += timedelta(days=1)
     register_client(database, body(client(1)), clock)
     skipped = load(write_csv(tmp_path / "a.csv", [client(1)])).files[0].skipped_file
-    assert skipped is not None
     assert read_csv(skipped)[0]["clientId"] == str(first.client_id)
 
 

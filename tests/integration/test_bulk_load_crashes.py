@@ -6,7 +6,7 @@ import os
 import resource
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +17,6 @@ import sqlalchemy as sa
 from tests.support.client_rows import client, write_csv
 from tests.support.waiting import PATIENCE, wait_until
 from toolkit.cli import main
-from toolkit.database.connection import Database
 from toolkit.database.tables import addresses, clients, load_batches
 
 
@@ -55,14 +54,14 @@ def test_a_lost_connection(victim, database):
 
 
 @contextmanager
-def storing_load(victim: Victim, database: Database) -> Iterator[tuple[subprocess.Popen[str], int]]:
+def storing_load(victim, database):
     """A load whose INSERT of the addresses waits for a lock that is held here, and its backend."""
     waiting = sa.text(
         "SELECT pid FROM pg_stat_activity "
         "WHERE datname = current_database() AND query LIKE '%INTO %addresses%' AND wait_event_type = 'Lock'"
     )
 
-    def backend() -> int | None:
+    def backend():
         with database.transaction() as connection:
             return connection.scalar(waiting)
 
@@ -107,17 +106,17 @@ class Victim:
     rows: int
 
     @classmethod
-    def prepare(cls, folder: Path, environ: Mapping[str, str], rows: int) -> Victim:
+    def prepare(cls, folder, environ, rows):
         """A file of ``rows`` different clients, one in fifty of them bad."""
         made = (client(n, cpf="0") if n % BAD_EVERY == 0 else client(n) for n in range(rows))
         return cls(write_csv(folder / "clients.csv", made), folder / "out", environ, rows)
 
     @property
-    def words(self) -> list[str]:
+    def words(self):
         """The command, as ``toolkit`` reads it."""
         return ["-q", "clients", "load", str(self.source), "--out", str(self.out)]
 
-    def start(self) -> subprocess.Popen[str]:
+    def start(self):
         """The command, running."""
         return subprocess.Popen(
             [sys.executable, "-m", "toolkit", *self.words],
@@ -128,7 +127,7 @@ class Victim:
         )
 
 
-def check_all_in_once(victim: Victim, database: Database) -> None:
+def check_all_in_once(victim, database):
     """Each good row is registered once with its address, one batch is noted, the bad rows came back."""
     good = victim.rows - len(range(0, victim.rows, BAD_EVERY))
     with database.transaction() as connection:
@@ -147,7 +146,7 @@ def check_all_in_once(victim: Victim, database: Database) -> None:
     assert len(lines) == 1 + victim.rows - good
 
 
-def check_nothing_or_all_in(victim: Victim, database: Database) -> None:
+def check_nothing_or_all_in(victim, database):
     """A load that was struck has registered all of its rows or none."""
     good = victim.rows - len(range(0, victim.rows, BAD_EVERY))
     with database.transaction() as connection:

@@ -1,11 +1,9 @@
 """Registered clients are looked through: what is doubtful is counted, and those that are alike are named."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 from datetime import date
 
-from tests.support.request_bodies import CLIENT, Json, changed
+from tests.support.request_bodies import CLIENT, changed
 from toolkit.contract.clients import QualityWarning
 from toolkit.intake.registration import Likeness, client_quality, register_client
 
@@ -19,7 +17,7 @@ def test_no_client_is_no_doubt(database):
 
 
 def test_clients_that_are_alike_are_named_by_their_ids_and_masked_cpf(database, clock):
-    def register(body: Json) -> str:
+    def register(body):
         return str(register_client(database, body, clock).client_id)
 
     first, again = (

@@ -1,12 +1,8 @@
 import re
-from collections.abc import Callable
 
 import pytest
 
-from tests.conftest import Ran
 from tests.support.client_rows import FIELDS, client, write_csv
-
-Load = Callable[..., Ran]
 
 
 @pytest.fixture

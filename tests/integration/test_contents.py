@@ -1,10 +1,7 @@
 """Contents are verified once per object version, from a real bucket into a real database."""
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import replace
-from typing import IO
 
 import pytest
 
@@ -16,7 +13,7 @@ from toolkit.contract.evidence import FileKind
 from toolkit.evidence import inspection
 from toolkit.evidence.contents import Failure, Verified, verify_contents
 from toolkit.evidence.inspection import Inspector
-from toolkit.evidence.kinds import Inspected, readers_of
+from toolkit.evidence.kinds import readers_of
 
 FOLDER = "evidences/2026/03/02/0199c0de-0000-7000-8000-00000000000"
 FOUND = """
@@ -35,7 +32,7 @@ def put(bucket, s3):
 
 @pytest.fixture
 def verify(database, bucket, clock):
-    def sync_and_verify() -> Verified:
+    def sync_and_verify():
         sync_bucket(database, bucket, clock=clock)
         return verify_contents(database, bucket, clock=clock)
 
@@ -63,7 +60,7 @@ def test_each_version_is_verified_once(verify, put, database):
 class OneReaderOnly(Inspector):
     """An inspector where the second package that reads such a file is not installed."""
 
-    def inspect(self, file: IO[bytes]) -> Inspected:
+    def inspect(self, file):
         found = super().inspect(file)
         return replace(found, readers=found.readers[:1])
 

@@ -1,15 +1,10 @@
 """An audit and a report verify new files before they judge, and say how far the files were looked at."""
 
-from __future__ import annotations
-
 import csv
 import json
-from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.conftest import Run
 from tests.support.evidence_files import JPEG, pdf, silence, tone
 from tests.support.report_figures import wrong_figures
 from tests.support.uploaded_sales import add_record, add_sale
@@ -35,7 +30,7 @@ ALL_VERIFIED = {"verified": FILES - len(UNUSABLE), "firstBytes": 0, "never": 0, 
 
 @pytest.fixture
 def put(database, bucket, s3):
-    def put_file(sale_id: str, evidence_type: EvidenceType, body: bytes) -> str:
+    def put_file(sale_id, evidence_type, body):
         _, key = add_record(database, sale_id, evidence_type)
         s3.put_object(Bucket=bucket.name, Key=key, Body=body)
         return key
@@ -54,7 +49,7 @@ def uploaded(database, put):
             put(sale_id, evidence_type, body)
 
 
-def reported(run: Run, out: Path, *options: str) -> tuple[dict[str, str], Any, str]:
+def reported(run, out, *options):
     """What is missing and why, of each sale that the report names; its JSON; what the command said."""
     said = run("--quiet", "report", "--out", out, "--format", "csv,json", *options).err
     with (out / "missing-evidence.csv").open(encoding="utf-8") as file:
@@ -82,7 +77,7 @@ def test_files_that_are_unusable_change_the_verdict_of_the_report_itself(run, up
 
 
 def test_what_the_time_leaves_is_counted_and_verified_by_the_next_audit(run, uploaded, tmp_path):
-    def audit(**limits: str) -> Any:
+    def audit(**limits):
         return run("--quiet", "audit", "--json", ends=None, **limits).told
 
     nothing = audit(TOOLKIT_VERIFY_SECONDS="0")

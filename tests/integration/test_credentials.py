@@ -1,19 +1,15 @@
 """Credentials for one file: what is stored, what is answered, and what is refused."""
 
-from __future__ import annotations
-
 import logging
 from datetime import UTC, datetime
-from typing import Any
 
 import pytest
 
 from tests.support.request_bodies import UPLOAD
 from tests.support.uploaded_sales import add_sale, rows
 from toolkit.bucket.client import Bucket
-from toolkit.database.connection import Database
 from toolkit.errors import BucketError, BucketUnavailable
-from toolkit.evidence.credentials import IssuedCredentials, UploadLimits, request_upload
+from toolkit.evidence.credentials import UploadLimits, request_upload
 from toolkit.settings import AwsSettings
 
 LIMITS = UploadLimits(ttl_seconds=900, max_bytes=1_000_000)
@@ -24,7 +20,7 @@ BODY = {**UPLOAD, "fileName": "contrato assinado.pdf"}
 def ask(database, bucket, clock):
     add_sale(database, "VND-1")
 
-    def ask(sale_id: str = "VND-1", body: dict[str, Any] = BODY, bucket: Bucket = bucket) -> IssuedCredentials:
+    def ask(sale_id="VND-1", body=BODY, bucket=bucket):
         return request_upload(
             database, bucket, sale_id, body, requested_by="partner-1", limits=LIMITS, clock=clock
         )
@@ -32,7 +28,7 @@ def ask(database, bucket, clock):
     return ask
 
 
-def records(database: Database) -> list[tuple[Any, ...]]:
+def records(database):
     return rows(database, "SELECT id, sale_id, file_name, object_key, requested_by, expires_at FROM evidences")
 
 

@@ -1,7 +1,5 @@
 """The custody log: told in the transaction of what it tells, sealed later, proven by files alone."""
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,7 +13,6 @@ from tests.support.request_bodies import UPLOAD
 from tests.support.uploaded_sales import add_sale, rows
 from toolkit.audit.observe_bucket import sync_bucket
 from toolkit.contract.events import LogKeys
-from toolkit.database.connection import Database
 from toolkit.errors import InvalidInput, LogDiffers, LogKeyMissing
 from toolkit.evidence.contents import verify_contents
 from toolkit.evidence.credentials import UploadLimits, request_upload
@@ -23,7 +20,7 @@ from toolkit.evidence.records import withdraw
 from toolkit.log import sealing
 from toolkit.log.export import export_tiles
 from toolkit.log.merkle import is_consistent, leaf_hash, root_of_inclusion
-from toolkit.log.notes import Checkpoint, LogSigner, SignedState, VerifierKey, new_key
+from toolkit.log.notes import Checkpoint, LogSigner, VerifierKey, new_key
 from toolkit.log.sealing import consistency, newest_checkpoint, prove, seal_events
 
 LIMITS = UploadLimits(3600, 1_000_000)
@@ -34,14 +31,14 @@ SIGNER = LogSigner("evidence.example.com/custody", Ed25519PrivateKey.from_privat
 
 @pytest.fixture
 def tell(database):
-    def tell_events(count: int) -> None:
+    def tell_events(count):
         with database.transaction() as connection:
             _tell(connection, count)
 
     return tell_events
 
 
-def _tell(connection: sa.Connection, count: int) -> None:
+def _tell(connection, count):
     statement = sa.text(
         "INSERT INTO audit.custody_events (kind, happened_at, detail) "
         "SELECT 'TOLD', '2026-03-02', jsonb_build_object('number', n) FROM generate_series(1, :count) AS n"
@@ -51,15 +48,10 @@ def _tell(connection: sa.Connection, count: int) -> None:
 
 @pytest.fixture
 def seal(database, clock):
-    def sealed() -> SignedState:
-        newest = seal_events(database, clock, SIGNER, KEYS)
-        assert newest is not None
-        return newest
-
-    return sealed
+    return lambda: seal_events(database, clock, SIGNER, KEYS)
 
 
-def unguarded(database: Database, table: str, statement: str) -> None:
+def unguarded(database, table, statement):
     """Execute a statement without the triggers, as an owner of the table can."""
     with database.transaction() as connection:
         for each in (
@@ -70,7 +62,7 @@ def unguarded(database: Database, table: str, statement: str) -> None:
             connection.execute(sa.text(each))
 
 
-def entries(database: Database) -> list[dict[str, object]]:
+def entries(database):
     return [json.loads(entry) for (entry,) in rows(database, "SELECT entry FROM audit.log_entries ORDER BY index")]
 
 
@@ -119,7 +111,6 @@ def test_every_event_is_an_entry_once_and_each_state_goes_on_from_the_one_before
     roots = [bytes.fromhex(each.root) for each in (first, second)]
     assert is_consistent(4, roots[0], 504, roots[1], path)
     for found in proven:
-        assert found is not None
         entry, proof, state = found
         assert root_of_inclusion(leaf_hash(entry), proof.index, state.size, proof.path) == roots[1]
     with database.transaction() as connection:

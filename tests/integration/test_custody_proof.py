@@ -1,7 +1,5 @@
 """A report carries its proof: strangers check it by files alone, and each forgery has a sentence of its own."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess
@@ -36,7 +34,7 @@ def reports(run, database, tmp_path):
     return tmp_path / "first", tmp_path / "second", known
 
 
-def script(folder: Path, *key: str) -> tuple[int, str]:
+def script(folder, *key):
     command = ["sh", folder / "verify.sh", folder, *key]
     done = subprocess.run(command, cwd=folder.parent, capture_output=True, text=True, check=False)
     return done.returncode, done.stdout + done.stderr
@@ -63,7 +61,6 @@ def test_a_report_and_an_audit_carry_their_proof(run, reports, tmp_path):
     written = {each["name"]: each["sha256"] for each in manifest["files"]}
     assert {name: entry["detail"]["files"][name] for name in written} == written
     state = Checkpoint.parse(known.opens((first / "checkpoint").read_text()) or "")
-    assert state is not None
     shown = json.loads((first / "missing-evidence.json").read_text())["source"]["seal"]
     assert state.root.hex() == manifest["custodySeal"] != shown
     assert (first / "entry.json.tlog-proof").stat().st_size < 4000
@@ -102,11 +99,11 @@ def test_openssl_and_coreutils_say_the_same(reports):
     assert (status, "a file is not what was written" in said) == (1, True)
 
 
-def new_signer() -> LogSigner:
+def new_signer():
     return LogSigner("evidence-toolkit/custody", Ed25519PrivateKey.generate())
 
 
-def _new_key(first: Path, _: Path) -> None:
+def _new_key(first, _):
     """Sign anything with another key, and lay that key beside it."""
     signer = new_signer()
     entry = (first / "entry.json").read_bytes()
@@ -117,16 +114,16 @@ def _new_key(first: Path, _: Path) -> None:
     (first / "log.pem").write_bytes(signer.verifier.pem())
 
 
-def _old_state(first: Path, second: Path) -> None:
+def _old_state(first, second):
     shutil.copy(first / "checkpoint", second)
 
 
-def _dropped(first: Path, _: Path) -> None:
+def _dropped(first, _):
     lines = (first / "SHA256SUMS").read_text().splitlines(keepends=True)
     (first / "SHA256SUMS").write_text("".join(lines[1:]))
 
 
-def _forged(first: Path, _: Path) -> None:
+def _forged(first, _):
     path = first / "checkpoint"
     path.write_text(path.read_text().replace("\n", "\n1", 1))
 

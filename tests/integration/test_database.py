@@ -10,7 +10,7 @@ from toolkit.database.connection import Database, raw
 from toolkit.errors import DatabaseError, DatabaseUnavailable
 
 
-def reason(database: Database, statement: str) -> str:
+def reason(database, statement):
     with pytest.raises(DatabaseError) as caught, database.transaction() as connection:
         connection.execute(sa.text(statement))
     return f"{type(caught.value).__name__}: {caught.value}"

@@ -1,10 +1,7 @@
 """The password of a database on another machine is never sent where somebody could read it."""
 
-from __future__ import annotations
-
 import socket
 import threading
-from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 import pytest
@@ -18,12 +15,12 @@ CLEARTEXT = b"R" + (8).to_bytes(4, "big") + (3).to_bytes(4, "big")
 
 
 @contextmanager
-def eavesdropper() -> Iterator[tuple[int, bytearray]]:
+def eavesdropper():
     """A server that has no TLS and asks for the password in clear text: its port, and what it was sent."""
     received = bytearray()
     listening = socket.create_server(("127.0.0.1", 0))
 
-    def serve() -> None:
+    def serve():
         with suppress(OSError):
             while True:
                 peer, _ = listening.accept()

@@ -1,10 +1,6 @@
 """Inventories become observations as a listing does, and never undo what was observed later."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
-from typing import Any
 from unittest.mock import Mock
 
 import pytest
@@ -14,11 +10,9 @@ from tests.support.s3_inventory import row_of, write_inventory
 from tests.support.uploaded_sales import PDF, rows
 from toolkit.audit import observe_bucket
 from toolkit.audit.inventory import find_inventory
-from toolkit.audit.object_history import Synced
 from toolkit.audit.observe_bucket import sync_bucket
 from toolkit.bucket.client import list_objects
 from toolkit.bucket.file_store import FolderStore
-from toolkit.database.connection import Database
 from toolkit.errors import (
     BucketUnavailable,
     InvalidInput,
@@ -60,7 +54,7 @@ def sync(database, bucket, clock):
 def take(sync, tmp_path):
     """Take over the newest inventory in ``tmp_path``."""
 
-    def taken(**options: Any) -> Synced:
+    def taken(**options):
         found = find_inventory(FolderStore(tmp_path / "inventory", "inventory"), None, tmp_path)
         return sync(inventory=found, **options)
 
@@ -71,7 +65,7 @@ def take(sync, tmp_path):
 def deliver(bucket, tmp_path):
     """Write an inventory of what lies in the bucket now."""
 
-    def delivered(moment: datetime, *, leave_out: tuple[str, ...] = (), **options: Any) -> Path:
+    def delivered(moment, *, leave_out=(), **options):
         listed = [
             row_of(seen) for page in list_objects(bucket, [""]) for seen in page if seen.key not in leave_out
         ]
@@ -80,7 +74,7 @@ def deliver(bucket, tmp_path):
     return delivered
 
 
-def seen(database: Database) -> list[tuple[Any, ...]]:
+def seen(database):
     return rows(
         database,
         "SELECT key, size, etag, last_modified, seen_at, gone_at FROM audit.object_observations ORDER BY id",

@@ -1,8 +1,4 @@
-from __future__ import annotations
-
 import stat
-from pathlib import Path
-from typing import Any
 
 import httpx
 import psutil
@@ -13,17 +9,15 @@ from tests.conftest import client_of
 from tests.support import embedded_homes as homes
 from tests.support.waiting import PATIENCE
 from toolkit import embedded
-from toolkit.embedded import BucketAccess
 from toolkit.errors import EmbeddedServiceError
 
 
-def client(access: BucketAccess, **credentials: str) -> Any:
+def client(access, **credentials):
     return client_of(access, retries={"total_max_attempts": 1}, **credentials)
 
 
-def kill(home: Path) -> None:
+def kill(home):
     pid = embedded.statuses(home)[1].pid
-    assert pid is not None
     homes.kill(pid)
 
 

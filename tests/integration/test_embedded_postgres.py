@@ -1,13 +1,9 @@
-from __future__ import annotations
-
 import os
 import shutil
 import signal
 import stat
-from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import psutil
 import psycopg
@@ -41,7 +37,7 @@ sys.stdin.read()
 
 
 @contextmanager
-def connected(url: str) -> Iterator[psycopg.Connection[Any]]:
+def connected(url):
     connection = psycopg.connect(url.replace("+psycopg", ""), autocommit=True)
     try:
         yield connection
@@ -49,15 +45,13 @@ def connected(url: str) -> Iterator[psycopg.Connection[Any]]:
         connection.close()
 
 
-def answers(home: Path) -> bool:
+def answers(home):
     with connected(embedded.database_url(home)) as connection:
         return connection.execute("SELECT 1").fetchone() == (1,)
 
 
-def pid_of(home: Path) -> int:
-    pid = embedded.statuses(home)[0].pid
-    assert pid is not None
-    return pid
+def pid_of(home):
+    return embedded.statuses(home)[0].pid
 
 
 def test_the_first_use_starts_it_and_the_next_finds_it(own_home):
@@ -87,7 +81,6 @@ def test_processes_that_start_it_at_once_share_one_server(own_home, opened):
 @pytest.mark.parametrize("signals", [[signal.SIGKILL], [signal.SIGINT, signal.SIGKILL]], ids=["kill", "Ctrl-C"])
 def test_no_end_of_its_users_group_of_processes_reaches_it(used_home, signals):
     user = start(HOLD_TRANSACTION, used_home, start_new_session=True)
-    assert user.stdout is not None
     assert [user.stdout.readline().strip() for _ in range(2)][1] == "holding"
     pid = pid_of(used_home)
     for each in signals:
@@ -126,7 +119,6 @@ def test_a_home_with_an_odd_or_a_long_name_works_and_leaves_no_socket(own_home, 
     try:
         assert answers(home)
         address = embedded.statuses(home)[0].address
-        assert address is not None
         folder = Path(address).parent
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     finally:

@@ -1,10 +1,7 @@
 """Evidence records are observed as the sales are: a past moment is judged by what had been seen by then."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
-from typing import Any
 
 import pytest
 import sqlalchemy as sa
@@ -19,12 +16,12 @@ from toolkit.database.tables import evidence_observations, evidences
 from toolkit.errors import DatabaseError
 
 
-def change(database: Database, statement: sa.Executable) -> None:
+def change(database, statement):
     with database.transaction() as connection:
         connection.execute(statement)
 
 
-def events(database: Database) -> list[tuple[Any, ...]]:
+def events(database):
     return rows(
         database,
         "SELECT kind, (detail ->> 'evidence')::uuid FROM audit.custody_events "
@@ -97,7 +94,7 @@ def test_an_audit_waits_for_what_was_stamped_before_it_and_not_committed(databas
 
 
 def test_stamps_never_go_back_and_never_lie_in_the_future(database, clock):
-    def stamped() -> Any:
+    def stamped():
         with database.transaction() as connection:
             return stamp(connection, clock)
 

@@ -1,11 +1,8 @@
 """Findings over days: they keep their ids, are resolved, come back, are waived for a time and become due."""
 
-from __future__ import annotations
-
 import json
 import re
 from datetime import UTC, date, datetime, timedelta
-from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -21,13 +18,11 @@ from toolkit.contract.deadlines import Deadlines
 from toolkit.contract.evidence import EvidenceType
 from toolkit.contract.findings import finding_id
 from toolkit.contract.waivers import read_waiver
-from toolkit.database.connection import Database
 from toolkit.database.observations import observe_service
 from toolkit.database.tables import custody_events, waiver_revocations, waivers
 from toolkit.errors import InvalidInput, WaiverRefused
 from toolkit.kit.process import signed_in_account
 from toolkit.message import listed
-from toolkit.reports.audited import Audited
 from toolkit.reports.notices import notices
 
 POV = finding_id("MISSING_POV", "S-1")
@@ -45,12 +40,12 @@ def story(database):
     return told
 
 
-def audit(database: Database, clock: SettableClock, moment: datetime, **how: Any) -> Audited:
+def audit(database, clock, moment, **how):
     clock.now = moment
     return audited(database, clock=clock, **how)
 
 
-def statuses(result: Audited) -> dict[str, str]:
+def statuses(result):
     found = result.findings
     return dict(zip(found["code"], found["status"], strict=True))
 
@@ -95,8 +90,8 @@ def test_a_waiver_holds_from_its_first_day_until_its_end_or_its_revocation(datab
     clock.now = datetime(2026, 1, 1, 0, 0, tzinfo=deadlines.timezone)
     revoke_waiver(database, revoked.id, reason="sent", revoked_by="ana", clock=clock)
 
-    def status(sale_id: str, *moment: int) -> str:
-        as_of = datetime(*moment, tzinfo=deadlines.timezone)  # type: ignore[arg-type, misc]
+    def status(sale_id, *moment):
+        as_of = datetime(*moment, tzinfo=deadlines.timezone)
         found = audited(database, clock=SettableClock(), as_of=as_of, deadlines=deadlines).findings
         return str(found.set_index(["saleId", "code"]).loc[(sale_id, "MISSING_POV"), "status"])
 
@@ -190,7 +185,7 @@ def test_a_sale_of_another_partner_takes_its_findings_and_their_trend_along(data
     revoke_waiver(database, waiver.id, reason="sent", revoked_by="ana", clock=clock)
     after = audit(database, clock, day(6))
 
-    def of_s_3(result: Audited) -> dict[str, str]:
+    def of_s_3(result):
         own = result.findings.query("saleId == 'S-3'")
         return dict(zip(own["id"], own["status"], strict=True))
 
@@ -212,7 +207,7 @@ def test_findings_of_a_sale_that_is_gone_are_not_told_as_mended(database, story,
     story.sale("S-4", gone_at=day(5))
     story.sale("S-4", seen_at=day(5), client_id=story.client("11144477735"))  # changed, and there
 
-    def ended(result: Audited) -> dict[tuple[str, str], str | None]:
+    def ended(result):
         gone = result.findings.query("status == 'resolved'").astype(object)
         return dict(zip(zip(gone["saleId"], gone["code"], strict=True), gone["reason"].fillna(""), strict=True))
 
@@ -235,7 +230,7 @@ def test_findings_of_a_sale_that_is_gone_are_not_told_as_mended(database, story,
 
 
 def test_the_commands_tell_findings_changes_and_waivers(run, story, tmp_path):
-    def ask(*words: str, ends: int = 0) -> Any:
+    def ask(*words, ends=0):
         return run("--quiet", *words, "--json", ends=ends).told
 
     first = ask("findings", "--no-sync", ends=3)

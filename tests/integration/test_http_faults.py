@@ -1,7 +1,5 @@
 """The HTTP interface while its database or bucket is killed, away, or holds its threads; and how it ends."""
 
-from __future__ import annotations
-
 import os
 import queue
 import signal
@@ -9,12 +7,9 @@ import socket
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from typing import Any
 from uuid import UUID
 
-import httpx
 import pytest
 import sqlalchemy as sa
 
@@ -53,7 +48,7 @@ def own_environ(used_home, bucket_environment):
     return {**own, "DATABASE_URL": embedded.database_url(used_home)}
 
 
-def is_away(answer: httpx.Response) -> bool:
+def is_away(answer):
     """Tell whether it is a complete 503."""
     if answer.status_code != 503:
         return False
@@ -65,24 +60,24 @@ def is_away(answer: httpx.Response) -> bool:
 class Load:
     """Partners that register clients without pause, and remember what was acknowledged."""
 
-    def __init__(self, url: str, token: str) -> None:
-        self.statuses: Counter[int] = Counter()
-        self.acknowledged: set[UUID] = set()
+    def __init__(self, url, token):
+        self.statuses = Counter()
+        self.acknowledged = set()
         self._url, self._token = url, token
         self._go_on = True
         self._threads = [threading.Thread(target=self._register) for _ in range(8)]
 
-    def __enter__(self) -> Load:
+    def __enter__(self):
         for thread in self._threads:
             thread.start()
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, *_):
         self._go_on = False
         for thread in self._threads:
             thread.join()
 
-    def _register(self) -> None:
+    def _register(self):
         with partner_of(self._url, self._token) as partner:
             while self._go_on:
                 answer = partner.post("/clients", json=CLIENT)
@@ -98,12 +93,11 @@ def test_a_killed_database_loses_no_acknowledged_registration(own_environ, used_
     with serving(own_environ) as server, Load(server.url, issue(own_environ)) as load:
         for _ in range(2):
             before = load.statuses[200]
-            wait_until(lambda before=before: load.statuses[200] > before + 50)  # type: ignore[misc]
+            wait_until(lambda before=before: load.statuses[200] > before + 50)
             pid = embedded.statuses(used_home)[0].pid
-            assert pid is not None
             os.kill(pid, signal.SIGKILL)
             away = load.statuses[503]
-            wait_until(lambda away=away: load.statuses[503] > away + 5)  # type: ignore[misc]
+            wait_until(lambda away=away: load.statuses[503] > away + 5)
             assert embedded.database_url(used_home) == own_environ["DATABASE_URL"]
         before = load.statuses[200]
         wait_until(lambda: load.statuses[200] > before + 50)
@@ -128,10 +122,10 @@ def test_the_services_may_be_away_at_the_start_and_killed_and_started_under_a_ru
     embedded.stop(used_home)
     with serving(environ) as server, partner_of(server.url, issue(environ)) as partner:
 
-        def upload() -> httpx.Response:
+        def upload():
             return partner.put("/sales/VND-1/evidences", json=UPLOAD)
 
-        def not_ready(database: str, bucket: str) -> None:
+        def not_ready(database, bucket):
             answer = partner.get("/ready")
             assert is_away(answer)
             assert (answer.json()["database"], answer.json()["bucket"]) == (database, bucket)
@@ -145,7 +139,6 @@ def test_the_services_may_be_away_at_the_start_and_killed_and_started_under_a_ru
         assert server.logged("request", status=503, method="PUT")["reason"] == "DatabaseUnavailable"
 
         pid = embedded.statuses(used_home)[1].pid
-        assert pid is not None
         os.kill(pid, signal.SIGKILL)
         wait_until(lambda: is_away(upload()))
         assert partner.post("/clients", json=CLIENT).status_code == 200
@@ -159,9 +152,9 @@ def test_the_services_may_be_away_at_the_start_and_killed_and_started_under_a_ru
 
 
 @contextmanager
-def asking(partner: httpx.Client, callers: int) -> Iterator[list[httpx.Response]]:
+def asking(partner, callers):
     """Some callers at once who register a client; the answers as they come, all of them at the end."""
-    answers: list[httpx.Response] = []
+    answers = []
     threads = [
         threading.Thread(target=lambda: answers.append(partner.post("/clients", json=CLIENT)))
         for _ in range(callers)
@@ -226,7 +219,7 @@ def test_a_client_that_breaks_a_rule_of_the_services_tables_is_no_fault_of_the_s
 
 @pytest.mark.parametrize("asked", [signal.SIGTERM, signal.SIGINT])
 def test_a_server_that_is_asked_to_end_finishes_what_it_began(environ, database, asked):
-    answers: list[httpx.Response] = []
+    answers = []
     with serving(environ) as server, partner_of(server.url, issue(environ)) as partner:
         with locked(database, clients):
             asking = threading.Thread(target=lambda: answers.append(partner.post("/clients", json=CLIENT)))
@@ -243,7 +236,7 @@ def test_a_server_that_is_asked_to_end_finishes_what_it_began(environ, database,
 
 
 def test_a_fault_is_a_500_that_tells_nothing(environ, monkeypatch):
-    def fail(_database: object, body: dict[str, Any], _clock: object) -> None:
+    def fail(_database, body, _clock):
         raise KeyError(body["cpf"])
 
     monkeypatch.setattr(app, "register_client", fail)
@@ -294,7 +287,7 @@ def test_a_port_that_is_taken_is_named(run, environ):
 
 
 @contextmanager
-def locked(database: Database, table: sa.Table) -> Iterator[None]:
+def locked(database, table):
     """The table is closed to everybody else meanwhile."""
     with database.transaction() as connection:
         connection.execute(sa.text(f"LOCK TABLE {table.name}"))

@@ -1,12 +1,8 @@
 """Findings about the origin of evidence files, from a real bucket and database."""
 
-from __future__ import annotations
-
 import io
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
-from typing import Any
-from uuid import UUID
 
 import pytest
 import sqlalchemy as sa
@@ -26,7 +22,6 @@ from toolkit.contract.contents import IntegrityFinding, IntegrityProblem
 from toolkit.contract.evidence import EvidenceType
 from toolkit.contract.findings import file_finding_ids
 from toolkit.contract.people import PartnerAccess, UnassignedSales
-from toolkit.database.connection import Database
 from toolkit.database.observation_clock import final_moment
 from toolkit.database.tables import sales
 from toolkit.evidence.contents import verify_contents
@@ -37,7 +32,7 @@ from toolkit.reports.notices import notices
 
 @pytest.fixture
 def look(database, bucket, clock):
-    def sync_verify_and_find() -> list[IntegrityFinding]:
+    def sync_verify_and_find():
         sync_bucket(database, bucket, clock=clock)
         verify_contents(database, bucket, clock=clock)
         return integrity_findings(database, clock)
@@ -45,7 +40,7 @@ def look(database, bucket, clock):
     return sync_verify_and_find
 
 
-def integrity_findings(database: Database, clock: Any) -> list[IntegrityFinding]:
+def integrity_findings(database, clock):
     moment = final_moment(database, clock)
     with database.snapshot() as connection, duckdb_session() as session:
         return file_findings(extract(database, connection, moment, session))
@@ -60,7 +55,7 @@ BODY = {**UPLOAD, "fileName": "a.pdf"}
 def test_a_record_that_another_partner_requested_is_named_until_it_is_withdrawn(
     run, database, bucket, clock, look
 ):
-    def request(sale_id: str, partner: str | None) -> UUID:
+    def request(sale_id, partner):
         access = None if partner is None else PartnerAccess(partner, UnassignedSales.ANY, 20)
         limits = UploadLimits(600, 1000)
         issued = request_upload(

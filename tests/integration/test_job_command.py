@@ -7,7 +7,6 @@ from base64 import b64encode
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 import nbformat
 import pytest
@@ -52,16 +51,16 @@ class Office:
     environ: dict[str, str]
     capsys: pytest.CaptureFixture[str]
 
-    def write(self, text: str = JOB, more: str = "") -> None:
+    def write(self, text=JOB, more=""):
         sales = self.folder / "sales.csv"
         (self.folder / "jobs.toml").write_text(text.format(more=more, file=sales))
 
-    def sales(self, *ids: str) -> None:
+    def sales(self, *ids):
         rows = [f"{each},,A,true,2026-03-01T10:00:00-03:00" for each in ids]
         head = "saleId,clientId,utilityGroup,isClientFinancialResponsible,createdAt"
         (self.folder / "sales.csv").write_text("\n".join([head, *rows]) + "\n")
 
-    def run(self, *words: str, **environ: str) -> tuple[int, Any, str]:
+    def run(self, *words, **environ):
         """The exit status, what was printed (as JSON where it is), and the log."""
         status = main(["job", *words], {**self.environ, **environ})
         printed = self.capsys.readouterr()
@@ -71,10 +70,10 @@ class Office:
             return status, printed.out, printed.err
 
     @property
-    def out(self) -> Path:
+    def out(self):
         return self.folder / "out" / "nightly"
 
-    def published(self) -> list[Path]:
+    def published(self):
         return sorted(path for path in self.out.glob("20*") if path.is_dir())
 
 
@@ -207,7 +206,7 @@ def test_missed_dates_are_announced_once_and_the_last_one_is_caught_up_with(offi
 
 
 def test_an_unknown_error_is_told_by_its_kind_only(office, monkeypatch):
-    def fails(*_: object) -> None:
+    def fails(*_):
         raise KeyError("390.533.447-05")
 
     monkeypatch.setattr(CommandLine, "run", fails)

@@ -1,13 +1,9 @@
 """Starts of a job that are killed: one effect for the logical date, nothing half published."""
 
-from __future__ import annotations
-
 import os
 import signal
 import time
 from datetime import timedelta
-from multiprocessing.process import BaseProcess
-from pathlib import Path
 
 import psutil
 import pytest
@@ -40,12 +36,12 @@ def environ(database):
     return {"DATABASE_URL": database.engine.url.render_as_string(hide_password=False)}
 
 
-def ended(process: BaseProcess) -> int | None:
+def ended(process):
     process.join(PATIENCE)
     return process.exitcode
 
 
-def final(folder: Path) -> Path:
+def final(folder):
     return run_folder(folder / "out", victim_job(), DATE)
 
 
@@ -144,19 +140,19 @@ def test_a_database_that_goes_away_in_the_middle_is_told_and_the_next_start_goes
     database.dispose()
 
 
-def renewed() -> None:
+def renewed():
     pass
 
 
-def lost() -> None:
+def lost():
     raise LeaseLost
 
 
-def nobody_answers() -> None:
+def nobody_answers():
     raise DatabaseUnavailable
 
 
-def interrupted(number: int, _frame: object) -> None:
+def interrupted(number, _frame):
     raise SystemExit(number)
 
 

@@ -1,23 +1,17 @@
 """The run of a logical date is one row, whoever starts it: taken, held, gone on with, ended, missed."""
 
-from __future__ import annotations
-
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 import pytest
 
-from tests.conftest import SettableClock
 from tests.support.waiting import wait_until
-from toolkit.database.connection import Database
 from toolkit.errors import LeaseLost
-from toolkit.jobs.definitions import Job, read_jobs
-from toolkit.jobs.notices import Notice, NoticeKind, NoticeSettings, deliver_notices, notices_of, put_notices
+from toolkit.jobs.definitions import read_jobs
+from toolkit.jobs.notices import NoticeKind, NoticeSettings, deliver_notices, notices_of, put_notices
 from toolkit.jobs.runs import (
     LEASE,
-    Claim,
     Outcome,
     RunStatus,
     end_run,
@@ -36,7 +30,7 @@ ZONE = ZoneInfo("America/Sao_Paulo")
 NOTICES = NoticeSettings(ENGLISH, ZONE, host="127.0.0.1", port=9)
 
 
-def made(schedule: str) -> Job:
+def made(schedule):
     steps = [{"name": "sync", "command": "bucket sync"}]
     return read_jobs({"jobs": {"nightly": {"schedule": schedule, "steps": steps}}}, ZONE)["nightly"]
 
@@ -52,23 +46,23 @@ def night(clock):
     return clock
 
 
-def told(kind: NoticeKind) -> Sequence[Notice]:
+def told(kind):
     return NOTICES.notices("nightly", DATE, kind, {})
 
 
 def end(
-    database: Database,
-    claim: Claim,
-    clock: SettableClock,
-    notices: Sequence[Notice] = (),
-    status: RunStatus = RunStatus.DONE,
-) -> None:
+    database,
+    claim,
+    clock,
+    notices=(),
+    status=RunStatus.DONE,
+):
     with holding(database, claim) as connection:
         end_run(connection, claim, status, clock)
         put_notices(connection, notices, clock)
 
 
-def kinds(database: Database) -> list[str]:
+def kinds(database):
     return [notice.kind for notice in notices_of(database, "nightly", DATE)]
 
 
@@ -87,7 +81,6 @@ def test_a_run_is_gone_on_with_when_its_lease_ran_out_and_the_old_holder_writes_
         write_run(connection, first, steps=[{"name": "sync"}])
     second = take_run(database, job, DATE, night)
     assert second.outcome is Outcome.TAKEN
-    assert second.run is not None
     assert second.run.steps == [{"name": "sync"}]
     renew_lease(database, second, LEASE)
     with pytest.raises(LeaseLost):
@@ -96,7 +89,7 @@ def test_a_run_is_gone_on_with_when_its_lease_ran_out_and_the_old_holder_writes_
         end(database, first, night)
 
 
-def counted(database: Database, query: str) -> object:
+def counted(database, query):
     with database.transaction() as connection:
         return connection.exec_driver_sql(query).scalar()
 
@@ -115,7 +108,7 @@ def test_of_two_starts_that_find_a_run_whose_holder_died_one_takes_it(database, 
         assert sorted(start.result().outcome for start in starts) == [Outcome.RUNNING, Outcome.TAKEN]
 
 
-def missed(database: Database, job: Job, clock: SettableClock) -> list[datetime]:
+def missed(database, job, clock):
     return watch_job(database, job, clock, NOTICES)[0]
 
 

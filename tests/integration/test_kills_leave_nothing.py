@@ -1,9 +1,6 @@
 """A command that is killed while it holds personal data leaves no named copy of them behind."""
 
-from __future__ import annotations
-
 import os
-from pathlib import Path
 
 import pytest
 import xlsxwriter
@@ -25,7 +22,7 @@ def environ(embedded_environment, tmp_path):
     return {**os.environ, **embedded_environment, "TMPDIR": str(tmp_path / "scratch")}
 
 
-def names(folder: Path) -> list[str]:
+def names(folder):
     return [str(path.relative_to(folder)) for path in folder.rglob("*")]
 
 

@@ -38,7 +38,7 @@ def test_the_guide_runs_and_shows_every_public_name(kit, tmp_path, capsys):
     assert {path.name for path in (tmp_path / "reports").iterdir()} >= {"missing-evidence.csv"}
 
 
-def called_frame(*folders: Path) -> set[Path]:
+def called_frame(*folders):
     """The files that are called after a DataFrame; others come and go in the home while this looks."""
     found = (Path(place, name) for folder in folders for place, _, names in os.walk(folder) for name in names)
     return {path for path in found if "frame" in path.name}

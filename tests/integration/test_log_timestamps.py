@@ -1,11 +1,8 @@
 """An authority stamps the states of the custody log: here one that openssl makes, on loopback."""
 
-from __future__ import annotations
-
 import subprocess
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 
 import pytest
 
@@ -35,11 +32,11 @@ ess_cert_id_alg = sha256
 STAMPS = "basicConstraints=CA:FALSE\nkeyUsage=critical,digitalSignature\nextendedKeyUsage=critical,timeStamping\n"
 
 
-def openssl(*arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
+def openssl(*arguments, cwd):
     return subprocess.run(["openssl", *map(str, arguments)], cwd=cwd, capture_output=True, text=True, check=False)
 
 
-def made_authority(place: Path, name: str) -> Path:
+def made_authority(place, name):
     """Make a root and a certificate that it signed for time stamps."""
     place.mkdir()
     new = ("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "30")

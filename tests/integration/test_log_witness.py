@@ -1,7 +1,5 @@
 """Witnesses sign the states of the custody log: by file, over HTTP, and what anybody checks of it afterwards."""
 
-from __future__ import annotations
-
 from base64 import b64encode
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,7 +22,7 @@ AUDITOR = VerifierKey("auditor.example.com/witness", PRIVATE.public_key().public
 NOW = datetime(2026, 3, 10, 12, tzinfo=UTC)
 
 
-def cosigned(note: str, moment: datetime = NOW, key: VerifierKey = AUDITOR) -> str:
+def cosigned(note, moment=NOW, key=AUDITOR):
     """The line with which the auditor signs a checkpoint."""
     seconds = int(moment.timestamp())
     signature = PRIVATE.sign(f"cosignature/v1\ntime {seconds}\n{text_of(note)}".encode())

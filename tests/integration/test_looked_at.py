@@ -1,9 +1,6 @@
 """An audit tells what looked at the files that count, and the latest look decides about each."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
-from typing import Any
 
 import pytest
 import sqlalchemy as sa
@@ -18,7 +15,6 @@ from toolkit.contract.evidence import EvidenceType, FileKind
 from toolkit.database.tables import content_checks
 from toolkit.evidence.kinds import readers_of
 from toolkit.language import language
-from toolkit.reports.audited import Audited
 from toolkit.reports.notices import notices
 from toolkit.reports.reading import read_audited
 
@@ -34,7 +30,7 @@ def audit(database, bucket, s3, tmp_path):
     """Note looks at a recording and at a document, one after the other, and make an audit."""
     clock = SettableClock(datetime.now(UTC).replace(microsecond=0))
 
-    def made(*looks: dict[str, Any]) -> Audited:
+    def made(*looks):
         add_sale(database)
         for each, body in zip(TYPES, (MP3, PDF), strict=True):
             s3.put_object(Bucket=bucket.name, Key=add_record(database, evidence_type=each)[1], Body=body)

@@ -1,15 +1,11 @@
 """Credentials in bulk: all rows of a manifest or none, and a second call that makes no second record."""
 
-from __future__ import annotations
-
 import json
 import os
 import pwd
 import stat
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
@@ -19,7 +15,6 @@ from tests.support.uploaded_sales import MP3, PDF, add_record, add_sale, rows
 from tests.support.waiting import PATIENCE
 from toolkit.audit.observe_bucket import sync_bucket
 from toolkit.bucket.client import Bucket, list_objects
-from toolkit.database.connection import Database
 from toolkit.errors import BucketUnavailable, InvalidInput
 from toolkit.evidence.bulk_credentials import ManifestResult, Order, request_manifest
 from toolkit.evidence.credentials import UploadLimits
@@ -29,8 +24,6 @@ LIMITS = UploadLimits(ttl_seconds=900, max_bytes=1_000_000)
 HEADINGS = "saleId,fileName,fileFormat,type,evidenceType"
 CONTRACT = "sale-1,contract.pdf,application/pdf,application/pdf,DOC_CONTRATANTE"
 RECORDING = "sale-2,gravação.mp3,audio/mpeg,audio/mpeg,POV"
-
-Ask = Callable[..., ManifestResult]
 
 
 @pytest.fixture
@@ -44,7 +37,7 @@ def ask(database, bucket, clock, tmp_path, out):
     add_sale(database, "sale-1")
     add_sale(database, "sale-2")
 
-    def ask(*lines: str, headings: str = HEADINGS, bucket: Bucket = bucket, out: Path = out) -> ManifestResult:
+    def ask(*lines, headings=HEADINGS, bucket=bucket, out=out):
         manifest = tmp_path / f"for-{out.stem}.csv"
         manifest.write_text("\n".join([headings, *lines]) + "\n", encoding="utf-8")
         return request_manifest(database, bucket, manifest, out, Order("night job", LIMITS, clock))
@@ -52,17 +45,17 @@ def ask(database, bucket, clock, tmp_path, out):
     return ask
 
 
-def credentials(path: Path) -> list[dict[str, Any]]:
+def credentials(path):
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
-def upload(line: dict[str, Any], content: bytes) -> None:
+def upload(line, content):
     fields = {**line["fields"], "acl": "private"}
     answer = httpx.post(line["url"], data=fields, files={"file": content}, timeout=PATIENCE)
     assert answer.status_code == 204, answer.text
 
 
-def record_ids(database: Database) -> list[str]:
+def record_ids(database):
     return [str(row[0]) for row in rows(database, "SELECT id FROM evidences ORDER BY id")]
 
 

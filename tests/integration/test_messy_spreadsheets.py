@@ -1,19 +1,14 @@
 """Golden files: spreadsheets as they arrive, and what must become of every row of them."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 import sqlalchemy as sa
 
 from tests.support.client_rows import read_csv
-from toolkit.database.connection import Database
 from toolkit.database.tables import addresses, clients
 from toolkit.intake.clients import load_clients
-from toolkit.intake.results import LoadResult
 
 MESSY = Path(__file__).parent.parent / "data" / "messy"
 EXPECTED = json.loads((MESSY / "expected.json").read_text("utf-8"))
@@ -30,7 +25,7 @@ def test_a_messy_file_is_read_as_a_person_would(database, clock, tmp_path, name)
     assert as_expected(str(told[0]), result, database) == EXPECTED[name]
 
 
-def as_expected(understood: str, result: LoadResult, database: Database) -> dict[str, Any]:
+def as_expected(understood, result, database):
     query = (
         sa.select(*(column for column in (*clients.c, *addresses.c) if column.name not in ("id", "client_id")))
         .join(addresses, addresses.c.client_id == clients.c.id)

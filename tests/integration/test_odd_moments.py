@@ -1,31 +1,25 @@
 """Reports of odd moments say what is known: no records, all waived or completed, files and buckets that go."""
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
-from typing import Any
 
-from tests.conftest import Run
 from tests.support.evidence_files import pdf, tone
 from tests.support.report_figures import wrong_figures
 from tests.support.uploaded_sales import add_record, add_sale
 from toolkit.bucket.client import Bucket
 from toolkit.contract.evidence import EvidenceType
-from toolkit.database.connection import Database
 from toolkit.errors import BucketUnavailable
 from toolkit.evidence import contents
 
 FILES = {EvidenceType.POV: tone(1.5), EvidenceType.DOC_CONTRATANTE: pdf()}
 
 
-def report(run: Run, out: Path, formats: str = "json") -> tuple[dict[str, Any], str]:
+def report(run, out, formats="json"):
     said = run("--quiet", "report", "--out", out, "--format", formats)
     return json.loads((out / "missing-evidence.json").read_text(encoding="utf-8")), said.out + said.err
 
 
-def uploaded(database: Database, bucket: Bucket, s3: Any) -> list[str]:
+def uploaded(database, bucket, s3):
     """A sale with all that it needs: the keys of its files."""
     add_sale(database)
     keys = []
@@ -54,7 +48,7 @@ def test_a_file_that_goes_between_listing_and_reading_is_never_taken_for_verifie
     keys = uploaded(database, bucket, s3)
     verify = contents.verify_contents
 
-    def late(*args: Any, **options: Any) -> Any:
+    def late(*args, **options):
         s3.delete_object(Bucket=bucket.name, Key=keys[0])
         return verify(*args, **options)
 
@@ -72,7 +66,7 @@ def test_a_bucket_that_goes_in_the_middle_of_an_audit_is_no_verdict(
 ):
     uploaded(database, bucket, s3)
 
-    def away(*_: Any, **__: Any) -> Any:
+    def away(*_, **__):
         raise BucketUnavailable("The bucket does not answer.")
 
     monkeypatch.setattr(Bucket, "read", away)

@@ -1,7 +1,5 @@
 """The partner client against a server that refuses, hangs up and answers late."""
 
-from __future__ import annotations
-
 import base64
 import json
 from datetime import UTC, datetime, timedelta
@@ -41,12 +39,12 @@ def document(tmp_path):
     return path
 
 
-def form(*, lives: timedelta = timedelta(hours=1), **policy: object) -> dict[str, str]:
+def form(*, lives=timedelta(hours=1), **policy):
     document = {"expiration": (datetime.now(UTC) + lives).isoformat(), "conditions": [], **policy}
     return {"key": "evidences/a/b.pdf", "Policy": base64.b64encode(json.dumps(document).encode()).decode()}
 
 
-def refusal(code: str, message: str = "") -> Answer:
+def refusal(code, message=""):
     return Answer(403, f"<Error><Code>{code}</Code><Message>{message}</Message></Error>".encode())
 
 
@@ -114,7 +112,7 @@ def test_a_registration_is_sent_with_the_bearer_token_and_read_back():
 
 
 def test_a_registration_is_tried_again_after_503_only_and_when_the_service_asks_for_it(monkeypatch):
-    waits: list[float] = []
+    waits = []
     monkeypatch.setattr("urllib3.util.retry.time.sleep", waits.append)
     with scripted(UNAVAILABLE, UNAVAILABLE, REGISTERED) as server:
         PartnerClient(server.url, "t").register_client({})

@@ -1,7 +1,5 @@
 """A partner is told what it has to mend, mends it, and is told no more."""
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import io
@@ -64,7 +62,7 @@ def office(embedded_environment, certificate, tmp_path, monkeypatch, clock):  # 
     server.stop()
 
 
-def night(office: SimpleNamespace, days: int = 1) -> list[str]:
+def night(office, days=1):
     """Audit and tell the partners some days later; the recipients of the mails."""
     office.clock.now += timedelta(days=days)
     before = len(office.mailbox.mails)
@@ -73,7 +71,7 @@ def night(office: SimpleNamespace, days: int = 1) -> list[str]:
     return [mail.rcpt_tos[0] for mail in office.mailbox.mails[before:]]
 
 
-def attached(office: SimpleNamespace) -> tuple[str, dict[str, bytes]]:
+def attached(office):
     """The subject and the files of the newest mail."""
     mail = message_from_bytes(office.mailbox.mails[-1].content, policy=policy.default)
     return str(mail["Subject"]), {part.get_filename(): part.get_content() for part in mail.iter_attachments()}

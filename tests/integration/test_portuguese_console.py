@@ -1,9 +1,5 @@
 """A console in Portuguese: no sentence of the toolkit's own stays English."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-
 import click
 import pytest
 
@@ -16,12 +12,11 @@ OF_THE_CONTRACT = "Minimum evidence rules per utility group"
 """The title of a section of the contract, which is English."""
 
 
-def paths(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+def paths(command, path=()):
     yield path
     if isinstance(command, click.Group):
         for name in command.list_commands(click.Context(command)):
             found = command.get_command(click.Context(command), name)
-            assert found is not None
             yield from paths(found, (*path, name))
 
 

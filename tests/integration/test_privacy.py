@@ -1,7 +1,5 @@
 """People may leave: two clients, one of them held; what is left of whom, and what still verifies."""
 
-from __future__ import annotations
-
 import io
 import json
 import shutil
@@ -10,7 +8,6 @@ import zipfile
 from datetime import UTC, date, datetime
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 import sqlalchemy as sa
@@ -22,7 +19,7 @@ from toolkit.bucket.client import Bucket
 from toolkit.contract.evidence import EvidenceType
 from toolkit.contract.privacy import PERSONAL, business_days_after
 from toolkit.database import tables
-from toolkit.database.connection import Database, raw
+from toolkit.database.connection import raw
 from toolkit.embedded import postgres
 from toolkit.errors import BucketError, DatabaseError
 from toolkit.intake.registration import register_client
@@ -36,7 +33,7 @@ JOAO |= {"email": "joao@exemplo.com.br", "phoneNumber": "21912345678"}
 PEOPLE = ("--basis", "consent revoked", "--by", "Ana Souza", "--approved-by", "Rui Lima")
 
 
-def program(name: str, *arguments: str) -> bytes:
+def program(name, *arguments):
     path = postgres._installed() / postgres._WHERE / "bin" / name
     return subprocess.run([path, *arguments], check=True, capture_output=True).stdout
 
@@ -61,7 +58,7 @@ def office(run, database, bucket, s3, clock, tmp_path, monkeypatch):
         workbook.writestr("xl/sheet1.xml", "<t>Maria Quitéria</t>")
     (work / "others.csv").write_text("cpf\n11144477735\n")
 
-    def asked(*words: object, cpf: str, ends: int = 0, **environ: str) -> Any:
+    def asked(*words, cpf, ends=0, **environ):
         monkeypatch.setattr("sys.stdin", io.StringIO(f"{cpf}\n"))
         return run("privacy", *words, ends=ends, **environ)
 
@@ -72,12 +69,12 @@ def office(run, database, bucket, s3, clock, tmp_path, monkeypatch):
     return SimpleNamespace(asked=asked, keys=keys, work=work, address=address, before=tmp_path / "before")
 
 
-def change(database: Database, statement: str) -> None:
+def change(database, statement):
     with database.transaction() as connection:
         connection.exec_driver_sql(statement)
 
 
-def left_of(office: Any, s3: Any, bucket: Any, needles: tuple[str, ...]) -> list[str]:
+def left_of(office, s3, bucket, needles):
     """Return where something of a person is found: a dump, the bucket in every version, and the files."""
     found = []
     dump = program("pg_dump", office.address).decode()
@@ -165,7 +162,7 @@ def test_one_leaves_the_held_one_stays_and_every_proof_still_holds(office, run, 
 
 
 def test_an_erasure_that_stopped_is_taken_up(office, run, database, bucket, s3, monkeypatch):
-    def locked(_bucket: Bucket, _key: str) -> None:
+    def locked(_bucket, _key):
         raise BucketError("The version is locked.")
 
     with monkeypatch.context() as changed:
@@ -267,7 +264,7 @@ def test_a_person_gets_a_full_copy_that_only_its_owner_reads(office, run, databa
     assert rows(database, "SELECT reason FROM audit.evidence_openings") == [("",)]
 
 
-def states(run: Any) -> dict[str, str]:
+def states(run):
     found = json.loads(run("findings", "--json", ends=None).out)["findings"]
     return {each["code"]: each["status"] for each in found}
 

@@ -1,12 +1,8 @@
 """Four loads of clients, four of sales and four requests of credentials, all processes, share one database."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal
-from collections.abc import Sequence
-from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
@@ -21,14 +17,14 @@ OLD, NEW = range(12), range(12, 40)
 """Sales that are there before, and others."""
 
 
-def sales_file(path: Path, numbers: Sequence[int]) -> Path:
+def sales_file(path, numbers):
     """Sales of group D, half of which were of group A before, and a row that is rejected."""
     lines = [f"S-{number},,D,true,2026-02-28T09:30:00Z" for number in numbers] + [",,A,true,2026-02-28"]
     path.write_text("\n".join(["saleId,clientId,utilityGroup,isClientFinancialResponsible,createdAt", *lines]))
     return path
 
 
-def manifest(path: Path, numbers: Sequence[int]) -> Path:
+def manifest(path, numbers):
     lines = []
     for number in numbers:
         for evidence_type, media_type in (each.split(",") for each in TYPES):

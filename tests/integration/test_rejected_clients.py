@@ -1,9 +1,6 @@
 """Rows of clients that are repaired, warned of, or rejected and come back to be corrected."""
 
-from __future__ import annotations
-
 import stat
-from pathlib import Path
 
 import openpyxl
 import pytest
@@ -60,7 +57,7 @@ def test_a_corrected_file_loads_only_what_is_new(database, load, tmp_path, kind)
     assert [row["first_name"] for row in registered(database)] == ["=Ana", "'-x", "Conceição"]
 
 
-def correct(rejected: Path, corrected: Path, cells: dict[str, str]) -> None:
+def correct(rejected, corrected, cells):
     """Write other values into single cells, as a person would in a spreadsheet program."""
     if rejected.suffix == ".csv":
         text = rejected.read_text("utf-8")

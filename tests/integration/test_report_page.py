@@ -1,13 +1,9 @@
 """The page of a report in a real browser: searching, sorting, filtering, and nothing that it should not do."""
 
-from __future__ import annotations
-
-from collections.abc import Sequence
 from dataclasses import replace
 from importlib.resources import files
 from io import BytesIO
 from pathlib import Path
-from typing import Any
 from unicodedata import normalize
 from urllib.parse import quote
 
@@ -64,15 +60,15 @@ def page(browser, reports):
         yield opened
 
 
-def address(reports: Path, code: str) -> str:
+def address(reports, code):
     return (reports / code / "missing-evidence.html").as_uri()
 
 
-def shown(page: Any) -> list[str]:
+def shown(page):
     return page.locator("#sales .grid [role=rowheader]").all_inner_texts()
 
 
-def opened_report(browser: Any, folder: Path, told: Sequence[Told], **options: Any) -> Any:
+def opened_report(browser, folder, told, **options):
     write_report(result_of(told), folder, ["html"])
     page = browser.new_page(**options)
     page.goto((folder / "missing-evidence.html").as_uri())
@@ -80,7 +76,7 @@ def opened_report(browser: Any, folder: Path, told: Sequence[Told], **options: A
     return page
 
 
-def choice(page: Any, name: str) -> Any:
+def choice(page, name):
     return page.locator(f"select[name={name}]")
 
 
@@ -190,14 +186,14 @@ def test_the_address_holds_the_view(page, browser):
     page.wait_for_url("**#group=B&sort=-ageDays")
 
 
-def case_of(page: Any) -> Any:
+def case_of(page):
     """The part of the panel that is unpacked when a sale is opened."""
     case = page.locator("dialog .case[aria-busy=false]")
     case.wait_for()
     return case
 
 
-def lines(place: Any) -> list[str]:
+def lines(place):
     return [line for line in place.inner_text().split("\n") if line]
 
 
@@ -263,7 +259,7 @@ def test_a_sale_without_its_records_in_the_page_says_why_and_names_the_command(b
     opened = browser.new_page()
     opened.goto((tmp_path / "missing-evidence.html").as_uri())
 
-    def told(sale: str) -> str:
+    def told(sale):
         opened.evaluate(f"location.hash = '#sale={sale}'")
         opened.locator("dialog h2", has_text=sale).wait_for()
         return str(case_of(opened).inner_text())
@@ -317,7 +313,7 @@ def test_a_frame_that_blocks_scripts_or_downloads_says_so(browser, reports, tmp_
 def test_the_arrows_lead_through_the_grid(browser, tmp_path):
     opened = opened_report(browser, tmp_path, [Told(f"S-{number:03}") for number in range(500)])
 
-    def focused() -> str:
+    def focused():
         return str(opened.evaluate("document.activeElement.closest('[role=row]').firstChild.innerText"))
 
     grid = opened.get_by_role("grid")
@@ -352,7 +348,7 @@ def test_no_width_scrolls_sideways_or_hinders_anybody(browser, reports):
     views.append(f"{views[0]}#sale=S-9")
     opened = browser.new_page()
 
-    def check(rules: str = "{}") -> None:
+    def check(rules="{}"):
         violations = opened.evaluate(f"axe.run(document, {rules}).then(found => found.violations)")
         found = [(each["id"], each["nodes"][0]["html"]) for each in violations]
         assert found == [], (view, opened.viewport_size)
@@ -376,7 +372,7 @@ def test_no_width_scrolls_sideways_or_hinders_anybody(browser, reports):
     opened.close()
 
 
-def printed(page: Any) -> list[str]:
+def printed(page):
     return [normalize("NFKC", each.extract_text()) for each in PdfReader(BytesIO(page.pdf(format="A4"))).pages]
 
 

@@ -1,7 +1,5 @@
 """A dump restored in place is noticed by a kept seal, and told until two people confirm it."""
 
-from __future__ import annotations
-
 import subprocess
 
 import sqlalchemy as sa
@@ -17,7 +15,7 @@ def test_a_dump_restored_in_place_is_told_until_two_people_confirm_it(run, datab
     with database.transaction() as connection:
         address = raw(connection).info.dsn
 
-    def program(name: str, *arguments: str) -> None:
+    def program(name, *arguments):
         path = postgres._installed() / postgres._WHERE / "bin" / name
         subprocess.run([path, *arguments], check=True, capture_output=True)
 

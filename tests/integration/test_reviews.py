@@ -1,7 +1,5 @@
 """People look at files: what is drawn, who gets which file, and what their answers count for."""
 
-from __future__ import annotations
-
 import csv
 import json
 import os

@@ -1,7 +1,5 @@
 """The gate: a sale is judged by what lies in the bucket now, and by what was found out about those versions."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from importlib.resources import files
 
@@ -18,7 +16,7 @@ from toolkit.database.service import load_service
 from toolkit.errors import SaleNotFound
 from toolkit.evidence.completion import complete_sale
 from toolkit.evidence.contents import verify_contents
-from toolkit.evidence.gate import SaleGate, sale_gate
+from toolkit.evidence.gate import sale_gate
 from toolkit.evidence.records import withdraw
 
 
@@ -26,7 +24,7 @@ from toolkit.evidence.records import withdraw
 def ask(database, bucket, clock):
     add_sale(database, "S-1", partner="Luz do Vale")
 
-    def ask(access: PartnerAccess | None = None) -> SaleGate:
+    def ask(access=None):
         return sale_gate(database, bucket, "S-1", access, clock)
 
     return ask
@@ -34,7 +32,7 @@ def ask(database, bucket, clock):
 
 @pytest.fixture
 def upload(s3, bucket, database):
-    def upload(kind: EvidenceType, content: bytes) -> tuple[object, str]:
+    def upload(kind, content):
         found = add_record(database, "S-1", kind, file_name="file", requested_at=MONDAY - timedelta(hours=2))
         s3.put_object(Bucket=bucket.name, Key=found[1], Body=content)
         return found
@@ -42,7 +40,7 @@ def upload(s3, bucket, database):
     return upload
 
 
-def reasons(gate: SaleGate) -> dict[str, Reason]:
+def reasons(gate):
     return {piece.evidence_type: piece.reason for piece in gate.verdict.missing}
 
 

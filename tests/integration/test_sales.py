@@ -1,18 +1,16 @@
 """Taking sales over: new, updated, unchanged, rejected; and what is kept of each state that was seen."""
 
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pytest
 import sqlalchemy as sa
 
 from tests.support.request_bodies import CLIENT
-from toolkit.database.connection import Database
 from toolkit.database.tables import sale_observations, sales
 from toolkit.errors import UnreadableFile
 from toolkit.intake.registration import register_client
-from toolkit.intake.sales import SalesLoaded, load_sales
+from toolkit.intake.sales import load_sales
 
 SAO_PAULO = ZoneInfo("America/Sao_Paulo")
 HEADINGS = "saleId,clientId,utilityGroup,isClientFinancialResponsible,createdAt,partner"
@@ -20,7 +18,7 @@ HEADINGS = "saleId,clientId,utilityGroup,isClientFinancialResponsible,createdAt,
 
 @pytest.fixture
 def load(database, tmp_path, clock):
-    def load(*rows: str, headings: str = HEADINGS, folder: Path = tmp_path) -> SalesLoaded:
+    def load(*rows, headings=HEADINGS, folder=tmp_path):
         path = folder / "sales.csv"
         path.write_text("\n".join([headings, *rows]), encoding="utf-8")
         return load_sales(database, path, timezone=SAO_PAULO, clock=clock)
@@ -28,13 +26,13 @@ def load(database, tmp_path, clock):
     return load
 
 
-def observations(database: Database) -> list[tuple[str, str, datetime, datetime | None]]:
+def observations(database):
     seen = sale_observations.c
     with database.transaction() as connection:
         rows = connection.execute(
             sa.select(seen.sale_id, seen.utility_group, seen.seen_at, seen.gone_at).order_by(seen.sale_id, seen.id)
         )
-        return [tuple(row) for row in rows]  # type: ignore[misc]
+        return [tuple(row) for row in rows]
 
 
 def test_a_sale_is_taken_over_with_its_client_and_partner(load, database, clock):

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -7,7 +5,7 @@ import pytest
 import sqlalchemy as sa
 
 from toolkit.database import schema, tables
-from toolkit.database.connection import Database, raw
+from toolkit.database.connection import raw
 from toolkit.errors import DatabaseError, SchemaMismatch
 from toolkit.log.merkle import append, leaf_hash, root
 from toolkit.log.notes import LogSigner, new_key
@@ -16,13 +14,13 @@ from toolkit.log.sealing import seal_events
 ROOT = Path(__file__).parents[2]
 
 
-def execute(database: Database, *statements: str) -> None:
+def execute(database, *statements):
     with database.transaction() as connection:
         for statement in statements:
             connection.exec_driver_sql(statement)
 
 
-def columns(database: Database) -> dict[str, list[tuple[str, str, bool]]]:
+def columns(database):
     with database.transaction() as connection:
         inspector = sa.inspect(connection)
         return {
@@ -59,7 +57,7 @@ _PARTS = """
 """
 
 
-def parts(database: Database) -> set[tuple[str, str]]:
+def parts(database):
     with database.transaction() as connection:
         return {(kind, text) for kind, text in connection.execute(sa.text(_PARTS))}
 
@@ -102,7 +100,6 @@ def test_the_chain_of_an_older_log_ends_in_the_first_entry_of_the_tree(empty_dat
         "kind": "CHAIN_ENDED",
     }
     assert len(entries) == events + 1
-    assert signed is not None
     tiles = append(lambda *_: b"", 0, map(leaf_hash, entries))
     assert root(lambda *place: tiles[place], len(entries)).hex() == signed.root
 

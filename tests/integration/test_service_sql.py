@@ -1,15 +1,11 @@
 """The service's tables as other teams build them, read by a service.sql, and judged as they should be."""
 
-from __future__ import annotations
-
 import csv
 import json
 import os
-from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import pytest
 import sqlalchemy as sa
@@ -17,7 +13,6 @@ import sqlalchemy as sa
 from tests.support.evidence_files import pdf, tone
 from tests.support.request_bodies import CLIENT, UPLOAD
 from toolkit.audit.observe_bucket import sync_bucket
-from toolkit.bucket.client import Bucket
 from toolkit.cli import main
 from toolkit.database import schema
 from toolkit.database.connection import Database, raw
@@ -48,15 +43,12 @@ LIMITS = UploadLimits(3600, 1_000_000)
 BODY = UPLOAD | {"fileName": "pov.mp3", "fileFormat": "audio/mpeg", "type": "audio/mpeg", "evidenceType": "POV"}
 
 
-Made = Callable[[str], Database]
-
-
 @pytest.fixture
 def made(empty_database):
     """Make the tables of another team, which own them, and open the database to read them."""
     with ExitStack() as opened:
 
-        def make(kind: str) -> Database:
+        def make(kind):
             with empty_database.transaction() as connection:
                 raw(connection).execute((SERVICES / f"{kind}.sql").read_bytes())
             url = empty_database.engine.url.render_as_string(hide_password=False)
@@ -67,7 +59,7 @@ def made(empty_database):
         yield make
 
 
-def environment(database: Database, bucket_environment: Mapping[str, str], kind: str) -> dict[str, str]:
+def environment(database, bucket_environment, kind):
     return {
         **os.environ,
         **bucket_environment,
@@ -76,7 +68,7 @@ def environment(database: Database, bucket_environment: Mapping[str, str], kind:
     }
 
 
-def put_files(database: Database, bucket: Bucket, s3: Any) -> int:
+def put_files(database, bucket, s3):
     """Put a file of its kind under each key."""
     with database.transaction() as connection:
         keys = connection.scalars(sa.select(evidences.c.object_key)).all()
@@ -158,7 +150,6 @@ def test_odd_settings_of_a_database_change_nothing(made, empty_database, bucket,
         assert connection.scalar(query) == datetime(2026, 10, 2, 2, 30, tzinfo=UTC)
         assert connection.exec_driver_sql("SHOW datestyle").scalar() == "ISO, YMD"
         reading = last_reading(connection, clock())
-    assert reading is not None
     assert (reading.counts["sales"], reading.counts["records"], reading.notes) == (7, 12, ())
 
 

@@ -1,7 +1,5 @@
 """A database that others own: roles with few rights, a pooler that mixes sessions, a server that says no."""
 
-from __future__ import annotations
-
 import json
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
@@ -15,7 +13,7 @@ import sqlalchemy as sa
 from pypdf import PdfReader
 
 from tests.support.client_rows import client, write_csv
-from tests.support.postgres_cluster import PGBOUNCER, Cluster, pooler_of, replica_of, running_cluster
+from tests.support.postgres_cluster import PGBOUNCER, pooler_of, replica_of, running_cluster
 from tests.support.waiting import PATIENCE, wait_until
 from toolkit.cli import main
 from toolkit.database import schema, tables
@@ -48,7 +46,7 @@ ROLES = """
 """
 
 
-def company(cluster: Cluster, statements: Path | None = None) -> str:
+def company(cluster, statements=None):
     """A database whose tables are the service's; an owner, an operator and a reader have the printed rights."""
     name = f"company_{uuid4().hex}"
     cluster.execute("postgres", f"CREATE DATABASE {name}", ROLES)
@@ -182,11 +180,10 @@ def test_other_tables_are_read_and_written_with_the_printed_rights(run, cluster,
 @pytest.fixture(params=["night", "other_night"])
 def operator(request):
     """The environment of the operator, over the contract's own tables and over those of another team."""
-    environ: dict[str, str] = request.getfixturevalue(request.param)
-    return environ
+    return request.getfixturevalue(request.param)
 
 
-def at_port(environ: dict[str, str], port: int, role: str = "night") -> str:
+def at_port(environ, port, role="night"):
     """The address of the same database behind a pooler or on a replica."""
     url = sa.make_url(environ["DATABASE_URL"]).set(port=port, username=role)
     return url.render_as_string(hide_password=False)
@@ -245,7 +242,7 @@ def test_what_a_replica_breaks_off_says_what_to_do(cluster, granted):
     with replica_of(cluster, "max_standby_streaming_delay=0") as port, ThreadPoolExecutor(1) as thread:
         replica = Database(cluster.url(granted, "reader", port=port))
 
-        def read() -> None:
+        def read():
             with replica.transaction() as connection:
                 connection.exec_driver_sql("SELECT pg_sleep(600) FROM audit.observation_clock")
 

@@ -1,8 +1,5 @@
 """Work on one sale finds its rows by indexes, however many sales there are."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
@@ -12,7 +9,6 @@ import sqlalchemy as sa
 from tests.benchmarks.made_sales import fill
 from tests.support.waiting import wait_until
 from toolkit.audit.sale_case import sale_case
-from toolkit.bucket.client import Bucket
 from toolkit.contract.deadlines import Deadlines
 from toolkit.contract.evidence import EvidenceType
 from toolkit.database.connection import Database, raw
@@ -93,20 +89,20 @@ DEADLINES = Deadlines(ZoneInfo("America/Sao_Paulo"))
 class TableScans:
     """Counts what each piece of work does in one database, from the statistics that PostgreSQL keeps."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database):
         self._database = database
 
-    def during(self, work: Callable[[], object]) -> dict[str, int]:
+    def during(self, work):
         """Do the work, and return the rows of each table that it read by going through the whole of it."""
         before = self._rows()
         work()
         return {name: count - before.get(name, 0) for name, count in self._rows().items()}
 
-    def _rows(self) -> dict[str, int]:
+    def _rows(self):
         query = "SELECT relid::regclass::text, seq_tup_read FROM pg_stat_user_tables"
         return {name: count for name, count in self._read(query) if "pg_temp" not in name}
 
-    def _read(self, query: str) -> list[tuple[str, int]]:
+    def _read(self, query):
         self._database.dispose()  # a server process tells its counts when it ends
         alone = sa.text("SELECT count(*) = 1 FROM pg_stat_activity WHERE datname = current_database()")
         engine = sa.create_engine(self._database.engine.url, poolclass=sa.NullPool)
@@ -115,7 +111,7 @@ class TableScans:
             return [(row[0], row[-1]) for row in connection.execute(sa.text(query))]
 
 
-def about_one_sale(database: Database, bucket: Bucket, sale_id: str) -> Mapping[str, Callable[[], object]]:
+def about_one_sale(database, bucket, sale_id):
     """The work that concerns one sale, or some: it may go through no table, however many sales there are."""
     limits = UploadLimits(300, 1000)
     body = {"fileName": "a.pdf", "fileFormat": "application/pdf", "type": "application/pdf"}
@@ -125,10 +121,10 @@ def about_one_sale(database: Database, bucket: Bucket, sale_id: str) -> Mapping[
         record = connection.execute(query).scalar_one()
     people = {"reason": "sent twice", "withdrawn_by": "ana", "approved_by": "bruno"}
 
-    def clock() -> datetime:
+    def clock():
         return NOW
 
-    work: dict[str, Callable[[], object]] = {
+    work = {
         "sale show": lambda: sale_case(database, sale_id, clock=clock),
         "evidence list": lambda: records_of(database, sale_id, clock),
         "sales complete": lambda: complete_sale(database, bucket, sale_id, clock),

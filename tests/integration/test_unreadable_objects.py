@@ -1,7 +1,5 @@
 """Archived objects, and those that may not be read, are counted and named; a reading of the rest goes on."""
 
-from __future__ import annotations
-
 import json
 from unittest.mock import Mock
 
@@ -77,7 +75,7 @@ def test_status_tries_a_read_and_names_the_right_that_is_missing(run):
 STILL_THERE = "SELECT count(*) FROM audit.object_observations WHERE gone_at IS NULL"
 
 
-def deny(bucket: Bucket, action: str, resource: str = "") -> None:
+def deny(bucket, action, resource=""):
     statement = {"Effect": "Deny", "Principal": "*", "Action": [action]}
     statement |= {"Resource": [f"arn:aws:s3:::{bucket.name}{resource}"]}
     policy = json.dumps({"Version": "2012-10-17", "Statement": [statement]})
@@ -98,7 +96,7 @@ def test_policies_that_deny_reading_or_listing_are_told_and_take_nothing_for_gon
     for name in environ:
         monkeypatch.setenv(name, environ[name])
 
-    def told(*command: str) -> tuple[int, str]:
+    def told(*command):
         ran = run("-q", *command, ends=None, within=environ)
         return ran.status, ran.out + ran.err
 

@@ -1,7 +1,5 @@
 """The contract's upload form (section 3) on servers that enforce its policy and signature."""
 
-from __future__ import annotations
-
 import base64
 import json
 from contextlib import closing
@@ -15,8 +13,7 @@ import pytest
 from tests.conftest import client_of
 from tests.support.waiting import PATIENCE
 from toolkit import embedded
-from toolkit.bucket.client import NEVER, Bucket, UploadForm, list_objects
-from toolkit.embedded import BucketAccess
+from toolkit.bucket.client import NEVER, Bucket, list_objects
 from toolkit.errors import BucketError
 from toolkit.partner import post_file
 from toolkit.settings import AwsSettings
@@ -26,16 +23,13 @@ KEY = "evidences/2026/03/02/01990000-0000-7000-8000-000000000000/contrato João 
 ANOTHER_KEY = KEY.replace("contrato", "outro")
 PDF = b"%PDF-1.4\nnot much of a document\n%%EOF\n"
 
-Fields = dict[str, str]
-
 
 @pytest.fixture(params=["embedded", "gateway"])
 def access(request, home):
     """Return the access to each of the servers."""
     if request.param == "embedded":
         return embedded.bucket_access(home)
-    gateway: BucketAccess = request.getfixturevalue("object_gateway")
-    return gateway
+    return request.getfixturevalue("object_gateway")
 
 
 @pytest.fixture
@@ -44,7 +38,7 @@ def server(access):
     return make_bucket(access)
 
 
-def make_bucket(access: BucketAccess) -> Bucket:
+def make_bucket(access):
     name, url = f"test-{uuid4().hex}", access.endpoint_url
     with closing(client_of(access)) as client:
         client.create_bucket(Bucket=name)
@@ -52,20 +46,20 @@ def make_bucket(access: BucketAccess) -> Bucket:
     return Bucket(name, AwsSettings(*keys, session_ends=NEVER, s3_endpoint=url, sts_endpoint=url))
 
 
-def form_of(bucket: Bucket, lives: timedelta = timedelta(minutes=10)) -> UploadForm:
+def form_of(bucket, lives=timedelta(minutes=10)):
     return bucket.presign_post(KEY, max_bytes=MAX_BYTES, expires_at=datetime.now(UTC) + lives)
 
 
-def as_posted(form: UploadForm) -> Fields:
+def as_posted(form):
     """All text parts of section 3 of the contract."""
     return {**form.fields, "acl": "private"}
 
 
-def post(form: UploadForm, fields: Fields, content: bytes = PDF) -> httpx.Response:
+def post(form, fields, content=PDF):
     return httpx.post(form.url, data=fields, files={"file": ("file", content)}, trust_env=False, timeout=PATIENCE)
 
 
-def keys(bucket: Bucket) -> list[str]:
+def keys(bucket):
     return [item.key for page in list_objects(bucket, [""]) for item in page]
 
 
@@ -84,13 +78,13 @@ def test_an_empty_or_larger_file_is_refused(server, size):
     assert_refused(server, post(form, as_posted(form), b"x" * size))
 
 
-def longer(policy: str) -> str:
+def longer(policy):
     document = json.loads(base64.b64decode(policy))
     document["expiration"] = "2099-01-01T00:00:00Z"
     return base64.b64encode(json.dumps(document).encode()).decode()
 
 
-def swapped(text: str) -> str:
+def swapped(text):
     """Another text of the same letters: the last two change places, or one is doubled."""
     return text[:-2] + text[-1] + text[-2] if text[-1] != text[-2] else text + text[-1]
 
@@ -115,7 +109,7 @@ TAMPERED = {
 }
 
 
-def without(form: Fields, name: str) -> Fields:
+def without(form, name):
     return {key: value for key, value in form.items() if key != name}
 
 
@@ -138,7 +132,7 @@ def test_a_form_is_refused_by_another_bucket(server, access):
     assert_refused(another, post(elsewhere, as_posted(form) | {"bucket": another.name}))
 
 
-def assert_refused(bucket: Bucket, answer: httpx.Response) -> None:
+def assert_refused(bucket, answer):
     assert 400 <= answer.status_code < 500, answer.text
     assert keys(bucket) == []
 
@@ -148,7 +142,6 @@ def test_what_the_bucket_says_about_one_object(server):
     form = form_of(server)
     post(form, as_posted(form))
     seen = server.head(KEY)
-    assert seen is not None
     assert [seen] == [
         type(item)(item.key, item.size, item.etag, item.last_modified.replace(microsecond=0))
         for page in list_objects(server, ["evidences/2026/03/"])

@@ -1,15 +1,11 @@
 """Uploads with a credentials file, into a bucket that checks policies and signatures."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal
 import socket
 from base64 import b64encode
 from datetime import timedelta
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -22,7 +18,7 @@ from tests.support.uploaded_sales import (
     write_credentials,
 )
 from tests.support.waiting import wait_until
-from toolkit.bucket.client import Bucket, list_objects
+from toolkit.bucket.client import list_objects
 from toolkit.errors import UnreadableFile
 from toolkit.evidence import upload
 from toolkit.evidence.upload import (
@@ -53,14 +49,14 @@ def folder(tmp_path):
     return path
 
 
-def put(folder: Path, name: str, content: bytes = PDF) -> Path:
+def put(folder, name, content=PDF):
     path = folder / name
     path.parent.mkdir(exist_ok=True)
     path.write_bytes(content)
     return path
 
 
-def keys(bucket: Bucket) -> set[str]:
+def keys(bucket):
     return {item.key for page in list_objects(bucket, [""]) for item in page}
 
 
@@ -223,7 +219,7 @@ def test_the_command_tells_what_failed_and_sends_the_rest_once(run, bucket, fold
     credentials = write_credentials(tmp_path / "c.jsonl", lines)
     put(folder, "a.pdf")
     arguments = ["evidence", "upload", str(credentials), "--from", str(folder)]
-    document: dict[str, Any] = run(*arguments, "--json", ends=3, within={}).told
+    document = run(*arguments, "--json", ends=3, within={}).told
     assert (document["files"], document["sent"], document["failed"]) == (2, 1, 1)
     assert document["failures"][0] | {"message": ""} == {
         "line": 2,

@@ -1,13 +1,10 @@
 """Withdrawal of evidence records."""
 
-from __future__ import annotations
-
 import os
 import pwd
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
-from typing import Any
-from uuid import UUID, uuid4
+from uuid import uuid4
 
 import pytest
 import sqlalchemy as sa
@@ -15,7 +12,7 @@ import sqlalchemy as sa
 from tests.support.uploaded_sales import add_record, add_sale, rows
 from tests.support.waiting import PATIENCE, someone_waits, wait_until
 from toolkit.audit.observe_bucket import sync_bucket
-from toolkit.database.connection import Database, Lock, take_for
+from toolkit.database.connection import Lock, take_for
 from toolkit.database.tables import evidences
 from toolkit.errors import EvidenceNotFound, WithdrawalRefused
 from toolkit.evidence.records import withdraw, withdrawals_at
@@ -27,7 +24,7 @@ def evidence_id(database):
     return add_record(database)[0]
 
 
-def ask(database: Database, clock: Any, evidence_id: UUID, **changes: str) -> Any:
+def ask(database, clock, evidence_id, **changes):
     people = {"reason": "sent twice", "withdrawn_by": "Ana", "approved_by": "Rui"}
     return withdraw(database, evidence_id, clock=clock, **{**people, **changes})
 

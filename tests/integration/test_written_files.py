@@ -1,7 +1,5 @@
 """What commands write is not for other accounts of the machine, and what they tell names no person unasked."""
 
-from __future__ import annotations
-
 import os
 import stat
 from contextlib import suppress
@@ -22,7 +20,7 @@ def _usual_umask():
     os.umask(before)
 
 
-def modes(*folders: Path) -> dict[str, int]:
+def modes(*folders):
     """The mode of each file, but for PostgreSQL's and the audits in the home, which other tests write, too."""
     found = {}
     for folder in folders:
