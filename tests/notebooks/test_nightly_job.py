@@ -165,7 +165,7 @@ def found_in(told: str, samples: Samples, environ: dict[str, str], credentials: 
         secrets |= {value for name, value in fields.items() if name not in {"bucket", "key", "X-Amz-Algorithm"}}
     people = (*samples.csv_clients, *samples.xlsx_clients)
     for person in people:
-        secrets |= {f"{person.first_name} {person.last_name}", person.email, person.phone}
+        secrets |= {f"{person.first_name} {person.last_name}", person.email, person.phone_number}
     digits = set(re.findall(r"\d{11}", re.sub(r"(?<=\d)[.-](?=\d)", "", told)))
     found = {secret for secret in secrets if secret and secret.upper() in told.upper()}
     return sorted(found | digits & {person.cpf for person in people})

@@ -221,12 +221,7 @@ def assert_nothing_leaked(out: Path, environ: dict[str, str]) -> None:
         assert not digits & {person.cpf for person in people}
         for person in people:
             masked = f"{person.cpf[3:6]}.{person.cpf[6:9]}"
-            for secret in (
-                masked,
-                f"{person.first_name} {person.last_name}",
-                person.email,
-                person.phone,
-                person.rg,
-            ):
+            name = f"{person.first_name} {person.last_name}"
+            for secret in (masked, name, person.email, person.phone_number, person.rg):
                 assert not secret or secret not in text
         assert not [secret for secret in secrets if secret in text]

@@ -8,14 +8,15 @@ import csv
 import io
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
 from datetime import date, timedelta
 from pathlib import Path
 from random import Random
-from typing import Final
+from typing import Any, Final
 
 import pyarrow as pa
 
+from toolkit.contract.clients import Address, Client
+from toolkit.intake.checks import EXCEL_EPOCH
 from toolkit.intake.workbook_writer import Cells, Form, SheetLooks, Style, Workbook
 
 _FIRST_NAMES: Final = (
@@ -51,38 +52,16 @@ _CITIES: Final = (
 """Each city with its area code, its first and its last postal code."""
 
 
-@dataclass(frozen=True, slots=True)
-class Person:
-    """A client as the contract normalises it: CPF, CEP and phone as digits; ``""`` where a field is absent."""
-
-    external_id: str
-    cpf: str
-    rg: str
-    number_on_dealership: str
-    enrollment: str
-    first_name: str
-    last_name: str
-    email: str
-    birthdate: date
-    phone: str
-    neighborhood: str
-    installation_number: str
-    address: str
-    address_number: str
-    city: str
-    zip_code: str
-
-
-def make_people(count: int, prefix: str, random: Random) -> list[Person]:
-    """Return ``count`` valid clients whose ``externalId`` starts with ``prefix``; every eighth CPF has a zero."""
+def make_people(count: int, prefix: str, random: Random) -> list[Client]:
+    """Return ``count`` clients whose ``externalId`` starts with ``prefix``; every eighth CPF has a zero."""
     return [_person(f"{prefix}-{number:05d}", number, random) for number in range(1, count + 1)]
 
 
-def _person(external_id: str, number: int, random: Random) -> Person:
+def _person(external_id: str, number: int, random: Random) -> Client:
     first, last = random.choice(_FIRST_NAMES), random.choice(_LAST_NAMES)
     city, area_code, *zip_codes = random.choice(_CITIES)
     mailbox = f"{_ascii(first)}.{_ascii(last)}{random.randrange(10, 99)}"
-    return Person(
+    return Client(
         external_id=external_id,
         cpf=make_cpf(random.randrange(10_000_000, 99_999_999 if number % 8 == 0 else 999_999_999)),
         rg=f"{random.randrange(1_000_000, 60_000_000)}-{random.randrange(10)}",
@@ -90,15 +69,17 @@ def _person(external_id: str, number: int, random: Random) -> Person:
         enrollment=str(random.randrange(100_000, 999_999)),
         first_name=first,
         last_name=last,
-        email=f"{mailbox}@example.com" if random.random() < 0.8 else "",
+        email=f"{mailbox}@example.com" if random.random() < 0.8 else None,
         birthdate=date(1945, 1, 1) + timedelta(days=random.randrange(60 * 365)),
-        phone=f"{area_code}9{random.randrange(60_000_000, 99_999_999)}" if random.random() < 0.9 else "",
-        neighborhood=random.choice(_NEIGHBORHOODS),
-        installation_number=str(random.randrange(1_000_000, 9_999_999_999)),
-        address=random.choice(_STREETS),
-        address_number=str(random.randrange(1, 2400)),
-        city=city,
-        zip_code=f"{random.randrange(*zip_codes):08d}",
+        phone_number=f"{area_code}9{random.randrange(60_000_000, 99_999_999)}" if random.random() < 0.9 else None,
+        address=Address(
+            neighborhood=random.choice(_NEIGHBORHOODS),
+            installation_number=str(random.randrange(1_000_000, 9_999_999_999)),
+            address=random.choice(_STREETS),
+            address_number=str(random.randrange(1, 2400)),
+            city=city,
+            zip_code=f"{random.randrange(*zip_codes):08d}",
+        ),
     )
 
 
@@ -124,17 +105,15 @@ XLSX_HEADINGS: Final = (
     "ID Externo", "cpf", "RG", "Código do cliente", "Matrícula", "Nome", "Sobrenome", "Email",
     "Nascimento", "Celular", "Bairro", "Instalação", "Logradouro", "Número", "Município", "Cep",
 )  # fmt: skip
-"""Both in the order of the fields of a ``Person``."""
+"""Both in the order of the contract."""
 
-_NUMBERS: Final = frozenset(
-    ("cpf", "number_on_dealership", "enrollment", "phone", "installation_number", "address_number", "zip_code")
+_NUMBERS: Final = (
+    *("cpf", "number_on_dealership", "enrollment", "phone_number"),
+    *("installation_number", "address_number", "zip_code"),
 )
 """The fields that a workbook holds as numbers."""
 
 _BLANK_ROW_EVERY: Final = 25
-_FIRST_DAY: Final = date(1899, 12, 30)
-"""The day that a workbook numbers 0."""
-
 
 DEFECTS: Final = (
     ("CPF", "123.456.789-00"),  # the check digits do not fit
@@ -150,7 +129,7 @@ DEFECTS: Final = (
 """Usual mistakes, one for each row of the CSV that must be rejected: the heading of a cell, and what it holds."""
 
 
-def write_csv(path: Path, people: Sequence[Person], wrong: Sequence[Person], random: Random) -> None:
+def write_csv(path: Path, people: Sequence[Client], wrong: Sequence[Client], random: Random) -> None:
     """Write a CSV with ``;``, cp1252, masks, slashed dates, blank rows and a repeated row, and all defects."""
     rows = [_csv_cells(person, random) for person in people]
     for number, person in enumerate(wrong):
@@ -169,29 +148,31 @@ def write_csv(path: Path, people: Sequence[Person], wrong: Sequence[Person], ran
     path.write_bytes(text.getvalue().encode("cp1252"))
 
 
-def _csv_cells(person: Person, random: Random) -> list[str]:
+def _values(person: Client) -> dict[str, Any]:
+    return person.model_dump(exclude={"address"}) | person.address.model_dump()
+
+
+def _csv_cells(person: Client, random: Random) -> list[Any]:
     masked = random.random() < 0.7
     spaces = "\u00a0" if random.random() < 0.05 else " " if random.random() < 0.05 else ""
-    written = asdict(person) | {
+    written = _values(person) | {
         "first_name": person.first_name + spaces,
         "last_name": spaces + person.last_name,
         "birthdate": f"{person.birthdate:%d/%m/%Y}" if random.random() < 0.9 else person.birthdate.isoformat(),
-        "phone": _written_phone(person.phone, random),
+        "phone_number": person.phone_number and _written_phone(person.phone_number, random),
     }
     if masked:
-        cpf, cep = person.cpf, person.zip_code
+        cpf, cep = person.cpf, person.address.zip_code
         written |= {"cpf": f"{cpf[:3]}.{cpf[3:6]}.{cpf[6:9]}-{cpf[9:]}", "zip_code": f"{cep[:5]}-{cep[5:]}"}
     return list(written.values())
 
 
 def _written_phone(phone: str, random: Random) -> str:
-    if not phone:
-        return ""
     local = f"{phone[2:7]}-{phone[7:]}"
     return random.choice([f"({phone[:2]}) {local}", f"({phone[:2]}) {local}", phone, f"+55 {phone[:2]} {local}"])
 
 
-def write_xlsx(path: Path, people: Sequence[Person], wrong: Sequence[Person]) -> None:
+def write_xlsx(path: Path, people: Sequence[Client], wrong: Sequence[Client]) -> None:
     """Write a workbook as Excel leaves it: CPF and CEP as numbers without their leading zeros, and real dates.
 
     The first of ``wrong`` has no CPF, the others have one that fits no check digits.
@@ -199,21 +180,18 @@ def write_xlsx(path: Path, people: Sequence[Person], wrong: Sequence[Person]) ->
     book = Workbook(path)
     book.begin_sheet("Clientes", SheetLooks([16] * len(XLSX_HEADINGS)))
     book.add_row(*XLSX_HEADINGS, style=Style.HEADING)
-    broken = [replace(person, cpf="98765432199" if number else "") for number, person in enumerate(wrong)]
-    rows = [*people[: len(people) // 2], *broken, *people[len(people) // 2 :]]
-    book.add([_cells(column) for column in zip(*map(_xlsx_cells, rows), strict=True)])
+    broken = [
+        person.model_copy(update={"cpf": "98765432199" if number else None}) for number, person in enumerate(wrong)
+    ]
+    rows = [_values(each) for each in (*people[: len(people) // 2], *broken, *people[len(people) // 2 :])]
+    book.add([_cells(name, [row[name] for row in rows]) for name in rows[0]])
     book.close()
 
 
-def _cells(column: Sequence[str | int | date]) -> Cells:
-    """Return days and numbers as such; an empty text leaves its cell empty."""
-    if any(isinstance(value, date) for value in column):
-        days = [(value - _FIRST_DAY).days if isinstance(value, date) else None for value in column]
+def _cells(name: str, column: Sequence[Any]) -> Cells:
+    if name == "birthdate":
+        days = [(day - EXCEL_EPOCH).days for day in column]
         return Cells(pa.array(days).cast(pa.string()), Form.NUMBER, Style.DAY)
-    form = Form.NUMBER if any(isinstance(value, int) for value in column) else Form.TEXT
-    return Cells(pa.array([str(value) or None for value in column]), form)
-
-
-def _xlsx_cells(person: Person) -> list[str | int | date]:
-    cells = asdict(person)
-    return [int(value) if name in _NUMBERS and value else value for name, value in cells.items()]
+    if name in _NUMBERS:
+        return Cells(pa.array([value and str(int(value)) for value in column]), Form.NUMBER)
+    return Cells(pa.array(column, pa.string()))

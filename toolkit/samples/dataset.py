@@ -2,6 +2,7 @@
 
 import csv
 import random as random_module
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -10,11 +11,12 @@ from random import Random
 from typing import Final
 from zoneinfo import ZoneInfo
 
+from toolkit.contract.clients import Client
 from toolkit.contract.evidence import KIND_OF, EvidenceType, FileKind, UtilityGroup
 from toolkit.contract.rules import EvidenceState
 from toolkit.samples import clients as client_files
 from toolkit.samples import evidence_files
-from toolkit.samples.clients import Person, make_people
+from toolkit.samples.clients import make_people
 from toolkit.samples.scenarios import DAYS, FOR_EVER, SCENARIOS, USUAL, Attempt, Scenario
 
 _SEED: Final = 7
@@ -59,7 +61,7 @@ class SampleSale:
     utility_group: str
     partner: str
     created_at: datetime
-    client: Person | None
+    client: Client | None
     files: tuple[SampleFile, ...]
 
     def partner_on(self, day: int) -> str:
@@ -73,10 +75,10 @@ class Samples:
     """Everything that the sample holds; the ``wrong`` clients are those whose rows get a mistake."""
 
     end: datetime
-    csv_clients: tuple[Person, ...]
-    csv_wrong: tuple[Person, ...]
-    xlsx_clients: tuple[Person, ...]
-    xlsx_wrong: tuple[Person, ...]
+    csv_clients: tuple[Client, ...]
+    csv_wrong: tuple[Client, ...]
+    xlsx_clients: tuple[Client, ...]
+    xlsx_wrong: tuple[Client, ...]
     sales: tuple[SampleSale, ...]
 
     @property
@@ -106,7 +108,7 @@ def make_samples(end: datetime = DEFAULT_END) -> Samples:
     return Samples(end, tuple(csv_clients), tuple(csv_wrong), tuple(xlsx_clients), tuple(xlsx_wrong), sales)
 
 
-def _make_sales(count: int, buyers: Sequence[Person], end: datetime, random: Random) -> Iterable[SampleSale]:
+def _make_sales(count: int, buyers: Sequence[Client], end: datetime, random: Random) -> Iterable[SampleSale]:
     common = [random.choice(USUAL) for _ in range(count - len(SCENARIOS))]
     stories = [*SCENARIOS, *(each.earlier(random.randint(0, DAYS.index(each.sold))) for each in common)]
     random.shuffle(stories)
@@ -127,20 +129,20 @@ def _make_sales(count: int, buyers: Sequence[Person], end: datetime, random: Ran
         )
 
 
-def _make_files(sale_id: str, scenario: Scenario, client: Person | None, number: int) -> Iterable[SampleFile]:
-    seen: dict[EvidenceType, int] = {}
+def _make_files(sale_id: str, scenario: Scenario, client: Client | None, number: int) -> Iterable[SampleFile]:
+    seen: Counter[EvidenceType] = Counter()
     for attempt in scenario.attempts:
-        evidence_type = attempt.evidence_type
-        seen[evidence_type] = seen.get(evidence_type, 0) + 1
-        stem, dot, ending = _FILE_NAMES[evidence_type].partition(".")
-        name = f"{stem}-{seen[evidence_type]}{dot}{ending}" if seen[evidence_type] > 1 else stem + dot + ending
-        sheet = str(seen[evidence_type])
-        made = [_content(attempt, sale_id, client, each, number) for each in (sheet, f"{sheet} (nova)")]
-        first, again = made
-        yield SampleFile(sale_id, name, attempt, first, again if "written" in attempt.deeds else first)
+        seen[attempt.evidence_type] += 1
+        sheet, name = seen[attempt.evidence_type], Path(_FILE_NAMES[attempt.evidence_type])
+        if sheet > 1:
+            name = name.with_stem(f"{name.stem}-{sheet}")
+        content = written = _content(attempt, sale_id, client, str(sheet), number)
+        if "written" in attempt.deeds:
+            written = _content(attempt, sale_id, client, f"{sheet} (nova)", number)
+        yield SampleFile(sale_id, str(name), attempt, content, written)
 
 
-def _content(attempt: Attempt, sale_id: str, client: Person | None, sheet: str, number: int) -> bytes:
+def _content(attempt: Attempt, sale_id: str, client: Client | None, sheet: str, number: int) -> bytes:
     if attempt.content == "empty":
         return b""
     if KIND_OF[attempt.evidence_type] is FileKind.AUDIO:
@@ -212,7 +214,7 @@ def _row(sale: SampleSale, client_ids: Mapping[str, object], day: int) -> tuple[
         completed_at = (sale.created_at + timedelta(days=story.sold - story.marked)).isoformat()
     return (
         sale.id,
-        client_ids.get(client.external_id, "") if client else "",
+        client_ids.get(str(client.external_id), "") if client else "",
         group,
         "false" if story.has("other payer", day) else "true",
         sale.created_at.isoformat(),

@@ -109,18 +109,8 @@ FOR_EVER: Final = -1
 
 
 _SOUND: Final = (
-    "sound",
-    "declined",
-    "twin",
-    "alike",
-    "same",
-    "link",
-    "script",
-    "blank",
-    "phone",
-    "page",
-    "stray",
-    "outside",
+    *("sound", "declined", "twin", "alike", "same"),
+    *("link", "script", "blank", "phone", "page", "stray", "outside"),
 )
 _UNUSABLE: Final = ("web-page", "photo", "silent", "short", "cut", "locked", "empty")
 _STATES: Final = {
