@@ -6,7 +6,7 @@ So a check here may be narrower than the contract, and must never be wider; a pr
 """
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -15,6 +15,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from pydantic import ValidationError
 
 from toolkit.contract.clients import AREA_CODES, UNASSIGNED_CEP, QualityWarning, oldest_birthdate
 from toolkit.contract.fields import (
@@ -24,12 +25,12 @@ from toolkit.contract.fields import (
     NOT_IN_TEXT,
     TEXT_MAX,
     TRIMMED,
+    reason_of,
 )
 from toolkit.errors import InvalidField
-from toolkit.intake.headings import FIELD, FIELDS, Field, Invalid
+from toolkit.intake.headings import FIELD, FIELDS, Field
 from toolkit.intake.results import NUMBER_ROUNDED, Repair
 from toolkit.intake.sources import ERROR_OF_FORMULA, Bytes, Chunk, Mask, mask_of, values
-from toolkit.intake.workbook_process import CellKind
 
 ROW: Final = "row"
 """Stands for the field where the whole row is at fault."""
@@ -117,15 +118,6 @@ def _email(column: pa.StringArray) -> Mask:
     return sure & ~_matches(column, _CAPITALS_IN_NAME)
 
 
-def _with_small_domains(column: pa.StringArray) -> pa.StringArray:
-    """Return addresses with their domains in lower case, as the contract keeps them."""
-    large = _matches(column, f"{_LOCAL}(?i:{_DOMAIN})") & _matches(column, "@.*[A-Z]")
-    if not large.any():
-        return column
-    local, domain = (pc.replace_substring_regex(column, pattern, "") for pattern in ("@.*$", "^.*@"))
-    return pc.if_else(pa.array(large), pc.binary_join_element_wise(local, pc.ascii_lower(domain), "@"), column)
-
-
 _DATE: Final = (
     "^(19|20)[0-9]{2}-((0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])|(0[13-9]|1[0-2])-(29|30)|(0[13578]|1[02])-31)$"
 )
@@ -181,33 +173,28 @@ _RULES: Final[Mapping[str, _Rule]] = {
 _TEXT: Final = _Rule(_text())
 
 
-class _Repairs:
-    """The cells of one field that are being repaired, and which of them each repair changed."""
+def _repaired(
+    rule: _Rule, cells: pa.StringArray, may_pad: Mask
+) -> tuple[pa.StringArray, list[tuple[Repair, Mask]]]:
+    """Repair cells that are not written as the contract wants them; return which of them each step changed."""
+    found: list[tuple[Repair, Mask]] = []
 
-    def __init__(self, cells: pa.StringArray) -> None:
-        self.cells = cells
-        self.found: dict[Repair, Mask] = {}
+    def change(repair: Repair, new: pa.StringArray, among: Mask | bool = True) -> pa.StringArray:
+        changed = mask_of(pc.not_equal(new, cells)) & among
+        found.append((repair, changed))
+        return pc.if_else(pa.array(changed), new, cells)
 
-    def change(self, repair: Repair, cells: pa.StringArray, among: Mask | None = None) -> None:
-        """Take over the cells that are not as before, if they are ``among`` those that may change."""
-        changed = mask_of(pc.not_equal(cells, self.cells))
-        changed = changed if among is None else changed & among
-        if changed.any():
-            self.cells = pc.if_else(pa.array(changed), cells, self.cells)
-            self.found[repair] = self.found.get(repair, False) | changed
-
-    def repair(self, rule: _Rule, may_pad: Mask) -> None:
-        """Repair what is not written as the contract wants it."""
-        for pattern, replacement, repair in (*_TIDY, *rule.steps):
-            self.change(repair, pc.replace_substring_regex(self.cells, pattern, replacement))
-        if rule.zeros is not None:
-            shortest, width, repair = rule.zeros
-            short = _matches(self.cells, f"^[0-9]{{{shortest},{width - 1}}}$")
-            self.change(repair, pc.utf8_lpad(self.cells, width, "0"), short & may_pad)
-        if rule.dates and (numbers := _matches(self.cells, _DAY_NUMBER)).any():
-            days = pc.if_else(pa.array(numbers), self.cells, "0").cast(pa.int32())
-            dates = pc.add(days, (EXCEL_EPOCH - date(1970, 1, 1)).days).cast(pa.int32()).cast(pa.date32())
-            self.change(Repair.EXCEL_DATE, dates.cast(pa.string()), numbers)
+    for pattern, replacement, repair in (*_TIDY, *rule.steps):
+        cells = change(repair, pc.replace_substring_regex(cells, pattern, replacement))
+    if rule.zeros is not None:
+        shortest, width, repair = rule.zeros
+        short = _matches(cells, f"^[0-9]{{{shortest},{width - 1}}}$")
+        cells = change(repair, pc.utf8_lpad(cells, width, "0"), short & may_pad)
+    if rule.dates and (numbers := _matches(cells, _DAY_NUMBER)).any():
+        days = pc.if_else(pa.array(numbers), cells, "0").cast(pa.int32())
+        dates = pc.add(days, (EXCEL_EPOCH - date(1970, 1, 1)).days).cast(pa.int32()).cast(pa.date32())
+        cells = change(Repair.EXCEL_DATE, dates.cast(pa.string()), numbers)
+    return cells, found
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,34 +246,31 @@ def _settled(
     each: Field, chunk: Chunk, position: int, wanted: Mask
 ) -> tuple[pa.StringArray, Mapping[Repair, Mask], list[tuple[int, str]]]:
     """Return the column of one field, the cells of each repair, and the rows that break its rule with why."""
-    rule, size = _RULES.get(each.name, _TEXT), len(chunk)
-    kinds = chunk.kinds.get(position, np.zeros(size, np.uint8))
-    column = _Repairs(chunk.columns[position])
-    column.change(Repair.WHITE_SPACE, pc.utf8_trim(column.cells, characters=TRIMMED))
-    if rule.sure is _email:
-        column.cells = _with_small_domains(column.cells)
-    sure = rule.sure(column.cells)
+    rule, given = _RULES.get(each.name, _TEXT), chunk.columns[position]
+    found: defaultdict[Repair, Mask] = defaultdict(lambda: np.zeros(len(chunk), dtype=bool))
+    cells = pc.utf8_trim(given, characters=TRIMMED)
+    found[Repair.WHITE_SPACE] |= mask_of(pc.not_equal(cells, given))
+    sure = rule.sure(cells)
     if rule.steps and not sure.all():
-        rest = _Repairs(column.cells.filter(pa.array(~sure)))
-        rest.repair(rule, (kinds == CellKind.NUMBER)[~sure])
-        column.cells = pc.replace_with_mask(column.cells, pa.array(~sure), rest.cells)
-        for repair, cells in rest.found.items():
-            mask = column.found.setdefault(repair, np.zeros(size, dtype=bool))
-            mask[~sure] |= cells
-        sure[~sure] = rule.sure(rest.cells)
-    blank = mask_of(pc.equal(column.cells, ""))
-    repairs = {repair: cells & ~blank for repair, cells in column.found.items()}
-    settled = pc.if_else(pa.array(blank), pa.scalar(None, pa.string()), column.cells)
+        numbers = chunk.numbers.get(position, np.zeros(len(chunk), dtype=bool))
+        rest, changed = _repaired(rule, cells.filter(pa.array(~sure)), numbers[~sure])
+        for repair, mask in changed:
+            found[repair][~sure] |= mask
+        cells = pc.replace_with_mask(cells, pa.array(~sure), rest)
+        sure[~sure] = rule.sure(rest)
+    blank = mask_of(pc.equal(cells, ""))
+    repairs = {repair: changed & ~blank for repair, changed in found.items()}
+    settled = pc.if_else(pa.array(blank), pa.scalar(None, pa.string()), cells)
     sure = np.where(blank, not each.required, sure)
-    errors = _matches(chunk.columns[position], ERROR_OF_FORMULA)
-    found = [(row, IS_ERROR) for row in np.flatnonzero(errors & wanted).tolist()]
+    errors = _matches(given, ERROR_OF_FORMULA)
+    refused = [(row, IS_ERROR) for row in np.flatnonzero(errors & wanted).tolist()]
     unsure = wanted & ~sure & ~errors
-    if not unsure.any():
-        return settled, repairs, found
-    texts, reasons = _by_contract(each, settled.filter(pa.array(unsure)))
-    settled = pc.replace_with_mask(settled, pa.array(unsure), texts)
-    refused = zip(np.flatnonzero(unsure).tolist(), reasons, strict=True)
-    return settled, repairs, found + [(row, reason) for row, reason in refused if reason is not None]
+    if unsure.any():
+        texts, reasons = _by_contract(each, settled.filter(pa.array(unsure)))
+        settled = pc.replace_with_mask(settled, pa.array(unsure), texts)
+        rows = np.flatnonzero(unsure).tolist()
+        refused += [(row, reason) for row, reason in zip(rows, reasons, strict=True) if reason is not None]
+    return settled, repairs, refused
 
 
 def _by_contract(each: Field, cells: pa.StringArray) -> tuple[pa.StringArray, list[str | None]]:
@@ -295,9 +279,10 @@ def _by_contract(each: Field, cells: pa.StringArray) -> tuple[pa.StringArray, li
     found: list[tuple[str | None, str | None]] = []
     for text in distinct.dictionary.to_pylist():
         try:
-            found.append((each.check(text), None))
-        except Invalid as invalid:
-            found.append((None, invalid.args[0]))
+            value = each.rule.validate_python(text)
+            found.append((None if value is None else str(value), None))
+        except ValidationError as error:
+            found.append((None, reason_of(error.errors(include_url=False, include_input=False)[0])))
     places = distinct.indices.to_pylist()
     return pa.array([found[place][0] for place in places], pa.string()), [found[place][1] for place in places]
 

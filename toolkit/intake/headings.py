@@ -5,10 +5,9 @@ from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Final
 
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import BaseModel, TypeAdapter
 
 from toolkit.contract.clients import Address, Client
-from toolkit.contract.fields import reason_of
 from toolkit.errors import InvalidInput, UnreadableFile
 from toolkit.message import Message
 
@@ -21,22 +20,6 @@ class Field:
     column: str
     required: bool
     rule: TypeAdapter[Any]
-
-    def check(self, text: str | None) -> str | None:
-        """Return the normalised value.
-
-        Raises:
-            Invalid: with the contract's reason.
-        """
-        try:
-            value = self.rule.validate_python(text)
-        except ValidationError as error:
-            raise Invalid(reason_of(error.errors(include_url=False, include_input=False)[0])) from None
-        return None if value is None else str(value)
-
-
-class Invalid(Exception):
-    """A cell breaks the rule of its field."""
 
 
 def _fields(model: type[BaseModel], prefix: str = "") -> list[Field]:

@@ -29,7 +29,6 @@ from toolkit.contract.codes import LabelledEnum
 from toolkit.contract.fields import pick_camel
 from toolkit.errors import InvalidInput
 from toolkit.intake.sources import OWN, REJECTED_SHEET, Chunk, Layout, Mask, escape, harmless
-from toolkit.intake.workbook_process import CellKind
 from toolkit.intake.workbook_writer import Cells, Form, SheetLooks, Style, Workbook
 from toolkit.language import ENGLISH, Language
 from toolkit.message import Message
@@ -262,7 +261,7 @@ class Outputs:
             cells = [
                 Cells(
                     column,
-                    forms={Form.NUMBER: chunk.kinds[place] == CellKind.NUMBER} if place in chunk.kinds else {},
+                    forms={Form.NUMBER: chunk.numbers[place]} if place in chunk.numbers else {},
                     styles={Style.RED: wrong[place]} if place in wrong else {},
                 )
                 for place, column in enumerate(chunk.columns)

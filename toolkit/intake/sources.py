@@ -27,13 +27,13 @@ Mask = npt.NDArray[np.bool_]
 class Chunk:
     """Consecutive rows of a table, blank ones left out, every cell as text.
 
-    ``kinds`` has an array of ``CellKind`` for each column (by position) that holds more than text.
+    ``numbers`` marks the cells of a workbook that are numbers, in each column (by position) that has some.
     ``faults`` has the reason for each row (by position) that is none: its cells cannot be told apart.
     """
 
     columns: Sequence[pa.StringArray]
     lines: Lines
-    kinds: Mapping[int, npt.NDArray[np.uint8]] = field(default_factory=dict)
+    numbers: Mapping[int, Mask] = field(default_factory=dict)
     faults: Mapping[int, str] = field(default_factory=dict)
 
     def __len__(self) -> int:
@@ -44,7 +44,7 @@ class Chunk:
         return Chunk(
             [column.take(pa.array(rows)) for column in self.columns],
             self.lines[rows],
-            {column: kinds[rows] for column, kinds in self.kinds.items()},
+            {column: numbers[rows] for column, numbers in self.numbers.items()},
         )
 
 
@@ -52,14 +52,14 @@ class Chunk:
 class Record:
     """One row as it is read: its line, that of the next, its cells, why they cannot be trusted if they cannot.
 
-    ``kinds`` has the ``CellKind`` of each cell where they are not all text.
+    ``numbers`` are the places of the cells that are numbers in a workbook.
     """
 
     line: int
     next_line: int
     cells: Sequence[str]
     fault: str | None = None
-    kinds: bytes = b""
+    numbers: Sequence[int] = ()
 
 
 def chunk_of(records: Iterable[Record], width: int) -> Chunk:
@@ -67,13 +67,11 @@ def chunk_of(records: Iterable[Record], width: int) -> Chunk:
     kept = [each for each in records if any(cell.strip(TRIMMED) for cell in each.cells)]
     rows = [[*each.cells, *[""] * (width - len(each.cells))] for each in kept]
     columns = [pa.array([row[place] for row in rows], pa.string()) for place in range(width)]
-    kinds = [
-        np.frombuffer(bytes(of), np.uint8) for of in zip(*(each.kinds[:width] for each in kept), strict=False)
-    ]
+    numbers = {place for each in kept for place in each.numbers if place < width}
     return Chunk(
         columns,
         np.array([each.line for each in kept], np.int64),
-        kinds={place: of_column for place, of_column in enumerate(kinds) if of_column.any()},
+        numbers={place: np.array([place in each.numbers for each in kept]) for place in numbers},
         faults={row: each.fault for row, each in enumerate(kept) if each.fault is not None},
     )
 

@@ -105,7 +105,7 @@ def _as_before(chunk: Chunk, source: slice, *, escaped: bool) -> Chunk:
     return replace(
         chunk,
         columns=[unescape(column) for column in columns] if escaped else columns,
-        kinds={at - first: kinds for at, kinds in chunk.kinds.items() if 0 <= at - first < len(columns)},
+        numbers={at - first: mask for at, mask in chunk.numbers.items() if 0 <= at - first < len(columns)},
     )
 
 

@@ -2,8 +2,8 @@
 
 It runs as a script and imports nothing else of the toolkit, so that it starts at once. For each visible sheet it
 prints a line of JSON with its name, and one for each row that is not blank: its line in the sheet, its
-cells as texts, and the kinds of the cells. Where it refuses the workbook, it ends with a ``Fault`` as its status.
-It writes no other file and gets nothing of the parent's environment.
+cells as texts, and the places of those that are numbers. Where it refuses the workbook, it ends with a ``Fault``
+as its status. It writes no other file and gets nothing of the parent's environment.
 """
 
 import datetime
@@ -30,14 +30,6 @@ import python_calamine as calamine
 
 EXACT: Final = 10**15
 """Workbooks keep 15 digits of a number; from here on the last ones are lost."""
-
-
-class CellKind(IntEnum):
-    """The type of a cell in a workbook; in a text file every cell is ``TEXT``."""
-
-    TEXT = 0
-    NUMBER = 1
-    OTHER = 2
 
 
 class Fault(IntEnum):
@@ -121,11 +113,8 @@ def _print_sheet(sheet: calamine.CalamineSheet, errors: Mapping[int, Mapping[int
             if left <= column < left + len(row):
                 row[column - left] = error
         cells = [cell if type(cell) is str else _text(cell) for cell in row]
-        kinds = "".join([_KINDS.get(type(cell), "2") for cell in row])
-        write(json.dumps([line, cells, kinds]) + "\n")
-
-
-_KINDS: Final = {str: f"{CellKind.TEXT:d}", float: f"{CellKind.NUMBER:d}", int: f"{CellKind.NUMBER:d}"}
+        numbers = [place for place, cell in enumerate(row) if type(cell) in (float, int)]
+        write(json.dumps([line, cells, numbers]) + "\n")
 
 
 def _text(cell: Any) -> str:

@@ -145,8 +145,8 @@ def _sheets(cells: IO[bytes]) -> Iterator[_Sheet]:
 
 
 def _row(line: bytes) -> Record:
-    number, cells, kinds = json.loads(line)
-    return Record(number, number + 1, cells, kinds=bytes(kind - ord("0") for kind in kinds.encode()))
+    number, cells, numbers = json.loads(line)
+    return Record(number, number + 1, cells, numbers=numbers)
 
 
 def _find_headings(source: TableSource, sheets: Sequence[_Sheet], recognises: Recognises) -> tuple[_Sheet, Record]:
