@@ -99,7 +99,6 @@ HEADING_ROWS: Final = 30
 class Layout:
     """The recognised layout of a file, known before its rows are read."""
 
-    kind: str
     headings: tuple[str, ...]
     heading_line: int
     sha256: str
@@ -108,7 +107,7 @@ class Layout:
     sheet: str | None = None
 
     def __str__(self) -> str:
-        if self.kind == "text":
+        if self.sheet is None:
             delimiter = {"\t": "tab"}.get(self.delimiter or "", f"“{self.delimiter}”")
             return Message(
                 "text, {}, separated by {}, headings on line {}", self.encoding, delimiter, self.heading_line

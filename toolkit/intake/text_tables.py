@@ -6,11 +6,11 @@ Python's ``csv`` module, record by record, which takes longer and tells which re
 
 import codecs
 import csv
-import hashlib
 import re
-from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from functools import partial
+from hashlib import file_digest
+from io import StringIO
 from itertools import chain, islice
 from typing import Final
 
@@ -50,7 +50,6 @@ MOST_COLUMNS: Final = 16_384
 DELIMITERS: Final = (";", ",", "\t", "|")
 _HEAD: Final = 100
 _SAMPLE: Final = 256 * 1024
-_SAMPLE_ROWS: Final = 200
 _SEPARATOR_LINE: Final = re.compile(r"sep=(.)\r?\n", re.IGNORECASE)
 """Excel's own way to name the delimiter, on a line before all others."""
 
@@ -61,19 +60,19 @@ class DelimitedText:
     def __init__(self, source: TableSource, recognises: Recognises) -> None:
         self.source, self.stamp = source, source.stamp()
         encoding, digest = _examine(source)
-        sample = next(_blocks(source, encoding))[:_SAMPLE]
+        sample = next(_blocks(source, encoding), b"")[:_SAMPLE]
         if sample[:_HEAD].count(0) > len(sample[:_HEAD]) // 4:  # UTF-16 without a mark, or no text at all
             raise UnreadableFile(NOT_TEXT, source.name)
         self._old_mac = b"\n" not in sample and b"\r" in sample
-        found = _find_headings(source, self._with_line_feeds(sample).decode(errors="ignore"), recognises)
-        self._skipped, self._usual, self._width = found.next_line - 1, found.cells_per_row, len(found.headings)
+        text = self._with_line_feeds(sample).decode(errors="ignore")
+        found, self._delimiter = _find_headings(source, text, recognises)
+        self._skipped, self._width = found.next_line - 1, len(found.cells)
         self.layout = Layout(
-            kind="text",
-            headings=found.headings,
+            headings=tuple(cell.strip(TRIMMED) for cell in found.cells),
             heading_line=found.line,
             sha256=digest,
             encoding=encoding,
-            delimiter=found.delimiter,
+            delimiter=self._delimiter,
         )
 
     def chunks(self) -> Iterator[Chunk]:
@@ -97,7 +96,7 @@ class DelimitedText:
             chunk = self._by_arrow(parsed, line)
             if chunk is None:
                 lines = _lines(parsed.decode(errors="replace"))
-                found = list(records(lines, self.layout.delimiter or "", line, self._width, final=final))
+                found = list(records(lines, self._delimiter, line, self._width, final=final))
                 chunk = chunk_of(found, self._width)
                 rest = lines[found[-1].next_line - line :] if found else lines
                 end -= len("".join(rest).encode())
@@ -111,17 +110,16 @@ class DelimitedText:
 
     def _by_arrow(self, text: bytes, first_line: int) -> Chunk | None:
         """Return the rows, or nothing where one of them is not written in the usual way."""
-        delimiter, width = self.layout.delimiter or "", self._width
-        if text.count(b"\r") != text.count(b"\r\n") or not _quotes_whole_cells(text, delimiter):
+        if text.count(b"\r") != text.count(b"\r\n") or not _quotes_whole_cells(text, self._delimiter):
             return None
-        names = [str(column) for column in range(self._usual)]
+        names = [str(column) for column in range(self._width)]
         try:
             table = arrow_csv.read_csv(
                 pa.BufferReader(text),
                 read_options=arrow_csv.ReadOptions(
                     column_names=names, block_size=len(text) + 1, use_threads=False
                 ),
-                parse_options=arrow_csv.ParseOptions(delimiter=delimiter, ignore_empty_lines=False),
+                parse_options=arrow_csv.ParseOptions(delimiter=self._delimiter, ignore_empty_lines=False),
                 convert_options=arrow_csv.ConvertOptions(
                     column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False, check_utf8=False
                 ),
@@ -129,10 +127,7 @@ class DelimitedText:
         except pa.ArrowInvalid:
             return None
         columns = [column.combine_chunks() for column in table.columns]
-        if any(not blank_rows([surplus]).all() for surplus in columns[width:]):
-            return None
-        columns += [pa.repeat("", table.num_rows)] * (width - len(columns))
-        chunk = Chunk(columns[:width], np.arange(table.num_rows) + first_line)
+        chunk = Chunk(columns, np.arange(table.num_rows) + first_line)
         blank = blank_rows(chunk.columns)
         return chunk.take(np.flatnonzero(~blank)) if blank.any() else chunk
 
@@ -150,31 +145,25 @@ NOT_TEXT: Final = "{}: is no text that can be read; save the table as CSV in UTF
 
 
 def _examine(source: TableSource) -> tuple[str, str]:
-    """Read all bytes once; return the encoding and the digest.
+    """Read all bytes; return the encoding and the digest.
 
     The encoding is that of the byte order mark, else UTF-8 if all bytes fit, else Windows-1252.
 
     Raises:
         UnreadableFile: the source is too long, or its bytes do not fit the encoding.
     """
-    digest, size, head, is_utf8 = hashlib.sha256(), 0, b"", True
-    decoder = codecs.getincrementaldecoder("utf-8")()
+    if source.path.stat().st_size > TEXT_BYTES:
+        raise UnreadableFile("{}: holds more than {} GiB of text; split it.", source.name, TEXT_BYTES >> 30)
     with source.path.open("rb") as stream:
-        final = False
-        while not final:
-            block = stream.read(BLOCK)
-            final = not block
-            digest.update(block)
-            head = head or block[:4]
-            size += len(block)
-            if size > TEXT_BYTES:
-                raise UnreadableFile(
-                    "{}: holds more than {} GiB of text; split it.", source.name, TEXT_BYTES >> 30
-                )
-            try:
-                is_utf8 = is_utf8 and decoder.decode(block, final) is not None
-            except UnicodeDecodeError:
-                is_utf8 = False
+        digest = file_digest(stream, "sha256").hexdigest()
+        stream.seek(0)
+        head = stream.read(4)
+    is_utf8 = True
+    try:
+        for _ in _decoded(source, "UTF-8"):
+            pass
+    except UnicodeDecodeError:
+        is_utf8 = False
     by_mark = [encoding for mark, encoding in _BOMS if head.startswith(mark)]
     encoding = next(iter(by_mark), "UTF-8" if is_utf8 else "Windows-1252")
     if encoding.startswith("UTF-8"):
@@ -185,7 +174,12 @@ def _examine(source: TableSource) -> tuple[str, str]:
         raise UnreadableFile(
             "{}: is partly UTF-8 and partly not; save it as CSV in UTF-8 or as XLSX.", source.name
         )
-    return encoding, digest.hexdigest()
+    return encoding, digest
+
+
+def _decoded(source: TableSource, encoding: str) -> Iterator[str]:
+    with source.path.open("rb") as stream:
+        yield from codecs.iterdecode(iter(partial(stream.read, BLOCK), b""), encoding)
 
 
 def _blocks(source: TableSource, encoding: str) -> Iterator[bytes]:
@@ -194,18 +188,11 @@ def _blocks(source: TableSource, encoding: str) -> Iterator[bytes]:
     Raises:
         UnreadableFile: the bytes do not fit the encoding.
     """
-    decoder = None if encoding.startswith("UTF-8") else codecs.getincrementaldecoder(encoding)()
-    first, final = True, False
-    with source.path.open("rb") as stream:
-        while not final:
-            block = stream.read(BLOCK)
-            final = not block
-            try:
-                text = block if decoder is None else decoder.decode(block, final).encode()
-            except UnicodeError:
-                raise UnreadableFile(NOT_TEXT, source.name) from None
-            yield text.removeprefix(codecs.BOM_UTF8) if first else text
-            first = False
+    try:
+        for text in _decoded(source, "utf-8-sig" if encoding.startswith("UTF-8") else encoding):
+            yield text.encode()
+    except UnicodeError:
+        raise UnreadableFile(NOT_TEXT, source.name) from None
 
 
 def _quotes_whole_cells(text: bytes, delimiter: str) -> bool:
@@ -242,9 +229,8 @@ def records(
                     fault = UNCLOSED
                 else:
                     cells, used = quoted, reader.line_num
-        if fault is None and _has_surplus(cells, width):
-            fault = TOO_MANY
         if _has_surplus(cells, width):
+            fault = fault or TOO_MANY
             cells = [*cells[: width - 1], delimiter.join(cells[width - 1 :])]
         yield Record(first + at, first + at + used, cells, fault)
         at += used
@@ -256,20 +242,11 @@ def _has_surplus(cells: Sequence[str], width: int) -> bool:
 
 def _lines(text: str) -> list[str]:
     """Return the lines of a text with their ends; a carriage return alone ends none."""
-    *whole, last = text.split("\n")
-    return [f"{line}\n" for line in whole] + ([last] if last else [])
+    return StringIO(text, newline="\n").readlines()
 
 
-@dataclass(frozen=True, slots=True)
-class _Headings:
-    delimiter: str
-    headings: tuple[str, ...]
-    line: int
-    next_line: int
-    cells_per_row: int
-
-
-def _find_headings(source: TableSource, sample: str, recognises: Recognises) -> _Headings:
+def _find_headings(source: TableSource, sample: str, recognises: Recognises) -> tuple[Record, str]:
+    """Return the row of the headings, and the delimiter between them."""
     if not sample.strip():
         raise UnreadableFile("{}: the file is empty.", source.name)
     separator = _SEPARATOR_LINE.match(sample)
@@ -277,29 +254,16 @@ def _find_headings(source: TableSource, sample: str, recognises: Recognises) -> 
     if separator:
         lines, first, delimiters = lines[1:], 2, [separator[1]]
     for recognised in (recognises, any_cell):
-        candidates = (_headings(lines, first, each, recognised) for each in delimiters)
-        found = [candidate for candidate in candidates if candidate is not None]
+        found = []
+        for delimiter in delimiters:
+            rows = islice(records(lines, delimiter, first, 2 * MOST_COLUMNS), HEADING_ROWS)
+            headings = (row for row in rows if row.fault is None and recognised(row.cells))
+            found += [(row, delimiter) for row in islice(headings, 1)]
         if found:
-            headings = min(found, key=lambda candidate: (candidate.line, -len(candidate.headings)))
-            if len(headings.headings) > MOST_COLUMNS:
+            row, delimiter = min(found, key=lambda each: (each[0].line, -len(each[0].cells)))
+            if len(row.cells) > MOST_COLUMNS:
                 raise UnreadableFile(
                     "{}: has more than {:,} columns; is this the table that was meant?", source.name, MOST_COLUMNS
                 )
-            return headings
+            return row, delimiter
     raise UnreadableFile("{}: no headings in the first {} rows.", source.name, HEADING_ROWS)
-
-
-def _headings(lines: Sequence[str], first: int, delimiter: str, recognises: Recognises) -> _Headings | None:
-    rows = list(islice(records(lines, delimiter, first, 2 * MOST_COLUMNS), _SAMPLE_ROWS))
-    for index, row in enumerate(rows[:HEADING_ROWS]):
-        if row.fault is None and recognises(row.cells):
-            width = len(row.cells)
-            widths = Counter(
-                len(below.cells)
-                for below in rows[index + 1 :]
-                if any(below.cells[:width]) and not _has_surplus(below.cells, width)
-            )
-            usual = min(widths.most_common(1)[0][0] if widths else width, max(width, MOST_COLUMNS))
-            headings = tuple(cell.strip(TRIMMED) for cell in row.cells)
-            return _Headings(delimiter, headings, row.line, row.next_line, usual)
-    return None

@@ -49,7 +49,6 @@ class WorkbookTable:
         self._cells, digest = self._read()
         self._sheet, row = _find_headings(source, list(_sheets(self._cells)), recognises)
         self.layout = Layout(
-            kind="workbook",
             headings=tuple(cell.strip() for cell in row.cells),
             heading_line=row.line,
             sha256=digest,
