@@ -1,7 +1,8 @@
-"""Inspect untrusted files in a process of its own, which a hostile file may break.
+"""Inspect untrusted files, and draw them for people, in a process of its own that a hostile file may break.
 
 Run as a module, it is that process: it answers each open file that comes through its input, a socket, with a line
-(an ``Inspected`` as JSON). It can write no file, and has a limit to its memory; the parent limits its time.
+(an ``Inspected`` as JSON). With the argument ``draw`` its input is a PDF, and each page becomes a line. It can
+write no file, and has a limit to its memory; the parent limits its time.
 """
 
 import json
@@ -12,10 +13,14 @@ import subprocess
 import sys
 import threading
 import time
+from base64 import b64decode, b64encode
 from contextlib import suppress
 from dataclasses import asdict, replace
+from io import BytesIO
 from pathlib import Path
 from typing import IO, Final, Self
+
+import pypdfium2
 
 import toolkit
 from toolkit.contract.contents import ActivePart, ContentProblem, Depth
@@ -53,13 +58,25 @@ _START_SECONDS: Final = 60
 
 _MODULE: Final = "toolkit.evidence.inspection"
 
+PAGES: Final = 10
+"""The first pages, which are drawn."""
+
+_WIDTH: Final = 900
+_DRAWING_SECONDS: Final = 30
+
+
+def _process(*arguments: str) -> tuple[list[str], dict[str, str]]:
+    """Return the command of this module, and its environment: nothing of ours, which may hold secrets."""
+    given = {"PYTHONPATH": str(Path(toolkit.__file__).parents[1]), "PATH": os.defpath, "OMP_NUM_THREADS": "1"}
+    return [sys.executable, "-P", "-m", _MODULE, *arguments], given
+
 
 class Inspector:
     """Looks at one file after the other; one that crashes the process is damaged.
 
     One that takes too long is so, too, unless it is a PDF: that one is unclear, as drawing a page has no end.
 
-    The process gets nothing of our environment, which may hold secrets, and each file open: it needs no name.
+    The process gets each file open: it needs no name.
     """
 
     def __init__(self, seconds: float = SECONDS) -> None:
@@ -100,15 +117,15 @@ class Inspector:
         return replace(broken, problem=None, active_parts=(ActivePart.UNCLEAR,), depth=Depth.PART)
 
     def _start(self) -> subprocess.Popen[str]:
-        folder = str(Path(toolkit.__file__).parents[1])
+        command, given = _process()
         self._files, theirs = socket.socketpair()
         with theirs:
             process = subprocess.Popen(  # noqa: S603  # our own interpreter and module
-                [sys.executable, "-P", "-m", _MODULE],
+                command,
                 stdin=theirs.fileno(),
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
-                env={"PYTHONPATH": folder, "PATH": os.defpath, "OMP_NUM_THREADS": "1"},
+                env=given,
                 text=True,
                 encoding="utf-8",
             )
@@ -142,7 +159,19 @@ class Inspector:
             process.communicate()
 
 
-def confine() -> None:
+def drawn_pages(file: IO[bytes]) -> list[bytes]:
+    """Return the first pages of a PDF as PNG, those that could be drawn in time."""
+    command, given = _process("draw")
+    try:
+        ran = subprocess.run(  # noqa: S603  # our own interpreter and module
+            command, stdin=file, capture_output=True, timeout=_DRAWING_SECONDS, env=given, check=False
+        )
+    except subprocess.TimeoutExpired as error:
+        return [b64decode(line) for line in (error.stdout or b"").splitlines()[:-1]]
+    return [b64decode(line) for line in ran.stdout.splitlines()]
+
+
+def _confine() -> None:
     """Limit the memory of this process, and let it write no file."""
     limits = {
         resource.RLIMIT_DATA: MEMORY_BYTES,
@@ -154,8 +183,16 @@ def confine() -> None:
             resource.setrlimit(limit, (value, value))
 
 
+def _draw() -> None:
+    document = pypdfium2.PdfDocument(sys.stdin.buffer.read())
+    document.init_forms()
+    for page in (document[number] for number in range(min(len(document), PAGES))):
+        picture = BytesIO()
+        page.render(scale=_WIDTH / max(page.get_size())).to_pil().save(picture, "PNG")
+        print(b64encode(picture.getvalue()).decode(), flush=True)
+
+
 def _serve() -> None:
-    confine()
     print("ready", flush=True)
     with socket.socket(fileno=sys.stdin.fileno()) as files:
         while received := socket.recv_fds(files, 1, 1)[1]:
@@ -170,4 +207,5 @@ def _serve() -> None:
 
 
 if __name__ == "__main__":
-    _serve()
+    _confine()
+    _draw() if sys.argv[1:] == ["draw"] else _serve()

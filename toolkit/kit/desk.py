@@ -138,7 +138,7 @@ class ReviewDesk:
 
     def pages(self, turn: Turn) -> list[bytes]:
         """Return the first pages of a document as PNG; the custody log tells that it was opened."""
-        from toolkit.evidence.pages import drawn_pages
+        from toolkit.evidence.inspection import drawn_pages
         from toolkit.evidence.records import records_of
 
         kit = self._kit
