@@ -305,12 +305,12 @@ def upload_files(
                 "there: --allow-host {}",
                 *(credentials.name, line.host, line.host),
             )
-    files, tried, failures = uses.total(), 0, []
+    files, tried, failures = uses.total(), 0, list[FailedUpload]()
+    find = partial(sendable, root=folder.resolve(), uses=uses)
     with journal(credentials) as (done, note), urllib3.PoolManager(maxsize=CONCURRENCY) as connections:
         progress.begin("Uploading", files, "files")
-        sender = _Sender(partial(sendable, root=folder.resolve(), uses=uses), connections)
         lines = (each for each in read_credentials(credentials) if str(each[1].id) not in done)
-        for finished in sender.send_all(lines):
+        for finished in _send_all(lines, find, connections):
             note(line.id for line, failure in finished if failure is None)
             failures += [failure for _, failure in finished if failure is not None]
             tried += len(finished)
@@ -323,50 +323,42 @@ def upload_files(
 _Outcome = tuple[CredentialsLine, FailedUpload | None]
 
 
-class _Sender:
-    """Sends a few files at the same time, over connections that stay open."""
+def _send_all(
+    lines: Iterator[Numbered], find: Callable[[CredentialsLine], Path], connections: urllib3.PoolManager
+) -> Iterator[list[_Outcome]]:
+    """Send a few files at the same time; yield each outcome in the order in which they end."""
+    away_in_a_row = 0
 
-    def __init__(self, find: Callable[[CredentialsLine], Path], connections: urllib3.PoolManager) -> None:
-        self._find = find
-        self._connections = connections
-        self._away_in_a_row = 0
-
-    def send_all(self, lines: Iterator[Numbered]) -> Iterator[list[_Outcome]]:
-        """Send the lines; yield each outcome in the order in which they end."""
-        under_way: set[Future[_Outcome]] = set()
-        threads = ThreadPoolExecutor(CONCURRENCY, thread_name_prefix="upload")
-        try:
-            while True:
-                wanted = 2 * CONCURRENCY - len(under_way)
-                under_way |= {threads.submit(self._send, *each) for each in islice(lines, wanted)}
-                if not under_way:
-                    return
-                finished, under_way = wait(under_way, return_when=FIRST_COMPLETED)
-                yield [future.result() for future in finished]
-        finally:
-            threads.shutdown(cancel_futures=True)
-
-    def _send(self, number: int, line: CredentialsLine) -> _Outcome:
+    def send(number: int, line: CredentialsLine) -> _Outcome:
+        nonlocal away_in_a_row
         try:
             # The remaining files are given up soon where the bucket does not answer, not after half a minute each.
-            if self._away_in_a_row >= CONCURRENCY:
+            if away_in_a_row >= CONCURRENCY:
                 raise BucketUnavailable("Not tried: the bucket did not answer for the files before.")
-            post_file(line.url, line.fields, self._find(line), pool=self._connections)
+            post_file(line.url, line.fields, find(line), pool=connections)
         except (NotSent, ToolkitError) as error:
-            self._away_in_a_row += isinstance(error, BucketUnavailable)
-            return line, FailedUpload(number, line.sale_id, line.file_name, _problem_of(error), str(error))
-        self._away_in_a_row = 0
+            away_in_a_row += isinstance(error, BucketUnavailable)
+            named = _PROBLEM_OF.get(type(error), UploadProblem.REFUSED)
+            problem = error.problem if isinstance(error, NotSent) else named
+            return line, FailedUpload(number, line.sale_id, line.file_name, problem, str(error))
+        away_in_a_row = 0
         return line, None
 
+    under_way: set[Future[_Outcome]] = set()
+    threads = ThreadPoolExecutor(CONCURRENCY, thread_name_prefix="upload")
+    try:
+        while True:
+            under_way |= {threads.submit(send, *each) for each in islice(lines, 2 * CONCURRENCY - len(under_way))}
+            if not under_way:
+                return
+            finished, under_way = wait(under_way, return_when=FIRST_COMPLETED)
+            yield [future.result() for future in finished]
+    finally:
+        threads.shutdown(cancel_futures=True)
 
-def _problem_of(error: NotSent | ToolkitError) -> UploadProblem:
-    match error:
-        case NotSent():
-            return error.problem
-        case CredentialsExpired():
-            return UploadProblem.EXPIRED
-        case BucketUnavailable():
-            return UploadProblem.UNAVAILABLE
-        case UnreadableFile():
-            return UploadProblem.UNREADABLE
-    return UploadProblem.REFUSED
+
+_PROBLEM_OF: Final[dict[type[Exception], UploadProblem]] = {
+    CredentialsExpired: UploadProblem.EXPIRED,
+    BucketUnavailable: UploadProblem.UNAVAILABLE,
+    UnreadableFile: UploadProblem.UNREADABLE,
+}
