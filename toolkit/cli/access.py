@@ -9,7 +9,7 @@ import click
 from toolkit.cli.context import pass_kit
 from toolkit.cli.printing import print_json, show
 from toolkit.contract.people import TokenScope
-from toolkit.evidence.access import Revocation, add_revocation
+from toolkit.evidence.access import add_revocation
 from toolkit.kit.connection import Kit
 from toolkit.kit.process import signed_in_account
 from toolkit.settings import LONGEST_LIFE
@@ -146,6 +146,5 @@ def revoke_token(kit: Kit, token_id: str | None, subject: str | None, reason: st
     """
     if (token_id is None) == (subject is None):
         raise click.UsageError("Name either --id or --subject.")
-    done = Revocation(token_id, subject, reason, kit.clock(), signed_in_account())
-    add_revocation(kit.database, done)
+    add_revocation(kit.database, token_id, subject, reason=reason, now=kit.clock(), revoked_by=signed_in_account())
     show("revoked: {}", token_id or subject)

@@ -1,16 +1,17 @@
 """Whose sale it is, and bearer tokens that were revoked before they expire."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cache
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy import Row
+from sqlalchemy import Connection, Row
 
 from toolkit.contract.people import NAME_MAX, PartnerAccess, UnassignedSales, is_plain_name
 from toolkit.database.connection import Database
-from toolkit.database.service import Service
+from toolkit.database.service import Service, service_of
 from toolkit.database.tables import token_revocations
 from toolkit.errors import DatabaseError, InvalidInput, SaleNotFound
 
@@ -40,6 +41,17 @@ def own_sale_parameters(access: PartnerAccess | None, sale_id: str) -> dict[str,
     }
 
 
+@cache
+def _own_sales(service: Service) -> sa.TextClause:
+    return sa.text(f"WITH {own_sale(service)} SELECT * FROM own_sale")
+
+
+def own_sales(connection: Connection, access: PartnerAccess | None, sale_id: str) -> Sequence[Row[Any]]:
+    """Return the rows of ``own_sale``: two where several sales have this id."""
+    asked = own_sale_parameters(access, sale_id)
+    return connection.execute(_own_sales(service_of(connection)), asked).fetchmany(2)
+
+
 def only_sale(found: Sequence[Row[Any]], sale_id: str) -> Row[Any]:
     """Return the one sale that was found under an id.
 
@@ -52,17 +64,6 @@ def only_sale(found: Sequence[Row[Any]], sale_id: str) -> Row[Any]:
     if len(found) > 1:
         raise DatabaseError("Several sales have this id, and they are set aside. See: toolkit db check")
     return found[0]
-
-
-@dataclass(frozen=True, slots=True)
-class Revocation:
-    """One token by its id, or all tokens that a subject was issued until ``revoked_at``."""
-
-    token_id: str | None
-    subject: str | None
-    reason: str
-    revoked_at: datetime
-    revoked_by: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,13 +95,19 @@ def revoked_tokens(database: Database) -> RevokedTokens:
     )
 
 
-def add_revocation(database: Database, revocation: Revocation) -> None:
-    """Refuse what the revocation names from now on; tokens that are issued later are valid.
+def add_revocation(
+    database: Database, token_id: str | None, subject: str | None, *, reason: str, now: datetime, revoked_by: str
+) -> None:
+    """Refuse one token by its id, or all that a subject was issued until now; later ones are valid.
 
     Raises:
         InvalidInput: no token can have such an id or subject.
     """
-    if not is_plain_name(revocation.token_id or revocation.subject or ""):
+    if not is_plain_name(token_id or subject or ""):
         raise InvalidInput("The id or subject must be plain text of 1 to {} characters.", NAME_MAX)
     with database.transaction() as connection:
-        connection.execute(sa.insert(token_revocations), asdict(revocation))
+        connection.execute(
+            sa.insert(token_revocations).values(
+                token_id=token_id, subject=subject, reason=reason, revoked_at=now, revoked_by=revoked_by
+            )
+        )

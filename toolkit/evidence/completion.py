@@ -11,7 +11,7 @@ from sqlalchemy import Connection, Row
 from toolkit.bucket.client import Bucket, ObjectSeen
 from toolkit.contract.deadlines import Clock
 from toolkit.contract.findings import Status, Verdict
-from toolkit.contract.rules import Evidence, EvidenceState, Sale, evaluate, evidence_state, ran_out
+from toolkit.contract.rules import Evidence, EvidenceState, Sale, evaluate
 from toolkit.database.belonging import check_bucket
 from toolkit.database.connection import Database, Lock, take_for
 from toolkit.database.observations import observe_sales
@@ -60,12 +60,8 @@ class _Known:
         return sale | {"completed_at": None} == other | {"completed_at": None} and self.records == before.records
 
 
-@dataclass(frozen=True, slots=True)
-class _File:
-    """The object under the key of a record, read to its end; there is none where ``seen`` is ``None``."""
-
-    seen: ObjectSeen | None
-    read: Fetched | None = None
+_File = tuple[ObjectSeen | None, Fetched | None]
+"""The object under the key of a record, if there is one, and what was found where it was read to its end."""
 
 
 def complete_sale(
@@ -129,8 +125,8 @@ def _read(connection: Connection, sale_id: str, now: datetime) -> _Known:
 def _read_whole(bucket: Bucket, inspector: Inspector, key: str) -> _File:
     seen = bucket.head(key)
     if seen is None or not seen.size:
-        return _File(seen)
-    return _File(seen, fetch_and_inspect(bucket, key, seen.etag, inspector.inspect))
+        return seen, None
+    return seen, fetch_and_inspect(bucket, key, seen.etag, inspector.inspect)
 
 
 def _judged(known: _Known, files: list[_File], now: datetime) -> Verdict:
@@ -141,18 +137,12 @@ def _judged(known: _Known, files: list[_File], now: datetime) -> Verdict:
 
 
 def _evidence(record: EvidenceRecord, file: _File, now: datetime) -> Evidence:
-    found = file.read.found if file.read is not None else None
-    seen, before = file.seen, record.file
+    (seen, read), before = file, record.file
+    found = None if read is None else read.found
     faulty = record.is_version(seen) and before is not None and before.fault is not None
-    state = evidence_state(
-        record.evidence_type,
-        size=None if seen is None else seen.size,
-        kind=None if found is None else found.kind,
-        damaged=faulty or (found is not None and found.problem is not None),
-        expired=ran_out(record.expires_at, now),
-        vanished=record.ever_seen,
-    )
-    return Evidence(record.evidence_type, state)
+    damaged = faulty or (found is not None and found.problem is not None)
+    kind = None if found is None else found.kind
+    return Evidence(record.evidence_type, record.state_by(seen, now, kind, damaged=damaged))
 
 
 def _still_there(bucket: Bucket, known: _Known, files: list[_File]) -> bool:
@@ -167,7 +157,7 @@ def _still_there(bucket: Bucket, known: _Known, files: list[_File]) -> bool:
                 "try again later.",
                 BUCKET_SECONDS,
             )
-        return [answer.result() for answer in asked] == [file.seen for file in files]
+        return [answer.result() for answer in asked] == [seen for seen, _ in files]
     finally:
         threads.shutdown(wait=False, cancel_futures=True)
 
@@ -177,12 +167,12 @@ def _versions(known: _Known, files: list[_File], now: datetime) -> list[dict[str
     return [
         {
             "evidence": str(record.id),
-            "sha256": file.read.sha256,
-            "size": file.seen.size,
-            "etag": file.seen.etag,
-            **({"version": file.seen.version_id} if file.seen.version_id else {}),
+            "sha256": read.sha256,
+            "size": seen.size,
+            "etag": seen.etag,
+            **({"version": seen.version_id} if seen.version_id else {}),
         }
-        for record, file in zip(known.records, files, strict=True)
-        if file.seen is not None and file.read is not None
-        if _evidence(record, file, now).state is EvidenceState.COUNTED
+        for record, (seen, read) in zip(known.records, files, strict=True)
+        if seen is not None and read is not None
+        if _evidence(record, (seen, read), now).state is EvidenceState.COUNTED
     ]

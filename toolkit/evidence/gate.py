@@ -4,42 +4,34 @@ Contract, "Minimum evidence rules per utility group". The rules are read for the
 database and the objects that lie under their keys in the bucket at this moment.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cache
-from typing import Any, Final
+from enum import StrEnum
 
-import sqlalchemy as sa
-from sqlalchemy import Row
-
-from toolkit.bucket.client import Bucket, ObjectSeen
+from toolkit.bucket.client import Bucket, ask_each
+from toolkit.contract.codes import CODES
 from toolkit.contract.contents import Coverage
 from toolkit.contract.deadlines import Clock
 from toolkit.contract.evidence import EvidenceType
 from toolkit.contract.findings import Problem, Reason, Status, Verdict
 from toolkit.contract.people import PartnerAccess
-from toolkit.contract.rules import (
-    REPLACES_ALL,
-    Evidence,
-    EvidenceState,
-    Sale,
-    evaluate,
-    evidence_state,
-    ran_out,
-    requirements,
-)
+from toolkit.contract.rules import REPLACES_ALL, Evidence, EvidenceState, Sale, evaluate, requirements
 from toolkit.contract.sales import is_possible_sale_id
 from toolkit.database.belonging import check_bucket
 from toolkit.database.connection import Database
-from toolkit.database.service import Service
 from toolkit.errors import SaleNotFound
-from toolkit.evidence.access import only_sale, own_sale, own_sale_parameters
-from toolkit.evidence.records import EvidenceRecord, records_seen
+from toolkit.evidence.access import only_sale, own_sales
+from toolkit.evidence.records import records_seen
 
-_ASKED_AT_ONCE: Final = 8
-"""Objects of a sale that the bucket is asked for at the same time."""
+
+class TypeState(StrEnum):
+    """The state of one evidence type of a sale."""
+
+    PRESENT = "present"
+    MISSING = "missing"
+    NOT_REQUIRED = "notRequired"
+    UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +49,20 @@ class TypeStanding:
     files: int
     not_examined: int
     reason: Reason | None
+
+    @property
+    def state(self) -> TypeState:
+        """What the numbers say in one word."""
+        if self.files:
+            return TypeState.PRESENT
+        if self.required is None:
+            return TypeState.UNKNOWN
+        return TypeState.MISSING if self.required else TypeState.NOT_REQUIRED
+
+    @property
+    def what_to_do(self) -> str | None:
+        """The remedy for the reason."""
+        return None if self.reason is None else CODES[self.reason].remedy
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,73 +97,44 @@ def sale_gate(
         raise SaleNotFound(sale_id)
     now = clock()
     with database.transaction() as connection:
-        found = connection.execute(_own(database.service), own_sale_parameters(access, sale_id)).fetchmany(2)
-        row = only_sale(found, sale_id)
+        row = only_sale(own_sales(connection, access, sale_id), sale_id)
         check_bucket(connection, bucket)
         records = records_seen(connection, sale_id, now)
     # A service may keep a record without a key; no file can lie there.
     asked_for = [each.object_key for each in records if each.withdrawal is None and each.object_key]
-    with ThreadPoolExecutor(_ASKED_AT_ONCE) as threads:
-        objects = dict(zip(asked_for, threads.map(bucket.head, asked_for), strict=True))
-    return _judged(row, records, objects, now)
-
-
-def _judged(
-    row: Row[Any], records: Sequence[EvidenceRecord], objects: Mapping[str, ObjectSeen | None], now: datetime
-) -> SaleGate:
-    sale = Sale(row.utility_group, row.is_client_financial_responsible, row.completed_at is not None)
+    [found] = ask_each(bucket.head, [asked_for])
+    objects = dict(zip(asked_for, found, strict=True))
     judged: list[Evidence] = []
     counted: dict[str, list[bool]] = {}
     for record in records:
         seen = objects.get(record.object_key)
-        judged.append(Evidence(record.evidence_type, _state(record, seen, now)))
+        is_version = record.is_version(seen)
+        known = is_version or record.withdrawal is not None
+        judged.append(Evidence(record.evidence_type, record.state if known else record.state_by(seen, now)))
         if judged[-1].state is EvidenceState.COUNTED:
             verified = record.file is not None and record.file.coverage is Coverage.VERIFIED
-            examined = verified and record.is_version(seen)
-            counted.setdefault(record.evidence_type, []).append(examined)
+            counted.setdefault(record.evidence_type, []).append(verified and is_version)
+    sale = Sale(row.utility_group, row.is_client_financial_responsible, row.completed_at is not None)
     verdict = evaluate(sale, judged)
     return SaleGate(row.id, row.completed_at, verdict, tuple(_standings(sale, verdict, counted)))
 
 
-@cache
-def _own(service: Service) -> sa.TextClause:
-    return sa.text(f"WITH {own_sale(service)} SELECT * FROM own_sale")
-
-
-def _state(record: EvidenceRecord, seen: ObjectSeen | None, now: datetime) -> EvidenceState:
-    """Return the stage of a record by the object that lies there now, ``seen``."""
-    if record.withdrawal is not None or record.is_version(seen):
-        return record.state
-    return evidence_state(
-        record.evidence_type,
-        size=None if seen is None else seen.size,
-        kind=None,
-        damaged=False,
-        expired=ran_out(record.expires_at, now),
-        vanished=record.ever_seen,
-    )
-
-
-def _standings(sale: Sale, verdict: Verdict, counted: Mapping[str, Sequence[bool]]) -> Iterator[TypeStanding]:
+def _standings(sale: Sale, verdict: Verdict, counted: Mapping[str, list[bool]]) -> Iterator[TypeStanding]:
     """Yield each type of the contract; ``counted`` tells of each counted file by type whether it was examined."""
-    required = {REPLACES_ALL} if REPLACES_ALL in counted else set(_required(sale, counted))
-    unknown = set(_unknown(sale, verdict)) - set(counted)
+    needed: Collection[EvidenceType] = {
+        each
+        for requirement in requirements(sale)
+        for each in [each for each in requirement.accepts if each in counted] or [requirement.named]
+    }
+    if REPLACES_ALL in counted:
+        needed = {REPLACES_ALL}
+    unknown: Collection[EvidenceType] = ()
+    if Problem.GROUP_UNKNOWN in verdict.problems:
+        unknown = list(EvidenceType)
+    elif Problem.PAYER_UNKNOWN in verdict.problems:
+        unknown = [each.named for each in requirements(sale) if each.only_with_separate_payer]
     reasons = {piece.evidence_type: piece.reason for piece in verdict.missing}
     for each in EvidenceType:
-        files = counted.get(each, ())
-        needed = None if each in unknown else each in required
-        yield TypeStanding(each, needed, len(files), files.count(False), reasons.get(each))
-
-
-def _required(sale: Sale, counted: Collection[str]) -> Iterator[EvidenceType]:
-    for requirement in requirements(sale):
-        yield from [each for each in requirement.accepts if each in counted] or [requirement.named]
-
-
-def _unknown(sale: Sale, verdict: Verdict) -> Iterable[EvidenceType]:
-    """Return the types of which nobody knows whether the sale needs them."""
-    if Problem.GROUP_UNKNOWN in verdict.problems:
-        return EvidenceType
-    if Problem.PAYER_UNKNOWN in verdict.problems:
-        return [each.named for each in requirements(sale) if each.only_with_separate_payer]
-    return ()
+        files = counted.get(each, [])
+        required = None if each in unknown and not files else each in needed
+        yield TypeStanding(each, required, len(files), files.count(False), reasons.get(each))

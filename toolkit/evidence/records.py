@@ -92,6 +92,19 @@ class EvidenceRecord:
         known = self.file
         return known is not None and seen is not None and (known.etag, known.size) == (seen.etag, seen.size)
 
+    def state_by(
+        self, seen: ObjectSeen | None, now: datetime, kind: FileKind | None = None, *, damaged: bool = False
+    ) -> EvidenceState:
+        """Return its stage by the object that lies there now, and by what was found in that."""
+        return evidence_state(
+            self.evidence_type,
+            size=None if seen is None else seen.size,
+            kind=kind,
+            damaged=damaged,
+            expired=ran_out(self.expires_at, now),
+            vanished=self.ever_seen,
+        )
+
     @property
     def told_state(self) -> str:
         """The state in words: a withdrawn record is withdrawn, whatever its file is."""

@@ -6,7 +6,6 @@ These are additions to the contract, under its tokens, limits and errors.
 import re
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import date
-from enum import StrEnum
 from hashlib import sha256
 from typing import Annotated, Any, Final
 from uuid import UUID
@@ -17,10 +16,10 @@ from pydantic import AwareDatetime, BeforeValidator, Field, TypeAdapter, Validat
 from toolkit.audit.partner_findings import FindingsAsked, findings_page
 from toolkit.contract.codes import CODES, Severity
 from toolkit.contract.evidence import EvidenceType
-from toolkit.contract.findings import STANDING, FindingStatus, Problem, Reason, Status, Verdict
+from toolkit.contract.findings import STANDING, FindingStatus, Problem, Reason, Status
 from toolkit.contract.people import PartnerAccess, TokenScope
 from toolkit.errors import InvalidField, InvalidFields
-from toolkit.evidence.gate import SaleGate, TypeStanding, sale_gate
+from toolkit.evidence.gate import SaleGate, TypeState, sale_gate
 from toolkit.http.access import access_of, needs, sale_id_of
 from toolkit.http.answers import EVERYWHERE, AnswerBody, answer, documented
 from toolkit.http.backend import Backend, Workers
@@ -63,15 +62,6 @@ class SaleCompletion(AnswerBody):
         description="Files that count although nobody has verified their contents: the completion reads them, and "
         "refuses what it finds unusable."
     )
-
-
-class TypeState(StrEnum):
-    """The state of one evidence type of a sale."""
-
-    PRESENT = "present"
-    MISSING = "missing"
-    NOT_REQUIRED = "notRequired"
-    UNKNOWN = "unknown"
 
 
 class EvidenceOfType(AnswerBody):
@@ -131,47 +121,26 @@ def completion_body(gate: SaleGate) -> SaleCompletion:
         completed_at=gate.completed_at,
         status=gate.verdict.status,
         missing=[
-            MissingEvidence(evidence_type=each.evidence_type, reason=each.reason, what_to_do=_remedy(each.reason))
+            MissingEvidence(
+                evidence_type=each.evidence_type, reason=each.reason, what_to_do=CODES[each.reason].remedy
+            )
             for each in gate.verdict.missing
         ],
-        problems=_problems(gate.verdict),
+        problems=_problems(gate),
         not_examined=sum(each.not_examined for each in gate.types),
     )
 
 
 def evidences_body(gate: SaleGate) -> SaleEvidences:
     """Return the body that tells the state of each evidence type of a sale."""
-    types = [
-        EvidenceOfType(
-            evidence_type=each.evidence_type,
-            required=each.required,
-            state=_state(each),
-            files=each.files,
-            not_examined=each.not_examined,
-            reason=each.reason,
-            what_to_do=None if each.reason is None else _remedy(each.reason),
-        )
-        for each in gate.types
-    ]
+    types = [EvidenceOfType.model_validate(each) for each in gate.types]
     return SaleEvidences(
-        sale_id=gate.sale_id, status=gate.verdict.status, evidences=types, problems=_problems(gate.verdict)
+        sale_id=gate.sale_id, status=gate.verdict.status, evidences=types, problems=_problems(gate)
     )
 
 
-def _problems(verdict: Verdict) -> list[SaleProblem]:
-    return [SaleProblem(code=each, what_to_do=CODES[each].remedy) for each in verdict.problems]
-
-
-def _state(standing: TypeStanding) -> TypeState:
-    if standing.files:
-        return TypeState.PRESENT
-    if standing.required is None:
-        return TypeState.UNKNOWN
-    return TypeState.MISSING if standing.required else TypeState.NOT_REQUIRED
-
-
-def _remedy(reason: Reason) -> str:
-    return CODES[reason].remedy
+def _problems(gate: SaleGate) -> list[SaleProblem]:
+    return [SaleProblem(code=each, what_to_do=CODES[each].remedy) for each in gate.verdict.problems]
 
 
 def add_reading(app: FastAPI, backend: Backend, workers: Workers) -> None:
@@ -237,23 +206,29 @@ def add_reading(app: FastAPI, backend: Backend, workers: Workers) -> None:
         return answer(200, PartnerFindings.model_validate(page), kept)
 
 
-_QUERY: Final[dict[str, tuple[TypeAdapter[Any], str]]] = {
-    "status": (TypeAdapter(FindingStatus), "Must be open, waived, resolved or reopened"),
-    "dueBefore": (TypeAdapter(Annotated[date, BeforeValidator(date.fromisoformat)]), "Must be a day, YYYY-MM-DD"),
-    "after": (TypeAdapter(UUID), "Must be the `nextAfter` of a page"),
-    "limit": (TypeAdapter(Annotated[int, Field(ge=1, le=PAGE_MAX)]), f"Must be 1 to {PAGE_MAX}"),
+_QUERY: Final[dict[str, tuple[TypeAdapter[Any], str, str]]] = {
+    "status": (
+        TypeAdapter(FindingStatus),
+        "Must be open, waived, resolved or reopened",
+        "Only findings of this status; `open` also finds those that are back (`reopened`).",
+    ),
+    "dueBefore": (
+        TypeAdapter(Annotated[date, BeforeValidator(date.fromisoformat)]),
+        "Must be a day, YYYY-MM-DD",
+        "Only findings that are due before this day.",
+    ),
+    "after": (TypeAdapter(UUID), "Must be the `nextAfter` of a page", "The `nextAfter` of the page before."),
+    "limit": (
+        TypeAdapter(Annotated[int, Field(ge=1, le=PAGE_MAX)]),
+        f"Must be 1 to {PAGE_MAX}",
+        "Findings on the page; 100 by default.",
+    ),
 }
-
-_DESCRIBED: Final = {
-    "status": "Only findings of this status; `open` also finds those that are back (`reopened`).",
-    "dueBefore": "Only findings that are due before this day.",
-    "after": "The `nextAfter` of the page before.",
-    "limit": "Findings on the page; 100 by default.",
-}
+"""The parameters of ``GET /findings``: what each may be, the reason where it is not, and what it does."""
 
 _PARAMETERS: Final = [
-    {"name": name, "in": "query", "description": _DESCRIBED[name], "schema": kind.json_schema()}
-    for name, (kind, _) in _QUERY.items()
+    {"name": name, "in": "query", "description": does, "schema": kind.json_schema()}
+    for name, (kind, _, does) in _QUERY.items()
 ]
 
 
@@ -266,7 +241,7 @@ def _findings_asked(given: Sequence[tuple[str, str]], access: PartnerAccess) -> 
     found: dict[str, Any] = {}
     invalid: list[InvalidField] = []
     for name, text in given:
-        kind, rule = _QUERY.get(name, (None, "Is no parameter of this address"))
+        kind, rule, _ = _QUERY.get(name, (None, "Is no parameter of this address", ""))
         if name in found:
             rule, kind = "Must not be repeated", None
         try:
