@@ -16,8 +16,7 @@ from tests.support.waiting import PATIENCE
 from toolkit.audit.observe_bucket import sync_bucket
 from toolkit.bucket.client import Bucket, list_objects
 from toolkit.errors import BucketUnavailable, InvalidInput
-from toolkit.evidence.bulk_credentials import ManifestResult, Order, request_manifest
-from toolkit.evidence.credentials import UploadLimits
+from toolkit.evidence.credentials import ManifestResult, Order, UploadLimits, request_manifest
 from toolkit.settings import AwsSettings
 
 LIMITS = UploadLimits(ttl_seconds=900, max_bytes=1_000_000)

@@ -1,29 +1,38 @@
-"""Issue upload credentials for one file (contract, "2. Request evidence upload credentials")."""
+"""Issue upload credentials for one file (contract, "2. Request evidence upload credentials") or a manifest."""
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cache
-from typing import Any, Final
+from pathlib import Path
+from typing import Any, Final, TextIO
 from uuid import UUID
 
 import sqlalchemy as sa
+from sqlalchemy import Connection, Row
 
-from toolkit.bucket.client import Bucket
+from toolkit.atomic_files import atomic_file
+from toolkit.bucket.client import Bucket, UploadForm, ask_each
 from toolkit.contract.deadlines import Clock
-from toolkit.contract.evidence import EvidenceRequest, UtilityGroup, object_key
+from toolkit.contract.evidence import EvidenceRequest, EvidenceType, FileKind, UtilityGroup, object_key
 from toolkit.contract.fields import REQUIRED, parse
 from toolkit.contract.people import PartnerAccess
-from toolkit.contract.sales import is_possible_sale_id
+from toolkit.contract.rules import EvidenceState, evidence_state, ran_out
+from toolkit.contract.sales import SaleId, is_possible_sale_id
 from toolkit.database.belonging import BUCKET_OF_DATABASE, check_bucket
-from toolkit.database.connection import Database, Lock, take_for
-from toolkit.database.service import Service, one_row
-from toolkit.database.tables import evidence_requests, new_id
-from toolkit.errors import InvalidField, InvalidFields, SaleNotFound, TooManyForms
-from toolkit.evidence.access import only_sale, own_sale, own_sale_parameters
-from toolkit.log.events import RECORD_ISSUED
-
-EVIDENCE_TYPE: Final = "evidenceType"
+from toolkit.database.connection import Database, Lock, raw, take, take_for
+from toolkit.database.copying import new_ids
+from toolkit.database.service import COLUMNS, Service, create_new, evidences, one_row, service_of
+from toolkit.database.tables import evidence_requests, new_id, withdrawals
+from toolkit.errors import InvalidField, InvalidFields, InvalidInput, SaleNotFound, TooManyForms
+from toolkit.evidence.access import only_sale, own_sale, own_sale_parameters, own_sales
+from toolkit.evidence.upload import journal_of
+from toolkit.intake.headings import Headings
+from toolkit.intake.tables import RejectedRow, read_table, valid_rows
+from toolkit.log.events import RECORD_ISSUED, record_issued, record_reissued
+from toolkit.message import Message
+from toolkit.progress import Progress, Quiet
 
 REQUIRED_FOR_GROUP_D: Final = "evidenceType is required for a sale of utility group D"
 """The contract's own case: ``evidenceType`` missing for a sale of utility group D."""
@@ -57,14 +66,12 @@ def request_upload(
     *,
     requested_by: str,
     access: PartnerAccess | None = None,
-    account: str | None = None,
     limits: UploadLimits,
     clock: Clock,
 ) -> IssuedCredentials:
     """Validate ``body`` (contract names), sign a form, and store the evidence record, every time anew.
 
-    ``access`` is what a partner is bound by; without it an operator asks, who may ask for every sale. ``account``
-    is who is signed in, where ``requested_by`` may be another name.
+    ``access`` is what a partner is bound by; without it an operator asks, who may ask for every sale.
 
     Raises:
         InvalidFields: every invalid field of the body at once, whether the sale is known or not.
@@ -75,8 +82,7 @@ def request_upload(
         BucketError: the form cannot be signed. In all these cases nothing was stored.
     """
     database.service.require("add_records")
-    asked = {**own_sale_parameters(access, sale_id), "requested_by": requested_by}
-    request = _parsed(database, body, asked)
+    request = _parsed(database, body, access, sale_id)
     if not is_possible_sale_id(sale_id):
         raise SaleNotFound
     evidence_id, requested_at = new_id(), clock()
@@ -85,24 +91,28 @@ def request_upload(
         max_bytes=limits.max_bytes,
         expires_at=requested_at + timedelta(seconds=limits.ttl_seconds),
     )
-    record = request.model_dump(mode="json") | {
+    record = {
+        **request.model_dump(mode="json"),
+        **own_sale_parameters(access, sale_id),
+        "requested_by": requested_by,
+        "bucket": bucket.address,
         "id": evidence_id,
         "object_key": form.fields["key"],
         "requested_at": requested_at,
         "expires_at": form.expires_at,
-        "account": account or requested_by,
+        "account": requested_by,
     }
-    _store(database, bucket, record | asked, None if access is None else access.open_forms)
+    _store(database, bucket, record, access)
     return IssuedCredentials(evidence_id, sale_id, request.file_name, form.url, form.fields, form.expires_at)
 
 
-def _store(database: Database, bucket: Bucket, record: Mapping[str, Any], open_forms: int | None) -> None:
+def _store(database: Database, bucket: Bucket, record: Mapping[str, Any], access: PartnerAccess | None) -> None:
     """Store the record where the bucket is the database's, and the sale the requester's own with room for a form.
 
     Far below the limit nobody waits for anybody. Near it the requests for a sale come one after the other, so
     that those that come at once do not pass it together.
     """
-    record = {**record, "bucket": bucket.address}
+    open_forms = None if access is None else access.open_forms
     with database.statement() as connection:
         issue = _issue(database.service)  # only now it is known how the values are converted
         far_below = None if open_forms is None else open_forms // 2
@@ -113,8 +123,9 @@ def _store(database: Database, bucket: Bucket, record: Mapping[str, Any], open_f
         take_for(connection, Lock.OPEN_FORMS, record["sale_id"])
         if connection.execute(issue, {**record, "open_forms": open_forms}).rowcount:
             return
-        only_sale(connection.execute(_own_group_query(database.service), record).fetchmany(2), record["sale_id"])
-        open_until = connection.execute(_open_until(database.service), record).scalar_one()
+        only_sale(own_sales(connection, access, record["sale_id"]), record["sale_id"])
+        first = sa.text(f"SELECT min(expires_at) FROM ({_open_forms(database.service)}) AS open")
+        open_until = connection.execute(first, record).scalar_one()
     raise TooManyForms(open_until - record["requested_at"])
 
 
@@ -150,30 +161,238 @@ def _issue(service: Service) -> sa.TextClause:
     )
 
 
-@cache
-def _open_until(service: Service) -> sa.TextClause:
-    """Return the query for the time at which the first of the open forms of a sale ends."""
-    return sa.text(f"SELECT min(open.expires_at) FROM ({_open_forms(service)}) AS open")
-
-
-@cache
-def _own_group_query(service: Service) -> sa.TextClause:
-    return sa.text(f"WITH {own_sale(service)} SELECT utility_group FROM own_sale")
-
-
-def _parsed(database: Database, body: Mapping[str, Any], asked: Mapping[str, Any]) -> EvidenceRequest:
+def _parsed(
+    database: Database, body: Mapping[str, Any], access: PartnerAccess | None, sale_id: str
+) -> EvidenceRequest:
     try:
         return parse(EvidenceRequest, body)
     except InvalidFields as error:
-        if InvalidField(EVIDENCE_TYPE, REQUIRED) not in error.invalid:
+        if InvalidField("evidenceType", REQUIRED) not in error.invalid or not is_possible_sale_id(sale_id):
             raise
         # Only whose sale it is learns that it is there, and of which group.
-        if not is_possible_sale_id(asked["sale_id"]) or _own_group(database, asked) != UtilityGroup.D:
+        with database.statement() as connection:
+            found = own_sales(connection, access, sale_id)
+        if not found or found[0].utility_group != UtilityGroup.D:
             raise
         raise InvalidFields(error.invalid, REQUIRED_FOR_GROUP_D) from None
 
 
-def _own_group(database: Database, asked: Mapping[str, Any]) -> str | None:
-    with database.statement() as connection:
-        group: str | None = connection.execute(_own_group_query(database.service), asked).scalars().first()
-    return group
+MANIFEST: Final = Headings(("saleId", "fileName", "fileFormat", "type", "evidenceType"))
+"""The columns of a manifest, in any order; others are ignored."""
+
+
+class ManifestRow(EvidenceRequest):
+    """The contract's evidence upload request, and the sale that it is for."""
+
+    sale_id: SaleId
+
+    @property
+    def identity(self) -> tuple[str, EvidenceType, str]:
+        """The values by which a row and a record are known to be about the same file."""
+        return self.sale_id, self.evidence_type, self.file_name
+
+
+def _repeated(first: int) -> InvalidField:
+    reason = Message("The sale, the type and the file name stand in line {} already", first)
+    return InvalidField("fileName", reason)
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestResult:
+    """The result for each row of a manifest.
+
+    ``issued`` have a new record; ``reissued`` had one whose credentials are still valid, and have a new form for
+    that same record; both are in the file. ``skipped`` are uploaded and not in it: their lines, and the ids of
+    their records. Where rows are ``rejected``, nothing was issued and the file was not touched.
+    """
+
+    rows: int
+    issued: int = 0
+    reissued: int = 0
+    skipped: tuple[tuple[int, UUID], ...] = ()
+    rejected: tuple[RejectedRow, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """The requester, the limits and the clock of a request for many credentials.
+
+    ``account`` is who is signed in, where ``requested_by`` may be another name.
+    """
+
+    requested_by: str
+    limits: UploadLimits
+    clock: Clock
+    account: str | None = None
+    progress: Progress = field(default_factory=Quiet)
+
+
+_NO_SALE: Final = (InvalidField("saleId", "No sale has this id"),)
+
+
+def request_manifest(database: Database, bucket: Bucket, path: Path, out: Path, order: Order) -> ManifestResult:
+    """Issue credentials for every row of the manifest ``path`` into ``out``, or for none.
+
+    ``out`` gets one JSON object a line, in the manifest's order; its mode is 0600 and it is replaced as a whole,
+    after the records were committed. A call that was killed in between is repeated: what it stored is reissued.
+
+    Raises:
+        UnreadableFile: the manifest cannot be read, or lacks a column.
+        InvalidInput: ``out`` cannot be written, or is the manifest.
+        WrongBucket: the database belongs to another bucket.
+        BucketError: forms cannot be signed. In all these cases nothing was stored or written.
+    """
+    if out.exists() and path.exists() and out.samefile(path):
+        raise InvalidInput("{} is read and cannot be written, too; name another file for the credentials.", out)
+    database.service.require("add_records")
+    valid, unreadable = valid_rows(read_table(path, MANIFEST), ManifestRow, lambda row: row.identity, _repeated)
+    lines, wanted, rows = list(valid), list(valid.values()), len(valid) + len(unreadable)
+    # The database commits before the file appears: there is no form without a record.
+    with atomic_file(out) as draft, database.transaction() as connection:
+        check_bucket(connection, bucket)
+        take(connection, Lock.CREDENTIALS)
+        known_sales = sa.text(_WITHOUT_SALE.format(sales=service_of(connection).text("sales")))
+        unknown = set(connection.scalars(known_sales, {"sales": list({row.sale_id for row in wanted})}))
+        without = [RejectedRow(line, _NO_SALE) for line, row in valid.items() if row.sale_id in unknown]
+        if rejected := sorted([*unreadable, *without], key=lambda row: row.line):
+            return ManifestResult(rows, rejected=tuple(rejected))
+        now = order.clock()
+        known = _known_records(connection, bucket, [row.identity for row in wanted], now)
+        issued = _write(connection, bucket, order, now, wanted, known, draft.file)
+        draft.finish()
+        # The journal of an earlier file's uploads says nothing about this file.
+        journal_of(out).unlink(missing_ok=True)
+    skipped = tuple((lines[each], record.id) for each, (record, uploaded) in known.items() if uploaded)
+    return ManifestResult(rows, issued, rows - issued - len(skipped), skipped)
+
+
+_Known = tuple[Row[Any], bool]
+"""An earlier record about the same file, and whether one lies under its key that is not known to be unusable."""
+
+
+def _write(
+    connection: Connection,
+    bucket: Bucket,
+    order: Order,
+    now: datetime,
+    wanted: Sequence[ManifestRow],
+    known: Mapping[int, _Known],
+    file: TextIO,
+) -> int:
+    """Write a line for each row that is not uploaded, store the records that are new, and count those."""
+    issued: list[UUID] = []
+    reissued: list[UUID] = []
+    ids = new_ids(len(wanted) - len(known))
+    create_new(connection, "new_records")
+    order.progress.begin("Signing", len(wanted), "forms")
+    with raw(connection).cursor().copy(_COPY_RECORDS) as copy:
+        for position, row in enumerate(wanted):
+            record, uploaded = known.get(position, (None, False))
+            if uploaded:
+                continue
+            if record is None:
+                evidence_id = UUID(bytes=ids[len(issued)].tobytes())
+                key = object_key(evidence_id, row.file_name, now)
+                expires_at = now + timedelta(seconds=order.limits.ttl_seconds)
+                issued.append(evidence_id)
+            else:
+                evidence_id, key, expires_at = record.id, record.object_key, record.expires_at
+                reissued.append(evidence_id)
+            form = bucket.presign_post(key, max_bytes=order.limits.max_bytes, expires_at=expires_at)
+            file.write(_line(row, evidence_id, form))
+            if record is None:
+                asked = (row.sale_id, row.file_name, row.file_format, row.type, row.evidence_type.value)
+                copy.write_row((evidence_id, *asked, key, order.requested_by, now, form.expires_at))
+            order.progress.advance(1)
+    if issued:
+        service_of(connection).run(connection, "add_records")
+        record_issued(connection)
+        connection.execute(_ASKED_BY_OPERATOR, {"ids": issued, "account": order.account or order.requested_by})
+    record_reissued(connection, reissued, now)
+    order.progress.end()
+    return len(issued)
+
+
+def _line(row: ManifestRow, evidence_id: UUID, form: UploadForm) -> str:
+    """Return the line of a credentials file for one form."""
+    document = {
+        "saleId": row.sale_id,
+        "fileName": row.file_name,
+        "evidenceType": row.evidence_type,
+        "id": str(evidence_id),
+        "expiresAt": form.expires_at.isoformat(),
+        "url": form.url,
+        "fields": form.fields,
+    }
+    return json.dumps(document, ensure_ascii=False) + "\n"
+
+
+_COPY_RECORDS: Final = f"COPY new_records ({', '.join(COLUMNS['records'])}) FROM STDIN"
+
+_ASKED_BY_OPERATOR: Final = sa.text(
+    f"INSERT INTO {evidence_requests} (evidence_id, account) SELECT id, :account FROM unnest(:ids) AS asked (id)"
+).bindparams(sa.bindparam("ids", type_=sa.ARRAY(sa.Uuid)))
+
+
+def stored_records(database: Database, sale_ids: Sequence[str]) -> Sequence[Row[Any]]:
+    """Return the evidence records of these sales, in whatever state: with the names of their files."""
+    withdrawn = sa.exists().where(withdrawals.c.evidence_id == evidences.c.id)
+    query = sa.select(evidences, withdrawn.label("withdrawn")).where(evidences.c.sale_id.in_(sale_ids))
+    with database.transaction() as connection:
+        return connection.execute(query).all()
+
+
+def _known_records(
+    connection: Connection,
+    bucket: Bucket,
+    wanted: Sequence[tuple[str, EvidenceType, str]],
+    now: datetime,
+) -> dict[int, _Known]:
+    """Return the record of each position whose file needs no new one.
+
+    That is one whose file is there, else the one whose credentials are valid for longest.
+    """
+    query = sa.text(_RECORDS.format(records=service_of(connection).text("records")))
+    named = zip(("sales", "types", "names"), map(list, zip(*wanted, strict=True)), strict=False)
+    records = connection.execute(query, dict(named)).all() if wanted else []
+    unseen = [record.object_key for record in records if record.size is None]
+    [found] = ask_each(bucket.head, [unseen])
+    arrived = {item.key for item in found if item is not None and item.size}
+    known: dict[int, _Known] = {}
+    for record in records:
+        uploaded = record.object_key in arrived or _is_seen_usable(record)
+        better, valid = known.get(record.position), ran_out(record.expires_at, now) is False
+        if (uploaded or valid) and (better is None or (uploaded and not better[1])):
+            known[record.position] = record, uploaded
+    return known
+
+
+def _is_seen_usable(record: Row[Any]) -> bool:
+    kind = None if record.kind is None else FileKind(record.kind)
+    wanted = EvidenceType(record.evidence_type)
+    state = evidence_state(wanted, size=record.size, kind=kind, damaged=record.damaged, expired=False)
+    return state is EvidenceState.COUNTED
+
+
+_WITHOUT_SALE: Final = """
+    SELECT wanted.id FROM unnest(CAST(:sales AS text[])) AS wanted (id)
+    WHERE NOT EXISTS (SELECT FROM {sales} AS sale WHERE sale.id = wanted.id)
+"""
+
+_RECORDS: Final = """
+    SELECT wanted.position - 1 AS position, record.id, record.evidence_type, record.object_key, record.expires_at,
+           seen.size, looked.kind, coalesce(looked.damaged, false) AS damaged
+    FROM unnest(CAST(:sales AS text[]), CAST(:types AS text[]), CAST(:names AS text[]))
+         WITH ORDINALITY AS wanted (sale_id, evidence_type, file_name, position)
+    JOIN {records} AS record USING (sale_id, evidence_type, file_name)
+    LEFT JOIN audit.object_observations AS seen
+           ON seen.key = record.object_key AND seen.gone_at IS NULL
+    LEFT JOIN LATERAL (
+        SELECT (array_agg(kind ORDER BY id DESC))[1] AS kind,
+               (array_agg(problem ORDER BY id DESC))[1] IS NOT NULL AS damaged
+        FROM audit.content_checks
+        WHERE observation_id = seen.id
+    ) AS looked ON true
+    WHERE NOT EXISTS (SELECT FROM audit.withdrawals WHERE evidence_id = record.id)
+    ORDER BY wanted.position, record.expires_at DESC NULLS LAST, record.id
+"""

@@ -292,7 +292,9 @@ class _Speech:
     """Counts the seconds of speech, where a detector is installed."""
 
     def __init__(self) -> None:
-        self._detector = _detector()
+        self._detector = _silero()
+        if self._detector is not None:
+            self._detector.reset()
         self._resampler = AudioResampler(format="fltp", rate=_VOICE_RATE)
         self._samples, self._windows, self._left = bytearray(), 0, float(_SPEECH_SECONDS)
         self._whole = self._detector is not None
@@ -328,13 +330,6 @@ def _one_channel(samples: NDArray[Any]) -> NDArray[np.float32]:
     mixed: NDArray[np.float32] = samples.mean(axis=0)
     loudest: NDArray[np.float32] = samples[np.abs(samples).sum(axis=1).argmax()]
     return mixed if np.abs(mixed).sum() > np.abs(loudest).sum() / 8 else loudest
-
-
-def _detector() -> Any:
-    detector = _silero()
-    if detector is not None:
-        detector.reset()
-    return detector
 
 
 @cache

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from toolkit.audit.reviews import Drawn
     from toolkit.contract.contents import IntegrityFinding
     from toolkit.contract.waivers import Waiver
-    from toolkit.evidence.bulk_credentials import ManifestResult
     from toolkit.evidence.contents import Verified
+    from toolkit.evidence.credentials import ManifestResult
     from toolkit.evidence.upload import Uploaded
     from toolkit.intake.registration import ClientQuality
     from toolkit.intake.results import LoadResult, Understood
@@ -182,8 +182,7 @@ class Kit(OneSale):
             UnreadableFile: the manifest cannot be read, or lacks a column.
             WrongBucket: the database belongs to another bucket.
         """
-        from toolkit.evidence.bulk_credentials import Order, request_manifest
-        from toolkit.evidence.credentials import UploadLimits
+        from toolkit.evidence.credentials import Order, UploadLimits, request_manifest
         from toolkit.kit.results import files_given, shown_request
 
         settings = self.settings

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from toolkit.audit.object_history import Synced
-    from toolkit.evidence.bulk_credentials import ManifestResult
     from toolkit.evidence.completion import Completion
     from toolkit.evidence.contents import Verified
+    from toolkit.evidence.credentials import ManifestResult
     from toolkit.evidence.upload import Uploaded
     from toolkit.intake.registration import ClientQuality
     from toolkit.intake.results import FileLoaded, LoadResult, Tally

@@ -24,10 +24,9 @@ from toolkit.contract.evidence import object_key
 from toolkit.contract.people import PartnerAccess, UnassignedSales
 from toolkit.contract.waivers import WaiverRequest
 from toolkit.database.connection import Database
-from toolkit.evidence.bulk_credentials import stored_records
 from toolkit.evidence.completion import complete_sale
 from toolkit.evidence.contents import verify_contents
-from toolkit.evidence.credentials import UploadLimits, request_upload
+from toolkit.evidence.credentials import UploadLimits, request_upload, stored_records
 from toolkit.evidence.inspection import Inspector
 from toolkit.evidence.records import withdraw
 from toolkit.intake.registration import client_ids
