@@ -128,12 +128,14 @@ class Bucket:
             EmbeddedServiceError: the embedded one cannot be started.
         """
         area = Area(settings.evidence_prefixes, settings.ignored_prefixes)
-        if settings.evidence_bucket is not None:
-            return cls(
-                settings.evidence_bucket, settings.aws, role_arn=settings.evidence_role_arn, area=area, clock=clock
-            )
-        name = embedded_services.bucket_access(settings.home).bucket
-        return cls(name, access_settings(settings), embedded=True, area=area, clock=clock)
+        return cls(
+            settings.evidence_bucket or embedded_services.bucket_access(settings.home).bucket,
+            access_settings(settings),
+            role_arn=settings.evidence_role_arn,
+            embedded=settings.evidence_bucket is None,
+            area=area,
+            clock=clock,
+        )
 
     @property
     def address(self) -> str:

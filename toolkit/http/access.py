@@ -145,15 +145,22 @@ class RateLimits:
 
     def __init__(self, quotas: Quotas) -> None:
         self._trusted_proxies = quotas.trusted_proxies
-        self._requests, self._wrong_tokens = _a_minute(quotas.requests), _a_minute(quotas.wrong_tokens)
+        self._requests, self._wrong_tokens = (
+            Throttled(
+                using=RateLimiterType.GCRA.value,
+                quota=rate_limiter.per_min(count, burst=count),
+                store=MemoryStore(options={"MAX_SIZE": CALLERS_KEPT}),
+            )
+            for count in (quotas.requests, quotas.wrong_tokens)
+        )
 
     def request(self, subject: str) -> float:
         """Count a request of ``subject``."""
-        return _seconds(self._requests, subject)
+        return self._requests.limit(subject).state.retry_after
 
     def wrong_token(self, scope: Scope, headers: Headers) -> float:
         """Count a request without a valid token from the sender's address."""
-        return _seconds(self._wrong_tokens, self._address(scope, headers))
+        return self._wrong_tokens.limit(self._address(scope, headers)).state.retry_after
 
     def _address(self, scope: Scope, headers: Headers) -> str:
         """Return the sender's address; ``X-Forwarded-For`` counts where a trusted proxy sent it."""
@@ -170,13 +177,3 @@ class RateLimits:
         if isinstance(parsed, IPv6Address):
             return str(parsed.ipv4_mapped or IPv6Address(int(parsed) & ~_NETWORK))
         return address
-
-
-def _a_minute(count: int) -> Throttled:
-    store = MemoryStore(options={"MAX_SIZE": CALLERS_KEPT})
-    return Throttled(using=RateLimiterType.GCRA.value, quota=rate_limiter.per_min(count, burst=count), store=store)
-
-
-def _seconds(limit: Throttled, caller: str) -> float:
-    result = limit.limit(caller)
-    return result.state.retry_after if result.limited else 0.0
