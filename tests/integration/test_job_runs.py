@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.waiting import wait_until
 from toolkit.errors import LeaseLost
-from toolkit.jobs.definitions import read_jobs
+from toolkit.jobs.definitions import Job
 from toolkit.jobs.notices import NoticeKind, NoticeSettings, deliver_notices, notices_of, put_notices
 from toolkit.jobs.runs import (
     LEASE,
@@ -32,7 +32,7 @@ NOTICES = NoticeSettings(ENGLISH, ZONE, host="127.0.0.1", port=9)
 
 def made(schedule):
     steps = [{"name": "sync", "command": "bucket sync"}]
-    return read_jobs({"jobs": {"nightly": {"schedule": schedule, "steps": steps}}}, ZONE)["nightly"]
+    return Job.model_validate({"name": "nightly", "schedule": schedule, "steps": steps}, context={"zone": ZONE})
 
 
 @pytest.fixture

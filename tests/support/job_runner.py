@@ -22,7 +22,7 @@ from tests.support.waiting import PATIENCE, wait_until
 from toolkit.cli.jobs import CommandLine
 from toolkit.database.connection import Database
 from toolkit.errors import DatabaseError, EmbeddedServiceError
-from toolkit.jobs.definitions import Job, read_jobs
+from toolkit.jobs.definitions import Job
 from toolkit.jobs.notices import NoticeSettings
 from toolkit.jobs.running import JobRun, Log, look_around, run_folder
 from toolkit.jobs.runs import Outcome, RunRow, RunStatus, runs_of
@@ -42,8 +42,8 @@ def victim_job(notebook: Path | None = None, keep_days: int = 90) -> Job:
     steps: list[dict[str, Any]] = [{"name": name, "command": f"mark {name} {{out}}"} for name in STEPS]
     if notebook is not None:
         steps[1] = {"name": STEPS[1], "command": f"run {notebook} --out {{out}}/executed.ipynb"}
-    made = {"schedule": "0 2 * * *", "keep-days": keep_days, "steps": steps}
-    return read_jobs({"jobs": {"victim": made}}, ZONE)["victim"]
+    made = {"name": "victim", "schedule": "0 2 * * *", "keep-days": keep_days, "steps": steps}
+    return Job.model_validate(made, context={"zone": ZONE})
 
 
 def hold(folder: Path, step: str) -> Path:

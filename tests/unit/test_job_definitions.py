@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -12,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolkit.errors import SettingsError
-from toolkit.jobs.definitions import Job, Schedule, Step, named_values, read_jobs
+from toolkit.jobs.definitions import Job, Schedule, Step, load_jobs, named_values
 
 SAO_PAULO = ZoneInfo("America/Sao_Paulo")
 NEW_YORK = ZoneInfo("America/New_York")
@@ -98,11 +97,18 @@ steps = [
 """
 
 
-def read(text: str) -> dict[str, Job]:
-    return read_jobs(tomllib.loads(text), SAO_PAULO)
+@pytest.fixture
+def read(tmp_path):
+    """Reads a jobs file of this text."""
+
+    def read(text: str) -> dict[str, Job]:
+        (tmp_path / "jobs.toml").write_text(text)
+        return load_jobs(tmp_path / "jobs.toml", SAO_PAULO)
+
+    return read
 
 
-def test_a_job_has_its_steps_in_their_order_and_defaults_for_the_rest():
+def test_a_job_has_its_steps_in_their_order_and_defaults_for_the_rest(read):
     job = read(GOOD)["nightly"]
     assert [step.name for step in job.steps] == ["sync", "report"]
     limits = (job.name, job.grace, job.timeout, job.notify.findings)
@@ -112,14 +118,14 @@ def test_a_job_has_its_steps_in_their_order_and_defaults_for_the_rest():
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [
-        ("schedule =", "schedul =", "jobs nightly schedule: Field required"),
-        ('grace = "90m"', 'grac = "90m"', "jobs nightly grac: there is no such key"),
+        ("schedule =", "schedul =", "jobs.toml, line 2: jobs.nightly.schedule: Field required"),
+        ('grace = "90m"', 'grac = "90m"', "line 4: jobs.nightly.grac: Extra inputs are not permitted"),
         ('grace = "90m"', 'grace = "soon"', "grace: must be a length of time such as"),
         ('grace = "90m"', "grace = 90", "grace: must be a length of time such as"),
         ('grace = "90m"', "keep-days = -1", "keep-days: Input should be greater than or equal to 0"),
         ('"0 2 * * *"', '"0 2 * *"', "is not a schedule"),
         ('name = "report"', 'name = "sync"', "two of its steps have the same name"),
-        ('name = "report"', 'name = "../x"', "steps 2 name: String should match pattern"),
+        ('name = "report"', 'name = "../x"', "steps.1.name: String should match pattern"),
         ("jobs.nightly", 'jobs."../x"', "String should match pattern"),
         (', command = "bucket sync"', "", "command: Field required"),
         ("bucket sync", "report --token geheim", "'--token' looks like a secret"),
@@ -127,7 +133,7 @@ def test_a_job_has_its_steps_in_their_order_and_defaults_for_the_rest():
         (GOOD, "", "jobs: Field required"),
     ],
 )
-def test_a_mistake_is_named_with_its_place(old, new, told):
+def test_a_mistake_is_named_with_its_place(read, old, new, told):
     assert old in GOOD
     with pytest.raises(SettingsError) as raised:
         read(GOOD.replace(old, new))

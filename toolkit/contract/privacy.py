@@ -12,12 +12,12 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Final
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from toolkit.contract.codes import LabelledEnum
 from toolkit.contract.deadlines import is_business_day
 from toolkit.contract.evidence import EvidenceType
-from toolkit.contract.toml_files import read_toml
+from toolkit.contract.toml_files import TomlTable, read_toml
 
 
 class Category(LabelledEnum):
@@ -120,13 +120,9 @@ class Start(StrEnum):
     COMPLETED = "completed"
 
 
-_STRICT: Final = ConfigDict(extra="forbid", frozen=True, alias_generator=lambda name: name.replace("_", "-"))
-
-
-class Retention(BaseModel):
+class Retention(TomlTable):
     """The days for which evidence of some types is kept, and the legal basis."""
 
-    model_config = _STRICT
     of: Annotated[frozenset[EvidenceType], Field(min_length=1)]
     start: Start = Start.COMPLETED
     days: Annotated[int, Field(ge=1, le=36_600)]
@@ -138,10 +134,9 @@ class Retention(BaseModel):
         return None if begun is None else begun + timedelta(days=self.days)
 
 
-class PrivacyPlan(BaseModel):
+class PrivacyPlan(TomlTable):
     """The decisions of a company about personal data; the texts stand in its record of processing."""
 
-    model_config = _STRICT
     contact: str = ""
     purpose: str = ""
     legal_basis: str = ""

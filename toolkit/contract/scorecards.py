@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from enum import StrEnum
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from toolkit.contract.evidence import EvidenceType
-from toolkit.contract.toml_files import line_of, read_toml
+from toolkit.contract.toml_files import TomlTable, line_of, read_toml
 from toolkit.errors import InvalidField, InvalidFields, SettingsError
 
 
@@ -23,13 +23,9 @@ class Mark(StrEnum):
     NOT_APPLICABLE = "notApplicable"
 
 
-_STRICT: Final = ConfigDict(extra="forbid", frozen=True, alias_generator=lambda name: name.replace("_", "-"))
-
-
-class Question(BaseModel):
+class Question(TomlTable):
     """A question about files of some types; a file to which an answer is ``critical`` fails the review."""
 
-    model_config = _STRICT
     id: Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,39}$")]
     text: Annotated[str, Field(min_length=3, max_length=300)]
     of: Annotated[frozenset[EvidenceType], Field(min_length=1)]
@@ -37,10 +33,9 @@ class Question(BaseModel):
     critical: frozenset[Mark] = frozenset()
 
 
-class Scorecard(BaseModel):
+class Scorecard(TomlTable):
     """The questions of a company, and the days for which a file that passed them is taken as looked at."""
 
-    model_config = _STRICT
     name: Annotated[str, Field(min_length=1, max_length=100)]
     accepted_for_days: Annotated[int, Field(ge=1, le=3650)] = 365
     question: Annotated[tuple[Question, ...], Field(min_length=1)]

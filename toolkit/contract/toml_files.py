@@ -2,57 +2,83 @@
 
 import re
 import tomllib
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from toolkit.errors import SettingsError, UnreadableFile
 
 M = TypeVar("M", bound=BaseModel)
 
 
-def read_toml(path: Path | Traversable, name: object, model: type[M]) -> tuple[M, str]:
+class TomlTable(BaseModel):
+    """A table of a TOML file: its keys are written with hyphens, and no others are allowed."""
+
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, alias_generator=lambda name: name.replace("_", "-"), hide_input_in_errors=True
+    )
+
+
+def read_toml(
+    path: Path | Traversable, name: object, model: type[M], context: Mapping[str, Any] | None = None
+) -> tuple[M, str]:
     """Return what the file holds, and its text; ``name`` is what messages call the file.
 
     Raises:
         UnreadableFile: it cannot be read as TOML.
-        SettingsError: naming the file, the line, the field and the reason.
+        SettingsError: naming the file, the line, the field and the reason; the value itself may be a secret.
     """
     try:
         text = path.read_text("utf-8")
         given = tomllib.loads(text)
     except OSError as error:
         raise UnreadableFile("{} cannot be read: {}.", name, error.strerror or "unknown reason") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise UnreadableFile("{} cannot be read as a TOML file: {}", name, str(error)) from None
     try:
-        return model.model_validate(given), text
+        return model.model_validate(given, context=context), text
     except ValidationError as error:
         wrong = error.errors(include_url=False, include_input=False)[0]
-        where = [*wrong["loc"]]
+        where = [part for part in wrong["loc"] if part != "[key]"]
+        said = wrong["msg"].removeprefix("Value error, ")
         raise SettingsError(
-            "{}, line {}: {}: {}", name, line_of(text, where), ".".join(map(str, where)), wrong["msg"]
+            "{}, line {}: {}: {}", name, line_of(text, where), ".".join(map(str, where)), said
         ) from None
 
 
 def line_of(text: str, where: Sequence[Any]) -> int:
     """Return the number of the line on which a field stands, or the table that should have it.
 
-    ``where`` leads to the field: its name, or the name of an array of tables, a number from 0 and the name.
+    ``where`` leads to the field: names, and after that of an array of tables a number from 0.
     """
-    lines, start, table = text.splitlines(), 0, None
-    names = [each for each in where if isinstance(each, str)]
-    if len(where) > 1 and isinstance(where[1], int):
-        table = re.compile(rf"^\s*\[\[\s*{re.escape(str(where[0]))}\s*\]\]")
-        tables = [number for number, line in enumerate(lines) if table.match(line)]
-        start = tables[where[1]] if where[1] < len(tables) else 0
-        names = names[1:]
-    for number, line in enumerate(lines[start:], start):
-        if table is not None and number > start and table.match(line):
-            break
-        if names and re.match(rf"\s*[\"']?{re.escape(names[0])}[\"']?\s*=", line):
-            return number + 1
-    return start + 1
+    best, known = 1, 0
+    table: tuple[Any, ...] = ()
+    arrays = Counter[tuple[str, ...]]()
+    for number, line in enumerate(text.splitlines(), 1):
+        begun = re.match(r"\s*(\[{0,2})([^\[\]=#]+)[\]=]", line)
+        names = _names(begun[2]) if begun else ()
+        if begun and begun[1] and names:
+            table = (*names, arrays[names]) if begun[1] == "[[" else names
+            arrays[names] += begun[1] == "[["
+            names = ()
+        place = (*table, *names)
+        if known < len(place) and tuple(where[: len(place)]) == place:
+            best, known = number, len(place)
+    return best
+
+
+def _names(key: str) -> tuple[str, ...]:
+    """Return the parts of a dotted key; none where the text is no key, such as in the middle of a value."""
+    found: list[str] = []
+    try:
+        table = tomllib.loads(f"{key} = 0")
+    except ValueError:
+        return ()
+    while isinstance(table, dict):
+        [(name, table)] = table.items()
+        found.append(name)
+    return tuple(found)

@@ -6,7 +6,6 @@ dates in braces, such as ``{yesterday}``, are counted from it, in the zone of th
 
 import re
 import shlex
-import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
@@ -15,10 +14,11 @@ from typing import Annotated, Any, Final
 from zoneinfo import ZoneInfo
 
 from cronsim import CronSim, CronSimError
-from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationError, ValidationInfo
+from pydantic import Field, PlainValidator, ValidationInfo
 
 from toolkit.contract.people import looks_secret
-from toolkit.errors import SettingsError
+from toolkit.contract.toml_files import TomlTable, read_toml
+from toolkit.errors import SettingsError, UnreadableFile
 
 PACKAGED: Final = Path(__file__).parent / "jobs.toml"
 """The jobs that come with the toolkit."""
@@ -87,13 +87,7 @@ Duration = Annotated[timedelta, PlainValidator(_duration)]
 Count = Annotated[int, Field(ge=0)]
 
 
-class _Table(BaseModel):
-    model_config = ConfigDict(
-        extra="forbid", strict=True, frozen=True, alias_generator=lambda name: name.replace("_", "-")
-    )
-
-
-class Step(_Table):
+class Step(TomlTable, strict=True):
     """One step of a job: a command of the toolkit."""
 
     name: Name
@@ -120,14 +114,14 @@ class Step(_Table):
                 )
 
 
-class Notify(_Table):
+class Notify(TomlTable, strict=True):
     """The findings that people want a notice of."""
 
     findings: Count | None = None
     new_critical: bool = False
 
 
-class Job(_Table):
+class Job(TomlTable, strict=True):
     """One job of a ``jobs.toml``."""
 
     about: str = ""
@@ -145,24 +139,8 @@ class Job(_Table):
             raise ValueError("two of its steps have the same name")
 
 
-class _JobsFile(_Table):
+class _JobsFile(TomlTable, strict=True):
     jobs: dict[Name, Job] = Field(min_length=1)
-
-
-def read_jobs(document: Mapping[str, Any], zone: ZoneInfo) -> dict[str, Job]:
-    """Return the jobs of a parsed ``jobs.toml``, by name.
-
-    Raises:
-        SettingsError: naming the place and what is wrong there; the value itself may be a secret.
-    """
-    try:
-        jobs = _JobsFile.model_validate(document, context={"zone": zone}).jobs
-    except ValidationError as error:
-        [first, *_] = error.errors(include_input=False, include_url=False)
-        place = [str(part + 1) if isinstance(part, int) else part for part in first["loc"] if part != "[key]"]
-        told = "there is no such key" if first["type"] == "extra_forbidden" else first["msg"]
-        raise SettingsError(f"{' '.join(place)}: {told.removeprefix('Value error, ')}") from None
-    return {name: job.model_copy(update={"name": name}) for name, job in jobs.items()}
 
 
 def load_jobs(file: Path, zone: ZoneInfo) -> dict[str, Job]:
@@ -172,10 +150,10 @@ def load_jobs(file: Path, zone: ZoneInfo) -> dict[str, Job]:
         SettingsError: the file is not there, is not valid TOML, or defines something wrong.
     """
     try:
-        return read_jobs(tomllib.loads(file.read_text(encoding="utf-8")), zone)
-    except (SettingsError, OSError, ValueError, RecursionError) as error:
-        told = error.strerror if isinstance(error, OSError) else error
-        raise SettingsError("The jobs file {} (TOOLKIT_JOBS) cannot be used: {}", file, told) from None
+        read, _ = read_toml(file, file.name, _JobsFile, {"zone": zone})
+    except (SettingsError, UnreadableFile) as error:
+        raise SettingsError("The jobs file {} (TOOLKIT_JOBS) cannot be used: {}", file, error) from None
+    return {name: job.model_copy(update={"name": name}) for name, job in read.jobs.items()}
 
 
 RELATIVE_DATES: Final[dict[str, Callable[[date], date]]] = {

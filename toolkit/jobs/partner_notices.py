@@ -6,26 +6,26 @@ addresses are in the TOML file that ``TOOLKIT_PARTNERS`` names.
 """
 
 import json
-import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from enum import StrEnum
 from hashlib import sha256
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, Self
+from typing import Annotated, Any, Final, Literal
 from uuid import UUID
 
 import sqlalchemy as sa
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, Field
 from sqlalchemy.dialects.postgresql import insert
 
 from toolkit.audit.folder import Audit
 from toolkit.audit.partner_findings import FindingsAsked, findings_page
 from toolkit.contract.codes import NOT_TOLD_TO_PARTNERS
 from toolkit.contract.findings import STANDING
+from toolkit.contract.toml_files import TomlTable, read_toml
 from toolkit.database.tables import new_id, partner_notices, told_findings
-from toolkit.errors import NoAudit, SettingsError, UnreadableFile
+from toolkit.errors import NoAudit, SettingsError
 from toolkit.jobs.notices import NoticeSettings, is_mail_address, is_webhook, post_signed
 from toolkit.kit.connection import Kit
 from toolkit.kit.shown import Shown, remark, table
@@ -70,13 +70,10 @@ def _checked(known: Callable[[str], bool], rule: str) -> AfterValidator:
     return AfterValidator(check)
 
 
-class PartnerAddress(BaseModel):
+class PartnerAddress(TomlTable, strict=True):
     """The address of a partner, and the language in which it is told of its findings."""
 
-    model_config = ConfigDict(
-        extra="forbid", frozen=True, strict=True, alias_generator=lambda name: name.replace("_", "-")
-    )
-    mail: list[Annotated[str, _checked(is_mail_address, "must be an e-mail address")]] = []
+    mail: list[Annotated[str, _checked(is_mail_address, "must be an e-mail address")]] = Field([])
     webhook: Annotated[str, _checked(is_webhook, "must begin with https://")] | None = Field(None, repr=False)
     webhook_secret_file: str | None = None
     language: Literal["pt-BR", "en"] | None = None
@@ -95,43 +92,22 @@ class PartnerAddress(BaseModel):
             ) from None
 
 
-@dataclass(frozen=True, slots=True)
-class PartnerAddresses:
-    """The addresses of partners by their names, and the file that they were read from."""
+class _AddressFile(TomlTable, strict=True):
+    partner: dict[str, PartnerAddress] = Field({})
 
-    place: Path
-    by_name: Mapping[str, PartnerAddress]
 
-    @classmethod
-    def read(cls, place: Path) -> Self:
-        """Read a file of addresses: a table ``[partner."NAME"]`` for each.
+def read_addresses(place: Path) -> dict[str, PartnerAddress]:
+    """Return the addresses of partners by their names: a table ``[partner."NAME"]`` of the file for each.
 
-        Raises:
-            UnreadableFile: it cannot be read as TOML.
-            SettingsError: naming the partner, the field and the reason.
-        """
-        try:
-            document = tomllib.loads(place.read_text("utf-8"))
-        except OSError as error:
-            raise UnreadableFile("{} cannot be read: {}.", place, error.strerror or "unknown reason") from None
-        except ValueError as error:  # no TOML, or no UTF-8
-            raise UnreadableFile("{} cannot be read as a TOML file of partners: {}", place, str(error)) from None
-        named = document.pop("partner", {})
-        if document or not isinstance(named, dict):
-            raise SettingsError('{}: write [partner."NAME"] before the address of each partner', place)
-        found = {}
-        for name, given in named.items():
-            try:
-                found[name] = PartnerAddress.model_validate(given)
-            except ValidationError as error:
-                wrong = error.errors()[0]
-                where = ".".join(map(str, wrong["loc"]))
-                raise SettingsError(
-                    "{}: partner {}, {}: {}", place, name, where, wrong["msg"].removeprefix("Value error, ")
-                ) from None
-            if found[name].webhook is not None:
-                found[name].secret(place)
-        return cls(place, found)
+    Raises:
+        UnreadableFile: it cannot be read as TOML.
+        SettingsError: naming the file, the line, the partner, the field and the reason.
+    """
+    found = read_toml(place, place, _AddressFile)[0].partner
+    for each in found.values():
+        if each.webhook is not None:
+            each.secret(place)
+    return found
 
 
 @dataclass(slots=True)
@@ -169,21 +145,21 @@ def notify_partners(kit: Kit, *, within: int = 3) -> PartnersTold | None:
     place = Environment(kit.environ).path("TOOLKIT_PARTNERS")
     if place is None:
         return None
-    addresses = PartnerAddresses.read(place)
+    addresses = read_addresses(place)
     settings = NoticeSettings.from_environment(kit.environ, kit.settings.timezone)
-    if settings.host is None and any(each.mail for each in addresses.by_name.values()):
+    if settings.host is None and any(each.mail for each in addresses.values()):
         raise SettingsError("TOOLKIT_SMTP_HOST must name the mail server: partners have e-mail addresses")
     audit = kit.last_audit()
     if audit is None:
         raise NoAudit
     told = []
-    kit.progress.begin("Telling partners", len(addresses.by_name), "partners")
-    for name, address in addresses.by_name.items():
-        done = _Telling(kit, settings, addresses.place, audit, name, address, within).tell()
+    kit.progress.begin("Telling partners", len(addresses), "partners")
+    for name, address in addresses.items():
+        done = _Telling(kit, settings, place, audit, name, address, within).tell()
         told += [done] if done is not None else []
         kit.progress.advance(1)
     kit.progress.end()
-    return PartnersTold(told, sorted(set(addresses.by_name) - set(audit.partners)))
+    return PartnersTold(told, sorted(set(addresses) - set(audit.partners)))
 
 
 def shown_told(found: PartnersTold | None) -> Shown[PartnersTold | None]:
