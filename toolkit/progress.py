@@ -1,10 +1,8 @@
 """The interface by which a long job reports its progress."""
 
-from typing import Protocol
 
-
-class Progress(Protocol):
-    """One task after another: ``begin``, then ``advance`` as often as needed, then ``end``."""
+class Progress:
+    """One task after another: ``begin``, ``advance`` as often as needed, ``end``; this one shows nothing."""
 
     def begin(self, task: str, total: int | None, unit: str) -> None:
         """Start a task of ``total`` units (``None``: not known)."""
@@ -14,16 +12,3 @@ class Progress(Protocol):
 
     def end(self) -> None:
         """Finish the task that was begun last."""
-
-
-class Quiet:
-    """Shows no progress."""
-
-    def begin(self, task: str, total: int | None, unit: str) -> None:
-        """Say nothing."""
-
-    def advance(self, count: int) -> None:
-        """Say nothing."""
-
-    def end(self) -> None:
-        """Say nothing."""

@@ -38,7 +38,7 @@ from toolkit.database.observations import observe_service
 from toolkit.database.tables import bucket_syncs, object_observations
 from toolkit.errors import BucketError, BucketUnavailable, InvalidInput, ObjectArchived, WrongBucket
 from toolkit.evidence.kinds import SIGNATURE_BYTES, UNKNOWN, media_type_of_bytes
-from toolkit.progress import Progress, Quiet
+from toolkit.progress import Progress
 from toolkit.settings import LONGEST_UPLOAD_TTL
 
 LONGEST_FORM: Final = timedelta(seconds=LONGEST_UPLOAD_TTL)
@@ -89,7 +89,7 @@ def sync_bucket(
         MassDisappearance: most sales, records or objects are gone at once; nothing of them was taken over.
         BucketUnavailable: nothing was taken over, or the examination stopped half-way; run it again.
     """
-    progress = progress or Quiet()
+    progress = progress or Progress()
     started_at, as_of = clock(), None if inventory is None else inventory.moment
     with database.transaction() as connection:
         check_bucket(connection, bucket)

@@ -26,11 +26,6 @@ def person(name: str) -> str:
     return shown.translate(_AS_SHOWN).replace("rn", "m").replace("vv", "w") if shown.isascii() else ""
 
 
-def same_person(one: str, other: str) -> bool:
-    """Tell whether two names are spellings of one, or look like one to a reader."""
-    return person(one) == person(other)
-
-
 NAME_MAX: Final = 200
 """Characters in the name of a subject or of a partner."""
 
@@ -72,14 +67,6 @@ def is_plain_name(name: str) -> bool:
         and len(name) <= NAME_MAX
         and not any(unicodedata.category(character) in _INVISIBLE for character in name)
     )
-
-
-@dataclass(frozen=True, slots=True)
-class Unmasking:
-    """A request to see personal data: the account that is signed in and its reason, for the custody log."""
-
-    account: str
-    reason: str
 
 
 def mask_cpf(cpf: str) -> str:

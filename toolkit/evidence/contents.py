@@ -44,7 +44,7 @@ from toolkit.errors import (
 )
 from toolkit.evidence.inspection import Inspector
 from toolkit.evidence.kinds import Inspected, readers_of
-from toolkit.progress import Progress, Quiet
+from toolkit.progress import Progress
 
 _BATCH: Final = 200
 
@@ -223,7 +223,7 @@ def verify_contents(
         BucketUnavailable: it stopped half-way; run it again.
         VerificationFailed: files cannot be looked at on this machine.
     """
-    progress = progress or Quiet()
+    progress = progress or Progress()
     with database.transaction() as connection:
         check_bucket(connection, bucket)
     problems, reasons = Counter[ContentProblem](), Counter[Failure]()

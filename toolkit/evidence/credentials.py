@@ -32,7 +32,7 @@ from toolkit.intake.headings import Headings
 from toolkit.intake.tables import RejectedRow, read_table, valid_rows
 from toolkit.log.events import RECORD_ISSUED, record_issued, record_reissued
 from toolkit.message import Message
-from toolkit.progress import Progress, Quiet
+from toolkit.progress import Progress
 
 REQUIRED_FOR_GROUP_D: Final = "evidenceType is required for a sale of utility group D"
 """The contract's own case: ``evidenceType`` missing for a sale of utility group D."""
@@ -224,7 +224,7 @@ class Order:
     limits: UploadLimits
     clock: Clock
     account: str | None = None
-    progress: Progress = field(default_factory=Quiet)
+    progress: Progress = field(default_factory=Progress)
 
 
 _NO_SALE: Final = (InvalidField("saleId", "No sale has this id"),)

@@ -36,7 +36,7 @@ from toolkit.errors import (
 )
 from toolkit.evidence.kinds import SIGNATURE_BYTES, kind_of_bytes, media_type_of_bytes
 from toolkit.partner import FormPolicy, post_file
-from toolkit.progress import Progress, Quiet
+from toolkit.progress import Progress
 from toolkit.settings import Settings
 
 
@@ -293,7 +293,7 @@ def upload_files(
         InvalidInput: there is no such folder, another upload of this file is under way, or a line names an
             address that files may not be sent to; nothing was sent.
     """
-    progress = progress or Quiet()
+    progress = progress or Progress()
     if not folder.is_dir():
         raise InvalidInput("There is no folder {}.", folder)
     uses = Counter[str]()

@@ -40,7 +40,7 @@ from toolkit.intake.results import (
 from toolkit.intake.sources import Bytes, Chunk, Mask, TableSource, source_of, told_apart
 from toolkit.intake.tables import SpreadsheetTable, open_table, source_chunks, source_headings
 from toolkit.message import Message
-from toolkit.progress import Progress, Quiet
+from toolkit.progress import Progress
 
 
 def load_clients(
@@ -86,7 +86,7 @@ def load_clients(
             unreadable.append(error)
             continue
         announce(load.understood)
-        loaded.append(load.run(database, clock(), progress or Quiet()))
+        loaded.append(load.run(database, clock(), progress or Progress()))
     if unreadable and not loaded:
         raise unreadable[0]
     sentences = tuple(each.message for each in unreadable)

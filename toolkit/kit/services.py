@@ -20,7 +20,6 @@ from toolkit import embedded
 from toolkit.atomic_files import PrivateFolder, atomic_file
 from toolkit.contract.deadlines import Clock, Deadlines, wall_clock
 from toolkit.contract.events import LogKeys
-from toolkit.contract.people import Unmasking
 from toolkit.database import schema
 from toolkit.database.belonging import check_service, identity_of, notice_restore, pending_restore
 from toolkit.database.connection import Database
@@ -39,7 +38,7 @@ from toolkit.log.sealing import (
     prove,
     seal_events,
 )
-from toolkit.progress import Progress, Quiet
+from toolkit.progress import Progress
 from toolkit.settings import Settings, expanded
 
 if TYPE_CHECKING:
@@ -77,7 +76,7 @@ class Services:
         progress: Progress | None = None,
     ) -> None:
         self.environ, self.clock, self.pool_size = environ, clock, pool_size
-        self.progress: Progress = progress or Quiet()
+        self.progress: Progress = progress or Progress()
         if settings is not None:
             self.settings = settings
 
@@ -349,7 +348,7 @@ class Services:
         if not reason.strip():
             raise InvalidInput("Say why whole personal data are shown; the custody log keeps the reason.")
         with self.database.transaction() as connection:
-            record_unmasking(connection, Unmasking(signed_in_account(), reason.strip()), what, self.clock())
+            record_unmasking(connection, signed_in_account(), reason.strip(), what, self.clock())
 
     def cpfs(self, client_ids: Iterable[str]) -> dict[str, str]:
         """Return the whole CPF of each client."""

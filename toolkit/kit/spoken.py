@@ -17,6 +17,7 @@ from zoneinfo import ZoneInfo
 from toolkit.errors import InvalidInput, ToolkitError
 from toolkit.language import ENGLISH, Language, default_language
 from toolkit.message import Message
+from toolkit.progress import Progress
 
 _environ: ContextVar[Mapping[str, str]] = ContextVar("environ", default=os.environ)
 
@@ -108,7 +109,7 @@ def _in_a_notebook() -> bool:
     return bool(parent.get("content", {}).get("allow_stdin"))
 
 
-class ProgressBar:
+class ProgressBar(Progress):
     """Shows a bar for each task on ``stream`` where that is a terminal or the cell of a notebook."""
 
     def __init__(self, stream: TextIO) -> None:

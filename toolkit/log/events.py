@@ -10,7 +10,6 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from toolkit.contract.events import CustodyEvent
-from toolkit.contract.people import Unmasking
 from toolkit.database.tables import custody_events
 
 
@@ -25,10 +24,9 @@ def record_reissued(connection: Connection, evidence_ids: Sequence[UUID], now: d
         connection.execute(_REISSUED, {"ids": list(evidence_ids), "now": now})
 
 
-def record_unmasking(connection: Connection, unmasking: Unmasking, what: str, now: datetime) -> None:
+def record_unmasking(connection: Connection, account: str, reason: str, what: str, now: datetime) -> None:
     """Record that somebody was shown personal data unmasked: the account, the reason, and what was shown."""
-    detail = {"account": unmasking.account, "reason": unmasking.reason, "what": what}
-    _record(connection, CustodyEvent.UNMASKED, now, detail)
+    _record(connection, CustodyEvent.UNMASKED, now, {"account": account, "reason": reason, "what": what})
 
 
 def record_completion(

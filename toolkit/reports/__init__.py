@@ -23,7 +23,7 @@ from toolkit.errors import InvalidInput
 from toolkit.extras import require
 from toolkit.language import ENGLISH, Language
 from toolkit.log.bundle import Witness
-from toolkit.progress import Progress, Quiet
+from toolkit.progress import Progress
 from toolkit.reports import json_document, page, spreadsheets
 from toolkit.reports.audited import Audited
 from toolkit.reports.folder import (
@@ -115,7 +115,7 @@ def partner_reports(
     nothing of any other partner.
     """
     written: list[Path] = []
-    told = progress or Quiet()
+    told = progress or Progress()
     told.begin("Writing a report for each partner", len(names), "partners")
     for name in names:
         digits = sha256(name.encode()).hexdigest()[:6]

@@ -19,7 +19,7 @@ from toolkit.contract.fields import pick_camel
 from toolkit.contract.findings import REPORT
 from toolkit.errors import ReportError
 from toolkit.log.bundle import BUNDLE, LATER, Witness, proven
-from toolkit.progress import Progress, Quiet
+from toolkit.progress import Progress
 from toolkit.reports.report import Report, iso, iso_exact
 
 MANIFEST: Final = "manifest.json"
@@ -50,7 +50,7 @@ def write_files(
         ReportError: the folder cannot be made or written.
     """
     names = [*map(report.file_name, writers)]
-    told = progress or Quiet()
+    told = progress or Progress()
     try:
         folder = PrivateFolder(out)
         draft = folder.path
