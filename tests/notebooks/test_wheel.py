@@ -22,7 +22,7 @@ from tests.support.report_text import everything_in
 from tests.unit.test_samples import OF_OTHER_TABLES, UNTOLD
 from toolkit.audit.folder import open_audit
 from toolkit.cli import main
-from toolkit.contract.codes import CODES, REQUEST_OVERDUE, EndReason
+from toolkit.contract.codes import CODES, REQUEST_OVERDUE, SALE_GONE
 from toolkit.contract.service_rows import JUMPS, code_of
 from toolkit.extras import MODULES
 from toolkit.language import language
@@ -144,7 +144,7 @@ def assert_everything_appears(report: dict[str, Any], page: str) -> None:
     codes |= {each["reason"] for each in report["findings"]} - {None}
     codes |= {each["code"] for each in report["unusableFiles"]}
     # Only the sales system deletes sales; speech needs an extra; every recording of the sample can be decoded.
-    untold = {*UNTOLD, *OF_OTHER_TABLES, EndReason.SALE_GONE, "REVIEW_FAILED", "NO_SPEECH", "SILENCE_UNKNOWN"}
+    untold = {*UNTOLD, *OF_OTHER_TABLES, SALE_GONE, "REVIEW_FAILED", "NO_SPEECH", "SILENCE_UNKNOWN"}
     untold |= {*map(code_of, JUMPS), REQUEST_OVERDUE}  # its service has no odd rows, and its persons ask nothing
     assert set(CODES) - codes == untold
     page = page.replace("<wbr>", "")

@@ -3,9 +3,9 @@
 from toolkit.contract.codes import (
     CODES,
     REQUEST_OVERDUE,
-    EndReason,
-    KindFault,
-    SaleWarning,
+    SALE_GONE,
+    WITHOUT_CLIENT,
+    WRONG_KIND,
     Severity,
     Subject,
     missing_code,
@@ -19,8 +19,8 @@ MISSING = [missing_code(requirement.named) for rules in GROUP_RULES.values() for
 
 
 def test_every_code_that_can_be_given_is_in_the_catalogue_and_no_other():
-    given = {*Problem, *Reason, *IntegrityProblem, *ContentProblem, *SaleWarning, *KindFault, *EndReason, *MISSING}
-    given |= {*map(code_of, JUMPS), REQUEST_OVERDUE}
+    given = {*Problem, *Reason, *IntegrityProblem, *ContentProblem, *MISSING}
+    given |= {*map(code_of, JUMPS), REQUEST_OVERDUE, WITHOUT_CLIENT, WRONG_KIND, SALE_GONE}
 
     assert given == set(CODES)
 

@@ -16,7 +16,7 @@ from sqlalchemy import Connection
 
 from toolkit.audit.duckdb_session import duckdb_session
 from toolkit.audit.findings import find_history, trend_query
-from toolkit.contract.codes import EndReason
+from toolkit.contract.codes import SALE_GONE
 from toolkit.database.connection import Database
 from toolkit.database.tables import audit_runs
 from toolkit.errors import InvalidInput, NothingEvaluated
@@ -53,7 +53,7 @@ class FindingChanges:
     @property
     def without_sale(self) -> list[str]:
         """The ids of the resolved ones that nobody mended: their sale was gone when an audit looked."""
-        gone = (self.findings["change"] == "resolved") & (self.findings["reason"] == EndReason.SALE_GONE)
+        gone = (self.findings["change"] == "resolved") & (self.findings["reason"] == SALE_GONE)
         return list(self.findings.index[gone])
 
     @property

@@ -24,7 +24,7 @@ from sqlalchemy import Connection
 
 from toolkit.audit.duckdb_session import copy_to, quoted
 from toolkit.audit.folder import Audit
-from toolkit.contract.codes import CODES, EndReason, Owner, SaleWarning, Severity, missing_code
+from toolkit.contract.codes import CODES, SALE_GONE, WITHOUT_CLIENT, Owner, Severity, missing_code
 from toolkit.contract.contents import IntegrityFinding
 from toolkit.contract.deadlines import Deadlines, is_business_day
 from toolkit.contract.findings import NAMESPACE, SEPARATOR, FindingStatus, file_finding_ids, finding_id
@@ -226,7 +226,7 @@ _PRESENT: Final = f"""
                unnest(string_split(reasons, '{SEPARATOR}'))
         FROM listed WHERE missing <> ''
         UNION ALL
-        SELECT sale_id, partner, utility_group, '{SaleWarning.WITHOUT_CLIENT}', NULL
+        SELECT sale_id, partner, utility_group, '{WITHOUT_CLIENT}', NULL
         FROM listed WHERE client_id IS NULL
     ),
     named AS (SELECT *, {_DIGITS} AS digits FROM of_sale)
@@ -314,7 +314,7 @@ _HISTORY: Final = f"""
                CASE WHEN EXISTS (
                    SELECT 1 FROM gap WHERE gap.sale_id = ended.sale_id AND gap.gone_at > ended.opened_at
                        AND gap.gone_at <= ended.last AND (gap.back_at IS NULL OR gap.back_at > ended.last)
-               ) THEN '{EndReason.SALE_GONE}' END AS reason,
+               ) THEN '{SALE_GONE}' END AS reason,
                true AS resolved, false AS again, first_seen, ended.opened_at,
                greatest(ended.opened_at, audit.as_of) AS last_seen, ended.last AS closed_at,
                CASE WHEN open_before THEN 'resolved' END AS change

@@ -16,7 +16,7 @@ from ibis import Table
 from ibis.expr import datatypes as dt
 from ibis.expr.types import BooleanValue, StringValue
 
-from toolkit.contract.codes import KindFault
+from toolkit.contract.codes import WRONG_KIND
 from toolkit.contract.contents import COVERAGES, Coverage
 from toolkit.contract.evidence import KIND_OF, EvidenceType, UtilityGroup
 from toolkit.contract.findings import SEPARATOR, Problem, Reason, Status
@@ -206,7 +206,7 @@ def files_of(sales: Table, records: Table, objects: Table, as_of: datetime) -> T
         "record",
         *(name for name in FILES.names if name not in {"partner", "state", "fault", "fault_since"}),
         state=state,
-        fault=ibis.coalesce(found.fault, ibis.cases((other_kind, str(KindFault.WRONG_KIND)))),
+        fault=ibis.coalesce(found.fault, ibis.cases((other_kind, WRONG_KIND))),
         fault_since=ibis.coalesce(found.fault_since, ibis.cases((other_kind, found.checked_at))),
     )
     of_sale = sales.select("sale_id", "partner")

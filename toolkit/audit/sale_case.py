@@ -17,7 +17,7 @@ from toolkit.audit.folder import Audit
 from toolkit.audit.reviews import Look, looks_at
 from toolkit.audit.source import LastSync, last_sync
 from toolkit.audit.waivers import waivers_at
-from toolkit.contract.codes import CODES, SaleWarning, missing_code
+from toolkit.contract.codes import CODES, WITHOUT_CLIENT, missing_code
 from toolkit.contract.deadlines import Clock
 from toolkit.contract.events import CustodyEvent
 from toolkit.contract.findings import Problem, Reason, Verdict
@@ -97,7 +97,7 @@ class SaleCase:
             code = missing_code(piece.evidence_type)
             steps.append(NextStep(code, CODES[piece.reason].remedy, piece.reason, requested))
         if self.client_id is None:
-            code = SaleWarning.WITHOUT_CLIENT
+            code = WITHOUT_CLIENT
             steps.append(NextStep(code, CODES[code].remedy, in_records=False))
         return steps
 

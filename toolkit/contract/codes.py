@@ -52,26 +52,17 @@ class Owner(StrEnum):
     OPERATIONS = "operations"
 
 
-class SaleWarning(StrEnum):
-    """A warning about a sale that does not concern its evidence."""
-
-    WITHOUT_CLIENT = "WITHOUT_CLIENT"
-
+WITHOUT_CLIENT: Final = "WITHOUT_CLIENT"
+"""A sale names no client, which does not concern its evidence."""
 
 REQUEST_OVERDUE: Final = "REQUEST_OVERDUE"
 """A request of a person has no answer after the days of the law."""
 
+SALE_GONE: Final = "SALE_GONE"
+"""A finding is gone with its sale, although nobody mended it."""
 
-class EndReason(StrEnum):
-    """A reason for which a finding is gone although nobody mended it."""
-
-    SALE_GONE = "SALE_GONE"
-
-
-class KindFault(StrEnum):
-    """A fault of a file whose contents are whole."""
-
-    WRONG_KIND = "WRONG_KIND"
+WRONG_KIND: Final = "WRONG_KIND"
+"""A file whose contents are whole is of another kind than its type demands."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +120,7 @@ def _reason(code: Reason, name: str, meaning: str, remedy: str, section: str = _
     return Code(code, Subject.REASON, None, None, None, name, meaning, section, remedy)
 
 
-def _fault(code: ContentProblem | KindFault, name: str, meaning: str, remedy: str = _ASK_AGAIN) -> Code:
+def _fault(code: str, name: str, meaning: str, remedy: str = _ASK_AGAIN) -> Code:
     return Code(code, Subject.FAULT, None, None, None, name, meaning, _TYPES, remedy)
 
 
@@ -211,7 +202,7 @@ _ALL: Final[tuple[Code, ...]] = (
         "Withdraw the record of the document that is not needed. The sale stays compliant as it is.",
     ),
     Code(
-        SaleWarning.WITHOUT_CLIENT, Subject.SALE, Severity.WARNING, Owner.PARTNER, 10,
+        WITHOUT_CLIENT, Subject.SALE, Severity.WARNING, Owner.PARTNER, 10,
         "sale without a client",
         "The sale names no client: nobody can be asked for evidence.",
         "Sale",
@@ -403,13 +394,13 @@ _ALL: Final[tuple[Code, ...]] = (
     _fault(ContentProblem.TOO_SHORT, "too short", "The recording lasts less than one second."),
     _fault(ContentProblem.SILENT, "silent", "The recording is silent, but for less than a quarter of a second."),
     _fault(
-        KindFault.WRONG_KIND,
+        WRONG_KIND,
         "of another kind",
         "The file is not of the kind that its evidenceType demands.",
         "Send a PDF for a document and a recording for an audio, under new credentials.",
     ),
     Code(
-        EndReason.SALE_GONE, Subject.END, None, None, None,
+        SALE_GONE, Subject.END, None, None, None,
         "sale is gone",
         "The service holds the sale no more: its findings are gone with it, and nobody mended them.",
         _STATES,

@@ -9,6 +9,8 @@ from enum import StrEnum
 from typing import Final
 from uuid import UUID
 
+from pydantic.alias_generators import to_snake
+
 from toolkit.contract.evidence import KEY_PREFIX
 
 
@@ -75,12 +77,7 @@ class Coverage(StrEnum):
     UNREADABLE = "unreadable"
 
 
-COVERAGES: Final = {
-    Coverage.VERIFIED: "verified",
-    Coverage.FIRST_BYTES: "first_bytes",
-    Coverage.NEVER: "never",
-    Coverage.UNREADABLE: "unreadable",
-}
+COVERAGES: Final = {each: to_snake(each) for each in Coverage}
 """The columns of verdicts that count the counted files of a sale by the depth to which they were looked at."""
 
 

@@ -237,11 +237,10 @@ class Service:
         The parts may write themselves and have parameters. The number of rows of the whole is the statement's.
         """
         self.require(name)
-        statement, begin = _escaped(self.statements[name]), "WITH"
-        if (found := _WITH.match(statement)) is not None:
-            begin = f"WITH {found[1] or ''}"
-            return sa.text(f"{begin} {parts}, {statement[found.end() :]}")
-        return sa.text(f"{begin} {parts} {statement}")
+        statement = _escaped(self.statements[name])
+        if (found := _WITH.match(statement)) is None:
+            return sa.text(f"WITH {parts} {statement}")
+        return sa.text(f"WITH {found[1] or ''} {parts}, {statement[found.end() :]}")
 
     def run(self, connection: Connection, name: str) -> int:
         """Run a statement that writes, on rows in the temporary table of ``create_new``; return their number."""

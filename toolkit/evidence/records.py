@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from sqlalchemy import Connection, Row
 
 from toolkit.bucket.client import Bucket, ObjectSeen
-from toolkit.contract.codes import KindFault
+from toolkit.contract.codes import WRONG_KIND
 from toolkit.contract.contents import Coverage
 from toolkit.contract.deadlines import Clock
 from toolkit.contract.events import Event
@@ -189,7 +189,7 @@ def _file(row: Any) -> StoredFile:
     fault, coverage = row.fault, Coverage.FIRST_BYTES if row.kind else Coverage.NEVER
     known = row.evidence_type in set(EvidenceType)
     if fault is None and known and row.kind is not None and KIND_OF[EvidenceType(row.evidence_type)] != row.kind:
-        fault = str(KindFault.WRONG_KIND)
+        fault = WRONG_KIND
     if row.sha256 is not None:
         coverage = Coverage.VERIFIED
     elif row.failed_at is not None:

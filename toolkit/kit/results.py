@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from zoneinfo import ZoneInfo
 
-from toolkit.contract.codes import CODES, KindFault
+from toolkit.contract.codes import CODES, WRONG_KIND
 from toolkit.contract.contents import ContentProblem
 from toolkit.contract.fields import pick_camel
 from toolkit.errors import InvalidInput
@@ -296,7 +296,7 @@ def shown_contents(verified: Verified) -> Shown[Verified]:
         *((str(each), number, _(each.text)) for each, number in sorted(verified.failures.items())),
     ]
     if verified.wrong_kind:
-        kind = KindFault.WRONG_KIND
+        kind = WRONG_KIND
         found.append((str(kind), verified.wrong_kind, _(CODES[kind].meaning)))
     if found:
         parts.append(table("What is wrong with unusable files", ["problem", "files", "meaning"], found))

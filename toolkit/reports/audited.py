@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from toolkit.audit.changes import BETWEEN, CHANGED, KINDS, FindingChanges
 from toolkit.audit.source import Looks, Source
-from toolkit.contract.codes import CODES, EndReason, Subject
+from toolkit.contract.codes import CODES, SALE_GONE, Subject
 from toolkit.contract.contents import COVERAGES, Coverage, IntegrityFinding, IntegrityProblem
 from toolkit.contract.findings import STANDING, FindingStatus, Status
 from toolkit.contract.waivers import Waiver
@@ -132,7 +132,7 @@ class Audited(Totals):
         Of the resolved ones, ``saleGone`` were mended by nobody: their sale was gone when an audit looked.
         """
         changes = self.findings["change"]
-        gone = (changes == "resolved") & (self.findings["reason"] == EndReason.SALE_GONE)
+        gone = (changes == "resolved") & (self.findings["reason"] == SALE_GONE)
         return {kind: int((changes == kind).sum()) for kind in (*KINDS, BETWEEN)} | {"saleGone": int(gone.sum())}
 
     @cached_property
