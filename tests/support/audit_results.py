@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 from uuid import NAMESPACE_OID, uuid5
 from zoneinfo import ZoneInfo
 
@@ -20,18 +18,17 @@ from toolkit.audit import lists
 from toolkit.audit.duckdb_session import duckdb_session
 from toolkit.audit.extract import Observed
 from toolkit.audit.findings import find_present, write_findings
-from toolkit.audit.folder import FACTS, Audit, AuditFacts, open_audit, part_of
+from toolkit.audit.folder import FACTS, AuditFacts, open_audit, part_of
 from toolkit.audit.judge import FILES, VERDICTS
 from toolkit.audit.source import LastSync, Source
-from toolkit.contract.contents import LOOK, ContentProblem, Coverage, IntegrityFinding
+from toolkit.contract.contents import LOOK, ContentProblem, Coverage
 from toolkit.contract.deadlines import Deadlines
 from toolkit.contract.events import Event
-from toolkit.contract.evidence import KIND_OF, EvidenceType, FileKind, Withdrawal
+from toolkit.contract.evidence import KIND_OF, EvidenceType, FileKind
 from toolkit.contract.findings import file_finding_ids
 from toolkit.contract.rules import Evidence, EvidenceState, Sale, evaluate
 from toolkit.evidence.records import EvidenceRecord, StoredFile, TimeLine
 from toolkit.reports import DEFAULT_FORMATS, write_report
-from toolkit.reports.audited import Audited
 from toolkit.reports.reading import read_audited
 
 AS_OF = datetime(2026, 11, 20, 21, 0, tzinfo=UTC)
@@ -86,8 +83,6 @@ class Told:
     client_id: str | None = "0199c2d4-0000-7000-8000-000000000001"
     cpf: str | None = "***.982.247-**"
     unexamined: int = 0
-    first_bytes: int = 0
-    extra: dict[str, Any] = field(default_factory=dict)
 
 
 SALES = (
@@ -105,22 +100,12 @@ TURNED = ("S\u202e01", "\u2067isolated\u2069", "line\u2028break")
 """Characters that show a text in another order, or break its line."""
 
 NASTY = (
-    "=cmd|'/c calc'!A1",
-    "+1",
-    "-1",
-    "@SUM(A1)",
-    "\tx",
-    "'=1",
-    "'quoted'",
-    "<script>alert(1)</script>",
-    '"><img src=x onerror=alert(1)>',
-    "{{ 7 * 7 }}",
-    'a,b\n"c"|d',
-    "http://example.com",
+    *("=cmd|'/c calc'!A1", "+1", "-1", "@SUM(A1)", "\tx", "'=1", "'quoted'", "<script>alert(1)</script>"),
+    *('"><img src=x onerror=alert(1)>', "{{ 7 * 7 }}", 'a,b\n"c"|d', "http://example.com"),
 )
 
 
-def source(*, embedded: Sequence[str] = (), synced: bool = True) -> Source:
+def source(*, embedded=(), synced=True):
     return Source(
         database="db.example.com:5432/sales",
         embedded=tuple(embedded),
@@ -131,32 +116,19 @@ def source(*, embedded: Sequence[str] = (), synced: bool = True) -> Source:
     )
 
 
-def result_of(
-    told: Sequence[Told],
-    *,
-    given_source: Source | None = None,
-    cpf_shown: bool = False,
-    file_findings: Sequence[IntegrityFinding] = (),
-    evidence: Mapping[str, SaleEvidence] | None = None,
-) -> Audited:
+def result_of(told, *, given_source=None, cpf_shown=False, file_findings=(), evidence=None):
     """Return an audit of these sales, some of which have this ``evidence``, as it is read from its folder."""
     with TemporaryDirectory() as folder:
         made = folder_of(Path(folder), told, given_source, file_findings, evidence)
         return replace(read_audited(made), cpf_shown=cpf_shown)
 
 
-def folder_of(
-    place: Path,
-    told: Sequence[Told],
-    given_source: Source | None = None,
-    file_findings: Sequence[IntegrityFinding] = (),
-    evidence: Mapping[str, SaleEvidence] | None = None,
-) -> Audit:
+def folder_of(place, told, given_source=None, file_findings=(), evidence=None):
     """Write the folder of an audit of these sales."""
     known = {each.sale_id: evidence_of(each) for each in told} | dict(evidence or {})
     partners = {each.sale_id: each.partner for each in told}
     records = [(partners.get(sale_id), each) for sale_id, own in known.items() for each in own.records]
-    rows: dict[str, list[dict[str, Any]]] = {
+    rows = {
         "verdicts": [_row(each) for each in told],
         "files": [_file_row(record, partner) for partner, record in records],
         "events": [
@@ -177,12 +149,9 @@ def folder_of(
         ],
         "file_findings": [
             {
+                **{name: getattr(each, name) for name in ("problem", "detail", "sale_ids", "folders")},
                 "number": number,
-                "problem": each.problem,
-                "detail": each.detail,
-                "sale_ids": each.sale_ids,
                 "evidence_ids": [*map(str, each.evidence_ids)],
-                "folders": each.folders,
                 "finding_ids": [one for one, _ in file_finding_ids(each)],
             }
             for number, each in enumerate(file_findings)
@@ -216,17 +185,10 @@ def folder_of(
     return open_audit(place)
 
 
-def _file_row(record: EvidenceRecord, partner: str | None) -> dict[str, Any]:
+def _file_row(record, partner):
     taken, file = record.withdrawal, record.file
-    row: dict[str, Any] = {
-        "evidence_id": str(record.id),
-        "sale_id": record.sale_id,
-        "partner": partner,
-        "evidence_type": record.evidence_type,
-        "state": record.told_state,
-        "requested_at": record.requested_at,
-        "expires_at": record.expires_at,
-    }
+    row = {"evidence_id": str(record.id), "partner": partner, "state": record.told_state}
+    row |= {name: getattr(record, name) for name in ("sale_id", "evidence_type", "requested_at", "expires_at")}
     if file:
         row |= {each.name: getattr(file, each.name) for each in fields(file)} | {"fault_since": file.seen_at}
         row |= {"look": LOOK, "readers": "|".join(file.readers) or None}
@@ -235,12 +197,12 @@ def _file_row(record: EvidenceRecord, partner: str | None) -> dict[str, Any]:
     return row
 
 
-def _withdrawal(taken: Withdrawal) -> dict[str, Any]:
+def _withdrawal(taken):
     told = {each.name: getattr(taken, each.name) for each in fields(taken)}
     return {"evidence_id": str(told.pop("evidence_id")), **told}
 
 
-def evidence_of(told: Told) -> SaleEvidence:
+def evidence_of(told):
     """Return a record for each word of ``files``, and the events of those that have a file."""
     records, events = [], []
     for number, (evidence_type, state) in enumerate(states(told.files)):
@@ -262,13 +224,13 @@ def evidence_of(told: Told) -> SaleEvidence:
     return SaleEvidence(tuple(records), tuple(events[::-1]))
 
 
-def states(files: str) -> list[tuple[EvidenceType, EvidenceState]]:
+def states(files):
     """The type and the state of the record that each word stands for."""
     words = [(word.rstrip("!-?~"), MARKS.get(word[-1], EvidenceState.COUNTED)) for word in files.split()]
     return [(SHORT.get(name) or EvidenceType(name), state) for name, state in words]
 
 
-def _row(told: Told) -> dict[str, Any]:
+def _row(told):
     records = [Evidence(*each) for each in states(told.files)]
     verdict = evaluate(Sale(told.group, told.payer, told.completed), records)
     there = {record.evidence_type for record in records if record.state is EvidenceState.COUNTED}
@@ -288,25 +250,23 @@ def _row(told: Told) -> dict[str, Any]:
         "completed_at": created_at + timedelta(hours=2) if told.completed else None,
         "oldest_request": created_at + timedelta(hours=1) if records else None,
         "unexamined": told.unexamined,
-        "verified": sum(record.state is EvidenceState.COUNTED for record in records)
-        - told.unexamined
-        - told.first_bytes,
-        "first_bytes": told.first_bytes,
+        "verified": sum(record.state is EvidenceState.COUNTED for record in records) - told.unexamined,
+        "first_bytes": 0,
         "never": told.unexamined,
         "unreadable": 0,
     }
 
 
-def written(result: Audited, out: Path, *formats: str) -> Path:
+def written(result, out, *formats):
     write_report(result, out, formats or DEFAULT_FORMATS)
     return out
 
 
-def csv_rows(out: Path) -> list[dict[str, str]]:
+def csv_rows(out):
     with (out / "missing-evidence.csv").open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
 
 
-def sheet_rows(out: Path, name: str) -> list[tuple[Any, ...]]:
+def sheet_rows(out, name):
     book = openpyxl.load_workbook(out / "missing-evidence.xlsx")
     return list(book[name].iter_rows(values_only=True))

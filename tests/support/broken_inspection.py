@@ -1,11 +1,9 @@
 """Run as a module: the process that looks at files, with a fault of the toolkit's own in it."""
 
-from pathlib import Path
-
 from toolkit.evidence import inspection
 
 
-def _fail(path: Path) -> inspection.Inspected:
+def _fail(path):
     raise TypeError(f"open() got an unexpected keyword argument, for {path}")
 
 

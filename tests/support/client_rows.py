@@ -6,25 +6,6 @@ import csv
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-FIELDS = (
-    "externalId",
-    "cpf",
-    "rg",
-    "numberOnDealership",
-    "enrollment",
-    "firstName",
-    "lastName",
-    "email",
-    "birthdate",
-    "phoneNumber",
-    "address.neighborhood",
-    "address.installationNumber",
-    "address.address",
-    "address.addressNumber",
-    "address.city",
-    "address.zipCode",
-)
-
 
 def cpf(number: int) -> str:
     """The valid CPF whose first nine digits are ``number``."""
@@ -56,6 +37,9 @@ def client(number: int, **changes: str) -> dict[str, str]:
         "address.zipCode": "01310100",
     }
     return row | {name.replace("__", "."): value for name, value in changes.items()}
+
+
+FIELDS = tuple(client(0))
 
 
 def body(row: Mapping[str, str]) -> dict[str, object]:

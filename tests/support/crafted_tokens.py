@@ -1,41 +1,35 @@
 """Bearer tokens made by hand, good and bad, without the library that checks them."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import hmac
 import json
 import time
-from collections.abc import Mapping
-from typing import Any
 
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
 
-PrivateKey = rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey
 
-
-def claims(*, now: int | None = None, **changes: Any) -> dict[str, Any]:
+def claims(*, now=None, **changes):
     """Return good claims with changes; ``None`` leaves one out."""
     now = int(time.time()) if now is None else now
     merged = {"sub": "partner-a", "iat": now, "exp": now + 12 * 3600, **changes}
     return {name: value for name, value in merged.items() if value is not None}
 
 
-def token(payload: Any, secret: str, *, alg: str = "HS256", **header: Any) -> str:
+def token(payload, secret, *, alg="HS256", **header):
     """A token signed with HMAC; ``alg`` is only what its header says."""
     signed = f"{_part({'alg': alg, 'typ': 'JWT', **header})}.{_part(payload)}"
     digest = {"HS384": hashlib.sha384, "HS512": hashlib.sha512}.get(alg, hashlib.sha256)
     return f"{signed}.{_base64(hmac.new(secret.encode(), signed.encode(), digest).digest())}"
 
 
-def unsigned(payload: Mapping[str, Any], alg: str = "none") -> str:
+def unsigned(payload, alg="none"):
     return f"{_part({'alg': alg, 'typ': 'JWT'})}.{_part(payload)}."
 
 
-def signed(payload: Mapping[str, Any], key: PrivateKey, *, alg: str | None = None, **header: Any) -> str:
+def signed(payload, key, *, alg=None, **header):
     """A token signed with a private key: RS256, or ES256 on whatever curve the key is."""
     if isinstance(key, rsa.RSAPrivateKey):
         text = f"{_part({'alg': alg or 'RS256', **header})}.{_part(payload)}"
@@ -46,19 +40,19 @@ def signed(payload: Mapping[str, Any], key: PrivateKey, *, alg: str | None = Non
     return f"{text}.{_base64(r.to_bytes(size, 'big') + s.to_bytes(size, 'big'))}"
 
 
-def public_pem(key: PrivateKey) -> str:
+def public_pem(key):
     encoding, shape = serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
     return key.public_key().public_bytes(encoding, shape).decode()
 
 
-def private_pem(key: PrivateKey) -> str:
+def private_pem(key):
     encoding, shape = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8
     return key.private_bytes(encoding, shape, serialization.NoEncryption()).decode()
 
 
-def _part(value: Any) -> str:
+def _part(value):
     return _base64(value if isinstance(value, bytes) else json.dumps(value).encode())
 
 
-def _base64(data: bytes) -> str:
+def _base64(data):
     return base64.urlsafe_b64encode(data).rstrip(b"=").decode()

@@ -1,16 +1,12 @@
 """Homes of their own for tests that start, kill and stop servers, and processes that use them."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import psutil
 import pytest
@@ -21,22 +17,17 @@ from toolkit import embedded
 AS_ROOT = os.geteuid() == 0
 NOBODY = 65534
 
-OPEN_DATABASE = """
+_OPEN = """
 import sys
 from pathlib import Path
 from toolkit import embedded
-print(embedded.database_url(Path(sys.argv[1])))
+print(embedded.{})
 """
-
-OPEN_BUCKET = """
-import sys
-from pathlib import Path
-from toolkit import embedded
-print(embedded.bucket_access(Path(sys.argv[1])).endpoint_url)
-"""
+OPEN_DATABASE = _OPEN.format("database_url(Path(sys.argv[1]))")
+OPEN_BUCKET = _OPEN.format("bucket_access(Path(sys.argv[1])).endpoint_url")
 
 
-def start(code: str, home: Path, **options: Any) -> subprocess.Popen[str]:
+def start(code, home, **options):
     """Python running ``code`` with ``home`` as its argument."""
     return subprocess.Popen(
         [options.pop("python", sys.executable), "-c", code, str(home)],
@@ -49,25 +40,25 @@ def start(code: str, home: Path, **options: Any) -> subprocess.Popen[str]:
     )
 
 
-def kill(pid: int) -> None:
+def kill(pid):
     """Kill a process, and wait until it is gone."""
     os.kill(pid, signal.SIGKILL)
     process = psutil.Process(pid)
     wait_until(lambda: not process.is_running() or process.status() == psutil.STATUS_ZOMBIE)
 
 
-def finish(process: subprocess.Popen[str]) -> str:
+def finish(process):
     """Wait for the process to end well, and return its output."""
     output, errors = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0, errors
     return output.strip()
 
 
-def as_ordinary_user() -> dict[str, Any]:
+def as_ordinary_user():
     """The options of ``start`` for somebody who is not root; skips the test where there is no Python for him."""
     if not AS_ROOT:
         return {}
-    options: dict[str, Any] = {"user": NOBODY, "group": NOBODY, "extra_groups": []}
+    options = {"user": NOBODY, "group": NOBODY, "extra_groups": []}
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"
     for python in (sys.executable, f"/usr/bin/{version}", f"/usr/local/bin/{version}"):
         options |= {"python": python, "env": os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}}
@@ -80,7 +71,7 @@ def as_ordinary_user() -> dict[str, Any]:
     pytest.skip("no Python that runs the toolkit is open to an ordinary user here")
 
 
-def processes_of(home: Path) -> Sequence[str]:
+def processes_of(home):
     """The command lines of all processes that have to do with ``home``."""
     found = []
     for process in psutil.process_iter():
@@ -94,7 +85,7 @@ def processes_of(home: Path) -> Sequence[str]:
 
 
 @contextmanager
-def small_disk(folder: Path, *, megabytes: int) -> Iterator[None]:
+def small_disk(folder, *, megabytes):
     """A disk of its own at ``folder``; skips the test where that cannot be had."""
     folder.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", f"size={megabytes}m", "none", str(folder)]
@@ -107,7 +98,7 @@ def small_disk(folder: Path, *, megabytes: int) -> Iterator[None]:
         wait_until(lambda: subprocess.run(["umount", folder], capture_output=True).returncode == 0)
 
 
-def fill_up(filler: Path) -> None:
+def fill_up(filler):
     """Write into a file until its disk is full."""
     with pytest.raises(OSError, match="No space"), filler.open("wb", buffering=0) as file:
         while True:

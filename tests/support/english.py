@@ -1,7 +1,5 @@
 """English sentences of the toolkit in what a Portuguese console says."""
 
-from __future__ import annotations
-
 import re
 from functools import cache
 
@@ -12,13 +10,13 @@ _VALUE = re.compile(r"\{[^}]*\}|%\(\w+\)s|\n")
 _SHORTEST = 10
 
 
-def english_in(said: str) -> list[str]:
+def english_in(said):
     """The pieces of English messages, between their values, that stand in a text and in no Portuguese message."""
     return [piece for piece in _pieces() if piece in said]
 
 
 @cache
-def _pieces() -> list[str]:
+def _pieces():
     portuguese = language("pt-BR")
     texts = {text for message in messages() for text in ([message] if isinstance(message, str) else message)}
     translated = "\n".join(map(portuguese.text, texts))

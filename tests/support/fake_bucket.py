@@ -23,27 +23,27 @@ class MemoryBucket:
     _written: dict[str, datetime] = field(default_factory=dict)
     _writes: int = 0
 
-    def put(self, key: str, content: bytes, written: datetime | None = None) -> None:
+    def put(self, key, content, written=None):
         self._writes += 1
         self.contents[key] = content
         self._written[key] = written or FIRST + timedelta(seconds=self._writes)
 
-    def delete(self, key: str) -> None:
+    def delete(self, key):
         self.contents.pop(key, None)
 
-    def page(self, prefix: str, token: str = "", *, level: bool = False) -> Page:
+    def page(self, prefix, token="", *, level=False):
         return Page([self._seen(key) for key in sorted(self.contents) if key.startswith(prefix)])
 
-    def head(self, key: str) -> ObjectSeen | None:
+    def head(self, key):
         return self._seen(key) if key in self.contents else None
 
-    def keeps_versions(self) -> bool:
+    def keeps_versions(self):
         return False
 
-    def read(self, key: str, start: int, length: int) -> bytes:
+    def read(self, key, start, length):
         return self.contents[key][start : start + length]
 
-    def _seen(self, key: str) -> ObjectSeen:
+    def _seen(self, key):
         content = self.contents[key]
         etag = md5(content, usedforsecurity=False).hexdigest()
         return ObjectSeen(key, len(content), etag, self._written[key])
@@ -55,13 +55,13 @@ class SeededBucket:
 
     area = Area()
 
-    def keys(self, number: int) -> list[str]:
+    def keys(self, number):
         """The keys under ``number/``, in their order."""
         drawn = Random(number)
         letters = drawn.choice(("ab", "a/~", "a/b/c/", "0123456789abcdef", "aé\ue000😀", "a\\\t\n\r% +&"))
         return sorted({f"{number}/{''.join(drawn.choices(letters, k=drawn.randrange(9)))}" for _ in range(90)})
 
-    def page(self, prefix: str, token: str = "", *, level: bool = False) -> Page:
+    def page(self, prefix, token="", *, level=False):
         number = int(prefix.partition("/")[0])
         keys = [key for key in self.keys(number) if key.startswith(prefix)]
         if level:
@@ -73,5 +73,5 @@ class SeededBucket:
         return Page(list(map(_object, found)), found[-1] if found != wanted else None)
 
 
-def _object(key: str) -> ObjectSeen:
+def _object(key):
     return ObjectSeen(key, 1, "", FIRST)

@@ -8,24 +8,20 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import Any
 from zoneinfo import ZoneInfo
 
 from tests.support.process_pool import FORKED
 from tests.support.waiting import PATIENCE, wait_until
 from toolkit.cli.jobs import CommandLine
-from toolkit.database.connection import Database
 from toolkit.errors import DatabaseError, EmbeddedServiceError
 from toolkit.jobs.definitions import Job
 from toolkit.jobs.notices import NoticeSettings
-from toolkit.jobs.running import JobRun, Log, look_around, run_folder
-from toolkit.jobs.runs import Outcome, RunRow, RunStatus, runs_of
+from toolkit.jobs.running import JobRun, look_around, run_folder
+from toolkit.jobs.runs import Outcome, RunStatus, runs_of
 from toolkit.kit.services import Services
 from toolkit.settings import Settings
 
@@ -37,16 +33,16 @@ SECONDS = 0.15
 """Seconds that a step takes."""
 
 
-def victim_job(notebook: Path | None = None, keep_days: int = 90) -> Job:
+def victim_job(notebook=None, keep_days=90):
     """A job of three steps; with a notebook, that is its second step."""
-    steps: list[dict[str, Any]] = [{"name": name, "command": f"mark {name} {{out}}"} for name in STEPS]
+    steps = [{"name": name, "command": f"mark {name} {{out}}"} for name in STEPS]
     if notebook is not None:
         steps[1] = {"name": STEPS[1], "command": f"run {notebook} --out {{out}}/executed.ipynb"}
     made = {"name": "victim", "schedule": "0 2 * * *", "keep-days": keep_days, "steps": steps}
     return Job.model_validate(made, context={"zone": ZONE})
 
 
-def hold(folder: Path, step: str) -> Path:
+def hold(folder, step):
     """Let this step of every start wait, half done, until the file that is returned is removed."""
     held = folder / f"hold-{step}"
     held.touch()
@@ -61,10 +57,10 @@ class Marks:
     date: datetime
     seconds: float = SECONDS
 
-    def check(self, words: Sequence[str]) -> None:
+    def check(self, words):
         pass
 
-    def run(self, words: Sequence[str], environ: Mapping[str, str], log: Log) -> Mapping[str, Any]:
+    def run(self, words, environ, log):
         if words[0] == "run":
             return CommandLine().run(words, environ, log)
         _, name, out = words
@@ -73,33 +69,31 @@ class Marks:
             time.sleep(self.seconds / 2)
             if (held := self.folder / f"hold-{name}").exists():
                 (self.folder / "holds").touch()
-                wait_until(lambda held=held: not held.exists())  # type: ignore[misc]
+                wait_until(lambda held=held: not held.exists())
         with (self.folder / "effects").open("a") as file:
             file.write(f"{self.date} {name}\n")
         return {"marks": 2}
 
 
-def effects(folder: Path, date: datetime = DATE) -> list[str]:
+def effects(folder, date=DATE):
     """The steps that were done for a date, each as often as it was."""
     lines = (folder / "effects").read_text().splitlines()
     return [line.rpartition(" ")[2] for line in lines if line.startswith(f"{date} ")]
 
 
-def start(
-    folder: Path, environ: Mapping[str, str], job: Job, date: datetime = DATE, seconds: float = SECONDS
-) -> Outcome:
+def start(folder, environ, job, date=DATE, seconds=SECONDS):
     """One start, in this process; it waits for another one."""
 
-    def clock() -> datetime:
+    def clock():
         return date + timedelta(minutes=5)
 
-    def log(message: str, **_: str) -> None:
+    def log(message, **_):
         print(message, file=sys.stderr, flush=True)
 
     notices = NoticeSettings.from_environment(environ, ZONE)
     commands, out = Marks(folder, date, seconds), folder / "out"
 
-    def around() -> None:
+    def around():
         application = Services(Settings.from_environment(environ))
         with suppress(DatabaseError, EmbeddedServiceError):
             look_around(application.database, {job.name: job}, out, notices, clock, log)
@@ -117,9 +111,7 @@ def start(
 _STATUS = {Outcome.DONE: 0, Outcome.FAILED: 1, Outcome.DONE_BEFORE: 10}
 
 
-def start_process(
-    folder: Path, environ: Mapping[str, str], job: Job | None = None, date: datetime = DATE
-) -> BaseProcess:
+def start_process(folder, environ, job=None, date=DATE):
     """One start, in a process of its own that works in ``folder``; its exit status tells the outcome."""
     arguments = (folder, {**os.environ, **environ}, job or victim_job(), date)
     process = FORKED.Process(target=_start_and_exit, args=arguments)
@@ -127,14 +119,14 @@ def start_process(
     return process
 
 
-def _start_and_exit(folder: Path, environ: dict[str, str], job: Job, date: datetime) -> None:
+def _start_and_exit(folder, environ, job, date):
     os.chdir(folder)
     with Path("log").open("a") as log:
         os.dup2(log.fileno(), sys.stderr.fileno())
     sys.exit(_STATUS[start(folder, environ, job, date)])
 
 
-def check_done_once(database: Database, folder: Path, date: datetime = DATE) -> RunRow:
+def check_done_once(database, folder, date=DATE):
     """The history and the folder tell of one run of the date that is done, and of nothing else."""
     [run] = runs_of(database, "victim", date=date)
     assert (run.status, run.failure) == (RunStatus.DONE, None)
@@ -146,11 +138,11 @@ def check_done_once(database: Database, folder: Path, date: datetime = DATE) -> 
     return run
 
 
-def holder(database: Database, date: datetime = DATE) -> int:
+def holder(database, date=DATE):
     """Wait until somebody holds the run, or it is done; how often it was started."""
-    found: list[RunRow] = []
+    found = []
 
-    def seen() -> bool:
+    def seen():
         found[:] = runs_of(database, "victim", date=date)
         return any(run.holder is not None or run.status == RunStatus.DONE for run in found)
 

@@ -1,14 +1,10 @@
 """The messages that translators translate: those of reports, and those of commands, notebooks and errors."""
 
-from __future__ import annotations
-
 import ast
 import inspect
 import re
-from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 import click
 from babel.messages.extract import extract_from_dir
@@ -73,14 +69,14 @@ _OF_HELP = (
 """What click writes in every help."""
 
 
-def messages() -> set[str | tuple[str, ...]]:
+def messages():
     """Every message: those that stand in calls, the names and sentences of tables, and what codes are called."""
     called = extract_from_dir(str(PACKAGE / "reports"), _METHODS, keywords=_OF_REPORTS)
-    found: set[Any] = {message for _, _, message, _, _ in called}.union(_of_calls(), _of_tables(), _of_helps())
+    found = {message for _, _, message, _, _ in called}.union(_of_calls(), _of_tables(), _of_helps())
     return found - {""} - {each[0] for each in found if isinstance(each, tuple)}  # gettext has these, too
 
 
-def _of_calls() -> Iterator[str | tuple[str, ...]]:
+def _of_calls():
     for path in PACKAGE.rglob("*.py"):
         room = path.relative_to(PACKAGE).parts[0]
         says = _OF_SETTINGS if room == "http" else _SAYS | (_DISPLAYS if room in {"kit", "jobs"} else {})
@@ -103,7 +99,7 @@ def _of_calls() -> Iterator[str | tuple[str, ...]]:
                         yield text if name != "counted" else (text, f"{text}s")
 
 
-def _texts(expression: ast.expr) -> list[str]:
+def _texts(expression):
     """Return the texts that an expression can have; those of a list are several, too."""
     match expression:
         case ast.Constant(value=str(text)):
@@ -117,76 +113,40 @@ def _texts(expression: ast.expr) -> list[str]:
     return []
 
 
-def _of_tables() -> Iterator[str]:
+def _of_tables():
     for name, table in vars(wording).items():
         if isinstance(table, dict) and table is not CODES and not name.startswith("__"):
             yield from (text for text in table.values() if isinstance(text, str) and not text.startswith("#"))
-    for each in (
-        lists.SALES,
-        lists.MISSING,
-        lists.FINDINGS,
-        lists.PROBLEMS,
-        lists.ANSWERS,
-        *lists.BESIDE.values(),
-    ):
+    of_sales = (lists.SALES, lists.MISSING, lists.FINDINGS, lists.PROBLEMS, lists.ANSWERS)
+    for each in (*of_sales, *lists.BESIDE.values()):
         yield from (each.title, each.about if isinstance(each.about, str) else "")
     yield from wording.script_words(page.asset(*page.SCRIPTS), ENGLISH)
     yield from (*wording.GLOSSARY, *lists.COLUMNS, report.TITLE, *report.DETAILS, *dossier.ABOUT)
-    of_rooms = (
-        notices.SENTENCES,
-        partner_notices.SENTENCES,
-        workbooks.REFUSALS,
-        REFUSALS,
-        posting.HINTS,
-        OF_ROWS,
-        SENTENCES,
-    )
-    for table in (WARNINGS, QUALITY_TEXTS, *of_rooms):
+    of_rooms = (OF_ROWS, SENTENCES, REFUSALS, WARNINGS, QUALITY_TEXTS, workbooks.REFUSALS, posting.HINTS)
+    for table in (*of_rooms, notices.SENTENCES, partner_notices.SENTENCES, desk.MARKS, sales.PAYERS):
         yield from table.values()
-    yield from desk.MARKS.values()
     for worded in (AnswerKind, Category, Failure, Repair, Likeness, Right, Subject):
         yield from (each.text for each in worded)
     for code in CODES.values():
         yield from (code.name, code.meaning, code.remedy)
     yield from (*AnswerOutcome, *ServiceChange, *Status, *FindingStatus, *Severity, *Owner, *runs.RunStatus)
-    yield from sales.PAYERS.values()
     yield from (REQUIRED, NOT_MISLEADING, UNCLOSED, TOO_MANY, checks.IS_ERROR, checks.IS_TOTAL, NOT_TEXT)
     yield from cli.OF_CLICK
     yield from (impossible for _, impossible in WRITES.values())
     # Said in loops over names.
-    yield from (
-        "new",
-        "back again",
-        "came and went",
-        "resolved",
-        "unknown",
-        "database",
-        "bucket",
-        "changed",
-        "holds",
-        "released",
-        "open",
-        "overdue",
-        "later",
-        "ended",
-        "files",
-        "inclusion",
-        "time",
-        "witness",
-        "FAILED",
-        "not known",
-    )
-    yield from ("at", "data", "log", "schema", "epoch", "replica", "problem")
+    yield from ("new", "back again", "came and went", "resolved", "unknown", "changed", "not known", "FAILED")
+    yield from ("open", "overdue", "later", "ended", "holds", "released", "files", "inclusion", "time", "witness")
+    yield from ("at", "data", "log", "schema", "epoch", "replica", "problem", "database", "bucket")
     # Read from tables and files.
     yield from ("embedded PostgreSQL", "{} (embedded bucket)", "one object of several records")
 
 
-def _of_helps() -> Iterator[str]:
+def _of_helps():
     yield from (*_OF_HELP, *(summary for _, summary in cli._COMMANDS.values()))
     yield from _helps(cli._toolkit)
 
 
-def _helps(command: click.Command) -> Iterator[str]:
+def _helps(command):
     """Return the texts of a command's help, and of all below it."""
     for paragraph in inspect.cleandoc(command.help or "").split("\n\n"):
         yield from (each.strip("\b\n") for each in pieces(paragraph) if not _EXAMPLES.fullmatch(each))

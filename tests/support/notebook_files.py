@@ -1,13 +1,11 @@
 """Notebooks of a few cells, for tests that run them."""
 
-from pathlib import Path
-
 import nbformat
 
 _KERNEL = {"name": "python3", "display_name": "Python 3", "language": "python"}
 
 
-def write_notebook(path: Path, *sources: str, parameters: str | None = None) -> Path:
+def write_notebook(path, *sources, parameters=None):
     """A notebook of these cells, behind one of parameters where they are given."""
     cells = [nbformat.v4.new_code_cell(source) for source in sources]
     if parameters is not None:

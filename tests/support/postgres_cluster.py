@@ -55,7 +55,10 @@ class Cluster:
 @contextmanager
 def running_cluster() -> Iterator[Cluster]:
     """A new cluster, gone with its data at the end."""
-    with _folder() as (folder, account):
+    with tempfile.TemporaryDirectory(prefix="cluster-", dir=FAST_FOLDER) as name:
+        folder = Path(name)
+        account = server_account(folder)
+        account.give(folder)
         found = programs(folder, account)
         data, port = folder / "data", free_port()
         _run(account, found / "initdb", "-D", data, "-U", "company", "--auth=trust", "--no-sync", "-E", "UTF8")
@@ -111,15 +114,6 @@ def free_port() -> int:
             port = 20_000 + secrets.randbelow(12_000)
             sock.bind(("127.0.0.1", port))
             return port
-
-
-@contextmanager
-def _folder() -> Iterator[tuple[Path, Account]]:
-    with tempfile.TemporaryDirectory(prefix="cluster-", dir=FAST_FOLDER) as name:
-        folder = Path(name)
-        account = server_account(folder)
-        account.give(folder)
-        yield folder, account
 
 
 @contextmanager

@@ -1,18 +1,12 @@
 """Commands as processes of their own that start at once, from one process that has loaded what they need."""
 
-from __future__ import annotations
-
 import io
 import multiprocessing
 import os
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
-from multiprocessing.connection import Connection
-from multiprocessing.process import BaseProcess
 from pkgutil import resolve_name
-from typing import NoReturn
 
 from tests.support.waiting import PATIENCE
 from toolkit.cli import main
@@ -28,11 +22,8 @@ FORKED.set_forkserver_preload(
     ]
 )
 
-Place = tuple[str, str, str]
-"""A module, something in it, and a function of that."""
 
-
-def start_command(environ: Mapping[str, str], *words: str) -> BaseProcess:
+def start_command(environ, *words):
     """The command, running; nobody reads what it prints."""
     process = FORKED.Process(target=_run, args=(dict(environ), words))
     process.start()
@@ -40,8 +31,11 @@ def start_command(environ: Mapping[str, str], *words: str) -> BaseProcess:
 
 
 @contextmanager
-def stalled(environ: Mapping[str, str], place: Place, *words: str) -> Iterator[None]:
-    """The command while it stands still in the function at ``place``; killed at the end of the block."""
+def stalled(environ, place, *words):
+    """The command while it stands still in a function, ``place``: a module, something in it, and its name.
+
+    It is killed at the end of the block.
+    """
     here, there = FORKED.Pipe()
     process = FORKED.Process(target=_run, args=(dict(environ), words, place, there))
     process.start()
@@ -55,18 +49,13 @@ def stalled(environ: Mapping[str, str], place: Place, *words: str) -> Iterator[N
         process.join()
 
 
-def _run(
-    environ: dict[str, str],
-    words: tuple[str, ...],
-    place: Place | None = None,
-    told: Connection | None = None,
-) -> NoReturn:
+def _run(environ, words, place=None, told=None):
     os.environ.clear()
     os.environ.update(environ)
     tempfile.tempdir = None  # may be another one here
     if place is not None and told is not None:
 
-        def stall(*_: object, **__: object) -> None:
+        def stall(*_, **__):
             told.send("stalled")
             told.recv()
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 import socket
 import threading
-from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 import httpx
 import uvloop
@@ -27,7 +26,7 @@ from toolkit.settings import Settings
 class Wire:
     """One connection to a server on this machine."""
 
-    def __init__(self, port: int, *, window: int | None = None) -> None:
+    def __init__(self, port, *, window=None):
         """Connect; ``window`` bounds the bytes that the system takes for a test which does not read them."""
         self._socket = socket.socket()
         if window is not None:
@@ -36,43 +35,43 @@ class Wire:
         self._socket.connect(("127.0.0.1", port))
         self._received = b""
 
-    def __enter__(self) -> Wire:
+    def __enter__(self):
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, *_):
         self._socket.close()
 
-    def send(self, *parts: bytes) -> None:
+    def send(self, *parts):
         self._socket.sendall(b"".join(parts))
 
-    def answer(self, *, of_head: bool = False) -> httpx.Response:
+    def answer(self, *, of_head=False):
         """The next answer, read no further than its own end."""
         while b"\r\n\r\n" not in self._received:
             self._receive()
         head, _, self._received = self._received.partition(b"\r\n\r\n")
         status_line, *lines = head.decode().split("\r\n")
-        headers = httpx.Headers([tuple(line.split(": ", 1)) for line in lines])  # type: ignore[misc]
+        headers = httpx.Headers([tuple(line.split(": ", 1)) for line in lines])
         length = 0 if of_head else int(headers.get("content-length", 0))
         while len(self._received) < length:
             self._receive()
         body, self._received = self._received[:length], self._received[length:]
         return httpx.Response(int(status_line.split()[1]), headers=headers, content=body)
 
-    def is_closed(self) -> bool:
+    def is_closed(self):
         """Wait for the other side to close; ``False`` where it sends something instead."""
         try:
             return not self._received and self._socket.recv(65536) == b""
         except ConnectionResetError:
             return True
 
-    def _receive(self) -> None:
+    def _receive(self):
         data = self._socket.recv(65536)
         if not data:
             raise ConnectionError(f"closed after {self._received!r}")
         self._received += data
 
 
-def request(line: str, body: bytes = b"", *, token: str | None = None, **headers: str) -> bytes:
+def request(line, body=b"", *, token=None, **headers):
     """A request; ``_`` in the name of a header stands for ``-``. A body is announced unless a header does so."""
     sent = {"Host": "localhost", "Content-Type": "application/json"}
     if token is not None:
@@ -86,7 +85,7 @@ def request(line: str, body: bytes = b"", *, token: str | None = None, **headers
     )
 
 
-def chunks(parts: Iterable[bytes]) -> Iterator[bytes]:
+def chunks(parts):
     """The parts in chunked encoding, without the last chunk."""
     return (b"%x\r\n%s\r\n" % (len(part), part) for part in parts)
 
@@ -97,7 +96,7 @@ class AheadClock:
 
     ahead: timedelta = timedelta()
 
-    def __call__(self) -> datetime:
+    def __call__(self):
         return wall_clock() + self.ahead
 
 
@@ -109,12 +108,12 @@ class InProcess:
     clock: AheadClock
 
     @property
-    def url(self) -> str:
+    def url(self):
         return f"http://127.0.0.1:{self.port}"
 
 
 @contextmanager
-def in_process(environ: Mapping[str, str]) -> Iterator[InProcess]:
+def in_process(environ):
     """The same application on the same server, in a thread."""
     settings = Settings.from_environment(environ)
     application = Services(settings)
@@ -123,9 +122,9 @@ def in_process(environ: Mapping[str, str]) -> Iterator[InProcess]:
     clock = AheadClock()
     port = server.free_address("127.0.0.1", 0)
     running = server.server_of(create_app(backend, TokenChecks.from_settings(settings, clock)), "127.0.0.1", port)
-    ready: Future[asyncio.AbstractEventLoop] = Future()
+    ready = Future()
 
-    async def serve() -> None:
+    async def serve():
         serving = asyncio.create_task(running.serve())
         await server.listening(port, serving)
         ready.set_result(asyncio.get_running_loop())

@@ -1,7 +1,5 @@
 """The commands that a guide shows, and a run of those of the README, one after the other."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess
@@ -9,7 +7,6 @@ from io import StringIO
 from pathlib import Path
 from unittest.mock import patch
 
-from tests.conftest import Run
 from toolkit.samples.dataset import make_samples
 
 README = Path(__file__).parents[2] / "README.md"
@@ -18,13 +15,13 @@ ELSEWHERE = re.compile(r"toolkit (up|down|serve|bucket sync --inventory)\b")
 """What would touch the servers of the tests, does not end, or asks a bucket that a person has."""
 
 
-def commands(guide: str) -> list[str]:
+def commands(guide):
     """The lines that begin with ``$ toolkit``, without the remark behind them; a backslash goes on below."""
     shown = re.findall(r"^\$ (toolkit .+?)(?:\s{2,}#.*)?$", guide.replace("\\\n", ""), flags=re.MULTILINE)
     return [" ".join(each.split()) for each in shown]
 
 
-def run_the_readme(run: Run, environ: dict[str, str]) -> None:
+def run_the_readme(run, environ):
     """Run each command of the README; each does its job, though it may find what needs attention."""
     known = {"TOOLKIT_JWT_SECRET": "not-a-secret-but-long-enough-for-tests"}
     for line in commands(README.read_text(encoding="utf-8")):
@@ -44,6 +41,6 @@ def run_the_readme(run: Run, environ: dict[str, str]) -> None:
         assert ran.status in (0, 3), (line, ran)
 
 
-def seal_in(log: Path) -> str:
+def seal_in(log):
     """The hash of the newest seal in an exported log."""
     return str(json.loads(log.read_text(encoding="utf-8").splitlines()[-1])["seal"]["hash"])

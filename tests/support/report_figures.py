@@ -1,30 +1,22 @@
 """Recompute each figure of a written report from the rows that it leads to, and these from the audit's Parquet."""
 
-from __future__ import annotations
-
 import csv
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from pathlib import Path
-from typing import Any
 
 from pypdf import PdfReader
 from python_calamine import CalamineWorkbook
 
 from tests.support.report_text import packed_data
-from toolkit.audit.folder import Audit
 from toolkit.contract.findings import Reason
-from toolkit.language import ENGLISH, Language
+from toolkit.language import ENGLISH
 
 BANDS = {"0-1": (0, 1), "2-7": (2, 7), "8-30": (8, 30), "31-90": (31, 90), ">90": (91, 10**9)}
 STANDING = ("open", "reopened")
 
-Row = dict[str, Any]
 
-
-def wrong_figures(folder: Path, audit: Audit | None = None, language: Language = ENGLISH) -> list[str]:
+def wrong_figures(folder, audit=None, language=ENGLISH):
     """The figures of each format in the folder that their rows do not give, and the rows that an audit has not."""
     document = json.loads((folder / "missing-evidence.json").read_text(encoding="utf-8"))
     figures = [*_of_json(document), *_of_workbook(folder, document, language)]
@@ -36,10 +28,7 @@ def wrong_figures(folder: Path, audit: Audit | None = None, language: Language =
     return [f"{name}: {told}, but its rows give {given}" for name, told, given in figures if told != given]
 
 
-Figure = tuple[str, Any, Any]
-
-
-def _of_json(document: Row) -> Iterator[Figure]:
+def _of_json(document):
     rows, listed, findings = document["rows"], _listed(document), document["findings"]
     statuses = Counter(row["status"] for row in rows)
     yield "sales", document["sales"], document["compliant"] + len(rows)
@@ -77,7 +66,7 @@ def _of_json(document: Row) -> Iterator[Figure]:
         yield from _of_partner(board, document)
 
 
-def _of_changes(document: Row) -> Iterator[Figure]:
+def _of_changes(document):
     changes = document["changes"]
     if changes is None:
         return
@@ -92,15 +81,12 @@ def _of_changes(document: Row) -> Iterator[Figure]:
     for board in changes["byPartner"]:
         for kind in kinds:
             yield f"{board['partner']} {kind}", board[kind], given[kind, board["partner"]]
-    yield (
-        "changes of all partners",
-        sum(board[kind] for board in changes["byPartner"] for kind in kinds),
-        given.total(),
-    )
+    total = sum(board[kind] for board in changes["byPartner"] for kind in kinds)
+    yield "changes of all partners", total, given.total()
 
 
-def _of_partner(board: Row, document: Row) -> Iterator[Figure]:
-    def own(rows: Iterable[Row]) -> list[Row]:
+def _of_partner(board, document):
+    def own(rows):
         return [row for row in rows if (row["partner"] or "") == board["partner"]]
 
     statuses = Counter(row["status"] for row in own(document["rows"]))
@@ -113,23 +99,20 @@ def _of_partner(board: Row, document: Row) -> Iterator[Figure]:
     yield f"{board} overdue", board["overdue"], sum(each["overdue"] for each in findings)
 
 
-def _sheets(folder: Path) -> dict[str, list[list[Any]]]:
+def _sheets(folder):
     book = CalamineWorkbook.from_path(folder / "missing-evidence.xlsx")
     return {name: book.get_sheet_by_name(name).to_python() for name in book.sheet_names}
 
 
-def _of_workbook(folder: Path, document: Row, language: Language) -> Iterator[Figure]:
+def _of_workbook(folder, document, language):
     sheets, say = _sheets(folder), language.text
     summary = {row[0]: row[1] for row in reversed(sheets[say("Summary")]) if len(row) > 1}
     for name, told in (("Sales", "sales"), ("compliant", "compliant"), ("incomplete", "incomplete")):
         yield f"workbook {name}", summary[say(name)], document[told]
     yield "workbook unexamined", summary[say("files counted unexamined")], document["unexamined"]
     pieces = sum(len(row["missing"]) for row in document["rows"])
-    for sheet, rows in {
-        "Sales": len(document["rows"]),
-        "Missing": pieces,
-        "Findings": len(document["findings"]),
-    }.items():
+    lengths = {"Sales": len(document["rows"]), "Missing": pieces, "Findings": len(document["findings"])}
+    for sheet, rows in lengths.items():
         yield f"sheet {sheet}", len(sheets[say(sheet)]) - 1, rows
     if document["changes"] is not None and document["changes"]["byPartner"]:
         kinds = ("new", "reopened", "resolved", "between", "open")
@@ -137,7 +120,7 @@ def _of_workbook(folder: Path, document: Row, language: Language) -> Iterator[Fi
         yield "sheet Changes by partner", [row[1:] for row in sheets[say("Changes by partner")][1:]], given
 
 
-def _of_pdf(path: Path, document: Row, language: Language) -> Iterator[Figure]:
+def _of_pdf(path, document, language):
     """The figures on the first page, in total and on cards."""
     text = "\n".join(page.extract_text() for page in PdfReader(path).pages)
     rows, say = document["rows"], language.text
@@ -157,25 +140,22 @@ def _of_pdf(path: Path, document: Row, language: Language) -> Iterator[Figure]:
         yield f"PDF {name}", found and int(found[1]), given
 
 
-def _of_audit(folder: Path, document: Row, audit: Audit, language: Language) -> Iterator[Figure]:
+def _of_audit(folder, document, audit, language):
     """The sales and findings of JSON, CSV, workbook and page, and their totals, by the tables of the audit."""
     judged = audit.sql("SELECT sale_id, status, missing, problems FROM verdicts").to_pylist()
     given = {row["sale_id"]: (row["status"], row["missing"], row["problems"]) for row in judged}
     open_ones = {sale: facts for sale, facts in given.items() if facts[0] != "compliant"}
     yield "sales by the audit", document["sales"], len(given)
-    rows = {
-        row["saleId"]: (row["status"], _joined(row["missing"]), "|".join(row["problems"]))
-        for row in document["rows"]
-    }
+    rows = {}
+    for row in document["rows"]:
+        pieces = "|".join(each["evidenceType"] for each in row["missing"])
+        rows[row["saleId"]] = (row["status"], pieces, "|".join(row["problems"]))
     yield "JSON rows", rows, open_ones
     if (folder / "missing-evidence.csv").exists():
         with (folder / "missing-evidence.csv").open(encoding="utf-8-sig", newline="") as file:
             lines = list(csv.DictReader(file, delimiter="," if language is ENGLISH else ";"))
-        yield (
-            "CSV rows",
-            {row["saleId"]: (row["status"], row["missing"], row["problems"]) for row in lines},
-            open_ones,
-        )
+        told = {row["saleId"]: (row["status"], row["missing"], row["problems"]) for row in lines}
+        yield "CSV rows", told, open_ones
     if (folder / "missing-evidence.html").exists():
         page = packed_data((folder / "missing-evidence.html").read_text(encoding="utf-8"))
         columns = {each["name"]: _cells(each) for each in page["columns"]}
@@ -187,37 +167,35 @@ def _of_audit(folder: Path, document: Row, audit: Audit, language: Language) -> 
     found = audit.sql("SELECT id, status, overdue FROM findings").to_pylist()
     lives = {str(each["id"]): (each["status"], each["overdue"]) for each in found}
     yield "findings", {each["id"]: (each["status"], each["overdue"]) for each in document["findings"]}, lives
-    pieces = Counter(
-        tuple(row.values()) for row in audit.sql("SELECT evidence_type, reason FROM missing").to_pylist()
-    )
+    missing = audit.sql("SELECT evidence_type, reason FROM missing").to_pylist()
     shown = {(row["evidenceType"], reason): row[reason] for row in document["missing"] for reason in Reason}
-    yield "missing pieces", Counter({piece: number for piece, number in shown.items() if number}), pieces
+    yield (
+        "missing pieces",
+        Counter({piece: number for piece, number in shown.items() if number}),
+        Counter(map(tuple, map(dict.values, missing))),
+    )
 
 
-def _joined(pieces: list[Row]) -> str:
-    return "|".join(each["evidenceType"] for each in pieces)
-
-
-def _cells(column: Row) -> list[Any]:
+def _cells(column):
     if "values" not in column:
         return list(column["cells"])
     return [None if place < 0 else column["values"][place] for place in column["at"]]
 
 
-def _listed(document: Row) -> list[Row]:
+def _listed(document):
     """Every sale that a list of the report has, once."""
     names = ("rows", "warnings", "unverified")
     return list({row["saleId"]: row for name in names for row in document[name]}.values())
 
 
-def _having(rows: list[Row], problem: str) -> int:
+def _having(rows, problem):
     return sum(problem in row["problems"] for row in rows)
 
 
-def _group(row: Row) -> str:
+def _group(row):
     return row["utilityGroup"] if row["utilityGroup"] in ("A", "B", "C", "D") else "unknown"
 
 
-def _fits_age(row: Row, band: str) -> bool:
+def _fits_age(row, band):
     first, last = BANDS[band]
     return bool(first <= row["ageDays"] <= last)

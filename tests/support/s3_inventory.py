@@ -1,18 +1,10 @@
 """Inventories as Amazon S3 delivers them, made of what a test says."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Mapping, Sequence
-from datetime import datetime
 from hashlib import md5
-from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 from pyarrow import parquet
-
-from toolkit.bucket.client import ObjectSeen
 
 _COLUMNS = {
     "bucket": pa.string(),
@@ -26,21 +18,13 @@ _COLUMNS = {
 }
 
 
-def row_of(seen: ObjectSeen, **values: Any) -> dict[str, Any]:
+def row_of(seen, **values):
     """An object as a row of an inventory."""
     listed = {"key": seen.key, "size": seen.size, "last_modified_date": seen.last_modified, "e_tag": seen.etag}
     return listed | values
 
 
-def write_inventory(
-    folder: Path,
-    bucket: str,
-    rows: Sequence[Mapping[str, Any]],
-    moment: datetime,
-    *,
-    without: Sequence[str] = (),
-    files: int = 1,
-) -> Path:
+def write_inventory(folder, bucket, rows, moment, *, without=(), files=1):
     """Write an inventory below ``folder`` as S3 lays it out; its manifest."""
     versioned = any("version_id" in row for row in rows)
     left_out = {*without, *(() if versioned else ("version_id", "is_latest", "is_delete_marker"))}

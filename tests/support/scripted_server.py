@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from email.message import Message
 from email.parser import BytesParser
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
 
 
 @dataclass(frozen=True)
@@ -31,10 +29,10 @@ class Request:
     body: bytes
 
     @property
-    def parts(self) -> list[tuple[str, str | None, bytes]]:
+    def parts(self):
         """The parts of a multipart body: name, file name, content."""
         head = f"Content-Type: {self.headers['Content-Type']}\r\n\r\n".encode()
-        document: Any = BytesParser().parsebytes(head + self.body)
+        document = BytesParser().parsebytes(head + self.body)
         return [
             (
                 str(part.get_param("name", header="content-disposition")),
@@ -52,15 +50,15 @@ class ScriptedServer:
 
 
 @contextmanager
-def scripted(*answers: Answer) -> Iterator[ScriptedServer]:
+def scripted(*answers):
     """Serve ``answers`` one after the other, the last one for ever, on loopback."""
     script = list(answers)
-    requests: list[Request] = []
+    requests = []
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
-        def do_POST(self) -> None:
+        def do_POST(self):
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             requests.append(Request(self.command, self.path, self.headers, body))
             answer = script.pop(0) if len(script) > 1 else script[0]
@@ -77,7 +75,7 @@ def scripted(*answers: Answer) -> Iterator[ScriptedServer]:
 
         do_GET = do_HEAD = do_PUT = do_POST  # noqa: N815  # the names that http.server calls
 
-        def log_message(self, *args: object) -> None:
+        def log_message(self, *args):
             pass
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:

@@ -33,7 +33,7 @@ def add_sale(database: Database, sale_id: str = "sale-1", **values: Any) -> str:
 def add_record(
     database: Database,
     sale_id: str = "sale-1",
-    evidence_type: EvidenceType = EvidenceType.DOC_CONTRATANTE,
+    evidence_type: str = EvidenceType.DOC_CONTRATANTE,
     *,
     file_name: str = "contract.pdf",
     media_type: str | None = None,
@@ -44,23 +44,13 @@ def add_record(
     """A record as ``request_upload`` keeps it: its id, and the key of its object."""
     evidence_id = new_id()
     key = key or object_key(evidence_id, file_name, requested_at)
-    media_type = media_type or ("audio/mpeg" if KIND_OF[evidence_type] is FileKind.AUDIO else "application/pdf")
+    if media_type is None:
+        media_type = "audio/mpeg" if KIND_OF[EvidenceType(evidence_type)] is FileKind.AUDIO else "application/pdf"
+    of_file = {"file_name": file_name, "file_format": media_type, "type": media_type, "object_key": key}
+    times = {"requested_at": requested_at, "expires_at": expires_at or requested_at + timedelta(hours=1)}
+    record = {"id": evidence_id, "sale_id": sale_id, "evidence_type": evidence_type, "requested_by": "test"}
     with database.transaction() as connection:
-        connection.execute(
-            sa.insert(evidences),
-            {
-                "id": evidence_id,
-                "sale_id": sale_id,
-                "file_name": file_name,
-                "file_format": media_type,
-                "type": media_type,
-                "evidence_type": evidence_type,
-                "object_key": key,
-                "requested_by": "test",
-                "requested_at": requested_at,
-                "expires_at": expires_at or requested_at + timedelta(hours=1),
-            },
-        )
+        connection.execute(sa.insert(evidences), record | of_file | times)
     return evidence_id, key
 
 
