@@ -1,21 +1,17 @@
 """The bucket where servers and credentials misbehave: what is raised, what it says, how sessions are renewed."""
 
-from __future__ import annotations
-
-import base64
-import json
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
+from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from functools import partial
 from urllib.parse import parse_qs
 
 import pytest
 
-from tests.support.scripted_server import HANG_UP, Answer, ScriptedServer, scripted
+from tests.support.scripted_server import HANG_UP, Answer, scripted
 from toolkit.bucket import sessions as aws_sessions
-from toolkit.bucket.client import Bucket, UploadForm, list_objects
-from toolkit.errors import BucketError, BucketUnavailable, ObjectArchived, ObjectDenied, SettingsError
+from toolkit.bucket.client import Bucket, list_objects
+from toolkit.errors import BucketError, BucketUnavailable, ObjectArchived, ObjectDenied
 from toolkit.settings import AwsSettings, Settings
 
 SECRET = "a-secret-that-no-text-may-show"
@@ -23,17 +19,15 @@ NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 HOUR = timedelta(hours=1)
 
 
-def refusal(status: int, code: str) -> Answer:
+def refusal(status, code, around="{}"):
     body = f"<Error><Code>{code}</Code><Message>key AKIAEXAMPLE and {SECRET}</Message></Error>"
-    return Answer(status, body.encode(), {"Content-Type": "application/xml"})
+    return Answer(status, around.format(body).encode(), {"Content-Type": "application/xml"})
 
 
-def sts_refusal(status: int, code: str) -> Answer:
-    body = f"<ErrorResponse><Error><Code>{code}</Code><Message>{SECRET}</Message></Error></ErrorResponse>"
-    return Answer(status, body.encode(), {"Content-Type": "text/xml"})
+of_sts = partial(refusal, around="<ErrorResponse>{}</ErrorResponse>")
 
 
-def session(token: str, ends_at: datetime, action: str = "GetSessionToken") -> Answer:
+def session(token, ends_at, action="GetSessionToken"):
     body = (
         f"<{action}Response><{action}Result><Credentials><AccessKeyId>ASIA{token}</AccessKeyId>"
         f"<SecretAccessKey>{SECRET}</SecretAccessKey><SessionToken>{token}</SessionToken>"
@@ -42,43 +36,31 @@ def session(token: str, ends_at: datetime, action: str = "GetSessionToken") -> A
     return Answer(200, body.encode(), {"Content-Type": "text/xml"})
 
 
-def bucket_at(url: str, **aws: Any) -> Bucket:
+def bucket_at(url, **aws):
     keys = {"access_key_id": "AKIAEXAMPLE", "secret_access_key": SECRET}
     named = AwsSettings(**keys | {"s3_endpoint": url, "sts_endpoint": url} | aws)
     return Bucket("evidence", named, clock=lambda: NOW)
 
 
-def form(bucket: Bucket, expires_at: datetime = NOW + HOUR) -> UploadForm:
+def form(bucket, expires_at=NOW + HOUR):
     return bucket.presign_post("evidences/k", max_bytes=10, expires_at=expires_at)
 
 
 @pytest.fixture
 def serve(monkeypatch):
     monkeypatch.setattr(aws_sessions, "ATTEMPTS", 1)
-    running: list[AbstractContextManager[ScriptedServer]] = []
-
-    def serve(*answers: Answer) -> ScriptedServer:
-        running.append(scripted(*answers))
-        return running[-1].__enter__()
-
-    yield serve
-    for server in running:
-        server.__exit__(None, None, None)
+    with ExitStack() as running:
+        yield lambda *answers: running.enter_context(scripted(*answers))
 
 
 @pytest.mark.parametrize(
     ("answer", "kind", "says"),
     [
         (refusal(503, "SlowDown"), BucketUnavailable, "overloaded or failing (503 SlowDown)"),
-        (refusal(500, "InternalError"), BucketUnavailable, "overloaded or failing (500 InternalError)"),
         (refusal(429, "TooManyRequests"), BucketUnavailable, "overloaded or failing"),
         (HANG_UP, BucketUnavailable, "does not answer"),
         (refusal(404, "NoSuchBucket"), BucketError, "does not exist; check EVIDENCE_BUCKET"),
-        (
-            refusal(403, "AccessDenied"),
-            ObjectDenied,
-            "denied access: the credentials are wrong, or lack s3:GetObject",
-        ),
+        (refusal(403, "AccessDenied"), ObjectDenied, "the credentials are wrong, or lack s3:GetObject"),
         (refusal(403, "InvalidObjectState"), ObjectArchived, "restore it before it is read"),
         (refusal(403, "InvalidAccessKeyId"), BucketError, "does not know the access key; check AWS_ACCESS_KEY_ID"),
         (refusal(403, "SignatureDoesNotMatch"), BucketError, "refused the signature; check AWS_ACCESS_KEY_ID"),
@@ -86,7 +68,6 @@ def serve(monkeypatch):
         (refusal(403, "RequestTimeTooSkewed"), BucketError, "set the clock"),
         (refusal(400, "AuthorizationHeaderMalformed"), BucketError, "is in another region; set AWS_REGION"),
         (refusal(404, "NoSuchKey"), BucketError, "refused GetObject: 404 NoSuchKey"),
-        (refusal(418, "Teapot"), BucketError, "refused GetObject: 418 Teapot"),
     ],
 )
 def test_what_a_server_answers_becomes_a_text_that_says_what_to_do(serve, answer, kind, says):
@@ -100,9 +81,8 @@ def test_what_a_server_answers_becomes_a_text_that_says_what_to_do(serve, answer
     assert not any(word in text for word in (SECRET, "AKIAEXAMPLE", "a name in it"))
 
 
-@pytest.mark.parametrize("status", [403, 404])
-def test_a_check_tells_a_missing_bucket_from_a_forbidden_one(serve, status):
-    says = {403: "lack s3:ListBucket", 404: "does not exist"}[status]
+@pytest.mark.parametrize(("status", "says"), [(403, "lack s3:ListBucket"), (404, "does not exist")])
+def test_a_check_tells_a_missing_bucket_from_a_forbidden_one(serve, status, says):
     with pytest.raises(BucketError, match=says):
         bucket_at(serve(Answer(status)).url).check()
 
@@ -147,10 +127,7 @@ class TestSessions:
 
     def test_a_form_never_outlives_its_session(self, serve):
         ends_at = NOW + timedelta(minutes=20)
-        issued = form(bucket_at(serve(session("short", ends_at)).url))
-        assert issued.expires_at == ends_at
-        policy = json.loads(base64.b64decode(issued.fields["Policy"]))
-        assert policy["expiration"] == f"{ends_at:%Y-%m-%dT%H:%M:%SZ}"
+        assert form(bucket_at(serve(session("short", ends_at)).url)).expires_at == ends_at
 
     def test_a_session_that_cuts_forms_short_is_renewed_after_a_pause(self, serve, monkeypatch):
         server = serve(session("first", NOW + timedelta(minutes=30)), session("second", NOW + 12 * HOUR))
@@ -183,9 +160,9 @@ class TestSessions:
     @pytest.mark.parametrize(
         ("answer", "kind", "says"),
         [
-            (sts_refusal(403, "AccessDenied"), BucketError, "lack sts:GetSessionToken, or EVIDENCE_ROLE_ARN"),
-            (sts_refusal(403, "InvalidClientTokenId"), BucketError, "does not know the access key"),
-            (sts_refusal(400, "Throttling"), BucketUnavailable, "overloaded"),
+            (of_sts(403, "AccessDenied"), BucketError, "lack sts:GetSessionToken, or EVIDENCE_ROLE_ARN"),
+            (of_sts(403, "InvalidClientTokenId"), BucketError, "does not know the access key"),
+            (of_sts(400, "Throttling"), BucketUnavailable, "overloaded"),
             (HANG_UP, BucketUnavailable, "does not answer"),
         ],
     )
@@ -198,22 +175,7 @@ class TestSessions:
         assert SECRET not in str(raised.value)
 
 
-@pytest.mark.parametrize(
-    ("environ", "says"),
-    [
-        ({"AWS_ACCESS_KEY_ID": "AKIA"}, "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY must be set together"),
-        ({"AWS_ENDPOINT_URL": "s3.example.com"}, "AWS_ENDPOINT_URL must look like https://"),
-        ({"AWS_ENDPOINT_URL_S3": "https://"}, "AWS_ENDPOINT_URL_S3 must look like https://"),
-        ({"AWS_CREDENTIAL_EXPIRATION": "tomorrow"}, "AWS_CREDENTIAL_EXPIRATION must look like 2026"),
-        ({"AWS_CREDENTIAL_EXPIRATION": "2026-11-20T18:00:00"}, "AWS_CREDENTIAL_EXPIRATION must look like 2026"),
-    ],
-)
-def test_aws_variables_that_cannot_be_right(environ, says):
-    with pytest.raises(SettingsError, match=says):
-        Settings.from_environment(environ)
-
-
-def listed(more: bool, etag: str = '"0"', moment: str = "2026-03-02T12:00:00.123456Z") -> Answer:
+def listed(more, etag='"0"', moment="2026-03-02T12:00:00.123456Z"):
     token = "<NextContinuationToken>next</NextContinuationToken>" if more else ""
     body = (
         f"<ListBucketResult><EncodingType>url</EncodingType><IsTruncated>{str(more).lower()}</IsTruncated>{token}"

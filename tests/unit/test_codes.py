@@ -1,4 +1,9 @@
-"""Every code that anything can give is explained in one catalogue."""
+"""Every code that anything can give is explained in one catalogue; findings have ids for ever."""
+
+from uuid import uuid5
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from toolkit.contract.codes import (
     CODES,
@@ -11,7 +16,7 @@ from toolkit.contract.codes import (
     missing_code,
 )
 from toolkit.contract.contents import ContentProblem, IntegrityProblem
-from toolkit.contract.findings import Problem, Reason
+from toolkit.contract.findings import NAMESPACE, Problem, Reason, finding_id
 from toolkit.contract.rules import GROUP_RULES
 from toolkit.contract.service_rows import JUMPS, code_of
 
@@ -37,18 +42,23 @@ def test_every_finding_has_a_weight_an_owner_and_a_deadline():
 def test_every_code_is_explained_by_the_command(run):
     for code in CODES:
         told = run("explain", code.lower(), "--json", within={}).told
-        assert told["code"] == code
-        assert told["meaning"]
-        assert told["remedy"]
-        assert told["section"]
+        assert (told["code"], *map(bool, map(told.get, ("meaning", "remedy", "section")))) == (code, *[True] * 3)
 
 
 def test_a_mistyped_code_gets_suggestions(run):
     assert "KYC_NOT_ALONE" in run("explain", "kyc_alone", ends=2, within={}).err
-
     assert "MISSING_POV" in run("explain", "POV", ends=2, within={}).err
 
 
 def test_without_a_code_all_are_listed(run):
     told = run("explain", within={}).out
     assert all(code in told for code in CODES)
+
+
+NAMES = st.text(st.characters(codec="utf-8"))
+
+
+@settings(max_examples=20)
+@given(NAMES, st.lists(NAMES, max_size=2))
+def test_the_id_of_a_finding_is_a_uuid_of_version_5(code, subject):
+    assert finding_id(code, *subject) == str(uuid5(NAMESPACE, "\x1f".join((code, *subject))))

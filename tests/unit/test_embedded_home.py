@@ -7,17 +7,14 @@ from toolkit.embedded.home import prepare
 
 
 def test_a_home_that_anybody_may_write_is_closed_to_others(tmp_path):
-    home = tmp_path / "home"
-    home.mkdir()
-    home.chmod(0o777)
-    prepare(home)
-    assert not home.stat().st_mode & stat.S_IWOTH
+    tmp_path.chmod(0o777)
+    prepare(tmp_path)
+    assert not tmp_path.stat().st_mode & stat.S_IWOTH
 
 
 def test_what_others_call_a_draft_is_left_alone(tmp_path):
-    elsewhere = tmp_path / "elsewhere"
+    elsewhere, parent = tmp_path / "elsewhere", tmp_path / "shared"
     elsewhere.mkdir()
-    parent = tmp_path / "shared"
     parent.mkdir()
     (parent / ".toolkit-draft-planted").symlink_to(elsewhere)
     with PrivateFolder(parent) as folder:

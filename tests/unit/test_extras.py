@@ -16,27 +16,21 @@ from toolkit.reports import FORMATS
 PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
 
 
-def names(requirements: list[str]) -> set[str]:
+def names(requirements):
     return {re.match(r"[\w-]+", each)[0].lower() for each in requirements}
 
 
-def test_the_modules_of_an_extra_are_those_of_its_packages():
+def test_extras_are_declared_as_their_modules_tell_and_no_part_of_a_small_core():
     distributions = packages_distributions()
     declared = {extra: names(PROJECT["optional-dependencies"][extra]) for extra in MODULES}
     assert {
         extra: {distributions[each][0].lower().replace("_", "-") for each in modules}
         for extra, modules in MODULES.items()
     } == declared
-
-
-def test_all_means_every_extra():
     [everything] = PROJECT["optional-dependencies"]["all"]
     assert everything == f"evidence-toolkit[{','.join(sorted(MODULES))}]"
-
-
-def test_no_extra_is_part_of_the_core():
-    optional = {name for extra in MODULES for name in names(PROJECT["optional-dependencies"][extra])}
-    assert optional & names(PROJECT["dependencies"]) == set()
+    assert set().union(*declared.values()) & names(PROJECT["dependencies"]) == set()
+    assert len(PROJECT["dependencies"]) <= 20
 
 
 @pytest.mark.parametrize("command", [["audit"], ["up"], ["clients", "load", __file__]], ids=" ".join)
@@ -46,38 +40,31 @@ def test_who_lacks_the_embedded_services_is_told_what_to_install(run, command, t
     assert line.endswith("which this installation lacks: pip install 'evidence-toolkit[embedded]'")
 
 
-@pytest.mark.parametrize(
-    "command", [["serve"], ["token", "issue", "--subject", "p"], ["serve", "--help"]], ids=" ".join
-)
+def without(modules, call):
+    block = f"import sys; sys.modules.update(dict.fromkeys({[*modules]}))"
+    return subprocess.run([sys.executable, "-c", f"{block}\n{call}"], capture_output=True, text=True)
+
+
+@pytest.mark.parametrize("command", [["serve"], ["token", "issue", "--subject", "p"]], ids=" ".join)
 def test_who_lacks_serving_is_told_what_to_install(command):
-    block = f"import sys; sys.modules.update(dict.fromkeys({MODULES['serve']}))"
-    call = f"from toolkit.cli import main; sys.exit(main({command}))"
-    done = subprocess.run([sys.executable, "-c", f"{block}\n{call}"], capture_output=True, text=True)
+    done = without(MODULES["serve"], f"from toolkit.cli import main; sys.exit(main({command}))")
     assert done.returncode == 1
     [line] = done.stderr.splitlines()
     assert line.endswith("pip install 'evidence-toolkit[serve]'")
 
 
-BASE = """
-    clients load --help / sales load --help / sales complete --help / credentials request --help / db map --help
-    up --help / status --help
-"""
+BASE = ("clients load", "sales load", "sales complete", "credentials request", "db map", "up", "status")
 
 
 def test_the_core_works_without_any_extra():
-    block = f"import sys; sys.modules.update(dict.fromkeys({sorted({m for ms in MODULES.values() for m in ms})}))"
-    commands = [line.split() for each in BASE.strip().splitlines() for line in each.split("/")]
+    extras = sorted({module for modules in MODULES.values() for module in modules})
+    commands = [[*each.split(), "--help"] for each in BASE]
     calls = f"from toolkit.cli import main; print([main(each) for each in {commands}]); import toolkit.partner"
-    done = subprocess.run([sys.executable, "-c", f"{block}\n{calls}"], capture_output=True, text=True)
+    done = without(extras, calls)
     assert done.returncode == 0, done.stderr
     assert done.stdout.endswith(f"{[0] * len(commands)}\n")
-    refused = "from toolkit.cli import main; sys.exit(main(['audit']))"
-    done = subprocess.run([sys.executable, "-c", f"{block}\n{refused}"], capture_output=True, text=True)
+    done = without(extras, "from toolkit.cli import main; sys.exit(main(['audit']))")
     assert done.stderr.rstrip().endswith("pip install 'evidence-toolkit[audit]'")
-
-
-def test_the_core_has_at_most_twenty_dependencies():
-    assert len(PROJECT["dependencies"]) <= 20
 
 
 def test_who_lacks_pdf_is_told_what_to_install(tmp_path, monkeypatch):

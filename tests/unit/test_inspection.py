@@ -1,46 +1,34 @@
-"""The inspection of all bytes finds damaged and disguised files."""
-
-from __future__ import annotations
+"""The inspection of all bytes finds damaged and disguised files; their types, and their normal forms."""
 
 import io
 import signal
 import zlib
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from pypdf import PdfWriter
-from pypdf.generic import (
-    DecodedStreamObject,
-    DictionaryObject,
-    NameObject,
-    StreamObject,
-)
+from pypdf.generic import DecodedStreamObject, DictionaryObject, NameObject, StreamObject
 
-from tests.support.evidence_files import (
-    pdf,
-    tone,
-)
+from tests.support.evidence_files import pdf, tone
 from toolkit.contract.contents import ActivePart, ContentProblem, Depth
 from toolkit.contract.evidence import FileKind
 from toolkit.evidence.inspection import SECONDS, Inspector, inspect_file
-from toolkit.evidence.kinds import Inspected, readers_of
+from toolkit.evidence.kinds import Inspected, media_type_of_bytes, readers_of
+from toolkit.samples.evidence_files import RECORDINGS, mp3
+from toolkit.samples.evidence_files import pdf as sample_pdf
 
-DAMAGED, SILENT = ContentProblem.DAMAGED, ContentProblem.SILENT
+DAMAGED = ContentProblem.DAMAGED
 
 
-def bomb() -> bytes:
+def bomb(writer):
+    """A page that unpacks to 200 MB."""
     packed = StreamObject()
     packed._data = zlib.compress(bytes(200_000_000), 1)
     packed[NameObject("/Filter")] = NameObject("/FlateDecode")
-
-    def change(writer: PdfWriter) -> None:
-        writer.pages[0][NameObject("/Contents")] = writer._add_object(packed)
-
-    return written(change)
+    writer.pages[0][NameObject("/Contents")] = writer._add_object(packed)
 
 
-def written(change: Callable[[PdfWriter], object]) -> bytes:
+def written(change):
     writer = PdfWriter()
     writer.add_blank_page(width=595, height=842)
     change(writer)
@@ -56,22 +44,17 @@ SLOW_PDF = Inspected("application/pdf", active_parts=(ActivePart.UNCLEAR,), dept
 @pytest.mark.parametrize(
     ("fate", "body", "told"),
     [
-        pytest.param(signal.SIGSEGV, pdf(), Inspected("application/pdf", DAMAGED, **OF_PDF), id="crash"),
-        pytest.param(signal.SIGSTOP, pdf(), SLOW_PDF, id="a PDF that takes too long"),
-        pytest.param(
-            signal.SIGSTOP,
-            tone(2),
-            Inspected("audio/mpeg", DAMAGED, **OF_MP3),
-            id="a recording that takes too long",
-        ),
+        (signal.SIGSEGV, pdf(), Inspected("application/pdf", DAMAGED, **OF_PDF)),
+        (signal.SIGSTOP, pdf(), SLOW_PDF),
+        (signal.SIGSTOP, tone(2), Inspected("audio/mpeg", DAMAGED, **OF_MP3)),
     ],
+    ids=["crash", "a PDF that takes too long", "a recording that takes too long"],
 )
 def test_the_inspector_outlives_a_file_that_its_process_does_not(fate, body, told, tmp_path):
     path = tmp_path / "file"
     path.write_bytes(body)
     with Inspector() as inspector, path.open("rb") as file:
         before = inspector.inspect(file)
-        assert inspector._process is not None
         inspector._process.send_signal(fate)
         inspector._seconds = 0.5
         assert inspector.inspect(file) == told
@@ -85,12 +68,11 @@ def test_the_inspector_sees_nothing_of_our_environment(monkeypatch, tmp_path):
     path.write_bytes(pdf())
     with Inspector() as inspector, path.open("rb") as file:
         inspector.inspect(file)
-        assert inspector._process is not None
         environ = Path(f"/proc/{inspector._process.pid}/environ").read_bytes()
     assert b"AWS" not in environ
 
 
-def tangled(writer: PdfWriter) -> None:
+def tangled(writer):
     """A page with a form that names itself 300 times: read to a depth of three, that is 27 million forms."""
     form = DecodedStreamObject()
     form.set_data(b"/I0 Do")
@@ -102,15 +84,92 @@ def tangled(writer: PdfWriter) -> None:
     writer.pages[0].update({NameObject("/Contents"): there, **named})
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        pytest.param(written(tangled), id="forms that name each other without end"),
-        pytest.param(bomb(), id="a page that unpacks to 200 MB"),
-    ],
-)
-def test_a_document_that_asks_for_too_much_is_read_in_time_and_memory(content, tmp_path):
+@pytest.mark.parametrize("made", [tangled, bomb])
+def test_a_document_that_asks_for_too_much_is_read_in_time_and_memory(made, tmp_path):
     path = tmp_path / "a.pdf"
-    path.write_bytes(content)
+    path.write_bytes(written(made))
     found = inspect_file(path)
     assert (found.problem, found.active_parts) == (None, (ActivePart.BLANK,))
+
+
+MP3_FRAME = bytes.fromhex("fffb9064") + bytes(413)
+"""One frame of MPEG-1 layer III at 128 kbit/s and 44.1 kHz: 417 bytes."""
+
+ADTS_FRAME = bytes.fromhex("fff15080") + (16 << 5 & 0xFFFF).to_bytes(2, "big") + bytes(10)
+
+
+@pytest.mark.parametrize(
+    ("head", "media_type"),
+    [
+        (b"%PDF-1.7\n", "application/pdf"),
+        (b"\n" * 1019 + b"%PDF-1.4", "application/pdf"),
+        (b"\n" * 1020 + b"%PDF-1.4", "application/octet-stream"),
+        (b"ID3\x04\x00\x00\x00\x00\x00\x00", "audio/mpeg"),
+        (MP3_FRAME * 2, "audio/mpeg"),
+        (MP3_FRAME, "audio/mpeg"),
+        (ADTS_FRAME * 2, "audio/aac"),
+        (b"RIFF\x24\x00\x00\x00WAVEfmt ", "audio/wav"),
+        (b"RIFF\x24\x00\x00\x00AVI LIST", "video/x-msvideo"),
+        (b"FORM\x00\x00\x00\x24AIFFCOMM", "audio/aiff"),
+        (b"OggS" + bytes(24) + b"OpusHead", "audio/ogg"),
+        (b"OggS" + bytes(24) + b"\x80theora", "application/ogg"),
+        (b"fLaC\x00\x00\x00\x22", "audio/flac"),
+        (b"\x00\x00\x00\x20ftypM4A \x00\x00\x00\x00", "audio/mp4"),
+        (b"\x00\x00\x00\x20ftyp3gp4\x00\x00\x00\x00", "audio/mp4"),
+        (b"\x00\x00\x00\x20ftypheic\x00\x00\x00\x00", "application/octet-stream"),
+        (b"#!AMR\n\x3c", "audio/amr"),
+        (b"#!AMR-WB\n\x3c", "audio/amr-wb"),
+        (b"\x1a\x45\xdf\xa3webm\x86\x86A_OPUS", "audio/webm"),
+        (b"\x1a\x45\xdf\xa3webm\x86\x86A_OPUS\x86\x85V_VP9", "video/webm"),
+        (b"\xff\xd8\xff\xe1 %PDF-1.7", "image/jpeg"),
+        (b"PK\x03\x04", "application/zip"),
+        ("Sehr geehrte".encode("utf-16"), "application/octet-stream"),
+        (b"plain text", "application/octet-stream"),
+        (b"", "application/octet-stream"),
+    ],
+)
+def test_the_first_bytes_tell_the_media_type(head, media_type):
+    assert media_type_of_bytes(head) == media_type
+
+
+TAG = b"ID3\x04\x00\x00\x00\x00\x00\x0a" + bytes(10)
+
+
+def form(folder, content):
+    (folder / "file").write_bytes(content)
+    return inspect_file(folder / "file").normal_form
+
+
+@pytest.mark.parametrize(
+    ("content", "around"),
+    [
+        (tone(), lambda content: TAG + content),
+        (tone(), lambda content: content + b"x"),
+        (tone(), lambda content: content + bytes(5000) + b"TAG" + bytes(125)),
+        (tone(2.0, "WAV"), lambda content: content + b"x"),
+        (sample_pdf("a", ["b"]), lambda content: content + b"% a comment\n"),
+        (sample_pdf("a", ["b"]), lambda content: content.replace(b"Helvetica", b"Courier--")),
+    ],
+)
+def test_what_is_put_around_makes_no_difference(content, around, tmp_path):
+    before = form(tmp_path, content)
+    assert before is not None
+    assert form(tmp_path, around(content)) == before
+
+
+def test_other_contents_have_another_form(tmp_path):
+    forms = [
+        form(tmp_path, tone(2.0)),
+        form(tmp_path, tone(2.1)),
+        form(tmp_path, tone(2.0, "WAV")),
+        form(tmp_path, sample_pdf("a", ["b"])),
+        form(tmp_path, sample_pdf("a", ["c"])),
+        *(form(tmp_path, mp3(RECORDINGS["POV"][0], f"V-2026-{number:05}")) for number in range(20)),
+    ]
+    assert len(set(forms)) == len(forms)
+
+
+def test_a_file_in_which_there_is_nothing_has_none(tmp_path):
+    assert form(tmp_path, pdf(operators=b"")) is None
+    assert form(tmp_path, b"ID3 and no more") is None
+    assert form(tmp_path, b"%PDF-1.4 no more") is None

@@ -1,7 +1,5 @@
 """A jobs.toml is read strictly; logical dates follow the clock of the zone, other dates are counted from them."""
 
-from __future__ import annotations
-
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -11,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolkit.errors import SettingsError
-from toolkit.jobs.definitions import Job, Schedule, Step, load_jobs, named_values
+from toolkit.jobs.definitions import Schedule, Step, load_jobs, named_values
 
 SAO_PAULO = ZoneInfo("America/Sao_Paulo")
 NEW_YORK = ZoneInfo("America/New_York")
 
 
-def local(zone: ZoneInfo, expression: str, first: str, last: str) -> list[str]:
+def local(zone, expression, first, last):
     start, end = (datetime.fromisoformat(day).replace(tzinfo=zone).astimezone(UTC) for day in (first, last))
     slots = Schedule(expression, zone).between(start, end)
     return [slot.astimezone(zone).strftime("%m-%d %H:%M %z") for slot in slots]
@@ -48,7 +46,6 @@ MOMENTS = st.integers(1_420_000_000, 1_800_000_000).map(lambda seconds: datetime
 def test_the_latest_slot_and_the_following_one_stand_on_both_sides_of_now(zone, expression, now):
     schedule = Schedule(expression, ZoneInfo(zone))
     latest, following = schedule.latest(now), schedule.following(now)
-    assert latest is not None
     assert latest <= now < following
     assert list(schedule.between(latest, now)) == []
     assert schedule.holds(latest)
@@ -101,7 +98,7 @@ steps = [
 def read(tmp_path):
     """Reads a jobs file of this text."""
 
-    def read(text: str) -> dict[str, Job]:
+    def read(text):
         (tmp_path / "jobs.toml").write_text(text)
         return load_jobs(tmp_path / "jobs.toml", SAO_PAULO)
 

@@ -1,7 +1,5 @@
 """The examples for schedulers on the page of jobs: each is parsed, and its commands are those of the toolkit."""
 
-from __future__ import annotations
-
 import ast
 import re
 import shlex
@@ -22,18 +20,16 @@ PAGE = PACKAGED.with_name("README.md").read_text(encoding="utf-8")
 ZONE = ZoneInfo("America/Sao_Paulo")
 
 
-def example(language: str) -> str:
+def example(language):
     [found] = re.findall(rf"^```{language}\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
     return str(found)
 
 
-def check_command(text: str) -> None:
+def check_command(text):
     """The command and its options exist, and the job that it names."""
     words = shlex.split(re.sub(r"\{\{.*?\}\}", "2026-11-20T02:00", text.partition("toolkit job ")[2]))
     group = _toolkit.get_command(click.Context(_toolkit), "job")
-    assert isinstance(group, click.Group)
     command = group.get_command(click.Context(group), words[0])
-    assert command is not None
     context = command.make_context(words[0], words[1:])
     assert context.params.get("name") in {None, "nightly", "monthly"}
 
@@ -69,9 +65,7 @@ def test_systemd_takes_the_units(tmp_path):
 
 def test_airflow_and_runners_can_read_theirs():
     tree = ast.parse(example("python"))
-    [command] = [
-        each.value for each in ast.walk(tree) if isinstance(each, ast.keyword) and each.arg == "bash_command"
-    ]
+    [command] = [each.value for each in ast.walk(tree) if getattr(each, "arg", "") == "bash_command"]
     check_command(ast.literal_eval(command))
     for step in yaml.safe_load(example("yaml"))["jobs"]["run"]["steps"]:
         check_command(step["run"])
@@ -83,8 +77,5 @@ def test_the_packaged_jobs_file_explains_every_key_and_date():
     explained = set(re.findall(r"^#   ([a-z.-]+)  ", text, re.MULTILINE))
     keys = {field.alias or "" for name, field in Job.model_fields.items() if name not in {"name", "notify"}}
     assert explained == keys | {f"notify.{field.alias}" for field in Notify.model_fields.values()}
-    assert set(re.findall(r"\{([a-z-]+)\}", text.partition("[jobs")[0])) == {
-        *RELATIVE_DATES,
-        "logical-date",
-        "out",
-    }
+    named = set(re.findall(r"\{([a-z-]+)\}", text.partition("[jobs")[0]))
+    assert named == {*RELATIVE_DATES, "logical-date", "out"}

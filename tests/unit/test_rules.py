@@ -17,11 +17,14 @@ from toolkit.contract.findings import Problem, Reason, Status
 from toolkit.contract.rules import Evidence, EvidenceState, Sale, evaluate, evidence_state, ran_out
 
 
-def verdict(text: str, *, same_payer: bool | None, group: str = "A", completed: bool = False) -> str:
-    found = evaluate(Sale(group, same_payer, completed), [Evidence(*each) for each in states(text)])
+def told(found):
     shorts = {kind: name for name, kind in SHORT.items()}
     missing = [f"{shorts.get(p.evidence_type, p.evidence_type)}:{p.reason}" for p in found.missing]
     return " ".join([found.status, *missing, *found.problems])
+
+
+def verdict(text, *, same_payer, group="A", completed=False):
+    return told(evaluate(Sale(group, same_payer, completed), [Evidence(*each) for each in states(text)]))
 
 
 SAME_PAYER = """
@@ -63,23 +66,17 @@ KYC               | compliant
 """
 
 
-def rows(table: str) -> list[tuple[str, str]]:
-    return [
-        (left.strip(), right.strip())
-        for left, right in (line.split("|") for line in table.strip("\n").split("\n"))
-    ]
+CASES = [
+    (*map(str.strip, line.split("|")), same_payer)
+    for table, same_payer in ((SAME_PAYER, True), (SEPARATE_PAYER, False))
+    for line in table.strip("\n").split("\n")
+]
 
 
 @pytest.mark.parametrize("group", list(UtilityGroup))
-@pytest.mark.parametrize(("given", "expected"), rows(SAME_PAYER))
-def test_the_contracting_party_pays(given, expected, group):
-    assert verdict(given, same_payer=True, group=group) == expected
-
-
-@pytest.mark.parametrize("group", list(UtilityGroup))
-@pytest.mark.parametrize(("given", "expected"), rows(SEPARATE_PAYER))
-def test_somebody_else_pays(given, expected, group):
-    assert verdict(given, same_payer=False, group=group) == expected
+@pytest.mark.parametrize(("given", "expected", "same_payer"), CASES)
+def test_the_verdict_follows_from_evidence_and_payer_alike_in_every_group(given, expected, same_payer, group):
+    assert verdict(given, same_payer=same_payer, group=group) == expected
 
 
 @pytest.mark.parametrize("group", ["E", "a", "", "AB"])
@@ -96,13 +93,12 @@ def test_a_sale_that_nobody_is_known_to_pay_is_a_conflict_until_a_kyc_is_there()
 
 
 def test_a_completed_sale_that_is_not_compliant_is_the_gravest_finding():
-    assert verdict("POV", same_payer=True, completed=True) == (
-        "incomplete DC:NEVER_REQUESTED COMPLETED_WITHOUT_EVIDENCE"
-    )
-    assert (
-        verdict("KYC KYC", same_payer=True, completed=True) == "conflict COMPLETED_WITHOUT_EVIDENCE KYC_REPEATED"
-    )
-    assert verdict("KYC", same_payer=True, completed=True) == "compliant"
+    completed = {
+        "POV": "incomplete DC:NEVER_REQUESTED COMPLETED_WITHOUT_EVIDENCE",
+        "KYC KYC": "conflict COMPLETED_WITHOUT_EVIDENCE KYC_REPEATED",
+        "KYC": "compliant",
+    }
+    assert {text: verdict(text, same_payer=True, completed=True) for text in completed} == completed
 
 
 @pytest.mark.parametrize(
@@ -130,7 +126,7 @@ def test_credentials_have_run_out_from_the_moment_of_their_end_on():
 
 @pytest.mark.parametrize("expired", [True, False])
 def test_a_file_that_was_seen_and_is_gone_has_vanished(expired):
-    def state(size: int | None) -> EvidenceState:
+    def state(size):
         return evidence_state(
             EvidenceType.POV, size=size, kind=None, damaged=False, expired=expired, vanished=True
         )
@@ -164,7 +160,7 @@ def test_uploading_exactly_what_is_missing_makes_a_sale_compliant(sale, records)
 @given(sales, evidence_sets, st.randoms(use_true_random=False))
 def test_the_order_of_records_does_not_matter(sale, records, random):
     shuffled = list(records)
-    random.shuffle(shuffled)  # type: ignore[attr-defined]
+    random.shuffle(shuffled)
     assert evaluate(sale, shuffled) == evaluate(sale, records)
 
 
@@ -193,7 +189,5 @@ def test_kyc_alone_is_enough_whatever_else_was_only_requested(sale, records):
     ],
 )
 def test_unknown_types_are_never_silent_and_withdrawn_records_explain(records, said):
-    found = evaluate(Sale("A", True), [Evidence(kind, EvidenceState(state)) for kind, state in records])
-    shorts = {kind: name for name, kind in SHORT.items()}
-    missing = [f"{shorts.get(p.evidence_type, p.evidence_type)}:{p.reason}" for p in found.missing]
-    assert " ".join([found.status, *missing, *found.problems]) == said
+    given = [Evidence(kind, EvidenceState(state)) for kind, state in records]
+    assert told(evaluate(Sale("A", True), given)) == said

@@ -38,13 +38,11 @@ def test_what_pip_is_told_is_told_to_uv_but_for_what_uv_itself_is_told(tmp_path,
     file = tmp_path / "pip.conf"
     file.write_text(configuration)
     clean = {name: value for name, value in os.environ.items() if not name.startswith("PIP_")}
-    listed = subprocess.run(
+    listed = subprocess.check_output(
         [sys.executable, "-m", "pip", "config", "list"],
-        env={**clean, "PIP_CONFIG_FILE": str(file), **environ},
-        stdout=subprocess.PIPE,
+        env=clean | {"PIP_CONFIG_FILE": str(file)} | environ,
         text=True,
-        check=True,
-    ).stdout
+    )
     found = uv_settings(listed, {})
     assert {name: " ".join(found[name].split()) for name in expected} == expected
     assert not set(expected) & set(uv_settings(listed, dict.fromkeys(expected, "mine")))
@@ -70,11 +68,12 @@ LOCK = "\n".join(["sound==1.0 \\", f"{HASH} \\", f"{HASH} \\", HASH, "    # via 
 @pytest.mark.parametrize(
     ("wheel", "files", "lock", "again"),
     [
-        pytest.param(ANY_PLATFORM, {"sound.py": b""}, LOCK, True, id="without the library"),
-        pytest.param(ANY_PLATFORM, {"sound.py": b"", "lib.so": b"\x7fELF"}, LOCK, False, id="with the library"),
-        pytest.param("Root-Is-Purelib: false\n", {"sound.py": b""}, LOCK, False, id="for this platform"),
-        pytest.param(ANY_PLATFORM, {"sound.py": b""}, LOCK.replace("    --hash", "", 1), False, id="no other"),
+        (ANY_PLATFORM, {"sound.py": b""}, LOCK, True),
+        (ANY_PLATFORM, {"sound.py": b"", "lib.so": b"\x7fELF"}, LOCK, False),
+        ("Root-Is-Purelib: false\n", {"sound.py": b""}, LOCK, False),
+        (ANY_PLATFORM, {"sound.py": b""}, LOCK.replace("    --hash", "", 1), False),
     ],
+    ids=["without the library", "with the library", "for this platform", "no other"],
 )
 def test_a_wheel_for_every_platform_is_replaced_where_the_lock_has_others(
     tmp_path, monkeypatch, wheel, files, lock, again

@@ -1,7 +1,3 @@
-from __future__ import annotations
-
-from pathlib import Path
-
 import openpyxl
 import pytest
 import xlsxwriter
@@ -9,35 +5,30 @@ import xlsxwriter
 from toolkit.errors import UnreadableFile
 from toolkit.intake.headings import Headings
 from toolkit.intake.sources import source_of
-from toolkit.intake.tables import Table, open_table, read_table
+from toolkit.intake.tables import open_table, read_table
 
 TEXT = "saleId;cidade\r\n001;São Paulo\r\n\r\n002;\r\n"
 
 
-def read(path: Path) -> Table:
+def read(path):
     return read_table(path, Headings(()))
 
 
-def cells(table: Table) -> dict[str, list[str]]:
+def cells(table):
     texts = [column.to_pylist() for column in table.rows.columns]
     return dict(zip(table.headings, texts, strict=True))
 
 
-def file(folder: Path, contents: bytes, name: str = "a.csv") -> Path:
+def file(folder, contents, name="a.csv"):
     path = folder / name
     path.write_bytes(contents)
     return path
 
 
-@pytest.mark.parametrize(
-    ("encoding", "called"),
-    [
-        ("utf-8", "UTF-8"),
-        ("utf-8-sig", "UTF-8 with BOM"),
-        ("cp1252", "Windows-1252"),
-        ("utf-16", "UTF-16"),
-    ],
-)
+ENCODINGS = {"utf-8": "UTF-8", "utf-8-sig": "UTF-8 with BOM", "cp1252": "Windows-1252", "utf-16": "UTF-16"}
+
+
+@pytest.mark.parametrize(("encoding", "called"), ENCODINGS.items())
 def test_the_encoding_is_found_out(tmp_path, encoding, called):
     table = read(file(tmp_path, TEXT.encode(encoding)))
     assert table.layout.encoding == called
@@ -55,7 +46,6 @@ def test_the_delimiter_is_found_out(tmp_path, delimiter):
 def test_workbooks_are_read_by_the_type_of_their_cells(tmp_path):
     book = openpyxl.Workbook()
     sheet = book.active
-    assert sheet is not None
     sheet["B3"], sheet["C3"] = "saleId", "n"
     sheet["B5"], sheet["C5"] = "007", 12.0
     sheet["B6"], sheet["C6"] = 8, 1.25
@@ -90,24 +80,15 @@ def test_what_is_only_partly_utf8_is_not_read_as_something_else(tmp_path, conten
         read(path)
 
 
-def two_sheets(path: Path) -> Path:
-    book = xlsxwriter.Workbook(str(path))
-    for name in ("janeiro", "fevereiro"):
-        book.add_worksheet(name).write_row(0, 0, ["saleId", "cidade"])
-    book.close()
-    return path
-
-
-def wants_both(cells: object) -> bool:
-    return isinstance(cells, (list, tuple)) and {"saleId", "cidade"} <= set(cells)
-
-
 def test_of_several_sheets_with_the_headings_a_person_chooses(tmp_path):
-    source = source_of(two_sheets(tmp_path / "a.xlsx"))
+    with xlsxwriter.Workbook(str(tmp_path / "a.xlsx")) as book:
+        for name in ("janeiro", "fevereiro"):
+            book.add_worksheet(name).write_row(0, 0, ["saleId", "cidade"])
+    source = source_of(tmp_path / "a.xlsx")
     with pytest.raises(
         UnreadableFile, match=r"“janeiro”, “fevereiro” all have the headings; choose one by --sheet"
     ):
-        open_table(source, wants_both)
+        open_table(source, lambda cells: {"saleId", "cidade"} <= set(cells))
     assert open_table(source, sheet="fevereiro").layout.sheet == "fevereiro"
     with pytest.raises(UnreadableFile, match=r"has no sheet “março”; there are “janeiro”, “fevereiro”"):
         open_table(source, sheet="março")
@@ -120,7 +101,7 @@ def test_of_several_sheets_with_the_headings_a_person_chooses(tmp_path):
         (b" \r\n \r\n", "the file is empty"),
         (
             b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 9,
-            "is no text that can be read; save the table as CSV in UTF-8 or as XLSX",
+            "is no text that can be read; save the table as CSV in UTF-8",
         ),
         (b"PK\x03\x04 cut off", "no workbook that can be read"),
         (b"\x1f\x8b cut off", "is compressed; unpack it first"),

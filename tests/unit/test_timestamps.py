@@ -12,7 +12,7 @@ SAO_PAULO = ZoneInfo("America/Sao_Paulo")
 NOW = datetime(2026, 11, 21, 1, 30, tzinfo=UTC)  # the evening of the 20th in São Paulo
 
 
-def parsed(text: str) -> datetime:
+def parsed(text):
     return parse_timestamp(text, timezone=SAO_PAULO, now=NOW).astimezone(UTC)
 
 
