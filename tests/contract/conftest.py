@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any
 from uuid import uuid4
 
 import httpx
@@ -22,11 +21,7 @@ from toolkit.settings import Settings
 
 SUBJECT = "partner-a"
 
-PLENTY = {
-    "TOOLKIT_QUOTA_REQUESTS": "1000000",
-    "TOOLKIT_QUOTA_WRONG_TOKENS": "1000000",
-    "TOOLKIT_QUOTA_OPEN_FORMS": "1000000",
-}
+PLENTY = {f"TOOLKIT_QUOTA_{name}": "1000000" for name in ("REQUESTS", "WRONG_TOKENS", "OPEN_FORMS")}
 """Quotas that tests of something else do not reach."""
 
 
@@ -38,25 +33,25 @@ class Service:
     environ: dict[str, str]
     database: Database
 
-    def rows(self, table: sa.Table, **where: Any) -> list[dict[str, Any]]:
+    def rows(self, table, **where):
         """Return the stored rows."""
         return stored(self.database, table, **where)
 
-    def sale(self, sale_id: str, group: str = "A", partner: str | None = None) -> str:
+    def sale(self, sale_id, group="A", partner=None):
         """A sale with this id."""
         return add_sale(self.database, sale_id, utility_group=group, partner=partner, created_at=datetime.now(UTC))
 
 
-def stored(database: Database, table: sa.Table, **where: Any) -> list[dict[str, Any]]:
+def stored(database, table, **where):
     with database.transaction() as connection:
         return [dict(row) for row in connection.execute(sa.select(table).filter_by(**where)).mappings()]
 
 
-def issue(environ: dict[str, str], ttl: timedelta = timedelta(hours=1)) -> str:
+def issue(environ, ttl=timedelta(hours=1)):
     return tokens.issue(Settings.from_environment(environ), SUBJECT, ttl, datetime.now(UTC)).text
 
 
-def partner_of(url: str, token: str | None) -> httpx.Client:
+def partner_of(url, token):
     headers = {"Authorization": f"Bearer {token}"} if token is not None else {}
     return httpx.Client(base_url=url, headers=headers, trust_env=False, timeout=PATIENCE)
 

@@ -1,9 +1,6 @@
 """Access: partners act on their own sales, tokens within their scopes, revoked tokens on nothing."""
 
-from __future__ import annotations
-
 import time
-from typing import Any
 from uuid import uuid4
 
 import httpx
@@ -20,7 +17,7 @@ from toolkit.cli import main
 from toolkit.database.tables import evidence_requests, evidences
 from toolkit.http import backend
 
-BODIES: dict[str, Any] = {
+BODIES = {
     "good": UPLOAD,
     "without evidenceType": changed(UPLOAD, "evidenceType", ABSENT),
     "with evidenceType null": changed(UPLOAD, "evidenceType", None),
@@ -39,7 +36,7 @@ def ask(service, subject):
     """Ask for credentials with a token of ``subject`` and these claims."""
     with httpx.Client(base_url=service.server.url, trust_env=False, timeout=PATIENCE) as client:
 
-        def ask(sale_id: str, body: Any = UPLOAD, **named: Any) -> httpx.Response:
+        def ask(sale_id, body=UPLOAD, **named):
             sent = token(claims(**{"sub": subject, **named}), SECRET)
             return client.put(
                 f"/sales/{sale_id}/evidences", json=body, headers={"Authorization": f"Bearer {sent}"}
@@ -54,13 +51,10 @@ def test_a_partner_asks_for_its_own_sales(service, ask, subject):
 
     assert ask(by_claim, partner="Luz do Vale").status_code == 200
     assert ask(by_subject).status_code == 200
-    noted = {
-        row["evidence_id"]: (row["account"], row["partner"])
-        for sale in (by_claim, by_subject)
-        for record in service.rows(evidences, sale_id=sale)
-        for row in service.rows(evidence_requests, evidence_id=record["id"])
-    }
-    assert sorted(noted.values()) == sorted([(subject, "Luz do Vale"), (subject, subject)])
+    for sale, named in ((by_claim, "Luz do Vale"), (by_subject, subject)):
+        [record] = service.rows(evidences, sale_id=sale)
+        [row] = service.rows(evidence_requests, evidence_id=record["id"])
+        assert (row["account"], row["partner"]) == (subject, named)
 
 
 @pytest.mark.parametrize("named", [None, "", " ", ["Luz do Vale"], True, "Luz\0", "Luz\u200b"])
@@ -105,7 +99,7 @@ def test_a_sale_without_a_partner_follows_the_setting(environ, service, setting,
 def test_a_token_is_taken_for_its_scopes_only(service, ask):
     sale = service.sale(f"V-{uuid4()}")
 
-    def register(scope: str) -> httpx.Response:
+    def register(scope):
         with partner_of(service.server.url, token(claims(scope=scope), SECRET)) as partner:
             return partner.post("/clients", json=CLIENT)
 
@@ -119,16 +113,16 @@ def test_a_token_is_taken_for_its_scopes_only(service, ask):
 def test_a_revoked_token_is_refused_by_a_running_server(run, environ, monkeypatch, subject):
     monkeypatch.setattr(backend, "REVOCATIONS_SECONDS", 0.05)
 
-    def sent(**named: Any) -> str:
+    def sent(**named):
         return token(claims(**{"sub": subject, **named}), SECRET)
 
-    def revoke(*args: str, noticed_by: str) -> None:
+    def revoke(*args, noticed_by):
         assert main(["token", "revoke", *args, "--reason", "test"], environ) == 0
         wait_until(lambda: status(noticed_by) == 401)
 
     with in_process(environ) as server:
 
-        def status(each: str) -> int:
+        def status(each):
             with partner_of(server.url, each) as partner:
                 return partner.get("/nothing").status_code
 
@@ -154,7 +148,7 @@ def test_revocation_is_judged_before_quotas_and_those_before_scope_and_sale(envi
     assert main(["token", "revoke", "--id", subject, "--reason", "test"], environ) == 0
     with in_process(limited) as server:
 
-        def status(sale_id: str, **named: Any) -> int:
+        def status(sale_id, **named):
             with partner_of(server.url, token(claims(**{"sub": subject, **named}), SECRET)) as partner:
                 partner.headers["X-Forwarded-For"] = address
                 return partner.put(f"/sales/{sale_id}/evidences", json=UPLOAD).status_code

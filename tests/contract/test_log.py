@@ -10,13 +10,8 @@ from tests.support.request_bodies import CLIENT, UPLOAD
 from tests.support.served_process import SECRET
 
 MARK = "pessoa-marcada"
-PERSONAL = {
-    **CLIENT,
-    "cpf": "11144477735",
-    "firstName": MARK,
-    "email": f"{MARK}@exemplo.com.br",
-    "phoneNumber": "11912345678",
-}
+PERSONAL = CLIENT | {"cpf": "11144477735", "firstName": MARK, "email": f"{MARK}@exemplo.com.br"}
+PERSONAL["phoneNumber"] = "11912345678"
 
 
 def test_each_request_is_one_line_with_its_id(partner, stranger, service):
@@ -65,12 +60,8 @@ for number in range(30_000):
 print("answered", flush=True)
 sys.stdin.readline()
 """
-    with subprocess.Popen(
-        [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    ) as writing:
-        assert writing.stdin is not None
-        assert writing.stdout is not None
-        assert writing.stderr is not None
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    with subprocess.Popen([sys.executable, "-c", program], **pipes) as writing:
         assert writing.stdout.readline() == b"answered\n"
         log = []
         while not log or log[-1]["event"] != "lost":

@@ -1,9 +1,6 @@
 """The OpenAPI document: whole, true, and what schemathesis finds when it takes the server at its word."""
 
-from __future__ import annotations
-
 import re
-from typing import Any
 
 import jsonschema_rs
 import pytest
@@ -11,7 +8,7 @@ import requests
 import schemathesis
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from schemathesis import Case, GenerationMode
+from schemathesis import GenerationMode
 from schemathesis.specs.openapi.checks import negative_data_rejection, positive_data_acceptance
 
 from tests.contract.conftest import issue
@@ -31,7 +28,7 @@ SALE_OF_THE_DOCUMENT = "VND-2026-0001"
 
 SETTINGS = Settings.from_environment({"TOOLKIT_JWT_SECRET": SECRET})
 DOCUMENT = create_app(Backend(Services(SETTINGS)), TokenChecks.from_settings(SETTINGS)).openapi()
-SCHEMA: Any = schemathesis.openapi.from_dict(DOCUMENT)
+SCHEMA = schemathesis.openapi.from_dict(DOCUMENT)
 OPERATIONS = [found.ok() for found in SCHEMA.get_all_operations()]
 
 CASES = [
@@ -57,7 +54,7 @@ def session(audited):
         yield session
 
 
-def fits(operation: Any, body: Any) -> bool:
+def fits(operation, body):
     """Tell whether a body is good, as far as the schema says: some that schemathesis calls broken are."""
     asked = DOCUMENT["paths"][operation.path][operation.method].get("requestBody")
     if asked is None or isinstance(body, bytes):
@@ -70,11 +67,11 @@ def fits(operation: Any, body: Any) -> bool:
 def test_schemathesis_finds_no_500_and_no_answer_outside_of_the_document(service, session, operation, mode):
     @given(operation.as_strategy(generation_mode=mode), st.booleans())
     @settings(max_examples=40, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
-    def holds(case: Case[Any], for_a_known_sale: bool) -> None:
+    def holds(case, for_a_known_sale):
         if "saleId" in case.path_parameters and for_a_known_sale:
             case.path_parameters["saleId"] = SALE_OF_THE_DOCUMENT
         # What a field holds is told in words: the schema names types, and the models refuse what breaks a rule.
-        unsure: list[Any] = [positive_data_acceptance]
+        unsure = [positive_data_acceptance]
         unsure += [negative_data_rejection] if fits(operation, case.body) else []
         case.call_and_validate(base_url=service.server.url, session=session, excluded_checks=unsure)
 

@@ -1,18 +1,14 @@
 """What a partner reads: the evidence of a sale, whether it may be completed, and its own findings."""
 
-from __future__ import annotations
-
-import json
 from datetime import UTC, date, datetime, timedelta
 from types import SimpleNamespace
 from uuid import uuid4
 
-import httpx
 import pytest
-from anyio.from_thread import start_blocking_portal
 
 from tests.contract.conftest import issue, partner_of
 from tests.contract.test_register_client import errors
+from tests.support.raw_http import in_process
 from tests.support.served_process import SECRET
 from tests.support.uploaded_sales import MP3, PDF
 from tests.support.waiting import wait_until
@@ -20,15 +16,12 @@ from toolkit.contract.people import TokenScope
 from toolkit.database.tables import custody_events
 from toolkit.errors import FindingNotFound, InvalidFields, SaleNotFound
 from toolkit.http import tokens
-from toolkit.http.app import create_app
-from toolkit.http.backend import Backend
-from toolkit.http.tokens import TokenChecks
 from toolkit.kit.connection import Kit
-from toolkit.kit.services import Services
 from toolkit.partner import PartnerClient
 from toolkit.settings import Settings
 
-FILES = {"POV": ("call.mp3", "audio/mpeg", MP3), "DOC_CONTRATANTE": ("contract.pdf", "application/pdf", PDF)}
+CALL, PAPER = ("call.mp3", "audio/mpeg", MP3), ("contract.pdf", "application/pdf", PDF)
+FILES = {"POV": CALL, "DOC_CONTRATANTE": PAPER, "KYC": PAPER}
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +31,7 @@ def two(environ, audited):
     It is the newest audit for as long as the module runs: that of ``audited`` comes before it.
     """
 
-    def partner(name: str, count: int) -> SimpleNamespace:
+    def partner(name, count):
         settings, lives = Settings.from_environment(environ), timedelta(hours=1)
         token = tokens.issue(settings, f"{name}-crm", lives, datetime.now(UTC), partner=name).text
         sales = sorted(audited.sale(f"V-{uuid4()}", partner=name) for _ in range(count))
@@ -61,7 +54,7 @@ def two(environ, audited):
         each.client.close()
 
 
-def upload(client: PartnerClient, sale: str, evidence_type: str, folder) -> None:
+def upload(client, sale, evidence_type, folder):
     name, media_type, content = FILES[evidence_type]
     path = folder / name
     path.write_bytes(content)
@@ -80,9 +73,8 @@ def test_the_gate_opens_when_the_last_missing_file_lies_in_the_bucket(service, t
     assert all("credentials" in each["whatToDo"] for each in before["missing"])
 
     upload(two.luz.client, sale, "DOC_CONTRATANTE", tmp_path)
-    two.luz.client.request_upload(
-        sale, {"fileName": "a.mp3", "fileFormat": "audio/mpeg", "type": "audio/mpeg", "evidenceType": "POV"}
-    )
+    recording = {"fileName": "a.mp3", "fileFormat": "audio/mpeg", "type": "audio/mpeg", "evidenceType": "POV"}
+    two.luz.client.request_upload(sale, recording)
     between = two.luz.client.completion(sale)
     assert [(each["evidenceType"], each["reason"]) for each in between["missing"]] == [("POV", "NOT_UPLOADED")]
 
@@ -110,9 +102,7 @@ def test_each_type_is_told_with_its_state_and_what_to_do(service, two, tmp_path)
     assert missing["reason"] == "NEVER_REQUESTED"
     assert missing["whatToDo"]
 
-    path = tmp_path / "kyc.pdf"
-    path.write_bytes(PDF)
-    two.luz.client.upload(sale, path, evidence_type="KYC", media_type="application/pdf")
+    upload(two.luz.client, sale, "KYC", tmp_path)
     conflict = two.luz.client.evidences(sale)
     assert (conflict["status"], [each["code"] for each in conflict["problems"]]) == ("conflict", ["KYC_NOT_ALONE"])
 
@@ -147,12 +137,12 @@ def test_a_partner_reads_the_findings_of_its_own_sales_page_by_page(two):
 
 def test_findings_are_chosen_by_the_day_on_which_they_are_due(two):
     days = {each["dueAt"][:10] for each in two.luz.client.findings()}
-    latest = date.fromisoformat(max(days))
+    latest, month = date.fromisoformat(max(days)), timedelta(days=30)
 
-    assert list(two.luz.client.findings(due_before=latest - timedelta(days=30))) == []
-    assert len(list(two.luz.client.findings(due_before=latest + timedelta(days=30)))) == len(
-        list(two.luz.client.findings())
-    )
+    def count(**chosen):
+        return len(list(two.luz.client.findings(**chosen)))
+
+    assert (count(due_before=latest - month), count(due_before=latest + month)) == (0, count())
     with pytest.raises(InvalidFields):
         list(two.luz.client.findings(status="solved"))
 
@@ -199,7 +189,7 @@ def test_a_cursor_of_another_partner_shows_nothing_of_it(two):
 
 @pytest.mark.parametrize("path", ["/findings", "/sales/V-1/evidences", "/sales/V-1/completion"])
 def test_reading_needs_a_token_with_the_scope_for_evidence(environ, service, stranger, path):
-    def token(*scopes: TokenScope) -> str:
+    def token(*scopes):
         settings, now = Settings.from_environment(environ), datetime.now(UTC)
         return tokens.issue(settings, "crm", timedelta(hours=1), now, scopes=scopes).text
 
@@ -211,24 +201,11 @@ def test_reading_needs_a_token_with_the_scope_for_evidence(environ, service, str
     assert allowed == ("GET, PUT" if path.endswith("evidences") else "GET")
 
 
-def test_without_an_audit_nobody_is_told_that_nothing_is_wrong(run, embedded_environment, request):
+def test_without_an_audit_nobody_is_told_that_nothing_is_wrong(run, embedded_environment):
     environ = embedded_environment | {"TOOLKIT_JWT_SECRET": SECRET}
     run("status", within=environ)
-    services = Services(Settings.from_environment(environ), environ=environ)
-    request.addfinalizer(services.close)
-    backend = Backend(services)
-    for watch in (backend.database_watch, backend.revocations):
-        watch.check()
-
-    app = create_app(backend, TokenChecks.from_settings(backend.settings))
-
-    async def ask() -> httpx.Response:
-        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost") as client:
-            return await client.get("/findings", headers={"Authorization": f"Bearer {issue(environ)}"})
-
-    with start_blocking_portal() as portal:  # this thread may have a browser, and that a loop of its own
-        answer = portal.call(ask)
-
+    with in_process(environ) as server, partner_of(server.url, issue(environ)) as partner:
+        answer = partner.get("/findings")
     assert (answer.status_code, answer.json()["message"]) == (503, "No audit has been made yet. Try again later.")
     assert answer.headers["retry-after"]
 
@@ -236,18 +213,14 @@ def test_without_an_audit_nobody_is_told_that_nothing_is_wrong(run, embedded_env
 def test_a_partner_answers_a_finding_and_the_verdict_stays(audited, environ, run, two):
     finding = next(each for each in two.luz.client.findings() if each["code"] == "MISSING_POV")
     gate = two.luz.client.completion(finding["saleId"])
-    will_come = two.luz.client.answer(
-        finding["id"], "willCome", until=date(2099, 1, 1), text='=HYPERLINK("http://evil")'
-    )
+    words = {"until": date(2099, 1, 1), "text": '=HYPERLINK("http://evil")'}
+    will_come = two.luz.client.answer(finding["id"], "willCome", **words)
     two.luz.client.answer(finding["id"], "waiverAsked", text="The customer moved")
 
-    listed = json.loads(run("partner", "answers", "--partner", two.luz.name, "--json", within=environ).out)
+    listed = run("partner", "answers", "--partner", two.luz.name, "--json", within=environ).told
     newest, first = listed["answers"]
-    assert (newest["answer"], newest["saleId"], newest["code"]) == (
-        "waiverAsked",
-        finding["saleId"],
-        "MISSING_POV",
-    )
+    told = (newest["answer"], newest["saleId"], newest["code"])
+    assert told == ("waiverAsked", finding["saleId"], "MISSING_POV")
     assert (first["id"], first["until"], first["text"][0]) == (str(will_come), "2099-01-01", "=")
     assert two.luz.client.completion(finding["saleId"]) == gate
     [again] = [each for each in two.luz.client.findings() if each["id"] == finding["id"]]

@@ -1,7 +1,5 @@
 """HTTP itself: sizes, times, paths, methods and ids, over a bare socket where a client would not do."""
 
-from __future__ import annotations
-
 import json
 import re
 import resource
@@ -35,7 +33,7 @@ def wire(service):
         yield wire
 
 
-def is_problem(answer: httpx.Response, status: int) -> bool:
+def is_problem(answer, status):
     assert answer.status_code == status, answer.text
     assert answer.headers["content-type"] == "application/json"
     assert answer.headers["x-request-id"]
@@ -44,7 +42,7 @@ def is_problem(answer: httpx.Response, status: int) -> bool:
     return True
 
 
-def padded(size: int) -> bytes:
+def padded(size):
     """A valid registration of exactly ``size`` bytes."""
     return CLIENT_BYTES + b" " * (size - len(CLIENT_BYTES))
 
@@ -217,12 +215,19 @@ def test_another_path_is_a_404_and_no_redirect(partner, path):
         assert is_problem(partner.request(method, path, json=CLIENT), 404)
 
 
-@pytest.mark.parametrize("method", ["GET", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"])
-def test_only_post_registers(partner, method):
-    answer = partner.request(method, "/clients", json=CLIENT)
+OTHERS = {
+    "/clients": ("POST", ["GET", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"]),
+    "/sales/x/evidences": ("GET, PUT", ["POST", "PATCH", "DELETE", "OPTIONS"]),
+}
 
-    assert is_problem(answer, 405)
-    assert answer.headers["allow"] == "POST"
+
+@pytest.mark.parametrize("path", OTHERS)
+def test_no_other_method_is_allowed(partner, path):
+    allowed, others = OTHERS[path]
+    for method in others:
+        answer = partner.request(method, path, json=CLIENT)
+        assert is_problem(answer, 405)
+        assert answer.headers["allow"] == allowed
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,10 @@
 """Quotas: 429 with ``Retry-After``."""
 
-from __future__ import annotations
-
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from uuid import uuid4
 
-import httpx
 import pytest
 
 from tests.contract.conftest import partner_of
@@ -21,13 +18,13 @@ from toolkit.http.access import RateLimits
 from toolkit.settings import Quotas
 
 
-def is_too_many(answer: httpx.Response) -> bool:
+def is_too_many(answer):
     assert answer.status_code == 429, answer.text
     assert answer.json() == {"message": "Too many requests; try again later", "code": 429}
     return int(answer.headers["retry-after"]) > 0
 
 
-def get(url: str, sent: str | None, **headers: str) -> httpx.Response:
+def get(url, sent, **headers):
     with partner_of(url, sent) as client:
         return client.get("/nothing", headers=headers)
 
@@ -44,7 +41,7 @@ def test_requests_of_a_subject_are_counted(environ):
 def test_wrong_tokens_of_an_address_are_counted_and_valid_ones_still_taken(environ):
     limited = {**environ, "TOOLKIT_QUOTA_WRONG_TOKENS": "1", "TOOLKIT_TRUSTED_PROXIES": "127.0.0.1"}
 
-    def wrong(forwarded: str, sent: str | None = "a.b.c") -> httpx.Response:
+    def wrong(forwarded, sent="a.b.c"):
         return get(server.url, sent, **{"X-Forwarded-For": forwarded})
 
     with in_process(limited) as server:
@@ -83,7 +80,7 @@ SLOWLY = """
 def slowly(service):
     """Records that are stored slowly from then on, so that requests at once overlap."""
 
-    def run(statements: str) -> None:
+    def run(statements):
         with service.database.transaction() as connection:
             connection.exec_driver_sql(statements)
 
@@ -100,7 +97,7 @@ def test_a_sale_has_a_bounded_number_of_open_forms_of_a_type(environ, service, s
         ThreadPoolExecutor(8) as pool,
     ):
 
-        def ask(body: dict[str, str] = body) -> httpx.Response:
+        def ask(body=body):
             return partner.put(f"/sales/{sale}/evidences", json=body)
 
         assert [ask().status_code for _ in range(15)] == [200] * 15

@@ -1,18 +1,16 @@
 """The packaged nginx.conf, tried on a real nginx with TLS."""
 
-from __future__ import annotations
-
 import shutil
 import socket
 import ssl
 import subprocess
 from importlib.resources import files
-from pathlib import Path
 
 import httpx
 import pytest
 
 from tests.contract.conftest import issue
+from tests.support.certificates import made_certificate
 from tests.support.postgres_cluster import free_port, listens
 from tests.support.raw_http import request
 from tests.support.request_bodies import CLIENT
@@ -21,30 +19,22 @@ from tests.support.waiting import PATIENCE, wait_until
 
 NAME = "sales.example.com"
 
-pytestmark = pytest.mark.skipif(
-    shutil.which("nginx") is None or shutil.which("openssl") is None, reason="needs nginx and openssl"
-)
-
-
-def certificate(folder: Path) -> None:
-    command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
-    command += ["-keyout", str(folder / "privkey.pem"), "-out", str(folder / "fullchain.pem"), "-days", "2"]
-    command += ["-subj", f"/CN={NAME}", "-addext", f"subjectAltName=DNS:{NAME},IP:127.0.0.1"]
-    subprocess.run(command, check=True, capture_output=True)
+pytestmark = pytest.mark.skipif(shutil.which("nginx") is None, reason="needs nginx")
 
 
 @pytest.fixture(scope="module")
 def proxy(environ, tmp_path_factory):
     """An nginx with the packaged file in front of a server: its port, and a context that trusts it."""
     folder, port = tmp_path_factory.mktemp("nginx"), free_port()
-    certificate(folder)
+    certificate = made_certificate(folder, NAME)
     packaged = (files("toolkit.http") / "nginx.conf").read_text("utf-8")
     limited = {**environ, "TOOLKIT_TRUSTED_PROXIES": "127.0.0.1", "TOOLKIT_QUOTA_WRONG_TOKENS": "1000000"}
     with serving(limited) as server:
         for marked, here in {
             "127.0.0.1:8000": f"127.0.0.1:{server.port}",
             "listen 443 ssl": f"listen 127.0.0.1:{port} ssl",
-            "/etc/nginx/tls": str(folder),
+            "/etc/nginx/tls/fullchain.pem": str(certificate),
+            "/etc/nginx/tls/privkey.pem": str(certificate),
         }.items():
             assert marked in packaged
             packaged = packaged.replace(marked, here)
@@ -61,7 +51,7 @@ def proxy(environ, tmp_path_factory):
         try:
             wait_until(lambda: process.poll() is not None or listens(port))
             assert process.poll() is None, (folder / "error.log").read_text()
-            yield port, ssl.create_default_context(cafile=folder / "fullchain.pem")
+            yield port, ssl.create_default_context(cafile=certificate)
         finally:
             process.terminate()
             process.wait(PATIENCE)
