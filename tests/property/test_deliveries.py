@@ -4,7 +4,6 @@ import tempfile
 from contextlib import ExitStack, contextmanager
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, cast
 
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
@@ -13,11 +12,10 @@ from tests.conftest import _TEMPLATE, SettableClock, _fresh
 from tests.support.fake_bucket import FIRST, MemoryBucket
 from tests.support.s3_inventory import row_of, write_inventory
 from tests.support.uploaded_sales import rows
-from toolkit.audit.inventory import Inventory, find_inventory
+from toolkit.audit.inventory import find_inventory
 from toolkit.audit.observe_bucket import sync_bucket
-from toolkit.bucket.client import Bucket, list_objects
+from toolkit.bucket.client import list_objects
 from toolkit.bucket.file_store import FolderStore
-from toolkit.database.connection import Database
 
 KEYS = ("notes/a.txt", "notes/b ç.txt", 'notes/c,".txt')
 CONTENTS = (b"one", b"another", None)
@@ -38,7 +36,6 @@ def test_an_inventory_and_a_listing_give_the_same_observations(server, nights):
         one, two = (stack.enter_context(contextmanager(_fresh)(server, _TEMPLATE)) for _ in range(2))
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         memory, clock = MemoryBucket(), SettableClock(FIRST)
-        bucket = cast("Bucket", memory)
         for night in nights:
             for key, content in night:
                 clock.now += timedelta(seconds=1)
@@ -47,19 +44,19 @@ def test_an_inventory_and_a_listing_give_the_same_observations(server, nights):
                 else:
                     memory.put(key, content, clock.now)
             clock.now += timedelta(seconds=1)
-            sync_bucket(one, bucket, clock=clock)
-            inventory = _delivered(folder, bucket, clock)
-            sync_bucket(two, bucket, clock=clock, inventory=inventory, confirmed=True)
+            sync_bucket(one, memory, clock=clock)
+            inventory = _delivered(folder, memory, clock)
+            sync_bucket(two, memory, clock=clock, inventory=inventory, confirmed=True)
             assert _history(one) == _history(two)
 
 
-def _delivered(folder: Path, bucket: Bucket, clock: SettableClock) -> Inventory:
+def _delivered(folder, bucket, clock):
     listed = [row_of(seen) for page in list_objects(bucket, [""]) for seen in page]
     write_inventory(folder, bucket.name, listed, clock.now)
     return find_inventory(FolderStore(folder, "delivered"), None, folder)
 
 
-def _history(database: Database) -> Any:
+def _history(database):
     return rows(
         database,
         "SELECT key, size, etag, last_modified, seen_at, gone_at, gone_how FROM audit.object_observations "

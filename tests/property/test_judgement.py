@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from pathlib import Path
-from typing import Any
 from uuid import UUID
 
-import ibis
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -19,11 +15,11 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from toolkit.audit.duckdb_session import duckdb_session
-from toolkit.audit.engines import DuckdbEngine, Engine, spark_engine
+from toolkit.audit.engines import DuckdbEngine, spark_engine
 from toolkit.audit.judge import GIVEN, TYPE_UNKNOWN, judge
 from toolkit.contract.contents import COVERAGES, Coverage
 from toolkit.contract.evidence import EvidenceType, FileKind, UtilityGroup
-from toolkit.contract.findings import SEPARATOR, Verdict
+from toolkit.contract.findings import SEPARATOR
 from toolkit.contract.rules import (
     GROUP_RULES,
     Evidence,
@@ -59,7 +55,7 @@ class Record:
     withdrawn: bool = False
 
     @property
-    def evidence(self) -> Evidence:
+    def evidence(self):
         there = self.stored is not None and not self.stored.gone
         state = evidence_state(
             self.evidence_type,
@@ -73,7 +69,7 @@ class Record:
         return Evidence(self.evidence_type, state)
 
     @property
-    def counts(self) -> bool:
+    def counts(self):
         return self.evidence.known and self.evidence.state is EvidenceState.COUNTED
 
 
@@ -84,10 +80,10 @@ class Case:
     sale: Sale
     records: list[Record]
 
-    def verdict(self) -> Verdict:
+    def verdict(self):
         return evaluate(self.sale, [record.evidence for record in self.records])
 
-    def counted_files(self) -> list[Stored]:
+    def counted_files(self):
         return [record.stored for record in self.records if record.counts and record.stored]
 
 
@@ -116,9 +112,9 @@ sales = st.builds(
 cases = st.lists(st.builds(Case, sales, st.lists(records, max_size=6)), min_size=30, max_size=60)
 
 
-def inputs(found: list[Case]) -> dict[str, pa.Table]:
+def inputs(found):
     """The inputs of an audit folder that hold these cases."""
-    rows: dict[str, list[dict[str, Any]]] = {"sales": [], "records": [], "objects": []}
+    rows = {"sales": [], "records": [], "objects": []}
     for number, case in enumerate(found):
         rows["sales"].append(
             {
@@ -161,12 +157,7 @@ def inputs(found: list[Case]) -> dict[str, pa.Table]:
     return {name: pa.Table.from_pylist(rows[name], schema.to_pyarrow()) for name, schema in GIVEN.items()}
 
 
-Judging = Callable[[list[Case]], dict[str, list[dict[str, Any]]]]
-
-
-def judged(
-    opened: Callable[[], AbstractContextManager[Engine]], folder: Path, found: list[Case]
-) -> dict[str, list[dict[str, Any]]]:
+def judged(opened, folder, found):
     """The outputs, written by the engine as Parquet."""
     with opened() as engine:
         tables = {}
@@ -175,7 +166,7 @@ def judged(
             tables[name] = engine.table(name, [str(folder / f"{name}.parquet")], GIVEN[name])
         outputs = {}
 
-        def write(name: str, query: ibis.Table, schema: ibis.Schema) -> ibis.Table:
+        def write(name, query, schema):
             place = folder / f"{name}.parquet"
             engine.write(query, str(place))
             parts = [str(place)] if place.is_file() else sorted(map(str, place.glob("*.parquet")))
@@ -188,7 +179,7 @@ def judged(
 
 
 @contextmanager
-def on_duckdb() -> Any:
+def on_duckdb():
     with duckdb_session() as session:
         yield DuckdbEngine(session)
 
@@ -200,7 +191,7 @@ def engine(request, tmp_path):
     return partial(judged, partial(spark_engine, request.getfixturevalue("spark_url")), tmp_path)
 
 
-def check(engine: Judging, found: list[Case]) -> None:
+def check(engine, found):
     outputs = engine(found)
     verdicts = {row["sale_id"]: row for row in outputs["verdicts"]}
     states = {row["evidence_id"]: row["state"] for row in outputs["files"]}

@@ -14,23 +14,22 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from itertools import combinations, count
 from pathlib import Path
-from typing import Any, cast
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
 import sqlalchemy as sa
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
+from sqlalchemy.dialects.postgresql import insert
 
 from tests.conftest import _TEMPLATE, SettableClock, _fresh
 from tests.support.audits import made_audit
 from tests.support.fake_bucket import MemoryBucket
 from tests.support.waiting import someone_waits, wait_until
 from toolkit.audit.changes import KINDS, changes_between
-from toolkit.audit.folder import Audit, TablePart
+from toolkit.audit.folder import TablePart
 from toolkit.audit.observe_bucket import sync_bucket
 from toolkit.audit.waivers import add_waiver, all_waivers, revoke_waiver
-from toolkit.bucket.client import Bucket
 from toolkit.contract.evidence import EvidenceType
 from toolkit.contract.findings import FindingStatus
 from toolkit.database.connection import Database
@@ -59,67 +58,58 @@ class World:
     late: Iterator[int] = field(default_factory=lambda: count(10))
     """The numbers of their records."""
 
-    def change(self, *statements: sa.Executable) -> None:
+    def change(self, *statements):
         with self.database.transaction() as connection:
             for statement in statements:
                 connection.execute(statement)
 
-    def sale(self, number: int, group: str, completed: bool, partner: str | None = None) -> None:
-        values: dict[str, Any] = {
+    def sale(self, number, group, completed, partner=None):
+        values = {
             "partner": partner,
             "utility_group": group,
             "is_client_financial_responsible": group != "D",
             "created_at": START - timedelta(days=number),
             "completed_at": START if completed else None,
         }
-        with self.database.transaction() as connection:
-            changed = connection.execute(sa.update(sales).where(sales.c.id == f"S-{number}").values(values))
-            if not changed.rowcount:
-                connection.execute(sa.insert(sales).values(id=f"S-{number}", **values))
+        self.change(_upsert(sales, {"id": f"S-{number}"} | values))
 
-    def no_sale(self, number: int) -> None:
+    def no_sale(self, number):
         self.change(
             sa.delete(evidences).where(evidences.c.sale_id == f"S-{number}"),
             sa.delete(sales).where(sales.c.id == f"S-{number}"),
         )
 
-    def record(self, number: int, sale: int, evidence_type: EvidenceType, back: timedelta) -> None:
+    def record(self, number, sale, evidence_type, back):
         """A new record, or an old one that moves to another sale, becomes another type, or is dated back."""
-        self.sale_exists(sale)
-        values = self.requested(sale, evidence_type, back)
+        self.change(self.requested(number, sale, evidence_type, back))
+
+    def requested(self, number, sale, evidence_type, back):
         with self.database.transaction() as connection:
-            changed = connection.execute(sa.update(evidences).where(evidences.c.id == _id(number)).values(values))
-            if not changed.rowcount:
-                connection.execute(_record(number).values(values))
-
-    def requested(self, sale: int, evidence_type: EvidenceType, back: timedelta) -> dict[str, Any]:
+            known = connection.scalar(sa.select(sales.c.id).where(sales.c.id == f"S-{sale}"))
+        if known is None:
+            self.sale(sale, "A", False)
         at = self.clock.now - back
-        times = {"requested_at": at, "expires_at": at + timedelta(hours=1)}
-        return {"sale_id": f"S-{sale}", "evidence_type": evidence_type, **times}
+        record = {"id": _id(number), "object_key": _key(number), "requested_by": "service", "file_name": "f"}
+        record |= {"sale_id": f"S-{sale}", "evidence_type": evidence_type, "file_format": "x", "type": "x"}
+        return _upsert(evidences, record | {"requested_at": at, "expires_at": at + timedelta(hours=1)})
 
-    def begun(self, evidence_type: EvidenceType, back: timedelta) -> None:
+    def begun(self, evidence_type, back):
         """A transaction of the service that makes a record, and stays open; there may be several."""
-        self.sale_exists(9)
+        statement = self.requested(next(self.late), 9, evidence_type, back)
         connection = self.database.engine.connect()
         self.open.append(connection)
-        connection.execute(_record(next(self.late)).values(self.requested(9, evidence_type, back)))
+        connection.execute(statement)
 
-    def committed(self, place: int) -> None:
+    def committed(self, place):
         """One of the open transactions commits, in any order."""
         if self.open:
             with self.open.pop(place % len(self.open)) as connection:
                 connection.commit()
 
-    def sale_exists(self, number: int) -> None:
-        with self.database.transaction() as connection:
-            known = connection.scalar(sa.select(sales.c.id).where(sales.c.id == f"S-{number}"))
-        if known is None:
-            self.sale(number, "A", False)
-
-    def no_record(self, number: int) -> None:
+    def no_record(self, number):
         self.change(sa.delete(evidences).where(evidences.c.id == _id(number)))
 
-    def withdrawn(self, number: int) -> None:
+    def withdrawn(self, number):
         with self.database.transaction() as connection:
             known = connection.scalar(
                 sa.text(
@@ -132,40 +122,39 @@ class World:
             people = {"reason": "sent twice", "withdrawn_by": "ana", "approved_by": "bia"}
             withdraw(self.database, _id(number), clock=self.clock, **people)
 
-    def looked_at(self, statement: str, number: int, **values: Any) -> None:
+    def looked_at(self, statement, number, **values):
         with self.database.transaction() as connection:
             bound = {"key": _key(number), "now": stamp(connection, self.clock), **values}
             connection.execute(sa.text(statement), bound)
 
-    def verified(self, number: int, problem: str | None) -> None:
+    def verified(self, number, problem):
         self.looked_at(_VERIFIED, number, problem=problem)
 
-    def unreadable(self, number: int) -> None:
+    def unreadable(self, number):
         self.looked_at(_UNREADABLE, number)
 
-    def waived(self, number: int, days: int) -> None:
+    def waived(self, number, days):
         today = self.clock.now.date()
         given = {"sale": f"S-{number}", "reason": "ordered", "owner": "ana", "approvedBy": "bia"}
         ends = {"start": today + timedelta(days=days), "end": today + timedelta(days=days + 2)}
         add_waiver(self.database, given | ends, today=today, clock=self.clock)
 
-    def unwaived(self) -> None:
-        for waiver in all_waivers(
-            self.database, self.clock.now + timedelta(days=1)
-        ):  # the clock may have gone back
+    def unwaived(self):
+        tomorrow = self.clock.now + timedelta(days=1)  # the clock may have gone back
+        for waiver in all_waivers(self.database, tomorrow):
             if waiver.revoked_at is None:
                 revoke_waiver(self.database, waiver.id, reason="sent", revoked_by="ana", clock=self.clock)
 
-    def put(self, number: int, content: bytes) -> None:
+    def put(self, number, content):
         self.bucket.put(_key(number), content)
 
-    def deleted(self, number: int) -> None:
+    def deleted(self, number):
         self.bucket.delete(_key(number))
 
-    def wait(self, time: timedelta) -> None:
+    def wait(self, time):
         self.clock.now += time
 
-    def live(self, history: list[Any]) -> None:
+    def live(self, history):
         try:
             for what, *values in history:
                 getattr(self, what.__name__)(*values)
@@ -173,12 +162,12 @@ class World:
             while self.open:
                 self.committed(0)
 
-    def audit(self) -> None:
+    def audit(self):
         observe_service(self.database, self.clock)
-        sync_bucket(self.database, cast("Bucket", self.bucket), clock=self.clock)
+        sync_bucket(self.database, self.bucket, clock=self.clock)
         self.judge()
 
-    def audit_beside(self, number: int, problem: str | None) -> None:
+    def audit_beside(self, number, problem):
         """A file is verified in a transaction that was stamped before an audit, and commits after it began."""
         with ThreadPoolExecutor(1) as pool, self.database.transaction() as connection:
             bound = {"key": _key(number), "problem": problem, "now": stamp(connection, self.clock)}
@@ -187,33 +176,32 @@ class World:
             wait_until(lambda: audit.done() or someone_waits(self.database))
         audit.result()
 
-    def judge(self) -> None:
+    def judge(self):
         with suppress(NothingEvaluated):
             made = made_audit(self.database, self.home, clock=self.clock)
             self.audits[made.facts.as_of] = _parts(made)
 
-    def ask_again(self) -> dict[datetime, Audit]:
+    def ask_again(self):
         """The same moments, judged two years later into folders of their own."""
         clock = SettableClock(max(self.clock.now, *self.audits, START) + timedelta(days=730))
         again = self.home / "again"
         return {moment: made_audit(self.database, again, clock=clock, as_of=moment) for moment in self.audits}
 
 
-def _parts(made: Audit) -> dict[str, TablePart]:
+def _parts(made):
     """The hashes of everything that is as of the moment; who the clients are is not."""
     return {name: part for name, part in made.facts.parts.items() if name != "clients"}
 
 
-def _record(number: int) -> sa.Insert:
-    fixed = {"file_name": "f", "file_format": "x", "type": "x", "requested_by": "service"}
-    return sa.insert(evidences).values(id=_id(number), object_key=_key(number), **fixed)
+def _upsert(table, row):
+    return insert(table).values(row).on_conflict_do_update(index_elements=["id"], set_=row)
 
 
-def _id(number: int) -> UUID:
+def _id(number):
     return UUID(int=number + 1)
 
 
-def _key(number: int) -> str:
+def _key(number):
     return f"evidences/2026/03/02/{_id(number)}/f" if number % 2 else f"sales/S/{number}.pdf"
 
 
@@ -268,13 +256,13 @@ def test_every_earlier_moment_gives_the_same_bytes_and_findings_again_two_years_
         every_day_counts_its_findings(database, there)
 
 
-def present(made: Audit) -> set[str]:
+def present(made):
     """The findings that an audit sees."""
     found = made.findings
     return set(found["id"][found["status"] != FindingStatus.RESOLVED])
 
 
-def changes_lead_from_one_moment_to_the_other(database: Database, there: dict[datetime, set[str]]) -> None:
+def changes_lead_from_one_moment_to_the_other(database, there):
     moments = {START - timedelta(days=9): set[str]()} | there  # before the first audit nothing was known
     for earlier, later in combinations(sorted(moments), 2):
         found = changes_between(database, earlier, later, ZONE)
@@ -289,7 +277,7 @@ def changes_lead_from_one_moment_to_the_other(database: Database, there: dict[da
         assert reopened <= known
 
 
-def every_day_counts_its_findings(database: Database, there: dict[datetime, set[str]]) -> None:
+def every_day_counts_its_findings(database, there):
     counts = {moment.astimezone(ZONE).date(): len(there[moment]) for moment in sorted(there)}
     by_day = changes_between(database, START - timedelta(days=9), max(there), ZONE).by_day.set_index("day")
     assert {day: by_day["present"].get(day, 0) for day in counts} == counts

@@ -1,7 +1,5 @@
 """Delimited text is read as Python's csv module reads it, whatever its cells and wherever blocks are cut."""
 
-from __future__ import annotations
-
 import csv
 import io
 import tempfile
@@ -70,13 +68,13 @@ def test_whatever_the_quotation_marks_no_line_is_lost(lines):
     assert sum("".join(each.cells).count("a") for each in found) == "".join(lines).count("a")
 
 
-def rows_of(chunk: Chunk) -> list[tuple[int, tuple[str, ...]]]:
+def rows_of(chunk):
     assert not chunk.faults
     columns = [column.to_pylist() for column in chunk.columns]
     return list(zip(chunk.lines.tolist(), zip(*columns, strict=True), strict=True))
 
 
-def by_csv_module(text: str) -> list[tuple[int, tuple[str, ...]]]:
+def by_csv_module(text):
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=";")
     found, line = [], 1
     for row in reader:
@@ -85,10 +83,17 @@ def by_csv_module(text: str) -> list[tuple[int, tuple[str, ...]]]:
     return [(at, row) for at, row in found[1:] if any(cell.strip(" \n\r") for cell in row)]
 
 
-def text_lines(text: str, physical: int) -> int:
+def text_lines(text, physical):
     """Lines as an editor counts them; the csv module also counts a lone carriage return."""
     pieces = io.StringIO(text, newline="").readlines()[:physical]
     return sum(piece.endswith("\n") for piece in pieces)
+
+
+def rejected(folder, chunk, delimiter, headings):
+    with Outputs(folder, "a", delimiter, headings) as outputs:
+        outputs.reject(chunk, [[("cpf", "wrong")]] * len(chunk.lines))
+        outputs.complete()
+        return outputs.publish()[0]
 
 
 anything = st.text(
@@ -110,11 +115,7 @@ def test_rejected_rows_come_back_as_they_were(given_rows, delimiter):
         pa.array(range(2, len(original) + 2)).to_numpy(),
     )
     with tempfile.TemporaryDirectory() as folder:
-        with Outputs(Path(folder), "a", delimiter, headings) as outputs:
-            outputs.reject(chunk, [[("cpf", "wrong")]] * len(original))
-            outputs.complete()
-            paths, _ = outputs.publish()
-        for path in paths:
+        for path in rejected(Path(folder), chunk, delimiter, headings):
             table = open_table(source_of(path))
             read = [row for part in source_chunks(table) for _, row in rows_of(part)]
             assert read == original
@@ -122,11 +123,7 @@ def test_rejected_rows_come_back_as_they_were(given_rows, delimiter):
 
 
 @pytest.mark.parametrize("cell", ["=1+1", "+55", "-1", "@x", "\tx", "\rx", "'=1"])
-def test_no_cell_of_a_rejected_csv_can_run_as_a_formula(cell):
+def test_no_cell_of_a_rejected_csv_can_run_as_a_formula(cell, tmp_path):
     chunk = Chunk([pa.array([cell])], pa.array([2]).to_numpy())
-    with tempfile.TemporaryDirectory() as folder, Outputs(Path(folder), "a.csv", ";", ["cpf"]) as outputs:
-        outputs.reject(chunk, [[("cpf", "wrong")]])
-        outputs.complete()
-        (path, _), _ = outputs.publish()
-        (row,) = read_csv(path)
+    (row,) = read_csv(rejected(tmp_path, chunk, ";", ["cpf"])[0])
     assert row["cpf"] == f"'{cell}"

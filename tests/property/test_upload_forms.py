@@ -3,8 +3,6 @@
 Servers that enforce policies take and refuse such forms in tests/integration/test_upload_forms.py.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import hmac
@@ -27,13 +25,13 @@ NOW = datetime(2026, 3, 2, 1, 0, 5, tzinfo=UTC).astimezone(ZoneInfo("America/Sao
 SESSION = ReadOnlyCredentials("ASIAEXAMPLE", "a secret", "a token")
 
 
-def form(key: str, max_bytes: int = 1000, ends_at: datetime = NOW) -> dict[str, str]:
+def form(key, max_bytes=1000, ends_at=NOW):
     named = {"bucket": "evidence", "key": key, "max_bytes": max_bytes, "signed_at": NOW, "expires_at": ends_at}
-    return signed_fields(SESSION, "sa-east-1", **named)  # type: ignore[arg-type]
+    return signed_fields(SESSION, "sa-east-1", **named)
 
 
 @st.composite
-def file_names(draw: st.DrawFn) -> str:
+def file_names(draw):
     try:
         return parse(EvidenceRequest, UPLOAD | {"fileName": draw(st.text())}).file_name
     except InvalidFields:
