@@ -1,21 +1,15 @@
 """`make lab`: copies of the notebooks in a working folder at the top of the browser; nothing asks about news."""
 
-import json
 import os
-import signal
-import subprocess
 import sys
-import urllib.error
-import urllib.request
 from pathlib import Path
-from typing import Any
 
 import nbformat
 import pytest
 from nbclient import NotebookClient
 
 from tests.support.browser import needs_browser, well_behaved
-from tests.support.postgres_cluster import free_port
+from tests.support.jupyter import jupyter_lab
 from tests.support.waiting import PATIENCE, wait_until
 from toolkit.kit.connection import Kit
 
@@ -36,28 +30,9 @@ def work(tmp_path_factory):
 @pytest.fixture(scope="module")
 def asked(work):
     """Ask the JupyterLab that `make lab` starts."""
-    port = free_port()
-    options = f"--no-browser --port={port} --ServerApp.port_retries=0 --IdentityProvider.token=t"
-    command = ("make", "--old-file=.venv/.ready", "lab", f"WORK={work}", f"LAB={options}")
-    server = subprocess.Popen(command, cwd=ROOT, start_new_session=True, stderr=subprocess.DEVNULL)
-
-    def ask(path: str) -> Any:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}?token=t", timeout=PATIENCE) as answer:
-            return json.load(answer)
-
-    def answers() -> bool:
-        try:
-            return bool(ask("/api"))
-        except urllib.error.URLError:
-            return False
-
-    try:
-        wait_until(lambda: server.poll() is not None or answers(), step=0.1)
-        assert server.poll() is None, "make lab ended"
-        yield ask
-    finally:
-        os.killpg(server.pid, signal.SIGTERM)
-        server.wait(PATIENCE)
+    command = ("make", "--old-file=.venv/.ready", "lab", f"WORK={work}")
+    with jupyter_lab(command, as_option="LAB", folder=ROOT) as lab:
+        yield lab.ask
 
 
 def test_the_browser_shows_the_working_folder_and_copies_of_the_notebooks_in_it(asked, work):

@@ -3,29 +3,27 @@
 Then everything that it leaves for people and programs is searched for the sample's people and for secrets.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from email import message_from_bytes, policy
-from html import escape, unescape
-from pathlib import Path
+from html import escape
 
 import nbformat
 import pytest
 import sqlalchemy as sa
 
+from tests.support.certificates import made_certificate
+from tests.support.leaks import leaks_in
 from tests.support.notebook_files import write_notebook
 from tests.support.scripted_server import Answer, scripted
-from tests.unit.test_job_notices import SMTP, Mailbox, certificate, served  # noqa: F401  # a fixture
+from tests.unit.test_job_notices import SMTP, Mailbox, served
 from toolkit.cli import main
-from toolkit.contract.people import secret_values
 from toolkit.database import tables
 from toolkit.jobs.definitions import PACKAGED
 from toolkit.jobs.runs import job_history
 from toolkit.kit.connection import Kit
 from toolkit.samples import story
-from toolkit.samples.dataset import Samples, make_samples, write_sales, write_samples
+from toolkit.samples.dataset import make_samples, write_sales, write_samples
 
 BROKEN = """
 [jobs.broken]
@@ -53,7 +51,7 @@ def samples(tmp_path, embedded_environment, database, capsys):
     return made
 
 
-def jobs_file(folder: Path, samples: Samples) -> Path:
+def jobs_file(folder, samples):
     """The packaged jobs with a threshold, and one whose notebook stumbles over a client."""
     packaged = PACKAGED.read_text()
     made = packaged.replace("notify.new-critical = true", "notify.findings = 0").replace('"6h"', '"2d"')
@@ -66,15 +64,9 @@ def jobs_file(folder: Path, samples: Samples) -> Path:
 
 
 def test_the_nightly_job_does_its_work_and_tells_no_personal_data(
-    samples,
-    embedded_environment,
-    certificate,  # noqa: F811
-    database,
-    tmp_path,
-    capsys,
-    monkeypatch,
+    samples, embedded_environment, database, tmp_path, capsys, monkeypatch
 ):
-    mailbox, out = Mailbox(), tmp_path / "out"
+    mailbox, out, certificate = Mailbox(), tmp_path / "out", made_certificate(tmp_path)
     server = served(mailbox, certificate, security="tls")
     server.start()
     told = ""
@@ -109,10 +101,8 @@ def test_the_nightly_job_does_its_work_and_tells_no_personal_data(
 
     assert [json.loads(sent.body)["kind"] for sent in receiver.requests] == ["attention", "failed"]
     assert len(mailbox.mails) == 2
-    assert (
-        f"Vendas em aberto: {counts['audit']['incomplete'] + counts['audit']['conflict']}"
-        in receiver.requests[0].body.decode()
-    )
+    unfinished = counts["audit"]["incomplete"] + counts["audit"]["conflict"]
+    assert f"Vendas em aberto: {unfinished}" in receiver.requests[0].body.decode()
     [final] = [path for path in (out / "nightly").glob("20*") if path.is_dir()]
     assert (final / "report" / "missing-evidence.html").exists()
     [executed] = (final / "report").glob("*.ipynb")
@@ -140,7 +130,7 @@ def test_the_nightly_job_does_its_work_and_tells_no_personal_data(
         text = str(nbformat.read(path, 4).cells[-1].outputs) if path == failed else path.read_text()
         told += text
     credentials = tmp_path / "credentials.jsonl"
-    assert found_in(told, samples, environ, credentials) == []
+    assert leaks_in(told, environ, [credentials]) == []
     person, signature = samples.csv_clients[1], json.loads(credentials.read_text().splitlines()[0])["fields"]
     for leak in (
         json.dumps(f"{person.first_name} {person.last_name}"),
@@ -149,23 +139,8 @@ def test_the_nightly_job_does_its_work_and_tells_no_personal_data(
         signature["X-Amz-Signature"],
         environ["TOOLKIT_WEBHOOK_SECRET"],
     ):
-        assert found_in(told + leak, samples, environ, credentials) != []
+        assert leaks_in(told + leak, environ, [credentials]) != []
 
 
 REPORTS = ("missing-evidence", "manifest", "index")
 """The files of a report: they are for those who may know the people, and mask their CPFs."""
-
-
-def found_in(told: str, samples: Samples, environ: dict[str, str], credentials: Path) -> list[str]:
-    """Return the personal data and the secrets that stand in a text, also where it is escaped for JSON or HTML."""
-    told = unescape(re.sub(r"\\u([0-9a-f]{4})", lambda escaped: chr(int(escaped[1], 16)), told))
-    secrets = {"geheim", *secret_values(environ)}
-    for line in credentials.read_text().splitlines():
-        fields = json.loads(line)["fields"]
-        secrets |= {value for name, value in fields.items() if name not in {"bucket", "key", "X-Amz-Algorithm"}}
-    people = (*samples.csv_clients, *samples.xlsx_clients)
-    for person in people:
-        secrets |= {f"{person.first_name} {person.last_name}", person.email, person.phone_number}
-    digits = set(re.findall(r"\d{11}", re.sub(r"(?<=\d)[.-](?=\d)", "", told)))
-    found = {secret for secret in secrets if secret and secret.upper() in told.upper()}
-    return sorted(found | digits & {person.cpf for person in people})

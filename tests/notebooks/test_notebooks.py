@@ -6,7 +6,6 @@ import re
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import nbformat
 import papermill
@@ -19,34 +18,18 @@ import toolkit
 from tests.support.observations import Story
 from toolkit.notebooks.packaged import results_of
 from toolkit.notebooks.parameters import read_parameters
-from toolkit.reports import DEFAULT_FORMATS
 from toolkit.samples.dataset import make_samples, write_samples
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
-NAMES = ("01_bulk_load_clients", "02_request_credentials", "03_missing_evidence_report", "04_job_history")
-QUESTIONS = (
-    "05_one_sale",
-    "06_compare_moments",
-    "07_partners",
-    "08_verify_contents",
-    "09_load_sales",
-    "10_client_quality",
-)
-REVIEW = "12_review"
+OWN = "11_own_questions"
+NAMES = sorted(path.stem for path in NOTEBOOKS.glob("*.ipynb") if path.stem != OWN)
 
 
-def notebook(name: str) -> nbformat.NotebookNode:
+def notebook(name):
     return nbformat.read(NOTEBOOKS / f"{name}.ipynb", as_version=4)
 
 
-OWN = "11_own_questions"
-
-
-def test_these_are_the_notebooks():
-    assert sorted(path.stem for path in NOTEBOOKS.glob("*.ipynb")) == sorted((*NAMES, *QUESTIONS, OWN, REVIEW))
-
-
-@pytest.mark.parametrize("name", [*NAMES, *QUESTIONS, REVIEW])
+@pytest.mark.parametrize("name", NAMES)
 def test_a_notebook_is_text_parameters_the_toolkit_and_each_call_with_its_display(name):
     first, *cells = notebook(name).cells
     for heading in ("**Question:**", "**In:**", "**Out:**", "**Pergunta:**", "**Entrada:**", "**Saída:**"):
@@ -61,7 +44,7 @@ def test_a_notebook_is_text_parameters_the_toolkit_and_each_call_with_its_displa
         assert isinstance(shown.value, ast.Name)
 
 
-@pytest.mark.parametrize("name", [*NAMES, *QUESTIONS, REVIEW])
+@pytest.mark.parametrize("name", NAMES)
 def test_every_parameter_has_a_comment_and_reaches_a_call(name):
     parameters = read_parameters(notebook(name))
     assert all(parameter.comment for parameter in parameters.values())
@@ -69,7 +52,7 @@ def test_every_parameter_has_a_comment_and_reaches_a_call(name):
     assert set(parameters) <= {node.id for node in ast.walk(ast.parse(calls)) if isinstance(node, ast.Name)}
 
 
-def outputs(executed: nbformat.NotebookNode) -> str:
+def outputs(executed):
     """Everything that a reader can see."""
     return "\n".join(json.dumps(cell.get("outputs", []), ensure_ascii=False) for cell in executed.cells)
 
@@ -101,7 +84,7 @@ def executed_here():
     main = sys.modules["__main__"]  # whose place the shell takes
     shell = InteractiveShell.instance(config=Config({"HistoryManager": {"enabled": False}}))
 
-    def executed(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
+    def executed(notebook):
         shell.reset()
         shown = []
         with capture_output():
@@ -137,7 +120,7 @@ def test_a_notebook_asks_its_own_question_of_the_sample_with_pandas_and_a_pictur
 
 
 def test_each_notebook_runs_on_a_service_with_one_sale(office, executed_here):
-    def ran(name: str) -> tuple[dict[str, Any], str]:
+    def ran(name):
         executed = executed_here(notebook(name))
         return results_of(executed)[0], outputs(executed)
 
@@ -164,7 +147,7 @@ def test_the_script_of_the_readme_prints_its_answer_alone(office, database, caps
         story.record(sale_id, "POV")
     guide = (NOTEBOOKS / "README.md").read_text("utf-8")
     script, _ = re.findall(r"```python\n(.+?)```", guide, flags=re.DOTALL)
-    exec(compile(script, "README.md", "exec"), known := {})  # type: ignore[var-annotated]
+    exec(compile(script, "README.md", "exec"), known := {})
     assert capsys.readouterr().out == "S-2 POV EXPIRED None\n"
     assert "3 of 3 sales lack evidence." in repr(known["audit"])
     known["kit"].close()
@@ -173,7 +156,7 @@ def test_the_script_of_the_readme_prints_its_answer_alone(office, database, caps
 def test_a_mistake_is_told_in_one_line(run, tmp_path):
     out = tmp_path / "out.ipynb"
     missing = tmp_path / "nowhere.csv"
-    path = NOTEBOOKS / f"{NAMES[0]}.ipynb"
+    path = NOTEBOOKS / "01_bulk_load_clients.ipynb"
     printed = run("run", path, "-p", "files", missing, "--out", out, ends=1).err
     assert "UnreadableFile" in printed
     assert str(missing) in printed
@@ -185,10 +168,6 @@ def test_a_mistake_is_told_in_one_line(run, tmp_path):
         if output.output_type == "error"
     ]
     assert len(error.traceback) == 1
-
-
-def test_notebook_and_command_write_the_same_files():
-    assert read_parameters(notebook(NAMES[2]))["formats"].default == ",".join(DEFAULT_FORMATS)
 
 
 def test_the_demo_keeps_out_of_shared_services(run):

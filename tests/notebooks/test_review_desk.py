@@ -1,16 +1,9 @@
 """The desk of a reviewer in JupyterLab, with the keyboard alone, in a real browser."""
 
-from __future__ import annotations
-
-import json
 import os
-import subprocess
 import sys
-import urllib.error
-import urllib.request
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import pytest
 from ipywidgets import HTML, Image
@@ -18,7 +11,7 @@ from playwright import sync_api
 
 from tests.integration.test_reviews import office  # noqa: F401  # a fixture
 from tests.support.browser import needs_browser
-from tests.support.postgres_cluster import free_port
+from tests.support.jupyter import jupyter_lab
 from tests.support.uploaded_sales import rows
 from tests.support.waiting import PATIENCE, wait_until
 from toolkit.kit.desk import _mark, _Widgets
@@ -33,28 +26,12 @@ def lab(office, tmp_path):  # noqa: F811
     work.mkdir()
     text = NOTEBOOK.read_text("utf-8").replace('reviewer = \\"\\"', 'reviewer = \\"Ana Souza\\"')
     (work / "review.ipynb").write_text(text, "utf-8")
-    port = free_port()
-    options = ("--no-browser", "--ip=127.0.0.1", f"--port={port}", "--IdentityProvider.token=t", "--allow-root")
-    command = [sys.executable, "-m", "jupyterlab", *options, f"--ServerApp.root_dir={work}"]
-    server = subprocess.Popen(command, env={**os.environ, **office.environ}, stderr=subprocess.DEVNULL)
-    address = f"http://127.0.0.1:{port}"
-
-    def answers() -> bool:
-        try:
-            with urllib.request.urlopen(f"{address}/api?token=t", timeout=PATIENCE):
-                return True
-        except urllib.error.URLError:
-            return False
-
-    try:
-        wait_until(lambda: server.poll() is not None or answers(), step=0.1)
-        yield address, work / "review.ipynb"
-    finally:
-        server.terminate()
-        server.wait(PATIENCE)
+    command = (sys.executable, "-m", "jupyterlab", "--allow-root", f"--ServerApp.root_dir={work}")
+    with jupyter_lab(command, environ={**os.environ, **office.environ}) as started:
+        yield started.address, work / "review.ipynb"
 
 
-def drawn_in_time(page: Any) -> bool:
+def drawn_in_time(page):
     """Tell whether the first question has the focus; on a busy machine it is drawn after the desk gave it."""
     with suppress(sync_api.TimeoutError):
         page.wait_for_function("document.activeElement.placeholder === 'yes / no / not applicable'", timeout=4000)
@@ -72,7 +49,7 @@ def test_files_are_reviewed_with_the_keyboard_and_nothing_of_them_is_saved(offic
     page.get_by_text("Python 3 (ipykernel) | Idle").wait_for()
     page.get_by_role("menuitem", name="Run", exact=True).click()
     page.get_by_text("Run All Cells", exact=True).click()
-    seen: list[str] = []
+    seen = []
     for number in range(1, 6):
         wait_until(lambda: set(page.locator("h3", has_text="· POV").all_inner_texts()) - set(seen))
         if not drawn_in_time(page):
@@ -105,6 +82,4 @@ def test_what_is_missing_is_said_and_a_document_is_drawn(office):  # noqa: F811
     button.click()
     told = "".join(each.value for each in widgets.box.children if isinstance(each, HTML))
     assert "Does the client say yes? Must be yes, no or notApplicable" in told
-    assert json.dumps([_mark("Y"), _mark("n"), _mark("not"), _mark("x"), _mark("")]) == json.dumps(
-        ["yes", "no", "notApplicable", "x", ""]
-    )
+    assert [*map(str, map(_mark, ("Y", "n", "not", "x", "")))] == ["yes", "no", "notApplicable", "x", ""]

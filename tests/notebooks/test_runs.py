@@ -8,7 +8,6 @@ import stat
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import nbformat
 import psutil
@@ -30,11 +29,11 @@ def folder(tmp_path):
     return folder
 
 
-def write(folder: Path, *sources: str) -> Path:
+def write(folder, *sources):
     return write_notebook(folder / "job.ipynb", *sources, parameters='cpf = "0"  # whose\nfiles = []')
 
 
-def names(folder: Path) -> set[str]:
+def names(folder):
     return {path.name for path in folder.iterdir()}
 
 
@@ -140,16 +139,11 @@ def test_a_signal_stops_the_run_with_its_kernel_and_keeps_apart_what_ran(tmp_pat
         asleep = "import os, time; open('kernel', 'w').write(str(os.getpid())); time.sleep(600)"
         path = write(folder, "import os; print('before', os.environ['TOOLKIT_JWT_SECRET'])", asleep)
         command = [sys.executable, "-m", "toolkit", "run", str(path), "--out", "out.ipynb"]
-        runs.append(
-            (
-                folder,
-                number,
-                status,
-                subprocess.Popen(command, cwd=folder, env=environ, stderr=subprocess.PIPE, text=True),
-            )
-        )
+        process = subprocess.Popen(command, cwd=folder, env=environ, stderr=subprocess.PIPE, text=True)
+        runs.append((folder, number, status, process))
     for folder, number, status, process in runs:
-        kernel = psutil.Process(int(written(folder / "kernel")))
+        wait_until(lambda folder=folder: (folder / "kernel").exists() and (folder / "kernel").read_text())
+        kernel = psutil.Process(int((folder / "kernel").read_text()))
         process.send_signal(number)
         _, printed = process.communicate(timeout=PATIENCE)
         assert process.returncode == status
@@ -158,11 +152,6 @@ def test_a_signal_stops_the_run_with_its_kernel_and_keeps_apart_what_ran(tmp_pat
         [_, before, asleep] = nbformat.read(folder / "out.failed.ipynb", 4).cells[-3:]
         assert (before.outputs[0].text, asleep.outputs) == ("before (a secret, left out)\n", [])
         assert not kernel.is_running()
-
-
-def written(path: Path) -> str:
-    wait_until(lambda: path.exists() and path.read_text())
-    return path.read_text()
 
 
 def test_wrong_usage_runs_nothing(run, folder):
