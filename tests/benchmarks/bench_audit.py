@@ -26,7 +26,7 @@ from adbc_driver_postgresql import dbapi
 
 from tests.benchmarks.by_hand import ORDERED, STEPS, TABLES
 from tests.benchmarks.made_sales import NOW, fill
-from tests.benchmarks.measuring import Timed, line, own_database, peak_mb, server_cpu, timed
+from tests.benchmarks.measuring import Timed, line, own_database, peak_mb, plain, server_cpu, timed
 from tests.support.audits import plan_in
 from tests.support.spark_server import REMOTE, sail
 from toolkit.audit.duckdb_session import copy_to, duckdb_session, files_alone
@@ -67,12 +67,8 @@ def main(scale: float) -> None:
                 told.append(f"{_beside(made, by_hand)} of PostgreSQL (goal 0.5)")
             if floor and not hours:
                 told.append(_same(_fingerprint(folder), _fingerprint(home / "by_hand")))
-            line(
-                name,
-                made.seconds,
-                sales,
-                ", ".join([*told, f"{made.cpu:.2f} CPU seconds", f"peak {peak:,.0f} MB"]),
-            )
+            told += [f"{made.cpu:.2f} CPU seconds", f"peak {peak:,.0f} MB"]
+            line(name, made.seconds, sales, ", ".join(told))
         size = sum(path.stat().st_size for path in folder.iterdir())
         print(f"  {rows:,} rows of inputs; the folder has {size / 1e6:.0f} MB")
         if sales <= LARGE:
@@ -154,15 +150,12 @@ def _on_sail(cores: str) -> Iterator[Engine]:
 def _fingerprint(outputs: Path) -> int:
     """Return a number that tells the rows of all outputs, in whatever order, and in whatever files."""
     with duckdb_session(outputs) as session:
-        return sum(
-            int(
-                session.sql(
-                    f"SELECT coalesce(sum(hash({', '.join(schema.names)})), 0) "
-                    f"FROM read_parquet({files_alone(_parts(outputs / f'{name}.parquet'))})"
-                ).fetchall()[0][0]
-            )
+        queries = [
+            f"SELECT coalesce(sum(hash({', '.join(schema.names)})), 0) "
+            f"FROM read_parquet({files_alone(_parts(outputs / f'{name}.parquet'))})"
             for name, schema in OUTPUTS.items()
-        )
+        ]
+        return sum(int(session.sql(query).fetchall()[0][0]) for query in queries)
 
 
 def _copied(database: Database) -> int:
@@ -188,10 +181,10 @@ def _in_duckdb(database: Database, home: Path) -> Timed[None]:
             session.execute(f"CREATE VIEW {name} AS FROM read_parquet({files_alone([place])})")
             part_of(outputs, name)
 
-    plain = database.engine.url.set(drivername="postgresql").render_as_string(hide_password=False)
+    url = database.engine.url.render_as_string(hide_password=False)
     with duckdb_session(home, "4GB") as session:
         session.execute("SET preserve_insertion_order = false")
-        with dbapi.connect(plain) as connection, connection.cursor() as cursor:
+        with dbapi.connect(plain(url)) as connection, connection.cursor() as cursor:
             for name, query in TABLES.items():
                 cursor.execute(query)
                 session.register("rows", cursor.fetch_record_batch())

@@ -124,52 +124,19 @@ def _run(port: int, requests: Sequence[bytes], *, connections: int, seconds: flo
 
 
 async def _send_all(port: int, requests: Iterator[bytes], connections: int, seconds: float) -> _Load:
-    load = _Load()
-    loop = asyncio.get_running_loop()
-    began = time.perf_counter()
+    load, began = _Load(), time.perf_counter()
     until = began + seconds
-    ended: list[asyncio.Future[None]] = [loop.create_future() for _ in range(connections)]
-    for future in ended:
-
-        def make(future: asyncio.Future[None] = future) -> _Connection:
-            return _Connection(requests, load, until, future)
-
-        await loop.create_connection(make, "127.0.0.1", port)
-    await asyncio.gather(*ended)
+    await asyncio.gather(*(_send(port, requests, load, until) for _ in range(connections)))
     load.seconds = time.perf_counter() - began
     return load
 
 
-class _Connection(asyncio.Protocol):
-    def __init__(self, requests: Iterator[bytes], load: _Load, until: float, ended: asyncio.Future[None]) -> None:
-        self._requests = requests
-        self._load = load
-        self._until = until
-        self._ended = ended
-        self._received = b""
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        self._transport = transport
-        self._send()
-
-    def data_received(self, data: bytes) -> None:
-        self._received += data
-        head, separator, body = self._received.partition(b"\r\n\r\n")
-        if not separator:
-            return
-        length = int(head.lower().partition(b"content-length:")[2].split(b"\r", 1)[0])
-        if len(body) < length:
-            return
-        self._received = b""
-        self._load.statuses[int(head[9:12])] += 1
-        self._send()
-
-    def connection_lost(self, error: Exception | None) -> None:
-        if not self._ended.done():
-            self._ended.set_result(None)
-
-    def _send(self) -> None:
-        if time.perf_counter() < self._until:
-            self._transport.write(next(self._requests))
-        else:
-            self._transport.close()
+async def _send(port: int, requests: Iterator[bytes], load: _Load, until: float) -> None:
+    """Send over one connection, a request after the answer to the one before."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    while time.perf_counter() < until:
+        writer.write(next(requests))
+        head = await reader.readuntil(b"\r\n\r\n")
+        await reader.readexactly(int(head.lower().partition(b"content-length:")[2].split(b"\r", 1)[0]))
+        load.statuses[int(head[9:12])] += 1
+    writer.close()

@@ -6,7 +6,6 @@ Scale 1 is 200 partners with about 100,000 findings, which the line names. Goals
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
 import sqlalchemy as sa
 from aiosmtpd.controller import Controller
@@ -47,18 +46,11 @@ def main(scale: float) -> None:
         mails = _Mails()
         server = Controller(mails, hostname="127.0.0.1", port=free_port())
         server.start()
-        environ = {
-            **os.environ,
-            "TOOLKIT_HOME": str(home),
-            "TOOLKIT_PARTNERS": str(home / "partners.toml"),
-            "TOOLKIT_SMTP_HOST": "127.0.0.1",
-            "TOOLKIT_SMTP_PORT": str(server.port),
-            "TOOLKIT_SMTP_SECURITY": "none",
-            "TOOLKIT_NOTICE_FROM": "toolkit@example.com",
-            "TOOLKIT_NOTICE_TO": "office@example.com",
-        }
-        notify: list[str | Path] = ["partner", "notify"]
-        run = toolkit(notify, environ)
+        smtp = {"SMTP_HOST": "127.0.0.1", "SMTP_PORT": str(server.port), "SMTP_SECURITY": "none"}
+        smtp |= {"NOTICE_FROM": "toolkit@example.com", "NOTICE_TO": "office@example.com"}
+        places = {"HOME": str(home), "PARTNERS": str(home / "partners.toml")}
+        environ = {**os.environ, **{f"TOOLKIT_{name}": value for name, value in (smtp | places).items()}}
+        run = toolkit(["partner", "notify"], environ)
         server.stop()
         assert run.status == 0, run.output
         with database.transaction() as connection:

@@ -6,7 +6,6 @@ Scale 1 is 100,000 sales, nearly all of them open. Goals on 2 quiet cores: 8 sec
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
 from tests.benchmarks.made_sales import NOW, fill, lose_recordings
 from tests.benchmarks.measuring import line, own_database, toolkit
@@ -22,10 +21,9 @@ def main(scale: float) -> None:
         sales = max(100, round(_SALES * scale))
         fill(database, sales, custody=False)
         lose_recordings(database)
-        folder = Path(made_audit(database, home, clock=lambda: NOW).folder)
-        environ = {**os.environ, "TOOLKIT_HOME": str(home)}
-        report: list[str | Path] = ["report", "--audit", folder, "--format", _FORMATS, "--out", home / "report"]
-        run = toolkit(report, environ)
+        folder = made_audit(database, home, clock=lambda: NOW).folder
+        report = ["report", "--audit", folder, "--format", _FORMATS, "--out", str(home / "report")]
+        run = toolkit(report, {**os.environ, "TOOLKIT_HOME": str(home)})
         assert run.status == 0, run.output
         goals = f"{run.peak_mb:.0f} MB (goals {8 * scale:g} s and 400 MB)"
         line(f"report of {sales:,} sales, {_FORMATS}", run.seconds, sales, goals)

@@ -38,10 +38,7 @@ def main(scale: float) -> None:
         client.create_bucket(Bucket=_BUCKET)
         _fill(client, objects)
         paginator = client.get_paginator("list_objects_v2")
-        bucket = Bucket(
-            _BUCKET,
-            AwsSettings(*keys, s3_endpoint=ours.endpoint_url, region=ours.region),
-        )
+        bucket = Bucket(_BUCKET, AwsSettings(*keys, s3_endpoint=ours.endpoint_url, region=ours.region))
         ways = {
             "floor: boto3's paginator": lambda: _count(
                 page["Contents"] for page in paginator.paginate(Bucket=_BUCKET)

@@ -32,50 +32,33 @@ RULES = {rule.name: rule for rule in FIELDS}
 def main() -> None:
     engine = sa.create_engine(os.environ["DATABASE_URL"], pool_size=THREADS)
 
-    def insert_client(body: dict[str, Any]) -> dict[str, str]:
-        client_id, address_id = new_id(), new_id()
-        names = ("cpf", "numberOnDealership", "enrollment", "firstName", "lastName")
-        client = {"id": client_id, "created_at": datetime.now(UTC), "birthdate": date(1980, 2, 1)}
-        client |= {RULES[name].column: body[name] for name in names}
-        address = {"id": address_id, "client_id": client_id}
-        address |= {RULES[f"address.{name}"].column: value for name, value in body["address"].items()}
+    def insert(*rows: tuple[sa.Table, dict[str, Any]]) -> None:
         with engine.begin() as connection:
-            connection.execute(sa.insert(clients), client)
-            connection.execute(sa.insert(addresses), address)
-        return {"message": "Client created", "clientId": str(client_id), "addressId": str(address_id)}
-
-    def insert_evidence(sale_id: str, body: dict[str, Any]) -> dict[str, str]:
-        evidence_id = new_id()
-        record = {
-            "id": evidence_id,
-            "sale_id": sale_id,
-            "file_name": body["fileName"],
-            "file_format": body["fileFormat"],
-            "type": body["type"],
-            "evidence_type": body["evidenceType"],
-            "object_key": f"evidences/{evidence_id}/{body['fileName']}",
-            "requested_by": "bench",
-            "requested_at": datetime.now(UTC),
-            "expires_at": datetime.now(UTC),
-        }
-        event = {
-            "kind": "ISSUED",
-            "happened_at": datetime.now(UTC),
-            "detail": {"evidence": str(evidence_id), "evidenceType": body["evidenceType"]},
-        }
-        with engine.begin() as connection:
-            connection.execute(sa.insert(evidences), record)
-            connection.execute(sa.insert(custody_events), event)
-        return {"id": str(evidence_id)}
+            for table, row in rows:
+                connection.execute(sa.insert(table), row)
 
     async def register(request: Request) -> JSONResponse:
         body = await request.json()
-        return JSONResponse(await anyio.to_thread.run_sync(insert_client, body, limiter=limiter))
+        client_id, address_id, now = new_id(), new_id(), datetime.now(UTC)
+        names = ("cpf", "numberOnDealership", "enrollment", "firstName", "lastName")
+        client = {"id": client_id, "created_at": now, "birthdate": date(1980, 2, 1)}
+        client |= {RULES[name].column: body[name] for name in names}
+        address = {"id": address_id, "client_id": client_id}
+        address |= {RULES[f"address.{name}"].column: value for name, value in body["address"].items()}
+        await anyio.to_thread.run_sync(insert, (clients, client), (addresses, address), limiter=limiter)
+        return JSONResponse({"message": "", "clientId": str(client_id), "addressId": str(address_id)})
 
     async def upload(request: Request) -> JSONResponse:
         body = await request.json()
-        sale_id = request.path_params["sale_id"]
-        return JSONResponse(await anyio.to_thread.run_sync(insert_evidence, sale_id, body, limiter=limiter))
+        evidence_id, now = new_id(), datetime.now(UTC)
+        record = {"id": evidence_id, "sale_id": request.path_params["sale_id"], "requested_by": "bench"}
+        record |= {"file_name": body["fileName"], "file_format": body["fileFormat"], "type": body["type"]}
+        record |= {"evidence_type": body["evidenceType"], "requested_at": now, "expires_at": now}
+        record |= {"object_key": f"evidences/{evidence_id}/{body['fileName']}"}
+        detail = {"evidence": str(evidence_id), "evidenceType": body["evidenceType"]}
+        event = {"kind": "ISSUED", "happened_at": now, "detail": detail}
+        await anyio.to_thread.run_sync(insert, (evidences, record), (custody_events, event), limiter=limiter)
+        return JSONResponse({"id": str(evidence_id)})
 
     limiter = anyio.CapacityLimiter(THREADS)
     routes = [

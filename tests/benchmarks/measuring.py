@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -105,22 +104,6 @@ def server_cpu(home: Path) -> float:
             return sum(each.user + each.system for each in times) + before.children_user + before.children_system
 
 
-@dataclass(frozen=True)
-class Spent:
-    """Seconds by the clock, and those of the processors: of the clients and of the server."""
-
-    seconds: float
-    client: float
-    server: float
-
-    def beside(self, floor: Spent) -> str:
-        """Return the seconds and their ratios to a floor as they are shown."""
-        ratio, cpu = self.seconds / floor.seconds, self.client + self.server
-        of_cpu = cpu / (floor.client + floor.server)
-        apart = f"{self.client:.2f} s of the clients, {self.server:.2f} s of the server"
-        return f"{ratio:.2f} floors; CPU {of_cpu:.2f} floors: {apart}"
-
-
 class OwnServer:
     """The PostgreSQL under a home that nobody else uses."""
 
@@ -145,26 +128,28 @@ class OwnServer:
         with self._server.connect() as connection:
             connection.exec_driver_sql(f"DROP DATABASE {name} WITH (FORCE)")
 
-    def in_turn(self, *works: Callable[[str], object]) -> list[Spent]:
-        """Return the median of some rounds of each, every time in a fresh database."""
-        rounds: list[list[tuple[float, float, float]]] = [[] for _ in works]
+    def in_turn(self, *works: Callable[[str], object]) -> list[Timed[object]]:
+        """Return the round of median seconds of each, every time in a fresh database."""
+        rounds: list[list[Timed[object]]] = [[] for _ in works]
         for _ in range(_ROUNDS):
             for work, times in zip(works, rounds, strict=True):
                 with self.database() as url:
-                    before = server_cpu(self.home)
-                    taken = timed(partial(work, url))
-                    times.append((taken.seconds, taken.cpu, server_cpu(self.home) - before))
-        return [Spent(*(statistics.median(each) for each in zip(*times, strict=True))) for times in rounds]
+                    times.append(timed(partial(work, url), partial(server_cpu, self.home)))
+        return [sorted(times, key=lambda each: each.seconds)[_ROUNDS // 2] for times in rounds]
 
     def environ(self, url: str) -> dict[str, str]:
         """Return the environment of a command that works in a database."""
         return {**os.environ, "TOOLKIT_HOME": str(self.home), "DATABASE_URL": url}
 
 
+def plain(url: str) -> str:
+    """Return the address as libpq takes it."""
+    return sa.make_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
+
+
 def copy(url: str, sources: Mapping[str, Path]) -> None:
-    """Copy CSV into places, tables with the names of their columns, in one transaction."""
-    plain = sa.make_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
-    with psycopg.connect(plain) as connection:
+    """Copy CSV into tables, in one transaction."""
+    with psycopg.connect(plain(url)) as connection:
         for place, path in sources.items():
             statement = f"COPY {place} FROM STDIN (FORMAT csv)"
             with connection.cursor() as cursor, cursor.copy(statement) as copying, path.open("rb") as stream:

@@ -7,39 +7,18 @@ The same seed makes the same input; the number of inputs depends on the machine.
 
 from __future__ import annotations
 
-import argparse
-import importlib
 import random
 import time
-from pathlib import Path
+from argparse import ArgumentParser
 
-PREFIX = "fuzz_"
-
-
-def names() -> list[str]:
-    """The parts of this folder."""
-    return sorted(path.stem.removeprefix(PREFIX) for path in Path(__file__).parent.glob(f"{PREFIX}*.py"))
-
-
-def main() -> None:
-    """Run what was asked for."""
-    parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"any of: {', '.join(names())}")
-    parser.add_argument("--seconds", type=float, default=60.0, help="time for each part, 60 by default")
-    parser.add_argument("--seed", type=int, default=1, help="where chance begins, 1 by default")
-    asked = parser.parse_args()
-    unknown = set(asked.names) - set(names())
-    if unknown:
-        parser.error(f"unknown part: {', '.join(sorted(unknown))}")
-    for name in asked.names or names():
-        began = time.monotonic()
-        part = importlib.import_module(f"tests.fuzz.{PREFIX}{name}")
-        counts = part.run(random.Random(asked.seed), began + asked.seconds)
-        told = ", ".join(f"{count} {what}" for what, count in sorted(counts.items()))
-        print(
-            f"{name} (seed {asked.seed}, {time.monotonic() - began:.0f} s): {sum(counts.values())} inputs: {told}"
-        )
-
+from tests.support.parts import chosen_parts
 
 if __name__ == "__main__":
-    main()
+    parser = ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
+    parser.add_argument("--seconds", type=float, default=60.0, help="time for each part, 60 by default")
+    parser.add_argument("--seed", type=int, default=1, help="where chance begins, 1 by default")
+    for name, part, asked in chosen_parts(parser, "tests.fuzz", "fuzz_"):
+        began = time.monotonic()
+        counts = part.run(random.Random(asked.seed), began + asked.seconds)
+        told = ", ".join(f"{count} {what}" for what, count in sorted(counts.items()))
+        print(f"{name} (seed {asked.seed}, {time.monotonic() - began:.0f} s): {counts.total()} inputs: {told}")

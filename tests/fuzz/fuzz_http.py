@@ -18,13 +18,11 @@ from datetime import UTC, datetime, timedelta
 
 import httpx
 import psutil
-import sqlalchemy as sa
 
 from tests.benchmarks.measuring import own_home
-from tests.fuzz.mutations import mutated
 from tests.support.request_bodies import CLIENT, UPLOAD
 from tests.support.served_process import Server, serving
-from toolkit.database.tables import sales
+from tests.support.uploaded_sales import add_sale
 from toolkit.http import tokens
 from toolkit.http.answers import PROBLEMS
 from toolkit.kit.services import Services
@@ -40,13 +38,7 @@ WORDS = [
     *(b"Transfer-Encoding: chunked\r\n", b"Transfer-Encoding: gzip, chunked\r\n", b"Host: a\r\n", b"Host:\r\n"),
     *(b"Expect: 100-continue\r\n", b"Upgrade: h2c\r\nConnection: Upgrade\r\n", b"Connection: close\r\n"),
     *(b"Authorization: Bearer a.b.c\r\n", b"X-Forwarded-For: 1.2.3.4\r\n", b"Trailer: Authorization\r\n"),
-    *(
-        b"0\r\n\r\n",
-        b"0\r\nAuthorization: Bearer x\r\n\r\n",
-        b"ffffffffffffffff\r\n",
-        b"1;a=b\r\nx\r\n",
-        b"5\r\nhello\r\n",
-    ),
+    *(b"0\r\n\r\n", b"0\r\nAuthorization: Bearer x\r\n\r\n", b"ffffffffffffffff\r\n", b"5\r\nhello\r\n"),
     *(b"HTTP/1.0", b"HTTP/2.0", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", b"GET ", b"OPTIONS * ", b"CONNECT a:1 "),
     *(b"{", b"[" * 500, b'{"a":' * 100, b'"\\ud800"', b"NaN", b"1e999", b"9" * 5000, b"\xff", b"\xe2\x80\xae"),
 ]
@@ -71,7 +63,7 @@ def _raw(chance: random.Random, until: float, server: Server, token: str) -> Cou
     counts: Counter[str] = Counter()
     while time.monotonic() < until:
         good = b"".join(_request(chance, token) for _ in range(chance.randint(1, 2)))
-        sent = mutated(chance, good, WORDS) if chance.random() < 0.95 else good
+        sent = _mutated(chance, good) if chance.random() < 0.95 else good
         answered = _answers(server.port, sent)
         assert set(answered) <= DOCUMENTED, (answered, sent)
         counts.update(f"raw {status}" for status in answered)
@@ -81,6 +73,30 @@ def _raw(chance: random.Random, until: float, server: Server, token: str) -> Cou
             assert httpx.get(f"{server.url}/health", trust_env=False).status_code == 200
             assert time.monotonic() - began < 5
     return counts
+
+
+def _mutated(chance: random.Random, good: bytes) -> bytes:
+    """``good`` after one to six changes."""
+    data = bytearray(good)
+    for _ in range(chance.randint(1, 6)):
+        here, there = sorted(chance.randrange(len(data) + 1) for _ in range(2))
+        there = min(there, here + 200)
+        match chance.randrange(7):
+            case 0:
+                data[here:here] = chance.choice(WORDS)
+            case 1:
+                data[here:there] = chance.choice(WORDS)
+            case 2:
+                del data[here:there]
+            case 3:
+                data[here:here] = data[here:there] * chance.randint(1, 50)
+            case 4 if here < len(data):
+                data[here] = chance.randrange(256)
+            case 5:
+                data[here:here] = chance.randbytes(chance.randint(1, 20))
+            case _:
+                del data[max(here, len(data) // 2) :]
+    return bytes(data)
 
 
 def _request(chance: random.Random, token: str) -> bytes:
@@ -120,9 +136,7 @@ def _server() -> Iterator[tuple[Server, str]]:
         environ = {"TOOLKIT_HOME": str(home), "TOOLKIT_JWT_SECRET": secrets.token_urlsafe(32), **plenty}
         configured = Settings.from_environment(environ)
         application = Services(configured)
-        sale = {"id": SALE, "utility_group": "A", "is_client_financial_responsible": True}
-        with application.database.transaction() as connection:
-            connection.execute(sa.insert(sales), {**sale, "created_at": datetime.now(UTC)})
+        add_sale(application.database, SALE)
         application.close()
         with serving(environ) as server:
             yield server, tokens.issue(configured, "fuzz", timedelta(hours=12), datetime.now(UTC)).text
