@@ -6,7 +6,7 @@ addresses are in the TOML file that ``TOOLKIT_PARTNERS`` names.
 """
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from enum import StrEnum
@@ -194,31 +194,27 @@ class _Telling:
     def tell(self) -> PartnerTold | None:
         """Tell the partner, if there is anything to tell and nobody did so today."""
         database, clock, today = self.kit.database, self.kit.clock, self.kit.today()
-        standing = list(self._standing())
+        given = (self.partner, sorted(STANDING), NOT_TOLD_TO_PARTNERS, self.within)
+        found = self.audit.sql(_STANDING, *given).to_pylist()
+        standing = [row | {"id": UUID(row["id"])} for row in found]
         with database.transaction() as connection:
             news = _not_told(connection, standing)
             row = _notice_of(connection, self.partner, today, clock()) if news else None
             if row is None:
                 return None
-            done, unheard = PartnerTold(self.partner, len(standing)), {each.id for each in news}
-            for each in standing:
-                done.stages[each.stage] += each.stage is not Stage.NEW or each.id in unheard
+            done = PartnerTold(self.partner, len(standing))
+            later = [each for each in standing if each["stage"] != Stage.NEW]
+            for each in [*later, *(each for each in news if each["stage"] == Stage.NEW)]:
+                done.stages[each["stage"]] += 1
             files, done.problem = self._deliver(row.id, done)
             tried = {"tries": row.tries + 1, "problem": done.problem}
             tried |= {} if done.problem else {"delivered_at": clock()}
             connection.execute(sa.update(partner_notices).where(partner_notices.c.id == row.id).values(tried))
             if done.problem is None:
-                rows = [{"notice_id": row.id, "finding_id": each.id, "stage": each.stage} for each in news]
+                rows = [{"notice_id": row.id, "finding_id": each["id"], "stage": each["stage"]} for each in news]
                 connection.execute(sa.insert(told_findings), rows)
                 record_partner_told(connection, row.id, self.partner, files, len(standing), clock())
         return done
-
-    def _standing(self) -> Iterator["_Standing"]:
-        found = self.audit.sql(_STANDING, self.partner, sorted(STANDING), NOT_TOLD_TO_PARTNERS)
-        for row in found.to_pylist():
-            soon = row["due_in_business_days"] <= self.within
-            stage = Stage.OVERDUE if row["overdue"] else Stage.DUE if soon else Stage.NEW
-            yield _Standing(UUID(row["id"]), stage, row["opened_at"])
 
     def _deliver(self, id_: UUID, done: PartnerTold) -> tuple[dict[str, str], str | None]:
         """Deliver by each of the partner's channels; the hashes of the files, and the first problem."""
@@ -268,13 +264,6 @@ class _Telling:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class _Standing:
-    id: UUID
-    stage: Stage
-    opened_at: datetime
-
-
 def _written(value: object) -> object:
     return value.isoformat() if isinstance(value, datetime) else value
 
@@ -288,7 +277,7 @@ def _notice_of(connection: sa.Connection, partner: str, day: date, now: datetime
     return connection.execute(query.with_for_update(skip_locked=True)).one_or_none()
 
 
-def _not_told(connection: sa.Connection, standing: Sequence[_Standing]) -> list[_Standing]:
+def _not_told(connection: sa.Connection, standing: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return those that the partner was not told of at their stage since they came, or came back."""
     if not standing:
         return []
@@ -296,15 +285,21 @@ def _not_told(connection: sa.Connection, standing: Sequence[_Standing]) -> list[
     query = (
         sa.select(told.finding_id, told.stage, sa.func.max(notice.delivered_at))
         .join(partner_notices, notice.id == told.notice_id)
-        .where(told.finding_id == sa.any_(sa.cast([each.id for each in standing], sa.ARRAY(sa.Uuid))))
+        .where(told.finding_id == sa.any_(sa.cast([each["id"] for each in standing], sa.ARRAY(sa.Uuid))))
         .group_by(told.finding_id, told.stage)
     )
     known = {(id_, stage): at for id_, stage, at in connection.execute(query)}
-    return [each for each in standing if (at := known.get((each.id, each.stage))) is None or at < each.opened_at]
+    return [
+        each
+        for each in standing
+        if (at := known.get((each["id"], each["stage"]))) is None or at < each["opened_at"]
+    ]
 
 
 _STANDING: Final = """
-    SELECT id, due_in_business_days, overdue, opened_at FROM findings
+    SELECT id, opened_at,
+           CASE WHEN overdue THEN 'overdue' WHEN due_in_business_days <= $4 THEN 'due' ELSE 'new' END AS stage
+    FROM findings
     WHERE partner = $1 AND owner = partner AND list_contains($2, status) AND NOT list_contains($3, code)
     ORDER BY id
 """
