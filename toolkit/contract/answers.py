@@ -1,12 +1,11 @@
 """The answers that a partner can give to a finding; none of them changes a verdict."""
 
-from datetime import date
 from typing import Annotated, Any, Final
 
-from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
+from pydantic import Field, ValidationInfo, field_validator
 
 from toolkit.contract.codes import LabelledEnum
-from toolkit.contract.fields import REQUIRED, Birthdate, OptionalText, RequestModel, invalid, required_text
+from toolkit.contract.fields import REQUIRED, Birthdate, OptionalText, RequestModel, invalid, one_of
 
 
 class AnswerKind(LabelledEnum):
@@ -22,14 +21,13 @@ HEADINGS: Final = {"answer": "Answer", "until": "Until", "text": "Text", "findin
 """The fields of an answer in a workbook, and the heading of each."""
 
 
-def _check_kind(value: Any) -> AnswerKind:
-    try:
-        return AnswerKind(required_text(value))
-    except ValueError:
-        raise invalid("answer_kind", "Must be one of {}", ", ".join(AnswerKind)) from None
+Answer = Annotated[AnswerKind, one_of(AnswerKind, "answer_kind")]
 
-
-Answer = Annotated[AnswerKind, BeforeValidator(_check_kind)]
+_NEEDED: Final = {
+    "until": {AnswerKind.WILL_COME},
+    "text": {AnswerKind.DISPUTED, AnswerKind.WAIVER_ASKED},
+}
+"""The answers that need each field."""
 
 
 class FindingAnswer(RequestModel):
@@ -44,16 +42,9 @@ class FindingAnswer(RequestModel):
         OptionalText, Field(None, validate_default=True, description="Why, for `disputed` and `waiverAsked`.")
     ]
 
-    @field_validator("until", mode="after")
+    @field_validator("until", "text", mode="after")
     @classmethod
-    def _has_a_day(cls, until: date | None, info: ValidationInfo) -> date | None:
-        if until is None and info.data.get("answer") is AnswerKind.WILL_COME:
+    def _is_there(cls, value: Any, info: ValidationInfo) -> Any:
+        if value is None and info.data.get("answer") in _NEEDED[info.field_name or ""]:
             raise invalid("missing", REQUIRED)
-        return until
-
-    @field_validator("text", mode="after")
-    @classmethod
-    def _has_a_reason(cls, text: str | None, info: ValidationInfo) -> str | None:
-        if text is None and info.data.get("answer") in {AnswerKind.DISPUTED, AnswerKind.WAIVER_ASKED}:
-            raise invalid("missing", REQUIRED)
-        return text
+        return value

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
 
-from toolkit.contract.fields import RequestModel, RequiredText, invalid, required_text
+from toolkit.contract.fields import RequestModel, RequiredText, invalid, one_of, required_text
 
 
 class FileKind(StrEnum):
@@ -80,14 +80,6 @@ def _check_file_name(value: Any) -> str:
     return name
 
 
-def _check_evidence_type(value: Any) -> EvidenceType:
-    name = required_text(value)
-    try:
-        return EvidenceType(name)
-    except ValueError:
-        raise invalid("evidence_type", "Must be one of {}", ", ".join(EvidenceType)) from None
-
-
 FileName = Annotated[
     str,
     BeforeValidator(_check_file_name),
@@ -104,7 +96,7 @@ class EvidenceRequest(RequestModel):
     ``fileFormat`` and ``type`` must both be of the kind that ``evidenceType`` demands; they need not be equal.
     """
 
-    evidence_type: Annotated[EvidenceType, BeforeValidator(_check_evidence_type)]
+    evidence_type: Annotated[EvidenceType, one_of(EvidenceType, "evidence_type")]
     file_name: FileName
     file_format: RequiredText
     type: RequiredText

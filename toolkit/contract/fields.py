@@ -7,6 +7,7 @@ value; they never repeat the value itself, which may be personal data.
 import re
 from collections.abc import Mapping
 from datetime import date
+from enum import StrEnum
 from typing import Annotated, Any, Final, TypeVar
 
 from email_validator import EmailNotValidError, validate_email
@@ -89,6 +90,19 @@ def required_text(value: Any) -> str:
 def optional_text(value: Any) -> str | None:
     """Return the trimmed text of an optional field; blank is absent."""
     return None if value is None else _text(value) or None
+
+
+def one_of(kind: type[StrEnum], name: str) -> BeforeValidator:
+    """Return what makes the trimmed text of a required field a member of an enumeration."""
+
+    def check(value: Any) -> StrEnum:
+        text = required_text(value)
+        try:
+            return kind(text)
+        except ValueError:
+            raise invalid(name, "Must be one of {}", ", ".join(kind)) from None
+
+    return BeforeValidator(check)
 
 
 def _check_required(value: Any) -> str:

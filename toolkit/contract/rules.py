@@ -159,7 +159,7 @@ def evaluate(sale: Sale, evidences: Iterable[Evidence]) -> Verdict:
     conflicts = _conflicts(sale, counted, unknown)
     missing: tuple[MissingPiece, ...] = ()
     if not conflicts and REPLACES_ALL not in counted:
-        missing = tuple(_missing(sale, records))
+        missing = tuple(_missing(sale, records, Reason.TYPE_UNKNOWN if unknown else Reason.NEVER_REQUESTED))
     status = Status.CONFLICT if conflicts else Status.INCOMPLETE if missing else Status.COMPLIANT
     problems = set(conflicts)
     if unknown:
@@ -187,9 +187,7 @@ def _conflicts(sale: Sale, counted: list[str], unknown: list[Evidence]) -> Itera
     return found
 
 
-def _missing(sale: Sale, records: list[Evidence]) -> Iterable[MissingPiece]:
-    unknown = any(not each.known and each.state is not EvidenceState.WITHDRAWN for each in records)
-    otherwise = Reason.TYPE_UNKNOWN if unknown else Reason.NEVER_REQUESTED
+def _missing(sale: Sale, records: list[Evidence], otherwise: Reason) -> Iterable[MissingPiece]:
     for requirement in requirements(sale):
         states = {record.state for record in records if record.evidence_type in requirement.accepts}
         if EvidenceState.COUNTED in states:
