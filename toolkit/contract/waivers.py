@@ -57,65 +57,44 @@ class Waiver:
 
 def read_waiver(given: Mapping[str, Any], *, today: date) -> tuple[WaiverRequest | None, list[Message]]:
     """Return the waiver that these fields describe, or everything that is wrong with them."""
-    unknown = [Message("{} is no field of a waiver", name) for name in given if name not in FIELDS]
     texts = {name: _text(given.get(name)) for name in FIELDS}
-    wrong = unknown + _wrong_texts(texts)
-    start, end = _day(given.get("start")) or today, _day(given.get("end"))
-    wrong += [
-        Message("{} must be a date written YYYY-MM-DD", name)
-        for name in ("start", "end")
-        if texts[name] and _day(given.get(name)) is None
-    ]
-    if not texts["end"]:
-        wrong.append(Message("end is required: a date written YYYY-MM-DD, the day on which the finding is back"))
-    elif end is not None:
-        wrong += _wrong_days(start, end, today)
-    if wrong or end is None:
-        return None, wrong
-    return WaiverRequest(
-        texts["sale"] or None,
-        texts["partner"] or None,
-        texts["code"].upper() or None,
-        texts["reason"],
-        texts["owner"],
-        texts["approvedBy"],
-        start,
-        end,
-    ), []
-
-
-def _wrong_texts(texts: Mapping[str, str]) -> list[Message]:
-    wrong = [] if texts["reason"] else [Message("reason is required")]
-    wrong += [
-        Message("{} must be a name in Latin letters" if texts[name] else "{} is required", name)
-        for name in ("owner", "approvedBy")
-        if not person(texts[name])
-    ]
+    days = {name: _day(given.get(name)) for name in ("start", "end")}
+    start, end, code = days["start"] or today, days["end"], texts["code"].upper()
+    wrong = [Message("{} is no field of a waiver", name) for name in given if name not in FIELDS]
+    if not texts["reason"]:
+        wrong.append(Message("reason is required"))
+    for name in ("owner", "approvedBy"):
+        if not person(texts[name]):
+            wrong.append(Message("{} must be a name in Latin letters" if texts[name] else "{} is required", name))
     wrong += [Message("{} {}", name, Message(NOT_MISLEADING)) for name in FIELDS if MISLEADING.search(texts[name])]
-    if not (texts["sale"] or texts["partner"] or texts["code"]):
+    if not (texts["sale"] or texts["partner"] or code):
         wrong.append(Message("a waiver needs a sale, a partner or a code"))
     if person(texts["owner"]) == person(texts["approvedBy"]) != "":
         wrong.append(Message("approvedBy must be somebody else than the owner"))
-    code = texts["code"].upper()
     if code and (code not in CODES or CODES[code].severity is None):
-        likely = [each for each in similar(code) if CODES[each].severity] if code not in CODES else []
-        wrong.append(
-            Message("{} is the code of no finding (did you mean {}?)", code, either(likely))
-            if likely
-            else Message("{} is the code of no finding (toolkit explain lists all codes)", code)
-        )
-    return wrong
-
-
-def _wrong_days(start: date, end: date, today: date) -> list[Message]:
-    if end <= start:
-        return [Message("end must come after start")]
-    wrong = []
-    if end <= today:
+        wrong.append(_no_finding(code))
+    for name, day in days.items():
+        if texts[name] and day is None:
+            wrong.append(Message("{} must be a date written YYYY-MM-DD", name))
+    if not texts["end"]:
+        wrong.append(Message("end is required: a date written YYYY-MM-DD, the day on which the finding is back"))
+    if end is not None and end <= start:
+        wrong.append(Message("end must come after start"))
+    elif end is not None and end <= today:
         wrong.append(Message("end must lie in the future: the waiver would hold on no day"))
-    if (end - start).days > LONGEST_DAYS:
+    elif end is not None and (end - start).days > LONGEST_DAYS:
         wrong.append(Message("a waiver holds for at most {} days", LONGEST_DAYS))
-    return wrong
+    if wrong or end is None:
+        return None, wrong
+    about = (texts["sale"] or None, texts["partner"] or None, code or None)
+    return WaiverRequest(*about, texts["reason"], texts["owner"], texts["approvedBy"], start, end), []
+
+
+def _no_finding(code: str) -> Message:
+    likely = [each for each in similar(code) if CODES[each].severity] if code not in CODES else []
+    if likely:
+        return Message("{} is the code of no finding (did you mean {}?)", code, either(likely))
+    return Message("{} is the code of no finding (toolkit explain lists all codes)", code)
 
 
 def _text(value: Any) -> str:
