@@ -8,7 +8,7 @@ import os
 import re
 import select
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from enum import Enum, unique
 from ipaddress import ip_address
 from pathlib import Path
@@ -75,41 +75,32 @@ class Database:
         named = [host if ":" in host else f"{host}:{url.port or 5432}" for host in hosts if host[:1] != "/"]
         return f"{','.join(named) or f'local socket:{url.port or 5432}'}/{url.database or ''}"
 
-    @contextmanager
-    def transaction(self) -> Iterator[Connection]:
+    def transaction(self) -> AbstractContextManager[Connection]:
         """Open a connection whose work is committed at the end, or rolled back when an exception leaves.
 
         Raises:
             DatabaseUnavailable: nobody answers, or the connection broke.
             DatabaseError: the database refused a statement.
         """
-        with self._errors.translated(), self.engine.begin() as connection:
-            self._try_service(connection)
-            yield connection
+        return self._opened(self.engine)
 
-    @contextmanager
-    def statement(self) -> Iterator[Connection]:
+    def statement(self) -> AbstractContextManager[Connection]:
         """Open a connection for a single statement, a transaction by itself; raises as ``transaction`` does.
 
         It takes one round trip to the server; beginning and committing would take two more.
         """
-        with self._errors.translated(), self._alone.connect() as connection:
-            self._try_service(connection)
-            yield connection
+        return self._opened(self._alone)
+
+    def snapshot(self) -> AbstractContextManager[Connection]:
+        """Open a repeatable-read transaction: every statement in it sees the same moment."""
+        return self._opened(self.engine.execution_options(isolation_level="REPEATABLE READ"))
 
     @contextmanager
-    def snapshot(self) -> Iterator[Connection]:
-        """Open a repeatable-read transaction: every statement in it sees the same moment."""
-        with self._errors.translated(), self.engine.connect() as connection:
-            connection = connection.execution_options(isolation_level="REPEATABLE READ")
-            with connection.begin():
-                self._try_service(connection)
-                yield connection
-
-    def _try_service(self, connection: Connection) -> None:
-        """Find out once how the values of other tables than the contract's are converted."""
-        if not self.service.is_own and not self.service.read:
-            describe(connection, self.service)
+    def _opened(self, engine: Engine) -> Iterator[Connection]:
+        with self._errors.translated(), engine.begin() as connection:
+            if not self.service.is_own and not self.service.read:
+                describe(connection, self.service)  # how values of others' tables are converted, found out once
+            yield connection
 
     def dispose(self) -> None:
         """Close all idle connections."""
@@ -121,17 +112,6 @@ def raw(connection: Connection) -> psycopg.Connection[tuple[object, ...]]:
     driver = connection.connection.driver_connection
     assert isinstance(driver, psycopg.Connection)
     return driver
-
-
-def writes_nothing(connection: Connection) -> bool:
-    """Tell whether the session may only read: on a replica, or as a role that may not move the clock."""
-    return bool(connection.scalar(sa.text(_WRITES_NOTHING)))
-
-
-_WRITES_NOTHING: Final = """
-    SELECT current_setting('transaction_read_only')::boolean
-        OR NOT has_table_privilege('audit.observation_clock', 'UPDATE')
-"""
 
 
 def _prepare_session(connection: psycopg.Connection[Any], _: object) -> None:
@@ -177,10 +157,6 @@ def _refuse_lost(connection: psycopg.Connection[object], *_: object) -> None:
         raise DisconnectionError
 
 
-_OWN_CERTIFICATES: Final = "~/.postgresql/root.crt"
-"""The file in which libpq looks for the certificates of authorities by itself."""
-
-
 def protected(url: sa.URL) -> sa.URL:
     """Return the address, set to protect a login on another machine: TLS, a verified server, no readable password.
 
@@ -192,7 +168,8 @@ def protected(url: sa.URL) -> sa.URL:
     added: dict[str, str] = {}
     if "sslmode" not in url.query:
         added["sslmode"] = "verify-full"
-        if "sslrootcert" not in url.query and not _has_certificates():
+        own = Path(os.path.expanduser("~/.postgresql/root.crt"))  # noqa: PTH111  # where libpq looks; it never fails
+        if "sslrootcert" not in url.query and "PGSSLROOTCERT" not in os.environ and not own.exists():
             added["sslrootcert"] = "system"
     if "require_auth" not in url.query:
         # Without a password a certificate of the client may do, for which the server asks nothing more.
@@ -221,10 +198,6 @@ def _is_this_machine(host: str) -> bool:
         return address.lower() == "localhost" or ip_address(address).is_loopback
     except ValueError:
         return False
-
-
-def _has_certificates() -> bool:
-    return "PGSSLROOTCERT" in os.environ or Path(os.path.expanduser(_OWN_CERTIFICATES)).exists()  # noqa: PTH111  # it never fails
 
 
 @unique

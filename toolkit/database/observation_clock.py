@@ -16,7 +16,7 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from toolkit.contract.deadlines import Clock
-from toolkit.database.connection import Database, writes_nothing
+from toolkit.database.connection import Database
 from toolkit.database.tables import observation_clock
 from toolkit.errors import DatabaseError, DatabaseUnavailable
 
@@ -53,7 +53,7 @@ def final_moment(database: Database, now: Clock, as_of: datetime | None = None) 
     taken, if the one asked for is later.
     """
     with database.transaction() as connection:
-        if writes_nothing(connection):
+        if connection.scalar(sa.text(_WRITES_NOTHING)):
             stands_at: datetime = connection.execute(sa.select(observation_clock.c.stands_at)).scalar_one()
             return min(as_of or now(), stands_at - TICK)
         stands_at = _hold(connection)
@@ -61,6 +61,13 @@ def final_moment(database: Database, now: Clock, as_of: datetime | None = None) 
         if moment >= stands_at:
             _move(connection, moment + TICK)
     return moment
+
+
+_WRITES_NOTHING: Final = """
+    SELECT current_setting('transaction_read_only')::boolean
+        OR NOT has_table_privilege('audit.observation_clock', 'UPDATE')
+"""
+"""True on a replica, and for a role that may not move the clock."""
 
 
 def wait_for(replica: Database, moment: datetime) -> float:
