@@ -282,7 +282,19 @@ def _observe(connection: Connection, history: _History, now: datetime, only: str
     connection.execute(sa.text(_SIDE_BY_SIDE))
     connection.execute(sa.text(_SET_ASIDE.format(rows=rows, usable=history.usable)), bound)
     some = connection.execute(sa.text("SELECT EXISTS (SELECT FROM pg_temp.set_aside)")).scalar_one()
-    connection.execute(sa.text(_different(history, rows, only=only is not None, aside=some)), bound)
+    read = ", ".join(f"{_BLANK_IS_NONE.get(name, name)} AS {name}" for name in history.columns)
+    not_aside = " AND NOT EXISTS (SELECT FROM pg_temp.set_aside WHERE set_aside.id = {})" if some else ""
+    which = "" if only is None else f" AND {history.id_of_row} = :only"
+    different = _DIFFERENT.format(
+        rows=f"SELECT id, {read}, true AS present FROM ({rows}) AS read "
+        f"WHERE id IS NOT NULL{not_aside.format('read.id')}",
+        last=f"SELECT * FROM {history.observations.fullname} AS kept "
+        f"WHERE gone_at IS NULL{which}{not_aside.format(f'kept.{history.id_of_row}')}",
+        key=history.id_of_row,
+        values=", ".join(f"fresh.{name}" for name in history.columns),
+        known=", ".join(f"last.{name}" for name in history.columns),
+    )
+    connection.execute(sa.text(different), bound)
     observed = ObservedChanges(*connection.execute(sa.text(_COUNTS)).one())
     if observed != ObservedChanges(0, 0, 0):
         seen, columns = history.observations.fullname, ", ".join(history.columns)
@@ -290,23 +302,6 @@ def _observe(connection: Connection, history: _History, now: datetime, only: str
         connection.execute(sa.text(_OPEN.format(seen=seen, key=history.id_of_row, columns=columns)), {"now": now})
     connection.execute(sa.text("DROP TABLE pg_temp.different, pg_temp.set_aside"))
     return observed
-
-
-def _different(history: _History, rows: str, *, only: bool, aside: bool) -> str:
-    """Return the statement that puts the rows that differ from their observations into a table."""
-    key = history.id_of_row
-    read = ", ".join(f"{_BLANK_IS_NONE.get(name, name)} AS {name}" for name in history.columns)
-    not_aside = " AND NOT EXISTS (SELECT FROM pg_temp.set_aside WHERE set_aside.id = {})" if aside else ""
-    which = f" AND {key} = :only" if only else ""
-    return _DIFFERENT.format(
-        rows=f"SELECT id, {read}, true AS present FROM ({rows}) AS read "
-        f"WHERE id IS NOT NULL{not_aside.format('read.id')}",
-        last=f"SELECT * FROM {history.observations.fullname} AS kept "
-        f"WHERE gone_at IS NULL{which}{not_aside.format(f'kept.{key}')}",
-        key=key,
-        values=", ".join(f"fresh.{name}" for name in history.columns),
-        known=", ".join(f"last.{name}" for name in history.columns),
-    )
 
 
 _SIDE_BY_SIDE: Final = """

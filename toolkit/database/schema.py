@@ -17,8 +17,6 @@ from toolkit.errors import SchemaMismatch
 _MIGRATIONS: Final = Path(__file__).parent / "migrations"
 _VERSION_TABLE: Final = "alembic_version"
 
-_TRIGGERS: Final = Path(__file__).with_name("triggers.sql")
-
 _APPEND_ONLY: Final = (*tables.APPEND_ONLY, *privacy_tables.APPEND_ONLY)
 
 _GUARDS: Final = (
@@ -34,9 +32,6 @@ _GUARDS: Final = (
 )
 """The triggers that refuse changes: name, what they refuse, function, tables."""
 
-_FIRST_CLOCK: Final = "INSERT INTO audit.observation_clock VALUES (TRUE, '1970-01-01 00:00:00.000001+00')"
-_FIRST_EPOCH: Final = "INSERT INTO audit.custody_epochs VALUES (1, audit.cluster(), now())"
-
 _UPGRADE_HINT: Final = "Run: toolkit db upgrade"
 
 
@@ -51,17 +46,22 @@ def upgrade(database: Database, *, service_tables: bool = False) -> None:
     with database.transaction() as connection:
         take(connection, Lock.SCHEMA)
         _refuse_unknown(connection)
-        if database.service.is_own and service_tables and not _present(connection, tables.service):
-            tables.service.create_all(connection)
+        inspector = sa.inspect(connection)
+        if database.service.is_own and service_tables:
+            known = tables.service.sorted_tables
+            if not any(inspector.has_table(table.name, schema=tables.OWN_TABLES) for table in known):
+                tables.service.create_all(connection)
         describe(connection, database.service)
         # Asked for first: without the right to create schemas, one that is there is enough.
-        if not sa.inspect(connection).has_schema(tables.AUDIT):
+        if not inspector.has_schema(tables.AUDIT):
             connection.execute(sa.schema.CreateSchema(tables.AUDIT))
         if revision(connection) is None:
             tables.toolkit.create_all(connection, checkfirst=False)
             _guard(connection)
-            connection.exec_driver_sql(_FIRST_CLOCK)
-            connection.exec_driver_sql(_FIRST_EPOCH)
+            connection.exec_driver_sql(
+                "INSERT INTO audit.observation_clock VALUES (TRUE, '1970-01-01 00:00:00.000001+00')"
+            )
+            connection.exec_driver_sql("INSERT INTO audit.custody_epochs VALUES (1, audit.cluster(), now())")
             _alembic(connection, "stamp")
         else:
             _alembic(connection, "upgrade")
@@ -118,7 +118,7 @@ def _known_revisions() -> set[str]:
 
 def _guard(connection: Connection) -> None:
     """Create or renew every trigger: those that tell the custody log, and those that refuse to rewrite it."""
-    raw(connection).execute(_TRIGGERS.read_bytes())
+    raw(connection).execute(_MIGRATIONS.with_name("triggers.sql").read_bytes())
     for trigger, when, function, guarded in _GUARDS:
         for table in guarded:
             connection.exec_driver_sql(
@@ -155,11 +155,6 @@ def _refuse_unknown(connection: Connection) -> None:
         )
 
 
-def _present(connection: Connection, metadata: sa.MetaData) -> bool:
-    inspector = sa.inspect(connection)
-    return any(inspector.has_table(table.name, schema=tables.OWN_TABLES) for table in metadata.sorted_tables)
-
-
 _preparer = postgresql.dialect().identifier_preparer  # type: ignore[no-untyped-call]
 
 
@@ -182,10 +177,10 @@ def grants(role: str, purpose: As, *, database: str, statements: Sequence[str]) 
     ``statements`` are the rights that the statements of ``service.sql`` need that it may run
     (``toolkit.database.service_tables.rights``). Run them again after each upgrade: it may have made new tables.
     """
-    grantee = _quote(role)
-    rights = [f"CONNECT{', TEMPORARY' if purpose is As.OPERATOR else ''} ON DATABASE {_quote(database)}"]
+    grantee = quoted(role)
+    rights = [f"CONNECT{', TEMPORARY' if purpose is As.OPERATOR else ''} ON DATABASE {quoted(database)}"]
     if purpose is As.OWNER:
-        rights = [f"CREATE, CONNECT, TEMPORARY ON DATABASE {_quote(database)}"]
+        rights = [f"CREATE, CONNECT, TEMPORARY ON DATABASE {quoted(database)}"]
     else:
         rights += [f"USAGE ON SCHEMA {tables.AUDIT}", f"SELECT ON ALL TABLES IN SCHEMA {tables.AUDIT}"]
     rights += statements
@@ -208,6 +203,6 @@ def _history() -> Iterator[str]:
             yield f"INSERT, UPDATE, DELETE ON {table.fullname}"
 
 
-def _quote(name: str) -> str:
+def quoted(name: str) -> str:
     """Return the name as SQL writes it, quoted where need be; SQLAlchemy doubles its per cents for drivers."""
     return str(_preparer.quote(name)).replace("%%", "%")

@@ -24,8 +24,6 @@ from toolkit.contract.evidence import EvidenceType, UtilityGroup
 from toolkit.errors import SettingsError, WriteRefused
 from toolkit.message import Message
 
-VARIABLE: Final = "TOOLKIT_SERVICE_SQL"
-
 COLUMNS: Final[Mapping[str, Mapping[str, str]]] = {
     "sales": {
         "id": "text",
@@ -222,7 +220,8 @@ class Service:
                     name,
                     WRITES[name][0],
                 )
-            if dropped := _dropped(self, name):
+            required = REQUIRED.get(WRITES[name][0].removeprefix("new_"), ())
+            if dropped := [each for each in required if not mentions(self.statements[name], each)]:
                 raise WriteRefused(
                     "{}: {} in {} does not store {}, which the contract requires.",
                     Message(WRITES[name][1]),
@@ -246,13 +245,6 @@ class Service:
         """Run a statement that writes, on rows in the temporary table of ``create_new``; return their number."""
         self.require(name)
         return connection.execute(sa.text(_escaped(self.statements[name]))).rowcount
-
-
-@cache
-def _dropped(service: Service, name: str) -> tuple[str, ...]:
-    """Return the columns that the contract requires and a statement which writes does not name."""
-    required = REQUIRED.get(WRITES[name][0].removeprefix("new_"), ())
-    return tuple(each for each in required if not mentions(service.statements[name], each))
 
 
 def create_new(connection: Connection, relation: str) -> None:
@@ -298,7 +290,7 @@ def load_service(path: Path | None) -> Service:
     try:
         text = path.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError("{}: {} cannot be read: {}", VARIABLE, path, error) from None
+        raise SettingsError("TOOLKIT_SERVICE_SQL: {} cannot be read: {}", path, error) from None
     return _service(text, path)
 
 

@@ -13,8 +13,8 @@ from typing import Final
 
 import sqlalchemy as sa
 from sqlalchemy import Connection
-from sqlalchemy.dialects import postgresql
 
+from toolkit.database.schema import quoted
 from toolkit.database.service import COLUMNS, REQUIRED
 from toolkit.errors import InvalidInput
 
@@ -47,7 +47,7 @@ class _Column:
 
     @property
     def sql(self) -> str:
-        return str(_preparer.quote(self.name)).replace("%%", "%")
+        return quoted(self.name)
 
     @property
     def told(self) -> str:
@@ -59,9 +59,6 @@ class _Column:
     def may_exclude(self) -> bool:
         """Tell whether it may say that a row does not count: by a code, a time that is set, or yes and no."""
         return bool(self.codes) or self.category == "B" or (self.nullable and self.category == "D")
-
-
-_preparer = postgresql.dialect().identifier_preparer  # type: ignore[no-untyped-call]
 
 
 def draft(connection: Connection, tables: dict[str, str], holds: Holds | None) -> str:

@@ -189,12 +189,6 @@ def runs_of(
         return connection.execute(newest.limit(limit)).all()
 
 
-def seconds_of(run: RunRow) -> int:
-    """Return the seconds from the first start to the end; 0 where it did not end or never began."""
-    ended = run.started_at is not None and run.ended_at is not None
-    return round((run.ended_at - run.started_at).total_seconds()) if ended else 0
-
-
 def critical_findings(database: Database, job: str) -> tuple[int, int]:
     """Count the critical findings of the last audit, and those of them that came after the last run was done."""
     seen, runs = finding_observations.c, job_runs.c
@@ -232,7 +226,8 @@ def job_history(kit: Kit, *, job: str = "nightly", runs: int = 60) -> Shown[Sequ
     for run in found:
         open_ = open_sales(counts_of(run.steps)).get("open", "")
         due, why = readable(run.logical_date, zone), run.failure or ""
-        rows.append((run.job, due, _(run.status), why, run.starts, seconds_of(run), open_, run.folder or ""))
+        seconds = round((run.ended_at - run.started_at).total_seconds()) if run.started_at and run.ended_at else 0
+        rows.append((run.job, due, _(run.status), why, run.starts, seconds, open_, run.folder or ""))
     columns = ["job", "due", "status", "why", "starts", "seconds", "open sales", "folder"]
     heading = counted(len(found), "latest run")
     parts = [
