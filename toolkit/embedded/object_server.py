@@ -146,9 +146,9 @@ class _Front:
             await self._application(scope, receive, send)
         elif not _is_s3(scope):
             await _refuse(send, 403, "AccessDenied", "This server speaks S3 only.")
-        elif (length := _declared(scope)) is None:
+        elif b"transfer-encoding" in (headers := dict(scope["headers"])):
             await _refuse(send, 411, "MissingContentLength", "The length of the body must be declared.")
-        elif length > _BODY_BYTES:
+        elif int(headers.get(b"content-length", 0)) > _BODY_BYTES:
             await _refuse(send, 400, "EntityTooLarge", "Your proposed upload exceeds the maximum allowed size.")
         else:
             key, receive = await _credential(scope, receive)
@@ -156,15 +156,6 @@ class _Front:
                 await self._application(scope, receive, send)
             else:
                 await _refuse(send, 403, "InvalidAccessKeyId", "The access key is not that of this server.")
-
-
-def _declared(scope: Message) -> int | None:
-    """Return the declared length of the body; ``None`` for one whose end nobody knows."""
-    headers = dict(scope["headers"])
-    if b"transfer-encoding" in headers:
-        return None
-    length = headers.get(b"content-length", b"0")
-    return int(length.lstrip(b"0") or 0) if length.isdigit() else None
 
 
 async def _credential(scope: Message, receive: Receive) -> tuple[str | None, Receive]:
