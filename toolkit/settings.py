@@ -101,17 +101,15 @@ class Environment:
 
     def endpoint(self, *names: str) -> str | None:
         """Return the address of a server, from the first of these variables that is set."""
-        for name in names:
-            url = self.read(name, _like(r"https?://[^/\s]"), "https://s3.example.com")
-            if url is not None and "@" in url:
-                raise SettingsError(
-                    "{} must not hold a user or a password: they are not sent, and addresses are shown. Keys "
-                    "belong into AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
-                    name,
-                )
-            if url is not None:
-                return url
-        return None
+        name = next((each for each in names if self.text(each)), names[-1])
+        url = self.read(name, _like(r"https?://[^/\s]"), "https://s3.example.com")
+        if url is not None and "@" in url:
+            raise SettingsError(
+                "{} must not hold a user or a password: they are not sent, and addresses are shown. Keys "
+                "belong into AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
+                name,
+            )
+        return url
 
     def database_url(self, name: str) -> str | None:
         """Return the URL of a PostgreSQL database for SQLAlchemy."""

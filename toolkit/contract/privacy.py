@@ -155,10 +155,5 @@ class PrivacyPlan(TomlTable):
 
 
 def read_plan(place: Path | None) -> PrivacyPlan:
-    """Read the plan from its TOML file; without one nothing is kept by a period.
-
-    Raises:
-        UnreadableFile: it cannot be read as TOML.
-        SettingsError: naming the file, the line, the field and the reason.
-    """
+    """Read the plan from its TOML file, as ``read_toml`` does; without one nothing is kept by a period."""
     return PrivacyPlan() if place is None else read_toml(place, place, PrivacyPlan)[0]

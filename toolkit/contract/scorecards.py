@@ -79,12 +79,7 @@ class Scorecard(TomlTable):
 
 
 def read_scorecard(place: Path | None) -> Scorecard:
-    """Read a scorecard from its TOML file; without one, that of the package.
-
-    Raises:
-        UnreadableFile: it cannot be read as TOML.
-        SettingsError: naming the file, the line, the field and the reason.
-    """
+    """Read a scorecard from its TOML file; without one, that of the package. Raises as ``read_toml`` does."""
     path = files("toolkit.contract") / "scorecard.toml" if place is None else place
     name = "scorecard.toml" if place is None else place
     card, text = read_toml(path, name, Scorecard)

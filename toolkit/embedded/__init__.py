@@ -70,12 +70,7 @@ def database_url(home: Path) -> str:
 
 
 def bucket_access(home: Path) -> BucketAccess:
-    """Return the access to the embedded bucket; starts the S3 server where it does not run.
-
-    Raises:
-        NotInstalled: the extra ``embedded`` is missing.
-        EmbeddedServiceError: it cannot be started; the text says why and what to do.
-    """
+    """Return the access to the embedded bucket; starts the S3 server, and raises, as ``database_url`` does."""
     require_installed()
     home = home.resolve()
     endpoint = _S3_SERVER.running(home).url

@@ -97,12 +97,7 @@ class _AddressFile(TomlTable, strict=True):
 
 
 def read_addresses(place: Path) -> dict[str, PartnerAddress]:
-    """Return the addresses of partners by their names: a table ``[partner."NAME"]`` of the file for each.
-
-    Raises:
-        UnreadableFile: it cannot be read as TOML.
-        SettingsError: naming the file, the line, the partner, the field and the reason.
-    """
+    """Return the addresses of the partners, ``[partner."NAME"]`` each; raises as ``read_toml`` does."""
     found = read_toml(place, place, _AddressFile)[0].partner
     for each in found.values():
         if each.webhook is not None:

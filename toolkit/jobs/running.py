@@ -90,11 +90,6 @@ class LeaseHolder:
     _ended: threading.Event = field(default_factory=threading.Event)
     _started: float = field(default_factory=time.monotonic)
 
-    @property
-    def remaining(self) -> float:
-        """Seconds until the run has to end."""
-        return self.timeout.total_seconds() - (time.monotonic() - self._started)
-
     @contextmanager
     def held(self) -> Iterator[None]:
         """Hold the run during the block."""
@@ -122,7 +117,7 @@ class LeaseHolder:
 
     def _watch(self) -> None:
         while not self._ended.wait(0.2):
-            if self.remaining <= 0:
+            if time.monotonic() - self._started >= self.timeout.total_seconds():
                 return self._stop("TIMED_OUT")
             if time.monotonic() >= self._held_until:
                 return self._stop("DATABASE_UNAVAILABLE")
