@@ -153,7 +153,7 @@ def demo(kit: Kit, out: Path, shared: bool) -> None:
             "shared one. Unset both to use the embedded services, or add --shared if it is meant for this."
         )
     home = kit.settings.home
-    ours = not any(service.running for service in embedded.statuses(home))
+    ours = all(service.pid is None for service in embedded.statuses(home))
     try:
         Demo(kit, out).run()
     finally:

@@ -39,11 +39,6 @@ class ServiceStatus:
     data: Path
     log: Path
 
-    @property
-    def running(self) -> bool:
-        """Tell whether a process serves."""
-        return self.pid is not None
-
 
 @dataclass(frozen=True, slots=True)
 class Running:

@@ -101,7 +101,7 @@ def _embedded(status: ServiceStatus) -> Facts:
         embedded.require_installed()
     except NotInstalled as error:
         facts["problem"] = error.message
-    return facts | {"embedded": True, "answers": status.running}
+    return facts | {"embedded": True, "answers": status.pid is not None}
 
 
 def _shared(name: str) -> Facts:
