@@ -21,18 +21,18 @@ from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 
-import ibis
 from adbc_driver_postgresql import dbapi
 
 from tests.benchmarks.by_hand import ORDERED, STEPS, TABLES
 from tests.benchmarks.made_sales import NOW, fill
 from tests.benchmarks.measuring import Timed, line, own_database, peak_mb, plain, server_cpu, timed
 from tests.support.audits import plan_in
+from tests.support.judging import judge_on, on_duckdb, parts_of
 from tests.support.spark_server import REMOTE, sail
 from toolkit.audit.duckdb_session import copy_to, duckdb_session, files_alone
-from toolkit.audit.engines import DuckdbEngine, Engine, spark_engine
+from toolkit.audit.engines import Engine, spark_engine
 from toolkit.audit.folder import open_audit, part_of
-from toolkit.audit.judge import FILES, GIVEN, MISSING, VERDICTS, judge
+from toolkit.audit.judge import FILES, GIVEN, MISSING, VERDICTS
 from toolkit.audit.run import make_audit
 from toolkit.database.connection import Database, raw
 from toolkit.database.observations import observe_service
@@ -106,39 +106,20 @@ def _made(url: str, home: Path, hours: int) -> tuple[Timed[str], float]:
 def _engines(folder: Path, home: Path, sales: int) -> None:
     """Judge the inputs of an audit once more on each engine, which writes the outputs itself."""
     seconds, prints = {}, {}
-    ways = {"DuckDB": _on_duckdb(home), "Sail, one core": _on_sail("0"), "Sail, two cores": _on_sail("0,1")}
+    ways = {"DuckDB": on_duckdb(home), "Sail, one core": _on_sail("0"), "Sail, two cores": _on_sail("0,1")}
     if REMOTE in os.environ:
         ways["Spark"] = spark_engine(os.environ[REMOTE])
     for name, opened in ways.items():
         outputs = home / name.replace(", ", "-").replace(" ", "-")
         outputs.mkdir()
         with opened as engine:
-            given = {
-                each: engine.table(f"given_{each}", [str(folder / f"{each}.parquet")], schema)
-                for each, schema in GIVEN.items()
-            }
-            rounds = [timed(lambda: judge(given, NOW, partial(_write, engine, outputs))) for _ in range(2)]  # noqa: B023
+            rounds = [timed(partial(judge_on, engine, folder, outputs, NOW)) for _ in range(2)]
         seconds[name], prints[name] = min(each.seconds for each in rounds), _fingerprint(outputs)
         line(f"judging alone, {name}", seconds[name], sales, _same(prints[name], prints["DuckDB"]))
     ratio = seconds["Sail, two cores"] / seconds["Sail, one core"]
     print(
         f"  two cores take {ratio:.2f} of the time of one (goal 0.6); fingerprint {prints['DuckDB'] % 10**12:012}"
     )
-
-
-def _write(engine: Engine, outputs: Path, name: str, query: ibis.Table, schema: ibis.Schema) -> ibis.Table:
-    engine.write(query, str(outputs / f"{name}.parquet"))
-    return engine.table(f"judged_{name}", _parts(outputs / f"{name}.parquet"), schema)
-
-
-def _parts(place: Path) -> list[str]:
-    return [str(place)] if place.is_file() else sorted(map(str, place.glob("*.parquet")))
-
-
-@contextmanager
-def _on_duckdb(home: Path) -> Iterator[Engine]:
-    with duckdb_session(home) as session:
-        yield DuckdbEngine(session)
 
 
 @contextmanager
@@ -152,7 +133,7 @@ def _fingerprint(outputs: Path) -> int:
     with duckdb_session(outputs) as session:
         queries = [
             f"SELECT coalesce(sum(hash({', '.join(schema.names)})), 0) "
-            f"FROM read_parquet({files_alone(_parts(outputs / f'{name}.parquet'))})"
+            f"FROM read_parquet({files_alone(parts_of(outputs, name))})"
             for name, schema in OUTPUTS.items()
         ]
         return sum(int(session.sql(query).fetchall()[0][0]) for query in queries)
@@ -181,10 +162,9 @@ def _in_duckdb(database: Database, home: Path) -> Timed[None]:
             session.execute(f"CREATE VIEW {name} AS FROM read_parquet({files_alone([place])})")
             part_of(outputs, name)
 
-    url = database.engine.url.render_as_string(hide_password=False)
     with duckdb_session(home, "4GB") as session:
         session.execute("SET preserve_insertion_order = false")
-        with dbapi.connect(plain(url)) as connection, connection.cursor() as cursor:
+        with dbapi.connect(plain(database)) as connection, connection.cursor() as cursor:
             for name, query in TABLES.items():
                 cursor.execute(query)
                 session.register("rows", cursor.fetch_record_batch())

@@ -7,12 +7,15 @@ tables with the same keys and indexes, in one transaction. Goals on 2 cores, for
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import psycopg
 
-from tests.benchmarks.measuring import OwnServer, copy, line, own_home, plain, toolkit
+from tests.benchmarks.measuring import copy, in_turn, line, own_database, plain, toolkit
 from tests.support.client_rows import client, write_csv
+from toolkit.database.connection import Database
 
 _ROWS = 1_000_000
 _TABLES = ("clients", "addresses")
@@ -21,25 +24,25 @@ _TABLES = ("clients", "addresses")
 def main(scale: float) -> None:
     """Print the measurements with their ratios."""
     rows = max(1, round(_ROWS * scale))
-    with own_home() as home:
-        server = OwnServer(home)
-        source = write_csv(home / "clients.csv", map(_client, range(rows)))
-        peaks = []
+    peaks = []
+    with TemporaryDirectory() as folder:
+        source = write_csv(Path(folder, "clients.csv"), map(_client, range(rows)))
 
-        def load(url: str) -> None:
-            run = toolkit(["clients", "load", source, "--out", home / "out"], server.environ(url))
+        def load(_: Database, home: Path) -> None:
+            environ = {**os.environ, "TOOLKIT_HOME": str(home)}
+            run = toolkit(["clients", "load", source, "--out", home / "out"], environ)
             assert run.status in (0, 3), run.output
             peaks.append(run.peak_mb)
 
-        with server.database() as url:
-            load(url)
-            written = _exported(url, home)
-        floor, ours = server.in_turn(lambda url: copy(url, written), load)
-        print(f"{'':46}{'seconds':>8}{'rows/s':>12}  ratio")
-        line("floor: two COPYs", floor.seconds, rows, f"{floor.cpu:.2f} CPU seconds")
-        beside = f"{ours.seconds / floor.seconds:.2f} floors (goal 1.5), CPU {ours.cpu / floor.cpu:.2f}"
-        line("toolkit clients load, whole command", ours.seconds, rows, beside)
-        print(f"{'memory':46}{max(peaks):>6.0f} MB (goal 500)")
+        with own_database() as (database, home):
+            load(database, home)
+            written = _exported(database, Path(folder))
+        floor, ours = in_turn(lambda database, _: copy(database, written), load)
+    print(f"{'':46}{'seconds':>8}{'rows/s':>12}  ratio")
+    line("floor: two COPYs", floor.seconds, rows, f"{floor.cpu:.2f} CPU seconds")
+    beside = f"{ours.seconds / floor.seconds:.2f} floors (goal 1.5), CPU {ours.cpu / floor.cpu:.2f}"
+    line("toolkit clients load, whole command", ours.seconds, rows, beside)
+    print(f"{'memory':46}{max(peaks):>6.0f} MB (goal 500)")
 
 
 def _client(number: int) -> dict[str, str]:
@@ -52,10 +55,10 @@ def _client(number: int) -> dict[str, str]:
     return row
 
 
-def _exported(url: str, home: Path) -> dict[str, Path]:
+def _exported(database: Database, folder: Path) -> dict[str, Path]:
     """The rows that a load has written, as CSV by the table that each belongs in."""
-    paths = {name: home / f"{name}.csv" for name in _TABLES}
-    with psycopg.connect(plain(url)) as connection, connection.cursor() as cursor:
+    paths = {name: folder / f"{name}.csv" for name in _TABLES}
+    with psycopg.connect(plain(database)) as connection, connection.cursor() as cursor:
         for name, path in paths.items():
             with cursor.copy(f"COPY {name} TO STDOUT (FORMAT csv)") as copying, path.open("wb") as stream:
                 stream.writelines(copying)

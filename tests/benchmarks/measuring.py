@@ -1,4 +1,4 @@
-"""Time a piece of work or a whole command, in this process or in fresh databases of a server of its own."""
+"""Time a piece of work or a whole command, in this process or in a fresh database of its own."""
 
 from __future__ import annotations
 
@@ -15,11 +15,9 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Generic, TypeVar
-from uuid import uuid4
 
 import psutil
 import psycopg
-import sqlalchemy as sa
 
 from toolkit import embedded
 from toolkit.database import schema
@@ -104,54 +102,16 @@ def server_cpu(home: Path) -> float:
             return sum(each.user + each.system for each in times) + before.children_user + before.children_system
 
 
-class OwnServer:
-    """The PostgreSQL under a home that nobody else uses."""
-
-    def __init__(self, home: Path) -> None:
-        self.home = home
-        self._url = sa.make_url(embedded.database_url(home))
-        self._server = sa.create_engine(self._url, isolation_level="AUTOCOMMIT", poolclass=sa.NullPool)
-
-    @contextmanager
-    def database(self) -> Iterator[str]:
-        """A fresh database with all tables and keys, and no rows."""
-        name = f"bench_{uuid4().hex}"
-        url = self._url.set(database=name).render_as_string(hide_password=False)
-        with self._server.connect() as connection:
-            connection.exec_driver_sql(f"CREATE DATABASE {name}")
-        database = Database(url)
-        schema.upgrade(database, service_tables=True)
-        database.dispose()
-        with self._server.connect() as connection:
-            connection.exec_driver_sql("CHECKPOINT")
-        yield url
-        with self._server.connect() as connection:
-            connection.exec_driver_sql(f"DROP DATABASE {name} WITH (FORCE)")
-
-    def in_turn(self, *works: Callable[[str], object]) -> list[Timed[object]]:
-        """Return the round of median seconds of each, every time in a fresh database."""
-        rounds: list[list[Timed[object]]] = [[] for _ in works]
-        for _ in range(_ROUNDS):
-            for work, times in zip(works, rounds, strict=True):
-                with self.database() as url:
-                    times.append(timed(partial(work, url), partial(server_cpu, self.home)))
-        return [sorted(times, key=lambda each: each.seconds)[_ROUNDS // 2] for times in rounds]
-
-    def environ(self, url: str) -> dict[str, str]:
-        """Return the environment of a command that works in a database."""
-        return {**os.environ, "TOOLKIT_HOME": str(self.home), "DATABASE_URL": url}
-
-
-def plain(url: str) -> str:
+def plain(database: Database) -> str:
     """Return the address as libpq takes it."""
-    return sa.make_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
+    return database.engine.url.set(drivername="postgresql").render_as_string(hide_password=False)
 
 
-def copy(url: str, sources: Mapping[str, Path]) -> None:
+def copy(database: Database, sources: Mapping[str, Path]) -> None:
     """Copy CSV into tables, in one transaction."""
-    with psycopg.connect(plain(url)) as connection:
-        for place, path in sources.items():
-            statement = f"COPY {place} FROM STDIN (FORMAT csv)"
+    with psycopg.connect(plain(database)) as connection:
+        for table, path in sources.items():
+            statement = f"COPY {table} FROM STDIN (FORMAT csv)"
             with connection.cursor() as cursor, cursor.copy(statement) as copying, path.open("rb") as stream:
                 while block := stream.read(1 << 20):
                     copying.write(block)
@@ -177,3 +137,13 @@ def own_database() -> Iterator[tuple[Database, Path]]:
         schema.upgrade(database, service_tables=True)
         yield database, home
         database.dispose()
+
+
+def in_turn(*works: Callable[[Database, Path], object]) -> list[Timed[object]]:
+    """Return the round of median seconds of each work, which gets a fresh database and its home every time."""
+    rounds: list[list[Timed[object]]] = [[] for _ in works]
+    for _ in range(_ROUNDS):
+        for work, times in zip(works, rounds, strict=True):
+            with own_database() as (database, home):
+                times.append(timed(partial(work, database, home), partial(server_cpu, home)))
+    return [sorted(times, key=lambda each: each.seconds)[_ROUNDS // 2] for times in rounds]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -14,9 +13,9 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from toolkit.audit.duckdb_session import duckdb_session
-from toolkit.audit.engines import DuckdbEngine, spark_engine
-from toolkit.audit.judge import GIVEN, TYPE_UNKNOWN, judge
+from tests.support.judging import judge_on, on_duckdb, parts_of
+from toolkit.audit.engines import spark_engine
+from toolkit.audit.judge import FILES, GIVEN, MISSING, TYPE_UNKNOWN, VERDICTS
 from toolkit.contract.contents import COVERAGES, Coverage
 from toolkit.contract.evidence import EvidenceType, FileKind, UtilityGroup
 from toolkit.contract.findings import SEPARATOR
@@ -159,29 +158,15 @@ def inputs(found):
 
 def judged(opened, folder, found):
     """The outputs, written by the engine as Parquet."""
+    for name, rows in inputs(found).items():
+        pq.write_table(rows, folder / f"{name}.parquet")
     with opened() as engine:
-        tables = {}
-        for name, rows in inputs(found).items():
-            pq.write_table(rows, folder / f"{name}.parquet")
-            tables[name] = engine.table(name, [str(folder / f"{name}.parquet")], GIVEN[name])
-        outputs = {}
-
-        def write(name, query, schema):
-            place = folder / f"{name}.parquet"
-            engine.write(query, str(place))
-            parts = [str(place)] if place.is_file() else sorted(map(str, place.glob("*.parquet")))
-            rows = [pq.read_table(part).cast(schema.to_pyarrow()) for part in parts]
-            outputs[name] = pa.concat_tables([schema.to_pyarrow().empty_table(), *rows]).to_pylist()
-            return engine.table(name, parts, schema)
-
-        judge(tables, AS_OF, write)
+        judge_on(engine, folder, folder, AS_OF)
+    outputs = {}
+    for name, schema in {"files": FILES, "verdicts": VERDICTS, "missing": MISSING}.items():
+        rows = [pq.read_table(part).cast(schema.to_pyarrow()) for part in parts_of(folder, name)]
+        outputs[name] = pa.concat_tables([schema.to_pyarrow().empty_table(), *rows]).to_pylist()
     return outputs
-
-
-@contextmanager
-def on_duckdb():
-    with duckdb_session() as session:
-        yield DuckdbEngine(session)
 
 
 @pytest.fixture(params=["DuckDB", "Spark"])

@@ -1,0 +1,37 @@
+"""The judging of an audit alone, on an engine, from the Parquet of its inputs into that of its outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+
+import ibis
+
+from toolkit.audit.duckdb_session import duckdb_session
+from toolkit.audit.engines import DuckdbEngine, Engine
+from toolkit.audit.judge import GIVEN, judge
+
+
+@contextmanager
+def on_duckdb(home: Path | None = None) -> Iterator[Engine]:
+    with duckdb_session(home) as session:
+        yield DuckdbEngine(session)
+
+
+def judge_on(engine: Engine, inputs: Path, outputs: Path, as_of: datetime) -> None:
+    """Judge the inputs in a folder; the engine writes the outputs itself."""
+
+    def write(name: str, query: ibis.Table, schema: ibis.Schema) -> ibis.Table:
+        engine.write(query, str(outputs / f"{name}.parquet"))
+        return engine.table(f"judged_{name}", parts_of(outputs, name), schema)
+
+    given = {name: [str(inputs / f"{name}.parquet")] for name in GIVEN}
+    judge({name: engine.table(f"given_{name}", given[name], GIVEN[name]) for name in GIVEN}, as_of, write)
+
+
+def parts_of(outputs: Path, name: str) -> list[str]:
+    """Return the files of an output: one, or those of the folder that Spark writes."""
+    place = outputs / f"{name}.parquet"
+    return [str(place)] if place.is_file() else sorted(map(str, place.glob("*.parquet")))
