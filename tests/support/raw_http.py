@@ -9,6 +9,7 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
+from http.client import parse_headers
 
 import httpx
 import uvloop
@@ -33,42 +34,31 @@ class Wire:
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, window)
         self._socket.settimeout(PATIENCE)
         self._socket.connect(("127.0.0.1", port))
-        self._received = b""
+        self._answers = self._socket.makefile("rb")
 
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
+        self._answers.close()
         self._socket.close()
 
     def send(self, *parts):
         self._socket.sendall(b"".join(parts))
 
-    def answer(self, *, of_head=False):
+    def answer(self):
         """The next answer, read no further than its own end."""
-        while b"\r\n\r\n" not in self._received:
-            self._receive()
-        head, _, self._received = self._received.partition(b"\r\n\r\n")
-        status_line, *lines = head.decode().split("\r\n")
-        headers = httpx.Headers([tuple(line.split(": ", 1)) for line in lines])
-        length = 0 if of_head else int(headers.get("content-length", 0))
-        while len(self._received) < length:
-            self._receive()
-        body, self._received = self._received[:length], self._received[length:]
-        return httpx.Response(int(status_line.split()[1]), headers=headers, content=body)
+        status_line = self._answers.readline()
+        headers = parse_headers(self._answers)
+        body = self._answers.read(int(headers.get("content-length", 0)))
+        return httpx.Response(int(status_line.split()[1]), headers=headers.items(), content=body)
 
     def is_closed(self):
         """Wait for the other side to close; ``False`` where it sends something instead."""
         try:
-            return not self._received and self._socket.recv(65536) == b""
+            return self._answers.read(1) == b""
         except ConnectionResetError:
             return True
-
-    def _receive(self):
-        data = self._socket.recv(65536)
-        if not data:
-            raise ConnectionError(f"closed after {self._received!r}")
-        self._received += data
 
 
 def request(line, body=b"", *, token=None, **headers):
