@@ -2,11 +2,15 @@
 
 import json
 import re
+import shlex
 import subprocess
 from io import StringIO
 from pathlib import Path
 from unittest.mock import patch
 
+import click
+
+from toolkit.cli import _toolkit
 from toolkit.samples.dataset import make_samples
 
 README = Path(__file__).parents[2] / "README.md"
@@ -19,6 +23,19 @@ def commands(guide):
     """The lines that begin with ``$ toolkit``, without the remark behind them; a backslash goes on below."""
     shown = re.findall(r"^\$ (toolkit .+?)(?:\s{2,}#.*)?$", guide.replace("\\\n", ""), flags=re.MULTILINE)
     return [" ".join(each.split()) for each in shown]
+
+
+def check_usage(line):
+    """The command of a line exists, and its options; the command, and the words behind it."""
+    command, words = _toolkit, shlex.split(line)[1:]
+    context = click.Context(command)
+    while isinstance(command, click.Group):
+        found = command.get_command(context, words[0])
+        assert found is not None, f"there is no {words[0]}"
+        command, context, words = found, click.Context(found, parent=context), words[1:]
+    names = {option for parameter in command.params for option in parameter.opts}
+    assert {word for word in words if word.startswith("-")} <= names, f"unknown options of {command.name}"
+    return command, words
 
 
 def run_the_readme(run, environ):

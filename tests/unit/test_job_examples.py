@@ -2,18 +2,16 @@
 
 import ast
 import re
-import shlex
 import shutil
 import subprocess
 import tomllib
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
-import click
 import pytest
 import yaml
 
-from toolkit.cli import _toolkit
+from tests.support.readme_commands import check_usage
 from toolkit.jobs.definitions import PACKAGED, RELATIVE_DATES, Job, Notify, Schedule, load_jobs
 
 PAGE = PACKAGED.with_name("README.md").read_text(encoding="utf-8")
@@ -27,11 +25,9 @@ def example(language):
 
 def check_command(text):
     """The command and its options exist, and the job that it names."""
-    words = shlex.split(re.sub(r"\{\{.*?\}\}", "2026-11-20T02:00", text.partition("toolkit job ")[2]))
-    group = _toolkit.get_command(click.Context(_toolkit), "job")
-    command = group.get_command(click.Context(group), words[0])
-    context = command.make_context(words[0], words[1:])
-    assert context.params.get("name") in {None, "nightly", "monthly"}
+    line = re.sub(r"\{\{.*?\}\}", "2026-11-20T02:00", text[text.index("toolkit job ") :])
+    command, words = check_usage(line)
+    assert command.make_context(command.name, words).params.get("name") in {None, "nightly", "monthly"}
 
 
 def test_the_crontab_starts_jobs_when_they_are_due_and_again():

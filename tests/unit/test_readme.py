@@ -2,14 +2,11 @@
 
 import ast
 import re
-import shlex
 from pathlib import Path
 
-import click
 import pytest
 
-from tests.support.readme_commands import commands
-from toolkit.cli import _toolkit
+from tests.support.readme_commands import check_usage, commands
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -24,16 +21,7 @@ SYSTEM_VARIABLES = {"DATABASE_URL", "DATABASE_READ_URL"} | {
 
 @pytest.mark.parametrize("line", sorted(set(commands(GUIDES))))
 def test_every_command_is_understood(line):
-    command = _toolkit
-    words = shlex.split(line)[1:]
-    context = click.Context(command)
-    while isinstance(command, click.Group):
-        found = command.get_command(context, words[0])
-        assert found is not None, f"there is no {words[0]}"
-        command, context, words = found, click.Context(found, parent=context), words[1:]
-    names = {option: parameter for parameter in command.params for option in parameter.opts}
-    given = [word for word in words if word.startswith("-")]
-    assert set(given) <= set(names), f"unknown options of {command.name}"
+    check_usage(line)
 
 
 def test_the_example_gives_what_it_says(capsys):
