@@ -242,7 +242,7 @@ changes = st.one_of(
 )
 
 
-@settings(max_examples=4, deadline=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
+@settings(max_examples=3, deadline=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
 @given(history=st.lists(changes, min_size=10, max_size=30))
 def test_every_earlier_moment_gives_the_same_bytes_and_findings_again_two_years_later(server, history):
     with contextmanager(_fresh)(server, _TEMPLATE) as database, tempfile.TemporaryDirectory() as home:
