@@ -15,7 +15,12 @@ import pytest
 from tests.conftest import FAST_FOLDER
 from tests.support.embedded_homes import processes_of
 from tests.support.object_gateway import gateway_access
+from tests.support.uploaded_sales import MP3, PDF, add_record
 from toolkit import embedded
+from toolkit.audit.observe_bucket import sync_bucket
+from toolkit.contract.evidence import KIND_OF, EvidenceType, FileKind
+from toolkit.database.connection import raw
+from toolkit.embedded import postgres
 from toolkit.evidence import inspection
 from toolkit.evidence.inspection import Inspector
 from toolkit.intake.clients import load_clients
@@ -60,7 +65,45 @@ def _inspections_share_processes():
 @pytest.fixture
 def put(bucket, s3):
     """Writes an object of this key and these bytes into the bucket."""
-    return lambda key, body: s3.put_object(Bucket=bucket.name, Key=key, Body=body)
+    return lambda key, body=PDF: s3.put_object(Bucket=bucket.name, Key=key, Body=body)
+
+
+@pytest.fixture
+def delete(bucket, s3):
+    """Deletes the object of this key from the bucket."""
+    return lambda key, **version: s3.delete_object(Bucket=bucket.name, Key=key, **version)
+
+
+@pytest.fixture
+def add_file(database, put):
+    """Writes a file for a new record of a sale: the id of the record, and the key of its object."""
+
+    def add_file(sale_id="sale-1", evidence_type=EvidenceType.DOC_CONTRATANTE, body=None, **record):
+        evidence_id, key = add_record(database, sale_id, evidence_type, **record)
+        put(key, body if body is not None else MP3 if KIND_OF[evidence_type] is FileKind.AUDIO else PDF)
+        return evidence_id, key
+
+    return add_file
+
+
+@pytest.fixture
+def sync(database, bucket, clock):
+    """Reads the service's tables and the bucket into observations."""
+    return lambda **options: sync_bucket(database, bucket, clock=clock, **options)
+
+
+@pytest.fixture
+def postgres_tool(database):
+    """Runs ``pg_dump`` or ``pg_restore`` on the database; what it prints."""
+    with database.transaction() as connection:
+        address = raw(connection).info.dsn
+
+    def postgres_tool(name, *arguments):
+        path = postgres._installed() / postgres._WHERE / "bin" / name
+        command = [path, f"--dbname={address}", *arguments]
+        return subprocess.run(command, check=True, capture_output=True).stdout
+
+    return postgres_tool
 
 
 @pytest.fixture

@@ -4,36 +4,29 @@ from datetime import timedelta
 from unittest.mock import ANY, Mock
 
 import pytest
-import sqlalchemy as sa
 
 from tests.support.audits import audited
 from tests.support.fake_bucket import MemoryBucket
-from tests.support.uploaded_sales import MP3, PDF, add_record, add_sale, rows
+from tests.support.uploaded_sales import MP3, PDF, add_sale, execute, rows
 from toolkit.audit import observe_bucket
 from toolkit.audit.object_history import Synced
 from toolkit.audit.observe_bucket import sync_bucket
 from toolkit.bucket.client import Area
 from toolkit.contract.evidence import EvidenceType
-from toolkit.database.tables import sales
 from toolkit.errors import MassDisappearance
 
 KEY = "evidences/2026/03/02/0199c0de-0000-7000-8000-000000000001/contract.pdf"
 
 
-@pytest.fixture
-def sync(database, bucket, clock):
-    return lambda **options: sync_bucket(database, bucket, clock=clock, **options)
-
-
-def test_an_object_is_observed_and_examined_once_and_anew_when_it_changes(sync, put, s3, bucket, database, clock):
+def test_an_object_is_observed_and_examined_once_and_anew_when_it_changes(sync, put, delete, database, clock):
     odd = 'evidences/2026/03/02/x/ação\t & "quote" \\N %41+.pdf'
     put(KEY, PDF)
     put(odd, MP3)
     put("notes/other.txt", b"not evidence")
     assert sync() == Synced(listed=3, appeared=3, changed=0, vanished=0, examined=2)
     assert sync() == Synced(listed=3, appeared=0, changed=0, vanished=0, examined=0)
-    s3.delete_object(Bucket=bucket.name, Key=odd)
-    s3.delete_object(Bucket=bucket.name, Key="notes/other.txt")
+    delete(odd)
+    delete("notes/other.txt")
     first_seen = clock.now
     clock.now += timedelta(hours=1)
     put(KEY, b"something else")
@@ -80,16 +73,15 @@ FOREIGN = "sales/S-1/voice.mp3"
 @pytest.mark.usefixtures("_large_bucket")
 @pytest.mark.parametrize("key_of_file", [None, FOREIGN])
 def test_a_file_of_an_open_sale_that_vanished_is_noticed_by_the_next_reading(
-    sync, put, clock, s3, bucket, database, key_of_file
+    sync, put, add_file, clock, delete, database, key_of_file
 ):
     add_sale(database)
-    requested_at = clock.now - timedelta(days=11)
-    _, own = add_record(database, evidence_type=EvidenceType.POV, requested_at=requested_at, key=key_of_file)
-    for each in (own, *(key("2026/01/01", number) for number in range(3))):
-        put(each, MP3)
+    _, own = add_file(evidence_type=EvidenceType.POV, requested_at=clock.now - timedelta(days=11), key=key_of_file)
+    for number in range(3):
+        put(key("2026/01/01", number), MP3)
     assert sync().examined == 4
     clock.now += timedelta(days=1)
-    s3.delete_object(Bucket=bucket.name, Key=own)
+    delete(own)
     seen = sync()
     assert (seen.vanished, seen.full) == (1, False)
     found = audited(database, clock=clock)
@@ -97,11 +89,11 @@ def test_a_file_of_an_open_sale_that_vanished_is_noticed_by_the_next_reading(
 
 
 @pytest.mark.usefixtures("_large_bucket")
-def test_an_object_of_no_open_sale_is_looked_at_again_within_the_days_that_are_set(sync, put, clock, s3, bucket):
+def test_an_object_of_no_open_sale_is_looked_at_again_within_the_days_that_are_set(sync, put, clock, delete):
     put(key("2026/01/01"), PDF)
     first = clock.now
     assert sync().full
-    s3.delete_object(Bucket=bucket.name, Key=key("2026/01/01"))
+    delete(key("2026/01/01"))
     seen = [sync() for clock.now in (first + timedelta(days=number) for number in range(1, 9))]
     assert [each.vanished for each in seen] == [0] * 6 + [1, 0]
     assert [each.full for each in seen] == [False] * 6 + [True, False]
@@ -109,24 +101,24 @@ def test_an_object_of_no_open_sale_is_looked_at_again_within_the_days_that_are_s
 
 
 def test_only_the_area_is_listed_and_a_key_that_a_record_names_is_asked_for_anyway(
-    sync, put, database, bucket, s3
+    sync, put, add_file, database, bucket, delete
 ):
     bucket.area = Area(prefixes=("evidences/", "sales/"), ignored=("sales/tmp/",))
     add_sale(database)
-    _, outside = add_record(database, key="elsewhere/voice.mp3")
-    for each in (KEY, "sales/S-1/a.pdf", "sales/tmp/b.pdf", "logs/c.txt", outside):
+    _, outside = add_file(key="elsewhere/voice.mp3")
+    for each in (KEY, "sales/S-1/a.pdf", "sales/tmp/b.pdf", "logs/c.txt"):
         put(each, PDF)
     assert sync().listed == 3
-    s3.delete_object(Bucket=bucket.name, Key=outside)
+    delete(outside)
     assert sync().vanished == 1
 
 
-def test_a_mass_disappearance_of_objects_stops_before_anything_is_written(sync, put, s3, bucket, database):
+def test_a_mass_disappearance_of_objects_stops_before_anything_is_written(sync, put, delete, database):
     for number in range(12):
         put(key("2026/03/02", number), PDF)
     sync()
     for number in range(11):
-        s3.delete_object(Bucket=bucket.name, Key=key("2026/03/02", number))
+        delete(key("2026/03/02", number))
     with pytest.raises(MassDisappearance, match=r"11 of the 12 objects .* --confirm-disappearance"):
         sync()
     assert rows(database, "SELECT count(*) FROM audit.object_observations WHERE gone_at IS NOT NULL") == [(0,)]
@@ -137,8 +129,7 @@ def test_a_mass_disappearance_of_sales_stops_before_anything_is_written(sync, da
     for number in range(12):
         add_sale(database, f"S-{number}")
     sync()
-    with database.transaction() as connection:
-        connection.execute(sa.delete(sales))
+    execute(database, "DELETE FROM sales")
     with pytest.raises(MassDisappearance, match=r"12 of the 12 sales"):
         sync()
     assert rows(database, "SELECT count(*) FROM audit.sale_observations WHERE gone_at IS NOT NULL") == [(0,)]
@@ -160,20 +151,10 @@ def test_what_a_killed_reading_left_unexamined_is_examined_by_the_next(
 
 
 def test_the_command_tells_what_it_found(run, put):
-    put(KEY, PDF)
-    assert run("bucket", "sync", "--json").told == {
-        "full": True,
-        "listed": 1,
-        "appeared": 1,
-        "changed": 0,
-        "vanished": 0,
-        "examined": 1,
-        "asked": 0,
-        "lacking": 0,
-        "archived": 0,
-        "unreadable": 0,
-        "listedSince": ANY,
-    }
+    put(KEY)
+    counts = {"listed": 1, "appeared": 1, "changed": 0, "vanished": 0, "examined": 1, "asked": 0, "lacking": 0}
+    told = {"full": True, "listedSince": ANY, **counts, "archived": 0, "unreadable": 0}
+    assert run("bucket", "sync", "--json").told == told
     assert run("bucket", "sync", "--full").out == "1 object: 0 new, 0 overwritten, 0 vanished, 0 examined\n"
 
 

@@ -7,7 +7,6 @@ import pytest
 
 from tests.support.evidence_files import JPEG, pdf, silence, tone
 from tests.support.uploaded_sales import rows
-from toolkit.audit.observe_bucket import sync_bucket
 from toolkit.contract.contents import ContentProblem
 from toolkit.contract.evidence import FileKind
 from toolkit.evidence import inspection
@@ -31,9 +30,9 @@ def put(bucket, s3):
 
 
 @pytest.fixture
-def verify(database, bucket, clock):
+def verify(database, bucket, clock, sync):
     def sync_and_verify():
-        sync_bucket(database, bucket, clock=clock)
+        sync()
         return verify_contents(database, bucket, clock=clock)
 
     return sync_and_verify
@@ -66,11 +65,11 @@ class OneReaderOnly(Inspector):
 
 
 def test_what_was_verified_without_a_reader_that_is_there_now_is_verified_again(
-    put, verify, database, bucket, clock
+    put, verify, sync, database, bucket, clock
 ):
     for name, body in enumerate((pdf(), tone(2.0), JPEG)):
         put(name, body)
-    sync_bucket(database, bucket, clock=clock)
+    sync()
     with OneReaderOnly() as fewer:
         assert verify_contents(database, bucket, clock=clock, inspectors=[fewer]).verified == 3
     assert [verify().verified, verify().verified] == [2, 0]

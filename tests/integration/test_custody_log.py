@@ -10,8 +10,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from tests.support.evidence_files import pdf
 from tests.support.request_bodies import UPLOAD
-from tests.support.uploaded_sales import add_sale, rows
-from toolkit.audit.observe_bucket import sync_bucket
+from tests.support.uploaded_sales import add_sale, execute, rows, unguarded
 from toolkit.contract.events import LogKeys
 from toolkit.errors import InvalidInput, LogDiffers, LogKeyMissing
 from toolkit.evidence.contents import verify_contents
@@ -51,42 +50,23 @@ def seal(database, clock):
     return lambda: seal_events(database, clock, SIGNER, KEYS)
 
 
-def unguarded(database, table, statement):
-    """Execute a statement without the triggers, as an owner of the table can."""
-    with database.transaction() as connection:
-        for each in (
-            f"ALTER TABLE audit.{table} DISABLE TRIGGER USER",
-            statement,
-            f"ALTER TABLE audit.{table} ENABLE TRIGGER USER",
-        ):
-            connection.execute(sa.text(each))
-
-
 def entries(database):
     return [json.loads(entry) for (entry,) in rows(database, "SELECT entry FROM audit.log_entries ORDER BY index")]
 
 
-def test_everything_that_happens_to_a_file_is_told(database, bucket, s3, clock, tmp_path):
+def test_everything_that_happens_to_a_file_is_told(database, bucket, put, sync, clock):
     add_sale(database)
     clock.now = datetime.now(UTC)  # forms are signed for real
     issued = request_upload(database, bucket, "sale-1", BODY, requested_by="Rui Lima", limits=LIMITS, clock=clock)
-    s3.put_object(Bucket=bucket.name, Key=issued.fields["key"], Body=pdf(1))
-    sync_bucket(database, bucket, clock=clock)
+    put(issued.fields["key"], pdf(1))
+    sync()
     verify_contents(database, bucket, clock=clock)
-    s3.put_object(Bucket=bucket.name, Key=issued.fields["key"], Body=pdf(2))
-    sync_bucket(database, bucket, clock=clock)
+    put(issued.fields["key"], pdf(2))
+    sync()
     withdraw(database, issued.id, reason="x", withdrawn_by="Ana Souza", approved_by="Rui Lima", clock=clock)
     told = rows(database, "SELECT kind, detail FROM audit.custody_events ORDER BY transaction, id")
-    assert [kind for kind, _ in told] == [
-        "ASKED",
-        "ISSUED",
-        "SALES_OBSERVED",
-        "UPLOADED",
-        "VERIFIED",
-        "GONE",
-        "UPLOADED",
-        "WITHDRAWN",
-    ]
+    kinds = "ASKED ISSUED SALES_OBSERVED UPLOADED VERIFIED GONE UPLOADED WITHDRAWN"
+    assert " ".join(kind for kind, _ in told) == kinds
     details = [detail for _, detail in told]
     assert {details[place]["evidence"] for place in (0, 1, 7)} == {str(issued.id)}
     assert details[3]["key"] == details[5]["key"] == details[6]["key"]
@@ -170,24 +150,16 @@ def test_the_log_is_written_as_tiles_that_others_read(database, tell, seal, tmp_
     signed = seal()
     exported = export_tiles(database, tmp_path / "log", KEYS)
     assert (exported.signed.root, exported.misfit) == (signed.root, None)
-    files = sorted(
-        path.relative_to(tmp_path / "log").as_posix() for path in (tmp_path / "log").rglob("*/*") if path.is_file()
-    )
-    assert files == [
-        "tile/0/000",
-        "tile/0/001",
-        "tile/0/002.p/88",
-        "tile/1/000.p/2",
-        "tile/entries/000",
-        "tile/entries/001",
-        "tile/entries/002.p/88",
-    ]
-    framed, found = (tmp_path / "log" / "tile" / "entries" / "001").read_bytes(), []
+    tile = tmp_path / "log" / "tile"
+    files = {path.relative_to(tile).as_posix() for path in tile.rglob("*") if path.is_file()}
+    whole = {f"{level}/{number}" for level in ("0", "entries") for number in ("000", "001", "002.p/88")}
+    assert files == whole | {"1/000.p/2"}
+    framed, found = (tile / "entries" / "001").read_bytes(), []
     while framed:
         length = int.from_bytes(framed[:2], "big")
         found.append(leaf_hash(framed[2 : 2 + length]))
         framed = framed[2 + length :]
-    assert b"".join(found) == (tmp_path / "log" / "tile" / "0" / "001").read_bytes()
+    assert b"".join(found) == (tile / "0" / "001").read_bytes()
     with pytest.raises(InvalidInput, match="not empty"):
         export_tiles(database, tmp_path / "log", KEYS)
 
@@ -213,13 +185,11 @@ def test_a_change_in_the_database_is_named_by_the_next_export(database, tell, se
 
 
 def test_an_entry_that_is_too_long_holds_the_hash_of_its_detail(database, seal):
-    with database.transaction() as connection:
-        connection.execute(
-            sa.text(
-                "INSERT INTO audit.custody_events (kind, happened_at, detail) "
-                "VALUES ('TOLD', now(), jsonb_build_object('text', repeat('x', 70000)))"
-            )
-        )
+    execute(
+        database,
+        "INSERT INTO audit.custody_events (kind, happened_at, detail) "
+        "VALUES ('TOLD', now(), jsonb_build_object('text', repeat('x', 70000)))",
+    )
     seal()
     [entry] = entries(database)
     assert set(entry["detail"]) == {"bytes", "sha256"}
@@ -257,12 +227,8 @@ def test_the_commands_seal_prove_and_export(run, tell, tmp_path):
     proof, older = tmp_path / "proof", tmp_path / "older"
     assert "entry 1 of 3" in run("log", "prove", "2", "--out", proof).out
     verified = run("log", "verify", proof, "--key", sealed["vkey"], "--json", within={}).told
-    assert {name: each["holds"] for name, each in verified.items()} == {
-        "files": None,
-        "inclusion": True,
-        "time": None,
-        "witness": None,
-    }
+    holds = {"files": None, "inclusion": True, "time": None, "witness": None}
+    assert {name: each["holds"] for name, each in verified.items()} == holds
     older.write_text(sealed["note"])
     tell(2)
     run("log", "seal")

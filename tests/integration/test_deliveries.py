@@ -10,16 +10,9 @@ from tests.support.s3_inventory import row_of, write_inventory
 from tests.support.uploaded_sales import PDF, rows
 from toolkit.audit import observe_bucket
 from toolkit.audit.inventory import find_inventory
-from toolkit.audit.observe_bucket import sync_bucket
 from toolkit.bucket.client import list_objects
 from toolkit.bucket.file_store import FolderStore
-from toolkit.errors import (
-    BucketUnavailable,
-    InvalidInput,
-    MassDisappearance,
-    UnreadableFile,
-    WrongBucket,
-)
+from toolkit.errors import BucketUnavailable, InvalidInput, MassDisappearance, UnreadableFile, WrongBucket
 
 KEY = "evidences/2026/03/02/0199c0de-0000-7000-8000-000000000001/contract.pdf"
 ODD = 'evidences/2026/03/02/x/ação & "quote", %41+ b.pdf'
@@ -35,19 +28,9 @@ def tmp_path(tmp_path):
 
 
 @pytest.fixture
-def put(bucket, s3):
-    return lambda key, body=PDF: s3.put_object(Bucket=bucket.name, Key=key, Body=body)
-
-
-@pytest.fixture
 def clock():
     """The clock begins now, as that of the bucket does, which dates the objects."""
     return SettableClock(datetime.now(UTC).replace(microsecond=0))
-
-
-@pytest.fixture
-def sync(database, bucket, clock):
-    return lambda **options: sync_bucket(database, bucket, clock=clock, **options)
 
 
 @pytest.fixture
@@ -94,12 +77,12 @@ def test_an_older_inventory_undoes_nothing(put, sync, take, deliver, database, c
 
 
 def test_what_an_inventory_lacks_is_asked_for_before_it_counts_as_gone(
-    put, s3, sync, take, deliver, database, bucket, clock, monkeypatch
+    put, delete, sync, take, deliver, database, bucket, clock, monkeypatch
 ):
     for key in KEYS:
         put(key)
     sync()
-    s3.delete_object(Bucket=bucket.name, Key=KEY)
+    delete(KEY)
     clock.now += timedelta(minutes=1)
     deliver(clock.now, leave_out=(ODD,))
     with monkeypatch.context() as patch, pytest.raises(BucketUnavailable):
@@ -111,7 +94,7 @@ def test_what_an_inventory_lacks_is_asked_for_before_it_counts_as_gone(
 
 
 def test_what_an_inventory_alone_knows_is_asked_for_where_the_bucket_was_looked_at_since(
-    put, s3, sync, take, deliver, database, bucket, clock, monkeypatch
+    put, delete, sync, take, deliver, database, clock, monkeypatch
 ):
     """The listing since showed some days only, and not this key."""
     monkeypatch.setattr(observe_bucket, "FEW_PAGES", -1)
@@ -120,7 +103,7 @@ def test_what_an_inventory_alone_knows_is_asked_for_where_the_bucket_was_looked_
     put("notes/other.txt")
     clock.now += timedelta(minutes=1)
     deliver(clock.now)
-    s3.delete_object(Bucket=bucket.name, Key="notes/other.txt")
+    delete("notes/other.txt")
     clock.now += timedelta(minutes=1)
     assert not sync().full
     assert take().asked == 1

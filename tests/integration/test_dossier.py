@@ -9,25 +9,21 @@ from zipfile import ZipFile
 
 import pypdf
 import pytest
-import sqlalchemy as sa
 
 from tests.support.evidence_files import pdf, silence
-from tests.support.uploaded_sales import add_record, add_sale
+from tests.support.uploaded_sales import add_sale, rows
 from toolkit.contract.evidence import EvidenceType
-from toolkit.database.tables import custody_events
 from toolkit.log.bundle import verify_bundle
 
 
 @pytest.fixture
-def asked_for(run, database, bucket, s3):
+def asked_for(run, database, put, add_file):
     """A sale whose recording was replaced after it was verified."""
     add_sale(database)
-    keys = {}
-    for kind, body in {EvidenceType.POV: silence(3.0), EvidenceType.DOC_CONTRATANTE: pdf(pages=2)}.items():
-        _, keys[kind] = add_record(database, "sale-1", kind, file_name="Ana Souza.pdf")
-        s3.put_object(Bucket=bucket.name, Key=keys[kind], Body=body)
+    _, key = add_file("sale-1", EvidenceType.POV, silence(3.0), file_name="Ana Souza.pdf")
+    add_file("sale-1", EvidenceType.DOC_CONTRATANTE, pdf(pages=2), file_name="Ana Souza.pdf")
     run("--quiet", "audit", ends=3)
-    s3.put_object(Bucket=bucket.name, Key=keys[EvidenceType.POV], Body=silence(4.0))
+    put(key, silence(4.0))
 
 
 def texts(path):
@@ -42,14 +38,8 @@ def test_a_dossier_opens_without_the_toolkit(run, database, asked_for, tmp_path)
     with ZipFile(path) as archive:
         archive.extractall(tmp_path / "opened")
         names = [name for name in archive.namelist() if not name.startswith("proofs/")]
-    assert names == [
-        "dossier.pdf",
-        "sale.json",
-        "README.txt",
-        "files/1-POV.pdf",
-        "files/2-DOC_CONTRATANTE.pdf",
-        "SHA256SUMS",
-    ]
+    files = ["files/1-POV.pdf", "files/2-DOC_CONTRATANTE.pdf"]
+    assert names == ["dossier.pdf", "sale.json", "README.txt", *files, "SHA256SUMS"]
     subprocess.run(["sha256sum", "--check", "--strict", "SHA256SUMS"], cwd=tmp_path / "opened", check=True)
     told = json.loads((tmp_path / "opened" / "sale.json").read_text("utf-8"))
     assert (told["saleId"], told["status"]) == ("sale-1", "incomplete")
@@ -58,8 +48,7 @@ def test_a_dossier_opens_without_the_toolkit(run, database, asked_for, tmp_path)
     assert "as verified" in text
     assert "sha256sum -c SHA256SUMS" in text
     assert "Ana Souza" not in text
-    with database.transaction() as connection:
-        events = connection.execute(sa.select(custody_events.c.kind, custody_events.c.detail)).all()
+    events = rows(database, "SELECT kind, detail FROM audit.custody_events")
     proven = {}
     for proof in (tmp_path / "opened" / "proofs").iterdir():
         assert verify_bundle(proof)["inclusion"].holds
@@ -80,11 +69,8 @@ def test_personal_data_and_files_need_a_reason_and_stay_out_without_one(run, dat
     with ZipFile(path) as archive:
         assert not [name for name in archive.namelist() if name.startswith("files/")]
         assert "O que isto mostra" in text
-    with database.transaction() as connection:
-        [detail] = connection.scalars(
-            sa.select(custody_events.c.detail).where(custody_events.c.kind == "UNMASKED")
-        )
-    assert detail["reason"] == "Processo 7"
+    told = rows(database, "SELECT detail ->> 'reason' FROM audit.custody_events WHERE kind = 'UNMASKED'")
+    assert told == [("Processo 7",)]
 
 
 def test_the_name_of_a_dossier_holds_nothing_that_leads_elsewhere(run, database, tmp_path):

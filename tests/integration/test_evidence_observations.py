@@ -4,29 +4,19 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import pytest
-import sqlalchemy as sa
 
 from tests.support.audits import audited
-from tests.support.uploaded_sales import add_record, add_sale, rows
+from tests.support.uploaded_sales import add_record, add_sale, execute, rows
 from tests.support.waiting import someone_waits, wait_until
 from toolkit.database.connection import Database
 from toolkit.database.observation_clock import TICK, final_moment, stamp
 from toolkit.database.observations import ObservedChanges, observe_service
-from toolkit.database.tables import evidence_observations, evidences
 from toolkit.errors import DatabaseError
 
-
-def change(database, statement):
-    with database.transaction() as connection:
-        connection.execute(statement)
-
-
-def events(database):
-    return rows(
-        database,
-        "SELECT kind, (detail ->> 'evidence')::uuid FROM audit.custody_events "
-        "WHERE detail ->> 'evidence' IS NOT NULL ORDER BY id",
-    )
+EVENTS = """
+    SELECT kind, CAST(detail ->> 'evidence' AS uuid)
+    FROM audit.custody_events WHERE detail ? 'evidence' ORDER BY id
+"""
 
 
 def test_what_the_service_changes_is_a_new_observation_and_an_event(database, clock):
@@ -35,10 +25,13 @@ def test_what_the_service_changes_is_a_new_observation_and_an_event(database, cl
     assert observe_service(database, clock).records == ObservedChanges(appeared=3, changed=0, vanished=0)
     assert observe_service(database, clock).records == ObservedChanges(appeared=0, changed=0, vanished=0)
     clock.now += timedelta(hours=1)
-    change(database, sa.update(evidences).where(evidences.c.id == retyped).values(evidence_type="KYC"))
-    change(database, sa.delete(evidences).where(evidences.c.id == deleted))
+    execute(
+        database,
+        f"UPDATE evidences SET evidence_type = 'KYC' WHERE id = '{retyped}'",
+        f"DELETE FROM evidences WHERE id = '{deleted}'",
+    )
     assert observe_service(database, clock).records == ObservedChanges(appeared=0, changed=1, vanished=1)
-    told = events(database)
+    told = rows(database, EVENTS)
     assert set(told[:3]) == {("RECORDED", each) for each in (kept, retyped, deleted)}
     assert set(told[3:]) == {("RECORD_GONE", retyped), ("RECORD_GONE", deleted), ("RECORD_CHANGED", retyped)}
     assert len(told) == 6
@@ -49,14 +42,13 @@ def test_observations_of_records_cannot_be_rewritten(database, clock):
     add_record(database)
     observe_service(database, clock)
     for statement in (
-        sa.update(evidence_observations).values(evidence_type="KYC"),
-        sa.delete(evidence_observations),
-        sa.text("TRUNCATE audit.evidence_observations"),
-        sa.text("UPDATE audit.observation_clock SET stands_at = stands_at - interval '1 second'"),
-        sa.text("DELETE FROM audit.observation_clock"),
+        "UPDATE audit.evidence_observations SET evidence_type = 'KYC'",
+        "DELETE FROM audit.evidence_observations",
+        "UPDATE audit.observation_clock SET stands_at = stands_at - interval '1 second'",
+        "DELETE FROM audit.observation_clock",
     ):
         with pytest.raises(DatabaseError, match=r"never changed or deleted|change only once|never goes back"):
-            change(database, statement)
+            execute(database, statement)
 
 
 def test_a_record_counts_from_when_it_was_seen_though_the_service_dates_it_back(database, clock):
@@ -80,12 +72,10 @@ def test_an_audit_waits_for_what_was_stamped_before_it_and_not_committed(databas
             running = pool.submit(audited, database, clock=clock)
             wait_until(lambda: running.done() or someone_waits(database))
             assert not running.done(), "the audit did not wait for what may still change its answer"
-            connection.execute(
-                sa.text(
-                    "INSERT INTO audit.sale_observations (sale_id, utility_group, is_client_financial_responsible,"
-                    " created_at, seen_at) SELECT id, utility_group, is_client_financial_responsible, created_at,"
-                    " created_at FROM public.sales"
-                )
+            connection.exec_driver_sql(
+                "INSERT INTO audit.sale_observations (sale_id, utility_group, is_client_financial_responsible,"
+                " created_at, seen_at) SELECT id, utility_group, is_client_financial_responsible, created_at,"
+                " created_at FROM public.sales"
             )
         found = running.result()
     assert found.sales == 1

@@ -5,7 +5,6 @@ from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 
 import pytest
-import sqlalchemy as sa
 from pypdf import PdfWriter
 from pypdf.annotations import Link
 from pypdf.generic import DictionaryObject, NameObject, TextStringObject
@@ -13,17 +12,15 @@ from pypdf.generic import DictionaryObject, NameObject, TextStringObject
 from tests.support.audits import audited
 from tests.support.evidence_files import pdf, voice
 from tests.support.request_bodies import UPLOAD
-from tests.support.uploaded_sales import add_record, add_sale, rows
+from tests.support.uploaded_sales import add_record, add_sale, execute, rows
 from toolkit.audit.duckdb_session import duckdb_session
 from toolkit.audit.extract import extract
 from toolkit.audit.file_findings import file_findings
-from toolkit.audit.observe_bucket import sync_bucket
 from toolkit.contract.contents import IntegrityFinding, IntegrityProblem
 from toolkit.contract.evidence import EvidenceType
 from toolkit.contract.findings import file_finding_ids
 from toolkit.contract.people import PartnerAccess, UnassignedSales
 from toolkit.database.observation_clock import final_moment
-from toolkit.database.tables import sales
 from toolkit.evidence.contents import verify_contents
 from toolkit.evidence.credentials import UploadLimits, request_upload
 from toolkit.evidence.records import withdraw
@@ -31,9 +28,9 @@ from toolkit.reports.notices import notices
 
 
 @pytest.fixture
-def look(database, bucket, clock):
+def look(database, bucket, clock, sync):
     def sync_verify_and_find():
-        sync_bucket(database, bucket, clock=clock)
+        sync()
         verify_contents(database, bucket, clock=clock)
         return integrity_findings(database, clock)
 
@@ -50,6 +47,12 @@ LATER = datetime(2100, 1, 1, tzinfo=UTC)
 """After every upload of these tests."""
 
 BODY = {**UPLOAD, "fileName": "a.pdf"}
+
+
+@pytest.fixture
+def add(add_file):
+    """Puts a file whose credentials are still valid; its record and its key."""
+    return lambda *file, **record: add_file(*file, **{"expires_at": LATER} | record)
 
 
 def test_a_record_that_another_partner_requested_is_named_until_it_is_withdrawn(
@@ -72,8 +75,7 @@ def test_a_record_that_another_partner_requested_is_named_until_it_is_withdrawn(
     add_record(database, "sale-1")
     assert look() == []
 
-    with database.transaction() as connection:
-        connection.execute(sa.update(sales).where(sales.c.id != "sale-3").values(partner="Luz"))
+    execute(database, "UPDATE sales SET partner = 'Luz' WHERE id <> 'sale-3'")
     [finding] = look()
     assert (finding.problem, finding.evidence_ids) == (IntegrityProblem.REQUESTED_BY_OTHER, (stranger,))
     assert (finding.sale_ids, finding.detail) == (("sale-1",), "requested for Vento")
@@ -88,14 +90,9 @@ def test_a_record_that_another_partner_requested_is_named_until_it_is_withdrawn(
     assert integrity_findings(database, clock) == []
 
 
-def test_the_same_file_for_two_sales_names_them_until_one_is_withdrawn(database, put, look, clock):
-    ids, keys = [], []
-    for sale_id in ("sale-2", "sale-1"):
-        add_sale(database, sale_id)
-        evidence_id, key = add_record(database, sale_id, EvidenceType.POV, file_name="a.mp3", expires_at=LATER)
-        put(key, voice())
-        ids.append(evidence_id)
-        keys.append(key)
+def test_the_same_file_for_two_sales_names_them_until_one_is_withdrawn(database, add, look, clock):
+    sales = [add_sale(database, sale_id) for sale_id in ("sale-2", "sale-1")]
+    ids, keys = zip(*(add(sale_id, EvidenceType.POV, voice()) for sale_id in sales), strict=True)
     [finding] = look()
     assert finding.problem is IntegrityProblem.CONTENT_REUSED
     assert finding.sale_ids == ("sale-1", "sale-2")
@@ -104,18 +101,17 @@ def test_the_same_file_for_two_sales_names_them_until_one_is_withdrawn(database,
     assert look() == []
 
 
-def test_one_object_of_several_records_is_found_before_anybody_verified_it(database, bucket, put, clock):
-    with database.transaction() as connection:  # a service that is read through a map may have no such rule
-        connection.execute(sa.text("ALTER TABLE evidences DROP CONSTRAINT evidences_object_key_key"))
-    _, key = add_record(database, add_sale(database, "sale-1"), EvidenceType.POV, expires_at=LATER)
+def test_one_object_of_several_records_is_found_before_anybody_verified_it(database, bucket, add, sync, clock):
+    # A service that is read by other statements may have no such rule.
+    execute(database, "ALTER TABLE evidences DROP CONSTRAINT evidences_object_key_key")
+    _, key = add(add_sale(database), EvidenceType.POV, voice())
     add_record(database, "sale-1", EvidenceType.AUT, expires_at=LATER, key=key)
-    put(key, voice())
-    put(add_record(database, "sale-1", EvidenceType.KYC, expires_at=LATER)[1], pdf())
-    sync_bucket(database, bucket, clock=clock)
+    add("sale-1", EvidenceType.KYC)
+    sync()
     [finding] = integrity_findings(database, clock)
     assert (finding.problem, finding.detail) == (IntegrityProblem.CONTENT_REPEATED, "AUT and POV")
     add_record(database, add_sale(database, "sale-2"), EvidenceType.POV, expires_at=LATER, key=key)
-    sync_bucket(database, bucket, clock=clock)
+    sync()
     [reused, repeated] = integrity_findings(database, clock)
     assert (reused.problem, reused.sale_ids) == (IntegrityProblem.CONTENT_REUSED, ("sale-1", "sale-2"))
     assert (reused.detail, repeated) == ("one object of several records", finding)
@@ -123,35 +119,33 @@ def test_one_object_of_several_records_is_found_before_anybody_verified_it(datab
     assert (verified.verified, verified.left) == (2, 0), "each object is read once, whatever its records"
 
 
-def test_the_same_file_as_two_types_of_one_sale(database, put, look):
+def test_the_same_file_as_two_types_of_one_sale(database, add, look):
     sale_id = add_sale(database)
     for evidence_type in (EvidenceType.DOC_RESPONSAVEL_FINANCEIRO, EvidenceType.DOC_CONTRATANTE):
-        put(add_record(database, sale_id, evidence_type, expires_at=LATER)[1], pdf())
+        add(sale_id, evidence_type)
     [finding] = look()
     assert finding.problem is IntegrityProblem.CONTENT_REPEATED
     assert finding.sale_ids == ("sale-1",)
     assert finding.detail == f"DOC_CONTRATANTE and DOC_RESPONSAVEL_FINANCEIRO, SHA-256 {sha256(pdf()).hexdigest()}"
-    put(add_record(database, sale_id, EvidenceType.KYC, expires_at=LATER)[1], pdf())
+    add(sale_id, EvidenceType.KYC)
     [again] = look()
     assert again.detail.startswith("DOC_CONTRATANTE and DOC_RESPONSAVEL_FINANCEIRO and KYC")
     assert file_finding_ids(again) == file_finding_ids(finding)
 
 
-def test_a_file_written_long_after_its_credentials_ran_out(database, put, look, clock):
+def test_a_file_written_long_after_its_credentials_ran_out(database, add, look, clock):
     clock.now = now = datetime.now(UTC)
-    sale_id = add_sale(database)
-    put(add_record(database, sale_id, expires_at=now - timedelta(minutes=5))[1], pdf(1))
-    late = add_record(database, sale_id, expires_at=now - timedelta(hours=2))[1]
-    put(late, pdf(2))
+    add_sale(database)
+    add(body=pdf(1), expires_at=now - timedelta(minutes=5))
+    _, late = add(body=pdf(2), expires_at=now - timedelta(hours=2))
     [finding] = look()
     assert (finding.problem, finding.keys) == (IntegrityProblem.WRITTEN_LATE, (late,))
     assert finding.detail.startswith("late by 2:0")
 
 
-def test_a_file_replaced_after_it_was_verified(database, put, look, clock):
+def test_a_file_replaced_after_it_was_verified(database, put, add, look, clock):
     add_sale(database)
-    key = add_record(database, evidence_type=EvidenceType.KYC, expires_at=LATER)[1]
-    put(key, pdf(1))
+    _, key = add("sale-1", EvidenceType.KYC, pdf(1))
     assert look() == []
     put(key, pdf(1))
     assert look() == []  # another version of the same bytes
@@ -168,31 +162,27 @@ def test_a_file_replaced_after_it_was_verified(database, put, look, clock):
     assert told.startswith("1 compliant sale has a file that was replaced after it had been seen")
 
 
-def test_one_recording_under_two_sales_with_a_byte_and_a_tag_added(database, put, look):
+def test_one_recording_under_two_sales_with_a_byte_and_a_tag_added(database, add, look):
     spoken = voice()
     tag = b"ID3\x04\x00\x00\x00\x00\x00\x0a" + bytes(10)
     for sale_id, content in (("sale-1", spoken), ("sale-2", tag + spoken + b"x"), ("sale-3", voice(number=2))):
-        add_sale(database, sale_id)
-        put(add_record(database, sale_id, evidence_type=EvidenceType.POV, expires_at=LATER)[1], content)
+        add(add_sale(database, sale_id), EvidenceType.POV, content)
     [finding] = [each for each in look() if each.problem is not IntegrityProblem.TYPE_DIFFERS]
     assert (finding.problem, finding.sale_ids) == (IntegrityProblem.CONTENT_ALIKE, ("sale-1", "sale-2"))
-    add_sale(database, "sale-0")
-    key = add_record(database, "sale-0", evidence_type=EvidenceType.POV, expires_at=LATER)[1]
-    put(key, tag + spoken + b"y")
+    add(add_sale(database, "sale-0"), EvidenceType.POV, tag + spoken + b"y")
     [again] = [each for each in look() if each.problem is IntegrityProblem.CONTENT_ALIKE]
     assert again.sale_ids == ("sale-0", "sale-1", "sale-2")
     assert set(file_finding_ids(finding)) < set(file_finding_ids(again))  # those of the others stay what they were
 
 
-def test_a_wav_declared_as_mpeg(database, put, look):
+def test_a_wav_declared_as_mpeg(database, add, look):
     add_sale(database)
     for declared, content in (
         ("audio/mpeg", voice("WAV")),
         ("audio/x-wav", voice("WAV", 2)),
         ("AUDIO/MP3", voice("MP3")),
     ):
-        _, key = add_record(database, evidence_type=EvidenceType.POV, media_type=declared, expires_at=LATER)
-        put(key, content)
+        add("sale-1", EvidenceType.POV, content, media_type=declared)
     [finding] = look()
     assert finding.problem is IntegrityProblem.TYPE_DIFFERS
     assert finding.detail == "declared audio/mpeg, is audio/wav"
@@ -240,18 +230,9 @@ def test_the_command_lists_findings_and_names_files_for_a_reason_only(run, put, 
     assert run("evidence", "findings").out == "\nFindings about files: none\n"
     put("elsewhere/CPF 390.533.447-05.pdf", pdf())
     look()
-    assert run("evidence", "findings", "--json", ends=3).told == {
-        "findings": [
-            {
-                "problem": "KEY_OUTSIDE_LAYOUT",
-                "text": "The file lies where no upload form leads.",
-                "detail": "",
-                "sales": [],
-                "evidenceIds": [],
-                "folders": ["elsewhere/"],
-            }
-        ],
-    }
+    told = {"problem": "KEY_OUTSIDE_LAYOUT", "text": "The file lies where no upload form leads.", "detail": ""}
+    told |= {"sales": [], "evidenceIds": [], "folders": ["elsewhere/"]}
+    assert run("evidence", "findings", "--json", ends=3).told == {"findings": [told]}
     assert "KEY_OUTSIDE_LAYOUT" in run("evidence", "findings", ends=3).out
     assert "390.533" not in run("evidence", "findings", "--show-names", ends=2).out
     shown = run("evidence", "findings", "--show-names", "--reason", "to be moved", ends=3).out
@@ -261,10 +242,10 @@ def test_the_command_lists_findings_and_names_files_for_a_reason_only(run, put, 
     ]
 
 
-def test_a_file_replaced_before_anybody_verified_it(database, bucket, put, clock):
+def test_a_file_replaced_before_anybody_verified_it(database, put, add, sync, clock):
     add_sale(database)
-    key = add_record(database, expires_at=LATER)[1]
-    for content in (pdf(1), pdf(2)):
-        put(key, content)
-        sync_bucket(database, bucket, clock=clock)
+    _, key = add(body=pdf(1))
+    sync()
+    put(key, pdf(2))
+    sync()
     assert [finding.problem for finding in integrity_findings(database, clock)] == [IntegrityProblem.OVERWRITTEN]

@@ -3,7 +3,6 @@
 import io
 import json
 import shutil
-import subprocess
 import zipfile
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -14,13 +13,11 @@ import sqlalchemy as sa
 
 from tests.support.evidence_files import pdf
 from tests.support.request_bodies import CLIENT
-from tests.support.uploaded_sales import add_record, add_sale, rows
+from tests.support.uploaded_sales import add_record, add_sale, execute, rows, unguarded
 from toolkit.bucket.client import Bucket
 from toolkit.contract.evidence import EvidenceType
 from toolkit.contract.privacy import PERSONAL, business_days_after
 from toolkit.database import tables
-from toolkit.database.connection import raw
-from toolkit.embedded import postgres
 from toolkit.errors import BucketError, DatabaseError
 from toolkit.intake.registration import register_client
 from toolkit.log.bundle import verify_bundle
@@ -33,13 +30,8 @@ JOAO |= {"email": "joao@exemplo.com.br", "phoneNumber": "21912345678"}
 PEOPLE = ("--basis", "consent revoked", "--by", "Ana Souza", "--approved-by", "Rui Lima")
 
 
-def program(name, *arguments):
-    path = postgres._installed() / postgres._WHERE / "bin" / name
-    return subprocess.run([path, *arguments], check=True, capture_output=True).stdout
-
-
 @pytest.fixture
-def office(run, database, bucket, s3, clock, tmp_path, monkeypatch):
+def office(run, database, postgres_tool, bucket, s3, clock, tmp_path, monkeypatch):
     """Two clients with a sale each, files in two versions, a report, rejected rows, a notebook; João is held."""
     s3.put_bucket_versioning(Bucket=bucket.name, VersioningConfiguration={"Status": "Enabled"})
     keys = {}
@@ -64,20 +56,13 @@ def office(run, database, bucket, s3, clock, tmp_path, monkeypatch):
 
     run("-q", "report", "--out", tmp_path / "before", "--format", "csv,json")
     run("privacy", "hold", "add", "V-2", "--basis", "lawsuit 0001", "--by", "Ana Souza")
-    with database.transaction() as connection:
-        address = raw(connection).info.dsn
-    return SimpleNamespace(asked=asked, keys=keys, work=work, address=address, before=tmp_path / "before")
-
-
-def change(database, statement):
-    with database.transaction() as connection:
-        connection.exec_driver_sql(statement)
+    return SimpleNamespace(asked=asked, keys=keys, work=work, tool=postgres_tool, before=tmp_path / "before")
 
 
 def left_of(office, s3, bucket, needles):
     """Return where something of a person is found: a dump, the bucket in every version, and the files."""
     found = []
-    dump = program("pg_dump", office.address).decode()
+    dump = office.tool("pg_dump").decode()
     found += [f"dump: {each}" for each in needles if each in dump]
     listed = s3.list_object_versions(Bucket=bucket.name)
     listed |= {"Uploads": s3.list_multipart_uploads(Bucket=bucket.name).get("Uploads", ())}
@@ -98,24 +83,19 @@ OF_JOAO = ("11144477735", "Cândido", "21912345678", "joao@exemplo", "candido")
 
 def test_one_leaves_the_held_one_stays_and_every_proof_still_holds(office, run, database, bucket, s3, tmp_path):
     backup, before = str(tmp_path / "backup"), datetime.now(UTC).isoformat()
-    program("pg_dump", "--format=custom", f"--file={backup}", office.address)
+    office.tool("pg_dump", "--format=custom", f"--file={backup}")
 
     # What would go is told first; nothing changes.
-    told = office.asked("erase", "--dry-run", "--look-in", office.work, "--json", cpf="529.982.247-25")
-    plan = json.loads(told.out)
+    plan = office.asked("erase", "--dry-run", "--look-in", office.work, "--json", cpf="529.982.247-25").told
     assert (len(plan["clients"]), plan["sales"], plan["objects"], plan["kept"]) == (1, ["V-1"], 1, [])
     assert {Path(each).name for each in plan["files"]} == {"rejected.csv", "executed.ipynb", "rows.xlsx"}
     assert len(left_of(office, s3, bucket, OF_MARIA)) > 5
 
     refused = office.asked("erase", *PEOPLE, cpf="11144477735", ends=1)
     assert "nothing that may be erased" in refused.err
-    assert (
-        "two people"
-        in office.asked("erase", *PEOPLE[:4], "--approved-by", "ana souza", cpf="52998224725", ends=1).err
-    )
-    done = office.asked("erase", *PEOPLE, "--look-in", office.work, cpf="52998224725")
-    assert "Erased" in done.out
-
+    alone = (*PEOPLE[:4], "--approved-by", "ana souza")
+    assert "two people" in office.asked("erase", *alone, cpf="52998224725", ends=1).err
+    assert "Erased" in office.asked("erase", *PEOPLE, "--look-in", office.work, cpf="52998224725").out
     assert left_of(office, s3, bucket, OF_MARIA) == []
     assert len(left_of(office, s3, bucket, OF_JOAO)) > 4
     assert "0 clients, 0 sales" in office.asked("show", cpf="52998224725").out
@@ -130,9 +110,9 @@ def test_one_leaves_the_held_one_stays_and_every_proof_still_holds(office, run, 
     assert sorted(left) == [("RECORDED", None, False), ("UPLOADED", None, False)]
 
     # The next audit judges who stayed, nothing is odd, and what was issued before still verifies.
-    document = json.loads(run("-q", "audit", "--json").out)
+    document = run("-q", "audit", "--json").told
     assert (document["sales"], document["compliant"]) == (1, 1)
-    document = json.loads(run("-q", "audit", "--as-of", before, "--json").out)
+    document = run("-q", "audit", "--as-of", before, "--json").told
     assert (document["sales"], document["compliant"]) == (2, 2)
     run("-q", "report", "--out", tmp_path / "after", "--format", "csv,json")
     known = VerifierKey.parse((tmp_path / "after" / "log.vkey").read_text())
@@ -147,7 +127,7 @@ def test_one_leaves_the_held_one_stays_and_every_proof_still_holds(office, run, 
     assert b"Ana Souza" not in entries
 
     # A backup that is older brings her back until the ledger is replayed.
-    program("pg_restore", "--clean", "--if-exists", f"--dbname={office.address}", backup)
+    office.tool("pg_restore", "--clean", "--if-exists", backup)
     assert len(left_of(office, s3, bucket, OF_MARIA)) > 3
     assert "1 erasure" in run("privacy", "replay", "--dry-run", ends=3).out
     run("privacy", "replay")
@@ -155,7 +135,7 @@ def test_one_leaves_the_held_one_stays_and_every_proof_still_holds(office, run, 
     run("privacy", "replay", "--dry-run")
 
     # The hold ends, and with it what stood in the way.
-    [hold] = json.loads(run("privacy", "hold", "list", "--json").out)["holds"]
+    [hold] = run("privacy", "hold", "list", "--json").told["holds"]
     run("privacy", "hold", "release", hold["id"], "--reason", "settled", "--by", "Ana Souza")
     office.asked("erase", *PEOPLE, "--look-in", office.work, cpf="11144477735")
     assert left_of(office, s3, bucket, OF_JOAO) == []
@@ -180,20 +160,20 @@ def test_an_erasure_that_stopped_is_taken_up(office, run, database, bucket, s3, 
 
 
 def test_a_sale_that_the_service_deleted_leaves_the_history_and_the_bucket(office, run, database, bucket, s3):
-    change(database, "DELETE FROM evidences WHERE sale_id = 'V-1'")
-    change(database, "DELETE FROM sales WHERE id = 'V-1'")
+    execute(database, "DELETE FROM evidences WHERE sale_id = 'V-1'", "DELETE FROM sales WHERE id = 'V-1'")
     run("bucket", "sync", "--confirm-disappearance")
-    assert [each for each in left_of(office, s3, bucket, ("quiteria",)) if each.startswith(("dump", "bucket"))]
+    shutil.rmtree(office.work)
+    assert left_of(office, s3, bucket, ("quiteria",))
     run("privacy", "erase", "--sale", "V-1", *PEOPLE)
-    assert not [each for each in left_of(office, s3, bucket, ("quiteria",)) if each.startswith(("dump", "bucket"))]
+    assert left_of(office, s3, bucket, ("quiteria",)) == []
     assert "nothing" in run("privacy", "erase", "--sale", "V-1", *PEOPLE, ends=1).err
 
 
 def test_a_file_name_that_others_have_tells_of_nobody(office, run, database):
-    change(database, "UPDATE evidences SET file_name = 'contract.pdf'")
+    execute(database, "UPDATE evidences SET file_name = 'contract.pdf'")
     (office.work / "others.csv").write_text("file;contract.pdf")
     told = office.asked("erase", "--dry-run", "--look-in", office.work, "--json", cpf=MARIA["cpf"])
-    assert {Path(each).name for each in json.loads(told.out)["files"]} == {"rejected.csv", "rows.xlsx"}
+    assert {Path(each).name for each in told.told["files"]} == {"rejected.csv", "rows.xlsx"}
 
 
 def test_a_client_stays_with_a_sale_that_is_held(office, run, database):
@@ -216,7 +196,7 @@ def test_a_history_is_still_refused_to_whoever_erases_nothing(office, database):
         "DELETE FROM audit.erasures",
     ):
         with pytest.raises(DatabaseError, match=r"never changed|change only once"):
-            change(database, statement)
+            execute(database, statement)
 
 
 def test_an_erasure_of_another_cluster_allows_no_change(office, database):
@@ -224,16 +204,15 @@ def test_an_erasure_of_another_cluster_allows_no_change(office, database):
         INSERT INTO audit.erasures SELECT gen_random_uuid(), pg_current_xact_id()::text::bigint + number, '[]',
         0, 0, 0, 'b', 'a', 'c', now() FROM generate_series(1, 500) AS number
     """
-    change(database, row)  # the numbers of transactions to come, as a dump of another cluster may have
+    execute(database, row)  # the numbers of transactions to come, as a dump of another cluster may have
     with pytest.raises(DatabaseError, match="change only once"):
-        change(database, "UPDATE audit.object_observations SET key = 'other'")
+        execute(database, "UPDATE audit.object_observations SET key = 'other'")
 
 
 def test_hashes_that_went_without_an_erasure_are_told(office, run, database, tmp_path):
     run("log", "seal")
-    change(database, "ALTER TABLE audit.custody_events DISABLE TRIGGER append_only")
     blank = """UPDATE audit.custody_events SET detail = detail - 'record' || '{"erased": true}'"""
-    change(database, f"{blank} WHERE kind = 'RECORDED'")
+    unguarded(database, "custody_events", f"{blank} WHERE kind = 'RECORDED'")
     told = run("log", "export", tmp_path / "log", ends=None)
     assert "no erasure says so" in told.out + told.err
 
@@ -254,9 +233,7 @@ def test_a_person_gets_a_full_copy_that_only_its_owner_reads(office, run, databa
         assert archive.read(file).startswith(b"%PDF")
     assert copy["clients"][0]["email"] == MARIA["email"]
     assert copy["records"][0]["file_name"] == "rg-quiteria.pdf"
-    incident = json.loads(
-        run("privacy", "incident", "--since", "2026-01-01", "--known", "2026-11-20", "--json").out
-    )
+    incident = run("privacy", "incident", "--since", "2026-01-01", "--known", "2026-11-20", "--json").told
     assert {each["kind"] for each in incident["accesses"]} == {"UNMASKED", "OPENED"}
     assert incident["sales"] == ["V-1"]
     assert (incident["noticeBy"], incident["complementBy"]) == ("2026-11-25", "2026-12-18")
@@ -265,17 +242,17 @@ def test_a_person_gets_a_full_copy_that_only_its_owner_reads(office, run, databa
 
 
 def states(run):
-    found = json.loads(run("findings", "--json", ends=None).out)["findings"]
+    found = run("findings", "--json", ends=None).told["findings"]
     return {each["code"]: each["status"] for each in found}
 
 
 def test_a_request_has_fifteen_days_and_is_a_finding_then(office, run, database):
     key = {"TOOLKIT_LOG_KEY": "k" * 40}
     asked = ("request", "add", "--right", "access", "--received", "2026-03-02", "--json")
-    noted = json.loads(office.asked(*asked, cpf="52998224725", **key).out)
+    noted = office.asked(*asked, cpf="52998224725", **key).told
     assert noted["dueOn"] == "2026-03-17"
     assert "52998224725" not in str(rows(database, "SELECT * FROM audit.privacy_requests"))
-    [listed] = json.loads(run("privacy", "request", "list", "--json", ends=3).out)["requests"]
+    [listed] = run("privacy", "request", "list", "--json", ends=3).told["requests"]
     assert (listed["state"], listed["right"]) == ("overdue", "access")
     run("-q", "audit")
     assert states(run)["REQUEST_OVERDUE"] == "open"
@@ -307,19 +284,19 @@ def test_evidence_within_its_period_stays_and_goes_after_it(office, run, databas
     plan.write_text(PLAN.format(36_500))
     kept = office.asked("erase", "--dry-run", cpf="52998224725", ends=3, **environ)
     assert "CDC, art. 27" in kept.out
-    assert json.loads(run("privacy", "retention", "--json", **environ).out)["sales"] == []
+    assert run("privacy", "retention", "--json", **environ).told["sales"] == []
     plan.write_text(PLAN.format(1))
-    assert json.loads(run("privacy", "retention", "--json", **environ).out)["sales"] == ["V-1"]  # V-2 is held
+    assert run("privacy", "retention", "--json", **environ).told["sales"] == ["V-1"]  # V-2 is held
     environ["TOOLKIT_LOG_KEY"] = "k" * 40
     office.asked("request", "add", "--right", "access", cpf=MARIA["cpf"], **environ)
-    assert json.loads(run("privacy", "retention", "--json", **environ).out)["sales"] == []  # she has asked for it
-    [asked] = json.loads(run("privacy", "request", "list", "--json", **environ).out)["requests"]
+    assert run("privacy", "retention", "--json", **environ).told["sales"] == []  # she has asked for it
+    [asked] = run("privacy", "request", "list", "--json", **environ).told["requests"]
     answered = ("--outcome", "granted", "--basis", "sent", "--by", "Ana Souza")
     run("privacy", "request", "close", asked["id"], *answered, **environ)
     run("privacy", "retention", "--erase", "--by", "Ana Souza", "--approved-by", "Rui Lima", **environ)
     assert rows(database, "SELECT id FROM sales") == [("V-2",)]
     assert rows(database, "SELECT cpf FROM clients") == [(JOAO["cpf"],)]
-    record = json.loads(run("privacy", "record", "--json", **environ).out)
+    record = run("privacy", "record", "--json", **environ).told
     assert (record["contact"], record["retention"][0]["days"]) == ("dpo@example.com", 1)
     assert "clients.cpf" in record["personalData"]["Name, CPF, RG and date of birth"]
     plan.write_text(PLAN.format(0))
@@ -337,7 +314,7 @@ def test_a_service_whose_statements_cannot_erase_says_so(office, run, database, 
 
 def test_a_file_that_another_sale_counts_on_is_left_alone(office, database):
     add_sale(database, "V-3")
-    change(database, "ALTER TABLE evidences DROP CONSTRAINT evidences_object_key_key")
+    execute(database, "ALTER TABLE evidences DROP CONSTRAINT evidences_object_key_key")
     add_record(database, "V-3", EvidenceType.KYC, key=office.keys["V-1"])
     told = office.asked("erase", *PEOPLE, cpf="52998224725", ends=1)
     assert "is the evidence of the sale 'V-3', too" in told.err

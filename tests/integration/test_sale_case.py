@@ -10,36 +10,26 @@ from uuid import UUID
 
 import httpx
 import pytest
-import sqlalchemy as sa
 
 from tests.support.evidence_files import pdf, silence
 from tests.support.report_text import everything_in, packed_cases
-from tests.support.uploaded_sales import MONDAY, add_record, add_sale
+from tests.support.uploaded_sales import MONDAY, add_sale, execute, rows
 from tests.support.waiting import PATIENCE, wait_until
 from toolkit.contract.evidence import EvidenceType
-from toolkit.database.tables import custody_events, evidence_openings, sales
 from toolkit.kit.process import signed_in_account
 
 
 @pytest.fixture
-def told(run, database, bucket, s3):
+def told(run, database, add_file):
     """A sale with a silent recording, a document, and a KYC that was withdrawn; audited once."""
     add_sale(database)
     ids = {}
-    files = {
-        EvidenceType.POV: silence(3.0),
-        EvidenceType.DOC_CONTRATANTE: pdf(pages=2),
-        EvidenceType.KYC: pdf(),
-    }
+    files = {EvidenceType.POV: silence(3.0), EvidenceType.DOC_CONTRATANTE: pdf(pages=2), EvidenceType.KYC: pdf()}
     for minute, (evidence_type, body) in enumerate(files.items()):
-        ids[evidence_type], key = add_record(
-            database,
-            "sale-1",
-            evidence_type,
-            file_name="Ana Souza.pdf",
-            requested_at=MONDAY + timedelta(minutes=minute),
+        requested_at = MONDAY + timedelta(minutes=minute)
+        ids[evidence_type], _ = add_file(
+            "sale-1", evidence_type, body, file_name="Ana Souza.pdf", requested_at=requested_at
         )
-        s3.put_object(Bucket=bucket.name, Key=key, Body=body)
     people = ["--reason", "sent twice", "--by", "ana", "--approved-by", "bruno"]
     run("evidence", "withdraw", ids[EvidenceType.KYC], *people)
     run("--quiet", "findings", ends=3)
@@ -61,29 +51,18 @@ def test_a_sale_shows_what_its_own_database_found_where_several_share_the_audits
 
 def test_a_sale_shows_its_rule_files_faults_and_next_steps(run, told):
     case = run("sale", "show", "sale-1", "--json").told
-    assert (case["status"], [each["evidenceType"] for each in case["rule"]]) == (
-        "incomplete",
-        ["POV", "DOC_CONTRATANTE"],
-    )
+    assert case["status"] == "incomplete"
+    assert [each["evidenceType"] for each in case["rule"]] == ["POV", "DOC_CONTRATANTE"]
     assert [(each["evidenceType"], each["reason"]) for each in case["missing"]] == [("POV", "UNUSABLE")]
     pov, contract, kyc = case["records"]
     assert (pov["state"], pov["file"]["fault"], round(pov["file"]["seconds"])) == ("UNUSABLE", "SILENT", 3)
-    assert (contract["state"], contract["file"]["pages"], contract["file"]["coverage"]) == (
-        "COUNTED",
-        2,
-        "verified",
+    file = contract["file"]
+    assert (contract["state"], file["pages"], file["coverage"], file["depth"]) == (
+        *("COUNTED", 2, "verified", "DRAWN"),
     )
-    readers = ["pypdf", "pypdfium2"]
-    assert (contract["file"]["depth"], sorted(each.split()[0] for each in contract["file"]["readers"])) == (
-        "DRAWN",
-        readers,
-    )
-    assert f"by {', '.join(contract['file']['readers'])} (DRAWN)" in run("sale", "show", "sale-1").out
-    assert (kyc["state"], kyc["withdrawal"]["reason"], kyc["withdrawal"]["approvedBy"]) == (
-        "WITHDRAWN",
-        "sent twice",
-        "bruno",
-    )
+    assert sorted(each.split()[0] for each in file["readers"]) == ["pypdf", "pypdfium2"]
+    withdrawal = kyc["withdrawal"]
+    assert (kyc["state"], withdrawal["reason"], withdrawal["approvedBy"]) == ("WITHDRAWN", "sent twice", "bruno")
     assert "fileName" not in pov
     assert [each["code"] for each in case["nextSteps"]] == ["MISSING_POV", "WITHOUT_CLIENT"]
     assert {"MISSING_POV", "WITHOUT_CLIENT"} <= {each["code"] for each in case["findings"]}
@@ -92,6 +71,7 @@ def test_a_sale_shows_its_rule_files_faults_and_next_steps(run, told):
     assert Counter(kinds) == {"RECORDED": 3, "UPLOADED": 3, "VERIFIED": 3, "WITHDRAWN": 1}
 
     page = run("sale", "show", "sale-1").out
+    assert f"by {', '.join(file['readers'])} (DRAWN)" in page
     assert "SILENT: The recording is silent" in page
     assert "toolkit evidence list sale-1" in page
     assert "SALE_ID" not in page
@@ -103,12 +83,10 @@ def test_a_link_opens_a_file_for_a_while_and_is_kept_with_who_and_why(run, told,
     asked = ["evidence", "link", str(told[EvidenceType.DOC_CONTRATANTE]), "--by", "ana", "--reason", "complaint"]
     made = run(*asked, "--json").told
     assert httpx.get(made["url"], timeout=PATIENCE).content.startswith(b"%PDF-")
-    with database.transaction() as connection:
-        opening = connection.execute(sa.select(evidence_openings)).one()
-        query = sa.select(custody_events.c.detail).where(custody_events.c.kind == "OPENED")
-        detail = connection.execute(query).scalar_one()
+    [(detail,)] = rows(database, "SELECT detail FROM audit.custody_events WHERE kind = 'OPENED'")
     who = {"by": "ana", "reason": "complaint", "account": signed_in_account()}
-    assert (opening.opened_by, opening.reason, opening.account) == ("ana", "complaint", who["account"])
+    query = "SELECT opened_by, reason, account FROM audit.evidence_openings"
+    assert rows(database, query) == [tuple(who.values())]
     assert who.keys() <= detail.keys()
     assert all(detail[name] == sha256(text.encode()).hexdigest() for name, text in who.items())
     shown = run("sale", "show", "sale-1").out
@@ -126,8 +104,7 @@ def test_a_link_opens_a_file_for_a_while_and_is_kept_with_who_and_why(run, told,
 def test_a_report_holds_the_rows_and_cases_behind_its_numbers_and_one_of_a_partner_nothing_of_another(
     run, told, database, tmp_path
 ):
-    with database.transaction() as connection:
-        connection.execute(sa.update(sales).values(partner="Norte Energia"))
+    execute(database, "UPDATE sales SET partner = 'Norte Energia'")
     now = datetime.now(UTC)
     add_sale(database, "other-1", utility_group="E", created_at=now, completed_at=now, partner="Sul/Ltda")
     command = ["--quiet", "report", "--out", str(tmp_path), "--per-partner", "--format", "html,csv,json,xlsx"]
@@ -161,8 +138,7 @@ def test_a_report_holds_the_rows_and_cases_behind_its_numbers_and_one_of_a_partn
             [path] = folder.glob(pattern)
             text = everything_in(path)
             assert not any(word in text for word in foreign), path.name
-    with database.transaction() as connection:
-        connection.execute(sa.update(sales).values(partner="Norte Energia"))
+    execute(database, "UPDATE sales SET partner = 'Norte Energia'")
     assert f"no sale names any more: 1 folder under {tmp_path / 'partners'}" in run(*command).err
     only = ["--quiet", "report", "--out", str(tmp_path / "one"), "--partner", "Nobody"]
     assert "No sale names the partner 'Nobody'" in run(*only, ends=1).err

@@ -4,10 +4,9 @@ from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 import pytest
-import sqlalchemy as sa
 
 from tests.support.request_bodies import CLIENT
-from toolkit.database.tables import sale_observations, sales
+from tests.support.uploaded_sales import rows
 from toolkit.errors import UnreadableFile
 from toolkit.intake.registration import register_client
 from toolkit.intake.sales import load_sales
@@ -18,32 +17,27 @@ HEADINGS = "saleId,clientId,utilityGroup,isClientFinancialResponsible,createdAt,
 
 @pytest.fixture
 def load(database, tmp_path, clock):
-    def load(*rows, headings=HEADINGS, folder=tmp_path):
-        path = folder / "sales.csv"
-        path.write_text("\n".join([headings, *rows]), encoding="utf-8")
+    def load(*lines, headings=HEADINGS):
+        path = tmp_path / "sales.csv"
+        path.write_text("\n".join([headings, *lines]), encoding="utf-8")
         return load_sales(database, path, timezone=SAO_PAULO, clock=clock)
 
     return load
 
 
 def observations(database):
-    seen = sale_observations.c
-    with database.transaction() as connection:
-        rows = connection.execute(
-            sa.select(seen.sale_id, seen.utility_group, seen.seen_at, seen.gone_at).order_by(seen.sale_id, seen.id)
-        )
-        return [tuple(row) for row in rows]
+    query = "SELECT sale_id, utility_group, seen_at, gone_at FROM audit.sale_observations ORDER BY sale_id, id"
+    return rows(database, query)
 
 
 def test_a_sale_is_taken_over_with_its_client_and_partner(load, database, clock):
     client = register_client(database, CLIENT, clock).client_id
     loaded = load(f"S-1,{client},B,false,2026-02-28T09:30:00,Luz do Vale")
     assert (loaded.rows, loaded.inserted, loaded.rejected) == (1, 1, ())
-    with database.transaction() as connection:
-        sale = connection.execute(sa.select(sales)).one()
-    assert (sale.id, sale.client_id, sale.utility_group, sale.partner) == ("S-1", client, "B", "Luz do Vale")
-    assert sale.is_client_financial_responsible is False
-    assert sale.created_at == datetime(2026, 2, 28, 12, 30, tzinfo=UTC)  # a bare time is in São Paulo
+    columns = "id, client_id, utility_group, is_client_financial_responsible, created_at, partner"
+    created_at = datetime(2026, 2, 28, 12, 30, tzinfo=UTC)  # a bare time is in São Paulo
+    expected = [("S-1", client, "B", False, created_at, "Luz do Vale")]
+    assert rows(database, f"SELECT {columns} FROM sales") == expected
 
 
 def test_a_second_load_tells_new_updated_and_unchanged_apart(load, database, clock):
@@ -91,16 +85,14 @@ def test_rejected_rows_are_named_by_line_with_every_reason_and_the_others_are_ta
 def test_portuguese_headings_and_dates_are_understood(load, database):
     headings = "ID da Venda,id do cliente,Grupo Tarifario,Contratante paga,Data da venda,Parceiro"
     assert load("S-1,,A,sim,02/01/2026 10:00,Luz", headings=headings).inserted == 1
-    with database.transaction() as connection:
-        assert connection.scalar(sa.select(sales.c.created_at)) == datetime(2026, 1, 2, 13, tzinfo=UTC)
+    assert rows(database, "SELECT created_at FROM sales") == [(datetime(2026, 1, 2, 13, tzinfo=UTC),)]
 
 
 def test_a_file_never_takes_a_completion_back(load, database):
     row = "S-1,,A,true,2026-02-28T09:30:00Z,"
     load(f"{row},2026-03-01T09:00:00Z", headings=f"{HEADINGS},completedAt")
     assert load(row).unchanged == 1
-    with database.transaction() as connection:
-        assert connection.scalar(sa.select(sales.c.completed_at)) == datetime(2026, 3, 1, 9, tzinfo=UTC)
+    assert rows(database, "SELECT completed_at FROM sales") == [(datetime(2026, 3, 1, 9, tzinfo=UTC),)]
 
 
 def test_a_file_without_the_headings_changes_nothing_and_says_what_is_missing(load, database):

@@ -47,10 +47,8 @@ def test_archived_files_are_named_and_complete_no_sale(amazon, database, clock):
 
 
 @pytest.fixture
-def no_reading(s3, bucket, database, monkeypatch):
-    add_sale(database)
-    _, key = add_record(database)
-    s3.put_object(Bucket=bucket.name, Key=key, Body=pdf())
+def no_reading(database, add_file, monkeypatch):
+    _, key = add_file(add_sale(database))
     monkeypatch.setattr(Bucket, "read", Mock(side_effect=DENIED))
     monkeypatch.setattr(Bucket, "download", Mock(side_effect=DENIED))
     return key
@@ -130,20 +128,20 @@ def test_policies_that_deny_reading_or_listing_are_told_and_take_nothing_for_gon
     assert told("bucket", "sync") == (0, "12 objects: 0 new, 0 overwritten, 0 vanished, 12 examined\n")
 
 
-def test_what_is_denied_though_it_is_not_there_is_never_taken_for_gone(s3, bucket, database, clock, monkeypatch):
+def test_what_is_denied_though_it_is_not_there_is_never_taken_for_gone(
+    delete, bucket, database, add_file, sync, clock, monkeypatch
+):
     """Without s3:ListBucket Amazon answers 403 for an object that does not exist."""
     add_sale(database)
-    (_, key), (_, other) = add_record(database), add_record(database)
-    for each in (key, other):
-        s3.put_object(Bucket=bucket.name, Key=each, Body=pdf())
-    sync_bucket(database, bucket, clock=clock)
+    (_, key), (_, other) = add_file(), add_file()
+    sync()
     bucket.area = Area(prefixes=("elsewhere/",))
-    s3.delete_object(Bucket=bucket.name, Key=key)
+    delete(key)
     with monkeypatch.context() as patched:
         patched.setattr(Bucket, "head", Mock(side_effect=DENIED))
-        synced = sync_bucket(database, bucket, clock=clock)
+        synced = sync()
     assert (synced.vanished, synced.unreadable) == (0, tuple(sorted((key, other))))
     assert rows(database, STILL_THERE) == [(2,)]
     assert "refused to answer about 2 files" in " ".join(notices(audited(database, clock=clock)))
-    assert sync_bucket(database, bucket, clock=clock).vanished == 1
+    assert sync().vanished == 1
     assert "refused to answer" not in " ".join(notices(audited(database, clock=clock)))

@@ -11,23 +11,12 @@ import pytest
 
 from tests.support.process_pool import start_command
 from tests.support.scripted_server import Answer, scripted
-from tests.support.uploaded_sales import (
-    MP3,
-    PDF,
-    credentials_line,
-    write_credentials,
-)
+from tests.support.uploaded_sales import MP3, PDF, credentials_line, write_credentials
 from tests.support.waiting import wait_until
 from toolkit.bucket.client import list_objects
 from toolkit.errors import UnreadableFile
 from toolkit.evidence import upload
-from toolkit.evidence.upload import (
-    CredentialsLine,
-    Destinations,
-    UploadProblem,
-    remove_expired,
-    upload_files,
-)
+from toolkit.evidence.upload import CredentialsLine, Destinations, UploadProblem, remove_expired, upload_files
 from toolkit.partner import FormPolicy
 from toolkit.partner import posting as retrying
 from toolkit.settings import Settings
@@ -77,21 +66,23 @@ def test_files_are_found_by_sale_or_by_a_name_that_is_unique(bucket, folder, tmp
 
 
 def test_each_reason_not_to_send_is_told_and_the_others_are_sent(bucket, folder, tmp_path):
-    lines = [
-        credentials_line(bucket, "s", "good.pdf"),
-        credentials_line(bucket, "s", "missing.pdf"),
-        credentials_line(bucket, "s", "empty.pdf"),
-        credentials_line(bucket, "s", "large.pdf", max_bytes=10),
-        credentials_line(bucket, "s", "photo.pdf"),
-        credentials_line(bucket, "s", "text.mp3", "POV"),
-        credentials_line(bucket, "s", "secret.pdf"),
-        credentials_line(bucket, "s", "twin.pdf"),
-        credentials_line(bucket, "t", "twin.pdf"),
-        {**credentials_line(bucket, "s", "x.pdf"), "fileName": "../outside.pdf"},
-        credentials_line(bucket, "..", "outside.pdf"),
-        {**credentials_line(bucket, "s", "notes"), "evidenceType": None},
-        credentials_line(bucket, "\U0001f600" * 100, "n" * 300 + ".pdf"),  # longer than a name of a file may be
+    long = ("\U0001f600" * 100, "n" * 300 + ".pdf")  # longer than a name of a file may be
+    bad = [
+        (credentials_line(bucket, "s", "missing.pdf"), UploadProblem.NOT_FOUND),
+        (credentials_line(bucket, "s", "empty.pdf"), UploadProblem.EMPTY),
+        (credentials_line(bucket, "s", "large.pdf", max_bytes=10), UploadProblem.TOO_LARGE),
+        (credentials_line(bucket, "s", "photo.pdf"), UploadProblem.WRONG_KIND),
+        (credentials_line(bucket, "s", "text.mp3", "POV"), UploadProblem.WRONG_KIND),
+        (credentials_line(bucket, "s", "secret.pdf"), UploadProblem.OUTSIDE),
+        (credentials_line(bucket, "s", "twin.pdf"), UploadProblem.AMBIGUOUS),
+        (credentials_line(bucket, "t", "twin.pdf"), UploadProblem.AMBIGUOUS),
+        (credentials_line(bucket, "s", "x.pdf") | {"fileName": "../outside.pdf"}, UploadProblem.OUTSIDE),
+        (credentials_line(bucket, "..", "outside.pdf"), UploadProblem.NOT_FOUND),
+        (credentials_line(bucket, "s", "notes") | {"evidenceType": None}, UploadProblem.WRONG_KIND),
+        (credentials_line(bucket, *long), UploadProblem.NOT_FOUND),
     ]
+    more, expected = zip(*bad, strict=True)
+    lines = [credentials_line(bucket, "s", "good.pdf"), *more]
     for name in ("good.pdf", "large.pdf", "twin.pdf"):
         put(folder, name)
     put(folder, "empty.pdf", b"")
@@ -102,20 +93,7 @@ def test_each_reason_not_to_send_is_told_and_the_others_are_sent(bucket, folder,
     (folder / "secret.pdf").symlink_to(tmp_path / "outside.pdf")
     uploaded = upload_files(write_credentials(tmp_path / "c.jsonl", lines), folder)
     assert uploaded.sent == 1
-    assert {failure.line: failure.problem for failure in uploaded.failures} == {
-        2: UploadProblem.NOT_FOUND,
-        3: UploadProblem.EMPTY,
-        4: UploadProblem.TOO_LARGE,
-        5: UploadProblem.WRONG_KIND,
-        6: UploadProblem.WRONG_KIND,
-        7: UploadProblem.OUTSIDE,
-        8: UploadProblem.AMBIGUOUS,
-        9: UploadProblem.AMBIGUOUS,
-        10: UploadProblem.OUTSIDE,
-        11: UploadProblem.NOT_FOUND,
-        12: UploadProblem.WRONG_KIND,
-        13: UploadProblem.NOT_FOUND,
-    }
+    assert [(failure.line, failure.problem) for failure in uploaded.failures] == [*enumerate(expected, 2)]
     assert keys(bucket) == {lines[0]["fields"]["key"]}
 
 
@@ -132,30 +110,31 @@ def test_expired_and_changed_credentials_fail_alone(bucket, folder, tmp_path):
     assert expired["fields"]["X-Amz-Signature"] not in str(uploaded)
 
 
-def test_a_bucket_that_fails_now_and_then_is_not_given_up(bucket, folder, tmp_path, monkeypatch):
+@pytest.fixture
+def upload_to(bucket, folder, tmp_path):
+    """Upload twenty files to a server that answers like this; what became of them, and the server."""
+
+    def upload_to(*answers):
+        with scripted(*answers) as server:
+            lines = [credentials_line(bucket, "s", f"{number}.pdf") | {"url": server.url} for number in range(20)]
+            for line in lines:
+                put(folder, line["fileName"])
+            return upload_files(write_credentials(tmp_path / "c.jsonl", lines), folder), server
+
+    return upload_to
+
+
+def test_a_bucket_that_fails_now_and_then_is_not_given_up(upload_to, monkeypatch):
     monkeypatch.setattr(retrying, "ATTEMPTS", 1)
     monkeypatch.setattr(upload, "CONCURRENCY", 3)
-    lines = [credentials_line(bucket, "s", f"{number}.pdf") for number in range(20)]
-    for number in range(20):
-        put(folder, f"{number}.pdf")
-    answers = [Answer(204 if number % 6 else 503) for number in range(20)]
-    with scripted(*answers) as server:
-        for line in lines:
-            line["url"] = server.url
-        uploaded = upload_files(write_credentials(tmp_path / "c.jsonl", lines), folder)
+    uploaded, server = upload_to(*(Answer(204 if number % 6 else 503) for number in range(20)))
     assert (uploaded.sent, len(server.requests)) == (16, 20)
 
 
-def test_a_bucket_that_stays_away_is_given_up_soon(bucket, folder, tmp_path, monkeypatch):
+def test_a_bucket_that_stays_away_is_given_up_soon(upload_to, monkeypatch):
     monkeypatch.setattr(retrying, "FIRST_PAUSE", 0.001)
     monkeypatch.setattr(upload, "CONCURRENCY", 2)
-    lines = [credentials_line(bucket, "s", f"{number}.pdf") for number in range(20)]
-    for number in range(20):
-        put(folder, f"{number}.pdf")
-    with scripted(Answer(503)) as server:
-        for line in lines:
-            line["url"] = server.url
-        uploaded = upload_files(write_credentials(tmp_path / "c.jsonl", lines), folder)
+    uploaded, server = upload_to(Answer(503))
     assert {failure.problem for failure in uploaded.failures} == {UploadProblem.UNAVAILABLE}
     assert len(uploaded.failures) == 20
     assert len(server.requests) <= 4 * retrying.ATTEMPTS
@@ -221,13 +200,8 @@ def test_the_command_tells_what_failed_and_sends_the_rest_once(run, bucket, fold
     arguments = ["evidence", "upload", str(credentials), "--from", str(folder)]
     document = run(*arguments, "--json", ends=3, within={}).told
     assert (document["files"], document["sent"], document["failed"]) == (2, 1, 1)
-    assert document["failures"][0] | {"message": ""} == {
-        "line": 2,
-        "saleId": "s",
-        "fileName": "b.pdf",
-        "problem": "NOT_FOUND",
-        "message": "",
-    }
+    failed = {"line": 2, "saleId": "s", "fileName": "b.pdf", "problem": "NOT_FOUND"}
+    assert document["failures"][0] | failed == document["failures"][0]
     put(folder, "b.pdf")
     assert "1 sent, 1 sent before, 0 failed" in run(*arguments, within={}).out
     assert keys(bucket) == {line["fields"]["key"] for line in lines}

@@ -2,14 +2,13 @@
 
 import os
 import stat
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from tests.support.client_rows import client, write_csv
 from tests.support.evidence_files import pdf
-from tests.support.uploaded_sales import add_record, add_sale
+from tests.support.uploaded_sales import add_sale
 from toolkit.cli import main
 
 
@@ -21,17 +20,9 @@ def _usual_umask():
 
 
 def modes(*folders):
-    """The mode of each file, but for PostgreSQL's and the audits in the home, which other tests write, too."""
-    found = {}
-    for folder in folders:
-        for place, below, names in os.walk(folder):
-            below[:] = [name for name in below if name not in {"postgres", "audits"}]
-            for path in (Path(place, name) for name in names):
-                with suppress(FileNotFoundError):
-                    status = path.lstat()
-                    if stat.S_ISREG(status.st_mode):
-                        found[str(path)] = stat.S_IMODE(status.st_mode)
-    return found
+    """The mode of each file."""
+    files = (path for folder in folders for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
+    return {str(path): stat.S_IMODE(path.stat().st_mode) for path in files}
 
 
 COMMANDS = {
@@ -99,16 +90,14 @@ READINGS = (
 
 
 def test_no_command_tells_a_cpf_or_the_name_of_a_file_unasked(
-    embedded_environment, database, bucket, s3, tmp_path, capfd
+    embedded_environment, database, put, add_file, tmp_path, capfd
 ):
     environ = embedded_environment
     source = write_csv(tmp_path / "clients.csv", [client(1, cpf="39053344705")])
     assert main(["-q", "clients", "load", str(source)], environ) == 0
     for sale_id in ("sale-1", "sale-2"):
-        add_sale(database, sale_id)
-        key = add_record(database, sale_id, file_name="CPF 390.533.447-05.pdf")[1]
-        s3.put_object(Bucket=bucket.name, Key=key, Body=pdf())
-    s3.put_object(Bucket=bucket.name, Key="foreign/39053344705.pdf", Body=pdf())
+        add_file(add_sale(database, sale_id), file_name="CPF 390.533.447-05.pdf")
+    put("foreign/39053344705.pdf")
     out = tmp_path / "out"
     for command in READINGS:
         assert main(["-q", *command.format(out=out).split()], environ) in {0, 3}, command

@@ -59,6 +59,18 @@ def rows(database: Database, query: str) -> list[tuple[Any, ...]]:
         return [tuple(row) for row in connection.execute(sa.text(query))]
 
 
+def execute(database: Database, *statements: str) -> None:
+    with database.transaction() as connection:
+        for statement in statements:
+            connection.exec_driver_sql(statement)
+
+
+def unguarded(database: Database, table: str, *statements: str) -> None:
+    """Execute statements without the triggers of a table of the toolkit, as its owner can."""
+    guards = (f"ALTER TABLE audit.{table} {each} TRIGGER USER" for each in ("DISABLE", "ENABLE"))
+    execute(database, next(guards), *statements, next(guards))
+
+
 def write_credentials(path: Path, lines: list[Mapping[str, Any]]) -> Path:
     path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
     return path
