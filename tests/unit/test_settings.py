@@ -7,7 +7,7 @@ import pytest
 
 from toolkit.errors import SettingsError
 from toolkit.kit.process import signed_in_account
-from toolkit.settings import Settings
+from toolkit.settings import Settings, file_mode_of
 
 
 def test_an_empty_environment_stands_for_the_embedded_services():
@@ -48,6 +48,12 @@ def test_a_wrong_value_names_the_variable(name, value):
     with pytest.raises(SettingsError, match=name) as refused:
         Settings.from_environment({name: value})
     assert "pass-word" not in str(refused.value)
+
+
+@pytest.mark.parametrize("mode", ["0440", "0755", "rw", "888", "-640"])
+def test_a_mode_that_is_none_is_refused(mode):
+    with pytest.raises(SettingsError, match="TOOLKIT_FILE_MODE"):
+        file_mode_of({"TOOLKIT_FILE_MODE": mode})
 
 
 @pytest.mark.parametrize(
