@@ -5,14 +5,13 @@ import os
 import signal
 
 import pytest
-import sqlalchemy as sa
 
 from tests.support.client_rows import client, write_csv
 from tests.support.process_pool import start_command
 from tests.support.uploaded_sales import add_sale, rows
 from tests.support.waiting import PATIENCE, wait_until
 
-TYPES = ("POV,audio/mpeg", "AUT,audio/mpeg", "DOC_CONTRATANTE,application/pdf")
+TYPES = {"POV": "audio/mpeg", "AUT": "audio/mpeg", "DOC_CONTRATANTE": "application/pdf"}
 OLD, NEW = range(12), range(12, 40)
 """Sales that are there before, and others."""
 
@@ -25,10 +24,7 @@ def sales_file(path, numbers):
 
 
 def manifest(path, numbers):
-    lines = []
-    for number in numbers:
-        for evidence_type, media_type in (each.split(",") for each in TYPES):
-            lines.append(f"S-{number},{evidence_type}.x,{media_type},{media_type},{evidence_type}")
+    lines = [f"S-{number},{kind}.x,{media},{media},{kind}" for number in numbers for kind, media in TYPES.items()]
     path.write_text("\n".join(["saleId,fileName,fileFormat,type,evidenceType", *lines]))
     return path
 
@@ -59,7 +55,7 @@ def test_twelve_at_once_with_three_killed_in_the_middle_leave_each_row_once(
     commands, database, embedded_environment, run, tmp_path
 ):
     with database.transaction() as holder:
-        holder.execute(sa.text("LOCK TABLE clients, sales, evidences IN SHARE MODE"))
+        holder.exec_driver_sql("LOCK TABLE clients, sales, evidences IN SHARE MODE")
         started = [start_command(os.environ | embedded_environment, *words) for words in commands]
         # Each has read its file and sent rows, and waits for the tables or for one that waits for them.
         wait_until(lambda: rows(database, _WAITING)[0][0] >= len(commands))
@@ -70,21 +66,16 @@ def test_twelve_at_once_with_three_killed_in_the_middle_leave_each_row_once(
     assert [process.exitcode for process in started] == [-signal.SIGKILL] * 3 + [3, 3, 0] * 3
     for words, status in zip(commands, (3, 3, 0), strict=False):
         run(*words, ends=status)
-    for found in (
-        "count(DISTINCT cpf) FROM clients",
-        "count(DISTINCT client_id) FROM addresses",
-    ):
-        assert rows(database, f"SELECT count(*), {found}") == [(100, 100)]
-    for found in (
-        "count(DISTINCT id), min(utility_group) FROM sales",
-        "count(DISTINCT sale_id), min(utility_group) FROM audit.sale_observations WHERE gone_at IS NULL",
-    ):
-        assert rows(database, f"SELECT count(*), {found}") == [(39, 39, "D")]
-    for found in (
-        "count(DISTINCT (sale_id, evidence_type, file_name)) FROM evidences",
-        "count(DISTINCT detail ->> 'evidence') FROM audit.custody_events WHERE kind = 'ISSUED'",
-    ):
-        assert rows(database, f"SELECT count(*), {found}") == [(36, 36)]
+    new_ones = (39, 39, "D")
+    for found, expected in {
+        "count(DISTINCT cpf) FROM clients": (100, 100),
+        "count(DISTINCT client_id) FROM addresses": (100, 100),
+        "count(DISTINCT id), min(utility_group) FROM sales": new_ones,
+        "count(DISTINCT sale_id), min(utility_group) FROM audit.sale_observations WHERE gone_at IS NULL": new_ones,
+        "count(DISTINCT (sale_id, evidence_type, file_name)) FROM evidences": (36, 36),
+        "count(DISTINCT detail ->> 'evidence') FROM audit.custody_events WHERE kind = 'ISSUED'": (36, 36),
+    }.items():
+        assert rows(database, f"SELECT count(*), {found}") == [expected]
     ids = {str(each) for (each,) in rows(database, "SELECT id FROM evidences")}
     told = [
         {json.loads(line)["id"] for line in (tmp_path / f"credentials{at}.jsonl").read_text().splitlines()}
