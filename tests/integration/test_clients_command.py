@@ -50,12 +50,6 @@ def test_nothing_rejected_is_status_0_and_again_says_when_it_was_loaded(load, tm
     assert re.search(r"these contents were loaded at \d+ \w{3} 20\d\d, \d\d:\d\d \(UTC", out)
 
 
-def test_options_reach_the_load(load, tmp_path):
-    headings = ["Nr. contrato" if name == "numberOnDealership" else name for name in FIELDS]
-    source = write_csv(tmp_path / "a.csv", [client(1)], headings=headings)
-    load(source, "--dry-run", "--map", "Nr. contrato=numberOnDealership")
-
-
 @pytest.mark.parametrize(
     ("args", "status", "message"),
     [
