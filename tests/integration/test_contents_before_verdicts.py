@@ -2,14 +2,17 @@
 
 import csv
 import json
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from tests.support.evidence_files import JPEG, pdf, silence, tone
 from tests.support.report_figures import wrong_figures
-from tests.support.uploaded_sales import add_record, add_sale
-from toolkit.audit.observe_bucket import sync_bucket
+from tests.support.uploaded_sales import add_sale
+from toolkit.bucket.client import Bucket
 from toolkit.contract.evidence import EvidenceType
+from toolkit.errors import BucketUnavailable
+from toolkit.evidence import contents
 from toolkit.evidence.contents import in_batches, verify_contents, waiting
 
 RECORDINGS = {name: tone(3.0, name) for name in ("MP3", "WAV", "M4A")}
@@ -29,24 +32,14 @@ ALL_VERIFIED = {"verified": FILES - len(UNUSABLE), "firstBytes": 0, "never": 0, 
 
 
 @pytest.fixture
-def put(database, bucket, s3):
-    def put_file(sale_id, evidence_type, body):
-        _, key = add_record(database, sale_id, evidence_type)
-        s3.put_object(Bucket=bucket.name, Key=key, Body=body)
-        return key
-
-    return put_file
-
-
-@pytest.fixture
-def uploaded(database, put):
+def uploaded(database, add_file):
     """A sound sale with a recording of each kind, and a sale for each way in which a file can be unusable."""
     bodies = UNUSABLE | {name: (EvidenceType.POV, body) for name, body in RECORDINGS.items()}
     for sale_id, body in bodies.items():
         add_sale(database, sale_id)
         files = {EvidenceType.POV: tone(), EvidenceType.DOC_CONTRATANTE: pdf()} | dict([body])
         for evidence_type, body in files.items():
-            put(sale_id, evidence_type, body)
+            add_file(sale_id, evidence_type, body)
 
 
 def reported(run, out, *options):
@@ -89,18 +82,68 @@ def test_what_the_time_leaves_is_counted_and_verified_by_the_next_audit(run, upl
     assert audit()["coverage"] == ALL_VERIFIED
 
 
-def test_the_files_that_decide_a_verdict_come_first_and_those_that_failed_last(database, bucket, s3, put, clock):
+def test_the_files_that_decide_a_verdict_come_first_and_those_that_failed_last(
+    database, bucket, put, add_file, sync, clock
+):
     add_sale(database, "S-1")
-    unreadable = put("S-1", EvidenceType.KYC, pdf())
-    sync_bucket(database, bucket, clock=clock)
-    s3.put_object(Bucket=bucket.name, Key=unreadable, Body=b"%PDF-other")
+    _, unreadable = add_file("S-1", EvidenceType.KYC)
+    sync()
+    put(unreadable, b"%PDF-other")
     failed = verify_contents(database, bucket, clock=clock)
     assert (failed.verified, failed.unreadable, failed.left) == (0, 1, 1)
     stray = "evidences/2026/03/02/0199c0de-0000-7000-8000-000000000001/stray.pdf"
-    s3.put_object(Bucket=bucket.name, Key=stray, Body=pdf())
-    wrong = put("S-1", EvidenceType.POV, pdf())
-    decisive = put("S-1", EvidenceType.DOC_CONTRATANTE, pdf())
-    sync_bucket(database, bucket, clock=clock)
+    put(stray)
+    _, wrong = add_file("S-1", EvidenceType.POV, pdf())
+    _, decisive = add_file("S-1", EvidenceType.DOC_CONTRATANTE)
+    sync()
     keys = [item.key for batch in in_batches(database, waiting(database)) for item in batch]
-    assert keys[:2] in ([unreadable, decisive], [decisive, unreadable])  # written again, it is a new version
+    assert set(keys[:2]) == {unreadable, decisive}  # written again, it is a new version
     assert set(keys[2:]) == {stray, wrong}
+
+
+@pytest.fixture
+def keys(database, add_file):
+    """The keys of the files of a sale that has all that it needs."""
+    add_sale(database)
+    return [add_file("sale-1", each)[1] for each in (EvidenceType.POV, EvidenceType.DOC_CONTRATANTE)]
+
+
+def test_sales_whose_findings_are_all_waived_still_lack_their_evidence(run, database, tmp_path):
+    add_sale(database)
+    end = (datetime.now(UTC) + timedelta(days=30)).date()
+    people = ["--owner", "ana", "--approved-by", "bruno", "--reason", "abroad", "--end", end]
+    run("waiver", "add", "--sale", "sale-1", *people)
+    _, document, said = reported(run, tmp_path, "--format", "html,xlsx,csv,json,pdf")
+    assert "1 of 1 sale lacks evidence" in said
+    assert document["findingCounts"]["open"] == document["findingCounts"]["overdue"] == 0
+    assert document["findingCounts"]["waived"] == 3
+    assert wrong_figures(tmp_path) == []
+
+
+def test_a_file_that_goes_between_listing_and_reading_is_never_taken_for_verified(
+    run, keys, tmp_path, delete, monkeypatch
+):
+    verify = contents.verify_contents
+
+    def late(*args, **options):
+        delete(keys[0])
+        return verify(*args, **options)
+
+    monkeypatch.setattr(contents, "verify_contents", late)
+    _, document, said = reported(run, tmp_path)
+    assert document["coverage"]["verified"] == 1
+    assert "rests on files that are not fully verified" in said
+    assert document["compliantVerified"] == 0
+    _, document, said = reported(run, tmp_path)
+    assert document["rows"][0]["missing"] == [{"evidenceType": "POV", "reason": "VANISHED"}]
+
+
+@pytest.mark.usefixtures("keys")
+def test_a_bucket_that_goes_in_the_middle_of_an_audit_is_no_verdict(run, tmp_path, monkeypatch):
+    def away(*_, **__):
+        raise BucketUnavailable("The bucket does not answer.")
+
+    monkeypatch.setattr(Bucket, "read", away)
+    said = run("--quiet", "report", "--out", tmp_path / "none", ends=1)
+    assert "The bucket does not answer." in said.err
+    assert not (tmp_path / "none").exists()
