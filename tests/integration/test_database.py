@@ -1,11 +1,15 @@
-"""Errors of the database become ours at one boundary, and none of them quotes data or a password."""
+"""Errors of the database become ours at one boundary; none quotes data, and no password goes where it is read."""
 
 import re
+import socket
+import threading
+from contextlib import contextmanager, suppress
 
 import psycopg
 import pytest
 import sqlalchemy as sa
 
+from tests.support.waiting import PATIENCE
 from toolkit.database.connection import Database, raw
 from toolkit.errors import DatabaseError, DatabaseUnavailable
 
@@ -79,3 +83,55 @@ def test_a_replica_that_is_gone_is_named_by_its_own_variable(run, embedded_envir
         said = run(command, ends=ends, within=gone)
         assert "DATABASE_READ_URL" in said.out + said.err
         assert "pass-word" not in said.out + said.err
+
+
+PASSWORD = "pass-word-7"
+CLEARTEXT = b"R" + (8).to_bytes(4, "big") + (3).to_bytes(4, "big")
+
+
+@contextmanager
+def eavesdropper():
+    """A server that has no TLS and asks for the password in clear text: its port, and what it was sent."""
+    received = bytearray()
+    listening = socket.create_server(("127.0.0.1", 0))
+
+    def serve():
+        with suppress(OSError):
+            while True:
+                peer, _ = listening.accept()
+                with peer, suppress(OSError):
+                    peer.settimeout(PATIENCE)
+                    while data := peer.recv(4096):
+                        received.extend(data)
+                        if PASSWORD.encode() in received:
+                            break
+                        peer.sendall(b"N" if len(data) == 8 else CLEARTEXT)
+
+    threading.Thread(target=serve, daemon=True).start()
+    try:
+        yield listening.getsockname()[1], received
+    finally:
+        listening.close()
+
+
+@pytest.mark.parametrize(
+    ("options", "is_sent"),
+    [
+        ("", False),
+        ("&sslmode=require", False),
+        ("&sslmode=prefer", False),
+        ("&sslmode=disable", False),
+        ("&require_auth=password", False),
+        ("&sslmode=disable&require_auth=password", True),
+    ],
+)
+def test_a_password_is_sent_in_clear_only_where_the_address_says_so(options, is_sent):
+    with eavesdropper() as (port, received):
+        # The name is that of another machine; this one's address stands in for it.
+        url = f"postgresql+psycopg://u:{PASSWORD}@db.example.com:{port}/d?hostaddr=127.0.0.1{options}"
+        with pytest.raises(DatabaseError) as refused, Database(url).transaction():
+            pass
+    assert (PASSWORD.encode() in received) is is_sent
+    assert PASSWORD not in str(refused.value)
+    if not is_sent:
+        assert "Another machine is reached by TLS with a verified certificate" in str(refused.value)
