@@ -43,6 +43,11 @@ def sealed(database, embedded_environment, clock):
         yield kit, story, environ
 
 
+def state_of(kit):
+    """The newest checkpoint of the log, as a witness is asked to sign it."""
+    return request_for(kit.database).partition("\n\n")[2]
+
+
 def test_the_cosignature_of_others_is_read_and_no_other_text_key_or_line():
     key = VerifierKey.parse((VECTORS / "witness.vkey").read_text(), COSIGNATURE)
     text, line = text_of((VECTORS / "checkpoint").read_text()), (VECTORS / "checkpoint.cosigs").read_text()
@@ -56,8 +61,7 @@ def test_the_cosignature_of_others_is_read_and_no_other_text_key_or_line():
 
 def test_a_request_goes_on_from_what_the_witness_signed_last(sealed):
     kit, story, _ = sealed
-    first = request_for(kit.database, AUDITOR)
-    head, _, note = first.partition("\n\n")
+    head, _, note = request_for(kit.database, AUDITOR).partition("\n\n")
     assert head == "old 0"
     kept = keep_cosignatures(kit.database, AUDITOR, f"— somebody else AAAA\n{cosigned(note)}", NOW)
     assert kept.signed_at == NOW
@@ -73,7 +77,7 @@ def test_a_request_goes_on_from_what_the_witness_signed_last(sealed):
 
 def test_what_is_no_signature_of_the_witness_is_not_kept(sealed):
     kit, _, _ = sealed
-    note = request_for(kit.database).partition("\n\n")[2]
+    note = state_of(kit)
     other = VerifierKey("other.example.com/witness", AUDITOR.public, COSIGNATURE)
     for line in (cosigned(note, key=other), cosigned(f"x{note}"), "", "— auditor.example.com/witness AAAA\n"):
         with pytest.raises(InvalidInput, match="No line is a signature of auditor"):
@@ -85,11 +89,11 @@ def test_what_is_no_signature_of_the_witness_is_not_kept(sealed):
 
 def test_a_witness_is_asked_over_http_and_tells_the_size_that_it_knows(sealed):
     kit, story, _ = sealed
-    note = request_for(kit.database).partition("\n\n")[2]
+    note = state_of(kit)
     known = Checkpoint.parse(text_of(note)).size
     story.sale("S-2", partner="Norte")
     kit.seal_log()
-    newer = request_for(kit.database).partition("\n\n")[2]
+    newer = state_of(kit)
     answers = [Answer(409, f"{known}\n".encode()), Answer(200, cosigned(newer).encode())]
     with scripted(*answers) as server:
         kept = ask_witness(kit.database, AUDITOR, server.url, NOW)
@@ -115,11 +119,8 @@ def test_a_report_is_verified_with_its_witness_and_another_history_is_named(seal
     place = ("--witness", str(key), "--beside", str(tmp_path / "reports"))
     told = run("log", "cosign", str(answer), *place, within=environ).out
     assert "auditor.example.com/witness signed the log of" in told
-    assert (
-        "witness     holds      Signed by auditor.example.com/witness (2026-03-10T12:00:00+00:00)."
-        in run(*verify).out
-    )
-
+    signed = "witness     holds      Signed by auditor.example.com/witness (2026-03-10T12:00:00+00:00)."
+    assert signed in run(*verify).out
     assert "as written" in run("verify", str(tmp_path / "reports")).out
 
     # The signature under the state of another history, or of another size, is none of this one.
@@ -130,5 +131,5 @@ def test_a_report_is_verified_with_its_witness_and_another_history_is_named(seal
     assert not cosigs.exists()  # it went to history with the report that it is about
     story.sale("S-2", partner="Norte")
     kit.seal_log()
-    cosigs.write_text(cosigned(request_for(kit.database).partition("\n\n")[2]), "utf-8")
+    cosigs.write_text(cosigned(state_of(kit)), "utf-8")
     assert "did not sign this state" in run(*verify, ends=3).out

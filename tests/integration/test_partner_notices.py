@@ -14,7 +14,7 @@ from openpyxl import load_workbook
 
 from tests.support.request_bodies import CLIENT
 from tests.support.scripted_server import Answer, scripted
-from tests.support.uploaded_sales import MP3, PDF, add_record, add_sale, rows
+from tests.support.uploaded_sales import add_sale, rows
 from tests.unit.test_job_notices import SMTP, Mailbox, certificate, served  # noqa: F401  # a fixture
 from toolkit.contract.evidence import EvidenceType
 from toolkit.contract.people import PartnerAccess, UnassignedSales
@@ -26,7 +26,7 @@ from toolkit.reports.reading import read_audited
 from toolkit.settings import Settings
 
 START = datetime(2026, 3, 2, 12, tzinfo=UTC)
-LATER = datetime(2099, 1, 1, tzinfo=UTC)
+WHEN = {"requested_at": START, "expires_at": datetime(2099, 1, 1, tzinfo=UTC)}
 """Files lie in the bucket since the real today, which must not be too late."""
 
 ADDRESSES = """
@@ -40,8 +40,8 @@ mail = ["rui@sol.example.com"]
 
 
 @pytest.fixture
-def office(embedded_environment, certificate, tmp_path, monkeypatch, clock):  # noqa: F811
-    """A kit whose mails come to a mailbox, with the addresses of two partners; the clock can be moved."""
+def office(embedded_environment, database, certificate, tmp_path, monkeypatch, clock):  # noqa: F811
+    """A kit whose mails come to a mailbox, the addresses of two partners, and a sale of one of them."""
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
     mailbox = Mailbox()
     server = served(mailbox, certificate, security="tls")
@@ -57,8 +57,11 @@ def office(embedded_environment, certificate, tmp_path, monkeypatch, clock):  # 
         "TOOLKIT_LANGUAGE": "en",
     }
     clock.now = START
+    client = register_client(database, CLIENT, clock).client_id
+    add_sale(database, "V-SOL-1", partner="Sol", created_at=START, client_id=client)
     with Kit(Settings.from_environment(environ), environ=environ, clock=clock) as kit:
-        yield SimpleNamespace(kit=kit, mailbox=mailbox, place=place, environ=environ, clock=clock)
+        known = {"mailbox": mailbox, "place": place, "environ": environ, "clock": clock, "client": client}
+        yield SimpleNamespace(kit=kit, **known)
     server.stop()
 
 
@@ -71,25 +74,21 @@ def night(office, days=1):
     return [mail.rcpt_tos[0] for mail in office.mailbox.mails[before:]]
 
 
-def attached(office):
-    """The subject and the files of the newest mail."""
-    mail = message_from_bytes(office.mailbox.mails[-1].content, policy=policy.default)
-    return str(mail["Subject"]), {part.get_filename(): part.get_content() for part in mail.iter_attachments()}
+def mail_of(office, place=-1):
+    """The newest mail, or the one at another place: the message and the files in it."""
+    mail = message_from_bytes(office.mailbox.mails[place].content, policy=policy.default)
+    return mail, {part.get_filename(): part.get_content() for part in mail.iter_attachments()}
 
 
-def test_a_gap_is_told_mended_and_told_no_more(office, database, bucket, s3):
-    client = register_client(database, CLIENT, office.clock).client_id
-    add_sale(database, "V-LUZ-1", partner="Luz do Vale", created_at=START, client_id=client)
-    add_sale(database, "V-SOL-1", partner="Sol", created_at=START, client_id=client)
-    _, key = add_record(database, "V-LUZ-1", EvidenceType.DOC_CONTRATANTE, requested_at=START, expires_at=LATER)
-    s3.put_object(Bucket=bucket.name, Key=key, Body=PDF)
+def test_a_gap_is_told_mended_and_told_no_more(office, database, bucket, add_file):
+    add_sale(database, "V-LUZ-1", partner="Luz do Vale", created_at=START, client_id=office.client)
+    add_file("V-LUZ-1", EvidenceType.DOC_CONTRATANTE, **WHEN)
     access = PartnerAccess("Luz do Vale", UnassignedSales.NONE, 1)
     assert not sale_gate(database, bucket, "V-LUZ-1", access, office.clock).may_be_completed
 
     assert night(office) == ["ana@luz.example.com", "rui@sol.example.com"]
-    ours = message_from_bytes(office.mailbox.mails[-2].content, policy=policy.default)
+    ours, files = mail_of(office, -2)
     assert "Luz do Vale: " in ours["Subject"]
-    files = {part.get_filename(): part.get_content() for part in ours.iter_attachments()}
     assert set(files) == {"missing-evidence-Luz_do_Vale.html", "missing-evidence-Luz_do_Vale.xlsx"}
     book = load_workbook(io.BytesIO(files["missing-evidence-Luz_do_Vale.xlsx"]))
     cells = {str(cell) for sheet in book for row in sheet.iter_rows(values_only=True) for cell in row}
@@ -101,14 +100,13 @@ def test_a_gap_is_told_mended_and_told_no_more(office, database, bucket, s3):
     assert notify_partners(office.kit).told == []
     assert night(office) == []
 
-    _, key = add_record(database, "V-LUZ-1", EvidenceType.POV, requested_at=START, expires_at=LATER)
-    s3.put_object(Bucket=bucket.name, Key=key, Body=MP3)
+    add_file("V-LUZ-1", EvidenceType.POV, **WHEN)
     assert sale_gate(database, bucket, "V-LUZ-1", access, office.clock).may_be_completed
     # Three business days before it is due the other partner is told again, and when it is overdue.
     told = [(day, to) for day in range(12) for to in night(office)]
     assert {to for _, to in told} == {"rui@sol.example.com"}
     assert len(told) == 2
-    assert "overdue" in attached(office)[0]
+    assert "overdue" in mail_of(office)[0]["Subject"]
 
     months = read_audited(office.kit.last_audit()).partner_months.set_index("partner")
     assert set(months["month"]) == {"2026-03"}
@@ -124,7 +122,6 @@ def test_a_gap_is_told_mended_and_told_no_more(office, database, bucket, s3):
 
 
 def test_a_mail_that_is_refused_is_tried_again_under_the_same_id(office, database):
-    add_sale(database, "V-SOL-1", partner="Sol", created_at=START)
     office.kit.audit()
     office.mailbox.answer = "452 mailbox full"
 
@@ -136,25 +133,22 @@ def test_a_mail_that_is_refused_is_tried_again_under_the_same_id(office, databas
 
     [(notice, tries)] = rows(database, "SELECT id, tries FROM audit.partner_notices")
     assert tries == 2
-    mail = message_from_bytes(office.mailbox.mails[0].content, policy=policy.default)
+    mail, _ = mail_of(office)
     assert mail["Message-ID"] == f"<{notice}@example.com>"
 
 
-def test_a_finding_that_comes_back_is_told_again(office, database, bucket, s3):
-    add_sale(database, "V-SOL-1", partner="Sol", created_at=START)
+def test_a_finding_that_comes_back_is_told_again(office, add_file, delete):
     night(office)
-    _, key = add_record(database, "V-SOL-1", EvidenceType.POV, requested_at=START, expires_at=LATER)
-    s3.put_object(Bucket=bucket.name, Key=key, Body=MP3)
+    _, key = add_file("V-SOL-1", EvidenceType.POV, **WHEN)
     assert night(office) == []
-    s3.delete_object(Bucket=bucket.name, Key=key)
+    delete(key)
     office.clock.now += timedelta(days=1)
     office.kit.audit()
     [told] = notify_partners(office.kit).told
     assert told.stages[Stage.NEW] == 1  # the recording that is missing again, beside what comes due
 
 
-def test_a_webhook_gets_the_findings_signed(office, database):
-    add_sale(database, "V-SOL-1", partner="Sol", created_at=START)
+def test_a_webhook_gets_the_findings_signed(office):
     (office.place.parent / "sol.secret").write_text("shared\n")
     with scripted(Answer(204)) as server:
         office.place.write_text(
@@ -192,24 +186,20 @@ def test_a_mistake_in_the_addresses_is_named(run, tmp_path, text, said, ends):
     assert said in ran.err
 
 
-def test_the_command_says_who_was_told_and_ends_with_3_where_somebody_was_not(office, database, run):
-    add_sale(database, "V-SOL-1", partner="Sol", created_at=START)
+def test_the_command_says_who_was_told_and_ends_with_3_where_somebody_was_not(office, run):
     assert "No audit has been made yet" in run("partner", "notify", ends=1, within=office.environ).err
     office.kit.audit()
     office.mailbox.answer = "550 unknown"
 
     ran = run("partner", "notify", "--json", ends=3, within=office.environ)
-    [told] = json.loads(ran.out)["told"]
-    assert (told["partner"], told["findings"], told["problem"]) == (
-        "Sol",
-        told["new"] + told["due"] + told["overdue"],
-        "SMTPDataError: the mail server answered 550",
-    )
+    [told] = ran.told["told"]
+    assert (told["partner"], told["problem"]) == ("Sol", "SMTPDataError: the mail server answered 550")
+    assert told["findings"] == told["new"] + told["due"] + told["overdue"]
     assert "1 could not be told" in ran.err
+    assert "no sale names the partner 'Luz do Vale'" in ran.err
 
 
 def test_the_numbers_of_a_mail_are_of_all_findings_that_stand(office, database):
-    add_sale(database, "V-SOL-1", partner="Sol", created_at=START)
     night(office)
     # What was told before as due still is, when a new sale is the news.
     night(office, days=3)
@@ -223,25 +213,16 @@ def test_the_numbers_of_a_mail_are_of_all_findings_that_stand(office, database):
     assert {each["sale_id"] for each in due} == {"V-SOL-1"}
     assert (told.findings, told.stages[Stage.DUE]) == (len(found), len(due))
     assert told.stages[Stage.NEW] == sum(each["sale_id"] == "V-SOL-2" for each in found)
-    text = message_from_bytes(office.mailbox.mails[-1].content, policy=policy.default).get_body().get_content()
+    text = mail_of(office)[0].get_body().get_content()
     assert f"Due within 3 business days: {told.stages[Stage.DUE]}\n" in text.replace("\r", "")
-
-
-def test_a_partner_that_no_sale_names_is_said(office, database, run):
-    add_sale(database, "V-SOL-1", partner="Sol", created_at=START)
-    office.kit.audit()
-
-    ran = run("partner", "notify", within=office.environ)
-    assert "no sale names the partner 'Luz do Vale'" in ran.err
 
 
 def test_a_partner_answers_in_the_workbook_that_it_was_sent(office, database, run, tmp_path):
     add_sale(database, "V-LUZ-1", partner="Luz do Vale", created_at=START)
-    add_sale(database, "V-SOL-1", partner="Sol", created_at=START)
     night(office)
     theirs = office.kit.last_audit().sql("SELECT id FROM findings WHERE partner = 'Sol'").to_pylist()[0]["id"]
-    ours = message_from_bytes(office.mailbox.mails[-2].content, policy=policy.default)
-    [content] = [each.get_content() for each in ours.iter_attachments() if each.get_filename().endswith("xlsx")]
+    _, files = mail_of(office, -2)
+    [content] = [content for name, content in files.items() if name.endswith("xlsx")]
 
     book = load_workbook(io.BytesIO(content))
     sheet = book["Respostas"]
@@ -262,17 +243,14 @@ def test_a_partner_answers_in_the_workbook_that_it_was_sent(office, database, ru
     sent_back = tmp_path / "answers.xlsx"
     book.save(sent_back)
 
-    def read(place, ends=3, partner="Luz do Vale"):
-        return json.loads(
-            run(
-                "partner", "answers", str(place), "--partner", partner, "--json", ends=ends, within=office.environ
-            ).out
-        )
+    def read(place):
+        words = ("partner", "answers", place, "--partner", "Luz do Vale", "--json")
+        return run(*words, ends=3, within=office.environ).told
 
     first = read(sent_back)
     assert (first["rows"], first["new"], first["unchanged"], first["rejected"]) == (3, 1, 0, 2)
     assert [each["errors"][0]["field"] for each in first["rejectedRows"]] == ["text", "findingId"]
-    [kept] = json.loads(run("partner", "answers", "--json", within=office.environ).out)["answers"]
+    [kept] = run("partner", "answers", "--json", within=office.environ).told["answers"]
     assert (kept["saleId"], kept["answer"], kept["until"]) == ("V-LUZ-1", "willCome", "2099-03-02")
 
     corrected = next(path for path in map(Path, first["rejectedFiles"]) if path.suffix == ".csv")
@@ -290,8 +268,7 @@ def test_a_partner_answers_in_the_workbook_that_it_was_sent(office, database, ru
     }
 
 
-def test_answers_in_a_file_are_those_of_a_partner(office, database, run, tmp_path):
-    add_sale(database, "V-SOL-1", partner="Sol", created_at=START)
+def test_answers_in_a_file_are_those_of_a_partner(office, run, tmp_path):
     office.kit.audit()
     place = tmp_path / "answers.csv"
     place.write_text("findingId,answer,until,text\nx,sentAgain,,\n")
@@ -301,8 +278,7 @@ def test_answers_in_a_file_are_those_of_a_partner(office, database, run, tmp_pat
     assert "Must be the id of a finding" in ran.out
 
 
-def test_a_deadline_that_ran_while_nobody_was_told_is_counted(office, database):
-    add_sale(database, "V-SOL-1", partner="Sol", created_at=START)
+def test_a_deadline_that_ran_while_nobody_was_told_is_counted(office):
     office.kit.audit()
     office.clock.now += timedelta(days=30)
     audit = office.kit.audit()
