@@ -114,43 +114,28 @@ def _new_key(first, _):
     (first / "log.pem").write_bytes(signer.verifier.pem())
 
 
-def _old_state(first, second):
-    shutil.copy(first / "checkpoint", second)
+def edited(name, *change):
+    """Replace a text in a file of the first report, once."""
+    return lambda a, _: (a / name).write_text((a / name).read_text().replace(*change, 1))
 
 
-def _dropped(first, _):
-    lines = (first / "SHA256SUMS").read_text().splitlines(keepends=True)
-    (first / "SHA256SUMS").write_text("".join(lines[1:]))
+def taken(*names):
+    """Copy files of the second report over those of the first."""
+    return lambda a, b: [shutil.copy(b / each, a) for each in names]
 
 
-def _forged(first, _):
-    path = first / "checkpoint"
-    path.write_text(path.read_text().replace("\n", "\n1", 1))
-
-
+ANOTHER_STATE, ANOTHER_ENTRY = "checkpoint is another one", "entry.json is not the entry that was signed"
 FORGERIES = [
-    (
-        lambda a, _: (a / "missing-evidence.csv").write_text("x"),
-        "files",
-        "missing-evidence.csv is not what was",
-    ),
+    (edited("missing-evidence.csv", "", "x"), "files", "missing-evidence.csv is not what was"),
     (lambda a, _: (a / "missing-evidence.csv").unlink(), "files", "missing-evidence.csv is missing"),
     (lambda a, _: (a / "more.csv").write_text("x"), "files", "more.csv was added"),
     (lambda a, _: (a / "SHA256SUMS").unlink(), "files", "SHA256SUMS is missing"),
-    (_dropped, "files", "SHA256SUMS is not the one that entry.json names"),
-    (
-        lambda a, _: (a / "entry.json").write_text("{}"),
-        "inclusion",
-        "entry.json is not the entry that was signed",
-    ),
-    (lambda a, b: shutil.copy(b / "entry.json.tlog-proof", a), "inclusion", "is another one than that of the"),
-    (
-        lambda a, b: [shutil.copy(b / each, a) for each in ("entry.json.tlog-proof", "checkpoint")],
-        "inclusion",
-        "entry.json is not the entry that was signed",
-    ),
-    (lambda a, b: _old_state(b, a), "inclusion", "checkpoint is another one than that of the proof"),
-    (_forged, "inclusion", "checkpoint is another one"),
+    (edited("SHA256SUMS", "missing", "other"), "files", "SHA256SUMS is not the one that entry.json names"),
+    (edited("entry.json", "{", "{ "), "inclusion", ANOTHER_ENTRY),
+    (taken("entry.json.tlog-proof"), "inclusion", ANOTHER_STATE),
+    (taken("entry.json.tlog-proof", "checkpoint"), "inclusion", ANOTHER_ENTRY),
+    (taken("checkpoint"), "inclusion", ANOTHER_STATE),
+    (edited("checkpoint", "\n", "\n1"), "inclusion", ANOTHER_STATE),
     (lambda a, _: (a / "entry.json.tlog-proof").write_text("index 0"), "inclusion", "is no proof"),
     (_new_key, "inclusion", "The key in the folder is another one"),
 ]
