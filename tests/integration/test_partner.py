@@ -155,14 +155,3 @@ def test_a_sale_id_is_one_segment_of_the_path(sale_id, path):
     with scripted(Answer(404)) as server, pytest.raises(SaleNotFound):
         PartnerClient(server.url, "t").request_upload(sale_id, {})
     assert server.requests[0].path == path
-
-
-def test_an_upload_asks_for_credentials_and_sends_the_file(document):
-    with scripted(TAKEN) as bucket:
-        granted = {"id": EVIDENCE_ID, "url": bucket.url, "fields": form()}
-        with scripted(Answer(200, json.dumps(granted).encode())) as server:
-            evidence_id = PartnerClient(server.url, "t").upload(
-                "sale-1", document, evidence_type="DOC_CONTRATANTE", media_type="application/pdf"
-            )
-    assert evidence_id == UUID(EVIDENCE_ID)
-    assert bucket.requests[0].parts[-1][2] == document.read_bytes()

@@ -7,13 +7,10 @@ import pytest
 
 from tests.support.evidence_files import pdf, tone
 from tests.support.uploaded_sales import MONDAY, add_record, add_sale
-from toolkit.audit.observe_bucket import sync_bucket
 from toolkit.contract.evidence import EvidenceType
 from toolkit.contract.findings import Problem, Reason
-from toolkit.contract.people import PartnerAccess, UnassignedSales
 from toolkit.database.connection import Database
 from toolkit.database.service import load_service
-from toolkit.errors import SaleNotFound
 from toolkit.evidence.completion import complete_sale
 from toolkit.evidence.contents import verify_contents
 from toolkit.evidence.gate import sale_gate
@@ -22,22 +19,14 @@ from toolkit.evidence.records import withdraw
 
 @pytest.fixture
 def ask(database, bucket, clock):
-    add_sale(database, "S-1", partner="Luz do Vale")
-
-    def ask(access=None):
-        return sale_gate(database, bucket, "S-1", access, clock)
-
-    return ask
+    add_sale(database, "S-1")
+    return lambda: sale_gate(database, bucket, "S-1", None, clock)
 
 
 @pytest.fixture
-def upload(s3, bucket, database):
-    def upload(kind, content):
-        found = add_record(database, "S-1", kind, file_name="file", requested_at=MONDAY - timedelta(hours=2))
-        s3.put_object(Bucket=bucket.name, Key=found[1], Body=content)
-        return found
-
-    return upload
+def upload(add_file):
+    issued = {"file_name": "file", "requested_at": MONDAY - timedelta(hours=2)}
+    return lambda kind, content: add_file("S-1", kind, content, **issued)
 
 
 def reasons(gate):
@@ -45,23 +34,23 @@ def reasons(gate):
 
 
 def test_a_file_that_was_found_unusable_does_not_count_and_a_new_version_does(
-    ask, upload, database, bucket, s3, clock
+    ask, upload, put, sync, database, bucket, delete, clock
 ):
     upload(EvidenceType.POV, tone())
     _, key = upload(EvidenceType.DOC_CONTRATANTE, pdf()[:200])
     assert reasons(ask()) == {}  # nobody has looked at them yet
     assert [each.not_examined for each in ask().types if each.files] == [1, 1]
 
-    sync_bucket(database, bucket, clock=clock)
+    sync()
     verify_contents(database, bucket, clock=clock)
     found = ask()
     assert reasons(found) == {"DOC_CONTRATANTE": Reason.UNUSABLE}
     assert not found.may_be_completed
     assert [each.not_examined for each in found.types if each.files] == [0]
 
-    s3.put_object(Bucket=bucket.name, Key=key, Body=pdf())
+    put(key)
     assert ask().may_be_completed
-    s3.delete_object(Bucket=bucket.name, Key=key)
+    delete(key)
     assert reasons(ask()) == {"DOC_CONTRATANTE": Reason.VANISHED}
 
 
@@ -84,12 +73,6 @@ def test_one_document_for_both_parties_stands_for_two(ask, upload):
 
     required = {each.evidence_type for each in ask().types if each.required}
     assert required == {EvidenceType.POV, EvidenceType.DOC_CONTRATANTE_E_RESPONSAVEL_FINANCEIRO}
-
-
-def test_only_the_partner_of_the_sale_may_ask(ask):
-    assert ask(PartnerAccess("Luz do Vale", UnassignedSales.NONE, 1)).sale_id == "S-1"
-    with pytest.raises(SaleNotFound):
-        ask(PartnerAccess("Sol", UnassignedSales.ANY, 1))
 
 
 def test_where_nobody_knows_what_a_sale_needs_that_is_said(database, bucket, clock):
