@@ -1,6 +1,7 @@
 from pathlib import Path
 
 from tests.support.embedded_homes import processes_of
+from tests.support.uploaded_sales import execute
 from toolkit.database import schema
 
 NOBODY_THERE = {
@@ -59,8 +60,7 @@ def test_status_needs_attention_where_shared_services_do_not_answer(run, own_hom
 
 
 def test_status_tells_of_a_schema_that_does_not_fit(run, database):
-    with database.transaction() as connection:
-        connection.exec_driver_sql("UPDATE audit.alembic_version SET version_num = '0035'")
+    execute(database, "UPDATE audit.alembic_version SET version_num = '0035'")
     text = run("status", ends=3).out
     assert f"schema  0035 (needed: {schema.newest_revision()})" in text
     assert "Run: toolkit db upgrade" in text

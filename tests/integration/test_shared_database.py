@@ -14,6 +14,7 @@ from pypdf import PdfReader
 
 from tests.support.client_rows import client, write_csv
 from tests.support.postgres_cluster import PGBOUNCER, pooler_of, replica_of, running_cluster
+from tests.support.uploaded_sales import execute
 from tests.support.waiting import PATIENCE, wait_until
 from toolkit.cli import main
 from toolkit.database import schema, tables
@@ -23,8 +24,6 @@ from toolkit.database.schema import As, grants
 from toolkit.database.service import load_service
 from toolkit.database.service_tables import rights
 from toolkit.errors import DatabaseError
-
-SALES = 40
 
 
 @pytest.fixture(scope="module")
@@ -58,12 +57,9 @@ def company(cluster, statements=None):
         service = Database(cluster.url(name, "svc"))
         with service.transaction() as connection:
             tables.service.create_all(connection)
-            connection.execute(
-                sa.text(
-                    "INSERT INTO public.sales (id, utility_group, is_client_financial_responsible, created_at) "
-                    "SELECT 'S-' || n, 'A', true, now() FROM generate_series(1, :sales) AS n"
-                ),
-                {"sales": SALES},
+            connection.exec_driver_sql(
+                "INSERT INTO public.sales (id, utility_group, is_client_financial_responsible, created_at) "
+                "SELECT 'S-' || n, 'A', true, now() FROM generate_series(1, 40) AS n"
             )
         service.dispose()
     with admin.transaction() as connection:
@@ -105,11 +101,8 @@ def test_the_operator_cannot_rewrite_history(cluster, granted):
         "ALTER TABLE audit.custody_events DISABLE TRIGGER ALL",
         "UPDATE audit.sale_observations SET utility_group = 'B'",
     ):
-        with (
-            pytest.raises(DatabaseError, match=r"permission denied|must be owner"),
-            night.transaction() as connection,
-        ):
-            connection.execute(sa.text(statement))
+        with pytest.raises(DatabaseError, match=r"permission denied|must be owner"):
+            execute(night, statement)
     night.dispose()
 
 
@@ -194,7 +187,8 @@ def test_commands_run_side_by_side_through_a_pooler(cluster, operator, bucket, s
     for number in range(20):
         s3.put_object(Bucket=bucket.name, Key=f"evidences/2026/11/20/{uuid4()}/{number}.pdf", Body=b"%PDF-1.4\n")
     file = write_csv(tmp_path / "clients.csv", map(client, range(5)))
-    known = 'SELECT count(*) FROM "Client"' if "TOOLKIT_SERVICE_SQL" in operator else CLIENTS
+    table = '"Client"' if "TOOLKIT_SERVICE_SQL" in operator else "clients"
+    known = f"SELECT count(*) FROM {table}"
     name = sa.make_url(operator["DATABASE_URL"]).database or ""
     before = cluster.value(name, known)
     with pooler_of(cluster) as port:
@@ -204,9 +198,6 @@ def test_commands_run_side_by_side_through_a_pooler(cluster, operator, bucket, s
         with ThreadPoolExecutor(len(commands)) as threads:
             assert set(threads.map(lambda command: main(command, pooled), commands)) <= {0, 3}
     assert cluster.value(name, known) == before + 5
-
-
-CLIENTS = "SELECT count(*) FROM public.clients"
 
 
 def test_a_replica_judges_as_its_primary_does(run, cluster, operator, tmp_path):
@@ -221,12 +212,12 @@ def test_a_replica_judges_as_its_primary_does(run, cluster, operator, tmp_path):
     lists = [pd.read_csv(tmp_path / place / "missing-evidence.csv") for place in ("primary", "replica")]
     assert lists[1].pop("replica").str.fullmatch(rf"127.0.0.1:{port}/\w+, [0-9.]+ s behind").all()
     assert lists[0].equals(lists[1])
-    told = [
+    ours, theirs = (
         json.loads((tmp_path / place / "missing-evidence.json").read_text()) for place in ("primary", "replica")
-    ]
-    assert told[0]["source"].pop("replica") is None
-    assert told[1]["source"].pop("replica").endswith(" s behind")
-    assert told[0] == told[1]
+    )
+    assert ours["source"].pop("replica") is None
+    assert theirs["source"].pop("replica").endswith(" s behind")
+    assert ours == theirs
     lacking = "V-2" if "TOOLKIT_SERVICE_SQL" in operator else "S-2"
     assert f"\n{lacking}," in (tmp_path / "now" / "missing-evidence.csv").read_text()
     assert " s behind" in (tmp_path / "now" / "missing-evidence.html").read_text()

@@ -1,7 +1,6 @@
 """Work on one sale finds its rows by indexes, however many sales there are."""
 
 from datetime import UTC, datetime
-from zoneinfo import ZoneInfo
 
 import pytest
 import sqlalchemy as sa
@@ -9,7 +8,6 @@ import sqlalchemy as sa
 from tests.benchmarks.made_sales import fill
 from tests.support.waiting import wait_until
 from toolkit.audit.sale_case import sale_case
-from toolkit.contract.deadlines import Deadlines
 from toolkit.contract.evidence import EvidenceType
 from toolkit.database.connection import Database, raw
 from toolkit.database.observations import observe_service
@@ -76,39 +74,27 @@ def test_work_on_one_sale_goes_through_no_table(database, bucket, tmp_path, sale
     with database.transaction() as connection:
         some = sa.select(sales.c.id).order_by(sales.c.id).offset(SALES // 2).limit(1)
         sale_id = connection.execute(some).scalar_one()
-    scans = TableScans(database)
-    found = {name: scans.during(work) for name, work in about_one_sale(database, bucket, sale_id).items()}
+    found = {}
+    for name, work in about_one_sale(database, bucket, sale_id).items():
+        before = rows_scanned(database)
+        work()
+        found[name] = {table: read - before.get(table, 0) for table, read in rows_scanned(database).items()}
     database.dispose()
     assert {name: read for name, read in found.items() if max(read.values(), default=0) >= SALES} == {}
 
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
-DEADLINES = Deadlines(ZoneInfo("America/Sao_Paulo"))
 
 
-class TableScans:
-    """Counts what each piece of work does in one database, from the statistics that PostgreSQL keeps."""
-
-    def __init__(self, database):
-        self._database = database
-
-    def during(self, work):
-        """Do the work, and return the rows of each table that it read by going through the whole of it."""
-        before = self._rows()
-        work()
-        return {name: count - before.get(name, 0) for name, count in self._rows().items()}
-
-    def _rows(self):
-        query = "SELECT relid::regclass::text, seq_tup_read FROM pg_stat_user_tables"
-        return {name: count for name, count in self._read(query) if "pg_temp" not in name}
-
-    def _read(self, query):
-        self._database.dispose()  # a server process tells its counts when it ends
-        alone = sa.text("SELECT count(*) = 1 FROM pg_stat_activity WHERE datname = current_database()")
-        engine = sa.create_engine(self._database.engine.url, poolclass=sa.NullPool)
-        with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-            wait_until(lambda: connection.scalar(alone))
-            return [(row[0], row[-1]) for row in connection.execute(sa.text(query))]
+def rows_scanned(database):
+    """The rows of each table that were read by going through the whole of it, as PostgreSQL counts them."""
+    database.dispose()  # a server process tells its counts when it ends
+    alone = sa.text("SELECT count(*) = 1 FROM pg_stat_activity WHERE datname = current_database()")
+    engine = sa.create_engine(database.engine.url, poolclass=sa.NullPool)
+    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        wait_until(lambda: connection.scalar(alone))
+        found = connection.exec_driver_sql("SELECT relid::regclass::text, seq_tup_read FROM pg_stat_user_tables")
+        return {name: read for name, read in found if "pg_temp" not in name}
 
 
 def about_one_sale(database, bucket, sale_id):
