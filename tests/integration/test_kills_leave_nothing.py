@@ -9,8 +9,7 @@ from tests.support.client_rows import FIELDS, client, write_csv
 from tests.support.evidence_files import pdf
 from tests.support.notebook_files import write_notebook
 from tests.support.process_pool import stalled
-from tests.support.uploaded_sales import add_record, add_sale, credentials_line, write_credentials
-from toolkit.audit.observe_bucket import sync_bucket
+from tests.support.uploaded_sales import add_sale, credentials_line, write_credentials
 from toolkit.cli import main
 from toolkit.contract.evidence import EvidenceType
 from toolkit.log.bundle import BUNDLE
@@ -27,11 +26,9 @@ def names(folder):
 
 
 @pytest.mark.parametrize("command", [("evidence", "verify"), ("sales", "complete", "sale-1")], ids=" ".join)
-def test_a_file_that_is_looked_at(command, environ, database, bucket, s3, clock, tmp_path):
-    add_sale(database)
-    key = add_record(database, evidence_type=EvidenceType.KYC, file_name="CPF 390.533.447-05.pdf")[1]
-    s3.put_object(Bucket=bucket.name, Key=key, Body=pdf())
-    sync_bucket(database, bucket, clock=clock)
+def test_a_file_that_is_looked_at(command, environ, database, add_file, sync, tmp_path):
+    add_file(add_sale(database), EvidenceType.KYC, file_name="CPF 390.533.447-05.pdf")
+    sync()
     with stalled(environ, ("toolkit.evidence.contents", "Inspector", "inspect"), *command):
         assert names(tmp_path / "scratch") == []
     assert names(tmp_path / "scratch") == []
@@ -43,7 +40,7 @@ def test_evidence_upload(environ, bucket, tmp_path):
     (tmp_path / "files" / name).write_bytes(pdf())
     credentials = write_credentials(tmp_path / "out.jsonl", [credentials_line(bucket, "sale-1", name)])
     before = set(names(tmp_path))
-    sending = ("toolkit.evidence.upload", "_Sender", "_send")
+    sending = ("toolkit.evidence", "upload", "post_file")
     with stalled(environ, sending, "evidence", "upload", str(credentials), "--from", str(tmp_path / "files")):
         pass
     written = {tmp_path / each for each in set(names(tmp_path)) - before}
@@ -108,15 +105,11 @@ def test_a_report_is_written_where_only_its_owner_sees_it_and_the_next_one_sweep
     assert names(tmp_path / "scratch") == []
 
 
-@pytest.mark.parametrize(
-    "command",
-    [["credentials", "request", "manifest.csv", "--out", "out.jsonl"]],
-    ids=" ".join,
-)
 def test_what_a_kill_leaves_of_a_file_is_its_owners_and_the_next_one_sweeps_up(
-    command, environ, database, tmp_path, monkeypatch
+    environ, database, tmp_path, monkeypatch
 ):
     """All of it is written, and the command is killed before it gets its name."""
+    command = ["credentials", "request", "manifest.csv", "--out", "out.jsonl"]
     monkeypatch.chdir(tmp_path)
     add_sale(database)
     manifest = tmp_path / "manifest.csv"

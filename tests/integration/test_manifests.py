@@ -1,6 +1,7 @@
-"""Credentials in bulk: all rows of a manifest or none, and a second call that makes no second record."""
+"""Credentials, in bulk or one by one: all or none are stored, a second call makes no second record."""
 
 import json
+import logging
 import os
 import pwd
 import stat
@@ -9,17 +10,20 @@ from pathlib import Path
 
 import httpx
 import pytest
-import sqlalchemy as sa
 
-from tests.support.uploaded_sales import MP3, PDF, add_record, add_sale, rows
+from tests.support.request_bodies import UPLOAD
+from tests.support.uploaded_sales import MP3, PDF, add_record, add_sale, execute, rows
 from tests.support.waiting import PATIENCE
-from toolkit.audit.observe_bucket import sync_bucket
 from toolkit.bucket.client import Bucket, list_objects
-from toolkit.errors import BucketUnavailable, InvalidInput
-from toolkit.evidence.credentials import ManifestResult, Order, UploadLimits, request_manifest
+from toolkit.errors import BucketError, BucketUnavailable, InvalidInput
+from toolkit.evidence.credentials import ManifestResult, Order, UploadLimits, request_manifest, request_upload
 from toolkit.settings import AwsSettings
 
 LIMITS = UploadLimits(ttl_seconds=900, max_bytes=1_000_000)
+SECRETS = ("X-Amz-Security-Token", "X-Amz-Signature", "Policy")
+NOWHERE = Bucket(
+    "evidence", AwsSettings("AKIA", "s", s3_endpoint="http://127.0.0.1:1", sts_endpoint="http://127.0.0.1:1")
+)
 HEADINGS = "saleId,fileName,fileFormat,type,evidenceType"
 CONTRACT = "sale-1,contract.pdf,application/pdf,application/pdf,DOC_CONTRATANTE"
 RECORDING = "sale-2,gravação.mp3,audio/mpeg,audio/mpeg,POV"
@@ -128,12 +132,12 @@ def test_a_record_that_is_still_valid_gets_a_new_form_and_no_second_record(ask, 
 
 @pytest.mark.parametrize("synced", [False, True], ids=["not yet seen", "seen by a sync"])
 @pytest.mark.parametrize("minutes", [0, 60], ids=["while valid", "after expiry"])
-def test_a_file_that_is_in_the_bucket_is_left_out_and_named(ask, database, bucket, out, clock, synced, minutes):
+def test_a_file_that_is_in_the_bucket_is_left_out_and_named(ask, sync, out, clock, synced, minutes):
     ask(CONTRACT, RECORDING)
     uploaded, missing = credentials(out)
     upload(uploaded, PDF)
     if synced:
-        sync_bucket(database, bucket, clock=clock)
+        sync()
     clock.now += timedelta(minutes=minutes)
     result = ask(CONTRACT, RECORDING)
     assert [(line, str(each)) for line, each in result.skipped] == [(2, uploaded["id"])]
@@ -142,20 +146,17 @@ def test_a_file_that_is_in_the_bucket_is_left_out_and_named(ask, database, bucke
     assert (line["id"] == missing["id"]) is (minutes == 0)
 
 
-def test_an_expired_an_unusable_and_a_withdrawn_record_make_room_for_a_new_one(ask, database, bucket, out, clock):
+def test_an_expired_an_unusable_and_a_withdrawn_record_make_room_for_a_new_one(ask, database, sync, out, clock):
     gone = clock.now - timedelta(hours=2)
     add_record(database, "sale-2", file_name="gravação.mp3", requested_at=gone)
     ask(CONTRACT)
     upload(credentials(out)[0], b"not a PDF")
-    sync_bucket(database, bucket, clock=clock)
+    sync()
     clock.now += timedelta(minutes=16)
     third = "sale-1,id.pdf,application/pdf,application/pdf,KYC"
     assert ask(CONTRACT, RECORDING, third) == ManifestResult(rows=3, issued=3)
     withdrawn = credentials(out)[2]["id"]
-    with database.transaction() as connection:
-        connection.execute(
-            sa.text("INSERT INTO audit.withdrawals VALUES (:id, 'wrong', 'ana', 'rui', now())"), {"id": withdrawn}
-        )
+    execute(database, f"INSERT INTO audit.withdrawals VALUES ('{withdrawn}', 'wrong', 'ana', 'rui', now())")
     assert ask(CONTRACT, RECORDING, third) == ManifestResult(rows=3, issued=1, reissued=2)
     assert credentials(out)[2]["id"] != withdrawn
 
@@ -164,9 +165,8 @@ def test_what_cannot_be_written_or_signed_stores_nothing(ask, database, tmp_path
     for impossible in (tmp_path, tmp_path / "no" / "folder.jsonl", Path("/dev/null")):
         with pytest.raises(InvalidInput):
             ask(CONTRACT, out=impossible)
-    nowhere = AwsSettings("AKIA", "s", s3_endpoint="http://127.0.0.1:1", sts_endpoint="http://127.0.0.1:1")
     with pytest.raises(BucketUnavailable):
-        ask(CONTRACT, bucket=Bucket("evidence", nowhere))
+        ask(CONTRACT, bucket=NOWHERE)
     assert (record_ids(database), out.exists()) == ([], False)
 
 
@@ -194,18 +194,11 @@ def test_the_command_says_what_it_did_and_shows_no_credentials(run, manifest, ou
     shown = run(*command)
     assert "1 row: 1 issued, 0 issued again, 0 already uploaded" in shown.out
     (line,) = credentials(out)
-    for secret in ("X-Amz-Security-Token", "X-Amz-Signature", "Policy"):
-        assert line["fields"][secret] not in shown.out + shown.err
+    assert not [each for each in SECRETS if line["fields"][each] in shown.out + shown.err]
 
     upload(line, PDF)
     summary = run(*command, "--json").told
-    assert {name: summary[name] for name in ("rows", "issued", "reissued", "skipped", "rejected")} == {
-        "rows": 1,
-        "issued": 0,
-        "reissued": 0,
-        "skipped": 1,
-        "rejected": 0,
-    }
+    assert [summary[name] for name in ("rows", "issued", "reissued", "skipped", "rejected")] == [1, 0, 0, 1, 0]
     assert summary["skippedRows"][0]["id"] == line["id"]
 
 
@@ -216,3 +209,25 @@ def test_the_command_keeps_who_asked(run, manifest, out, database):
     assert rows(database, "SELECT requested_by FROM evidences") == [("ana@example.com",)]
     signed_in = pwd.getpwuid(os.getuid()).pw_name
     assert rows(database, "SELECT account, partner FROM audit.evidence_requests") == [(signed_in, None)]
+
+
+@pytest.fixture
+def ask_one(database, clock):
+    add_sale(database, "VND-1")
+    how = {"requested_by": "night job", "limits": LIMITS, "clock": clock}
+    return lambda bucket: request_upload(database, bucket, "VND-1", UPLOAD, **how)
+
+
+def test_nothing_is_stored_where_no_form_can_be_signed(ask_one, database):
+    with pytest.raises(BucketUnavailable):
+        ask_one(NOWHERE)
+    with pytest.raises(BucketError):
+        ask_one(Bucket("evidence", AwsSettings("AKIA", "s", "token", session_ends=datetime.now(UTC))))
+    assert rows(database, "SELECT FROM evidences") == []
+
+
+def test_credentials_are_in_no_repr_and_no_log(ask_one, bucket, caplog):
+    with caplog.at_level(logging.DEBUG, "toolkit"), caplog.at_level(logging.DEBUG, "sqlalchemy"):
+        issued = ask_one(bucket)
+    shown = repr(issued) + caplog.text
+    assert not [each for each in SECRETS if issued.fields[each] in shown]
