@@ -2,8 +2,8 @@ import json
 from pathlib import Path
 
 import pytest
-import sqlalchemy as sa
 
+from tests.support.uploaded_sales import execute, rows
 from toolkit.database import schema, tables
 from toolkit.database.connection import raw
 from toolkit.errors import DatabaseError, SchemaMismatch
@@ -12,25 +12,6 @@ from toolkit.log.notes import LogSigner, new_key
 from toolkit.log.sealing import seal_events
 
 ROOT = Path(__file__).parents[2]
-
-
-def execute(database, *statements):
-    with database.transaction() as connection:
-        for statement in statements:
-            connection.exec_driver_sql(statement)
-
-
-def columns(database):
-    with database.transaction() as connection:
-        inspector = sa.inspect(connection)
-        return {
-            f"{place or 'public'}.{name}": sorted(
-                (column["name"], str(column["type"]), bool(column["nullable"]))
-                for column in inspector.get_columns(name, schema=place)
-            )
-            for place in (None, tables.AUDIT)
-            for name in inspector.get_table_names(schema=place)
-        }
 
 
 def test_a_database_that_was_upgraded_fits(empty_database):
@@ -42,7 +23,7 @@ def test_a_database_that_was_upgraded_fits(empty_database):
 
 _PARTS = """
     SELECT 'column', format('%s.%s %s %s %s', table_name, column_name, data_type, is_nullable, is_identity)
-    FROM information_schema.columns WHERE table_schema = 'audit'
+    FROM information_schema.columns WHERE table_schema IN ('audit', 'public')
     UNION ALL
     SELECT 'index', indexdef FROM pg_indexes WHERE schemaname = 'audit'
     UNION ALL
@@ -58,47 +39,39 @@ _PARTS = """
 
 
 def parts(database):
-    with database.transaction() as connection:
-        return {(kind, text) for kind, text in connection.execute(sa.text(_PARTS))}
+    return set(rows(database, _PARTS))
 
 
-def test_an_older_database_becomes_like_a_new_one_and_keeps_its_history(empty_database, database):
+@pytest.fixture
+def older(empty_database):
+    """A database of the oldest schema that is upgraded, with a row in it."""
     with empty_database.transaction() as connection:
         tables.service.create_all(connection)
         raw(connection).execute((ROOT / "tests" / "data" / "schema_0035.sql").read_bytes())
-    schema.upgrade(empty_database)
-    old, new = parts(empty_database), parts(database)
+    return empty_database
+
+
+def test_an_older_database_becomes_like_a_new_one_and_keeps_its_history(older, database):
+    schema.upgrade(older)
+    old, new = parts(older), parts(database)
     assert old - new == set()
     assert new - old == set()
-    with empty_database.transaction() as connection:
-        assert connection.scalar(sa.text("SELECT sale_id FROM audit.sale_observations")) == "S-1"
+    assert rows(older, "SELECT sale_id FROM audit.sale_observations") == [("S-1",)]
 
 
-def test_the_chain_of_an_older_log_ends_in_the_first_entry_of_the_tree(empty_database, clock):
-    with empty_database.transaction() as connection:
-        tables.service.create_all(connection)
-        raw(connection).execute((ROOT / "tests" / "data" / "schema_0035.sql").read_bytes())
-        connection.exec_driver_sql(
-            "INSERT INTO audit.custody_seals "
-            "(number, sealed_at, events, last_transaction, last_id, digests, previous, hash) "
-            "VALUES (3, '2026-03-02T12:00:00Z', 0, 0, 0, '', repeat('0', 64), repeat('ab', 32))"
-        )
-    schema.upgrade(empty_database)
-    signed = seal_events(
-        empty_database, clock, LogSigner.read("evidence.example.com/custody", new_key(), "the key")
+def test_the_chain_of_an_older_log_ends_in_the_first_entry_of_the_tree(older, clock):
+    execute(
+        older,
+        "INSERT INTO audit.custody_seals "
+        "(number, sealed_at, events, last_transaction, last_id, digests, previous, hash) "
+        "VALUES (3, '2026-03-02T12:00:00Z', 0, 0, 0, '', repeat('0', 64), repeat('ab', 32))",
     )
-    with empty_database.transaction() as connection:
-        entries = [
-            bytes(entry)
-            for entry in connection.scalars(sa.text("SELECT entry FROM audit.log_entries ORDER BY index"))
-        ]
-        events = connection.scalar(sa.text("SELECT count(*) FROM audit.custody_events"))
-    assert json.loads(entries[0]) == {
-        "at": "2026-03-02T12:00:00.000000+00:00",
-        "detail": {"hash": "ab" * 32, "seal": 3},
-        "id": 0,
-        "kind": "CHAIN_ENDED",
-    }
+    schema.upgrade(older)
+    signed = seal_events(older, clock, LogSigner.read("evidence.example.com/custody", new_key(), "the key"))
+    entries = [bytes(entry) for (entry,) in rows(older, "SELECT entry FROM audit.log_entries ORDER BY index")]
+    [(events,)] = rows(older, "SELECT count(*) FROM audit.custody_events")
+    ended = {"kind": "CHAIN_ENDED", "id": 0, "detail": {"hash": "ab" * 32, "seal": 3}}
+    assert json.loads(entries[0]) == ended | {"at": "2026-03-02T12:00:00.000000+00:00"}
     assert len(entries) == events + 1
     tiles = append(lambda *_: b"", 0, map(leaf_hash, entries))
     assert root(lambda *place: tiles[place], len(entries)).hex() == signed.root
@@ -110,31 +83,29 @@ def test_no_function_finds_names_by_the_search_path_of_a_session(database):
         WHERE pronamespace = 'audit'::regnamespace AND (prosecdef OR lanname = 'plpgsql')
           AND NOT coalesce(proconfig::text, '') ~ 'search_path=pg_catalog'
     """
-    with database.transaction() as connection:
-        assert connection.scalars(sa.text(loose)).all() == []
+    assert rows(database, loose) == []
 
 
-def test_an_older_schema_says_what_to_do(database):
-    execute(database, "UPDATE audit.alembic_version SET version_num = '0035'")
-    with pytest.raises(SchemaMismatch, match=r"schema version 0035, older than .*Run: toolkit db upgrade"):
-        schema.check(database)
-    execute(database, "UPDATE audit.alembic_version SET version_num = '0034'")
-    for use in (schema.check, schema.upgrade):
-        with pytest.raises(SchemaMismatch, match=r"this toolkit upgrades 0035 and newer"):
-            use(database)
-
-
-def test_a_newer_schema_is_left_alone(database):
-    execute(database, "UPDATE audit.alembic_version SET version_num = '9999'")
-    for use in (schema.check, schema.upgrade):
-        with pytest.raises(SchemaMismatch, match=r"schema version 9999, which is newer than this toolkit"):
+@pytest.mark.parametrize(
+    ("version", "said", "upgrades"),
+    [
+        ("0035", "schema version 0035, older than .*Run: toolkit db upgrade", True),
+        ("0034", "this toolkit upgrades 0035 and newer", False),
+        ("9999", "schema version 9999, which is newer than this toolkit", False),
+    ],
+)
+def test_another_schema_says_what_to_do_and_is_left_alone(database, version, said, upgrades):
+    execute(database, f"UPDATE audit.alembic_version SET version_num = '{version}'")
+    for use in (schema.check,) if upgrades else (schema.check, schema.upgrade):
+        with pytest.raises(SchemaMismatch, match=said):
             use(database)
 
 
 def test_missing_service_tables_are_created_on_request_only(empty_database):
     with pytest.raises(SchemaMismatch, match=r'"public.sales" does not exist.*db upgrade --service-tables'):
         schema.upgrade(empty_database)
-    assert columns(empty_database) == {}, "nothing half-done"
+    made = "SELECT FROM information_schema.tables WHERE table_schema IN ('audit', 'public')"
+    assert rows(empty_database, made) == [], "nothing half-done"
 
 
 @pytest.mark.parametrize(
@@ -150,20 +121,17 @@ def test_missing_service_tables_are_created_on_request_only(empty_database):
 )
 def test_service_tables_that_differ_are_named_and_never_altered(database, change, said):
     execute(database, change, "ALTER TABLE sales ADD COLUMN of_somebody_else text")
-    before = columns(database)
+    before = parts(database)
     for use in (schema.check, lambda database: schema.upgrade(database, service_tables=True)):
         with pytest.raises(SchemaMismatch, match=said):
             use(database)
-    assert columns(database) == before
+    assert parts(database) == before
 
 
-@pytest.mark.parametrize("table", [*tables.APPEND_ONLY, *tables.CLOSED_ONCE], ids=lambda table: table.name)
-def test_history_is_never_rewritten_or_emptied(database, table):
-    with database.transaction() as connection:
-        triggers = connection.scalars(
-            sa.text("SELECT tgname FROM pg_trigger WHERE tgrelid = to_regclass(:name) AND NOT tgisinternal"),
-            {"name": table.fullname},
-        ).all()
-    assert set(triggers) & {"append_only", "closed_once"}
-    with pytest.raises(DatabaseError, match="are never changed or deleted"):
-        execute(database, f"TRUNCATE {table.fullname} CASCADE")
+def test_history_is_never_rewritten_or_emptied(database):
+    guarded = "SELECT tgrelid::regclass::text FROM pg_trigger WHERE tgname IN ('append_only', 'closed_once')"
+    history = {table.fullname for table in (*tables.APPEND_ONLY, *tables.CLOSED_ONCE)}
+    assert history <= {name for (name,) in rows(database, guarded)}
+    for name in history:
+        with pytest.raises(DatabaseError, match="are never changed or deleted"):
+            execute(database, f"TRUNCATE {name} CASCADE")
