@@ -54,18 +54,18 @@ def inclusion_proof(tile: ReadTile, index: int, size: int) -> list[bytes]:
 
 def consistency_proof(tile: ReadTile, old: int, size: int) -> list[bytes]:
     """Return the hashes that show that the tree of ``size`` entries begins with that of ``old`` ones."""
-    if old in {0, size}:
+    if not old:
         return []
-    start, end, path, whole = 0, size, [], True
-    while end > old or (not whole and end - start > old - start):
+    start, end, path = 0, size, []
+    while end > old:
         middle = start + _split(end - start)
         if old <= middle:
             path.append(_subtree(tile, middle, end))
             end = middle
         else:
             path.append(_subtree(tile, start, middle))
-            start, whole = middle, False
-    if not whole:
+            start = middle
+    if start:
         path.append(_subtree(tile, start, end))
     return path[::-1]
 
