@@ -13,7 +13,7 @@ from toolkit.errors import InvalidInput, UnreadableFile
 from toolkit.kit.connection import Kit
 from toolkit.log.merkle import is_consistent
 from toolkit.log.notes import COSIGNATURE, Checkpoint, VerifierKey, cosigned_at, hashes_of, text_of
-from toolkit.log.witness import ask_witness, keep_cosignatures, request_for
+from toolkit.log.witness import ask_witness, keep_cosignature, request_for
 from toolkit.settings import Settings
 
 VECTORS = Path(__file__).parents[1] / "data" / "log"
@@ -63,14 +63,14 @@ def test_a_request_goes_on_from_what_the_witness_signed_last(sealed):
     kit, story, _ = sealed
     head, _, note = request_for(kit.database, AUDITOR).partition("\n\n")
     assert head == "old 0"
-    kept = keep_cosignatures(kit.database, AUDITOR, f"— somebody else AAAA\n{cosigned(note)}", NOW)
-    assert kept.signed_at == NOW
+    size, signed_at = keep_cosignature(kit.database, AUDITOR, f"— somebody else AAAA\n{cosigned(note)}", NOW)
+    assert signed_at == NOW
 
     story.sale("S-2", partner="Norte")
     kit.seal_log()
     head, _, newer = request_for(kit.database, AUDITOR).partition("\n\n")
     told, *lines = head.split("\n")
-    assert told == f"old {kept.size}"
+    assert told == f"old {size}"
     old, new = Checkpoint.parse(text_of(note)), Checkpoint.parse(text_of(newer))
     assert is_consistent(old.size, old.root, new.size, new.root, hashes_of(lines))
 
@@ -81,10 +81,10 @@ def test_what_is_no_signature_of_the_witness_is_not_kept(sealed):
     other = VerifierKey("other.example.com/witness", AUDITOR.public, COSIGNATURE)
     for line in (cosigned(note, key=other), cosigned(f"x{note}"), "", "— auditor.example.com/witness AAAA\n"):
         with pytest.raises(InvalidInput, match="No line is a signature of auditor"):
-            keep_cosignatures(kit.database, AUDITOR, line, NOW)
+            keep_cosignature(kit.database, AUDITOR, line, NOW)
     itself = VerifierKey("log", kit.log_signer.verifier.public, COSIGNATURE)
     with pytest.raises(InvalidInput, match="The key of the log is no witness of it"):
-        keep_cosignatures(kit.database, itself, cosigned(note), NOW)
+        keep_cosignature(kit.database, itself, cosigned(note), NOW)
 
 
 def test_a_witness_is_asked_over_http_and_tells_the_size_that_it_knows(sealed):
@@ -96,10 +96,10 @@ def test_a_witness_is_asked_over_http_and_tells_the_size_that_it_knows(sealed):
     newer = state_of(kit)
     answers = [Answer(409, f"{known}\n".encode()), Answer(200, cosigned(newer).encode())]
     with scripted(*answers) as server:
-        kept = ask_witness(kit.database, AUDITOR, server.url, NOW)
+        size, _ = ask_witness(kit.database, AUDITOR, server.url, NOW)
         assert [each.path for each in server.requests] == ["/add-checkpoint"] * 2
         assert [each.body.split(b"\n")[0] for each in server.requests] == [b"old 0", f"old {known}".encode()]
-    assert kept.size == Checkpoint.parse(text_of(newer)).size
+    assert size == Checkpoint.parse(text_of(newer)).size
     with scripted(Answer(422, b"no")) as server, pytest.raises(InvalidInput, match="refused: status 422"):
         ask_witness(kit.database, AUDITOR, server.url, NOW)
     with pytest.raises(InvalidInput, match="begins with https"):

@@ -21,6 +21,7 @@ from pydantic import BeforeValidator, Field
 from toolkit.contract.answers import HEADINGS, Answer, AnswerKind, FindingAnswer
 from toolkit.contract.codes import NOT_TOLD_TO_PARTNERS
 from toolkit.contract.deadlines import Clock
+from toolkit.contract.events import CustodyEvent
 from toolkit.contract.fields import Birthdate, invalid, required_text
 from toolkit.database.tables import finding_answers, finding_observations, new_id
 from toolkit.errors import FindingNotFound, InvalidField, InvalidFields
@@ -28,7 +29,7 @@ from toolkit.intake.headings import Headings, plain
 from toolkit.intake.sales import hand_back
 from toolkit.intake.tables import RejectedRow, Table, read_table, valid_rows
 from toolkit.language import LANGUAGES, Language, language
-from toolkit.log.events import record_answer
+from toolkit.log.events import record_event
 from toolkit.message import Message
 
 if TYPE_CHECKING:
@@ -95,7 +96,8 @@ def keep_answer(
     }
     with database.transaction() as connection:
         connection.execute(sa.insert(finding_answers), row)
-        record_answer(connection, id_, finding_id, answer.answer, answered_by, now)
+        told = {"answer": str(id_), "finding": str(finding_id), "said": answer.answer, "by": answered_by}
+        record_event(connection, CustodyEvent.FINDING_ANSWERED, now, told)
     return id_
 
 

@@ -20,6 +20,7 @@ from sqlalchemy.dialects.postgresql import insert
 
 from toolkit.bucket.client import Bucket
 from toolkit.contract.deadlines import Clock
+from toolkit.contract.events import CustodyEvent
 from toolkit.contract.evidence import EvidenceType
 from toolkit.contract.fields import stated
 from toolkit.contract.people import person
@@ -36,7 +37,7 @@ from toolkit.database.tables import (
     withdrawals,
 )
 from toolkit.errors import InvalidInput, ReviewRefused
-from toolkit.log.events import record_draw, record_review
+from toolkit.log.events import record_event
 
 if TYPE_CHECKING:
     from toolkit.audit.folder import Audit
@@ -160,7 +161,8 @@ def draw(
         )
         turns = [_turn(drawn.id, row, turn, drawn_at) for row in rows for turn in range(1, 2 + row["again"])]
         connection.execute(sa.insert(review_turns), turns)
-        record_draw(connection, drawn.id, drawn.files, plan.seed, drawn_by, drawn_at)
+        detail = {"draw": str(drawn.id), "files": drawn.files, "seed": plan.seed, "by": drawn_by}
+        record_event(connection, CustodyEvent.REVIEW_DRAWN, drawn_at, detail)
     return drawn
 
 
@@ -252,7 +254,8 @@ def keep_review(
             | {"answers": marks, "failures": failures, "comment": (comment or "").strip() or None}
             | {"answered_at": now, "ends_on": None if failures else ends_on},
         )
-        record_review(connection, evidence_id, row["object_id"], row["turn"], failures, reviewer, now)
+        about = {"evidence": str(evidence_id), "version": row["object_id"], "turn": row["turn"]}
+        record_event(connection, CustodyEvent.REVIEWED, now, about | {"failures": failures, "by": reviewer})
         again = _needs_another(connection, row, failed=bool(failures))
         if again:
             following = _turn(row["draw_id"], row, row["turn"] + 1, now)

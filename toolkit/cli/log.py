@@ -1,5 +1,6 @@
 """``toolkit log``: seal the custody log, and prove to strangers what is in it."""
 
+from datetime import datetime
 from pathlib import Path
 
 import click
@@ -18,7 +19,7 @@ from toolkit.log.sealing import consistency as consistency_of
 from toolkit.log.sealing import keys_of, newest_checkpoint
 from toolkit.log.sealing import prove as prove_event
 from toolkit.log.timestamps import ask_authority, stamp_of
-from toolkit.log.witness import Cosigned, ask_witness, cosignatures_of, keep_cosignatures, request_for
+from toolkit.log.witness import ask_witness, cosignatures_of, keep_cosignature, request_for
 
 
 @click.group()
@@ -189,7 +190,7 @@ def cosign_request(kit: Kit, witness: str, old: int | None, url: str | None) -> 
     if url is None:
         click.echo(request_for(kit.database, key, old), nl=False)
     else:
-        _show_cosigned(ask_witness(kit.database, key, url, kit.clock()), key)
+        _show_cosigned(key, *ask_witness(kit.database, key, url, kit.clock()))
 
 
 @log.command(short_help="Keep the signature that a witness answered with.")
@@ -213,7 +214,7 @@ def cosign(kit: Kit, file: Path, witness: str, beside: Path | None) -> None:
         lines = file.read_text("utf-8")
     except (OSError, UnicodeDecodeError):
         raise UnreadableFile("{} cannot be read as the answer of a witness.", file) from None
-    _show_cosigned(keep_cosignatures(kit.database, key, lines, kit.clock()), key)
+    _show_cosigned(key, *keep_cosignature(kit.database, key, lines, kit.clock()))
     if beside is not None:
         show("{}", _laid(kit, beside))
 
@@ -238,15 +239,15 @@ def timestamp(kit: Kit, url: str | None, beside: Path | None) -> None:
     address = url or kit.settings.tsa_url
     if address is None:
         raise InvalidInput("Name the authority by --url, or in TOOLKIT_TSA_URL.")
-    found = ask_authority(kit.database, address, kit.clock())
-    at = _("a time that cannot be read here") if found.told_at is None else found.told_at.isoformat()
-    show("The log of {:,} entries was stamped at {}", found.signed.size, at)
+    size, told_at = ask_authority(kit.database, address, kit.clock())
+    at = _("a time that cannot be read here") if told_at is None else told_at.isoformat()
+    show("The log of {:,} entries was stamped at {}", size, at)
     if beside is not None:
         show("{}", _laid(kit, beside))
 
 
-def _show_cosigned(found: Cosigned, key: VerifierKey) -> None:
-    show("{} signed the log of {:,} entries at {}", key.name, found.size, found.signed_at.isoformat())
+def _show_cosigned(key: VerifierKey, size: int, signed_at: datetime) -> None:
+    show("{} signed the log of {:,} entries at {}", key.name, size, signed_at.isoformat())
 
 
 def _laid(kit: Kit, folder: Path) -> Path:
@@ -328,9 +329,9 @@ def export(kit: Kit, out: Path) -> int:
 
     Exit status 3: the database holds something else than was sealed.
     """
-    found = export_tiles(kit.database, out, kit.log_keys)
-    show("{}: {:,} entries", out, found.signed.size)
-    if found.misfit is None:
+    signed, misfit = export_tiles(kit.database, out, kit.log_keys)
+    show("{}: {:,} entries", out, signed.size)
+    if misfit is None:
         return DONE
-    show("{}", found.misfit)
+    show("{}", misfit)
     return NEEDS_ATTENTION

@@ -10,6 +10,7 @@ from sqlalchemy import Connection, Row
 
 from toolkit.bucket.client import Bucket, ObjectSeen
 from toolkit.contract.deadlines import Clock
+from toolkit.contract.events import CustodyEvent
 from toolkit.contract.findings import Status, Verdict
 from toolkit.contract.rules import Evidence, EvidenceState, Sale, evaluate
 from toolkit.database.belonging import check_bucket
@@ -20,7 +21,7 @@ from toolkit.errors import BucketError, BucketUnavailable
 from toolkit.evidence.contents import Fetched, fetch_and_inspect
 from toolkit.evidence.inspection import Inspector
 from toolkit.evidence.records import EvidenceRecord, records_seen, sale_row
-from toolkit.log.events import record_completion
+from toolkit.log.events import record_event
 
 LOCK_SECONDS: Final = 5
 """Seconds to wait for the lock of the sale, and of its row."""
@@ -108,7 +109,8 @@ def complete_sale(
             changed = connection.execute(complete, {"id": sale_id, "completed_at": completed_at}).rowcount
             if changed and _read(connection, sale_id, now).is_as(known) and _still_there(bucket, known, files):
                 observe_sales(connection, clock, sale_id)
-                record_completion(connection, sale_id, completed_at, _versions(known, files, completed_at))
+                detail = {"sale": sale_id, "files": _versions(known, files, completed_at)}
+                record_event(connection, CustodyEvent.COMPLETED, completed_at, detail)
                 return Completion(sale_id, completed_at, False, verdict)
             attempt.rollback()
     raise BucketError(

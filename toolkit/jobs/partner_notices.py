@@ -22,6 +22,7 @@ from sqlalchemy.dialects.postgresql import insert
 from toolkit.audit.folder import Audit
 from toolkit.audit.partner_findings import FindingsAsked, findings_page
 from toolkit.contract.codes import NOT_TOLD_TO_PARTNERS
+from toolkit.contract.events import CustodyEvent
 from toolkit.contract.findings import STANDING
 from toolkit.contract.toml_files import TomlTable, read_toml
 from toolkit.database.tables import new_id, partner_notices, told_findings
@@ -30,7 +31,7 @@ from toolkit.jobs.notices import NoticeSettings, is_mail_address, is_webhook, po
 from toolkit.kit.connection import Kit
 from toolkit.kit.shown import Shown, remark, table
 from toolkit.language import Language, default_language, language
-from toolkit.log.events import record_partner_told
+from toolkit.log.events import record_event
 from toolkit.message import Message
 from toolkit.reports import write_report
 from toolkit.reports.reading import read_audited
@@ -208,7 +209,8 @@ class _Telling:
             if done.problem is None:
                 rows = [{"notice_id": row.id, "finding_id": each["id"], "stage": each["stage"]} for each in news]
                 connection.execute(sa.insert(told_findings), rows)
-                record_partner_told(connection, row.id, self.partner, files, len(standing), clock())
+                told = {"notice": str(row.id), "partner": self.partner, "files": files, "findings": len(standing)}
+                record_event(connection, CustodyEvent.PARTNER_TOLD, clock(), told)
         return done
 
     def _deliver(self, id_: UUID, done: PartnerTold) -> tuple[dict[str, str], str | None]:

@@ -19,7 +19,7 @@ import sqlalchemy as sa
 from toolkit import embedded
 from toolkit.atomic_files import PrivateFolder, atomic_file
 from toolkit.contract.deadlines import Clock, Deadlines, wall_clock
-from toolkit.contract.events import LogKeys
+from toolkit.contract.events import CustodyEvent, LogKeys
 from toolkit.database import schema
 from toolkit.database.belonging import check_service, identity_of, notice_restore, pending_restore
 from toolkit.database.connection import Database
@@ -29,7 +29,7 @@ from toolkit.embedded.home import make_once
 from toolkit.errors import InvalidInput, LogDiffers, LogKeyMissing, SettingsError, ToolkitError
 from toolkit.extras import require
 from toolkit.kit.process import signed_in_account
-from toolkit.log.events import record_key_change, record_report, record_unmasking
+from toolkit.log.events import record_event
 from toolkit.log.notes import Checkpoint, LogSigner, SignedState
 from toolkit.log.sealing import (
     goes_on,
@@ -254,7 +254,8 @@ class Services:
         with self.database.transaction() as connection:
             signed = newest_checkpoint(connection)
             if old is not None and (signed is None or signed.vkey == old):
-                record_key_change(connection, old, str(successor.verifier), self.clock())
+                detail = {"old": old, "new": str(successor.verifier)}
+                record_event(connection, CustodyEvent.KEY_ROTATED, self.clock(), detail)
         signed = self.seal_log(successor)
         if signed is None or signed.vkey != str(successor.verifier):
             raise InvalidInput("The key was not changed: an older transaction is under way. Try again.")
@@ -348,7 +349,8 @@ class Services:
         if not reason.strip():
             raise InvalidInput("Say why whole personal data are shown; the custody log keeps the reason.")
         with self.database.transaction() as connection:
-            record_unmasking(connection, signed_in_account(), reason.strip(), what, self.clock())
+            detail = {"account": signed_in_account(), "reason": reason.strip(), "what": what}
+            record_event(connection, CustodyEvent.UNMASKED, self.clock(), detail)
 
     def cpfs(self, client_ids: Iterable[str]) -> dict[str, str]:
         """Return the whole CPF of each client."""
@@ -370,7 +372,7 @@ class Services:
         with self.database.transaction() as connection:
             if not may_record(connection):
                 return None, {}
-            event = record_report(connection, files, self.clock())
+            event = record_event(connection, CustodyEvent.REPORTED, self.clock(), {"files": dict(files)})
         with suppress(LogKeyMissing, LogDiffers):
             self.seal_log()
         with self.database.transaction() as connection:

@@ -14,7 +14,7 @@ from typing import Final
 
 from toolkit.errors import UnreadableFile
 from toolkit.log.merkle import leaf_hash, root_of_inclusion
-from toolkit.log.notes import Checkpoint, EntryProof, SignedState, VerifierKey, text_of, unsigned_by
+from toolkit.log.notes import Checkpoint, EntryProof, SignedState, VerifierKey, cosigned_at, text_of
 from toolkit.log.stamps import is_stamped, told_by
 from toolkit.message import Message
 
@@ -96,19 +96,17 @@ def verify_bundle(
     Raises:
         UnreadableFile: there is no bundle, or a file of it cannot be read.
     """
-    entry = _read(folder, ENTRY)
+    entry, checkpoint = _read(folder, ENTRY), _read(folder, CHECKPOINT)
     key = VerifierKey.parse(_read(folder, VKEY).decode("utf-8", "replace"))
     if known is not None and known != key:
         inclusion = BundleVerdict(False, Message("The key in the folder is another one: {}", str(key)))
     else:
-        inclusion = _inclusion(
-            entry, _read(folder, PROOF), _read(folder, CHECKPOINT), key, trusted=known is not None
-        )
+        inclusion = _inclusion(entry, _read(folder, PROOF), checkpoint, key, trusted=known is not None)
     return {
         "files": _files(folder, entry),
         "inclusion": inclusion,
-        "time": _stamped(folder, _read(folder, CHECKPOINT), authorities),
-        "witness": _witnessed(folder, _read(folder, CHECKPOINT), key, witnesses),
+        "time": _stamped(folder, checkpoint, authorities),
+        "witness": _witnessed(folder, checkpoint, key, witnesses),
     }
 
 
@@ -137,7 +135,12 @@ def _witnessed(
         return BundleVerdict(False, Message("The key of the log is no witness of it."))
     text = text_of(checkpoint.decode("utf-8", "replace"))
     lines = (folder / COSIGS).read_text("utf-8", "replace").splitlines() if (folder / COSIGS).is_file() else []
-    signed, missing = unsigned_by(witnesses, text, lines)
+    signed, missing = [], []
+    for each in witnesses:
+        if times := [at for line in lines if (at := cosigned_at(each, text, line)) is not None]:
+            signed.append(f"{each.name} ({times[0].isoformat(timespec='seconds')})")
+        else:
+            missing.append(each.name)
     if missing:
         return BundleVerdict(False, Message("{} did not sign this state of the log.", ", ".join(missing)))
     return BundleVerdict(True, Message("Signed by {}.", ", ".join(signed)))
@@ -174,9 +177,9 @@ def _files(folder: Path, entry: bytes) -> BundleVerdict:
         name: digest for digest, _, name in (line.partition("  ") for line in listed.decode().splitlines())
     }
     for name, digest in recorded.items():
-        if not (folder / name).is_file() and name in _MAY_GO:
-            continue
         if not (folder / name).is_file():
+            if name in _MAY_GO:
+                continue
             return BundleVerdict(False, Message("{} is missing.", name))
         with (folder / name).open("rb") as file:
             if file_digest(file, "sha256").hexdigest() != digest:

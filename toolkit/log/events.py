@@ -9,7 +9,7 @@ from uuid import UUID
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
-from toolkit.contract.events import CustodyEvent
+from toolkit.contract.events import HASHES, CustodyEvent
 from toolkit.database.tables import custody_events
 
 
@@ -24,96 +24,12 @@ def record_reissued(connection: Connection, evidence_ids: Sequence[UUID], now: d
         connection.execute(_REISSUED, {"ids": list(evidence_ids), "now": now})
 
 
-def record_unmasking(connection: Connection, account: str, reason: str, what: str, now: datetime) -> None:
-    """Record that somebody was shown personal data unmasked: the account, the reason, and what was shown."""
-    _record(connection, CustodyEvent.UNMASKED, now, {"account": account, "reason": reason, "what": what})
-
-
-def record_completion(
-    connection: Connection, sale_id: str, completed_at: datetime, files: Sequence[Mapping[str, object]]
-) -> None:
-    """Record that a sale was completed, and which versions of its files allowed it."""
-    detail = {"sale": sha256(sale_id.encode()).hexdigest(), "files": list(files)}
-    _record(connection, CustodyEvent.COMPLETED, completed_at, detail)
-
-
-def record_report(connection: Connection, files: Mapping[str, str], now: datetime) -> int:
-    """Record that a report or an audit was written, with the SHA-256 of its files; return the event's id."""
-    return _record(connection, CustodyEvent.REPORTED, now, {"files": dict(files)})
-
-
-def record_partner_told(
-    connection: Connection, notice: UUID, partner: str, files: Mapping[str, str], findings: int, now: datetime
-) -> None:
-    """Record that a partner was told of its findings: the notice, how many, and the SHA-256 of each file sent."""
-    hashed = sha256(partner.encode()).hexdigest()
-    detail = {"notice": str(notice), "partner": hashed, "files": dict(files), "findings": findings}
-    _record(connection, CustodyEvent.PARTNER_TOLD, now, detail)
-
-
-def record_answer(
-    connection: Connection, answer: UUID, finding: UUID, said: str, answered_by: str, now: datetime
-) -> None:
-    """Record that a partner answered a finding: the answer's id and kind, and the subject as a hash."""
-    by = sha256(answered_by.encode()).hexdigest()
-    detail = {"answer": str(answer), "finding": str(finding), "said": said, "by": by}
-    _record(connection, CustodyEvent.FINDING_ANSWERED, now, detail)
-
-
-def record_draw(connection: Connection, draw: UUID, files: int, seed: int, drawn_by: str, now: datetime) -> None:
-    """Record that files were drawn to be looked at by people: how many, by which seed, and who as a hash."""
-    by = sha256(drawn_by.encode()).hexdigest()
-    _record(
-        connection, CustodyEvent.REVIEW_DRAWN, now, {"draw": str(draw), "files": files, "seed": seed, "by": by}
-    )
-
-
-def record_review(
-    connection: Connection,
-    evidence: UUID,
-    observation: int,
-    turn: int,
-    failures: Sequence[str],
-    by: str,
-    now: datetime,
-) -> None:
-    """Record that a person looked at a version of a file: the questions that it fails, and who as a hash."""
-    hashed = sha256(by.encode()).hexdigest()
-    detail = {
-        "evidence": str(evidence),
-        "version": observation,
-        "turn": turn,
-        "failures": [*failures],
-        "by": hashed,
-    }
-    _record(connection, CustodyEvent.REVIEWED, now, detail)
-
-
-def record_key_change(connection: Connection, old: str, new: str, now: datetime) -> None:
-    """Record that the log is signed by another key from now on; the next checkpoint is signed by both."""
-    _record(connection, CustodyEvent.KEY_ROTATED, now, {"old": old, "new": new})
-
-
-def record_timestamp(connection: Connection, size: int, token: str, now: datetime) -> None:
-    """Record that an authority stamped the state of so many entries: the SHA-256 of its answer."""
-    _record(connection, CustodyEvent.TIMESTAMPED, now, {"size": size, "token": token})
-
-
-def record_privacy(
-    connection: Connection,
-    kind: CustodyEvent,
-    now: datetime,
-    plain: Mapping[str, object],
-    hashed: Mapping[str, str],
-) -> None:
-    """Record a hold, a request of a person, its answer or an erasure; names and texts as hashes."""
-    told = {name: sha256(value.encode()).hexdigest() for name, value in hashed.items()}
-    _record(connection, kind, now, {**plain, **told})
-
-
-def _record(connection: Connection, kind: CustodyEvent, now: datetime, detail: Mapping[str, object]) -> int:
-    statement = sa.insert(custody_events).returning(custody_events.c.id)
-    number: int = connection.scalar(statement, {"kind": kind, "happened_at": now, "detail": detail})
+def record_event(connection: Connection, kind: CustodyEvent, now: datetime, detail: Mapping[str, object]) -> int:
+    """Record an event, and return its id; of the texts that ``HASHES`` names its detail holds the SHA-256."""
+    hidden = [name for name in HASHES.get(kind, ()) if name in detail]
+    hashes = {name: sha256(str(detail[name]).encode()).hexdigest() for name in hidden}
+    row = {"kind": kind, "happened_at": now, "detail": {**detail, **hashes}}
+    number: int = connection.scalar(sa.insert(custody_events).returning(custody_events.c.id), row)
     return number
 
 

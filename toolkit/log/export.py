@@ -6,7 +6,6 @@ The directory has the form of C2SP ``tlog-tiles``: ``checkpoint``, ``tile/LEVEL/
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,19 +22,14 @@ from toolkit.log.sealing import entry_of, newest_checkpoint
 from toolkit.message import Message
 
 
-@dataclass(frozen=True, slots=True)
-class Exported:
-    """The state that was written, and the first thing in the database that does not fit it, if any."""
-
-    signed: SignedState
-    misfit: Message | None
-
-
-def export_tiles(database: Database, out: Path, keys: LogKeys) -> Exported:
+def export_tiles(database: Database, out: Path, keys: LogKeys) -> tuple[SignedState, Message | None]:
     """Write the log up to its newest checkpoint into the empty folder ``out``.
 
     The tree is computed anew from the entries, and each entry is compared with its event: a change in the tables
     shows.
+
+    Returns:
+        The state that was written, and the first thing in the database that does not fit it, if any.
 
     Raises:
         InvalidInput: nothing is sealed yet, or the folder is not empty or cannot be made.
@@ -48,7 +42,7 @@ def export_tiles(database: Database, out: Path, keys: LogKeys) -> Exported:
             out.mkdir(parents=True, exist_ok=True)
             if any(out.iterdir()):
                 raise InvalidInput("{} is not empty.", out)
-            return Exported(signed, _write(connection, signed, out, keys))
+            return signed, _write(connection, signed, out, keys)
         except OSError as error:
             raise InvalidInput("{} cannot be written: {}", out, error.strerror or error) from None
 

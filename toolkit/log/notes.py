@@ -245,18 +245,6 @@ def cosigned_at(key: VerifierKey, text: str, line: str) -> datetime | None:
     return moment if key.verifies(raw[12:], f"cosignature/v1\ntime {seconds}\n{text}") else None
 
 
-def unsigned_by(keys: Iterable[VerifierKey], text: str, lines: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return who signed the text of a checkpoint, each with the time, and the names of those who did not."""
-    signed, missing = [], []
-    for key in keys:
-        moment = next((at for line in lines if (at := cosigned_at(key, text, line)) is not None), None)
-        if moment is None:
-            missing.append(key.name)
-        else:
-            signed.append(f"{key.name} ({moment.isoformat(timespec='seconds')})")
-    return signed, missing
-
-
 def _decoded(text: str) -> bytes | None:
     try:
         return b64decode(text, validate=True)

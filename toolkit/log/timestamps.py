@@ -3,38 +3,27 @@
 The custody log has the hash of each answer, so that a later one, over a later state, renews it.
 """
 
-from __future__ import annotations
-
-from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
-from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
+from toolkit.contract.events import CustodyEvent
 from toolkit.database.connection import Database
 from toolkit.database.tables import log_timestamps
 from toolkit.errors import InvalidInput
 from toolkit.log.asking import post
-from toolkit.log.events import record_timestamp
+from toolkit.log.events import record_event
 from toolkit.log.sealing import newest_checkpoint
 from toolkit.log.stamps import told_by
 
-if TYPE_CHECKING:
-    from toolkit.log.notes import SignedState
 
-
-@dataclass(frozen=True, slots=True)
-class TimeStamp:
-    """An authority's answer about a state of the log, and its time; ``None`` where that cannot be read here."""
-
-    signed: SignedState
-    told_at: datetime | None
-
-
-def ask_authority(database: Database, url: str, now: datetime) -> TimeStamp:
+def ask_authority(database: Database, url: str, now: datetime) -> tuple[int, datetime | None]:
     """Have an authority stamp the newest checkpoint, and keep its answer.
+
+    Returns:
+        The number of entries that it stamped, and the time; ``None`` where that cannot be read here.
 
     Raises:
         InvalidInput: nothing is in the log yet; nobody answers; the authority refused, or stamped something else.
@@ -54,8 +43,9 @@ def ask_authority(database: Database, url: str, now: datetime) -> TimeStamp:
     with database.transaction() as connection:
         row = {"size": signed.size, "token": token, "added_at": now}
         connection.execute(sa.insert(log_timestamps), row)
-        record_timestamp(connection, signed.size, sha256(token).hexdigest(), now)
-    return TimeStamp(signed, told_at)
+        detail = {"size": signed.size, "token": sha256(token).hexdigest()}
+        record_event(connection, CustodyEvent.TIMESTAMPED, now, detail)
+    return signed.size, told_at
 
 
 def stamp_of(connection: Connection, size: int) -> bytes | None:

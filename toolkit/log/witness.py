@@ -7,7 +7,6 @@ second history detectable, and prevents none.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
@@ -24,15 +23,6 @@ from toolkit.log.sealing import consistency, newest_checkpoint
 
 _KNOWN: Final = 1000
 """The newest checkpoints, of which a witness may have signed one."""
-
-
-@dataclass(frozen=True, slots=True)
-class Cosigned:
-    """A cosignature of a checkpoint of ``size`` entries, which the witness made at ``signed_at``."""
-
-    size: int
-    line: str
-    signed_at: datetime
 
 
 def request_for(database: Database, witness: VerifierKey | None = None, old: int | None = None) -> str:
@@ -52,8 +42,11 @@ def request_for(database: Database, witness: VerifierKey | None = None, old: int
     return f"old {known}\n{lines_of(proof)}\n{signed.note}"
 
 
-def keep_cosignatures(database: Database, witness: VerifierKey, lines: str, now: datetime) -> Cosigned:
+def keep_cosignature(database: Database, witness: VerifierKey, lines: str, now: datetime) -> tuple[int, datetime]:
     """Keep the line that a witness answered with, whichever checkpoint of this log it signed.
+
+    Returns:
+        The number of entries of that checkpoint, and when the witness signed it.
 
     Raises:
         InvalidInput: no line is a signature of this witness under a checkpoint of this log.
@@ -68,12 +61,12 @@ def keep_cosignatures(database: Database, witness: VerifierKey, lines: str, now:
                     row = {"size": size, "witness": str(witness), "line": f"{line}\n"}
                     row |= {"signed_at": moment, "added_at": now}
                     connection.execute(insert(log_cosignatures).values(row).on_conflict_do_nothing())
-                    return Cosigned(size, f"{line}\n", moment)
+                    return size, moment
     raise InvalidInput("No line is a signature of {} under a checkpoint of this log.", witness.name)
 
 
-def ask_witness(database: Database, witness: VerifierKey, url: str, now: datetime) -> Cosigned:
-    """Ask a witness over HTTP (``add-checkpoint``) for its signature of the newest checkpoint, and keep it.
+def ask_witness(database: Database, witness: VerifierKey, url: str, now: datetime) -> tuple[int, datetime]:
+    """Ask a witness over HTTP (``add-checkpoint``) to sign the newest checkpoint; as ``keep_cosignature``.
 
     Raises:
         InvalidInput: it does not answer, refuses, or its answer is no signature of it.
@@ -84,7 +77,7 @@ def ask_witness(database: Database, witness: VerifierKey, url: str, now: datetim
         status, answer = _asked(url, request_for(database, witness, int(answer.strip())))
     if status != 200:
         raise InvalidInput("The witness {} refused: status {}. {}", witness.name, status, answer[:200].strip())
-    return keep_cosignatures(database, witness, answer, now)
+    return keep_cosignature(database, witness, answer, now)
 
 
 def _asked(url: str, body: str) -> tuple[int, str]:

@@ -34,7 +34,7 @@ from toolkit.database.privacy_tables import erasures
 from toolkit.database.service import clients, create_new, evidences, sales, service_of
 from toolkit.database.tables import evidence_observations, new_id
 from toolkit.errors import DatabaseError, PrivacyRefused
-from toolkit.log.events import record_privacy
+from toolkit.log.events import record_event
 from toolkit.privacy.persons import SaleOfPerson, among, find_person, sales_named
 
 SEARCHED_BYTES: Final = 200 * 1024**2
@@ -324,10 +324,10 @@ def _change_rows(connection: Connection, erasure: Erasure, keys: Mapping[str, UU
     _erase_rows(connection, erasure)
     plain = {"erasure": str(erasure.id), "records": len(records), "objects": len(keys), "events": events}
     plain |= {"clients": len(erasure.clients)}
-    hashed = {"by": erasure.erased_by, "approvedBy": erasure.approved_by, "basis": erasure.basis}
+    who = {"by": erasure.erased_by, "approvedBy": erasure.approved_by, "basis": erasure.basis}
     if erasure.account is not None:
-        hashed["account"] = erasure.account
-    record_privacy(connection, CustodyEvent.ERASED, now, plain, hashed)
+        who["account"] = erasure.account
+    record_event(connection, CustodyEvent.ERASED, now, plain | who)
 
 
 def _erase_rows(connection: Connection, erasure: Erasure) -> None:

@@ -24,7 +24,7 @@ from toolkit.database.privacy_tables import hold_releases, legal_holds, privacy_
 from toolkit.database.service import clients, evidences, sales
 from toolkit.database.tables import evidence_observations, new_id
 from toolkit.errors import InvalidInput, PrivacyRefused
-from toolkit.log.events import record_privacy
+from toolkit.log.events import record_event
 from toolkit.message import Message
 
 
@@ -201,8 +201,8 @@ def add_hold(
             raise PrivacyRefused("There is no sale with the id {!r}.", sale_id)
         row = {"id": hold, "sale_id": sale_id, "basis": basis, "held_by": by, "until": until, "held_at": now}
         connection.execute(sa.insert(legal_holds), row | {"account": account})
-        hashed = {"sale": sale_id, "by": by, "basis": basis}
-        record_privacy(connection, CustodyEvent.HELD, now, {"hold": str(hold)}, hashed)
+        detail = {"hold": str(hold), "sale": sale_id, "by": by, "basis": basis}
+        record_event(connection, CustodyEvent.HELD, now, detail)
     return hold
 
 
@@ -224,8 +224,7 @@ def release_hold(
             raise PrivacyRefused("The hold was released before.")
         row = {"hold_id": hold, "reason": reason, "released_by": by, "released_at": now, "account": account}
         connection.execute(sa.insert(hold_releases), row)
-        hashed = {"by": by, "reason": reason}
-        record_privacy(connection, CustodyEvent.HOLD_RELEASED, now, {"hold": str(hold)}, hashed)
+        record_event(connection, CustodyEvent.HOLD_RELEASED, now, {"hold": str(hold), "by": by, "reason": reason})
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,8 +273,8 @@ def add_request(
     row = {name: getattr(request, name) for name in ("id", "subject", "right", "received_on", "due_on")}
     with database.transaction() as connection:
         connection.execute(sa.insert(privacy_requests), row | {"added_at": now, "account": account})
-        plain = {"request": str(request.id), "right": str(right)}
-        record_privacy(connection, CustodyEvent.REQUESTED, now, plain, {"subject": subject})
+        detail = {"request": str(request.id), "right": str(right), "subject": subject}
+        record_event(connection, CustodyEvent.REQUESTED, now, detail)
     return request
 
 
@@ -319,8 +318,8 @@ def close_request(
             raise PrivacyRefused("The request was answered before.")
         row = {"request_id": request, "outcome": str(outcome), "basis": basis, "answered_by": by}
         connection.execute(sa.insert(privacy_answers), row | {"answered_at": now, "account": account})
-        plain = {"request": str(request), "outcome": str(outcome)}
-        record_privacy(connection, CustodyEvent.ANSWERED, now, plain, {"by": by, "basis": basis})
+        detail = {"request": str(request), "outcome": str(outcome), "by": by, "basis": basis}
+        record_event(connection, CustodyEvent.ANSWERED, now, detail)
 
 
 @dataclass(frozen=True, slots=True)
