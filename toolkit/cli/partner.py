@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from toolkit.audit.partner_answers import kept_answers, load_answers
+from toolkit.audit.partners import kept_answers, load_answers
 from toolkit.cli.context import NonEmptyPath, shows
 from toolkit.errors import NoAudit
 from toolkit.jobs.partner_notices import PartnersTold, notify_partners, shown_told

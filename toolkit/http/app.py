@@ -13,7 +13,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 from starlette.routing import Match
 
-from toolkit.audit.partner_answers import keep_answer
+from toolkit.audit.partners import keep_answer
 from toolkit.contract.answers import FindingAnswer
 from toolkit.contract.clients import Client
 from toolkit.contract.evidence import EvidenceRequest

@@ -13,7 +13,7 @@ from uuid import UUID
 from fastapi import Depends, FastAPI, Request, Response
 from pydantic import AwareDatetime, BeforeValidator, Field, TypeAdapter, ValidationError
 
-from toolkit.audit.partner_findings import FindingsAsked, findings_page
+from toolkit.audit.partners import FindingsAsked, findings_page
 from toolkit.contract.codes import CODES, Severity
 from toolkit.contract.evidence import EvidenceType
 from toolkit.contract.findings import STANDING, FindingStatus, Problem, Reason, Status

@@ -20,7 +20,7 @@ from pydantic import AfterValidator, Field
 from sqlalchemy.dialects.postgresql import insert
 
 from toolkit.audit.folder import Audit
-from toolkit.audit.partner_findings import FindingsAsked, findings_page
+from toolkit.audit.partners import FindingsAsked, findings_page
 from toolkit.contract.codes import NOT_TOLD_TO_PARTNERS
 from toolkit.contract.events import CustodyEvent
 from toolkit.contract.findings import STANDING

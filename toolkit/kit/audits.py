@@ -42,7 +42,7 @@ from toolkit.reports.wording import COLUMN_NAMES
 
 if TYPE_CHECKING:
     from toolkit.audit.object_history import Synced
-    from toolkit.audit.partner_answers import AnswersLoaded, KeptAnswer
+    from toolkit.audit.partners import AnswersLoaded, KeptAnswer
     from toolkit.kit.connection import Kit
 
 _SALES_SHOWN: Final = 500
