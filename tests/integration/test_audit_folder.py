@@ -18,7 +18,7 @@ from tests.support.spark_server import sail
 from tests.support.uploaded_sales import execute, rows, unguarded
 from toolkit.audit import extract
 from toolkit.audit.engines import SparkEngine
-from toolkit.audit.extract import ChangedInput, changed_inputs
+from toolkit.audit.extract import changed_inputs
 from toolkit.audit.folder import TABLES, list_audits, open_audit
 from toolkit.audit.judge import GIVEN
 from toolkit.audit.run import make_audit
@@ -54,7 +54,7 @@ def test_inputs_are_extracted_again_and_compared(run, database, clock, story, tm
         "DELETE FROM audit.sale_observations WHERE sale_id = 'S-1'",
     )
     (tmp_path / "a").mkdir()
-    differing = [ChangedInput("sales", "S-1", "missing"), ChangedInput("sales", "S-2", "changed")]
+    differing = [("sales", "S-1", "missing"), ("sales", "S-2", "changed")]
     assert changed_inputs(database, audit, tmp_path / "a") == differing
     assert "changed     sales: S-2" in run("verify", audit.folder, "--live", ends=3).out
     (Path(audit.folder) / "sales.parquet").unlink()

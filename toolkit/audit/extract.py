@@ -26,7 +26,7 @@ from sqlalchemy.dialects import postgresql
 from toolkit.audit.duckdb_session import DEFAULT_MEMORY, copy_to, duckdb_session, files_alone
 from toolkit.audit.folder import INPUTS, Audit
 from toolkit.audit.judge import OBJECTS, RECORDS, SALES
-from toolkit.audit.review_results import REVIEWS, answers_until, turns_until
+from toolkit.audit.reviews import REVIEWS, answers_until, turns_until
 from toolkit.contract.contents import Coverage
 from toolkit.database.connection import Database
 from toolkit.database.errors import as_psycopg
@@ -125,22 +125,14 @@ def write_inputs(observed: Observed, folder: Path) -> None:
 _KEYS: Final = {"sales": "sale_id", "records": "evidence_id", "objects": "object"}
 
 
-@dataclass(frozen=True, slots=True)
-class ChangedInput:
-    """A sale, record or object of which the histories say something else than the audit was made from."""
-
-    table: str
-    key: str
-    how: str
-    """``changed``, ``added`` or ``missing`` in the database of today."""
-
-
 def changed_inputs(
     database: Database, audit: Audit, scratch: Path, memory: str = DEFAULT_MEMORY
-) -> list[ChangedInput]:
-    """Extract the inputs of an audit again, and name what differs; an empty list where nothing does.
+) -> list[tuple[str, str, str]]:
+    """Extract the inputs of an audit again, into the empty folder ``scratch``, and compare.
 
-    ``scratch`` is an empty folder for the inputs of today.
+    Returns:
+        The table and the key of each sale, record and object that differs, and whether it is ``changed``,
+        ``added`` or ``missing`` in the database of today.
 
     Raises:
         InvalidInput: retention removed the inputs of the audit.
@@ -155,7 +147,7 @@ def changed_inputs(
         return [each for table in INPUTS for each in _changed(session, audit, table, again)]
 
 
-def _changed(session: Any, audit: Audit, table: str, again: Path) -> list[ChangedInput]:
+def _changed(session: Any, audit: Audit, table: str, again: Path) -> list[tuple[str, str, str]]:
     if not any(name.startswith(f"{audit.name}/{table}.parquet") for name in audit.store.names()):
         raise InvalidInput("The inputs of the audit {} were removed by retention.", audit.folder)
     session.register("then", audit.table(table))
@@ -163,7 +155,7 @@ def _changed(session: Any, audit: Audit, table: str, again: Path) -> list[Change
         f"CREATE OR REPLACE TEMP VIEW today AS FROM read_parquet({files_alone([again / f'{table}.parquet'])})"
     )
     rows = session.execute(_DIFFERENCES.format(key=_KEYS[table])).fetchall()
-    return [ChangedInput(table, str(key), how) for key, how in rows]
+    return [(table, str(key), how) for key, how in rows]
 
 
 def _read(

@@ -15,7 +15,7 @@ from uuid import UUID
 
 from toolkit.audit.duckdb_session import duckdb_session
 from toolkit.audit.extract import Observed, extract
-from toolkit.audit.review_results import FAILED
+from toolkit.audit.reviews import FAILED
 from toolkit.contract.contents import HASH, LAYOUT, ActivePart, IntegrityFinding, IntegrityProblem, same_type
 from toolkit.database.connection import Database
 

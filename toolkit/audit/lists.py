@@ -16,7 +16,7 @@ from sqlalchemy import Connection
 
 from toolkit.audit.duckdb_session import copy_to
 from toolkit.audit.extract import Observed
-from toolkit.audit.review_results import AS_WRITTEN
+from toolkit.audit.reviews import AS_WRITTEN
 from toolkit.contract.contents import IntegrityFinding
 from toolkit.contract.findings import Problem, Status, file_finding_ids
 from toolkit.contract.people import mask_cpf

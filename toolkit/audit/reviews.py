@@ -7,8 +7,8 @@ the first found something critical; where the two differ, a third decides. An an
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
@@ -28,6 +28,7 @@ from toolkit.contract.rules import EvidenceState
 from toolkit.contract.scorecards import Question, Scorecard
 from toolkit.database.connection import Database
 from toolkit.database.observation_clock import stamp
+from toolkit.database.tables import moment as time
 from toolkit.database.tables import (
     new_id,
     object_observations,
@@ -113,7 +114,7 @@ class Reviewed:
     sale_id: str
     failures: tuple[str, ...]
     score: float | None
-    looked_at_again: bool = field(default=False)
+    looked_at_again: bool
 
 
 def draw(
@@ -189,11 +190,10 @@ def take_turns(
     who = {"person": person(reviewer), "now": now, "until": until, "most": most}
     with database.transaction() as connection:
         found = connection.execute(_TAKE, who).all()
-        cards = _scorecards(connection, {row.draw_id for row in found})
     return [
         Turn(
             *(row.id, row.evidence_id, row.sale_id, row.partner, row.evidence_type, row.turn, until),
-            tuple(cards[row.draw_id].questions(row.evidence_type)),
+            tuple(Scorecard.model_validate(row.scorecard).questions(row.evidence_type)),
         )
         for row in sorted(found, key=lambda row: row.id)
     ]
@@ -235,15 +235,14 @@ def keep_review(
                 "The file of {} is not before {}, or somebody else has it by now. See: toolkit review next",
                 *(evidence_id, reviewer),
             )
-        drawn = connection.execute(_DRAWN_VERSION, {"object": row["object_id"]}).one()
-        seen = bucket.head(drawn.key)
-        if seen is None or (seen.etag, seen.size) != (drawn.etag, drawn.size):
+        seen = bucket.head(row["key"])
+        if seen is None or (seen.etag, seen.size) != (row["etag"], row["size"]):
             raise ReviewRefused(
                 "The file of {} is not the version any more that was drawn: nothing was kept. "
                 "See: toolkit bucket sync",
                 evidence_id,
             )
-        [card] = _scorecards(connection, {row["draw_id"]}).values()
+        card = Scorecard.model_validate(row["scorecard"])
         marks = card.marked(row["evidence_type"], answers)
         failures = card.failures(row["evidence_type"], marks)
         now = stamp(connection, clock)
@@ -256,26 +255,13 @@ def keep_review(
         )
         about = {"evidence": str(evidence_id), "version": row["object_id"], "turn": row["turn"]}
         record_event(connection, CustodyEvent.REVIEWED, now, about | {"failures": failures, "by": reviewer})
-        again = _needs_another(connection, row, failed=bool(failures))
+        # A further person looks at what is critical, and at what two see otherwise.
+        again = bool(failures) if row["turn"] == 1 else row["turn"] == 2 and row["first_failed"] != bool(failures)
         if again:
             following = _turn(row["draw_id"], row, row["turn"] + 1, now)
             connection.execute(insert(review_turns).values(following).on_conflict_do_nothing())
-        waits = connection.scalar(_WAITS, {"draw": row["draw_id"], "evidence": evidence_id, "turn": row["turn"]})
     score = card.score(row["evidence_type"], marks)
-    return Reviewed(evidence_id, row["sale_id"], tuple(failures), score, bool(waits))
-
-
-def _needs_another(connection: Connection, row: Mapping[Any, Any], *, failed: bool) -> bool:
-    """Tell whether a further person has to look: at what is critical, and at what two see otherwise."""
-    if row["turn"] == 1:
-        return failed
-    first = connection.scalar(_FIRST_FAILED, {"draw": row["draw_id"], "evidence": row["evidence_id"]})
-    return row["turn"] == 2 and bool(first) != failed
-
-
-def _scorecards(connection: Connection, draws: Iterable[UUID]) -> dict[UUID, Scorecard]:
-    query = sa.select(review_draws.c.id, review_draws.c.scorecard).where(review_draws.c.id.in_(list(draws)))
-    return {draw_id: Scorecard.model_validate(card) for draw_id, card in connection.execute(query)}
+    return Reviewed(evidence_id, row["sale_id"], tuple(failures), score, again or row["followed"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -347,33 +333,34 @@ _TAKE: Final = sa.text(
         LIMIT :most FOR UPDATE OF turn SKIP LOCKED
     )
     UPDATE {review_turns} AS turn SET claimed_by = :person, claimed_until = :until
-    FROM free WHERE turn.id = free.id RETURNING turn.*
+    FROM free, {review_draws} AS draw
+    WHERE turn.id = free.id AND draw.id = draw_id RETURNING turn.*, scorecard
     """
 )
 
 _CLAIMED: Final = sa.text(
     f"""
-    SELECT turn.*, object_id AS object FROM {review_turns} AS turn
-    WHERE evidence_id = :evidence AND claimed_by = :person
+    SELECT turn.*, object_id AS object, key, etag, size, scorecard,
+           EXISTS (
+               SELECT FROM {review_turns} AS first JOIN {review_answers} AS answer ON turn_id = first.id
+               WHERE first.draw_id = turn.draw_id AND first.evidence_id = turn.evidence_id AND first.turn = 1
+                 AND failures <> '{{}}'
+           ) AS first_failed,
+           EXISTS (
+               SELECT FROM {review_turns} AS later
+               WHERE later.draw_id = turn.draw_id AND later.evidence_id = turn.evidence_id
+                 AND later.turn > turn.turn
+           ) AS followed
+    FROM {review_turns} AS turn
+    JOIN {review_draws} AS draw ON draw.id = draw_id
+    JOIN {object_observations} AS object ON object.id = object_id
+    WHERE turn.evidence_id = :evidence AND claimed_by = :person
       AND NOT EXISTS (SELECT FROM {review_answers} WHERE turn_id = turn.id)
-    ORDER BY turn.id DESC LIMIT 1 FOR UPDATE
+    ORDER BY turn.id DESC LIMIT 1 FOR UPDATE OF turn
     """
 )
-
-_DRAWN_VERSION: Final = sa.text(f"SELECT key, etag, size FROM {object_observations} WHERE id = :object")
-
-_FIRST_FAILED: Final = sa.text(
-    f"""
-    SELECT failures <> '{{}}' FROM {review_answers} AS answer JOIN {review_turns} AS turn ON turn.id = turn_id
-    WHERE draw_id = :draw AND evidence_id = :evidence AND turn = 1
-    """
-)
-
-_WAITS: Final = sa.text(
-    f"""
-    SELECT count(*) FROM {review_turns} WHERE draw_id = :draw AND evidence_id = :evidence AND turn > :turn
-    """
-)
+"""The look that is before a person, with the version that was drawn: whether the first look at the file failed it,
+and whether a further one is planned."""
 
 _LOOKS_AT: Final = sa.text(
     f"""
@@ -383,3 +370,83 @@ _LOOKS_AT: Final = sa.text(
     WHERE sale_id = :sale ORDER BY answered_at, turn.id
     """
 )
+
+
+def turns_until(moment: datetime) -> sa.Select[tuple[object, ...]]:
+    """Return the looks that files needed by a moment, whether or not somebody has looked, and their draws."""
+    wanted = ("id", "draw_id", "evidence_id", "object_id", "turn", "sale_id", "evidence_type")
+    draw = review_draws.c
+    plan = (
+        draw.as_of.label("drawn_from"),
+        draw.seed,
+        draw.plan["perPartner"].astext.cast(sa.BigInteger).label("per_partner"),
+        draw.plan["secondShare"].astext.cast(sa.Double).label("second_share"),
+    )
+    drawn = review_turns.join(review_draws, draw.id == review_turns.c.draw_id)
+    return sa.select(*review_turns.c[wanted], *plan).select_from(drawn).where(review_turns.c.added_at <= moment)
+
+
+def answers_until(moment: datetime) -> sa.TextualSelect:
+    """Return the answers that people had given by a moment: one row an answer, with the words of its question."""
+    query = sa.text(_ANSWERS).bindparams(sa.bindparam("moment", moment, time))
+    texts = (sa.column(name, sa.Text) for name in ("reviewer", "question", "answer", "words"))
+    return query.columns(
+        sa.column("turn_id", sa.BigInteger),
+        *texts,
+        sa.column("critical", sa.Boolean),
+        sa.column("answered_at", time),
+        sa.column("ends_on", sa.Date),
+    )
+
+
+_ANSWERS: Final = f"""
+    SELECT turn_id, reviewer, given.key AS question, given.value AS answer,
+           (SELECT asked ->> 'text' FROM jsonb_array_elements(draw.scorecard -> 'question') AS asked
+            WHERE asked ->> 'id' = given.key) AS words,
+           given.key = ANY (failures) AS critical, answered_at, ends_on
+    FROM {review_answers} AS answer
+    JOIN {review_turns} AS turn ON turn.id = turn_id
+    JOIN {review_draws} AS draw ON draw.id = draw_id
+    CROSS JOIN jsonb_each_text(answers) AS given
+    WHERE answered_at <= :moment
+"""
+
+REVIEWS: Final = """
+    CREATE OR REPLACE TABLE review AS
+    WITH looked AS (
+        SELECT turned.id, draw_id, turned.evidence_id, object_id, turned.sale_id, turned.evidence_type, turn,
+               reviewer, question, words, answer, critical, answered_at, ends_on,
+               drawn_from, seed, per_partner, second_share,
+               record.object IS NOT DISTINCT FROM object_id AND withdrawn_at IS NULL AS standing
+        FROM turned
+        LEFT JOIN given_answer ON turn_id = turned.id
+        LEFT JOIN record ON record.evidence_id = turned.evidence_id
+    ),
+    decided AS (
+        SELECT draw_id, evidence_id, question,
+               CASE WHEN max(turn) = 3 THEN arg_max(critical, turn) ELSE bool_or(critical) END AS failing
+        FROM looked WHERE question IS NOT NULL GROUP BY ALL
+    )
+    SELECT looked.*, failing, bool_or(failing) OVER (PARTITION BY draw_id, evidence_id) AS failed
+    FROM looked LEFT JOIN decided USING (draw_id, evidence_id, question)
+"""
+"""One row an answer, or a look that nobody had: ``failing`` is what all looks say of the question (a third
+decides, and until then a critical answer stands), ``failed`` of the file, null while nobody has looked at it."""
+
+FAILED: Final = """
+    SELECT [object_key], [CAST(evidence_id AS VARCHAR)], [any_value(standing.sale_id)],
+           string_agg(DISTINCT words, '; ' ORDER BY words)
+    FROM review JOIN standing USING (evidence_id)
+    WHERE review.standing AND failing
+    GROUP BY evidence_id, object_key
+"""
+"""The records whose file, as it lies there, failed a review; the view ``standing`` has those not withdrawn."""
+
+AS_WRITTEN: Final = """
+    SELECT CAST(draw_id AS VARCHAR) AS draw_id, CAST(evidence_id AS VARCHAR) AS evidence_id, review.sale_id,
+           partner, evidence_type, turn, reviewer, question, words, answer, critical, failing, failed, standing,
+           answered_at, ends_on, drawn_from, seed, per_partner, second_share
+    FROM review LEFT JOIN sale USING (sale_id)
+    ORDER BY draw_id, evidence_id, turn, question
+"""
+"""The query of ``reviews.parquet``; each row has the seed and plan of its draw, and the audit it was made from."""

@@ -74,8 +74,8 @@ def _verify_audit(kit: Kit, audit: Audit, live: bool) -> int:
         return DONE
     with kit.scratch() as scratch:
         found = changed_inputs(kit.any_service, audit, scratch, kit.settings.engine_memory)
-    for each in found:
-        show("{}  {}: {}", f"{_(each.how):<10}", each.table, each.key)
+    for table, key, how in found:
+        show("{}  {}: {}", f"{_(how):<10}", table, key)
     if not found:
         show("The histories in the database hold what this audit was made from.")
     return NEEDS_ATTENTION if found else DONE
