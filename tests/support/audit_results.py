@@ -168,7 +168,7 @@ def folder_of(place, told, given_source=None, file_findings=(), evidence=None):
         session.execute("INSERT INTO sale SELECT sale_id, partner, utility_group FROM listed")
         observed = Observed(session, AS_OF)
         find_present(observed, file_findings, [])
-        write_findings(observed, place, audits=[], waivers=[], deadlines=deadlines)
+        write_findings(observed, place, before=None, audits=[], waivers=[], deadlines=deadlines)
     facts = AuditFacts(
         as_of=AS_OF,
         made_at=AS_OF,

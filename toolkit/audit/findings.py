@@ -87,31 +87,26 @@ def write_findings(
     observed: Observed,
     folder: Path,
     *,
+    before: datetime | None,
     audits: Sequence[datetime],
     waivers: Sequence[Waiver],
     deadlines: Deadlines,
 ) -> None:
-    """Write ``findings.parquet`` and ``trend.parquet``: ``audits`` are those that noted findings, oldest first."""
-    query = findings_query(observed, audits=audits, waivers=waivers, deadlines=deadlines)
-    observed.session.execute(copy_to(query, folder / "findings.parquet"))
-    today = deadlines.day_of(observed.moment)
-    trend = trend_query(observed.moment, today - timedelta(days=TREND_DAYS - 1), deadlines.timezone)
-    observed.session.execute(copy_to(trend, folder / "trend.parquet"))
+    """Write ``findings.parquet`` and ``trend.parquet``.
 
-
-def findings_query(
-    observed: Observed, *, audits: Sequence[datetime], waivers: Sequence[Waiver], deadlines: Deadlines
-) -> str:
-    """Return the query of the findings in the columns and the order of ``findings.parquet``."""
+    ``audits`` are those that noted findings, oldest first, and ``before`` is the one to compare with.
+    """
     session, zone = observed.session, deadlines.timezone.key
-    find_history(observed, max((each for each in audits if each < observed.moment), default=None), audits, zone)
+    find_history(observed, before, audits, zone)
     today = deadlines.day_of(observed.moment)
     [(first,)] = session.execute("SELECT min(first_day) FROM history").fetchall()
     session.register("catalogue", _catalogue())
     session.register("holding", _holding(waivers, today))
     session.register("calendar", _calendar(first or today, today))
     session.register("allowed", _allowed(session, deadlines))
-    return _FINDINGS.format(zone=quoted(zone))
+    session.execute(copy_to(_FINDINGS.format(zone=quoted(zone)), folder / "findings.parquet"))
+    trend = trend_query(observed.moment, today - timedelta(days=TREND_DAYS - 1), deadlines.timezone)
+    session.execute(copy_to(trend, folder / "trend.parquet"))
 
 
 def find_history(observed: Observed, before: datetime | None, audits: Sequence[datetime], zone: str) -> None:

@@ -65,7 +65,6 @@ _FIRST: Final = ("verdicts", "records", "findings")
 class PartFile:
     """One Parquet file of a table, by its name in the folder."""
 
-    __pydantic_config__: ClassVar = ConfigDict(alias_generator=to_camel, populate_by_name=True)
     name: str
     sha256: str
 
@@ -74,7 +73,6 @@ class PartFile:
 class TablePart:
     """The files of one table, and the number of its rows."""
 
-    __pydantic_config__: ClassVar = ConfigDict(alias_generator=to_camel, populate_by_name=True)
     rows: int
     files: tuple[PartFile, ...]
 
@@ -212,16 +210,13 @@ class Audit:
 
         session = duckdb.connect()
         session.execute("SET TimeZone = 'UTC'")
-        for name in sorted(
-            self.facts.parts, key=lambda name: (_FIRST.index(name) if name in _FIRST else len(_FIRST), name)
-        ):  # others ask them
-            part = self.facts.parts[name]
-            paths = [str(path) for file in part.files if (path := self._local(name, file)) is not None]
+        for name in dict.fromkeys((*_FIRST, *self.facts.parts)):
+            files = self.facts.parts[name].files if name in self.facts.parts else ()
+            paths = [str(path) for file in files if (path := self._local(name, file)) is not None]
             if paths:
-                only = f"WHERE {_OF_PARTNER[name]}" if self.partner is not None else ""
-                of_it = only.format(quoted(self.partner or ""))
+                only = "true" if self.partner is None else _OF_PARTNER[name].format(quoted(self.partner))
                 rows = f"read_parquet({files_alone(paths)})"
-                session.execute(f"CREATE VIEW {name} AS SELECT * FROM {rows} {of_it}")
+                session.execute(f"CREATE VIEW {name} AS FROM {rows} WHERE {only}")
         return session
 
     def _local(self, table: str, file: PartFile) -> Path | None:

@@ -224,7 +224,10 @@ def _examine(
             refusals |= {
                 item.key: look for item, look in zip(batch, looks, strict=True) if isinstance(look, BucketError)
             }
-            _keep_checks(database, checks, clock)
+            if checks:
+                with database.transaction() as connection:
+                    now = stamp(connection, clock)
+                    connection.execute(sa.text(_KEEP_CHECK), [check | {"now": now} for check in checks])
             examined += len(checks)
             progress.advance(len(batch))
     progress.end()
@@ -256,14 +259,6 @@ def _first_look(bucket: Bucket, item: _Object) -> dict[str, Any] | BucketError:
     problem = None if item.size else ContentProblem.EMPTY
     kind = kind_of_media_type(found)
     return {"observation_id": item.id, "kind": kind, "problem": problem, "media_type": found}
-
-
-def _keep_checks(database: Database, checks: list[dict[str, Any]], clock: Clock) -> None:
-    if not checks:
-        return
-    with database.transaction() as connection:
-        now = stamp(connection, clock)
-        connection.execute(sa.text(_KEEP_CHECK), [check | {"now": now} for check in checks])
 
 
 _UNEXAMINED: Final = """

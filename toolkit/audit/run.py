@@ -8,8 +8,7 @@ should a process die in between, the next audit of this database finishes it.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -47,7 +46,7 @@ from toolkit.audit.observe_bucket import listed_since
 from toolkit.audit.publish import AuditPlan, claimed, drafts_of, finish_left, prune, publish
 from toolkit.audit.source import Looks, Source, last_sync
 from toolkit.audit.waivers import waivers_at
-from toolkit.bucket.file_store import FileStore, FolderStore, S3Store
+from toolkit.bucket.file_store import FolderStore, S3Store
 from toolkit.contract.codes import REQUEST_OVERDUE
 from toolkit.contract.contents import COVERAGES
 from toolkit.contract.deadlines import Clock
@@ -99,8 +98,10 @@ def make_audit(
         EngineUnavailable: the engine could not judge.
     """
     made_at = clock()
-    if as_of is not None:
-        _check(as_of, made_at)
+    if as_of is not None and as_of.tzinfo is None:
+        raise InvalidInput("The moment of an audit needs an offset, as in 2026-11-20T18:00-03:00.")
+    if as_of is not None and (as_of > made_at or as_of.year < _FIRST_YEAR):
+        raise InvalidInput("The moment of an audit must lie in the past, and not before 1970.")
     if replica is not None:
         check_replica(database, replica)
     drafts = drafts_of(database, plan.store, plan.work)
@@ -158,15 +159,14 @@ class _Work:
             observed.shrink()
             reading = last_reading(snapshot, self.moment)
             source = self._source(snapshot, behind, reading)
-            with self._engine(session) as engine:
+            url = self.plan.spark_url
+            with nullcontext(DuckdbEngine(session)) if url is None else spark_engine(url) as engine:
                 parts, counts, coverage, looks = self._judge(engine, session)
             if not counts["sales"]:
                 raise _nothing(self.run is not None, self.moment, source.database)
             raised = [] if reading is None else list(map(code_of, reading.raised))
-            if any(
-                each.overdue(self.plan.deadlines.day_of(self.moment))
-                for each in requests_at(snapshot, self.moment)
-            ):
+            today = self.plan.deadlines.day_of(self.moment)
+            if any(each.overdue(today) for each in requests_at(snapshot, self.moment)):
                 raised.append(REQUEST_OVERDUE)
             find_present(observed, of_files, raised)
             if connection is not None:
@@ -175,13 +175,16 @@ class _Work:
                 row = {"id": self.run, "as_of": self.moment, "ran_at": self.made_at, "with_files": True}
                 connection.execute(sa.insert(audit_runs), row | counts)
             audits, waivers = audits_until(snapshot, self.moment), waivers_at(snapshot, self.moment)
-            write_findings(observed, folder, audits=audits, waivers=waivers, deadlines=self.plan.deadlines)
+            before = max((each for each in audits if each < self.moment), default=None)
+            write_findings(
+                observed, folder, before=before, audits=audits, waivers=waivers, deadlines=self.plan.deadlines
+            )
             write_lists(snapshot, observed, folder, of_files, waivers)
         facts = AuditFacts(
             as_of=self.moment,
             made_at=self.made_at,
             run=None if self.run is None else str(self.run),
-            changes_since=max((each for each in audits if each < self.moment), default=None),
+            changes_since=before,
             verified_first=self.verified_first,
             timezone=self.plan.deadlines.timezone.key,
             counts=counts,
@@ -194,22 +197,14 @@ class _Work:
         (folder / FACTS).write_bytes(facts.written())
         shutil.rmtree(scratch)
 
-    @contextmanager
-    def _engine(self, session: Any) -> Iterator[Engine]:
-        if self.plan.spark_url is None:
-            yield DuckdbEngine(session)
-            return
-        with spark_engine(self.plan.spark_url) as engine:
-            yield engine
-
     def _judge(
         self, engine: Engine, session: Any
     ) -> tuple[dict[str, TablePart], dict[str, int], dict[str, int], Looks]:
         """Have the engine judge and write, and make its relations ``listed`` and ``unproven`` known here."""
-        folder, store, parts = self.folder, self.plan.store, {}
+        folder, store, parts, base = self.folder, self.plan.store, {}, str(self.folder)
         remote = engine.name == "spark" and isinstance(store, S3Store)
-        base = f"{_hadoop(store)}/{folder.name}" if remote else str(folder)
         if engine.name == "spark" and isinstance(store, S3Store):
+            base = f"s3a{store.address.removeprefix('s3').rstrip('/')}/{folder.name}"  # as Spark calls it
             for name in INPUTS:
                 parts[name] = part_of(folder, name)
                 store.put(f"{folder.name}/{name}.parquet", folder / f"{name}.parquet")
@@ -289,18 +284,6 @@ def _parts_here(place: Path, schema: ibis.Schema) -> list[str]:
     if not place.exists():
         pq.write_table(schema.to_pyarrow().empty_table(), place, compression="zstd")
     return [str(place)] if place.is_file() else sorted(map(str, place.iterdir()))
-
-
-def _hadoop(store: FileStore) -> str:
-    """Return the address of a bucket under the name that Spark knows."""
-    return f"s3a{store.address.removeprefix('s3').rstrip('/')}"
-
-
-def _check(as_of: datetime, now: datetime) -> None:
-    if as_of.tzinfo is None:
-        raise InvalidInput("The moment of an audit needs an offset, as in 2026-11-20T18:00-03:00.")
-    if as_of > now or as_of.year < _FIRST_YEAR:
-        raise InvalidInput("The moment of an audit must lie in the past, and not before 1970.")
 
 
 def _nothing(of_now: bool, moment: datetime, database: str) -> NothingEvaluated:
