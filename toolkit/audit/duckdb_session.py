@@ -36,12 +36,9 @@ def duckdb_session(scratch: Path | None = None, memory: str = DEFAULT_MEMORY) ->
             "DuckDB needs more than {} of memory; give it more by TOOLKIT_ENGINE_MEMORY, or use a cluster.", memory
         ) from None
     except (duckdb.IOException, duckdb.FatalException) as error:
-        raise EngineUnavailable("DuckDB cannot write below {}: {}.", scratch, _reason(error)) from None
-
-
-def _reason(error: Exception) -> str:
-    """Return what the system says about a file, which DuckDB puts behind its own words."""
-    return str(error).splitlines()[0].rpartition(": ")[2].strip().rstrip(".")
+        # What the system says about a file stands behind DuckDB's own words.
+        reason = str(error).splitlines()[0].rpartition(": ")[2].strip().rstrip(".")
+        raise EngineUnavailable("DuckDB cannot write below {}: {}.", scratch, reason) from None
 
 
 def files_alone(paths: Sequence[Path | str]) -> str:

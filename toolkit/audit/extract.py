@@ -297,13 +297,11 @@ def literal(query: sa.Select[Any] | sa.TextualSelect) -> str:
 
 
 def _empty_table(reading: _WorkingTable) -> str:
-    columns = (f"{column.name} {_type(column.type)}" for column in reading.query.selected_columns)
+    columns = (
+        f"{column.name} {next(name for base, name in _TYPES.items() if isinstance(column.type, base))}"
+        for column in reading.query.selected_columns
+    )
     return f"CREATE OR REPLACE TABLE {reading.name} ({', '.join(columns)})"
-
-
-def _type(kind: sa.types.TypeEngine[Any]) -> str:
-    """Return the type of DuckDB for one of PostgreSQL."""
-    return next(name for base, name in _TYPES.items() if isinstance(kind, base))
 
 
 _TYPES: Final[dict[type[Any], str]] = {
@@ -317,6 +315,7 @@ _TYPES: Final[dict[type[Any], str]] = {
     sa.DateTime: "TIMESTAMPTZ",
     sa.Date: "DATE",
 }
+"""The type of DuckDB for each of PostgreSQL."""
 
 _SEEN: Final = f"""
     CREATE OR REPLACE TABLE seen AS

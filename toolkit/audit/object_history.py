@@ -5,10 +5,9 @@ asked for one by one first: it is older than now, and S3 says that it may lack o
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import astuple, dataclass, field, replace
 from datetime import datetime, timedelta
-from functools import partial
 from typing import Any, Final
 
 import pyarrow as pa
@@ -241,21 +240,20 @@ def _told(batches: Iterable[Sequence[str]], progress: Progress) -> Iterator[Sequ
 
 def _ask_for_versions(connection: Connection, bucket: Bucket) -> None:
     """Ask a bucket that keeps versions for those of new objects."""
+
+    def version(key: str) -> tuple[str, str | None]:
+        with suppress(ObjectDenied):  # a listing shows it, so it is observed without its version
+            if (item := bucket.head(key)) is not None:
+                return key, item.version_id
+        return key, None
+
     query = sa.text(_NEW).execution_options(stream_results=True)
     with closing(connection.execute(query)) as keys, raw(connection).cursor() as cursor:
-        for answers in ask_each(partial(_version, bucket), keys.scalars().partitions(ASKED_AT_ONCE)):
+        for answers in ask_each(version, keys.scalars().partitions(ASKED_AT_ONCE)):
             with cursor.copy("COPY told (key, version) FROM STDIN") as copy:
                 for answer in answers:
                     copy.write_row(answer)
     connection.execute(sa.text("ANALYZE told"))
-
-
-def _version(bucket: Bucket, key: str) -> tuple[str, str | None]:
-    try:
-        item = bucket.head(key)
-    except ObjectDenied:  # a listing shows it, so it is observed without its version
-        item = None
-    return key, None if item is None else item.version_id
 
 
 _CREATE_LISTED: Final = """

@@ -33,15 +33,11 @@ _OF_THE_SERVICE: Final = (Problem.GROUP_UNKNOWN, Problem.PAYER_UNKNOWN)
 
 @dataclass(frozen=True, slots=True)
 class NextStep:
-    """A code that keeps a sale from being compliant, and the remedy.
-
-    ``reason`` is how far a missing piece got; ``in_records`` tells that its evidence records say more.
-    """
+    """A code that keeps a sale from being compliant, and the remedy; ``in_records``: its records say more."""
 
     code: str
     remedy: str
-    reason: Reason | None = None
-    in_records: bool = True
+    in_records: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,17 +84,13 @@ class SaleCase:
     @property
     def next_steps(self) -> list[NextStep]:
         """Each code that keeps the sale from being compliant, with its remedy."""
-        steps = [
-            NextStep(problem, CODES[problem].remedy, in_records=problem not in _OF_THE_SERVICE)
-            for problem in self.verdict.problems
-        ]
+        problems = self.verdict.problems
+        steps = [NextStep(each, CODES[each].remedy, each not in _OF_THE_SERVICE) for each in problems]
         for piece in self.verdict.missing:
             requested = piece.reason is not Reason.NEVER_REQUESTED
-            code = missing_code(piece.evidence_type)
-            steps.append(NextStep(code, CODES[piece.reason].remedy, piece.reason, requested))
+            steps.append(NextStep(missing_code(piece.evidence_type), CODES[piece.reason].remedy, requested))
         if self.client_id is None:
-            code = WITHOUT_CLIENT
-            steps.append(NextStep(code, CODES[code].remedy, in_records=False))
+            steps.append(NextStep(WITHOUT_CLIENT, CODES[WITHOUT_CLIENT].remedy, in_records=False))
         return steps
 
 

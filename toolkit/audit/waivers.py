@@ -44,7 +44,8 @@ def add_waivers(
         known = {waiver.request: waiver for waiver in waivers_at(connection, added_at) if not waiver.revoked_at}
         found = [known.get(request) or Waiver(new_id(), request, added_at) for request in requests]
         rows = {
-            waiver.id: {"id": waiver.id, "added_at": added_at, "account": account, **_columns(waiver.request)}
+            waiver.id: {"id": waiver.id, "added_at": added_at, "account": account}
+            | dict(zip((column.name for column in _REQUESTED), astuple(waiver.request), strict=True))
             for waiver in found
             if known.get(waiver.request) is not waiver
         }
@@ -137,7 +138,3 @@ _REQUESTED: Final = [
     for name in ("sale_id", "partner", "code", "reason", "owner", "approved_by", "start_day", "end_day")
 ]
 """The columns that hold a request, in the order of its fields."""
-
-
-def _columns(request: WaiverRequest) -> dict[str, Any]:
-    return dict(zip((column.name for column in _REQUESTED), astuple(request), strict=True))
