@@ -40,34 +40,16 @@ def root(tile: ReadTile, size: int) -> bytes:
 
 def inclusion_proof(tile: ReadTile, index: int, size: int) -> list[bytes]:
     """Return the hashes that lead from an entry to the root of the tree of ``size`` entries, nearest first."""
-    start, end, path = 0, size, []
-    while end - start > 1:
-        middle = start + _split(end - start)
-        if index < middle:
-            path.append(_subtree(tile, middle, end))
-            end = middle
-        else:
-            path.append(_subtree(tile, start, middle))
-            start = middle
-    return path[::-1]
+    _, beside = _way(index, index + 1, size)
+    return [_subtree(tile, *each) for each in beside]
 
 
 def consistency_proof(tile: ReadTile, old: int, size: int) -> list[bytes]:
     """Return the hashes that show that the tree of ``size`` entries begins with that of ``old`` ones."""
     if not old:
         return []
-    start, end, path = 0, size, []
-    while end > old:
-        middle = start + _split(end - start)
-        if old <= middle:
-            path.append(_subtree(tile, middle, end))
-            end = middle
-        else:
-            path.append(_subtree(tile, start, middle))
-            start = middle
-    if start:
-        path.append(_subtree(tile, start, end))
-    return path[::-1]
+    start, beside = _way(0, old, size)
+    return [_subtree(tile, *each) for each in ([(start, old), *beside] if start else beside)]
 
 
 def append(tile: ReadTile, size: int, leaves: Iterable[bytes]) -> dict[tuple[int, int], bytes]:
@@ -90,45 +72,51 @@ def append(tile: ReadTile, size: int, leaves: Iterable[bytes]) -> dict[tuple[int
 
 def root_of_inclusion(leaf: bytes, index: int, size: int, path: Sequence[bytes]) -> bytes | None:
     """Return the root that a proof of inclusion leads to; ``None`` where no entry has this proof."""
-    if not 0 <= index < size or len(path) > LONGEST_PROOF:
+    if not 0 <= index < size:
         return None
-    place, last, found = index, size - 1, leaf
-    for other in path:
-        if last == 0:
-            return None
-        if place % 2 or place == last:
-            found = node_hash(other, found)
-            while place and place % 2 == 0:
-                place, last = place // 2, last // 2
-        else:
-            found = node_hash(found, other)
-        place, last = place // 2, last // 2
-    return found if last == 0 else None
+    found, (_, beside) = leaf, _way(index, index + 1, size)
+    if len(path) != len(beside):
+        return None
+    for (start, _), other in zip(beside, path, strict=True):
+        found = node_hash(other, found) if start < index else node_hash(found, other)
+    return found
 
 
 def is_consistent(old: int, old_root: bytes, size: int, new_root: bytes, path: Sequence[bytes]) -> bool:
     """Tell whether a proof shows that the tree of ``size`` entries begins with that of ``old`` ones."""
-    if not 0 <= old <= size or len(path) > LONGEST_PROOF:
+    if not 0 <= old <= size:
         return False
-    if old in {0, size}:
-        return not path and (old_root == new_root if old else old_root == EMPTY)
-    place, last, hashes = old - 1, size - 1, list(path)
-    while place % 2:
-        place, last = place // 2, last // 2
-    if not hashes and place:
+    if not old:
+        return not path and old_root == EMPTY
+    start, beside = _way(0, old, size)
+    hashes = list(path) if start else [old_root, *path]
+    if len(hashes) != 1 + len(beside):
         return False
-    before = after = hashes.pop(0) if place else old_root
-    for other in hashes:
-        if last == 0:
-            return False
-        if place % 2 or place == last:
+    before = after = hashes[0]
+    for (start, _), other in zip(beside, hashes[1:], strict=True):
+        if start < old:
             before, after = node_hash(other, before), node_hash(other, after)
-            while place and place % 2 == 0:
-                place, last = place // 2, last // 2
         else:
             after = node_hash(after, other)
-        place, last = place // 2, last // 2
-    return last == 0 and (before, after) == (old_root, new_root)
+    return (before, after) == (old_root, new_root)
+
+
+def _way(first: int, last: int, size: int) -> tuple[int, list[tuple[int, int]]]:
+    """Walk down from the root to the first subtree within these entries, ``last`` excluded, that ends with them.
+
+    Returns:
+        The first entry of that subtree, and each one beside the way, nearest first: from which entry up to which.
+    """
+    start, end, beside = 0, size, list[tuple[int, int]]()
+    while start < first or end > last:
+        middle = start + _split(end - start)
+        if last <= middle:
+            beside.append((middle, end))
+            end = middle
+        else:
+            beside.append((start, middle))
+            start = middle
+    return start, beside[::-1]
 
 
 def _split(count: int) -> int:
