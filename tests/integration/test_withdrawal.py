@@ -42,9 +42,9 @@ def test_a_withdrawal_is_told_although_the_service_deleted_the_record(database, 
     sync(confirmed=True)
     clock.now += timedelta(days=1)
     with database.snapshot() as connection:
-        [told] = withdrawals_at(connection, clock.now).itertuples()
-        assert (told.saleId, told.evidenceId, told.approvedBy) == ("sale-1", evidence_id, "Rui")
-        assert withdrawals_at(connection, clock.now - timedelta(days=9)).empty
+        [told] = withdrawals_at(connection, clock.now)
+        assert (told.sale_id, told.evidence_id, told.approved_by) == ("sale-1", evidence_id, "Rui")
+        assert not withdrawals_at(connection, clock.now - timedelta(days=9))
 
 
 REFUSED = [

@@ -6,8 +6,6 @@ the same past moment give the same bytes. Keys of objects, which may hold names 
 tables.
 """
 
-# statements are made of constants and of our own names
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence

@@ -5,8 +5,6 @@ Withdrawn records are left out: withdrawing is how a finding is mended. Files ar
 bytes, so reuse is found among those that were verified, and where a service gives one object to several records.
 """
 
-# statements are made of constants
-
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path

@@ -33,12 +33,9 @@ FACTS: Final = "audit.json"
 INPUTS: Final = ("sales", "records", "objects")
 """The observations, without names, CPFs and names of files; kept for the newest audits only."""
 
-JUDGED: Final = ("files", "verdicts", "missing")
-"""The tables that an engine makes of the inputs."""
-
 TABLES: Final = (
     *INPUTS,
-    *JUDGED,
+    *("files", "verdicts", "missing"),  # which an engine makes of the inputs
     *("findings", "trend", "file_findings", "reviews", "withdrawals", "waivers", "clients", "events"),
 )
 """The tables of an audit folder, each a file of this name and ``.parquet``, or a folder of parts."""

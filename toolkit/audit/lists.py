@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
@@ -11,7 +12,6 @@ from uuid import UUID
 import pyarrow as pa
 import pyarrow.parquet as pq
 import sqlalchemy as sa
-from pydantic.alias_generators import to_snake
 from sqlalchemy import Connection
 
 from toolkit.audit.duckdb_session import copy_to
@@ -40,11 +40,11 @@ def write_lists(
     """
     session, moment = observed.session, observed.moment
     session.execute(_TOLD)
-    told = withdrawals_at(snapshot, moment).rename(columns=to_snake)
-    withdrawn = told.assign(evidence_id=told["evidence_id"].map(str)).to_dict("records")
+    withdrawn = [
+        each._asdict() | {"evidence_id": str(each.evidence_id)} for each in withdrawals_at(snapshot, moment)
+    ]
     asked = [
-        {"id": str(each.id), **{name: getattr(each.request, name) for name in _OF_REQUEST}}
-        | {name: getattr(each, name) for name in _OF_WAIVER}
+        asdict(each.request) | asdict(each) | {"id": str(each.id)}
         for each in sorted(waivers, key=lambda each: (each.added_at, each.id))
     ]
     odd = [
@@ -125,9 +125,6 @@ _OF_CASES: Final = f"""
 
 _TIME: Final = pa.timestamp("us", "UTC")
 
-_OF_REQUEST: Final = ("sale_id", "partner", "code", "reason", "owner", "approved_by", "start", "end")
-_OF_WAIVER: Final = ("added_at", "revoked_at", "revoked_by", "revoked_reason")
-
 
 def _texts(*names: str) -> dict[str, pa.DataType]:
     return dict.fromkeys(names, pa.string())
@@ -139,7 +136,7 @@ _LISTS: Final[Mapping[str, pa.Schema]] = {
         | {"withdrawn_at": _TIME}
     ),
     "waivers": pa.schema(
-        _texts("id", *_OF_REQUEST[:-2])
+        _texts("id", "sale_id", "partner", "code", "reason", "owner", "approved_by")
         | {"start": pa.date32(), "end": pa.date32(), "added_at": _TIME, "revoked_at": _TIME}
         | _texts("revoked_by", "revoked_reason")
     ),

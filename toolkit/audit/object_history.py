@@ -206,7 +206,7 @@ def _find_ended(connection: Connection, known: Condition, confirmed: bool, every
     _, vanished = connection.execute(sa.text(_COUNT_ENDED)).one()
     if vanished > FEW and not confirmed:
         every = every or known
-        count = sa.text(f"SELECT count(*) FROM ({every.text}) AS known")  # made of constants
+        count = sa.text(f"SELECT count(*) FROM ({every.text}) AS known")
         check_disappearance(vanished, connection.execute(count, every.bound).scalar_one(), "objects")
 
 

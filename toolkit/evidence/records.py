@@ -6,7 +6,6 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 from uuid import UUID
 
-import pandas as pd
 import sqlalchemy as sa
 from sqlalchemy import Connection, Row
 
@@ -220,7 +219,7 @@ def time_line(
     )
 
 
-def withdrawals_at(connection: Connection, moment: datetime) -> pd.DataFrame:
+def withdrawals_at(connection: Connection, moment: datetime) -> Sequence[sa.Row[Any]]:
     """Return the records that had been withdrawn by then, the latest first, with the reason and both people.
 
     One that the service holds no more is as it was seen last.
@@ -233,25 +232,16 @@ def withdrawals_at(connection: Connection, moment: datetime) -> pd.DataFrame:
         .limit(1)
         .lateral("record")
     )
-    told = {
-        "saleId": record.c.sale_id,
-        "partner": sale.c.partner,
-        "evidenceId": record.c.evidence_id,
-        "evidenceType": record.c.evidence_type,
-        "reason": withdrawals.c.reason,
-        "withdrawnBy": withdrawals.c.withdrawn_by,
-        "approvedBy": withdrawals.c.approved_by,
-        "withdrawnAt": withdrawals.c.withdrawn_at,
-    }
     query = (
-        sa.select(*told.values())
+        sa.select(record.c.sale_id, sale.c.partner, record.c.evidence_id, record.c.evidence_type)
+        .add_columns(*withdrawals.c["reason", "withdrawn_by", "approved_by", "withdrawn_at"])
         .select_from(withdrawals)
         .join(record, sa.true())
         .outerjoin(sale, sa.and_(sale.c.sale_id == record.c.sale_id, valid_at(sale, moment)))
         .where(withdrawals.c.withdrawn_at <= moment)
         .order_by(withdrawals.c.withdrawn_at.desc(), record.c.evidence_id)
     )
-    return pd.DataFrame(connection.execute(query).all(), columns=list(told), dtype=object)
+    return connection.execute(query).all()
 
 
 _TIME_LINE: Final = """

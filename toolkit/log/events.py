@@ -48,7 +48,7 @@ RECORD_ISSUED: Final = f"""
            END
     FROM new_records, (VALUES ('{CustodyEvent.ASKED}'), ('{CustodyEvent.ISSUED}')) AS told (kind)
     ORDER BY id, kind
-"""  # made of constants, as is the one below
+"""
 """Records that the rows of ``new_records`` are stored, in the statement or the transaction that stores them."""
 
 _REISSUED: Final = sa.text(
