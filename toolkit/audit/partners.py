@@ -47,7 +47,7 @@ class FindingsAsked:
     """
 
     partner: str
-    statuses: Collection[FindingStatus] = frozenset(FindingStatus)
+    statuses: Collection[FindingStatus]
     due_before: date | None = None
     after: UUID | None = None
     limit: int = 100

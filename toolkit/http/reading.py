@@ -256,5 +256,9 @@ def _findings_asked(given: Sequence[tuple[str, str]], access: PartnerAccess) -> 
     status = found.get("status")
     statuses = STANDING if status is FindingStatus.OPEN else FindingStatus if status is None else {status}
     return FindingsAsked(
-        access.partner, frozenset(statuses), found.get("dueBefore"), found.get("after"), found.get("limit", 100)
+        access.partner,
+        tuple(sorted(statuses)),
+        found.get("dueBefore"),
+        found.get("after"),
+        found.get("limit", 100),
     )
