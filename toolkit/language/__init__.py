@@ -16,7 +16,6 @@ from string import Formatter
 from typing import Any, Final
 
 from babel import Locale, dates, lists, numbers
-from babel.messages.catalog import Catalog
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po
 
@@ -37,7 +36,7 @@ class Language:
         self.code = code
         self._locale = Locale.parse(code, sep="-")
         self.decimal_point = numbers.get_decimal_symbol(self._locale)
-        self.translations = _compiled(_catalogue(code))
+        self.translations = _translations(code)
 
     def text(self, message: str, **values: object) -> str:
         """Return the English ``message`` in this language; ``%(name)s`` stands for a value."""
@@ -83,10 +82,8 @@ class Language:
 
     def dated(self, text: str) -> str:
         """Return the text, each moment in it that is written ``2026-11-20T18:00:00-03:00`` as ``moment`` does."""
-        return _MOMENT.sub(lambda found: self._dated(datetime.fromisoformat(found.group())), text)
-
-    def _dated(self, moment: datetime) -> str:
-        return self.moment(moment, moment.tzinfo or UTC)
+        moments = map(datetime.fromisoformat, _MOMENT.findall(text))
+        return _MOMENT.sub(lambda _: self.moment(at := next(moments), at.tzinfo or UTC), text)
 
 
 class _Values(Formatter):
@@ -131,16 +128,11 @@ def default_language(environ: Mapping[str, str] = os.environ) -> Language:
     return language("pt-BR") if locale.lower().startswith("pt") else ENGLISH
 
 
-def _catalogue(code: str) -> Catalog:
+def _translations(code: str) -> NullTranslations:
     if code == "en":
-        return Catalog(locale="en")
-    with files("toolkit.language").joinpath("translations", f"{code}.po").open("rb") as file:
-        return read_po(file, locale=code.replace("-", "_"))
-
-
-def _compiled(catalogue: Catalog) -> NullTranslations:
-    if not len(catalogue):
         return NullTranslations()
+    with files("toolkit.language").joinpath("translations", f"{code}.po").open("rb") as file:
+        catalogue = read_po(file, locale=code.replace("-", "_"))
     compiled = BytesIO()
     write_mo(compiled, catalogue)
     compiled.seek(0)
