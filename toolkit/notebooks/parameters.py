@@ -47,32 +47,25 @@ class Parameter:
         Raises:
             SettingsError: one does not fit, or several are given for one value.
         """
-        if isinstance(self.default, list) and not (len(texts) == 1 and texts[0].lstrip().startswith("[")):
-            return [self._from_json(self._item_type, text) for text in texts]
+        if isinstance(self.default, list):
+            item: Any = type(self.default[0]) if self.default else str
+            told = f"a list of {item.__name__} values"
+            if len(texts) == 1 and texts[0].lstrip().startswith("["):
+                return self._from_json(list[item], texts[0], told)
+            return [self._from_json(item, text, told) for text in texts]
         if len(texts) > 1:
             raise SettingsError("{} was given {} times; it takes one value.", self.name, len(texts))
-        return self._from_json(self._type, texts[0])
+        kind = type(self.default)
+        return self._from_json(kind, texts[0], _TYPE_NAMES.get(kind, kind.__name__))
 
-    def _from_json(self, wanted: Any, text: str) -> Any:
-        if wanted in {str, Any}:
+    def _from_json(self, wanted: Any, text: str, told: str) -> Any:
+        if wanted is str or self.default is None:
             return text
         fitting = TypeAdapter(wanted, config=ConfigDict(allow_inf_nan=False))
         try:
             return fitting.validate_json(text.lower() if wanted is bool else text, strict=True)
         except ValidationError:
-            of_items = f"a list of {self._item_type.__name__} values"
-            told = of_items if isinstance(self.default, list) else _TYPE_NAMES[type(self.default)]
             raise SettingsError("{} must be {}. In the notebook: {}", self.name, told, self.described) from None
-
-    @property
-    def _type(self) -> Any:
-        if self.default is None:
-            return Any
-        return list[self._item_type] if isinstance(self.default, list) else type(self.default)  # type: ignore[name-defined]
-
-    @property
-    def _item_type(self) -> type:
-        return type(self.default[0]) if isinstance(self.default, list) and self.default else str
 
 
 def read_parameters(notebook: nbformat.NotebookNode) -> dict[str, Parameter]:

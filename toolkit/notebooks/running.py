@@ -6,7 +6,6 @@ appears under its name only when every cell ran. One that failed, or that a sign
 errors: those never hold personal data or secrets, and any other may quote the row that it stumbled over.
 """
 
-import errno
 import json
 import math
 import os
@@ -120,9 +119,6 @@ def _target(notebook: Path, out: Path | None) -> Path:
         raise SettingsError("{}: the name of an executed notebook ends with .ipynb", out)
     if out.exists() and out.samefile(notebook):
         raise SettingsError("{}: the executed notebook would replace the notebook itself.", out)
-    out.parent.mkdir(parents=True, exist_ok=True)
-    if not os.access(out.parent, os.W_OK | os.X_OK):
-        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(out))
     return out
 
 
