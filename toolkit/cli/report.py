@@ -15,8 +15,7 @@ from toolkit.kit.audits import AuditResult
 from toolkit.kit.connection import Kit
 from toolkit.kit.spoken import counted
 from toolkit.language import LANGUAGES
-from toolkit.reports import DEFAULT_FORMATS, FORMATS, chosen
-from toolkit.reports.folder import MANIFEST
+from toolkit.reports import DEFAULT_FORMATS, FORMATS, MANIFEST, chosen
 
 
 @click.command()

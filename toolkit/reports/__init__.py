@@ -10,29 +10,34 @@
     spreadsheets   XLSX, sheet by sheet, and CSV
     json_document  JSON
     pdf            PDF, typeset by Typst
-    folder         writing all of it at once, keeping earlier reports, and verifying them later
+
+A report is written into its folder as a whole, kept when the next one is written, and verified later.
+``manifest.json`` names every file of the report with its size and SHA-256, and the totals. The newest report
+lies in the folder itself, earlier ones beneath it in ``history/<moment>``.
 """
 
-from collections.abc import Callable, Iterable, Sequence
-from hashlib import sha256
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from enum import StrEnum
+from hashlib import file_digest, sha256
+from itertools import count
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 from zoneinfo import ZoneInfo
 
-from toolkit.errors import InvalidInput
+from toolkit.atomic_files import PrivateFolder
+from toolkit.contract.fields import pick_camel
+from toolkit.contract.findings import REPORT
+from toolkit.errors import InvalidInput, ReportError
 from toolkit.extras import require
 from toolkit.language import ENGLISH, Language
-from toolkit.log.bundle import Witness
+from toolkit.log.bundle import BUNDLE, LATER, Witness, proven
 from toolkit.progress import Progress
 from toolkit.reports import json_document, page, spreadsheets
 from toolkit.reports.audited import Audited
-from toolkit.reports.folder import (
-    FileState,
-    Writer,
-    verify_reports,
-    write_files,
-)
-from toolkit.reports.report import Report, plain_name
+from toolkit.reports.report import Report, iso, iso_exact, plain_name
 from toolkit.settings import DEFAULT_TIMEZONE
 
 __all__ = [
@@ -52,7 +57,7 @@ def _write_pdf(report: Report, path: Path) -> None:
     pdf.write(report, path)
 
 
-FORMATS: Final[dict[str, Writer]] = {
+FORMATS: Final[dict[str, Callable[[Report, Path], None]]] = {
     "html": page.write,
     "xlsx": spreadsheets.write_workbook,
     "csv": spreadsheets.write_csv,
@@ -63,6 +68,12 @@ FORMATS: Final[dict[str, Writer]] = {
 
 DEFAULT_FORMATS: Final = ("html", "xlsx", "csv", "json")
 """The formats that are written where none are named; the page prints well, so a PDF is on request."""
+
+MANIFEST: Final = "manifest.json"
+HISTORY: Final = "history"
+
+_AT_ONCE: Final = 2
+"""Formats that are written at the same time: much of a workbook is made without Python, others with it."""
 
 _TIMEZONE: Final = ZoneInfo(DEFAULT_TIMEZONE)
 
@@ -78,7 +89,10 @@ def write_report(
     progress: Progress | None = None,
     witness: Witness | None = None,
 ) -> list[Path]:
-    """Write ``missing-evidence.*`` into the folder ``out``; an earlier report there is moved beneath it.
+    """Write ``missing-evidence.*`` and its manifest into the folder ``out``; an earlier report is moved beneath it.
+
+    Everything is written aside first and moved to its place then, so a failure leaves what was there. Files
+    with whole CPFs can be read by their owner only.
 
     Args:
         result: what the audit found.
@@ -88,7 +102,8 @@ def write_report(
         language: the language of the formats for people.
         excel: write the CSV as a Brazilian Excel opens it.
         progress: told of each format.
-        witness: notes the files' hashes in the custody log, and gives what proves it.
+        witness: notes the files' hashes in the custody log, and gives what proves it: the root, which the manifest
+            carries, and files to lie beside those of the report.
 
     Returns:
         The paths of the report's files, in the order of ``FORMATS``.
@@ -97,9 +112,28 @@ def write_report(
         InvalidInput: an unknown format, or none.
         ReportError: the files cannot be written; the earlier report is still there.
     """
-    wanted = chosen(formats)
-    writers = {name: FORMATS[name] for name in wanted}
-    return write_files(Report(result, timezone, wanted, language, excel), out, writers, progress, witness)
+    report = Report(result, timezone, chosen(formats), language, excel)
+    names = {name: report.file_name(name) for name in report.formats}
+    told = progress or Progress()
+    try:
+        with PrivateFolder(out) as draft, ThreadPoolExecutor(_AT_ONCE) as threads:
+            told.begin("Writing the report", len(names), "files")
+            for _ in threads.map(lambda name: FORMATS[name](report, draft / names[name]), names):
+                told.advance(1)
+            told.end()
+            digests = {name: digest_of(draft / name) for name in names.values()}
+            seal, beside = (None, {}) if witness is None else proven(witness, digests, digests)
+            for name, content in beside.items():
+                (draft / name).write_bytes(content)
+            _write_manifest(report, draft, digests, seal)
+            _keep_earlier(out)
+            for name in (*digests, *beside, MANIFEST):
+                if report.result.cpf_shown:
+                    (draft / name).chmod(0o600)
+                (draft / name).replace(out / name)
+    except OSError as error:
+        raise ReportError("The report cannot be written to {}: {}", out, error.strerror or error) from error
+    return [out / name for name in digests]
 
 
 def partner_reports(
@@ -136,3 +170,92 @@ def chosen(formats: Iterable[str]) -> tuple[str, ...]:
         unknown = ", ".join(sorted(names - FORMATS.keys())) or "none given"
         raise InvalidInput("Unknown report format ({}); there are {}", unknown, ", ".join(FORMATS))
     return tuple(name for name in FORMATS if name in names)
+
+
+def _keep_earlier(out: Path) -> None:
+    """Move the report in a folder, if there is one, beneath it."""
+    try:
+        recorded, moment = _recorded(out)
+    except ReportError:
+        return
+    name = f"{moment.astimezone(UTC):%Y%m%dT%H%M%SZ}"  # sorts by time
+    places = (out / HISTORY / (name if number == 1 else f"{name}-{number}") for number in count(1))
+    place = next(place for place in places if not place.exists())
+    place.mkdir(parents=True)
+    for each in (*recorded, *BUNDLE, *LATER, MANIFEST):
+        if (out / each).is_file():
+            (out / each).replace(place / each)
+
+
+def _write_manifest(report: Report, folder: Path, digests: Mapping[str, str], seal: str | None) -> None:
+    result = report.result
+    document: dict[str, Any] = {
+        "report": REPORT,
+        "asOf": iso_exact(result.as_of, report.timezone),
+        **pick_camel(result, "partner", "cpf_shown"),
+        "madeAt": iso(result.made_at, report.timezone),
+        **pick_camel(result, "sales", "compliant", "incomplete", "conflict", "coverage"),
+        "verifiedFirst": result.verified_first if result.of_now else None,
+        **pick_camel(result.source, "toolkit", "rules", "embedded"),
+        "custodySeal": seal,
+        "files": [
+            {"name": name, "bytes": (folder / name).stat().st_size, "sha256": sha256}
+            for name, sha256 in digests.items()
+        ],
+    }
+    (folder / MANIFEST).write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
+
+
+class FileState(StrEnum):
+    """The state of a file compared with the report as it was written."""
+
+    AS_WRITTEN = "as written"
+    CHANGED = "changed"
+    MISSING = "missing"
+    ADDED = "added"
+
+
+def verify_reports(folder: Path) -> dict[Path, FileState]:
+    """Compare every report in a folder and beneath it with its manifest, also earlier ones.
+
+    Only files that are called like those of a report can be *added*; what else lies there is no part of it.
+
+    Raises:
+        ReportError: there is no report at all, or a manifest cannot be read.
+    """
+    found: dict[Path, FileState] = {}
+    for place in sorted(path.parent for path in folder.rglob(MANIFEST)) or [folder]:
+        recorded, _ = _recorded(place)
+        found |= {place / name: _state(place / name, sha256) for name, sha256 in recorded.items()}
+    present = sorted(path for path in folder.rglob(f"{REPORT}*") if path.is_file())
+    return found | dict.fromkeys((path for path in present if path not in found), FileState.ADDED)
+
+
+def _state(path: Path, recorded: str) -> FileState:
+    if not path.is_file():
+        return FileState.MISSING
+    return FileState.AS_WRITTEN if digest_of(path) == recorded else FileState.CHANGED
+
+
+def digest_of(path: Path) -> str:
+    """Return the SHA-256 of a file."""
+    with path.open("rb") as file:
+        return file_digest(file, "sha256").hexdigest()
+
+
+def _recorded(folder: Path) -> tuple[dict[str, str], datetime]:
+    """Return the digest of each file that the manifest of a folder names, and the moment of the report."""
+    path = folder / MANIFEST
+    try:
+        manifest = json.loads(path.read_text(encoding="utf-8"))
+        recorded = {str(file["name"]): str(file["sha256"]) for file in manifest["files"]}
+        moment = datetime.fromisoformat(manifest["asOf"])
+    except FileNotFoundError:
+        raise ReportError("There is no report in {}: it holds no {}", folder, MANIFEST) from None
+    except OSError as error:
+        raise ReportError("{} cannot be read: {}", path, error.strerror or error) from error
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise ReportError("{} is not the manifest of a report", path) from None
+    if any(Path(name).name != name or not name.startswith(REPORT) for name in recorded):
+        raise ReportError("{} names files outside its folder", path)
+    return recorded, moment

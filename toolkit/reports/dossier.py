@@ -12,13 +12,14 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
-from hashlib import file_digest, sha256
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 from toolkit.atomic_files import PrivateFolder
 from toolkit.language import Language
+from toolkit.reports import digest_of
 from toolkit.reports.pdf import printable, typeset
 
 ABOUT: Final = (
@@ -103,9 +104,3 @@ def write_dossier(dossier: Dossier, out: Path, language: Language, timezone: tzi
                         target.write(block)
         digest = digest_of(folder / "draft.zip")
         return private.publish(folder / "draft.zip", dossier.file_name), digest
-
-
-def digest_of(path: Path) -> str:
-    """Return the SHA-256 of a file."""
-    with path.open("rb") as file:
-        return str(file_digest(file, "sha256").hexdigest())
