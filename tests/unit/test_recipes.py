@@ -9,7 +9,7 @@ import pytest
 from toolkit.contract.evidence import KIND_OF, EvidenceType
 from toolkit.contract.rules import GROUP_RULES, REPLACES_ALL
 from toolkit.reports import FORMATS
-from toolkit.reports.totals import ROW_COLUMNS
+from toolkit.reports.audited import ROW_COLUMNS
 from toolkit.reports.wording import COLUMN_NAMES, TYPE_NAMES
 
 ROOT = Path(__file__).parents[2]

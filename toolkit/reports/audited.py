@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from functools import cached_property
-from typing import Final
+from typing import Any, Final
 
 import pandas as pd
 import pyarrow as pa
@@ -14,22 +16,76 @@ from toolkit.audit.changes import BETWEEN, CHANGED, KINDS, FindingChanges
 from toolkit.audit.source import Looks, Source
 from toolkit.contract.codes import CODES, SALE_GONE, Subject
 from toolkit.contract.contents import COVERAGES, Coverage, IntegrityFinding, IntegrityProblem
-from toolkit.contract.findings import STANDING, FindingStatus, Status
+from toolkit.contract.evidence import EvidenceType, UtilityGroup
+from toolkit.contract.findings import STANDING, FindingStatus, Problem, Reason, Status, items
+from toolkit.contract.rules import GROUP_RULES
 from toolkit.contract.waivers import Waiver
 from toolkit.reports.reviews import Reviews
-from toolkit.reports.totals import Totals
 
 CASES: Final = 20_000
-"""The sales whose records and time lines are read, the gravest and oldest ones."""
+"""The sales whose records and time lines are read, the gravest and oldest: each takes 225 bytes of the page."""
 
 ENDS_SOON: Final = 14
 """Days before the end of a waiver in which reports warn of it."""
 
+COMPLETED_DAYS: Final = 30
+
+MOST: Final = 100
+"""Completed sales of a partner that are listed."""
+
+MONTHS: Final = 12
+"""Months of which is told what partners did."""
+
+UNKNOWN_GROUP: Final = "unknown"
+"""The group in the census that stands for every utility group that the contract does not know."""
+
+UNVERIFIED: Final = 1000
+"""Compliant sales on files that are not fully verified, of which this is all that is wrong, that are listed."""
+
+AGE_BANDS: Final = {"0-1": 1, "2-7": 7, "8-30": 30, "31-90": 90}
+"""The age of a sale in whole days since it was created: each band, and the last day that belongs to it."""
+
+OLDER: Final = ">90"
+
+ROW_COLUMNS: Final = {
+    "saleId": "sale_id",
+    "utilityGroup": "utility_group",
+    "status": "status",
+    "missing": "missing",
+    "reasons": "reasons",
+    "problems": "problems",
+    "counted": "counted",
+    "isClientFinancialResponsible": "is_client_financial_responsible",
+    "partner": "partner",
+    "clientId": "client_id",
+    "cpf": "cpf",
+    "createdAt": "created_at",
+    "ageDays": "age_days",
+    "completedAt": "completed_at",
+    "oldestRequest": "oldest_request",
+    "unexamined": "unexamined",
+    **{str(coverage): column for coverage, column in COVERAGES.items()},
+}
+"""The columns of a sale under the contract's names, and what the expression calls them."""
+
+OF_FINDINGS: Final = ("dueAt", "overdue", "open", "critical", "waived", "owners")
+"""The findings of a sale in columns: the next deadline, their numbers, and who has to act on the open ones."""
+
+FEW: Final = ("utilityGroup", "status", "missing", "reasons", "problems", "counted", "partner")
+"""The columns with few distinct values: each is stored once, as a category, for there may be millions of sales."""
+
 
 @dataclass(frozen=True, eq=False)
-class Audited(Totals):
-    """All sales judged as of one moment, or those of one partner."""
+class Audited:
+    """All sales judged as of one moment, or those of one partner.
 
+    The tables of totals count sales. Those that are *open* are not compliant: they wait for somebody to act.
+    """
+
+    counts: pd.DataFrame
+    """The census, of which all totals are sums: one row a combination."""
+    open_by_age: pd.DataFrame
+    """The open sales by age: ``status``, ``band``, ``sales``."""
     as_of: datetime
     made_at: datetime
     source: Source
@@ -41,8 +97,8 @@ class Audited(Totals):
     """One row a finding with its history and its ``change`` since an earlier audit; resolved ones come last."""
     changes_since: datetime | None
     """The moment of that audit, the one before where nobody chose another; ``None`` where there is none."""
-    trends: pd.DataFrame
-    """The last days: ``partner``, ``day``, ``present``, ``came``, ``went``."""
+    trend: pd.DataFrame
+    """The last days: ``day``, ``present``, ``came``, ``went``."""
     partners: pd.DataFrame
     """The scoreboard: one row a ``partner``, those with the most overdue findings first.
 
@@ -83,6 +139,99 @@ class Audited(Totals):
     """The counted files by what they were looked at with."""
     cpf_shown: bool = False
     """True if CPFs are whole instead of masked."""
+
+    @cached_property
+    def sales(self) -> int:
+        """All sales."""
+        return int(self.counts["sales"].sum())
+
+    @cached_property
+    def compliant(self) -> int:
+        """Sales with all the evidence that they need."""
+        return self._with_status(Status.COMPLIANT)
+
+    @cached_property
+    def incomplete(self) -> int:
+        """Sales that lack evidence."""
+        return self._with_status(Status.INCOMPLETE)
+
+    @cached_property
+    def conflict(self) -> int:
+        """Sales whose evidence contradicts the rules."""
+        return self._with_status(Status.CONFLICT)
+
+    @property
+    def open(self) -> int:
+        """Sales that are not compliant."""
+        return self.incomplete + self.conflict
+
+    @property
+    def completed_without_evidence(self) -> int:
+        """Open sales that are marked as completed, the gravest finding."""
+        problems = self.problems.set_index("problem")["sales"]
+        return int(problems[Problem.COMPLETED_WITHOUT_EVIDENCE])
+
+    @cached_property
+    def without_client(self) -> int:
+        """Sales that name no client."""
+        return int(self.counts.loc[~self.counts["has_client"], "sales"].sum())
+
+    @cached_property
+    def unexamined(self) -> int:
+        """Files that count although nobody has looked into them yet."""
+        return int(self.counts["unexamined"].sum())
+
+    @cached_property
+    def coverage(self) -> dict[Coverage, int]:
+        """The counted files by the depth to which they were looked at."""
+        return {each: int(self.counts[column].sum()) for each, column in COVERAGES.items()}
+
+    @cached_property
+    def compliant_verified(self) -> int:
+        """Compliant sales of which every counted file was verified; the others are so on first bytes only."""
+        verified = self.counts["fully_verified"] & (self.counts["status"] == Status.COMPLIANT)
+        return int(self.counts.loc[verified, "sales"].sum())
+
+    @cached_property
+    def by_group(self) -> pd.DataFrame:
+        """Sales by ``utilityGroup``, one column a ``Status``; all groups that the contract lacks are one row."""
+        found = self.counts.groupby(["utility_group", "status"])["sales"].sum().to_dict()
+        unknown = [UNKNOWN_GROUP] if (self.counts["utility_group"] == UNKNOWN_GROUP).any() else []
+        return _grid(found, "utilityGroup", [*UtilityGroup, *unknown], Status)
+
+    @cached_property
+    def missing(self) -> pd.DataFrame:
+        """Sales that lack each ``evidenceType``, one column a ``Reason``."""
+        found = Counter[tuple[str, str]]()
+        for missing, reasons, sales in self.counts[["missing", "reasons", "sales"]].itertuples(index=False):
+            for piece in zip(items(missing), items(reasons), strict=True):
+                found[piece] += sales
+        demanded = {requirement.named for rules in GROUP_RULES.values() for requirement in rules}
+        return _grid(found, "evidenceType", [each for each in EvidenceType if each in demanded], Reason)
+
+    @property
+    def pieces(self) -> int:
+        """The pieces that are missing."""
+        return int(self.missing[list(Reason)].to_numpy().sum())
+
+    @cached_property
+    def problems(self) -> pd.DataFrame:
+        """Sales with each problem, gravest first: ``problem``, ``severity``, ``sales``."""
+        found = Counter[str]()
+        for problems, sales in zip(self.counts["problems"], self.counts["sales"], strict=True):
+            for problem in items(problems):
+                found[problem] += sales
+        rows = [(each.value, str(CODES[each].severity), found[each]) for each in Problem]
+        return pd.DataFrame(rows, columns=["problem", "severity", "sales"])
+
+    @cached_property
+    def ages(self) -> pd.DataFrame:
+        """Open sales by ``ageDays``, a band of days since they were created: ``incomplete`` and ``conflict``."""
+        found = self.open_by_age.set_index(["band", "status"])["sales"].to_dict()
+        return _grid(found, "ageDays", [*AGE_BANDS, OLDER], [Status.INCOMPLETE, Status.CONFLICT])
+
+    def _with_status(self, status: Status) -> int:
+        return int(self.counts.loc[self.counts["status"] == status, "sales"].sum())
 
     @cached_property
     def rows(self) -> pd.DataFrame:
@@ -157,11 +306,11 @@ class Audited(Totals):
         overdue = int(self.findings["overdue"].sum())
         return {str(each): int(found.get(str(each), 0)) for each in FindingStatus} | {"overdue": overdue}
 
-    @cached_property
-    def trend(self) -> pd.DataFrame:
-        """The last days, all partners together: ``day``, ``present``, ``came``, ``went``."""
-        counts = self.trends[["day", "present", "came", "went"]]
-        return counts.groupby("day", as_index=False, sort=True).sum()
-
     def _compliant(self, wanted: pd.Series[bool]) -> pd.DataFrame:
         return self.told[wanted & (self.told["status"] == Status.COMPLIANT)].reset_index(drop=True)
+
+
+def _grid(found: Mapping[Any, int], name: str, rows: Iterable[str], columns: Iterable[str]) -> pd.DataFrame:
+    """Return every row with every column, also where nothing was found."""
+    names = [*map(str, columns)]
+    return pd.DataFrame([{name: str(row), **{each: found.get((row, each), 0) for each in names}} for row in rows])

@@ -21,7 +21,7 @@ from toolkit.contract.findings import REPORT, items
 from toolkit.contract.waivers import Waiver
 from toolkit.reports.audited import Audited
 from toolkit.reports.report import MOMENTS, ROWS_AT_ONCE, Report, iso, iso_column, iso_exact, known
-from toolkit.reports.totals import ROW_COLUMNS
+from toolkit.reports.audited import ROW_COLUMNS
 
 _encode: Final = json.JSONEncoder(ensure_ascii=False).encode
 _LIFE_MOMENTS: Final = ("firstSeen", "lastSeen", "openedAt", "dueAt", "toldAt")

@@ -28,7 +28,7 @@ from toolkit.language import Language
 from toolkit.reports import wording
 from toolkit.reports.audited import ENDS_SOON
 from toolkit.reports.report import MOMENTS, Report, known, told_detail
-from toolkit.reports.totals import COMPLETED_DAYS, MONTHS, MOST, UNVERIFIED
+from toolkit.reports.audited import COMPLETED_DAYS, MONTHS, MOST, UNVERIFIED
 from toolkit.reports.wording import COLUMN_NAMES
 
 Words = Callable[[Any, Callable[[str], str]], Any]

@@ -27,11 +27,10 @@ from toolkit.contract.rules import Sale, requirements
 from toolkit.language import Language
 from toolkit.language import language as language_of
 from toolkit.reports import page_data, wording
-from toolkit.reports.audited import Audited
+from toolkit.reports.audited import AGE_BANDS, CASES, OF_FINDINGS, OLDER, UNKNOWN_GROUP, Audited
 from toolkit.reports.lists import BESIDE, Cell, Section, cell_text, section
 from toolkit.reports.notices import headline, notices, provenance
 from toolkit.reports.report import TITLE, Report, iso, told_detail, tuples
-from toolkit.reports.totals import AGE_BANDS, OF_FINDINGS, OLDER, UNKNOWN_GROUP
 from toolkit.reports.wording import (
     COLOURS,
     DARK_COLOURS,
@@ -185,7 +184,7 @@ def _context(report: Report) -> dict[str, Any]:
         "charts": charts(result, language),
         "troubles": [(row.problem, row.sales) for row in tuples(result.problems) if row.sales],
         "lines": tuples(result.rows.head(STATIC_ROWS)),
-        "day": lambda moment: language.day(moment.astimezone(report.timezone).date()),
+        "day": report.day,
         "shown": min(len(result.rows), STATIC_ROWS),
         "filters": filters(report),
         "sections": [_list_below(name, section(each, report)) for name, each in BESIDE.items()],
@@ -249,19 +248,16 @@ def _links(name: str, row: Mapping[str, Cell], report: Report) -> dict[str, dict
 
 def _acting(report: Report, rows: pd.DataFrame) -> dict[str, Any]:
     """Return who acts, on how many sales and by when, for the top of the page."""
-    language, words = report.language, told(wording.OWNER_NAMES, report.language)
+    words = told(wording.OWNER_NAMES, report.language)
     owners = Counter(owner for joined in rows["owners"] for owner in items(joined))
     late, soon = rows["overdue"] > 0, rows.loc[rows["overdue"] == 0, "dueAt"].dropna()
     good = rows["status"] == Status.COMPLIANT
 
-    def day(moment: pd.Timestamp) -> str:
-        return language.day(moment.astimezone(report.timezone).date())
-
     return {
         "owners": [(owner, words.get(owner, owner), sales) for owner, sales in owners.most_common()],
         "overdue": int(late.sum()),
-        "oldest": day(rows.loc[late, "dueAt"].min()) if late.any() else "",
-        "next": day(soon.min()) if len(soon) else "",
+        "oldest": report.day(rows.loc[late, "dueAt"].min()) if late.any() else "",
+        "next": report.day(soon.min()) if len(soon) else "",
         "remarkable": int((good & (rows["open"] > 0)).sum()),
         "critical": int((good & (rows["critical"] > 0)).sum()),
     }
@@ -288,7 +284,7 @@ def _data(report: Report) -> dict[str, Any]:
             group: {payer: [each.accepts for each in requirements(Sale(group, pays))] for payer, pays in payers}
             for group in UtilityGroup
         },
-        "cases": {"sales": page_data.CASES, "atOnce": page_data.AT_ONCE},
+        "cases": {"sales": CASES, "atOnce": page_data.AT_ONCE},
         "fileFindings": [
             {"problem": each.problem, "sales": each.sale_ids, "folders": each.folders}
             | {"detail": told_detail(each.detail, report.language, report.timezone)}

@@ -34,6 +34,7 @@ import pyarrow.compute as pc
 
 from toolkit.contract.fields import pick_camel
 from toolkit.contract.waivers import WaiverRequest
+from toolkit.reports.audited import CASES
 from toolkit.reports.report import Report, iso_column
 
 _LEVEL: Final = 4
@@ -69,9 +70,6 @@ def _column(column: pd.Series[Any], timezone: ZoneInfo) -> dict[str, Any]:
         return {"cells": iso_column(column, timezone)}
     return {"cells": pa.array(column, from_pandas=True).to_pylist()}
 
-
-CASES: Final = 20_000
-"""The sales that have a case, the gravest and oldest ones: each takes some 225 bytes of the page."""
 
 AT_ONCE: Final = 250
 """The sales of a block."""

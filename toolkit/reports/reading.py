@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from datetime import timedelta
+from datetime import date, timedelta
 from typing import Any, Final
 from uuid import UUID
 from zoneinfo import ZoneInfo
@@ -24,11 +24,9 @@ from toolkit.contract.contents import COVERAGES, IntegrityFinding, IntegrityProb
 from toolkit.contract.evidence import UtilityGroup
 from toolkit.contract.findings import STANDING, FindingStatus, Problem, Status
 from toolkit.contract.waivers import Waiver, WaiverRequest
-from toolkit.reports.audited import CASES, Audited
-from toolkit.reports.report import MOMENTS
-from toolkit.reports.reviews import read_reviews
-from toolkit.reports.totals import (
+from toolkit.reports.audited import (
     AGE_BANDS,
+    CASES,
     COMPLETED_DAYS,
     FEW,
     MONTHS,
@@ -38,7 +36,10 @@ from toolkit.reports.totals import (
     ROW_COLUMNS,
     UNKNOWN_GROUP,
     UNVERIFIED,
+    Audited,
 )
+from toolkit.reports.report import MOMENTS
+from toolkit.reports.reviews import read_reviews
 
 
 def read_audited(audit: Audit, *, cpfs: Mapping[str, str] | None = None, whole: bool = False) -> Audited:
@@ -49,8 +50,15 @@ def read_audited(audit: Audit, *, cpfs: Mapping[str, str] | None = None, whole: 
     whole CPF of each client id, where somebody asked for them with a reason.
     """
     facts, partner = audit.facts, audit.partner
+    today = facts.as_of.astimezone(ZoneInfo(facts.timezone)).date()
     read = _Reading(audit, shown_to_partner=partner is not None and not whole)
-    findings, told = read.findings(), read.told()
+    findings, told, withdrawals = read.findings(), read.told(), read.table(_WITHDRAWALS).astype(object)
+    people = "withdrawn_by, approved_by"
+    if read.shown_to_partner:
+        withdrawals = withdrawals.assign(withdrawnBy=None, approvedBy=None)
+        people = "'-' AS withdrawn_by, '-' AS approved_by"
+    trend = read.table(_TREND.format(shown="false" if read.shown_to_partner else "true"))
+    cases = told["saleId"].head(CASES).tolist()
     if cpfs is not None:
         told["cpf"] = told["clientId"].map(cpfs.get)
     return Audited(
@@ -62,17 +70,18 @@ def read_audited(audit: Audit, *, cpfs: Mapping[str, str] | None = None, whole: 
         told=told,
         findings=findings,
         changes_since=facts.changes_since,
-        trends=read.trends(),
+        trend=trend.assign(day=pd.to_datetime(trend["day"]).dt.date),
         partners=read.partners(),
         partner_months=read.partner_months(),
-        waivers=read.waivers(set(findings["waiverId"].dropna())),
+        waivers=read.waivers(set(findings["waiverId"].dropna()), today),
         file_findings=read.file_findings(findings),
-        faults=read.camel("files", _FAULTS, "fault IS NOT NULL AND withdrawn_at IS NULL", "fault_since"),
-        withdrawals=read.camel("withdrawals", _WITHDRAWALS, "true", "withdrawn_at"),
+        faults=read.table(_FAULTS).astype(object),
+        withdrawals=withdrawals,
         completed=read.table(_COMPLETED, facts.as_of, facts.as_of - timedelta(days=COMPLETED_DAYS)).astype(object),
         reviews=read_reviews(audit, with_people=not read.shown_to_partner),
-        **read.evidence(told["saleId"].head(CASES).tolist()),
-        today=facts.as_of.astimezone(ZoneInfo(facts.timezone)).date(),
+        records=audit.sql(_RECORDS.format(people=people), cases),
+        events=audit.sql("SELECT * FROM events WHERE sale_id IN (SELECT unnest($1::text[]))", cases),
+        today=today,
         partner=partner,
         of_now=facts.of_now,
         verified_first=facts.verified_first,
@@ -91,7 +100,7 @@ _HOUSE: Final = f"'{Owner.COMPLIANCE}', '{Owner.OPERATIONS}'"
 _UNPROVEN: Final = "first_bytes + never + unreadable > 0"
 
 _CENSUS: Final = f"""
-    SELECT status, missing, reasons, problems, partner,
+    SELECT status, missing, reasons, problems,
         CASE WHEN utility_group IN ({", ".join(f"'{each}'" for each in UtilityGroup)})
             THEN utility_group ELSE '{UNKNOWN_GROUP}' END AS utility_group,
         client_id IS NOT NULL AS has_client, NOT ({_UNPROVEN}) AS fully_verified,
@@ -101,7 +110,7 @@ _CENSUS: Final = f"""
 """
 
 _AGES: Final = f"""
-    SELECT status, partner, CASE
+    SELECT status, CASE
         {" ".join(f"WHEN created_at > $1 - INTERVAL {d + 1} DAY THEN '{band}'" for band, d in AGE_BANDS.items())}
         ELSE '{OLDER}' END AS band, count(*) AS sales
     FROM verdicts WHERE status <> '{Status.COMPLIANT}' GROUP BY ALL ORDER BY ALL
@@ -175,33 +184,29 @@ _OF_MONTHS: Final = (
     *("partner", "month", "findings", "told", "answered", "mended", "medianDays", "stillOpen", "lateUntold"),
 )
 
-_FAULTS: Final = {
-    "saleId": "sale_id",
-    "partner": "partner",
-    "evidenceId": "evidence_id",
-    "evidenceType": "evidence_type",
-    "code": "fault",
-    "since": "fault_since",
-    "size": "size",
-    "seconds": "seconds",
-    "pages": "pages",
-    "mediaType": "media_type",
-    "sha256": "sha256",
-}
-_OF_RECORDS: Final = (
-    "evidence_id, sale_id, evidence_type, state, requested_at, withdrawn_at, size, seconds, pages, sha256, "
-    "coverage, fault, seen_at"
-)
-_WITHDRAWALS: Final = {
-    "saleId": "sale_id",
-    "partner": "partner",
-    "evidenceId": "evidence_id",
-    "evidenceType": "evidence_type",
-    "reason": "reason",
-    "withdrawnBy": "withdrawn_by",
-    "approvedBy": "approved_by",
-    "withdrawnAt": "withdrawn_at",
-}
+_TREND: Final = """
+    SELECT day, sum(present)::bigint AS present, sum(came)::bigint AS came, sum(went)::bigint AS went
+    FROM trend WHERE {shown} GROUP BY day ORDER BY day
+"""
+
+_FAULTS: Final = """
+    SELECT sale_id AS "saleId", partner, evidence_id AS "evidenceId", evidence_type AS "evidenceType",
+        fault AS code, fault_since AS since, size, seconds, pages, media_type AS "mediaType", sha256
+    FROM files WHERE fault IS NOT NULL AND withdrawn_at IS NULL ORDER BY fault_since DESC, sale_id, evidence_id
+"""
+
+_WITHDRAWALS: Final = """
+    SELECT sale_id AS "saleId", partner, evidence_id AS "evidenceId", evidence_type AS "evidenceType", reason,
+        withdrawn_by AS "withdrawnBy", approved_by AS "approvedBy", withdrawn_at AS "withdrawnAt"
+    FROM withdrawals ORDER BY withdrawn_at DESC, sale_id, evidence_id
+"""
+
+_RECORDS: Final = """
+    SELECT evidence_id, sale_id, evidence_type, state, requested_at, withdrawn_at, size, seconds, pages, sha256,
+        coverage, fault, seen_at, reason, withdrawn_by, approved_by
+    FROM files LEFT JOIN (SELECT evidence_id, reason, {people} FROM withdrawals) AS taken USING (evidence_id)
+    WHERE sale_id IN (SELECT unnest($1::text[])) ORDER BY sale_id, requested_at, evidence_id
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,14 +235,6 @@ class _Reading:
         """Return the condition of the rows that may be shown, by the column of their codes."""
         return f"{column} NOT IN ({_OWN})" if self.shown_to_partner else "true"
 
-    def camel(self, table: str, columns: Mapping[str, str], wanted: str, latest: str) -> pd.DataFrame:
-        """Return rows under the names that reports have for their columns, the latest first."""
-        listed = ", ".join(f'{ours} AS "{name}"' for name, ours in columns.items())
-        query = f"SELECT {listed} FROM {table} WHERE {wanted} ORDER BY {latest} DESC, sale_id, evidence_id"
-        found = self.table(query).astype(object)
-        hidden = {"withdrawnBy", "approvedBy"} & {*columns} if self.shown_to_partner else ()
-        return found.assign(**dict.fromkeys(hidden))
-
     def told(self) -> pd.DataFrame:
         query = _TOLD.format(shown=self.shown(), of_files=self.shown("problem"))
         found = self.table(query, few=(*FEW, "owners"), order=("rank", "createdAt", "saleId"))
@@ -251,12 +248,6 @@ class _Reading:
         found = self.table(f"SELECT * FROM findings WHERE {self.shown()}", few=(*FEW_OF_FINDINGS, "change"))
         return as_listed(found).assign(change=found["change"])
 
-    def trends(self) -> pd.DataFrame:
-        shown = "false" if self.shown_to_partner else "true"
-        query = f"SELECT partner, day, present, came, went FROM trend WHERE {shown} ORDER BY partner, day"
-        found = self.table(query)
-        return found.assign(day=pd.to_datetime(found["day"]).dt.date)
-
     def partners(self) -> pd.DataFrame:
         trend = "CAST(NULL AS BIGINT)" if self.shown_to_partner else "coalesce(trend, 0)"
         return self.table(_PARTNERS.format(shown=self.shown(), trend=trend))
@@ -269,7 +260,7 @@ class _Reading:
         found = self.table(_PARTNER_MONTHS.format(shown=self.shown()), facts.as_of, facts.timezone)
         return found.assign(month=pd.to_datetime(found["month"]).dt.strftime("%Y-%m"))
 
-    def waivers(self, used: set[str]) -> tuple[Waiver, ...]:
+    def waivers(self, used: set[str], today: date) -> tuple[Waiver, ...]:
         """Return those that hold on the day of the audit; of one partner, those of its findings."""
         asked = [each.name for each in fields(WaiverRequest)]
         rest = ("added_at", "revoked_at", "revoked_by", "revoked_reason")
@@ -278,7 +269,6 @@ class _Reading:
             for row in self.audit.sql("SELECT * FROM waivers ORDER BY added_at, id").to_pylist()
             if self.audit.partner is None or row["id"] in used
         )
-        today = self.audit.facts.as_of.astimezone(ZoneInfo(self.audit.facts.timezone)).date()
         holding = (each for each in found if each.holds(today))
         if not self.shown_to_partner:
             return tuple(holding)
@@ -299,23 +289,6 @@ class _Reading:
             return tuple(map(_file_finding, rows))
         sales = set(findings["saleId"].dropna())
         return tuple(_file_finding(row).only(sales) for row in rows)
-
-    def evidence(self, sale_ids: Sequence[str]) -> dict[str, pa.Table]:
-        """Return the records and the events of these sales."""
-        of_these = "sale_id IN (SELECT unnest($1::text[]))"
-        people = (
-            "'-' AS withdrawn_by, '-' AS approved_by" if self.shown_to_partner else "withdrawn_by, approved_by"
-        )
-        records = self.audit.sql(
-            f"SELECT {_OF_RECORDS}, reason, withdrawn_by, approved_by FROM files "
-            f"LEFT JOIN (SELECT evidence_id, reason, {people} FROM withdrawals) AS taken "
-            f"USING (evidence_id) WHERE {of_these} ORDER BY sale_id, requested_at, evidence_id",
-            list(sale_ids),
-        )
-        return {
-            "records": records,
-            "events": self.audit.sql(f"SELECT * FROM events WHERE {of_these}", list(sale_ids)),
-        }
 
 
 def _file_finding(row: Mapping[str, Any]) -> IntegrityFinding:

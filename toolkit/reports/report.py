@@ -56,6 +56,10 @@ class Report:
         """Return a moment as people read it; its offset only where it is not that of the audit, told on top."""
         return self.language.moment(moment, self.timezone, self.result.as_of)
 
+    def day(self, moment: datetime) -> str:
+        """Return the day of a moment as people read it."""
+        return self.language.day(moment.astimezone(self.timezone).date())
+
 
 TITLE: Final = "Missing evidence"
 

@@ -44,7 +44,7 @@ from toolkit.reports import wording
 from toolkit.reports.lists import ANSWERS, BESIDE, FINDINGS, MISSING, SALES, Section, section
 from toolkit.reports.notices import headline, notices, provenance
 from toolkit.reports.report import MOMENTS, ROWS_AT_ONCE, Report, iso_column, tuples
-from toolkit.reports.totals import ROW_COLUMNS
+from toolkit.reports.audited import ROW_COLUMNS
 from toolkit.reports.wording import COLOURS, told
 
 WIDEST: Final = 46.0

@@ -14,8 +14,8 @@ from toolkit.contract.findings import FindingStatus, Problem, Reason, Status
 from toolkit.contract.rules import EvidenceState
 from toolkit.evidence.records import TYPE_UNKNOWN, WITHDRAWN
 from toolkit.language import Language
+from toolkit.reports.audited import AGE_BANDS, OLDER, UNKNOWN_GROUP
 from toolkit.reports.report import Report
-from toolkit.reports.totals import AGE_BANDS, OLDER, UNKNOWN_GROUP
 
 COLOURS: Final[Mapping[str, str]] = {
     Status.COMPLIANT: "#b7cdc4",
@@ -58,17 +58,9 @@ TYPE_NAMES: Final = {
 }
 """The contract's meaning of each evidence type."""
 
-STATUS_NAMES: Final = {
-    Status.COMPLIANT: "compliant",
-    Status.INCOMPLETE: "incomplete",
-    Status.CONFLICT: "in conflict",
-}
+STATUS_NAMES: Final = {each: each.value for each in Status} | {Status.CONFLICT: "in conflict"}
 
-SEVERITY_NAMES: Final = {
-    Severity.CRITICAL: "critical",
-    Severity.ERROR: "error",
-    Severity.WARNING: "warning",
-}
+SEVERITY_NAMES: Final = {each: each.value for each in Severity}
 
 OWNER_NAMES: Final = {
     Owner.PARTNER: "the partner",
@@ -76,12 +68,7 @@ OWNER_NAMES: Final = {
     Owner.OPERATIONS: "operations",
 }
 
-FINDING_STATUS_NAMES: Final = {
-    FindingStatus.OPEN: "open",
-    FindingStatus.WAIVED: "waived",
-    FindingStatus.RESOLVED: "resolved",
-    FindingStatus.REOPENED: "back again",
-}
+FINDING_STATUS_NAMES: Final = {each: each.value for each in FindingStatus} | {FindingStatus.REOPENED: "back again"}
 
 RECORD_STATE_NAMES: Final = {
     str(EvidenceState.COUNTED): "counts for the sale",
@@ -201,10 +188,9 @@ def filters(report: Report) -> list[dict[str, Any]]:
     types = {each: words["types"][each] for each in result.missing["evidenceType"]}
     statuses = dict(words["statuses"])
     statuses[str(Status.COMPLIANT)] = say("compliant, with something to look at")
-    ages = {band: band for band in [*AGE_BANDS, OLDER]}
     acting = result.findings.loc[result.findings["status"].isin(["open", "reopened"]), "owner"].dropna().unique()
-    owners = told(OWNER_NAMES, report.language) | {each: each for each in sorted(acting, key=_alphabetical)}
-    owners |= told(OWNER_NAMES, report.language)
+    others = {each: each for each in sorted(set(acting) - set(OWNER_NAMES), key=_alphabetical)}
+    owners = told(OWNER_NAMES, report.language) | others
     only = {
         "unexamined": say("files not examined"),
         "no-client": say("no client"),
@@ -223,7 +209,7 @@ def filters(report: Report) -> list[dict[str, Any]]:
         ("problem", say("Problem"), say("any or none"), told(names_of(Problem), report.language)),
         ("partner", say("Partner"), say("all"), {each: each for each in partners} | {NOBODY: say("no partner")}),
         ("owner", say("Who has to act"), say("all"), owners),
-        ("age", say("Age, days"), say("any"), ages),
+        ("age", say("Age, days"), say("any"), {band: band for band in [*AGE_BANDS, OLDER]}),
         ("only", say("Only with"), say("anything"), only),
     )  # fmt: skip
     return [dict(zip(("name", "label", "unused", "values"), each, strict=True)) for each in chosen]
