@@ -119,9 +119,9 @@ def _of_tables():
             yield from (text for text in table.values() if isinstance(text, str) and not text.startswith("#"))
     of_sales = (lists.SALES, lists.MISSING, lists.FINDINGS, lists.PROBLEMS, lists.ANSWERS)
     for each in (*of_sales, *lists.BESIDE.values()):
-        yield from (each.title, each.about if isinstance(each.about, str) else "")
+        yield from (each.title, each.about if isinstance(each.about, str) else "", *each.columns)
     yield from wording.script_words(page.asset(*page.SCRIPTS), ENGLISH)
-    yield from (*wording.GLOSSARY, *lists.COLUMNS, report.TITLE, *report.DETAILS, *dossier.ABOUT)
+    yield from (*wording.GLOSSARY, report.TITLE, *report.DETAILS, *dossier.ABOUT)
     of_rooms = (OF_ROWS, SENTENCES, REFUSALS, WARNINGS, QUALITY_TEXTS, workbooks.REFUSALS, posting.HINTS)
     for table in (*of_rooms, notices.SENTENCES, partner_notices.SENTENCES, desk.MARKS, sales.PAYERS):
         yield from table.values()

@@ -26,9 +26,8 @@ from toolkit.contract.evidence import EvidenceType
 from toolkit.contract.findings import SEPARATOR, items
 from toolkit.language import Language
 from toolkit.reports import wording
-from toolkit.reports.audited import ENDS_SOON
+from toolkit.reports.audited import COMPLETED_DAYS, ENDS_SOON, MONTHS, MOST, UNVERIFIED
 from toolkit.reports.report import MOMENTS, Report, known, told_detail
-from toolkit.reports.audited import COMPLETED_DAYS, MONTHS, MOST, UNVERIFIED
 from toolkit.reports.wording import COLUMN_NAMES
 
 Words = Callable[[Any, Callable[[str], str]], Any]
@@ -63,33 +62,18 @@ _WORDED: Final = {
     **dict.fromkeys(MOMENTS, moment),
 }
 
-_OF_THEIR_NAME: Final = (
-    *("Answered", "Compared", "Drawn", "Failed", "Kappa", "Looked at", "Mended", "Month", "Question", "Reviewer"),
-    *("Approved by", "Back again", "Came", "Came and went", "Change", "Code", "Day", "Findings", "Meaning"),
-    *("Median days", "New", "Overdue", "Owner", "Reason", "Resolved", "Sales", "Still open", "Trend", "Waived"),
-    *("Warning", "Went", "Withdrawn by", "compliant", "incomplete", "Told"),
-)
-"""The headings that are the names of their columns."""
-
 COLUMNS: Final[Mapping[str, tuple[str, Words | None]]] = {
     **{heading: (name, _WORDED.get(name)) for name, heading in wording.COLUMN_NAMES.items()},
-    **{heading: (to_camel(heading.lower().replace(" ", "_")), None) for heading in _OF_THEIR_NAME},
     **{heading: ("id" if field == "findingId" else field, None) for field, heading in HEADINGS.items()},
-    "Days late": ("late", None),
     "Due before told": ("lateUntold", None),
     "Due": ("dueAt", moment),
-    "Ends on": ("end", None),
-    "Ends soon": ("soon", None),
     "Evidence": ("evidenceType", of(wording.TYPE_NAMES)),
     "Fault": ("code", of(_CODES)),
     "Finding": ("code", of(_CODES)),
     "First seen": ("firstSeen", moment),
     "Next deadline": ("dueAt", moment),
-    "Told or answered": ("heard", None),
     "Problem": ("code", of(_CODES)),
     "Reason (code)": ("reasons", None),
-    "Same answer": ("agreed", None),
-    "Share failed": ("share", None),
     "Remedy": ("remedy", lambda text, say: say(text)),
     "Since": ("since", moment),
     "State": ("status", of(wording.FINDING_STATUS_NAMES)),
@@ -97,13 +81,12 @@ COLUMNS: Final[Mapping[str, tuple[str, Words | None]]] = {
     "Waived findings": ("waived", None),
     "Weight": ("severity", of(wording.SEVERITY_NAMES)),
     "What is missing, and why": ("wrong", None),
-    "Where the files lie": ("folders", None),
     "Who acts": ("owners", _WORDED["owners"]),
     "Who has to act": ("owner", of(wording.OWNER_NAMES)),
     "Withdrawn at": ("withdrawnAt", moment),
     "in conflict": ("conflict", None),
 }
-"""The columns that a list can have, by their English headings."""
+"""The columns of lists by their English headings; one that is not here is its column's name in words."""
 
 
 LIMITS: Final = {"unverified": UNVERIFIED, "days": COMPLETED_DAYS, "completed": MOST, "months": MONTHS}
@@ -156,7 +139,7 @@ def _findings(report: Report) -> pd.DataFrame:
     days = pd.to_datetime(said["toldAt"], utc=True).dt.tz_convert(report.timezone).dt.date
     heard = cache(partial(_heard, report.language))
     rows = known(said.assign(toldAt=days)).itertuples(index=False, name=None)
-    return found.assign(heard=pd.Series([heard(*each) for each in rows], said.index, dtype=object))
+    return found.assign(toldOrAnswered=pd.Series([heard(*each) for each in rows], said.index, dtype=object))
 
 
 def _heard(language: Language, told: date | None, answer: str | None, until: date | None) -> str:
@@ -171,7 +154,9 @@ def _open(report: Report) -> pd.DataFrame:
     """Return the open findings, overdue ones first, each with the business days that it is late."""
     found = _findings(report)
     found = found[found["status"].isin(["open", "reopened"])]
-    found = found.assign(late=(-found["dueInBusinessDays"]).where(found["overdue"].astype(bool)).astype("Int64"))
+    found = found.assign(
+        daysLate=(-found["dueInBusinessDays"]).where(found["overdue"].astype(bool)).astype("Int64")
+    )
     return found.sort_values(["overdue", "dueAt"], ascending=[False, True], kind="stable")
 
 
@@ -198,12 +183,12 @@ def _reviewed(report: Report) -> pd.DataFrame:
     say, percent, table = report.language.text, report.language.percent, report.result.reviews.questions
     given = [[percent(each) for each in row[-3:] if each is not None] for row in known(table).itertuples()]
     named = {"partner": say("no partner"), "question": say("all questions")}
-    return table.fillna(named).assign(share=["{} ({}-{})".format(*each) if each else "" for each in given])
+    return table.fillna(named).assign(shareFailed=["{} ({}-{})".format(*each) if each else "" for each in given])
 
 
 def _agreement(report: Report) -> pd.DataFrame:
     table, percent = report.result.reviews.agreement, report.language.percent
-    return table.assign(agreed=table["agreed"].map(percent), kappa=table["kappa"].astype(float).round(2))
+    return table.assign(sameAnswer=table["agreed"].map(percent), kappa=table["kappa"].astype(float).round(2))
 
 
 def _since(report: Report) -> str:
@@ -241,15 +226,10 @@ def _file_findings(report: Report) -> pd.DataFrame:
         return f"{say(CODES[each.problem].meaning)}{f' ({detail})' if detail else ''}"
 
     rows = [
-        {
-            "sales": ", ".join(each.sale_ids) or say("none"),
-            "code": each.problem,
-            "meaning": meaning(each),
-            "folders": "\n".join(each.folders),
-        }
+        (", ".join(each.sale_ids) or say("none"), each.problem, meaning(each), "\n".join(each.folders))
         for each in report.result.file_findings
     ]
-    return pd.DataFrame(rows, columns=["sales", "code", "meaning", "folders"])
+    return pd.DataFrame(rows, columns=["sales", "code", "meaning", "whereTheFilesLie"])
 
 
 def _warned(report: Report) -> pd.DataFrame:
@@ -262,23 +242,17 @@ def _warned(report: Report) -> pd.DataFrame:
 
 
 def _waivers(report: Report) -> pd.DataFrame:
-    result, anything = report.result, report.language.text("any")
+    result, say = report.result, report.language.text
     rows = [
-        {
-            "saleId": each.request.sale_id or anything,
-            "partner": each.request.partner or anything,
-            "code": each.request.code or anything,
-            "reason": each.request.reason,
-            "owner": each.request.owner,
-            "approvedBy": each.request.approved_by,
-            "end": each.request.end,
-            "soon": report.language.text("soon") if each.days_left(result.today) <= ENDS_SOON else "",
-        }
+        (
+            *(about or say("any") for about in (each.request.sale_id, each.request.partner, each.request.code)),
+            *(each.request.reason, each.request.owner, each.request.approved_by, each.request.end),
+            say("soon") if each.days_left(result.today) <= ENDS_SOON else "",
+        )
         for each in result.waivers
     ]
-    return pd.DataFrame(
-        rows, columns=["saleId", "partner", "code", "reason", "owner", "approvedBy", "end", "soon"]
-    )
+    columns = ["saleId", "partner", "code", "reason", "owner", "approvedBy", "endsOn", "endsSoon"]
+    return pd.DataFrame(rows, columns=columns)
 
 
 SALES: Final = List(
@@ -461,7 +435,8 @@ class Section:
     def cells(self, part: slice) -> list[pa.Array]:
         """Return the columns of some of its rows, null for everything that is not known."""
         rows, say = self.table.iloc[part], self.report.language.text
-        return [_column(rows[name], words, say) for name, words in map(COLUMNS.__getitem__, self.columns)]
+        columns = (COLUMNS.get(each, (to_camel(each.lower().replace(" ", "_")), None)) for each in self.columns)
+        return [_column(rows[name], words, say) for name, words in columns]
 
     def rows(self, most: int) -> list[tuple[Cell, ...]]:
         """Return its first rows."""
