@@ -15,13 +15,11 @@ import numpy as np
 import pandas as pd
 
 from toolkit.audit.changes import KINDS, FindingChanges
-from toolkit.contract.contents import IntegrityFinding
 from toolkit.contract.fields import pick_camel
 from toolkit.contract.findings import REPORT, items
 from toolkit.contract.waivers import Waiver
-from toolkit.reports.audited import Audited
+from toolkit.reports.audited import ROW_COLUMNS, Audited
 from toolkit.reports.report import MOMENTS, ROWS_AT_ONCE, Report, iso, iso_column, iso_exact, known
-from toolkit.reports.audited import ROW_COLUMNS
 
 _encode: Final = json.JSONEncoder(ensure_ascii=False).encode
 _LIFE_MOMENTS: Final = ("firstSeen", "lastSeen", "openedAt", "dueAt", "toldAt")
@@ -112,8 +110,8 @@ def fingerprint(report: Report) -> str:
 
 def _text(report: Report) -> Iterator[str]:
     result, timezone = report.result, report.timezone
-    yield json.dumps(summary(result, timezone), ensure_ascii=False, indent=2).removesuffix("\n}")
-    waivers = (waiver_as_json(each, result.as_of.astimezone(timezone).date(), timezone) for each in result.waivers)
+    yield json.dumps(summary(result, timezone), ensure_ascii=False, indent=2, default=str).removesuffix("\n}")
+    waivers = (waiver_as_json(each, result.today, timezone) for each in result.waivers)
     changed = ({"id": each, "change": kind} for kind, ids in result.changed.items() for each in ids)
     lists = {
         "rows": _rows(result.rows, timezone),
@@ -151,7 +149,10 @@ def summary(result: Audited, timezone: ZoneInfo) -> dict[str, Any]:
         "byGroup": records(result.by_group),
         "missing": records(result.missing),
         "problems": records(result.problems),
-        "fileFindings": [_file_finding(each) for each in result.file_findings],
+        "fileFindings": [
+            pick_camel(each, "problem", "sale_ids", "evidence_ids", "folders", "detail")
+            for each in result.file_findings
+        ],
         "ages": records(result.ages),
         "partner": result.partner,
         "findingCounts": result.finding_counts,
@@ -165,30 +166,15 @@ def summary(result: Audited, timezone: ZoneInfo) -> dict[str, Any]:
             "agreement": records(known(result.reviews.agreement)),
         },
         "source": {
-            "database": source.database,
-            "embedded": list(source.embedded),
+            **pick_camel(source, "database", "embedded"),
             "bucket": source.last_sync.bucket if source.last_sync else None,
             "lastSync": iso(source.last_sync.finished_at, timezone) if source.last_sync else None,
             **pick_camel(source, "toolkit", "rules", "seal"),
             "listedSince": iso(source.listed_since, timezone) if source.listed_since else None,
             "recordsAssumedAt": iso(source.records_assumed_at, timezone) if source.records_assumed_at else None,
-            "hiddenRows": list(source.hidden_rows),
-            "copiedRows": list(source.copied_rows),
-            "replica": source.replica,
-            "serviceChanges": list(source.service_changes),
-            "serviceNotes": list(source.service_notes),
-            "rowsLeftOut": list(source.rows_left_out),
+            **pick_camel(source, "hidden_rows", "copied_rows", "replica", "service_changes", "service_notes"),
+            "rowsLeftOut": source.rows_left_out,
         },
-    }
-
-
-def _file_finding(finding: IntegrityFinding) -> dict[str, Any]:
-    return {
-        "problem": finding.problem,
-        "saleIds": list(finding.sale_ids),
-        "evidenceIds": [str(each) for each in finding.evidence_ids],
-        "folders": list(finding.folders),
-        "detail": finding.detail,
     }
 
 

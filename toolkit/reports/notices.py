@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Final
 from zoneinfo import ZoneInfo
 
@@ -248,6 +248,10 @@ def provenance(result: Audited, timezone: ZoneInfo, language: Language = ENGLISH
     """Return the source of the numbers, for those who have to vouch for them."""
     say, source, sync = language.text, result.source, result.source.last_sync
     database = language.tell(source.database)
+
+    def moment(at: datetime | None) -> str:
+        return language.moment(at, timezone) if at else say("never")
+
     return {
         **({} if result.partner is None else {say("Partner"): result.partner}),
         say("As of"): language.moment(result.as_of, timezone),
@@ -260,10 +264,8 @@ def provenance(result: Audited, timezone: ZoneInfo, language: Language = ENGLISH
         say("Bucket"): language.tell(recognised(sync.bucket, ["{} (embedded bucket)"]))
         if sync
         else say("never read"),
-        say("Bucket read"): language.moment(sync.finished_at, timezone) if sync else say("never"),
-        say("Oldest part of the listing"): (
-            language.moment(source.listed_since, timezone) if source.listed_since else say("never")
-        ),
+        say("Bucket read"): moment(sync.finished_at if sync else None),
+        say("Oldest part of the listing"): moment(source.listed_since),
         say("Readers of files"): language.listed(
             [f"{name} ({language.number(files)})" for name, files in result.looks.readers.items()]
         )

@@ -137,11 +137,7 @@ def _section(section: Section, most: int) -> dict[str, Any]:
 
 def breaking(text: str) -> str:
     """Return the text with places in its long words where a line may end."""
-    return " ".join(_breakable(word) for word in text.split())
-
-
-def _breakable(text: str) -> str:
-    """Return the text with places where a line may end, so that a long id stays in its column."""
-    if len(text) <= _LONGEST:
-        return text
-    return "\u200b".join(re.findall(f"[^-_/@.]{{1,{_LONGEST}}}[-_/@.]*|[-_/@.]+", text))
+    pieces = f"[^-_/@.]{{1,{_LONGEST}}}[-_/@.]*|[-_/@.]+"
+    return " ".join(
+        word if len(word) <= _LONGEST else "\u200b".join(re.findall(pieces, word)) for word in text.split()
+    )

@@ -13,7 +13,7 @@ with an apostrophe.
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from datetime import UTC
 from pathlib import Path
@@ -41,10 +41,10 @@ from toolkit.intake.workbook_writer import (
     has_unwritable,
 )
 from toolkit.reports import wording
+from toolkit.reports.audited import ROW_COLUMNS
 from toolkit.reports.lists import ANSWERS, BESIDE, FINDINGS, MISSING, SALES, Section, section
 from toolkit.reports.notices import headline, notices, provenance
 from toolkit.reports.report import MOMENTS, ROWS_AT_ONCE, Report, iso_column, tuples
-from toolkit.reports.audited import ROW_COLUMNS
 from toolkit.reports.wording import COLOURS, told
 
 WIDEST: Final = 46.0
@@ -94,11 +94,6 @@ def values(column: pa.Array, report: Report) -> Cells:
         style = Style.DECIMAL if pa.types.is_floating(kind) else Style.NUMBER
         return Cells(column.cast(pa.string()), Form.NUMBER, style)
     return Cells(texts(column), style=Style.WRAPPED)
-
-
-def text(value: str, style: Style) -> Cells:
-    """Return one cell."""
-    return Cells(texts(pa.array([value])), style=style)
 
 
 def texts(column: pa.Array) -> pa.StringArray:
@@ -224,21 +219,19 @@ def _sheet_cells(section: Section, part: slice) -> list[Cells]:
 
 
 def _write_notes(book: Workbook, report: Report) -> None:
-    language = report.language
-    book.begin_sheet(language.text("Notes"), SheetLooks((44, 100), table=False))
-    for title, pairs in _notes(report):
-        book.add_row(title, style=Style.SECTION)
-        for word, meaning in pairs:
-            book.add([text(word, Style.BOLD), text(meaning, Style.WRAPPED)])
-        book.add_row("")
-
-
-def _notes(report: Report) -> Iterator[tuple[str, Sequence[tuple[str, str]]]]:
     say, language = report.language.text, report.language
-    origin = provenance(report.result, report.timezone, language)
-    yield say("Where the numbers come from"), list(origin.items())
-    yield say("Words"), [(say(word), say(meaning)) for word, meaning in wording.GLOSSARY.items()]
-    yield say("Codes"), list(told(wording.MEANINGS, language).items())
+    book.begin_sheet(say("Notes"), SheetLooks((44, 100), table=False))
+    notes = {
+        say("Where the numbers come from"): provenance(report.result, report.timezone, language),
+        say("Words"): {say(word): say(meaning) for word, meaning in wording.GLOSSARY.items()},
+        say("Codes"): told(wording.MEANINGS, language),
+    }
+    for title, meanings in notes.items():
+        book.add_row(title, style=Style.SECTION)
+        for pair in meanings.items():  # singly: rows that come together get fixed heights
+            word, meaning = (texts(pa.array([text])) for text in pair)
+            book.add([Cells(word, style=Style.BOLD), Cells(meaning, style=Style.WRAPPED)])
+        book.add_row("")
 
 
 _FREE_TEXTS: Final = {"saleId", "utilityGroup", "partner", "clientId", "cpf", "replica"}
