@@ -100,12 +100,10 @@ def checked_parameters(notebook: Path, given: Iterable[tuple[str, str]]) -> Mapp
 
     Raises:
         SettingsError: an unknown name, a value that does not fit, a secret.
-        NotebookFailed: there is no such notebook, or it has no proper parameters cell.
+        NotebookFailed: it is not a notebook, or has no proper parameters cell.
     """
     try:
         found = nbformat.read(notebook, as_version=4)
-    except FileNotFoundError:
-        raise NotebookFailed("{}: there is no such notebook.", notebook) from None
     except (ValueError, AttributeError, nbformat.ValidationError):
         raise NotebookFailed("{}: this is not a notebook.", notebook) from None
     return chosen_values(read_parameters(found), given, notebook.name)

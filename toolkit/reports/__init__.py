@@ -89,7 +89,7 @@ def write_report(
     progress: Progress | None = None,
     witness: Witness | None = None,
 ) -> list[Path]:
-    """Write ``missing-evidence.*`` and its manifest into the folder ``out``; an earlier report is moved beneath it.
+    """Write ``missing-evidence.*`` and its manifest into the folder ``out``; an earlier report moves beneath it.
 
     Everything is written aside first and moved to its place then, so a failure leaves what was there. Files
     with whole CPFs can be read by their owner only.
