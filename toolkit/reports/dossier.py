@@ -20,7 +20,7 @@ from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 from toolkit.atomic_files import PrivateFolder
 from toolkit.language import Language
 from toolkit.reports import digest_of
-from toolkit.reports.pdf import printable, typeset
+from toolkit.reports.pdf import typeset
 
 ABOUT: Final = (
     "The verdict follows the minimum evidence rules of the contract, by what was last seen of the service and the "
@@ -73,19 +73,15 @@ def write_dossier(dossier: Dossier, out: Path, language: Language, timezone: tzi
     private = PrivateFolder(out)
     with private as folder:
         parts = {name: folder / name for name in ("dossier.pdf", "sale.json", "README.txt")}
-        lang, _, region = language.code.partition("-")
         content = {
-            "lang": lang,
-            "region": region or "us",
             "title": title,
             "as_of": as_of,
-            "page": say("page {n} of {all}"),
             "facts": list(dossier.facts.items()),
             "tables": [{"title": name, "headings": heads, "rows": rows} for name, heads, rows in dossier.tables],
             "none": say("none"),
             "about": {"title": say("What this shows, and what it does not"), "sentences": about},
         }
-        typeset("dossier.typ", printable(content), parts["dossier.pdf"], dossier.as_of)
+        typeset("dossier.typ", content, language, parts["dossier.pdf"], dossier.as_of)
         told = json.dumps(dossier.document, ensure_ascii=False, indent=1, default=str)
         parts["sale.json"].write_text(told + "\n", "utf-8")
         lines = [title, as_of, "", *(f"{name}: {value}" for name, value in dossier.facts.items()), "", *about]

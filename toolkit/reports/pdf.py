@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import typst
 
+from toolkit.language import Language
 from toolkit.reports import wording
 from toolkit.reports.json_document import fingerprint
 from toolkit.reports.lists import BESIDE, PROBLEMS, TO_ACT_ON, Section, cell_text, section
@@ -38,31 +39,35 @@ _STAND_IN: Final = "\u25a1"
 
 def write(report: Report, path: Path) -> None:
     """Write the document."""
-    typeset("report.typ", printable(_content(report)), path, report.result.as_of)
+    typeset("report.typ", _content(report), report.language, path, report.result.as_of)
 
 
-def typeset(template: str, content: Any, path: Path, moment: datetime) -> None:
-    """Write the document that a template makes of ``content``, dated at ``moment``."""
+def typeset(template: str, content: dict[str, Any], language: Language, path: Path, moment: datetime) -> None:
+    """Write the document that a template makes of ``content`` in a language, dated at ``moment``.
+
+    Every character that the fonts may lack is replaced by a box.
+    """
+    lang, _, region = language.code.partition("-")
+    content |= {"lang": lang, "region": region or "us", "page": language.text("page {n} of {all}")}
     with as_file(files("toolkit.reports").joinpath("templates", template)) as source:
         typst.compile(
             str(source),
             output=str(path),
             format="pdf",
             ignore_system_fonts=True,
-            sys_inputs={"report": json.dumps(content, ensure_ascii=False)},
+            sys_inputs={"report": json.dumps(_printable(content), ensure_ascii=False)},
             pdf_standards=["a-2a", "ua-1"],
             timestamp=int(moment.timestamp()),
         )
 
 
-def printable(value: Any) -> Any:
-    """Return the same content, every character that the fonts may lack replaced by a box."""
+def _printable(value: Any) -> Any:
     if isinstance(value, str):
         return _UNPRINTABLE.sub(_STAND_IN, " ".join(wording.escape_bidi(value).split()))
     if isinstance(value, dict):
-        return {name: printable(each) for name, each in value.items()}
+        return {name: _printable(each) for name, each in value.items()}
     if isinstance(value, list | tuple):
-        return [printable(each) for each in value]
+        return [_printable(each) for each in value]
     return value
 
 
@@ -70,14 +75,10 @@ def _content(report: Report) -> dict[str, Any]:
     result, language = report.result, report.language
     say, number = language.text, language.number
     listed = (section(each, report) for each in (PROBLEMS, *BESIDE.values()))
-    lang, _, region = language.code.partition("-")
     return {
-        "lang": lang,
-        "region": region or "us",
         "title": report.title,
         "headline": f"{headline(result, language)}.",
         "as_of": say("as of %(moment)s", moment=language.moment(result.as_of, report.timezone)),
-        "page": say("page {n} of {all}"),
         "seal": result.source.seal or say("none yet"),
         "fingerprint": fingerprint(report),
         "colours": {str(code): colour for code, colour in COLOURS.items()},
