@@ -125,7 +125,7 @@ def _keep_failed(partial: Path, failed: Path, environ: Mapping[str, str]) -> str
         notebook = nbformat.read(partial, as_version=4)
     except (FileNotFoundError, ValueError):  # nothing ran yet, or a second signal came while it was written
         return ""
-    cut_errors(notebook)
+    _cut_errors(notebook)
     _write(notebook, partial, environ)
     partial.replace(failed)
     return f"\nWhat ran until then is in {failed}"
@@ -278,7 +278,10 @@ _FAILURES: Final = (
 def _failure(error: Exception, watch: Watch) -> NotebookFailed:
     match error:
         case PapermillExecutionError():
-            return NotebookFailed(described_failure(error), cell_error=error.ename)
+            text = _text(error.ename, error.evalue, _places(error.traceback))
+            return NotebookFailed(
+                f"failed at In [{error.exec_count}]: {error.ename}: {text}", cell_error=error.ename
+            )
         case CellTimeoutError():
             return NotebookTimedOut(Message("took longer than {:g} seconds and was stopped.", watch.timeout))
         case DeadKernelError():
@@ -309,13 +312,7 @@ _OF_SYSTEM: Final = re.compile(r"\[Errno (\d{1,3})\] ")
 _FRAME: Final = re.compile(r"^(?:File .+?:\d+, in \w+|Cell In\[\d+\], line \d+)", re.MULTILINE)
 
 
-def described_failure(error: PapermillExecutionError) -> str:
-    """Return the place and reason of the notebook's failure, in one line."""
-    text = _text(error.ename, error.evalue, _places(error.traceback))
-    return f"failed at In [{error.exec_count}]: {error.ename}: {text}"
-
-
-def cut_errors(notebook: nbformat.NotebookNode) -> None:
+def _cut_errors(notebook: nbformat.NotebookNode) -> None:
     """Reduce each error in the outputs to its kind and its traceback's places, without any text of others."""
     for cell in notebook.cells:
         for output in cell.get("outputs", ()):
