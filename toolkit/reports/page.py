@@ -33,7 +33,6 @@ from toolkit.reports.notices import headline, notices, provenance
 from toolkit.reports.report import TITLE, Report, iso, told_detail, tuples
 from toolkit.reports.wording import (
     COLOURS,
-    DARK_COLOURS,
     NOBODY,
     STATUS_NAMES,
     TYPE_NAMES,
@@ -303,8 +302,10 @@ def asset(*names: str) -> Markup:
 def _fills() -> Markup:
     """Return the style of what has the colour of a code."""
     light, dark = (
-        "\n".join(f".fill-{code} {{ fill: {colour}; background: {colour}; }}" for code, colour in colours.items())
-        for colours in (COLOURS, DARK_COLOURS)
+        "\n".join(
+            f".fill-{code} {{ fill: {each[at]}; background: {each[at]}; }}" for code, each in COLOURS.items()
+        )
+        for at in (0, 1)
     )
     return Markup(f"{light}\n@media screen and (prefers-color-scheme: dark) {{\n{dark}\n}}\n")  # noqa: S704  # ours
 

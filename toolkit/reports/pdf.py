@@ -81,7 +81,7 @@ def _content(report: Report) -> dict[str, Any]:
         "as_of": say("as of %(moment)s", moment=language.moment(result.as_of, report.timezone)),
         "seal": result.source.seal or say("none yet"),
         "fingerprint": fingerprint(report),
-        "colours": {str(code): colour for code, colour in COLOURS.items()},
+        "colours": {str(code): colour for code, (colour, _) in COLOURS.items()},
         "notices": notices(result, language, report.timezone),
         "shares": shares(result, language) if result.sales else [],
         "cards": [{"figure": number(figure), "name": name} for name, figure in _figures(report).items()],

@@ -188,7 +188,7 @@ def _write_counts(
     for row in table.itertuples(index=False, name=None):
         book.add_row(types.get(row[0], say(row[0])), *map(int, row[1:]))
     cells = [f"{column_name(place)}{first}:{column_name(place)}{book.row}" for place in range(1, len(columns) + 1)]
-    return {ranged: COLOURS[name] for ranged, name in zip(cells, columns, strict=True)}
+    return {ranged: COLOURS[name][0] for ranged, name in zip(cells, columns, strict=True)}
 
 
 def _write_list(book: Workbook, section: Section, choices: Mapping[int, Sequence[str]] | None = None) -> None:

@@ -17,36 +17,20 @@ from toolkit.language import Language
 from toolkit.reports.audited import AGE_BANDS, OLDER, UNKNOWN_GROUP
 from toolkit.reports.report import Report
 
-COLOURS: Final[Mapping[str, str]] = {
-    Status.COMPLIANT: "#b7cdc4",
-    Status.INCOMPLETE: "#e09a2d",
-    Status.CONFLICT: "#a52f45",
-    Reason.UNUSABLE: "#7d4a97",
-    Reason.VANISHED: "#b85a7f",
-    Reason.NOT_UPLOADED: "#9cc3dd",
-    Reason.EXPIRY_UNKNOWN: "#75a9cb",
-    Reason.EXPIRED: "#4f8fb9",
-    Reason.WITHDRAWN: "#8a8f98",
-    Reason.TYPE_UNKNOWN: "#5c6470",
-    Reason.NEVER_REQUESTED: "#1c4e74",
+COLOURS: Final[Mapping[str, tuple[str, str]]] = {
+    Status.COMPLIANT: ("#b7cdc4", "#47625a"),
+    Status.INCOMPLETE: ("#e09a2d", "#dc9a35"),
+    Status.CONFLICT: ("#a52f45", "#d9546c"),
+    Reason.UNUSABLE: ("#7d4a97", "#a87bc2"),
+    Reason.VANISHED: ("#b85a7f", "#d58aa8"),
+    Reason.NOT_UPLOADED: ("#9cc3dd", "#c3dcec"),
+    Reason.EXPIRY_UNKNOWN: ("#75a9cb", "#9fc4dc"),
+    Reason.EXPIRED: ("#4f8fb9", "#6aa6cd"),
+    Reason.WITHDRAWN: ("#8a8f98", "#a4a9b2"),
+    Reason.TYPE_UNKNOWN: ("#5c6470", "#7b8390"),
+    Reason.NEVER_REQUESTED: ("#1c4e74", "#3a78a8"),
 }
-"""The colour of each code."""
-
-DARK_COLOURS: Final[Mapping[str, str]] = {
-    Status.COMPLIANT: "#47625a",
-    Status.INCOMPLETE: "#dc9a35",
-    Status.CONFLICT: "#d9546c",
-    Reason.UNUSABLE: "#a87bc2",
-    Reason.VANISHED: "#d58aa8",
-    Reason.NOT_UPLOADED: "#c3dcec",
-    Reason.EXPIRY_UNKNOWN: "#9fc4dc",
-    Reason.EXPIRED: "#6aa6cd",
-    Reason.WITHDRAWN: "#a4a9b2",
-    Reason.TYPE_UNKNOWN: "#7b8390",
-    Reason.NEVER_REQUESTED: "#3a78a8",
-}
-"""The same on a dark screen."""
-
+"""The colour of each code, and that on a dark screen."""
 
 TYPE_NAMES: Final = {
     EvidenceType.POV: "Audio of the contracting party",
