@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import pandas as pd
 import pyarrow as pa
+from pydantic.alias_generators import to_camel
 
 from toolkit.audit.changes import BETWEEN, CHANGED, KINDS, FindingChanges
 from toolkit.audit.source import Looks, Source
@@ -48,23 +49,12 @@ AGE_BANDS: Final = {"0-1": 1, "2-7": 7, "8-30": 30, "31-90": 90}
 OLDER: Final = ">90"
 
 ROW_COLUMNS: Final = {
-    "saleId": "sale_id",
-    "utilityGroup": "utility_group",
-    "status": "status",
-    "missing": "missing",
-    "reasons": "reasons",
-    "problems": "problems",
-    "counted": "counted",
-    "isClientFinancialResponsible": "is_client_financial_responsible",
-    "partner": "partner",
-    "clientId": "client_id",
-    "cpf": "cpf",
-    "createdAt": "created_at",
-    "ageDays": "age_days",
-    "completedAt": "completed_at",
-    "oldestRequest": "oldest_request",
-    "unexamined": "unexamined",
-    **{str(coverage): column for coverage, column in COVERAGES.items()},
+    to_camel(name): name
+    for name in (
+        *("sale_id", "utility_group", "status", "missing", "reasons", "problems", "counted"),
+        *("is_client_financial_responsible", "partner", "client_id", "cpf", "created_at", "age_days"),
+        *("completed_at", "oldest_request", "unexamined", *COVERAGES.values()),
+    )
 }
 """The columns of a sale under the contract's names, and what the expression calls them."""
 
