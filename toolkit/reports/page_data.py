@@ -23,7 +23,7 @@ from __future__ import annotations
 import base64
 import json
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
@@ -74,12 +74,7 @@ def _column(column: pd.Series[Any], timezone: ZoneInfo) -> dict[str, Any]:
 AT_ONCE: Final = 250
 """The sales of a block."""
 
-_OF_RECORD: Final = (
-    *("evidence_id", "evidence_type", "state", "requested_at", "withdrawn_at", "withdrawn_by", "approved_by"),
-    *("reason", "size", "seconds", "pages", "sha256", "coverage", "fault", "seen_at"),
-)
-_OF_EVENT: Final = ("happened_at", "kind", "evidence_id")
-_OF_FINDING: Final = ("code", "status", "firstSeen", "dueAt", "overdue", "waiverId")
+_OF_FINDING: Final = ["saleId", "code", "status", "firstSeen", "dueAt", "overdue", "waiverId"]
 
 _DIGITS: Final = 16
 """The digits of a SHA-256 that the page has; ``toolkit sale show`` has all 64."""
@@ -90,10 +85,10 @@ def blocks(report: Report) -> Iterator[str]:
     result, zone = report.result, report.timezone
     sale_ids = pa.array(result.told["saleId"].head(CASES), pa.large_string())
     waivers = {str(each.id): each.request for each in result.waivers}
-    all_findings = pa.Table.from_pandas(result.findings[["saleId", *_OF_FINDING]], preserve_index=False)
-    records = _by_block(sale_ids, result.records, "sale_id", _OF_RECORD, zone)
-    events = _by_block(sale_ids, result.events, "sale_id", _OF_EVENT, zone)
-    findings = _by_block(sale_ids, all_findings, "saleId", _OF_FINDING, zone)
+    all_findings = pa.Table.from_pandas(result.findings[_OF_FINDING], preserve_index=False)
+    records = _by_block(sale_ids, result.records, "sale_id", zone)
+    events = _by_block(sale_ids, result.events, "sale_id", zone)
+    findings = _by_block(sale_ids, all_findings, "saleId", zone)
     for start in range(0, len(sale_ids), AT_ONCE):
         cases: list[dict[str, list[Any]]] = [
             {"records": [], "events": [], "findings": []}
@@ -111,7 +106,7 @@ def blocks(report: Report) -> Iterator[str]:
 
 
 def _by_block(
-    sale_ids: pa.Array, table: pa.Table, name: str, columns: Sequence[str], zone: ZoneInfo
+    sale_ids: pa.Array, table: pa.Table, name: str, zone: ZoneInfo
 ) -> Iterator[Iterator[tuple[int, dict[str, Any]]]]:
     """Yield the rows of each block of sales in their order, each after the place of its sale in the block."""
     places = pc.index_in(table[name].cast(pa.large_string()), sale_ids)
@@ -119,9 +114,9 @@ def _by_block(
     sorted_places = places.take(order).to_numpy()
     for start in range(0, len(sale_ids), AT_ONCE):
         first, end = np.searchsorted(sorted_places, [start, start + AT_ONCE])
-        rows = table.select(columns).take(order[first:end])
-        told = [_told(rows[each], zone) for each in columns]
-        values = (dict(zip(columns, row, strict=True)) for row in zip(*told, strict=True))
+        rows = table.take(order[first:end])
+        told = [_told(column, zone) for column in rows.columns]
+        values = (dict(zip(rows.column_names, row, strict=True)) for row in zip(*told, strict=True))
         yield zip((sorted_places[first:end] - start).tolist(), values, strict=True)
 
 
