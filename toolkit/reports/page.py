@@ -25,7 +25,6 @@ from toolkit.contract.evidence import UtilityGroup
 from toolkit.contract.findings import Reason, Status, items
 from toolkit.contract.rules import Sale, requirements
 from toolkit.language import Language
-from toolkit.language import language as language_of
 from toolkit.reports import page_data, wording
 from toolkit.reports.audited import AGE_BANDS, CASES, OF_FINDINGS, OLDER, UNKNOWN_GROUP, Audited
 from toolkit.reports.lists import BESIDE, Cell, Section, cell_text, section
@@ -142,15 +141,11 @@ SCRIPTS: Final = ("page_data.js", "page_view.js", "page_grid.js", "page_sale.js"
 
 def write(report: Report, path: Path) -> None:
     """Write the page."""
-    template("page.html.j2", report.language.code).stream(_context(report)).dump(
-        str(path), encoding="utf-8", errors="replace"
-    )
+    _template(report.language).stream(_context(report)).dump(str(path), encoding="utf-8", errors="replace")
 
 
 @cache
-def template(name: str, code: str) -> Template:
-    """Return a template of the package in a language."""
-    language = language_of(code)
+def _template(language: Language) -> Template:
     environment = Environment(
         loader=PackageLoader("toolkit.reports"),
         autoescape=True,
@@ -164,7 +159,7 @@ def template(name: str, code: str) -> Template:
     environment.filters["number"] = language.number
     environment.filters["listed"] = items
     environment.filters["breakable"] = lambda code: Markup("_<wbr>").join(wording.escape_bidi(code).split("_"))
-    return environment.get_template(name)
+    return environment.get_template("page.html.j2")
 
 
 def _context(report: Report) -> dict[str, Any]:

@@ -170,11 +170,10 @@ def filters(report: Report) -> list[dict[str, Any]]:
     }
     partners = sorted(result.rows["partner"].dropna().unique(), key=_alphabetical)
     types = {each: words["types"][each] for each in result.missing["evidenceType"]}
-    statuses = dict(words["statuses"])
-    statuses[str(Status.COMPLIANT)] = say("compliant, with something to look at")
+    statuses = words["statuses"] | {str(Status.COMPLIANT): say("compliant, with something to look at")}
     acting = result.findings.loc[result.findings["status"].isin(["open", "reopened"]), "owner"].dropna().unique()
-    others = {each: each for each in sorted(set(acting) - set(OWNER_NAMES), key=_alphabetical)}
-    owners = told(OWNER_NAMES, report.language) | others
+    others = sorted(set(acting) - set(OWNER_NAMES), key=_alphabetical)
+    owners = told(OWNER_NAMES, report.language) | {each: each for each in others}
     only = {
         "unexamined": say("files not examined"),
         "no-client": say("no client"),
