@@ -12,6 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.support.client_rows import read_csv
+from toolkit.errors import InvalidField
 from toolkit.intake import text_tables
 from toolkit.intake.results import Outputs
 from toolkit.intake.sources import Chunk, TableSource, source_of
@@ -90,8 +91,8 @@ def text_lines(text, physical):
 
 
 def rejected(folder, chunk, delimiter, headings):
-    with Outputs(folder, "a", delimiter, headings) as outputs:
-        outputs.reject(chunk, [[("cpf", "wrong")]] * len(chunk.lines))
+    with Outputs(folder, "a", delimiter, headings, {}) as outputs:
+        outputs.reject(chunk, [[InvalidField("cpf", "wrong")]] * len(chunk.lines))
         outputs.complete()
         return outputs.publish()[0]
 

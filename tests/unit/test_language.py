@@ -19,7 +19,7 @@ from toolkit.contract.clients import Address
 from toolkit.contract.contents import IntegrityFinding, IntegrityProblem
 from toolkit.contract.fields import parse
 from toolkit.contract.waivers import read_waiver
-from toolkit.errors import InvalidFields, UnreadableFile
+from toolkit.errors import InvalidField, InvalidFields, UnreadableFile
 from toolkit.intake.results import Outputs
 from toolkit.intake.sources import Chunk
 from toolkit.kit.spoken import counted, set_language, translate
@@ -191,12 +191,12 @@ def test_each_part_of_a_composed_sentence_is_translated():
 
 def test_reasons_of_rejected_rows_are_in_the_language_of_the_workbook_and_not_of_the_table(tmp_path):
     there = Message("Breaks a rule of the service ({})", "no_bob")
-    reasons = [[("cpf", "Must not be empty"), ("Nascimento", "Required")], [("row", there)]]
-    with Outputs(tmp_path, "a.csv", ";", ["cpf"], PORTUGUESE) as outputs:
-        outputs.reject(Chunk([pa.array(["", "1"])], np.array([2, 3])), reasons)
+    missing = [InvalidField("cpf", "Must not be empty"), InvalidField("birthdate", "Required")]
+    with Outputs(tmp_path, "a.csv", ";", ["CPF"], {"cpf": 0}, PORTUGUESE) as outputs:
+        outputs.reject(Chunk([pa.array(["", "1"])], np.array([2, 3])), [missing, [InvalidField("row", there)]])
         outputs.complete()
         table, workbook = outputs.publish()[0]
     assert [line.rpartition(";")[2] for line in table.read_text("utf-8").splitlines()[2:]] == [f"row: {there}"]
     (sheet,) = openpyxl.load_workbook(workbook).worksheets
-    told = ["cpf: Não pode ficar vazio; Nascimento: Obrigatório", "row: Contraria uma regra do serviço (no_bob)"]
+    told = ["CPF: Não pode ficar vazio; birthdate: Obrigatório", "row: Contraria uma regra do serviço (no_bob)"]
     assert [cell.value for cell in sheet["A"]] == ["errors", *told]

@@ -212,7 +212,7 @@ def load_answers(
         except InvalidFields as error:
             rejected.append(RejectedRow(line, error.invalid))
     rejected.sort(key=lambda row: row.line)
-    files = hand_back(table, rejected, out or path.parent, path.name, spoken) if rejected else ()
+    files = hand_back(table, rejected, out or path.parent, path.name, spoken)
     rows = len(table.rows)
     return AnswersLoaded(rows, rows - unchanged - len(rejected), unchanged, tuple(rejected), files)
 

@@ -3,8 +3,6 @@
 from collections.abc import Iterable
 from typing import Final
 
-import numpy as np
-import numpy.typing as npt
 import psycopg
 import pyarrow as pa
 import uuid_utils
@@ -32,7 +30,6 @@ def copy_rows(connection: psycopg.Connection[tuple[object, ...]], place: sql.Com
             copy.write(block[at : at + _PIECE])
 
 
-def new_ids(count: int) -> npt.NDArray[np.uint8]:
-    """Return ``count`` ids as of ``toolkit.database.tables.new_id``, as a ``(count, 16)`` array of bytes."""
-    ids = bytearray().join(uuid_utils.uuid7().bytes for _ in range(count))
-    return np.frombuffer(ids, dtype=np.uint8).reshape(count, 16)
+def new_ids(count: int) -> list[str]:
+    """Return ``count`` ids as of ``toolkit.database.tables.new_id``, each as 32 digits."""
+    return [uuid_utils.uuid7().hex for _ in range(count)]

@@ -291,7 +291,7 @@ def _write(
             if uploaded:
                 continue
             if record is None:
-                evidence_id = UUID(bytes=ids[len(issued)].tobytes())
+                evidence_id = UUID(ids[len(issued)])
                 key = object_key(evidence_id, row.file_name, now)
                 expires_at = now + timedelta(seconds=order.limits.ttl_seconds)
                 issued.append(evidence_id)

@@ -17,6 +17,7 @@ from uuid import UUID
 import numpy as np
 import pyarrow as pa
 import sqlalchemy as sa
+from psycopg import sql
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
@@ -37,7 +38,7 @@ from toolkit.intake.results import (
     Tally,
     Understood,
 )
-from toolkit.intake.sources import Bytes, Chunk, Mask, TableSource, source_of, told_apart
+from toolkit.intake.sources import Chunk, TableSource, source_of, told_apart
 from toolkit.intake.tables import SpreadsheetTable, open_table, source_chunks, source_headings
 from toolkit.message import Message
 from toolkit.progress import Progress
@@ -112,7 +113,6 @@ class _Load:
         self._options, self._dry_run = options, dry_run
         given = source_headings(table)
         self._columns = headings.columns(self._source, self._layout.heading_line, given)
-        self._headings = headings.understood_without_map(given, self._columns)
         fields = {given[position]: name for name, position in self._columns.items()}
         self.understood = Understood(
             source=self._source,
@@ -120,8 +120,14 @@ class _Load:
             fields={heading: fields[heading] for heading in given if heading in fields},
             ignored=tuple(heading for heading in self._layout.headings if heading and heading not in fields),
         )
-        name = _outputs_name(table.source.flat_name)
-        self._outputs = Outputs(folder, name, self._layout.delimiter, self._headings, options.language)
+        self._outputs = Outputs(
+            folder,
+            _outputs_name(table.source.flat_name),
+            self._layout.delimiter,
+            headings.understood_without_map(given, self._columns),
+            self._columns,
+            options.language,
+        )
         self._tally = Tally()
 
     def run(self, database: Database, moment: datetime, progress: Progress) -> FileLoaded:
@@ -130,7 +136,7 @@ class _Load:
             with database.transaction() as connection:
                 already = self._load(connection, moment, progress)
             rejected, skipped = outputs.publish()
-        return FileLoaded(self.understood, self._tally, already, rejected, skipped, tuple(outputs.notes))
+        return FileLoaded(self.understood, self._tally, already, rejected, skipped, outputs.notes)
 
     def _load(self, connection: Connection, moment: datetime, progress: Progress) -> datetime | None:
         """Load the file unless it was loaded already, and return when that was.
@@ -141,26 +147,25 @@ class _Load:
         """
         staging = Staging(connection, moment)
         self._stage(staging, moment, progress)
-        if not self._dry_run:
-            self._wait_for_others(connection, progress)
-        already = self._loaded_at(connection)
-        there = staging.take_out_registered(dry_run=self._dry_run)
-        self._tally.skipped += len(there)
-        if there:
-            self._outputs.skip(list(there), list(there.values()))
-        self._tally.accepted = staging.rows
-        refused: dict[int, str] = {}
+        if not self._dry_run and not take_if_free(connection, Lock.CLIENT_LOAD):
+            progress.begin("Waiting for another load of clients to end", None, "loads")
+            take(connection, Lock.CLIENT_LOAD)
+            progress.end()
+        fingerprint = self._options.fingerprint(self._layout.sha256)
+        query = sa.select(load_batches.c.loaded_at).where(load_batches.c.fingerprint == fingerprint)
+        already: datetime | None = connection.scalar(query)
+        storing = already is None and not self._dry_run
+        if there := staging.take_out_registered(dry_run=self._dry_run):
+            self._outputs.skip(there)
+        if refused := staging.store() if storing else {}:
+            self._reject_refused(refused)
+        self._tally.accepted, self._tally.skipped = staging.rows - len(refused), len(there)
         if already is not None:
             self._tally.all_there()
-        elif not self._dry_run:
-            refused = staging.store()
-            self._tally.accepted -= len(refused)
-        if refused:
-            self._reject_refused(refused)
         self._outputs.complete()
-        if not self._dry_run and already is None:
+        if storing:
             self._table.source.check_unchanged(self._table.stamp)
-            self._record(connection, moment)
+            self._record(connection, fingerprint, moment)
         return already
 
     def _stage(self, staging: "Staging", moment: datetime, progress: Progress) -> None:
@@ -181,48 +186,28 @@ class _Load:
                 copied.result()
         progress.end()
 
-    @staticmethod
-    def _wait_for_others(connection: Connection, progress: Progress) -> None:
-        if not take_if_free(connection, Lock.CLIENT_LOAD):
-            progress.begin("Waiting for another load of clients to end", None, "loads")
-            take(connection, Lock.CLIENT_LOAD)
-            progress.end()
-
-    def _loaded_at(self, connection: Connection) -> datetime | None:
-        fingerprint = self._options.fingerprint(self._layout.sha256)
-        query = sa.select(load_batches.c.loaded_at).where(load_batches.c.fingerprint == fingerprint)
-        return connection.scalar(query)
-
-    def _record(self, connection: Connection, moment: datetime) -> None:
+    def _record(self, connection: Connection, fingerprint: str, moment: datetime) -> None:
         """Note in the transaction of its rows that this file is loaded."""
-        connection.execute(
-            sa.insert(load_batches),
-            {
-                "id": new_id(),
-                "fingerprint": self._options.fingerprint(self._layout.sha256),
-                "sha256": self._layout.sha256,
-                "options": self._options.deciding(),
-                "source": self._source,
-                "accepted": self._tally.accepted,
-                "rejected": self._tally.rejected,
-                "skipped": self._tally.skipped,
-                "loaded_at": moment,
-            },
-        )
+        batch = {
+            "id": new_id(),
+            "fingerprint": fingerprint,
+            "sha256": self._layout.sha256,
+            "options": self._options.deciding(),
+            "source": self._source,
+            "accepted": self._tally.accepted,
+            "rejected": self._tally.rejected,
+            "skipped": self._tally.skipped,
+            "loaded_at": moment,
+        }
+        connection.execute(sa.insert(load_batches), batch)
 
     def _note(self, chunk: Chunk, verdict: ChunkVerdict) -> None:
         """Count the results of a chunk, and write its rejected rows."""
         self._tally.repairs.update(verdict.repairs)
         for warning, mask in verdict.warnings.items():
             self._tally.add(self._tally.warnings, warning, self._source, chunk.lines[mask].tolist())
-        rows = sorted(verdict.errors)
-        if rows:
-            wrong: dict[int, Mask] = {}
-            for place, row in enumerate(rows):
-                for error in verdict.errors[row]:
-                    if (position := self._columns.get(error.field)) is not None:
-                        wrong.setdefault(position, np.zeros(len(rows), dtype=bool))[place] = True
-            self._reject(chunk.take(np.array(rows)), [verdict.errors[row] for row in rows], wrong)
+        if rows := sorted(verdict.errors):
+            self._reject(chunk.take(np.array(rows)), [verdict.errors[row] for row in rows])
 
     def _reject_refused(self, refused: Mapping[int, str]) -> None:
         """Reject the rows that the service refuses; they are read again for it."""
@@ -230,21 +215,15 @@ class _Load:
         for chunk in source_chunks(self._table):
             found = chunk.take(np.flatnonzero(np.isin(chunk.lines, lines)))
             if len(found):
-                self._reject(found, [[InvalidField(ROW, refused[line])] for line in found.lines.tolist()], {})
+                self._reject(found, [[InvalidField(ROW, refused[line])] for line in found.lines.tolist()])
 
-    def _reject(self, chunk: Chunk, errors: Sequence[Sequence[InvalidField]], wrong: Mapping[int, Mask]) -> None:
+    def _reject(self, chunk: Chunk, errors: Sequence[Sequence[InvalidField]]) -> None:
         self._tally.rejected += len(chunk)
         for line, found in zip(chunk.lines.tolist(), errors, strict=True):
             for error in found:
                 reason = Message("{}: {}", error.field, error.message)
                 self._tally.add(self._tally.reasons, reason, self._source, [line])
-        named = [[(self._heading(error.field), error.message) for error in each] for each in errors]
-        self._outputs.reject(chunk, named, wrong)
-
-    def _heading(self, name: str) -> str:
-        """Return the heading of a field as the file has it."""
-        position = self._columns.get(name)
-        return name if position is None else self._headings[position]
+        self._outputs.reject(chunk, errors)
 
 
 KEY: Final = ("cpf", "installation_number", "number_on_dealership")
@@ -284,11 +263,8 @@ class Staging:
         self.rows = 0
         """The rows in the table."""
         create_new(connection, "new_clients")
-        connection.execute(sa.text("ALTER TABLE new_clients ADD COLUMN line bigint"))
-        given = connection.scalar(sa.select(sa.func.quote_literal(created_at.isoformat())))
-        connection.execute(
-            sa.text(f"ALTER TABLE new_clients ALTER created_at SET DEFAULT {given}".replace(":", r"\:"))
-        )
+        altered = sql.SQL("ALTER TABLE new_clients ADD COLUMN line bigint, ALTER created_at SET DEFAULT {}")
+        raw(connection).execute(altered.format(created_at))
 
     def add(self, chunk: Chunk, verdict: ChunkVerdict) -> None:
         """Copy the accepted rows of a chunk."""
@@ -298,8 +274,8 @@ class Staging:
         accepted = pa.array(verdict.accepted)
         columns = {
             "line": pa.array(chunk.lines[verdict.accepted]),
-            "id": _hex(new_ids(count)),
-            "address_id": _hex(new_ids(count)),
+            "id": pa.array(new_ids(count)),
+            "address_id": pa.array(new_ids(count)),
             **{name: column.filter(accepted) for name, column in verdict.values.items()},
         }
         copy_rows(
@@ -357,9 +333,3 @@ class Staging:
 
 
 _PART: Final = "INSERT INTO new_clients SELECT * FROM staged_clients WHERE line BETWEEN :first AND :last"
-
-
-def _hex(ids: Bytes) -> pa.StringArray:
-    """Return ids as texts of 32 digits."""
-    ends = np.arange(0, 32 * len(ids) + 1, 32, dtype=np.int32)
-    return pa.StringArray.from_buffers(len(ids), pa.py_buffer(ends), pa.py_buffer(ids.tobytes().hex().encode()))

@@ -10,16 +10,17 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
-import os
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 from uuid import UUID
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -27,7 +28,7 @@ from toolkit.atomic_files import PrivateFolder, sync
 from toolkit.contract.clients import QualityWarning
 from toolkit.contract.codes import LabelledEnum
 from toolkit.contract.fields import pick_camel
-from toolkit.errors import InvalidInput
+from toolkit.errors import InvalidField, InvalidInput
 from toolkit.intake.sources import OWN, REJECTED_SHEET, Chunk, Layout, Mask, escape, harmless
 from toolkit.intake.workbook_writer import Cells, Form, SheetLooks, Style, Workbook
 from toolkit.language import ENGLISH, Language
@@ -206,14 +207,9 @@ class LoadResult(Tally):
         }
 
 
-_OWNER_ONLY: Final = 0o600
-_NONE: Final[Mapping[int, Mask]] = {}
 _WHY_WIDE: Final = 60
 _WIDEST: Final = 40
 """Characters that a column of the workbook shows at most without wrapping or widening."""
-
-Reasons = Sequence[tuple[str, str]]
-"""The reasons against a row, each with the heading that it is about."""
 
 
 class Outputs:
@@ -225,39 +221,43 @@ class Outputs:
         source: str,
         delimiter: str | None,
         headings: Sequence[str],
+        fields: Mapping[str, int],
         language: Language = ENGLISH,
     ) -> None:
-        self._language = language
+        """Write them with the headings of the source; ``fields`` says in which column each field is."""
         self._folder, self._source, self._delimiter = folder, source, delimiter or ";"
-        self._headings = tuple(headings)
+        self._headings, self._fields, self._language = tuple(headings), fields, language
         self._place: PrivateFolder | None = None
         self._rejected: tuple[_CsvFile, Workbook] | None = None
         self._skipped: _CsvFile | None = None
-        self.notes: list[str] = []
 
     def __enter__(self) -> Outputs:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for file in self._all_files():
+        for file in self._files():
             with suppress(OSError):
                 file.close()
         if self._place is not None:
             self._place.remove()
 
-    def reject(self, chunk: Chunk, reasons: Sequence[Reasons], wrong: Mapping[int, Mask] = _NONE) -> None:
-        """Add rows as they are in the source, with the reasons against each; ``wrong`` tells the cells, by column.
+    def reject(self, chunk: Chunk, errors: Sequence[Sequence[InvalidField]]) -> None:
+        """Add rows as they are in the source, with the errors of each.
 
         Raises:
             InvalidInput: the folder cannot be written, or its disk is full.
         """
-        line, why = pa.array(chunk.lines).cast(pa.string()), pa.array(_told(reasons, str), pa.string())
+        line, why = pa.array(chunk.lines).cast(pa.string()), self._told(errors, str)
+        wrong: defaultdict[int | None, Mask] = defaultdict(lambda: np.zeros(len(chunk), dtype=bool))
+        for row, found in enumerate(errors):
+            for error in found:
+                wrong[self._fields.get(error.field)][row] = True
         with self._advising():
             if self._rejected is None:
                 self._rejected = self._begin_rejected([why, line, *chunk.columns])
             text, workbook = self._rejected
-            text.add(_rows([*map(escape, chunk.columns), line, why]))
-            told = pa.array(_told(reasons, self._language.tell), pa.string())
+            written = [column.to_pylist() for column in (*map(escape, chunk.columns), line, why)]
+            text.add(zip(*written, strict=True))
             cells = [
                 Cells(
                     column,
@@ -266,18 +266,30 @@ class Outputs:
                 )
                 for place, column in enumerate(chunk.columns)
             ]
-            workbook.add([Cells(told, style=Style.WRAPPED), Cells(line, Form.NUMBER), *cells])
+            told = Cells(self._told(errors, self._language.tell), style=Style.WRAPPED)
+            workbook.add([told, Cells(line, Form.NUMBER), *cells])
 
-    def skip(self, lines: Sequence[int], client_ids: Sequence[UUID | None]) -> None:
-        """Add lines whose client is registered already, with the client's id where there is one yet.
+    def _told(self, errors: Sequence[Sequence[InvalidField]], say: Callable[[str], str]) -> pa.StringArray:
+        """Return the errors of each row in one text, under the headings of the source."""
+        say = cache(say)
+        headings = {field: self._headings[position] for field, position in self._fields.items()}
+        return pa.array(
+            [
+                "; ".join(f"{headings.get(error.field, error.field)}: {say(error.message)}" for error in found)
+                for found in errors
+            ],
+            pa.string(),
+        )
+
+    def skip(self, client_ids: Mapping[int, UUID | None]) -> None:
+        """Write the lines whose client is registered already, with the client's id where there is one yet.
 
         Raises:
             InvalidInput: the folder cannot be written, or its disk is full.
         """
         with self._advising():
-            if self._skipped is None:
-                self._skipped = _CsvFile(self._private() / "skipped.csv", ("line", "clientId"), ";")
-            self._skipped.add((line, each or "") for line, each in zip(lines, client_ids, strict=True))
+            self._skipped = _CsvFile(self._private() / "skipped.csv", ("line", "clientId"), ";")
+            self._skipped.add(client_ids.items())
 
     def complete(self) -> None:
         """Write everything out, so that a full disk shows before the rows are committed.
@@ -286,17 +298,20 @@ class Outputs:
             InvalidInput: the folder cannot be written, or its disk is full.
         """
         with self._advising():
-            for file in self._all_files():
+            for file in self._files():
                 file.close()
                 sync(file.path)
-        if self._rejected is not None and self._rejected[1].problem:
-            self.notes.append(f"No .rejected.xlsx: {self._rejected[1].problem}; use the .rejected.csv.")
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Say why there is no workbook of the rejected rows, if there is none."""
+        problem = self._rejected and self._rejected[1].problem
+        return (f"No .rejected.xlsx: {problem}; use the .rejected.csv.",) if problem else ()
 
     def publish(self) -> tuple[tuple[Path, ...], Path | None]:
         """Move the files to their places: those of rejected rows, and the one of skipped rows."""
-        rejected = [file for file in self._rejected or () if not (isinstance(file, Workbook) and file.problem)]
-        moved = tuple(self._move(file) for file in rejected)
-        return moved, self._move(self._skipped) if self._skipped else None
+        rejected = (self._rejected or ())[: 1 if self.notes else 2]
+        return tuple(map(self._move, rejected)), self._move(self._skipped) if self._skipped else None
 
     @contextmanager
     def _advising(self) -> Iterator[None]:
@@ -316,7 +331,9 @@ class Outputs:
         headings = [harmless(heading) for heading in (*self._headings, *OWN)]
         workbook = Workbook(place / "rejected.xlsx")
         first = (*reversed(OWN), *self._headings)
-        workbook.begin_sheet(REJECTED_SHEET, SheetLooks([_WHY_WIDE, *map(_width, first[1:], columns[1:])], 2))
+        longest = (pc.max(pc.utf8_length(column)).as_py() or 0 for column in columns)
+        widths = [min(max(cell, len(heading)) + 3, _WIDEST) for heading, cell in zip(first, longest, strict=True)]
+        workbook.begin_sheet(REJECTED_SHEET, SheetLooks([_WHY_WIDE, *widths[1:]], 2))
         workbook.add_row(*first, style=Style.HEADING)
         return _CsvFile(place / "rejected.csv", headings, self._delimiter), workbook
 
@@ -325,18 +342,12 @@ class Outputs:
             self._place = PrivateFolder(self._folder)
         return self._place.path
 
-    def _all_files(self) -> list[_CsvFile | Workbook]:
-        return [*(self._rejected or ()), *([self._skipped] if self._skipped else [])]
+    def _files(self) -> list[_CsvFile | Workbook]:
+        return [file for file in (*(self._rejected or ()), self._skipped) if file is not None]
 
     def _move(self, file: _CsvFile | Workbook) -> Path:
         assert self._place is not None
         return self._place.publish(file.path, f"{self._source}.{file.path.name}")
-
-
-def _width(heading: str, column: pa.StringArray) -> float:
-    """Return the width, in characters, that shows the heading and most cells of the first rows."""
-    longest = pc.max(pc.utf8_length(column)).as_py() or 0
-    return min(max(longest, len(heading)) + 3, _WIDEST)
 
 
 class _CsvFile:
@@ -344,22 +355,7 @@ class _CsvFile:
 
     def __init__(self, path: Path, headings: Iterable[object], delimiter: str) -> None:
         self.path = path
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _OWNER_ONLY)
-        self._stream = os.fdopen(descriptor, "w", encoding="utf-8-sig", newline="")
-        writer = csv.writer(self._stream, delimiter=delimiter)
+        stream = path.open("x", encoding="utf-8-sig", newline="")
+        writer = csv.writer(stream, delimiter=delimiter)
         writer.writerow(headings)
-        self.add = writer.writerows
-
-    def close(self) -> None:
-        self._stream.close()
-
-
-def _rows(columns: Iterable[pa.StringArray]) -> list[tuple[str, ...]]:
-    return list(zip(*(column.to_pylist() for column in columns), strict=True))
-
-
-def _told(reasons: Sequence[Reasons], say: Callable[[str], str]) -> list[str]:
-    """Return the reasons of each row in one text; the headings stay."""
-    messages = {message for each in reasons for _, message in each}
-    told = {message: say(message) for message in messages}
-    return ["; ".join(f"{heading}: {told[message]}" for heading, message in each) for each in reasons]
+        self.add, self.close = writer.writerows, stream.close

@@ -107,7 +107,7 @@ def load_sales(
             observe_sales(connection, clock)
         else:
             differing = _differing(connection)
-    files = hand_back(table, rejected, out or path.parent, path.name, language) if rejected else ()
+    files = hand_back(table, rejected, out or path.parent, path.name, language)
     rows = len(table.rows)
     unchanged = rows - len(rejected) - inserted - updated - len(differing)
     return SalesLoaded(rows, inserted, updated, unchanged, tuple(rejected), differing, files)
@@ -209,16 +209,11 @@ def _merge(connection: Connection) -> tuple[int, int]:
 def hand_back(
     table: Table, rejected: Sequence[RejectedRow], out: Path, name: str, language: Language
 ) -> tuple[Path, ...]:
-    """Write the rejected rows for people to correct, as those of clients."""
-    headings = {name: table.headings[position] for name, position in table.fields.items()}
+    """Write the rejected rows, if there are any, for people to correct, as those of clients."""
+    if not rejected:
+        return ()
     chunk = table.rows.take(np.searchsorted(table.rows.lines, [each.line for each in rejected]))
-    invalid = [each.invalid for each in rejected]
-    reasons = [[(headings.get(item.field, item.field), item.message) for item in items] for items in invalid]
-    wrong = {
-        position: np.array([name in {item.field for item in items} for items in invalid])
-        for name, position in table.fields.items()
-    }
-    with Outputs(out, name, table.layout.delimiter, table.headings, language) as outputs:
-        outputs.reject(chunk, reasons, wrong)
+    with Outputs(out, name, table.layout.delimiter, table.headings, table.fields, language) as outputs:
+        outputs.reject(chunk, [each.invalid for each in rejected])
         outputs.complete()
         return outputs.publish()[0]

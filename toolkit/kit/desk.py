@@ -119,7 +119,7 @@ class ReviewDesk:
             except ReviewRefused as error:
                 rejected.append(RejectedRow(line, (InvalidField("evidenceId", error.message),)))
         folder = path.parent if out is None else self._kit.path(out)
-        files = hand_back(found, rejected, folder, path.name, current_language()) if rejected else ()
+        files = hand_back(found, rejected, folder, path.name, current_language())
         return _shown_loaded(ReviewsLoaded(kept + len(rejected), kept, tuple(rejected), files), path.name)
 
     def _kept(self, evidence_id: UUID, answers: Mapping[str, str | None], comment: str | None) -> Reviewed:
