@@ -51,6 +51,11 @@ class SampleFile:
     content: bytes
     written: bytes
 
+    @property
+    def place(self) -> Path:
+        """The place of the file in the folder of the sample."""
+        return Path(PARTNER_FILES if self.attempt.by_partner else "files", self.sale_id, self.name)
+
 
 @dataclass(frozen=True, slots=True)
 class SampleSale:
@@ -190,7 +195,7 @@ def write_samples(samples: Samples, out: Path) -> None:
     for file in samples.files:
         attempt = file.attempt
         if attempt.has_record and (attempt.by_partner or attempt.state is EvidenceState.COUNTED):
-            path = out / (PARTNER_FILES if attempt.by_partner else "files") / file.sale_id / file.name
+            path = out / file.place
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(file.content)
 

@@ -18,6 +18,17 @@ RECORDINGS: Final = {"POV": ("pov-1.mp3", "pov-2.mp3", "pov-3.mp3"), "AUT": ("au
 
 FIRST: Final = RECORDINGS["POV"][0]
 
+_PIXEL: Final = b64decode(
+    b"iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNoAAAAggCBd81ytgAAAABJRU5ErkJggg=="
+)
+"""A photo: a PNG of one pixel."""
+
+_ERROR_PAGE: Final = """<!DOCTYPE html>
+<html lang='pt-BR'><head><meta charset='utf-8'><title>502</title></head>
+<body><h1>Erro 502</h1><p>O arquivo não está disponível ({}).</p></body></html>
+"""
+"""The page of a failed download, which somebody saved under the name of a recording."""
+
 _MARK_BITS: Final = 32
 _HALF_SECOND: Final = 14
 """Frames of 36 ms."""
@@ -38,7 +49,7 @@ IN_TRAILER: Final = {  # an encryption that no empty password opens
 def document(kind: str, title: str, lines: Sequence[str]) -> bytes:
     """Return what is sent as a document; ``kind`` is a word of the story, ``lines`` tell two documents apart."""
     if kind == "photo":
-        return photo(" ".join(lines))
+        return _PIXEL + " ".join(lines).encode()
     whole = pdf(title, lines, kind)
     return whole[: len(whole) // 2] if kind == "cut" else whole
 
@@ -65,17 +76,8 @@ def pdf(title: str, lines: Sequence[str], kind: str = "") -> bytes:
         body += b"%d 0 obj\n%s\nendobj\n" % (number, text)
     table = b"".join(b"%010d 00000 n \n" % offset for offset in offsets)
     size = len(objects) + 1
-    body += (
-        b"xref\n0 %d\n0000000000 65535 f \n%strailer\n<< /Size %d /Root 1 0 R%s >>\nstartxref\n%d\n%%%%EOF\n"
-        % (
-            size,
-            table,
-            size,
-            IN_TRAILER.get(kind, b""),
-            len(body),
-        )
-    )
-    return bytes(body)
+    trailer = b"xref\n0 %d\n0000000000 65535 f \n%strailer\n<< /Size %d /Root 1 0 R%s >>\nstartxref\n%d\n%%%%EOF\n"
+    return bytes(body + trailer % (size, table, size, IN_TRAILER.get(kind, b""), len(body)))
 
 
 def _escaped(text: str) -> str:
@@ -104,9 +106,9 @@ def recording(kind: str, name: str, mark: str) -> bytes:
         case "same":
             return mp3(FIRST, f"{mark.split()[0]} same")
         case "web-page":
-            return error_page(mark)
-        case "phone":
-            return amr(mark)
+            return _ERROR_PAGE.format(mark).encode()
+        case "phone":  # four seconds with the codec AMR
+            return b"#!AMR\n" + (b"\x3c" + sha256(mark.encode()).digest()[:31]) * 200
         case "declined":
             return mp3("pov-no.mp3", mark)
         case "silent":
@@ -118,11 +120,6 @@ def recording(kind: str, name: str, mark: str) -> bytes:
         third = len(whole) // 3
         return whole[:third] + bytes(third) + whole[2 * third :]
     return whole
-
-
-def amr(mark: str) -> bytes:
-    """Return four seconds of a recording with the codec AMR of telephones."""
-    return b"#!AMR\n" + (b"\x3c" + sha256(mark.encode()).digest()[:31]) * 200
 
 
 def _tag(title: str) -> bytes:
@@ -138,21 +135,3 @@ def _frames(audio: bytes) -> list[bytes]:
         frames.append(audio[position : position + length])
         position += length
     return frames
-
-
-def photo(mark: str) -> bytes:
-    """Return a PNG of one pixel, as somebody sends a photo under the name of a PDF."""
-    return _PIXEL + mark.encode()
-
-
-_PIXEL: Final = b64decode(
-    b"iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNoAAAAggCBd81ytgAAAABJRU5ErkJggg=="
-)
-
-
-def error_page(mark: str) -> bytes:
-    """Return the error page of a failed download, saved under the name of a recording."""
-    return (
-        "<!DOCTYPE html>\n<html lang='pt-BR'><head><meta charset='utf-8'><title>502</title></head>\n"
-        f"<body><h1>Erro 502</h1><p>O arquivo não está disponível ({mark}).</p></body></html>\n"
-    ).encode()

@@ -34,7 +34,7 @@ from toolkit.intake.sales import created_at, load_sales
 from toolkit.log.notes import LogSigner
 from toolkit.log.sealing import seal_events
 from toolkit.partner import post_file
-from toolkit.samples.dataset import PARTNER_FILES, SampleFile, Samples, manifest_row, write_sales
+from toolkit.samples.dataset import SampleFile, Samples, manifest_row, write_sales
 from toolkit.samples.scenarios import DAYS
 
 PARTNER: Final = "partner-software"
@@ -127,8 +127,7 @@ class Telling:
             return
         until = datetime.now(UTC) + timedelta(seconds=_LIMITS.ttl_seconds)
         form = self.bucket.presign_post(asked.fields["key"], max_bytes=_LIMITS.max_bytes, expires_at=until)
-        place = PARTNER_FILES if file.attempt.by_partner else "files"
-        post_file(form.url, form.fields, self.folder / place / file.sale_id / file.name)
+        post_file(form.url, form.fields, self.folder / file.place)
 
     def _go_past_the_toolkit(self, day: int) -> None:
         """Write and delete files as somebody with the keys of the bucket does."""
