@@ -28,7 +28,7 @@ from toolkit.contract.fields import (
     reason_of,
 )
 from toolkit.errors import InvalidField
-from toolkit.intake.headings import FIELD, FIELDS, Field
+from toolkit.intake.headings import FIELDS, Field
 from toolkit.intake.results import NUMBER_ROUNDED, Repair
 from toolkit.intake.sources import ERROR_OF_FORMULA, Bytes, Chunk, Mask, mask_of, values
 
@@ -40,8 +40,8 @@ EXCEL_EPOCH: Final = date(1899, 12, 30)
 _DAY_NUMBER: Final = "^([1-6][0-9]|7[0-2])[0-9]{3}$"
 """Day numbers from 1927 to 2099; shorter ones may be a year or a shortened date."""
 
-_Step = tuple[str, str, Repair]
-"""A pattern, what replaces it, and the repair that this is."""
+_Step = tuple[Repair, Callable[[pa.StringArray, Mask], pa.StringArray]]
+"""A repair, and its function: it gets the cells, and which of them are numbers in a workbook."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +49,10 @@ class _Rule:
     """The rule of one field.
 
     ``sure`` marks values that the contract surely takes as they are; the ``steps`` are tried on all others.
-    ``zeros`` says how many digits are at least left of a number that lost zeros, and how many it had.
     """
 
     sure: Callable[[pa.StringArray], Mask]
     steps: tuple[_Step, ...] = ()
-    zeros: tuple[int, int, Repair] | None = None
-    dates: bool = False
 
 
 def _matches(column: pa.StringArray, pattern: str) -> Mask:
@@ -123,47 +120,65 @@ _DATE: Final = (
 )
 """A date that surely exists; the 29th of February is left to the contract."""
 
+
+def _replace(pattern: str, replacement: str) -> Callable[[pa.StringArray, Mask], pa.StringArray]:
+    return lambda cells, _: pc.replace_substring_regex(cells, pattern, replacement)
+
+
+def _pad(shortest: int, width: int) -> Callable[[pa.StringArray, Mask], pa.StringArray]:
+    """Give a number back the zeros in front that it lost, where it still has as many digits as ``shortest``."""
+
+    def padded(cells: pa.StringArray, numbers: Mask) -> pa.StringArray:
+        short = _matches(cells, f"^[0-9]{{{shortest},{width - 1}}}$") & numbers
+        return pc.if_else(pa.array(short), pc.utf8_lpad(cells, width, "0"), cells)
+
+    return padded
+
+
+def _as_dates(cells: pa.StringArray, _: Mask) -> pa.StringArray:
+    """Write the day numbers among the cells as dates."""
+    numbers = pa.array(_matches(cells, _DAY_NUMBER))
+    days = pc.add(pc.if_else(numbers, cells, "0").cast(pa.int32()), (EXCEL_EPOCH - date(1970, 1, 1)).days)
+    return pc.if_else(numbers, days.cast(pa.int32()).cast(pa.date32()).cast(pa.string()), cells)
+
+
 _TIDY: Final[tuple[_Step, ...]] = (
-    ("[\u200b\u200c\u200d\u2060\ufeff]", "", Repair.WHITE_SPACE),
-    (f"[{TRIMMED}]+", " ", Repair.WHITE_SPACE),
-    ("^ | $", "", Repair.WHITE_SPACE),
+    (Repair.WHITE_SPACE, _replace("[\u200b\u200c\u200d\u2060\ufeff]", "")),
+    (Repair.WHITE_SPACE, _replace(f"[{TRIMMED}]+", " ")),
+    (Repair.WHITE_SPACE, _replace("^ | $", "")),
 )
 """The white space, and the characters without width, which nobody means to write into a number or a date."""
 
+_CPF_MASK: Final = "^'?([0-9]{3})[. ]?([0-9]{3})[. ]?([0-9]{3})[-./ ]?([0-9]{2})$"
+_CEP_MASK: Final = "^'?([0-9]{2})[. ]?([0-9]{3})[- ]?([0-9]{3})$"
+_PHONE_MASK: Final = r"^'?\(?([0-9]{2})\)?[-.]?([0-9]{5})[-.]?([0-9]{4})$"
+_COUNTRY_CODE: Final = r"^'?(?:\+|00)?55(\(?[0-9]{2}\)?[-.]?[0-9]{5}[-.]?[0-9]{4})$"
+
 _RULES: Final[Mapping[str, _Rule]] = {
     "cpf": _Rule(
-        _cpf,
-        (
-            (
-                "^'?([0-9]{3})[. ]?([0-9]{3})[. ]?([0-9]{3})[-./ ]?([0-9]{2})$",
-                r"\1\2\3\4",
-                Repair.CPF_MASK,
-            ),
-        ),
-        zeros=(1, 11, Repair.CPF_ZEROS),
+        _cpf, ((Repair.CPF_MASK, _replace(_CPF_MASK, r"\1\2\3\4")), (Repair.CPF_ZEROS, _pad(1, width=11)))
     ),
     "address.zipCode": _Rule(
         _like("^(0[1-9]|[1-9][0-9])[0-9]{6}$"),
-        (("^'?([0-9]{2})[. ]?([0-9]{3})[- ]?([0-9]{3})$", r"\1\2\3", Repair.CEP_MASK),),
-        zeros=(7, 8, Repair.CEP_ZEROS),
+        ((Repair.CEP_MASK, _replace(_CEP_MASK, r"\1\2\3")), (Repair.CEP_ZEROS, _pad(7, width=8))),
     ),
     "phoneNumber": _Rule(
         _like("^[0-9]{11}$"),
         (
-            (" ", "", Repair.PHONE_MASK),
-            (r"^'?(?:\+|00)?55(\(?[0-9]{2}\)?[-.]?[0-9]{5}[-.]?[0-9]{4})$", r"\1", Repair.PHONE_COUNTRY_CODE),
-            (r"^'?\(?([0-9]{2})\)?[-.]?([0-9]{5})[-.]?([0-9]{4})$", r"\1\2\3", Repair.PHONE_MASK),
+            (Repair.PHONE_MASK, _replace(" ", "")),
+            (Repair.PHONE_COUNTRY_CODE, _replace(_COUNTRY_CODE, r"\1")),
+            (Repair.PHONE_MASK, _replace(_PHONE_MASK, r"\1\2\3")),
         ),
     ),
     "birthdate": _Rule(
         _like(_DATE),
         (
-            ("[T ]0?0:00(:00([.,]0+)?)?$", "", Repair.DATE_MIDNIGHT),
-            ("^([0-9]/)", r"0\1", Repair.DATE_DAY_FIRST),
-            ("^([0-9]{2}/)([0-9]/)", r"\10\2", Repair.DATE_DAY_FIRST),
-            ("^([0-9]{2})/([0-9]{2})/([0-9]{4})$", r"\3-\2-\1", Repair.DATE_DAY_FIRST),
+            (Repair.DATE_MIDNIGHT, _replace("[T ]0?0:00(:00([.,]0+)?)?$", "")),
+            (Repair.DATE_DAY_FIRST, _replace("^([0-9]/)", r"0\1")),
+            (Repair.DATE_DAY_FIRST, _replace("^([0-9]{2}/)([0-9]/)", r"\10\2")),
+            (Repair.DATE_DAY_FIRST, _replace("^([0-9]{2})/([0-9]{2})/([0-9]{4})$", r"\3-\2-\1")),
+            (Repair.EXCEL_DATE, _as_dates),
         ),
-        dates=True,
     ),
     "email": _Rule(_email),
     "address.neighborhood": _Rule(_text(NEIGHBORHOOD_MIN)),
@@ -171,30 +186,6 @@ _RULES: Final[Mapping[str, _Rule]] = {
 }
 """The fields with a rule of their own; all others are plain text."""
 _TEXT: Final = _Rule(_text())
-
-
-def _repaired(
-    rule: _Rule, cells: pa.StringArray, may_pad: Mask
-) -> tuple[pa.StringArray, list[tuple[Repair, Mask]]]:
-    """Repair cells that are not written as the contract wants them; return which of them each step changed."""
-    found: list[tuple[Repair, Mask]] = []
-
-    def change(repair: Repair, new: pa.StringArray, among: Mask | bool = True) -> pa.StringArray:
-        changed = mask_of(pc.not_equal(new, cells)) & among
-        found.append((repair, changed))
-        return pc.if_else(pa.array(changed), new, cells)
-
-    for pattern, replacement, repair in (*_TIDY, *rule.steps):
-        cells = change(repair, pc.replace_substring_regex(cells, pattern, replacement))
-    if rule.zeros is not None:
-        shortest, width, repair = rule.zeros
-        short = _matches(cells, f"^[0-9]{{{shortest},{width - 1}}}$")
-        cells = change(repair, pc.utf8_lpad(cells, width, "0"), short & may_pad)
-    if rule.dates and (numbers := _matches(cells, _DAY_NUMBER)).any():
-        days = pc.if_else(pa.array(numbers), cells, "0").cast(pa.int32())
-        dates = pc.add(days, (EXCEL_EPOCH - date(1970, 1, 1)).days).cast(pa.int32()).cast(pa.date32())
-        cells = change(Repair.EXCEL_DATE, dates.cast(pa.string()), numbers)
-    return cells, found
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,9 +244,11 @@ def _settled(
     sure = rule.sure(cells)
     if rule.steps and not sure.all():
         numbers = chunk.numbers.get(position, np.zeros(len(chunk), dtype=bool))
-        rest, changed = _repaired(rule, cells.filter(pa.array(~sure)), numbers[~sure])
-        for repair, mask in changed:
-            found[repair][~sure] |= mask
+        rest = cells.filter(pa.array(~sure))
+        for repair, step in (*_TIDY, *rule.steps):
+            repaired = step(rest, numbers[~sure])
+            found[repair][~sure] |= mask_of(pc.not_equal(repaired, rest))
+            rest = repaired
         cells = pc.replace_with_mask(cells, pa.array(~sure), rest)
         sure[~sure] = rule.sure(rest)
     blank = mask_of(pc.equal(cells, ""))
@@ -299,10 +292,8 @@ def _totals(chunk: Chunk, columns: Mapping[str, int]) -> Iterator[int]:
             yield row
 
 
-_ROUNDED_FIELDS: Final = tuple(
-    FIELD[name] for name in ("externalId", "rg", "numberOnDealership", "enrollment", "address.installationNumber")
-)
-"""Fields of mostly digits, which a spreadsheet may have shortened."""
+_MAY_BE_ROUNDED: Final = ("external_id", "rg", "number_on_dealership", "enrollment", "installation_number")
+"""Columns of mostly digits, which a spreadsheet may have shortened."""
 
 _ROUNDED: Final = r"^[0-9]+([.,][0-9]+)?[Ee]\+?[0-9]+$"
 
@@ -319,6 +310,6 @@ def _warnings(settled: Mapping[str, pa.StringArray], today: date) -> Iterator[tu
     yield QualityWarning.BIRTHDATE_IN_FUTURE, mask_of(pc.greater(birthdate, today.isoformat()))
     yield QualityWarning.BIRTHDATE_TOO_OLD, mask_of(pc.less(birthdate, oldest_birthdate(today).isoformat()))
     rounded = np.zeros(len(cep), dtype=bool)
-    for each in _ROUNDED_FIELDS:
-        rounded |= _matches(settled[each.column], _ROUNDED)
+    for column in _MAY_BE_ROUNDED:
+        rounded |= _matches(settled[column], _ROUNDED)
     yield NUMBER_ROUNDED, rounded
