@@ -10,10 +10,11 @@ Source: ECMA-376, part 1, "SpreadsheetML".
 
 import re
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, IntEnum
 from pathlib import Path
+from string import Template
 from typing import IO, Final
 from xml.sax.saxutils import escape, quoteattr
 
@@ -23,15 +24,10 @@ import pyarrow.compute as pc
 
 from toolkit.intake.sources import Mask, values
 
-_NAMESPACE: Final = "http://schemas.openxmlformats.org"
-_MAIN: Final = f"{_NAMESPACE}/spreadsheetml/2006/main"
-_OFFICE: Final = f"{_NAMESPACE}/officeDocument/2006/relationships"
-_RELATIONS: Final = f"{_NAMESPACE}/package/2006/relationships"
-_RELATIONS_TYPE: Final = "application/vnd.openxmlformats-package.relationships+xml"
-_TYPE: Final = "application/vnd.openxmlformats-officedocument.spreadsheetml"
-_PROPERTIES: Final = f"{_RELATIONS}/metadata/core-properties"
-_STYLES: Final = Path(__file__).with_name("templates").joinpath("styles.xml").read_text("utf-8")
-_HEAD: Final = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n'
+_TEMPLATES: Final = Path(__file__).with_name("templates")
+_MAIN: Final = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+_WORKSHEET: Final = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/worksheet"
+_WORKSHEET_TYPE: Final = "application/vnd.openxmlformats-officedocument.spreadsheetml.worksheet+xml"
 
 
 class Style(IntEnum):
@@ -65,7 +61,8 @@ def _before_rows(looks: SheetLooks) -> str:
         active = "bottomRight" if looks.frozen_columns else "bottomLeft"
         pane = f'<pane{across} ySplit="1" topLeftCell="{corner}" activePane="{active}" state="frozen"/>'
     return (
-        f'{_HEAD}<worksheet xmlns="{_MAIN}"><sheetPr><pageSetUpPr fitToPage="1"/></sheetPr>'
+        '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n'
+        f'<worksheet xmlns="{_MAIN}"><sheetPr><pageSetUpPr fitToPage="1"/></sheetPr>'
         f'<sheetViews><sheetView workbookViewId="0">{pane}</sheetView></sheetViews>'
         f"{f'<cols>{columns}</cols>' if columns else ''}<sheetData>"
     )
@@ -101,56 +98,27 @@ def column_name(place: int) -> str:
     return (column_name(before - 1) if before else "") + chr(ord("A") + letter)
 
 
-def _parts(sheets: Sequence[tuple[str, SheetLooks]], title: str, created: str) -> dict[str, str]:
-    """Return the parts of a workbook beside its sheets; nobody is named as its author."""
-    numbered = list(enumerate((name for name, _ in sheets), 1))
-    listed = "".join(f'<sheet name={quoteattr(name)} sheetId="{at}" r:id="rId{at}"/>' for at, name in numbered)
-    titles = "".join(
-        f'<definedName name="_xlnm.Print_Titles" localSheetId="{at}">{_quoted(name)}!$1:$1</definedName>'
-        for at, (name, looks) in enumerate(sheets)
-        if looks.table
-    )
-    styles = len(sheets) + 1
-    relations = "".join(
-        f'<Relationship Id="rId{at}" Type="{_OFFICE}/worksheet" Target="worksheets/sheet{at}.xml"/>'
-        for at, _ in numbered
-    )
-    types = "".join(
-        f'<Override PartName="/xl/worksheets/sheet{at}.xml" ContentType="{_TYPE}.worksheet+xml"/>'
-        for at, _ in numbered
-    )
-    return {
-        "xl/workbook.xml": (
-            f'{_HEAD}<workbook xmlns="{_MAIN}" xmlns:r="{_OFFICE}"><sheets>{listed}</sheets>'
-            f"{f'<definedNames>{titles}</definedNames>' if titles else ''}</workbook>"
-        ),
-        "xl/styles.xml": _STYLES,
-        "xl/_rels/workbook.xml.rels": (
-            f'{_HEAD}<Relationships xmlns="{_RELATIONS}">{relations}'
-            f'<Relationship Id="rId{styles}" Type="{_OFFICE}/styles" Target="styles.xml"/></Relationships>'
-        ),
-        "docProps/core.xml": (
-            f'{_HEAD}<cp:coreProperties xmlns:cp="{_NAMESPACE}/package/2006/metadata/core-properties" '
-            'xmlns:dc="http://purl.org/dc/elements/1.1/" xmlns:dcterms="http://purl.org/dc/terms/" '
-            f'xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"><dc:title>{escape(title)}</dc:title><dc:creator/>'
-            + (f'<dcterms:created xsi:type="dcterms:W3CDTF">{created}</dcterms:created>' if created else "")
-            + "</cp:coreProperties>"
-        ),
-        "_rels/.rels": (
-            f'{_HEAD}<Relationships xmlns="{_RELATIONS}">'
-            f'<Relationship Id="rId1" Type="{_OFFICE}/officeDocument" Target="xl/workbook.xml"/>'
-            f'<Relationship Id="rId2" Type="{_PROPERTIES}" Target="docProps/core.xml"/></Relationships>'
-        ),
-        "[Content_Types].xml": (
-            f'{_HEAD}<Types xmlns="{_NAMESPACE}/package/2006/content-types">'
-            f'<Default Extension="rels" ContentType="{_RELATIONS_TYPE}"/>'
-            '<Default Extension="xml" ContentType="application/xml"/>'
-            '<Override PartName="/docProps/core.xml" '
-            'ContentType="application/vnd.openxmlformats-package.core-properties+xml"/>'
-            f'<Override PartName="/xl/styles.xml" ContentType="{_TYPE}.styles+xml"/>'
-            f'<Override PartName="/xl/workbook.xml" ContentType="{_TYPE}.sheet.main+xml"/>{types}</Types>'
-        ),
-    }
+def _parts(sheets: Sequence[tuple[str, SheetLooks]], title: str, created: str) -> Iterator[tuple[str, str]]:
+    """Yield the parts of a workbook beside its sheets; nobody is named as its author."""
+    listed, targets, types, titles = "", "", "", ""
+    for at, (name, looks) in enumerate(sheets, 1):
+        listed += f'<sheet name={quoteattr(name)} sheetId="{at}" r:id="rId{at}"/>'
+        targets += f'<Relationship Id="rId{at}" Type="{_WORKSHEET}" Target="worksheets/sheet{at}.xml"/>'
+        types += f'<Override PartName="/xl/worksheets/sheet{at}.xml" ContentType="{_WORKSHEET_TYPE}"/>'
+        if looks.table:
+            printed = f"{_quoted(name)}!$1:$1"
+            titles += f'<definedName name="_xlnm.Print_Titles" localSheetId="{at - 1}">{printed}</definedName>'
+    titles = titles and f"<definedNames>{titles}</definedNames>"
+    created = created and f'<dcterms:created xsi:type="dcterms:W3CDTF">{created}</dcterms:created>'
+    for part, template, told in (
+        ("xl/workbook.xml", "workbook.xml", {"sheets": listed, "titles": titles}),
+        ("xl/styles.xml", "styles.xml", {}),
+        ("xl/_rels/workbook.xml.rels", "workbook.xml.rels", {"sheets": targets}),
+        ("docProps/core.xml", "core.xml", {"title": escape(title), "created": created}),
+        ("_rels/.rels", "package.rels", {}),
+        ("[Content_Types].xml", "content_types.xml", {"sheets": types}),
+    ):
+        yield part, Template((_TEMPLATES / template).read_text("utf-8")).substitute(told)
 
 
 def _quoted(name: str) -> str:
@@ -267,7 +235,7 @@ class Workbook:
         self._closed = True
         self.end_sheet()
         with self._archive as archive:
-            for name, xml in _parts(self._sheets, self._title, self._created).items():
+            for name, xml in _parts(self._sheets, self._title, self._created):
                 archive.writestr(zipfile.ZipInfo(name), xml, zipfile.ZIP_DEFLATED)
 
     def _too_much(self, columns: Sequence[pa.StringArray]) -> str | None:
