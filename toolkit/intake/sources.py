@@ -203,18 +203,6 @@ def mask_of(found: pa.BooleanArray) -> Mask:
     return np.asarray(pc.fill_null(found, False).to_numpy(zero_copy_only=False))
 
 
-def blank_rows(columns: Sequence[pa.StringArray]) -> Mask:
-    """Mark the rows that hold nothing but white space."""
-    blank = np.ones(len(columns[0]), dtype=bool)
-    for column in columns:
-        rows = np.flatnonzero(blank)
-        if not rows.size:
-            break
-        cells = column if rows.size == len(column) else column.take(pa.array(rows))
-        blank[rows] = mask_of(pc.equal(pc.utf8_trim(cells, characters=TRIMMED), ""))
-    return blank
-
-
 ERROR_OF_FORMULA: Final = r"^#(N/[AD]|DIV/0!|REF!|VALUE!|VALOR!|NAME\?|NOME\?|NULL!|NULO!|NUM!|NÚM!|SPILL!|CALC!)$"
 """An error that a formula has instead of a value, as Excel shows it in English and Portuguese."""
 

@@ -97,16 +97,12 @@ def source_chunks(table: SpreadsheetTable) -> Iterator[Chunk]:
     # Nothing is escaped in our workbooks; in one made from our CSV file, Excel names the sheet after that.
     escaped = table.layout.sheet != REJECTED_SHEET
     for chunk in table.chunks():
-        yield chunk if source is None else _as_before(chunk, source, escaped=escaped)
-
-
-def _as_before(chunk: Chunk, source: slice, *, escaped: bool) -> Chunk:
-    columns, first = chunk.columns[source], source.start or 0
-    return replace(
-        chunk,
-        columns=[unescape(column) for column in columns] if escaped else columns,
-        numbers={at - first: mask for at, mask in chunk.numbers.items() if 0 <= at - first < len(columns)},
-    )
+        if source is not None:
+            columns, first = chunk.columns[source], source.start or 0
+            numbers = {at - first: mask for at, mask in chunk.numbers.items() if 0 <= at - first < len(columns)}
+            columns = [unescape(column) for column in columns] if escaped else columns
+            chunk = replace(chunk, columns=columns, numbers=numbers)
+        yield chunk
 
 
 def read_table(path: Path, headings: Headings) -> Table:

@@ -16,6 +16,7 @@ from typing import Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyarrow import csv as arrow_csv
 
 from toolkit.contract.fields import TRIMMED
@@ -28,8 +29,8 @@ from toolkit.intake.sources import (
     Record,
     TableSource,
     any_cell,
-    blank_rows,
     chunk_of,
+    mask_of,
 )
 
 BLOCK: Final = 4 * 1024 * 1024
@@ -128,8 +129,13 @@ class DelimitedText:
             return None
         columns = [column.combine_chunks() for column in table.columns]
         chunk = Chunk(columns, np.arange(table.num_rows) + first_line)
-        blank = blank_rows(chunk.columns)
-        return chunk.take(np.flatnonzero(~blank)) if blank.any() else chunk
+        rows = np.arange(table.num_rows)  # the blank ones, column by column
+        for column in columns:
+            cells = column if rows.size == len(column) else column.take(pa.array(rows))
+            rows = rows[mask_of(pc.equal(pc.utf8_trim(cells, characters=TRIMMED), ""))]
+            if not rows.size:
+                return chunk
+        return chunk.take(np.delete(np.arange(table.num_rows), rows))
 
 
 _BOMS: Final = (

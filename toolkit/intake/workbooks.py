@@ -13,9 +13,9 @@ import subprocess
 import sys
 import tempfile
 import weakref
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
 from hashlib import file_digest
+from itertools import islice
 from typing import IO, Final
 
 from toolkit.errors import UnreadableFile
@@ -47,17 +47,19 @@ class WorkbookTable:
         self.source, self.stamp = source, source.stamp()
         self._wanted = sheet
         self._cells, digest = self._read()
-        self._sheet, row = _find_headings(source, list(_sheets(self._cells)), recognises)
+        heads = _heads(self._cells)
+        name, row = _find_headings(source, heads, recognises)
+        self._start = heads[name][0]
         self.layout = Layout(
             headings=tuple(cell.strip() for cell in row.cells),
             heading_line=row.line,
             sha256=digest,
-            sheet=self._sheet.name,
+            sheet=name,
         )
 
     def chunks(self) -> Iterator[Chunk]:
         """Yield the rows below the headings."""
-        self._cells.seek(self._sheet.start)
+        self._cells.seek(self._start)
         width = len(self.layout.headings)
         rows: list[Record] = []
         size = 0
@@ -109,7 +111,7 @@ class WorkbookTable:
     def _refusal(self, status: int, about: str) -> UnreadableFile:
         """Return the refusal for a status of the process; where memory lacks, the reader gives up by SIGABRT."""
         by_signal = {-signal.SIGXCPU: Fault.SECONDS, -signal.SIGSEGV: Fault.DAMAGED}
-        fault = by_signal.get(status, Fault.MEMORY) if status not in set(Fault) else Fault(status)
+        fault = Fault(status) if status in set(Fault) else by_signal.get(status, Fault.MEMORY)
         values = {
             Fault.SHEET_DAMAGED: (about,),
             Fault.NO_SHEET: (self._wanted, about),
@@ -119,28 +121,20 @@ class WorkbookTable:
         return UnreadableFile(REFUSALS[fault], self.source.name, *values.get(fault, ()))
 
 
-@dataclass(slots=True)
-class _Sheet:
-    name: str
-    start: int
-    """The place of its first row among the cells."""
-    head: list[Record] = field(default_factory=list)
-
-
-def _sheets(cells: IO[bytes]) -> Iterator[_Sheet]:
-    """Yield the sheets, each with its first rows."""
+def _heads(cells: IO[bytes]) -> dict[str, tuple[int, list[Record]]]:
+    """Return the place of the first row of each sheet among the cells, and its first rows."""
+    found: dict[str, tuple[int, list[Record]]] = {}
+    head: list[Record] = []
+    place = 0
     cells.seek(0)
-    place, sheet = 0, None
     for line in cells:
         place += len(line)
         if line.startswith(b"{"):
-            if sheet is not None:
-                yield sheet
-            sheet = _Sheet(**json.loads(line), start=place)
-        elif sheet is not None and len(sheet.head) < HEADING_ROWS:
-            sheet.head.append(_row(line))
-    if sheet is not None:
-        yield sheet
+            head = []
+            found[json.loads(line)["name"]] = place, head
+        elif len(head) < HEADING_ROWS:
+            head.append(_row(line))
+    return found
 
 
 def _row(line: bytes) -> Record:
@@ -148,15 +142,17 @@ def _row(line: bytes) -> Record:
     return Record(number, number + 1, cells, numbers=numbers)
 
 
-def _find_headings(source: TableSource, sheets: Sequence[_Sheet], recognises: Recognises) -> tuple[_Sheet, Record]:
-    """Return the one sheet that has the headings, and the row they are in."""
+def _find_headings(
+    source: TableSource, heads: Mapping[str, tuple[int, list[Record]]], recognises: Recognises
+) -> tuple[str, Record]:
+    """Return the name of the one sheet that has the headings, and the row they are in."""
     for recognised in (recognises, any_cell):
-        found: list[tuple[_Sheet, Record]] = []
-        for sheet in sheets:
-            headings = (row for row in sheet.head if row.line <= HEADING_ROWS and recognised(row.cells))
-            found += [(sheet, row) for row in list(headings)[:1]]
+        found: list[tuple[str, Record]] = []
+        for name, (_, head) in heads.items():
+            headings = (row for row in head if row.line <= HEADING_ROWS and recognised(row.cells))
+            found += [(name, row) for row in islice(headings, 1)]
         if len(found) > 1 and recognised is not any_cell:
-            listed = ", ".join(f"“{sheet.name}”" for sheet, _ in found)
+            listed = ", ".join(f"“{name}”" for name, _ in found)
             raise UnreadableFile(
                 "{}: the sheets {} all have the headings; choose one by --sheet.", source.name, listed
             )
