@@ -14,13 +14,12 @@ from toolkit.jobs.runs import (
     LEASE,
     Outcome,
     RunStatus,
-    end_run,
+    ended,
     holding,
     renew_lease,
     runs_of,
     take_run,
     watch_job,
-    write_run,
 )
 from toolkit.language import ENGLISH
 
@@ -57,8 +56,7 @@ def end(
     notices=(),
     status=RunStatus.DONE,
 ):
-    with holding(database, claim) as connection:
-        end_run(connection, claim, status, clock)
+    with holding(database, claim, **ended(status, clock())) as connection:
         put_notices(connection, notices, clock)
 
 
@@ -77,8 +75,8 @@ def test_of_many_starts_at_once_one_takes_the_run_and_once_it_is_done_nobody(dat
 
 def test_a_run_is_gone_on_with_when_its_lease_ran_out_and_the_old_holder_writes_nothing_more(database, job, night):
     first = take_run(database, job, DATE, night, lease=timedelta(0))
-    with holding(database, first) as connection:
-        write_run(connection, first, steps=[{"name": "sync"}])
+    with holding(database, first, steps=[{"name": "sync"}]):
+        pass
     second = take_run(database, job, DATE, night)
     assert second.outcome is Outcome.TAKEN
     assert second.run.steps == [{"name": "sync"}]

@@ -40,13 +40,12 @@ from toolkit.jobs.runs import (
     RunStatus,
     counts_of,
     critical_findings,
-    end_run,
+    ended,
     holding,
     open_sales,
     renew_lease,
     take_run,
     watch_job,
-    write_run,
 )
 from toolkit.kit.process import stop_signals_handled
 from toolkit.kit.services import Services
@@ -226,14 +225,13 @@ class JobRun:
         values = {"folder": str(self.folder), "seal": seal, "versions": versions}
         notices = self._good_news(database)
         self._ending = True
-        with holding(database, claim) as connection:
+        with holding(database, claim, **ended(RunStatus.DONE, self.clock(), **values)) as connection:
             for leftover in self.folder.glob(".*"):  # of starts that were killed
                 shutil.rmtree(leftover, ignore_errors=True)
             link = self.folder.with_name(f".latest.{claim.holder}")
             self.folder.mkdir(parents=True, exist_ok=True)
             link.symlink_to(self.folder.name)
             link.replace(self.folder.with_name("latest"))
-            end_run(connection, claim, RunStatus.DONE, self.clock, **values)
             put_notices(connection, notices, self.clock)
 
     def _step(self, database: Database, claim: Claim, step: Step, words: list[str]) -> dict[str, Any]:
@@ -251,16 +249,15 @@ class JobRun:
         paths = [path for path in sorted(part.rglob("*")) if path.is_file()]
         files = [{"name": f"{step.name}/{path.relative_to(part)}", "bytes": path.stat().st_size} for path in paths]
         now = self.clock()
-        ended = {**begun, "status": RunStatus.DONE, "endedAt": now.isoformat(), "counts": counts, "files": files}
-        with holding(database, claim) as connection:
+        done = {**begun, "status": RunStatus.DONE, "endedAt": now.isoformat(), "counts": counts, "files": files}
+        with holding(database, claim, steps=[*self._steps, done]):
             for earlier in (final, final.with_suffix(".failed")):
                 shutil.rmtree(earlier, ignore_errors=True)
             part.rename(final)
-            write_run(connection, claim, steps=[*self._steps, ended])
         self._failed = {}
         told = ", ".join(f"{number} {name}" for name, number in counts.items() if "." not in name)
         log(f"done in {(now - started).total_seconds():.1f} s" + f": {told}" * bool(told))
-        return ended
+        return done
 
     def _good_news(self, database: Database) -> list[Notice]:
         """Return the notices about a run that is done: what needs attention, or that all is well again."""
@@ -282,13 +279,17 @@ class JobRun:
             reason = reason.replace(str(part), str(kept))
         self.log(f"{code}: {reason}", level="error", step=step)
         notices = self.notices.notices(self.job.name, self.date, NoticeKind.FAILED, {"code": code, "step": step})
-        noted = self._failed | {"failure": code, "reason": reason, "endedAt": self.clock().isoformat()}
+        now = self.clock()
+        noted = self._failed | {"failure": code, "reason": reason, "endedAt": now.isoformat()}
         steps = [*self._steps, *([noted] if step else [])]
         try:
             if claim is None:
                 raise DatabaseUnavailable
-            with Services(environ=self.environ) as services, holding(services.database, claim) as connection:
-                end_run(connection, claim, RunStatus.FAILED, self.clock, failure=code, reason=reason, steps=steps)
+            values = ended(RunStatus.FAILED, now, failure=code, reason=reason, steps=steps)
+            with (
+                Services(environ=self.environ) as services,
+                holding(services.database, claim, **values) as connection,
+            ):
                 put_notices(connection, notices, self.clock)
         except LeaseLost:
             return Ended(Outcome.FAILED, {}, "LEASE_LOST", str(LeaseLost.__doc__))

@@ -108,35 +108,29 @@ def _new_run(job: Job, date: datetime, status: RunStatus) -> dict[str, Any]:
 
 
 @contextmanager
-def holding(database: Database, claim: Claim) -> Iterator[Connection]:
-    """Open a transaction until whose end the run stays ours.
+def holding(database: Database, claim: Claim, **values: Any) -> Iterator[Connection]:
+    """Change the row of a run that is ours, which it stays until the end of the block's transaction.
 
     Raises:
         LeaseLost: it is not ours any more.
     """
     assert claim.run is not None
-    held = (job_runs.c.id == claim.run.id) & (job_runs.c.holder == claim.holder)
+    ours = (job_runs.c.id == claim.run.id) & (job_runs.c.holder == claim.holder)
     with database.transaction() as connection:
-        if connection.execute(sa.select(job_runs.c.id).where(held).with_for_update()).first() is None:
+        if not connection.execute(sa.update(job_runs).where(ours).values(values)).rowcount:
             raise LeaseLost
         yield connection
 
 
-def write_run(connection: Connection, claim: Claim, **values: Any) -> None:
-    """Change the row of a run that is held."""
-    assert claim.run is not None
-    connection.execute(sa.update(job_runs).where(job_runs.c.id == claim.run.id).values(values))
-
-
 def renew_lease(database: Database, claim: Claim, lease: timedelta) -> None:
     """Hold the run for another ``lease``; raises as ``holding`` does."""
-    with holding(database, claim) as connection:
-        write_run(connection, claim, lease_until=_NOW + lease)
+    with holding(database, claim, lease_until=_NOW + lease):
+        pass
 
 
-def end_run(connection: Connection, claim: Claim, status: RunStatus, clock: Clock, **values: Any) -> None:
-    """End a run that is held."""
-    write_run(connection, claim, status=status, ended_at=clock(), holder=None, lease_until=None, **values)
+def ended(status: RunStatus, now: datetime, **values: Any) -> dict[str, Any]:
+    """Return the values of a run that ended, whom nobody holds."""
+    return {"status": status, "ended_at": now, "holder": None, "lease_until": None, **values}
 
 
 def watch_job(
@@ -166,7 +160,7 @@ def watch_job(
         gone = sa.update(job_runs).where(
             runs.job == job.name, runs.status == RunStatus.RUNNING, runs.lease_until <= _NOW
         )
-        failed = {"status": RunStatus.FAILED, "ended_at": now, "holder": None, "lease_until": None, **_DIED}
+        failed = ended(RunStatus.FAILED, now, **_DIED)
         died = sorted(connection.scalars(gone.values(failed).returning(runs.logical_date)))
         told: list[tuple[datetime, NoticeKind, dict[str, Any]]] = [
             (each, NoticeKind.FAILED, {"code": _DIED["failure"]}) for each in died
