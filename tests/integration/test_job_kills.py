@@ -11,6 +11,8 @@ import pytest
 from tests.support.job_runner import (
     DATE,
     STEPS,
+    ZONE,
+    Marks,
     check_done_once,
     effects,
     hold,
@@ -26,8 +28,9 @@ from toolkit.database import schema
 from toolkit.database.connection import Database
 from toolkit.errors import DatabaseUnavailable, LeaseLost
 from toolkit.jobs.definitions import Step
-from toolkit.jobs.running import LeaseHolder, run_folder
-from toolkit.jobs.runs import Outcome, RunStatus, runs_of
+from toolkit.jobs.notices import NoticeSettings
+from toolkit.jobs.running import JobRun, LeaseHolder, run_folder
+from toolkit.jobs.runs import Claim, Outcome, RunStatus, runs_of
 from toolkit.kit.process import stop_signals_handled
 
 
@@ -186,6 +189,17 @@ def test_a_holder_that_stands_still_loses_its_run_and_publishes_nothing(database
     finally:
         os.kill(asleep.pid or 0, signal.SIGCONT)
     assert ended(asleep) == 1
+    check_done_once(database, tmp_path)
+
+
+def test_a_start_that_is_stopped_while_it_waits_leaves_the_run_of_another_one_as_it_is(
+    database, environ, tmp_path
+):
+    assert start(tmp_path, environ, victim_job(), seconds=0) is Outcome.DONE
+    marks, notices = Marks(tmp_path, DATE), NoticeSettings.from_environment({}, ZONE)
+    waits = JobRun(victim_job(), DATE, tmp_path, marks, notices, environ, lambda: DATE, lambda *_, **__: None)
+    found = Claim(Outcome.RUNNING, *runs_of(database))  # as it was a moment ago
+    assert waits._fail(found, "STOPPED", "The run was stopped by a signal.").code == "STOPPED"
     check_done_once(database, tmp_path)
 
 

@@ -278,6 +278,8 @@ class JobRun:
         if part is not None:
             reason = reason.replace(str(part), str(kept))
         self.log(f"{code}: {reason}", level="error", step=step)
+        if claim is not None and claim.outcome is not Outcome.TAKEN:  # stopped while another start had the run
+            return Ended(Outcome.FAILED, {}, code, reason)
         notices = self.notices.notices(self.job.name, self.date, NoticeKind.FAILED, {"code": code, "step": step})
         now = self.clock()
         noted = self._failed | {"failure": code, "reason": reason, "endedAt": now.isoformat()}
