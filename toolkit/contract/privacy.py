@@ -32,6 +32,11 @@ class Category(LabelledEnum):
     TEXT = "text", "Texts that people wrote"
 
 
+def _decided(text: str, *staff: str) -> dict[str, Category]:
+    """Return the columns of people who decided something, and of what they wrote about it."""
+    return {**dict.fromkeys(staff, Category.STAFF), text: Category.TEXT}
+
+
 PERSONAL: Final[Mapping[str, Mapping[str, Category]]] = {
     "clients": {
         **dict.fromkeys(("cpf", "rg", "first_name", "last_name", "birthdate"), Category.IDENTITY),
@@ -45,31 +50,22 @@ PERSONAL: Final[Mapping[str, Mapping[str, Category]]] = {
     "evidence_observations": {"object_key": Category.EVIDENCE},
     "object_observations": {"key": Category.EVIDENCE},
     "evidence_requests": {"account": Category.STAFF},
-    "withdrawals": {
-        **dict.fromkeys(("withdrawn_by", "approved_by", "account"), Category.STAFF),
-        "reason": Category.TEXT,
-    },
-    "evidence_openings": {**dict.fromkeys(("opened_by", "account"), Category.STAFF), "reason": Category.TEXT},
-    "waivers": {**dict.fromkeys(("owner", "approved_by", "account"), Category.STAFF), "reason": Category.TEXT},
-    "waiver_revocations": {**dict.fromkeys(("revoked_by", "account"), Category.STAFF), "reason": Category.TEXT},
-    "restore_confirmations": {
-        **dict.fromkeys(("confirmed_by", "approved_by", "account"), Category.STAFF),
-        "reason": Category.TEXT,
-    },
-    "token_revocations": {**dict.fromkeys(("subject", "revoked_by"), Category.STAFF), "reason": Category.TEXT},
-    "finding_answers": {"answered_by": Category.STAFF, "text": Category.TEXT},
+    "withdrawals": _decided("reason", "withdrawn_by", "approved_by", "account"),
+    "evidence_openings": _decided("reason", "opened_by", "account"),
+    "waivers": _decided("reason", "owner", "approved_by", "account"),
+    "waiver_revocations": _decided("reason", "revoked_by", "account"),
+    "restore_confirmations": _decided("reason", "confirmed_by", "approved_by", "account"),
+    "token_revocations": _decided("reason", "subject", "revoked_by"),
+    "finding_answers": _decided("text", "answered_by"),
     "review_draws": {"drawn_by": Category.STAFF},
     "review_turns": {"claimed_by": Category.STAFF},
-    "review_answers": {
-        **dict.fromkeys(("reviewer", "person", "account"), Category.STAFF),
-        "comment": Category.TEXT,
-    },
+    "review_answers": _decided("comment", "reviewer", "person", "account"),
     "job_runs": {"started_by": Category.STAFF},
-    "legal_holds": {**dict.fromkeys(("held_by", "account"), Category.STAFF), "basis": Category.TEXT},
-    "hold_releases": {**dict.fromkeys(("released_by", "account"), Category.STAFF), "reason": Category.TEXT},
+    "legal_holds": _decided("basis", "held_by", "account"),
+    "hold_releases": _decided("reason", "released_by", "account"),
     "privacy_requests": {"subject": Category.IDENTITY, "account": Category.STAFF},
-    "privacy_answers": {**dict.fromkeys(("answered_by", "account"), Category.STAFF), "basis": Category.TEXT},
-    "erasures": {**dict.fromkeys(("erased_by", "approved_by", "account"), Category.STAFF), "basis": Category.TEXT},
+    "privacy_answers": _decided("basis", "answered_by", "account"),
+    "erasures": _decided("basis", "erased_by", "approved_by", "account"),
 }
 """The columns with personal data, by table: those of clients and of files are erased, those of staff stay."""
 
