@@ -167,12 +167,6 @@ def _moment(text: str) -> datetime:
     return moment
 
 
-ROOT_HOME: Final = Path("/var/lib/evidence-toolkit")
-"""Root's home of the embedded services, below folders that any account may enter."""
-
-NO_HOME: Final = Path("/nonexistent/evidence-toolkit")
-"""A stand-in for the home of an account without one; its embedded services ask for ``TOOLKIT_HOME``."""
-
 DEFAULT_TIMEZONE: Final = "America/Sao_Paulo"
 LONGEST_LIFE: Final = 366 * 86_400
 """Seconds for which a bearer token may be allowed to live."""
@@ -208,14 +202,14 @@ class AwsSettings:
 
 
 def _home(given: Environment, name: str) -> Path:
-    return given.path(name) or (ROOT_HOME if os.geteuid() == 0 else _user_home())
-
-
-def _user_home() -> Path:
+    if (path := given.path(name)) is not None:
+        return path
+    if os.geteuid() == 0:
+        return Path("/var/lib/evidence-toolkit")  # below folders that any account may enter
     try:
         return Path(platformdirs.user_data_dir("evidence-toolkit"))
     except RuntimeError:  # neither HOME nor an entry in the user database; shared services need no folder
-        return NO_HOME
+        return Path("/nonexistent/evidence-toolkit")
 
 
 def _deadlines(given: Environment, name: str) -> dict[str, int]:
@@ -238,13 +232,6 @@ def _log_keys(given: Environment, name: str) -> tuple[str, ...]:
     if any(len(key) < 32 for key in keys):
         raise SettingsError("{}: a key has 32 characters or more; several are separated by spaces.", name)
     return keys
-
-
-def _log_origin(given: Environment, name: str) -> str | None:
-    origin = given.text(name)
-    if origin is not None and not re.fullmatch(r"[^\s+]{1,200}", origin):
-        raise SettingsError("{} is a name such as evidence.example.com/custody, without blanks and +.", name)
-    return origin
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,8 +292,14 @@ class Settings:
     """The keys of the hashes in the custody log, the newest first."""
     log_signing_key: Path | None = _variable("TOOLKIT_LOG_SIGNING_KEY", Environment.path)
     """The file of the Ed25519 key that signs the custody log; one in ``home`` by default."""
-    log_origin: str = _variable("TOOLKIT_LOG_ORIGIN", _log_origin, default="evidence-toolkit/custody")
-    """The name of the custody log, under which its checkpoints are signed."""
+    log_origin: str = _variable(
+        "TOOLKIT_LOG_ORIGIN",
+        Environment.read,
+        _like(r"[^\s+]{1,200}$"),
+        "evidence.example.com/custody",
+        default="evidence-toolkit/custody",
+    )
+    """The name of the custody log, without blanks and ``+``, under which its checkpoints are signed."""
     jwt_secret: str | None = _variable("TOOLKIT_JWT_SECRET", Environment.text, secret=True)
     """The HS256 secret of bearer tokens."""
     jwt_public_key: str | None = _variable("TOOLKIT_JWT_PUBLIC_KEY", Environment.text, secret=True)
