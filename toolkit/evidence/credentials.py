@@ -14,6 +14,7 @@ from sqlalchemy import Connection, Row
 
 from toolkit.atomic_files import atomic_file
 from toolkit.bucket.client import Bucket, UploadForm, ask_each
+from toolkit.contract.answers import UploadCredentials
 from toolkit.contract.deadlines import Clock
 from toolkit.contract.evidence import EvidenceRequest, EvidenceType, FileKind, UtilityGroup, object_key
 from toolkit.contract.fields import REQUIRED, parse
@@ -46,18 +47,6 @@ class UploadLimits:
     max_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class IssuedCredentials:
-    """The contract's answer: ``id`` of the record, where to post the file, and the form fields that allow it."""
-
-    id: UUID
-    sale_id: str
-    file_name: str
-    url: str
-    fields: dict[str, str] = field(repr=False)
-    expires_at: datetime
-
-
 def request_upload(
     database: Database,
     bucket: Bucket,
@@ -68,7 +57,7 @@ def request_upload(
     access: PartnerAccess | None = None,
     limits: UploadLimits,
     clock: Clock,
-) -> IssuedCredentials:
+) -> UploadCredentials:
     """Validate ``body`` (contract names), sign a form, and store the evidence record, every time anew.
 
     ``access`` is what a partner is bound by; without it an operator asks, who may ask for every sale.
@@ -103,7 +92,7 @@ def request_upload(
         "account": requested_by,
     }
     _store(database, bucket, record, access)
-    return IssuedCredentials(evidence_id, sale_id, request.file_name, form.url, form.fields, form.expires_at)
+    return UploadCredentials(id=evidence_id, url=form.url, fields=form.fields)
 
 
 def _store(database: Database, bucket: Bucket, record: Mapping[str, Any], access: PartnerAccess | None) -> None:

@@ -9,7 +9,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from pydantic import Field
+
 from toolkit.bucket.client import Bucket, ask_each
+from toolkit.contract.answers import AnswerBody
 from toolkit.contract.codes import CODES
 from toolkit.contract.contents import Coverage
 from toolkit.contract.deadlines import Clock
@@ -34,35 +37,19 @@ class TypeState(StrEnum):
     UNKNOWN = "unknown"
 
 
-@dataclass(frozen=True, slots=True)
-class TypeStanding:
-    """One evidence type of a sale.
-
-    ``required`` tells that a file of this type is still needed, or counts for something that is; it is ``None``
-    where the sale does not say its utility group or who pays, so that nobody knows. ``reason`` says why no file
-    of a required type counts. ``files`` are those that count, ``not_examined`` those of them whose
-    contents nobody has verified yet.
-    """
+class EvidenceOfType(AnswerBody):
+    """One evidence type of the sale."""
 
     evidence_type: EvidenceType
-    required: bool | None
-    files: int
-    not_examined: int
-    reason: Reason | None
-
-    @property
-    def state(self) -> TypeState:
-        """What the numbers say in one word."""
-        if self.files:
-            return TypeState.PRESENT
-        if self.required is None:
-            return TypeState.UNKNOWN
-        return TypeState.MISSING if self.required else TypeState.NOT_REQUIRED
-
-    @property
-    def what_to_do(self) -> str | None:
-        """The remedy for the reason."""
-        return None if self.reason is None else CODES[self.reason].remedy
+    required: bool | None = Field(
+        description="A file of this type is needed, or counts in place of one that is; null where nobody knows, "
+        "because the sale does not say its utility group or who pays."
+    )
+    state: TypeState
+    files: int = Field(description="Files of this type that count.")
+    not_examined: int = Field(description="Those of them whose contents nobody has verified.")
+    reason: Reason | None = Field(description="Why no file of a required type counts.")
+    what_to_do: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +59,7 @@ class SaleGate:
     sale_id: str
     completed_at: datetime | None
     verdict: Verdict
-    types: tuple[TypeStanding, ...]
+    types: tuple[EvidenceOfType, ...]
 
     @property
     def may_be_completed(self) -> bool:
@@ -119,7 +106,7 @@ def sale_gate(
     return SaleGate(row.id, row.completed_at, verdict, tuple(_standings(sale, verdict, counted)))
 
 
-def _standings(sale: Sale, verdict: Verdict, counted: Mapping[str, list[bool]]) -> Iterator[TypeStanding]:
+def _standings(sale: Sale, verdict: Verdict, counted: Mapping[str, list[bool]]) -> Iterator[EvidenceOfType]:
     """Yield each type of the contract; ``counted`` tells of each counted file by type whether it was examined."""
     needed: Collection[EvidenceType] = {
         each
@@ -135,6 +122,15 @@ def _standings(sale: Sale, verdict: Verdict, counted: Mapping[str, list[bool]]) 
         unknown = [each.named for each in requirements(sale) if each.only_with_separate_payer]
     reasons = {piece.evidence_type: piece.reason for piece in verdict.missing}
     for each in EvidenceType:
-        files = counted.get(each, [])
+        files, reason = counted.get(each, []), reasons.get(each)
         required = None if each in unknown and not files else each in needed
-        yield TypeStanding(each, required, len(files), files.count(False), reasons.get(each))
+        absent = TypeState.MISSING if required else TypeState.NOT_REQUIRED
+        yield EvidenceOfType(
+            evidence_type=each,
+            required=required,
+            state=TypeState.PRESENT if files else TypeState.UNKNOWN if required is None else absent,
+            files=len(files),
+            not_examined=files.count(False),
+            reason=reason,
+            what_to_do=None if reason is None else CODES[reason].remedy,
+        )

@@ -4,7 +4,7 @@ import asyncio
 import json
 from importlib.metadata import version
 from typing import Annotated, Any, Final, NoReturn
-from urllib.parse import quote, unquote
+from urllib.parse import unquote
 from uuid import UUID
 
 from fastapi import Depends, FastAPI, Request, Response
@@ -14,7 +14,7 @@ from starlette.responses import JSONResponse
 from starlette.routing import Match
 
 from toolkit.audit.partners import keep_answer
-from toolkit.contract.answers import FindingAnswer
+from toolkit.contract.answers import FindingAnswer, RegisteredClient, UploadCredentials
 from toolkit.contract.clients import Client
 from toolkit.contract.evidence import EvidenceRequest
 from toolkit.contract.fields import REQUIRED, parse
@@ -38,8 +38,6 @@ from toolkit.http.answers import (
     EVERYWHERE,
     PROBLEMS,
     AnswerKept,
-    RegisteredClient,
-    UploadCredentials,
     answer,
     documented,
     failure,
@@ -94,9 +92,6 @@ class _EncodedSegment(Convertor[str]):
     def convert(self, value: str) -> str:
         return unquote(value, errors="surrogateescape")
 
-    def to_string(self, value: str) -> str:
-        return quote(value, safe="", errors="surrogateescape")
-
 
 register_url_convertor("encoded", _EncodedSegment())
 
@@ -111,7 +106,7 @@ def create_app(backend: Backend, checks: TokenChecks) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
-        exception_handlers=dict.fromkeys(_EXPECTED, _answer_error),
+        exception_handlers=dict.fromkeys((*_REFUSED, *_AWAY), _answer_error),
     )
     workers = Workers(threads=THREADS, waiting=WAITING, seconds=OPERATION_SECONDS)
     _add_endpoints(app, backend, workers)
@@ -223,7 +218,7 @@ def _add_endpoints(app: FastAPI, backend: Backend, workers: Workers) -> None:
         body: _Body,
     ) -> Response:
         done = await workers.run(lambda: register_client(backend.database, body, backend.clock))
-        return answer(200, RegisteredClient.model_validate(done))
+        return answer(200, done)
 
     @app.put(
         "/sales/{saleId:encoded}/evidences",
@@ -255,7 +250,7 @@ def _add_endpoints(app: FastAPI, backend: Backend, workers: Workers) -> None:
                 clock=backend.clock,
             )
         )
-        return answer(200, UploadCredentials.model_validate(issued))
+        return answer(200, issued)
 
     @app.post(
         "/findings/{findingId:encoded}/answers",
@@ -337,6 +332,5 @@ def _methods(request: Request) -> set[str]:
     return {method for route in found for method in route.methods}
 
 
-_AWAY: Final = (DatabaseUnavailable, BucketUnavailable, WrongBucket, NotInstalled, Busy)
-_NOT_FOUND: Final = (SaleNotFound, FindingNotFound)
-_EXPECTED: Final = (InvalidFields, AlreadyThere, *_NOT_FOUND, NoAudit, TooManyForms, HTTPException, *_AWAY)
+_AWAY: Final = (DatabaseUnavailable, BucketUnavailable, WrongBucket, NotInstalled, Busy, NoAudit)
+_REFUSED: Final = (InvalidFields, AlreadyThere, SaleNotFound, FindingNotFound, TooManyForms, HTTPException)

@@ -14,14 +14,15 @@ from fastapi import Depends, FastAPI, Request, Response
 from pydantic import AwareDatetime, BeforeValidator, Field, TypeAdapter, ValidationError
 
 from toolkit.audit.partners import FindingsAsked, findings_page
+from toolkit.contract.answers import AnswerBody
 from toolkit.contract.codes import CODES, Severity
 from toolkit.contract.evidence import EvidenceType
 from toolkit.contract.findings import STANDING, FindingStatus, Problem, Reason, Status
 from toolkit.contract.people import PartnerAccess, TokenScope
 from toolkit.errors import InvalidField, InvalidFields
-from toolkit.evidence.gate import SaleGate, TypeState, sale_gate
+from toolkit.evidence.gate import EvidenceOfType, SaleGate, sale_gate
 from toolkit.http.access import access_of, needs, sale_id_of
-from toolkit.http.answers import EVERYWHERE, AnswerBody, answer, documented
+from toolkit.http.answers import EVERYWHERE, answer, documented
 from toolkit.http.backend import Backend, Workers
 from toolkit.http.documents import SALE_ID
 from toolkit.http.tokens import Bearer
@@ -62,21 +63,6 @@ class SaleCompletion(AnswerBody):
         description="Files that count although nobody has verified their contents: the completion reads them, and "
         "refuses what it finds unusable."
     )
-
-
-class EvidenceOfType(AnswerBody):
-    """One evidence type of the sale."""
-
-    evidence_type: EvidenceType
-    required: bool | None = Field(
-        description="A file of this type is needed, or counts in place of one that is; null where nobody knows, "
-        "because the sale does not say its utility group or who pays."
-    )
-    state: TypeState
-    files: int = Field(description="Files of this type that count.")
-    not_examined: int = Field(description="Those of them whose contents nobody has verified.")
-    reason: Reason | None = Field(description="Why no file of a required type counts.")
-    what_to_do: str | None
 
 
 class SaleEvidences(AnswerBody):
@@ -133,9 +119,8 @@ def completion_body(gate: SaleGate) -> SaleCompletion:
 
 def evidences_body(gate: SaleGate) -> SaleEvidences:
     """Return the body that tells the state of each evidence type of a sale."""
-    types = [EvidenceOfType.model_validate(each) for each in gate.types]
     return SaleEvidences(
-        sale_id=gate.sale_id, status=gate.verdict.status, evidences=types, problems=_problems(gate)
+        sale_id=gate.sale_id, status=gate.verdict.status, evidences=list(gate.types), problems=_problems(gate)
     )
 
 

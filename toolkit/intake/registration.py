@@ -15,6 +15,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.exc import DBAPIError
 
+from toolkit.contract.answers import RegisteredClient
 from toolkit.contract.clients import AREA_CODES, UNASSIGNED_CEP, Client, QualityWarning, oldest_birthdate
 from toolkit.contract.codes import LabelledEnum
 from toolkit.contract.deadlines import Clock
@@ -31,16 +32,7 @@ REFUSALS: Final = (psycopg.IntegrityError, psycopg.DataError, psycopg.errors.Rai
 """Errors by which the service's own rules refuse a row."""
 
 
-@dataclass(frozen=True, slots=True)
-class Registered:
-    """The contract's answer to a registration."""
-
-    message: str
-    client_id: UUID
-    address_id: UUID
-
-
-def register_client(database: Database, body: Mapping[str, Any], clock: Clock) -> Registered:
+def register_client(database: Database, body: Mapping[str, Any], clock: Clock) -> RegisteredClient:
     """Validate ``body`` (contract names) and store the client with its address, every time anew.
 
     Raises:
@@ -61,7 +53,7 @@ def register_client(database: Database, body: Mapping[str, Any], clock: Clock) -
             if isinstance(error.orig, REFUSALS):
                 raise InvalidFields([InvalidField("body", refusal(error.orig))]) from None
             raise
-    return Registered(MESSAGE, client_id, address_id)
+    return RegisteredClient(message=MESSAGE, client_id=client_id, address_id=address_id)
 
 
 def refusal(error: psycopg.Error) -> Message:

@@ -10,7 +10,9 @@ It knows the contract and nothing of the toolkit's database and bucket; ``toolki
 files with ``post_file`` too.
 """
 
-from toolkit.partner.client import ClientRegistered, Credentials, PartnerClient
+from toolkit.contract.answers import RegisteredClient as ClientRegistered
+from toolkit.contract.answers import UploadCredentials as Credentials
+from toolkit.partner.client import PartnerClient
 from toolkit.partner.posting import FormPolicy, post_file
 
 __all__ = ["ClientRegistered", "Credentials", "FormPolicy", "PartnerClient", "post_file"]

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
 from typing import Any, Final
@@ -13,6 +12,7 @@ from uuid import UUID
 import urllib3
 from urllib3.exceptions import ConnectTimeoutError, HTTPError, MaxRetryError
 
+from toolkit.contract.answers import RegisteredClient, UploadCredentials
 from toolkit.errors import (
     AlreadyThere,
     FindingNotFound,
@@ -46,24 +46,6 @@ RETRIES: Final = urllib3.Retry(
 """Only a request that never left or was not acknowledged is sent again: see ``PartnerClient``."""
 
 
-@dataclass(frozen=True, slots=True)
-class ClientRegistered:
-    """The answer to a registered client."""
-
-    message: str
-    client_id: UUID
-    address_id: UUID
-
-
-@dataclass(frozen=True, slots=True)
-class Credentials:
-    """The answer to a request for upload credentials."""
-
-    id: UUID
-    url: str
-    fields: Mapping[str, str] = field(repr=False)
-
-
 class PartnerClient:
     """A partner's access to the service at ``base_url`` with a bearer token; safe to share between threads.
 
@@ -79,7 +61,7 @@ class PartnerClient:
         self._token = token
         self._pool = urllib3.PoolManager(maxsize=16)
 
-    def register_client(self, client: Mapping[str, Any]) -> ClientRegistered:
+    def register_client(self, client: Mapping[str, Any]) -> RegisteredClient:
         """Register a client with its address (contract names), anew each time.
 
         Raises:
@@ -88,9 +70,9 @@ class PartnerClient:
         """
         answer = self._call("POST", "/clients", client)
         with self._understood():
-            return ClientRegistered(str(answer["message"]), UUID(answer["clientId"]), UUID(answer["addressId"]))
+            return RegisteredClient.model_validate(answer)
 
-    def request_upload(self, sale_id: str, request: Mapping[str, Any]) -> Credentials:
+    def request_upload(self, sale_id: str, request: Mapping[str, Any]) -> UploadCredentials:
         """Ask for credentials for one file: ``fileName``, ``fileFormat``, ``type``, ``evidenceType``.
 
         Raises:
@@ -100,8 +82,7 @@ class PartnerClient:
         """
         answer = self._call("PUT", f"/sales/{_segment(sale_id)}/evidences", request)
         with self._understood():
-            fields = {str(name): str(value) for name, value in answer["fields"].items()}
-            return Credentials(UUID(answer["id"]), str(answer["url"]), fields)
+            return UploadCredentials.model_validate(answer)
 
     def upload(self, sale_id: str, path: Path, *, evidence_type: str, media_type: str) -> UUID:
         """Ask for credentials for ``path`` and send it; return the id of its evidence record.
