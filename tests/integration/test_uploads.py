@@ -16,7 +16,7 @@ from tests.support.waiting import wait_until
 from toolkit.bucket.client import list_objects
 from toolkit.errors import UnreadableFile
 from toolkit.evidence import upload
-from toolkit.evidence.upload import CredentialsLine, Destinations, UploadProblem, remove_expired, upload_files
+from toolkit.evidence.upload import CredentialsLine, UploadProblem, destinations, remove_expired, upload_files
 from toolkit.partner import FormPolicy
 from toolkit.partner import posting as retrying
 from toolkit.settings import Settings
@@ -248,7 +248,7 @@ OWN = {"EVIDENCE_BUCKET": "sales", "AWS_ENDPOINT_URL": "https://s3.example:8443"
 )
 def test_files_go_to_the_bucket_that_is_set_and_to_no_other_of_the_same_server(settings, url, allowed):
     line = CredentialsLine.model_validate(FORM | {"url": url}, by_alias=True)
-    assert Destinations.of(Settings.from_environment(settings)).allow(line) is allowed
+    assert destinations(Settings.from_environment(settings))(line) is allowed
 
 
 def test_expired_credentials_do_not_stay_in_the_home(bucket, tmp_path):

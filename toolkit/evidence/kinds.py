@@ -113,13 +113,11 @@ class Inspected:
         return kind_of_media_type(self.media_type)
 
 
-def kind_of_bytes(head: bytes) -> FileKind:
-    """Return the kind of a file that starts with ``head`` (``SIGNATURE_BYTES`` bytes, or the whole file)."""
-    return kind_of_media_type(media_type_of_bytes(head))
-
-
 def media_type_of_bytes(head: bytes) -> str:
-    """Return the media type of a file that starts with ``head``, ``UNKNOWN`` where none is recognised."""
+    """Return the media type of a file that starts with ``head``, ``UNKNOWN`` where none is recognised.
+
+    ``head`` are ``SIGNATURE_BYTES`` bytes, or the whole file.
+    """
     known = next((each for signature, each in _AT_START if head.startswith(signature)), None) or _container(head)
     if known is not None:
         return known

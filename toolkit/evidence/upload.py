@@ -16,7 +16,7 @@ from enum import StrEnum
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Final, Self
+from typing import Annotated, Final
 from urllib.parse import urlsplit
 from uuid import UUID
 
@@ -24,7 +24,7 @@ import urllib3
 from pydantic import AfterValidator, Field, ValidationError
 
 from toolkit.bucket.client import form_address
-from toolkit.contract.evidence import KIND_OF, EvidenceType, FileKind
+from toolkit.contract.evidence import KIND_OF, EvidenceType, FileKind, kind_of_media_type
 from toolkit.contract.fields import RequestModel, invalid, invalid_fields
 from toolkit.errors import (
     BucketUnavailable,
@@ -34,7 +34,7 @@ from toolkit.errors import (
     ToolkitError,
     UnreadableFile,
 )
-from toolkit.evidence.kinds import SIGNATURE_BYTES, kind_of_bytes, media_type_of_bytes
+from toolkit.evidence.kinds import SIGNATURE_BYTES, media_type_of_bytes
 from toolkit.partner import FormPolicy, post_file
 from toolkit.progress import Progress
 from toolkit.settings import Settings
@@ -190,13 +190,13 @@ def sendable(line: CredentialsLine, root: Path, uses: Mapping[str, int]) -> Path
         raise NotSent(UploadProblem.EMPTY, "The file is empty.")
     if most is not None and size > most:
         raise NotSent(UploadProblem.TOO_LARGE, f"The file has {size} bytes; at most {most} are allowed.")
-    kind, needed = kind_of_bytes(head), "Evidence is a PDF or a recording"
+    is_type, needed = media_type_of_bytes(head), "Evidence is a PDF or a recording"
+    kind = kind_of_media_type(is_type)
     fits = kind is not FileKind.OTHER
     if line.evidence_type is not None:
         wanted = KIND_OF[line.evidence_type]
         fits, needed = kind is wanted, f"{line.evidence_type} needs {wanted}"
     if not fits:
-        is_type = media_type_of_bytes(head)
         raise NotSent(UploadProblem.WRONG_KIND, f"{needed}; by its bytes this is {is_type}.")
     return path
 
@@ -234,24 +234,17 @@ def _plain(name: str) -> bool:
 _LOOPBACK: Final = frozenset(("localhost", "127.0.0.1", "::1"))
 
 
-@dataclass(frozen=True, slots=True)
-class Destinations:
-    """The addresses that files may be sent to: that of one bucket, and all of some hosts."""
+def destinations(settings: Settings, also: Iterable[str] = ()) -> Callable[[CredentialsLine], bool]:
+    """Return what tells whether the file of a line may go where the line says.
 
-    hosts: frozenset[str]
-    bucket: str | None = None
-
-    @classmethod
-    def of(cls, settings: Settings, allowed: Iterable[str] = ()) -> Self:
-        """Return the bucket that is set (this machine where none is), and the hosts ``allowed``."""
-        also = frozenset(host.strip().strip("[]").lower() for host in allowed)
-        if settings.evidence_bucket is None:
-            return cls(_LOOPBACK | also)
-        return cls(also, form_address(settings.evidence_bucket, settings.aws))
-
-    def allow(self, line: CredentialsLine) -> bool:
-        """Tell whether the file of a line may go where the line says."""
-        return line.host in self.hosts or line.url == self.bucket
+    It may go to the bucket that is set (to this machine where none is), and to the hosts ``also``.
+    """
+    hosts = {host.strip().strip("[]").lower() for host in also}
+    if settings.evidence_bucket is None:
+        hosts |= _LOOPBACK
+        return lambda line: line.host in hosts
+    bucket = form_address(settings.evidence_bucket, settings.aws)
+    return lambda line: line.host in hosts or line.url == bucket
 
 
 CONCURRENCY: Final = 8
@@ -280,13 +273,17 @@ class Uploaded:
 
 
 def upload_files(
-    credentials: Path, folder: Path, *, progress: Progress | None = None, destinations: Destinations | None = None
+    credentials: Path,
+    folder: Path,
+    *,
+    progress: Progress | None = None,
+    may_go: Callable[[CredentialsLine], bool] | None = None,
 ) -> Uploaded:
     """Send the files of a credentials file from ``folder``; the failure of one does not stop the others.
 
     The whole credentials file is read and checked first. Memory holds what is under way, whatever the number
     and the size of the files. Killed and called again, it goes on with what is not in its journal.
-    ``destinations`` bounds the addresses that it may name.
+    ``may_go`` bounds the addresses that it may name, see ``destinations``.
 
     Raises:
         UnreadableFile: the credentials file, with the line at fault; nothing was sent.
@@ -299,7 +296,7 @@ def upload_files(
     uses = Counter[str]()
     for _, line in read_credentials(credentials):
         uses[line.file_name] += 1
-        if destinations is not None and not destinations.allow(line):
+        if may_go is not None and not may_go(line):
             raise InvalidInput(
                 "{} sends files to {}, not to the bucket that is set; nothing was sent. If they are meant to go "
                 "there: --allow-host {}",

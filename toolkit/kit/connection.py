@@ -212,7 +212,7 @@ class Kit(OneSale):
             WrongBucket: the database belongs to another bucket.
         """
         from toolkit.database.belonging import check_bucket
-        from toolkit.evidence.upload import Destinations, upload_files
+        from toolkit.evidence.upload import destinations, upload_files
         from toolkit.kit.results import shown_upload
 
         if isinstance(forms, Shown) and forms.needs_attention:
@@ -221,8 +221,8 @@ class Kit(OneSale):
         if self.settings.database_url is not None and not allow_hosts:
             with self.database.transaction() as connection:
                 check_bucket(connection, self.bucket)
-        destinations = Destinations.of(self.settings, allow_hosts)
-        sent = upload_files(credentials, self.path(folder), progress=self.progress, destinations=destinations)
+        may_go = destinations(self.settings, allow_hosts)
+        sent = upload_files(credentials, self.path(folder), progress=self.progress, may_go=may_go)
         return shown_upload(sent, credentials.name)
 
     def sync(
