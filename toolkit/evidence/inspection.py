@@ -208,4 +208,7 @@ def _serve() -> None:
 
 if __name__ == "__main__":
     _confine()
-    _draw() if sys.argv[1:] == ["draw"] else _serve()
+    if sys.argv[1:] == ["draw"]:
+        _draw()
+    else:
+        _serve()

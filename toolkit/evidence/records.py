@@ -81,11 +81,6 @@ class EvidenceRecord:
     file: StoredFile | None
     withdrawal: Withdrawal | None
 
-    @property
-    def ever_seen(self) -> bool:
-        """True where a file was ever seen under its key."""
-        return self.file is not None or self.state is EvidenceState.VANISHED
-
     def is_version(self, seen: ObjectSeen | None) -> bool:
         """Tell whether this object is the one seen before, so that what was found about it still holds."""
         known = self.file
@@ -101,7 +96,7 @@ class EvidenceRecord:
             kind=kind,
             damaged=damaged,
             expired=ran_out(self.expires_at, now),
-            vanished=self.ever_seen,
+            vanished=self.file is not None or self.state is EvidenceState.VANISHED,
         )
 
     @property
@@ -342,17 +337,17 @@ def open_evidence(
         raise EvidenceNotFound("There is no file in the bucket for the record {}.", evidence_id)
     opened_at = clock()
     expires_at = opened_at + timedelta(seconds=seconds)
-    opening = {
-        "id": new_id(),
-        "evidence_id": evidence_id,
-        "reason": reason,
-        "opened_by": opened_by,
-        "account": account,
-        "opened_at": opened_at,
-        "expires_at": expires_at,
-    }
+    opening = sa.insert(evidence_openings).values(
+        id=new_id(),
+        evidence_id=evidence_id,
+        reason=reason,
+        opened_by=opened_by,
+        account=account,
+        opened_at=opened_at,
+        expires_at=expires_at,
+    )
     with database.transaction() as connection:
-        connection.execute(sa.insert(evidence_openings), opening)
+        connection.execute(opening)
     return Link(evidence_id, record.sale_id, bucket.presign_get(record.object_key, seconds), expires_at)
 
 

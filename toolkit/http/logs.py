@@ -8,7 +8,6 @@ import asyncio
 import json
 import logging
 import queue
-import random
 import re
 import sys
 import threading
@@ -18,7 +17,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
-from uuid import UUID
+from uuid import uuid4
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect
@@ -59,7 +58,7 @@ class RequestLog:
         began = time.perf_counter()
         headers, method = Headers(scope=scope), scope["method"]
         sent_id = headers.get(REQUEST_ID, "")
-        request_id = sent_id if _HARMLESS.fullmatch(sent_id) else _new_request_id()
+        request_id = sent_id if _HARMLESS.fullmatch(sent_id) else str(uuid4())
         status: int | None = None
         read_whole = "content-length" not in headers and "transfer-encoding" not in headers
 
@@ -108,11 +107,6 @@ class RequestLog:
                 subject=state.get("subject"),
                 reason=state.get("reason"),
             )
-
-
-def _new_request_id() -> str:
-    """Return a UUID that names one request. It is no secret, so ordinary random numbers serve."""
-    return str(UUID(int=random.getrandbits(128), version=4))
 
 
 _lines: "queue.Queue[str]" = queue.Queue(_LINES_WAITING)

@@ -6,7 +6,7 @@ an expiry that is not far away and a subject: every evidence record carries who 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Final, Literal, Self
@@ -109,16 +109,12 @@ def _from_pem(pem: str) -> object:
 CLOCK_SKEW: Final = 5
 """Seconds by which an issuer's clock may be ahead: a fresh token is not refused as not yet valid."""
 
-ALL_SCOPES: Final = frozenset(TokenScope)
-
 
 class InvalidToken(Exception):
     """The token is not valid; the text says why to its bearer and repeats nothing of it."""
 
 
 _NOT_VALID: Final = "The bearer token is not valid"
-_EXPIRED: Final = "The bearer token has expired"
-_NO_NAME: Final = "The bearer token names no usable subject, partner or id"
 
 
 class Bearer(BaseModel):
@@ -141,7 +137,7 @@ class Bearer(BaseModel):
     def scopes(self) -> frozenset[str]:
         """A token without a scope may be used for everything that the contract describes."""
         if self.scope is None:
-            return ALL_SCOPES
+            return frozenset(TokenScope)
         return frozenset(self.scope.split() if isinstance(self.scope, str) else self.scope)
 
 
@@ -165,51 +161,45 @@ class TokenChecks:
             InvalidToken: malformed, wrongly signed, of another algorithm, expired, not yet valid, without expiry
                 or subject, longer valid than allowed, or for another audience or issuer than configured.
         """
+        settings, key = self.settings, self.key
         try:
-            return self._bearer(self._claims(token))
+            claims: dict[str, Any] = jwt.decode(
+                token,
+                key.value,
+                algorithms=[key.algorithm],
+                audience=settings.jwt_audience,
+                issuer=settings.jwt_issuer,
+                options={
+                    "require": ["exp", "sub"],
+                    "verify_aud": settings.jwt_audience is not None,
+                    # PyJWT would judge times by the wall clock; they are judged by the clock that was given.
+                    "verify_exp": False,
+                    "verify_iat": False,
+                    "verify_nbf": False,
+                },
+            )
+            partner = claims.get(settings.jwt_partner_claim)
+            bearer = Bearer.model_validate({**claims, "partner": partner})
         except (jwt.PyJWTError, ValueError, TypeError, ArithmeticError, RecursionError):
             raise InvalidToken(_NOT_VALID) from None
-
-    def check_expiry(self, bearer: Bearer) -> None:
-        """Refuse a token from the second on in which it expires: the leeway for clocks is only for its start."""
-        if bearer.expires <= self.clock().timestamp():
-            raise InvalidToken(_EXPIRED)
-
-    def _claims(self, token: str) -> Mapping[str, Any]:
-        key, audience = self.key, self.settings.jwt_audience
-        claims: Mapping[str, Any] = jwt.decode(
-            token,
-            key.value,
-            algorithms=[key.algorithm],
-            audience=audience,
-            issuer=self.settings.jwt_issuer,
-            options={
-                "require": ["exp", "sub"],
-                "verify_aud": audience is not None,
-                # PyJWT would judge times by the wall clock; they are judged below, by the clock that was given.
-                "verify_exp": False,
-                "verify_iat": False,
-                "verify_nbf": False,
-            },
-        )
-        return claims
-
-    def _bearer(self, claims: Mapping[str, Any]) -> Bearer:
-        partner = self.settings.jwt_partner_claim
-        bearer = Bearer.model_validate({**claims, "partner": claims.get(partner)})
         # An empty claim says that the subject acts for no partner; it does not make the subject one.
-        names = [bearer.subject, *([bearer.partner] if partner in claims else ())]
+        names = [bearer.subject, *([partner] if settings.jwt_partner_claim in claims else ())]
         names += [] if bearer.token_id is None else [bearer.token_id]
         if not all(name is not None and is_plain_name(name) for name in names):
-            raise InvalidToken(_NO_NAME)
+            raise InvalidToken("The bearer token names no usable subject, partner or id")
         self.check_expiry(bearer)
-        now, longest = self.clock().timestamp(), self.settings.jwt_max_ttl + CLOCK_SKEW
+        now, longest = self.clock().timestamp(), settings.jwt_max_ttl + CLOCK_SKEW
         if max(bearer.issued or 0, bearer.not_before or 0) > now + CLOCK_SKEW:
             raise InvalidToken(_NOT_VALID)
         ends, begins = bearer.expires, bearer.issued
         if ends > now + longest or (begins is not None and ends > begins + longest):
-            raise InvalidToken(f"The bearer token is valid for longer than {self.settings.jwt_max_ttl} seconds")
+            raise InvalidToken(f"The bearer token is valid for longer than {settings.jwt_max_ttl} seconds")
         return bearer
+
+    def check_expiry(self, bearer: Bearer) -> None:
+        """Refuse a token from the second on in which it expires: the leeway for clocks is only for its start."""
+        if bearer.expires <= self.clock().timestamp():
+            raise InvalidToken("The bearer token has expired")
 
 
 @dataclass(frozen=True, slots=True)
