@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 from toolkit.errors import InvalidInput, LogDiffers, LogKeyMissing, NoAudit
@@ -109,7 +109,7 @@ class Kit(OneSale):
         """
         from toolkit.intake.clients import load_clients
         from toolkit.intake.results import LoadOptions
-        from toolkit.kit.results import files_given, rejected_rows, shown_clients
+        from toolkit.kit.results import files_given, shown_clients
 
         options = LoadOptions(headings or {}, sheet or None, current_language())
         with files_given(self, files, out) as (paths, folder, kept):
@@ -123,8 +123,7 @@ class Kit(OneSale):
                 progress=self.progress,
                 announce=announce,
             )
-            rejected = result.rejected_files
-            return kept(shown_clients(result, self.settings.timezone, lambda: rejected_rows(rejected)))
+            return kept(shown_clients(result, self.settings.timezone))
 
     def client_quality(self, *, most: int = 500) -> Shown[ClientQuality]:
         """Look through the registered clients for doubtful ones, and those that are alike; CPFs are masked.
@@ -153,7 +152,7 @@ class Kit(OneSale):
             UnreadableFile: it is no table, or lacks a column.
         """
         from toolkit.intake.sales import load_sales
-        from toolkit.kit.results import files_given, rejected_rows, shown_sales
+        from toolkit.kit.results import files_given, shown_sales
 
         with files_given(self, file, out) as ([path], folder, kept):
             loaded = load_sales(
@@ -165,7 +164,7 @@ class Kit(OneSale):
                 out=folder,
                 language=current_language(),
             )
-            return kept(shown_sales(loaded, path.name, lambda: rejected_rows(loaded.rejected_files)))
+            return kept(shown_sales(loaded, path.name))
 
     @operation
     def request_credentials(
@@ -248,17 +247,11 @@ class Kit(OneSale):
             MassDisappearance: most sales, records or objects are gone.
             UnreadableFile: a file of the inventory is missing or not the one that it names.
         """
+        from toolkit.audit.observe_bucket import sync_bucket
         from toolkit.kit.results import shown_sync
 
-        synced = self._synced(full=full, inventory=inventory, confirmed=confirmed)
-        verified = self.verify_contents(seconds=seconds).result if verify else None
-        return shown_sync(synced, verified, inventory=inventory is not None)
-
-    def _synced(self, *, full: bool = False, inventory: str | None = None, confirmed: bool = False) -> Synced:
-        from toolkit.audit.observe_bucket import sync_bucket
-
         with self.scratch() as scratch:
-            return sync_bucket(
+            synced = sync_bucket(
                 self.database,
                 self.bucket,
                 clock=self.clock,
@@ -268,14 +261,17 @@ class Kit(OneSale):
                 confirmed=confirmed,
                 progress=self.progress,
             )
+        verified = self.verify_contents(seconds=seconds).result if verify else None
+        return shown_sync(synced, verified, inventory=inventory is not None)
 
     def verify_contents(self, *, seconds: float | None = None) -> Shown[Verified]:
         """Read every file that was not verified in its present version, for at most so many seconds."""
         from toolkit.evidence.contents import verify_contents
         from toolkit.kit.results import shown_contents
 
-        limits: dict[str, Any] = {"clock": self.clock, "seconds": seconds, "progress": self.progress}
-        return shown_contents(verify_contents(self.database, self.bucket, **limits))
+        return shown_contents(
+            verify_contents(self.database, self.bucket, clock=self.clock, seconds=seconds, progress=self.progress)
+        )
 
     @operation
     def audit(
@@ -314,9 +310,7 @@ class Kit(OneSale):
         plan, synced = self.audit_plan(out, spark=engine == "spark"), None
         unsealed: LogKeyMissing | LogDiffers | None = None
         if sync and past is None:
-            synced = self._synced(confirmed=confirmed)
-            if verify:
-                self.verify_contents(seconds=self.settings.verify_seconds)
+            synced = self.sync(confirmed=confirmed, verify=verify, seconds=self.settings.verify_seconds).result
             try:
                 self.seal_log()
             except (LogKeyMissing, LogDiffers) as error:

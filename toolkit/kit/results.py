@@ -16,11 +16,9 @@ from toolkit.contract.fields import pick_camel
 from toolkit.errors import InvalidInput
 from toolkit.kit.shown import Part, Shown, figures, links, remark, say, table
 from toolkit.kit.spoken import _, counted, current_language, readable, translate
-from toolkit.message import Message, listed
+from toolkit.message import Message
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from toolkit.audit.object_history import Synced
     from toolkit.evidence.completion import Completion
     from toolkit.evidence.contents import Verified
@@ -32,13 +30,10 @@ if TYPE_CHECKING:
     from toolkit.intake.tables import RejectedRow
     from toolkit.kit.connection import Given, Kit
 
-    Refused = Callable[[], pd.DataFrame] | None
-    """Reads the rows that were refused."""
-
 S = TypeVar("S", bound=Shown[Any])
 
 
-def shown_clients(result: LoadResult, zone: ZoneInfo, refused: Refused) -> Shown[LoadResult]:
+def shown_clients(result: LoadResult, zone: ZoneInfo) -> Shown[LoadResult]:
     """Show the load of client files: each file, then every reason, repair and warning with examples."""
     from toolkit.intake.results import WARNINGS, Repair
 
@@ -56,7 +51,7 @@ def shown_clients(result: LoadResult, zone: ZoneInfo, refused: Refused) -> Shown
         parts.append(_why("Doubtful, though valid", "warning", result, result.warnings, WARNINGS))
     parts += [remark("not loaded", reason) for reason in result.unreadable]
     attention = bool(result.rejected or result.unreadable)
-    return Shown(result, parts, result.document(), attention, tuple(result.rejected_files), refused)
+    return Shown(result, parts, result.document(), attention, tuple(result.rejected_files))
 
 
 def _tallied(tally: Tally, *, dry_run: bool) -> dict[str, int]:
@@ -117,7 +112,7 @@ def shown_quality(found: ClientQuality) -> Shown[ClientQuality]:
     return Shown(found, parts, document, repeated > 0)
 
 
-def shown_sales(loaded: SalesLoaded, name: str, refused: Refused) -> Shown[SalesLoaded]:
+def shown_sales(loaded: SalesLoaded, name: str) -> Shown[SalesLoaded]:
     """Show the load of a file of sales."""
     facts = {
         "new": loaded.inserted,
@@ -142,7 +137,7 @@ def shown_sales(loaded: SalesLoaded, name: str, refused: Refused) -> Shown[Sales
         "differingRows": [pick_camel(row, "line", "sale_id", "fields") for row in loaded.differing],
     }
     attention = bool(loaded.rejected or loaded.differing)
-    return Shown(loaded, parts, document, attention, loaded.rejected_files, refused)
+    return Shown(loaded, parts, document, attention, loaded.rejected_files)
 
 
 def of_rejected(rejected: Sequence[RejectedRow], files: Sequence[Path]) -> tuple[list[Part], dict[str, Any]]:
@@ -201,16 +196,7 @@ def shown_request(manifest: ManifestResult, name: str, out: Path) -> Shown[Manif
         "rejectedRows": _rejected(manifest.rejected),
     }
 
-    def refused() -> pd.DataFrame:
-        import pandas as pd
-
-        told = [
-            (str(row.line), listed(Message("{}: {}", each.field, each.message) for each in row.invalid))
-            for row in manifest.rejected
-        ]
-        return pd.DataFrame(told, columns=["line", "errors"])
-
-    return Shown(manifest, parts, document, bool(manifest.rejected), (out,), refused)
+    return Shown(manifest, parts, document, bool(manifest.rejected), (out,))
 
 
 def shown_upload(uploaded: Uploaded, name: str) -> Shown[Uploaded]:
@@ -364,20 +350,3 @@ def files_given(
             return shown
 
         yield [path], folder or place, kept
-
-
-def rejected_rows(files: Sequence[Path]) -> pd.DataFrame:
-    """Return the rejected rows that a load has written, as they were, with ``line`` and ``errors``."""
-    import pandas as pd
-    import pyarrow as pa
-
-    from toolkit.intake.sources import source_of, unescape
-    from toolkit.intake.tables import open_table
-
-    found = []
-    for file in (each for each in files if each.suffix == ".csv"):  # the workbook beside it holds the same
-        table = open_table(source_of(file))
-        for chunk in table.chunks():
-            columns = pa.Table.from_arrays([*map(unescape, chunk.columns)], names=[*table.layout.headings])
-            found.append(columns.to_pandas(types_mapper=pd.ArrowDtype))
-    return pd.concat(found, ignore_index=True) if found else pd.DataFrame(columns=["line", "errors"])

@@ -6,7 +6,7 @@ HTML is plain and everything in it is escaped, so that it stays readable whereve
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
@@ -122,7 +122,6 @@ class Shown(Generic[T]):
         document: what the command prints with ``--json``.
         needs_attention: whether a person has to look at it.
         files: those that were written.
-        refused: reads the rows that were refused.
     """
 
     result: T
@@ -130,7 +129,6 @@ class Shown(Generic[T]):
     document: Mapping[str, Any] = field(default_factory=dict)
     needs_attention: bool = False
     files: Sequence[Path] = ()
-    refused: Callable[[], pd.DataFrame] | None = None
 
     @cached_property
     def rejected(self) -> pd.DataFrame:
@@ -139,8 +137,25 @@ class Shown(Generic[T]):
         Corrected there, they can be given back as they are: the two columns are ignored then.
         """
         import pandas as pd
+        import pyarrow as pa
 
-        return pd.DataFrame(columns=["line", "errors"]) if self.refused is None else self.refused()
+        from toolkit.intake.sources import source_of, unescape
+        from toolkit.intake.tables import open_table
+
+        found: list[pd.DataFrame] = []
+        for file in map(Path, self.document.get("rejectedFiles", ())):
+            if file.suffix == ".csv":  # the workbook beside it holds the same
+                table = open_table(source_of(file))
+                for chunk in table.chunks():
+                    columns = pa.Table.from_arrays([*map(unescape, chunk.columns)], names=[*table.layout.headings])
+                    found.append(columns.to_pandas(types_mapper=pd.ArrowDtype))
+        if found:
+            return pd.concat(found, ignore_index=True)
+        rows = [
+            (str(row["line"]), "; ".join(f"{each['field']}: {each['message']}" for each in row["errors"]))
+            for row in self.document.get("rejectedRows", ())
+        ]
+        return pd.DataFrame(rows, columns=["line", "errors"])
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:  # noqa: ARG002
         return bundle(self.parts, self.document, needs_attention=self.needs_attention)
