@@ -21,9 +21,9 @@ from toolkit.kit.spoken import format_error, set_language
 from toolkit.message import Message, recognised
 
 _COMMANDS: Final = {
-    "up": ("services", "Start the embedded services and make their schema ready."),
-    "down": ("services", "Stop the embedded services; their data stay."),
-    "status": ("services", "Show the services, their addresses, and whether the schema fits."),
+    "up": ("database", "Start the embedded services and make their schema ready."),
+    "down": ("database", "Stop the embedded services; their data stay."),
+    "status": ("database", "Show the services, their addresses, and whether the schema fits."),
     "db": ("database", "Upgrade the schema, and map the service's own tables."),
     "clients": ("intake", "Register clients from spreadsheets."),
     "sales": ("intake", "Take over sales, and complete them when their evidence allows it."),
@@ -33,7 +33,7 @@ _COMMANDS: Final = {
     "evidence": ("evidence", "Upload, verify, list and withdraw evidence."),
     "bucket": ("evidence", "Take over what lies in the bucket."),
     "audit": ("audit", "Judge every sale by its evidence, and show the totals."),
-    "report": ("report", "Judge every sale, and write the report of those that lack evidence."),
+    "report": ("audit", "Judge every sale, and write the report of those that lack evidence."),
     "log": ("log", "Seal the custody log, and prove to strangers what is in it."),
     "verify": ("verify", "Tell whether a report, an audit or an exported custody log is what was written."),
     "findings": ("audit", "List every finding with its status, dates, deadline and owner."),

@@ -1,22 +1,37 @@
-"""``toolkit audit``, ``findings`` and ``changes``: judge every sale, and tell what is found and what changed."""
+"""``toolkit audit``, ``findings``, ``changes`` and ``report``: judge every sale, and tell what is found."""
 
 import functools
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
+import pyarrow as pa
 
-from toolkit.cli.context import NonEmptyPath, confirm_disappearance, finish, json_option, pass_kit, past_moment
-from toolkit.cli.printing import show
+from toolkit.cli.context import (
+    DONE,
+    NEEDS_ATTENTION,
+    NonEmptyPath,
+    confirm_disappearance,
+    pass_kit,
+    past_moment,
+    reason_for,
+    shows,
+)
+from toolkit.cli.printing import note, show
 from toolkit.contract.findings import FindingStatus
+from toolkit.errors import InvalidInput
 from toolkit.kit.audits import AuditResult
 from toolkit.kit.connection import Kit
-from toolkit.kit.spoken import EXAMPLES
+from toolkit.kit.shown import Shown, say
+from toolkit.kit.spoken import EXAMPLES, counted
+from toolkit.language import LANGUAGES
+from toolkit.reports import DEFAULT_FORMATS, FORMATS, MANIFEST, chosen
 
 
 def audit_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the kit, the options of an audit, and as ``judge`` what makes the audit that they ask for."""
+    """Give a command the options of an audit, and as ``judge`` what makes the audit that they ask for."""
 
     @click.option("--as-of", metavar="TIME", help=f"A moment in the past: {EXAMPLES}. Now by default.")
     @click.option(
@@ -43,7 +58,7 @@ def audit_options(command: Callable[..., Any]) -> Callable[..., Any]:
             looks = {"sync": not no_sync, "verify": not no_verify, "confirmed": confirmed}
             return kit.audit(moment, **looks, out=out, engine=engine)
 
-        return command(kit, judge=judge, **given)
+        return command(judge=judge, **given)
 
     return pass_kit(with_judge)
 
@@ -51,8 +66,8 @@ def audit_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.command()
 @audit_options
 @click.option("--out", metavar="DIR", help="Where the folder of the audit goes, instead of TOOLKIT_AUDITS.")
-@json_option
-def audit(kit: Kit, judge: Callable[[str | None], AuditResult], out: str | None, as_json: bool) -> int:  # noqa: ARG001
+@shows()
+def audit(_kit: Kit, /, judge: Callable[[str | None], AuditResult], out: str | None) -> AuditResult:
     """Judge every sale by the evidence that lies in the bucket, and show the totals.
 
     \b
@@ -75,7 +90,7 @@ def audit(kit: Kit, judge: Callable[[str | None], AuditResult], out: str | None,
     nothing was evaluated, because no sale is there, or because most sales, records or objects
     are gone at once.
     """
-    return finish(judge(out), as_json)
+    return judge(out)
 
 
 @click.command()
@@ -83,15 +98,8 @@ def audit(kit: Kit, judge: Callable[[str | None], AuditResult], out: str | None,
 @click.option("--status", type=click.Choice(list(map(str, FindingStatus))), help="Only findings of this status.")
 @click.option("--code", help="Only findings of this code.")
 @click.option("--partner", help="Only findings of this partner's sales.")
-@json_option
-def findings(
-    kit: Kit,  # noqa: ARG001
-    judge: Callable[[], AuditResult],
-    status: str | None,
-    code: str | None,
-    partner: str | None,
-    as_json: bool,
-) -> int:
+@shows()
+def findings(_kit: Kit, /, judge: Callable[[], AuditResult], **of: str | None) -> Shown[Any]:
     """Judge every sale, and list every finding with its status, dates, deadline and owner.
 
     \b
@@ -110,7 +118,7 @@ def findings(
 
     Exit status 3: some finding is open or reopened.
     """
-    return finish(judge().listed_findings(status=status, code=code, partner=partner), as_json)
+    return judge().listed_findings(**of)
 
 
 @click.command()
@@ -119,9 +127,8 @@ def findings(
 @click.option(
     "--out", type=NonEmptyPath(), help="Also write the report of the later moment, with every change, into DIR."
 )
-@json_option
-@pass_kit
-def changes(kit: Kit, start: str, end: str | None, out: Path | None, as_json: bool) -> None:
+@shows(DONE)
+def changes(kit: Kit, start: str, end: str | None, out: Path | None) -> Shown[Any]:
     """Say which findings are new, resolved, reopened or still open between two moments.
 
     \b
@@ -136,7 +143,112 @@ def changes(kit: Kit, start: str, end: str | None, out: Path | None, as_json: bo
       toolkit changes --from 2026-10-31 --to 2026-11-30 --out november
     """
     first, last = past_moment(kit, start, "--from"), past_moment(kit, end, "--to") or kit.clock()
-    finish(kit.changes(first, last), as_json)
-    if out is not None:
-        for path in kit.audit(last).report(out, formats="html,xlsx", since=first).result if not as_json else ():
-            show(str(path))
+    found = kit.changes(first, last)
+    if out is None:
+        return found
+    written = kit.audit(last).report(out, formats="html,xlsx", since=first).result
+    return replace(found, parts=[*found.parts, *(say(str(path)) for path in written)])
+
+
+@click.command()
+@audit_options
+@click.option("--out", type=NonEmptyPath(), default=Path("reports"), help="Folder; reports by default.")
+@click.option(
+    "--format",
+    "formats",
+    metavar="LIST",
+    multiple=True,
+    default=DEFAULT_FORMATS,
+    help=f"Any of {', '.join(FORMATS)}; {', '.join(DEFAULT_FORMATS)} by default.",
+)
+@click.option(
+    "--language",
+    type=click.Choice(LANGUAGES, case_sensitive=False),
+    metavar=f"[{'|'.join(LANGUAGES)}]",
+    help="Language of the formats for people; by default that of TOOLKIT_LANGUAGE or of the locale.",
+)
+@click.option(
+    "--csv",
+    type=click.Choice(["programs", "excel"]),
+    help="Form of the CSV: comma and UTF-8; or semicolon and byte order mark, as a Brazilian Excel opens it. By "
+    "default excel where the report is in Portuguese.",
+)
+@click.option(
+    "--show-cpf",
+    is_flag=True,
+    help="Show whole CPFs instead of masked ones; needs --reason. The files are for your account only.",
+)
+@click.option(
+    "--reason", default="", help="The reason for showing CPFs; the custody log keeps it with your account."
+)
+@click.option("--partner", metavar="NAME", help="Only the sales of this partner: nothing of any other is in it.")
+@click.option(
+    "--per-partner", is_flag=True, help="Also one report for each partner, under DIR/partners, to send away."
+)
+@click.option(
+    "--fail-on",
+    type=click.Choice(["incomplete", "conflict", "any"]),
+    help="End with 3 where there are such sales.",
+)
+@click.option(
+    "--since", metavar="TIME", help="Compare with the audits of this moment, instead of with the audit before."
+)
+@click.option(
+    "--audit", "earlier", metavar="DIR", help="Report an audit that was made before: its folder, or latest."
+)
+@pass_kit
+def report(
+    kit: Kit,
+    /,
+    judge: Callable[[], AuditResult],
+    earlier: str | None,
+    since: str | None,
+    out: Path,
+    formats: tuple[str, ...],
+    show_cpf: bool,
+    reason: str,
+    fail_on: str | None,
+    **options: Any,
+) -> int:
+    """Judge every sale and write the report of those that are not compliant.
+
+    \b
+    Writes missing-evidence.html, .xlsx, .csv, .json and manifest.json into the folder. An
+    earlier report there is moved to history/ beneath it.
+    CPFs are masked; --show-cpf shows them, and the custody log then tells by an event UNMASKED
+    which account saw them and why.
+
+    \b
+    Examples:
+      toolkit report
+      toolkit report --out reports/2026-11 --as-of 2026-11-30
+      toolkit report --format html,csv --fail-on conflict
+      toolkit report --language pt-BR --format html,pdf
+      toolkit report --show-cpf --reason "request 2026-117 of the regulator" --out whole
+      toolkit report --partner "Norte Energia" --out reports/norte
+      toolkit report --per-partner --format xlsx
+      toolkit report --since 2026-10-31
+
+    Ends with 0 when the report is written, unless --fail-on asks for 3.
+    """
+    try:
+        wanted = chosen(",".join(formats).split(","))
+    except InvalidInput as error:
+        raise click.BadParameter(error.message, param_hint="--format") from None
+    pa.set_memory_pool(pa.system_memory_pool())  # it gives back what Arrow's own one keeps
+    unmask, start = reason_for(show_cpf, reason, "--show-cpf"), past_moment(kit, since, "--since")
+    audit = judge() if earlier is None else kit.open_audit(earlier)
+    written = audit.report(out, formats=wanted, since=start, unmask=unmask, **options)
+    for part in written.parts:
+        if part.aside:
+            note(part.text)
+    for path in written.result:
+        show(str(path))
+    if options["per_partner"]:
+        there = {path.parent for path in (out / "partners").glob(f"*/{MANIFEST}")}
+        if others := len(there - {path.parent for path in written.result}):
+            folders, under = counted(others, "folder"), out / "partners"
+            note("note: written earlier, for partners that no sale names any more: {} under {}", folders, under)
+    incomplete, conflict = (written.document[name] for name in ("incomplete", "conflict"))
+    counts = {None: 0, "incomplete": incomplete, "conflict": conflict, "any": incomplete + conflict}
+    return NEEDS_ATTENTION if counts[fail_on] else DONE

@@ -1,14 +1,15 @@
-"""``toolkit db``: the toolkit's schema, and how the service's own tables are read."""
+"""``toolkit up``, ``down``, ``status`` and ``db``: the services that the toolkit stands on, and the schema."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import click
 
 from toolkit import embedded
-from toolkit.cli.context import DONE, NEEDS_ATTENTION, NonEmptyPath, json_option, pass_kit
+from toolkit.cli.context import DONE, NEEDS_ATTENTION, NonEmptyPath, finish, json_option, pass_kit, shows
 from toolkit.cli.printing import note, print_json, show
 from toolkit.database import schema
 from toolkit.database.belonging import adopt_service, confirm_restore
@@ -20,7 +21,61 @@ from toolkit.database.service_draft import draft
 from toolkit.database.service_tables import rights
 from toolkit.errors import BucketError, InvalidInput, SettingsError
 from toolkit.kit.connection import Kit
+from toolkit.kit.health import service_health
 from toolkit.kit.process import signed_in_account
+from toolkit.kit.shown import Shown
+from toolkit.kit.spoken import current_language
+
+
+@click.command()
+@pass_kit
+def up(kit: Kit) -> None:
+    """Start the embedded services and make their schema ready; say where they are.
+
+    Without this command they start at their first use. They are shared by everything that uses
+    the same TOOLKIT_HOME, and run on until: toolkit down
+
+    \b
+    Example:
+      toolkit up
+      TOOLKIT_HOME=/srv/trial toolkit up
+    """
+    if kit.settings.database_url is None:
+        kit.database  # noqa: B018  # opened by being asked for
+    if kit.settings.evidence_bucket is None:
+        kit.bucket  # noqa: B018  # opened here
+    finish(service_health(kit.settings))
+
+
+@click.command()
+@pass_kit
+def down(kit: Kit) -> None:
+    """Stop the embedded services; their data stay. Shared services are left alone.
+
+    \b
+    Example:
+      toolkit down
+    """
+    stopped = embedded.stop(kit.settings.home)
+    if stopped:
+        show("stopped: {}", current_language().listed(stopped))
+    else:
+        show("nothing runs in {}", kit.settings.home)
+
+
+@click.command()
+@shows()
+def status(kit: Kit) -> Shown[Any]:
+    """Say what runs where: versions, addresses, data, and whether the schema fits. Starts nothing.
+
+    Exit status 3: one of them cannot be used as it is.
+
+    \b
+    Example:
+      toolkit status
+      toolkit status --json
+    """
+    return service_health(kit.settings)
 
 
 @click.group()
@@ -160,10 +215,10 @@ def adopt(kit: Kit) -> None:
 
 @db.command("confirm-restore", short_help="Confirm a restore in place.")
 @click.option("--reason", required=True, help="What happened, and what it took back.")
-@click.option("--by", required=True, metavar="NAME", help="Who found out.")
+@click.option("--by", "confirmed_by", required=True, metavar="NAME", help="Who found out.")
 @click.option("--approved-by", required=True, metavar="NAME", help="Somebody else, who approved it.")
 @pass_kit
-def confirm(kit: Kit, reason: str, by: str, approved_by: str) -> None:
+def confirm(kit: Kit, /, **stated: str) -> None:
     """Confirm, by two people, that the database was restored from an older dump.
 
     \b
@@ -175,14 +230,7 @@ def confirm(kit: Kit, reason: str, by: str, approved_by: str) -> None:
     Example:
       toolkit db confirm-restore --by Ana --approved-by Rui --reason "disk failure, dump of 20 Nov"
     """
-    confirm_restore(
-        kit.database,
-        confirmed_by=by,
-        approved_by=approved_by,
-        reason=reason,
-        account=signed_in_account(),
-        clock=kit.clock,
-    )
+    confirm_restore(kit.database, account=signed_in_account(), clock=kit.clock, **stated)
     show("the restore is confirmed")
 
 

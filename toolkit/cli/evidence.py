@@ -22,11 +22,24 @@ from toolkit.database.belonging import adopt_bucket
 from toolkit.evidence.records import LONGEST_SECONDS
 from toolkit.kit.connection import Kit
 from toolkit.kit.process import signed_in_account
-from toolkit.kit.shown import Shown
+from toolkit.kit.shown import Shown, say
 from toolkit.kit.spoken import readable
+from toolkit.message import Message
 
 
-@click.command(short_help="Read every file that was not verified in its present version.")
+@click.group()
+def evidence() -> None:
+    """Upload evidence files, verify them, and take records out of the count.
+
+    \b
+    Examples:
+      toolkit evidence upload credentials.jsonl --from files
+      toolkit evidence list V-2026-00064
+      toolkit evidence verify
+    """
+
+
+@evidence.command(short_help="Read every file that was not verified in its present version.")
 @shows()
 def verify(kit: Kit) -> Shown[Any]:
     """Read every file in the bucket that was not verified in its present version.
@@ -47,7 +60,7 @@ def verify(kit: Kit) -> Shown[Any]:
     return kit.verify_contents()
 
 
-@click.command()
+@evidence.command()
 @click.option("--show-names", is_flag=True, help="Also show the names of the files; needs --reason.")
 @click.option(
     "--reason", default="", help="The reason for showing names; the custody log keeps it with your account."
@@ -75,11 +88,10 @@ def findings(kit: Kit, show_names: bool, reason: str) -> Shown[Any]:
 
     Exit status 3: there are findings. What sales lack is told by: toolkit audit
     """
-    unmask = reason_for(show_names, reason, "--show-names")
-    return kit.file_findings(unmask=unmask)
+    return kit.file_findings(unmask=reason_for(show_names, reason, "--show-names"))
 
 
-@click.command("list", short_help="List the evidence records of a sale with their ids and files.")
+@evidence.command("list", short_help="List the evidence records of a sale with their ids and files.")
 @click.argument("sale_id")
 @shows(DONE)
 def list_records(kit: Kit, sale_id: str) -> Shown[Any]:
@@ -96,14 +108,13 @@ def list_records(kit: Kit, sale_id: str) -> Shown[Any]:
     return kit.records(sale_id)
 
 
-@click.command(short_help="Take an evidence record out of the count, once and for all.")
+@evidence.command(short_help="Take an evidence record out of the count, once and for all.")
 @click.argument("evidence_id", type=click.UUID)
 @click.option("--reason", required=True, help="The reason why the record must not count.")
-@click.option("--by", "withdrawn_by", required=True, help="The person who asks for the withdrawal.")
+@click.option("--by", required=True, help="The person who asks for the withdrawal.")
 @click.option("--approved-by", required=True, help="The approver; not the same person.")
-@json_option
-@pass_kit
-def withdraw(kit: Kit, evidence_id: UUID, reason: str, withdrawn_by: str, approved_by: str, as_json: bool) -> None:
+@shows(DONE)
+def withdraw(kit: Kit, evidence_id: UUID, **people: str) -> Shown[Any]:
     """Take the evidence record EVIDENCE_ID out of the count, once and for all.
 
     \b
@@ -114,23 +125,22 @@ def withdraw(kit: Kit, evidence_id: UUID, reason: str, withdrawn_by: str, approv
       toolkit evidence withdraw 0199c0de-0000-7000-8000-000000000001 \\
         --reason "KYC of another client" --by ana@example.com --approved-by rui@example.com
     """
-    done = kit.withdraw(evidence_id, reason=reason, by=withdrawn_by, approved_by=approved_by)
-    if as_json:
-        print_json({"id": done.evidence_id, "saleId": done.sale_id, "withdrawnAt": done.withdrawn_at})
-    else:
-        show("{}: withdrawn from sale {}", done.evidence_id, done.sale_id)
+    done = kit.withdraw(evidence_id, **people)
+    told = Message("{}: withdrawn from sale {}", done.evidence_id, done.sale_id)
+    document = {"id": done.evidence_id, "saleId": done.sale_id, "withdrawnAt": done.withdrawn_at}
+    return Shown(done, [say(told)], document)
 
 
-@click.command(short_help="Make a link that opens one file for some minutes.")
+@evidence.command(short_help="Make a link that opens one file for some minutes.")
 @click.argument("evidence_id", type=click.UUID)
 @click.option("--reason", required=True, help="The reason for opening the file.")
-@click.option("--by", "opened_by", help="The person who opens the file; your account by default.")
+@click.option("--by", help="The person who opens the file; your account by default.")
 @click.option(
     "--seconds", type=click.IntRange(1, LONGEST_SECONDS), default=300, show_default=True, help="Life of the link."
 )
 @json_option
 @pass_kit
-def link(kit: Kit, evidence_id: UUID, reason: str, opened_by: str | None, seconds: int, as_json: bool) -> None:
+def link(kit: Kit, /, evidence_id: UUID, as_json: bool, **given: Any) -> None:
     """Make a link that opens the file of the record EVIDENCE_ID for some minutes.
 
     \b
@@ -141,29 +151,13 @@ def link(kit: Kit, evidence_id: UUID, reason: str, opened_by: str | None, second
     Example:
       toolkit evidence link 0199c0de-0000-7000-8000-000000000001 --reason "complaint 4711"
     """
-    made = kit.link(evidence_id, reason=reason, by=opened_by, seconds=seconds)
+    made = kit.link(evidence_id, **given)
     if as_json:
         print_json({"id": evidence_id, "saleId": made.sale_id, "url": made.url, "expiresAt": made.expires_at})
     else:
         until = readable(made.expires_at, kit.settings.timezone)
         note("{} of sale {}, until {}:", evidence_id, made.sale_id, until)
         show(made.url)
-
-
-@click.group()
-def evidence() -> None:
-    """Upload evidence files, verify them, and take records out of the count.
-
-    \b
-    Examples:
-      toolkit evidence upload credentials.jsonl --from files
-      toolkit evidence list V-2026-00064
-      toolkit evidence verify
-    """
-
-
-for command in (list_records, withdraw, link, verify, findings):
-    evidence.add_command(command)
 
 
 @evidence.command(short_help="Send files into the bucket, with the credentials for them.")
@@ -177,13 +171,13 @@ for command in (list_records, withdraw, link, verify, findings):
 )
 @click.option(
     "--allow-host",
-    "allowed_hosts",
+    "allow_hosts",
     metavar="HOST",
     multiple=True,
     help="Send files to this host, too, though it is not the bucket's.",
 )
 @shows()
-def upload(kit: Kit, credentials: Path, folder: Path, allowed_hosts: tuple[str, ...]) -> Shown[Any]:
+def upload(kit: Kit, credentials: Path, folder: Path, allow_hosts: tuple[str, ...]) -> Shown[Any]:
     """Send the files that CREDENTIALS (JSON Lines) is for into the bucket.
 
     \b
@@ -203,7 +197,7 @@ def upload(kit: Kit, credentials: Path, folder: Path, allowed_hosts: tuple[str, 
 
     Exit status 3: some files were not uploaded; each is named with the reason.
     """
-    return kit.upload(credentials, folder, allow_hosts=allowed_hosts)
+    return kit.upload(credentials, folder, allow_hosts=allow_hosts)
 
 
 @click.group()

@@ -108,12 +108,9 @@ def prove(kit: Kit, event: int, out: Path) -> None:
         proven = prove_event(connection, event)
     if proven is None:
         raise InvalidInput("No event {} is in the log; what is new is put into it by: toolkit log seal", event)
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        for name, content in bundle(*proven).items():
-            (out / name).write_bytes(content)
-    except OSError as error:
-        raise InvalidInput("{} cannot be written: {}", out, error.strerror or error) from None
+    out.mkdir(parents=True, exist_ok=True)
+    for name, content in bundle(*proven).items():
+        (out / name).write_bytes(content)
     show("{}: entry {:,} of {:,}", out, proven[1].index, proven[2].size)
 
 
@@ -210,10 +207,7 @@ def cosign(kit: Kit, file: Path, witness: str, beside: Path | None) -> None:
       toolkit log cosign answer --witness auditor.vkey --beside reports
     """
     key = _key(witness, COSIGNATURE)
-    try:
-        lines = file.read_text("utf-8")
-    except (OSError, UnicodeDecodeError):
-        raise UnreadableFile("{} cannot be read as the answer of a witness.", file) from None
+    lines = file.read_text("utf-8", errors="replace")
     _show_cosigned(key, *keep_cosignature(kit.database, key, lines, kit.clock()))
     if beside is not None:
         show("{}", _laid(kit, beside))
@@ -282,11 +276,8 @@ def consistency(kit: Kit, old: Path, new: Path) -> int:
     with kit.database.transaction() as connection:
         proof = consistency_of(connection, first.size, second.size)
     if not is_consistent(first.size, first.root, second.size, second.root, proof):
-        show(
-            "The log of {:,} entries does not go on from that of {:,}: they are of two histories.",
-            second.size,
-            first.size,
-        )
+        sizes = second.size, first.size
+        show("The log of {:,} entries does not go on from that of {:,}: they are of two histories.", *sizes)
         return NEEDS_ATTENTION
     note("The log of {:,} entries goes on from that of {:,}. The proof:", second.size, first.size)
     click.echo(lines_of(proof), nl=False)
@@ -301,11 +292,8 @@ def _state(kit: Kit, path: Path) -> Checkpoint:
     """
     with kit.database.transaction() as connection:
         known = [VerifierKey.parse(key) for key in keys_of(connection)]
-    try:
-        note_ = path.read_text("utf-8")
-    except (OSError, UnicodeDecodeError):
-        note_ = ""
-    text = next((text for key in known if (text := key.opens(note_)) is not None), None)
+    signed = path.read_text("utf-8", errors="replace")
+    text = next((text for key in known if (text := key.opens(signed)) is not None), None)
     found = None if text is None else Checkpoint.parse(text)
     if found is None:
         raise UnreadableFile("{} is no checkpoint that the key of this log signed.", path)

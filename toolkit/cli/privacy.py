@@ -8,15 +8,19 @@ from uuid import UUID
 
 import click
 
-from toolkit.cli.context import DONE, NonEmptyPath, json_option, pass_kit, past_moment, shows
-from toolkit.cli.printing import note, print_json, show
+from toolkit.cli.context import DONE, NonEmptyPath, pass_kit, past_moment, shows
+from toolkit.cli.printing import note, show
 from toolkit.contract.privacy import AnswerOutcome, Right
 from toolkit.kit.connection import Kit
-from toolkit.kit.shown import Shown
+from toolkit.kit.shown import Shown, say
+from toolkit.message import Message
 
 _DAY = click.DateTime(["%Y-%m-%d"])
 
 by_option = click.option("--by", required=True, metavar="NAME", help="The person who decides.")
+
+asked_by = click.option("--by", default="", metavar="NAME", help="The person who asks for it.")
+approved_by = click.option("--approved-by", default="", metavar="NAME", help="The approver; not the same person.")
 
 
 def _cpf() -> str:
@@ -74,8 +78,8 @@ def export(kit: Kit, out: Path, reason: str, with_files: bool) -> None:
 @privacy.command(short_help="Erase what is known of a person, or of sales.")
 @click.option("--sale", "sale_ids", multiple=True, metavar="ID", help="This sale, instead of a person.")
 @click.option("--basis", default="", help="The reason or the legal basis.")
-@click.option("--by", default="", metavar="NAME", help="The person who asks for it.")
-@click.option("--approved-by", default="", metavar="NAME", help="The approver; not the same person.")
+@asked_by
+@approved_by
 @click.option(
     "--look-in",
     multiple=True,
@@ -174,9 +178,8 @@ def request() -> None:
     "--right", type=click.Choice([each.value for each in Right]), required=True, help="What the person asks for."
 )
 @click.option("--received", type=_DAY, metavar="DATE", help="The day on which it came; today by default.")
-@json_option
-@pass_kit
-def add_request(kit: Kit, right: str, received: datetime | None, as_json: bool) -> None:
+@shows(DONE)
+def add_request(kit: Kit, right: str, received: datetime | None) -> Shown[Any]:
     """Note the request of the person whose CPF stands on standard input; a keyed hash of it is kept.
 
     \b
@@ -184,10 +187,8 @@ def add_request(kit: Kit, right: str, received: datetime | None, as_json: bool) 
       toolkit privacy request add --right erasure --received 2026-11-20 < cpf.txt
     """
     noted = kit.privacy.request(_cpf(), Right(right), _day(received))
-    if as_json:
-        print_json({"id": noted.id, "dueOn": noted.due_on})
-    else:
-        show("{}: due on {}", noted.id, noted.due_on)
+    told = Message("{}: due on {}", noted.id, noted.due_on)
+    return Shown(noted, [say(told)], {"id": noted.id, "dueOn": noted.due_on})
 
 
 @request.command("list", short_help="List the requests.")
@@ -227,8 +228,8 @@ def close_request(kit: Kit, request_id: UUID, outcome: str, basis: str, by: str)
 
 @privacy.command(short_help="Tell whose evidence is beyond its period, or erase it.")
 @click.option("--erase", "erase_them", is_flag=True, help="Erase it; needs --by and --approved-by.")
-@click.option("--by", default="", metavar="NAME", help="The person who asks for it.")
-@click.option("--approved-by", default="", metavar="NAME", help="The approver; not the same person.")
+@asked_by
+@approved_by
 @shows(DONE)
 def retention(kit: Kit, **given: Any) -> Shown[Any]:
     """Tell the sales whose evidence is beyond the periods in the file of TOOLKIT_PRIVACY.

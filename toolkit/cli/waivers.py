@@ -13,7 +13,7 @@ from toolkit.contract.waivers import WaiverRequest
 from toolkit.kit.audits import shown_waivers
 from toolkit.kit.connection import Kit
 from toolkit.kit.process import signed_in_account
-from toolkit.kit.shown import Shown
+from toolkit.kit.shown import Shown, say
 from toolkit.kit.spoken import counted
 from toolkit.message import Message, listed
 
@@ -66,16 +66,13 @@ def add(kit: Kit, /, file: Path | None, as_json: bool, **given: str | None) -> i
         if _tell_wrong(file, linted):
             note("toolkit: nothing was added")
             return FAILED
-        requests = [request for request, _wrong in linted if request]
+        requests = [request for request, _ in linted if request]
         added = add_waivers(kit.database, requests, account=signed_in_account(), clock=kit.clock)
         shown = shown_waivers(added, kit.today(), kit.settings.timezone)
     finish(shown, as_json)
-    for each in shown.result:
-        if not fits_a_sale(kit.database, each.request):
-            note(
-                "note: {} fits no sale that was seen: ids and partners are written exactly as in the sales",
-                each.id,
-            )
+    odd = [each.id for each in shown.result if not fits_a_sale(kit.database, each.request)]
+    for each in odd:
+        note("note: {} fits no sale that was seen: ids and partners are written exactly as in the sales", each)
     return DONE
 
 
@@ -96,21 +93,18 @@ def list_waivers(kit: Kit, everything: bool) -> Shown[Any]:
 @waiver.command(short_help="Revoke a waiver: its findings are back at once.")
 @click.argument("waiver_id", type=click.UUID)
 @click.option("--reason", required=True, help="The reason why it holds no longer.")
-@click.option("--by", "revoked_by", required=True, help="The person who revokes the waiver.")
-@json_option
-@pass_kit
-def revoke(kit: Kit, waiver_id: UUID, reason: str, revoked_by: str, as_json: bool) -> None:
+@click.option("--by", required=True, help="The person who revokes the waiver.")
+@shows(DONE)
+def revoke(kit: Kit, waiver_id: UUID, reason: str, by: str) -> Shown[Any]:
     """Revoke the waiver WAIVER_ID: its findings are back at once.
 
     \b
     Example:
       toolkit waiver revoke 0199c0de-0000-7000-8000-000000000001 --reason "sent after all" --by ana
     """
-    revoked_at = kit.revoke_waiver(waiver_id, reason=reason, by=revoked_by)
-    if as_json:
-        print_json({"id": waiver_id, "revokedAt": revoked_at})
-    else:
-        show("{}: revoked", waiver_id)
+    revoked_at = kit.revoke_waiver(waiver_id, reason=reason, by=by)
+    document = {"id": waiver_id, "revokedAt": revoked_at}
+    return Shown(revoked_at, [say(Message("{}: revoked", waiver_id))], document)
 
 
 @waiver.command(short_help="Check a file of waivers without adding them.")
