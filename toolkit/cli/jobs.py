@@ -15,7 +15,7 @@ from typing import Any, Final
 import click
 
 from toolkit.cli import _toolkit
-from toolkit.cli.context import DONE, FAILED, NEEDS_ATTENTION, finish, json_option, pass_kit, past_moment
+from toolkit.cli.context import DONE, FAILED, NEEDS_ATTENTION, finish, json_option, pass_kit, past_moment, shows
 from toolkit.cli.printing import note, print_json, show, show_table
 from toolkit.errors import JobFailed, SettingsError, ToolkitError
 from toolkit.jobs.definitions import PACKAGED, Job, load_jobs
@@ -23,6 +23,7 @@ from toolkit.jobs.notices import NoticeSettings, notices_of
 from toolkit.jobs.running import JobRun, Log, look_around
 from toolkit.jobs.runs import Outcome, RunStatus, job_history, open_sales, run_document, runs_of
 from toolkit.kit.connection import Kit
+from toolkit.kit.shown import Shown, say
 from toolkit.kit.spoken import EXAMPLES, _, current_language, readable
 from toolkit.message import Message
 from toolkit.notebooks.packaged import find_notebook
@@ -293,9 +294,8 @@ def history(kit: Kit, name: str | None, limit: int, as_json: bool) -> int:
 
 
 @job.command(short_help="Note and announce dates on which nobody started.")
-@json_option
-@pass_kit
-def missed(kit: Kit, as_json: bool) -> int:
+@shows()
+def missed(kit: Kit) -> Shown[Any]:
     """Note and announce dates on which nobody started, for a monitor that asks every hour or so.
 
     \b
@@ -309,7 +309,7 @@ def missed(kit: Kit, as_json: bool) -> int:
 
     Exit status 3: there are missed dates, or a run that failed.
     """
-    desk, zone = Desk(kit), kit.settings.timezone
+    desk, zone, parts = Desk(kit), kit.settings.timezone, []
     desk.look_around()
     found: list[dict[str, Any]] = []
     for each in desk.jobs.values():
@@ -318,11 +318,6 @@ def missed(kit: Kit, as_json: bool) -> int:
             if past.status == RunStatus.MISSED or (number == 0 and past.status == RunStatus.FAILED):
                 state = "missed" if past.status == RunStatus.MISSED else f"failed: {past.failure}"
                 found.append({"job": each.name, "logicalDate": past.logical_date.astimezone(zone), "state": state})
-    if as_json:
-        print_json({"missed": found})
-    elif found:
-        for line in found:
-            show("{:<12}  {}  {}", line["job"], readable(line["logicalDate"], zone), line["state"])
-    else:
-        show("no date was missed")
-    return NEEDS_ATTENTION if found else DONE
+                told = Message("{:<12}  {}  {}", each.name, readable(past.logical_date, zone), state)
+                parts.append(say(told))
+    return Shown(found, parts or [say("no date was missed")], {"missed": found}, bool(found))

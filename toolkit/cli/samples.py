@@ -3,7 +3,6 @@
 import shlex
 import sys
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -26,80 +25,57 @@ TIMEOUT: Final = 300.0
 """Seconds that each notebook may take."""
 
 
-@dataclass(frozen=True)
-class Demo:
-    """One run of the main job, which says each result, line by line."""
+def do_the_main_job(kit: Kit, out: Path) -> None:
+    """Do all of it, and say each result, line by line.
 
-    kit: Kit
-    out: Path
+    Raises:
+        NotebookFailed: a notebook failed.
+    """
 
-    def run(self) -> None:
-        """Do all of it.
+    def notebook(name: str, *given: tuple[str, Path]) -> tuple[dict[str, Any], ...]:
+        path, done = packaged_notebooks()[name], out / "notebooks" / f"{name}.ipynb"
+        parameters = [(parameter, str(value.absolute())) for parameter, value in given]
+        return run_notebook(path, parameters, done, timeout=TIMEOUT, environ=kit.environ).results
 
-        Raises:
-            NotebookFailed: a notebook failed.
-        """
-        space, folder = self.kit, self.out / "sample-data"
-        end = story.end_of_story(space.database, make_samples(), space.clock())
-        samples = make_samples(end=end.astimezone(space.settings.timezone))
-        write_samples(samples, folder)
-        people, files = len(samples.csv_clients) + len(samples.xlsx_clients), len(samples.files)
-        sales = len(samples.sales)
-        show("Sample data: {} clients, {} sales and {} evidence files: {}", people, sales, files, folder)
-        self._load_clients(folder)
-        with Inspector() as inspector:
-            zone, bucket = space.settings.timezone, space.bucket
-            store = S3Store(bucket.name, "", access_settings(space.settings), "", embedded=bucket.embedded)
-            telling = story.Telling(
-                *(space.database, bucket, samples, folder, zone, space.log_keys, space.log_signer),
-                *(inspector, store, space.audit_plan()),
-            )
-            telling.past()
-            telling.load_sales(0, space.clock)
-            given = ("manifest", folder / "manifest.csv"), ("files", folder / "files")
-            asked, sent = self._notebook("02_request_credentials", *given)
-            telling.act(0, space.clock)
-        show(
-            "Three months: {} audits, {} records withdrawn, {} sales completed",
-            telling.audits,
-            telling.withdrawn,
-            telling.completed,
+    folder, zone, bucket = out / "sample-data", kit.settings.timezone, kit.bucket
+    end = story.end_of_story(kit.database, make_samples(), kit.clock())
+    samples = make_samples(end=end.astimezone(zone))
+    write_samples(samples, folder)
+    people, files = len(samples.csv_clients) + len(samples.xlsx_clients), len(samples.files)
+    sales = len(samples.sales)
+    show("Sample data: {} clients, {} sales and {} evidence files: {}", people, sales, files, folder)
+    sources = [("files", folder / name) for name in ("clients.csv", "clients.xlsx")]
+    [found] = notebook("01_bulk_load_clients", *sources, ("out", out / "rejected"))
+    show(
+        "Clients: {} rows: {} registered, {} rejected, {} skipped; the rejected ones are in {}",
+        *(found[name] for name in ("rows", "accepted", "rejected", "skipped")),
+        out / "rejected",
+    )
+    with Inspector() as inspector:
+        store = S3Store(bucket.name, "", access_settings(kit.settings), "", embedded=bucket.embedded)
+        telling = story.Telling(
+            *(kit.database, bucket, samples, folder, zone, kit.log_keys, kit.log_signer),
+            *(inspector, store, kit.audit_plan()),
         )
-        show(
-            "Manifest: {} files: {} uploaded before, {} requested, {} requested again",
-            *(asked[name] for name in ("rows", "skipped", "issued", "reissued")),
-        )
-        show("Evidence: {} uploaded by this manifest, {} of it not there yet", sent["sent"], sent["failed"])
-        self._report()
-
-    def _load_clients(self, folder: Path) -> None:
-        files = [("files", folder / name) for name in ("clients.csv", "clients.xlsx")]
-        [found] = self._notebook("01_bulk_load_clients", *files, ("out", self.out / "rejected"))
-        show(
-            "Clients: {} rows: {} registered, {} rejected, {} skipped; the rejected ones are in {}",
-            *(found[name] for name in ("rows", "accepted", "rejected", "skipped")),
-            self.out / "rejected",
-        )
-
-    def _report(self) -> None:
-        _, found = self._notebook("03_missing_evidence_report", ("out", self.out))
-        show(
-            "Audit: {} sales: {} compliant, {} incomplete, {} in conflict",
-            *(found[name] for name in ("sales", "compliant", "incomplete", "conflict")),
-        )
-        show("Report: {}", "  ".join(map(str, sorted(self.out.glob("missing-evidence.*")))))
-        show("The notebooks as they ran: {}", self.out / "notebooks")
-
-    def _notebook(self, name: str, *given: tuple[str, Path]) -> tuple[dict[str, Any], ...]:
-        """Run one notebook and return its results."""
-        run = run_notebook(
-            packaged_notebooks()[name],
-            [(parameter, str(path.absolute())) for parameter, path in given],
-            self.out / "notebooks" / f"{name}.ipynb",
-            timeout=TIMEOUT,
-            environ=self.kit.environ,
-        )
-        return run.results
+        telling.past()
+        telling.load_sales(0, kit.clock)
+        given = ("manifest", folder / "manifest.csv"), ("files", folder / "files")
+        asked, sent = notebook("02_request_credentials", *given)
+        telling.act(0, kit.clock)
+    done = telling.audits, telling.withdrawn, telling.completed
+    show("Three months: {} audits, {} records withdrawn, {} sales completed", *done)
+    show(
+        "Manifest: {} files: {} uploaded before, {} requested, {} requested again",
+        *(asked[name] for name in ("rows", "skipped", "issued", "reissued")),
+    )
+    show("Evidence: {} uploaded by this manifest, {} of it not there yet", sent["sent"], sent["failed"])
+    _, audited = notebook("03_missing_evidence_report", ("out", out))
+    show(
+        "Audit: {} sales: {} compliant, {} incomplete, {} in conflict",
+        *(audited[name] for name in ("sales", "compliant", "incomplete", "conflict")),
+    )
+    show("Report: {}", "  ".join(map(str, sorted(out.glob("missing-evidence.*")))))
+    show("The notebooks as they ran: {}", out / "notebooks")
 
 
 @click.command()
@@ -155,7 +131,7 @@ def demo(kit: Kit, out: Path, shared: bool) -> None:
     home = kit.settings.home
     ours = all(service.pid is None for service in embedded.statuses(home))
     try:
-        Demo(kit, out).run()
+        do_the_main_job(kit, out)
     finally:
         if ours:
             kit.close()
