@@ -50,6 +50,12 @@ class Waiver:
         """Tell whether it waives findings on this day; a revoked one waives nothing."""
         return self.revoked_at is None and self.request.start <= day < self.request.end
 
+    def state(self, day: date) -> str:
+        """Return ``revoked``, ``ended``, ``holds``, or ``later`` for one that will hold."""
+        if self.revoked_at is not None or self.request.end <= day:
+            return "revoked" if self.revoked_at is not None else "ended"
+        return "holds" if self.holds(day) else "later"
+
     def days_left(self, day: date) -> int:
         """Return the days until it ends."""
         return (self.request.end - day).days

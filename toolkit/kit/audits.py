@@ -299,12 +299,8 @@ class AuditResult:
             columns = ["saleId", "group", "days", "status", "missing", "problems"]
             rows = [
                 (
-                    each.saleId,
-                    each.utilityGroup,
-                    each.ageDays,
-                    _(each.status),
-                    _pieces(each),
-                    _listed(each.problems),
+                    *(each.saleId, each.utilityGroup, each.ageDays, _(each.status)),
+                    *(_pieces(each), each.problems.replace("|", ", ")),
                 )
                 for each in tuples(result.rows.head(_SALES_SHOWN))
             ]
@@ -343,10 +339,6 @@ def _grid(heading: str, frame: pd.DataFrame) -> Part:
         [names.get(each, COLUMN_NAMES.get(each, each)) for each in map(str, told)],
         told.to_numpy().tolist(),
     )
-
-
-def _listed(joined: str) -> str:
-    return joined.replace("|", ", ")
 
 
 def _pieces(row: Any) -> str:
@@ -420,7 +412,12 @@ def shown_file_findings(
 def shown_waivers(waivers: Sequence[Waiver], today: date, zone: ZoneInfo) -> Shown[Sequence[Waiver]]:
     """Show waivers with their state on a day, and which of them end soon."""
     columns = ["id", "state", "start", "end", "about", "reason", "owner", "approved by"]
-    parts = [table("Waivers", columns, [_waiver_cells(each, today) for each in waivers])]
+    rows = []
+    for each, of in ((each, each.request) for each in waivers):
+        about = {"sale": of.sale_id, "partner": of.partner, "code": of.code}
+        told = ", ".join(f"{_(name)} {value}" for name, value in about.items() if value)
+        rows.append((each.id, _(each.state(today)), of.start, of.end, told, of.reason, of.owner, of.approved_by))
+    parts = [table("Waivers", columns, rows)]
     parts += [
         remark("note", Message("{} ends in {}; its findings are back then", each.id, counted(left, "day")))
         for each in waivers
@@ -433,15 +430,12 @@ def shown_answers(kept: Sequence[KeptAnswer], zone: ZoneInfo) -> Shown[Sequence[
     """Show what partners answered to their findings."""
     columns = ["answered at", "partner", "sale", "code", "answer", "until", "text"]
     rows = [
-        (
-            *(readable(each.answered_at, zone), each.partner, each.sale_id or "", each.code or ""),
-            *(each.answer, str(each.until or ""), each.text or ""),
-        )
-        for each in kept
+        (readable(of.answered_at, zone), of.partner, of.sale_id, of.code, of.answer, of.until, of.text)
+        for of in kept
     ]
     document = [
-        {to_camel(name): value if value is None else str(value) for name, value in asdict(each).items()}
-        | {"answeredAt": each.answered_at.astimezone(zone).isoformat()}
+        {to_camel(name): value for name, value in asdict(each).items()}
+        | {"answeredAt": each.answered_at.astimezone(zone)}
         for each in kept
     ]
     return Shown(kept, [table("Answers of partners", columns, rows)], {"answers": document})
@@ -454,14 +448,3 @@ def shown_answers_loaded(loaded: AnswersLoaded, name: str) -> Shown[AnswersLoade
     parts = [figures(Message("{}: {}", name, counted(loaded.rows, "answer")), facts), *told]
     document = pick_camel(loaded, "rows", "new", "unchanged") | rejected
     return Shown(loaded, parts, document, bool(loaded.rejected))
-
-
-def _waiver_cells(each: Waiver, today: date) -> tuple[str, ...]:
-    request = each.request
-    about = {"sale": request.sale_id, "partner": request.partner, "code": request.code}
-    told = ", ".join(f"{_(name)} {value}" for name, value in about.items() if value)
-    state = "revoked" if each.revoked_at else "holds" if each.holds(today) else "later"
-    if not each.revoked_at and request.end <= today:
-        state = "ended"
-    dates = str(request.start), str(request.end)
-    return str(each.id), _(state), *dates, told, request.reason, request.owner, request.approved_by

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from toolkit.errors import InvalidInput, LogDiffers, LogKeyMissing, NoAudit
+from toolkit.errors import InvalidInput, NoAudit
 from toolkit.kit.one_sale import OneSale
 from toolkit.kit.process import operation, signed_in_account
 from toolkit.kit.shown import Shown, sort_frames
@@ -307,14 +307,11 @@ class Kit(OneSale):
         if engine not in {"", "duckdb", "spark"}:
             raise InvalidInput("An engine is duckdb or spark, not {!r}.", engine)
         past = None if as_of is None or not str(as_of).strip() else self.moment(as_of)
-        plan, synced = self.audit_plan(out, spark=engine == "spark"), None
-        unsealed: LogKeyMissing | LogDiffers | None = None
+        plan = self.audit_plan(out, spark=engine == "spark")
+        synced = unsealed = None
         if sync and past is None:
             synced = self.sync(confirmed=confirmed, verify=verify, seconds=self.settings.verify_seconds).result
-            try:
-                self.seal_log()
-            except (LogKeyMissing, LogDiffers) as error:
-                unsealed = error
+            unsealed = self.seal_if_possible()
         verified = None if past is not None else sync and verify
         made = make_audit(
             self.database, plan, clock=self.clock, as_of=past, verified_first=verified, replica=self.replica
@@ -461,8 +458,8 @@ class Kit(OneSale):
         from toolkit.kit.audits import shown_waivers
 
         found, today = all_waivers(self.database, self.clock()), self.today()
-        holding = (each for each in found if everything or not (each.revoked_at or each.request.end <= today))
-        return shown_waivers(list(holding), today, self.settings.timezone)
+        listed = [each for each in found if everything or each.state(today) in {"holds", "later"}]
+        return shown_waivers(listed, today, self.settings.timezone)
 
     def revoke_waiver(self, waiver_id: UUID | str, *, reason: str, by: str) -> datetime:
         """Revoke a waiver: its findings are back at once. Returns when that was.

@@ -9,7 +9,6 @@ from datetime import timedelta
 from html import escape
 from pathlib import Path
 from shlex import quote
-from tempfile import TemporaryFile
 from threading import Timer
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
@@ -17,6 +16,7 @@ from uuid import UUID
 from toolkit.atomic_files import atomic_file
 from toolkit.audit.reviews import CLAIMED_FOR, Drawn, Reviewed, Turn, keep_review, open_questions, take_turns
 from toolkit.contract.evidence import KIND_OF, EvidenceType, FileKind
+from toolkit.contract.fields import pick_camel
 from toolkit.contract.scorecards import Mark
 from toolkit.errors import InvalidField, InvalidFields, ReviewRefused, ToolkitError
 from toolkit.extras import require
@@ -120,7 +120,11 @@ class ReviewDesk:
                 rejected.append(RejectedRow(line, (InvalidField("evidenceId", error.message),)))
         folder = path.parent if out is None else self._kit.path(out)
         files = hand_back(found, rejected, folder, path.name, current_language())
-        return _shown_loaded(ReviewsLoaded(kept + len(rejected), kept, tuple(rejected), files), path.name)
+        loaded = ReviewsLoaded(kept + len(rejected), kept, tuple(rejected), files)
+        told, document = of_rejected(rejected, files)
+        facts = {"kept": kept, "rejected": len(rejected)}
+        parts = [figures(Message("{}: {}", path.name, counted(loaded.rows, "review")), facts), *told]
+        return Shown(loaded, parts, pick_camel(loaded, "rows", "kept") | document, bool(rejected), files)
 
     def _kept(self, evidence_id: UUID, answers: Mapping[str, str | None], comment: str | None) -> Reviewed:
         kit = self._kit
@@ -139,19 +143,13 @@ class ReviewDesk:
     def pages(self, turn: Turn) -> list[bytes]:
         """Return the first pages of a document as PNG; the custody log tells that it was opened."""
         from toolkit.evidence.inspection import drawn_pages
-        from toolkit.evidence.records import records_of
 
-        kit = self._kit
-        kit.link(turn.evidence_id, reason="review", by=self.reviewer, seconds=1)
-        records = records_of(kit.database, turn.sale_id, kit.clock)
-        key = next(each.object_key for each in records if each.id == turn.evidence_id)
-        found = kit.bucket.head(key)
-        if found is None:
-            return []
-        with TemporaryFile() as file, kit.bucket.download(key, etag=found.etag) as (chunks, _type):
-            file.writelines(chunks)
-            file.seek(0)
-            return drawn_pages(file)
+        record = [each for each in self._kit.records(turn.sale_id).result if each.id == turn.evidence_id]
+        with self._kit.scratch() as folder:
+            for _record, path in self._kit.files_of(record, "review", folder, by=self.reviewer):
+                with path.open("rb") as file:
+                    return drawn_pages(file)
+        return []
 
     def _repr_mimebundle_(self, **_: object) -> Any:
         """Show the next file with its questions; the notebook saves how the box looks while it is empty."""
@@ -182,14 +180,11 @@ class _Widgets:
         if not turns:
             self.box.children = [HTML(_paragraph(told)), HTML(_paragraph(_("Nothing is left to be looked at.")))]
             return
-        turn = turns[0]
+        turn, wrong = turns[0], HTML()
         words = [_(text) for text in MARKS.values()]
         questions = {each.id: Combobox(options=words, placeholder=" / ".join(words)) for each in turn.questions}
         comment = Text(description=_("Comment"), layout={"width": "40em"})
-        button, wrong = (
-            Button(description=_("Keep and show the next"), button_style="primary", layout={"width": "auto"}),
-            HTML(),
-        )
+        button = Button(description=_("Keep and show the next"), button_style="primary", layout={"width": "auto"})
 
         def keep(_button: object) -> None:
             answers = {name: _mark(each.value) for name, each in questions.items()}
@@ -197,10 +192,10 @@ class _Widgets:
                 kept = self._desk.record(turn.evidence_id, answers, comment=comment.value)
             except InvalidFields as error:
                 texts = {each.id: each.text for each in turn.questions}
-                lines = (
-                    f"{texts.get(each.field, each.field)} {translate(each.message)}" for each in error.invalid
+                wrong.value = "".join(
+                    _paragraph(f"{texts.get(each.field, each.field)} {translate(each.message)}")
+                    for each in error.invalid
                 )
-                wrong.value = "".join(map(_paragraph, lines))
             except ToolkitError as error:
                 wrong.value = _paragraph(translate(error.message))
             else:
@@ -226,9 +221,8 @@ class _Widgets:
         from ipywidgets import HTML, Image
 
         if KIND_OF[EvidenceType(turn.evidence_type)] is FileKind.PDF:
-            return [
-                Image(value=each, format="png", layout={"max_width": "60em"}) for each in self._desk.pages(turn)
-            ]
+            pages, width = self._desk.pages(turn), {"max_width": "60em"}
+            return [Image(value=each, format="png", layout=width) for each in pages]
         kit = self._desk._kit  # noqa: SLF001  # of this module
         link = kit.link(turn.evidence_id, reason="review", by=self._desk.reviewer, seconds=LINK_SECONDS)
         return [HTML(f'<audio controls autoplay src="{escape(link.url)}"></audio>')]
@@ -270,11 +264,9 @@ def shown_drawn(drawn: Drawn) -> Shown[Drawn]:
     facts: dict[str, int | str] = {"drawn": drawn.files, "for two people": drawn.second}
     facts["seed"] = str(drawn.plan.seed)
     document = {
-        "id": str(drawn.id),
-        "asOf": drawn.as_of.isoformat(),
+        **pick_camel(drawn, "id", "as_of", "second"),
         "seed": drawn.plan.seed,
         "drawn": drawn.files,
-        "second": drawn.second,
         "strata": [asdict(each) for each in drawn.strata],
     }
     return Shown(drawn, [figures("Files to be looked at", facts), table("Sample", columns, rows)], document)
@@ -312,19 +304,5 @@ def shown_review(kept: Reviewed) -> Shown[Reviewed]:
     parts = [figures("Kept", facts)]
     if kept.looked_at_again:
         parts.append(say("Another person looks at the file, too."))
-    document = {
-        "evidenceId": str(kept.evidence_id),
-        "saleId": kept.sale_id,
-        "failures": [*kept.failures],
-        "score": kept.score,
-        "again": kept.looked_at_again,
-    }
-    return Shown(kept, parts, document)
-
-
-def _shown_loaded(loaded: ReviewsLoaded, name: str) -> Shown[ReviewsLoaded]:
-    told, rejected = of_rejected(loaded.rejected, loaded.rejected_files)
-    counts = {"kept": loaded.kept, "rejected": len(loaded.rejected)}
-    parts = [figures(Message("{}: {}", name, counted(loaded.rows, "review")), counts), *told]
-    document = {"rows": loaded.rows, "kept": loaded.kept} | rejected
-    return Shown(loaded, parts, document, bool(loaded.rejected), loaded.rejected_files)
+    document = pick_camel(kept, "evidence_id", "sale_id", "failures", "score")
+    return Shown(kept, parts, document | {"again": kept.looked_at_again})

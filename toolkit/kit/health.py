@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
@@ -17,14 +17,7 @@ from toolkit.database.belonging import check_bucket, check_service, pending_rest
 from toolkit.database.connection import Database
 from toolkit.database.service import load_service
 from toolkit.embedded import ServiceStatus
-from toolkit.errors import (
-    BucketError,
-    DatabaseError,
-    NotInstalled,
-    SchemaMismatch,
-    SettingsError,
-    WrongService,
-)
+from toolkit.errors import BucketError, DatabaseError, NotInstalled, SchemaMismatch, SettingsError, WrongService
 from toolkit.kit.shown import Shown, say
 from toolkit.kit.spoken import _, readable
 from toolkit.log.sealing import newest_epoch
@@ -73,7 +66,7 @@ def _details(facts: Facts, zone: ZoneInfo) -> Iterator[tuple[str, object]]:
     if facts["address"]:
         yield "at", facts["address"]
     for name in ("data", "log"):
-        if facts[name] is not None and _exists(facts[name]):
+        if facts[name] is not None and os.access(facts[name], os.F_OK):
             yield name, facts[name]
     if facts["schema"] == facts["newestSchema"] is not None:
         yield "schema", Message("{} (the newest)", facts["schema"])
@@ -86,13 +79,6 @@ def _details(facts: Facts, zone: ZoneInfo) -> Iterator[tuple[str, object]]:
     for name in ("replica", "problem"):
         if facts[name] is not None:
             yield name, facts[name]
-
-
-def _exists(path: Path) -> bool:
-    try:
-        return path.exists()
-    except OSError:  # what may not be read
-        return False
 
 
 def _embedded(status: ServiceStatus) -> Facts:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from toolkit.errors import LogDiffers, LogKeyMissing
 from toolkit.extras import require
 from toolkit.kit.process import operation, signed_in_account
 from toolkit.kit.services import Services
@@ -50,14 +48,19 @@ class OneSale(Services):
         Raises:
             SaleNotFound: there is no such sale.
         """
-        from toolkit.audit.sale_case import sale_case
         from toolkit.kit.sales import shown_sale
+
+        case, cpf = self._case(sale_id, unmask, "CPF and file names of a sale")
+        return shown_sale(case, self.settings.timezone, self.today(), cpf, unmasked=unmask is not None)
+
+    def _case(self, sale_id: str, unmask: str | None, what: str) -> tuple[SaleCase, str | None]:
+        """Return a sale and the CPF of its client; where they are shown unmasked, the custody log tells so."""
+        from toolkit.audit.sale_case import sale_case
 
         case = sale_case(self.database, sale_id.strip(), audit=self.last_audit(), clock=self.clock)
         if unmask is not None:
-            self.unmask(unmask, "CPF and file names of a sale")
-        cpf = self.cpfs([case.client_id]).get(case.client_id) if case.client_id else None
-        return shown_sale(case, self.settings.timezone, self.today(), cpf, unmasked=unmask is not None)
+            self.unmask(unmask, what)
+        return case, self.cpfs([case.client_id]).get(case.client_id) if case.client_id else None
 
     @operation
     def dossier(
@@ -78,18 +81,14 @@ class OneSale(Services):
             SaleNotFound: there is no such sale.
             InvalidInput: a reason is blank, or a character of it misleads.
         """
-        from toolkit.audit.sale_case import sale_case
         from toolkit.kit.sales import sale_dossier
         from toolkit.reports.dossier import write_dossier
 
         require("pdf", "Dossiers")
-        case = sale_case(self.database, sale_id.strip(), audit=self.last_audit(), clock=self.clock)
-        if unmask is not None:
-            self.unmask(unmask, "CPF and file names of a sale, in a dossier")
-        cpf = self.cpfs([case.client_id]).get(case.client_id) if case.client_id else None
+        case, cpf = self._case(sale_id, unmask, "CPF and file names of a sale, in a dossier")
         zone, as_of = self.settings.timezone, self.clock()
         with self.scratch() as scratch:
-            files = {} if with_files is None else dict(self._files(case.records, with_files, scratch))
+            files = {} if with_files is None else dict(self.files_of(case.records, with_files, scratch))
             dossier = sale_dossier(case, files, zone, as_of, cpf, unmasked=unmask is not None)
             dossier = replace(dossier, files={**dossier.files, **dict(self._proofs(case, scratch))})
             path, digest = write_dossier(dossier, self.path(out), current_language(), zone)
@@ -101,8 +100,7 @@ class OneSale(Services):
         from toolkit.log.bundle import bundle
         from toolkit.log.sealing import prove
 
-        with suppress(LogKeyMissing, LogDiffers):
-            self.seal_log()
+        self.seal_if_possible()
         with self.database.transaction() as connection:
             proven = {event.id: prove(connection, event.id) for event, _ in case.timeline}
         for event, proof in proven.items():
@@ -111,23 +109,15 @@ class OneSale(Services):
                 path.write_bytes(content)
                 yield f"proofs/{event}/{name}", path
 
-    def files_of(self, sale_id: str, reason: str, folder: Path) -> Iterator[Path]:
-        """Bring the files of a sale into a folder, named by their records; the custody log tells of each first."""
-        from toolkit.evidence.records import records_of
-
-        records = records_of(self.database, sale_id, self.clock)
-        yield from (path for _, path in self._files(records, reason, folder))
-
-    def _files(self, records: Iterable[EvidenceRecord], reason: str, folder: Path) -> Iterator[tuple[UUID, Path]]:
-        from toolkit.evidence.records import open_evidence
-
+    def files_of(
+        self, records: Iterable[EvidenceRecord], reason: str, folder: Path, *, by: str | None = None
+    ) -> Iterator[tuple[UUID, Path]]:
+        """Bring files into a folder, named by their records; the custody log tells of each first."""
         for record in records:
             found = self.bucket.head(record.object_key)
             if found is None:
                 continue
-            who = signed_in_account()
-            why = {"reason": reason, "opened_by": who, "account": who}
-            open_evidence(self.database, self.bucket, record.id, seconds=1, clock=self.clock, **why)
+            self.link(record.id, reason=reason, by=by, seconds=1)
             suffix = Path(record.object_key).suffix.lower()
             path = folder / f"{record.id}{suffix if suffix[1:].isalnum() else ''}"
             with self.bucket.download(record.object_key, etag=found.etag) as (chunks, _), path.open("wb") as file:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import zipfile
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict, replace
 from datetime import date, datetime
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from toolkit.atomic_files import PrivateFolder
+from toolkit.contract.fields import pick_camel
 from toolkit.contract.people import mask_cpf
 from toolkit.contract.privacy import (
     COMPLEMENT_DAYS,
@@ -25,7 +25,8 @@ from toolkit.contract.privacy import (
     business_days_after,
     read_plan,
 )
-from toolkit.errors import InvalidInput, LogDiffers, LogKeyMissing, PrivacyRefused
+from toolkit.errors import InvalidInput, PrivacyRefused
+from toolkit.evidence.records import records_of
 from toolkit.kit.process import operation, signed_in_account
 from toolkit.kit.shown import Part, Shown, figures, links, say, table
 from toolkit.kit.spoken import _, counted, readable, translate
@@ -71,11 +72,12 @@ class Privacy:
         Raises:
             InvalidInput: that is no CPF.
         """
-        person, found = self._find(cpf)
+        person = self._find(cpf)
         rows = [
-            (str(each["id"]), readable(each["created_at"], self._zone), " ".join(_stored(each))) for each in found
+            (each["id"], readable(each["created_at"], self._zone), " ".join(_stored(each)))
+            for each in person.clients
         ]
-        facts = {"clients": len(found), "sales": len(person.sales)}
+        facts = {"clients": len(rows), "sales": len(person.sales)}
         parts = [
             figures(mask_cpf(person.cpf), facts),
             table("Clients", ["id", "registered", "fields stored"], rows),
@@ -83,7 +85,7 @@ class Privacy:
         ]
         document = {
             "cpf": mask_cpf(person.cpf),
-            "clients": [{"id": str(each["id"]), "fields": _stored(each)} for each in found],
+            "clients": [{"id": each["id"], "fields": _stored(each)} for each in person.clients],
             "sales": [_sale_document(each) for each in person.sales],
         }
         return Shown(person, parts, document)
@@ -103,8 +105,8 @@ class Privacy:
             PrivacyRefused: nothing is known of the person.
         """
         kit = self._kit
-        person, found = self._find(cpf)
-        if not found and not person.sales:
+        person = self._find(cpf)
+        if not person.clients and not person.sales:
             raise PrivacyRefused("Nothing is known of this person.")
         kit.unmask(reason, "all data of a person, for the person")
         with kit.database.transaction() as connection:
@@ -118,7 +120,8 @@ class Privacy:
             with zipfile.ZipFile(whole, "w", zipfile.ZIP_DEFLATED) as archive:
                 archive.writestr("person.json", json.dumps(content, ensure_ascii=False, indent=2, default=str))
                 for sale in person.sales if with_files else ():
-                    for path in kit.files_of(sale.id, reason, scratch):
+                    records = records_of(kit.database, sale.id, kit.clock)
+                    for _record, path in kit.files_of(records, reason, scratch):
                         archive.write(path, f"files/{path.name}")
             whole.rename(place / name)
         return place / name
@@ -168,8 +171,7 @@ class Privacy:
         kit = self._kit
         people = {"basis": basis, "by": by, "approved_by": approved_by, "account": signed_in_account()}
         done = erase(kit.database, kit.bucket, plan, self.ledger, clock=kit.clock, **people)
-        with suppress(LogKeyMissing, LogDiffers):
-            kit.seal_log()
+        kit.seal_if_possible()
         return done
 
     def _shown_plan(self, plan: ErasurePlan, done: Erasure | None) -> Shown[ErasurePlan]:
@@ -188,49 +190,39 @@ class Privacy:
         if plan.files:
             parts.append(links("Files", plan.files))
         document = {
-            "erasure": None if done is None else str(done.id),
-            "clients": [str(each) for each in plan.clients],
+            "erasure": done and done.id,
+            "clients": plan.clients,
             "sales": [each.id for each in plan.sales],
-            "records": sorted({str(each) for each in plan.keys.values()}),
+            "records": sorted(set(plan.keys.values())),
             "objects": len(plan.keys),
-            "files": [str(each) for each in plan.files],
+            "files": plan.files,
             "kept": [_sale_document(each) for each in plan.kept],
         }
         return Shown(plan, parts, document, bool(plan.kept))
 
     def hold(self, sale_id: str, *, basis: str, by: str, until: date | None = None) -> UUID:
         """Keep the data of a sale from being erased; return the id of the hold."""
-        kit = self._kit
-        account = signed_in_account()
-        return persons.add_hold(
-            kit.database, sale_id, basis=basis, by=by, until=until, account=account, clock=kit.clock
-        )
+        people = {"basis": basis, "by": by, "account": signed_in_account()}
+        return persons.add_hold(self._kit.database, sale_id, until=until, clock=self._kit.clock, **people)
 
     def release(self, hold: UUID, *, reason: str, by: str) -> None:
         """Release a hold: the data of its sale may be erased again."""
-        kit = self._kit
-        account = signed_in_account()
-        persons.release_hold(kit.database, hold, reason=reason, by=by, account=account, clock=kit.clock)
+        people = {"reason": reason, "by": by, "account": signed_in_account()}
+        persons.release_hold(self._kit.database, hold, clock=self._kit.clock, **people)
 
     def holds(self) -> Shown[Sequence[Hold]]:
         """List all holds, the newest first."""
         with self._kit.database.transaction() as connection:
             found = persons.holds_at(connection, self._kit.today())
-        rows = [
-            (str(each.id), _(each.state), each.sale_id, each.basis, each.held_by, str(each.until or ""))
-            for each in found
-        ]
+        rows = [(each.id, _(each.state), each.sale_id, each.basis, each.held_by, each.until) for each in found]
         columns = ["id", "state", "sale", "basis", "by", "until"]
-        document = [{name: str(value) for name, value in asdict(each).items()} for each in found]
-        return Shown(found, [table("Holds", columns, rows)], {"holds": document})
+        return Shown(found, [table("Holds", columns, rows)], {"holds": [asdict(each) for each in found]})
 
     def request(self, cpf: str, right: Right, received: date | None = None) -> PersonRequest:
         """Note a request of a person; it is due in 15 days. The CPF is kept as a keyed hash."""
-        kit = self._kit
-        subject, account = persons.subject_of(cpf, kit.log_keys), signed_in_account()
-        return persons.add_request(
-            kit.database, subject, right, received or kit.today(), account=account, clock=kit.clock
-        )
+        kit, account = self._kit, signed_in_account()
+        subject, day = persons.subject_of(cpf, kit.log_keys), received or kit.today()
+        return persons.add_request(kit.database, subject, right, day, account=account, clock=kit.clock)
 
     def requests(self, cpf: str | None = None) -> Shown[Sequence[PersonRequest]]:
         """List requests, all of them or those of one person; overdue ones need attention."""
@@ -243,22 +235,12 @@ class Privacy:
         today = kit.today()
         states = {each.id: _state(each, today) for each in found}
         rows = [
-            (
-                *(str(each.id), _(states[each.id]), _(Right(each.right).text)),
-                *(str(each.received_on), str(each.due_on), each.basis or ""),
-            )
+            (each.id, _(states[each.id]), _(Right(each.right).text), each.received_on, each.due_on, each.basis)
             for each in found
         ]
         columns = ["id", "state", "right", "received", "due", "basis"]
         document = [
-            {
-                "id": str(each.id),
-                "right": each.right,
-                "state": states[each.id],
-                "receivedOn": each.received_on,
-                "dueOn": each.due_on,
-                "outcome": each.outcome,
-            }
+            pick_camel(each, "id", "right", "received_on", "due_on", "outcome") | {"state": states[each.id]}
             for each in found
         ]
         attention = any(each.overdue(today) for each in found)
@@ -266,9 +248,8 @@ class Privacy:
 
     def close(self, request: UUID, outcome: AnswerOutcome, *, basis: str, by: str) -> None:
         """Note how a request was answered, and on which basis: a reasoned refusal is an answer, too."""
-        kit = self._kit
         people = {"basis": basis, "by": by, "account": signed_in_account()}
-        persons.close_request(kit.database, request, outcome, clock=kit.clock, **people)
+        persons.close_request(self._kit.database, request, outcome, clock=self._kit.clock, **people)
 
     def retention(self, *, by: str = "", approved_by: str = "", erase_them: bool = False) -> Shown[ErasurePlan]:
         """Tell whose evidence is beyond its period, and erase it where two people ask for it.
@@ -291,37 +272,25 @@ class Privacy:
     def record(self) -> Shown[dict[str, Any]]:
         """Write the record of processing (LGPD, art. 37), from the registry of personal columns."""
         rules = self.plan
+        columns = {f"{name}.{column}": kind.text for name, of in PERSONAL.items() for column, kind in of.items()}
         stored = {
-            category.text: sorted(
-                {
-                    f"{name}.{column}"
-                    for name, columns in PERSONAL.items()
-                    for column, kind in columns.items()
-                    if kind is category
-                }
-            )
+            category.text: sorted(column for column, of in columns.items() if of == category.text)
             for category in Category
         }
-        kept: list[dict[str, Any]] = [
+        kept = [
             {"of": sorted(each.of), "start": str(each.start), "days": each.days, "basis": each.basis}
             for each in rules.retention
         ]
         document = {
-            "contact": rules.contact,
+            **pick_camel(rules, "contact", "sharing", "security", "remarks"),
             "subjects": ["clients of energy utilities", "persons who pay for them", "staff and partners"],
             "personalData": stored,
-            "sharing": rules.sharing,
-            "security": rules.security,
             "retention": kept,
-            "purposeAndLegalBasis": {"purpose": rules.purpose, "legalBasis": rules.legal_basis},
-            "remarks": rules.remarks,
+            "purposeAndLegalBasis": pick_camel(rules, "purpose", "legal_basis"),
         }
-        missing = [
-            name
-            for name in ("contact", "sharing", "security", "purpose", "legal_basis")
-            if not getattr(rules, name)
-        ]
-        rows = [(_(category.text), ", ".join(stored[category.text])) for category in Category]
+        required = ("contact", "sharing", "security", "purpose", "legal_basis")
+        missing = [name for name in required if not getattr(rules, name)]
+        rows = [(_(category), ", ".join(columns)) for category, columns in stored.items()]
         facts = {
             "contact": rules.contact,
             "purpose": rules.purpose,
@@ -336,7 +305,7 @@ class Privacy:
             table(
                 "Periods",
                 ["types", "from", "days", "basis"],
-                [(", ".join(each["of"]), each["start"], each["days"], each["basis"]) for each in kept],
+                [(", ".join(sorted(each.of)), each.start, each.days, each.basis) for each in rules.retention],
             ),
         ]
         if missing:
@@ -353,8 +322,7 @@ class Privacy:
             raise InvalidInput("The end must come after the beginning.")
         with self._kit.database.transaction() as connection:
             found = persons.accesses(connection, since, until)
-        notice = business_days_after(known_on, NOTICE_DAYS)
-        complement = business_days_after(known_on, COMPLEMENT_DAYS)
+        notice, complement = (business_days_after(known_on, days) for days in (NOTICE_DAYS, COMPLEMENT_DAYS))
         touched = sorted({each.sale_id for each in found if each.sale_id})
         accounts = {each.account for each in found}
         facts = {"accesses": len(found), "accounts": len(accounts), "sales": len(touched)}
@@ -367,22 +335,8 @@ class Privacy:
         ]
         columns = ["when", "event", "by", "about", "reason"]
         parts = [figures("Accesses to personal data", facts), table("Accesses", columns, rows), say(dates)]
-        document = {
-            "accesses": [
-                {
-                    "at": each.at,
-                    "kind": each.kind,
-                    "account": each.account,
-                    "what": each.what,
-                    "reason": each.reason,
-                    "saleId": each.sale_id,
-                }
-                for each in found
-            ],
-            "sales": touched,
-            "noticeBy": notice,
-            "complementBy": complement,
-        }
+        seen = [pick_camel(each, "at", "kind", "account", "what", "reason", "sale_id") for each in found]
+        document = {"accesses": seen, "sales": touched, "noticeBy": notice, "complementBy": complement}
         return Shown(found, parts, document)
 
     def replay(self, *, dry_run: bool = False) -> Shown[Sequence[Erasure]]:
@@ -393,8 +347,7 @@ class Privacy:
                 found = pending(connection, self.ledger)
         else:
             found = replay(kit.database, kit.bucket, self.ledger, kit.clock)
-            with suppress(LogKeyMissing, LogDiffers):
-                kit.seal_log()
+            kit.seal_if_possible()
         number = counted(len(found), "erasure")
         told = Message("{} would be carried out again" if dry_run else "{} carried out again", number)
         ids = [str(each.id) for each in found]
@@ -404,11 +357,9 @@ class Privacy:
     def _zone(self) -> Any:
         return self._kit.settings.timezone
 
-    def _find(self, cpf: str) -> tuple[KnownPerson, Sequence[Any]]:
-        kit = self._kit
-        with kit.database.transaction() as connection:
-            person = persons.find_person(connection, cpf, self.plan, self._zone, kit.clock())
-        return person, person.clients
+    def _find(self, cpf: str) -> KnownPerson:
+        with self._kit.database.transaction() as connection:
+            return persons.find_person(connection, cpf, self.plan, self._zone, self._kit.clock())
 
 
 def _stored(row: Any) -> list[str]:
@@ -416,15 +367,11 @@ def _stored(row: Any) -> list[str]:
 
 
 def _rows(found: Sequence[SaleOfPerson]) -> list[tuple[object, ...]]:
-    return [
-        (each.id, each.partner or "", each.records, "" if each.kept is None else translate(each.kept))
-        for each in found
-    ]
+    return [(each.id, each.partner, each.records, each.kept and translate(each.kept)) for each in found]
 
 
 def _sale_document(sale: SaleOfPerson) -> dict[str, Any]:
-    kept = None if sale.kept is None else str(sale.kept)
-    return {"saleId": sale.id, "partner": sale.partner, "records": sale.records, "kept": kept}
+    return {"saleId": sale.id} | pick_camel(sale, "partner", "records", "kept")
 
 
 def _state(request: PersonRequest, today: date) -> str:

@@ -167,10 +167,9 @@ def _rejected(rows: Iterable[RejectedRow]) -> list[dict[str, Any]]:
 
 def shown_request(manifest: ManifestResult, name: str, out: Path) -> Shown[ManifestResult]:
     """Show the credentials for a manifest: where they are, and never what they are."""
-    rows = counted(manifest.rows, "row")
+    heading = Message("{}: {}", name, counted(manifest.rows, "row"))
     if manifest.rejected:
         facts = {"rejected": len(manifest.rejected)}
-        heading = Message("{}: {}", name, rows)
         parts = [
             figures(heading, facts, "Nothing was issued. Correct the rows below and run again."),
             _wrong_rows("What is wrong", manifest.rejected),
@@ -182,11 +181,9 @@ def shown_request(manifest: ManifestResult, name: str, out: Path) -> Shown[Manif
             "already uploaded": len(manifest.skipped),
         }
         kept = Message("The credentials are in {}, which only you can read.", out)
-        parts = [figures(Message("{}: {}", name, rows), facts, kept)]
+        parts = [figures(heading, facts, kept)]
         if manifest.skipped:
-            parts.append(
-                table("Uploaded before", ["line", "id"], [(line, str(each)) for line, each in manifest.skipped])
-            )
+            parts.append(table("Uploaded before", ["line", "id"], manifest.skipped))
     document = {
         **pick_camel(manifest, "rows", "issued", "reissued"),
         "skipped": len(manifest.skipped),
@@ -203,20 +200,12 @@ def shown_upload(uploaded: Uploaded, name: str) -> Shown[Uploaded]:
     """Show which files were sent, and which were not."""
     facts = {"sent": uploaded.sent, "sent before": uploaded.skipped, "failed": len(uploaded.failures)}
     parts = [figures(Message("{}: {}", name, counted(uploaded.files, "file")), facts)]
-    if uploaded.failures:
-        failed = [
-            (each.line, each.sale_id, each.file_name, each.problem, translate(each.message))
-            for each in uploaded.failures
-        ]
+    found = [pick_camel(each, "line", "sale_id", "file_name", "problem", "message") for each in uploaded.failures]
+    if found:
         columns = ["line", "saleId", "fileName", "problem", "what was found"]
-        parts.append(table("Not uploaded", columns, failed))
-    document = {
-        **pick_camel(uploaded, "files", "sent", "skipped"),
-        "failed": len(uploaded.failures),
-        "failures": [
-            pick_camel(each, "line", "sale_id", "file_name", "problem", "message") for each in uploaded.failures
-        ],
-    }
+        rows = [(*each.values(),) for each in found]
+        parts.append(table("Not uploaded", columns, [(*row, translate(message)) for *row, message in rows]))
+    document = {**pick_camel(uploaded, "files", "sent", "skipped"), "failed": len(found), "failures": found}
     return Shown(uploaded, parts, document, bool(uploaded.failures))
 
 
@@ -273,17 +262,9 @@ def shown_contents(verified: Verified) -> Shown[Verified]:
     facts = {"unusable": verified.unusable, "unreadable": verified.unreadable, "left": verified.left}
     heading = Message("{} verified", counted(verified.verified, "file"))
     parts = [figures(heading, facts)]
-    found: list[tuple[str, int, str]] = [
-        *(
-            (str(each), number, _(CODES[each].meaning))
-            for each, number in sorted(verified.problems.items())
-            if number
-        ),
-        *((str(each), number, _(each.text)) for each, number in sorted(verified.failures.items())),
-    ]
-    if verified.wrong_kind:
-        kind = WRONG_KIND
-        found.append((str(kind), verified.wrong_kind, _(CODES[kind].meaning)))
+    problems = [*sorted(verified.problems.items()), (WRONG_KIND, verified.wrong_kind)]
+    failures = [(each, number, _(each.text)) for each, number in sorted(verified.failures.items())]
+    found = [(each, number, _(CODES[each].meaning)) for each, number in problems if number] + failures
     if found:
         parts.append(table("What is wrong with unusable files", ["problem", "files", "meaning"], found))
     document = {
@@ -297,7 +278,7 @@ def shown_contents(verified: Verified) -> Shown[Verified]:
 
 def shown_completion(done: Completion, zone: ZoneInfo) -> Shown[Completion]:
     """Show whether a sale is completed, or why it cannot be."""
-    completed, parts = done.completed_at is not None, []
+    completed, parts, verdict = done.completed_at is not None, [], done.verdict
     document: dict[str, Any] = {"saleId": done.sale_id, "completed": completed}
     document |= pick_camel(done, "already", "completed_at")
     if done.completed_at is not None:
@@ -305,8 +286,7 @@ def shown_completion(done: Completion, zone: ZoneInfo) -> Shown[Completion]:
         if done.already:
             told = Message("{}: was completed before, at {}", done.sale_id, readable(done.completed_at, zone))
         parts.append(say(told))
-    if done.verdict is not None:
-        verdict = done.verdict
+    if verdict is not None:
         if not completed:
             told = Message("{} cannot be completed, its status is {}", done.sale_id, _(verdict.status))
             parts.append(remark("toolkit", told))

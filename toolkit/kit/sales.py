@@ -170,9 +170,8 @@ def sale_document(case: SaleCase, zone: ZoneInfo, today: date) -> dict[str, Any]
         "waivers": [waiver_as_json(each, today, zone) for each in case.waivers],
         "timeline": [event.as_json() | {"evidenceId": evidence_id} for event, evidence_id in case.timeline],
         "reviews": [
-            pick_camel(each, "evidence_type", "turn", "reviewer", "failures", "current")
-            | {"evidenceId": str(each.evidence_id), "answeredAt": iso_exact(each.answered_at, zone)}
-            | {"endsOn": each.ends_on and each.ends_on.isoformat()}
+            pick_camel(each, "evidence_id", "evidence_type", "turn", "reviewer", "failures", "current", "ends_on")
+            | {"answeredAt": iso_exact(each.answered_at, zone)}
             for each in case.looks
         ],
         "openings": [
@@ -199,10 +198,8 @@ def shown_records(
 ) -> Shown[Sequence[EvidenceRecord]]:
     """Show the evidence records of a sale with their ids and files."""
     title, *headings = _HEADINGS[2]
-    parts = [table(title, headings, _record_rows(records, zone))]
-    return Shown(
-        records, parts, {"saleId": sale_id, "records": [_record_document(each, zone) for each in records]}
-    )
+    document = {"saleId": sale_id, "records": [_record_document(each, zone) for each in records]}
+    return Shown(records, [table(title, headings, _record_rows(records, zone))], document)
 
 
 def _record_document(record: EvidenceRecord, zone: ZoneInfo) -> dict[str, Any]:

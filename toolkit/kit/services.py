@@ -31,13 +31,7 @@ from toolkit.extras import require
 from toolkit.kit.process import signed_in_account
 from toolkit.log.events import record_event
 from toolkit.log.notes import Checkpoint, LogSigner, SignedState
-from toolkit.log.sealing import (
-    goes_on,
-    may_record,
-    newest_checkpoint,
-    prove,
-    seal_events,
-)
+from toolkit.log.sealing import goes_on, may_record, newest_checkpoint, prove, seal_events
 from toolkit.progress import Progress
 from toolkit.settings import Settings, expanded
 
@@ -292,6 +286,14 @@ class Services:
                     draft.finish()
         return signed
 
+    def seal_if_possible(self) -> LogKeyMissing | LogDiffers | None:
+        """Seal the custody log; return why that could not be done here."""
+        try:
+            self.seal_log()
+        except (LogKeyMissing, LogDiffers) as error:
+            return error
+        return None
+
     @contextmanager
     def scratch(self) -> Iterator[Path]:
         """Yield a folder in the home that nobody else reads, and that goes with the block."""
@@ -373,8 +375,7 @@ class Services:
             if not may_record(connection):
                 return None, {}
             event = record_event(connection, CustodyEvent.REPORTED, self.clock(), {"files": dict(files)})
-        with suppress(LogKeyMissing, LogDiffers):
-            self.seal_log()
+        self.seal_if_possible()
         with self.database.transaction() as connection:
             proven = prove(connection, event)
         return (None, {}) if proven is None else (proven[2].root, bundle(*proven))

@@ -11,14 +11,15 @@ import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Any, Final
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
 import sqlalchemy as sa
+from pydantic import Field, TypeAdapter, ValidationError
 from sqlalchemy import Connection
 
 from toolkit.atomic_files import sync
@@ -35,7 +36,7 @@ from toolkit.database.service import clients, create_new, evidences, sales, serv
 from toolkit.database.tables import evidence_observations, new_id
 from toolkit.errors import DatabaseError, PrivacyRefused
 from toolkit.log.events import record_event
-from toolkit.privacy.persons import SaleOfPerson, among, find_person, sales_named
+from toolkit.privacy.persons import SaleOfPerson, among, find_person, sales_of
 
 SEARCHED_BYTES: Final = 200 * 1024**2
 """The largest file, or part of an archive, that is searched for a person."""
@@ -75,7 +76,8 @@ def plan_erasure(
         PrivacyRefused: an object is the evidence of another sale, too.
     """
     person = None if cpf is None else find_person(connection, cpf, plan, zone, now)
-    found = person.sales if person else sales_named(connection, sale_ids, plan, zone, now)
+    wanted = among(sales.c.id, sale_ids)
+    found = person.sales if person else sales_of(connection, wanted, plan, zone, now, named=sale_ids)
     may_go = tuple(each for each in found if each.kept is None)
     kept = tuple(each for each in found if each.kept is not None)
     ids = [each.id for each in may_go]
@@ -135,7 +137,8 @@ def files_with(folders: Iterable[Path], needles: frozenset[bytes]) -> Iterator[P
     """Yield the files below these folders that hold one of the texts, also in a workbook or another archive."""
     for folder in folders if needles else ():
         for path in sorted(folder.rglob("*")):
-            if path.is_file() and not path.is_symlink() and any(_holds(part, needles) for part in _parts(path)):
+            parts = _parts(path) if path.is_file() and not path.is_symlink() else ()
+            if any(needle in part for part in parts for needle in needles):
                 yield path
 
 
@@ -151,36 +154,26 @@ def _parts(path: Path) -> Iterator[bytes]:
         yield path.read_bytes()
 
 
-def _holds(content: bytes, needles: frozenset[bytes]) -> bool:
-    return any(needle in content for needle in needles)
-
-
 @dataclass(frozen=True, slots=True)
 class Erasure:
     """An erasure as the ledger lists it: ids, the two people, and the basis; nothing of the person."""
 
     id: UUID
+    at: datetime
     sales: tuple[str, ...]
     clients: tuple[UUID, ...]
     basis: str
-    erased_by: str
-    approved_by: str
+    erased_by: Annotated[str, Field(alias="by")]
+    approved_by: Annotated[str, Field(alias="approvedBy")]
     account: str | None
-    at: datetime
 
     def line(self) -> bytes:
         """Return its line in the ledger."""
-        told = {
-            "id": str(self.id),
-            "at": self.at.astimezone(UTC).isoformat(),
-            "sales": self.sales,
-            "clients": [str(each) for each in self.clients],
-            "basis": self.basis,
-            "by": self.erased_by,
-            "approvedBy": self.approved_by,
-            "account": self.account,
-        }
+        told = _OF_LEDGER.dump_python(self, mode="json", by_alias=True) | {"at": self.at.isoformat()}
         return json.dumps(told, ensure_ascii=False).encode() + b"\n"
+
+
+_OF_LEDGER: Final = TypeAdapter(Erasure)
 
 
 def read_ledger(place: Path) -> list[Erasure]:
@@ -192,22 +185,13 @@ def read_ledger(place: Path) -> list[Erasure]:
     found = []
     for number, line in enumerate(place.read_bytes().splitlines() if place.exists() else (), start=1):
         try:
-            told = json.loads(line)
-            found.append(
-                Erasure(
-                    UUID(told["id"]),
-                    tuple(told["sales"]),
-                    tuple(UUID(each) for each in told["clients"]),
-                    *(told["basis"], told["by"], told["approvedBy"], told["account"]),
-                    datetime.fromisoformat(told["at"]),
-                )
-            )
-        except (ValueError, KeyError, TypeError):
+            found.append(_OF_LEDGER.validate_json(line))
+        except ValidationError:
             raise PrivacyRefused("{}, line {}: is no erasure; the ledger was damaged.", place, number) from None
     return found
 
 
-class _Rehearsed(Exception):  # it undoes a transaction, and is no error
+class _Rehearsed(Exception):  # it undoes a transaction, and is no error; triggers know no savepoint
     """Ends a transaction whose changes are only tried."""
 
 
@@ -220,7 +204,7 @@ def erase(
     basis: str,
     by: str,
     approved_by: str,
-    account: str | None = None,
+    account: str,
     clock: Clock,
 ) -> Erasure:
     """Remove everything that a plan lists, once and for all: the ledger first, then files, objects and rows.
@@ -237,11 +221,10 @@ def erase(
     database.service.require("erase_sales", "erase_clients")
     if plan.is_empty:
         raise PrivacyRefused("There is nothing that may be erased.")
-    with database.transaction() as connection:
-        check_bucket(connection, bucket)
     ids = tuple(each.id for each in plan.sales)
-    erasure = Erasure(new_id(), ids, plan.clients, basis, by, approved_by, account, clock())
+    erasure = Erasure(new_id(), clock(), ids, plan.clients, basis, by, approved_by, account)
     with suppress(_Rehearsed), database.transaction() as connection:  # a missing right shows before anything goes
+        check_bucket(connection, bucket)
         _change_rows(connection, erasure, plan.keys, clock)
         raise _Rehearsed
     ledger.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -333,20 +316,18 @@ def _change_rows(connection: Connection, erasure: Erasure, keys: Mapping[str, UU
 def _erase_rows(connection: Connection, erasure: Erasure) -> None:
     """Have the service's own statements delete the sales with their records, and the clients."""
     service = service_of(connection)
-    for statement, relation, ids, left in (
-        ("erase_sales", "erased_sales", erasure.sales, sales),
-        ("erase_clients", "erased_clients", erasure.clients, clients),
+    for statement, relation, ids, named in (
+        ("erase_sales", "erased_sales", erasure.sales, (sales.c.id, evidences.c.sale_id)),
+        ("erase_clients", "erased_clients", erasure.clients, (clients.c.id,)),
     ):
         create_new(connection, relation)
         if ids:
             erased = sa.table(relation, sa.column("id"))
             connection.execute(sa.insert(erased), [{"id": each} for each in ids])
             service.run(connection, statement)
-            if connection.scalar(sa.select(left.c.id).where(among(left.c.id, ids)).limit(1)) is not None:
+        for column in named:
+            if connection.scalar(sa.select(column).where(among(column, ids)).limit(1)) is not None:
                 raise DatabaseError("{} left rows that it should have deleted. Nothing was changed.", statement)
-    remaining = sa.select(evidences.c.id).where(among(evidences.c.sale_id, erasure.sales)).limit(1)
-    if connection.scalar(remaining) is not None:
-        raise DatabaseError("{} left rows that it should have deleted. Nothing was changed.", "erase_sales")
 
 
 _STATEMENTS: Final = {

@@ -77,26 +77,21 @@ def find_person(connection: Connection, cpf: str, plan: PrivacyPlan, zone: ZoneI
 
 
 def sales_of(
-    connection: Connection, wanted: sa.ColumnElement[bool], plan: PrivacyPlan, zone: ZoneInfo, now: datetime
+    connection: Connection,
+    wanted: sa.ColumnElement[bool],
+    plan: PrivacyPlan,
+    zone: ZoneInfo,
+    now: datetime,
+    named: Iterable[str] = (),
 ) -> tuple[SaleOfPerson, ...]:
-    """Return sales of the service with what keeps each of them: a hold, or the period of its evidence."""
-    found = connection.execute(sa.select(sales).where(wanted).order_by(sales.c.created_at, sales.c.id)).all()
-    return _with_reasons(connection, found, plan, zone, now)
+    """Return sales of the service with what keeps each of them: a hold, or the period of its evidence.
 
-
-def sales_named(
-    connection: Connection, sale_ids: Sequence[str], plan: PrivacyPlan, zone: ZoneInfo, now: datetime
-) -> tuple[SaleOfPerson, ...]:
-    """Return these sales, also those that the service itself has deleted, unless they were erased before."""
-    found = sales_of(connection, among(sales.c.id, sale_ids), plan, zone, now)
-    gone = list(set(sale_ids) - {each.id for each in found})
-    rows = connection.execute(sa.text(_DELETED), {"ids": gone}).all() if gone else ()
-    return (*found, *_with_reasons(connection, rows, plan, zone, now))
-
-
-def _with_reasons(
-    connection: Connection, found: Sequence[Any], plan: PrivacyPlan, zone: ZoneInfo, now: datetime
-) -> tuple[SaleOfPerson, ...]:
+    Those ``named`` are among them also where the service itself has deleted them, unless they were erased before.
+    """
+    query = sa.select(sales).where(wanted).order_by(sales.c.created_at, sales.c.id)
+    found: list[Any] = [*connection.execute(query)]
+    if gone := set(named) - {sale.id for sale in found}:
+        found += connection.execute(sa.text(_DELETED), {"ids": list(gone)})
     today, ids = now.astimezone(zone).date(), [sale.id for sale in found]
     types: dict[str, dict[UUID, str]] = {each: {} for each in ids}
     seen, of = evidence_observations.c, evidences.c
@@ -183,8 +178,8 @@ def add_hold(
     *,
     basis: str,
     by: str,
-    until: date | None = None,
-    account: str | None = None,
+    until: date | None,
+    account: str,
     clock: Clock,
 ) -> UUID:
     """Keep the data of a sale from being erased, such as for a lawsuit; return the id of the hold.
@@ -206,9 +201,7 @@ def add_hold(
     return hold
 
 
-def release_hold(
-    database: Database, hold: UUID, *, reason: str, by: str, account: str | None = None, clock: Clock
-) -> None:
+def release_hold(database: Database, hold: UUID, *, reason: str, by: str, account: str, clock: Clock) -> None:
     """Release a hold: the data of its sale may be erased again.
 
     Raises:
@@ -236,9 +229,9 @@ class PersonRequest:
     right: str
     received_on: date
     due_on: date
-    outcome: str | None
-    basis: str | None
-    answered_at: datetime | None
+    outcome: str | None = None
+    basis: str | None = None
+    answered_at: datetime | None = None
 
     def overdue(self, today: date) -> bool:
         """Tell whether the day for the answer has passed."""
@@ -257,7 +250,7 @@ def subject_of(cpf: str, keys: LogKeys) -> str:
 
 
 def add_request(
-    database: Database, subject: str, right: Right, received: date, *, account: str | None = None, clock: Clock
+    database: Database, subject: str, right: Right, received: date, *, account: str, clock: Clock
 ) -> PersonRequest:
     """Note a request; it is due 15 days after the day on which it came.
 
@@ -267,9 +260,8 @@ def add_request(
     now = clock()
     if received > (now + timedelta(days=1)).date():
         raise PrivacyRefused("A request came on a day that has been.")
-    request = PersonRequest(
-        new_id(), subject, str(right), received, received + timedelta(days=ANSWER_DAYS), None, None, None
-    )
+    due = received + timedelta(days=ANSWER_DAYS)
+    request = PersonRequest(new_id(), subject, str(right), received, due)
     row = {name: getattr(request, name) for name in ("id", "subject", "right", "received_on", "due_on")}
     with database.transaction() as connection:
         connection.execute(sa.insert(privacy_requests), row | {"added_at": now, "account": account})
@@ -300,7 +292,7 @@ def close_request(
     *,
     basis: str,
     by: str,
-    account: str | None = None,
+    account: str,
     clock: Clock,
 ) -> None:
     """Note how a request was answered; a refusal says on which basis, as a grant does.
