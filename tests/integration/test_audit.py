@@ -3,12 +3,11 @@
 from datetime import timedelta
 
 import pytest
-import sqlalchemy as sa
 
 from tests.support.audits import audited
 from tests.support.observations import Story, day
+from tests.support.uploaded_sales import rows
 from toolkit.contract.evidence import EvidenceType, FileKind
-from toolkit.database.tables import audit_runs
 from toolkit.errors import InvalidInput, NothingEvaluated
 
 MOMENT = timedelta(microseconds=1)
@@ -120,16 +119,15 @@ def test_only_audits_of_now_are_noted(database, story, clock):
     story.sale()
     audited(database, clock=clock, as_of=day(3))
     audited(database, clock=clock)
-    with database.transaction() as connection:
-        noted = connection.execute(sa.select(audit_runs)).one()
-    assert (noted.as_of, noted.ran_at) == (clock.now, clock.now)
-    assert (noted.sales, noted.compliant, noted.incomplete, noted.conflict) == (1, 0, 1, 0)
+    noted = "SELECT as_of, ran_at, sales, compliant, incomplete, conflict FROM audit.audit_runs"
+    assert rows(database, noted) == [(clock.now, clock.now, 1, 0, 1, 0)]
 
 
 def test_a_moment_that_nobody_can_know_is_refused(database, clock):
-    with pytest.raises(InvalidInput, match="must lie in the past"):
-        audited(database, clock=clock, as_of=clock.now + MOMENT)
-    with pytest.raises(InvalidInput, match="needs an offset"):
-        audited(database, clock=clock, as_of=clock.now.replace(tzinfo=None))
-    with pytest.raises(InvalidInput, match="not before 1970"):
-        audited(database, clock=clock, as_of=clock.now.replace(year=1))
+    for moment, said in (
+        (clock.now + MOMENT, "must lie in the past"),
+        (clock.now.replace(tzinfo=None), "needs an offset"),
+        (clock.now.replace(year=1), "not before 1970"),
+    ):
+        with pytest.raises(InvalidInput, match=said):
+            audited(database, clock=clock, as_of=moment)

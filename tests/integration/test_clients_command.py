@@ -15,13 +15,7 @@ def test_the_result_for_machines(load, tmp_path):
     ran = load(source, "--json", "--out", tmp_path / "out", ends=3)
     document = ran.told
 
-    assert {name: document[name] for name in ("rows", "accepted", "rejected", "skipped", "dryRun")} == {
-        "rows": 3,
-        "accepted": 1,
-        "rejected": 1,
-        "skipped": 1,
-        "dryRun": False,
-    }
+    assert document == document | {"rows": 3, "accepted": 1, "rejected": 1, "skipped": 1, "dryRun": False}
     assert document["reasons"] == {"cpf: Must be a CPF: 11 digits, or 000.000.000-00": 1}
     assert document["rejectedFiles"] == [
         str(tmp_path / "out" / "a.csv.rejected.csv"),
