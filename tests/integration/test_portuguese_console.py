@@ -31,7 +31,7 @@ def test_every_answer_is_portuguese(run, database, add_file, tmp_path, monkeypat
     add_sale(database, "sale-2")
     people = ["--owner", "ana", "--approved-by", "bruno", "--reason", "no exterior", "--end", "2999-12-31"]
     for words in (
-        *(["audit"], ["report"], ["report", "--per-partner"], ["audit"], ["findings"]),
+        *(["audit"], ["report", "--per-partner"], ["audit"], ["findings"]),
         *(["report", "--audit", "latest", "--since", "2026-01-01", "--out", "since"], ["verify", "reports"]),
         *(["changes", "--from", "2026-01-01", "--out", "changed"], ["sale", "show", "sale-1"]),
         *(["waiver", "add", "--sale", "sale-2", *people], ["waiver", "list"], ["explain", "MISSING_POV"]),

@@ -18,13 +18,10 @@ from toolkit.database import schema
 from toolkit.database.connection import Database, raw
 from toolkit.database.observations import last_reading
 from toolkit.database.service import evidences, load_service, sales
-from toolkit.errors import DatabaseError, WriteRefused
+from toolkit.errors import WriteRefused
 from toolkit.evidence.completion import complete_sale
 from toolkit.evidence.credentials import UploadLimits, request_upload
-from toolkit.evidence.gate import sale_gate
 from toolkit.intake.registration import register_client
-from toolkit.kit.connection import Kit
-from toolkit.settings import Settings
 
 SERVICES = Path(__file__).parents[1] / "data" / "services"
 KINDS = sorted(path.name.removesuffix(".service.sql") for path in SERVICES.glob("*.service.sql"))
@@ -178,25 +175,6 @@ def test_a_skeleton_shows_columns_and_codes_and_no_value_of_a_person(made, put_f
         assert expected in text
     for secret in ("Energia Certa", "529", "Gonçalves", "7700001", "V-1", "São Paulo"):
         assert secret not in text
-
-
-def test_a_sale_whose_code_is_repeated_is_neither_shown_nor_gated(
-    made, bucket_environment, empty_database, capsys
-):
-    environ = environment(made("legado"), bucket_environment, "legado")
-    assert main(["-q", "db", "upgrade"], environ) == 0
-    execute(
-        empty_database,
-        "ALTER TABLE vendas DROP CONSTRAINT vendas_pkey CASCADE",
-        "INSERT INTO vendas SELECT * FROM vendas",
-    )
-    assert main(["sale", "show", "V-1"], environ) == 1
-    assert "Several sales have this id" in capsys.readouterr().err
-    with (
-        Kit(Settings.from_environment(environ), environ=environ) as kit,
-        pytest.raises(DatabaseError, match="Several sales"),
-    ):
-        sale_gate(kit.database, kit.bucket, "V-1", None, kit.clock)
 
 
 def test_keys_that_are_written_otherwise_than_in_the_bucket_are_told(made, bucket_environment, capsys):
