@@ -6,7 +6,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from tests.conftest import client_of
-from tests.support import embedded_homes as homes
+from tests.support.embedded_homes import kill
 from tests.support.waiting import PATIENCE
 from toolkit import embedded
 from toolkit.errors import EmbeddedServiceError
@@ -14,11 +14,6 @@ from toolkit.errors import EmbeddedServiceError
 
 def client(access, **credentials):
     return client_of(access, retries={"total_max_attempts": 1}, **credentials)
-
-
-def kill(home):
-    pid = embedded.statuses(home)[1].pid
-    homes.kill(pid)
 
 
 @pytest.fixture
@@ -35,7 +30,7 @@ def shared(home):
 def test_what_was_acknowledged_survives_a_kill(own_home, access):
     for number in range(20):
         client(access).put_object(Bucket=access.bucket, Key=f"sales/{number}/a b.pdf", Body=b"x" * number)
-    kill(own_home)
+    kill(embedded.statuses(own_home)[1].pid)
     again = embedded.bucket_access(own_home)
     assert again == access, "forms that were issued before go on working"
     listed = client(again).list_objects_v2(Bucket=again.bucket)["Contents"]

@@ -2,7 +2,7 @@ import os
 import shutil
 import signal
 import stat
-from contextlib import contextmanager
+from contextlib import closing
 from pathlib import Path
 
 import psutil
@@ -36,18 +36,8 @@ sys.stdin.read()
 )
 
 
-@contextmanager
-def connected(url):
-    connection = psycopg.connect(url.replace("+psycopg", ""), autocommit=True)
-    try:
-        yield connection
-    finally:
-        connection.close()
-
-
-def answers(home):
-    with connected(embedded.database_url(home)) as connection:
-        return connection.execute("SELECT 1").fetchone() == (1,)
+def connected(home):
+    return closing(psycopg.connect(embedded.database_url(home).replace("+psycopg", ""), autocommit=True))
 
 
 def pid_of(home):
@@ -59,14 +49,10 @@ def test_the_first_use_starts_it_and_the_next_finds_it(own_home):
     pid = pid_of(own_home)
     assert embedded.database_url(own_home) == first
     assert pid_of(own_home) == pid
-    with connected(first) as connection:
+    with connected(own_home) as connection:
         settings = "server_encoding", "TimeZone", "fsync", "listen_addresses"
-        assert [connection.execute(f"SHOW {name}").fetchone() for name in settings] == [
-            ("UTF8",),
-            ("UTC",),
-            ("on",),
-            ("",),
-        ]
+        shown = [connection.execute(f"SHOW {name}").fetchone()[0] for name in settings]
+        assert shown == ["UTF8", "UTC", "on", ""]
         assert connection.execute("SELECT upper('ação'), 'Z' < 'a'").fetchone() == ("AÇÃO", True)
 
 
@@ -78,26 +64,25 @@ def test_processes_that_start_it_at_once_share_one_server(own_home, opened):
     assert len(servers) == 1
 
 
-@pytest.mark.parametrize("signals", [[signal.SIGKILL], [signal.SIGINT, signal.SIGKILL]], ids=["kill", "Ctrl-C"])
-def test_no_end_of_its_users_group_of_processes_reaches_it(used_home, signals):
+def test_no_end_of_its_users_group_of_processes_reaches_it(used_home):
     user = start(HOLD_TRANSACTION, used_home, start_new_session=True)
     assert [user.stdout.readline().strip() for _ in range(2)][1] == "holding"
     pid = pid_of(used_home)
-    for each in signals:
+    for each in (signal.SIGINT, signal.SIGKILL):
         os.killpg(user.pid, each)
     user.communicate()
-    with connected(embedded.database_url(used_home)) as connection:
+    with connected(used_home) as connection:
         connection.execute("CREATE TABLE half_done (id int)")
     assert pid_of(used_home) == pid
 
 
 def test_a_killed_server_is_started_again_with_what_was_committed(used_home):
-    with connected(embedded.database_url(used_home)) as connection:
+    with connected(used_home) as connection:
         connection.execute("CREATE TABLE kept (id int)")
         connection.execute("INSERT INTO kept VALUES (1)")
         pid = pid_of(used_home)
         kill(pid)
-    with connected(embedded.database_url(used_home)) as connection:
+    with connected(used_home) as connection:
         assert connection.execute("SELECT id FROM kept").fetchall() == [(1,)]
     assert pid_of(used_home) != pid
 
@@ -113,11 +98,12 @@ def test_stopping_leaves_no_process_and_no_pid_file(used_home, killed):
     assert embedded.stop(used_home) == []
 
 
-@pytest.mark.parametrize("name", ['dados "do José" 100% $HOME\'s', "dados, \\outros", "h" * 120])
+@pytest.mark.parametrize("name", ['dados, "do José" 100% $HOME\'s \\outros', "h" * 120])
 def test_a_home_with_an_odd_or_a_long_name_works_and_leaves_no_socket(own_home, name):
     home = own_home / name
     try:
-        assert answers(home)
+        with connected(home) as connection:
+            assert connection.execute("SELECT 1").fetchone() == (1,)
         address = embedded.statuses(home)[0].address
         folder = Path(address).parent
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700

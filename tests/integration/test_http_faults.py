@@ -7,22 +7,22 @@ import socket
 import threading
 import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from uuid import UUID
 
 import pytest
-import sqlalchemy as sa
 
 from tests.contract.conftest import issue, partner_of, stored
 from tests.support.postgres_cluster import listens
 from tests.support.raw_http import in_process
 from tests.support.request_bodies import CLIENT, UPLOAD
 from tests.support.served_process import SECRET, serving
-from tests.support.uploaded_sales import add_sale
+from tests.support.uploaded_sales import add_sale, execute, rows
 from tests.support.waiting import PATIENCE, someone_waits, wait_until
 from toolkit import embedded
 from toolkit.database.connection import Database
-from toolkit.database.tables import addresses, clients, evidences
+from toolkit.database.tables import clients, evidences
 from toolkit.errors import AlreadyThere
 from toolkit.http import app, logs
 from toolkit.kit.services import Services
@@ -57,58 +57,54 @@ def is_away(answer):
     return True
 
 
-class Load:
-    """Partners that register clients without pause, and remember what was acknowledged."""
+@contextmanager
+def load(url, token):
+    """Partners that register clients without pause: how often they got each status, and what was acknowledged."""
+    statuses, acknowledged, done = Counter(), set(), threading.Event()
 
-    def __init__(self, url, token):
-        self.statuses = Counter()
-        self.acknowledged = set()
-        self._url, self._token = url, token
-        self._go_on = True
-        self._threads = [threading.Thread(target=self._register) for _ in range(8)]
-
-    def __enter__(self):
-        for thread in self._threads:
-            thread.start()
-        return self
-
-    def __exit__(self, *_):
-        self._go_on = False
-        for thread in self._threads:
-            thread.join()
-
-    def _register(self):
-        with partner_of(self._url, self._token) as partner:
-            while self._go_on:
+    def register():
+        with partner_of(url, token) as partner:
+            while not done.is_set():
                 answer = partner.post("/clients", json=CLIENT)
-                self.statuses[answer.status_code] += 1
+                statuses[answer.status_code] += 1
                 if answer.status_code == 200:
-                    self.acknowledged.add(UUID(answer.json()["clientId"]))
+                    acknowledged.add(UUID(answer.json()["clientId"]))
                 else:
                     is_away(answer)
                     time.sleep(0.05)
 
+    with ThreadPoolExecutor(8) as threads:
+        partners = [threads.submit(register) for _ in range(8)]
+        try:
+            yield statuses, acknowledged
+        finally:
+            done.set()
+    for each in partners:
+        each.result()
+
 
 def test_a_killed_database_loses_no_acknowledged_registration(own_environ, used_home):
-    with serving(own_environ) as server, Load(server.url, issue(own_environ)) as load:
-        for _ in range(2):
-            before = load.statuses[200]
-            wait_until(lambda before=before: load.statuses[200] > before + 50)
-            pid = embedded.statuses(used_home)[0].pid
-            os.kill(pid, signal.SIGKILL)
-            away = load.statuses[503]
-            wait_until(lambda away=away: load.statuses[503] > away + 5)
-            assert embedded.database_url(used_home) == own_environ["DATABASE_URL"]
-        before = load.statuses[200]
-        wait_until(lambda: load.statuses[200] > before + 50)
+    with serving(own_environ) as server, load(server.url, issue(own_environ)) as (statuses, acknowledged):
 
-    assert set(load.statuses) == {200, 503}
+        def more(status, count):
+            before = statuses[status]
+            wait_until(lambda: statuses[status] > before + count)
+
+        for _ in range(2):
+            more(200, 50)
+            os.kill(embedded.statuses(used_home)[0].pid, signal.SIGKILL)
+            more(503, 5)
+            assert embedded.database_url(used_home) == own_environ["DATABASE_URL"]
+        more(200, 50)
+
+    assert set(statuses) == {200, 503}
     database = Database(own_environ["DATABASE_URL"])
-    with database.transaction() as connection:
-        kept = set(connection.scalars(sa.select(clients.c.id)))
-        with_address = set(connection.scalars(sa.select(addresses.c.client_id)))
+    kept, with_address = (
+        {each for (each,) in rows(database, query)}
+        for query in ("SELECT id FROM clients", "SELECT client_id FROM addresses")
+    )
     database.dispose()
-    assert load.acknowledged <= kept
+    assert acknowledged <= kept
     assert kept == with_address
 
 
@@ -138,8 +134,7 @@ def test_the_services_may_be_away_at_the_start_and_killed_and_started_under_a_ru
         assert partner.get("/ready").status_code == 200
         assert server.logged("request", status=503, method="PUT")["reason"] == "DatabaseUnavailable"
 
-        pid = embedded.statuses(used_home)[1].pid
-        os.kill(pid, signal.SIGKILL)
+        os.kill(embedded.statuses(used_home)[1].pid, signal.SIGKILL)
         wait_until(lambda: is_away(upload()))
         assert partner.post("/clients", json=CLIENT).status_code == 200
         not_ready("ok", "unavailable")
@@ -155,15 +150,10 @@ def test_the_services_may_be_away_at_the_start_and_killed_and_started_under_a_ru
 def asking(partner, callers):
     """Some callers at once who register a client; the answers as they come, all of them at the end."""
     answers = []
-    threads = [
-        threading.Thread(target=lambda: answers.append(partner.post("/clients", json=CLIENT)))
-        for _ in range(callers)
-    ]
-    for thread in threads:
-        thread.start()
-    yield answers
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(callers) as threads:
+        for _ in range(callers):
+            threads.submit(lambda: answers.append(partner.post("/clients", json=CLIENT)))
+        yield answers
 
 
 def test_who_finds_no_room_behind_those_that_wait_is_told_at_once(environ, database, monkeypatch):
@@ -171,7 +161,7 @@ def test_who_finds_no_room_behind_those_that_wait_is_told_at_once(environ, datab
         monkeypatch.setattr(app, name, value)
     with in_process(environ) as server, partner_of(server.url, issue(environ)) as partner:
         lock = ExitStack()
-        lock.enter_context(locked(database, clients))
+        lock.enter_context(locked(database))
         with lock, asking(partner, 5) as answers:
             wait_until(lambda: answers)
             assert [is_away(answer) for answer in answers] == [True]  # two are served, and two wait
@@ -185,7 +175,7 @@ def test_a_database_that_hangs_holds_callers_for_a_while_only(environ, database,
     for name, value in {"THREADS": 1, "WAITING": 1, "OPERATION_SECONDS": 1}.items():
         monkeypatch.setattr(app, name, value)
     with in_process(environ) as server, partner_of(server.url, issue(environ)) as partner:
-        with locked(database, clients), asking(partner, 2) as answers:
+        with locked(database), asking(partner, 2) as answers:
             pass
         assert [is_away(answer) for answer in answers] == [True, True]
         wait_until(lambda: partner.post("/clients", json=CLIENT).status_code == 200)
@@ -200,8 +190,7 @@ RULES = """
 
 def test_a_client_that_breaks_a_rule_of_the_services_tables_is_no_fault_of_the_service(environ, database):
     """One whose rule is looked at when the transaction ends, too."""
-    with database.transaction() as connection:
-        connection.exec_driver_sql(RULES)
+    execute(database, RULES)
     with in_process(environ) as server, partner_of(server.url, issue(environ)) as partner:
         assert partner.post("/clients", json=CLIENT).status_code == 200
         repeated = partner.post("/clients", json=CLIENT)
@@ -219,16 +208,15 @@ def test_a_client_that_breaks_a_rule_of_the_services_tables_is_no_fault_of_the_s
 
 @pytest.mark.parametrize("asked", [signal.SIGTERM, signal.SIGINT])
 def test_a_server_that_is_asked_to_end_finishes_what_it_began(environ, database, asked):
-    answers = []
     with serving(environ) as server, partner_of(server.url, issue(environ)) as partner:
-        with locked(database, clients):
-            asking = threading.Thread(target=lambda: answers.append(partner.post("/clients", json=CLIENT)))
-            asking.start()
+        lock = ExitStack()
+        lock.enter_context(locked(database))
+        with lock, asking(partner, 1) as answers:
             wait_until(lambda: someone_waits(database))
             server.process.send_signal(asked)
             wait_until(lambda: not listens(server.port))
             assert server.process.poll() is None
-        asking.join()
+            lock.close()
         assert server.process.wait(PATIENCE) == 0
 
     assert [answer.status_code for answer in answers] == [200]
@@ -256,12 +244,14 @@ def test_a_fault_is_a_500_that_tells_nothing(environ, monkeypatch):
     assert "Traceback" not in logged
 
 
-def test_a_sale_id_that_stands_twice_is_a_fault_that_stores_nothing(environ, database):
+def test_a_sale_id_that_stands_twice_is_a_fault_that_stores_nothing(run, environ, database):
     for sale in ("V-1", "V-2"):
         add_sale(database, sale)
-    with database.transaction() as connection:
-        connection.exec_driver_sql("ALTER TABLE sales DROP CONSTRAINT sales_pkey CASCADE")
-        connection.exec_driver_sql("INSERT INTO sales SELECT * FROM sales WHERE id = 'V-2'")
+    execute(
+        database,
+        "ALTER TABLE sales DROP CONSTRAINT sales_pkey CASCADE",
+        "INSERT INTO sales SELECT * FROM sales WHERE id = 'V-2'",
+    )
     with serving(environ) as server, partner_of(server.url, issue(environ)) as partner:
         asked = ("put", "evidences", UPLOAD), ("get", "evidences", None), ("get", "completion", None)
         for method, path, body in asked:
@@ -271,6 +261,7 @@ def test_a_sale_id_that_stands_twice_is_a_fault_that_stores_nothing(environ, dat
             told = server.logged("fault", requestId=answer.headers["x-request-id"])
             assert told["message"].startswith("Several sales have this id")
     assert [record["sale_id"] for record in stored(database, evidences)] == ["V-1"]
+    assert "Several sales have this id" in run("sale", "show", "V-2", ends=1, within=environ).err
 
 
 def test_a_database_without_our_schema_is_refused_at_once(run, environ, empty_database):
@@ -287,8 +278,8 @@ def test_a_port_that_is_taken_is_named(run, environ):
 
 
 @contextmanager
-def locked(database, table):
-    """The table is closed to everybody else meanwhile."""
+def locked(database):
+    """The table of clients is closed to everybody else meanwhile."""
     with database.transaction() as connection:
-        connection.execute(sa.text(f"LOCK TABLE {table.name}"))
+        connection.exec_driver_sql("LOCK TABLE clients")
         yield
