@@ -92,12 +92,18 @@ _LACKS = {
 
 _OTHERWISE = "CASE WHEN unknown > 0 THEN 'TYPE_UNKNOWN' ELSE 'NEVER_REQUESTED' END"
 
+_BEST = ", ".join(f"min(rank) FILTER (WHERE evidence_type = '{each}') AS {name}" for name, each in _TYPES.items())
+_THERE = ", ".join(f"CASE WHEN {name} = 1 THEN '{each}' END" for name, each in _TYPES.items())
+_MISSES = ", ".join(f"CASE WHEN {lacks} THEN '{each}' END" for each, (_, lacks) in _LACKS.items())
+_WHY = ", ".join(
+    f"CASE WHEN {lacks} THEN {_REASON.format(name, _OTHERWISE)} END" for name, lacks in _LACKS.values()
+)
+_COUNTS = ("several", "unknown", "unknown_files", "unexamined", "verified", "first_bytes", "never", "unreadable")
+
 _VERDICTS = f"""
     WITH attempts AS (
         SELECT sale_id,
-               {
-    ", ".join(f"min(rank) FILTER (WHERE evidence_type = '{each}') AS {name}" for name, each in _TYPES.items())
-},
+               {_BEST},
                count(*) FILTER (WHERE rank = 1 AND evidence_type = 'KYC') AS several,
                count(*) FILTER (WHERE state = 'TYPE_UNKNOWN') AS unknown,
                count(*) FILTER (WHERE state = 'TYPE_UNKNOWN' AND size IS NOT NULL) AS unknown_files,
@@ -114,15 +120,7 @@ _VERDICTS = f"""
                completed_at, oldest_request, {", ".join(f"coalesce({name}, 8) AS {name}" for name in _TYPES)},
                coalesce(least(contract, both_parties), 8) AS any_contract,
                coalesce(least(payer, both_parties), 8) AS any_payer,
-               {
-    ", ".join(
-        f"coalesce({name}, 0) AS {name}"
-        for name in (
-            *("several", "unknown", "unknown_files", "unexamined"),
-            *("verified", "first_bytes", "never", "unreadable"),
-        )
-    )
-}
+               {", ".join(f"coalesce({name}, 0) AS {name}" for name in _COUNTS)}
         FROM sales LEFT JOIN attempts ON attempts.sale_id = sales.sale_id
     ),
     judged AS (
@@ -137,12 +135,10 @@ _VERDICTS = f"""
     )
     SELECT sale_id, utility_group, status,
            CASE WHEN status = 'incomplete' THEN concat_ws('|',
-               {", ".join(f"CASE WHEN {lacks} THEN '{each}' END" for each, (_, lacks) in _LACKS.items())}
+               {_MISSES}
            ) ELSE '' END AS missing,
            CASE WHEN status = 'incomplete' THEN concat_ws('|',
-               {
-    ", ".join(f"CASE WHEN {lacks} THEN {_REASON.format(name, _OTHERWISE)} END" for name, lacks in _LACKS.values())
-}
+               {_WHY}
            ) ELSE '' END AS reasons,
            concat_ws('|',
                CASE WHEN completed_at IS NOT NULL AND status <> 'compliant' THEN 'COMPLETED_WITHOUT_EVIDENCE' END,
@@ -153,9 +149,7 @@ _VERDICTS = f"""
                CASE WHEN unknown > 0 THEN 'TYPE_UNKNOWN' END,
                CASE WHEN both_parties = 1 AND least(contract, payer) = 1 THEN 'DOCUMENT_REDUNDANT' END
            ) AS problems,
-           concat_ws('|', {
-    ", ".join(f"CASE WHEN {name} = 1 THEN '{each}' END" for name, each in _TYPES.items())
-}) AS counted,
+           concat_ws('|', {_THERE}) AS counted,
            is_client_financial_responsible, partner, CAST(client_id AS VARCHAR) AS client_id, created_at,
            completed_at, oldest_request, unexamined, verified, first_bytes, never, unreadable
     FROM judged
