@@ -26,7 +26,7 @@ def main(scale: float) -> None:
     rows = max(1, round(_ROWS * scale))
     peaks = []
     with TemporaryDirectory() as folder:
-        source = write_csv(Path(folder, "clients.csv"), map(_client, range(rows)))
+        source = write_csv(Path(folder, "sent.csv"), map(_client, range(rows)))
 
         def load(_: Database, home: Path) -> None:
             environ = {**os.environ, "TOOLKIT_HOME": str(home)}
