@@ -4,7 +4,6 @@ import json
 import stat
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from functools import partial
 
 import openpyxl
 import pytest
@@ -15,8 +14,9 @@ from tests.support.report_text import everything_in
 from toolkit.contract.contents import IntegrityFinding, IntegrityProblem
 from toolkit.contract.evidence import Withdrawal
 from toolkit.errors import InvalidInput, ReportError
-from toolkit.reports import DEFAULT_FORMATS, FORMATS, FileState, partner_reports, verify_reports, write_report
+from toolkit.reports import DEFAULT_FORMATS, FORMATS, FileState, verify_reports, write_report
 from toolkit.reports.reading import read_audited
+from toolkit.reports.report import partner_folder
 
 
 def test_whole_cpfs_are_for_the_owner_only(tmp_path):
@@ -30,8 +30,8 @@ def test_a_folder_is_called_after_its_partner_as_far_as_every_system_can_write_i
     names = ["Açaí & Cia", "Acai & Cia", "../x", "電力"]
     audit = folder_of(tmp_path / "audit", [Told(name, partner=name) for name in names])
     out = tmp_path / "out"
-    write = partial(write_report, formats=["csv"])
-    partner_reports(audit.partners, lambda name: read_audited(audit.for_partner(name)), out, write)
+    for name in audit.partners:
+        write_report(read_audited(audit.for_partner(name)), out / partner_folder(name), ["csv"])
     found = {folder.name: (folder / "missing-evidence.csv").read_text("utf-8") for folder in out.iterdir()}
     assert sorted(name[:-7] for name in found) == ["Acai_Cia", "Acai_Cia", "partner", "x"]
     for text in found.values():

@@ -31,13 +31,14 @@ from toolkit.kit.spoken import _, counted, current_language, readable
 from toolkit.language import default_language
 from toolkit.language import language as language_of
 from toolkit.message import Message
-from toolkit.reports import DEFAULT_FORMATS, chosen, partner_reports, write_report
+from toolkit.progress import Progress
+from toolkit.reports import DEFAULT_FORMATS, chosen, write_report
 from toolkit.reports.audited import ENDS_SOON, Audited
 from toolkit.reports.json_document import changes_as_json, finding_records, summary, waiver_as_json
 from toolkit.reports.lists import BESIDE, section
 from toolkit.reports.notices import headline, notices
 from toolkit.reports.reading import read_audited
-from toolkit.reports.report import Report, iso_exact, told_detail, tuples
+from toolkit.reports.report import Report, iso_exact, partner_folder, told_detail, tuples
 from toolkit.reports.wording import COLUMN_NAMES
 
 if TYPE_CHECKING:
@@ -189,10 +190,14 @@ class AuditResult:
             excel=csv == "excel" or (csv is None and spoken.code == "pt-BR"),
             witness=None if kit is None else kit.record_report,
         )
-        progress = None if kit is None else kit.progress
+        progress = Progress() if kit is None else kit.progress
         written = write(result, place, progress=progress)
         if per_partner:
-            written += partner_reports(self.audit.partners, read, place / "partners", write, progress)
+            progress.begin("Writing a report for each partner", len(self.audit.partners), "partners")
+            for name in self.audit.partners:
+                written += write(read(name), place / "partners" / partner_folder(name))
+                progress.advance(1)
+            progress.end()
         parts = [replace(say(f"{headline(result, spoken)}."), aside=True)]
         parts += [remark("note", text) for text in notices(result, spoken, zone)]
         numbers = pick_camel(result, "sales", "compliant", "incomplete", "conflict")

@@ -17,11 +17,11 @@ lies in the folder itself, earlier ones beneath it in ``history/<moment>``.
 """
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from enum import StrEnum
-from hashlib import file_digest, sha256
+from hashlib import file_digest
 from itertools import count
 from pathlib import Path
 from typing import Any, Final
@@ -37,7 +37,7 @@ from toolkit.log.bundle import BUNDLE, LATER, Witness, proven
 from toolkit.progress import Progress
 from toolkit.reports import json_document, page, spreadsheets
 from toolkit.reports.audited import Audited
-from toolkit.reports.report import Report, iso, iso_exact, plain_name
+from toolkit.reports.report import Report, iso, iso_exact
 from toolkit.settings import DEFAULT_TIMEZONE
 
 __all__ = [
@@ -134,29 +134,6 @@ def write_report(
     except OSError as error:
         raise ReportError("The report cannot be written to {}: {}", out, error.strerror or error) from error
     return [out / name for name in digests]
-
-
-def partner_reports(
-    names: Sequence[str],
-    of_partner: Callable[[str], Audited],
-    out: Path,
-    write: Callable[[Audited, Path], list[Path]] = write_report,
-    progress: Progress | None = None,
-) -> list[Path]:
-    """Have a report of each of these partners written into a folder of its own below ``out``; raises as ``write``.
-
-    A folder is called after the partner, with a few digits of its hash, so that no two are alike. It holds
-    nothing of any other partner.
-    """
-    written: list[Path] = []
-    told = progress or Progress()
-    told.begin("Writing a report for each partner", len(names), "partners")
-    for name in names:
-        digits = sha256(name.encode()).hexdigest()[:6]
-        written += write(of_partner(name), out / f"{plain_name(name)}-{digits}")
-        told.advance(1)
-    told.end()
-    return written
 
 
 def chosen(formats: Iterable[str]) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from hashlib import sha256
 from typing import Any, Final
 from unicodedata import normalize
 from zoneinfo import ZoneInfo
@@ -50,7 +51,7 @@ class Report:
     def file_name(self, format_: str) -> str:
         """Return the name of a file; those for people tell the partner whose report it is."""
         own = self.result.partner is not None and format_ in _FOR_PEOPLE
-        return f"{REPORT}-{plain_name(self.result.partner or '')}.{format_}" if own else f"{REPORT}.{format_}"
+        return f"{REPORT}-{_plain_name(self.result.partner or '')}.{format_}" if own else f"{REPORT}.{format_}"
 
     def moment(self, moment: datetime) -> str:
         """Return a moment as people read it; its offset only where it is not that of the audit, told on top."""
@@ -66,7 +67,12 @@ TITLE: Final = "Missing evidence"
 _FOR_PEOPLE: Final = ("html", "xlsx", "pdf")
 
 
-def plain_name(name: str) -> str:
+def partner_folder(name: str) -> str:
+    """Return what the folder of a partner's report is called: a few digits of a hash tell names apart."""
+    return f"{_plain_name(name)}-{sha256(name.encode()).hexdigest()[:6]}"
+
+
+def _plain_name(name: str) -> str:
     """Return the name of a partner in letters that every system can write."""
     letters = normalize("NFKD", name).encode("ascii", "ignore").decode()
     return re.sub(r"[^A-Za-z0-9.-]+", "_", letters).strip("._")[:60] or "partner"
