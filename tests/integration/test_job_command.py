@@ -14,6 +14,7 @@ import pytest
 from tests.support.embedded_homes import fill_up, small_disk
 from tests.support.notebook_files import write_notebook
 from tests.support.scripted_server import Answer, scripted
+from tests.support.uploaded_sales import execute, unguarded
 from toolkit import embedded
 from toolkit.cli import main
 from toolkit.cli.jobs import CommandLine
@@ -146,23 +147,15 @@ def test_a_notebook_that_ends_too_soon_has_its_code_and_is_mended(ends, code, of
 
 
 def test_wrong_parameters_stop_everything_before_it_starts(office):
+    report = "report --format csv,json --out {{out}}"
     for old, new, told in [
         ("--full", "--ful", "No such option"),
         ("sync --full", "snyc", "No such command 'snyc'"),
         ('"bucket sync --full"', '"bucket"', "Missing command"),
         ('"bucket sync --full"', '"token issue"', "cannot be a step of a job"),
         ("{{out}}", "{{outt}}", "Between braces stands one of today,"),
-        ("--format csv,json", "--formats csv", "No such option"),
-        (
-            "report --format csv,json --out {{out}}",
-            "run 03_missing_evidence_rep",
-            "Did you mean 03_missing_evidence_report",
-        ),
-        (
-            "report --format csv,json --out {{out}}",
-            "run 03_missing_evidence_report -p format csv",
-            "has no parameter 'format'. Did you mean 'formats'",
-        ),
+        (report, "run 03_missing_evidence_rep", "Did you mean 03_missing_evidence_report"),
+        (report, "run 03_missing_evidence_report -p format csv", "no parameter 'format'. Did you mean 'formats'"),
     ]:
         assert old in JOB
         office.write(JOB.replace(old, new))
@@ -190,8 +183,7 @@ def test_a_database_that_is_away_at_the_start_is_told_at_once(office):
 def test_missed_dates_are_announced_once_and_the_last_one_is_caught_up_with(office, database):
     office.write(JOB + AUDIT, more="notify.findings = 0")
     office.run("missed")
-    with database.transaction() as connection:
-        connection.exec_driver_sql("UPDATE audit.job_schedules SET watched_until = now() - interval '5 days'")
+    execute(database, "UPDATE audit.job_schedules SET watched_until = now() - interval '5 days'")
     settings = {"TOOLKIT_WEBHOOK_SECRET": "geheim", "TOOLKIT_LANGUAGE": "pt-BR"}
     with scripted(Answer(500)) as server:
         status, told, log = office.run("missed", "--json", TOOLKIT_WEBHOOK_URL=server.url, **settings)
@@ -256,10 +248,8 @@ def test_the_packaged_jobs_do_their_work_on_embedded_services_as_they_are(run, o
     monthly = ["job", "run", "monthly", "--late", "--json"]
     assert run(*monthly, ends=1, within=environ).told["code"] == "NOTHING_EVALUATED"  # nothing was seen last month
     database = Database(embedded.database_url(own_home))
-    with database.transaction() as connection:
-        connection.exec_driver_sql("SET LOCAL session_replication_role = replica")  # without triggers
-        earlier = "UPDATE audit.sale_observations SET seen_at = seen_at - interval '60 days'"
-        connection.exec_driver_sql(earlier)
+    earlier = "UPDATE audit.sale_observations SET seen_at = seen_at - interval '60 days'"
+    unguarded(database, "sale_observations", earlier)
     database.dispose()
     date = run(*monthly, within=environ).told["logicalDate"]
     seal = run("job", "history", f"monthly@{date}", "--json", within=environ).told["seal"]

@@ -6,6 +6,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from tests.support.uploaded_sales import rows
 from tests.support.waiting import wait_until
 from toolkit.errors import LeaseLost
 from toolkit.jobs.definitions import Job
@@ -49,13 +50,7 @@ def told(kind):
     return NOTICES.notices("nightly", DATE, kind, {})
 
 
-def end(
-    database,
-    claim,
-    clock,
-    notices=(),
-    status=RunStatus.DONE,
-):
+def end(database, claim, clock, notices=(), status=RunStatus.DONE):
     with holding(database, claim, **ended(status, clock())) as connection:
         put_notices(connection, notices, clock)
 
@@ -87,11 +82,6 @@ def test_a_run_is_gone_on_with_when_its_lease_ran_out_and_the_old_holder_writes_
         end(database, first, night)
 
 
-def counted(database, query):
-    with database.transaction() as connection:
-        return connection.exec_driver_sql(query).scalar()
-
-
 def test_of_two_starts_that_find_a_run_whose_holder_died_one_takes_it(database, job, night):
     """Both look at the run at the same time: they wait for somebody else who has locked its row."""
     take_run(database, job, DATE, night, lease=timedelta(0))
@@ -102,7 +92,7 @@ def test_of_two_starts_that_find_a_run_whose_holder_died_one_takes_it(database, 
         with database.transaction() as connection:
             connection.exec_driver_sql("SELECT 1 FROM audit.job_runs FOR UPDATE")
             starts = [pool.submit(take_run, database, job, DATE, night) for _ in range(2)]
-            wait_until(lambda: counted(database, waiting) == 2)
+            wait_until(lambda: rows(database, waiting) == [(2,)])
         assert sorted(start.result().outcome for start in starts) == [Outcome.RUNNING, Outcome.TAKEN]
 
 
