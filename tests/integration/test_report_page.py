@@ -1,5 +1,6 @@
 """The page of a report in a real browser: searching, sorting, filtering, and nothing that it should not do."""
 
+from contextlib import ExitStack
 from dataclasses import replace
 from importlib.resources import files
 from io import BytesIO
@@ -68,12 +69,20 @@ def shown(page):
     return page.locator("#sales .grid [role=rowheader]").all_inner_texts()
 
 
-def opened_report(browser, folder, told, **options):
-    write_report(result_of(told), folder, ["html"])
-    page = browser.new_page(**options)
-    page.goto((folder / "missing-evidence.html").as_uri())
-    page.locator(".found").wait_for()
-    return page
+@pytest.fixture
+def open_report(browser, tmp_path):
+    """Writes a report of these sales and opens its page; closes it with the test."""
+    with ExitStack() as opened:
+
+        def open_report(told):
+            write_report(result_of(told), tmp_path, ["html"])
+            page = browser.new_page()
+            opened.callback(page.close)
+            page.goto((tmp_path / "missing-evidence.html").as_uri())
+            page.locator(".found").wait_for()
+            return page
+
+        yield open_report
 
 
 def choice(page, name):
@@ -197,8 +206,8 @@ def lines(place):
     return [line for line in place.inner_text().split("\n") if line]
 
 
-def test_a_sale_has_its_rule_records_with_files_findings_and_time_line_behind_its_row(browser, tmp_path):
-    opened = opened_report(browser, tmp_path, [Told("S-1", "POV DC!~ POV!", group="B")])
+def test_a_sale_has_its_rule_records_with_files_findings_and_time_line_behind_its_row(open_report):
+    opened = open_report([Told("S-1", "POV DC!~ POV!", group="B")])
     opened.locator("[role=rowheader] a").click()
     case = case_of(opened)
     pov, contract, again = (lines(each) for each in case.locator(".record").all())
@@ -223,7 +232,6 @@ def test_a_sale_has_its_rule_records_with_files_findings_and_time_line_behind_it
     assert "or exactly one KYC and nothing else" in rule
     assert "DOC_CONTRATANTE or Single document covering both" in rule
     assert "AUT" not in rule  # the contracting party pays
-    opened.close()
 
 
 HOSTILE = "</script><img src=x onerror=\"document.title = 'broken'\">"
@@ -251,14 +259,12 @@ def test_hostile_records_and_events_stay_text_and_a_withdrawal_names_reason_and_
         assert opened.title().startswith("Missing evidence")
 
 
-def test_a_sale_without_its_records_in_the_page_says_why_and_names_the_command(browser, tmp_path, monkeypatch):
+def test_a_sale_without_its_records_in_the_page_says_why_and_names_the_command(open_report, tmp_path, monkeypatch):
     monkeypatch.setattr("toolkit.reports.page.CASES", 3)
     monkeypatch.setattr("toolkit.reports.page_data.CASES", 3)
     monkeypatch.setattr("toolkit.reports.page_data.AT_ONCE", 2)
     sales = [Told(f"S-{number}", "POV") for number in range(4)]
-    write_report(result_of(sales), tmp_path, ["html"])
-    opened = browser.new_page()
-    opened.goto((tmp_path / "missing-evidence.html").as_uri())
+    opened = open_report(sales)
 
     def told(sale):
         opened.evaluate(f"location.hash = '#sale={sale}'")
@@ -268,13 +274,10 @@ def test_a_sale_without_its_records_in_the_page_says_why_and_names_the_command(b
     assert str(evidence_of(sales[2]).records[0].id) in told("S-2")  # in the second block
     assert "the first 3 sales" in told("S-3")
     assert "toolkit sale show S-3" in opened.get_by_role("dialog").inner_text()
-    opened.close()
     page = (tmp_path / "missing-evidence.html").read_text(encoding="utf-8")
     (tmp_path / "cut.html").write_text(page[: page.index('<script class="cases"')], encoding="utf-8")
-    opened = browser.new_page()
     opened.goto(f"{(tmp_path / 'cut.html').as_uri()}#sale=S-0")
     assert "the file of this page is not whole" in case_of(opened).inner_text()
-    opened.close()
 
 
 def test_a_compliant_sale_with_a_finding_about_its_file_is_explained_too(page):
@@ -311,8 +314,8 @@ def test_a_frame_that_blocks_scripts_or_downloads_says_so(browser, reports, tmp_
     page.close()
 
 
-def test_the_arrows_lead_through_the_grid(browser, tmp_path):
-    opened = opened_report(browser, tmp_path, [Told(f"S-{number:03}") for number in range(500)])
+def test_the_arrows_lead_through_the_grid(open_report):
+    opened = open_report([Told(f"S-{number:03}") for number in range(500)])
 
     def focused():
         return str(opened.evaluate("document.activeElement.closest('[role=row]').firstChild.innerText"))
@@ -329,7 +332,6 @@ def test_the_arrows_lead_through_the_grid(browser, tmp_path):
     assert opened.get_by_role("dialog").is_visible()
     opened.keyboard.press("Escape")
     assert focused() == "S-498"
-    opened.close()
 
 
 FLATTER_THAN_ITS_LABEL = """[...document.querySelectorAll('td')]
@@ -377,8 +379,8 @@ def printed(page):
     return [normalize("NFKC", each.extract_text()) for each in PdfReader(BytesIO(page.pdf(format="A4"))).pages]
 
 
-def test_a_sale_is_printed_whole_and_alone(browser, tmp_path):
-    opened = opened_report(browser, tmp_path, [Told("S-1", "POV " * 30), Told("S-2")])
+def test_a_sale_is_printed_whole_and_alone(open_report):
+    opened = open_report([Told("S-1", "POV " * 30), Told("S-2")])
     opened.locator("[role=rowheader] a").first.click()
     case_of(opened)
     sheets = printed(opened)
@@ -388,7 +390,6 @@ def test_a_sale_is_printed_whole_and_alone(browser, tmp_path):
     assert "toolkit sale show S-1" in sheets[-1]
     assert "S-2" not in " ".join(sheets)
     assert "POV (1)" not in " ".join(printed(opened))
-    opened.close()
 
 
 def test_a_filtered_page_prints_as_filtered_and_says_so(page):
