@@ -16,10 +16,11 @@ from tests.support.request_bodies import CLIENT
 from tests.support.uploaded_sales import add_record, add_sale, execute, rows, unguarded
 from toolkit.bucket.client import Bucket
 from toolkit.contract.evidence import EvidenceType
-from toolkit.contract.privacy import PERSONAL, business_days_after
+from toolkit.contract.privacy import PERSONAL, Right, business_days_after
 from toolkit.database import tables
-from toolkit.errors import BucketError, DatabaseError
+from toolkit.errors import BucketError, DatabaseError, PrivacyRefused
 from toolkit.intake.registration import register_client
+from toolkit.kit.connection import Kit
 from toolkit.log.bundle import verify_bundle
 from toolkit.log.notes import VerifierKey
 
@@ -345,3 +346,17 @@ NOBODYS = set(
 
 def test_business_days_leave_holidays_out():
     assert business_days_after(date(2026, 11, 19), 3) == date(2026, 11, 25)
+
+
+def test_holds_end_and_requests_come_by_the_day_of_the_time_zone(embedded_environment, database):
+    add_sale(database, "V-1")
+    environ = embedded_environment | {"TOOLKIT_LOG_KEY": "k" * 40}
+    late = datetime(2026, 11, 29, 1, 30, tzinfo=UTC)  # still the 28th in São Paulo
+    with Kit(environ=environ, clock=lambda: late) as kit:
+        with pytest.raises(PrivacyRefused, match="still to come"):
+            kit.privacy.hold("V-1", basis="lawsuit", by="Ana Souza", until=date(2026, 11, 28))
+        kit.privacy.hold("V-1", basis="lawsuit", by="Ana Souza", until=date(2026, 11, 29))
+        assert [each.state for each in kit.privacy.holds().result] == ["holds"]
+        with pytest.raises(PrivacyRefused, match="has been"):
+            kit.privacy.request("52998224725", Right.ACCESS, date(2026, 11, 29))
+        assert kit.privacy.request("52998224725", Right.ACCESS).received_on == date(2026, 11, 28)

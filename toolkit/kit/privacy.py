@@ -203,7 +203,9 @@ class Privacy:
     def hold(self, sale_id: str, *, basis: str, by: str, until: date | None = None) -> UUID:
         """Keep the data of a sale from being erased; return the id of the hold."""
         people = {"basis": basis, "by": by, "account": signed_in_account()}
-        return persons.add_hold(self._kit.database, sale_id, until=until, clock=self._kit.clock, **people)
+        return persons.add_hold(
+            self._kit.database, sale_id, until=until, today=self._kit.today(), clock=self._kit.clock, **people
+        )
 
     def release(self, hold: UUID, *, reason: str, by: str) -> None:
         """Release a hold: the data of its sale may be erased again."""
@@ -222,7 +224,9 @@ class Privacy:
         """Note a request of a person; it is due in 15 days. The CPF is kept as a keyed hash."""
         kit, account = self._kit, signed_in_account()
         subject, day = persons.subject_of(cpf, kit.log_keys), received or kit.today()
-        return persons.add_request(kit.database, subject, right, day, account=account, clock=kit.clock)
+        return persons.add_request(
+            kit.database, subject, right, day, today=kit.today(), account=account, clock=kit.clock
+        )
 
     def requests(self, cpf: str | None = None) -> Shown[Sequence[PersonRequest]]:
         """List requests, all of them or those of one person; overdue ones need attention."""

@@ -179,6 +179,7 @@ def add_hold(
     basis: str,
     by: str,
     until: date | None,
+    today: date,
     account: str,
     clock: Clock,
 ) -> UUID:
@@ -189,7 +190,7 @@ def add_hold(
     """
     basis, by = stated(PrivacyRefused, basis, by)
     now, hold = clock(), new_id()
-    if until is not None and until <= now.date():
+    if until is not None and until <= today:
         raise PrivacyRefused("A hold ends on a day that is still to come.")
     with database.transaction() as connection:
         if connection.scalar(sa.select(sales.c.id).where(sales.c.id == sale_id)) is None:
@@ -250,7 +251,7 @@ def subject_of(cpf: str, keys: LogKeys) -> str:
 
 
 def add_request(
-    database: Database, subject: str, right: Right, received: date, *, account: str, clock: Clock
+    database: Database, subject: str, right: Right, received: date, *, today: date, account: str, clock: Clock
 ) -> PersonRequest:
     """Note a request; it is due 15 days after the day on which it came.
 
@@ -258,7 +259,7 @@ def add_request(
         PrivacyRefused: that day lies in the future.
     """
     now = clock()
-    if received > (now + timedelta(days=1)).date():
+    if received > today:
         raise PrivacyRefused("A request came on a day that has been.")
     due = received + timedelta(days=ANSWER_DAYS)
     request = PersonRequest(new_id(), subject, str(right), received, due)
