@@ -135,3 +135,19 @@ def test_a_password_is_sent_in_clear_only_where_the_address_says_so(options, is_
     assert PASSWORD not in str(refused.value)
     if not is_sent:
         assert "Another machine is reached by TLS with a verified certificate" in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "is_local"),
+    [
+        ("PGHOST", "db.example.com", True),  # the URL's own counts
+        ("PGHOSTADDR", "127.0.0.1", True),
+        ("PGHOSTADDR", "192.0.2.7", False),
+        ("PGHOSTADDR", "127.0.0.1,192.0.2.7", False),
+        ("PGSERVICE", "production", False),
+    ],
+)
+def test_where_the_environment_leads_to_another_machine_tls_is_demanded(monkeypatch, name, value, is_local):
+    monkeypatch.setenv(name, value)
+    asked = Database("postgresql+psycopg://u@localhost/d").engine.url.query
+    assert (asked.get("sslmode") != "verify-full") is is_local

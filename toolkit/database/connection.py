@@ -178,9 +178,13 @@ def protected(url: sa.URL) -> sa.URL:
 
 
 def _is_local(url: sa.URL) -> bool:
-    named = [url.host or "", *_several(url, "host"), *_several(url, "hostaddr")]
-    hosts = [host for host in named if host] or [os.environ.get("PGHOST", ""), os.environ.get("PGHOSTADDR", "")]
-    return all(_is_this_machine(host) for host in hosts) and "service" not in url.query
+    named = [host for host in (url.host, *_several(url, "host")) if host]
+    addresses = [host for host in _several(url, "hostaddr") if host]
+    hosts = [
+        *(named or os.environ.get("PGHOST", "").split(",")),
+        *(addresses or os.environ.get("PGHOSTADDR", "").split(",")),
+    ]
+    return all(map(_is_this_machine, hosts)) and "service" not in url.query and "PGSERVICE" not in os.environ
 
 
 def _several(url: sa.URL, name: str) -> list[str]:
