@@ -12,9 +12,10 @@ import struct
 import zipfile
 from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tests.support.evidence_files import (
     CODECS,
@@ -44,14 +45,16 @@ class World(NamedTuple):
     parts: tuple[str, ...] = ()
 
 
-def sound(make, seconds=5, container="WAV"):
+def sound(
+    make: Callable[[NDArray[Any]], NDArray[Any]], seconds: float = 5, container: str = "WAV"
+) -> Callable[[], bytes]:
     return lambda: encoded(make(moments(seconds, container)), container)
 
 
-def filled(container, fill):
+def filled(container: str, fill: Callable[[int], bytes]) -> Callable[[], bytes]:
     """A recording of which the container is whole and the sound was replaced."""
 
-    def make():
+    def make() -> bytes:
         whole = tone(5, container)
         name = {"M4A": b"mdat", "3GP": b"mdat", "WAV": b"data", "WEBM": b"\x1f\x43\xb6\x75", "WMA": WMA_DATA}[
             container
@@ -66,84 +69,66 @@ def filled(container, fill):
 
 
 WMA_DATA = bytes.fromhex("3626b2758e66cf11a6d900aa0062ce6c")
+zeros: Callable[[int], bytes] = bytes
 
 
-def chance(size):
+def chance(size: int) -> bytes:
     """Random bytes, the same each time and in whatever order the worlds are made."""
     return random.Random(7).randbytes(size)
 
 
-def text(size):
+def text(size: int) -> bytes:
     return (b"plain text " * (size // 11 + 1))[:size]
 
 
-def sine(hertz, of):
+def sine(hertz: float, of: NDArray[Any]) -> NDArray[Any]:
     return 0.3 * np.sin(2 * np.pi * hertz * of)
 
 
-def heard(samples, loudness):
+def heard(samples: NDArray[Any], loudness: float) -> NDArray[Any]:
     return np.random.default_rng(3).normal(0, loudness, len(samples))
 
 
-def music(of):
+def music(of: NDArray[Any]) -> NDArray[Any]:
     notes = (262, 330, 392, 523)
     return np.sum([sine(note, of) * (np.floor(of * 2) % 4 == place) for place, note in enumerate(notes)], axis=0)
 
 
-def beside(other, container="WAV"):
-    """A voice, and in another channel what is made of its samples."""
-    return lambda: encoded(np.stack([spoken(), other(spoken())], axis=1), container)
-
-
-def hum(samples):
-    return sine(440, np.arange(len(samples)) / RATE)
-
-
-def clicks(of):
-    return np.where(np.isin(of, np.arange(20) * 5.0), 0.9, 0)
-
-
-def covered():
-    return encoded(spoken() / 10 + heard(spoken(), 0.1), "WAV")
-
-
-def mostly_tone():
-    return encoded(np.concatenate([sine(440, moments(60, "WAV")), spoken()[: RATE // 2]]), "WAV")
-
-
-def adts(frames):
+def adts(frames: int) -> bytes:
     return bytes([0xFF, 0xF1, 0x60, 0x40, 0x00, 0xFF, 0xFC]) * frames
 
 
-def cut(content):
+def cut(content: bytes) -> bytes:
     return content[: len(content) // 2]
 
 
-def boxes(depth):
+def boxes(depth: int) -> bytes:
     """An MP4 of nothing but boxes in each other."""
     nested = b"".join((8 * left).to_bytes(4, "big") + b"moov" for left in range(depth, 0, -1))
     return b"\0\0\0\x14ftypM4A \0\0\0\0M4A " + nested
 
 
-def with_size(wav, size):
+def with_size(wav: bytes, size: int) -> bytes:
     """A WAV whose header says so many bytes of sound."""
     place = wav.index(b"data") + 4
     return wav[:place] + struct.pack("<I", size) + wav[place + 4 :]
 
 
-def broken_off(content, mark):
+def broken_off(content: bytes, mark: bytes) -> bytes:
     """The first half, up to the last mark in it."""
     return content[: content.rfind(mark, 0, len(content) // 2)]
 
 
-def zip_file():
+def zip_file() -> bytes:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
         archive.writestr("a.txt", "anything")
     return buffer.getvalue()
 
 
-def of_each(name, make, said, but=(), parts=()):
+def of_each(
+    name: str, make: Callable[[str], bytes], said: str, but: tuple[str, ...] = (), parts: tuple[str, ...] = ()
+) -> list[World]:
     """A world for each container that counts as a recording."""
     return [World(f"{name} {each}", partial(make, each), said, parts) for each in CONTAINERS if each not in but]
 
@@ -166,32 +151,69 @@ RECORDINGS = (
     World("a voice as RF64", lambda: encoded(spoken(), "FLOAT", rf64="always"), COUNTS),
     World("half of a voice as RF64", lambda: cut(encoded(spoken(), "FLOAT", rf64="always")), DAMAGED),
     World("MP4 of 3,000 boxes in each other", partial(boxes, 3000), DAMAGED),
+    World("M4A of zeros", filled("M4A", zeros), DAMAGED),
     World("M4A of random bytes", filled("M4A", chance), DAMAGED),
+    World("M4A of plain text", filled("M4A", text), DAMAGED),
     World("AMR in 3GP of random bytes", filled("3GP", chance), DAMAGED),
     World("WebM of random bytes", filled("WEBM", chance), DAMAGED),
     World("WMA of random bytes", filled("WMA", chance), DAMAGED),
     World("WAV of random bytes", filled("WAV", chance), COUNTS, SPEECHLESS),
+    World("WAV of plain text", filled("WAV", text), COUNTS, SPEECHLESS),
     World("AAC of empty frames", lambda: adts(500), DAMAGED),
     World("AMR of frames without data", lambda: b"#!AMR\n" + b"\x7c" * 500, SILENT),
+    World("AMR of zeros in its frames", lambda: b"#!AMR\n" + (b"\x3c" + bytes(31)) * 250, SILENT),
     World("G.729 of zeros", lambda: telephone_wav(5), SILENT),
     World("G.729 of plain text", lambda: telephone_wav(5)[:-5000] + text(5000), COUNTS, SPEECHLESS),
     World("a codec that nobody knows", lambda: telephone_wav(5, codec=0x9999), COUNTS, ("UNCLEAR",)),
     World("a dial tone", sound(lambda of: sine(425, of)), COUNTS, SPEECHLESS),
     World("DTMF", sound(lambda of: (sine(697, of) + sine(1209, of)) * (of % 0.2 < 0.1)), COUNTS, SPEECHLESS),
+    World("a ring-back", sound(lambda of: sine(425, of) * (of % 5 < 1), 20), COUNTS, SPEECHLESS),
+    World("a busy tone", sound(lambda of: sine(425, of) * (of % 0.5 < 0.25)), COUNTS, SPEECHLESS),
     World("hold music", sound(music, 20), COUNTS, SPEECHLESS),
     World("white noise", sound(lambda of: heard(of, 0.1)), COUNTS, SPEECHLESS),
+    World("noise at -50 dB", sound(lambda of: heard(of, 0.003)), COUNTS, SPEECHLESS),
     World("noise at -58 dB", sound(lambda of: heard(of, 0.00126)), COUNTS, SPEECHLESS),
-    World("20 clicks in 100 seconds", sound(clicks, 100), COUNTS, SPEECHLESS),
-    World("a voice in one of two channels", beside(lambda heard: heard * 0), COUNTS),
-    World("a voice in two channels of which one is reversed", beside(lambda heard: -heard), COUNTS),
-    World("a voice beside a tone in the other channel", beside(hum, "MP3"), COUNTS),
+    World(
+        "20 clicks in 100 seconds",
+        sound(lambda of: np.where(np.isin(of, np.arange(20) * 5.0), 0.9, 0), 100),
+        COUNTS,
+        SPEECHLESS,
+    ),
+    World(
+        "a voice in one of two channels",
+        lambda: encoded(np.stack([spoken(), spoken() * 0], axis=1), "WAV"),
+        COUNTS,
+    ),
+    World(
+        "a voice in two channels of which one is reversed",
+        lambda: encoded(np.stack([spoken(), -spoken()], axis=1), "WAV"),
+        COUNTS,
+    ),
+    World(
+        "a voice beside a tone in the other channel",
+        lambda: encoded(np.stack([spoken(), sine(440, np.arange(len(spoken())) / RATE)], axis=1), "MP3"),
+        COUNTS,
+    ),
+    World("a voice twice as fast", lambda: encoded(spoken()[::2], "WAV"), COUNTS),
     World("a voice four times as fast", lambda: encoded(spoken()[::4], "WAV"), COUNTS, SPEECHLESS),
     World("a voice on a DC offset", lambda: encoded(spoken() / 2 + 0.3, "WAV"), COUNTS),
     World("a voice so loud that it is cut", lambda: encoded(np.clip(spoken() * 100, -1, 1), "WAV"), COUNTS),
     World("a voice at -40 dB", lambda: encoded(spoken() / 100, "FLOAT"), COUNTS),
-    World("a voice that noise covers", covered, COUNTS, SPEECHLESS),
-    World("half a second of a voice in a minute of a tone", mostly_tone, COUNTS, SPEECHLESS),
-    World("a WAV whose recorder knew no length", lambda: with_size(voice("WAV"), 0xFFFFFFFF), COUNTS),
+    World(
+        "a voice that noise covers",
+        lambda: encoded(spoken() / 10 + heard(spoken(), 0.1), "WAV"),
+        COUNTS,
+        SPEECHLESS,
+    ),
+    World(
+        "half a second of a voice in a minute of a tone",
+        lambda: encoded(np.concatenate([sine(440, moments(60, "WAV")), spoken()[: RATE // 2]]), "WAV"),
+        COUNTS,
+        SPEECHLESS,
+    ),
+    World(
+        "a WAV whose recorder could not say how long it is", lambda: with_size(voice("WAV"), 0xFFFFFFFF), COUNTS
+    ),
     World("a WAV whose recorder never came to its header", lambda: with_size(voice("WAV"), 0), COUNTS),
     World("a WAV that says to be longer", lambda: with_size(voice("WAV"), 10**8), DAMAGED),
     World("a WAV that says to last half a second", lambda: with_size(voice("WAV"), RATE), SHORT),
@@ -199,9 +221,12 @@ RECORDINGS = (
         "an Ogg that breaks off between two pages", lambda: broken_off(voice("OGG"), b"OggS"), COUNTS, ("UNCLEAR",)
     ),
     World("a WebM that breaks off", lambda: broken_off(voice("WEBM"), b"\xa3"), DAMAGED),
+    World("a GIF before a PDF", lambda: b"GIF89a" + bytes(20) + pdf(), "image/gif"),
     World("a JPEG before a PDF", lambda: b"\xff\xd8\xff\xe0" + bytes(20) + pdf(), "image/jpeg"),
+    World("a voice reversed", lambda: encoded(spoken()[::-1], "WAV"), COUNTS),
     World("a voice as if sampled at 100 Hz", lambda: encoded(spoken()[::4], "FLOAT", 100), DAMAGED),
     World("a voice at -60 dB", lambda: encoded(spoken() / 1000, "FLOAT"), SILENT),
+    World("one beep in a minute of silence", sound(lambda of: sine(440, of) * (of < 0.3), 60), COUNTS, SPEECHLESS),
     World("a click", sound(lambda of: np.where(of == 2, 0.9, 0)), SILENT),
     World("a DC offset", sound(lambda of: of * 0 + 0.5), SILENT),
     World("a tone at -66 dB", sound(lambda of: sine(440, of) / 600), SILENT),
@@ -219,6 +244,7 @@ RECORDINGS = (
     World("PCM in MOV", lambda: tone(5, "MOV"), "video/quicktime"),
     World("a video with sound as MP4", lambda: video("mp4", "mpeg4", "aac"), "video/mp4"),
     World("a video with sound as MOV", lambda: video("mov", "mpeg4", "aac"), "video/quicktime"),
+    World("a video with sound as AVI", lambda: video("avi", "mpeg4", "libmp3lame"), "video/x-msvideo"),
     World("a video with sound as WebM", lambda: video("webm", "libvpx", "libopus"), "video/webm"),
     World("a PDF named as a recording", pdf, COUNTS),
 )
@@ -229,12 +255,12 @@ PHOTOGRAPH = chance(400 * 400)
 BLACK_SQUARE = bytes(100 * 100)
 
 
-def opening(action):
+def opening(action: bytes) -> Callable[[], bytes]:
     """A document that does something as soon as it is opened."""
     return lambda: page(TEXT, catalog=b"/OpenAction << %s >>" % action)
 
 
-def pressing(action):
+def pressing(action: bytes) -> Callable[[], bytes]:
     """A document that does something as soon as somebody presses the mouse on a field of it."""
     field = b"/Annots [<< /Type /Annot /Subtype /Widget /Rect [0 0 99 99] /AA << /D << %s >> >> >>]" % action
     return lambda: page(TEXT, page=field)
@@ -272,7 +298,9 @@ DOCUMENTS = (
     World("a page of black", lambda: page(b"0 0 595 842 re f"), COUNTS, BLANK),
     World("a page without contents", lambda: page(b""), COUNTS, BLANK),
     World("a page number alone", lambda: page(b"BT /F1 10 Tf 280 30 Td (- 12 -) Tj ET"), COUNTS, BLANK),
+    World("a head alone", lambda: page(b"BT /F1 10 Tf 72 810 Td (Pagina 1 de 1) Tj ET"), COUNTS, BLANK),
     World("a page of the size of a wall", lambda: page(TEXT, box=b"0 0 14400 14400"), COUNTS, BLANK),
+    World("a page that is turned", lambda: page(TEXT, page=b"/Rotate 90"), COUNTS),
     World("a page whose corners changed places", lambda: page(TEXT, box=b"595 842 0 0"), COUNTS),
     World("a note on an empty page", lambda: page(b"", page=FREE_TEXT % b""), COUNTS),
     World("a hidden note on an empty page", lambda: page(b"", page=FREE_TEXT % b"/F 2"), COUNTS, BLANK),
@@ -305,8 +333,10 @@ DOCUMENTS = (
         TEXT, catalog=b"/Names << /JavaScript << /Names [(x) << /S /JavaScript /JS (x) >>] >> >>"
     ), COUNTS, ("JAVASCRIPT",)),
     World("that starts a program", opening(b"/S /Launch /F (cmd.exe)"), COUNTS, ("ACTION",)),
+    World("that sends a form", opening(b"/S /SubmitForm /F (https://a.example)"), COUNTS, ("ACTION",)),
     World("with a script by a hexadecimal name", opening(b"/S /Java#53cript /J#53 (x)"), COUNTS, ("JAVASCRIPT",)),
     World("with a script by the mouse", pressing(b"/S /JavaScript /JS (x)"), COUNTS, ("JAVASCRIPT",)),
+    World("that starts a program by the mouse", pressing(b"/S /Launch /F (cmd.exe)"), COUNTS, ("ACTION",)),
     World("that opens another file", opening(b"/S /GoToR /F (other.pdf)"), COUNTS, ("LINK",)),
     World("that jumps within itself", opening(b"/S /GoTo /D [3 0 R /Fit]"), COUNTS),
     World("with an attachment", lambda: page(

@@ -62,6 +62,22 @@ ENUM = (
     "ALTER TABLE svc.doc ALTER kind TYPE svc.kind USING kind::svc.kind"
 )
 
+ODD = {
+    "TimeZone": "Asia/Kolkata",
+    "IntervalStyle": "sql_standard",
+    "bytea_output": "escape",
+    "default_transaction_isolation": "serializable",
+    "standard_conforming_strings": "off",
+    "extra_float_digits": "0",
+}
+"""Settings that a role or a database may have, and that change nothing."""
+
+
+def with_settings(**settings: str) -> str:
+    each = "EXECUTE format('ALTER DATABASE %I SET {} = %L', current_database(), '{}');"
+    return f"DO $$ BEGIN {''.join(each.format(name, value) for name, value in settings.items())} END $$"
+
+
 TYPES = {
     "a code renamed": "'VOZ'",
     "a blank behind a code": "'POV '",
@@ -110,6 +126,12 @@ WORLDS = (
         verdict="S-2 incomplete POV|DOC_CONTRATANTE",
     ),
     World(
+        "a KYC beside a renamed code",
+        "UPDATE svc.doc SET kind = CASE kind WHEN 'POV' THEN 'AUDIO' ELSE 'KYC' END WHERE sale_id = 'S-1'",
+        r"with an evidence_type that the contract does not know",
+        verdict="S-1 conflict  TYPE_UNKNOWN",
+    ),
+    World(
         "a payer that is not said",
         "UPDATE svc.sale SET payer = NULL WHERE id = 'S-2'",
         r"Sales that do not say whether the client pays: 1",
@@ -122,7 +144,11 @@ WORLDS = (
         r"The table svc.doc has a new column deleted_at",
     ),
     World("a dropped column", "ALTER TABLE svc.sale DROP grp", r'column "grp" does not exist', stops=True),
+    World(
+        "a renamed column", "ALTER TABLE svc.doc RENAME kind TO tipo", r'column "kind" does not exist', stops=True
+    ),
     World("a dropped table", "DROP TABLE svc.doc", r'relation "svc.doc" does not exist', stops=True),
+    World("a renamed schema", "ALTER SCHEMA svc RENAME TO app", r'relation "svc.\w+" does not exist', stops=True),
     World(
         "a time that lost its zone",
         "ALTER TABLE svc.sale ALTER sold TYPE timestamp",
@@ -130,9 +156,30 @@ WORLDS = (
         stops=True,
     ),
     World(
+        "a payer that became a text",
+        "ALTER TABLE svc.sale ALTER payer TYPE text",
+        r"is_client_financial_responsible is of type text, and boolean is expected",
+        stops=True,
+    ),
+    World(
         "a column of another type that is read all the same",
         "ALTER TABLE svc.sale ALTER grp TYPE varchar(1)",
         r"The column grp of the table svc.sale is character varying\(1\); it was text",
+    ),
+    World(
+        "a record that names no sale",
+        "INSERT INTO svc.doc (sale_id, kind, key, at) VALUES ('S-99', 'POV', 'doc/99', now())",
+        r"Evidence records of no sale that is read: 1",
+    ),
+    World(
+        "a record without a sale",
+        "INSERT INTO svc.doc (kind, key, at) VALUES ('POV', 'doc/none', now())",
+        r"Evidence records without sale_id or requested_at, set aside: 1",
+    ),
+    World(
+        "a record without its time",
+        "UPDATE svc.doc SET at = NULL WHERE sale_id = 'S-1' AND kind = 'POV'",
+        r"Evidence records without sale_id or requested_at, set aside: 1",
     ),
     World(
         "a record without an id",
@@ -148,6 +195,11 @@ WORLDS = (
         "a key twice",
         "INSERT INTO svc.doc (sale_id, kind, key, at) VALUES ('S-1', 'POV', 'doc/2-POV', now())",
         r"Evidence records with an object_key that others have: 2",
+    ),
+    World(
+        "a record without a key",
+        "INSERT INTO svc.doc (sale_id, kind, at) VALUES ('S-1', 'AUT', now())",
+        r"Evidence records without object_key: 1",
     ),
     World(
         "a sale without its time",
@@ -167,11 +219,30 @@ WORLDS = (
         r"Sales without an id, set aside: 1",
     ),
     World(
+        "an infinite time",
+        "UPDATE svc.doc SET at = 'infinity' WHERE sale_id = 'S-1' AND kind = 'POV'",
+        r"Sales and evidence records with an infinite time: 1",
+    ),
+    World(
         "a table that became a view",
         "ALTER TABLE svc.doc RENAME TO doc_all;"
         "CREATE VIEW svc.doc AS SELECT * FROM svc.doc_all WHERE kind <> 'POV'",
         r"The table svc.doc_all was not read before",
         verdict="S-1 incomplete POV",
+    ),
+    World(
+        "a second table of documents, read by nobody",
+        "CREATE TABLE svc.doc_2026 (LIKE svc.doc); INSERT INTO svc.doc_2026 SELECT * FROM svc.doc;"
+        "DELETE FROM svc.doc WHERE sale_id = 'S-6'",
+        r"",
+        verdict="S-6 incomplete POV|DOC_CONTRATANTE",
+    ),
+    World(
+        "a sale that was completed without its evidence",
+        "DELETE FROM svc.doc WHERE sale_id = 'S-5' AND kind = 'POV';"
+        "UPDATE svc.sale SET done = sold WHERE id = 'S-5'",
+        r"",
+        verdict="S-5 incomplete POV COMPLETED_WITHOUT_EVIDENCE",
     ),
     World(
         "labels of an enum that changed places",
@@ -236,10 +307,35 @@ WORLDS = (
         "CREATE TABLE svc.doc_of_others PARTITION OF svc.doc DEFAULT; INSERT INTO svc.doc SELECT * FROM svc.old",
     ),
     World(
+        "times in another zone",
+        "UPDATE svc.sale SET sold = sold - interval '3 hours'",
+        r"12 of 12 sales are read otherwise than at the last reading",
+    ),
+    World(
+        "keys that changed",
+        "UPDATE svc.doc SET key = replace(key, 'doc/', 'old/')",
+        r"24 of 24 evidence records are read otherwise than at the last reading",
+        verdict="S-1 incomplete POV|DOC_CONTRATANTE",
+    ),
+    World(
         "a sale named in other letters",
         "UPDATE svc.doc SET sale_id = lower(sale_id) WHERE sale_id = 'S-3'",
         r"Evidence records of no sale that is read: 2",
         verdict="S-3 incomplete POV|DOC_CONTRATANTE",
+    ),
+    World(
+        "a number that is no id",
+        "UPDATE svc.doc SET id = -1 WHERE sale_id = 'S-3' AND kind = 'POV'",
+        r"Evidence records without an id, set aside: 1",
+        before="ALTER TABLE svc.doc DROP id, ADD id bigint GENERATED BY DEFAULT AS IDENTITY",
+    ),
+    World(
+        "a key of a document that was renamed",
+        """UPDATE svc.doc SET facts = jsonb_build_object('tipo', kind) WHERE sale_id = 'S-3'""",
+        r"Evidence records with an evidence_type that the contract does not know: [23]",
+        verdict="S-3 incomplete POV|DOC_CONTRATANTE",
+        before="ALTER TABLE svc.doc ADD facts jsonb; UPDATE svc.doc SET facts = jsonb_build_object('kind', kind)",
+        reads=("kind AS evidence_type", "facts ->> 'kind' AS evidence_type"),
     ),
     World(
         "another search path",
@@ -260,11 +356,42 @@ WORLDS = (
         reads=("FROM svc.doc;", "FROM (WITH doc AS (SELECT * FROM doc) SELECT * FROM doc) AS doc;"),
     ),
     World(
+        "a label of an enum renamed",
+        "ALTER TYPE svc.kind RENAME VALUE 'POV' TO 'VOZ'",
+        r"Evidence records with an evidence_type that the contract does not know: 12; 0 at the last reading",
+        verdict="S-1 incomplete POV TYPE_UNKNOWN",
+        before=ENUM,
+    ),
+    World(
+        "a blank behind the name of a sale",
+        "UPDATE svc.doc SET sale_id = 'S-3 ' WHERE sale_id = 'S-3'",
+        r"Evidence records of no sale that is read: 2",
+        verdict="S-3 incomplete POV|DOC_CONTRATANTE",
+    ),
+    World(
+        "a second table of sales",
+        "CREATE TABLE svc.sale_2027 (LIKE svc.sale); INSERT INTO svc.sale_2027 VALUES ('N-1', 'A', true, now());"
+        "INSERT INTO svc.doc (sale_id, kind, key, at) VALUES ('N-1', 'POV', 'doc/n-1', now())",
+        r"Evidence records of no sale that is read: 1",
+    ),
+    World(
         "sales that somebody deleted, and their evidence left",
         "DELETE FROM svc.sale WHERE id IN ('S-1', 'S-2')",
         r"Evidence records of no sale that is read: 4",
     ),
+    World(
+        "everybody pays for somebody else",
+        "UPDATE svc.sale SET payer = NOT payer",
+        r"12 of 12 sales are read otherwise than at the last reading",
+        verdict="S-1 incomplete AUT|DOC_RESPONSAVEL_FINANCEIRO",
+    ),
+    World(
+        "every group is another one",
+        "UPDATE svc.sale SET grp = 'B'",
+        r"12 of 12 sales are read otherwise than at the last reading",
+    ),
     World("all records gone", "DELETE FROM svc.doc", r"24 of the 24 evidence records .* gone at once", stops=True),
+    World("all sales gone", "DELETE FROM svc.sale", r"12 of the 12 sales that were known are gone", stops=True),
     World(
         "every sale has another id",
         "UPDATE svc.sale SET id = 'X' || id",
@@ -296,11 +423,39 @@ WORLDS = (
         before="ALTER TABLE svc.doc ENABLE ROW LEVEL SECURITY; CREATE POLICY own ON svc.doc USING (true)",
     ),
     World(
+        "a function that was dropped",
+        "DROP FUNCTION svc.pays(svc.sale)",
+        r"function svc.pays\(svc.sale\) does not exist",
+        before=BY_FUNCTION,
+        reads=("payer AS is", "svc.pays(sale) AS is"),
+        stops=True,
+    ),
+    World(
+        "two codes for one in a lookup table",
+        "INSERT INTO svc.kind VALUES ('POV', 'AUT')",
+        r"more than one row returned by a subquery",
+        before="CREATE TABLE svc.kind AS SELECT DISTINCT kind AS id, kind AS code FROM svc.doc",
+        reads=("kind AS evidence", "(SELECT code FROM svc.kind WHERE kind.id = doc.kind) AS evidence"),
+        stops=True,
+    ),
+    World(
         "a join that gives a sale twice",
         "INSERT INTO svc.seller VALUES ('S-1', 'another')",
         r"Sales with an id that others have, set aside: 2",
         before="CREATE TABLE svc.seller AS SELECT id AS of, 'one' AS name FROM svc.sale",
         reads=("FROM svc.sale;", "FROM svc.sale JOIN svc.seller ON of = id;"),
+    ),
+    World(
+        "a schema swapped by renaming",
+        "ALTER SCHEMA svc RENAME TO old; CREATE SCHEMA svc; CREATE TABLE svc.sale AS SELECT * FROM old.sale;"
+        "CREATE TABLE svc.doc AS SELECT * FROM old.doc WHERE sale_id <> 'S-2'",
+        r"The table svc.doc is another table of the same name",
+        verdict="S-2 incomplete POV|DOC_CONTRATANTE",
+    ),
+    World(
+        "a name that is padded",
+        "ALTER TABLE svc.doc ALTER kind TYPE char(60)",
+        r"The column kind of the table svc.doc is character\(60\); it was text",
     ),
     World(
         "another file of SQL, with a filter",
@@ -310,11 +465,32 @@ WORLDS = (
         verdict="S-3 incomplete POV|DOC_CONTRATANTE",
     ),
     World(
+        "a code in the file that the contract does not know",
+        "SELECT 1",
+        r"evidence_type would become 'VOZ', which the contract does not know",
+        then=("kind AS evidence", "CASE kind WHEN 'POV' THEN 'VOZ' END AS evidence"),
+        stops=True,
+    ),
+    World(
         "a file that yields no payer",
         "SELECT 1",
         r"sales: does not yield is_client_financial_responsible",
         then=("payer AS is_client_financial_responsible", "payer"),
         stops=True,
+    ),
+    World(
+        "a file that leaves the type out",
+        "SELECT 1",
+        r"records: evidence_type is NULL, and no audit can be made without it",
+        then=("kind AS evidence_type", "NULL AS evidence_type"),
+        stops=True,
+    ),
+    World(
+        "sales that a join leaves out",
+        "INSERT INTO svc.sale SELECT 'N-' || n, 'A', true, now() FROM generate_series(1, 5) AS n",
+        r"Rows that the statement sales leaves out: 5; 0 at the last reading",
+        before="CREATE TABLE svc.seller AS SELECT id AS of, 'one' AS name FROM svc.sale",
+        reads=("FROM svc.sale;", "FROM svc.sale JOIN svc.seller ON of = id;"),
     ),
     World(
         "records that a join leaves out, whose table is named last",
@@ -338,6 +514,13 @@ WORLDS = (
         reads=("FROM svc.sale;", "FROM svc.sale WHERE sold > now() - interval '90 days';"),
     ),
     World(
+        "a NULL in the filter of a view",
+        "UPDATE svc.sale_all SET state = NULL WHERE id = 'S-1'; DELETE FROM svc.doc WHERE sale_id = 'S-1'",
+        r"Sales that were known before and are gone: 1",
+        before="ALTER TABLE svc.sale RENAME TO sale_all; ALTER TABLE svc.sale_all ADD state text DEFAULT 'open';"
+        "CREATE VIEW svc.sale AS SELECT * FROM svc.sale_all WHERE state <> 'cancelled'",
+    ),
+    World(
         "a partner in other letters",
         "UPDATE svc.sale SET seller = 'ENERGIA  CERTA' WHERE id = 'S-1'",
         r"Sales whose partner others write with other capitals or blanks: 12; 0 at the last reading",
@@ -348,6 +531,37 @@ WORLDS = (
         "a year with a digit too many",
         "UPDATE svc.sale SET sold = '20026-10-01Z' WHERE id = 'S-1'",
         r"Sales and evidence records with a time in the future \(check its zone\): 1",
+    ),
+    World(
+        "milliseconds taken for seconds",
+        "UPDATE svc.doc SET ms = ms * 1000 WHERE sale_id = 'S-1'",
+        r"Sales and evidence records with a time in the future \(check its zone\): 2",
+        before="ALTER TABLE svc.doc ADD ms bigint; UPDATE svc.doc SET ms = extract(epoch FROM at)",
+        reads=("at AS requested_at", "to_timestamp(ms) AS requested_at"),
+    ),
+    World(
+        "a completion that never was",
+        "UPDATE svc.sale SET done = '-infinity' WHERE id = 'S-1'",
+        r"Sales and evidence records with an infinite time: 1",
+    ),
+    World(
+        "a key of no letters",
+        "UPDATE svc.doc SET key = '' WHERE sale_id = 'S-1' AND kind = 'POV'",
+        r"Evidence records without object_key: 1",
+        verdict="S-1 incomplete POV",
+    ),
+    World(
+        "a number written with a fraction",
+        "INSERT INTO svc.doc (sale_id, kind, key, at) VALUES (1.0, 'KYC', 'doc/k', now())",
+        r"Evidence records of no sale that is read: 1",
+        before="ALTER TABLE svc.sale ALTER id TYPE numeric USING substr(id, 3)::numeric;"
+        "ALTER TABLE svc.doc ALTER sale_id TYPE numeric USING substr(sale_id, 3)::numeric",
+    ),
+    World(
+        "the same number at another tenant",
+        "INSERT INTO svc.sale SELECT id, grp, false, sold, done, 2 FROM svc.sale WHERE id = 'S-1'",
+        r"Sales with an id that others have, set aside: 2",
+        before="ALTER TABLE svc.sale DROP CONSTRAINT sale_pkey, ADD tenant integer DEFAULT 1",
     ),
     World(
         "rows of a child, where the parent alone is read",
@@ -364,6 +578,14 @@ WORLDS = (
         reads=("SELECT id, sale_id", "SELECT DISTINCT ON (sale_id, trim(kind)) id, sale_id"),
     ),
     World(
+        "a value of JSON that is null",
+        """UPDATE svc.doc SET facts = '{"kind": null}' WHERE sale_id = 'S-3' AND kind = 'POV'""",
+        r"Evidence records with an evidence_type that the contract does not know: 1",
+        verdict="S-3 incomplete POV TYPE_UNKNOWN",
+        before="ALTER TABLE svc.doc ADD facts jsonb; UPDATE svc.doc SET facts = jsonb_build_object('kind', kind)",
+        reads=("kind AS evidence_type", "facts ->> 'kind' AS evidence_type"),
+    ),
+    World(
         "a record in two partitions",
         "CREATE TABLE svc.doc_again PARTITION OF svc.doc FOR VALUES IN ('S-2'); INSERT INTO svc.doc"
         " SELECT id, 'S-2', kind, key, at FROM svc.doc WHERE sale_id = 'S-1'",
@@ -375,40 +597,12 @@ WORLDS = (
     ),
     *(
         World(
-            f"every sale has another {name}",
-            f"UPDATE svc.sale SET {change}",
-            r"12 of 12 sales are read otherwise than at the last reading",
-            verdict=verdict,
+            f"settings of the database such as {style}",
+            "DELETE FROM svc.doc WHERE sale_id = 'S-1' AND kind = 'POV'",
+            r"",
+            verdict="S-1 incomplete POV",
+            before=with_settings(DateStyle=style, **ODD),
         )
-        for name, change, verdict in (
-            ("time", "sold = sold - interval '3 hours'", ""),
-            ("group", "grp = 'B'", ""),
-            ("payer", "payer = NOT payer", "S-1 incomplete AUT|DOC_RESPONSAVEL_FINANCEIRO"),
-        )
-    ),
-    World(
-        "keys that changed",
-        "UPDATE svc.doc SET key = replace(key, 'doc/', 'old/')",
-        r"24 of 24 evidence records are read otherwise than at the last reading",
-        verdict="S-1 incomplete POV|DOC_CONTRATANTE",
-    ),
-    World(
-        "a record without a sale, and another without its time",
-        "INSERT INTO svc.doc (kind, key, at) VALUES ('POV', 'doc/none', now());"
-        "UPDATE svc.doc SET at = NULL WHERE sale_id = 'S-1' AND kind = 'POV'",
-        r"Evidence records without sale_id or requested_at, set aside: 2",
-    ),
-    World(
-        "a record without a key, and another whose key has no letters",
-        "INSERT INTO svc.doc (sale_id, kind, at) VALUES ('S-1', 'AUT', now());"
-        "UPDATE svc.doc SET key = '' WHERE sale_id = 'S-1' AND kind = 'POV'",
-        r"Evidence records without object_key: 2",
-        verdict="S-1 incomplete POV",
-    ),
-    World(
-        "an infinite time, also of a completion that never was",
-        "UPDATE svc.doc SET at = 'infinity' WHERE sale_id = 'S-1' AND kind = 'POV';"
-        "UPDATE svc.sale SET done = '-infinity' WHERE id = 'S-1'",
-        r"Sales and evidence records with an infinite time: 2",
+        for style in ("SQL, DMY", "Postgres, MDY")
     ),
 )

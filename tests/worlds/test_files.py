@@ -1,5 +1,7 @@
 """What is said of each file of the catalogue, and of two of them at once."""
 
+from __future__ import annotations
+
 import random
 
 import pytest
@@ -7,9 +9,10 @@ import pytest
 from tests.worlds.files import COUNTS, WORLDS
 from toolkit.contract.evidence import FileKind
 from toolkit.evidence.inspection import Inspector, inspect_file
+from toolkit.evidence.kinds import Inspected
 
 
-def said(found):
+def said(found: Inspected) -> tuple[str, tuple[str, ...]]:
     if found.kind is FileKind.OTHER:
         return found.media_type, ()
     return found.problem or COUNTS, tuple(map(str, found.active_parts))

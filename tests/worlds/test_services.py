@@ -1,75 +1,82 @@
 """No calm wrong answer: in every wrong world of the service, and in mixtures of two, the sentence is said."""
 
+from __future__ import annotations
+
 import random
 import re
+from collections.abc import Callable
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from uuid import uuid4
+from zoneinfo import ZoneInfo
 
 import pytest
 import sqlalchemy as sa
 
-from tests.support.audits import made_audit
 from tests.support.evidence_files import pdf, tone
-from tests.worlds.services import STATEMENTS, TABLES, WORLDS
+from tests.worlds.services import STATEMENTS, TABLES, WORLDS, World
 from toolkit.audit.observe_bucket import sync_bucket
+from toolkit.audit.publish import AuditPlan
+from toolkit.audit.run import make_audit
+from toolkit.bucket.file_store import FolderStore
+from toolkit.contract.deadlines import Deadlines
 from toolkit.database import schema
 from toolkit.database.connection import Database, raw
 from toolkit.database.observations import last_reading
 from toolkit.database.service import load_service
 from toolkit.errors import ToolkitError
 
-
-def change(database, *sql):
-    with database.transaction() as connection:
-        raw(connection).execute(";".join(sql).encode())
-
-
-def make_calm(database, before, put):
-    """The service of twelve sales, with their files where ``put`` takes them."""
-    change(database, "CREATE SCHEMA svc", TABLES + before)
-    with database.transaction() as connection:
-        keys = connection.scalars(sa.text("SELECT key FROM svc.doc")).all()
-    if put is not None:
-        for key in keys:
-            put(Key=key, Body=tone() if key.endswith("POV") else pdf())
+Said = Callable[[tuple[World, ...]], tuple[list[str], list[str]]]
 
 
 @pytest.fixture
 def said(empty_database, bucket, s3, clock, tmp_path):
     """Audit a calm world, let it go wrong by some SQL, audit again: the sentences, and the verdicts as texts."""
+    plan = AuditPlan(
+        store=FolderStore(tmp_path / "audits", "audits"),
+        work=tmp_path,
+        deadlines=Deadlines(ZoneInfo("America/Sao_Paulo")),
+    )
     path = tmp_path / "service.sql"
     url = empty_database.engine.url.render_as_string(hide_password=False)
     with ExitStack() as opened:
 
-        def read():
+        def read() -> tuple[Database, list[str]]:
             database = Database(url, service=load_service(path))  # a process of its own, each night
             opened.callback(database.dispose)
             schema.upgrade(database)
             sync_bucket(database, bucket, clock=clock)
             with database.transaction() as connection:
                 reading = last_reading(connection, clock())
+            assert reading is not None
             return database, [*reading.changes, *reading.notes]
 
-        def make(worlds):
+        def make(worlds: tuple[World, ...]) -> tuple[list[str], list[str]]:
             statements = STATEMENTS
             for world in worlds:
                 statements = statements.replace(*world.reads) if world.reads[0] else statements
             path.write_text(statements, encoding="utf-8")
+            with empty_database.transaction() as connection:
+                connection.execute(sa.text("CREATE SCHEMA svc"))
+                raw(connection).execute((TABLES + "".join(world.before + ";" for world in worlds)).encode())
+                keys = connection.scalars(sa.text("SELECT key FROM svc.doc")).all()
             judged = any(world.verdict for world in worlds)
-            before = "".join(f"{world.before};" for world in worlds)
-            make_calm(empty_database, before, partial(s3.put_object, Bucket=bucket.name) if judged else None)
+            for key in keys if judged else ():
+                body = tone() if key.endswith("POV") else pdf()
+                s3.put_object(Bucket=bucket.name, Key=key, Body=body)
             assert read()[1] == [], "a calm world says nothing"
-            change(empty_database, *(world.sql for world in worlds))
+            with empty_database.transaction() as connection:
+                raw(connection).execute(";".join(world.sql for world in worlds).encode())
             for world in worlds:
                 statements = statements.replace(*world.then) if world.then[0] else statements
             path.write_text(statements, encoding="utf-8")
             database, sentences = read()
             if not judged:
                 return sentences, []
-            audit = made_audit(database, tmp_path, clock=clock)
+            audit = make_audit(database, plan, clock=clock)
+            assert audit.facts.service is not None
             assert sentences == [*audit.facts.service["changes"], *audit.facts.service["notes"]]
             rows = audit.sql("SELECT sale_id, status, missing, problems FROM verdicts WHERE status <> 'compliant'")
             return sentences, [" ".join(row.values()) for row in rows.to_pylist()]
@@ -77,7 +84,7 @@ def said(empty_database, bucket, s3, clock, tmp_path):
         yield make
 
 
-def check(said, *worlds):
+def check(said: Said, *worlds: World) -> None:
     stops = [world for world in worlds if world.stops]
     if stops:
         with pytest.raises(ToolkitError, match="|".join(world.said for world in stops)):
@@ -85,10 +92,11 @@ def check(said, *worlds):
         return
     sentences, verdicts = said(worlds)
     for world in worlds:
-        said_so = world.said if len(worlds) == 1 else re.sub(r"\b\d+\b\??", r"\\d+", world.said)  # they may add up
-        assert any(re.search(said_so, text) for text in sentences), (world.name, sentences)
-    if len(worlds) == 1 and worlds[0].verdict:
-        assert any(text.startswith(worlds[0].verdict) for text in verdicts), verdicts
+        assert any(re.search(world.said, text) for text in sentences) or not world.said, (world.name, sentences)
+        assert len(worlds) > 1 or any(text.startswith(world.verdict) for text in verdicts) or not world.verdict, (
+            world.name,
+            verdicts,
+        )
 
 
 @pytest.mark.parametrize("world", WORLDS, ids=lambda world: world.name)
@@ -96,13 +104,19 @@ def test_every_wrong_world_is_told(said, world):
     check(said, world)
 
 
-ALONE = {"a table swapped by renaming", "a table that became a view", "a record in two partitions"}
+ALONE = {
+    "a table swapped by renaming",
+    "a table that became a view",
+    "a schema swapped by renaming",
+    "a number written with a fraction",
+    "a record in two partitions",
+}
 """Worlds after which other SQL about the same table means another one, or fits no more."""
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2, 3, 4, 6])
+@pytest.mark.parametrize("seed", range(6))
 def test_a_mixture_of_two_wrong_worlds_is_told(said, seed):
-    draw = random.Random(seed)  # the same mixtures each time, of which none takes away what the other needs
+    draw = random.Random(seed)  # the same mixtures each time
     one = draw.choice([world for world in WORLDS if not world.stops and world.name not in ALONE])
     rows = [world for world in WORLDS if world.sql.startswith("INSERT") and not world.before + world.reads[0]]
     check(said, one, draw.choice(rows))
@@ -118,14 +132,23 @@ def nights(run, empty_database, bucket, bucket_environment, s3, tmp_path):
         "DATABASE_URL": empty_database.engine.url.render_as_string(hide_password=False),
         "TOOLKIT_SERVICE_SQL": str(tmp_path / "service.sql"),
     }
-    make_calm(empty_database, "", partial(s3.put_object, Bucket=bucket.name))
+    with empty_database.transaction() as connection:
+        raw(connection).execute(("CREATE SCHEMA svc;" + TABLES).encode())
+        keys = connection.scalars(sa.text("SELECT key FROM svc.doc")).all()
+    for key in keys:
+        s3.put_object(Bucket=bucket.name, Key=key, Body=tone() if key.endswith("POV") else pdf())
     run("-q", "db", "upgrade", within=around)
     run("-q", "audit", within=around)
     return partial(run, within=around)
 
 
+def change(database: Database, sql: str) -> None:
+    with database.transaction() as connection:
+        connection.execute(sa.text(sql))
+
+
 def test_a_count_that_jumped_is_a_finding_until_it_is_accepted_or_mended(nights, empty_database):
-    def finding():
+    def finding() -> tuple[str, str, str]:
         [found] = [each for each in nights("findings", "--json", ends=None).told["findings"] if not each["saleId"]]
         return found["id"], found["code"], found["status"]
 
@@ -153,8 +176,7 @@ def test_a_reading_in_between_takes_no_change_away_from_the_next_audit(nights, e
 def test_rows_that_a_policy_hides_from_our_role_and_old_copies_are_told(nights, empty_database):
     role = f"reader_{uuid4().hex}"
     change(empty_database, f"CREATE ROLE {role}")
-    change(
-        empty_database,
+    for sql in (
         "CREATE VIEW svc.held AS SELECT * FROM svc.doc",
         "ALTER VIEW svc.held SET (security_invoker = true)",
         "CREATE FUNCTION svc.pays(boolean) RETURNS boolean LANGUAGE sql RETURN $1",
@@ -164,7 +186,8 @@ def test_rows_that_a_policy_hides_from_our_role_and_old_copies_are_told(nights, 
         "CREATE MATERIALIZED VIEW svc.sale AS SELECT * FROM svc.sold",
         f"GRANT USAGE ON SCHEMA svc, audit TO {role}",
         f"GRANT ALL ON ALL TABLES IN SCHEMA svc, audit TO {role}",
-    )
+    ):
+        change(empty_database, sql)
     path = Path(nights.keywords["within"]["TOOLKIT_SERVICE_SQL"])
     statements = STATEMENTS.replace("FROM svc.doc", "FROM svc.held").replace("payer AS", "svc.pays(payer) AS")
     path.write_text(statements, encoding="utf-8")
@@ -174,4 +197,5 @@ def test_rows_that_a_policy_hides_from_our_role_and_old_copies_are_told(nights, 
     assert "1 of 12 sales lacks evidence" in said.out
     assert "Row level security may hide rows of svc.doc from the role that reads them" in said.err
     assert "is read from a materialised view (svc.sale)" in said.err
-    change(empty_database, f"DROP OWNED BY {role}", f"DROP ROLE {role}")
+    change(empty_database, f"DROP OWNED BY {role}")
+    change(empty_database, f"DROP ROLE {role}")
