@@ -44,12 +44,19 @@ def is_business_day(day: date) -> bool:
 
 @lru_cache
 def _holidays(year: int) -> frozenset[date]:
-    from pandas import Timestamp
-    from pandas.tseries.offsets import Easter  # both slow to load
-
     fixed = [*_HOLIDAYS, _SINCE_2024][: None if year >= 2024 else -1]
-    good_friday = (Timestamp(year, 1, 1) + Easter()).date() - timedelta(days=2)
+    good_friday = _easter(year) - timedelta(days=2)
     return frozenset([good_friday, *(date.fromisoformat(f"{year}-{day}") for day in fixed)])
+
+
+def _easter(year: int) -> date:
+    """Return Easter Sunday of the Gregorian calendar, by the algorithm of Meeus, Jones and Butcher."""
+    golden, (century, rest) = year % 19, divmod(year, 100)
+    moon = (19 * golden + century - century // 4 - (century - (century + 8) // 25 + 1) // 3 + 15) % 30
+    to_sunday = (32 + 2 * (century % 4) + 2 * (rest // 4) - moon - rest % 4) % 7
+    late = (golden + 11 * moon + 22 * to_sunday) // 451
+    month, day = divmod(moon + to_sunday - 7 * late + 114, 31)
+    return date(year, month, day + 1)
 
 
 Clock = Callable[[], datetime]
