@@ -11,7 +11,7 @@ from tests.integration.test_log_witness import sealed  # noqa: F401  # a fixture
 from tests.support.scripted_server import Answer, scripted
 from tests.support.uploaded_sales import rows
 from toolkit.errors import InvalidInput, UnreadableFile
-from toolkit.log.stamps import is_stamped, told_by
+from toolkit.log.stamps import stamped_at, told_by
 from toolkit.log.timestamps import ask_authority
 
 pytestmark = needs_openssl
@@ -25,11 +25,12 @@ signer_cert = {0}/tsa.pem
 signer_key = {0}/tsa.key
 signer_digest = sha256
 default_policy = 1.2.3.4.1
-digests = sha256
+digests = sha256, sha512
 accuracy = secs:1
 ess_cert_id_alg = sha256
 """
 STAMPS = "basicConstraints=CA:FALSE\nkeyUsage=critical,digitalSignature\nextendedKeyUsage=critical,timeStamping\n"
+REPLY = ("ts", "-reply", "-config", "config", "-section", "tsa", "-queryfile", "query", "-out", "reply")
 
 
 def openssl(*arguments, cwd):
@@ -59,19 +60,7 @@ def authority(tmp_path_factory):
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self):  # the name that http.server calls
             (place / "query").write_bytes(self.rfile.read(int(self.headers["Content-Length"])))
-            reply = (
-                "ts",
-                "-reply",
-                "-config",
-                "config",
-                "-section",
-                "tsa",
-                "-queryfile",
-                "query",
-                "-out",
-                "reply",
-            )
-            openssl(*reply, cwd=place)
+            openssl(*REPLY, cwd=place)
             self.send_response(200)
             self.end_headers()
             self.wfile.write((place / "reply").read_bytes())
@@ -103,16 +92,25 @@ def test_a_report_is_stamped_and_anybody_checks_it(sealed, authority, database, 
     [(detail,)] = rows(database, "SELECT detail FROM audit.custody_events WHERE kind = 'TIMESTAMPED'")
     assert set(detail) == {"size", "token"}
 
+    # A stamp over another hash, which somebody else asked for, holds as well.
+    ask = ("ts", "-query", "-data", reports / "checkpoint", "-sha512", "-cert", "-out", "query")
+    openssl(*ask, cwd=place)
+    openssl(*REPLY, cwd=place)
+    kept = (reports / "checkpoint.tsr").read_bytes()
+    (reports / "checkpoint.tsr").write_bytes((place / "reply").read_bytes())
+    assert "time        holds      Stamped at 20" in run(*verify).out
+    (reports / "checkpoint.tsr").write_bytes(kept)
+
     # The token of another state, another authority's root, and a token that nothing here can read.
     note = (reports / "checkpoint").read_bytes()
     token = (reports / "checkpoint.tsr").read_bytes()
-    assert is_stamped(token, note + b"x", place / "root.pem") is False
+    assert stamped_at(token, note + b"x", place / "root.pem") is False
     other = made_authority(tmp_path / "other", "Other")
-    assert is_stamped(token, note, other / "root.pem") is False
+    assert stamped_at(token, note, other / "root.pem") is False
     (reports / "checkpoint.tsr").write_bytes(token[:100])
     assert "time        not known  The time stamp cannot be read here. Try: openssl ts" in run(*verify).out
     with pytest.raises(UnreadableFile, match="no certificates"):
-        is_stamped(token, note, reports / "checkpoint")
+        stamped_at(token, note, reports / "checkpoint")
 
 
 def test_what_the_authority_refuses_or_mistakes_is_not_kept(sealed, authority, database):  # noqa: F811

@@ -15,7 +15,7 @@ from typing import Final
 from toolkit.errors import UnreadableFile
 from toolkit.log.merkle import leaf_hash, root_of_inclusion
 from toolkit.log.notes import Checkpoint, EntryProof, SignedState, VerifierKey, cosigned_at, text_of
-from toolkit.log.stamps import is_stamped, told_by
+from toolkit.log.stamps import stamped_at
 from toolkit.message import Message
 
 SUMS: Final = "SHA256SUMS"
@@ -116,14 +116,13 @@ def _stamped(folder: Path, checkpoint: bytes, authorities: Path | None) -> Bundl
     if not (folder / STAMP).is_file():
         return BundleVerdict(False, Message("There is no time stamp: {} is missing.", STAMP))
     token = _read(folder, STAMP)
-    holds = is_stamped(token, checkpoint, authorities)
-    if holds is None:
+    at = stamped_at(token, checkpoint, authorities)
+    if at is None:
         command = f"openssl ts -verify -data {CHECKPOINT} -in {STAMP} -CAfile {authorities}"
         return BundleVerdict(None, Message("The time stamp cannot be read here. Try: {}", command))
-    if not holds:
+    if not at:
         return BundleVerdict(False, Message("The time stamp is not one of this checkpoint by that authority."))
-    at = told_by(token, checkpoint)
-    return BundleVerdict(True, Message("Stamped at {}.", at.isoformat() if at is not None else "?"))
+    return BundleVerdict(True, Message("Stamped at {}.", at.isoformat()))
 
 
 def _witnessed(

@@ -8,6 +8,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
+from typing import Literal
 
 from toolkit.errors import InvalidInput, UnreadableFile
 
@@ -33,8 +34,10 @@ def told_by(token: bytes, stamped: bytes, nonce: int | None = None) -> datetime 
     return told.gen_time.astimezone(UTC)
 
 
-def is_stamped(token: bytes, stamped: bytes, authorities: Path) -> bool | None:
-    """Tell whether an authority that these certificates vouch for stamped these bytes; ``None`` if unreadable.
+def stamped_at(token: bytes, stamped: bytes, authorities: Path) -> datetime | Literal[False] | None:
+    """Return when an authority that these certificates vouch for stamped these bytes; ``None`` if unreadable.
+
+    It is ``False`` where none of them stamped these bytes.
 
     ``authorities`` is a PEM file: its self-signed certificates are trusted, the others lead to them.
 
@@ -52,11 +55,11 @@ def is_stamped(token: bytes, stamped: bytes, authorities: Path) -> bool | None:
     if not roots:
         raise UnreadableFile("{} holds no self-signed certificate, which others rest on.", authorities)
     others = [each for each in certificates if each not in roots]
+    verifier = VerifierBuilder(roots=roots, intermediates=others).build()
     try:
         answer = decode_timestamp_response(token)
+        return verifier.verify_message(answer, stamped) and answer.tst_info.gen_time.astimezone(UTC)
     except ValueError:
         return None
-    try:
-        return VerifierBuilder(roots=roots, intermediates=others).build().verify_message(answer, stamped)
     except VerificationError:
         return False
