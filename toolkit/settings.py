@@ -126,6 +126,7 @@ class Environment:
         try:
             url = _with_several_hosts(f"postgresql+psycopg://{rest}")
             parts = make_url(url)
+            parts.get_dialect()().create_connect_args(parts)
         except (ValueError, ArgumentError):  # both quote the text, which may hold a password
             raise SettingsError("{} cannot be understood; {}", name, _HOW_TO_ESCAPE) from None
         if "@" in f"{parts.host}{parts.database}":

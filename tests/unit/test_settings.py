@@ -64,6 +64,7 @@ def test_a_mode_that_is_none_is_refused(mode):
         "u:p@sEcret:w/rd@h/d",
         "u:p@sEcret/word@h/d",
         "[::sEcret/db",
+        "u:sEcret@/db?host=/tmp/a,b&port=5432",
     ],
 )
 def test_an_unescaped_password_is_refused_and_not_quoted(rest):
