@@ -96,7 +96,7 @@ def test_a_report_is_written_where_only_its_owner_sees_it_and_the_next_one_sweep
     out = tmp_path / "out"
     formats = ("html", "xlsx", "csv", "json", "pdf")
     arguments = ("report", "--out", str(out), "--format", ",".join(formats))
-    with stalled(environ, ("toolkit.reports", "folder", "_write_manifest"), *arguments):
+    with stalled(environ, ("toolkit", "reports", "_write_manifest"), *arguments):
         (draft,) = out.iterdir()
         assert draft.stat().st_mode & 0o077 == 0
     assert list(out.iterdir()) == [draft]
