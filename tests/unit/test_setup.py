@@ -108,3 +108,15 @@ def test_setting_up_names_a_package_that_does_not_work(tmp_path, files, said):
     assert ran.returncode == bool(said), ran.stderr
     assert said in ran.stderr
     assert "Traceback" not in ran.stderr
+
+
+def test_the_last_part_of_ci_runs_what_a_new_machine_leaves_out():
+    last = (ROOT / ".ci" / "run").read_text()
+    optional = ("needs_browser", "needs_openssl", "object_gateway", "shutil.which(")
+    modules = [
+        path
+        for path in (ROOT / "tests").glob("*/test_*.py")
+        if path != Path(__file__) and any(word in path.read_text() for word in optional)
+    ]
+    assert len(modules) > 5
+    assert [path.stem for path in modules if path.stem.removeprefix("test_") not in last] == []
