@@ -7,7 +7,7 @@ every sale.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
-from functools import reduce
+from functools import cache, reduce
 from operator import or_
 from typing import Final
 
@@ -249,6 +249,7 @@ def looks_of(files: Table, verdicts: Table) -> Table:
     return counted.group_by("kind", "depth", "readers", "look", verified=verified).aggregate(files=counted.count())
 
 
+@cache
 def looks_sql() -> str:
     """Return the same as SQL over the tables of an audit folder."""
     return str(
