@@ -150,14 +150,22 @@ def test_anybody_opens_an_audit_in_the_lines_of_the_readme(database, clock, stor
     assert sorted(read["sale_id"]) == ["S-0", "S-1", "S-2"]
 
 
-def test_a_notebook_draws_its_own_picture_of_an_audit(database, clock, story, tmp_path):
+BAR = """
+from toolkit.audit.duckdb_session import duckdb_session
+with duckdb_session() as session:
+    print(session.execute("SELECT current_setting('enable_progress_bar')").fetchall())
+"""
+
+
+def test_a_notebook_draws_its_own_picture_of_an_audit_and_no_bar_of_duckdb(database, clock, story, tmp_path):
     made = made_audit(database, tmp_path, clock=clock)
     guide = (Path(__file__).parents[2] / "notebooks" / "README.md").read_text("utf-8")
     (cell,) = re.findall(r"```python\n([^`]*read_parquet.+?)```", guide, flags=re.DOTALL)
     cell = re.sub(r'"audits/[^/"]+', f'"{made.folder}', cell)
-    drawn = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell)])
+    drawn = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(each) for each in (cell, BAR)])
     NotebookClient(drawn, kernel_name="python3").execute()
-    (shown,) = drawn.cells[0].outputs
+    (shown,), (bar,) = (each.outputs for each in drawn.cells)
+    assert bar["text"] == "[(False,)]\n"
     assert "incomplete" in shown["data"]["text/html"]
     assert "linear-gradient" in shown["data"]["text/html"]
 

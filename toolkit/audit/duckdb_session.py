@@ -30,6 +30,7 @@ def duckdb_session(scratch: Path | None = None, memory: str = DEFAULT_MEMORY) ->
     try:
         with duckdb.connect(config=config) as connection:
             connection.execute("SET TimeZone = 'UTC'")
+            connection.execute("SET enable_progress_bar = false")  # where Python is interactive it draws one
             yield connection
     except duckdb.OutOfMemoryException:
         raise EngineUnavailable(
