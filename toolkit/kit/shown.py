@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from enum import Enum
 from functools import cached_property
 from html import escape
@@ -112,6 +113,17 @@ def _html(heading: str, columns: Iterable[str], rows: Iterable[Iterable[str]]) -
     return f"<h4>{escape(heading)}</h4><table><thead>{line(columns, 'th')}</thead><tbody>{body}</tbody></table>"
 
 
+def _as_json(value: Any) -> Any:
+    """Return a document with its ids, paths, days and moments as texts."""
+    if isinstance(value, Mapping):
+        return {key: _as_json(each) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_as_json(each) for each in value]
+    if value is None or isinstance(value, (str, int, float)):
+        return value
+    return value.isoformat() if isinstance(value, date) else str(value)
+
+
 @dataclass(frozen=True, repr=False)
 class Shown(Generic[T]):
     """The result of a call: it shows itself in a notebook, and ``print`` gives its text.
@@ -129,6 +141,9 @@ class Shown(Generic[T]):
     document: Mapping[str, Any] = field(default_factory=dict)
     needs_attention: bool = False
     files: Sequence[Path] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "document", _as_json(self.document))
 
     @cached_property
     def rejected(self) -> pd.DataFrame:
