@@ -166,10 +166,10 @@ def test_a_webhook_gets_the_findings_signed(office):
     ("text", "said", "ends"),
     [
         ('[partner.Sol]\nmail = ["x"]', "line 2: partner.Sol.mail.0: must be an e-mail address", 2),
-        ('[partner.Sol]\nemail = ["a@b.c"]', "line 2: partner.Sol.email: Extra inputs are not permitted", 2),
+        ('[partner.Sol]\nemail = ["a@b.c"]', "line 2: partner.Sol.email: there is no such key", 2),
         ('[partner.Sol]\nwebhook = "http://sol.example.com"', "line 2: partner.Sol.webhook: must begin", 2),
         ('[partner.Sol]\nwebhook = "https://sol.example.com"', "webhook-secret-file must name a file", 2),
-        ("[Sol]\nmail = []", "line 1: Sol: Extra inputs are not permitted", 2),
+        ("[Sol]\nmail = []", "line 1: Sol: there is no such key", 2),
         ("[partner.Sol", "cannot be read as a TOML file", 1),
         (None, "cannot be read: No such file or directory.", 1),
     ],

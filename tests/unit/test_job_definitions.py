@@ -116,7 +116,7 @@ def test_a_job_has_its_steps_in_their_order_and_defaults_for_the_rest(read):
     ("old", "new", "told"),
     [
         ("schedule =", "schedul =", "jobs.toml, line 2: jobs.nightly.schedule: Field required"),
-        ('grace = "90m"', 'grac = "90m"', "line 4: jobs.nightly.grac: Extra inputs are not permitted"),
+        ('grace = "90m"', 'grac = "90m"', "line 4: jobs.nightly.grac: there is no such key"),
         ('grace = "90m"', 'grace = "soon"', "grace: must be a length of time such as"),
         ('grace = "90m"', "grace = 90", "grace: must be a length of time such as"),
         ('grace = "90m"', "keep-days = -1", "keep-days: Input should be greater than or equal to 0"),

@@ -58,7 +58,7 @@ def test_a_file_fails_by_a_critical_answer_and_its_score_leaves_out_what_does_no
             CARD.replace("weight = 3", "weight = 0") + "weight = 0\n",
             r"line 7: weight: the weights for POV add up to",
         ),
-        (CARD.replace("weight = 3", "wait = 3"), r"card.toml, line 7: question.0.wait: Extra inputs"),
+        (CARD.replace("weight = 3", "wait = 3"), r"card.toml, line 7: question.0.wait: there is no such key"),
         (
             CARD.replace('text = "Can they be heard?"\n', ""),
             r"card.toml, line 10: question.1.text: Field required",

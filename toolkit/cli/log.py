@@ -108,9 +108,12 @@ def prove(kit: Kit, event: int, out: Path) -> None:
         proven = prove_event(connection, event)
     if proven is None:
         raise InvalidInput("No event {} is in the log; what is new is put into it by: toolkit log seal", event)
-    out.mkdir(parents=True, exist_ok=True)
-    for name, content in bundle(*proven).items():
-        (out / name).write_bytes(content)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        for name, content in bundle(*proven).items():
+            (out / name).write_bytes(content)
+    except OSError as error:
+        raise InvalidInput("{} cannot be written: {}", out, error.strerror or error) from None
     show("{}: entry {:,} of {:,}", out, proven[1].index, proven[2].size)
 
 
@@ -207,7 +210,10 @@ def cosign(kit: Kit, file: Path, witness: str, beside: Path | None) -> None:
       toolkit log cosign answer --witness auditor.vkey --beside reports
     """
     key = _key(witness, COSIGNATURE)
-    lines = file.read_text("utf-8", errors="replace")
+    try:
+        lines = file.read_text("utf-8")
+    except (OSError, UnicodeDecodeError):
+        raise UnreadableFile("{} cannot be read as the answer of a witness.", file) from None
     _show_cosigned(key, *keep_cosignature(kit.database, key, lines, kit.clock()))
     if beside is not None:
         show("{}", _laid(kit, beside))
@@ -292,7 +298,10 @@ def _state(kit: Kit, path: Path) -> Checkpoint:
     """
     with kit.database.transaction() as connection:
         known = [VerifierKey.parse(key) for key in keys_of(connection)]
-    signed = path.read_text("utf-8", errors="replace")
+    try:
+        signed = path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError):
+        signed = ""
     text = next((text for key in known if (text := key.opens(signed)) is not None), None)
     found = None if text is None else Checkpoint.parse(text)
     if found is None:

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from toolkit.errors import SettingsError, UnreadableFile
+from toolkit.message import Message
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -44,7 +45,9 @@ def read_toml(
     except ValidationError as error:
         wrong = error.errors(include_url=False, include_input=False)[0]
         where = [part for part in wrong["loc"] if part != "[key]"]
-        said = wrong["msg"].removeprefix("Value error, ")
+        said: object = wrong["msg"].removeprefix("Value error, ")
+        if wrong["type"] == "extra_forbidden":
+            said = Message("there is no such key")
         raise SettingsError(
             "{}, line {}: {}: {}", name, line_of(text, where), ".".join(map(str, where)), said
         ) from None
