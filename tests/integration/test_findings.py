@@ -133,6 +133,10 @@ def test_of_two_waivers_that_hold_the_one_that_ends_last_is_named(database, stor
         ({"end": "20/03/2026"}, "end must be a date written YYYY-MM-DD"),
         ({"end": "2026-03-02"}, "end must"),
         ({"start": "2026-04-01"}, "end must come after start"),
+        (
+            {"start": "2024-01-01", "end": "2026-03-02"},
+            "end must lie in the future: the waiver would hold on no day; a waiver holds for at most 366 days",
+        ),
         ({"sale": None}, "needs a sale, a partner or a code"),
         ({"code": "MISING_POV"}, "MISSING_POV"),
         ({"code": "EXPIRED"}, "the code of no finding"),

@@ -38,7 +38,7 @@ def duckdb_session(scratch: Path | None = None, memory: str = DEFAULT_MEMORY) ->
             "DuckDB needs more than {} of memory; give it more by TOOLKIT_ENGINE_MEMORY, or use a cluster.", memory
         ) from None
     except (duckdb.IOException, duckdb.FatalException) as error:
-        # What the system says about a file stands behind DuckDB's own words.
+        # DuckDB puts its own words before those of the system about a file.
         reason = str(error).splitlines()[0].rpartition(": ")[2].strip().rstrip(".")
         raise EngineUnavailable("DuckDB cannot write below {}: {}.", scratch, reason) from None
 

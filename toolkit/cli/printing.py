@@ -3,12 +3,11 @@
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import date, datetime
 from typing import Any, Final
 
 import click
 
-from toolkit.kit.shown import aligned
+from toolkit.kit.shown import aligned, json_text
 from toolkit.kit.spoken import _, translate
 from toolkit.message import Message
 
@@ -21,11 +20,7 @@ _TERMINAL_ORDER: Final = re.compile(
 def print_json(document: Mapping[str, Any], *, one_line: bool = False) -> None:
     """Print one JSON document on stdout, for machines."""
     indent = None if one_line else 2
-    click.echo(plain(json.dumps(document, ensure_ascii=False, indent=indent, default=_as_text)))
-
-
-def _as_text(value: object) -> str:
-    return value.isoformat() if isinstance(value, (date, datetime)) else str(value)
+    click.echo(plain(json.dumps(document, ensure_ascii=False, indent=indent, default=json_text)))
 
 
 def show(text: str, /, *values: Any) -> None:

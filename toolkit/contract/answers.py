@@ -1,4 +1,4 @@
-"""What the service answers (contract, "Resources and their fields"), and what a partner answers to a finding.
+"""The answers of the service (contract, "Resources and their fields"), and those of partners to findings.
 
 No answer to a finding changes a verdict.
 """

@@ -9,11 +9,11 @@ from zoneinfo import ZoneInfo
 
 from toolkit.contract.codes import CODES
 
-_HOLIDAYS: Final = ("01-01", "04-21", "05-01", "09-07", "10-12", "11-02", "11-15", "12-25")
+_FIXED: Final = ("01-01", "04-21", "05-01", "09-07", "10-12", "11-02", "11-15", "12-25")
 """The national holidays that fall on one day each year (Laws 662/1949 and 6,802/1980)."""
 
-_SINCE_2024: Final = "11-20"
-"""The Day of Zumbi and of Black Awareness (Law 14,759/2023)."""
+_FIXED_SINCE_2024: Final = (*_FIXED, "11-20")
+"""These, and the Day of Zumbi and of Black Awareness (Law 14,759/2023)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ def is_business_day(day: date) -> bool:
 
 @lru_cache
 def _holidays(year: int) -> frozenset[date]:
-    fixed = [*_HOLIDAYS, _SINCE_2024][: None if year >= 2024 else -1]
+    fixed = _FIXED if year < 2024 else _FIXED_SINCE_2024
     good_friday = _easter(year) - timedelta(days=2)
     return frozenset([good_friday, *(date.fromisoformat(f"{year}-{day}") for day in fixed)])
 

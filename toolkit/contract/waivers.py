@@ -88,7 +88,7 @@ def read_waiver(given: Mapping[str, Any], *, today: date) -> tuple[WaiverRequest
         wrong.append(Message("end must come after start"))
     elif end is not None and end <= today:
         wrong.append(Message("end must lie in the future: the waiver would hold on no day"))
-    elif end is not None and (end - start).days > LONGEST_DAYS:
+    if end is not None and (end - start).days > LONGEST_DAYS:
         wrong.append(Message("a waiver holds for at most {} days", LONGEST_DAYS))
     if wrong or end is None:
         return None, wrong

@@ -121,6 +121,11 @@ def _as_json(value: Any) -> Any:
         return [_as_json(each) for each in value]
     if value is None or isinstance(value, (str, int, float)):
         return value
+    return json_text(value)
+
+
+def json_text(value: object) -> str:
+    """Return what JSON holds of a value for which it has no type of its own."""
     return value.isoformat() if isinstance(value, date) else str(value)
 
 
