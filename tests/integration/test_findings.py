@@ -167,7 +167,7 @@ def test_what_belongs_to_one_partner_holds_nothing_of_another(database, story, c
     observe_service(database, clock)  # a blank name is none
     whole = audit(database, clock, day(10))
     assert list(whole.partners["partner"]) == ["", "Norte", "Sul"]
-    for name, said in ((" ", "No sale names the partner ' '."), ("norte", "did you mean Norte?")):
+    for name, said in ((" ", "No sale names the partner ' '."), ("norte", "did you mean Norte?"), ("ort", "Norte?")):
         with pytest.raises(InvalidInput, match=re.escape(said)):
             of_partner(database, whole, name)
     sul = of_partner(database, whole, "Sul")
@@ -243,6 +243,9 @@ def test_the_commands_tell_findings_changes_and_waivers(run, story, tmp_path):
         ("S-1", "MISSING_POV", "Norte"),
         ("S-2", "WITHOUT_CLIENT", "Sul"),
     ]
+    for code, said in (("MISING_POV", "did you mean MISSING_POV"), ("EXPIRED", "is the code of no finding")):
+        assert said in run("findings", "--no-sync", "--code", code, ends=1).err
+    assert not ask("findings", "--no-sync", "--code", "missing_aut")["findings"]
     story.file("S-1", EvidenceType.POV, at=datetime.now(UTC))
     zone = DEFAULT_DEADLINES.timezone
     until = (datetime.now(zone) + timedelta(days=10)).date().isoformat()

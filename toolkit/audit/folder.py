@@ -172,7 +172,9 @@ class Audit:
         partners = self.partners
         if name not in partners:
             folded = {each.casefold(): each for each in partners}
-            near = [folded[each] for each in get_close_matches(name.casefold(), folded)]
+            wanted = name.casefold()
+            holding = [each for each in folded if len(wanted) > 2 and wanted in each]
+            near = [folded[each] for each in dict.fromkeys((*holding[:3], *get_close_matches(wanted, folded)))]
             if near:
                 raise InvalidInput("No sale names the partner {!r}; did you mean {}?", name, either(near))
             raise InvalidInput("No sale names the partner {!r}.", name)

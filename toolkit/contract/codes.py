@@ -10,6 +10,7 @@ from toolkit.contract.contents import ContentProblem, IntegrityProblem
 from toolkit.contract.evidence import EvidenceType
 from toolkit.contract.findings import Problem, Reason
 from toolkit.contract.service_rows import JUMPS, code_of
+from toolkit.message import Message, either
 
 
 class LabelledEnum(StrEnum):
@@ -427,3 +428,13 @@ def similar(text: str) -> list[str]:
     wanted = text.strip().upper().replace("-", "_").replace(" ", "_")
     holding = [code for code in CODES if len(wanted) > 2 and wanted in code]
     return list(dict.fromkeys([*holding, *get_close_matches(wanted, CODES, n=5, cutoff=0.5)]))[:5]
+
+
+def no_finding(code: str) -> Message | None:
+    """Return why no finding can have this code; ``None`` where one can."""
+    if code in CODES and CODES[code].severity is not None:
+        return None
+    likely = [each for each in similar(code) if CODES[each].severity] if code not in CODES else []
+    if likely:
+        return Message("{} is the code of no finding (did you mean {}?)", code, either(likely))
+    return Message("{} is the code of no finding (toolkit explain lists all codes)", code)

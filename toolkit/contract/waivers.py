@@ -6,10 +6,10 @@ from datetime import date, datetime
 from typing import Any, Final
 from uuid import UUID
 
-from toolkit.contract.codes import CODES, similar
+from toolkit.contract.codes import no_finding
 from toolkit.contract.fields import MISLEADING, NOT_MISLEADING, TRIMMED
 from toolkit.contract.people import person
-from toolkit.message import Message, either
+from toolkit.message import Message
 
 FIELDS: Final = ("sale", "partner", "code", "reason", "owner", "approvedBy", "start", "end")
 """The fields of a waiver as files and messages write them."""
@@ -77,8 +77,8 @@ def read_waiver(given: Mapping[str, Any], *, today: date) -> tuple[WaiverRequest
         wrong.append(Message("a waiver needs a sale, a partner or a code"))
     if person(texts["owner"]) == person(texts["approvedBy"]) != "":
         wrong.append(Message("approvedBy must be somebody else than the owner"))
-    if code and (code not in CODES or CODES[code].severity is None):
-        wrong.append(_no_finding(code))
+    if code and (refused := no_finding(code)) is not None:
+        wrong.append(refused)
     for name, day in days.items():
         if texts[name] and day is None:
             wrong.append(Message("{} must be a date written YYYY-MM-DD", name))
@@ -94,13 +94,6 @@ def read_waiver(given: Mapping[str, Any], *, today: date) -> tuple[WaiverRequest
         return None, wrong
     about = (texts["sale"] or None, texts["partner"] or None, code or None)
     return WaiverRequest(*about, texts["reason"], texts["owner"], texts["approvedBy"], start, end), []
-
-
-def _no_finding(code: str) -> Message:
-    likely = [each for each in similar(code) if CODES[each].severity] if code not in CODES else []
-    if likely:
-        return Message("{} is the code of no finding (did you mean {}?)", code, either(likely))
-    return Message("{} is the code of no finding (toolkit explain lists all codes)", code)
 
 
 def _text(value: Any) -> str:

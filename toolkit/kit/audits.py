@@ -18,7 +18,7 @@ from pydantic.alias_generators import to_camel
 from toolkit.audit.changes import BETWEEN, FindingChanges, changes_between
 from toolkit.audit.folder import Audit
 from toolkit.audit.folder import open_audit as open_folder
-from toolkit.contract.codes import CODES, names_of
+from toolkit.contract.codes import CODES, names_of, no_finding
 from toolkit.contract.contents import IntegrityFinding
 from toolkit.contract.fields import pick_camel
 from toolkit.contract.findings import FindingStatus, Problem, Reason, items
@@ -271,11 +271,14 @@ class AuditResult:
         """Show each finding with its status, deadline and owner, those to act on first.
 
         Raises:
-            InvalidInput: no sale names this partner.
+            InvalidInput: no sale names this partner, or no finding can have this code.
         """
+        code = code and code.upper()
+        if code is not None and (refused := no_finding(code)) is not None:
+            raise InvalidInput(refused)
         result, zone = self.read(partner, whole=True), self._zone
         found = result.findings
-        for column, wanted in {"status": status, "code": code and code.upper()}.items():
+        for column, wanted in {"status": status, "code": code}.items():
             found = found if wanted is None else found[found[column] == wanted]
         listed = found if status == FindingStatus.RESOLVED else found[found["status"] != FindingStatus.RESOLVED]
         rows = []
