@@ -167,7 +167,11 @@ def test_what_belongs_to_one_partner_holds_nothing_of_another(database, story, c
     observe_service(database, clock)  # a blank name is none
     whole = audit(database, clock, day(10))
     assert list(whole.partners["partner"]) == ["", "Norte", "Sul"]
-    for name, said in ((" ", "No sale names the partner ' '."), ("norte", "did you mean Norte?"), ("ort", "Norte?")):
+    for name, said in (
+        (" ", "No sale names the partner ' '."),
+        ("norte", "did you mean Norte?"),
+        ("ort", "Norte?"),
+    ):
         with pytest.raises(InvalidInput, match=re.escape(said)):
             of_partner(database, whole, name)
     sul = of_partner(database, whole, "Sul")

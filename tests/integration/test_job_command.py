@@ -165,6 +165,9 @@ def test_wrong_parameters_stop_everything_before_it_starts(office):
             assert told in log
     office.write()
     assert office.run("history", "--json")[1] == {"runs": []}
+    assert office.run("history", "nightly", "--json")[1] == {"runs": []}
+    status, _, said = office.run("history", "nighty")
+    assert (status, "There is no job 'nighty'. There are: nightly" in said) == (2, True)
     assert office.run("run", "nigthly")[0] == 2
     assert office.run("run", "nightly", "--date", "2026-03-02 03:00")[0] == 2
 

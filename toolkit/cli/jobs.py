@@ -282,6 +282,8 @@ def history(kit: Kit, name: str | None, limit: int, as_json: bool) -> int:
       toolkit job history nightly@2026-11-20T02:00
     """
     name, at, time = (name or "").partition("@")
+    if name and not runs_of(kit.database, name, limit=1):
+        Desk(kit).job(name)  # a name that no job has is refused, and one that never ran is not
     if not at:
         finish(job_history(kit, job=name, runs=limit), as_json)
         return DONE
