@@ -32,7 +32,7 @@ from tests.support.spark_server import REMOTE, sail
 from toolkit.audit.duckdb_session import copy_to, duckdb_session, files_alone
 from toolkit.audit.engines import Engine, spark_engine
 from toolkit.audit.folder import open_audit, part_of
-from toolkit.audit.judge import FILES, GIVEN, MISSING, VERDICTS
+from toolkit.audit.judge import GIVEN, OUTPUTS
 from toolkit.audit.run import make_audit
 from toolkit.database.connection import Database, raw
 from toolkit.database.observations import observe_service
@@ -41,8 +41,6 @@ SALES = 400_000
 
 LARGE = 5_000_000
 """Sales beyond which only the audit itself is measured."""
-
-OUTPUTS = {"files": FILES, "verdicts": VERDICTS, "missing": MISSING}
 
 
 def main(scale: float) -> None:

@@ -7,11 +7,9 @@ from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 
-import ibis
-
 from toolkit.audit.duckdb_session import duckdb_session
 from toolkit.audit.engines import DuckdbEngine, Engine
-from toolkit.audit.judge import GIVEN, judge
+from toolkit.audit.judge import GIVEN, judgement
 
 
 @contextmanager
@@ -23,12 +21,11 @@ def on_duckdb(home: Path | None = None) -> Iterator[Engine]:
 def judge_on(engine: Engine, inputs: Path, outputs: Path, as_of: datetime) -> None:
     """Judge the inputs in a folder; the engine writes the outputs itself."""
 
-    def write(name: str, query: ibis.Table, schema: ibis.Schema) -> ibis.Table:
-        engine.write(query, str(outputs / f"{name}.parquet"))
-        return engine.table(f"judged_{name}", parts_of(outputs, name), schema)
-
-    given = {name: [str(inputs / f"{name}.parquet")] for name in GIVEN}
-    judge({name: engine.table(f"given_{name}", given[name], GIVEN[name]) for name in GIVEN}, as_of, write)
+    for name in GIVEN:
+        engine.show(name, [str(inputs / f"{name}.parquet")])
+    for name, query in judgement().outputs.items():
+        engine.write(query, str(outputs / f"{name}.parquet"), as_of)
+        engine.show(name, parts_of(outputs, name))
 
 
 def parts_of(outputs: Path, name: str) -> list[str]:

@@ -11,6 +11,7 @@ import socket
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from datetime import datetime
 from functools import lru_cache
 from logging import getLogger
 from typing import TYPE_CHECKING, Any, ClassVar, Final
@@ -18,10 +19,11 @@ from urllib.parse import urlsplit
 
 import ibis
 import pyarrow as pa
-from ibis import Schema, Table
+from ibis import Table
 from ibis.expr import operations as ops
 
 from toolkit.audit.duckdb_session import copy_to, files_alone
+from toolkit.audit.judge import AS_OF, SCHEMAS
 from toolkit.errors import EngineUnavailable, InvalidInput
 
 if TYPE_CHECKING:
@@ -39,10 +41,15 @@ _BACKOFF: Final = 2000
 """Milliseconds between two attempts, at most."""
 
 
+def duckdb_sql(query: Table, as_of: datetime | None = None) -> str:
+    """Return a query as DuckDB's SQL, made once where no moment is in it: that takes longer than a small audit."""
+    node = query.op()
+    return _compiled(node, as_of if node.find(ops.ScalarParameter) else None)
+
+
 @lru_cache
-def _sql(query: Any) -> str:
-    """Return a query as DuckDB's SQL; to compile it takes longer than to judge a few thousand sales."""
-    return str(ibis.to_sql(query.to_expr(), dialect="duckdb"))
+def _compiled(query: Any, as_of: datetime | None) -> str:
+    return str(ibis.to_sql(query.to_expr(), dialect="duckdb", params={AS_OF: as_of}))
 
 
 class DuckdbEngine:
@@ -52,26 +59,24 @@ class DuckdbEngine:
 
     def __init__(self, session: DuckDBPyConnection) -> None:
         self.session = session
-        self._connection = ibis.duckdb.from_connection(session)
 
-    def table(self, name: str, paths: Sequence[str], schema: Schema) -> Table:
-        """Return the rows of these files."""
-        self.session.execute(f"CREATE OR REPLACE VIEW {name} AS FROM read_parquet({files_alone(paths)})")
-        return ibis.table(schema, name=name)
+    def show(self, name: str, paths: Sequence[str]) -> None:
+        """Make the rows of these files a table."""
+        self.session.execute(f"CREATE OR REPLACE TEMP VIEW {name} AS FROM read_parquet({files_alone(paths)})")
 
-    def write(self, query: Table, place: str) -> None:
+    def write(self, query: Table, place: str, as_of: datetime) -> None:
         """Write one file."""
-        self._spilling(lambda: self.session.execute(copy_to(_sql(query.op()), place)))
+        self._spilling(lambda: self.session.execute(copy_to(duckdb_sql(query, as_of), place)))
 
     def read(self, query: Table) -> pa.Table:
         """Return the rows of ``query``."""
-        found: pa.Table = self._spilling(lambda: self.session.sql(_sql(query.op())).to_arrow_table())
+        found: pa.Table = self._spilling(lambda: self.session.sql(duckdb_sql(query)).to_arrow_table())
         return found.cast(query.schema().to_pyarrow())
 
     def hand_over(self, query: Table, session: DuckDBPyConnection, name: str) -> None:
         """Make the rows of ``query`` a table of the same session."""
         assert session is self.session
-        session.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS {_sql(query.op())}")
+        session.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS {duckdb_sql(query)}")
 
     def _spilling(self, work: Callable[[], Any]) -> Any:
         """Do the work; where the memory does not suffice, once more within half of it.
@@ -128,8 +133,8 @@ class SparkEngine:
     def __init__(self, session: Any, connection: Any) -> None:
         self._session, self._connection = session, connection
 
-    def table(self, name: str, paths: Sequence[str], schema: Schema) -> Table:
-        """Return the rows of these files."""
+    def show(self, name: str, paths: Sequence[str]) -> None:
+        """Make the rows of these files a table."""
         from pyspark.sql.pandas.types import from_arrow_schema
 
         for path in paths:
@@ -140,15 +145,14 @@ class SparkEngine:
                     found[0],
                     path,
                 )
-        columns = from_arrow_schema(schema.to_pyarrow(), prefer_timestamp_ntz=False)
+        columns = from_arrow_schema(SCHEMAS[name].to_pyarrow(), prefer_timestamp_ntz=False)
         reader = self._session.read.schema(columns)
         rows = reader.parquet(*paths) if paths else self._session.createDataFrame([], columns)
         rows.createOrReplaceTempView(name)
-        return ibis.table(schema, name=name)
 
-    def write(self, query: Table, place: str) -> None:
+    def write(self, query: Table, place: str, as_of: datetime) -> None:
         """Write a folder of parts, on the server's side; some servers write none where there are no rows."""
-        self._frame(query).write.mode("overwrite").option("compression", "zstd").parquet(place)
+        self._frame(query, as_of).write.mode("overwrite").option("compression", "zstd").parquet(place)
 
     def read(self, query: Table) -> pa.Table:
         """Return the rows of ``query``."""
@@ -158,8 +162,8 @@ class SparkEngine:
         """Bring the rows of ``query`` here."""
         session.register(name, self.read(query))
 
-    def _frame(self, query: Table) -> Any:
-        return self._session.sql(self._connection.compile(query))
+    def _frame(self, query: Table, as_of: datetime | None = None) -> Any:
+        return self._session.sql(self._connection.compile(query, params={AS_OF: as_of}))
 
 
 Engine = DuckdbEngine | SparkEngine

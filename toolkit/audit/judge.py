@@ -5,9 +5,9 @@ expressions run on DuckDB and on Spark. Property tests hold them equal to ``tool
 every sale.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from datetime import datetime
-from functools import cache, reduce
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache, reduce
 from operator import or_
 from typing import Final
 
@@ -27,6 +27,7 @@ from toolkit.contract.rules import (
     REPLACED_BY_COMBINED,
     REPLACES_ALL,
     EvidenceState,
+    rules_fingerprint,
 )
 
 _TIME: Final = "timestamp('UTC')"
@@ -149,6 +150,13 @@ MISSING: Final = ibis.schema(
 )
 """One row a missing piece."""
 
+OUTPUTS: Final = {"files": FILES, "verdicts": VERDICTS, "missing": MISSING}
+
+SCHEMAS: Final = GIVEN | OUTPUTS
+
+AS_OF: Final = ibis.param(_TIME)
+"""The moment of an audit, which engines put in."""
+
 TYPE_UNKNOWN: Final = "TYPE_UNKNOWN"
 """The state of a record whose type the contract does not know."""
 
@@ -161,30 +169,66 @@ _ORDER: Final = (EvidenceState.COUNTED, *REASON_OF)
 _TYPES: Final = list(EvidenceType)
 
 
-def judge(
-    inputs: Mapping[str, Table], as_of: datetime, write: Callable[[str, Table, ibis.Schema], Table]
-) -> tuple[Table, Table]:
-    """Judge the inputs (``sales``, ``records``, ``objects``) as of a moment; return ``files`` and ``verdicts``.
-
-    ``write`` gets each output by its name, with its rows in their order and its columns, writes it, and returns it
-    as it was written: what follows reads that.
-    """
-
-    def written(name: str, rows: Table, order: Iterable[BooleanValue | str], schema: ibis.Schema) -> Table:
-        return write(name, rows.order_by(list(order)).select(*schema.names), schema)
-
-    sales = inputs["sales"]
-    found = files_of(sales, inputs["records"], inputs["objects"], as_of)
-    files = written("files", found, ("record",), FILES)
-    judged = verdicts_of(sales, files)
-    verdicts = written("verdicts", judged, gravest_first(judged), VERDICTS)
-    pieces = missing_of(verdicts)
-    written("missing", pieces, [*gravest_first(pieces), "place"], MISSING)
-    return files, verdicts
+UNPROVEN: Final = 1000
+"""Compliant sales on files that are not fully verified, of which this is all that is wrong, that reports list."""
 
 
-def files_of(sales: Table, records: Table, objects: Table, as_of: datetime) -> Table:
-    """Return each record with its file and its state at ``as_of``, in ``record`` and the columns of ``FILES``."""
+@dataclass(frozen=True)
+class Judgement:
+    """The queries of an audit, over the tables in ``SCHEMAS``."""
+
+    outputs: Mapping[str, Table]
+    """Those that write ``OUTPUTS``, with their rows in order. Each may read what the ones before it wrote."""
+    totals: Table
+    """One row: ``sales``, how many of them have each ``Status``, and counted files by ``COVERAGES``."""
+    looks: Table
+    """The number of counted ``files`` by what they were looked at with."""
+    listed: Table
+    """The verdicts of sales about which something is to be told."""
+    unproven: Table
+    """Other sales with counted files that are not fully verified: the first ``UNPROVEN`` of them."""
+
+
+def table_of(name: str) -> Table:
+    """Return the table that engines know by this name, see ``SCHEMAS``."""
+    return ibis.table(SCHEMAS[name], name=name)
+
+
+def judgement() -> Judgement:
+    """Return the queries; those of the same rules are made but once in a process, as that takes a while."""
+    return _judgement(rules_fingerprint())
+
+
+@lru_cache(maxsize=2)
+def _judgement(_: str) -> Judgement:
+    sales, records, objects, files, verdicts = map(table_of, ("sales", "records", "objects", "files", "verdicts"))
+    judged, pieces = _verdicts_of(sales, files), _missing_of(verdicts)
+    ordered = {
+        "files": _files_of(sales, records, objects).order_by("record"),
+        "verdicts": judged.order_by(_gravest_first(judged)),
+        "missing": pieces.order_by([*_gravest_first(pieces), "place"]),
+    }
+    telling = (verdicts.status != Status.COMPLIANT) | (verdicts.problems != "") | verdicts.client_id.isnull()
+    unproven = (verdicts.first_bytes + verdicts.never + verdicts.unreadable) > 0
+    counted = files.filter((files.state == EvidenceState.COUNTED) & files.sale_id.isin(verdicts.sale_id))
+    verified = counted.sha256.notnull()
+    return Judgement(
+        outputs={name: query.select(*OUTPUTS[name].names) for name, query in ordered.items()},
+        totals=verdicts.aggregate(
+            sales=verdicts.count(),
+            **{str(each): verdicts.count(where=verdicts.status == each) for each in Status},
+            **{column: verdicts[column].sum().fill_null(0) for column in COVERAGES.values()},
+        ),
+        looks=counted.group_by("kind", "depth", "readers", "look", verified=verified).aggregate(
+            files=counted.count()
+        ),
+        listed=verdicts.filter(telling),
+        unproven=verdicts.filter(unproven & ~telling).order_by("sale_id").limit(UNPROVEN).select("sale_id"),
+    )
+
+
+def _files_of(sales: Table, records: Table, objects: Table) -> Table:
+    """Return each record with its file and its state at ``AS_OF``, in ``record`` and the columns of ``FILES``."""
     found = records.left_join(objects, records.object == objects.object)
     demanded = found.evidence_type.cases(*((str(each), str(kind)) for each, kind in KIND_OF.items()))
     known = demanded.notnull()
@@ -198,7 +242,7 @@ def files_of(sales: Table, records: Table, objects: Table, as_of: datetime) -> T
         (usable, str(EvidenceState.COUNTED)),
         (found["size"].notnull(), str(EvidenceState.UNUSABLE)),
         (found.vanished, str(EvidenceState.VANISHED)),
-        (found.expires_at > ibis.literal(as_of), str(EvidenceState.NOT_UPLOADED)),
+        (found.expires_at > AS_OF, str(EvidenceState.NOT_UPLOADED)),
         (found.expires_at.notnull(), str(EvidenceState.EXPIRED)),
         else_=str(EvidenceState.EXPIRY_UNKNOWN),
     )
@@ -215,13 +259,13 @@ def files_of(sales: Table, records: Table, objects: Table, as_of: datetime) -> T
     )
 
 
-def verdicts_of(sales: Table, files: Table) -> Table:
+def _verdicts_of(sales: Table, files: Table) -> Table:
     """Judge every sale by its files (``FILES``), in the columns of ``VERDICTS``."""
     judged = _with_lists(_with_status(_with_attempts(sales, files)))
     return judged.select(*VERDICTS.names)
 
 
-def missing_of(verdicts: Table) -> Table:
+def _missing_of(verdicts: Table) -> Table:
     """Return one row a missing piece of these sales, in the columns of ``MISSING``, with ``place`` in its list."""
     pieces, reasons = verdicts.missing.re_split(_SPLIT), verdicts.reasons.re_split(_SPLIT)
     lacking = verdicts.filter(verdicts.missing != "")
@@ -242,22 +286,7 @@ def missing_of(verdicts: Table) -> Table:
     return ibis.union(*every) if len(every) > 1 else every[0]
 
 
-def looks_of(files: Table, verdicts: Table) -> Table:
-    """Return the number of counted ``files`` of these sales by what they were looked at with."""
-    counted = files.filter((files.state == EvidenceState.COUNTED) & files.sale_id.isin(verdicts.sale_id))
-    verified = counted.sha256.notnull()
-    return counted.group_by("kind", "depth", "readers", "look", verified=verified).aggregate(files=counted.count())
-
-
-@cache
-def looks_sql() -> str:
-    """Return the same as SQL over the tables of an audit folder."""
-    return str(
-        ibis.to_sql(looks_of(ibis.table(FILES, "files"), ibis.table(VERDICTS, "verdicts")), dialect="duckdb")
-    )
-
-
-def gravest_first(verdicts: Table) -> list[BooleanValue | str]:
+def _gravest_first(verdicts: Table) -> list[BooleanValue | str]:
     """Return what sales are ordered by: open ones first, those completed without evidence first, then by age."""
     mild = ~verdicts.problems.startswith(Problem.COMPLETED_WITHOUT_EVIDENCE)
     return [verdicts.status == Status.COMPLIANT, mild, "created_at", "sale_id"]

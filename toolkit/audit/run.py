@@ -40,7 +40,7 @@ from toolkit.audit.folder import (
     name_of,
     part_of,
 )
-from toolkit.audit.judge import GIVEN, judge, looks_of
+from toolkit.audit.judge import OUTPUTS, judgement, table_of
 from toolkit.audit.lists import write_lists
 from toolkit.audit.observe_bucket import listed_since
 from toolkit.audit.publish import AuditPlan, claimed, drafts_of, finish_left, prune, publish
@@ -61,9 +61,6 @@ from toolkit.database.tables import audit_runs, evidence_observations, new_id
 from toolkit.errors import InvalidInput, NothingEvaluated
 from toolkit.log.sealing import newest_checkpoint
 from toolkit.privacy.persons import requests_at
-
-UNPROVEN: Final = 1000
-"""Compliant sales on files that are not fully verified, of which this is all that is wrong, that reports list."""
 
 _FIRST_YEAR: Final = 1970
 
@@ -208,47 +205,31 @@ class _Work:
             for name in INPUTS:
                 parts[name] = part_of(folder, name)
                 store.put(f"{folder.name}/{name}.parquet", folder / f"{name}.parquet")
-        given = {
-            name: engine.table(f"given_{name}", [f"{base}/{name}.parquet"], schema)
-            for name, schema in GIVEN.items()
-        }
-
-        def write(name: str, query: ibis.Table, schema: ibis.Schema) -> ibis.Table:
-            engine.write(query, f"{base}/{name}.parquet")
+        for name in INPUTS:
+            engine.show(name, [f"{base}/{name}.parquet"])
+        asked = judgement()
+        for name, query in asked.outputs.items():
+            engine.write(query, f"{base}/{name}.parquet", self.moment)
             if remote:
-                parts[name], paths = self._remote_part(base, folder.name, name, engine, schema)
+                parts[name] = self._remote_part(base, name, engine)
             else:
-                paths = _parts_here(folder / f"{name}.parquet", schema)
-            return engine.table(f"judged_{name}", paths, schema)
-
-        files, verdicts = judge(given, self.moment, write)
-        totals = {
-            "sales": verdicts.count(),
-            **{str(each): verdicts.count(where=verdicts.status == each) for each in Status},
-            **{column: verdicts[column].sum().fill_null(0) for column in COVERAGES.values()},
-        }
-        [row] = engine.read(verdicts.aggregate(**totals)).to_pylist()
-        open_ones = (verdicts.status != Status.COMPLIANT) | (verdicts.problems != "") | verdicts.client_id.isnull()
-        unproven = (verdicts.first_bytes + verdicts.never + verdicts.unreadable) > 0
-        engine.hand_over(verdicts.filter(open_ones), session, "listed")
-        some = verdicts.filter(unproven & ~open_ones).order_by("sale_id").limit(UNPROVEN)
-        engine.hand_over(some.select("sale_id"), session, "unproven")
+                engine.show(name, _parts_here(folder / f"{name}.parquet", OUTPUTS[name]))
+        [row] = engine.read(asked.totals).to_pylist()
+        engine.hand_over(asked.listed, session, "listed")
+        engine.hand_over(asked.unproven, session, "unproven")
         counts = {name: int(row[name]) for name in ("sales", *map(str, Status))}
         coverage = {str(each): int(row[column]) for each, column in COVERAGES.items()}
-        looks = Looks.of(engine.read(looks_of(files, verdicts)).to_pylist())
-        return parts, counts, coverage, looks
+        return parts, counts, coverage, Looks.of(engine.read(asked.looks).to_pylist())
 
-    def _remote_part(
-        self, base: str, folder: str, name: str, engine: Engine, schema: ibis.Schema
-    ) -> tuple[TablePart, list[str]]:
-        """Return the files of a table that the engine wrote into the bucket, and their addresses."""
-        store, prefix = self.plan.store, f"{folder}/{name}.parquet/"
+    def _remote_part(self, base: str, name: str, engine: Engine) -> TablePart:
+        """Show the table that the engine wrote into the bucket; return its files."""
+        store, folder = self.plan.store, self.folder.name
+        prefix = f"{folder}/{name}.parquet/"
         names = [each for each in store.names() if each.startswith(prefix) and each.endswith(".parquet")]
         own = [each.removeprefix(f"{folder}/") for each in names]
-        paths = [f"{base}/{each}" for each in own]
-        rows = engine.read(engine.table("counted", paths, schema).count().as_table()).column(0)[0].as_py()
-        told = tuple(PartFile(each, store.sha256(f"{folder}/{each}")) for each in own)
-        return TablePart(int(rows), told), paths
+        engine.show(name, [f"{base}/{each}" for each in own])
+        rows = engine.read(table_of(name).count().as_table()).column(0)[0].as_py()
+        return TablePart(int(rows), tuple(PartFile(each, store.sha256(f"{folder}/{each}")) for each in own))
 
     def _source(self, snapshot: Connection, behind: float | None, reading: ServiceReading | None) -> Source:
         """Return what the audit rests on."""

@@ -79,7 +79,7 @@ class Looks:
 
     @classmethod
     def of(cls, rows: Iterable[Mapping[str, Any]]) -> Self:
-        """Return the sums of rows of ``toolkit.audit.judge.looks_of``."""
+        """Return the sums of rows of ``looks`` in ``toolkit.audit.judge.Judgement``."""
         readers, depth, older, unheard = Counter[str](), Counter[str](), 0, 0
         for row in rows:
             files, named = int(row["files"]), row["readers"].split("|") if row["readers"] else []

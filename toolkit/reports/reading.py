@@ -278,9 +278,10 @@ class _Reading:
         )
 
     def looks(self) -> Looks:
-        from toolkit.audit.judge import looks_sql  # Ibis with it, which a report of all partners does without
+        from toolkit.audit.engines import duckdb_sql  # Ibis with it, which a report of all partners does without
+        from toolkit.audit.judge import judgement
 
-        return Looks.of(self.audit.sql(looks_sql()).to_pylist())
+        return Looks.of(self.audit.sql(duckdb_sql(judgement().looks)).to_pylist())
 
     def file_findings(self, findings: pd.DataFrame) -> tuple[IntegrityFinding, ...]:
         query = f"SELECT * FROM file_findings WHERE {self.shown('problem')} ORDER BY number"
