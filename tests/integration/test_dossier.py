@@ -1,6 +1,8 @@
 """The dossier of one sale: a ZIP that somebody without the toolkit opens, reads and checks."""
 
+import hmac
 import json
+import shutil
 import subprocess
 from hashlib import sha256
 from io import BytesIO
@@ -10,6 +12,7 @@ from zipfile import ZipFile
 import pypdf
 import pytest
 
+from tests.integration.test_custody_proof import HAS_PROGRAMS
 from tests.support.evidence_files import pdf, silence
 from tests.support.uploaded_sales import add_sale, rows
 from toolkit.contract.evidence import EvidenceType
@@ -57,6 +60,71 @@ def test_a_dossier_opens_without_the_toolkit(run, database, asked_for, tmp_path)
     digest = sha256(Path(path).read_bytes()).hexdigest()
     assert {"dossier.zip": digest} in [detail["files"] for kind, detail in events if kind == "REPORTED"]
     assert [kind for kind, _ in events].count("OPENED") == 2
+
+
+def test_a_dossier_opens_single_fields_of_the_log_to_strangers(run, database, asked_for, tmp_path):
+    """Recomputed by hashlib and by openssl; what the dossier does not show stays closed."""
+
+    def opened(*words):
+        path = run("dossier", "sale-1", "--out", tmp_path, *words).out.strip()
+        shutil.rmtree(tmp_path / "opened", ignore_errors=True)
+        with ZipFile(path) as archive:
+            archive.extractall(tmp_path / "opened")
+        return sorted((tmp_path / "opened" / "proofs").glob("*/*.opened"))
+
+    def told(file):
+        """The kind of the event, and what its entry holds in the field of that name."""
+        entry = json.loads(file.with_name("entry.json").read_text("utf-8"))
+        return entry["kind"], entry["detail"][file.stem]
+
+    run("evidence", "withdraw", *withdrawn(database), "--by", "Ana Souza", "--approved-by", "Rui Lima")
+    closed = opened()
+    assert {(told(each)[0], each.stem) for each in closed} == {
+        ("VERIFIED", "sha256"), ("WITHDRAWN", "by"), ("WITHDRAWN", "approvedBy"), ("WITHDRAWN", "reason")
+    }  # fmt: skip
+    files = opened("--unmask", "--reason", "Processo 7", "--with-files")
+    names = {(told(each)[0], each.stem) for each in files} - {(told(each)[0], each.stem) for each in closed}
+    assert names == {("UPLOADED", "key")}
+    for file in files:
+        key, value, *text = file.read_text("utf-8").splitlines()
+        assert hmac.new(bytes.fromhex(key), value.encode(), "sha256").hexdigest() == told(file)[1]
+        assert [sha256(each.encode()).hexdigest() for each in text] in ([value], [])
+        # This key opens no other field: neither another one of the event nor that of another event.
+        others = [each for each in files if each != file]
+        assert told(file)[1] not in [told(each)[1] for each in others]
+        assert key not in [each.read_text("utf-8").splitlines()[0] for each in others]
+        found = verify_bundle(file.parent)
+        assert (found["files"].holds, found["inclusion"].holds) == (True, True)
+    [contents] = {each.read_text("utf-8").splitlines()[1] for each in files if each.stem == "sha256"} & {
+        sha256(each.read_bytes()).hexdigest() for each in (tmp_path / "opened" / "files").iterdir()
+    }
+    assert contents
+
+    file = next(each for each in files if each.stem == "approvedBy")
+    entry = json.loads(file.with_name("entry.json").read_text("utf-8"))["detail"]
+    if HAS_PROGRAMS:
+        line = (tmp_path / "opened" / "proofs" / file.parent.name / "VERIFY.md").read_text("utf-8")
+        command = next(part for part in line.split("`") if part.startswith("sed -n 2p FIELD"))
+        done = subprocess.run(
+            ["sh", "-c", command.replace("FIELD", "approvedBy")], cwd=file.parent, capture_output=True, check=True
+        )
+        assert done.stdout.decode().split()[-1] == entry["approvedBy"]
+        assert (
+            subprocess.run(["sh", "verify.sh"], cwd=file.parent, capture_output=True, check=False).returncode == 0
+        )
+    lines = file.read_text("utf-8").splitlines()
+    for forged in (["ff" * 32, *lines[1:]], [*lines[:2], "Ana Souza"], [lines[0], "ff" * 32], ["x"]):
+        file.write_text("\n".join(forged) + "\n", "utf-8")
+        assert "approvedBy.opened is not what entry.json holds" in run("log", "verify", file.parent, ends=3).out
+        if HAS_PROGRAMS:
+            script = subprocess.run(["sh", "verify.sh"], cwd=file.parent, capture_output=True, check=False)
+            assert script.returncode == 1
+
+
+def withdrawn(database):
+    """The arguments that name a record and a reason."""
+    [(record,)] = rows(database, "SELECT id FROM evidences WHERE evidence_type = 'DOC_CONTRATANTE'")
+    return str(record), "--reason", "A page is missing"
 
 
 def test_personal_data_and_files_need_a_reason_and_stay_out_without_one(run, database, asked_for, tmp_path):

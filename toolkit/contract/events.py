@@ -1,10 +1,11 @@
-"""The custody log's events: their kinds, their JSON form, and the keys that hide names in them.
+"""The custody log's events: their kinds, their JSON form, and the keys that hide fields of them.
 
-A hash of a name, or of a file name that is a CPF, is found by trying all of them. So a sealed event holds its
-keyed hash (HMAC-SHA256), and the key is kept apart from the log.
+A hash of a name, or of a file name that is a CPF, is found by trying all of them. So a sealed event holds keyed
+hashes (HMAC-SHA256), each field under a key of its own: who is given it and the value checks this field alone.
 """
 
 import hmac
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -52,19 +53,21 @@ class CustodyEvent(StrEnum):
     TIMESTAMPED = "TIMESTAMPED"
 
 
-HASHES: Final[Mapping[str, tuple[str, ...]]] = {
+HIDDEN: Final[Mapping[str, tuple[str, ...]]] = {
     CustodyEvent.ASKED: ("request",),
     CustodyEvent.ISSUED: ("record",),
     CustodyEvent.SALES_OBSERVED: ("sales",),
     CustodyEvent.RECORDED: ("record",),
     CustodyEvent.RECORD_CHANGED: ("record",),
-    CustodyEvent.UPLOADED: ("key",),
-    CustodyEvent.RESTORED: ("key",),
+    CustodyEvent.UPLOADED: ("key", "etag"),
+    CustodyEvent.RESTORED: ("key", "etag"),
     CustodyEvent.GONE: ("key",),
+    CustodyEvent.VERIFIED: ("sha256",),
     CustodyEvent.WITHDRAWN: ("by", "approvedBy", "account", "reason"),
     CustodyEvent.RESTORE_CONFIRMED: ("by", "approvedBy", "account", "reason"),
-    CustodyEvent.COMPLETED: ("sale",),
+    CustodyEvent.COMPLETED: ("sale", "files"),
     CustodyEvent.OPENED: ("by", "account", "reason"),
+    CustodyEvent.UNMASKED: ("account", "reason"),
     CustodyEvent.PARTNER_TOLD: ("partner",),
     CustodyEvent.HELD: ("sale", "by", "basis"),
     CustodyEvent.HOLD_RELEASED: ("by", "reason"),
@@ -75,7 +78,7 @@ HASHES: Final[Mapping[str, tuple[str, ...]]] = {
     CustodyEvent.REVIEW_DRAWN: ("by",),
     CustodyEvent.REVIEWED: ("by",),
 }
-"""The parts of an event that are hashes of something that could be guessed, such as a name or a CPF."""
+"""The fields of an event that the log holds under a key: somebody could guess them, or has the very file."""
 
 
 ERASED: Final = "erased"
@@ -102,22 +105,51 @@ def _moment(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat(timespec="microseconds")
 
 
+_encode: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode
+
+
+def canonical(document: object) -> bytes:
+    """Return the one line of JSON that stands for a document in the log."""
+    return _encode(document).encode()
+
+
+def commitment(key: bytes, value: object) -> str:
+    """Return what an entry holds instead of a value: its keyed hash, or that of its JSON where it is no text."""
+    return hmac.digest(key, value.encode() if isinstance(value, str) else canonical(value), "sha256").hex()
+
+
 @dataclass(frozen=True, slots=True)
 class LogKeys:
     """The keys, the newest first: it seals, and what the others sealed can still be compared with the tables."""
 
     keys: tuple[str, ...] = field(default=(), repr=False)
 
-    def hashed(self, event: Mapping[str, Any], salt: bytes | None) -> dict[str, Any]:
-        """Return the event (as JSON) as it is sealed: its hashes are keyed, by the key and by the event's salt."""
-        names = HASHES.get(event["kind"], ())
-        if not names or (salt is None and not self.keys):
-            return dict(event)
-        key = self.keys[0].encode() if self.keys else b""
-        if salt is not None:
-            key = hmac.digest(key, salt, "sha256")
-        detail = dict(event["detail"])
-        for name in names:
-            if isinstance(value := detail.get(name), str):
-                detail[name] = hmac.digest(key, value.encode(), "sha256").hex()
-        return {**event, "detail": detail}
+    def of_field(self, name: str, salt: bytes | None) -> list[bytes]:
+        """Return the keys that a field may be sealed under, the one of now first; without a salt one for all."""
+        if salt is None:
+            return [key.encode() for key in self.keys]
+        return [hmac.digest(key, name.encode(), "sha256") for key in self._of_event(salt)]
+
+    def _of_event(self, salt: bytes) -> list[bytes]:
+        return [hmac.digest(key.encode(), salt, "sha256") for key in (*self.keys, "")]
+
+    def sealed(self, event: Event) -> dict[str, Any]:
+        """Return the event (as JSON) as it is sealed, its fields under their keys."""
+        document = event.as_json()
+        for name in HIDDEN.get(event.kind, ()):
+            if name in event.detail and (keys := self.of_field(name, event.salt)):
+                document["detail"][name] = commitment(keys[0], event.detail[name])
+        return document
+
+    def opens(self, event: Event, name: str, told: object) -> bytes | None:
+        """Return the key under which an entry holds a field of this event as ``told``, if one of these does."""
+        keys = self.of_field(name, event.salt)
+        return next((key for key in keys if commitment(key, event.detail[name]) == told), None)
+
+    def agrees(self, event: Event, name: str, told: object) -> bool:
+        """Tell whether ``told`` stands for a field of this event, also where it was sealed in an earlier form."""
+        value = event.detail[name]
+        earlier = self._of_event(event.salt) if event.salt else []
+        return value == told or bool(
+            self.opens(event, name, told) or any(commitment(key, value) == told for key in earlier)
+        )

@@ -209,7 +209,7 @@ def time_line(
     """
     given = {"sales": list(sale_ids), "ids": list(keys), "keys": list(keys.values()), "moment": moment}
     return tuple(
-        (Event(row.id, row.kind, row.happened_at, row.detail), row.evidence)
+        (Event(row.id, row.kind, row.happened_at, row.detail, row.salt), row.evidence)
         for row in connection.execute(sa.text(_TIME_LINE), given)
     )
 
@@ -258,7 +258,7 @@ _TIME_LINE: Final = """
         CROSS JOIN jsonb_array_elements(detail -> 'files') AS file
         JOIN record ON record.id = (file ->> 'evidence')::uuid
     )
-    SELECT id, kind, happened_at, detail, evidence FROM event
+    SELECT id, kind, happened_at, detail, uuid_send(salt) AS salt, evidence FROM event
     WHERE happened_at <= coalesce(CAST(:moment AS timestamptz), 'infinity')
     ORDER BY happened_at, id, evidence
 """

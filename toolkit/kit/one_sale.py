@@ -81,7 +81,7 @@ class OneSale(Services):
             SaleNotFound: there is no such sale.
             InvalidInput: a reason is blank, or a character of it misleads.
         """
-        from toolkit.kit.sales import sale_dossier
+        from toolkit.kit.sales import sale_dossier, texts_of
         from toolkit.reports.dossier import write_dossier
 
         require("pdf", "Dossiers")
@@ -90,24 +90,33 @@ class OneSale(Services):
         with self.scratch() as scratch:
             files = {} if with_files is None else dict(self.files_of(case.records, with_files, scratch))
             dossier = sale_dossier(case, files, zone, as_of, cpf, unmasked=unmask is not None)
-            dossier = replace(dossier, files={**dossier.files, **dict(self._proofs(case, scratch))})
+            shown = {
+                *texts_of(dossier.document),
+                *(each.object_key for each in case.records if unmask is not None),
+            }
+            dossier = replace(dossier, files={**dossier.files, **dict(self._proofs(case, shown, scratch))})
             path, digest = write_dossier(dossier, self.path(out), current_language(), zone)
         self.record_report({"dossier.zip": digest})
         return path
 
-    def _proofs(self, case: SaleCase, folder: Path) -> Iterator[tuple[str, Path]]:
-        """Write the proof that the custody log has it for each event of the sale, as far as it is sealed."""
-        from toolkit.log.bundle import bundle
+    def _proofs(self, case: SaleCase, shown: set[str], folder: Path) -> Iterator[tuple[str, Path]]:
+        """Write the proof that the custody log has it for each event of the sale, as far as it is sealed.
+
+        Fields whose texts are ``shown`` are opened.
+        """
+        from toolkit.log.bundle import bundle, opened
         from toolkit.log.sealing import prove
 
         self.seal_if_possible()
         with self.database.transaction() as connection:
-            proven = {event.id: prove(connection, event.id) for event, _ in case.timeline}
-        for event, proof in proven.items():
-            for name, content in ({} if proof is None else bundle(*proof)).items():
-                path = folder / f"{event}-{name}"
+            proven = {event.id: (event, prove(connection, event.id)) for event, _ in case.timeline}
+        for event, proof in proven.values():
+            if proof is None:
+                continue
+            for name, content in {**bundle(*proof), **opened(proof[0], event, self.log_keys, shown)}.items():
+                path = folder / f"{event.id}-{name}"
                 path.write_bytes(content)
-                yield f"proofs/{event}/{name}", path
+                yield f"proofs/{event.id}/{name}", path
 
     def files_of(
         self, records: Iterable[EvidenceRecord], reason: str, folder: Path, *, by: str | None = None

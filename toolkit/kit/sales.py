@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from zoneinfo import ZoneInfo
 
 from toolkit.contract.codes import CODES
+from toolkit.contract.events import HIDDEN
 from toolkit.contract.fields import pick_camel
 from toolkit.contract.findings import FindingStatus, Status
 from toolkit.contract.people import mask_cpf
@@ -144,7 +145,20 @@ def sale_dossier(
     ]
     facts = {_(label): value for label, value in facts_of(case, zone, cpf, unmasked=unmasked).items()}
     document = sale_document(case, zone, as_of.astimezone(zone).date())
+    for event in document["timeline"]:  # what the log holds under a key is told beside the proofs, or not at all
+        event["detail"] = {
+            name: each for name, each in event["detail"].items() if name not in HIDDEN.get(event["kind"], ())
+        }
     return Dossier(case.sale_id, as_of, facts, tables, document, held)
+
+
+def texts_of(document: Any) -> set[str]:
+    """Return the values within a document of JSON, as texts."""
+    if isinstance(document, Mapping):
+        return texts_of([*document.values()])
+    if isinstance(document, list | tuple):
+        return set[str]().union(*map(texts_of, document))
+    return {str(document)}
 
 
 def sale_document(case: SaleCase, zone: ZoneInfo, today: date) -> dict[str, Any]:

@@ -5,13 +5,15 @@ signed checkpoint and the public key; ``VERIFY.md`` says in words what that show
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from hashlib import file_digest, sha256
 from importlib.resources import files
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
+from toolkit.contract.events import HIDDEN, Event, LogKeys, commitment
 from toolkit.errors import UnreadableFile
 from toolkit.log.merkle import leaf_hash, root_of_inclusion
 from toolkit.log.notes import Checkpoint, EntryProof, SignedState, VerifierKey, cosigned_at, text_of
@@ -34,6 +36,9 @@ STAMP: Final = "checkpoint.tsr"
 
 BUNDLE: Final = (SUMS, ENTRY, PROOF, CHECKPOINT, VKEY, PEM, *_TEMPLATES)
 """The files of a bundle beside those that it proves."""
+
+OPENED: Final = ".opened"
+"""The end of the name of a file that opens a field of the entry: its key, its value, and the text of that hash."""
 
 LATER: Final = (COSIGS, STAMP)
 """The files that others may add to it."""
@@ -77,6 +82,24 @@ def bundle(entry: bytes, proof: EntryProof, signed: SignedState) -> dict[str, by
         **signed.files(),
         **{name: templates.joinpath(name).read_bytes() for name in _TEMPLATES},
     }
+
+
+def opened(entry: bytes, event: Event, keys: LogKeys, shown: Set[str]) -> dict[str, bytes]:
+    """Return the files that open fields of an entry to whoever has them: those whose text is shown anyway.
+
+    The key of a field opens no other one. A field that was sealed in an earlier form stays closed.
+    """
+    texts = {sha256(each.encode()).hexdigest(): each for each in shown}
+    told, files = _detail(entry), {}
+    for name, value in ((name, event.detail.get(name)) for name in HIDDEN.get(event.kind, ())):
+        if (
+            isinstance(value, str)
+            and {value, texts.get(value)} & shown
+            and (key := keys.opens(event, name, told.get(name))) is not None
+        ):
+            lines = [key.hex(), str(value), *([texts[value]] if value in texts else [])]
+            files[f"{name}{OPENED}"] = "".join(f"{line}\n" for line in lines).encode()
+    return files
 
 
 def verify_bundle(
@@ -168,7 +191,7 @@ def _files(folder: Path, entry: bytes) -> BundleVerdict:
         named = _named(entry)
         if SUMS in named:
             return BundleVerdict(False, Message("{} is missing.", SUMS))
-        return BundleVerdict(None, Message("This entry is about no files of this folder."))
+        return _fields(folder, _detail(entry))
     listed = _read(folder, SUMS)
     if _named(entry).get(SUMS) != sha256(listed).hexdigest():
         return BundleVerdict(False, Message("{} is not the one that {} names.", SUMS, ENTRY))
@@ -198,12 +221,33 @@ def _files(folder: Path, entry: bytes) -> BundleVerdict:
     return BundleVerdict(True, written)
 
 
-def _named(entry: bytes) -> Mapping[str, str]:
-    """Return the hashes of the files that an entry names."""
+def _fields(folder: Path, told: Mapping[str, Any]) -> BundleVerdict:
+    """Check the fields of an entry that were opened."""
+    files = sorted(folder.glob(f"*{OPENED}"))
+    for file in files:
+        key, _, rest = _read(folder, file.name).decode("utf-8", "replace").partition("\n")
+        value, _, text = rest.partition("\n")
+        is_key = re.fullmatch("[0-9a-f]{64}", key) is not None
+        of_text = not text or sha256(text.removesuffix("\n").encode()).hexdigest() == value
+        if not (is_key and of_text and told.get(file.stem) == commitment(bytes.fromhex(key), value)):
+            return BundleVerdict(False, Message("{} is not what {} holds.", file.name, ENTRY))
+    if files:
+        return BundleVerdict(True, Message("{} holds: {}.", ENTRY, ", ".join(each.name for each in files)))
+    return BundleVerdict(None, Message("This entry is about no files of this folder."))
+
+
+def _detail(entry: bytes) -> Mapping[str, Any]:
+    """Return what an entry tells of its event."""
     try:
-        found = json.loads(entry)["detail"]["files"]
+        found = json.loads(entry)["detail"]
     except (ValueError, KeyError, TypeError, RecursionError):
         return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _named(entry: bytes) -> Mapping[str, str]:
+    """Return the hashes of the files that an entry names."""
+    found = _detail(entry).get("files")
     return found if isinstance(found, dict) else {}
 
 

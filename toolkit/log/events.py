@@ -9,7 +9,7 @@ from uuid import UUID
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
-from toolkit.contract.events import HASHES, CustodyEvent
+from toolkit.contract.events import HIDDEN, CustodyEvent
 from toolkit.database.tables import custody_events
 
 
@@ -25,9 +25,13 @@ def record_reissued(connection: Connection, evidence_ids: Sequence[UUID], now: d
 
 
 def record_event(connection: Connection, kind: CustodyEvent, now: datetime, detail: Mapping[str, object]) -> int:
-    """Record an event, and return its id; of the texts that ``HASHES`` names its detail holds the SHA-256."""
-    hidden = [name for name in HASHES.get(kind, ()) if name in detail]
-    hashes = {name: sha256(str(detail[name]).encode()).hexdigest() for name in hidden}
+    """Record an event, and return its id; of the texts that ``HIDDEN`` names its detail holds the SHA-256.
+
+    Who was shown whole personal data, and why, is written nowhere else: there it holds the texts.
+    """
+    hidden = HIDDEN.get(kind, ()) if kind != CustodyEvent.UNMASKED else ()
+    texts = {name: text for name in hidden if isinstance(text := detail.get(name), str)}
+    hashes = {name: sha256(text.encode()).hexdigest() for name, text in texts.items()}
     row = {"kind": kind, "happened_at": now, "detail": {**detail, **hashes}}
     number: int = connection.scalar(sa.insert(custody_events).returning(custody_events.c.id), row)
     return number

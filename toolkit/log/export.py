@@ -12,7 +12,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
-from toolkit.contract.events import ERASED, HASHES, CustodyEvent, Event, LogKeys
+from toolkit.contract.events import ERASED, HIDDEN, CustodyEvent, Event, LogKeys
 from toolkit.database.connection import Database
 from toolkit.database.tables import custody_events, log_entries
 from toolkit.errors import InvalidInput
@@ -110,15 +110,15 @@ def _misfit(row: Any, keys: LogKeys) -> Message | None:
     if row.id is None:
         return Message("Event {} is in the log, and no more in the database.", row.event)
     event = Event(row.id, row.kind, row.happened_at, row.detail, row.salt)
-    if ERASED in event.detail:
-        sealed = json.loads(row.entry)
-        hidden = HASHES.get(event.kind, ())
-        sealed["detail"] = {name: value for name, value in sealed["detail"].items() if name not in hidden}
-        kept = {name: value for name, value in event.detail.items() if name != ERASED}
-        if sealed == {**event.as_json(), "detail": kept}:
-            return None
-    known = (entry_of(event, LogKeys((key,))) for key in keys.keys)
-    if row.entry in known or row.entry == entry_of(event, LogKeys()):
+    if row.entry == entry_of(event, keys):
+        return None
+    sealed, now = json.loads(row.entry), event.as_json()
+    gone = now["detail"].pop(ERASED, False)
+    for name in HIDDEN.get(event.kind, ()):
+        if gone or (name in event.detail and keys.agrees(event, name, sealed["detail"].get(name))):
+            sealed["detail"].pop(name, None)
+            now["detail"].pop(name, None)
+    if sealed == now:
         return None
     return Message("Event {} ({}) is another one in the database than in the log.", row.event, row.kind)
 

@@ -4,7 +4,6 @@ Events are appended in the order of their epochs and transactions, and only when
 record any: so the place of an event in the log never changes, and no writer is made to wait.
 """
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -15,7 +14,7 @@ from sqlalchemy import Connection, Row
 from sqlalchemy.dialects.postgresql import insert
 
 from toolkit.contract.deadlines import Clock
-from toolkit.contract.events import Event, LogKeys
+from toolkit.contract.events import Event, LogKeys, canonical
 from toolkit.database.connection import Database, Lock, raw, take
 from toolkit.database.tables import custody_epochs, custody_events, log_checkpoints, log_entries, log_tiles
 from toolkit.errors import InvalidInput, LogDiffers, LogKeyMissing
@@ -132,19 +131,12 @@ def tiles_of(connection: Connection) -> ReadTile:
 
 def entry_of(event: Event, keys: LogKeys) -> bytes:
     """Return the entry of an event: canonical JSON, with the hash of its detail where that is too long."""
-    document = keys.hashed(event.as_json(), event.salt)
-    entry = _canonical(document)
+    document = keys.sealed(event)
+    entry = canonical(document)
     if len(entry) <= LONGEST_ENTRY:
         return entry
-    detail = _canonical(document["detail"])
-    return _canonical(document | {"detail": {"bytes": len(detail), "sha256": sha256(detail).hexdigest()}})
-
-
-_encode: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode
-
-
-def _canonical(document: Mapping[str, Any]) -> bytes:
-    return _encode(document).encode()
+    detail = canonical(document["detail"])
+    return canonical(document | {"detail": {"bytes": len(detail), "sha256": sha256(detail).hexdigest()}})
 
 
 def newest_epoch(connection: Connection) -> Row[Any]:

@@ -25,7 +25,7 @@ from sqlalchemy import Connection
 from toolkit.atomic_files import sync
 from toolkit.bucket.client import Bucket, ask_each
 from toolkit.contract.deadlines import Clock
-from toolkit.contract.events import ERASED, CustodyEvent
+from toolkit.contract.events import ERASED, HIDDEN, CustodyEvent
 from toolkit.contract.fields import stated
 from toolkit.contract.privacy import PrivacyPlan
 from toolkit.database.belonging import check_bucket
@@ -299,6 +299,7 @@ def _change_rows(connection: Connection, erasure: Erasure, keys: Mapping[str, UU
         "records": list(records),
         "keys": list(names),
         "names": list(names.values()),
+        "hidden": sorted({name for fields in HIDDEN.values() for name in fields}),
     }
     events = 0
     for name, statement in _STATEMENTS.items():
@@ -333,23 +334,20 @@ def _erase_rows(connection: Connection, erasure: Erasure) -> None:
 _STATEMENTS: Final = {
     "events of records": """
         UPDATE audit.custody_events
-        SET detail = detail - ARRAY['record', 'request', 'key', 'sale', 'reason'] || '{"erased": true}',
-            salt = NULL
+        SET detail = detail - CAST(:hidden AS text[]) || '{"erased": true}', salt = NULL
         WHERE (detail ->> 'evidence')::uuid = ANY(CAST(:records AS uuid[])) AND NOT detail ? 'erased'
     """,
     "events of objects": """
         UPDATE audit.custody_events AS event
-        SET detail = detail - ARRAY['record', 'request', 'key', 'sale', 'reason'] || '{"erased": true}',
-            salt = NULL
+        SET detail = detail - CAST(:hidden AS text[]) || '{"erased": true}', salt = NULL
         FROM audit.object_observations AS seen
         WHERE seen.key COLLATE "C" = ANY(CAST(:keys AS text[]))
           AND (event.detail ->> 'observation')::bigint = seen.id
-          AND event.kind IN ('UPLOADED', 'RESTORED', 'GONE') AND NOT detail ? 'erased'
+          AND event.kind IN ('UPLOADED', 'RESTORED', 'GONE', 'VERIFIED') AND NOT detail ? 'erased'
     """,
     "events of completions": """
         UPDATE audit.custody_events
-        SET detail = detail - ARRAY['record', 'request', 'key', 'sale', 'reason'] || '{"erased": true}',
-            salt = NULL
+        SET detail = detail - CAST(:hidden AS text[]) || '{"erased": true}', salt = NULL
         WHERE kind = 'COMPLETED' AND detail ->> 'sale' = ANY(CAST(:hashes AS text[]))
     """,
     "objects": """

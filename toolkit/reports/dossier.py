@@ -32,6 +32,8 @@ ABOUT: Final = (
     "not who made the archive. The operator's custody log holds the SHA-256 of the whole archive.",
     "proofs holds, for each event of the sale, the entry of the custody log and the proof that a signed state of "
     "the log has it; VERIFY.md there tells how it is checked. That the log is complete is not proven.",
+    "An entry holds names, reasons and hashes of files under keys. Where this dossier shows one of them, the file "
+    "FIELD.opened beside the proof holds the key of that field, which opens no other one.",
 )
 """Sentences about the limits of the dossier."""
 

@@ -24,6 +24,16 @@ elif grep -qF '"SHA256SUMS":' entry.json; then
   fail "SHA256SUMS is missing"
 fi
 
+# Each FIELD.opened has the key, the value and the text of a field of the entry.
+for file in *.opened; do
+  [ -e "$file" ] || continue
+  value=$(sed -n 2p "$file")
+  mac=$(printf %s "$value" | openssl dgst -sha256 -mac HMAC -macopt "hexkey:$(sed -n 1p "$file")" | sed 's/.* //')
+  grep -qF "\"${file%.opened}\":\"$mac\"" entry.json || fail "$file is not what the entry holds"
+  [ "$(sed -n '3,$p' "$file" | wc -c)" = 0 ] ||
+    [ "$(printf %s "$(sed -n '3,$p' "$file")" | sha256sum | cut -c1-64)" = "$value" ] || fail "$file has another text"
+done
+
 # 2. The checkpoint in the proof is signed by the key.
 sed '1,/^$/d' entry.json.tlog-proof > "$t/note"
 sed '/^$/,$d' "$t/note" > "$t/text"
