@@ -8,6 +8,7 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from types import SimpleNamespace
 
+import pyarrow.parquet as parquet
 import pytest
 import sqlalchemy as sa
 
@@ -15,6 +16,7 @@ from tests.support.evidence_files import pdf
 from tests.support.request_bodies import CLIENT
 from tests.support.uploaded_sales import add_record, add_sale, execute, rows, unguarded
 from toolkit.bucket.client import Bucket
+from toolkit.contract.events import HIDDEN
 from toolkit.contract.evidence import EvidenceType
 from toolkit.contract.privacy import PERSONAL, Right, business_days_after
 from toolkit.database import tables
@@ -57,7 +59,8 @@ def office(run, database, postgres_tool, bucket, s3, clock, tmp_path, monkeypatc
 
     run("-q", "report", "--out", tmp_path / "before", "--format", "csv,json")
     run("privacy", "hold", "add", "V-2", "--basis", "lawsuit 0001", "--by", "Ana Souza")
-    return SimpleNamespace(asked=asked, keys=keys, work=work, tool=postgres_tool, before=tmp_path / "before")
+    audits, before = Path(run("status", "--json").told["home"], "audits"), tmp_path / "before"
+    return SimpleNamespace(asked=asked, keys=keys, work=work, tool=postgres_tool, before=before, audits=audits)
 
 
 def left_of(office, s3, bucket, needles):
@@ -69,8 +72,12 @@ def left_of(office, s3, bucket, needles):
     listed |= {"Uploads": s3.list_multipart_uploads(Bucket=bucket.name).get("Uploads", ())}
     keys = str([each["Key"] for kind in ("Versions", "DeleteMarkers", "Uploads") for each in listed.get(kind, ())])
     found += [f"bucket: {each}" for each in needles if each in keys]
-    for path in office.work.rglob("*"):
+    for path in (each for place in (office.work, office.before, office.audits) for each in place.rglob("*")):
+        if path.is_dir():
+            continue
         content = path.read_bytes()
+        if path.suffix == ".parquet":
+            content = str(parquet.read_table(path).to_pydict()).encode()
         if zipfile.is_zipfile(path):
             with zipfile.ZipFile(path) as archive:
                 content = b"".join(archive.read(each) for each in archive.namelist())
@@ -103,12 +110,14 @@ def test_one_leaves_the_held_one_stays_and_every_proof_still_holds(office, run, 
 
     # Neither the hashes nor the salts by which they could be tried out are left.
     [(record,)] = rows(database, "SELECT evidence_id FROM audit.evidence_observations WHERE sale_id = 'V-1'")
+    hidden = sorted({name for names in HIDDEN.values() for name in names})
     of_her = f"""
         FROM audit.custody_events LEFT JOIN audit.object_observations AS seen ON seen.key = 'erased/{record}'
-        WHERE detail ->> 'evidence' = '{record}' OR kind = 'UPLOADED' AND detail ->> 'observation' = seen.id::text
+        WHERE detail ->> 'evidence' = '{record}'
+           OR kind IN ('UPLOADED', 'VERIFIED') AND detail ->> 'observation' = seen.id::text
     """
-    left = rows(database, f"SELECT DISTINCT kind, salt, detail ?| ARRAY['record', 'request', 'key'] {of_her}")
-    assert sorted(left) == [("RECORDED", None, False), ("UPLOADED", None, False)]
+    left = rows(database, f"SELECT DISTINCT kind, salt, detail ?| ARRAY{hidden} {of_her}")
+    assert sorted(left) == [(kind, None, False) for kind in ("RECORDED", "UPLOADED", "VERIFIED")]
 
     # The next audit judges who stayed, nothing is odd, and what was issued before still verifies.
     document = run("-q", "audit", "--json").told
@@ -240,6 +249,14 @@ def test_a_person_gets_a_full_copy_that_only_its_owner_reads(office, run, databa
     assert (incident["noticeBy"], incident["complementBy"]) == ("2026-11-25", "2026-12-18")
     office.asked("erase", *PEOPLE, cpf=MARIA["cpf"])
     assert rows(database, "SELECT reason FROM audit.evidence_openings") == [("",)]
+    # The log holds neither the reasons nor who gave them, and agrees with the tables.
+    assert "another one" not in run("log", "export", tmp_path / "log").out
+    entries = str(rows(database, "SELECT convert_from(entry, 'UTF8') FROM audit.log_entries"))
+    assert "request 7" not in entries
+    hashes = "SELECT sha256 FROM audit.content_checks UNION SELECT etag FROM audit.object_observations"
+    found = [each.strip('"') for (each,) in rows(database, hashes) if each]
+    assert found
+    assert not [each for each in found if each in entries]
 
 
 def states(run):
