@@ -16,36 +16,46 @@ export PYTHONDONTWRITEBYTECODE :=
 AS_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check format lab bench fuzz mutants reference audit-deps licences picture migration lock clean
+.PHONY: help setup develop run test check format lab bench fuzz mutants reference audit-deps licences picture migration lock clean
 
 help: ## Show these targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
 
-setup: $(VENV)/.ready ## Create the environment in .venv from the hash-locked file
+setup: $(VENV)/.ready ## Create the environment in .venv from the hash-locked files
+develop: $(VENV)/.developed ## The same, and what the tests and the checks need
 
 UV := $(RUN)/python .make/uv.py
 INSTALL := $(UV) pip install --quiet --python $(RUN)/python
 
-$(VENV)/.ready: requirements.lock requirements-uv.lock pyproject.toml $(wildcard .make/*.py)
+# A lock holds all that is installed by it, so nothing is resolved.
+define install
+	$(INSTALL) --no-deps --require-hashes -r $(1)
+	$(RUN)/python .make/wheels.py $(1)
+	$(RUN)/python .make/imports.py $(1)
+endef
+
+$(VENV)/.ready: requirements.lock requirements-setup.lock pyproject.toml $(wildcard .make/*.py)
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; try: make PYTHON=python3.11")'
 	$(PYTHON) -m venv $(VENV)
-	$(RUN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-uv.lock
-	$(INSTALL) --require-hashes -r requirements.lock
-	$(RUN)/python .make/wheels.py requirements.lock
-	$(RUN)/python .make/imports.py requirements.lock
+	$(RUN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-setup.lock
+	$(call install,requirements.lock)
 	$(INSTALL) --no-deps --no-build-isolation --editable .
+	touch $@
+
+$(VENV)/.developed: $(VENV)/.ready requirements-dev.lock
+	$(call install,requirements-dev.lock)
 	touch $@
 
 run: setup ## The main job, end to end, on the embedded services and the sample data
 	$(RUN)/python -m toolkit demo --out reports
 
-test: setup ## All tests, in another order each time (TESTS=tests/unit)
+test: develop ## All tests, in another order each time (TESTS=tests/unit)
 	@# Tests start hundreds of processes: none of them shall compile what it imports, PYTHONDONTWRITEBYTECODE or not.
 	$(RUN)/python -m compileall -q -j 0 -x '/tests?/|/(mypy|mypyc|pip|setuptools)/' $(VENV)/lib toolkit
 	@# Each worker takes a run of neighbouring tests, so what a module of tests starts is started once.
 	$(RUN)/python -m pytest -n $(WORKERS) --dist worksteal $(TESTS)
 
-check: setup ## Format, lint, types, imports, dependencies, notebooks stripped
+check: develop ## Format, lint, types, imports, dependencies, notebooks stripped
 	$(RUN)/ruff format --check .
 	$(RUN)/ruff check .
 	$(RUN)/mypy
@@ -53,7 +63,7 @@ check: setup ## Format, lint, types, imports, dependencies, notebooks stripped
 	$(RUN)/deptry toolkit notebooks
 	$(RUN)/nbstripout --verify notebooks/*.ipynb
 
-format: setup ## Rewrite the files as `make check` wants them
+format: develop ## Rewrite the files as `make check` wants them
 	$(RUN)/ruff format .
 	$(RUN)/ruff check --fix .
 	$(RUN)/nbstripout notebooks/*.ipynb
@@ -66,10 +76,10 @@ lab: setup ## JupyterLab on the folder WORK with copies of the notebooks, on thi
 		JUPYTER_CONFIG_PATH="$(CURDIR)/.make/jupyter$${JUPYTER_CONFIG_PATH:+:$$JUPYTER_CONFIG_PATH}" \
 		"$(CURDIR)/$(RUN)/jupyter" lab --ip=127.0.0.1 --ServerApp.root_dir="$$PWD" $(AS_ROOT) $(LAB)
 
-bench: setup ## Speed and memory, beside a floor or a peer in the same run (SCALE=0.1 NAMES=http)
+bench: develop ## Speed and memory, beside a floor or a peer in the same run (SCALE=0.1 NAMES=http)
 	$(RUN)/python -m tests.benchmarks --scale $(SCALE) $(NAMES)
 
-fuzz: setup ## Hostile input and kills by chance, the same for each SEED (SECONDS=60 SEED=1 NAMES=http)
+fuzz: develop ## Hostile input and kills by chance, the same for each SEED (SECONDS=60 SEED=1 NAMES=http)
 	$(RUN)/python -m tests.fuzz --seconds $(SECONDS) --seed $(SEED) $(NAMES)
 
 REFERENCE := import pathlib, pdoc, toolkit; \
@@ -77,13 +87,13 @@ REFERENCE := import pathlib, pdoc, toolkit; \
 	pdoc.render.configure(docformat="google"); \
 	pdoc.pdoc("toolkit", r"!toolkit\.", output_directory=pathlib.Path("reference"))
 
-reference: setup ## The reference of the package in reference/, from its docstrings
+reference: develop ## The reference of the package in reference/, from its docstrings
 	$(RUN)/python -c '$(REFERENCE)'
 
 audit-deps: setup ## Known vulnerabilities of the locked packages, by pip-audit (asks the package index)
-	$(UV) tool run pip-audit --disable-pip --require-hashes --requirement requirements.lock
+	$(UV) tool run pip-audit --disable-pip --require-hashes --requirement requirements.lock --requirement requirements-dev.lock
 
-licences: setup ## The licence of every installed package
+licences: develop ## The licence of every installed package
 	$(RUN)/python .make/licences.py
 
 picture: run ## Renew the report in reports/sample and its picture (needs chromium)
@@ -103,11 +113,13 @@ migration: setup ## A new module of the schema's history, with the next number (
 
 LOCK := $(UV) pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url
 
-lock: setup ## Renew the locks of uv and of the environment (UPGRADE=--upgrade)
-	printf 'uv\n' | $(LOCK) $(UPGRADE) - --output-file requirements-uv.lock
-	$(LOCK) $(UPGRADE) --extra dev pyproject.toml --output-file requirements.lock
+lock: setup ## Renew the locks: of the set-up, of the toolkit, of its development (UPGRADE=--upgrade)
+	printf 'setuptools\nuv\n' | $(LOCK) $(UPGRADE) --no-annotate - --output-file requirements-setup.lock
+	$(LOCK) $(UPGRADE) --extra all pyproject.toml --output-file requirements.lock
+	$(LOCK) $(UPGRADE) --extra dev pyproject.toml --output-file requirements-dev.lock --constraint requirements.lock \
+		--no-emit-package setuptools $$(sed -nE 's/^([a-z0-9-]+)==.*/--no-emit-package \1/p' requirements.lock)
 
-mutants: setup ## Plant known faults one at a time in a copy, and name those that no test notices (NAMES=jobs)
+mutants: develop ## Plant known faults one at a time in a copy, and name those that no test notices (NAMES=jobs)
 	$(RUN)/python -m tests.mutants $(NAMES)
 
 clean: ## Remove the environment and the caches; data under TOOLKIT_HOME stays
