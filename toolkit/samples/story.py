@@ -71,7 +71,7 @@ class Telling:
     timezone: tzinfo
     keys: LogKeys
     signer: LogSigner | None
-    inspector: Inspector
+    inspectors: tuple[Inspector, ...]
     store: S3Store
     """The bucket, for what is done in it past the toolkit."""
     plan: AuditPlan
@@ -161,7 +161,7 @@ class Telling:
     def _complete(self, day: int, clock: Clock) -> None:
         for sale in self.samples.sales:
             if sale.scenario.completed == day:
-                done = complete_sale(self.database, self.bucket, sale.id, clock, self.inspector)
+                done = complete_sale(self.database, self.bucket, sale.id, clock, self.inspectors[0])
                 self.completed += done.completed_at is not None and not done.already
 
     def _waive(self, day: int, clock: Clock) -> None:
@@ -182,7 +182,7 @@ class Telling:
 
     def _audit(self, clock: Clock) -> None:
         sync_bucket(self.database, self.bucket, clock=clock)
-        verify_contents(self.database, self.bucket, clock=clock, inspectors=[self.inspector])
+        verify_contents(self.database, self.bucket, clock=clock, inspectors=self.inspectors)
         seal_events(self.database, clock, self.signer, self.keys)
         make_audit(self.database, self.plan, clock=clock, verified_first=True)
         self.audits += 1
