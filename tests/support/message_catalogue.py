@@ -136,7 +136,7 @@ def _of_tables():
     # Said in loops over names.
     yield from ("new", "back again", "came and went", "resolved", "unknown", "changed", "not known", "FAILED")
     yield from ("open", "overdue", "later", "ended", "holds", "released", "files", "inclusion", "time", "witness")
-    yield from ("at", "data", "log", "schema", "epoch", "replica", "problem", "database", "bucket")
+    yield from ("revoked", "at", "data", "log", "schema", "epoch", "replica", "problem", "database", "bucket")
     # Read from tables and files.
     yield from ("embedded PostgreSQL", "{} (embedded bucket)", "one object of several records")
 
@@ -149,7 +149,7 @@ def _of_helps():
 def _helps(command):
     """Return the texts of a command's help, and of all below it."""
     for paragraph in inspect.cleandoc(command.help or "").split("\n\n"):
-        yield from (each.strip("\b\n") for each in pieces(paragraph) if not _EXAMPLES.fullmatch(each))
+        yield from (each.strip("\n") for each in pieces(paragraph) if not _EXAMPLES.fullmatch(each))
     for each in command.params:
         yield getattr(each, "help", None) or ""
     if isinstance(command, click.Group):

@@ -99,11 +99,9 @@ class _Commands(click.Group):
 def _toolkit(ctx: click.Context, quiet: bool) -> None:  # noqa: ARG001  # pass_kit reads it
     """Find the sales that lack the evidence that the contract demands, and say why.
 
-    \b
     Without configuration everything runs on an embedded PostgreSQL and an embedded bucket
     that start by themselves. The shared ones: DATABASE_URL, EVIDENCE_BUCKET and AWS_*.
 
-    \b
     A first walk:
       toolkit demo --out reports          sample data through the whole job
       toolkit clients load clients.csv    register clients; what is wrong comes back as a file
@@ -111,7 +109,6 @@ def _toolkit(ctx: click.Context, quiet: bool) -> None:  # noqa: ARG001  # pass_k
       toolkit audit                       what every sale has and lacks
       toolkit report --out reports        the same for people: HTML, XLSX, CSV
 
-    \b
     Exit status: 0 done; 1 could not do it; 2 wrong usage; 3 done, something needs attention.
     """
     ctx.with_resource(files_for_owner_and_group(ctx.obj))

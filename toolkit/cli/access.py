@@ -28,26 +28,22 @@ from toolkit.settings import LONGEST_LIFE
 def serve(kit: Kit, host: str, port: int) -> None:
     """Answer POST /clients and PUT /sales/{saleId}/evidences, as the contract says.
 
-    \b
     Every request needs a bearer token, checked with the key of one of
       TOOLKIT_JWT_SECRET       HS256, at least 32 bytes
       TOOLKIT_JWT_PUBLIC_KEY   RS256 or ES256, PEM
     TOOLKIT_JWT_AUDIENCE and TOOLKIT_JWT_ISSUER: what tokens must name, where set.
     TOOLKIT_JWT_MAX_TTL: the longest life of a token, one day by default.
 
-    \b
     A partner acts on its own sales only. The token names it in the claim `partner`; else the
     subject is the partner. TOOLKIT_UNASSIGNED_SALES says who may ask for a sale that names
     no partner.
 
-    \b
     Example:
       export TOOLKIT_JWT_SECRET=$(python -c 'import secrets; print(secrets.token_urlsafe(32))')
       toolkit serve --port 8000 &
       curl -X POST http://127.0.0.1:8000/clients -H 'Content-Type: application/json' \\
            -H "Authorization: Bearer $(toolkit token issue --subject partner-a)" -d @client.json
 
-    \b
     Without a token: /health, /ready, /openapi.json, and /docs to try it out in a browser.
     The log is JSON lines on stderr. SIGTERM and Ctrl-C end it after the requests that were begun.
     Leave TLS to a proxy in front: toolkit/http/nginx.conf is one, ready to use.
@@ -72,7 +68,6 @@ def serve(kit: Kit, host: str, port: int) -> None:
 def token() -> None:
     """Bearer tokens for the HTTP interface.
 
-    \b
     Examples:
       toolkit token issue --subject partner-a --ttl 600
       toolkit token revoke --subject partner-a --reason "laptop stolen"
@@ -104,7 +99,6 @@ def token() -> None:
 def issue(kit: Kit, subject: str, partner: str | None, scopes: tuple[str, ...], ttl: int, as_json: bool) -> None:
     """Print a token for NAME, signed with TOOLKIT_JWT_SECRET.
 
-    \b
     Examples:
       toolkit token issue --subject partner-a --ttl 600
       toolkit token issue --subject crm-7 --partner "Luz do Vale" --scope evidence:request
@@ -135,11 +129,9 @@ def issue(kit: Kit, subject: str, partner: str | None, scopes: tuple[str, ...], 
 def revoke_token(kit: Kit, token_id: str | None, subject: str | None, reason: str) -> None:
     """Refuse one token by its id, or all tokens that a subject was issued until now.
 
-    \b
     A running server notices within five seconds. A revocation cannot be taken back; a new
     token is valid.
 
-    \b
     Examples:
       toolkit token revoke --subject partner-a --reason "laptop stolen"
       toolkit token revoke --id 0b7c9f1e-7a44-4a0f-9a51-0d2f0c1b2a3d --reason "sent by e-mail"

@@ -70,7 +70,6 @@ def audit_options(command: Callable[..., Any]) -> Callable[..., Any]:
 def audit(_kit: Kit, /, judge: Callable[[str | None], AuditResult], out: str | None) -> AuditResult:
     """Judge every sale by the evidence that lies in the bucket, and show the totals.
 
-    \b
     The sales and the bucket are looked at first, and new files are verified for as long as
     TOOLKIT_VERIFY_SECONDS allow; the next audit goes on with the rest. An audit of the past
     (--as-of) takes what was seen then; times without an offset are in TOOLKIT_TIMEZONE, a
@@ -79,7 +78,6 @@ def audit(_kit: Kit, /, judge: Callable[[str | None], AuditResult], out: str | N
     The audit is a folder of Parquet below TOOLKIT_AUDITS, which reports and other programs
     read; --out names another place.
 
-    \b
     Examples:
       toolkit audit
       toolkit audit --as-of 2026-11-20
@@ -102,13 +100,11 @@ def audit(_kit: Kit, /, judge: Callable[[str | None], AuditResult], out: str | N
 def findings(_kit: Kit, /, judge: Callable[[], AuditResult], **of: str | None) -> Shown[Any]:
     """Judge every sale, and list every finding with its status, dates, deadline and owner.
 
-    \b
     A finding keeps its id while it lives: the same gap of the same sale, the same oddity of
     the same file. It is open, waived, resolved or reopened (it was resolved, and is back).
     Its deadline is counted in business days of Brazil from the day on which it was last
     opened; firstSeen is the first audit of now that saw it.
 
-    \b
     Examples:
       toolkit findings
       toolkit findings --status open --partner "Norte Energia"
@@ -131,12 +127,10 @@ def findings(_kit: Kit, /, judge: Callable[[], AuditResult], **of: str | None) -
 def changes(kit: Kit, start: str, end: str | None, out: Path | None) -> Shown[Any]:
     """Say which findings are new, resolved, reopened or still open between two moments.
 
-    \b
     The findings of the first moment, without the resolved and with the new and reopened
     ones, are those of the second. What the audits of now saw is compared, without looking
     at anything again: a moment between two audits is answered by the earlier one.
 
-    \b
     Examples:
       toolkit changes --from 2026-11-01 --to 2026-11-30
       toolkit changes --from 2026-11-20 --json
@@ -212,13 +206,11 @@ def report(
 ) -> int:
     """Judge every sale and write the report of those that are not compliant.
 
-    \b
     Writes missing-evidence.html, .xlsx, .csv, .json and manifest.json into the folder. An
     earlier report there is moved to history/ beneath it.
     CPFs are masked; --show-cpf shows them, and the custody log then tells by an event UNMASKED
     which account saw them and why.
 
-    \b
     Examples:
       toolkit report
       toolkit report --out reports/2026-11 --as-of 2026-11-30

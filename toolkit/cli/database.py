@@ -35,7 +35,6 @@ def up(kit: Kit) -> None:
     Without this command they start at their first use. They are shared by everything that uses
     the same TOOLKIT_HOME, and run on until: toolkit down
 
-    \b
     Example:
       toolkit up
       TOOLKIT_HOME=/srv/trial toolkit up
@@ -52,7 +51,6 @@ def up(kit: Kit) -> None:
 def down(kit: Kit) -> None:
     """Stop the embedded services; their data stay. Shared services are left alone.
 
-    \b
     Example:
       toolkit down
     """
@@ -70,7 +68,6 @@ def status(kit: Kit) -> Shown[Any]:
 
     Exit status 3: one of them cannot be used as it is.
 
-    \b
     Example:
       toolkit status
       toolkit status --json
@@ -82,11 +79,9 @@ def status(kit: Kit) -> Shown[Any]:
 def db() -> None:
     """The schema of the database, and how the tables of the sales service are read.
 
-    \b
     The service's tables may be named and built in any way. A file of SQL yields the contract's
     columns from them, and TOOLKIT_SERVICE_SQL names it: from nothing to the first report.
 
-    \b
     Example:
       toolkit db map --sales crm.sale --records crm.file --out service.sql    a beginning
       export TOOLKIT_SERVICE_SQL=service.sql      once each TODO in it is replaced
@@ -107,7 +102,6 @@ def upgrade(kit: Kit, service_tables: bool) -> None:
     schema public; where there are none yet, --service-tables creates them, and in the embedded database that is
     always done.
 
-    \b
     Example:
       toolkit db upgrade
       DATABASE_URL=postgresql://toolkit@db.example/sales toolkit db upgrade --service-tables
@@ -131,14 +125,12 @@ def upgrade(kit: Kit, service_tables: bool) -> None:
 def map_(kit: Kit, sales: str | None, records: str | None, clients: str | None, out: Path | None) -> None:
     """Print the beginning of a service.sql for the tables that are named.
 
-    \b
     Columns that are called and typed as the contract's are filled in. What else it needs says TODO,
     which no database takes. Above stand all columns of the table, with their types and keys, and
     their codes where they hold a few. No other value of a row is shown. Where EVIDENCE_BUCKET is
     set, the bucket is asked which text column holds keys. Without tables, those that are there
     are listed.
 
-    \b
     Example:
       toolkit db map
       toolkit db map --sales crm.sales_sale --records crm.sales_evidence --out service.sql
@@ -163,14 +155,12 @@ def map_(kit: Kit, sales: str | None, records: str | None, clients: str | None, 
 def check(kit: Kit, as_json: bool) -> int:
     """Prove service.sql on the data: what the audit could not read, would misread or leave out.
 
-    \b
     Counted are rows without ids, repeated ids and keys, codes that the contract does not know,
     infinite and future times, rows that name nothing. Every audit counts the same and says what
     changed. Before them stand the rows of each code: does somebody who knows the service agree?
     Where EVIDENCE_BUCKET is set, the newest keys are looked for there. Notes say which commands
     could not write, and why.
 
-    \b
     Examples:
       toolkit db check
       toolkit db check --json
@@ -197,13 +187,11 @@ def check(kit: Kit, as_json: bool) -> int:
 def adopt(kit: Kit) -> None:
     """Let the toolkit's data belong to the service that is set now, because it has moved.
 
-    \b
     What the toolkit keeps is about one service: a cluster of PostgreSQL and a database in it.
     After a restore in another place every command refuses to write until this confirms it.
     Which tables are read is in service.sql alone: a table that was swapped is read anew.
     The custody log tells of the change; after a restore it goes on in a new epoch.
 
-    \b
     Example:
       toolkit status
       toolkit db adopt
@@ -221,12 +209,10 @@ def adopt(kit: Kit) -> None:
 def confirm(kit: Kit, /, **stated: str) -> None:
     """Confirm, by two people, that the database was restored from an older dump.
 
-    \b
     Such a dump takes back what was written since, such as withdrawals and waivers. An audit
     notices it by a seal of the custody log that it kept in TOOLKIT_HOME, and says so, with exit
     status 3, until this command. Repeat what was lost before or after it.
 
-    \b
     Example:
       toolkit db confirm-restore --by Ana --approved-by Rui --reason "disk failure, dump of 20 Nov"
     """
@@ -247,7 +233,6 @@ def confirm(kit: Kit, /, **stated: str) -> None:
 def print_grants(kit: Kit, role: str, purpose: str) -> None:
     """Print the SQL that gives a role all the rights it needs, and nothing else. Nothing is executed.
 
-    \b
       owner      upgrades the toolkit's schema, and erases personal data; used by hand
       operator   the server and nightly jobs: audits, loads, credentials, completion
       reader     looks at audits of past moments, findings and reports
@@ -257,7 +242,6 @@ def print_grants(kit: Kit, role: str, purpose: str) -> None:
 
     The service's tables are those that the statements of service.sql name.
 
-    \b
     Examples:
       toolkit db grants --role toolkit_owner --as owner | psql "$ADMIN_URL"
       toolkit db grants --role toolkit_night --as operator

@@ -31,7 +31,6 @@ from toolkit.message import Message
 def evidence() -> None:
     """Upload evidence files, verify them, and take records out of the count.
 
-    \b
     Examples:
       toolkit evidence upload credentials.jsonl --from files
       toolkit evidence list V-2026-00064
@@ -44,13 +43,11 @@ def evidence() -> None:
 def verify(kit: Kit) -> Shown[Any]:
     """Read every file in the bucket that was not verified in its present version.
 
-    \b
     A document must be a whole PDF with pages that anybody can open; a recording must be
     whole, last a second and not be silent. What was found is kept with the file's SHA-256,
     so that no file is read twice, unless a newer or an additional reader was installed since.
     Nothing in a file is executed. The sales of unusable files are named by: toolkit report
 
-    \b
     Example:
       toolkit bucket sync
       toolkit evidence verify
@@ -69,18 +66,15 @@ def verify(kit: Kit) -> Shown[Any]:
 def findings(kit: Kit, show_names: bool, reason: str) -> Shown[Any]:
     """List the findings about the files in the bucket.
 
-    \b
     The same file for more than one sale, or as two types of one sale; a file that was
     written after its credentials had run out, or replaced after it was seen; a record
     that another partner than that of the sale requested; another type than declared; a
     document with scripts, attachments or links; a file without a record, or where no
     upload form leads.
 
-    \b
     Names of files may be those of people: only the folders are told, unless --show-names asks
     for the names, which the custody log then tells by an event UNMASKED.
 
-    \b
     Example:
       toolkit bucket sync --verify
       toolkit evidence findings --json > findings.json
@@ -97,10 +91,8 @@ def findings(kit: Kit, show_names: bool, reason: str) -> Shown[Any]:
 def list_records(kit: Kit, sale_id: str) -> Shown[Any]:
     """List the evidence records of the sale SALE_ID with their ids, by what was last seen of the bucket.
 
-    \b
     A fault says why a file does not count (toolkit explain CODE).
 
-    \b
     Example:
       toolkit evidence list V-2026-00064
       toolkit evidence withdraw EVIDENCE_ID --reason "sent twice" --by ana --approved-by bruno
@@ -117,10 +109,8 @@ def list_records(kit: Kit, sale_id: str) -> Shown[Any]:
 def withdraw(kit: Kit, evidence_id: UUID, **people: str) -> Shown[Any]:
     """Take the evidence record EVIDENCE_ID out of the count, once and for all.
 
-    \b
     That is how a conflict is mended. The file stays in the bucket.
 
-    \b
     Example:
       toolkit evidence withdraw 0199c0de-0000-7000-8000-000000000001 \\
         --reason "KYC of another client" --by ana@example.com --approved-by rui@example.com
@@ -143,11 +133,9 @@ def withdraw(kit: Kit, evidence_id: UUID, **people: str) -> Shown[Any]:
 def link(kit: Kit, /, evidence_id: UUID, as_json: bool, **given: Any) -> None:
     """Make a link that opens the file of the record EVIDENCE_ID for some minutes.
 
-    \b
     Whoever has the link can read the file until it ends. Who made it and why is kept, and
     the custody log tells of it.
 
-    \b
     Example:
       toolkit evidence link 0199c0de-0000-7000-8000-000000000001 --reason "complaint 4711"
     """
@@ -180,7 +168,6 @@ def link(kit: Kit, /, evidence_id: UUID, as_json: bool, **given: Any) -> None:
 def upload(kit: Kit, credentials: Path, folder: Path, allow_hosts: tuple[str, ...]) -> Shown[Any]:
     """Send the files that CREDENTIALS (JSON Lines) is for into the bucket.
 
-    \b
     Each file is checked first: it exists, its size is within the form's range, and by its
     bytes it is of the kind that its evidenceType demands. One that fails does not stop the
     others. What was sent is noted in CREDENTIALS.done, so the same command goes on after an
@@ -189,7 +176,6 @@ def upload(kit: Kit, credentials: Path, folder: Path, allow_hosts: tuple[str, ..
     name none), and to no other unless --allow-host names its host. Where DATABASE_URL is set,
     that bucket must be the one that the database belongs to; without it no database is needed.
 
-    \b
     Example:
       toolkit credentials request manifest.csv --out credentials.jsonl
       toolkit evidence upload credentials.jsonl --from files
@@ -204,7 +190,6 @@ def upload(kit: Kit, credentials: Path, folder: Path, allow_hosts: tuple[str, ..
 def credentials() -> None:
     """Ask for upload credentials: an evidence record, and a form that lets its file be posted.
 
-    \b
     Examples:
       toolkit credentials request manifest.csv --out credentials.jsonl
       toolkit credentials request --help
@@ -223,22 +208,18 @@ def credentials() -> None:
 def request(kit: Kit, manifest: Path, out: Path, requested_by: str) -> Shown[Any]:
     """Ask for credentials for each file that MANIFEST (CSV or XLSX) names.
 
-    \b
     Columns: saleId, fileName, fileFormat, type, evidenceType. For example:
       VND-0001,contrato.pdf,application/pdf,application/pdf,DOC_CONTRATANTE
       VND-0001,gravacao.mp3,audio/mpeg,audio/mpeg,POV
 
-    \b
     The credentials go to the file of --out and nowhere else: JSON Lines, one object for each
     file in the order of MANIFEST, mode 0600. Whoever reads it may upload in your name.
 
-    \b
     All rows or none: where a row is wrong, each one is named with its reasons, and nothing
     is issued. The same MANIFEST again makes no second record for the same sale, type and
     file name: a file that is in the bucket is left out of --out; a record whose credentials
     are still valid gets a new form for what is left of their life.
 
-    \b
     Examples:
       toolkit credentials request manifest.csv --out credentials.jsonl
       toolkit evidence upload credentials.jsonl --from files
@@ -256,7 +237,6 @@ def request(kit: Kit, manifest: Path, out: Path, requested_by: str) -> Shown[Any
 def bucket() -> None:
     """Take over what lies in the bucket.
 
-    \b
     Examples:
       toolkit bucket sync
       toolkit bucket sync --help
@@ -272,19 +252,16 @@ def bucket() -> None:
 def sync(kit: Kit, full: bool, inventory: str | None, verify: bool, confirmed: bool) -> Shown[Any]:
     """Take over what lies in the bucket: new, overwritten and vanished objects.
 
-    \b
     Every object that a record of an open sale (not completed) names is looked at, and so is
     every key where something can have been uploaded since the last time. All other objects
     are looked at every TOOLKIT_RELIST_DAYS (7) days, or now with --full.
 
-    \b
     A bucket of many millions of keys need not be listed. ADDRESS is a folder or
     s3://bucket/prefix: the manifest.json of an S3 Inventory in
     Parquet, or a folder with several of them, of which the newest is taken. It is older
     than now: what was observed later stays, what contradicts is asked for one by one, and
     reports tell the age of the listing.
 
-    \b
     Examples:
       toolkit bucket sync
       toolkit bucket sync --full --json
@@ -305,12 +282,10 @@ def sync(kit: Kit, full: bool, inventory: str | None, verify: bool, confirmed: b
 def adopt(kit: Kit) -> None:
     """Let the database belong to the bucket that is set now, because its evidence has moved there.
 
-    \b
     A database belongs to the bucket that was first read into it, and refuses any other: what
     is not in a wrong bucket would stand in the history as deleted. The custody log tells of
     the change. Afterwards objects that are not in the new bucket count as vanished.
 
-    \b
     Example:
       EVIDENCE_BUCKET=evidence-new toolkit bucket adopt
     """

@@ -18,7 +18,6 @@ from toolkit.message import Message, either
 def explain(code: str | None, as_json: bool) -> None:
     """Say what CODE means, where the contract says so, and what to do; without CODE, list every code.
 
-    \b
     Examples:
       toolkit explain
       toolkit explain KYC_NOT_ALONE

@@ -15,7 +15,6 @@ from toolkit.kit.shown import Shown
 def clients() -> None:
     """Register clients, and look through those that are registered.
 
-    \b
     Examples:
       toolkit clients load clients.csv --dry-run
       toolkit clients load --help
@@ -35,12 +34,10 @@ def _mapping(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> 
 def quality(kit: Kit) -> Shown[Any]:
     """Look through the registered clients for doubtful values, and for clients that are alike.
 
-    \b
     Registered more than once are those with the same CPF, installation and number at the
     distributor. What else is alike may be right: a person with several installations, a
     family with one phone. CPFs are masked; nothing is changed.
 
-    \b
     Examples:
       toolkit clients quality
       toolkit clients quality --json > quality.json
@@ -69,19 +66,16 @@ def quality(kit: Kit) -> Shown[Any]:
 def load(kit: Kit, /, files: tuple[Path, ...], **options: Any) -> Shown[Any]:
     """Register the clients in FILE...: CSV or XLSX.
 
-    \b
     Headings are the contract's (cpf, firstName, address.zipCode or zipCode, ...) or the usual
     Portuguese ones (nome, CEP, número da instalação, ...). Encoding, delimiter and sheet are found out.
     What was understood of a file is told on stderr before it is loaded.
 
-    \b
     Examples:
       toolkit clients load clients.csv --dry-run
       toolkit clients load january.xlsx february.csv --out rejected
       toolkit clients load partner/*.csv --map "Nr. contrato=numberOnDealership"
       toolkit clients load clients.csv.rejected.csv          after correcting it
 
-    \b
     A row that breaks the contract comes back in FILE.rejected.csv and FILE.rejected.xlsx with its line
     and all reasons: correct the cells there and load that file. Clients who are registered already are
     listed with their clientId in FILE.skipped.csv. A file is loaded as a whole or not at all; the same
@@ -98,7 +92,6 @@ def load(kit: Kit, /, files: tuple[Path, ...], **options: Any) -> Shown[Any]:
 def sales() -> None:
     """Take over the sales of another system, and complete them when their evidence allows it.
 
-    \b
     Examples:
       toolkit sales load sales.csv
       toolkit sales complete V-2026-00001
@@ -113,7 +106,6 @@ def sales() -> None:
 def load_sales(kit: Kit, file: Path, overwrite: bool, out: Path | None) -> Shown[Any]:
     """Take over the sales of FILE (CSV or XLSX), or compare them with those of a shared database.
 
-    \b
     Columns: saleId, clientId, utilityGroup, isClientFinancialResponsible, createdAt
     and, where there are any: partner, completedAt; or their usual Portuguese names
     (ID da venda, ID do cliente, grupo da distribuidora, contratante paga, data da venda, ...).
@@ -124,7 +116,6 @@ def load_sales(kit: Kit, file: Path, overwrite: bool, out: Path | None) -> Shown
     named; --overwrite writes them there, over the service's own values.
     Times without an offset are in TOOLKIT_TIMEZONE.
 
-    \b
     Examples:
       toolkit sales load sales.csv
       toolkit sales load sales.csv --overwrite
@@ -140,13 +131,11 @@ def load_sales(kit: Kit, file: Path, overwrite: bool, out: Path | None) -> Shown
 def complete(kit: Kit, sale_id: str) -> Shown[Any]:
     """Mark the sale SALE_ID as completed, if its files, read to their end, satisfy the rules.
 
-    \b
     Guaranteed: every file that counts was read whole and found sound, and the very same
     versions lay in the bucket while the sale was locked, a moment before it was marked.
     Not guaranteed: that they stay; the next audit tells. The custody log keeps which
     versions (ids, ETags, SHA-256) allowed it, as COMPLETED.
 
-    \b
     Example:
       toolkit sales complete VND-2026-0001
 
@@ -160,7 +149,6 @@ def complete(kit: Kit, sale_id: str) -> Shown[Any]:
 def sale() -> None:
     """Look at one sale.
 
-    \b
     Examples:
       toolkit sale show V-2026-00001
       toolkit sale show V-2026-00001 --json
@@ -176,11 +164,9 @@ def sale() -> None:
 def show_sale(kit: Kit, sale_id: str, unmask: str | None) -> Shown[Any]:
     """Show the sale SALE_ID: its rule, its records and files, what is missing, findings and the time line.
 
-    \b
     Neither the service nor the bucket is looked at again, and findings are those of the last
     audit: toolkit audit makes the next. The time line comes from the custody log.
 
-    \b
     Examples:
       toolkit sale show V-2026-00001
       toolkit sale show V-2026-00001 --json
@@ -200,17 +186,14 @@ def show_sale(kit: Kit, sale_id: str, unmask: str | None) -> Shown[Any]:
 def dossier(kit: Kit, sale_id: str, out: Path, with_files: bool, unmask: bool, reason: str) -> int:
     """Write everything about the sale SALE_ID into one ZIP that opens without the toolkit.
 
-    \b
     It is made for somebody who never saw the toolkit, such as a regulator, a court or a distributor:
       dossier.pdf  the verdict and its rule, records and files, findings, waivers and the time line
       sale.json    the same for programs
       files/       the evidence itself, with --with-files; the custody log tells each file as opened
       SHA256SUMS   of all of them; the custody log keeps that of the archive
 
-    \b
     Neither the service nor the bucket is looked at again, and findings are those of the last audit.
 
-    \b
     Examples:
       toolkit dossier V-2026-00001 --out dossiers
       toolkit dossier V-2026-00001 --with-files --reason "Request 12/2026 of the regulator"

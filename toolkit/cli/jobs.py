@@ -138,12 +138,10 @@ class Desk:
 def job() -> None:
     """Run jobs for a scheduler, each logical date once, and tell what was missed.
 
-    \b
     Jobs are defined in jobs.toml (TOOLKIT_JOBS, else ./jobs.toml, else the two that come with
     the toolkit: nightly and monthly). cron, systemd or Airflow starts them; a second start for
     the same date does nothing twice, and a date on which nobody started is announced.
 
-    \b
     Examples:
       toolkit job check
       toolkit job run nightly
@@ -157,7 +155,6 @@ def job() -> None:
 def list_jobs(kit: Kit, as_json: bool) -> None:
     """List the jobs: when each is due next, and how its last run ended.
 
-    \b
     Example:
       TOOLKIT_JOBS=/etc/toolkit/jobs.toml toolkit job list --json
     """
@@ -184,7 +181,6 @@ def list_jobs(kit: Kit, as_json: bool) -> None:
 def check(kit: Kit, name: str | None) -> None:
     """Check every step, parameter, notebook and setting of all jobs, or of the job NAME; nothing is started.
 
-    \b
     Example:
       toolkit job check nightly
 
@@ -229,17 +225,14 @@ _TOLD: Final = {
 def run(kit: Kit, name: str, text: str | None, late: bool, wait: float, fail_on: str | None, as_json: bool) -> int:
     """Run the job NAME for the logical date that was due last, unless that is done.
 
-    \b
     A date is run once, however often and from wherever it is started. A second start finds it
     done (exit status 0), or running, or goes on where a start that died or failed has stopped.
     Parameters are checked before anything starts.
 
-    \b
     Examples:
       toolkit job run nightly --wait 14400
       toolkit job run nightly --date "2026-11-20 02:00" --late
 
-    \b
     Exit status: 0 the date is done, by this start or an earlier one; 1 it is not: it failed,
     another process is running it, or its grace time has passed; 2 wrong usage, nothing started;
     3 done, and sales are open (with --fail-on attention).
@@ -276,7 +269,6 @@ def run(kit: Kit, name: str, text: str | None, late: bool, wait: float, fail_on:
 def history(kit: Kit, name: str | None, limit: int, as_json: bool) -> int:
     """List the runs of all jobs, or of the job NAME; NAME@TIME shows one as JSON: steps, counts, files, notices.
 
-    \b
     Examples:
       toolkit job history nightly --limit 365 --json
       toolkit job history nightly@2026-11-20T02:00
@@ -300,12 +292,10 @@ def history(kit: Kit, name: str | None, limit: int, as_json: bool) -> int:
 def missed(kit: Kit) -> Shown[Any]:
     """Note and announce dates on which nobody started, for a monitor that asks every hour or so.
 
-    \b
     A date is missed when its grace time has passed without a start. Every `toolkit job run`
     looks for missed dates too. Listed are those after the last run that was done, and a last
     run that failed. Notices that wait are delivered.
 
-    \b
     Example:
       toolkit job missed --json
 

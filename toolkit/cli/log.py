@@ -26,7 +26,6 @@ from toolkit.log.witness import ask_witness, cosignatures_of, keep_cosignature, 
 def log() -> None:
     """Seal the custody log, and prove to strangers what is in it.
 
-    \b
     The log tells of each record when it was asked for and issued (or RECORDED, where the
     service made it; RECORD_CHANGED and RECORD_GONE where it changed or deleted it), when
     its file was seen, verified, replaced or gone, when it was withdrawn, and of each audit
@@ -34,7 +33,6 @@ def log() -> None:
     (RFC 9162, C2SP). Give the key (toolkit log checkpoint --json) to those who rely on your
     reports, and keep a checkpoint where nobody who can write to the database can change it.
 
-    \b
     Examples:
       toolkit log checkpoint
       toolkit log verify reports
@@ -49,16 +47,13 @@ def log() -> None:
 def seal(kit: Kit, new_key: Path | None, as_json: bool) -> None:
     """Append the events that were recorded since the last checkpoint to the log, and sign its new state.
 
-    \b
     Audits and reports do it by themselves. The key is in the file of TOOLKIT_LOG_SIGNING_KEY,
     else one is made in TOOLKIT_HOME; only the machine that has a log's key seals it. To make
     one: openssl genpkey -algorithm ed25519 -out FILE; chmod 600 FILE
 
-    \b
     With --new-key both keys sign the new state, whose last entry names them (KEY_ROTATED);
     name FILE in TOOLKIT_LOG_SIGNING_KEY afterwards. What the old key signed verifies as ever.
 
-    \b
     Examples:
       toolkit log seal
       toolkit log seal --new-key custody-2027.pem
@@ -74,7 +69,6 @@ def seal(kit: Kit, new_key: Path | None, as_json: bool) -> None:
 def checkpoint(kit: Kit, as_json: bool) -> None:
     """Show the newest signed state of the log: its name, the number of entries, the root, and the signature.
 
-    \b
     Examples:
       toolkit log checkpoint > checkpoint
       toolkit log checkpoint --json    with the public key
@@ -100,7 +94,6 @@ def _show(signed: SignedState | None, as_json: bool) -> None:
 def prove(kit: Kit, event: int, out: Path) -> None:
     """Write the entry of the event with this number, and the proof that it is in the log.
 
-    \b
     Example:
       toolkit log prove 42 --out proof-42
     """
@@ -126,7 +119,6 @@ def prove(kit: Kit, event: int, out: Path) -> None:
 def verify(folder: Path, key: str | None, witnesses: tuple[str, ...], tsa: Path | None, as_json: bool) -> int:
     """Check the report, audit or proof in DIR against the signed log; no database and no settings are needed.
 
-    \b
     It answers with four verdicts:
       files       each file of SHA256SUMS is as it was written, and the entry of the log names them
       inclusion   the entry is in the log, in a state that the log's key signed
@@ -136,7 +128,6 @@ def verify(folder: Path, key: str | None, witnesses: tuple[str, ...], tsa: Path 
     That the log is complete, is not proven. DIR/VERIFY.md tells more; sh DIR/verify.sh
     checks the same with openssl alone.
 
-    \b
     Examples:
       toolkit log verify reports
       toolkit log verify reports --key evidence.example.com/custody+9543d5d6+AYqI...
@@ -176,12 +167,10 @@ of_witness = click.option(
 def cosign_request(kit: Kit, witness: str, old: int | None, url: str | None) -> None:
     """Write the request to sign the newest state of the log, with the proof that it goes on from the last one.
 
-    \b
     A witness is somebody else who signs a state after that proof (C2SP tlog-witness): two
     histories cannot both be shown then. Send the request by any channel, or with --to to
     URL/add-checkpoint; keep the answer by: toolkit log cosign FILE
 
-    \b
     Examples:
       toolkit log cosign-request --witness auditor.vkey > request
       toolkit log cosign-request --witness auditor.vkey --to https://witness.example.com
@@ -201,11 +190,9 @@ def cosign_request(kit: Kit, witness: str, old: int | None, url: str | None) -> 
 def cosign(kit: Kit, file: Path, witness: str, beside: Path | None) -> None:
     """Check the signature of a witness in FILE, and keep it; each later request goes on from it.
 
-    \b
     With --beside it is written to checkpoint.cosigs in the folder of a report or an audit, where
     toolkit log verify DIR --witness VKEY checks it.
 
-    \b
     Example:
       toolkit log cosign answer --witness auditor.vkey --beside reports
     """
@@ -226,12 +213,10 @@ def cosign(kit: Kit, file: Path, witness: str, beside: Path | None) -> None:
 def timestamp(kit: Kit, url: str | None, beside: Path | None) -> None:
     """Have a time stamp authority (RFC 3161) stamp the newest state of the log, and keep its answer.
 
-    \b
     The custody log has the hash of the answer, so that each later time stamp renews it. With
     --beside it is written to checkpoint.tsr in the folder of a report or an audit, where
     toolkit log verify DIR --tsa PEM checks it, and openssl ts -verify does.
 
-    \b
     Examples:
       toolkit log timestamp --url https://tsa.example.com
       toolkit log timestamp --beside reports
@@ -272,7 +257,6 @@ def consistency(kit: Kit, old: Path, new: Path) -> int:
 
     A and B are files with checkpoints of this log, such as those in the folders of reports.
 
-    \b
     Example:
       toolkit log consistency reports/history/20261123T020000Z/checkpoint reports/checkpoint
 
@@ -315,12 +299,10 @@ def _state(kit: Kit, path: Path) -> Checkpoint:
 def export(kit: Kit, out: Path) -> int:
     """Write the whole log into the new folder DIR, from which other people's tools make the proofs themselves.
 
-    \b
     The form is that of C2SP tlog-tiles: DIR/checkpoint, DIR/tile/... The tree is computed
     anew, and each entry is compared with its event in the database: what was changed since
     it was sealed is named.
 
-    \b
     Example:
       toolkit log export log-tiles
 

@@ -38,12 +38,10 @@ def run(
     Only names from the cell tagged `parameters` are taken, and each value keeps the type of its
     default: a text stays a text, with its leading zeros. A list is given item by item or as JSON.
 
-    \b
     Examples:
       toolkit run 03_missing_evidence_report --timeout 3600
       toolkit run analysis/january.ipynb -p files january.csv -p files february.xlsx
 
-    \b
     At night, so that the scheduler notices what is wrong:
       toolkit run 03_missing_evidence_report --fail-on attention
 
@@ -72,7 +70,6 @@ def run(
 def notebooks() -> None:
     """List the notebooks that come with the toolkit, or copy them.
 
-    \b
     Examples:
       toolkit notebooks list
       toolkit notebooks copy analysis
@@ -84,7 +81,6 @@ def notebooks() -> None:
 def list_notebooks(as_json: bool) -> None:
     """Show each notebook's name and question. `toolkit run` takes the name.
 
-    \b
     Examples:
       toolkit notebooks list
       toolkit run 03_missing_evidence_report --out night.ipynb
@@ -106,7 +102,6 @@ def copy(folder: Path, replace: bool) -> None:
 
     A notebook that is there already and is another one is kept.
 
-    \b
     Example:
       toolkit notebooks copy analysis
     """

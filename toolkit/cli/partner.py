@@ -21,7 +21,6 @@ from toolkit.message import Message
 def partner() -> None:
     """Tell partners what they have to mend, and until when; list what they answered.
 
-    \b
     Examples:
       toolkit partner notify
       toolkit partner answers
@@ -45,7 +44,6 @@ def notify(kit: Kit, /, within: int) -> Shown[PartnersTold | None]:
     that stage; each partner is told at most once a day. The newest audit says what is found. A mail
     has the list as a page and as a workbook; a webhook gets it as JSON, signed as job notices are.
 
-    \b
     TOOLKIT_PARTNERS names a TOML file with the addresses:
       [partner."Norte Energia"]
       mail = ["backoffice@norte.example.com"]
@@ -53,7 +51,6 @@ def notify(kit: Kit, /, within: int) -> Shown[PartnersTold | None]:
       webhook = "https://crm.norte.example.com/findings"
       webhook-secret-file = "norte.secret"
 
-    \b
     Examples:
       toolkit partner notify
       toolkit partner notify --within 5 --json
@@ -81,7 +78,6 @@ def answers(kit: Kit, /, file: Path | None, name: str | None, out: Path | None) 
     that the finding is wrong, or that they ask for a waiver. An answer changes no verdict; a waiver
     takes two people of ours, see: toolkit waiver add.
 
-    \b
     Examples:
       toolkit partner answers
       toolkit partner answers --partner "Norte Energia" --json

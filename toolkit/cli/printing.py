@@ -48,7 +48,7 @@ def plain(text: str) -> str:
 
 
 _KEPT: Final = "\b\n"
-"""The line before a paragraph whose lines click does not wrap anew."""
+"""What tells click to write the lines of a paragraph as they stand."""
 
 _RULES: Final = re.compile("required|default")
 """The words that click writes behind the text of an option, in brackets."""
@@ -66,8 +66,10 @@ class Help(click.HelpFormatter):
         super().write_heading(_(heading))
 
     def write_text(self, text: str) -> None:
-        """Write paragraphs."""
-        super().write_text("\n\n".join("".join(map(_, pieces(each))) for each in text.split("\n\n")))
+        """Write paragraphs: one with an indented line, such as an example, as it stands, and others wrapped."""
+        found = text.split("\n\n")
+        said = ("".join([_KEPT * ("\n " in each), *map(_, pieces(each))]) for each in found)
+        super().write_text("\n\n".join(said))
 
     def write_dl(self, rows: Iterable[tuple[str, str]], col_max: int = 30, col_spacing: int = 2) -> None:
         """Write names, each with its line."""
@@ -76,10 +78,8 @@ class Help(click.HelpFormatter):
 
 def pieces(paragraph: str) -> list[str]:
     """Split a paragraph into the pieces that are translated: a heading such as ``Examples:``, and the rest."""
-    mark = _KEPT if paragraph.startswith(_KEPT) else ""
-    text = paragraph.removeprefix(mark)
-    heading, colon, rest = text.partition(":\n")
-    return [mark, f"{heading}:", "\n", rest] if colon and "\n" not in heading else [mark, text]
+    heading, colon, rest = paragraph.partition(":\n")
+    return [f"{heading}:", "\n", rest] if colon and "\n" not in heading else [paragraph]
 
 
 def _line(about: str) -> str:

@@ -36,11 +36,9 @@ def _day(given: datetime | None) -> date | None:
 def privacy() -> None:
     """Answer persons: what is known of them, a copy, erasure; and keep what the law keeps.
 
-    \b
     A CPF is read from standard input, so that no list of processes and no history of a shell
     holds it. Where it is asked for, give it in one line:
 
-    \b
     Examples:
       toolkit privacy show < cpf.txt
       toolkit privacy request add --right access --received 2026-11-20 < cpf.txt
@@ -53,7 +51,6 @@ def privacy() -> None:
 def show_person(kit: Kit) -> Shown[Any]:
     """Tell what is kept of the person whose CPF stands on standard input, without showing the data.
 
-    \b
     Example:
       toolkit privacy show < cpf.txt
     """
@@ -68,7 +65,6 @@ def show_person(kit: Kit) -> Shown[Any]:
 def export(kit: Kit, out: Path, reason: str, with_files: bool) -> None:
     """Write all that is kept of a person into a ZIP that only you can read: JSON, and the files.
 
-    \b
     Example:
       toolkit privacy export --reason "request 0199c0de" --with-files < cpf.txt
     """
@@ -92,12 +88,10 @@ def export(kit: Kit, out: Path, reason: str, with_files: bool) -> None:
 def erase(kit: Kit, sale_ids: tuple[str, ...], **given: Any) -> Shown[Any]:
     """Erase what is known of a person, or of sales: objects in every version, rows, names, files.
 
-    \b
     A client goes with the last of the sales. What is held, or within the period for which its
     evidence is kept, stays; it is listed with its basis. The custody log is not rewritten:
     everything that was proven before still verifies. Nothing can be brought back.
 
-    \b
     Examples:
       toolkit privacy erase --dry-run --look-in reports --look-in work < cpf.txt
       toolkit privacy erase --basis "consent revoked" --by ana --approved-by rui \\
@@ -112,7 +106,6 @@ def erase(kit: Kit, sale_ids: tuple[str, ...], **given: Any) -> Shown[Any]:
 def hold() -> None:
     """Keep the data of a sale from being erased, such as for a lawsuit: add, list, release.
 
-    \b
     Example:
       toolkit privacy hold add V-2026-00013 --basis "lawsuit 0001234" --by ana
     """
@@ -127,7 +120,6 @@ def hold() -> None:
 def add_hold(kit: Kit, sale_id: str, basis: str, by: str, until: datetime | None) -> None:
     """Keep the data of the sale SALE_ID from being erased.
 
-    \b
     Example:
       toolkit privacy hold add V-2026-00013 --basis "lawsuit 0001234" --by ana
     """
@@ -139,7 +131,6 @@ def add_hold(kit: Kit, sale_id: str, basis: str, by: str, until: datetime | None
 def list_holds(kit: Kit) -> Shown[Any]:
     """List all holds, the newest first.
 
-    \b
     Example:
       toolkit privacy hold list
     """
@@ -154,7 +145,6 @@ def list_holds(kit: Kit) -> Shown[Any]:
 def release_hold(kit: Kit, hold_id: UUID, reason: str, by: str) -> None:
     """Release the hold HOLD_ID: the data of its sale may be erased.
 
-    \b
     Example:
       toolkit privacy hold release 0199c0de-0000-7000-8000-000000000001 --reason "settled" --by ana
     """
@@ -167,7 +157,6 @@ def release_hold(kit: Kit, hold_id: UUID, reason: str, by: str) -> None:
 def request() -> None:
     """Note requests of persons, each due in 15 days, and how they were answered.
 
-    \b
     Example:
       toolkit privacy request list
     """
@@ -182,7 +171,6 @@ def request() -> None:
 def add_request(kit: Kit, right: str, received: datetime | None) -> Shown[Any]:
     """Note the request of the person whose CPF stands on standard input; a keyed hash of it is kept.
 
-    \b
     Example:
       toolkit privacy request add --right erasure --received 2026-11-20 < cpf.txt
     """
@@ -197,7 +185,6 @@ def add_request(kit: Kit, right: str, received: datetime | None) -> Shown[Any]:
 def list_requests(kit: Kit, person: bool) -> Shown[Any]:
     """List the requests of persons, open ones first.
 
-    \b
     Example:
       toolkit privacy request list
 
@@ -217,7 +204,6 @@ def list_requests(kit: Kit, person: bool) -> Shown[Any]:
 def close_request(kit: Kit, request_id: UUID, outcome: str, basis: str, by: str) -> None:
     """Note how the request REQUEST_ID was answered: a reasoned refusal is an answer, too.
 
-    \b
     Example:
       toolkit privacy request close 0199c0de-0000-7000-8000-000000000001 --outcome refused \\
         --basis "contract evidence is kept for five years (LGPD, art. 16, I)" --by ana
@@ -234,10 +220,8 @@ def close_request(kit: Kit, request_id: UUID, outcome: str, basis: str, by: str)
 def retention(kit: Kit, **given: Any) -> Shown[Any]:
     """Tell the sales whose evidence is beyond the periods in the file of TOOLKIT_PRIVACY.
 
-    \b
     Sales that are held, or whose client has an open request, stay.
 
-    \b
     Example:
       toolkit privacy retention
       toolkit privacy retention --erase --by ana --approved-by rui
@@ -250,7 +234,6 @@ def retention(kit: Kit, **given: Any) -> Shown[Any]:
 def record(kit: Kit) -> Shown[Any]:
     """Write the record of processing (LGPD, art. 37): which personal data stand where, why, for how long.
 
-    \b
     Example:
       toolkit privacy record --json > record.json
 
@@ -267,7 +250,6 @@ def record(kit: Kit) -> Shown[Any]:
 def incident(kit: Kit, since: str, until: str | None, known: datetime | None) -> Shown[Any]:
     """Tell who saw personal data between two times, of which sales, and the days for the notices.
 
-    \b
     Example:
       toolkit privacy incident --since 2026-11-20 --until 2026-11-22
     """
@@ -285,7 +267,6 @@ def replay(kit: Kit, dry_run: bool) -> Shown[Any]:
 
     After a restore from a backup, data of persons who left may be back.
 
-    \b
     Example:
       toolkit privacy replay
     """

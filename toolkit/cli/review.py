@@ -21,7 +21,6 @@ def review() -> None:
     A file to which somebody gives a critical answer is a finding, REVIEW_FAILED. In JupyterLab the
     notebook review shows one file after the other with its questions.
 
-    \b
     Examples:
       toolkit review draw --per-partner 5 --of POV,KYC --seed 7
       toolkit review next --by "Ana Souza"
@@ -61,7 +60,6 @@ def draw(kit: Kit, /, **given: Any) -> Shown[Any]:
 
     The questions stand in a TOML file, which TOOLKIT_SCORECARD or --scorecard names.
 
-    \b
     Examples:
       toolkit review draw --per-partner 5 --of POV,KYC --seed 7
       toolkit review draw --second 0.25 --scorecard calls.toml
@@ -82,7 +80,6 @@ def next_file(kit: Kit, /, reviewer: str | None, most: int, out: Path | None) ->
     to another person, without the first answer; it comes for the share that was drawn, and for every file
     with a critical answer. Where two differ, a third person decides.
 
-    \b
     Examples:
       toolkit review next
       toolkit review next --by "Ana Souza" --most 20 --out ana.csv
@@ -101,7 +98,6 @@ def record(kit: Kit, /, evidence_id: Any, answers: tuple[str, ...], **given: Any
 
     They are kept once and for all; the custody log tells who answered, when, and about which version.
 
-    \b
     Example:
       toolkit review record EVIDENCE_ID heard=yes agrees=no --comment "The client declines."
     """
@@ -128,7 +124,6 @@ def import_file(kit: Kit, /, file: Path, reviewer: str | None, out: Path | None)
 
     Rejected rows come back in FILE.rejected.csv and FILE.rejected.xlsx, to be corrected and imported.
 
-    \b
     Example:
       toolkit review import ana.csv --by "Ana Souza"
 

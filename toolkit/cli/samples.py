@@ -87,11 +87,9 @@ def do_the_main_job(kit: Kit, out: Path) -> None:
 def sample(out: Path) -> None:
     """Write a folder of made-up files: clients, sales, a manifest and the evidence files.
 
-    \b
     Nobody in them is real. Some rows are wrong, as they are in life, and every case of the
     rules occurs. clientId in sales.csv is empty: the ids exist once the clients are registered.
 
-    \b
     Example:
       toolkit sample --out sample-data
       toolkit clients load sample-data/clients.csv sample-data/clients.xlsx --out rejected
@@ -116,13 +114,11 @@ def sample(out: Path) -> None:
 def demo(kit: Kit, out: Path, shared: bool) -> None:
     """Do the whole job on made-up data, end to end, and say at each step what happened.
 
-    \b
     Clients are loaded, sales taken over, credentials requested, files uploaded, and the
     report written, by the notebooks of the project. A second time finds everything there; only
     credentials that ran out meanwhile are requested anew. Embedded services that did not run
     before are stopped at the end; their data stay.
 
-    \b
     Example:
       toolkit demo --out reports
     """

@@ -23,23 +23,19 @@ from toolkit.reports import FileState, verify_reports
 def verify(kit: Kit, folder: Path, seal: str | None, live: bool) -> int:
     """Tell whether the report or audit in DIR, or the exported custody log DIR, is what was written.
 
-    \b
     Each file is compared with the SHA-256 in DIR/manifest.json:
       as written, changed, missing, or added (called like a report's file, and not recorded).
     The manifest protects against accidents; against people, keep a copy of it elsewhere.
 
     The reports in folders beneath DIR, such as history and partners, are verified with it.
 
-    \b
     Each part of an audit folder is compared with the SHA-256 in its audit.json. With --live its
     inputs are also extracted again, and each sale, record and object that differs is named.
 
-    \b
     Of a custody log (toolkit evidence log) the chain of hashes is followed, and the first
     line that does not fit is named. Without --seal it cannot be known whether the log was
     cut off at a seal or forged as a whole; the command says so and ends with 3.
 
-    \b
     Examples:
       toolkit verify reports
       toolkit verify audits/2026-11-23T02-00-00Z --live

@@ -22,12 +22,10 @@ from toolkit.message import Message, listed
 def waiver() -> None:
     """Accept findings for a time: by an owner and an approver, with a reason and an end.
 
-    \b
     While a waiver holds, its findings are counted as waived; the status of the sale stays
     what it is. On the day on which it ends they are back. A waiver is never changed or
     deleted, only revoked.
 
-    \b
     Examples:
       toolkit waiver add --sale V-1 --code MISSING_AUT --reason "recording ordered" \\
         --owner ana --approved-by bruno --end 2026-12-15
@@ -51,7 +49,6 @@ def waiver() -> None:
 def add(kit: Kit, /, file: Path | None, as_json: bool, **given: str | None) -> int:
     """Add a waiver for a sale, a partner or a code; where several are given, all must fit.
 
-    \b
     Examples:
       toolkit waiver add --partner "Norte Energia" --code WITHOUT_CLIENT \\
         --reason "clients follow in December" --owner ana --approved-by bruno --end 2026-12-31
@@ -82,7 +79,6 @@ def add(kit: Kit, /, file: Path | None, as_json: bool, **given: str | None) -> i
 def list_waivers(kit: Kit, everything: bool) -> Shown[Any]:
     """List the waivers that hold or will hold; those that end within 14 days are warned of.
 
-    \b
     Examples:
       toolkit waiver list
       toolkit waiver list --all --json
@@ -98,7 +94,6 @@ def list_waivers(kit: Kit, everything: bool) -> Shown[Any]:
 def revoke(kit: Kit, waiver_id: UUID, reason: str, by: str) -> Shown[Any]:
     """Revoke the waiver WAIVER_ID: its findings are back at once.
 
-    \b
     Example:
       toolkit waiver revoke 0199c0de-0000-7000-8000-000000000001 --reason "sent after all" --by ana
     """
@@ -114,11 +109,9 @@ def revoke(kit: Kit, waiver_id: UUID, reason: str, by: str) -> Shown[Any]:
 def lint(kit: Kit, file: Path, as_json: bool) -> int:
     """Check the waivers in the TOML file FILE without adding them, for a review.
 
-    \b
     A table [[waiver]] for each, with sale, partner or code, and reason, owner,
     approvedBy, start and end.
 
-    \b
     Example:
       toolkit waiver lint waivers.toml
 
