@@ -24,7 +24,7 @@ from toolkit.database.belonging import belong_to_service, pending_restore
 from toolkit.database.connection import Database
 from toolkit.database.observation_clock import stamp
 from toolkit.database.service import service_of, tables_in
-from toolkit.database.service_tables import Resolved, resolve
+from toolkit.database.service_tables import Resolved, changes_between, resolve
 from toolkit.database.tables import content_checks, evidence_observations, sale_observations, service_readings
 from toolkit.errors import MassDisappearance
 from toolkit.message import Message
@@ -139,7 +139,7 @@ class ServiceReading:
         """Return it for a JSON document."""
         return {
             "readAt": self.read_at.isoformat(),
-            **self.resolved.document(),
+            **self.resolved,
             "counts": dict(self.counts),
             "raised": dict(self.raised),
             "changes": list(self.changes),
@@ -176,11 +176,11 @@ def observe_service(database: Database, clock: Clock, *, confirmed: bool = False
             levels = {name: known[name] for name in jumped if name in JUMPS} | before.raised
             raised = {name: level for name, level in levels.items() if counts[name] > level}
             changes = (
-                *resolved.changes_since(Resolved.of(before.resolved)),
+                *changes_between(before.resolved, resolved),
                 *(_jump(name, known[name], counts[name]) for name in jumped),
                 *_changed(found, counts),
             )
-        row = {"resolved": resolved.document(), "counts": counts, "changes": list(changes), "raised": raised}
+        row = {"resolved": resolved, "counts": counts, "changes": list(changes), "raised": raised}
         connection.execute(sa.insert(service_readings), row | {"read_at": now})
     return ServiceReading(now, resolved, counts, changes, raised, 0, *found)
 
@@ -204,7 +204,7 @@ def last_reading(connection: Connection, moment: datetime) -> ServiceReading | N
     told = connection.execute(sa.text(_SINCE_AUDIT), {"read_at": row.read_at, "moment": moment}).one()
     restored = pending_restore(connection, moment)
     changes = (*told.changes, *((restored,) if restored else ()))
-    return ServiceReading(row.read_at, Resolved.of(row.resolved), row.counts, changes, row.raised, told.gone)
+    return ServiceReading(row.read_at, row.resolved, row.counts, changes, row.raised, told.gone)
 
 
 _SINCE_AUDIT: Final = """

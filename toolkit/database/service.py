@@ -102,7 +102,7 @@ OURS: Final = frozenset(
 )
 """Temporary tables, and parts of WITH clauses, in sight of the statements: a table of such a name is hidden."""
 
-IDS: Final = (("sales", "id"), ("records", "id"), ("records", "sale_id"))
+IDS: Final[Mapping[str, tuple[str, ...]]] = {"sales": ("id",), "records": ("id", "sale_id")}
 """The columns by which one row is looked up, see ``same``."""
 
 _CODES: Final = {("records", "evidence_type"): EvidenceType, ("sales", "utility_group"): UtilityGroup}
@@ -315,25 +315,16 @@ def _service(text: str, source: Path | None) -> Service:
         if absent := [column for column in REQUIRED[name] if is_null(statements[name], column)]:
             raise SettingsError("{}, {}: {} is NULL, and no audit can be made without it.", place, name, absent[0])
     for (name, column), codes in _CODES.items():
-        values = list(_values_called(statements[name], column))
-        if rest := [each[1] for each in map(_REST.search, values) if each]:
+        if rest := [each for value in _values_called(statements[name], column) for each in _REST.findall(value)]:
             raise SettingsError(
                 "{}, {}: every code that is not listed would become {!r} as {}. Leave ELSE out: then it is told.",
-                place,
-                name,
-                rest[0],
-                column,
+                *(place, name, rest[0], column),
             )
-        for constant in constants(statements[name], column):
-            if constant not in set(codes):
-                raise SettingsError(
-                    "{}, {}: {} would become {!r}, which the contract does not know; it knows {}.",
-                    place,
-                    name,
-                    column,
-                    constant,
-                    ", ".join(codes),
-                )
+        if unknown := [each for each in constants(statements[name], column) if each not in [*codes]]:
+            raise SettingsError(
+                "{}, {}: {} would become {!r}, which the contract does not know; it knows {}.",
+                *(place, name, column, unknown[0], ", ".join(codes)),
+            )
     return Service(statements, sha256(text.encode()).hexdigest(), source)
 
 

@@ -39,7 +39,7 @@ def prove(database: Database, holds: Callable[[str], bool] | None) -> Proof:
         SchemaMismatch: a statement does not fit the database.
     """
     with database.snapshot() as connection:
-        tables = resolve(connection).tables
+        tables = resolve(connection)["tables"]
         counts = counts_of(connection)
         flaws: list[str] = [Message(text, counts[name]) for name, text in FLAWS.items() if counts[name]]
         flaws += _times(connection)
@@ -47,7 +47,7 @@ def prove(database: Database, holds: Callable[[str], bool] | None) -> Proof:
             flaws += _keys(connection, holds)
         values = dict(_values(connection))
         values |= {name: Message(text, counts[name]) for name, text in LEFT_OUT.items() if counts[name]}
-        notes = tuple(_notes(connection, [name for name, each in tables.items() if each.kind == "function"]))
+        notes = tuple(_notes(connection, [name for name, each in tables.items() if each["kind"] == "function"]))
     with database.transaction() as connection:
         return Proof(counts, values, tuple(flaws), (*notes, *_writing(connection)))
 

@@ -1,7 +1,6 @@
 """Find out what the statements of a ``service.sql`` mean in one database: types, tables, columns, policies."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import psycopg
@@ -24,81 +23,50 @@ from toolkit.database.service import (
 from toolkit.errors import SchemaMismatch
 from toolkit.message import Message
 
+Resolved = Mapping[str, Any]
+"""The meaning of a file's statements when they were tried.
 
-@dataclass(frozen=True)
-class TableBehind:
-    """A table, view, partition or function that a statement uses.
-
-    ``definition`` is a hash: of a view's SQL, of a function's body, of a table's policies.
-    """
-
-    oid: int
-    kind: str
-    columns: Mapping[str, str]
-    """By name: the number of the column in the table, its type, labels of an enum, rule of a generated one."""
-    definition: str | None = None
+``sha256`` is the file's, ``columns`` has the types by relation and column. ``tables`` has what is read, through
+views and from partitions, too, by its name with the schema: ``oid``, ``kind``, ``columns`` (by name: its number
+in the table, type, labels of an enum, rule of a generated one) and ``definition``, a hash of a view's SQL, of a
+function's body or of a table's policies.
+"""
 
 
-@dataclass(frozen=True)
-class Resolved:
-    """The tables and columns behind the statements of a file when they were tried."""
-
-    sha256: str
-    columns: Mapping[str, Mapping[str, str]]
-    """By relation and column: the type that the statement yields."""
-    tables: Mapping[str, TableBehind] = field(default_factory=dict)
-    """By name, with the schema: what is read, through views and from partitions, too."""
-
-    def document(self) -> dict[str, Any]:
-        """Return it for a JSON document."""
-        return asdict(self)
-
-    @classmethod
-    def of(cls, document: Mapping[str, Any]) -> "Resolved":
-        """Return what a document says."""
-        tables = {name: TableBehind(**each) for name, each in document["tables"].items()}
-        return cls(document["sha256"], document["columns"], tables)
-
-    def changes_since(self, before: "Resolved") -> Iterator[str]:
-        """Yield a sentence for each thing that is read otherwise than before."""
-        if before.sha256 != self.sha256:
-            yield ServiceChange.STATEMENTS.value
-        for name in sorted({*self.tables, *before.tables}):
-            now, was = self.tables.get(name), before.tables.get(name)
-            if now is None and was is not None:
-                yield ServiceChange[f"{_noun(was)}_UNREAD"].format(name)
-            elif now is not None and was is None:
-                if now.kind != "partition":  # a new month is no news
-                    yield ServiceChange[f"{_noun(now)}_NEW"].format(name)
-            elif now is not None and was is not None:
-                yield from _changes(name, was, now)
-
-
-def _changes(name: str, before: TableBehind, now: TableBehind) -> Iterator[str]:
-    if before.definition != now.definition and now.kind in ("v", "m", "function"):
-        yield ServiceChange[f"{_noun(now)}_REPLACED"].format(name)
-    elif before.definition != now.definition:
-        yield ServiceChange.POLICY_REPLACED.format(name)
-    elif before.oid != now.oid:
-        yield ServiceChange.TABLE_REPLACED.format(name)
-        return
-    for column in sorted({*before.columns, *now.columns}):
-        was, is_ = before.columns.get(column), now.columns.get(column)
-        if was == is_:
-            continue
-        if was is None:
-            yield ServiceChange.COLUMN_NEW.format(name, column)
-        elif is_ is None:
-            yield ServiceChange.COLUMN_LOST.format(name, column)
-        elif was.split(" ", 1)[0] != is_.split(" ", 1)[0]:
-            yield ServiceChange.COLUMN_REPLACED.format(column, name)
+def changes_between(before: Resolved, now: Resolved) -> Iterator[str]:
+    """Yield a sentence for each thing that is read otherwise than before."""
+    if before["sha256"] != now["sha256"]:
+        yield ServiceChange.STATEMENTS.value
+    for name in sorted({*before["tables"], *now["tables"]}):
+        was, is_ = before["tables"].get(name), now["tables"].get(name)
+        kind = (is_ or was)["kind"]
+        noun = {"v": "VIEW", "m": "VIEW", "function": "FUNCTION"}.get(kind, "TABLE")
+        if is_ is None:
+            yield ServiceChange[f"{noun}_UNREAD"].format(name)
+        elif was is None:
+            if kind != "partition":  # a new month is no news
+                yield ServiceChange[f"{noun}_NEW"].format(name)
+        elif was["definition"] != is_["definition"]:
+            yield ServiceChange["POLICY_REPLACED" if noun == "TABLE" else f"{noun}_REPLACED"].format(name)
+            yield from _columns_between(name, was["columns"], is_["columns"])
+        elif was["oid"] != is_["oid"]:
+            yield ServiceChange.TABLE_REPLACED.format(name)
         else:
-            kinds = [each.split(" ", 1)[1] for each in (is_, was)]
-            yield ServiceChange.COLUMN_CHANGED.format(column, name, *kinds)
+            yield from _columns_between(name, was["columns"], is_["columns"])
 
 
-def _noun(found: TableBehind) -> str:
-    return {"v": "VIEW", "m": "VIEW", "function": "FUNCTION"}.get(found.kind, "TABLE")
+def _columns_between(table: str, before: Mapping[str, str], now: Mapping[str, str]) -> Iterator[str]:
+    for column in sorted({*before, *now}):
+        if column not in before:
+            yield ServiceChange.COLUMN_NEW.format(table, column)
+        elif column not in now:
+            yield ServiceChange.COLUMN_LOST.format(table, column)
+        elif before[column] != now[column]:
+            (number, was), (other, is_) = (each[column].split(" ", 1) for each in (before, now))
+            if number != other:
+                yield ServiceChange.COLUMN_REPLACED.format(column, table)
+            else:
+                yield ServiceChange.COLUMN_CHANGED.format(column, table, is_, was)
 
 
 def describe(connection: Connection, service: Service) -> dict[str, dict[str, str]]:
@@ -109,68 +77,79 @@ def describe(connection: Connection, service: Service) -> dict[str, dict[str, st
     Raises:
         SchemaMismatch: one does not fit the database, or yields a column of a wrong type or none.
     """
-    driver = connection.connection.driver_connection
-    assert isinstance(driver, psycopg.Connection)
     found: dict[str, dict[str, str]] = {}
     read: dict[str, dict[str, str]] = {}
-    stored: dict[str, dict[str, str]] = {}
     for relation, columns in COLUMNS.items():
         place, statement = f"{service.source or 'service.sql'}, {relation}", service.statements[relation]
-        try:
-            query = sql.SQL("SELECT * FROM ({}) AS given LIMIT 0").format(sql.SQL(statement))
-            answer = driver.execute(query)
-            described = answer.description or []
-        except psycopg.Error as error:
-            denied = error.sqlstate == "42501"
-            if denied or error.sqlstate is None or error.sqlstate[:2] not in ("42", "22", "0A", "3F"):
-                raise
-            raise SchemaMismatch("{}: {}. {}", place, error.diag.message_primary, _hint(service, error)) from None
-        names = [column.name for column in described]
+        answer = _tried(connection, service, place, statement)
+        yielded = answer.description or []
+        names = [column.name for column in yielded]
         repeated = sorted({name for name in names if names.count(name) > 1})
         missing = [name for name in columns if name not in names]
         if repeated or missing:
             problem = f"yields {repeated[0]} twice" if repeated else f"does not yield {', '.join(missing)}"
             raise SchemaMismatch("{}: {}. What the tables do not hold is written as NULL AS name.", place, problem)
-        oids = [column.type_code for column in described]
-        kinds = {row.oid: row for row in connection.execute(_TYPES_BY_OID, {"oids": oids})}
         assert answer.pgresult is not None
         service.origin[relation] = answer.pgresult.ftable(names.index("id"))
-        types = {column.name: kinds[column.type_code] for column in described if column.name in columns}
+        oids = {"oids": [column.type_code for column in yielded]}
+        kinds = {row.oid: row for row in connection.execute(_TYPES_BY_OID, oids)}
+        types = {column.name: kinds[column.type_code] for column in yielded}
+        found[relation] = {name: types[name].name for name in columns}
         read[relation] = {
             name: _converted(place, name, kind, types[name], is_null(statement, name), own=service.is_own)
             for name, kind in columns.items()
         }
-        stored[relation] = {
-            name: _STORED[kind, types[name].name]
-            for name, kind in columns.items()
-            if (relation, name) in IDS and (kind, types[name].name) in _STORED
+        service.stored[relation] = {
+            name: _STORED[columns[name], types[name].name]
+            for name in IDS.get(relation, ())
+            if (columns[name], types[name].name) in _STORED
         }
-        found[relation] = {name: str(types[name].name) for name in columns}
     if not service.is_own:
         service.read.update(read)
-        service.stored.update(stored)
     return found
 
 
-def _converted(place: str, name: str, kind: str, given: Any, null: bool, *, own: bool) -> str:
+def _tried(connection: Connection, service: Service, place: str, statement: str) -> psycopg.Cursor[Any]:
+    driver = connection.connection.driver_connection
+    assert isinstance(driver, psycopg.Connection)
+    try:
+        return driver.execute(sql.SQL("SELECT * FROM ({}) AS given LIMIT 0").format(sql.SQL(statement)))
+    except psycopg.Error as error:
+        if error.sqlstate == "42501" or (error.sqlstate or "")[:2] not in ("42", "22", "0A", "3F"):
+            raise
+        hint = Message(
+            "{}The service's tables are never altered here. Where it keeps its data in other tables, write the "
+            "SQL that reads them (toolkit db map) and name its file in TOOLKIT_SERVICE_SQL. Where there are none "
+            "yet: toolkit db upgrade --service-tables"
+            if service.is_own
+            else "{}Correct the file; nothing was read.",
+            f"{error.diag.message_hint} " if error.diag.message_hint else "",
+        )
+        raise SchemaMismatch("{}: {}. {}", place, error.diag.message_primary, hint) from None
+
+
+_TYPES_BY_OID: Final = sa.text("""
+    SELECT CAST(oid AS bigint) AS oid, typcategory AS category,
+           CASE WHEN typname = 'timestamptz' THEN typname ELSE format_type(oid, NULL) END AS name
+    FROM pg_type WHERE CAST(oid AS bigint) = ANY(:oids)
+""")
+
+
+def _converted(place: str, name: str, kind: str, given: sa.Row[Any], null: bool, *, own: bool) -> str:
     """Return the expression that gives the contract's type; raises where there is no safe one.
 
     The contract's ``own`` tables are read as they are, so that their types have to fit.
     """
     is_text, is_whole = given.category in ("S", "E"), given.name in ("smallint", "integer", "bigint")
-    if given.name == kind or (kind == "timestamptz" and given.name == "timestamp with time zone"):
+    if given.name == kind or (own and kind == "text" and given.category == "S"):
         return name
-    if own and kind == "text" and given.category == "S":
-        return name
-    if own:
-        is_text = is_whole = False
-    if null and is_text:
+    if not own and null and is_text:
         return f"CAST(NULL AS {kind})"
-    if kind == "text" and (is_text or is_whole or (given.name in ("uuid", "numeric") and not own)):
+    if not own and kind == "text" and (is_text or is_whole or given.name in ("uuid", "numeric")):
         return f"CAST({name} AS text)"
-    if kind == "uuid" and is_whole:
+    if not own and kind == "uuid" and is_whole:
         return f"CASE WHEN {name} >= 0 THEN CAST(lpad(CAST({name} AS text), 32, '0') AS uuid) END"
-    if kind == "uuid" and is_text:
+    if not own and kind == "uuid" and is_text:
         is_uuid = f"CAST({name} AS text) ~* '^[0-9a-f]{{8}}-?([0-9a-f]{{4}}-?){{3}}[0-9a-f]{{12}}$'"
         return f"CASE WHEN {is_uuid} THEN CAST(CAST({name} AS text) AS uuid) END"
     advice = ""
@@ -194,45 +173,32 @@ _STORED: Final = {
 """By the types of the contract and of a table: what an id, in place of ``{}``, is in the table."""
 
 
-def _hint(service: Service, error: psycopg.Error) -> Message:
-    given = f"{error.diag.message_hint} " if error.diag.message_hint else ""
-    if not service.is_own:
-        return Message("{}Correct the file; nothing was read.", given)
-    return Message(
-        "{}The service's tables are never altered here. Where it keeps its data in other tables, write the SQL "
-        "that reads them (toolkit db map) and name its file in TOOLKIT_SERVICE_SQL. Where there are none yet: "
-        "toolkit db upgrade --service-tables",
-        given,
-    )
-
-
-_TYPES_BY_OID: Final = sa.text(
-    "SELECT CAST(oid AS bigint) AS oid, format_type(oid, NULL) AS name, typcategory AS category "
-    "FROM pg_type WHERE CAST(oid AS bigint) = ANY(:oids)"
-)
-
-
 def resolve(connection: Connection) -> Resolved:
     """Return what the statements that read mean in the connection's database now; raises as ``describe`` does."""
     service = service_of(connection)
     columns = describe(connection, service)
-    called = {name for relation in COLUMNS for name in functions_in(service.statements[relation])}
-    names = {"names": _read(service), "called": sorted(called)}
-    rows = connection.execute(sa.text(_REACHED + _TABLES), names)
-    tables = {row.place: TableBehind(row.oid, row.kind, row.columns, row.definition) for row in rows}
-    return Resolved(service.sha256, columns, tables)
-
-
-def _read(service: Service) -> list[str]:
-    return sorted({name for relation in COLUMNS for name in tables_in(service.statements[relation])})
+    tables = {
+        row.place: {"oid": row.oid, "kind": row.kind, "columns": row.columns, "definition": row.definition}
+        for row in _behind(connection)
+    }
+    return {"sha256": service.sha256, "columns": columns, "tables": tables}
 
 
 def hidden_and_copied(connection: Connection) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the tables whose policies may hide rows, and the materialised views, by their names."""
-    rows = connection.execute(
-        sa.text(_REACHED + _HIDDEN_OR_COPIED), {"names": _read(service_of(connection))}
-    ).all()
-    return tuple(row.place for row in rows if not row.copied), tuple(row.place for row in rows if row.copied)
+    rows = _behind(connection)
+    return tuple(row.place for row in rows if row.hidden), tuple(row.place for row in rows if row.kind == "m")
+
+
+def _behind(connection: Connection) -> Sequence[sa.Row[Any]]:
+    """Return the tables and functions behind the statements that read."""
+    service = service_of(connection)
+    called = {name for relation in COLUMNS for name in functions_in(service.statements[relation])}
+    return connection.execute(sa.text(_BEHIND), {"names": _read(service), "called": sorted(called)}).all()
+
+
+def _read(service: Service) -> list[str]:
+    return sorted({name for relation in COLUMNS for name in tables_in(service.statements[relation])})
 
 
 def rights(connection: Connection, *, write: bool = False, erase: bool = False) -> list[str]:
@@ -268,7 +234,7 @@ _PLACES: Final = """
     ORDER BY 2
 """
 
-_REACHED: Final = """
+_BEHIND: Final = """
     WITH RECURSIVE reached AS (
         SELECT class.oid AS place, relkind AS kind, CAST(current_user AS name) AS reader, false AS is_part
         FROM unnest(CAST(:names AS text[])) AS given (name)
@@ -294,14 +260,7 @@ _REACHED: Final = """
         ) AS next
         JOIN pg_class AS behind ON behind.oid = next.place
     )
-"""
-"""The tables that are named, those behind views and their parts, each with the role whose rights hold for it.
-
-What a view names is read with its owner's rights, or with those of its own reader (``security_invoker``).
-"""
-
-_TABLES: Final = """
-    (SELECT DISTINCT ON (1) format('%I.%I', nspname, relname) AS place, CAST(class.oid AS bigint) AS oid,
+    (SELECT format('%I.%I', nspname, relname) AS place, CAST(class.oid AS bigint) AS oid,
            CASE WHEN is_part AND relispartition THEN 'partition' ELSE CAST(relkind AS text) END AS kind,
            (SELECT coalesce(jsonb_object_agg(attname, concat(attnum, ' ', format_type(atttypid, atttypmod), (
                 SELECT format(' (%s)', string_agg(enumlabel, ', ' ORDER BY enumsortorder))
@@ -315,16 +274,24 @@ _TABLES: Final = """
                 WHEN relrowsecurity THEN (
                     SELECT md5(string_agg(concat(polname, polroles, polcmd, pg_get_expr(polqual, polrelid)), ' '
                                           ORDER BY polname))
-                    FROM pg_policy WHERE polrelid = class.oid) END AS definition
-    FROM reached
-    JOIN pg_class AS class ON class.oid = reached.place
+                    FROM pg_policy WHERE polrelid = class.oid) END AS definition,
+           relrowsecurity AND may_hide AS hidden
+    FROM (
+        SELECT reached.place, bool_and(is_part) AS is_part,
+               bool_or(NOT is_part AND NOT rolsuper AND NOT rolbypassrls
+                       AND (relforcerowsecurity OR NOT pg_has_role(role.oid, relowner, 'USAGE'))) AS may_hide
+        FROM reached
+        JOIN pg_class AS here ON here.oid = reached.place
+        JOIN pg_roles AS role ON role.rolname = reached.reader
+        GROUP BY reached.place
+    ) AS found
+    JOIN pg_class AS class ON class.oid = found.place
     JOIN pg_namespace AS space ON space.oid = relnamespace
     WHERE relkind IN ('r', 'p', 'v', 'm', 'f')
-    ORDER BY 1, is_part)
+    ORDER BY 1)
     UNION ALL
     SELECT DISTINCT CAST(CAST(found.oid AS regprocedure) AS text), CAST(0 AS bigint), 'function',
-           CAST('{}' AS jsonb),
-           md5(concat(prosrc, pg_get_function_sqlbody(found.oid)))
+           CAST('{}' AS jsonb), md5(concat(prosrc, pg_get_function_sqlbody(found.oid))), false
     FROM unnest(CAST(:called AS text[])) AS given (name)
     CROSS JOIN LATERAL parse_ident(given.name) AS parts
     JOIN pg_proc AS found ON proname = parts[cardinality(parts)]
@@ -332,14 +299,8 @@ _TABLES: Final = """
     WHERE parts[cardinality(parts) - 1] = nspname OR (cardinality(parts) = 1 AND pg_function_is_visible(found.oid))
     ORDER BY 1
 """
+"""The tables that are named, those behind views and their parts, and the functions that are called.
 
-_HIDDEN_OR_COPIED: Final = """
-    SELECT DISTINCT CAST(CAST(here.oid AS regclass) AS text) AS place, relkind = 'm' AS copied
-    FROM reached
-    JOIN pg_class AS here ON here.oid = reached.place
-    JOIN pg_roles AS role ON role.rolname = reached.reader
-    WHERE relkind = 'm'
-       OR (relrowsecurity AND NOT is_part AND NOT rolsuper AND NOT rolbypassrls
-           AND (relforcerowsecurity OR NOT pg_has_role(role.oid, relowner, 'USAGE')))
-    ORDER BY 1
+What a view names is read with its owner's rights, or with those of its own reader (``security_invoker``).
+``hidden`` tells where policies may hide rows from the role whose rights hold.
 """
