@@ -7,14 +7,12 @@ codes. No other value of a row is shown. Codes, who pays and time zones are for 
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from itertools import permutations
-from typing import Final
+from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
-from toolkit.database.schema import quoted
 from toolkit.database.service import COLUMNS, REQUIRED
 from toolkit.errors import InvalidInput
 
@@ -35,30 +33,15 @@ _TRIED: Final = 5
 _FORMS: Final = 80
 
 
-@dataclass(frozen=True)
-class _Column:
-    name: str
+class _Column(NamedTuple):
+    """A column of a table; ``told`` is all about it in words, on one line."""
+
+    sql: str
     type: str
     category: str
-    key: str
-    """``primary key``, ``unique`` or ``-> another table``."""
-    nullable: bool
-    codes: tuple[str, ...] = ()
-
-    @property
-    def sql(self) -> str:
-        return quoted(self.name)
-
-    @property
-    def told(self) -> str:
-        """The column in words, on one line."""
-        more = [self.type, self.key, "may be NULL" if self.nullable else "", ", ".join(self.codes)]
-        return " ".join(f"{self.sql} ({'; '.join(each for each in more if each)})".split())
-
-    @property
-    def may_exclude(self) -> bool:
-        """Tell whether it may say that a row does not count: by a code, a time that is set, or yes and no."""
-        return bool(self.codes) or self.category == "B" or (self.nullable and self.category == "D")
+    told: str
+    may_exclude: bool
+    """Whether it may say that a row does not count: by a code, a time that is set, or yes and no."""
 
 
 def draft(connection: Connection, tables: dict[str, str], holds: Holds | None) -> str:
@@ -88,7 +71,13 @@ def _select(connection: Connection, relation: str, table: str | None, holds: Hol
     yield "SELECT"
     values = []
     for name, kind in COLUMNS[relation].items():
-        same = [each.sql for each in columns if _plain(each.name) == _plain(name) and each.type in _EXACT[kind]]
+        exact = kind.replace("timestamptz", "timestamp with time zone")
+        same = [
+            each.sql
+            for each in columns
+            if _plain(each.sql) == _plain(name)
+            and (each.type == exact or (kind == "text" and each.category == "S"))
+        ]
         needed = name in REQUIRED[relation] or name == "is_client_financial_responsible"
         values.append(f"    {same[0] if len(same) == 1 else 'TODO' if needed else 'NULL'} AS {name}")
     yield ",\n".join(values)
@@ -98,17 +87,8 @@ def _select(connection: Connection, relation: str, table: str | None, holds: Hol
     yield ";"
 
 
-_EXACT: Final = {
-    "text": ("text", "character varying", "character"),
-    "uuid": ("uuid",),
-    "boolean": ("boolean",),
-    "date": ("date",),
-    "timestamptz": ("timestamp with time zone",),
-}
-
-
 def _plain(name: str) -> str:
-    return name.replace("_", "").lower()
+    return re.sub('[_"]', "", name).lower()
 
 
 def _columns(connection: Connection, table: str) -> list[_Column]:
@@ -119,28 +99,26 @@ def _columns(connection: Connection, table: str) -> list[_Column]:
         )
     found = []
     for row in rows:
-        column = _Column(row.name, row.type, row.category, row.key or "", row.nullable)
-        found.append(replace(column, codes=_codes(connection, table, column)))
+        codes = row.labels or _codes(connection, table, row)
+        words = (row.type, row.key, "may be NULL" if row.nullable else None, ", ".join(codes))
+        told = " ".join(f"{row.sql} ({'; '.join(filter(None, words))})".split())
+        may_exclude = bool(codes) or row.category == "B" or (row.nullable and row.category == "D")
+        found.append(_Column(row.sql, row.type, row.category, told, may_exclude))
     return found
 
 
-def _codes(connection: Connection, table: str, column: _Column) -> tuple[str, ...]:
+def _codes(connection: Connection, table: str, column: sa.Row[Any]) -> list[str]:
     """Return the codes in a column: a few short values in many rows, of a column about no person."""
-    if column.category == "E":
-        labels = sa.text("SELECT unnest(enum_range(NULL::" + column.type + "))::text")
-        return tuple(connection.scalars(labels))
-    if column.key or column.category not in ("S", "N") or _PERSONAL.search(column.name):
-        return ()
+    if column.key or column.category not in ("S", "N") or _PERSONAL.search(column.sql):
+        return []
     query = f"""
         SELECT CAST(value AS text) AS value, count(*) AS times
         FROM (SELECT {column.sql} AS value FROM {table} LIMIT {_SAMPLE}) AS first
         WHERE value IS NOT NULL GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT {_FEW + 1}
     """  # names that the catalogue gave
     rows = connection.execute(sa.text(query.replace(":", r"\:"))).all()
-    total = sum(row.times for row in rows)
-    if not 1 < len(rows) <= _FEW or total < 2 * len(rows):
-        return ()
-    return tuple(row.value for row in rows) if all(_CODE.fullmatch(row.value) for row in rows) else ()
+    are_few = 1 < len(rows) <= _FEW and sum(row.times for row in rows) >= 2 * len(rows)
+    return [row.value for row in rows] if are_few and all(_CODE.fullmatch(row.value) for row in rows) else []
 
 
 def _keys(connection: Connection, table: str, columns: Sequence[_Column], holds: Holds) -> Iterator[str]:
@@ -171,9 +149,10 @@ _TABLES: Final = """
 """
 
 _COLUMNS: Final = """
-    SELECT attname AS name, format_type(atttypid, NULL) AS type,
-           NOT attnotnull AS nullable,
-           CASE WHEN kind.typname = 'uuid' THEN 'U' ELSE CAST(kind.typcategory AS text) END AS category,
+    SELECT quote_ident(attname) AS sql, format_type(atttypid, NULL) AS type, NOT attnotnull AS nullable,
+           CAST(typcategory AS text) AS category, ARRAY(
+                SELECT CAST(enumlabel AS text) FROM pg_enum WHERE enumtypid = atttypid ORDER BY enumsortorder
+           ) AS labels,
            (SELECT CASE contype WHEN 'p' THEN 'primary key' WHEN 'u' THEN 'unique'
                    ELSE '-> ' || CAST(CAST(confrelid AS regclass) AS text) END
             FROM pg_constraint WHERE conrelid = attrelid AND conkey = ARRAY[attnum] AND contype IN ('p', 'u', 'f')
@@ -182,3 +161,4 @@ _COLUMNS: Final = """
     WHERE attrelid = to_regclass(:table) AND attnum > 0 AND NOT attisdropped
     ORDER BY attnum
 """
+"""By column: its name as SQL writes it, and ``key``: ``primary key``, ``unique`` or ``-> another table``."""
