@@ -7,17 +7,15 @@ tables, columns and constraints; its detail, which may quote values, is left out
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Final
 
 import psycopg
-from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError, SQLAlchemyError
+from sqlalchemy.exc import DBAPIError, InterfaceError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from toolkit.errors import DatabaseError, DatabaseUnavailable, SchemaMismatch
 from toolkit.message import Message
-
-_LINK_ERRORS: Final = (psycopg.OperationalError, psycopg.InterfaceError)
-"""Errors that, without an SQLSTATE, mean that the connection could not be made, or broke."""
 
 _OPTION_TROUBLE: Final = re.compile(
     r"certificate|sslmode|SSL|could not translate host name|invalid .* value|root cert|require_auth|sslrootcert"
@@ -54,24 +52,21 @@ SENTENCES: Final = {
 
 _KINDS: Final[dict[str, type[DatabaseError]]] = {"lacks": SchemaMismatch, "locked": DatabaseUnavailable}
 
-_OBJECT: Final = re.compile(r"permission denied for (?P<kind>\w+) (?P<name>\S+)")
 _COPIED: Final = re.compile(r"COPY (\S+), line (\d+)(?:, column (\w+))?")
 _VERB: Final = re.compile(r"\b(SELECT|INSERT|UPDATE|DELETE|CREATE|TRUNCATE|ALTER)\b", re.IGNORECASE)
 
 
+@dataclass(frozen=True, slots=True)
 class ErrorTranslation:
     """The translation for one database: its ``address`` without user and password, which a ``variable`` names.
 
     ``secret`` is left out of what libpq said.
     """
 
-    def __init__(
-        self, address: str, *, embedded: bool, secret: str | None, variable: str = "DATABASE_URL"
-    ) -> None:
-        self._address = address
-        self._variable = variable
-        self._embedded = embedded
-        self._secret = secret
+    address: str
+    embedded: bool
+    secret: str | None = field(repr=False)
+    variable: str = "DATABASE_URL"
 
     @contextmanager
     def translated(self) -> Iterator[None]:
@@ -84,75 +79,56 @@ class ErrorTranslation:
         """
         try:
             yield
-        except SQLAlchemyError as error:
-            raise self._of_sqlalchemy(error) from None
         except psycopg.Error as error:
-            raise self._of_driver(error) from None
-
-    def _of_sqlalchemy(self, error: SQLAlchemyError) -> DatabaseError:
-        if isinstance(error, PoolTimeout):
-            return DatabaseUnavailable(
-                "The database at {} has no free connection; try again later.", self._address
-            )
-        if isinstance(error, DBAPIError):
-            if isinstance(error.orig, psycopg.Error):
+            raise self._told(error) from None
+        except PoolTimeout:
+            raise DatabaseUnavailable(
+                "The database at {} has no free connection; try again later.", self.address
+            ) from None
+        except SQLAlchemyError as error:
+            if isinstance(error, DBAPIError) and isinstance(error.orig, psycopg.Error):
                 lost = error.connection_invalidated or isinstance(error, InterfaceError)
-                return self._of_driver(error.orig, lost=lost, statement=error.statement)
-            if isinstance(error, (OperationalError, InterfaceError)):
-                return self._unavailable()
-        return DatabaseError("The database at {} failed: {}.", self._address, type(error).__name__)
+                raise self._told(error.orig, lost=lost, statement=error.statement or "") from None
+            raise DatabaseError("The database at {} failed: {}.", self.address, type(error).__name__) from None
 
-    def _of_driver(
-        self, error: psycopg.Error, *, lost: bool = False, statement: str | None = None
-    ) -> DatabaseError:
-        state, said, at = error.sqlstate or _state_at_connect(error), _first_line(error), self._address
+    def _told(self, error: psycopg.Error, *, lost: bool = False, statement: str = "") -> DatabaseError:
+        state, at = error.sqlstate or _state_at_connect(error), self.address
+        said = _first_line(error) if state else self._words(error)
         case = "recovery" if "conflict with recovery" in said else _CASES.get(state)
-        if case in {"login", "database"}:
-            return DatabaseError(SENTENCES[case], at, self._variable)
-        if state == "42501":
-            return self._denied(said, statement)
         if case is not None:
-            return _KINDS.get(case, DatabaseError)(SENTENCES[case], at, said)
-        if not state and isinstance(error, (psycopg.OperationalError, psycopg.ProgrammingError)):
-            words = self._said(error)
-            if isinstance(error, psycopg.ProgrammingError) or _OPTION_TROUBLE.search(words):
-                unprotected = _UNPROTECTED.search(words)
-                advice = Message(SENTENCES["protection"] if unprotected else "Check {}.", self._variable)
-                return DatabaseError("The database at {} cannot be reached: {} {}", at, words, advice)
-        if state.startswith("53"):
-            return self._unavailable(said)
-        if lost or state.startswith(("08", "57P")) or (not state and isinstance(error, _LINK_ERRORS)):
-            return self._unavailable(said if state else self._said(error))
+            more = self.variable if case in {"login", "database"} else said
+            return _KINDS.get(case, DatabaseError)(SENTENCES[case], at, more)
+        if state == "42501":
+            # A row that is locked FOR UPDATE needs that right, too.
+            verbs = " and ".join(dict.fromkeys(verb[1].upper() for verb in _VERB.finditer(statement)))
+            right = f" (the statement needs {verbs})" if verbs and "permission denied for" in said else ""
+            return DatabaseError(
+                "The database at {} refused: {}{}. Its owner grants what is missing: toolkit db grants --help",
+                *(at, said, right),
+            )
+        is_option = isinstance(error, psycopg.ProgrammingError)
+        is_link = isinstance(error, (psycopg.OperationalError, psycopg.InterfaceError))
+        if not state and (is_option or (is_link and _OPTION_TROUBLE.search(said))):
+            unprotected = _UNPROTECTED.search(said)
+            advice = Message(SENTENCES["protection"] if unprotected else "Check {}.", self.variable)
+            return DatabaseError("The database at {} cannot be reached: {} {}", at, said, advice)
+        if lost or state.startswith(("08", "53", "57P")) or (not state and is_link):
+            hint = Message("Check {} and that the server is up.", self.variable)
+            reason = f" ({said.removesuffix('.')})"
+            return DatabaseUnavailable(
+                "The database at {} does not answer{}. {}",
+                *(at, reason, Message("Run: toolkit status") if self.embedded else hint),
+            )
         if state.startswith("22"):  # a value that does not fit; the message quotes it
             return DatabaseError(SENTENCES["value"], at, _place(error), state)
         reason = f"{said} [{state}]" if state else type(error).__name__
-        hint = ". See: toolkit db check" if state.startswith("23") and not self._embedded else ""
-        return DatabaseError("The database at {} refused: {}{}", at, reason, hint)
+        check = ". See: toolkit db check" if state.startswith("23") and not self.embedded else ""
+        return DatabaseError("The database at {} refused: {}{}", at, reason, check)
 
-    def _denied(self, said: str, statement: str | None) -> DatabaseError:
-        """Return the object and the right that is missing, and who can give it."""
-        # A row that is locked FOR UPDATE needs that right, too.
-        verbs = " and ".join(dict.fromkeys(verb[1].upper() for verb in _VERB.finditer(statement or "")))
-        right = f" (the statement needs {verbs})" if verbs and _OBJECT.search(said) else ""
-        return DatabaseError(
-            "The database at {} refused: {}{}. Its owner grants what is missing: toolkit db grants --help",
-            self._address,
-            said,
-            right,
-        )
-
-    def _unavailable(self, detail: str = "") -> DatabaseUnavailable:
-        hint = Message("Check {} and that the server is up.", self._variable)
-        if self._embedded:
-            hint = Message("Run: toolkit status")
-        reason = f" ({detail.removesuffix('.')})" if detail else ""
-        return DatabaseUnavailable("The database at {} does not answer{}. {}", self._address, reason, hint)
-
-    def _said(self, error: psycopg.Error) -> str:
+    def _words(self, error: psycopg.Error) -> str:
         """Return libpq's first line, without the password that a server might repeat."""
         words = str(error).partition("\n")[0].strip()
-        if self._secret:
-            words = words.replace(self._secret, "***")
+        words = words.replace(self.secret, "***") if self.secret else words
         return words if words.endswith(".") else f"{words}."
 
 
