@@ -5,12 +5,12 @@ so that PgBouncer may give every transaction to another server connection.
 """
 
 import os
-import re
 import select
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from enum import Enum, unique
 from ipaddress import ip_address
+from itertools import cycle
 from pathlib import Path
 from typing import Any, Final
 
@@ -69,11 +69,13 @@ class Database:
         """The address of the database, without user and password."""
         if self.embedded:
             return "embedded PostgreSQL"
-        url = self.engine.url
-        several = url.query.get("host", ())
-        hosts = [url.host] if url.host else [several] if isinstance(several, str) else list(several)
-        named = [host if ":" in host else f"{host}:{url.port or 5432}" for host in hosts if host[:1] != "/"]
-        return f"{','.join(named) or f'local socket:{url.port or 5432}'}/{url.database or ''}"
+        options = _options(self.engine.url)
+        hosts = options.get("host", "").split(",")
+        ports = [each or "5432" for each in options.get("port", "5432").split(",")]
+        named = [
+            f"{host}:{port}" for host, port in zip(hosts, cycle(ports), strict=False) if host[:1] not in ("", "/")
+        ]
+        return f"{','.join(named) or f'local socket:{ports[0]}'}/{options.get('dbname', '')}"
 
     def transaction(self) -> AbstractContextManager[Connection]:
         """Open a connection whose work is committed at the end, or rolled back when an exception leaves.
@@ -178,28 +180,24 @@ def protected(url: sa.URL) -> sa.URL:
 
 
 def _is_local(url: sa.URL) -> bool:
-    named = [host for host in (url.host, *_several(url, "host")) if host]
-    addresses = [host for host in _several(url, "hostaddr") if host]
-    hosts = [
-        *(named or os.environ.get("PGHOST", "").split(",")),
-        *(addresses or os.environ.get("PGHOSTADDR", "").split(",")),
-    ]
-    return all(map(_is_this_machine, hosts)) and "service" not in url.query and "PGSERVICE" not in os.environ
+    options = _options(url)
+    hosts = options.get("host") or os.environ.get("PGHOST", "")
+    addresses = options.get("hostaddr") or os.environ.get("PGHOSTADDR", "")
+    named = f"{hosts},{addresses}".split(",")
+    return all(map(_is_this_machine, named)) and "service" not in options and "PGSERVICE" not in os.environ
 
 
-def _several(url: sa.URL, name: str) -> list[str]:
-    value = url.query.get(name, ())
-    return [host for text in ([value] if isinstance(value, str) else value) for host in text.split(",")]
+def _options(url: sa.URL) -> dict[str, str]:
+    """Return what libpq is given: several hosts, and their ports, have commas between them."""
+    _, options = url.get_dialect()().create_connect_args(url)
+    return {name: str(value) for name, value in options.items()}
 
 
 def _is_this_machine(host: str) -> bool:
     if not host or host.startswith(("/", "@")) or host.lower() == "localhost":
         return True
-    # SQLAlchemy keeps the port of each of several hosts with it.
-    bracketed = re.match(r"\[([^]]*)\]", host)
-    address = bracketed[1] if bracketed else host.rpartition(":")[0] if host.count(":") == 1 else host
     try:
-        return address.lower() == "localhost" or ip_address(address).is_loopback
+        return ip_address(host).is_loopback
     except ValueError:
         return False
 
