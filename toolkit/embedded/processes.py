@@ -4,14 +4,13 @@ A process is known again by its command line, which holds the path of the folder
 from a later process with the same number, and unlike a start time it does not move when the clock is set.
 """
 
-import fcntl
 import os
 import pwd
 import shutil
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -59,17 +58,17 @@ def launch(
     log: Path,
     *,
     owner: tuple[int, int] | None,
-    claim: int,
+    lock: int,
     environ: Mapping[str, str] | None = None,
 ) -> int:
-    """Start ``command`` as a daemon that appends to ``log`` and keeps the file ``claim`` open; return its number.
+    """Start ``command`` as a daemon that appends to ``log`` and keeps the file ``lock`` open; return its number.
 
     The shell leaves at once, so that the server is nobody's child; it has a session of its own, hence no
     terminal and no Ctrl-C, and no other open file of ours, such as a pipe that a reader waits for.
     """
     detach = 'log=$1; shift; "$@" </dev/null >>"$log" 2>&1 & echo $!'
     return int(
-        run(["/bin/sh", "-c", detach, "sh", str(log), *command], owner=owner, keep=[claim], environ=environ).stdout
+        run(["/bin/sh", "-c", detach, "sh", str(log), *command], owner=owner, keep=[lock], environ=environ).stdout
     )
 
 
@@ -92,7 +91,7 @@ def working_in(folder: Path) -> list[psutil.Process]:
     return found
 
 
-def end(process: psutil.Process, gently: int, *, within: float, firmly: int) -> bool:
+def end(process: psutil.Process, gently: int, firmly: int, *, within: float) -> bool:
     """End ``process`` by signal ``gently``, after ``within`` seconds by ``firmly``; return whether it ended."""
     for number in (gently, firmly):
         with suppress(psutil.Error):
@@ -127,7 +126,6 @@ def _environment() -> dict[str, str]:
 
 
 SYSTEM_USER: Final = "evidence-toolkit"
-_FALLBACK: Final = "nobody"
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,31 +180,20 @@ def check_reach(folder: Path, account: Account) -> None:
 
 
 def _system_user() -> pwd.struct_passwd:
-    if _named(SYSTEM_USER) is None:
-        _add(SYSTEM_USER)
-    found = _named(SYSTEM_USER) or _named(_FALLBACK)
-    if found is None:
-        raise EmbeddedServiceError(
-            "PostgreSQL does not run as root, and there is no user {} to run it. Add one: useradd --system {}",
-            SYSTEM_USER,
-            SYSTEM_USER,
-        )
-    return found
-
-
-def _add(name: str) -> None:
-    command = shutil.which("useradd") or shutil.which("useradd", path="/usr/sbin:/sbin")
-    if command is not None:
-        # It fails where somebody else has added it just now; the caller looks again.
+    with suppress(KeyError):
+        return pwd.getpwnam(SYSTEM_USER)
+    if command := shutil.which("useradd") or shutil.which("useradd", path="/usr/sbin:/sbin"):
+        # It fails where somebody else has added it just now.
         shell = shutil.which("nologin", path="/usr/sbin:/sbin") or "/bin/false"
         options = ("--system", "--user-group", "--no-create-home", "--home-dir", "/nonexistent", "--shell", shell)
-        run([command, *options, name], owner=None)
-
-
-def _named(name: str) -> pwd.struct_passwd | None:
-    with suppress(KeyError):
-        return pwd.getpwnam(name)
-    return None
+        run([command, *options, SYSTEM_USER], owner=None)
+    for name in (SYSTEM_USER, "nobody"):
+        with suppress(KeyError):
+            return pwd.getpwnam(name)
+    raise EmbeddedServiceError(
+        "PostgreSQL does not run as root, and there is no user {} to run it. Add one: useradd --system {}",
+        *(SYSTEM_USER, SYSTEM_USER),
+    )
 
 
 def _entry(uid: int) -> pwd.struct_passwd:
@@ -218,37 +205,3 @@ def _entry(uid: int) -> pwd.struct_passwd:
             "DATABASE_URL to a shared database.",
             uid,
         ) from None
-
-
-_CLAIM_SECONDS: Final = 5
-
-
-@contextmanager
-def locked(path: Path, seconds: float, refusal: EmbeddedServiceError) -> Iterator[int]:
-    """Hold the lock of a file by a descriptor that a server may inherit, or raise ``refusal``."""
-    with path.open("a") as file:
-        path.chmod(0o600)
-        if os.geteuid() == 0:  # the owner of the folder could not use a file of root
-            around = path.parent.stat()
-            os.chown(path, around.st_uid, around.st_gid, follow_symlinks=False)
-        if not wait_until(lambda: _locked(file.fileno()), seconds):
-            raise refusal
-        yield file.fileno()
-
-
-def claim(folder: Path) -> AbstractContextManager[int]:
-    """Lock ``folder`` for one server, which inherits the lock; it fails where one is in another container, too."""
-    refusal = EmbeddedServiceError(
-        "{} is in use by a server that cannot be seen from here, maybe in another container. Stop it there "
-        "(toolkit down), or set TOOLKIT_HOME to another folder.",
-        folder,
-    )
-    return locked(folder / "serving.lock", _CLAIM_SECONDS, refusal)
-
-
-def _locked(descriptor: int) -> bool:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
