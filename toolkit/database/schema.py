@@ -65,6 +65,7 @@ def upgrade(database: Database, *, service_tables: bool = False) -> None:
             _alembic(connection, "stamp")
         else:
             _alembic(connection, "upgrade")
+            tables.toolkit.create_all(connection)  # those that are new
             _guard(connection)
 
 
@@ -108,11 +109,11 @@ def revision(connection: Connection) -> str | None:
 
 def newest_revision() -> str:
     """Return the version of schema ``audit`` that this toolkit was written for."""
-    return max(_known_revisions())
+    return max(_revisions())
 
 
-def _known_revisions() -> set[str]:
-    """Return the versions that can be upgraded: the name of a migration's file starts with its version."""
+def _revisions() -> set[str]:
+    """Return the versions that have a migration: the name of its file starts with its version."""
     return {path.name.partition("_")[0] for path in (_MIGRATIONS / "versions").glob("[0-9]*_*.py")}
 
 
@@ -134,24 +135,24 @@ def _alembic(connection: Connection, what: str) -> None:
     config = Config(attributes={"connection": connection})
     config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
     config.set_main_option("path_separator", "os")
+    if what == "upgrade" and revision(connection) not in _revisions():
+        command.stamp(config, min(_revisions()), purge=True)  # one that was never released
     getattr(command, what)(config, "head")
 
 
 def _refuse_unknown(connection: Connection) -> None:
-    current, known = revision(connection), _known_revisions()
-    if current is not None and current < min(known):
+    current, oldest, newest = revision(connection), min(_revisions()), newest_revision()
+    if current is not None and current < oldest:
         raise SchemaMismatch(
             "The database has schema version {}; this toolkit upgrades {} and newer. First run toolkit db "
             "upgrade of the last version before 0.2.0; nothing was changed.",
-            current,
-            min(known),
+            *(current, oldest),
         )
-    if current is not None and current not in known:
+    if current is not None and current > newest:
         raise SchemaMismatch(
             "The database has schema version {}, which is newer than this toolkit ({}). Install a newer "
             "toolkit; nothing was changed.",
-            current,
-            newest_revision(),
+            *(current, newest),
         )
 
 

@@ -11,5 +11,5 @@ AUDIT = "audit"
 
 
 def upgrade() -> None:
-    """Replace this by the statements, and bring ``toolkit.database.tables`` to the same state."""
-    op.execute(f"ALTER TABLE {AUDIT}.")
+    """Replace this by the changes of tables that are there; those that are missing are made from ``tables``."""
+    op.execute(f"ALTER TABLE IF EXISTS {AUDIT}.")

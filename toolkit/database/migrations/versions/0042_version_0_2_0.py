@@ -1,16 +1,17 @@
 """Bring a database of schema 0035 to the tables of version 0.2.0; its histories stay as they are."""
 
 from alembic import op
-from sqlalchemy import text
+from sqlalchemy import inspect, text
 
+from toolkit.database.tables import AUDIT, log_entries, log_tiles
 from toolkit.errors import SchemaMismatch
 
-revision = "0036"
+revision = "0042"
 down_revision = "0035"
 branch_labels = None
 depends_on = None
 
-_STATEMENTS = (
+_FROM_0035 = (
     # The triggers have names of their own now; triggers.sql makes them.
     "DROP TRIGGER tell_adopted ON audit.adopted_buckets",
     "DROP TRIGGER tell_adopted ON audit.adopted_services",
@@ -18,25 +19,6 @@ _STATEMENTS = (
     # The service is read by named SQL: no views. Each reading is kept, instead of the state of the last one.
     "DROP SCHEMA IF EXISTS audit_service CASCADE",
     "DROP TABLE audit.service_readings",
-    """
-    CREATE TABLE audit.service_readings (
-        id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT service_readings_pkey PRIMARY KEY,
-        read_at timestamptz NOT NULL, resolved jsonb NOT NULL, counts jsonb NOT NULL, changes jsonb NOT NULL
-    )
-    """,
-    """
-    CREATE TABLE audit.restores (
-        id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT restores_pkey PRIMARY KEY,
-        lost_seal text NOT NULL, noticed_at timestamptz NOT NULL
-    )
-    """,
-    """
-    CREATE TABLE audit.restore_confirmations (
-        id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT restore_confirmations_pkey PRIMARY KEY,
-        confirmed_at timestamptz NOT NULL, confirmed_by text NOT NULL, approved_by text NOT NULL,
-        reason text NOT NULL, account text
-    )
-    """,
     # Loads find each other's clients by an anti-join, one after the other.
     "DROP TABLE audit.load_keys",
     "DROP TABLE audit.object_events",
@@ -72,19 +54,54 @@ _STATEMENTS = (
     "ALTER TABLE audit.job_runs DROP COLUMN held_by, DROP COLUMN counts, DROP COLUMN files, DROP COLUMN purged_at",
     "DROP TABLE audit.job_steps",
 )
-"""Each change of a table stands in ``toolkit.database.tables`` as well."""
+
+_FROM_LATER = (
+    # Counts of the service's rows that jumped have findings, until they are back.
+    "ALTER TABLE IF EXISTS audit.service_readings ADD COLUMN IF NOT EXISTS raised jsonb NOT NULL DEFAULT '{}'",
+    "ALTER TABLE IF EXISTS audit.service_readings ALTER COLUMN raised DROP DEFAULT",
+    "ALTER TABLE audit.adopted_services DROP COLUMN IF EXISTS relations",
+    # Events that are sealed have no salt: their entries were made without.
+    "ALTER TABLE audit.custody_events ADD COLUMN IF NOT EXISTS salt uuid",
+    "ALTER TABLE audit.custody_events ALTER COLUMN salt SET DEFAULT gen_random_uuid()",
+)
+"""The changes since schema 0036, of which a database of a version that was never released may have some."""
+
+_CHAIN_INTO_TREE = (
+    # Before all events, which are sealed anew: whoever kept the last seal of the chain finds it here.
+    r"""
+    INSERT INTO audit.log_entries (index, event, transaction, epoch, entry)
+    SELECT 0, 0, 0, 0, convert_to(
+        format(
+            '{"at":"%s","detail":{"hash":"%s","seal":%s},"id"\:0,"kind":"CHAIN_ENDED"}',
+            to_char(sealed_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US+00:00'), hash, number
+        ),
+        'UTF8'
+    )
+    FROM audit.custody_seals ORDER BY number DESC LIMIT 1
+    """,
+    r"INSERT INTO audit.log_tiles SELECT 0, 0, sha256('\x00'::bytea || entry) FROM audit.log_entries",
+    "DROP TABLE audit.custody_seals",
+)
 
 
 def upgrade() -> None:
-    """Run the statements.
+    """Change the tables that are there; those that are missing are made from ``tables`` afterwards.
 
     Raises:
         SchemaMismatch: months were moved out of the database, so that it cannot tell of the past any more.
     """
-    if op.get_bind().scalar(text("SELECT EXISTS (SELECT FROM audit.moved_partitions)")):
+    there = set(inspect(op.get_bind()).get_table_names(AUDIT))
+    if "moved_partitions" in there and op.get_bind().scalar(text("SELECT count(*) FROM audit.moved_partitions")):
         raise SchemaMismatch(
             "Months of observations of this database were moved to a snapshot, which this version does not read: "
             "it could not tell what held then. Keep to the version that moved them. Nothing was changed."
         )
-    for statement in _STATEMENTS:
+    if "custody_seals" in there:
+        for table in (log_entries, log_tiles):
+            table.create(op.get_bind())
+    for statement in (
+        *(_FROM_0035 if "job_steps" in there else ()),
+        *_FROM_LATER,
+        *(_CHAIN_INTO_TREE if "custody_seals" in there else ()),
+    ):
         op.execute(statement)
