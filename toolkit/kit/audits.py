@@ -27,7 +27,7 @@ from toolkit.errors import InvalidInput, LogDiffers, LogKeyMissing
 from toolkit.kit.process import operation
 from toolkit.kit.results import of_rejected, unread
 from toolkit.kit.shown import Part, Shown, bundle, figures, links, remark, say, table, text_of
-from toolkit.kit.spoken import _, counted, current_language, readable
+from toolkit.kit.spoken import Ordered, _, counted, current_language, readable
 from toolkit.language import default_language
 from toolkit.language import language as language_of
 from toolkit.message import Message
@@ -285,7 +285,7 @@ class AuditResult:
         for row in tuples(listed.head(_SALES_SHOWN)):
             due = due_of(row, zone)
             if row.status == FindingStatus.RESOLVED:
-                due = f"{_('last seen')} {readable(row.lastSeen, zone)}"
+                due = Ordered(f"{_('last seen')} {readable(row.lastSeen, zone)}", row.lastSeen.timestamp())
             sale = row.saleId or _("no sale")
             rows.append([str(row.id), _(row.severity), _(row.status), row.code, sale, due, row.owner])
         facts = {str(name): int(count) for name, count in found["status"].value_counts().items()}
@@ -357,7 +357,8 @@ def _pieces(row: Any) -> str:
 def due_of(row: Any, zone: ZoneInfo) -> str:
     """Return when a finding is due, or by how much it is late."""
     days = counted(abs(int(row.dueInBusinessDays)), "business day")
-    return f"{_('late by') if row.overdue else _('due in')} {days}, {readable(row.dueAt, zone)}"
+    text = f"{_('late by') if row.overdue else _('due in')} {days}, {readable(row.dueAt, zone)}"
+    return Ordered(text, row.dueAt.timestamp())
 
 
 def shown_changes(found: FindingChanges, zone: ZoneInfo, *, first: bool = False) -> Shown[FindingChanges]:

@@ -57,10 +57,8 @@ def connect(database: str | None = None, bucket: str | None = None, *, progress:
     given = {"DATABASE_URL": database, "EVIDENCE_BUCKET": bucket}
     environ = {**os.environ, **{name: value for name, value in given.items() if value is not None}}
     settings = Settings.from_environment(environ)
-    kit = Kit(settings, environ=environ, progress=progress or ProgressBar(sys.stderr))
-    if kit.works_in_lab:
-        sort_frames()
-    return kit
+    sort_frames()
+    return Kit(settings, environ=environ, progress=progress or ProgressBar(sys.stderr))
 
 
 class Kit(OneSale):

@@ -326,7 +326,13 @@ def files_given(
         path.write_bytes(text)
 
         def kept(shown: S) -> S:
-            shown.rejected  # noqa: B018  # read now
+            rejected = shown.rejected  # before its files go, unless there is a folder for them
+            if folder is None:
+                parts = [part for part in shown.parts if str(place) not in part.text]
+                if len(rejected):
+                    parts.append(say("The rejected rows, to be corrected and loaded, are in rejected."))
+                shown = replace(shown, parts=parts, document={**shown.document, "rejectedFiles": []}, files=())
+                vars(shown)["rejected"] = rejected
             return shown
 
         yield [path], folder or place, kept

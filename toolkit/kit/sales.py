@@ -15,7 +15,7 @@ from toolkit.contract.fields import pick_camel
 from toolkit.contract.findings import FindingStatus, Status
 from toolkit.contract.people import mask_cpf
 from toolkit.kit.shown import Shown, figures, say, table
-from toolkit.kit.spoken import _, counted, current_language, readable
+from toolkit.kit.spoken import Ordered, _, counted, current_language, on_day, readable
 from toolkit.message import Message
 from toolkit.reports.json_document import finding_records, waiver_as_json
 from toolkit.reports.report import iso_exact, tuples
@@ -91,7 +91,7 @@ def tables_of(case: SaleCase, zone: ZoneInfo, *, unmasked: bool) -> list[tuple[s
             for row in tuples(case.findings)
         ],
         [
-            (each.reason, each.owner, each.approved_by, current_language().day(each.end))
+            (each.reason, each.owner, each.approved_by, on_day(each.end))
             for each in (waiver.request for waiver in case.waivers)
         ],
         [
@@ -101,7 +101,7 @@ def tables_of(case: SaleCase, zone: ZoneInfo, *, unmasked: bool) -> list[tuple[s
         [
             (
                 *(each.evidence_type, readable(each.answered_at, zone), each.reviewer, _outcome(each)),
-                current_language().day(each.ends_on) if each.ends_on else "",
+                on_day(each.ends_on) if each.ends_on else "",
             )
             for each in case.looks
         ],
@@ -204,7 +204,7 @@ def _due(row: Any, zone: ZoneInfo) -> str:
     if row.status == FindingStatus.RESOLVED:
         return ""
     late = f", {_('late by')} {counted(-row.dueInBusinessDays, 'business day')}" if row.overdue else ""
-    return readable(row.dueAt, zone) + late
+    return Ordered(readable(row.dueAt, zone) + late, row.dueAt.timestamp())
 
 
 def shown_records(

@@ -320,14 +320,10 @@ class Services:
         """Return the day in the time zone of the settings."""
         return self.clock().astimezone(self.settings.timezone).date()
 
-    @property
-    def works_in_lab(self) -> bool:
-        """True in a notebook of the JupyterLab that ``make lab`` starts."""
-        return bool(self.environ.get("TOOLKIT_WORK")) and "ipykernel" in sys.modules
-
     def path(self, given: str | Path) -> Path:
         """Return a path; in JupyterLab relative ones start at the folder that ``make lab`` works in."""
-        return Path(self.environ["TOOLKIT_WORK"], expanded(given)) if self.works_in_lab else expanded(given)
+        work = self.environ.get("TOOLKIT_WORK")
+        return Path(work, expanded(given)) if work and "ipykernel" in sys.modules else expanded(given)
 
     def last_audit(self) -> Audit | None:
         """Open the newest audit of now of this database (several may share a store), where there is one."""

@@ -10,14 +10,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from enum import Enum
-from functools import cached_property
+from functools import cache, cached_property
 from html import escape
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 from urllib.parse import quote
 
-from toolkit.kit.spoken import _, current_language, translate
+from toolkit.kit.spoken import _, current_language, notebook_shell, translate
 from toolkit.message import Message
 
 if TYPE_CHECKING:
@@ -33,6 +32,14 @@ IN_A_NOTEBOOK: Final = 500
 
 AS_TEXT: Final = 50
 """Rows of a table that a terminal shows."""
+
+_SORTED: Final = (
+    'table.sortable [role="button"] {cursor: pointer}'
+    'table.sortable [role="button"]::after {content: " \\2195"}'
+    'table.sortable [aria-sort="ascending"] [role="button"]::after {content: " \\2191"}'
+    'table.sortable [aria-sort="descending"] [role="button"]::after {content: " \\2193"}'
+)
+"""The style of headings that sort."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,16 +70,17 @@ def figures(heading: str, facts: Mapping[str, int | str], below: str = "") -> Pa
 
 def table(heading: str, columns: Sequence[str], rows: Iterable[Sequence[object]], total: int = 0) -> Part:
     """Show the first rows of a table; ``total`` tells how many there are where ``rows`` holds fewer."""
+    rows = [*rows]
     cells = [[_cell(value) for value in row] for row in rows]
     heading = translate(heading)
     if not cells:
         return Part(f"<p><b>{escape(heading)}</b>: {_('none')}</p>", f"\n{heading}: {_('none')}")
-    total, shown, names = max(total, len(cells)), cells[:IN_A_NOTEBOOK], [_(name) for name in columns]
-    number = _cell(len(shown)) + (f" / {_cell(total)}" if total > len(shown) else "")
+    total, shown, names = max(total, len(cells)), rows[:IN_A_NOTEBOOK], [_(name) for name in columns]
+    number = _number(len(shown), total)
     told = [f"\n{heading} ({_cell(total)})", *(f"  {line}" for line in aligned([names, *cells[:AS_TEXT]]))]
     if total > AS_TEXT:
         told.append(translate(Message("... and {:,} more; --json lists all of them", total - AS_TEXT)))
-    return Part(_html(f"{heading} ({number})", names, shown), "\n".join(told))
+    return Part(_html(f"{heading} ({number})", names, shown, ' class="sortable"'), "\n".join(told))
 
 
 def links(heading: str, paths: Sequence[Path]) -> Part:
@@ -105,12 +113,22 @@ def _cell(value: object) -> str:
     return current_language().number(round(value, 1)) if isinstance(value, (int, float)) else str(value)
 
 
-def _html(heading: str, columns: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    def line(cells: Iterable[str], tag: str) -> str:
-        return f"<tr>{''.join(f'<{tag}>{escape(cell)}</{tag}>' for cell in cells)}</tr>"
+def _number(shown: int, total: int) -> str:
+    return _cell(shown) + (f" / {_cell(total)}" if total > shown else "")
 
-    body = "".join(line(row, "td") for row in rows)
-    return f"<h4>{escape(heading)}</h4><table><thead>{line(columns, 'th')}</thead><tbody>{body}</tbody></table>"
+
+def _html(heading: str, columns: Iterable[str], rows: Iterable[Iterable[object]], kind: str = "") -> str:
+    head = "".join(f"<th>{escape(name)}</th>" for name in columns)
+    body = "".join(f"<tr>{''.join(map(_td, row))}</tr>" for row in rows)
+    told = f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody>"
+    return f"<h4>{escape(heading)}</h4><table{kind}>{told}</table>"
+
+
+def _td(value: object) -> str:
+    """Return a cell, with the number that sorts it."""
+    by = getattr(value, "by", value)
+    order = f' data-value="{by}"' if isinstance(by, (int, float)) and by == by else ""
+    return f"<td{order}>{escape(_cell(value))}</td>"
 
 
 def _as_json(value: Any) -> Any:
@@ -184,13 +202,34 @@ class Shown(Generic[T]):
         return text_of(self.parts)
 
 
-def sort_frames() -> None:
-    """Have this notebook sort and search DataFrames, where itables is installed; no other host is asked."""
-    if find_spec("itables") is not None:
-        import itables
+@cache
+def _sorting() -> str:
+    """Return what makes the tables of an output sort at a click; where it may not run, they are whole still.
 
-        itables.options.text_in_header_can_be_selected = False  # a click on a heading sorts
-        itables.init_notebook_mode(connected=False)
+    It is the script of the report's page, 3 KB beside each output: itables puts a megabyte into each notebook, its
+    rows are read by its script alone, and paper shows ten of them.
+    """
+    from toolkit.reports.page import TABLE_SCRIPT, asset
+
+    run = 'document.currentScript.parentElement.querySelectorAll("table.sortable").forEach(makeSortable);'
+    return f"<style>{_SORTED}</style><script>(() => {{{asset(TABLE_SCRIPT)}{run}}})();</script>"
+
+
+def sort_frames() -> None:
+    """Have this notebook show DataFrames with their first rows, sorted at a click, where it is one."""
+    if (shell := notebook_shell()) is not None:
+        shell.display_formatter.formatters["text/html"].for_type_by_name("pandas", "DataFrame", frame_html)
+
+
+def frame_html(frame: pd.DataFrame) -> str:
+    """Return the first rows of a DataFrame as a table that is sorted at a click, and how many there are."""
+    import pandas as pd
+
+    shown = frame.head(IN_A_NOTEBOOK)
+    with pd.option_context("display.max_colwidth", None):
+        named = not isinstance(frame.index, pd.RangeIndex)
+        markup = shown.to_html(classes="sortable", border=0, sparsify=False, index=named)
+    return f"{markup}<p>({_number(len(shown), len(frame))})</p>{_sorting()}"
 
 
 def text_of(parts: Iterable[Part]) -> str:
@@ -200,8 +239,9 @@ def text_of(parts: Iterable[Part]) -> str:
 
 def bundle(parts: Sequence[Part], document: Mapping[str, Any], *, needs_attention: bool) -> dict[str, Any]:
     """Return what a notebook shows and keeps: the parts, and the numbers of the document."""
+    markup = "".join(each.html for each in parts)
     return {
-        "text/html": "".join(each.html for each in parts),
+        "text/html": markup + (_sorting() if "<table class" in markup else ""),
         "text/plain": text_of(parts),
         RESULT_TYPE: {**_numbers(document), "needsAttention": needs_attention},
     }

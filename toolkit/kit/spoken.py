@@ -10,8 +10,8 @@ import re
 import sys
 from collections.abc import Mapping
 from contextvars import ContextVar
-from datetime import datetime, time, timedelta
-from typing import Any, Final, TextIO
+from datetime import date, datetime, time, timedelta
+from typing import Any, Final, Self, TextIO
 from zoneinfo import ZoneInfo
 
 from toolkit.errors import InvalidInput, ToolkitError
@@ -40,10 +40,23 @@ def _(message: str) -> str:
     return current_language().text(message)
 
 
-def counted(number: int, noun: str) -> str:
+class Ordered(str):
+    """A text with the number that a table sorts it by: a moment comes by its time, not by its month's name."""
+
+    by: float
+
+    def __new__(cls, text: str, by: float) -> Self:
+        """Have ``text`` sorted by a number."""
+        made = super().__new__(cls, text)
+        made.by = by
+        return made
+
+
+def counted(number: int, noun: str) -> Ordered:
     """Return ``1 sale``, ``2 sales`` or ``1,200 sales``."""
     language = current_language()
-    return f"{language.number(number)} {language.translations.ngettext(noun, f'{noun}s', number)}"
+    plural = language.translations.ngettext(noun, f"{noun}s", number)
+    return Ordered(f"{language.number(number)} {plural}", number)
 
 
 def translate(text: str) -> str:
@@ -60,9 +73,14 @@ def format_error(error: Exception) -> str:
 ToolkitError.worded = staticmethod(format_error)
 
 
-def readable(moment: datetime, timezone: ZoneInfo) -> str:
+def readable(moment: datetime, timezone: ZoneInfo) -> Ordered:
     """``20 Nov 2026, 18:00 (UTC-03:00)`` or ``20/11/2026, 18:00 (UTC-03:00)``."""
-    return current_language().moment(moment, timezone)
+    return Ordered(current_language().moment(moment, timezone), moment.timestamp())
+
+
+def on_day(day: date) -> Ordered:
+    """``20 Nov 2026`` or ``20/11/2026``."""
+    return Ordered(current_language().day(day), day.toordinal())
 
 
 EXAMPLES: Final = Message("{} or {}", "2026-11-20, 2026-11-20 18:00", "2026-11-20T18:00:00-03:00")
@@ -102,10 +120,14 @@ def _end_of_day(day: datetime, timezone: ZoneInfo, now: datetime) -> datetime:
     return datetime.combine(day.date() + timedelta(days=1), time(), timezone) - timedelta(microseconds=1)
 
 
+def notebook_shell() -> Any:
+    """Return the shell of the notebook that this runs in, ``None`` elsewhere."""
+    return sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+
+
 def _in_a_notebook() -> bool:
     """Tell whether a person looks at a cell: JupyterLab lets it ask, papermill keeps whatever it writes."""
-    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
-    parent: dict[str, Any] = getattr(shell, "get_parent", dict)()
+    parent: dict[str, Any] = getattr(notebook_shell(), "get_parent", dict)()
     return bool(parent.get("content", {}).get("allow_stdin"))
 
 

@@ -136,7 +136,11 @@ SECTION_ROWS: Final = 200
 _PAYERS: Final = {"true": True, "false": False, "": None}
 """``isClientFinancialResponsible`` as the cells of the page write it."""
 
-SCRIPTS: Final = ("page_data.js", "page_view.js", "page_grid.js", "page_sale.js", "page_case.js", "page.js")
+TABLE_SCRIPT: Final = "page_table.js"
+SCRIPTS: Final = (
+    *("page_data.js", "page_view.js", "page_grid.js", "page_sale.js", "page_case.js"),
+    *(TABLE_SCRIPT, "page.js"),
+)
 
 
 def write(report: Report, path: Path) -> None:
@@ -218,6 +222,7 @@ def _cells(name: str, row: Mapping[str, Cell], report: Report) -> list[dict[str,
         {
             "text": cell_text(cell, report),
             "number": cell if isinstance(cell, int | float) else None,
+            "day": cell.isoformat() if isinstance(cell, date) else None,
             "link": links.get(heading) if cell else None,
             "sales": {},
         }

@@ -1,33 +1,5 @@
 // The page without this script has the figures and the first sales; with it, all sales.
 (() => {
-  const collator = new Intl.Collator(document.documentElement.lang, { numeric: true, sensitivity: "base" });
-
-  // No <button>: a heading that holds one is not repeated on the pages of a print.
-  function makeSortable(table) {
-    const headings = [...table.tHead.rows[0].cells];
-    const rows = [...table.tBodies[0].rows];
-    const sortBy = (heading, place) => {
-      const descending = heading.ariaSort === "ascending";
-      for (const other of headings) other.removeAttribute("aria-sort");
-      heading.ariaSort = descending ? "descending" : "ascending";
-      const key = (cell) => cell.dataset.value ?? cell.textContent.trim();
-      const keyed = rows.map((row, order) => ({ row, order, key: key(row.cells[place]) }));
-      const compare = (one, other) => one - other || collator.compare(one, other);
-      keyed.sort((one, other) => (descending ? -1 : 1) * compare(one.key, other.key) || one.order - other.order);
-      table.tBodies[0].append(...keyed.map(({ row }) => row));
-    };
-    headings.forEach((heading, place) => {
-      const button = element("span", { role: "button", tabIndex: 0 }, ...heading.childNodes);
-      button.addEventListener("click", () => sortBy(heading, place));
-      button.addEventListener("keydown", (event) => {
-        if (event.key !== "Enter" && event.key !== " ") return;
-        event.preventDefault();
-        sortBy(heading, place);
-      });
-      heading.append(button);
-    });
-  }
-
   document.querySelectorAll("table.sortable").forEach(makeSortable);
   if (document.getElementById("data")) readPage().then(start);
 
