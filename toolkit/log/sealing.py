@@ -6,6 +6,7 @@ record any: so the place of an event in the log never changes, and no writer is 
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import cache
 from hashlib import sha256
 from typing import Any, Final
 
@@ -119,9 +120,10 @@ def prove(connection: Connection, event: int) -> tuple[bytes, EntryProof, Signed
 
 
 def tiles_of(connection: Connection) -> ReadTile:
-    """Return what reads the tiles of the log."""
+    """Return what reads the tiles of the log as they are now, each once."""
     columns = log_tiles.c
 
+    @cache
     def tile(level: int, number: int) -> bytes:
         query = sa.select(columns.hashes).where(columns.level == level, columns.number == number)
         return connection.execute(query).scalar_one_or_none() or b""
