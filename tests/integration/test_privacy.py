@@ -11,8 +11,9 @@ from types import SimpleNamespace
 import pyarrow.parquet as parquet
 import pytest
 import sqlalchemy as sa
+import typst
 
-from tests.support.evidence_files import pdf
+from tests.support.evidence_files import pdf, silence
 from tests.support.request_bodies import CLIENT
 from tests.support.uploaded_sales import add_record, add_sale, execute, rows, unguarded
 from toolkit.bucket.client import Bucket
@@ -52,6 +53,20 @@ def office(run, database, postgres_tool, bucket, s3, clock, tmp_path, monkeypatc
     with zipfile.ZipFile(work / "rows.xlsx", "w") as workbook:
         workbook.writestr("xl/sheet1.xml", "<t>Maria Quitéria</t>")
     (work / "others.csv").write_text("cpf\n11144477735\n")
+    (work / "letter.pdf").write_bytes(typst.compile("#set page(width: 3cm)\nPrezada Maria Quitéria".encode()))
+    (work / "old.csv").write_bytes("nome;QUITÉRIA MARIA;MARIA  QUITÉRIA\n".encode("cp1252"))
+    with zipfile.ZipFile(work / "many.zip", "w") as archive:
+        archive.write(work / "letter.pdf")
+    unknown = tmp_path / "unknown"
+    unknown.mkdir()
+    (unknown / "scan.pdf").write_bytes(typst.compile(b"#rect(fill: black)"))
+    (unknown / "call.wav").write_bytes(silence(1.0))
+    with zipfile.ZipFile(unknown / "locked.zip", "w") as archive:
+        archive.write(work / "others.csv")
+    content = bytearray((unknown / "locked.zip").read_bytes())
+    content[6] |= 1  # in the head of the file, and in the directory at the end: it has a password
+    content[content.index(b"PK\x01\x02") + 8] |= 1
+    (unknown / "locked.zip").write_bytes(content)
 
     def asked(*words, cpf, ends=0, **environ):
         monkeypatch.setattr("sys.stdin", io.StringIO(f"{cpf}\n"))
@@ -60,7 +75,9 @@ def office(run, database, postgres_tool, bucket, s3, clock, tmp_path, monkeypatc
     run("-q", "report", "--out", tmp_path / "before", "--format", "csv,json")
     run("privacy", "hold", "add", "V-2", "--basis", "lawsuit 0001", "--by", "Ana Souza")
     audits, before = Path(run("status", "--json").told["home"], "audits"), tmp_path / "before"
-    return SimpleNamespace(asked=asked, keys=keys, work=work, tool=postgres_tool, before=before, audits=audits)
+    return SimpleNamespace(
+        asked=asked, keys=keys, work=work, tool=postgres_tool, before=before, audits=audits, unknown=unknown
+    )
 
 
 def left_of(office, s3, bucket, needles):
@@ -94,9 +111,12 @@ def test_one_leaves_the_held_one_stays_and_every_proof_still_holds(office, run, 
     office.tool("pg_dump", "--format=custom", f"--file={backup}")
 
     # What would go is told first; nothing changes.
-    plan = office.asked("erase", "--dry-run", "--look-in", office.work, "--json", cpf="529.982.247-25").told
+    folders = ("--look-in", office.work, "--look-in", office.unknown)
+    plan = office.asked("erase", "--dry-run", *folders, "--json", cpf="529.982.247-25").told
     assert (len(plan["clients"]), plan["sales"], plan["objects"], plan["kept"]) == (1, ["V-1"], 1, [])
-    assert {Path(each).name for each in plan["files"]} == {"rejected.csv", "executed.ipynb", "rows.xlsx"}
+    found = {"rejected.csv", "executed.ipynb", "rows.xlsx", "letter.pdf", "old.csv", "many.zip"}
+    assert {Path(each).name for each in plan["files"]} == found
+    assert {Path(each).name for each in plan["notSearched"]} == {"scan.pdf", "call.wav", "locked.zip"}
     assert len(left_of(office, s3, bucket, OF_MARIA)) > 5
 
     refused = office.asked("erase", *PEOPLE, cpf="11144477735", ends=1)
@@ -183,7 +203,8 @@ def test_a_file_name_that_others_have_tells_of_nobody(office, run, database):
     execute(database, "UPDATE evidences SET file_name = 'contract.pdf'")
     (office.work / "others.csv").write_text("file;contract.pdf")
     told = office.asked("erase", "--dry-run", "--look-in", office.work, "--json", cpf=MARIA["cpf"])
-    assert {Path(each).name for each in told.told["files"]} == {"rejected.csv", "rows.xlsx"}
+    found = {Path(each).name for each in told.told["files"]}
+    assert found == {"rejected.csv", "rows.xlsx", "letter.pdf", "old.csv", "many.zip"}
 
 
 def test_a_client_stays_with_a_sale_that_is_held(office, run, database):

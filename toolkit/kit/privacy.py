@@ -32,8 +32,9 @@ from toolkit.kit.shown import Part, Shown, figures, links, say, table
 from toolkit.kit.spoken import _, counted, readable, translate
 from toolkit.message import Message
 from toolkit.privacy import persons
-from toolkit.privacy.erasure import Erasure, ErasurePlan, erase, files_with, pending, plan_erasure, replay
+from toolkit.privacy.erasure import Erasure, ErasurePlan, erase, pending, plan_erasure, replay
 from toolkit.privacy.persons import DataAccess, Hold, KnownPerson, PersonRequest, SaleOfPerson
+from toolkit.privacy.searching import search
 
 if TYPE_CHECKING:
     from toolkit.kit.connection import Kit
@@ -163,7 +164,8 @@ class Privacy:
         with kit.database.transaction() as connection:
             plan = plan_erasure(connection, self.plan, self._zone, kit.clock(), cpf=cpf, sale_ids=sale_ids)
         folders = [kit.credentials_folder, *map(kit.path, look_in)]
-        plan = replace(plan, files=tuple(files_with((each for each in folders if each.is_dir()), plan.needles)))
+        found, unknown = search((each for each in folders if each.is_dir()), plan.needles)
+        plan = replace(plan, files=found, not_searched=unknown)
         done = None if dry_run else self._erased(plan, basis, by, approved_by)
         return self._shown_plan(plan, done)
 
@@ -189,6 +191,8 @@ class Privacy:
             parts.append(table("Kept", _OF_SALES, _rows(plan.kept)))
         if plan.files:
             parts.append(links("Files", plan.files))
+        if plan.not_searched:
+            parts.append(links("Files that hold no text that can be searched; look yourself", plan.not_searched))
         document = {
             "erasure": done and done.id,
             "clients": plan.clients,
@@ -196,6 +200,7 @@ class Privacy:
             "records": sorted(set(plan.keys.values())),
             "objects": len(plan.keys),
             "files": plan.files,
+            "notSearched": plan.not_searched,
             "kept": [_sale_document(each) for each in plan.kept],
         }
         return Shown(plan, parts, document, bool(plan.kept))

@@ -7,8 +7,7 @@ of the database lists each erasure before anything is destroyed, and is replayed
 from __future__ import annotations
 
 import json
-import zipfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -37,9 +36,7 @@ from toolkit.database.tables import evidence_observations, new_id
 from toolkit.errors import DatabaseError, PrivacyRefused
 from toolkit.log.events import record_event
 from toolkit.privacy.persons import SaleOfPerson, among, find_person, sales_of
-
-SEARCHED_BYTES: Final = 200 * 1024**2
-"""The largest file, or part of an archive, that is searched for a person."""
+from toolkit.privacy.searching import forms_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +50,9 @@ class ErasurePlan:
     """The record of each object, by the key of the object."""
     files: tuple[Path, ...] = ()
     """Files beside the database that hold the CPF, the name, an address or the name of a file."""
-    needles: frozenset[bytes] = field(default=frozenset(), repr=False)
+    not_searched: tuple[Path, ...] = ()
+    """Files of which that cannot be known."""
+    needles: frozenset[str] = field(default=frozenset(), repr=False)
 
     @property
     def is_empty(self) -> bool:
@@ -83,7 +82,13 @@ def plan_erasure(
     ids = [each.id for each in may_go]
     rows = _clients(connection, [row["id"] for row in person.clients] if person else [], ids)
     return ErasurePlan(
-        tuple(row["id"] for row in rows), may_go, kept, _keys(connection, ids), (), _needles(connection, rows, ids)
+        tuple(row["id"] for row in rows),
+        may_go,
+        kept,
+        _keys(connection, ids),
+        (),
+        (),
+        _needles(connection, rows, ids),
     )
 
 
@@ -117,9 +122,7 @@ def _keys(connection: Connection, sale_ids: Sequence[str]) -> dict[str, UUID]:
     return own
 
 
-def _needles(
-    connection: Connection, rows: Iterable[Mapping[str, Any]], sale_ids: Sequence[str]
-) -> frozenset[bytes]:
+def _needles(connection: Connection, rows: Iterable[Mapping[str, Any]], sale_ids: Sequence[str]) -> frozenset[str]:
     """Return the texts by which a file is known to hold data of the person."""
     texts: set[str] = set()
     for row in rows:
@@ -130,28 +133,7 @@ def _needles(
     found = set(connection.scalars(names.where(own))) - {None}
     # A name such as contract.pdf, which records of others have, too, tells of nobody.
     texts |= found - set(connection.scalars(names.where(among(evidences.c.file_name, found), ~own)))
-    return frozenset(each.encode() for each in texts if len(each) > 4)
-
-
-def files_with(folders: Iterable[Path], needles: frozenset[bytes]) -> Iterator[Path]:
-    """Yield the files below these folders that hold one of the texts, also in a workbook or another archive."""
-    for folder in folders if needles else ():
-        for path in sorted(folder.rglob("*")):
-            parts = _parts(path) if path.is_file() and not path.is_symlink() else ()
-            if any(needle in part for part in parts for needle in needles):
-                yield path
-
-
-def _parts(path: Path) -> Iterator[bytes]:
-    if path.stat().st_size > SEARCHED_BYTES:
-        return
-    if zipfile.is_zipfile(path):
-        with zipfile.ZipFile(path) as archive:
-            for member in archive.infolist():
-                if member.file_size <= SEARCHED_BYTES:
-                    yield archive.read(member)
-    else:
-        yield path.read_bytes()
+    return forms_of(each for each in texts if len(each) > 4)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,88 @@
+"""Find the files that tell of a person by the texts in them: also in workbooks, archives, and PDFs that hold text.
+
+Of a file that cannot be searched, such as a recording or a scanned page, nobody knows: it is named.
+"""
+
+import io
+import json
+import re
+import zipfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Final
+
+LARGEST: Final = 200 * 1024**2
+"""Bytes of a file, or of a part of an archive, that are searched at most."""
+
+_GAPS: Final = re.compile(r"[\s\u00ad\u200b]+")
+_UTF16: Final = (b"\xff\xfe", b"\xfe\xff")
+
+
+def forms_of(texts: Iterable[str]) -> frozenset[str]:
+    """Return texts as they are searched for: without gaps and case; also as JSON escapes them."""
+    return frozenset(_plain(form) for text in texts for form in (text, json.dumps(text)[1:-1]))
+
+
+def search(folders: Iterable[Path], needles: frozenset[str]) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
+    """Return the files below the folders that hold one of the needles, and those of which nobody knows."""
+    found, unknown = [], []
+    for path in sorted(each for folder in folders if needles for each in folder.rglob("*")):
+        if path.is_symlink() or not path.is_file():
+            continue
+        texts = list[str | None]([None])
+        if path.stat().st_size <= LARGEST:
+            texts = [text if text is None else _plain(text) for text in _texts(path.read_bytes())]
+        if any(needle in text for text in texts if text is not None for needle in needles):
+            found.append(path)
+        elif None in texts:
+            unknown.append(path)
+    return tuple(found), tuple(unknown)
+
+
+def _plain(text: str) -> str:
+    return _GAPS.sub("", text.casefold())
+
+
+def _texts(content: bytes) -> Iterator[str | None]:
+    """Yield the texts in a file, and ``None`` for a part that cannot be read as text."""
+    if content.startswith(b"%PDF-"):
+        yield content.decode("latin-1")
+        yield from _of_pdf(content)
+    elif zipfile.is_zipfile(io.BytesIO(content)):
+        yield from _of_archive(content)
+    elif content.startswith(_UTF16):
+        yield content.decode("utf-16", "replace")
+    else:
+        try:
+            yield content.decode()
+        except UnicodeDecodeError:
+            yield content.decode("cp1252", "replace")
+        if b"\0" in content:
+            yield None
+
+
+def _of_pdf(content: bytes) -> Iterator[str | None]:
+    try:
+        import pypdfium2
+    except ImportError:  # the extra audit has it
+        yield None
+        return
+    try:
+        with pypdfium2.PdfDocument(content) as document:
+            for page in document:
+                yield page.get_textpage().get_text_bounded() or None
+    except pypdfium2.PdfiumError:
+        yield None
+
+
+def _of_archive(content: bytes) -> Iterator[str | None]:
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            for member in archive.infolist():
+                yield member.filename
+                if member.file_size > LARGEST:
+                    yield None
+                else:
+                    yield from _texts(archive.read(member))
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, OSError):  # damaged, or with a password
+        yield None
