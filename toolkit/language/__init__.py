@@ -88,6 +88,14 @@ class Language:
         return _MOMENT.sub(lambda _: self.moment(at := next(moments), at.tzinfo or UTC), text)
 
 
+class _Texts(GNUTranslations):
+    """A catalogue that finds a text with a plural also by itself, as Python does only since some 3.11."""
+
+    def gettext(self, message: str) -> str:
+        found = super().gettext(message)
+        return self.ngettext(message, message, 1) if found == message else found
+
+
 class _Values(Formatter):
     """Formats the values of a message: numbers, messages and errors as the language has them."""
 
@@ -138,7 +146,7 @@ def _translations(code: str) -> NullTranslations:
     compiled = BytesIO()
     write_mo(compiled, catalogue)
     compiled.seek(0)
-    return GNUTranslations(compiled)
+    return _Texts(compiled)
 
 
 ENGLISH: Final = language("en")
