@@ -230,7 +230,7 @@ def test_a_partner_answers_in_the_workbook_that_it_was_sent(office, database, ru
     assert offered.formula1 == '"enviado de novo,virá até o dia,está errado,pede dispensa"'
     recording, document = (
         next(row[0].row for row in sheet.iter_rows(min_row=2) if words in row[headings.index("Achado")].value)
-        for words in ("POV", "DOC_CONTRATANTE")
+        for words in ("áudio do contratante", "documento do contratante")
     )
     sheet.cell(recording, place["Resposta"], "Virá até o dia")
     sheet.cell(recording, place["Até"], "2/3/2099")

@@ -296,7 +296,9 @@ def test_columns_of_a_workbook_are_as_wide_as_their_dates(code, result, tmp_path
     write_report(told, tmp_path, ["xlsx"], language=language(code))
     narrow, lengths = [], set()
     for sheet in openpyxl.load_workbook(tmp_path / "missing-evidence.xlsx"):
-        for cell in (each for row in sheet.iter_rows(min_row=2) for each in row if each.is_date):
+        for cell in (
+            each for row in sheet.iter_rows(min_row=2) for each in row if getattr(each, "is_date", False)
+        ):
             shown = len("dd/mm/yyyy hh:mm" if "h" in cell.number_format else "dd/mm/yyyy")
             lengths.add(shown)
             if sheet.column_dimensions[cell.column_letter].width < shown + 2:

@@ -109,7 +109,7 @@ def _missing(evidence_type: EvidenceType, what: str, section: str) -> Code:
         Severity.ERROR,
         Owner.PARTNER,
         5,
-        f"{evidence_type} missing",
+        f"{what.partition(' ')[2]} missing",
         f"The sale needs {what}, and no usable file of that type counts.",
         section,
         f"Request credentials for {evidence_type}, upload the file, and sync the bucket; the reason says how far "

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from enum import Enum, IntEnum
 from pathlib import Path
 from string import Template
+from textwrap import wrap
 from typing import IO, Final
 from xml.sax.saxutils import escape, quoteattr
 
@@ -34,6 +35,7 @@ class Style(IntEnum):
     """The styles that a cell can have: the place of its ``xf`` in ``templates/styles.xml``."""
 
     PLAIN, WRAPPED, HEADING, TITLE, SECTION, SOFT, BOLD, NUMBER, MOMENT, AMBER, RED, DAY, DECIMAL = range(13)
+    CHANGE, NUMBER_HEADING = 13, 14
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,8 @@ class SheetLooks:
     frozen_columns: int = 0
     table: bool = True
     """One heading, frozen, repeated on each printed page, with a filter for each column."""
+    pages: int = 0
+    """The printed pages that it is made to fit on; 0 for as many as it takes."""
     choices: Mapping[int, Sequence[str]] = field(default_factory=dict)
     """The words that may be chosen in the cells of a column, by its place from 0; none has a comma."""
 
@@ -68,11 +72,14 @@ def _before_rows(looks: SheetLooks) -> str:
     )
 
 
-def _after_rows(looks: SheetLooks, rows: int, bars: Mapping[str, str]) -> str:
+def _after_rows(looks: SheetLooks, rows: int, bars: Mapping[str, str], across: Sequence[int]) -> str:
     """Return the XML of a sheet after its rows: filter, bars, and landscape pages as wide as the sheet."""
+    last = column_name(len(looks.widths) - 1) if looks.widths else "A"
+    merged = "".join(f'<mergeCell ref="A{row}:{last}{row}"/>' for row in across)
+    merged = merged and f'<mergeCells count="{len(across)}">{merged}</mergeCells>'
     filtered = ""
     if looks.table and looks.widths:
-        filtered = f'<autoFilter ref="A1:{column_name(len(looks.widths) - 1)}{max(rows, 1)}"/>'
+        filtered = f'<autoFilter ref="A1:{last}{max(rows, 1)}"/>'
     shown = "".join(
         f'<conditionalFormatting sqref="{cells}"><cfRule type="dataBar" priority="{place}"><dataBar>'
         f'<cfvo type="num" val="0"/><cfvo type="max"/><color rgb="FF{colour.lstrip("#").upper()}"/>'
@@ -86,8 +93,9 @@ def _after_rows(looks: SheetLooks, rows: int, bars: Mapping[str, str]) -> str:
     )
     chosen = f'<dataValidations count="{len(looks.choices)}">{chosen}</dataValidations>' if chosen else ""
     return (
-        f'</sheetData>{filtered}{shown}{chosen}<pageMargins left="0.4" right="0.4" top="0.5" bottom="0.6" '
-        'header="0.3" footer="0.3"/><pageSetup paperSize="9" orientation="landscape" fitToHeight="0"/>'
+        f'</sheetData>{filtered}{merged}{shown}{chosen}<pageMargins left="0.4" right="0.4" top="0.5" bottom="0.6" '
+        'header="0.3" footer="0.3"/><pageSetup paperSize="9" orientation="landscape" '
+        f'fitToHeight="{looks.pages}"/>'
         "<headerFooter><oddFooter>&amp;L&amp;A&amp;R&amp;P / &amp;N</oddFooter></headerFooter></worksheet>"
     )
 
@@ -98,7 +106,9 @@ def column_name(place: int) -> str:
     return (column_name(before - 1) if before else "") + chr(ord("A") + letter)
 
 
-def _parts(sheets: Sequence[tuple[str, SheetLooks]], title: str, created: str) -> Iterator[tuple[str, str]]:
+def _parts(
+    sheets: Sequence[tuple[str, SheetLooks]], title: str, created: str, day: str
+) -> Iterator[tuple[str, str]]:
     """Yield the parts of a workbook beside its sheets; nobody is named as its author."""
     listed, targets, types, titles = "", "", "", ""
     for at, (name, looks) in enumerate(sheets, 1):
@@ -112,7 +122,7 @@ def _parts(sheets: Sequence[tuple[str, SheetLooks]], title: str, created: str) -
     created = created and f'<dcterms:created xsi:type="dcterms:W3CDTF">{created}</dcterms:created>'
     for part, template, told in (
         ("xl/workbook.xml", "workbook.xml", {"sheets": listed, "titles": titles}),
-        ("xl/styles.xml", "styles.xml", {}),
+        ("xl/styles.xml", "styles.xml", {"day": day}),
         ("xl/_rels/workbook.xml.rels", "workbook.xml.rels", {"sheets": targets}),
         ("docProps/core.xml", "core.xml", {"title": escape(title), "created": created}),
         ("_rels/.rels", "package.rels", {}),
@@ -144,7 +154,6 @@ class Form(Enum):
 
     TEXT = (' t="inlineStr"><is><t xml:space="preserve">', "</t></is></c>")
     NUMBER = ("><v>", "</v></c>")
-    BOOLEAN = (' t="b"><v>', "</v></c>")
     EMPTY = ("/>", "")
 
 
@@ -187,11 +196,13 @@ class Workbook:
     ``problem`` says why the workbook cannot hold what it was given; it is of no use then.
     """
 
-    def __init__(self, path: Path, *, title: str = "", created: str = "") -> None:
+    def __init__(self, path: Path, *, title: str = "", created: str = "", day: str = "yyyy-mm-dd") -> None:
+        """Write it at ``path``; ``day`` is the form of days, ``dd/mm/yyyy`` for instance."""
         self.path = path
         self.problem: str | None = None
         self.row = 0
-        self._title, self._created = title, created
+        self._of_all = title, created, day
+        self._across: list[int] = []
         self._sheets: list[tuple[str, SheetLooks]] = []
         self._archive = zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1)
         self._sheet: IO[bytes] | None = None
@@ -207,14 +218,23 @@ class Workbook:
         self._sheet = self._archive.open(part, "w")
         self._sheet.write(_before_rows(looks).encode())
         self.row = self._size = 0
+        self._across = []
 
     def add(self, columns: Sequence[Cells]) -> None:
         """Add rows below those that are there."""
+        self._add(columns, self._sheets[-1][1].widths)
+
+    def add_across(self, text: str) -> None:
+        """Add one row with a text over all columns, on as many lines as it takes."""
+        self._across.append(self.row + 1)
+        self._add([_one(text, Style.WRAPPED)], [sum(self._sheets[-1][1].widths)])
+
+    def _add(self, columns: Sequence[Cells], widths: Sequence[float]) -> None:
         if self.problem is not None or not columns or not len(columns[0].texts):
             return
         self.problem = self._too_much([column.texts for column in columns])
         if self.problem is None:
-            self._write(columns)
+            self._write(columns, widths)
 
     def add_row(self, *cells: str | int | None, style: Style = Style.PLAIN) -> None:
         """Add one row of texts and numbers."""
@@ -225,7 +245,7 @@ class Workbook:
         sheet, self._sheet = self._sheet, None  # one that the disk has no room for is not ended again
         if sheet is None:
             return
-        sheet.write(_after_rows(self._sheets[-1][1], self.row, bars or {}).encode())
+        sheet.write(_after_rows(self._sheets[-1][1], self.row, bars or {}, self._across).encode())
         sheet.close()
 
     def close(self) -> None:
@@ -235,7 +255,7 @@ class Workbook:
         self._closed = True
         self.end_sheet()
         with self._archive as archive:
-            for name, xml in _parts(self._sheets, self._title, self._created):
+            for name, xml in _parts(self._sheets, *self._of_all):
                 archive.writestr(zipfile.ZipInfo(name), xml, zipfile.ZIP_DEFLATED)
 
     def _too_much(self, columns: Sequence[pa.StringArray]) -> str | None:
@@ -249,10 +269,10 @@ class Workbook:
             return "a cell has a character that workbooks cannot hold"
         return None
 
-    def _write(self, columns: Sequence[Cells]) -> None:
+    def _write(self, columns: Sequence[Cells], widths: Sequence[float]) -> None:
         count = len(columns[0].texts)
         row = pc.cast(pa.array(np.arange(self.row + 1, self.row + count + 1)), pa.string())
-        pieces: list[pa.StringArray | str] = ['<row r="', row, self._heights(columns)]
+        pieces: list[pa.StringArray | str] = ['<row r="', row, _heights(columns, widths)]
         for column in columns:
             pieces += column.xml()
         xml = pc.binary_join_element_wise(*pieces, "</row>", "")
@@ -262,24 +282,39 @@ class Workbook:
         self._size += len(written)
         self.row += count
 
-    def _heights(self, columns: Sequence[Cells]) -> str | pa.StringArray:
-        """Return the end of the opening tag of rows, with the height of those of many lines."""
-        lines = np.ones(len(columns[0].texts), dtype=np.int64)
-        for column, width in zip(columns, self._sheets[-1][1].widths, strict=False):
-            if column.style not in _WRAPPED:
-                continue
-            ends = pc.fill_null(pc.count_substring(column.texts, "\n"), 0).to_numpy(zero_copy_only=False)
-            letters = pc.fill_null(pc.utf8_length(column.texts), 0).to_numpy(zero_copy_only=False)
-            lines = np.maximum(lines, np.where(ends > 0, ends + 1, np.ceil(letters / width)).astype(np.int64))
-        if lines.max() == 1:
-            return '">'
-        told = pc.binary_join_element_wise(
-            '" ht="', pc.cast(pa.array(np.minimum(lines * 15, 409)), pa.string()), ""
-        )
-        return pc.binary_join_element_wise(told, '" customHeight="1">', "")
+
+_WRAPPED: Final = (Style.WRAPPED, Style.HEADING, Style.NUMBER_HEADING, Style.AMBER, Style.RED)
+_LETTERS: Final = 1.15
+"""Letters of a text that are as wide as a digit, by which widths of columns are told."""
+_BUTTON: Final = 3
+"""Digits that the button of a filter takes in a heading."""
+_MANY: Final = 3
+"""Lines from which on a text takes one more, because long words leave the ends of lines empty."""
+_LARGE: Final = {Style.TITLE: 1.8, Style.SECTION: 1.2}
+"""The lines that a row in a larger font takes."""
 
 
-_WRAPPED: Final = (Style.WRAPPED, Style.HEADING, Style.AMBER, Style.RED)
+def _heights(columns: Sequence[Cells], widths: Sequence[float]) -> str | pa.StringArray:
+    """Return the end of the opening tag of rows, with the height of those of many lines."""
+    lines = np.full(len(columns[0].texts), _LARGE.get(columns[0].style, 1.0))
+    for column, width in zip(columns, widths, strict=False):
+        if column.style not in _WRAPPED:
+            continue
+        if column.style in (Style.HEADING, Style.NUMBER_HEADING):
+            (name,) = column.texts.to_pylist()
+            lines = np.maximum(lines, len(wrap(name, max(int(width) - _BUTTON, 1))))
+            continue
+        parts = pc.split_pattern(pc.fill_null(column.texts, ""), "\n")
+        letters = pc.utf8_length(parts.flatten()).to_numpy(zero_copy_only=False)
+        taken = np.maximum(np.ceil(letters / (width * _LETTERS)), 1)
+        taken += taken > _MANY
+        lines = np.maximum(lines, np.bincount(pc.list_parent_indices(parts), taken))
+    if lines.max() == 1:
+        return '">'
+    told = pc.binary_join_element_wise(
+        '" ht="', pc.cast(pa.array(np.minimum(lines * 15, 409).astype(np.int64)), pa.string()), ""
+    )
+    return pc.binary_join_element_wise(told, '" customHeight="1">', "")
 
 
 def _one(cell: str | int | None, style: Style) -> Cells:

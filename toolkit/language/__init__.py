@@ -74,6 +74,11 @@ class Language:
         """``20 Nov 2026`` or ``20/11/2026``."""
         return dates.format_date(day, _DAY_AND_TIME[self.code].partition(",")[0], locale=self._locale)
 
+    @property
+    def day_in_workbooks(self) -> str:
+        """The form of days in workbooks: ``d mmm yyyy`` or ``dd/mm/yyyy``."""
+        return _DAY_AND_TIME[self.code].partition(",")[0].lower().replace("y", "yyyy")
+
     def moment(self, moment: datetime, timezone: tzinfo, beside: datetime | None = None) -> str:
         """``20 Nov 2026, 18:00 (UTC-03:00)``; without the offset where ``beside`` it a moment tells the same."""
         local = moment.astimezone(timezone)

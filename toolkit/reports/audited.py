@@ -61,6 +61,9 @@ ROW_COLUMNS: Final = {
 OF_FINDINGS: Final = ("dueAt", "overdue", "open", "critical", "waived", "owners")
 """The findings of a sale in columns: the next deadline, their numbers, and who has to act on the open ones."""
 
+_RARE: Final = (Reason.VANISHED, Reason.EXPIRY_UNKNOWN, Reason.WITHDRAWN, Reason.TYPE_UNKNOWN)
+"""The reasons that are shown only where they occur."""
+
 FEW: Final = ("utilityGroup", "status", "missing", "reasons", "problems", "counted", "partner")
 """The columns with few distinct values: each is stored once, as a category, for there may be millions of sales."""
 
@@ -198,6 +201,11 @@ class Audited:
                 found[piece] += sales
         demanded = {requirement.named for rules in GROUP_RULES.values() for requirement in rules}
         return _grid(found, "evidenceType", [each for each in EvidenceType if each in demanded], Reason)
+
+    @property
+    def missing_shown(self) -> pd.DataFrame:
+        """The same without the rare reasons, where they do not occur."""
+        return self.missing.drop(columns=[reason for reason in _RARE if not self.missing[reason].any()])
 
     @property
     def pieces(self) -> int:

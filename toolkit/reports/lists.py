@@ -49,6 +49,11 @@ def moment(value: Any, _: Callable[[str], str]) -> Any:
     return value
 
 
+def day(value: Any, _: Callable[[str], str]) -> Any:
+    """Mark a column of times of which the day is told."""
+    return value
+
+
 _CODES: Final = names_of(CODES)
 
 _WORDED: Final = {
@@ -66,12 +71,12 @@ COLUMNS: Final[Mapping[str, tuple[str, Words | None]]] = {
     **{heading: (name, _WORDED.get(name)) for name, heading in wording.COLUMN_NAMES.items()},
     **{heading: ("id" if field == "findingId" else field, None) for field, heading in HEADINGS.items()},
     "Due before told": ("lateUntold", None),
-    "Due": ("dueAt", moment),
+    "Due": ("dueAt", day),
     "Evidence": ("evidenceType", of(wording.TYPE_NAMES)),
     "Fault": ("code", of(_CODES)),
     "Finding": ("code", of(_CODES)),
     "First seen": ("firstSeen", moment),
-    "Next deadline": ("dueAt", moment),
+    "Next deadline": ("dueAt", day),
     "Problem": ("code", of(_CODES)),
     "Reason (code)": ("reasons", None),
     "Remedy": ("remedy", lambda text, say: say(text)),
@@ -255,6 +260,9 @@ def _waivers(report: Report) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns)
 
 
+CHANGE: Final = "Trend"
+"""The heading of numbers that are changes: they are told with their sign."""
+
 SALES: Final = List(
     "Sales",
     _same("Sale", "Group", "Status", "Missing", "Why", "Problems", "Next deadline", "Who acts", "Waived findings")
@@ -298,10 +306,18 @@ PROBLEMS: Final = List(
 )
 
 BESIDE: Final = {
+    "open": List(
+        "Open findings",
+        {"Sale": 1.3, "Finding": 2.0, "Weight": 0.9, "Who has to act": 1.2, "Due": 1.3, "Days late": 0.8}
+        | {"Partner": 1.2, "Told or answered": 1.3, "Remedy": 3.4},
+        _open,
+        "Overdue ones first, then by deadline. Days late are business days. The last columns have the newest "
+        "answer of the partner, or the day on which it was told, and what to do.",
+    ),
     "partners": List(
         "Partners",
         _same(
-            "Partner", "Sales", "compliant", "incomplete", "in conflict", "Findings", "Overdue", "Waived", "Trend"
+            "Partner", "Sales", "compliant", "incomplete", "in conflict", "Findings", "Overdue", "Waived", CHANGE
         )
         | {"Partner": 2.4, "Median days": 1.0},
         _partners,
@@ -350,14 +366,6 @@ BESIDE: Final = {
         _trend,
         "The latest days on which findings came or went, with those that were there at the end of the day.",
     ),
-    "open": List(
-        "Open findings",
-        {"Sale": 1.4, "Finding": 2.0, "Weight": 0.9, "Who has to act": 1.2, "Due": 1.3, "Days late": 0.7}
-        | {"Partner": 1.3, "Told or answered": 1.3, "Remedy": 2.5},
-        _open,
-        "Overdue ones first, then by deadline. Days late are business days. The last columns have the newest "
-        "answer of the partner, or the day on which it was told, and what to do.",
-    ),
     "unusable": List(
         "Unusable files",
         {"Sale": 1.5, "Evidence": 2.5, "Fault": 1.5, "Since": 1.5},
@@ -386,8 +394,8 @@ BESIDE: Final = {
     ),
     "withdrawals": List(
         "Withdrawals",
-        {"Sale": 1.4, "Evidence": 2.0, "Reason": 2.4}
-        | {"Withdrawn by": 1.2, "Approved by": 1.2, "Withdrawn at": 1.5},
+        {"Sale": 1.2, "Evidence": 1.8, "Reason": 2.2}
+        | {"Withdrawn by": 1.35, "Approved by": 1.35, "Withdrawn at": 1.3},
         lambda report: report.result.withdrawals,
         "Evidence records that do not count any more, by the word of two people; the files stay.",
     ),
@@ -401,7 +409,7 @@ BESIDE: Final = {
     "waivers": List(
         "Waivers",
         {"Sale": 1.2, "Partner": 1.2, "Finding": 2.0, "Reason": 2.0}
-        | dict.fromkeys(("Owner", "Approved by", "Ends on", "Ends soon"), 1.2),
+        | {"Owner": 1.5, "Approved by": 1.5, "Ends on": 1.0, "Ends soon": 1.0},
         _waivers,
         "Findings that two people accept until a day; they are back on it.",
     ),
@@ -434,9 +442,9 @@ class Section:
 
     def cells(self, part: slice) -> list[pa.Array]:
         """Return the columns of some of its rows, null for everything that is not known."""
-        rows, say = self.table.iloc[part], self.report.language.text
-        columns = (COLUMNS.get(each, (to_camel(each.lower().replace(" ", "_")), None)) for each in self.columns)
-        return [_column(rows[name], words, say) for name, words in columns]
+        rows = self.table.iloc[part]
+        columns = map(_source, self.columns)
+        return [_column(rows[name], words, self.report) for name, words in columns]
 
     def rows(self, most: int) -> list[tuple[Cell, ...]]:
         """Return its first rows."""
@@ -447,23 +455,39 @@ def section(of: List, report: Report) -> Section:
     """Return a list as this report has it."""
     say = report.language.text
     about = say(of.about, **LIMITS) if isinstance(of.about, str) else of.about(report)
-    return Section(say(of.title), about, of.columns, of.rows(report), report)
+    rows = of.rows(report)
+    empty = [each for each in _MAY_LACK if each in of.columns and not rows[_source(each)[0]].fillna("").any()]
+    shown = {each: share for each, share in of.columns.items() if each not in empty}
+    return Section(say(of.title), about, shown, rows, report)
 
 
-def _column(values: pd.Series[Any], words: Words | None, say: Callable[[str], str]) -> pa.Array:
+_MAY_LACK: Final = ("Told or answered", "Withdrawn by", "Owner", "Approved by")
+"""The headings of columns that are left out where they are empty: a partner is not told of people."""
+
+
+def _source(heading: str) -> tuple[str, Words | None]:
+    """Return the column that the values below a heading come from, and what stands for them."""
+    return COLUMNS.get(heading) or (to_camel(heading.lower().replace(" ", "_")), None)
+
+
+def _column(values: pd.Series[Any], words: Words | None, report: Report) -> pa.Array:
     """Return what stands for the values, each distinct one of which is looked up once."""
-    if words is None or words is moment:
+    if words in (None, moment, day):
         cells = pa.chunked_array([pa.array(values, from_pandas=True)]).combine_chunks()
         if pa.types.is_dictionary(cells.type):
             return cells.dictionary_decode()
-        return cells if words is None else cells.cast(pa.timestamp("us", "UTC"), safe=False)
+        if words is None:
+            return cells
+        times = cells.cast(pa.timestamp("us", "UTC"), safe=False)
+        local = pc.local_timestamp(times.cast(pa.timestamp("us", report.timezone.key)))
+        return times if words is moment else local.cast(pa.date32(), safe=False)
     places, distinct = pd.factorize(values)
-    told = pa.array([words(value, say) for value in distinct], pa.string())
+    told = pa.array([words(value, report.language.text) for value in distinct], pa.string())
     return told.take(pa.array(places, mask=places < 0))
 
 
-def cell_text(cell: Cell, report: Report) -> str:
-    """Return a cell as people read it."""
+def cell_text(cell: Cell, report: Report, heading: str) -> str:
+    """Return a cell below a heading as people read it."""
     language = report.language
     if cell is None:
         return ""
@@ -471,4 +495,6 @@ def cell_text(cell: Cell, report: Report) -> str:
         return report.moment(cell)
     if isinstance(cell, date):
         return language.day(cell)
-    return language.number(cell) if isinstance(cell, int | float) else cell
+    if isinstance(cell, str):
+        return cell
+    return f"{'+' * (heading == CHANGE and cell > 0)}{language.number(cell)}"

@@ -1,17 +1,22 @@
 """Describe the numbers of a report: the headline, the notices of what weakens them, and their source."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Any, Final
 from zoneinfo import ZoneInfo
+
+import pandas as pd
 
 from toolkit.contract.codes import CODES
 from toolkit.contract.contents import Coverage, IntegrityProblem
-from toolkit.contract.findings import Reason
+from toolkit.contract.findings import Reason, Status, items
 from toolkit.contract.service_rows import SENTENCES, ServiceChange
 from toolkit.language import ENGLISH, Language
 from toolkit.message import Message, recognised
+from toolkit.reports import wording
 from toolkit.reports.audited import Audited
 from toolkit.settings import DEFAULT_TIMEZONE
 
@@ -52,6 +57,39 @@ def _answer(result: Audited, language: Language) -> str:
         )
     more = count("%(number)s more is in conflict", "%(number)s more are in conflict", result.conflict)
     return f"{lacking}, {more}"
+
+
+def acting(result: Audited, language: Language, timezone: ZoneInfo) -> dict[str, Any]:
+    """Return who acts, on how many sales and by when, and the compliant sales with an open finding."""
+
+    def day(moments: pd.Series[Any]) -> str:
+        return language.day(moments.min().astimezone(timezone).date()) if len(moments) else ""
+
+    rows, words = result.told, wording.told(wording.OWNER_NAMES, language)
+    owners = Counter(owner for joined in rows["owners"] for owner in items(joined))
+    late, good = rows["overdue"] > 0, rows["status"] == Status.COMPLIANT
+    return {
+        "owners": [(owner, words.get(owner, owner), sales) for owner, sales in owners.most_common()],
+        "overdue": int(late.sum()),
+        "oldest": day(rows.loc[late, "dueAt"]),
+        "next": day(rows.loc[~late, "dueAt"].dropna()),
+        "remarkable": int((good & (rows["open"] > 0)).sum()),
+        "critical": int((good & (rows["critical"] > 0)).sum()),
+    }
+
+
+def acting_lines(result: Audited, language: Language, timezone: ZoneInfo) -> dict[str, str]:
+    """Return the same as lines of texts, for pages without links."""
+    found, say, number = acting(result, language, timezone), language.text, language.number
+    first = say("the first since %(day)s", day=found["oldest"])
+    lines = {
+        say("Waiting for"): ", ".join(f"{name} {number(sales)}" for _, name, sales in found["owners"]),
+        say("Sales with an overdue finding"): found["overdue"] and f"{number(found['overdue'])}, {first}",
+        say("Next deadline"): found["next"],
+        say("Compliant sales with an open finding"): found["remarkable"]
+        and f"{number(found['remarkable'])}, {say('critical:')} {number(found['critical'])}",
+    }
+    return {label: text for label, text in lines.items() if text}
 
 
 def notices(result: Audited, language: Language = ENGLISH, timezone: ZoneInfo = _TIMEZONE) -> list[str]:

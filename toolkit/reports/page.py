@@ -7,7 +7,6 @@ table whose rows carry a bar: an SVG that stretches, its texts are texts of the 
 """
 
 import base64
-from collections import Counter
 from collections.abc import Mapping
 from datetime import date
 from functools import cache
@@ -28,11 +27,12 @@ from toolkit.language import Language
 from toolkit.reports import page_data, wording
 from toolkit.reports.audited import AGE_BANDS, CASES, OF_FINDINGS, OLDER, UNKNOWN_GROUP, Audited
 from toolkit.reports.lists import BESIDE, Cell, Section, cell_text, section
-from toolkit.reports.notices import headline, notices, provenance
+from toolkit.reports.notices import acting, headline, notices, provenance
 from toolkit.reports.report import TITLE, Report, iso, told_detail, tuples
 from toolkit.reports.wording import (
     COLOURS,
     NOBODY,
+    SEVERITY_NAMES,
     STATUS_NAMES,
     TYPE_NAMES,
     filters,
@@ -45,10 +45,6 @@ WIDTH: Final = 100.0
 """The width of the longest bar, in units of its drawing."""
 
 
-_RARE: Final = (Reason.VANISHED, Reason.EXPIRY_UNKNOWN, Reason.WITHDRAWN, Reason.TYPE_UNKNOWN)
-"""The reasons that are shown only where they occur."""
-
-
 def charts(result: Audited, language: Language) -> list[dict[str, Any]]:
     """Return three tables of bars; ``name`` and ``filter`` are the filters that lead from a number to its sales.
 
@@ -56,8 +52,7 @@ def charts(result: Audited, language: Language) -> list[dict[str, Any]]:
     """
     say = language.text
     statuses = told(STATUS_NAMES, language)
-    rare = [reason for reason in _RARE if not result.missing[reason].any()]
-    reasons = names_of(reason for reason in Reason if reason not in rare)
+    missing = result.missing_shown
     return [
         {
             "name": "group",
@@ -83,8 +78,8 @@ def charts(result: Audited, language: Language) -> list[dict[str, Any]]:
             "title": say("What is missing, and why"),
             "about": say("Incomplete sales that lack each piece, by how far the best attempt at it got"),
             "heading": say("Evidence"),
-            "columns": told(reasons, language),
-            "bars": _bars(result.missing.drop(columns=rare), told(TYPE_NAMES, language), language),
+            "columns": told(names_of(missing.columns[1:]), language),
+            "bars": _bars(missing, told(TYPE_NAMES, language), language),
         },
     ]
 
@@ -169,7 +164,7 @@ def _template(language: Language) -> Template:
 def _context(report: Report) -> dict[str, Any]:
     result, language = report.result, report.language
     style, script = asset("page.css") + _fills(), asset(*SCRIPTS)
-    rows = result.told
+    sections = [_list_below(name, section(each, report)) for name, each in BESIDE.items()]
     return {
         "language": language.code,
         "title": language.text(TITLE),
@@ -185,15 +180,16 @@ def _context(report: Report) -> dict[str, Any]:
         "day": report.day,
         "shown": min(len(result.rows), STATIC_ROWS),
         "filters": filters(report),
-        "sections": [_list_below(name, section(each, report)) for name, each in BESIDE.items()],
+        "sections": sections,
+        "contents": [(each["name"], each["title"], each["total"]) for each in sections if each["rows"]],
         "files": [report.file_name(each) for each in report.formats if each != "html"],
         "words": page_words(language),
         "glossary": {language.text(word): language.text(text) for word, text in wording.GLOSSARY.items()},
         "codes": told(wording.MEANINGS, language),
         "provenance": provenance(result, report.timezone, language),
         "listed": len(result.told),
-        "acting": _acting(report, rows),
-        "data": page_data.packed(_data(report), rows, report) if len(result.told) else "",
+        "acting": acting(result, language, report.timezone),
+        "data": page_data.packed(_data(report), result.told, report) if len(result.told) else "",
         "cases": page_data.blocks(report),
         "style": style,
         "script": script,
@@ -212,7 +208,9 @@ def _list_below(name: str, of: Section) -> dict[str, Any]:
         listed = set(told[told.isin({sale_id for finding in found for sale_id in finding.sale_ids})])
         for cells, finding in zip(rows, found, strict=False):
             cells[0]["sales"] = {sale_id: sale_id in listed for sale_id in finding.sale_ids}
-    about = {"title": of.title, "about": of.about, "headings": of.headings, "total": of.total}
+    whole = sum(of.columns.values())
+    widths = [f"{share / whole:.1%}" for share in of.columns.values()]
+    about = {"title": of.title, "about": of.about, "headings": of.headings, "widths": widths, "total": of.total}
     return {"name": name, "rows": rows, **about}
 
 
@@ -220,14 +218,22 @@ def _cells(name: str, row: Mapping[str, Cell], report: Report) -> list[dict[str,
     links = _links(name, row, report)
     return [
         {
-            "text": cell_text(cell, report),
+            "text": cell_text(cell, report, heading),
             "number": cell if isinstance(cell, int | float) else None,
-            "day": cell.isoformat() if isinstance(cell, date) else None,
+            "value": _order(heading, cell, report),
             "link": links.get(heading) if cell else None,
             "sales": {},
         }
         for heading, cell in row.items()
     ]
+
+
+def _order(heading: str, cell: Cell, report: Report) -> float | str | None:
+    """Return what a cell is sorted by, where that is not its text."""
+    weights = [*map(report.language.text, SEVERITY_NAMES.values())] if heading == "Weight" else []
+    if cell in weights:
+        return weights.index(str(cell))
+    return cell.isoformat() if isinstance(cell, date) else cell if isinstance(cell, int | float) else None
 
 
 def _links(name: str, row: Mapping[str, Cell], report: Report) -> dict[str, dict[str, Any]]:
@@ -243,23 +249,6 @@ def _links(name: str, row: Mapping[str, Cell], report: Report) -> dict[str, dict
             "Overdue": own | {"only": "overdue"},
         }
     return {"Sale": {"sale": row["Sale"]}} if "Sale" in row and name != "waivers" else {}
-
-
-def _acting(report: Report, rows: pd.DataFrame) -> dict[str, Any]:
-    """Return who acts, on how many sales and by when, for the top of the page."""
-    words = told(wording.OWNER_NAMES, report.language)
-    owners = Counter(owner for joined in rows["owners"] for owner in items(joined))
-    late, soon = rows["overdue"] > 0, rows.loc[rows["overdue"] == 0, "dueAt"].dropna()
-    good = rows["status"] == Status.COMPLIANT
-
-    return {
-        "owners": [(owner, words.get(owner, owner), sales) for owner, sales in owners.most_common()],
-        "overdue": int(late.sum()),
-        "oldest": report.day(rows.loc[late, "dueAt"].min()) if late.any() else "",
-        "next": report.day(soon.min()) if len(soon) else "",
-        "remarkable": int((good & (rows["open"] > 0)).sum()),
-        "critical": int((good & (rows["critical"] > 0)).sum()),
-    }
 
 
 def _data(report: Report) -> dict[str, Any]:

@@ -8,6 +8,7 @@ import json
 import re
 from datetime import datetime
 from importlib.resources import as_file, files
+from itertools import repeat
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,7 +18,7 @@ from toolkit.language import Language
 from toolkit.reports import wording
 from toolkit.reports.json_document import fingerprint
 from toolkit.reports.lists import BESIDE, PROBLEMS, TO_ACT_ON, Section, cell_text, section
-from toolkit.reports.notices import headline, notices, provenance
+from toolkit.reports.notices import acting_lines, headline, notices, provenance
 from toolkit.reports.page import charts, shares
 from toolkit.reports.report import Report
 from toolkit.reports.wording import COLOURS
@@ -74,7 +75,7 @@ def _printable(value: Any) -> Any:
 def _content(report: Report) -> dict[str, Any]:
     result, language = report.result, report.language
     say, number = language.text, language.number
-    listed = (section(each, report) for each in (PROBLEMS, *BESIDE.values()))
+    listed = (section(each, report) for each in BESIDE.values())
     return {
         "title": report.title,
         "headline": f"{headline(result, language)}.",
@@ -86,9 +87,12 @@ def _content(report: Report) -> dict[str, Any]:
         "shares": shares(result, language) if result.sales else [],
         "cards": [{"figure": number(figure), "name": name} for name, figure in _figures(report).items()],
         "charts": charts(result, language) if result.sales else [],
+        "acting": list(acting_lines(result, language, report.timezone).items()),
+        "signed": [say("Prepared by"), say("Checked by"), say("Date")],
         "sections": [
-            *(_section(each, ROWS_SHOWN) for each in listed if each.total),
+            _section(section(PROBLEMS, report), ROWS_SHOWN),
             _section(section(TO_ACT_ON, report), SALES_SHOWN),
+            *(_section(each, ROWS_SHOWN) for each in listed if each.total),
         ],
         "provenance": list(provenance(result, report.timezone, language).items()),
         "words": {
@@ -132,7 +136,9 @@ def _section(section: Section, most: int) -> dict[str, Any]:
         "numbers": [
             all(isinstance(cell, int | float | None) for cell in cells) for cells in zip(*rows, strict=True)
         ],
-        "rows": [[breaking(cell_text(cell, report)) for cell in row] for row in rows],
+        "rows": [
+            [breaking(cell_text(*each)) for each in zip(row, repeat(report), section.columns)] for row in rows
+        ],
     }
 
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Mapping, Sequence
 from contextlib import closing
+from dataclasses import replace
 from datetime import UTC
 from pathlib import Path
 from typing import Any, Final
@@ -42,8 +43,8 @@ from toolkit.intake.workbook_writer import (
 )
 from toolkit.reports import wording
 from toolkit.reports.audited import ROW_COLUMNS
-from toolkit.reports.lists import ANSWERS, BESIDE, FINDINGS, MISSING, SALES, Section, section
-from toolkit.reports.notices import headline, notices, provenance
+from toolkit.reports.lists import ANSWERS, BESIDE, CHANGE, FINDINGS, MISSING, SALES, Section, section
+from toolkit.reports.notices import acting_lines, headline, notices, provenance
 from toolkit.reports.report import MOMENTS, ROWS_AT_ONCE, Report, iso_column, tuples
 from toolkit.reports.wording import COLOURS, told
 
@@ -51,6 +52,8 @@ WIDEST: Final = 46.0
 """Characters that a column shows at most; longer texts are wrapped."""
 SAMPLE: Final = 2000
 """The number of rows by which the widths of columns are chosen."""
+_TO_WRITE: Final = 24.0
+"""Digits of a column that a partner fills in."""
 _ROOM: Final = 4
 """Characters that the button of a filter takes."""
 
@@ -70,14 +73,11 @@ def statuses(names: pa.Array, report: Report) -> Cells:
 
 
 def fitting(name: str, cells: Cells) -> float:
-    """Return the width, in characters, that shows a heading and these cells, up to ``WIDEST``."""
-    if cells.style is Style.MOMENT:
-        return 18.0
-    if cells.style is Style.DAY:
-        return max(12.0, len(name) + _ROOM)
+    """Return the width, in digits, that shows each word of a heading and these cells, up to ``WIDEST``."""
     lines = pc.list_flatten(pc.split_pattern(cells.texts.drop_null(), "\n"))
-    longest = pc.max(pc.utf8_length(lines)).as_py() or 0
-    return min(max(float(longest) + 2, len(name) + _ROOM), WIDEST)
+    longest = pc.max(pc.add(pc.utf8_length(lines), pc.divide(pc.count_substring_regex(lines, "[A-Z]"), 4))).as_py()
+    shown = {Style.MOMENT: 17, Style.DAY: 11}.get(cells.style, longest or 8)
+    return float(min(max(shown + 2, max(map(len, name.split())) + _ROOM), WIDEST))
 
 
 def values(column: pa.Array, report: Report) -> Cells:
@@ -86,7 +86,8 @@ def values(column: pa.Array, report: Report) -> Cells:
     if pa.types.is_timestamp(kind):
         return _times(column, report)
     if pa.types.is_boolean(kind):
-        return Cells(pc.if_else(column, "1", "0"), Form.BOOLEAN, Style.BOLD)
+        say = report.language.text
+        return Cells(pc.if_else(column, say("yes"), say("no")), style=Style.WRAPPED)
     if pa.types.is_date(kind):
         days = pc.add(column.cast(pa.int32()), _EPOCH)
         return Cells(days.cast(pa.string()), Form.NUMBER, Style.DAY)
@@ -124,8 +125,9 @@ def _times(moments: pa.Array, report: Report) -> Cells:
 
 def write_workbook(report: Report, path: Path) -> None:
     """Write the workbook."""
+    day = report.language.day_in_workbooks
     created = report.result.as_of.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    with closing(Workbook(path, title=report.title, created=created)) as book:
+    with closing(Workbook(path, title=report.title, created=created, day=day)) as book:
         _write_summary(book, report)
         lists = [section(each, report) for each in (SALES, MISSING, FINDINGS, *BESIDE.values())]
         for each in lists:
@@ -144,11 +146,15 @@ def _write_summary(book: Workbook, report: Report) -> None:
     result, language = report.result, report.language
     say = language.text
     bars: dict[str, str] = {}
-    book.begin_sheet(say("Summary"), SheetLooks((46, 16, 16, 20, 20), table=False))
+    missing = result.missing_shown
+    book.begin_sheet(say("Summary"), SheetLooks((46, *[16] * len(missing.columns[1:])), table=False, pages=1))
     book.add_row(f"{headline(result, language)}.", style=Style.TITLE)
     book.add_row(say("as of %(moment)s", moment=language.moment(result.as_of, report.timezone)), style=Style.SOFT)
     for notice in notices(result, language, report.timezone):
-        book.add_row(notice)
+        book.add_across(notice)
+    book.add_row("")
+    for name, text in acting_lines(result, language, report.timezone).items():
+        book.add_across(f"{name}: {text}")
     book.add_row("")
     totals = {
         say("Sales"): result.sales,
@@ -164,7 +170,7 @@ def _write_summary(book: Workbook, report: Report) -> None:
     statuses, reasons = told(wording.STATUS_NAMES, language), told(names_of(Reason), language)
     for title, table, names in (
         (say("Status by utility group"), result.by_group, statuses),
-        (say("What is missing, and why"), result.missing, reasons),
+        (say("What is missing, and why"), missing, reasons),
         (say("Open sales by days since they were created"), result.ages, statuses),
     ):
         bars |= _write_counts(book, report, title, table, names)
@@ -183,7 +189,7 @@ def _write_counts(
     columns = [str(name) for name in table.columns[1:]]
     book.add_row("")
     book.add_row(title, style=Style.SECTION)
-    book.add_row("", *(names[each] for each in columns), style=Style.HEADING)
+    book.add_row("", *(names[each] for each in columns), style=Style.NUMBER_HEADING)
     first = book.row + 1
     for row in table.itertuples(index=False, name=None):
         book.add_row(types.get(row[0], say(row[0])), *map(int, row[1:]))
@@ -200,27 +206,41 @@ def _write_list(book: Workbook, section: Section, choices: Mapping[int, Sequence
     for number, first in enumerate(range(0, max(section.total, 1), room), start=1):
         sample = _sheet_cells(section, slice(first, min(first + SAMPLE, section.total)))
         widths = [fitting(*each) for each in zip(section.headings, sample, strict=True)]
+        if choices:  # to be filled in, and therefore empty
+            widths = [
+                max(each, _TO_WRITE * (not any(cells.texts.to_pylist())))
+                for each, cells in zip(widths, sample, strict=True)
+            ]
         suffix = f" {number}" if number > 1 else ""
         book.begin_sheet(
             f"{section.title[: SHEET_NAME - len(suffix)]}{suffix}",
             SheetLooks(widths, frozen_columns=1, choices=choices or {}),
         )
-        book.add_row(*section.headings, style=Style.HEADING)
+        named = zip(section.headings, sample, strict=True)
+        book.add([_heading(*each) for each in named])
         last = min(first + room, section.total)
         for start in range(first, last, ROWS_AT_ONCE):
             book.add(_sheet_cells(section, slice(start, min(start + ROWS_AT_ONCE, last))))
 
 
+def _heading(name: str, cells: Cells) -> Cells:
+    """Return the heading of a column, on the side of its cells."""
+    numbers = cells.style in (Style.NUMBER, Style.DECIMAL, Style.CHANGE)
+    return Cells(pa.array([name]), style=Style.NUMBER_HEADING if numbers else Style.HEADING)
+
+
 def _sheet_cells(section: Section, part: slice) -> list[Cells]:
-    return [
+    found = [
         (statuses if heading == "Status" else values)(column, section.report)
         for heading, column in zip(section.columns, section.cells(part), strict=True)
     ]
+    changes = [heading == CHANGE for heading in section.columns]
+    return [replace(each, style=Style.CHANGE) if sign else each for each, sign in zip(found, changes, strict=True)]
 
 
 def _write_notes(book: Workbook, report: Report) -> None:
     say, language = report.language.text, report.language
-    book.begin_sheet(say("Notes"), SheetLooks((44, 100), table=False))
+    book.begin_sheet(say("Notes"), SheetLooks((52, 100), table=False))
     notes = {
         say("Where the numbers come from"): provenance(report.result, report.timezone, language),
         say("Words"): {say(word): say(meaning) for word, meaning in wording.GLOSSARY.items()},
@@ -228,9 +248,8 @@ def _write_notes(book: Workbook, report: Report) -> None:
     }
     for title, meanings in notes.items():
         book.add_row(title, style=Style.SECTION)
-        for pair in meanings.items():  # singly: rows that come together get fixed heights
-            word, meaning = (texts(pa.array([text])) for text in pair)
-            book.add([Cells(word, style=Style.BOLD), Cells(meaning, style=Style.WRAPPED)])
+        words, told_ = (texts(pa.array([*each], pa.string())) for each in (meanings, meanings.values()))
+        book.add([Cells(words, style=Style.BOLD), Cells(told_, style=Style.WRAPPED)])
         book.add_row("")
 
 

@@ -13,6 +13,8 @@ function makeSortable(table) {
     keyed.sort((one, other) => (descending ? -1 : 1) * compare(one.key, other.key) || one.order - other.order);
     table.tBodies[0].append(...keyed.map(({ row }) => row));
   };
+  const body = table.tBodies[0]; // on a narrow screen it scrolls, by keys too
+  new ResizeObserver(() => (body.scrollHeight > body.clientHeight ? (body.tabIndex = 0) : body.removeAttribute("tabindex"))).observe(body);
   for (const heading of headings) {
     // No <button>: a heading that holds one is not repeated on the pages of a print.
     const button = Object.assign(document.createElement("span"), { role: "button", tabIndex: 0 });
