@@ -40,7 +40,7 @@ _ERRORS = {name for name, each in vars(errors).items() if isinstance(each, type)
 _SAYS = {
     **dict.fromkeys(("show", "note", "_", "translate", "Message", "say", "fail", "refused", *_ERRORS), (0,)),
     **dict.fromkeys(("UsageError", "BadParameter", "show_table"), (0,)),
-    **dict.fromkeys(("invalid", "InvalidField", "counted"), (1,)),
+    **dict.fromkeys(("invalid", "InvalidField", "NotSent", "counted"), (1,)),
     "begin": (0, 2),
 }
 """The calls that say something to people, and the places of its texts."""

@@ -197,8 +197,10 @@ def adopt(kit: Kit) -> None:
       toolkit db adopt
     """
     former, now = adopt_service(kit.any_service, kit.clock)
-    before = "" if former in (None, now) else f"; before, to {former}"
-    show("the toolkit's data belong to {}{}", now, before)
+    if former in (None, now):
+        show("the toolkit's data belong to {}", now)
+    else:
+        show("the toolkit's data belong to {}; before, to {}", now, former)
 
 
 @db.command("confirm-restore", short_help="Confirm a restore in place.")

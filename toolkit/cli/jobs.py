@@ -310,6 +310,6 @@ def missed(kit: Kit) -> Shown[Any]:
             if past.status == RunStatus.MISSED or (number == 0 and past.status == RunStatus.FAILED):
                 state = "missed" if past.status == RunStatus.MISSED else f"failed: {past.failure}"
                 found.append({"job": each.name, "logicalDate": past.logical_date.astimezone(zone), "state": state})
-                told = Message("{:<12}  {}  {}", each.name, readable(past.logical_date, zone), state)
-                parts.append(say(told))
+                missed = f"{each.name:<12}  {readable(past.logical_date, zone)}  {_(past.status)}"
+                parts.append(say(f"{missed}: {past.failure}" if past.failure else missed))
     return Shown(found, parts or [say("no date was missed")], {"missed": found}, bool(found))

@@ -35,6 +35,7 @@ from toolkit.errors import (
     UnreadableFile,
 )
 from toolkit.evidence.kinds import SIGNATURE_BYTES, media_type_of_bytes
+from toolkit.message import Message
 from toolkit.partner import FormPolicy, post_file
 from toolkit.progress import Progress
 from toolkit.settings import Settings
@@ -164,9 +165,9 @@ class UploadProblem(StrEnum):
 class NotSent(Exception):
     """The file of a line was not sent; a value to report, kept within this module."""
 
-    def __init__(self, problem: UploadProblem, message: str) -> None:
-        self.problem = problem
-        super().__init__(message)
+    def __init__(self, problem: UploadProblem, text: str, /, *values: object) -> None:
+        self.problem, self.message = problem, Message(text, *values)
+        super().__init__(self.message)
 
 
 def sendable(line: CredentialsLine, root: Path, uses: Mapping[str, int]) -> Path:
@@ -184,20 +185,20 @@ def sendable(line: CredentialsLine, root: Path, uses: Mapping[str, int]) -> Path
         with path.open("rb") as file:
             head = file.read(SIGNATURE_BYTES)
     except OSError as error:
-        raise NotSent(UploadProblem.UNREADABLE, f"The file cannot be read: {error.strerror}.") from None
+        raise NotSent(UploadProblem.UNREADABLE, "The file cannot be read: {}.", error.strerror) from None
     most = line.policy.max_bytes
     if size == 0:
         raise NotSent(UploadProblem.EMPTY, "The file is empty.")
     if most is not None and size > most:
-        raise NotSent(UploadProblem.TOO_LARGE, f"The file has {size} bytes; at most {most} are allowed.")
-    is_type, needed = media_type_of_bytes(head), "Evidence is a PDF or a recording"
+        raise NotSent(UploadProblem.TOO_LARGE, "The file has {:,} bytes; at most {:,} are allowed.", size, most)
+    is_type, needed = media_type_of_bytes(head), Message("Evidence is a PDF or a recording")
     kind = kind_of_media_type(is_type)
     fits = kind is not FileKind.OTHER
     if line.evidence_type is not None:
         wanted = KIND_OF[line.evidence_type]
-        fits, needed = kind is wanted, f"{line.evidence_type} needs {wanted}"
+        fits, needed = kind is wanted, Message("{} needs {}", line.evidence_type, wanted)
     if not fits:
-        raise NotSent(UploadProblem.WRONG_KIND, f"{needed}; by its bytes this is {is_type}.")
+        raise NotSent(UploadProblem.WRONG_KIND, "{}; by its bytes this is {}.", needed, is_type)
     return path
 
 
@@ -208,11 +209,14 @@ def _find(line: CredentialsLine, root: Path, uses: Mapping[str, int]) -> Path:
     candidates = [*([root / line.sale_id / name] if _plain(line.sale_id) else []), root / name]
     found = next((path for path in candidates if _is_file(path)), None)
     if found is None:
-        why = f"There is no file {line.sale_id}/{name}, and none that is called {name}."
-        raise NotSent(UploadProblem.NOT_FOUND, why)
+        place = f"{line.sale_id}/{name}"
+        raise NotSent(UploadProblem.NOT_FOUND, "There is no file {}, and none that is called {}.", place, name)
     if found == root / name and uses[name] > 1:
-        why = f"{uses[name]} lines have this name: each belongs in a folder named as its sale."
-        raise NotSent(UploadProblem.AMBIGUOUS, why)
+        raise NotSent(
+            UploadProblem.AMBIGUOUS,
+            "{} lines have this name: each belongs in a folder named as its sale.",
+            uses[name],
+        )
     if not found.resolve().is_relative_to(root):
         raise NotSent(UploadProblem.OUTSIDE, "The file is a link that leads out of the folder.")
     return found
@@ -337,7 +341,7 @@ def _send_all(
             away_in_a_row += isinstance(error, BucketUnavailable)
             named = _PROBLEM_OF.get(type(error), UploadProblem.REFUSED)
             problem = error.problem if isinstance(error, NotSent) else named
-            return line, FailedUpload(number, line.sale_id, line.file_name, problem, str(error))
+            return line, FailedUpload(number, line.sale_id, line.file_name, problem, error.message)
         away_in_a_row = 0
         return line, None
 

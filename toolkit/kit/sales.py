@@ -15,7 +15,7 @@ from toolkit.contract.fields import pick_camel
 from toolkit.contract.findings import FindingStatus, Status
 from toolkit.contract.people import mask_cpf
 from toolkit.kit.shown import Shown, figures, say, table
-from toolkit.kit.spoken import Ordered, _, counted, current_language, on_day, readable
+from toolkit.kit.spoken import Ordered, _, counted, current_language, on_day, readable, translate
 from toolkit.message import Message
 from toolkit.reports.json_document import finding_records, waiver_as_json
 from toolkit.reports.report import iso_exact, tuples
@@ -252,9 +252,11 @@ def _record_rows(records: Iterable[EvidenceRecord], zone: ZoneInfo, *, unmasked:
 def _requester(record: EvidenceRecord) -> str:
     by = record.requested_by or _("not noted")
     if record.account is None:
-        return f"{by} (not known for which partner)"
-    signed_in = "" if record.account == record.requested_by else f", signed in as {record.account}"
-    return f"{by} ({f'for {record.partner}' if record.partner else 'an operator'}{signed_in})"
+        return f"{by} ({_('not known for which partner')})"
+    roles = [translate(Message("for {}", record.partner)) if record.partner else _("an operator")]
+    if record.account != record.requested_by:
+        roles.append(translate(Message("signed in as {}", record.account)))
+    return f"{by} ({', '.join(roles)})"
 
 
 def _file_facts(record: EvidenceRecord) -> list[str]:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from toolkit.errors import NotebookFailed, SettingsError
 from toolkit.kit.shown import RESULT_TYPE
 from toolkit.kit.spoken import current_language
+from toolkit.message import Message
 
 if TYPE_CHECKING:  # nbformat takes longer to import than everything else that a kernel needs
     from nbformat import NotebookNode
@@ -80,12 +81,12 @@ def find_notebook(named: str) -> Path:
     raise SettingsError("{!r}: there is no such notebook. {}", named, _suggestion(name, list(packaged)))
 
 
-def _suggestion(name: str, packaged: list[str]) -> str:
+def _suggestion(name: str, packaged: list[str]) -> Message:
     contained = [known for known in packaged if name.lower() in known]
     close = contained or difflib.get_close_matches(name.lower(), packaged, n=1)
     if len(close) == 1:
-        return f"Did you mean {close[0]}?"
-    return f"The toolkit comes with {', '.join(packaged)}."
+        return Message("Did you mean {}?", close[0])
+    return Message("The toolkit comes with {}.", ", ".join(packaged))
 
 
 def copy_notebooks(folder: Path, *, replace: bool = False) -> tuple[list[Path], list[Path]]:

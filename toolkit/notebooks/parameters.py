@@ -16,6 +16,7 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from toolkit.contract.people import looks_secret
 from toolkit.errors import NotebookFailed, SettingsError
+from toolkit.message import Message
 
 Value = str | bool | int | float | list[Any] | dict[str, Any] | None
 
@@ -122,10 +123,11 @@ def chosen_values(
     return {name: parameters[name].parsed(several) for name, several in texts.items()}
 
 
-def _unknown(name: str, parameters: Mapping[str, Parameter], notebook: str) -> str:
+def _unknown(name: str, parameters: Mapping[str, Parameter], notebook: str) -> Message:
     if not parameters:
-        return f"{notebook} takes no parameters: no cell of it has the tag `parameters`."
+        return Message("{} takes no parameters: no cell of it has the tag `parameters`.", notebook)
     known = "\n".join(f"  {parameter.described}" for parameter in parameters.values())
     near = get_close_matches(name, parameters, n=1)
-    hint = f" Did you mean {near[0]!r}?" if near else ""
-    return f"{notebook} has no parameter {name!r}.{hint} It has:\n{known}"
+    if near:
+        return Message("{} has no parameter {!r}. Did you mean {!r}? It has:\n{}", notebook, name, near[0], known)
+    return Message("{} has no parameter {!r}. It has:\n{}", notebook, name, known)
