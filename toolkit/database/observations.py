@@ -23,7 +23,7 @@ from toolkit.contract.service_rows import FLAWS, GONE, JUMPS, LEFT_OUT, ServiceC
 from toolkit.database.belonging import belong_to_service, pending_restore
 from toolkit.database.connection import Database
 from toolkit.database.observation_clock import stamp
-from toolkit.database.service import service_of, tables_in
+from toolkit.database.service import COLUMNS, service_of, tables_in
 from toolkit.database.service_tables import Resolved, changes_between, resolve
 from toolkit.database.tables import content_checks, evidence_observations, sale_observations, service_readings
 from toolkit.errors import MassDisappearance
@@ -67,22 +67,13 @@ class _History:
     usable: str
 
 
-OBSERVED: Final = (
-    "client_id",
-    "utility_group",
-    "is_client_financial_responsible",
-    "partner",
-    "created_at",
-    "completed_at",
-)
+OBSERVED: Final = tuple(COLUMNS["sales"])[1:]
 """The columns of a sale that are kept, beside its id."""
 
 _SALES: Final = _History("sales", sale_observations, "sale_id", OBSERVED, "created_at IS NOT NULL")
 _RECORDS: Final = _History(
-    "records",
-    evidence_observations,
-    "evidence_id",
-    ("sale_id", "evidence_type", "type", "object_key", "requested_at", "expires_at"),
+    *("records", evidence_observations, "evidence_id"),
+    tuple(name for name in evidence_observations.c.keys()[1:] if name in COLUMNS["records"]),
     "sale_id IS NOT NULL AND requested_at IS NOT NULL",
 )
 

@@ -7,7 +7,7 @@ the database. What writes reads new rows from a relation of a fixed name: a temp
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from hashlib import sha256
@@ -21,42 +21,26 @@ from sqlalchemy import Connection
 from sqlalchemy.ext.compiler import compiles
 
 from toolkit.contract.evidence import EvidenceType, UtilityGroup
+from toolkit.database import tables
 from toolkit.errors import SettingsError, WriteRefused
 from toolkit.message import Message
 
+_TYPES: Final = {
+    sa.Text: "text",
+    sa.Uuid: "uuid",
+    sa.Boolean: "boolean",
+    sa.Date: "date",
+    type(tables.moment): "timestamptz",
+}
+
+_YIELDED: Final[Mapping[str, Sequence[sa.Column[Any]]]] = {
+    "sales": [*tables.sales.c],
+    "records": [*tables.evidences.c],
+    "clients": [*tables.clients.c, sa.Column("address_id", sa.Uuid), *list(tables.addresses.c)[2:]],
+}
+
 COLUMNS: Final[Mapping[str, Mapping[str, str]]] = {
-    "sales": {
-        "id": "text",
-        "client_id": "uuid",
-        "utility_group": "text",
-        "is_client_financial_responsible": "boolean",
-        "partner": "text",
-        "created_at": "timestamptz",
-        "completed_at": "timestamptz",
-    },
-    "records": {
-        "id": "uuid",
-        "sale_id": "text",
-        "file_name": "text",
-        "file_format": "text",
-        "type": "text",
-        "evidence_type": "text",
-        "object_key": "text",
-        "requested_by": "text",
-        "requested_at": "timestamptz",
-        "expires_at": "timestamptz",
-    },
-    "clients": {
-        "id": "uuid",
-        **dict.fromkeys(("external_id", "cpf", "rg", "number_on_dealership", "enrollment"), "text"),
-        **dict.fromkeys(("first_name", "last_name", "email"), "text"),
-        "birthdate": "date",
-        "phone_number": "text",
-        "created_at": "timestamptz",
-        "address_id": "uuid",
-        **dict.fromkeys(("neighborhood", "installation_number", "address"), "text"),
-        **dict.fromkeys(("address_number", "city", "zip_code"), "text"),
-    },
+    relation: {each.name: _TYPES[type(each.type)] for each in columns} for relation, columns in _YIELDED.items()
 }
 """The columns that each SELECT yields, and their types after the conversions of ``read``."""
 
@@ -88,14 +72,6 @@ REQUIRED: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """The columns without which no audit can be made, and those of a client that the contract requires."""
 
-_TYPES: Final[Mapping[str, sa.types.TypeEngine[Any]]] = {
-    "text": sa.Text(),
-    "uuid": sa.Uuid(),
-    "boolean": sa.Boolean(),
-    "date": sa.Date(),
-    "timestamptz": sa.TIMESTAMP(timezone=True),
-}
-
 OURS: Final = frozenset(
     {*NEW, "acting", "own_sale", "asked", "told", "known", "wanted", "different", "set_aside"}
     | {"staged_clients", "counted_clients", "staged_sales"}
@@ -114,13 +90,13 @@ class Relation(sa.TableClause):
     inherit_cache = True
 
 
-def _relation(name: str, columns: Mapping[str, str]) -> Relation:
-    return Relation(name, *(sa.Column(column, _TYPES[kind]) for column, kind in columns.items()))
+def _relation(name: str, relation: str) -> Relation:
+    return Relation(name, *(sa.Column(each.name, each.type) for each in _YIELDED[relation]))
 
 
-sales: Final = _relation("sales", COLUMNS["sales"])
-evidences: Final = _relation("evidences", COLUMNS["records"])
-clients: Final = _relation("clients", COLUMNS["clients"])
+sales: Final = _relation("sales", "sales")
+evidences: Final = _relation("evidences", "records")
+clients: Final = _relation("clients", "clients")
 
 _STATEMENT_OF: Final = {"sales": "sales", "evidences": "records", "clients": "clients"}
 
