@@ -34,14 +34,13 @@ from hypothesis import settings as hypothesis_settings
 from tests.support.browser import chromium
 from tests.support.spark_server import REMOTE, sail
 from toolkit import embedded
-from toolkit.bucket.client import NEVER, Bucket
+from toolkit.bucket.client import Bucket
 from toolkit.cli import main
 from toolkit.database import schema
 from toolkit.database.connection import Database
-from toolkit.embedded import BucketAccess
 from toolkit.errors import EmbeddedServiceError
 from toolkit.kit.spoken import set_language
-from toolkit.settings import Settings
+from toolkit.settings import AwsSettings, Settings
 
 
 def _fast_folder() -> str:
@@ -233,16 +232,16 @@ def _named(url: sa.URL, database: str) -> str:
     return url.set(database=database).render_as_string(hide_password=False)
 
 
-def client_of(access: BucketAccess, retries: dict[str, int] | None = None, **credentials: str) -> Any:
+def client_of(access: AwsSettings, retries: dict[str, int] | None = None, **credentials: str) -> Any:
     """A boto3 client of a server on this machine, with the server's own keys unless others are given."""
     keys = {
-        "aws_access_key_id": access.access_key,
-        "aws_secret_access_key": access.secret_key,
+        "aws_access_key_id": access.access_key_id,
+        "aws_secret_access_key": access.secret_access_key,
         "aws_session_token": access.session_token,
     }
     config = Config(signature_version="s3v4", s3={"addressing_style": "path"}, proxies={}, retries=retries)
     return boto3.client(
-        "s3", endpoint_url=access.endpoint_url, region_name="us-east-1", config=config, **(keys | credentials)
+        "s3", endpoint_url=access.s3_endpoint, region_name="us-east-1", config=config, **(keys | credentials)
     )
 
 
@@ -257,16 +256,17 @@ def fresh_bucket(home: Path, s3: Any) -> dict[str, str]:
     """The variables that point to a new bucket on the S3 server of this run."""
     access, name = embedded.bucket_access(home), f"test-{uuid4().hex}"
     s3.create_bucket(Bucket=name)
-    return {
+    variables = {
         "EVIDENCE_BUCKET": name,
-        "AWS_ENDPOINT_URL": access.endpoint_url,
+        "AWS_ENDPOINT_URL": access.s3_endpoint,
         "AWS_REGION": access.region,
         "AWS_DEFAULT_REGION": access.region,
-        "AWS_ACCESS_KEY_ID": access.access_key,
-        "AWS_SECRET_ACCESS_KEY": access.secret_key,
-        "AWS_SESSION_TOKEN": str(access.session_token),
-        "AWS_CREDENTIAL_EXPIRATION": NEVER.isoformat(),
+        "AWS_ACCESS_KEY_ID": access.access_key_id,
+        "AWS_SECRET_ACCESS_KEY": access.secret_access_key,
+        "AWS_SESSION_TOKEN": access.session_token,
+        "AWS_CREDENTIAL_EXPIRATION": embedded.NEVER.isoformat(),
     }
+    return {variable: str(value) for variable, value in variables.items()}
 
 
 @pytest.fixture

@@ -31,14 +31,14 @@ def main(scale: float) -> None:
     objects = max(1000, int(_OBJECTS * scale))
     with own_home() as home:
         ours = gateway_access() or embedded.bucket_access(home)
-        keys = (ours.access_key, ours.secret_key, ours.session_token)
+        keys = (ours.access_key_id, ours.secret_access_key, ours.session_token)
         config = Config(s3={"addressing_style": "path"}, max_pool_connections=32)
         session = boto3.Session(*keys, region_name=ours.region)
-        client = session.client("s3", endpoint_url=ours.endpoint_url, config=config)
+        client = session.client("s3", endpoint_url=ours.s3_endpoint, config=config)
         client.create_bucket(Bucket=_BUCKET)
         _fill(client, objects)
         paginator = client.get_paginator("list_objects_v2")
-        bucket = Bucket(_BUCKET, AwsSettings(*keys, s3_endpoint=ours.endpoint_url, region=ours.region))
+        bucket = Bucket(_BUCKET, AwsSettings(*keys, s3_endpoint=ours.s3_endpoint, region=ours.region))
         ways = {
             "floor: boto3's paginator": lambda: _count(
                 page["Contents"] for page in paginator.paginate(Bucket=_BUCKET)

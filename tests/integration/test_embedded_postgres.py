@@ -138,7 +138,7 @@ def test_it_works_as_an_ordinary_user(own_home):
     assert psutil.Process(pid_of(own_home)).username() == "nobody"
     assert finish(start(OPEN_DATABASE, own_home, **as_ordinary_user())) == url
     endpoint = finish(start(OPEN_BUCKET, own_home, **as_ordinary_user()))
-    assert embedded.bucket_access(own_home).endpoint_url == endpoint
+    assert embedded.bucket_access(own_home).s3_endpoint == endpoint
 
 
 def test_data_of_another_version_are_left_alone(used_home):

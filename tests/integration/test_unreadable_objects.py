@@ -86,9 +86,9 @@ def test_policies_that_deny_reading_or_listing_are_told_and_take_nothing_for_gon
     bucket = make_bucket(object_gateway)
     environ = embedded_environment | {
         "EVIDENCE_BUCKET": bucket.name,
-        "AWS_ENDPOINT_URL": object_gateway.endpoint_url,
-        "AWS_ACCESS_KEY_ID": object_gateway.access_key,
-        "AWS_SECRET_ACCESS_KEY": object_gateway.secret_key,
+        "AWS_ENDPOINT_URL": object_gateway.s3_endpoint,
+        "AWS_ACCESS_KEY_ID": object_gateway.access_key_id,
+        "AWS_SECRET_ACCESS_KEY": object_gateway.secret_access_key,
     }
     del environ["AWS_SESSION_TOKEN"], environ["AWS_CREDENTIAL_EXPIRATION"]
     for name in environ:

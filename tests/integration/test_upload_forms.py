@@ -13,7 +13,8 @@ import pytest
 from tests.conftest import client_of
 from tests.support.waiting import PATIENCE
 from toolkit import embedded
-from toolkit.bucket.client import NEVER, Bucket, list_objects
+from toolkit.bucket.client import Bucket, list_objects
+from toolkit.embedded import NEVER
 from toolkit.errors import BucketError
 from toolkit.partner import post_file
 from toolkit.settings import AwsSettings
@@ -39,10 +40,10 @@ def server(access):
 
 
 def make_bucket(access):
-    name, url = f"test-{uuid4().hex}", access.endpoint_url
+    name, url = f"test-{uuid4().hex}", access.s3_endpoint
     with closing(client_of(access)) as client:
         client.create_bucket(Bucket=name)
-    keys = (access.access_key, access.secret_key, access.session_token)
+    keys = (access.access_key_id, access.secret_access_key, access.session_token)
     return Bucket(name, AwsSettings(*keys, session_ends=NEVER, s3_endpoint=url, sts_endpoint=url))
 
 

@@ -24,7 +24,7 @@ from toolkit import embedded
 print(embedded.{})
 """
 OPEN_DATABASE = _OPEN.format("database_url(Path(sys.argv[1]))")
-OPEN_BUCKET = _OPEN.format("bucket_access(Path(sys.argv[1])).endpoint_url")
+OPEN_BUCKET = _OPEN.format("bucket_access(Path(sys.argv[1])).s3_endpoint")
 
 
 def start(code, home, **options):

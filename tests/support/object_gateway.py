@@ -2,12 +2,14 @@
 
 import os
 
-from toolkit.embedded import BucketAccess
+from toolkit.settings import AwsSettings
 
 
-def gateway_access() -> BucketAccess | None:
+def gateway_access() -> AwsSettings | None:
     """Return the access to the object gateway that runs, ``None`` where none does."""
     endpoint, key, secret = (
         os.environ.get(f"TEST_GATEWAY_{name}") for name in ("ENDPOINT", "ACCESS_KEY", "SECRET_KEY")
     )
-    return BucketAccess(endpoint, "us-east-1", key, secret, None, "") if endpoint and key and secret else None
+    return (
+        AwsSettings(key, secret, region="us-east-1", s3_endpoint=endpoint) if endpoint and key and secret else None
+    )

@@ -8,7 +8,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import cached_property
 from typing import Any, Final, NamedTuple, Self, TypeVar
 from urllib.parse import unquote_plus
@@ -33,9 +33,6 @@ ASKERS: Final = 16
 
 ASKED_AT_ONCE: Final = 1000
 """Keys whose answers are held at a time."""
-
-NEVER: Final = datetime.max.replace(tzinfo=UTC)
-"""The end of the session of the embedded bucket: its forms end by their policy alone."""
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -129,7 +126,7 @@ class Bucket:
         """
         area = Area(settings.evidence_prefixes, settings.ignored_prefixes)
         return cls(
-            settings.evidence_bucket or embedded_services.bucket_access(settings.home).bucket,
+            settings.evidence_bucket or embedded_services.BUCKET,
             access_settings(settings),
             role_arn=settings.evidence_role_arn,
             embedded=settings.evidence_bucket is None,
@@ -340,17 +337,7 @@ def form_address(name: str, aws: AwsSettings) -> str:
 
 def access_settings(settings: Settings) -> AwsSettings:
     """Return the access to the S3 server of the settings: a shared one, or the embedded one, which is started."""
-    if settings.evidence_bucket is not None:
-        return settings.aws
-    access = embedded_services.bucket_access(settings.home)
-    return AwsSettings(
-        access_key_id=access.access_key,
-        secret_access_key=access.secret_key,
-        session_token=access.session_token,
-        session_ends=NEVER,
-        region=access.region,
-        s3_endpoint=access.endpoint_url,
-    )
+    return settings.aws if settings.evidence_bucket else embedded_services.bucket_access(settings.home)
 
 
 def _server(name: str, endpoint: str | None, embedded: bool) -> Server:

@@ -12,7 +12,7 @@ import secrets
 import signal
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Final
@@ -20,9 +20,11 @@ from typing import Final
 from toolkit.embedded import object_server, postgres, processes
 from toolkit.embedded.home import EmbeddedServer, Running, ServiceStatus, explained, make_once
 from toolkit.extras import require
+from toolkit.settings import AwsSettings
 
 __all__ = [
-    "BucketAccess",
+    "BUCKET",
+    "NEVER",
     "ServiceStatus",
     "bucket_access",
     "database_url",
@@ -37,16 +39,10 @@ _KEYS: Final = _FOLDER / object_server.KEYS
 _PID_FILE: Final = _FOLDER / "server.pid"
 
 
-@dataclass(frozen=True, slots=True)
-class BucketAccess:
-    """The access data of an S3 client: a session that never ends; its secrets are left out of the ``repr``."""
+BUCKET: Final = object_server.BUCKET
 
-    endpoint_url: str
-    region: str
-    access_key: str
-    secret_key: str = field(repr=False)
-    session_token: str | None = field(repr=False)
-    bucket: str
+NEVER: Final = datetime.max.replace(tzinfo=UTC)
+"""The end of the session of the embedded bucket: its forms end by their policy alone."""
 
 
 def require_installed() -> None:
@@ -69,14 +65,14 @@ def database_url(home: Path) -> str:
     return postgres.SERVICE.running(home.resolve()).url
 
 
-def bucket_access(home: Path) -> BucketAccess:
+def bucket_access(home: Path) -> AwsSettings:
     """Return the access to the embedded bucket; starts the S3 server, and raises, as ``database_url`` does."""
     require_installed()
     home = home.resolve()
     endpoint = _S3_SERVER.running(home).url
     with explained(home / _KEYS):
-        keys = json.loads((home / _KEYS).read_text("utf-8"))
-    return BucketAccess(endpoint, object_server.REGION, bucket=object_server.BUCKET, **keys)
+        key, secret, token = json.loads((home / _KEYS).read_text("utf-8")).values()
+    return AwsSettings(key, secret, token, NEVER, region=object_server.REGION, s3_endpoint=endpoint)
 
 
 def _version() -> str | None:
