@@ -17,6 +17,9 @@ from toolkit.errors import SchemaMismatch
 _MIGRATIONS: Final = Path(__file__).parent / "migrations"
 _VERSION_TABLE: Final = "alembic_version"
 
+_OLDEST: Final = "0035"
+"""The oldest version of schema ``audit`` that can be upgraded."""
+
 _APPEND_ONLY: Final = (*tables.APPEND_ONLY, *privacy_tables.APPEND_ONLY)
 
 _GUARDS: Final = (
@@ -113,7 +116,7 @@ def newest_revision() -> str:
 
 
 def _revisions() -> set[str]:
-    """Return the versions that have a migration: the name of its file starts with its version."""
+    """Return the versions that migrations lead to: their files' names start with them."""
     return {path.name.partition("_")[0] for path in (_MIGRATIONS / "versions").glob("[0-9]*_*.py")}
 
 
@@ -136,17 +139,17 @@ def _alembic(connection: Connection, what: str) -> None:
     config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
     config.set_main_option("path_separator", "os")
     if what == "upgrade" and revision(connection) not in _revisions():
-        command.stamp(config, min(_revisions()), purge=True)  # one that was never released
+        command.stamp(config, "base", purge=True)  # the oldest, or one that was never released
     getattr(command, what)(config, "head")
 
 
 def _refuse_unknown(connection: Connection) -> None:
-    current, oldest, newest = revision(connection), min(_revisions()), newest_revision()
-    if current is not None and current < oldest:
+    current, newest = revision(connection), newest_revision()
+    if current is not None and current < _OLDEST:
         raise SchemaMismatch(
             "The database has schema version {}; this toolkit upgrades {} and newer. First run toolkit db "
             "upgrade of the last version before 0.2.0; nothing was changed.",
-            *(current, oldest),
+            *(current, _OLDEST),
         )
     if current is not None and current > newest:
         raise SchemaMismatch(

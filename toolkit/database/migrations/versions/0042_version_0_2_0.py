@@ -7,7 +7,7 @@ from toolkit.database.tables import AUDIT, log_entries, log_tiles
 from toolkit.errors import SchemaMismatch
 
 revision = "0042"
-down_revision = "0035"
+down_revision = None
 branch_labels = None
 depends_on = None
 
