@@ -13,7 +13,6 @@ import signal
 import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Final
 
@@ -75,13 +74,6 @@ def bucket_access(home: Path) -> AwsSettings:
     return AwsSettings(key, secret, token, NEVER, region=object_server.REGION, s3_endpoint=endpoint)
 
 
-def _version() -> str | None:
-    try:
-        return f"ministack {version('ministack')}"
-    except PackageNotFoundError:
-        return None
-
-
 def _find(home: Path) -> Running | None:
     try:
         pid, port = (home / _PID_FILE).read_text("ascii").split()
@@ -111,7 +103,9 @@ def _clean(home: Path) -> None:
 
 
 _S3_SERVER: Final = EmbeddedServer(
-    *("S3 server", _FOLDER, True, _version, _find, _launch, _clean), gently=signal.SIGTERM, firmly=signal.SIGKILL
+    *("S3 server", _FOLDER, True, "ministack", "ministack {0}.{1}.{2}", _find, _launch, _clean),
+    gently=signal.SIGTERM,
+    firmly=signal.SIGKILL,
 )
 
 _SERVICES: Final = (postgres.SERVICE, _S3_SERVER)

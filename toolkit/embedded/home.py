@@ -9,6 +9,7 @@ import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Final
 
@@ -65,7 +66,9 @@ class EmbeddedServer:
     name: str
     folder: Path
     root_may: bool
-    version: Callable[[], str | None]
+    package: str
+    shown: str
+    """How its version is shown, given the parts of the package's."""
     find: Callable[[Path], Running | None]
     launch: Callable[[Path, Account, int], int]
     clean: Callable[[Path], None]
@@ -88,9 +91,10 @@ class EmbeddedServer:
         """Return the state of the server; starts nothing."""
         found = self.find(home)
         pid, address, url = (found.process.pid, found.address, found.url) if found else (None, None, None)
-        return ServiceStatus(
-            self.name, self.version(), pid, address, url, home / self.folder / "data", self._log(home)
-        )
+        known: str | None = None
+        with suppress(PackageNotFoundError):
+            known = self.shown.format(*version(self.package).split("."))
+        return ServiceStatus(self.name, known, pid, address, url, home / self.folder / "data", self._log(home))
 
     def stop(self, home: Path) -> bool:
         """End the server, if it runs, after rolling back what is under way; tell whether it ran."""

