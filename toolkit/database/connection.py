@@ -20,7 +20,7 @@ from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DisconnectionError
 
 from toolkit.database.errors import ErrorTranslation
-from toolkit.database.service import Service, packaged_service, use_service
+from toolkit.database.service import SERVICES, Service, packaged_service
 from toolkit.database.service_tables import describe
 
 CONNECT_TIMEOUT = 10
@@ -55,7 +55,7 @@ class Database:
             pool_timeout=CONNECT_TIMEOUT,
             connect_args={"connect_timeout": CONNECT_TIMEOUT, "application_name": "toolkit"},
         )
-        use_service(self.engine.dialect, self.service)
+        SERVICES[self.engine.dialect] = self.service
         sa.event.listen(self.engine, "connect", _prepare_session)
         sa.event.listen(self.engine, "do_connect", _connect)
         sa.event.listen(self.engine, "checkout", _refuse_lost)

@@ -108,7 +108,7 @@ def _compile_relation(element: Relation, compiler: Any, **given: Any) -> str:
         linter.froms[element] = element.name
     alias = given.get("enclosing_alias")  # that of a subquery around this one is handed down, too
     name = "" if alias is not None and alias.element is element else f" AS {element.name}"
-    service = _services.get(compiler.dialect) or packaged_service()
+    service = SERVICES.get(compiler.dialect) or packaged_service()
     return service.sql(_STATEMENT_OF[element.name]).replace("%", "%%") + name
 
 
@@ -127,7 +127,7 @@ def same(column: sa.ColumnClause[Any], value: object) -> sa.ColumnElement[bool]:
 @compiles(_AsStored)
 def _compile_as_stored(element: _AsStored, compiler: Any, **given: Any) -> str:
     column, value = element.clauses
-    service = _services.get(compiler.dialect) or packaged_service()
+    service = SERVICES.get(compiler.dialect) or packaged_service()
     place, bound = compiler.process(column, **given), compiler.process(value, **given)
     return service.as_stored(_STATEMENT_OF[column.table.name], column.name, place, bound) or "true"
 
@@ -235,17 +235,13 @@ def one_row(relation: str, condition: str = "") -> str:
     return f"{relation} AS (SELECT {values} {condition})"
 
 
-_services: WeakKeyDictionary[sa.Dialect, Service] = WeakKeyDictionary()
-
-
-def use_service(dialect: sa.Dialect, service: Service) -> None:
-    """Let all connections of an engine read this service."""
-    _services[dialect] = service
+SERVICES: Final = WeakKeyDictionary[sa.Dialect, Service]()
+"""The service that all connections of an engine read, by its dialect."""
 
 
 def service_of(connection: Connection) -> Service:
     """Return the service that the connection's database reads."""
-    return _services.get(connection.dialect) or packaged_service()
+    return SERVICES.get(connection.dialect) or packaged_service()
 
 
 @cache

@@ -1,6 +1,6 @@
 """Prove a ``service.sql`` on the data: what is counted at every reading, and what only a person can judge."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -12,7 +12,7 @@ from toolkit.contract.service_rows import FLAWS, LEFT_OUT
 from toolkit.database.connection import Database
 from toolkit.database.observations import counts_of
 from toolkit.database.service import NEW, REQUIRED, WRITES, is_null, mentions, service_of
-from toolkit.database.service_tables import hidden_and_copied, resolve
+from toolkit.database.service_tables import Resolved, hidden_and_copied, resolve
 from toolkit.message import Message
 
 _TRIED_KEYS: Final = 20
@@ -39,20 +39,17 @@ def prove(database: Database, holds: Callable[[str], bool] | None) -> Proof:
         SchemaMismatch: a statement does not fit the database.
     """
     with database.snapshot() as connection:
-        tables = resolve(connection)["tables"]
-        counts = counts_of(connection)
-        flaws: list[str] = [Message(text, counts[name]) for name, text in FLAWS.items() if counts[name]]
-        flaws += _times(connection)
-        if holds is not None:
-            flaws += _keys(connection, holds)
+        resolved, counts = resolve(connection), counts_of(connection)
+        flaws = [Message(text, counts[name]) for name, text in FLAWS.items() if counts[name]]
+        flaws += [*_times(connection), *(_keys(connection, holds) if holds is not None else ())]
         values = dict(_values(connection))
         values |= {name: Message(text, counts[name]) for name, text in LEFT_OUT.items() if counts[name]}
-        notes = tuple(_notes(connection, [name for name, each in tables.items() if each["kind"] == "function"]))
+        notes = [*_notes(connection, resolved)]
     with database.transaction() as connection:
         return Proof(counts, values, tuple(flaws), (*notes, *_writing(connection)))
 
 
-def _times(connection: Connection) -> Iterator[str]:
+def _times(connection: Connection) -> Iterator[Message]:
     """Yield times that let a wrong zone be suspected."""
     service = service_of(connection)
     query = f"""
@@ -69,7 +66,7 @@ def _times(connection: Connection) -> Iterator[str]:
         yield Message("Sales that were completed before they were created (check the zones): {:,}.", ended)
 
 
-def _keys(connection: Connection, holds: Callable[[str], bool]) -> Iterator[str]:
+def _keys(connection: Connection, holds: Callable[[str], bool]) -> Iterator[Message]:
     """Yield it where none of the newest keys lies in the bucket."""
     query = f"""
         SELECT object_key FROM {service_of(connection).text("records")} AS read WHERE object_key IS NOT NULL
@@ -88,33 +85,32 @@ def _keys(connection: Connection, holds: Callable[[str], bool]) -> Iterator[str]
 
 def _values(connection: Connection) -> Iterator[tuple[str, str]]:
     service = service_of(connection)
-    for relation, column in (
-        ("sales", "utility_group"),
-        ("sales", "is_client_financial_responsible"),
-        ("records", "evidence_type"),
-    ):
+    for shown in ("sales.utility_group", "sales.is_client_financial_responsible", "records.evidence_type"):
+        relation, column = shown.split(".")
         query = f"""
             SELECT coalesce(CAST({column} AS text), 'unknown'), count(*) FROM {service.text(relation)} AS read
             GROUP BY 1 ORDER BY 2 DESC, 1
         """
-        found = connection.execute(sa.text(query)).all()
-        shown = ", ".join(f"{value} {count}" for value, count in found[:_FEW])
-        yield f"{relation}.{column}", shown + (", ..." if len(found) > _FEW else "")
-    for relation, column in (("sales", "created_at"), ("sales", "completed_at"), ("records", "requested_at")):
+        found = [f"{value} {count}" for value, count in connection.execute(sa.text(query))]
+        yield shown, ", ".join(found if len(found) <= _FEW else [*found[:_FEW], "..."])
+    for shown in ("sales.created_at", "sales.completed_at", "records.requested_at"):
+        relation, column = shown.split(".")
         query = f"""
             SELECT count({column}), CAST(min({column}) AS text), CAST(max({column}) AS text)
             FROM {service.text(relation)} AS read
         """
         count, oldest, newest = connection.execute(sa.text(query)).one()
-        yield f"{relation}.{column}", Message("{:,} from {} to {}", count, oldest, newest) if count else "0"
+        yield shown, Message("{:,} from {} to {}", count, oldest, newest) if count else "0"
 
 
-def _notes(connection: Connection, functions: Sequence[str]) -> Iterator[str]:
+def _notes(connection: Connection, resolved: Resolved) -> Iterator[Message]:
     service = service_of(connection)
-    for name in functions:
-        yield Message(
-            "The tables behind the function {} are not known: nobody tells when they change or hide rows.", name
-        )
+    for name, table in resolved["tables"].items():
+        if table["kind"] == "function":
+            yield Message(
+                "The tables behind the function {} are not known: nobody tells when they change or hide rows.",
+                name,
+            )
     for relation, columns in REQUIRED.items():
         if absent := [name for name in columns if is_null(service.statements[relation], name)]:
             names = ", ".join(absent)
@@ -133,7 +129,7 @@ def _notes(connection: Connection, functions: Sequence[str]) -> Iterator[str]:
         )
 
 
-def _writing(connection: Connection) -> Iterator[str]:
+def _writing(connection: Connection) -> Iterator[Message]:
     """Yield what cannot be written: each statement is planned, on no rows."""
     service = service_of(connection)
     for name, (relation, impossible) in WRITES.items():
