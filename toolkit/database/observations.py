@@ -10,7 +10,7 @@ stays as it is. Codes that the contract does not know stay as they are, too.
 # made of constants, and of the operator's own statements
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
@@ -107,12 +107,10 @@ class ServiceReading:
     read_at: datetime
     resolved: Resolved
     counts: Mapping[str, int]
-    changes: tuple[str, ...] = ()
-    raised: Mapping[str, int] = field(default_factory=dict)
-    gone: int = 0
+    changes: tuple[str, ...]
+    raised: Mapping[str, int]
+    gone: int
     """Sales that were known before and are not read any more."""
-    sales: ObservedChanges = ObservedChanges(0, 0, 0)
-    records: ObservedChanges = ObservedChanges(0, 0, 0)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -131,15 +129,17 @@ class ServiceReading:
         return {
             "readAt": self.read_at.isoformat(),
             **self.resolved,
-            "counts": dict(self.counts),
-            "raised": dict(self.raised),
+            "counts": self.counts,
+            "raised": self.raised,
             "changes": list(self.changes),
             "notes": list(self.notes),
         }
 
 
-def observe_service(database: Database, clock: Clock, *, confirmed: bool = False) -> ServiceReading:
-    """Note what changed in the sales and in the evidence records since they were observed last.
+def observe_service(
+    database: Database, clock: Clock, *, confirmed: bool = False
+) -> tuple[ObservedChanges, ObservedChanges]:
+    """Note what changed in the sales, and in the evidence records, since they were observed last.
 
     ``confirmed`` takes it for true that most of them are gone.
 
@@ -153,7 +153,7 @@ def observe_service(database: Database, clock: Clock, *, confirmed: bool = False
         now = stamp(connection, clock)
         belong_to_service(connection, now)
         before = _newest(connection)
-        found = tuple(_observe(connection, history, now) for history in (_SALES, _RECORDS))
+        found = _observe(connection, _SALES, now), _observe(connection, _RECORDS, now)
         for observed, history, what in zip(found, (_SALES, _RECORDS), ("sales", "evidence records"), strict=True):
             if observed.vanished > FEW and not confirmed:
                 current = sa.select(sa.func.count()).where(history.observations.c.gone_at.is_(None))
@@ -173,7 +173,7 @@ def observe_service(database: Database, clock: Clock, *, confirmed: bool = False
             )
         row = {"resolved": resolved, "counts": counts, "changes": list(changes), "raised": raised}
         connection.execute(sa.insert(service_readings), row | {"read_at": now})
-    return ServiceReading(now, resolved, counts, changes, raised, 0, *found)
+    return found
 
 
 def _newest(connection: Connection, moment: datetime | None = None) -> sa.Row[Any] | None:
@@ -256,9 +256,9 @@ def _rows_behind(connection: Connection, relation: str) -> int:
     return int(connection.scalar(sa.text(f"SELECT count(*) FROM {table}".replace(":", r"\:"))))
 
 
-def observe_sales(connection: Connection, clock: Clock, sale_id: str | None = None) -> ObservedChanges:
+def observe_sales(connection: Connection, clock: Clock, sale_id: str | None = None) -> None:
     """Note changes of the sales alone, or of one of them, inside the transaction that wrote them."""
-    return _observe(connection, _SALES, stamp(connection, clock), sale_id)
+    _observe(connection, _SALES, stamp(connection, clock), sale_id)
 
 
 def _observe(connection: Connection, history: _History, now: datetime, only: str | None = None) -> ObservedChanges:
