@@ -1,6 +1,7 @@
 """The custody log: told in the transaction of what it tells, sealed later, proven by files alone."""
 
 import json
+import shutil
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -18,9 +19,9 @@ from toolkit.evidence.credentials import UploadLimits, request_upload
 from toolkit.evidence.records import withdraw
 from toolkit.log import sealing
 from toolkit.log.export import export_tiles
-from toolkit.log.merkle import is_consistent, leaf_hash, root_of_inclusion
+from toolkit.log.merkle import append, consistency_proof, is_consistent, leaf_hash, root, root_of_inclusion
 from toolkit.log.notes import Checkpoint, LogSigner, VerifierKey, new_key
-from toolkit.log.sealing import consistency, newest_checkpoint, prove, seal_events
+from toolkit.log.sealing import newest_checkpoint, prove, seal_events, tiles_of
 
 LIMITS = UploadLimits(3600, 1_000_000)
 BODY = {**UPLOAD, "fileName": "Ana Souza.pdf"}
@@ -86,7 +87,7 @@ def test_every_event_is_an_entry_once_and_each_state_goes_on_from_the_one_before
     assert VerifierKey.parse(str(SIGNER.verifier)).opens(second.note) is not None
 
     with database.transaction() as connection:
-        path = consistency(connection, 4, 504)
+        path = consistency_proof(tiles_of(connection), 4, 504)
         proven = [prove(connection, event) for event in (1, 4, 300, 504)]
     roots = [bytes.fromhex(each.root) for each in (first, second)]
     assert is_consistent(4, roots[0], 504, roots[1], path)
@@ -138,8 +139,8 @@ def test_a_tree_that_is_not_what_was_signed_is_sealed_no_more(database, clock, t
     with pytest.raises(LogDiffers, match="not the one that was signed at 3 entries"):
         seal_events(database, clock, SIGNER, KEYS)
     # Nor where another key signed it as it is now.
-    text = str(Checkpoint(SIGNER.name, 3, sealing.root(lambda *_: bytes(96), 3)))
-    note = LogSigner(SIGNER.name, Ed25519PrivateKey.generate()).sign(text)
+    other = LogSigner(SIGNER.name, Ed25519PrivateKey.generate())
+    note = Checkpoint(SIGNER.name, 3, sealing.root(lambda *_: bytes(96), 3)).signed_by([other])
     unguarded(database, "log_checkpoints", f"UPDATE audit.log_checkpoints SET note = '{note}'")
     with pytest.raises(LogDiffers, match="not the one that was signed at 3 entries"):
         seal_events(database, clock, SIGNER, KEYS)
@@ -183,6 +184,14 @@ def test_a_change_in_the_database_is_named_by_the_next_export(database, tell, se
     unguarded(database, table, change)
     _, misfit = export_tiles(database, tmp_path / "log", KEYS)
     assert told in str(misfit)
+
+
+def test_a_clock_that_was_turned_back_is_named_by_the_next_export(database, seal, tmp_path):
+    for day in (3, 2):
+        values = f"'REPORTED', '2026-03-0{day}', '{{}}'"
+        execute(database, f"INSERT INTO audit.custody_events (kind, happened_at, detail) VALUES ({values})")
+    seal()
+    assert "Event 2 says an earlier time" in str(export_tiles(database, tmp_path / "log", KEYS)[1])
 
 
 def test_an_entry_that_is_too_long_holds_the_hash_of_its_detail(database, seal):
@@ -283,9 +292,60 @@ def test_a_checkpoint_of_another_history_is_told(run, database, tell, tmp_path):
     name = vkey.partition("+")[0]
     signer = LogSigner.read(name, (home / "custody-log.pem").read_bytes(), "the key")
     other = tmp_path / "other"
-    other.write_text(signer.sign(str(Checkpoint(name, 1, b"x" * 32))))
+    other.write_text(Checkpoint(name, 1, b"x" * 32).signed_by([signer]))
     assert "two histories" in run("log", "consistency", other, newest, ends=3).out
-    other.write_text(LogSigner(name, Ed25519PrivateKey.generate()).sign(str(Checkpoint(name, 1, b"x" * 32))))
+    other.write_text(Checkpoint(name, 1, b"x" * 32).signed_by([LogSigner(name, Ed25519PrivateKey.generate())]))
     assert (
         "is no checkpoint that the key of this log signed" in run("log", "consistency", other, newest, ends=1).err
     )
+
+
+CUT, TWO = "its end was cut off", "they are of two histories"
+REWRITTEN = {
+    "edited": (lambda lines: [lines[0].replace(b"TOLD", b"GONE"), *lines[1:]], TWO),
+    "inserted": (lambda lines: [*lines[:2], b"{}", *lines[2:]], TWO),
+    "deleted": (lambda lines: [*lines[:2], *lines[3:], b"{}"], TWO),
+    "reordered": (lambda lines: [lines[1], lines[0], *lines[2:]], TWO),
+    "cut off": (lambda lines: lines[:4], CUT),
+    "begun again": (lambda lines: [b"{}"], CUT),
+}
+"""What somebody with the database and the key of the log makes of its entries, and what a stranger is told."""
+
+
+def test_a_history_that_was_written_and_signed_anew_is_named_without_database(run, database, tell, tmp_path):
+    """The stranger kept one checkpoint, and was given the log as files."""
+    for name, count in (("early", 3), ("kept", 2)):
+        tell(count)
+        (tmp_path / name).write_text(run("log", "seal", "--json").told["checkpoint"]["note"])
+    run("log", "export", tmp_path / "true")
+    early, kept, offline = tmp_path / "early", tmp_path / "kept", {"ends": 3, "within": {}}
+    true = ("--log", tmp_path / "true")
+    assert run("log", "consistency", early, kept, *true, within={}).out.count("=\n") == 4
+
+    lines = [bytes(entry) for (entry,) in rows(database, "SELECT entry FROM audit.log_entries ORDER BY index")]
+    key = (Path(run("status", "--json").told["home"]) / "custody-log.pem").read_bytes()
+    signer = LogSigner.read("evidence-toolkit/custody", key, "the key")
+    for number, (forge, told) in enumerate(REWRITTEN.values()):
+        folder = forged(tmp_path / str(number), forge(lines), signer)
+        assert told in run("log", "consistency", kept, folder / "checkpoint", "--log", folder, **offline).out
+    # Two histories that are shown to two people, each signed as it is.
+    other = forged(tmp_path / "other", [*lines[:4], b"{}"], signer)
+    assert TWO in run("log", "consistency", kept, other / "checkpoint", *true, **offline).out
+    folder = forged(tmp_path / "key", lines, LogSigner(signer.name, Ed25519PrivateKey.generate()))
+    said = run("log", "consistency", kept, folder / "checkpoint", "--log", folder, ends=1, within={}).err
+    assert "kept is no checkpoint that the key of this log signed" in said
+    shutil.rmtree(tmp_path / "true" / "tile")
+    assert (
+        "cannot be read as a part of an exported log" in run("log", "consistency", early, kept, *true, ends=1).err
+    )
+
+
+def forged(folder, lines, signer):
+    """Write a log as ``export`` does."""
+    tiles = append(lambda *_: b"", 0, map(leaf_hash, lines))
+    signed = Checkpoint(signer.name, len(lines), root(lambda *place: tiles[place], len(lines)))
+    (folder / "tile" / "0" / "000.p").mkdir(parents=True)
+    (folder / "tile" / "0" / "000.p" / str(len(lines))).write_bytes(tiles[0, 0])
+    (folder / "checkpoint").write_text(signed.signed_by([signer]))
+    (folder / "log.vkey").write_text(f"{signer.verifier}\n")
+    return folder

@@ -107,7 +107,7 @@ def _new_key(first, _):
     """Sign anything with another key, and lay that key beside it."""
     signer = new_signer()
     entry = (first / "entry.json").read_bytes()
-    note = signer.sign(str(Checkpoint(signer.name, 1, leaf_hash(entry))))
+    note = Checkpoint(signer.name, 1, leaf_hash(entry)).signed_by([signer])
     (first / "entry.json.tlog-proof").write_text(str(EntryProof(0, [], note)))
     (first / "checkpoint").write_text(note)
     (first / "log.vkey").write_text(f"{signer.verifier}\n")

@@ -1,5 +1,6 @@
 """An authority stamps the states of the custody log: here one that openssl makes, on loopback."""
 
+import re
 import subprocess
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -11,8 +12,7 @@ from tests.integration.test_log_witness import sealed  # noqa: F401  # a fixture
 from tests.support.scripted_server import Answer, scripted
 from tests.support.uploaded_sales import rows
 from toolkit.errors import InvalidInput, UnreadableFile
-from toolkit.log.stamps import stamped_at, told_by
-from toolkit.log.timestamps import ask_authority
+from toolkit.log.others import ask_authority, stamped_at
 
 pytestmark = needs_openssl
 
@@ -59,7 +59,10 @@ def authority(tmp_path_factory):
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self):  # the name that http.server calls
-            (place / "query").write_bytes(self.rfile.read(int(self.headers["Content-Length"])))
+            query = self.rfile.read(int(self.headers["Content-Length"]))
+            if self.path == "/other":  # it stamps another hash than it was given
+                query = re.sub(rb"\x04\x20.{32}", b"\x04\x20" + b"x" * 32, query, count=1, flags=re.DOTALL)
+            (place / "query").write_bytes(query)
             openssl(*REPLY, cwd=place)
             self.send_response(200)
             self.end_headers()
@@ -92,6 +95,12 @@ def test_a_report_is_stamped_and_anybody_checks_it(sealed, authority, database, 
     [(detail,)] = rows(database, "SELECT detail FROM audit.custody_events WHERE kind = 'TIMESTAMPED'")
     assert set(detail) == {"size", "token"}
 
+    # An entry that says a later time than the stamp: the clock of who wrote it was wrong, or turned.
+    entry = (reports / "entry.json").read_bytes()
+    (reports / "entry.json").write_bytes(re.sub(rb'"at":"\d+', b'"at":"2999', entry))
+    assert "time        FAILED     The entry says that it is of 2999" in run(*verify, ends=3).out
+    (reports / "entry.json").write_bytes(entry)
+
     # A stamp over another hash, which somebody else asked for, holds as well.
     ask = ("ts", "-query", "-data", reports / "checkpoint", "-sha512", "-cert", "-out", "query")
     openssl(*ask, cwd=place)
@@ -120,8 +129,8 @@ def test_what_the_authority_refuses_or_mistakes_is_not_kept(sealed, authority, d
     _, told_at = ask_authority(kit.database, authority[1], kit.clock())
     assert told_at is not None
     [(token,)] = rows(database, "SELECT token FROM audit.log_timestamps")
-    with pytest.raises(InvalidInput, match="stamped something else"):
-        told_by(bytes(token), b"something else")
     with scripted(Answer(200, bytes(token))) as server, pytest.raises(InvalidInput, match="something else"):
         ask_authority(kit.database, server.url, kit.clock())  # an old answer, whose nonce is another one
+    with pytest.raises(InvalidInput, match="something else"):
+        ask_authority(kit.database, f"{authority[1]}/other", kit.clock())
     assert len(rows(database, "SELECT token FROM audit.log_timestamps")) == 1

@@ -1,6 +1,6 @@
 """Witnesses sign the states of the custody log: by file, over HTTP, and what anybody checks of it afterwards."""
 
-from base64 import b64encode
+from base64 import b64decode, b64encode
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -12,8 +12,8 @@ from tests.support.scripted_server import Answer, scripted
 from toolkit.errors import InvalidInput, UnreadableFile
 from toolkit.kit.connection import Kit
 from toolkit.log.merkle import is_consistent
-from toolkit.log.notes import COSIGNATURE, Checkpoint, VerifierKey, cosigned_at, hashes_of, text_of
-from toolkit.log.witness import ask_witness, keep_cosignature, request_for
+from toolkit.log.notes import COSIGNATURE, Checkpoint, VerifierKey, text_of
+from toolkit.log.others import ask_witness, keep_cosignature, request_for
 from toolkit.settings import Settings
 
 VECTORS = Path(__file__).parents[1] / "data" / "log"
@@ -51,10 +51,10 @@ def state_of(kit):
 def test_the_cosignature_of_others_is_read_and_no_other_text_key_or_line():
     key = VerifierKey.parse((VECTORS / "witness.vkey").read_text(), COSIGNATURE)
     text, line = text_of((VECTORS / "checkpoint").read_text()), (VECTORS / "checkpoint.cosigs").read_text()
-    assert cosigned_at(key, text, line) == datetime.fromtimestamp(1795392000, UTC)
-    assert cosigned_at(key, text.replace("\n7\n", "\n8\n"), line) is None
-    assert cosigned_at(AUDITOR, text, line) is None
-    assert cosigned_at(key, text, line.replace("A", "B", 1)) is None
+    assert key.cosigned_at(text, line) == datetime.fromtimestamp(1795392000, UTC)
+    assert key.cosigned_at(text.replace("\n7\n", "\n8\n"), line) is None
+    assert AUDITOR.cosigned_at(text, line) is None
+    assert key.cosigned_at(text, line.replace("A", "B", 1)) is None
     with pytest.raises(UnreadableFile):  # the key of a log signs without a time
         VerifierKey.parse((VECTORS / "log.vkey").read_text(), COSIGNATURE)
 
@@ -72,7 +72,7 @@ def test_a_request_goes_on_from_what_the_witness_signed_last(sealed):
     told, *lines = head.split("\n")
     assert told == f"old {size}"
     old, new = Checkpoint.parse(text_of(note)), Checkpoint.parse(text_of(newer))
-    assert is_consistent(old.size, old.root, new.size, new.root, hashes_of(lines))
+    assert is_consistent(old.size, old.root, new.size, new.root, [b64decode(each) for each in lines])
 
 
 def test_what_is_no_signature_of_the_witness_is_not_kept(sealed):

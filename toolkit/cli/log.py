@@ -1,5 +1,6 @@
 """``toolkit log``: seal the custody log, and prove to strangers what is in it."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -12,14 +13,12 @@ from toolkit.errors import InvalidInput, UnreadableFile
 from toolkit.kit.connection import Kit
 from toolkit.kit.spoken import _
 from toolkit.log.bundle import COSIGS, STAMP, bundle, verify_bundle
-from toolkit.log.export import export_tiles
-from toolkit.log.merkle import is_consistent
+from toolkit.log.export import export_tiles, read_tiles
+from toolkit.log.merkle import ReadTile, consistency_proof, is_consistent
 from toolkit.log.notes import COSIGNATURE, ED25519, Checkpoint, SignedState, VerifierKey, lines_of
-from toolkit.log.sealing import consistency as consistency_of
-from toolkit.log.sealing import keys_of, newest_checkpoint
+from toolkit.log.others import ask_authority, ask_witness, keep_cosignature, request_for, said_of
+from toolkit.log.sealing import keys_of, newest_checkpoint, signed_state, tiles_of
 from toolkit.log.sealing import prove as prove_event
-from toolkit.log.timestamps import ask_authority, stamp_of
-from toolkit.log.witness import ask_witness, cosignatures_of, keep_cosignature, request_for
 
 
 @click.group()
@@ -237,9 +236,10 @@ def _show_cosigned(key: VerifierKey, size: int, signed_at: datetime) -> None:
 
 def _laid(kit: Kit, folder: Path) -> Path:
     """Write what others said of the state that the folder has: signatures of witnesses, and a time stamp."""
-    size = _state(kit, folder / "checkpoint").size
     with kit.database.transaction() as connection:
-        given = {COSIGS: cosignatures_of(connection, size).encode(), STAMP: stamp_of(connection, size) or b""}
+        size = _state(keys_of(connection), folder / "checkpoint").size
+        lines, token = said_of(connection, size)
+    given = {COSIGS: lines.encode(), STAMP: token}
     given = {name: content for name, content in given.items() if content}
     if not given:
         raise InvalidInput("Nobody signed or stamped the state of {:,} entries, which {} has.", size, folder)
@@ -251,20 +251,35 @@ def _laid(kit: Kit, folder: Path) -> Path:
 @log.command(short_help="Tell whether the log goes on from one checkpoint to another.")
 @click.argument("old", metavar="A", type=NonEmptyPath())
 @click.argument("new", metavar="B", type=NonEmptyPath())
+@click.option(
+    "--log", "exported", type=NonEmptyPath(), metavar="DIR", help="The log as export wrote it, and no database."
+)
 @pass_kit
-def consistency(kit: Kit, old: Path, new: Path) -> int:
+def consistency(kit: Kit, old: Path, new: Path, exported: Path | None) -> int:
     """Tell whether the log of checkpoint B begins with the entries of checkpoint A, and print the proof.
 
     A and B are files with checkpoints of this log, such as those in the folders of reports.
+    With --log no database and no settings are needed.
 
-    Example:
+    Examples:
       toolkit log consistency reports/history/20261123T020000Z/checkpoint reports/checkpoint
+      toolkit log consistency kept/checkpoint log-tiles/checkpoint --log log-tiles
 
-    Exit status 3: it does not; one of them is of another history.
+    Exit status 3: it does not; one of them is of another history, or the end of the log was cut off.
     """
-    first, second = sorted((_state(kit, old), _state(kit, new)), key=lambda state: state.size)
+    if exported is not None:
+        return _compared(*read_tiles(exported), old, new)
     with kit.database.transaction() as connection:
-        proof = consistency_of(connection, first.size, second.size)
+        return _compared(tiles_of(connection), signed_state(connection).size, keys_of(connection), old, new)
+
+
+def _compared(tile: ReadTile, size: int, keys: Sequence[str], old: Path, new: Path) -> int:
+    """Compare two states of a log of this size, which these keys sign."""
+    first, second = sorted((_state(keys, old), _state(keys, new)), key=lambda state: state.size)
+    if second.size > size:
+        show("The log has {:,} entries, and was signed with {:,}: its end was cut off.", size, second.size)
+        return NEEDS_ATTENTION
+    proof = consistency_proof(tile, first.size, second.size)
     if not is_consistent(first.size, first.root, second.size, second.root, proof):
         sizes = second.size, first.size
         show("The log of {:,} entries does not go on from that of {:,}: they are of two histories.", *sizes)
@@ -274,19 +289,17 @@ def consistency(kit: Kit, old: Path, new: Path) -> int:
     return DONE
 
 
-def _state(kit: Kit, path: Path) -> Checkpoint:
-    """Read a checkpoint that the key of this log signed.
+def _state(keys: Sequence[str], path: Path) -> Checkpoint:
+    """Read a checkpoint that one of the keys of this log signed.
 
     Raises:
         UnreadableFile: it is none.
     """
-    with kit.database.transaction() as connection:
-        known = [VerifierKey.parse(key) for key in keys_of(connection)]
     try:
         signed = path.read_text("utf-8")
     except (OSError, UnicodeDecodeError):
         signed = ""
-    text = next((text for key in known if (text := key.opens(signed)) is not None), None)
+    text = next((text for key in keys if (text := VerifierKey.parse(key).opens(signed)) is not None), None)
     found = None if text is None else Checkpoint.parse(text)
     if found is None:
         raise UnreadableFile("{} is no checkpoint that the key of this log signed.", path)

@@ -7,7 +7,9 @@ signed checkpoint and the public key; ``VERIFY.md`` says in words what that show
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence, Set
+from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime
 from hashlib import file_digest, sha256
 from importlib.resources import files
 from pathlib import Path
@@ -16,8 +18,9 @@ from typing import Any, Final
 from toolkit.contract.events import HIDDEN, Event, LogKeys, commitment
 from toolkit.errors import UnreadableFile
 from toolkit.log.merkle import leaf_hash, root_of_inclusion
-from toolkit.log.notes import Checkpoint, EntryProof, SignedState, VerifierKey, cosigned_at, text_of
-from toolkit.log.stamps import stamped_at
+from toolkit.log.notes import Checkpoint, EntryProof, SignedState, VerifierKey, text_of
+from toolkit.log.others import stamped_at
+from toolkit.log.sealing import CLOCKS_DIFFER
 from toolkit.message import Message
 
 SUMS: Final = "SHA256SUMS"
@@ -128,12 +131,12 @@ def verify_bundle(
     return {
         "files": _files(folder, entry),
         "inclusion": inclusion,
-        "time": _stamped(folder, checkpoint, authorities),
+        "time": _stamped(folder, entry, checkpoint, authorities),
         "witness": _witnessed(folder, checkpoint, key, witnesses),
     }
 
 
-def _stamped(folder: Path, checkpoint: bytes, authorities: Path | None) -> BundleVerdict:
+def _stamped(folder: Path, entry: bytes, checkpoint: bytes, authorities: Path | None) -> BundleVerdict:
     if authorities is None:
         return BundleVerdict(None, Message("Time stamps are looked at with --tsa: the time is that of the log."))
     if not (folder / STAMP).is_file():
@@ -145,7 +148,14 @@ def _stamped(folder: Path, checkpoint: bytes, authorities: Path | None) -> Bundl
         return BundleVerdict(None, Message("The time stamp cannot be read here. Try: {}", command))
     if not at:
         return BundleVerdict(False, Message("The time stamp is not one of this checkpoint by that authority."))
-    return BundleVerdict(True, Message("Stamped at {}.", at.isoformat()))
+    told = str(_of(entry, "at"))
+    with suppress(ValueError, TypeError):
+        if datetime.fromisoformat(told) > at + CLOCKS_DIFFER:
+            stamped = Message(
+                "The entry says that it is of {}, and was stamped before, at {}.", told, at.isoformat()
+            )
+            return BundleVerdict(False, stamped)
+    return BundleVerdict(True, Message("Stamped at {}; the entry says {}.", at.isoformat(), told))
 
 
 def _witnessed(
@@ -156,15 +166,11 @@ def _witnessed(
     if any(each.public == key.public for each in witnesses):
         return BundleVerdict(False, Message("The key of the log is no witness of it."))
     text = text_of(checkpoint.decode("utf-8", "replace"))
-    lines = (folder / COSIGS).read_text("utf-8", "replace").splitlines() if (folder / COSIGS).is_file() else []
-    signed, missing = [], []
-    for each in witnesses:
-        if times := [at for line in lines if (at := cosigned_at(each, text, line)) is not None]:
-            signed.append(f"{each.name} ({times[0].isoformat(timespec='seconds')})")
-        else:
-            missing.append(each.name)
-    if missing:
+    lines = (folder / COSIGS).read_text("utf-8", "replace") if (folder / COSIGS).is_file() else ""
+    times = {each.name: each.cosigned_at(text, lines) for each in witnesses}
+    if missing := [name for name, at in times.items() if at is None]:
         return BundleVerdict(False, Message("{} did not sign this state of the log.", ", ".join(missing)))
+    signed = [f"{name} ({at.isoformat(timespec='seconds')})" for name, at in times.items() if at]
     return BundleVerdict(True, Message("Signed by {}.", ", ".join(signed)))
 
 
@@ -236,12 +242,17 @@ def _fields(folder: Path, told: Mapping[str, Any]) -> BundleVerdict:
     return BundleVerdict(None, Message("This entry is about no files of this folder."))
 
 
+def _of(entry: bytes, name: str) -> Any:
+    """Return a part of an entry, whatever the entry is."""
+    try:
+        return json.loads(entry)[name]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+
+
 def _detail(entry: bytes) -> Mapping[str, Any]:
     """Return what an entry tells of its event."""
-    try:
-        found = json.loads(entry)["detail"]
-    except (ValueError, KeyError, TypeError, RecursionError):
-        return {}
+    found = _of(entry, "detail")
     return found if isinstance(found, dict) else {}
 
 

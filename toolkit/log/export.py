@@ -6,6 +6,7 @@ The directory has the form of C2SP ``tlog-tiles``: ``checkpoint``, ``tile/LEVEL/
 
 import json
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,10 @@ from sqlalchemy import Connection
 from toolkit.contract.events import ERASED, HIDDEN, CustodyEvent, Event, LogKeys
 from toolkit.database.connection import Database
 from toolkit.database.tables import custody_events, log_entries
-from toolkit.errors import InvalidInput
-from toolkit.log.merkle import HASH_BYTES, TILE, append, leaf_hash, root
-from toolkit.log.notes import SignedState, VerifierKey
-from toolkit.log.sealing import entry_of, newest_checkpoint
+from toolkit.errors import InvalidInput, UnreadableFile
+from toolkit.log.merkle import HASH_BYTES, TILE, ReadTile, append, leaf_hash, root
+from toolkit.log.notes import Checkpoint, SignedState, VerifierKey, text_of
+from toolkit.log.sealing import CLOCKS_DIFFER, entry_of, signed_state
 from toolkit.message import Message
 
 
@@ -35,9 +36,7 @@ def export_tiles(database: Database, out: Path, keys: LogKeys) -> tuple[SignedSt
         InvalidInput: nothing is sealed yet, or the folder is not empty or cannot be made.
     """
     with database.snapshot() as connection:
-        signed = newest_checkpoint(connection)
-        if signed is None:
-            raise InvalidInput("Nothing is in the custody log yet.")
+        signed = signed_state(connection)
         try:
             out.mkdir(parents=True, exist_ok=True)
             if any(out.iterdir()):
@@ -47,18 +46,43 @@ def export_tiles(database: Database, out: Path, keys: LogKeys) -> tuple[SignedSt
             raise InvalidInput("{} cannot be written: {}", out, error.strerror or error) from None
 
 
+def read_tiles(folder: Path) -> tuple[ReadTile, int, list[str]]:
+    """Return what reads the tiles of a log that was exported, the number of its entries, and its key.
+
+    Raises:
+        UnreadableFile: it is none.
+    """
+
+    def tile(level: int, number: int) -> bytes:
+        whole = _place(folder, str(level), number, TILE)
+        return _read(whole if whole.exists() else next(whole.with_name(f"{whole.name}.p").glob("*"), whole))
+
+    found = Checkpoint.parse(text_of(_read(folder / "checkpoint").decode("utf-8", "replace")))
+    return tile, found.size if found else 0, [_read(folder / "log.vkey").decode("utf-8", "replace").strip()]
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        raise UnreadableFile("{} cannot be read as a part of an exported log.", path) from None
+
+
 def _write(connection: Connection, signed: SignedState, out: Path, keys: LogKeys) -> Message | None:
     growing: dict[tuple[int, int], bytes] = {}
     misfit: Message | None = None
-    size = unsaid = 0
+    latest, turned_back, size, unsaid = datetime.min.replace(tzinfo=UTC), None, 0, 0
 
     def tile(level: int, number: int) -> bytes:
-        return growing.get((level, number)) or _place(out, str(level), number, TILE).read_bytes()
+        return growing.get((level, number)) or _read(_place(out, str(level), number, TILE))
 
     for number, rows in enumerate(_entries(connection, signed.size)):
         misfit = misfit or next((wrong for row in rows if (wrong := _misfit(row, keys)) is not None), None)
         stored = [row.entry for row in rows]
         unsaid += sum(_erased(row) for row in rows)
+        for row in (each for each in rows if each.kind == CustodyEvent.REPORTED):
+            turned_back = row.event if row.happened_at + CLOCKS_DIFFER < latest else turned_back
+            latest = max(latest, row.happened_at)
         framed = b"".join(len(entry).to_bytes(2, "big") + entry for entry in stored)
         _put(_place(out, "entries", number, len(stored)), framed)
         growing |= append(tile, size, map(leaf_hash, stored))
@@ -71,8 +95,12 @@ def _write(connection: Connection, signed: SignedState, out: Path, keys: LogKeys
         _put(out / name, content)
     if not signed.is_of(VerifierKey.parse(signed.vkey), root(tile, signed.size)):
         return Message("The entries are not those that were signed.")
-    if unsaid > 0:
-        return misfit or Message("The hashes of {:,} events are gone, and no erasure says so.", unsaid)
+    if misfit is None and unsaid > 0:
+        return Message("The hashes of {:,} events are gone, and no erasure says so.", unsaid)
+    if misfit is None and turned_back is not None:
+        return Message(
+            "Event {} says an earlier time than a report before it: a clock was turned back.", turned_back
+        )
     return misfit
 
 

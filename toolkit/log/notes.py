@@ -7,10 +7,9 @@ root, and the checkpoint. Sources: C2SP ``signed-note``, ``tlog-checkpoint`` and
 
 from __future__ import annotations
 
-import binascii
 import re
 from base64 import b64decode, b64encode
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -28,14 +27,17 @@ ED25519: Final = b"\x01"
 COSIGNATURE: Final = b"\x04"
 """The type of the key of a witness, whose signatures have a time."""
 
-PROOF_HEAD: Final = "c2sp.org/tlog-proof@v1"
-
-_DIGITS: Final = "(?:0|[1-9][0-9]{0,17})"
-_SIGNATURE: Final = re.compile("— ([^ +\n]+) ([A-Za-z0-9+/=]+)")
-"""The line of a signature in a note: the name of a key, and in base64 its id and the signature."""
-
-_TEXT: Final = re.compile(rf"([^\n]+)\n({_DIGITS})\n([A-Za-z0-9+/]{{43}}=)\n")
-_INDEX: Final = re.compile(rf"index ({_DIGITS})")
+_DIGITS: Final = "(0|[1-9][0-9]{0,17})"
+_HASH: Final = "[A-Za-z0-9+/]{43}="
+_BASE64: Final = "((?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}(?:==|[A-Za-z0-9+/]=))?)"
+_KEY: Final = re.compile(rf"([^\s+]+)\+([0-9a-f]{{8}})\+{_BASE64}")
+_SIGNATURE: Final = re.compile(rf"(?m:^)— ([^ +\n]+) {_BASE64}\n")
+_NOTE: Final = re.compile(rf"(.*\n)\n((?:{_SIGNATURE.pattern})+)", re.DOTALL)
+_CHECKPOINT: Final = re.compile(rf"([^\n]+)\n{_DIGITS}\n({_HASH})\n")
+_PROOF: Final = re.compile(
+    rf"c2sp\.org/tlog-proof@v1\n(?:extra [^\n]*\n)?index {_DIGITS}\n((?:{_HASH}\n){{0,{LONGEST_PROOF}}})\n(.*)",
+    re.DOTALL,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,15 +55,14 @@ class VerifierKey:
         Raises:
             UnreadableFile: it is no such key.
         """
-        name, _, rest = text.strip().partition("+")
-        digits, _, encoded = rest.partition("+")
-        raw = _decoded(encoded)
-        if not re.fullmatch(r"\S+", name) or raw is None or raw[:1] != kind or len(raw) != 1 + HASH_BYTES:
+        found = _KEY.fullmatch(text.strip())
+        raw = b64decode(found[3]) if found else b""
+        if found is None or raw[:1] != kind or len(raw) != 1 + HASH_BYTES:
             raise UnreadableFile("This is no key of a log: {}", repr(text[:80]))
-        found = cls(name, raw[1:], kind)
-        if digits != found.key_id.hex():
+        key = cls(found[1], raw[1:], kind)
+        if found[2] != key.key_id.hex():
             raise UnreadableFile("The id in this key of a log is not its own: {}", repr(text[:80]))
-        return found
+        return key
 
     @property
     def key_id(self) -> bytes:
@@ -81,21 +82,27 @@ class VerifierKey:
 
     def opens(self, note: str) -> str | None:
         """Return the text of a note that this key signed; ``None`` where it did not, or a signature is false."""
-        text, _, lines = note.rpartition("\n\n")
-        text, signed = f"{text}\n", False
-        for line in lines.split("\n")[:-1]:
-            found = _SIGNATURE.fullmatch(line)
-            raw = _decoded(found[2]) if found else None
-            if found is None or raw is None:
-                return None
-            if found[1] == self.name and raw[:4] == self.key_id:
-                if not self.verifies(raw[4:], text):
-                    return None
-                signed = True
-        return text if signed and lines.endswith("\n") else None
+        found = _NOTE.fullmatch(note)
+        signatures = [*self._signatures(found[2])] if found else []
+        is_signed = found and signatures and all(self._verifies(each, found[1]) for each in signatures)
+        return found[1] if found and is_signed else None
 
-    def verifies(self, signature: bytes, text: str) -> bool:
-        """Tell whether this key made the signature of a text."""
+    def cosigned_at(self, text: str, lines: str) -> datetime | None:
+        """Return when this witness signed the text of a checkpoint; ``None`` where no line is that signature."""
+        for raw in self._signatures(lines):
+            seconds = int.from_bytes(raw[:8], "big")
+            if seconds < 1 << 37 and self._verifies(raw[8:], f"cosignature/v1\ntime {seconds}\n{text}"):
+                return datetime.fromtimestamp(seconds, UTC)
+        return None
+
+    def _signatures(self, lines: str) -> Iterator[bytes]:
+        """Yield what this key says that it signed; lines of other keys are skipped."""
+        for name, encoded in _SIGNATURE.findall(lines):
+            raw = b64decode(encoded)
+            if name == self.name and raw[:4] == self.key_id:
+                yield raw[4:]
+
+    def _verifies(self, signature: bytes, text: str) -> bool:
         from cryptography.exceptions import InvalidSignature
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
@@ -136,10 +143,6 @@ class LogSigner:
         """The key by which others verify what this one signs."""
         return VerifierKey(self.name, self.private.public_key().public_bytes_raw())
 
-    def sign(self, text: str) -> str:
-        """Return the note of a text that ends in a new line."""
-        return f"{text}\n{self.signature(text)}"
-
     def signature(self, text: str) -> str:
         """Return the line of the signature of a text, for its note."""
         signed = self.verifier.key_id + self.private.sign(text.encode())
@@ -155,14 +158,17 @@ class Checkpoint:
     root: bytes
 
     def __str__(self) -> str:
-        return f"{self.origin}\n{self.size}\n{b64encode(self.root).decode()}\n"
+        return f"{self.origin}\n{self.size}\n{lines_of([self.root])}"
 
     @classmethod
     def parse(cls, text: str) -> Self | None:
         """Read the text of a note; ``None`` where it is no checkpoint."""
-        found = _TEXT.fullmatch(text)
-        root = _decoded(found[3]) if found else None
-        return cls(found[1], int(found[2]), root) if found and root is not None else None
+        found = _CHECKPOINT.fullmatch(text)
+        return cls(found[1], int(found[2]), b64decode(found[3])) if found else None
+
+    def signed_by(self, signers: Sequence[LogSigner]) -> str:
+        """Return the note that these keys sign."""
+        return f"{self}\n" + "".join(each.signature(str(self)) for each in signers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,27 +204,13 @@ class EntryProof:
     note: str
 
     def __str__(self) -> str:
-        return f"{PROOF_HEAD}\nindex {self.index}\n{lines_of(self.path)}\n{self.note}"
+        return f"c2sp.org/tlog-proof@v1\nindex {self.index}\n{lines_of(self.path)}\n{self.note}"
 
     @classmethod
     def parse(cls, text: str) -> Self | None:
         """Read a ``.tlog-proof`` file; ``None`` where it is none. What it says in ``extra`` is not read."""
-        head, _, note = text.partition("\n\n")
-        first, _, rest = head.partition("\n")
-        lines = rest.split("\n")
-        if lines[0].startswith("extra "):
-            lines = lines[1:]
-        found = _INDEX.fullmatch(lines[0]) if lines else None
-        path = hashes_of(lines[1:])
-        return cls(int(found[1]), path, note) if first == PROOF_HEAD and found and path is not None else None
-
-
-def hashes_of(lines: Sequence[str]) -> list[bytes] | None:
-    """Return the hashes that stand one a line; ``None`` where a line is none, or there are too many."""
-    if len(lines) > LONGEST_PROOF:
-        return None
-    found = [raw for line in lines if (raw := _decoded(line)) is not None and len(raw) == HASH_BYTES]
-    return found if len(found) == len(lines) else None
+        found = _PROOF.fullmatch(text)
+        return cls(int(found[1]), [*map(b64decode, found[2].split())], found[3]) if found else None
 
 
 def lines_of(hashes: Iterable[bytes]) -> str:
@@ -229,27 +221,6 @@ def lines_of(hashes: Iterable[bytes]) -> str:
 def text_of(note: str) -> str:
     """Return the text of a note, whoever signed it."""
     return note.rpartition("\n\n")[0] + "\n"
-
-
-def cosigned_at(key: VerifierKey, text: str, line: str) -> datetime | None:
-    """Return when a witness signed the text of a checkpoint; ``None`` where the line is no such signature."""
-    found = _SIGNATURE.fullmatch(line.strip("\n"))
-    try:
-        raw = b64decode(found[2], validate=True) if found else b""
-        seconds = int.from_bytes(raw[4:12], "big")
-        moment = datetime.fromtimestamp(seconds, UTC)
-    except (ValueError, OverflowError, OSError):
-        return None
-    if found is None or found[1] != key.name or raw[:4] != key.key_id or len(raw) != 4 + 8 + 64:
-        return None
-    return moment if key.verifies(raw[12:], f"cosignature/v1\ntime {seconds}\n{text}") else None
-
-
-def _decoded(text: str) -> bytes | None:
-    try:
-        return b64decode(text, validate=True)
-    except (binascii.Error, ValueError):
-        return None
 
 
 def new_key() -> bytes:

@@ -5,7 +5,7 @@ record any: so the place of an event in the log never changes, and no writer is 
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import cache
 from hashlib import sha256
 from typing import Any, Final
@@ -19,13 +19,16 @@ from toolkit.contract.events import Event, LogKeys, canonical
 from toolkit.database.connection import Database, Lock, raw, take
 from toolkit.database.tables import custody_epochs, custody_events, log_checkpoints, log_entries, log_tiles
 from toolkit.errors import InvalidInput, LogDiffers, LogKeyMissing
-from toolkit.log.merkle import ReadTile, append, consistency_proof, inclusion_proof, leaf_hash, root
+from toolkit.log.merkle import ReadTile, append, inclusion_proof, leaf_hash, root
 from toolkit.log.notes import Checkpoint, EntryProof, LogSigner, SignedState
 
 NO_KEYS: Final = LogKeys()
 
 BATCH: Final = 10_000
 """Events that are appended at once."""
+
+CLOCKS_DIFFER: Final = timedelta(minutes=5)
+"""The clocks of two machines show times that differ by so much at most."""
 
 LONGEST_ENTRY: Final = 65_535
 """Bytes of an entry at most, as the files of a log have room for."""
@@ -95,16 +98,16 @@ def goes_on(connection: Connection, kept: Checkpoint) -> bool:
     return newest is not None and newest.size >= kept.size and root(tiles_of(connection), kept.size) == kept.root
 
 
-def consistency(connection: Connection, old: int, size: int) -> list[bytes]:
-    """Return the proof that the log of ``size`` entries begins with that of ``old`` ones.
+def signed_state(connection: Connection) -> SignedState:
+    """Return the newest checkpoint.
 
     Raises:
-        InvalidInput: the log has no such sizes.
+        InvalidInput: there is none.
     """
-    newest = newest_checkpoint(connection)
-    if newest is None or not 0 <= old <= size <= newest.size:
-        raise InvalidInput("The log has {:,} entries.", newest.size if newest is not None else 0)
-    return consistency_proof(tiles_of(connection), old, size)
+    signed = newest_checkpoint(connection)
+    if signed is None:
+        raise InvalidInput("Nothing is in the custody log yet.")
+    return signed
 
 
 def prove(connection: Connection, event: int) -> tuple[bytes, EntryProof, SignedState] | None:
@@ -179,8 +182,7 @@ def _append(connection: Connection, size: int, rows: Sequence[Row[Any]], keys: L
 
 def _sign(connection: Connection, size: int, signers: Sequence[LogSigner], now: datetime) -> SignedState:
     whole = root(tiles_of(connection), size)
-    text = str(Checkpoint(signers[-1].name, size, whole))
-    note = f"{text}\n" + "".join(each.signature(text) for each in signers)
+    note = Checkpoint(signers[-1].name, size, whole).signed_by(signers)
     signed = SignedState(size, note, str(signers[-1].verifier), now.astimezone(UTC))
     row = {name: getattr(signed, name) for name in SignedState.__slots__}
     connection.execute(sa.insert(log_checkpoints), row)
