@@ -85,7 +85,8 @@ fuzz: develop ## Hostile input and kills by chance, the same for each SEED (SECO
 REFERENCE := import pathlib, pdoc, toolkit; \
 	vars(toolkit).update({name: getattr(toolkit, name) for name in toolkit.__all__}); \
 	pdoc.render.configure(docformat="google"); \
-	pdoc.pdoc("toolkit", r"!toolkit\.", output_directory=pathlib.Path("reference"))
+	pdoc.pdoc("toolkit", "toolkit.errors", *map("toolkit.kit.{}".format, "one_sale services desk privacy".split()), \
+	output_directory=pathlib.Path("reference"))
 
 reference: develop ## The reference of the package in reference/, from its docstrings
 	$(RUN)/python -c '$(REFERENCE)'

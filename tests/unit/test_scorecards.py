@@ -64,6 +64,9 @@ def test_a_file_fails_by_a_critical_answer_and_its_score_leaves_out_what_does_no
             r"card.toml, line 10: question.1.text: Field required",
         ),
         ('name = "Calls"\n', r"card.toml, line 1: question: Field required"),
+        (CARD.replace("[[question]]", "[[questions]]"), r"card.toml, line 3: questions: there is no such key"),
+        (CARD.replace("weight = 3", "weight = true"), r"line 7: question.0.weight: Input should be a valid int"),
+        (CARD.replace('["no"]', '"no"'), r"line 8: question.0.critical: Input should be a valid list"),
     ],
 )
 def test_a_mistake_names_the_file_the_line_and_the_field(tmp_path, text, told):

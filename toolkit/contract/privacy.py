@@ -119,9 +119,9 @@ class Start(StrEnum):
 class Retention(TomlTable):
     """The days for which evidence of some types is kept, and the legal basis."""
 
-    of: Annotated[frozenset[EvidenceType], Field(min_length=1)]
+    of: Annotated[list[EvidenceType], Field(min_length=1)]
     start: Start = Start.COMPLETED
-    days: Annotated[int, Field(ge=1, le=36_600)]
+    days: Annotated[int, Field(ge=1, le=36_600, strict=True)]
     basis: Annotated[str, Field(min_length=3, max_length=300)]
 
     def ends_on(self, created: date, completed: date | None) -> date | None:
@@ -139,13 +139,14 @@ class PrivacyPlan(TomlTable):
     sharing: str = ""
     security: str = ""
     remarks: str = ""
-    retention: tuple[Retention, ...] = ()
+    retention: list[Retention] = Field(default_factory=list)
 
     def kept_until(
         self, types: Iterable[str], created: date, completed: date | None, today: date
     ) -> tuple[str, date | None] | None:
         """Return the basis on which a sale's evidence is still kept and until when; ``None`` where it may go."""
-        ends = [(each.basis, each.ends_on(created, completed)) for each in self.retention if each.of & {*types}]
+        rules = [each for each in self.retention if not {*types}.isdisjoint(each.of)]
+        ends = [(each.basis, each.ends_on(created, completed)) for each in rules]
         kept = [(basis, end) for basis, end in ends if end is None or end > today]
         return max(kept, key=lambda each: each[1] or date.max) if kept else None
 

@@ -28,17 +28,17 @@ class Question(TomlTable):
 
     id: Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,39}$")]
     text: Annotated[str, Field(min_length=3, max_length=300)]
-    of: Annotated[frozenset[EvidenceType], Field(min_length=1)]
-    weight: Annotated[int, Field(ge=0, le=100)] = 1
-    critical: frozenset[Mark] = frozenset()
+    of: Annotated[list[EvidenceType], Field(min_length=1)]
+    weight: Annotated[int, Field(ge=0, le=100, strict=True)] = 1
+    critical: list[Mark] = Field(default_factory=list)
 
 
 class Scorecard(TomlTable):
     """The questions of a company, and the days for which a file that passed them is taken as looked at."""
 
     name: Annotated[str, Field(min_length=1, max_length=100)]
-    accepted_for_days: Annotated[int, Field(ge=1, le=3650)] = 365
-    question: Annotated[tuple[Question, ...], Field(min_length=1)]
+    accepted_for_days: Annotated[int, Field(ge=1, le=3650, strict=True)] = 365
+    question: Annotated[list[Question], Field(min_length=1)]
 
     def questions(self, evidence_type: str) -> list[Question]:
         """Return the questions about files of a type, in their order."""

@@ -43,7 +43,8 @@ def read_toml(
     try:
         return model.model_validate(given, context=context), text
     except ValidationError as error:
-        wrong = error.errors(include_url=False, include_input=False)[0]
+        found = error.errors(include_url=False, include_input=False)
+        wrong = min(found, key=lambda each: each["type"] != "extra_forbidden")  # perhaps the key that lacks
         where = [part for part in wrong["loc"] if part != "[key]"]
         said: object = wrong["msg"].removeprefix("Value error, ")
         if wrong["type"] == "extra_forbidden":
@@ -69,8 +70,9 @@ def line_of(text: str, where: Sequence[Any]) -> int:
             arrays[names] += begun[1] == "[["
             names = ()
         place = (*table, *names)
-        if known < len(place) and tuple(where[: len(place)]) == place:
-            best, known = number, len(place)
+        both = min(len(place), len(where))
+        if known < both and tuple(where[:both]) == place[:both]:
+            best, known = number, both
     return best
 
 

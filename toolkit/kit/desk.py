@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
 from toolkit.atomic_files import atomic_file
-from toolkit.audit.reviews import CLAIMED_FOR, Drawn, Reviewed, Turn, keep_review, open_questions, take_turns
+from toolkit.audit.reviews import CLAIMED_FOR, RISK, Drawn, Reviewed, Turn, keep_review, open_questions, take_turns
 from toolkit.contract.evidence import KIND_OF, EvidenceType, FileKind
 from toolkit.contract.fields import pick_camel
 from toolkit.contract.scorecards import Mark
@@ -269,7 +269,8 @@ def shown_drawn(drawn: Drawn) -> Shown[Drawn]:
         "drawn": drawn.files,
         "strata": [asdict(each) for each in drawn.strata],
     }
-    return Shown(drawn, [figures("Files to be looked at", facts), table("Sample", columns, rows)], document)
+    risk = Message("A file with a finding about it was {} times as likely to be drawn.", RISK)
+    return Shown(drawn, [figures("Files to be looked at", facts, risk), table("Sample", columns, rows)], document)
 
 
 def _shown_turns(turns: Sequence[Turn], reviewer: str, path: Path | None) -> Shown[Sequence[Turn]]:

@@ -26,7 +26,7 @@ ABOUT: Final = (
     "The verdict follows the minimum evidence rules of the contract, by what was last seen of the service and the "
     "bucket. What came later is not in it.",
     "A program looked whether each file opens, is of the kind that its type demands, and shows or sounds at all. "
-    "What a file says, and who is heard in it, was not judged.",
+    "What a file says, and who is heard in it, only people judge; what they found stands under Reviews by people.",
     "A CPF on the first page is masked, unless somebody asked for the whole one and said why.",
     "SHA256SUMS holds the SHA-256 of every other file; sha256sum -c SHA256SUMS tells which one was changed, but "
     "not who made the archive. The operator's custody log holds the SHA-256 of the whole archive.",

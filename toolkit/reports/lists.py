@@ -350,8 +350,8 @@ BESIDE: Final = {
         "Reviews by people",
         {"Partner": 2.4, "Question": 3.0} | _same("Drawn", "Looked at", "Failed") | {"Share failed": 1.4},
         _reviewed,
-        "Files that were drawn to be looked at by people. The share of failed ones is that of the sample; that of "
-        "all files lies in the interval in brackets with 95 per cent (Wilson).",
+        "Files that were drawn to be looked at by people, those with a finding three times as likely as others. "
+        "The share of failed ones is that of the sample, with its interval of 95 per cent (Wilson) in brackets.",
     ),
     "agreement": List(
         "Agreement of reviewers",
