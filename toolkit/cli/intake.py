@@ -199,6 +199,6 @@ def dossier(kit: Kit, sale_id: str, out: Path, with_files: bool, unmask: bool, r
       toolkit dossier V-2026-00001 --with-files --reason "Request 12/2026 of the regulator"
     """
     files = reason_for(with_files, reason, "--with-files")
-    path = kit.dossier(sale_id, out, with_files=files, unmask=reason_for(unmask, reason, "--unmask"))
-    show(str(path))
+    made = kit.dossier(sale_id, out, with_files=files, unmask=reason_for(unmask, reason, "--unmask"))
+    show(str(made.result))
     return DONE

@@ -68,7 +68,7 @@ def export(kit: Kit, out: Path, reason: str, with_files: bool) -> None:
     Example:
       toolkit privacy export --reason "request 0199c0de" --with-files < cpf.txt
     """
-    show("{}", kit.privacy.export(_cpf(), out, reason=reason, with_files=with_files))
+    show("{}", kit.privacy.export(_cpf(), out, reason=reason, with_files=with_files).result)
 
 
 @privacy.command(short_help="Erase what is known of a person, or of sales.")

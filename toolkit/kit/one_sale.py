@@ -10,6 +10,7 @@ from uuid import UUID
 from toolkit.extras import require
 from toolkit.kit.process import operation, signed_in_account
 from toolkit.kit.services import Services
+from toolkit.kit.shown import Shown, links
 from toolkit.kit.spoken import current_language
 
 if TYPE_CHECKING:
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from toolkit.contract.evidence import Withdrawal
     from toolkit.evidence.completion import Completion
     from toolkit.evidence.records import EvidenceRecord, Link
-    from toolkit.kit.shown import Shown
 
 
 class OneSale(Services):
@@ -65,8 +65,8 @@ class OneSale(Services):
     @operation
     def dossier(
         self, sale_id: str, out: str | Path = ".", *, with_files: str | None = None, unmask: str | None = None
-    ) -> Path:
-        """Write everything about one sale into a ZIP that opens without the toolkit; return its path.
+    ) -> Shown[Path]:
+        """Write everything about one sale into a ZIP that opens without the toolkit; ``result`` is its path.
 
         It holds a PDF in the language of messages, the same as JSON, the proof of each event of the sale in the
         custody log, and the SHA-256 of each file. The custody log keeps the SHA-256 of the archive.
@@ -97,7 +97,7 @@ class OneSale(Services):
             dossier = replace(dossier, files={**dossier.files, **dict(self._proofs(case, shown, scratch))})
             path, digest = write_dossier(dossier, self.path(out), current_language(), zone)
         self.record_report({"dossier.zip": digest})
-        return path
+        return Shown(path, [links("The dossier", [path])], files=[path])
 
     def _proofs(self, case: SaleCase, shown: set[str], folder: Path) -> Iterator[tuple[str, Path]]:
         """Write the proof that the custody log has it for each event of the sale, as far as it is sealed.

@@ -92,8 +92,8 @@ class Privacy:
         return Shown(person, parts, document)
 
     @operation
-    def export(self, cpf: str, out: str | Path = ".", *, reason: str, with_files: bool = False) -> Path:
-        """Write the full copy for a person into a ZIP that only its owner reads; return its path.
+    def export(self, cpf: str, out: str | Path = ".", *, reason: str, with_files: bool = False) -> Shown[Path]:
+        """Write the full copy for a person into a ZIP that only its owner reads; ``result`` is its path.
 
         Args:
             cpf: the person's.
@@ -125,7 +125,7 @@ class Privacy:
                     for _record, path in kit.files_of(records, reason, scratch):
                         archive.write(path, f"files/{path.name}")
             whole.rename(place / name)
-        return place / name
+        return Shown(place / name, [links("The copy for the person", [place / name])], files=[place / name])
 
     @operation
     def erase(
