@@ -320,7 +320,7 @@ class Settings:
     quotas: Quotas
     """The limits of one caller of the HTTP interface."""
     engine_memory: str = _variable(
-        "TOOLKIT_ENGINE_MEMORY", Environment.read, _like(r"[1-9][0-9]*(MB|GB)$"), "512MB or 2GB", default="2GB"
+        "TOOLKIT_ENGINE_MEMORY", Environment.read, _like(r"[1-9][0-9]*(MB|GB)$"), "512MB or 2GB", default="500MB"
     )
     """Memory of DuckDB."""
     audits: str | None = _variable("TOOLKIT_AUDITS", Environment.text)

@@ -4,31 +4,36 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Final
 
 from toolkit.errors import EngineUnavailable
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-DEFAULT_MEMORY: Final = "1GB"
-"""The memory of DuckDB, where nothing else is set."""
+DEFAULT_MEMORY: Final = "500MB"
+"""The memory of DuckDB, where nothing else is set; the process needs some 400 MB more."""
 
 
 @contextmanager
-def duckdb_session(scratch: Path | None = None, memory: str = DEFAULT_MEMORY) -> Iterator[DuckDBPyConnection]:
-    """DuckDB with a limit of memory (such as ``1GB``), spilling into ``scratch``, or, without one, nowhere.
+def duckdb_session(
+    scratch: Path | str | None = None, memory: str = DEFAULT_MEMORY
+) -> Iterator[DuckDBPyConnection]:
+    """DuckDB with a limit of memory (such as ``1GB``), spilling into ``scratch``, or a folder of its own.
 
     Raises:
         EngineUnavailable: the memory, or the disk under ``scratch``, does not suffice.
     """
     import duckdb
 
-    config: dict[str, Any] = {"memory_limit": memory, "temp_directory": "" if scratch is None else str(scratch)}
     try:
-        with duckdb.connect(config=config) as connection:
+        with (
+            nullcontext(scratch) if scratch else TemporaryDirectory() as scratch,
+            duckdb.connect(config={"memory_limit": memory, "temp_directory": str(scratch)}) as connection,
+        ):
             connection.execute("SET TimeZone = 'UTC'")
             with suppress(duckdb.InvalidInputException):  # where ipywidgets is not installed there is no bar
                 connection.execute("SET enable_progress_bar = false")

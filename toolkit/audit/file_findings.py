@@ -38,7 +38,7 @@ def file_findings_at(database: Database, moment: datetime, scratch: Path, memory
 
 def file_findings(observed: Observed) -> list[IntegrityFinding]:
     """Return every finding about the objects that were in the bucket, gravest first."""
-    for statement in (_STANDING, _STORED):
+    for statement in (_STANDING, _STORED, _LOOKED):
         observed.session.execute(statement)
     found = []
     for problem, keys, evidence_ids, sale_ids, told in observed.session.execute(_FINDINGS).fetchall():
@@ -93,10 +93,15 @@ _STANDING: Final = "CREATE OR REPLACE TEMP VIEW standing AS FROM record WHERE wi
 
 _STORED: Final = """
     CREATE OR REPLACE TEMP VIEW stored AS
-    SELECT object_key AS key, size, written_at, CAST(evidence_id AS VARCHAR) AS id, sale_id, evidence_type,
-           type AS declared, expires_at, CASE WHEN media_type IS NOT NULL THEN sha256 END AS sha256, normal_form,
-           media_type, array_to_string(active_parts, '|') AS parts, stored_type
+    SELECT object, object_key AS key, size, written_at, CAST(evidence_id AS VARCHAR) AS id, sale_id, evidence_type,
+           type AS declared, expires_at
     FROM standing WHERE object IS NOT NULL
+"""
+
+_LOOKED: Final = """
+    CREATE OR REPLACE TEMP VIEW looked AS
+    SELECT stored.*, sha256, normal_form, media_type, array_to_string(active_parts, '|') AS parts, stored_type
+    FROM stored JOIN seen USING (object) WHERE media_type IS NOT NULL
 """
 
 _OF_FILES: Final = """
@@ -109,17 +114,16 @@ _OF_FILE: Final = "[key] AS keys, [id] AS evidence_ids, [sale_id] AS sale_ids"
 _OF_RECORD: Final = "[object_key] AS keys, [CAST(evidence_id AS VARCHAR)] AS evidence_ids, [sale_id] AS sale_ids"
 
 
-def _with(part: ActivePart, detail: str = "''", of: str = "media_type IS NOT NULL") -> str:
+def _with(part: ActivePart, detail: str = "''", of: str = "true") -> str:
     """Return the query of the files in which a look found such a part."""
-    return f"SELECT {_OF_FILE}, {detail} FROM stored WHERE {of} AND contains('|' || parts || '|', '|{part}|')"
+    return f"SELECT {_OF_FILE}, {detail} FROM looked WHERE {of} AND contains('|' || parts || '|', '|{part}|')"
 
 
 _COMPARED: Final = """
-    SELECT *, coalesce(sha256, key) AS content
-    FROM stored
+    SELECT stored.*, sha256, coalesce(sha256, key) AS content
+    FROM stored LEFT JOIN (SELECT object, sha256 FROM seen WHERE media_type IS NOT NULL) USING (object)
     WHERE size > 0 AND (
-        sha256 IS NOT NULL
-        OR key IN (SELECT key FROM stored WHERE sha256 IS NULL GROUP BY key HAVING count(*) > 1)
+        sha256 IS NOT NULL OR object IN (SELECT object FROM stored GROUP BY object HAVING count(*) > 1)
     )
 """
 
@@ -133,8 +137,8 @@ _FINDERS: Final = {
     """,
     IntegrityProblem.CONTENT_ALIKE: f"""
         SELECT {_OF_FILES}, '{HASH} of the content ' || normal_form
-        FROM stored
-        WHERE normal_form IS NOT NULL AND media_type IS NOT NULL
+        FROM looked
+        WHERE normal_form IS NOT NULL
         GROUP BY normal_form
         HAVING count(DISTINCT sale_id) > 1 AND count(DISTINCT sha256) > 1
     """,
@@ -155,13 +159,13 @@ _FINDERS: Final = {
         WHERE request.partner <> sale.partner
     """,
     IntegrityProblem.ACTIVE_CONTENT: f"""
-        SELECT {_OF_FILE}, parts FROM stored WHERE NOT starts_with(media_type, 'audio/') AND parts <> ''
+        SELECT {_OF_FILE}, parts FROM looked WHERE NOT starts_with(media_type, 'audio/') AND parts <> ''
     """,
     IntegrityProblem.BLANK_DOCUMENT: _with(ActivePart.BLANK),
     IntegrityProblem.STORED_TYPE_DIFFERS: f"""
         SELECT {_OF_FILE}, declared || chr(10) || stored_type
-        FROM stored
-        WHERE media_type IS NOT NULL AND stored_type <> '' AND lower(stored_type) NOT IN {NEUTRAL_TYPES}
+        FROM looked
+        WHERE stored_type <> '' AND lower(stored_type) NOT IN {NEUTRAL_TYPES}
     """,
     IntegrityProblem.WRITTEN_LATE: f"""
         SELECT {_OF_FILE}, CAST(CAST(trunc(epoch(written_at) - epoch(expires_at)) AS BIGINT) AS VARCHAR)
@@ -178,7 +182,7 @@ _FINDERS: Final = {
     """,
     IntegrityProblem.TYPE_DIFFERS: f"""
         SELECT {_OF_FILE}, declared || chr(10) || media_type
-        FROM stored
+        FROM looked
         WHERE position('/' IN declared) > 0 AND lower(declared) <> media_type
           AND starts_with(media_type, lower(substring(declared, 1, position('/' IN declared))))
     """,
@@ -201,7 +205,7 @@ _FINDERS: Final = {
 _FINDINGS: Final = f"""
     WITH compared AS MATERIALIZED ({_COMPARED}),
     without_record AS (
-        SELECT key FROM seen WHERE key NOT IN (SELECT object_key FROM record WHERE object_key IS NOT NULL)
+        SELECT key FROM seen ANTI JOIN record USING (object)
     ),
     findings (place, problem, keys, evidence_ids, sale_ids, detail) AS (
         {

@@ -7,7 +7,6 @@ from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
-from uuid import UUID
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -21,7 +20,9 @@ from toolkit.contract.contents import IntegrityFinding
 from toolkit.contract.findings import Problem, Status, file_finding_ids
 from toolkit.contract.people import mask_cpf
 from toolkit.contract.waivers import Waiver
+from toolkit.database.observations import valid_at
 from toolkit.database.service import clients
+from toolkit.database.tables import evidence_observations
 from toolkit.evidence.records import by_indexes, time_line, withdrawals_at
 
 CASES: Final = 20_000
@@ -84,16 +85,14 @@ def _masked(snapshot: Connection, session: Any) -> list[dict[str, str]]:
 
 def _events(snapshot: Connection, session: Any, moment: datetime) -> Iterator[dict[str, Any]]:
     """Yield the events of the records of the first sales that reports list, by sale and in their order."""
-    records = session.execute(_OF_CASES).fetchall()
-    sale_of = {evidence_id: sale_id for sale_id, evidence_id, _ in records}
-    sales = sorted(set(sale_of.values()))
-    keys: dict[str, dict[UUID, str | None]] = {}
-    for sale_id, evidence_id, key in records:
-        keys.setdefault(sale_id, {})[evidence_id] = key
+    sales, record = [sale_id for (sale_id,) in session.execute(_CASES).fetchall()], evidence_observations
     for start in range(0, len(sales), _AT_ONCE):
         some = sales[start : start + _AT_ONCE]
-        of_some = {each: key for sale_id in some for each, key in keys[sale_id].items()}
-        line = time_line(snapshot, some, of_some, moment)
+        wanted = sa.any_(sa.cast(some, sa.ARRAY(sa.Text)))
+        query = sa.select(*record.c["evidence_id", "object_key", "sale_id"])
+        records = snapshot.execute(query.where(record.c.sale_id == wanted, valid_at(record, moment))).all()
+        sale_of = {each.evidence_id: each.sale_id for each in records}
+        line = time_line(snapshot, some, {each.evidence_id: each.object_key for each in records}, moment)
         for event, evidence_id in sorted(line, key=lambda pair: sale_of[pair[1]]):
             yield {
                 "sale_id": sale_of[evidence_id],
@@ -112,9 +111,8 @@ _TOLD: Final = """
     FROM sale SEMI JOIN other USING (sale_id) ANTI JOIN listed USING (sale_id)
 """
 
-_OF_CASES: Final = f"""
-    SELECT sale_id, evidence_id, object_key FROM record
-    WHERE sale_id IN (
+_CASES: Final = f"""
+    FROM (
         SELECT sale_id FROM told
         ORDER BY rank, status = '{Status.COMPLIANT}',
                  NOT starts_with(problems, '{Problem.COMPLETED_WITHOUT_EVIDENCE}'), created_at, sale_id
