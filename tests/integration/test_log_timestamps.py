@@ -110,12 +110,16 @@ def test_a_report_is_stamped_and_anybody_checks_it(sealed, authority, database, 
     assert "time        holds      Stamped at 20" in run(*verify).out
     (reports / "checkpoint.tsr").write_bytes(kept)
 
-    # The token of another state, another authority's root, and a token that nothing here can read.
+    # The token of another bundle, another authority's root, and a token that nothing here can read.
     note = (reports / "checkpoint").read_bytes()
     token = (reports / "checkpoint.tsr").read_bytes()
     assert stamped_at(token, note + b"x", place / "root.pem") is False
     other = made_authority(tmp_path / "other", "Other")
     assert stamped_at(token, note, other / "root.pem") is False
+    kit.audit(sync=False).report(tmp_path / "later", formats="csv")
+    run("log", "timestamp", "--url", url, "--beside", str(tmp_path / "later"), within=environ)
+    (reports / "checkpoint.tsr").write_bytes((tmp_path / "later" / "checkpoint.tsr").read_bytes())
+    assert "time        FAILED     The time stamp is not one of this checkpoint" in run(*verify, ends=3).out
     (reports / "checkpoint.tsr").write_bytes(token[:100])
     assert "time        not known  The time stamp cannot be read here. Try: openssl ts" in run(*verify).out
     with pytest.raises(UnreadableFile, match="no certificates"):

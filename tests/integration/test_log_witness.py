@@ -127,6 +127,10 @@ def test_a_report_is_verified_with_its_witness_and_another_history_is_named(seal
     cosigs = tmp_path / "reports" / "checkpoint.cosigs"
     cosigs.write_text(cosigned(checkpoint.replace("\n", "x\n", 1)), "utf-8")
     assert "did not sign this state" in run(*verify, ends=3).out
+    # Two histories that two people were shown: one of them signed another one than this.
+    second = VerifierKey("second.example.com/witness", AUDITOR.public, COSIGNATURE)
+    cosigs.write_text(cosigned(checkpoint) + cosigned(checkpoint.replace("\n", "x\n", 1), key=second), "utf-8")
+    assert "second.example.com/witness did not sign" in run(*verify, "--witness", str(second), ends=3).out
     kit.audit(sync=False).report(tmp_path / "reports", formats="csv")
     assert not cosigs.exists()  # it went to history with the report that it is about
     story.sale("S-2", partner="Norte")

@@ -20,6 +20,14 @@ if [ -e SHA256SUMS ]; then
   sha256sum -c SHA256SUMS || fail "a file is not what was written"
   sums=$(sha256sum < SHA256SUMS | cut -c1-64)
   grep -qF "\"SHA256SUMS\":\"$sums\"" entry.json || fail "entry.json is about other files"
+  for file in *; do
+    case $file in
+      SHA256SUMS | entry.json* | checkpoint* | log.vkey | log.pem | VERIFY.md | verify.sh | manifest.json) continue ;;
+    esac
+    [ -f "$file" ] && ! cut -c67- SHA256SUMS | grep -qxF "$file" || continue
+    cut -c67- SHA256SUMS | grep -q "\.${file##*.}\$" && fail "$file was added: nothing proves it"
+    echo "Nothing proves $file"
+  done
 elif grep -qF '"SHA256SUMS":' entry.json; then
   fail "SHA256SUMS is missing"
 fi
