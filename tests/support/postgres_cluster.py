@@ -19,7 +19,7 @@ import psycopg
 from tests.conftest import FAST_FOLDER
 from tests.support.waiting import PATIENCE, wait_until
 from toolkit.embedded.postgres import programs
-from toolkit.embedded.processes import Account, server_account
+from toolkit.embedded.servers import Account, server_account
 
 PGBOUNCER = shutil.which("pgbouncer") or shutil.which("pgbouncer", path="/usr/sbin")
 

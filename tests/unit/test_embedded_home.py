@@ -3,7 +3,7 @@
 import stat
 
 from toolkit.atomic_files import PrivateFolder
-from toolkit.embedded.home import prepare
+from toolkit.embedded.servers import prepare
 
 
 def test_a_home_that_anybody_may_write_is_closed_to_others(tmp_path):

@@ -16,8 +16,17 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from toolkit.embedded import object_server, postgres, processes
-from toolkit.embedded.home import EmbeddedServer, Running, ServiceStatus, explained, make_once
+from toolkit.embedded import object_server, postgres
+from toolkit.embedded.servers import (
+    Account,
+    EmbeddedServer,
+    Running,
+    ServiceStatus,
+    explained,
+    launch,
+    make_once,
+    serving,
+)
 from toolkit.extras import require
 from toolkit.settings import AwsSettings
 
@@ -79,12 +88,12 @@ def _find(home: Path) -> Running | None:
         pid, port = (home / _PID_FILE).read_text("ascii").split()
     except (OSError, ValueError):
         return None
-    process = processes.serving(int(pid), home / _FOLDER)
+    process = serving(int(pid), home / _FOLDER)
     endpoint = f"http://{object_server.HOST}:{port}"
     return None if process is None else Running(process, endpoint, endpoint)
 
 
-def _launch(home: Path, owner: processes.Account, lock: int) -> int:
+def _launch(home: Path, owner: Account, lock: int) -> int:
     folder = home / _FOLDER
     keys = {
         "access_key": "ASIA" + secrets.token_hex(8).upper(),
@@ -95,7 +104,7 @@ def _launch(home: Path, owner: processes.Account, lock: int) -> int:
     owner.give(home / _KEYS)
     packages = {"PYTHONPATH": os.pathsep.join(path for path in sys.path if Path(path).is_absolute())}
     command = [sys.executable, "-P", object_server.__file__, str(folder)]
-    return processes.launch(command, folder / "log", owner=owner.ids, lock=lock, environ=packages)
+    return launch(command, folder / "log", owner=owner.ids, lock=lock, environ=packages)
 
 
 def _clean(home: Path) -> None:

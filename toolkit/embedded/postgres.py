@@ -17,9 +17,7 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import quote
 
-from toolkit.embedded import processes
-from toolkit.embedded.home import EmbeddedServer, Running
-from toolkit.embedded.processes import Account, check_reach
+from toolkit.embedded.servers import Account, EmbeddedServer, Running, check_reach, launch, run, serving
 from toolkit.errors import EmbeddedServiceError
 
 DATABASE: Final = "toolkit"
@@ -57,7 +55,7 @@ def programs(home: Path, account: Account) -> Path:
             _copy(installed, copy)
         with suppress(OSError):
             command = [str(place / _PROGRAMS / "initdb"), "--version"]
-            if processes.run(command, owner=account.ids).returncode == 0:
+            if run(command, owner=account.ids).returncode == 0:
                 return place / _PROGRAMS
     raise EmbeddedServiceError(
         "PostgreSQL's programs in {} cannot be run. If its disk is mounted without leave to run programs, "
@@ -106,7 +104,7 @@ def _let_in(data: Path, owner: Account) -> None:
 
 
 def _run(command: Sequence[str], owner: Account, text: str = "") -> None:
-    result = processes.run(command, owner=owner.ids, text=text)
+    result = run(command, owner=owner.ids, text=text)
     # The single-user server goes on after a failed statement, and ends with 0.
     complaints = [line for line in result.stderr.splitlines() if re.search("error:|ERROR:|FATAL:|PANIC:", line)]
     if result.returncode != 0 or complaints:
@@ -152,7 +150,7 @@ def _find(home: Path) -> Running | None:
     """Read the server from its pid file, by line: pid, data, start, port, socket folder, host, memory, state."""
     try:
         lines = (home / _PID_FILE).read_text("utf-8").splitlines()
-        process = processes.serving(int(lines[0]), home / _DATA)
+        process = serving(int(lines[0]), home / _DATA)
     except (OSError, ValueError, IndexError):
         return None
     if process is None:
@@ -177,7 +175,7 @@ def _launch(home: Path, owner: Account, lock: int) -> int:
         command += ["-c", f"{name}={value}"]
     if not data.exists():
         initialise(data, binaries, owner)
-    return processes.launch(command, folder / "log", owner=owner.ids, lock=lock)
+    return launch(command, folder / "log", owner=owner.ids, lock=lock)
 
 
 def _socket_folder(folder: Path, owner: Account) -> Path:

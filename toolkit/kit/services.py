@@ -25,7 +25,7 @@ from toolkit.database.belonging import check_service, identity_of, notice_restor
 from toolkit.database.connection import Database
 from toolkit.database.service import Service, clients, load_service
 from toolkit.database.tables import audit_runs
-from toolkit.embedded.home import make_once
+from toolkit.embedded.servers import make_once
 from toolkit.errors import InvalidInput, LogDiffers, LogKeyMissing, SettingsError, ToolkitError
 from toolkit.extras import require
 from toolkit.kit.process import signed_in_account
