@@ -65,10 +65,7 @@ WRITES: Final[Mapping[str, tuple[str, str]]] = {
 REQUIRED: Final[Mapping[str, tuple[str, ...]]] = {
     "sales": ("id", "utility_group", "created_at"),
     "records": ("id", "sale_id", "evidence_type", "object_key", "requested_at"),
-    "clients": (
-        *("id", "cpf", "number_on_dealership", "enrollment", "first_name", "last_name", "birthdate"),
-        *("neighborhood", "installation_number", "address", "address_number", "city", "zip_code"),
-    ),
+    "clients": tuple(each.name for each in _YIELDED["clients"] if not each.nullable and each.name != "created_at"),
 }
 """The columns without which no audit can be made, and those of a client that the contract requires."""
 
@@ -90,15 +87,10 @@ class Relation(sa.TableClause):
     inherit_cache = True
 
 
-def _relation(name: str, relation: str) -> Relation:
-    return Relation(name, *(sa.Column(each.name, each.type) for each in _YIELDED[relation]))
-
-
-sales: Final = _relation("sales", "sales")
-evidences: Final = _relation("evidences", "records")
-clients: Final = _relation("clients", "clients")
-
-_STATEMENT_OF: Final = {"sales": "sales", "evidences": "records", "clients": "clients"}
+sales, evidences, clients = (
+    Relation(relation, *(sa.Column(each.name, each.type) for each in columns))
+    for relation, columns in _YIELDED.items()
+)
 
 
 @compiles(Relation)
@@ -108,8 +100,7 @@ def _compile_relation(element: Relation, compiler: Any, **given: Any) -> str:
         linter.froms[element] = element.name
     alias = given.get("enclosing_alias")  # that of a subquery around this one is handed down, too
     name = "" if alias is not None and alias.element is element else f" AS {element.name}"
-    service = SERVICES.get(compiler.dialect) or packaged_service()
-    return service.sql(_STATEMENT_OF[element.name]).replace("%", "%%") + name
+    return _service_for(compiler.dialect).sql(element.name).replace("%", "%%") + name
 
 
 class _AsStored(sa.sql.functions.FunctionElement[bool]):
@@ -127,9 +118,8 @@ def same(column: sa.ColumnClause[Any], value: object) -> sa.ColumnElement[bool]:
 @compiles(_AsStored)
 def _compile_as_stored(element: _AsStored, compiler: Any, **given: Any) -> str:
     column, value = element.clauses
-    service = SERVICES.get(compiler.dialect) or packaged_service()
     place, bound = compiler.process(column, **given), compiler.process(value, **given)
-    return service.as_stored(_STATEMENT_OF[column.table.name], column.name, place, bound) or "true"
+    return _service_for(compiler.dialect).as_stored(column.table.name, column.name, place, bound)
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,17 +157,16 @@ class Service:
         return _escaped(self.sql(name))
 
     def as_stored(self, relation: str, column: str, place: str, value: str) -> str:
-        """Return a condition that follows from ``place = value`` and that an index of the table serves; or none.
+        """Return a condition that follows from ``place = value``, and that an index of the table serves.
 
         A uuid or a number is read as a text, and no index holds that.
         """
         back = self.stored.get(relation, {}).get(column)
-        return "" if back is None else f"{place}_stored = {back.replace('{}', value)}"
+        return "true" if back is None else f"{place}_stored = {back.replace('{}', value)}"
 
     def one(self, relation: str, column: str, value: str) -> str:
         """Return the SELECT of ``text`` with the rows alone whose id, one of ``IDS``, is a parameter."""
-        also = self.as_stored(relation, column, column, value)
-        condition = f"{column} = {value}" + (f" AND {also}" if also else "")
+        condition = f"{column} = {value} AND {self.as_stored(relation, column, column, value)}"
         return f"(SELECT * FROM {self.text(relation)} AS read WHERE {condition})"
 
     def require(self, *names: str) -> None:
@@ -241,7 +230,11 @@ SERVICES: Final = WeakKeyDictionary[sa.Dialect, Service]()
 
 def service_of(connection: Connection) -> Service:
     """Return the service that the connection's database reads."""
-    return SERVICES.get(connection.dialect) or packaged_service()
+    return _service_for(connection.dialect)
+
+
+def _service_for(dialect: sa.Dialect) -> Service:
+    return SERVICES.get(dialect) or packaged_service()
 
 
 @cache
