@@ -105,16 +105,14 @@ class Bucket:
         clock: Clock = wall_clock,
     ) -> None:
         self._clock = clock
-        self._aws = aws
         self.name = name
         self.area = area or Area()
         self.embedded = embedded
-        self._server = _server(name, aws.s3_endpoint, embedded)
-        with self._server.translated():
+        with Server(f"bucket {name}", embedded).translated():
             access = Access(aws, embedded=embedded)
             self._client = access.client("s3")
         self.endpoint = "embedded bucket" if embedded else shown_address(str(self._client.meta.endpoint_url))
-        self._server = _server(name, self.endpoint, embedded)
+        self._server = Server(self.endpoint if embedded else f"bucket {self.name} at {self.endpoint}", embedded)
         self._sessions = SigningSessions(access, self._server, role_arn, clock)
 
     @classmethod
@@ -338,9 +336,3 @@ def form_address(name: str, aws: AwsSettings) -> str:
 def access_settings(settings: Settings) -> AwsSettings:
     """Return the access to the S3 server of the settings: a shared one, or the embedded one, which is started."""
     return settings.aws if settings.evidence_bucket else embedded_services.bucket_access(settings.home)
-
-
-def _server(name: str, endpoint: str | None, embedded: bool) -> Server:
-    if embedded:
-        return Server("embedded bucket", embedded=True)
-    return Server(f"bucket {name} at {endpoint or 'Amazon S3'}")
