@@ -6,7 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from ipywidgets import HTML, Image
+from ipywidgets import HTML, Button, Image
 from playwright import sync_api
 
 from tests.integration.test_reviews import office  # noqa: F401  # a fixture
@@ -70,16 +70,23 @@ def test_files_are_reviewed_with_the_keyboard_and_nothing_of_them_is_saved(offic
     assert [each["heard"] for each in answers] == ["yes", "yes", "no", "yes", "yes"]
 
 
+def parts(widget):
+    yield widget
+    for each in getattr(widget, "children", ()):
+        yield from parts(each)
+
+
 def test_what_is_missing_is_said_and_a_document_is_drawn(office):  # noqa: F811
     card = office.card.read_text().replace('of = ["POV"]', 'of = ["POV", "DOC_CONTRATANTE"]')
     office.card.write_text(card)
     office.kit.draw_review(per_partner=1, of="DOC_CONTRATANTE", second_share=0)
     widgets = _Widgets(office.kit.desk("Ana Souza"))
     widgets.show()
-    [picture] = [each for each in widgets.box.children if isinstance(each, Image)]
+    shown = [*parts(widgets.box)]
+    [picture] = [each for each in shown if isinstance(each, Image)]
     assert bytes(picture.value[:4]) == b"\x89PNG"
-    button = next(each for each in widgets.box.children if type(each).__name__ == "Button")
-    button.click()
-    told = "".join(each.value for each in widgets.box.children if isinstance(each, HTML))
+    next(each for each in shown if isinstance(each, Button)).click()
+    told = "".join(each.value for each in shown if isinstance(each, HTML))
+    assert "utility group: A" in told
     assert "Does the client say yes? Must be yes, no or notApplicable" in told
     assert [*map(str, map(_mark, ("Y", "n", "not", "x", "")))] == ["yes", "no", "notApplicable", "x", ""]

@@ -173,8 +173,8 @@ class _Widgets:
         self.box = VBox()
 
     def show(self, told: str = "") -> None:
-        """Show the next file, and above it what became of the one before."""
-        from ipywidgets import HTML, Button, Combobox, Text
+        """Show the next file beside its sale and its questions, and above it what became of the one before."""
+        from ipywidgets import HTML, Box, Button, Combobox, Text, VBox
 
         turns = self._desk.next().result
         if not turns:
@@ -183,7 +183,7 @@ class _Widgets:
         turn, wrong = turns[0], HTML()
         words = [_(text) for text in MARKS.values()]
         questions = {each.id: Combobox(options=words, placeholder=" / ".join(words)) for each in turn.questions}
-        comment = Text(description=_("Comment"), layout={"width": "40em"})
+        comment = Text(description=_("Comment"))
         button = Button(description=_("Keep and show the next"), button_style="primary", layout={"width": "auto"})
 
         def keep(_button: object) -> None:
@@ -199,20 +199,20 @@ class _Widgets:
             except ToolkitError as error:
                 wrong.value = _paragraph(translate(error.message))
             else:
-                self.show(str(kept))
+                self.show(" · ".join(map(str.strip, str(kept).splitlines())))
 
         button.on_click(keep)
-        facts = f"{turn.sale_id} · {turn.partner or _('no partner')} · {turn.evidence_type}"
+        heading = f"{turn.sale_id} · {turn.partner or _('no partner')} · {turn.evidence_type}"
+        sale = HTML(_paragraph(self._desk._kit.sale(turn.sale_id).parts[0].text, "pre"))  # noqa: SLF001
         asked = [
             part for each in turn.questions for part in (HTML(_paragraph(each.text, "b")), questions[each.id])
         ]
-        self.box.children = [
-            HTML(_paragraph(told)),
-            HTML(_paragraph(facts, "h3")),
-            *self._file(turn),
-            *asked,
-            *(comment, button, wrong),
+        beside = [
+            VBox(self._file(turn), layout={"flex": "1 1 24em", "max_height": "75vh", "overflow": "auto"}),
+            VBox([sale, *asked, comment, button, wrong], layout={"flex": "0 1 29em"}),
         ]
+        looks = {"flex_flow": "row wrap", "align_items": "flex-start", "grid_gap": "1em"}
+        self.box.children = [HTML(_paragraph(told)), HTML(_paragraph(heading, "h3")), Box(beside, layout=looks)]
         first = next(iter(questions.values()))
         for seconds in _DRAWN_AFTER:
             Timer(seconds, lambda: first.value or first.focus()).start()
@@ -221,7 +221,7 @@ class _Widgets:
         from ipywidgets import HTML, Image
 
         if KIND_OF[EvidenceType(turn.evidence_type)] is FileKind.PDF:
-            pages, width = self._desk.pages(turn), {"max_width": "60em"}
+            pages, width = self._desk.pages(turn), {"max_width": "100%", "flex": "0 0 auto"}
             return [Image(value=each, format="png", layout=width) for each in pages]
         kit = self._desk._kit  # noqa: SLF001  # of this module
         link = kit.link(turn.evidence_id, reason="review", by=self._desk.reviewer, seconds=LINK_SECONDS)
@@ -299,7 +299,9 @@ def _shown_turns(turns: Sequence[Turn], reviewer: str, path: Path | None) -> Sho
 def shown_review(kept: Reviewed) -> Shown[Reviewed]:
     """Show what became of one look."""
     outcome = _("failed") if kept.failures else _("passed")
-    facts = {"sale": kept.sale_id, "outcome": outcome, "questions that it fails": ", ".join(kept.failures)}
+    facts = {"sale": kept.sale_id, "outcome": outcome}
+    if kept.failures:
+        facts |= {"questions that it fails": ", ".join(kept.failures)}
     if kept.score is not None:
         facts["score"] = current_language().percent(kept.score)
     parts = [figures("Kept", facts)]
