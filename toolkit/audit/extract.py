@@ -97,13 +97,13 @@ def extract(database: Database, connection: Connection, moment: datetime, sessio
         DatabaseUnavailable: the connection broke.
     """
     session.execute("SET preserve_insertion_order = false")  # what needs an order names it
-    *others, seen, record = _readings(moment)
-    with _streams(database, connection, session) as read:
-        read(others)
-        read([seen])
+    *others, seen, record = readings = _readings(moment)
+    with _streams(database, connection, session, readings) as read:
+        read(*others)
+        read(seen)
         session.execute(_VERSIONS)
         _drop(session, "look", "failure")
-        read([record])
+        read(record)
     session.execute(REVIEWS)
     _drop(session, "ended", "withdrawal", "turned", "given_answer")
     return Observed(session, moment)
@@ -113,8 +113,9 @@ def extract_history(
     database: Database, connection: Connection, moment: datetime, session: DuckDBPyConnection
 ) -> Observed:
     """Read ``sale``, ``episode`` and ``gap`` alone, with what ``extract`` raises."""
-    with _streams(database, connection, session) as read:
-        read([each for each in _readings(moment) if each.name in _OF_HISTORY])
+    readings = [each for each in _readings(moment) if each.name in _OF_HISTORY]
+    with _streams(database, connection, session, readings) as read:
+        read(*readings)
     return Observed(session, moment)
 
 
@@ -165,16 +166,19 @@ def _changed(session: Any, audit: Audit, table: str, again: Path) -> list[tuple[
 
 @contextmanager
 def _streams(
-    database: Database, connection: Connection, session: DuckDBPyConnection
-) -> Iterator[Callable[[Sequence[_WorkingTable]], None]]:
-    """Give what makes working tables, by several connections that see what ``connection`` does."""
+    database: Database,
+    connection: Connection,
+    session: DuckDBPyConnection,
+    readings: Sequence[_WorkingTable],
+) -> Iterator[Callable[..., None]]:
+    """Make these tables, and give what fills some of them, by connections that see what ``connection`` does."""
+    for each in readings:  # while all are empty, so that the queries of those that join others cost nothing
+        _create(session, each)
     snapshot: str = connection.scalar(sa.text("SELECT pg_export_snapshot()"))
     with _connected(database) as server, ThreadPoolExecutor(STREAMS, thread_name_prefix="extract") as threads:
 
-        def read(readings: Sequence[_WorkingTable]) -> None:
-            for each in readings:
-                _create(session, each)
-            reads = [(each, part) for each in readings for part in _ranges(connection, each)]
+        def read(*tables: _WorkingTable) -> None:
+            reads = [(each, part) for each in tables for part in _ranges(connection, each)]
             count = min(STREAMS, len(reads))
             streams = [threads.submit(_stream, server, snapshot, session.cursor(), reads) for _ in range(count)]
             for stream in streams:

@@ -210,7 +210,11 @@ def _judgement(_: str) -> Judgement:
     }
     telling = (verdicts.status != Status.COMPLIANT) | (verdicts.problems != "") | verdicts.client_id.isnull()
     unproven = (verdicts.first_bytes + verdicts.never + verdicts.unreadable) > 0
-    counted = files.filter((files.state == EvidenceState.COUNTED) & files.sale_id.isin(verdicts.sale_id))
+    counted = files.filter(files.state == EvidenceState.COUNTED)
+    unnamed = counted.filter(counted.partner.isnull())  # only these may be of no sale
+    counted = counted.filter(counted.partner.notnull()).union(
+        unnamed.filter(unnamed.sale_id.isin(verdicts.sale_id))
+    )
     verified = counted.sha256.notnull()
     return Judgement(
         outputs={name: query.select(*OUTPUTS[name].names) for name, query in ordered.items()},
