@@ -112,7 +112,14 @@ def _clean(home: Path) -> None:
 
 
 _S3_SERVER: Final = EmbeddedServer(
-    *("S3 server", _FOLDER, True, "ministack", "ministack {0}.{1}.{2}", _find, _launch, _clean),
+    name="S3 server",
+    folder=_FOLDER,
+    root_may=True,
+    package="ministack",
+    shown="ministack {}".format,
+    find=_find,
+    launch=_launch,
+    clean=_clean,
     gently=signal.SIGTERM,
     firmly=signal.SIGKILL,
 )

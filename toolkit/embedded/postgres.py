@@ -199,7 +199,14 @@ def _clean(home: Path) -> None:
 
 
 SERVICE: Final = EmbeddedServer(
-    *("PostgreSQL", _FOLDER, False, PACKAGE, "{0}.{1}", _find, _launch, _clean),
+    name="PostgreSQL",
+    folder=_FOLDER,
+    root_may=False,
+    package=PACKAGE,
+    shown=lambda found: found.rpartition(".")[0],  # without the package's build number
+    find=_find,
+    launch=_launch,
+    clean=_clean,
     gently=signal.SIGINT,
     firmly=signal.SIGQUIT,
 )

@@ -262,8 +262,8 @@ class EmbeddedServer:
     folder: Path
     root_may: bool
     package: str
-    shown: str
-    """How its version is shown, given the parts of the package's."""
+    shown: Callable[[str], str]
+    """Returns the version that is shown for the package's."""
     find: Callable[[Path], Running | None]
     launch: Callable[[Path, Account, int], int]
     clean: Callable[[Path], None]
@@ -288,7 +288,7 @@ class EmbeddedServer:
         pid, address, url = (found.process.pid, found.address, found.url) if found else (None, None, None)
         known: str | None = None
         with suppress(PackageNotFoundError):
-            known = self.shown.format(*version(self.package).split("."))
+            known = self.shown(version(self.package))
         data, log = home / self.folder / "data", home / self.folder / "log"
         return ServiceStatus(self.name, known, pid, address, url, data, log)
 
