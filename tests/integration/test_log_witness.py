@@ -152,4 +152,4 @@ def test_a_file_that_cannot_be_read_is_named_in_the_language_of_the_reader(seale
     assert f"{place} não pode ser lido como a resposta de uma testemunha." in said
     if name == "binary":
         said = run("log", "prove", "1", "--out", place, ends=1, within=within).err
-        assert f"{place} não pode ser escrito: File exists" in said
+        assert f"{place} não pode ser escrito: O arquivo já existe" in said

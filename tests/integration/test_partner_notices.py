@@ -165,7 +165,7 @@ def test_a_webhook_gets_the_findings_signed(office):
 @pytest.mark.parametrize(
     ("text", "said", "ends"),
     [
-        ('[partner.Sol]\nmail = ["x"]', "line 2: partner.Sol.mail.0: must be an e-mail address", 2),
+        ('[partner.Sol]\nmail = ["x"]', "line 2: partner.Sol.mail.1: must be an e-mail address", 2),
         ('[partner.Sol]\nemail = ["a@b.c"]', "line 2: partner.Sol.email: there is no such key", 2),
         ('[partner.Sol]\nwebhook = "http://sol.example.com"', "line 2: partner.Sol.webhook: must begin", 2),
         ('[partner.Sol]\nwebhook = "https://sol.example.com"', "webhook-secret-file must name a file", 2),

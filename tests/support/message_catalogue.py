@@ -7,6 +7,7 @@ from itertools import product
 from pathlib import Path
 
 import click
+import nbformat
 from babel.messages.extract import extract_from_dir
 
 import toolkit
@@ -14,24 +15,28 @@ from toolkit import cli, errors
 from toolkit.bucket.errors import REFUSALS
 from toolkit.cli.printing import pieces
 from toolkit.contract.answers import AnswerKind
-from toolkit.contract.codes import CODES, Owner, Severity, Subject
-from toolkit.contract.fields import NOT_MISLEADING, REQUIRED
+from toolkit.contract.codes import _NONE, CODES, Owner, Severity, Subject
+from toolkit.contract.fields import _BOUNDS, NOT_MISLEADING
 from toolkit.contract.findings import FindingStatus, Status
 from toolkit.contract.privacy import AnswerOutcome, Category, Right
+from toolkit.contract.scorecards import read_scorecard
 from toolkit.contract.service_rows import SENTENCES as OF_ROWS
 from toolkit.contract.service_rows import ServiceChange
 from toolkit.database.errors import SENTENCES
 from toolkit.database.service import WRITES
 from toolkit.evidence.contents import Failure
+from toolkit.http.tokens import MAKE_A_SECRET
 from toolkit.intake import checks, workbooks
 from toolkit.intake.registration import QUALITY_TEXTS, Likeness
 from toolkit.intake.results import WARNINGS, Repair
 from toolkit.intake.text_tables import NOT_TEXT, TOO_MANY, UNCLOSED
 from toolkit.jobs import notices, partner_notices, runs
 from toolkit.kit import desk, sales
-from toolkit.language import ENGLISH
+from toolkit.language import ENGLISH, OF_SYSTEM
+from toolkit.notebooks.packaged import packaged_notebooks
+from toolkit.notebooks.parameters import read_parameters
 from toolkit.partner import posting
-from toolkit.reports import dossier, lists, page, report, wording
+from toolkit.reports import FileState, dossier, lists, page, report, wording
 
 PACKAGE = Path(toolkit.__file__).parent
 
@@ -42,6 +47,8 @@ _SAYS = {
     **dict.fromkeys(("UsageError", "BadParameter", "show_table"), (0,)),
     **dict.fromkeys(("invalid", "InvalidField", "NotSent", "counted"), (1,)),
     "begin": (0, 2),
+    "unmask": (1,),
+    "_case": (2,),
 }
 """The calls that say something to people, and the places of its texts."""
 
@@ -84,6 +91,8 @@ def _of_calls():
             match node:
                 case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name), args=args):
                     said = [args[at] for at in says.get(name, ()) if at < len(args)]
+                case ast.Raise(exc=ast.Name(id=name)) if name in _ERRORS:  # its text is that of its class
+                    said = [ast.Constant(inspect.getdoc(getattr(errors, name)))]
                 case ast.Assign(targets=[ast.Name(id=name)], value=value) if name in _TABLES:
                     said = [value]
                 case (
@@ -130,7 +139,7 @@ def _of_tables():
     for code in CODES.values():
         yield from (code.name, code.meaning, code.remedy)
     yield from (*AnswerOutcome, *ServiceChange, *Status, *FindingStatus, *Severity, *Owner, *runs.RunStatus)
-    yield from (REQUIRED, NOT_MISLEADING, UNCLOSED, TOO_MANY, checks.IS_ERROR, checks.IS_TOTAL, NOT_TEXT)
+    yield from (NOT_MISLEADING, UNCLOSED, TOO_MANY, checks.IS_ERROR, checks.IS_TOTAL, NOT_TEXT)
     yield from cli.OF_CLICK
     yield from (impossible for _, impossible in WRITES.values())
     # Said in loops over names.
@@ -138,7 +147,11 @@ def _of_tables():
     yield from ("open", "overdue", "later", "ended", "holds", "released", "files", "inclusion", "time", "witness")
     yield from ("revoked", "at", "data", "log", "schema", "epoch", "replica", "problem", "database", "bucket")
     # Read from tables and files.
-    yield from ("embedded PostgreSQL", "{} (embedded bucket)", "one object of several records")
+    yield from ("{} (embedded bucket)", "one object of several records", _NONE, *OF_SYSTEM, *_BOUNDS.values())
+    yield from (question.text for question in read_scorecard(None).question)
+    for each in packaged_notebooks().values():
+        yield from (parameter.comment for parameter in read_parameters(nbformat.read(each, as_version=4)).values())
+    yield from (*FileState, str(MAKE_A_SECRET))
 
 
 def _of_helps():

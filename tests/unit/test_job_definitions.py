@@ -115,19 +115,23 @@ def test_a_job_has_its_steps_in_their_order_and_defaults_for_the_rest(read):
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [
-        ("schedule =", "schedul =", "jobs.toml, line 2: jobs.nightly.schedule: Field required"),
+        ("schedule =", "schedul =", "jobs.toml, line 3: jobs.nightly.schedul: there is no such key"),
         ('grace = "90m"', 'grac = "90m"', "line 4: jobs.nightly.grac: there is no such key"),
         ('grace = "90m"', 'grace = "soon"', "grace: must be a length of time such as"),
         ('grace = "90m"', "grace = 90", "grace: must be a length of time such as"),
-        ('grace = "90m"', "keep-days = -1", "keep-days: Input should be greater than or equal to 0"),
+        ('grace = "90m"', "keep-days = -1", "keep-days: Must be at least 0"),
         ('"0 2 * * *"', '"0 2 * *"', "is not a schedule"),
         ('name = "report"', 'name = "sync"', "two of its steps have the same name"),
-        ('name = "report"', 'name = "../x"', "steps.1.name: String should match pattern"),
-        ("jobs.nightly", 'jobs."../x"', "String should match pattern"),
-        (', command = "bucket sync"', "", "command: Field required"),
+        (
+            'name = "report"',
+            'name = "../x"',
+            "steps.2.name: Has characters that are not allowed here, or is too long",
+        ),
+        ("jobs.nightly", 'jobs."../x"', "Has characters that are not allowed here, or is too long"),
+        (', command = "bucket sync"', "", "command: Required"),
         ("bucket sync", "report --token geheim", "'--token' looks like a secret"),
         ("bucket sync", "report --out postgresql://ana:geheim@db/x", "looks like a secret"),
-        (GOOD, "", "jobs: Field required"),
+        (GOOD, "", "jobs: Required"),
     ],
 )
 def test_a_mistake_is_named_with_its_place(read, old, new, told):

@@ -51,22 +51,22 @@ def test_a_file_fails_by_a_critical_answer_and_its_score_leaves_out_what_does_no
     [
         (
             CARD.replace('"POV"]\nweight', '"SONG"]\nweight'),
-            r"card.toml, line 6: question.0.of.0: Input should be",
+            r"card.toml, line 6: question.1.of.1: Must be one of",
         ),
         (CARD.replace('"heard"', '"agrees"'), r"card.toml, line 11: id: the question agrees stands there twice"),
         (
             CARD.replace("weight = 3", "weight = 0") + "weight = 0\n",
             r"line 7: weight: the weights for POV add up to",
         ),
-        (CARD.replace("weight = 3", "wait = 3"), r"card.toml, line 7: question.0.wait: there is no such key"),
+        (CARD.replace("weight = 3", "wait = 3"), r"card.toml, line 7: question.1.wait: there is no such key"),
         (
             CARD.replace('text = "Can they be heard?"\n', ""),
-            r"card.toml, line 10: question.1.text: Field required",
+            r"card.toml, line 10: question.2.text: Required",
         ),
-        ('name = "Calls"\n', r"card.toml, line 1: question: Field required"),
+        ('name = "Calls"\n', r"card.toml, line 1: question: Required"),
         (CARD.replace("[[question]]", "[[questions]]"), r"card.toml, line 3: questions: there is no such key"),
-        (CARD.replace("weight = 3", "weight = true"), r"line 7: question.0.weight: Input should be a valid int"),
-        (CARD.replace('["no"]', '"no"'), r"line 8: question.0.critical: Input should be a valid list"),
+        (CARD.replace("weight = 3", "weight = true"), r"line 7: question.1.weight: Must be a whole number"),
+        (CARD.replace('["no"]', '"no"'), r"line 8: question.1.critical: Must be a list"),
     ],
 )
 def test_a_mistake_names_the_file_the_line_and_the_field(tmp_path, text, told):

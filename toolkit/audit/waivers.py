@@ -13,6 +13,7 @@ from sqlalchemy import Connection
 
 from toolkit.contract.deadlines import Clock
 from toolkit.contract.fields import stated
+from toolkit.contract.toml_files import broken_at
 from toolkit.contract.waivers import FIELDS, Waiver, WaiverRequest, read_waiver
 from toolkit.database.connection import Database
 from toolkit.database.observation_clock import stamp
@@ -127,7 +128,7 @@ def lint_waivers(path: Path, *, today: date) -> list[tuple[WaiverRequest | None,
     except OSError as error:
         raise UnreadableFile("{}: {}", path, error.strerror or error) from None
     except (ValueError, RecursionError) as error:
-        raise UnreadableFile("{}: no TOML file: {}", path, error) from None
+        raise UnreadableFile("{}: no TOML file: {}", path, broken_at(error)) from None
     if not isinstance(tables, list) or not all(isinstance(each, dict) for each in tables):
         raise UnreadableFile("{}: write each waiver as a table [[waiver]] with {}.", path, ", ".join(FIELDS))
     return [read_waiver(given, today=today) for given in tables]

@@ -24,7 +24,7 @@ from toolkit.kit.connection import Kit
 from toolkit.kit.process import signed_in_account
 from toolkit.kit.shown import Shown, say
 from toolkit.kit.spoken import readable
-from toolkit.message import Message
+from toolkit.message import Message, recognised
 
 
 @click.group()
@@ -290,7 +290,8 @@ def adopt(kit: Kit) -> None:
       EVIDENCE_BUCKET=evidence-new toolkit bucket adopt
     """
     former, now = adopt_bucket(kit.database, kit.bucket, kit.clock)
+    named = recognised(now, ["{} (embedded bucket)"])
     if former in (None, now):
-        show("the database belongs to {}", now)
+        show("the database belongs to {}", named)
     else:
-        show("the database belongs to {}; before, to {}", now, former)
+        show("the database belongs to {}; before, to {}", named, former)

@@ -48,14 +48,14 @@ def _list_all() -> None:
         show("{}:", _(subject.text))
         for each in CODES.values():
             if each.subject is subject:
-                show(f"  {each.code:<{width}}  {each.severity or '':<8}  {_(each.meaning)}")
+                show(f"  {each.code:<{width}}  {_(each.severity or ''):<8}  {_(each.meaning)}")
 
 
 def _show(code: Code) -> None:
     show("{}: {}", code.code, _(code.name))
     facts = {
         "meaning": _(code.meaning),
-        "contract": code.section,
+        _("contract"): _(code.section),
         "remedy": _(code.remedy),
         "about": _(code.subject.text),
         "severity": code.severity and _(code.severity),

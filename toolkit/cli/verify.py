@@ -65,7 +65,7 @@ def verify(kit: Kit, folder: Path, seal: str | None, live: bool) -> int:
 
 def _verify_audit(kit: Kit, audit: Audit, live: bool) -> int:
     audit.verify()
-    show("as written  {}", audit.folder)
+    show("{}  {}", _(FileState.AS_WRITTEN), audit.folder)
     if not live:
         return DONE
     with kit.scratch() as scratch:

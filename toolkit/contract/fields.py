@@ -50,7 +50,7 @@ NEIGHBORHOOD_MIN: Final = 3
 INSTALLATION_MIN: Final = 7
 INSTALLATION_MAX: Final = 11
 
-REQUIRED: Final = "Required"
+REQUIRED: Final = Message("Required")
 """The contract's reason for a missing required field."""
 
 _cpf = CPF()
@@ -62,8 +62,48 @@ def invalid(kind: str, reason: str, *values: object) -> PydanticCustomError:
 
 
 def reason_of(detail: ErrorDetails) -> str:
-    """Return the text of one error of pydantic's, our own as a message."""
-    return str(detail["msg"]) if "reason" not in detail.get("ctx", {}) else detail["ctx"]["reason"]
+    """Return one error of pydantic's as a message: our own reason, else what its type says was expected."""
+    told = detail.get("ctx", {})
+    if "reason" in told:
+        reason: str = told["reason"]
+        return reason
+    if isinstance(own := told.get("error"), ValueError) and own.args and isinstance(own.args[0], Message):
+        return own.args[0]
+    kind = detail["type"]
+    expected = _EXPECTED.get(kind) or _EXPECTED.get(kind.partition("_")[0])
+    if expected is not None:
+        return expected
+    if "expected" in told:
+        return Message("Must be one of {}", str(told["expected"]).replace(" or ", ", "))
+    return Message("Is not what is wanted here") if kind not in _BOUNDS else Message(_BOUNDS[kind], *told.values())
+
+
+_EXPECTED: Final = {
+    "missing": REQUIRED,
+    "extra_forbidden": Message("there is no such key"),
+    "string_pattern_mismatch": Message("Has characters that are not allowed here, or is too long"),
+    "string_type": Message("Must be a string"),
+    **dict.fromkeys(("list", "tuple", "set", "frozen"), Message("Must be a list")),
+    **dict.fromkeys(("dict", "model", "mapping"), Message("Must be a table")),
+    "int": Message("Must be a whole number"),
+    "float": Message("Must be a number"),
+    "bool": Message("Must be true or false"),
+    "date": Message("Must be a date"),
+    "time": Message("Must be a time"),
+    "uuid": Message("Must be an id"),
+    "json": Message("Must be JSON"),
+}
+_BOUNDS: Final = {
+    "greater_than": "Must be more than {}",
+    "greater_than_equal": "Must be at least {}",
+    "less_than": "Must be less than {}",
+    "less_than_equal": "Must be at most {}",
+    "string_too_short": "Must have at least {} characters",
+    "string_too_long": "Must have at most {} characters",
+    "too_short": "Must not be empty",
+    "too_long": "Has too many entries",
+}
+"""What each type of pydantic's errors, or its first word, says was expected, and what its bounds are."""
 
 
 def _text(value: Any) -> str:
@@ -266,7 +306,7 @@ def invalid_fields(error: ValidationError) -> list[InvalidField]:
         name = ".".join(str(part) for part in detail["loc"])
         no_object = detail["type"] in _OF_OBJECTS
         absent = detail["type"] == "missing" or (no_object and detail["input"] is None)
-        reason = REQUIRED if absent else "Must be an object" if no_object else reason_of(detail)
+        reason = REQUIRED if absent else Message("Must be an object") if no_object else reason_of(detail)
         found.setdefault(name, InvalidField(name, reason))
     return list(found.values())
 

@@ -13,6 +13,7 @@ from pydantic import Field
 from toolkit.contract.evidence import EvidenceType
 from toolkit.contract.toml_files import TomlTable, line_of, read_toml
 from toolkit.errors import InvalidField, InvalidFields, SettingsError
+from toolkit.message import Message
 
 
 class Mark(StrEnum):
@@ -87,7 +88,9 @@ def read_scorecard(place: Path | None) -> Scorecard:
     for number, each in enumerate(ids):
         if each in ids[:number]:
             line = line_of(text, ["question", number, "id"])
-            raise SettingsError("{}, line {}: {}: {}", name, line, "id", f"the question {each} stands there twice")
+            raise SettingsError(
+                "{}, line {}: {}: {}", name, line, "id", Message("the question {} stands there twice", each)
+            )
     for kind in card.types:
         if not sum(each.weight for each in card.questions(kind)):
             number = ids.index(card.questions(kind)[0].id)

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from toolkit.contract.fields import reason_of
 from toolkit.errors import SettingsError, UnreadableFile
 from toolkit.message import Message
 
@@ -39,19 +40,23 @@ def read_toml(
     except OSError as error:
         raise UnreadableFile("{} cannot be read: {}.", name, error.strerror or "unknown reason") from None
     except (ValueError, RecursionError) as error:
-        raise UnreadableFile("{} cannot be read as a TOML file: {}", name, str(error)) from None
+        raise UnreadableFile("{} cannot be read as a TOML file: {}", name, broken_at(error)) from None
     try:
         return model.model_validate(given, context=context), text
     except ValidationError as error:
         found = error.errors(include_url=False, include_input=False)
         wrong = min(found, key=lambda each: each["type"] != "extra_forbidden")  # perhaps the key that lacks
         where = [part for part in wrong["loc"] if part != "[key]"]
-        said: object = wrong["msg"].removeprefix("Value error, ")
-        if wrong["type"] == "extra_forbidden":
-            said = Message("there is no such key")
+        counted = [part + 1 if isinstance(part, int) else part for part in where]  # as people count
         raise SettingsError(
-            "{}, line {}: {}: {}", name, line_of(text, where), ".".join(map(str, where)), said
+            "{}, line {}: {}: {}", name, line_of(text, where), ".".join(map(str, counted)), reason_of(wrong)
         ) from None
+
+
+def broken_at(error: Exception) -> Message:
+    """Return the place from which on a text is no TOML."""
+    found = re.search(r"at line (\d+), column (\d+)", str(error))
+    return Message("wrong at line {}, column {}", *found.groups()) if found else Message("wrong at its end")
 
 
 def line_of(text: str, where: Sequence[Any]) -> int:

@@ -56,8 +56,9 @@ class ServiceIdentity:
     name: str
 
     def __str__(self) -> str:
-        cluster = "an unknown cluster" if self.cluster is None else f"cluster {self.cluster}"
-        return f"{self.name} (number {self.database}) in {cluster}"
+        if self.cluster is None:
+            return Message("{} (number {}) in an unknown cluster", self.name, self.database)
+        return Message("{} (number {}) in cluster {}", self.name, self.database, self.cluster)
 
     def is_same(self, other: ServiceIdentity) -> bool:
         """Tell whether both are the same database of the same cluster, or a replica of it."""

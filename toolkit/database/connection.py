@@ -22,6 +22,7 @@ from sqlalchemy.exc import DisconnectionError
 from toolkit.database.errors import ErrorTranslation
 from toolkit.database.service import SERVICES, Service, packaged_service
 from toolkit.database.service_tables import describe
+from toolkit.message import Message
 
 CONNECT_TIMEOUT = 10
 """Seconds until an address that does not answer counts as unavailable."""
@@ -68,7 +69,7 @@ class Database:
     def address(self) -> str:
         """The address of the database, without user and password."""
         if self.embedded:
-            return "embedded PostgreSQL"
+            return Message("embedded PostgreSQL")
         options = _options(self.engine.url)
         hosts = options.get("host", "").split(",")
         ports = [each or "5432" for each in options.get("port", "5432").split(",")]

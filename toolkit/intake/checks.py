@@ -31,8 +31,9 @@ from toolkit.errors import InvalidField
 from toolkit.intake.headings import FIELDS, Field
 from toolkit.intake.results import NUMBER_ROUNDED, Repair
 from toolkit.intake.sources import ERROR_OF_FORMULA, Bytes, Chunk, Mask, mask_of, values
+from toolkit.message import Message
 
-ROW: Final = "row"
+ROW: Final = Message("row")
 """Stands for the field where the whole row is at fault."""
 
 EXCEL_EPOCH: Final = date(1899, 12, 30)
@@ -229,8 +230,8 @@ def decide(chunk: Chunk, columns: Mapping[str, int], today: date) -> ChunkVerdic
     return ChunkVerdict(settled, accepted, errors, dict(+counts), warnings)
 
 
-IS_ERROR: Final = "Holds an error of a formula instead of a value"
-IS_TOTAL: Final = "Is a row of totals and no client; leave it out"
+IS_ERROR: Final = Message("Holds an error of a formula instead of a value")
+IS_TOTAL: Final = Message("Is a row of totals and no client; leave it out")
 
 
 def _settled(
@@ -256,7 +257,7 @@ def _settled(
     settled = pc.if_else(pa.array(blank), pa.scalar(None, pa.string()), cells)
     sure = np.where(blank, not each.required, sure)
     errors = _matches(given, ERROR_OF_FORMULA)
-    refused = [(row, IS_ERROR) for row in np.flatnonzero(errors & wanted).tolist()]
+    refused: list[tuple[int, str]] = [(row, IS_ERROR) for row in np.flatnonzero(errors & wanted).tolist()]
     unsure = wanted & ~sure & ~errors
     if unsure.any():
         texts, reasons = _by_contract(each, settled.filter(pa.array(unsure)))

@@ -273,11 +273,12 @@ class Outputs:
         """Return the errors of each row in one text, under the headings of the source."""
         say = cache(say)
         headings = {field: self._headings[position] for field, position in self._fields.items()}
+
+        def named(field: str) -> str:
+            return headings.get(field) or (say(field) if isinstance(field, Message) else field)
+
         return pa.array(
-            [
-                "; ".join(f"{headings.get(error.field, error.field)}: {say(error.message)}" for error in found)
-                for found in errors
-            ],
+            ["; ".join(f"{named(error.field)}: {say(error.message)}" for error in found) for found in errors],
             pa.string(),
         )
 

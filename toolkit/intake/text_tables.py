@@ -32,6 +32,7 @@ from toolkit.intake.sources import (
     chunk_of,
     mask_of,
 )
+from toolkit.message import Message
 
 BLOCK: Final = 4 * 1024 * 1024
 """Bytes read at a time; what is held of a file is a few of these, however long it is."""
@@ -39,8 +40,8 @@ BLOCK: Final = 4 * 1024 * 1024
 TEXT_BYTES: Final = 4 * 1024**3
 """The longest text that is read: some 20 million clients."""
 
-UNCLOSED: Final = "The quotation marks of this line do not match"
-TOO_MANY: Final = "More cells than headings; check the separators and quotation marks"
+UNCLOSED: Final = Message("The quotation marks of this line do not match")
+TOO_MANY: Final = Message("More cells than headings; check the separators and quotation marks")
 
 LONGEST_RECORD: Final = 100
 """Lines; a quotation mark that is not closed within as many was never meant to open a cell."""

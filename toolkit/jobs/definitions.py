@@ -19,6 +19,7 @@ from pydantic import Field, PlainValidator, ValidationInfo
 from toolkit.contract.people import looks_secret
 from toolkit.contract.toml_files import TomlTable, read_toml
 from toolkit.errors import SettingsError, UnreadableFile
+from toolkit.message import Message
 
 PACKAGED: Final = Path(__file__).parent / "jobs.toml"
 """The jobs that come with the toolkit."""
@@ -44,8 +45,11 @@ class Schedule:
             next(CronSim(self.expression, datetime(2024, 1, 1, tzinfo=UTC)))
         except (CronSimError, StopIteration, ValueError):
             raise ValueError(
-                f"{self.expression!r} is not a schedule. Write five fields: minute, hour, day of month, month, "
-                "day of week; for example 0 2 * * * for every day at 02:00."
+                Message(
+                    "{!r} is not a schedule. Write five fields: minute, hour, day of month, month, day of week; "
+                    "for example 0 2 * * * for every day at 02:00.",
+                    self.expression,
+                )
             ) from None
 
     def between(self, after: datetime, until: datetime) -> Iterator[datetime]:
@@ -78,7 +82,7 @@ def _schedule(text: Any, info: ValidationInfo) -> Schedule:
 def _duration(text: Any) -> timedelta:
     found = re.fullmatch(r"([1-9][0-9]{0,5})([smhd])", text) if isinstance(text, str) else None
     if found is None:
-        raise ValueError("must be a length of time such as 90s, 15m, 6h or 2d")
+        raise ValueError(Message("must be a length of time such as 90s, 15m, 6h or 2d"))
     return timedelta(**{_UNITS[found[2]]: int(found[1])})
 
 
@@ -109,8 +113,11 @@ class Step(TomlTable, strict=True):
             option = word if word.startswith("--") else ""
             if looks_secret(option.lstrip("-"), word):
                 raise ValueError(
-                    f"{option or 'a word'!r} looks like a secret, and the history would keep it. "
-                    "Hand secrets over in the environment or in a file that it names."
+                    Message(
+                        "{!r} looks like a secret, and the history would keep it. Hand secrets over in the "
+                        "environment or in a file that it names.",
+                        option or "...",
+                    )
                 )
 
 
@@ -136,7 +143,7 @@ class Job(TomlTable, strict=True):
     def model_post_init(self, _context: Any) -> None:
         """Refuse two steps of one name."""
         if len({step.name for step in self.steps}) < len(self.steps):
-            raise ValueError("two of its steps have the same name")
+            raise ValueError(Message("two of its steps have the same name"))
 
 
 class _JobsFile(TomlTable, strict=True):

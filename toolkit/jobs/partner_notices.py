@@ -62,7 +62,7 @@ class Stage(StrEnum):
     OVERDUE = "overdue"
 
 
-def _checked(known: Callable[[str], bool], rule: str) -> AfterValidator:
+def _checked(known: Callable[[str], bool], rule: Message) -> AfterValidator:
     def check(text: str) -> str:
         if not known(text):
             raise ValueError(rule)
@@ -74,8 +74,10 @@ def _checked(known: Callable[[str], bool], rule: str) -> AfterValidator:
 class PartnerAddress(TomlTable, strict=True):
     """The address of a partner, and the language in which it is told of its findings."""
 
-    mail: list[Annotated[str, _checked(is_mail_address, "must be an e-mail address")]] = Field([])
-    webhook: Annotated[str, _checked(is_webhook, "must begin with https://")] | None = Field(None, repr=False)
+    mail: list[Annotated[str, _checked(is_mail_address, Message("must be an e-mail address"))]] = Field([])
+    webhook: Annotated[str, _checked(is_webhook, Message("must begin with https://"))] | None = Field(
+        None, repr=False
+    )
     webhook_secret_file: str | None = None
     language: Literal["pt-BR", "en"] | None = None
 

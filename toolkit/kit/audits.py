@@ -18,7 +18,7 @@ from pydantic.alias_generators import to_camel
 from toolkit.audit.changes import BETWEEN, FindingChanges, changes_between
 from toolkit.audit.folder import Audit
 from toolkit.audit.folder import open_audit as open_folder
-from toolkit.contract.codes import CODES, names_of, no_finding
+from toolkit.contract.codes import CODES, Owner, names_of, no_finding
 from toolkit.contract.contents import IntegrityFinding
 from toolkit.contract.fields import pick_camel
 from toolkit.contract.findings import FindingStatus, Problem, Reason, items
@@ -33,7 +33,7 @@ from toolkit.language import language as language_of
 from toolkit.message import Message
 from toolkit.progress import Progress
 from toolkit.reports import DEFAULT_FORMATS, chosen, write_report
-from toolkit.reports.audited import ENDS_SOON, Audited
+from toolkit.reports.audited import ENDS_SOON, UNKNOWN_GROUP, Audited
 from toolkit.reports.json_document import changes_as_json, finding_records, summary, waiver_as_json
 from toolkit.reports.lists import BESIDE, section
 from toolkit.reports.notices import headline, notices
@@ -241,7 +241,7 @@ class AuditResult:
         parts += [] if self._unsealed is None else [remark("note", self._unsealed.message)]
         parts += [remark("note", text) for text in notices(result, spoken, zone)]
         if result.sales:
-            parts.append(_grid("Sales by utility group", result.by_group))
+            parts.append(_grid("Sales by utility group", result.by_group.replace(UNKNOWN_GROUP, _("unknown"))))
         if result.incomplete:
             parts.append(_grid("What is missing, and why", result.missing))
         problems = result.problems.loc[result.problems["sales"] > 0, ["problem", "sales"]]
@@ -287,7 +287,8 @@ class AuditResult:
             if row.status == FindingStatus.RESOLVED:
                 due = Ordered(f"{_('last seen')} {readable(row.lastSeen, zone)}", row.lastSeen.timestamp())
             sale = row.saleId or _("no sale")
-            rows.append([str(row.id), _(row.severity), _(row.status), row.code, sale, due, row.owner])
+            owner = _(row.owner) if row.owner in [*Owner] else row.owner
+            rows.append([str(row.id), _(row.severity), _(row.status), row.code, sale, due, owner])
         facts = {str(name): int(count) for name, count in found["status"].value_counts().items()}
         parts = [remark("note", text) for text in notices(result, current_language(), zone)]
         parts.append(figures("Findings", facts | {"overdue": int(found["overdue"].sum())}))

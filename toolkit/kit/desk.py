@@ -14,7 +14,17 @@ from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
 from toolkit.atomic_files import atomic_file
-from toolkit.audit.reviews import CLAIMED_FOR, RISK, Drawn, Reviewed, Turn, keep_review, open_questions, take_turns
+from toolkit.audit.reviews import (
+    CLAIMED_FOR,
+    RISK,
+    Drawn,
+    Reviewed,
+    Turn,
+    is_drawn,
+    keep_review,
+    open_questions,
+    take_turns,
+)
 from toolkit.contract.evidence import KIND_OF, EvidenceType, FileKind
 from toolkit.contract.fields import pick_camel
 from toolkit.contract.scorecards import Mark
@@ -80,6 +90,8 @@ class ReviewDesk:
         path = None if out is None or not turns else kit.path(out)
         if path is not None:
             _write_sheet(turns, path)
+        if not turns and not is_drawn(kit.database):
+            return Shown(turns, [say("No file was drawn yet; draw some by: toolkit review draw")], {"files": []})
         return _shown_turns(turns, self.reviewer, path)
 
     def record(
@@ -176,9 +188,10 @@ class _Widgets:
         """Show the next file beside its sale and its questions, and above it what became of the one before."""
         from ipywidgets import HTML, Box, Button, Combobox, Text, VBox
 
-        turns = self._desk.next().result
+        shown = self._desk.next()
+        turns = shown.result
         if not turns:
-            self.box.children = [HTML(_paragraph(told)), HTML(_paragraph(_("Nothing is left to be looked at.")))]
+            self.box.children = [HTML(_paragraph(told)), *(HTML(part.html) for part in shown.parts)]
             return
         turn, wrong = turns[0], HTML()
         words = [_(text) for text in MARKS.values()]
@@ -246,7 +259,7 @@ def _evidence_id(text: str | None) -> UUID:
 
 
 def _write_sheet(turns: Sequence[Turn], path: Path) -> None:
-    asked = {question.id: question.text for turn in turns for question in turn.questions}
+    asked = {question.id: _(question.text) for turn in turns for question in turn.questions}
     with atomic_file(path) as draft:
         draft.file.write("\ufeff")  # a spreadsheet program knows the encoding by it
         writer = csv.writer(draft.file, delimiter=";")
@@ -261,8 +274,11 @@ def shown_drawn(drawn: Drawn) -> Shown[Drawn]:
     """Show a sample: of each partner and type, how many files could be drawn, and how many were."""
     columns = ["partner", "type", "files", "drawn"]
     rows = [(each.partner or _("no partner"), each.evidence_type, each.files, each.drawn) for each in drawn.strata]
-    facts: dict[str, int | str] = {"drawn": drawn.files, "for two people": drawn.second}
-    facts["seed"] = str(drawn.plan.seed)
+    facts: dict[str, int | str] = {
+        _("drawn"): drawn.files,
+        _("for two people"): drawn.second,
+        _("seed"): str(drawn.plan.seed),
+    }
     document = {
         **pick_camel(drawn, "id", "as_of", "second"),
         "seed": drawn.plan.seed,
@@ -278,7 +294,7 @@ def _shown_turns(turns: Sequence[Turn], reviewer: str, path: Path | None) -> Sho
         return Shown(turns, [say("Nothing is left to be looked at.")], {"files": []})
     columns = ["evidence", "sale", "partner", "type"]
     rows = [(str(each.evidence_id), each.sale_id, each.partner or "", each.evidence_type) for each in turns]
-    asked = {question.id: question.text for turn in turns for question in turn.questions}
+    asked = {question.id: _(question.text) for turn in turns for question in turn.questions}
     parts = [table("Files before you", columns, rows), table("Questions", ["id", "question"], asked.items())]
     if path is None:
         told = Message(

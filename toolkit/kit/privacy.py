@@ -339,7 +339,7 @@ class Privacy:
             "Notify the ANPD and the persons by {}, and add what was left out by {}.", notice, complement
         )
         rows = [
-            (readable(each.at, self._zone), each.kind, each.account, each.sale_id or each.what, each.reason)
+            (readable(each.at, self._zone), each.kind, each.account, each.sale_id or _(each.what), each.reason)
             for each in found
         ]
         columns = ["when", "event", "by", "about", "reason"]

@@ -55,8 +55,8 @@ def shown_clients(result: LoadResult, zone: ZoneInfo) -> Shown[LoadResult]:
 
 
 def _tallied(tally: Tally, *, dry_run: bool) -> dict[str, int]:
-    done = "would be registered" if dry_run else "registered"
-    return {done: tally.accepted, "rejected": tally.rejected, "skipped": tally.skipped}
+    done = _("would be registered") if dry_run else _("registered")
+    return {done: tally.accepted, _("rejected"): tally.rejected, _("skipped"): tally.skipped}
 
 
 def _of_file(file: FileLoaded, zone: ZoneInfo, *, dry_run: bool) -> Iterator[Part]:
@@ -68,7 +68,7 @@ def _of_file(file: FileLoaded, zone: ZoneInfo, *, dry_run: bool) -> Iterator[Par
     if file.already_loaded_at is not None:
         before = readable(file.already_loaded_at, zone)
         yield say(Message("these contents were loaded at {}; nothing changed", before))
-    for what, paths in (("rejected rows", file.rejected_files), ("skipped rows", [file.skipped_file])):
+    for what, paths in ((_("rejected rows"), file.rejected_files), (_("skipped rows"), [file.skipped_file])):
         if there := [path for path in paths if path is not None]:
             yield links(what, there)
     for note in file.notes:

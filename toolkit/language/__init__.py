@@ -4,6 +4,7 @@ English texts stand in the code and are the keys of the catalogues, gettext file
 are. A sentence with values is a ``Message``. The contract's codes belong to no language and are never translated.
 """
 
+import errno
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -24,6 +25,12 @@ from toolkit.message import Message
 
 LANGUAGES: Final = ("pt-BR", "en")
 """The languages that a report can have."""
+
+OF_SYSTEM: Final = frozenset(
+    os.strerror(getattr(errno, name))
+    for name in ("ENOENT", "EACCES", "EPERM", "EEXIST", "ENOTDIR", "EISDIR", "ENOSPC", "EROFS", "EADDRINUSE")
+)
+"""What the operating system says about files and addresses, which is a value of many sentences."""
 
 _MOMENT: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[+-]\d\d:\d\d")
 _DAY_AND_TIME: Final = {"en": "d MMM y, HH:mm", "pt-BR": "dd/MM/y, HH:mm"}
@@ -114,7 +121,10 @@ class _Values(Formatter):
             return format(value, spec).replace(".", self._language.decimal_point)
         if isinstance(value, Exception) and value.args:
             value = value.args[0]
-        return self._language.tell(value) if isinstance(value, Message) else str(super().format_field(value, spec))
+        if not isinstance(value, str | int) and not spec:
+            value = str(value)
+        told = isinstance(value, Message) or value in OF_SYSTEM
+        return self._language.tell(value) if told else str(super().format_field(value, spec))
 
 
 @cache

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from toolkit.errors import NotebookFailed, SettingsError
 from toolkit.kit.shown import RESULT_TYPE
-from toolkit.kit.spoken import current_language
+from toolkit.kit.spoken import _, current_language
 from toolkit.message import Message
 
 if TYPE_CHECKING:  # nbformat takes longer to import than everything else that a kernel needs
@@ -97,13 +97,24 @@ def copy_notebooks(folder: Path, *, replace: bool = False) -> tuple[list[Path], 
     folder.mkdir(parents=True, exist_ok=True)
     copied, kept = [], []
     for source in packaged_notebooks().values():
-        target, content = folder / source.name, source.read_bytes()
+        target, content = folder / source.name, _spoken(source.read_text(encoding="utf-8")).encode()
         if not replace and target.exists() and target.read_bytes() != content:
             kept.append(target)
         else:
             target.write_bytes(content)
             copied.append(target)
     return copied, kept
+
+
+def _spoken(notebook: str) -> str:
+    """Return a notebook with the comments of its parameters in the language that is spoken."""
+    for cell in json.loads(notebook)["cells"]:
+        if "parameters" in cell["metadata"].get("tags", ()):
+            for line in cell["source"]:
+                _before, mark, comment = line.rstrip("\n").partition("  # ")
+                written, told = (json.dumps(each, ensure_ascii=False)[1:-1] for each in (comment, _(comment)))
+                notebook = notebook.replace(f"{mark}{written}", f"{mark}{told}") if mark else notebook
+    return notebook
 
 
 def results_of(notebook: NotebookNode) -> tuple[dict[str, Any], ...]:

@@ -16,6 +16,7 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from toolkit.contract.people import looks_secret
 from toolkit.errors import NotebookFailed, SettingsError
+from toolkit.kit.spoken import _
 from toolkit.message import Message
 
 Value = str | bool | int | float | list[Any] | dict[str, Any] | None
@@ -40,7 +41,7 @@ class Parameter:
     @property
     def described(self) -> str:
         """One line for people: ``name = default   comment``."""
-        return f"{self.name} = {self.default!r}" + (f"   {self.comment}" if self.comment else "")
+        return f"{self.name} = {self.default!r}" + (f"   {_(self.comment)}" if self.comment else "")
 
     def parsed(self, texts: list[str]) -> Any:
         """Return texts as a value of the default's type: a list is given item by item, or as JSON.

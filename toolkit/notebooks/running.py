@@ -88,7 +88,8 @@ def run_notebook(
             failed.unlink(missing_ok=True)
         except NotebookFailed as error:
             kept = _keep_failed(partial, failed, environ)
-            raise type(error)(f"{notebook.name} {error}{kept}", cell_error=error.cell_error) from None
+            told = Message("{} {}{}", notebook.name, error.message, kept)
+            raise type(error)(told, cell_error=error.cell_error) from None
         except (SystemExit, KeyboardInterrupt):  # a signal
             _keep_failed(partial, failed, environ)
             raise
@@ -128,7 +129,7 @@ def _keep_failed(partial: Path, failed: Path, environ: Mapping[str, str]) -> str
     _cut_errors(notebook)
     _write(notebook, partial, environ)
     partial.replace(failed)
-    return f"\nWhat ran until then is in {failed}"
+    return Message("\nWhat ran until then is in {}", failed)
 
 
 def _write(notebook: nbformat.NotebookNode, path: Path, environ: Mapping[str, str]) -> None:
@@ -278,10 +279,9 @@ _FAILURES: Final = (
 def _failure(error: Exception, watch: Watch) -> NotebookFailed:
     match error:
         case PapermillExecutionError():
-            text = _text(error.ename, error.evalue, _places(error.traceback))
-            return NotebookFailed(
-                f"failed at In [{error.exec_count}]: {error.ename}: {text}", cell_error=error.ename
-            )
+            text = _text(error.ename, error.evalue, error.traceback)
+            told = Message("failed at In [{}]: {}: {}", error.exec_count, error.ename, text)
+            return NotebookFailed(told, cell_error=error.ename)
         case CellTimeoutError():
             return NotebookTimedOut(Message("took longer than {:g} seconds and was stopped.", watch.timeout))
         case DeadKernelError():
@@ -301,7 +301,7 @@ def _literally(path: Path) -> str:
 _OURS: Final = {
     name for name, kind in vars(errors).items() if isinstance(kind, type) and issubclass(kind, errors.ToolkitError)
 }
-_LEFT_OUT: Final = (
+_LEFT_OUT: Final = Message(
     "(its text is left out here, because it may quote data; run the notebook in JupyterLab to see it)"
 )
 _OUR_PLACE: Final = re.compile(
@@ -318,7 +318,7 @@ def _cut_errors(notebook: nbformat.NotebookNode) -> None:
         for output in cell.get("outputs", ()):
             if output.output_type == "error":
                 places = _places(output.traceback)
-                output.evalue = _text(output.ename, output.evalue, places)
+                output.evalue = _text(output.ename, output.evalue, output.traceback)
                 output.traceback = [*places, f"{output.ename}: {output.evalue}"]
 
 
@@ -326,8 +326,12 @@ def _places(traceback: list[str]) -> list[str]:
     return _FRAME.findall(strip_color("\n".join(traceback)))
 
 
-def _text(name: str, text: str, places: list[str]) -> str:
+def _text(name: str, text: str, traceback: list[str]) -> str:
     """Return the text of an error of the toolkit, known by name and module: pandas has ``DatabaseError`` too."""
     if of_system := _OF_SYSTEM.match(text):  # without the path behind it
         return os.strerror(int(of_system[1]))
-    return text if name in _OURS and (not places or _OUR_PLACE.match(places[-1])) else _LEFT_OUT
+    places = _places(traceback)
+    if name not in _OURS or (places and not _OUR_PLACE.match(places[-1])):
+        return _LEFT_OUT
+    told = strip_color(traceback[-1]) if traceback and not places else ""  # in the reader's language
+    return told.removeprefix(f"{name}: ") if told.startswith(f"{name}: ") else text
