@@ -48,8 +48,6 @@ class Language:
     def text(self, message: str, **values: object) -> str:
         """Return the English ``message`` in this language; ``%(name)s`` stands for a value."""
         found = self.translations.gettext(message) if message else ""  # which is the key of the catalogue's head
-        if found == message:  # Python 3.11.2 does not find a word that has a plural
-            found = self.translations.ngettext(message, message, 1)
         return found % values if values else found
 
     def count(self, one: str, many: str, number: int, **values: object) -> str:
