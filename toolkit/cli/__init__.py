@@ -35,7 +35,7 @@ _COMMANDS: Final = {
     "audit": ("audit", "Judge every sale by its evidence, and show the totals."),
     "report": ("audit", "Judge every sale, and write the report of those that lack evidence."),
     "log": ("log", "Seal the custody log, and prove to strangers what is in it."),
-    "verify": ("verify", "Tell whether a report, an audit or an exported custody log is what was written."),
+    "verify": ("audit", "Tell whether a report, an audit or an exported custody log is what was written."),
     "findings": ("audit", "List every finding with its status, dates, deadline and owner."),
     "changes": ("audit", "Say which findings are new, resolved, reopened or still open between two moments."),
     "waiver": ("waivers", "Accept findings for a time: add, list, revoke and check waivers."),

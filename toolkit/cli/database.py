@@ -9,8 +9,8 @@ from typing import Any
 import click
 
 from toolkit import embedded
-from toolkit.cli.context import DONE, NEEDS_ATTENTION, NonEmptyPath, finish, json_option, pass_kit, shows
-from toolkit.cli.printing import note, print_json, show
+from toolkit.cli.context import NonEmptyPath, finish, pass_kit, shows
+from toolkit.cli.printing import note, show
 from toolkit.database import schema
 from toolkit.database.belonging import adopt_service, confirm_restore
 from toolkit.database.connection import Database
@@ -23,8 +23,9 @@ from toolkit.errors import BucketError, InvalidInput, SettingsError
 from toolkit.kit.connection import Kit
 from toolkit.kit.health import service_health
 from toolkit.kit.process import signed_in_account
-from toolkit.kit.shown import Shown
+from toolkit.kit.shown import Shown, remark, say
 from toolkit.kit.spoken import current_language
+from toolkit.message import Message
 
 
 @click.command()
@@ -150,9 +151,8 @@ def map_(kit: Kit, sales: str | None, records: str | None, clients: str | None, 
 
 
 @db.command(short_help="Prove service.sql on the data.")
-@json_option
-@pass_kit
-def check(kit: Kit, as_json: bool) -> int:
+@shows()
+def check(kit: Kit) -> Shown[Any]:
     """Prove service.sql on the data: what the audit could not read, would misread or leave out.
 
     Counted are rows without ids, repeated ids and keys, codes that the contract does not know,
@@ -168,18 +168,11 @@ def check(kit: Kit, as_json: bool) -> int:
     Exit status 3: something has to be looked at.
     """
     proof = prove(kit.database, _holds(kit))
-    if as_json:
-        print_json(asdict(proof))
-    else:
-        counts = [proof.counts[name] for name in ("sales", "records", "clients")]
-        show("{:,} sales, {:,} records, {:,} clients", *counts)
-        for column, said in proof.values.items():
-            show("{}: {}", column, said)
-        for text in proof.flaws:
-            show(text)
-        for text in proof.notes:
-            note("note: {}", text)
-    return NEEDS_ATTENTION if proof.flaws else DONE
+    counts = [proof.counts[name] for name in ("sales", "records", "clients")]
+    parts = [say(Message("{:,} sales, {:,} records, {:,} clients", *counts))]
+    parts += [say(Message("{}: {}", column, said)) for column, said in proof.values.items()]
+    parts += [*map(say, proof.flaws), *(remark("note", text) for text in proof.notes)]
+    return Shown(proof, parts, asdict(proof), bool(proof.flaws))
 
 
 @db.command(short_help="Let the data belong to this service.")

@@ -11,12 +11,11 @@ from toolkit.cli.context import (
     FAILED,
     NonEmptyPath,
     confirm_disappearance,
-    json_option,
     pass_kit,
     reason_for,
     shows,
 )
-from toolkit.cli.printing import note, print_json, show
+from toolkit.cli.printing import show
 from toolkit.contract.fields import required_text
 from toolkit.database.belonging import adopt_bucket
 from toolkit.evidence.records import LONGEST_SECONDS
@@ -128,9 +127,8 @@ def withdraw(kit: Kit, evidence_id: UUID, **people: str) -> Shown[Any]:
 @click.option(
     "--seconds", type=click.IntRange(1, LONGEST_SECONDS), default=300, show_default=True, help="Life of the link."
 )
-@json_option
-@pass_kit
-def link(kit: Kit, /, evidence_id: UUID, as_json: bool, **given: Any) -> None:
+@shows(DONE)
+def link(kit: Kit, /, evidence_id: UUID, **given: Any) -> Shown[Any]:
     """Make a link that opens the file of the record EVIDENCE_ID for some minutes.
 
     Whoever has the link can read the file until it ends. Who made it and why is kept, and
@@ -140,12 +138,10 @@ def link(kit: Kit, /, evidence_id: UUID, as_json: bool, **given: Any) -> None:
       toolkit evidence link 0199c0de-0000-7000-8000-000000000001 --reason "complaint 4711"
     """
     made = kit.link(evidence_id, **given)
-    if as_json:
-        print_json({"id": evidence_id, "saleId": made.sale_id, "url": made.url, "expiresAt": made.expires_at})
-    else:
-        until = readable(made.expires_at, kit.settings.timezone)
-        note("{} of sale {}, until {}:", evidence_id, made.sale_id, until)
-        show(made.url)
+    until = readable(made.expires_at, kit.settings.timezone)
+    told = say(Message("{} of sale {}, until {}:", evidence_id, made.sale_id, until), aside=True)
+    document = {"id": evidence_id, "saleId": made.sale_id, "url": made.url, "expiresAt": made.expires_at}
+    return Shown(made, [told, say(made.url)], document)
 
 
 @evidence.command(short_help="Send files into the bucket, with the credentials for them.")

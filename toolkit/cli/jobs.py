@@ -16,14 +16,14 @@ import click
 
 from toolkit.cli import _toolkit
 from toolkit.cli.context import DONE, FAILED, NEEDS_ATTENTION, finish, json_option, pass_kit, past_moment, shows
-from toolkit.cli.printing import note, print_json, show, show_table
+from toolkit.cli.printing import note, print_json, show
 from toolkit.errors import JobFailed, SettingsError, ToolkitError
 from toolkit.jobs.definitions import PACKAGED, Job, load_jobs
 from toolkit.jobs.notices import NoticeSettings, notices_of
 from toolkit.jobs.running import JobRun, Log, look_around
 from toolkit.jobs.runs import Outcome, RunStatus, job_history, open_sales, run_document, runs_of
 from toolkit.kit.connection import Kit
-from toolkit.kit.shown import Shown, say
+from toolkit.kit.shown import Shown, aligned, say
 from toolkit.kit.spoken import EXAMPLES, _, current_language, readable
 from toolkit.message import Message
 from toolkit.notebooks.packaged import find_notebook
@@ -150,9 +150,8 @@ def job() -> None:
 
 
 @job.command(name="list", short_help="List the jobs and when each is due.")
-@json_option
-@pass_kit
-def list_jobs(kit: Kit, as_json: bool) -> None:
+@shows(DONE)
+def list_jobs(kit: Kit) -> Shown[Any]:
     """List the jobs: when each is due next, and how its last run ended.
 
     Example:
@@ -168,11 +167,10 @@ def list_jobs(kit: Kit, as_json: bool) -> None:
         found.append(about | ended)
         told = f"{_(last.status)} ({readable(last.logical_date, zone)})" if last else _("never ran")
         rows.append((each.name, each.schedule.expression, readable(due, zone), told))
-    if as_json:
-        print_json({"file": desk.file, "timezone": zone.key, "jobs": found})
-    else:
-        show_table(("job", "schedule", "next", "last"), rows)
-        note("from {}, times in {}", desk.file, zone.key)
+    columns = ["job", "schedule", "next", "last"]
+    parts = [say(line) for line in aligned([[*map(_, columns)], *rows])]
+    parts.append(say(Message("from {}, times in {}", desk.file, zone.key), aside=True))
+    return Shown(found, parts, {"file": desk.file, "timezone": zone.key, "jobs": found})
 
 
 @job.command(short_help="Check the jobs file; nothing is started.")

@@ -3,14 +3,16 @@
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import click
 
-from toolkit.cli.context import DONE, NEEDS_ATTENTION, NonEmptyPath, json_option, pass_kit
+from toolkit.cli.context import DONE, NEEDS_ATTENTION, NonEmptyPath, json_option, pass_kit, shows
 from toolkit.cli.printing import note, print_json, show
 from toolkit.contract.fields import pick_camel
 from toolkit.errors import InvalidInput, UnreadableFile
 from toolkit.kit.connection import Kit
+from toolkit.kit.shown import Shown, say
 from toolkit.kit.spoken import _
 from toolkit.log.bundle import COSIGS, STAMP, bundle, verify_bundle
 from toolkit.log.export import export_tiles, read_tiles
@@ -41,9 +43,8 @@ def log() -> None:
 
 @log.command(short_help="Seal the events that were recorded since the last checkpoint.")
 @click.option("--new-key", type=NonEmptyPath(), help="Let the key in this file sign from now on.")
-@json_option
-@pass_kit
-def seal(kit: Kit, new_key: Path | None, as_json: bool) -> None:
+@shows(DONE)
+def seal(kit: Kit, new_key: Path | None) -> Shown[Any]:
     """Append the events that were recorded since the last checkpoint to the log, and sign its new state.
 
     Audits and reports do it by themselves. The key is in the file of TOOLKIT_LOG_SIGNING_KEY,
@@ -57,15 +58,15 @@ def seal(kit: Kit, new_key: Path | None, as_json: bool) -> None:
       toolkit log seal
       toolkit log seal --new-key custody-2027.pem
     """
-    _show(kit.seal_log() if new_key is None else kit.change_log_key(new_key), as_json)
+    shown = _shown(kit.seal_log() if new_key is None else kit.change_log_key(new_key))
     if not kit.log_keys.keys:
         note("the hashes in the log have no key: a CPF can be found by trying all; set TOOLKIT_LOG_KEY")
+    return shown
 
 
 @log.command(short_help="Show the newest signed state of the log.")
-@json_option
-@pass_kit
-def checkpoint(kit: Kit, as_json: bool) -> None:
+@shows(DONE)
+def checkpoint(kit: Kit) -> Shown[Any]:
     """Show the newest signed state of the log: its name, the number of entries, the root, and the signature.
 
     Examples:
@@ -73,17 +74,13 @@ def checkpoint(kit: Kit, as_json: bool) -> None:
       toolkit log checkpoint --json    with the public key
     """
     with kit.database.transaction() as connection:
-        _show(newest_checkpoint(connection), as_json)
+        return _shown(newest_checkpoint(connection))
 
 
-def _show(signed: SignedState | None, as_json: bool) -> None:
-    if as_json:
-        document = None if signed is None else pick_camel(signed, "size", "root", "note", "vkey", "issued_at")
-        print_json({"checkpoint": document})
-    elif signed is None:
-        show("Nothing is in the custody log yet.")
-    else:
-        click.echo(signed.note, nl=False)
+def _shown(signed: SignedState | None) -> Shown[Any]:
+    told = "Nothing is in the custody log yet." if signed is None else signed.note.removesuffix("\n")
+    document = None if signed is None else pick_camel(signed, "size", "root", "note", "vkey", "issued_at")
+    return Shown(signed, [say(told)], {"checkpoint": document})
 
 
 @log.command(short_help="Write the proof that an event is in the log.")

@@ -2,12 +2,12 @@
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 import click
 
-from toolkit.kit.shown import aligned, json_text
+from toolkit.kit.shown import json_text
 from toolkit.kit.spoken import _, translate
 from toolkit.message import Message
 
@@ -31,12 +31,6 @@ def show(text: str, /, *values: Any) -> None:
 def note(text: str, /, *values: Any) -> None:
     """Print a line for people on stderr, apart from the results."""
     click.echo(plain(translate(Message(text, *values) if values else text)), err=True)
-
-
-def show_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print rows under their headings, which are translated, in columns that are as wide as it takes."""
-    for line in aligned([[*map(_, headings)], *rows]):
-        show(line)
 
 
 def plain(text: str) -> str:

@@ -7,8 +7,8 @@ from uuid import UUID
 import click
 
 from toolkit.audit.waivers import add_waivers, fits_a_sale, lint_waivers
-from toolkit.cli.context import DONE, FAILED, NEEDS_ATTENTION, NonEmptyPath, finish, json_option, pass_kit, shows
-from toolkit.cli.printing import note, print_json, show
+from toolkit.cli.context import DONE, FAILED, NonEmptyPath, finish, json_option, pass_kit, shows
+from toolkit.cli.printing import note
 from toolkit.contract.waivers import WaiverRequest
 from toolkit.kit.audits import shown_waivers
 from toolkit.kit.connection import Kit
@@ -104,9 +104,8 @@ def revoke(kit: Kit, waiver_id: UUID, reason: str, by: str) -> Shown[Any]:
 
 @waiver.command(short_help="Check a file of waivers without adding them.")
 @click.argument("file", type=NonEmptyPath())
-@json_option
-@pass_kit
-def lint(kit: Kit, file: Path, as_json: bool) -> int:
+@shows()
+def lint(kit: Kit, file: Path) -> Shown[Any]:
     """Check the waivers in the TOML file FILE without adding them, for a review.
 
     A table [[waiver]] for each, with sale, partner or code, and reason, owner,
@@ -119,12 +118,9 @@ def lint(kit: Kit, file: Path, as_json: bool) -> int:
     """
     linted = lint_waivers(file, today=kit.today())
     wrong = [{"place": place, "errors": errors} for place, (_r, errors) in enumerate(linted, start=1) if errors]
-    if as_json:
-        print_json({"waivers": len(linted), "wrong": wrong})
-    else:
-        _tell_wrong(file, linted)
-        show("{}: {}, {} wrong", file.name, counted(len(linted), "waiver"), len(wrong))
-    return NEEDS_ATTENTION if wrong else DONE
+    _tell_wrong(file, linted)
+    told = Message("{}: {}, {} wrong", file.name, counted(len(linted), "waiver"), len(wrong))
+    return Shown(linted, [say(told)], {"waivers": len(linted), "wrong": wrong}, bool(wrong))
 
 
 def _tell_wrong(file: Path, linted: list[tuple[WaiverRequest | None, list[Message]]]) -> bool:

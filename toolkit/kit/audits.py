@@ -198,7 +198,7 @@ class AuditResult:
                 written += write(read(name), place / "partners" / partner_folder(name))
                 progress.advance(1)
             progress.end()
-        parts = [replace(say(f"{headline(result, spoken)}."), aside=True)]
+        parts = [say(f"{headline(result, spoken)}.", aside=True)]
         parts += [remark("note", text) for text in notices(result, spoken, zone)]
         numbers = pick_camel(result, "sales", "compliant", "incomplete", "conflict")
         return Shown(written, [links("The report", written), *parts], numbers, result.open > 0, written)

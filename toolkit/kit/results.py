@@ -292,7 +292,7 @@ def shown_completion(done: Completion, zone: ZoneInfo) -> Shown[Completion]:
             parts.append(remark("toolkit", told))
             why = [Message("  {} is missing: {}", piece.evidence_type, piece.reason) for piece in verdict.missing]
             why += [Message("  {}: {}", problem, _(CODES[problem].meaning)) for problem in verdict.problems]
-            parts += [replace(say(each), aside=True) for each in why]
+            parts += [say(each, aside=True) for each in why]
         document |= {
             "status": verdict.status,
             "missing": [pick_camel(piece, "evidence_type", "reason") for piece in verdict.missing],

@@ -51,9 +51,9 @@ class Part:
     aside: bool = False
 
 
-def say(text: str) -> Part:
+def say(text: str, *, aside: bool = False) -> Part:
     """Show a sentence."""
-    return Part(f"<p>{escape(translate(text))}</p>", translate(text))
+    return Part(f"<p>{escape(translate(text))}</p>", translate(text), aside)
 
 
 def figures(heading: str, facts: Mapping[str, int | str], below: str = "") -> Part:
