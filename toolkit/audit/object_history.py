@@ -18,7 +18,7 @@ from sqlalchemy import Connection
 from toolkit.bucket.client import ASKED_AT_ONCE, Area, Bucket, ObjectSeen, ask_each
 from toolkit.contract.deadlines import Clock
 from toolkit.database.connection import Database, Lock, raw, take
-from toolkit.database.copying import copy_rows, named
+from toolkit.database.copying import copy_rows
 from toolkit.database.observation_clock import stamp
 from toolkit.database.observations import FEW, check_disappearance
 from toolkit.errors import ObjectDenied
@@ -170,7 +170,7 @@ def _copy_listing(connection: Connection, rows: Iterable[pa.Table], progress: Pr
 
 def _copy(connection: Connection, rows: pa.Table) -> None:
     if rows.num_rows:
-        copy_rows(raw(connection), named("listed", OBJECT.names), rows)
+        copy_rows(connection, "listed", rows)
 
 
 def _ask(connection: Connection, bucket: Bucket, batches: Iterable[Sequence[str]]) -> list[str]:

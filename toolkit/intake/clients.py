@@ -23,7 +23,7 @@ from sqlalchemy.exc import DBAPIError
 
 from toolkit.contract.deadlines import Clock
 from toolkit.database.connection import Database, Lock, raw, take, take_if_free
-from toolkit.database.copying import copy_rows, named, new_ids
+from toolkit.database.copying import copy_rows, new_ids
 from toolkit.database.service import create_new, service_of
 from toolkit.database.tables import load_batches, new_id
 from toolkit.errors import InvalidField, UnreadableFile
@@ -278,11 +278,7 @@ class Staging:
             "address_id": pa.array(new_ids(count)),
             **{name: column.filter(accepted) for name, column in verdict.values.items()},
         }
-        copy_rows(
-            raw(self._connection),
-            named("new_clients", _COLUMNS),
-            pa.table({name: columns[name] for name in _COLUMNS}),
-        )
+        copy_rows(self._connection, "new_clients", pa.table({name: columns[name] for name in _COLUMNS}))
         self.rows += count
 
     def take_out_registered(self, *, dry_run: bool) -> dict[int, UUID | None]:

@@ -14,8 +14,8 @@ from sqlalchemy import Connection
 
 from toolkit.contract.deadlines import Clock
 from toolkit.contract.sales import SaleRecord
-from toolkit.database.connection import Database, Lock, raw, take
-from toolkit.database.copying import copy_rows, named
+from toolkit.database.connection import Database, Lock, take
+from toolkit.database.copying import copy_rows
 from toolkit.database.observations import OBSERVED, observe_sales
 from toolkit.database.service import NEW, clients, create_new, sales, same, service_of
 from toolkit.errors import InvalidField
@@ -98,7 +98,7 @@ def load_sales(
     differing: tuple[DifferingSale, ...] = ()
     with database.transaction() as connection:
         connection.execute(sa.text(_STAGE))
-        copy_rows(raw(connection), named("staged_sales", ("line", *_NAMES)), _staged(valid, timezone))
+        copy_rows(connection, "staged_sales", _staged(valid, timezone))
         take(connection, Lock.SALES_LOAD)
         unknown = _reject_unknown_clients(connection)
         rejected = sorted(rejected + unknown, key=lambda row: row.line)
