@@ -22,15 +22,15 @@ EVENTS = """
 def test_what_the_service_changes_is_a_new_observation_and_an_event(database, clock):
     add_sale(database)
     (kept, _), (retyped, _), (deleted, _) = (add_record(database) for _ in range(3))
-    assert observe_service(database, clock)[1] == ObservedChanges(appeared=3, changed=0, vanished=0)
-    assert observe_service(database, clock)[1] == ObservedChanges(appeared=0, changed=0, vanished=0)
+    assert observe_service(database, clock)["records"] == ObservedChanges(appeared=3, changed=0, vanished=0)
+    assert observe_service(database, clock)["records"] == ObservedChanges(appeared=0, changed=0, vanished=0)
     clock.now += timedelta(hours=1)
     execute(
         database,
         f"UPDATE evidences SET evidence_type = 'KYC' WHERE id = '{retyped}'",
         f"DELETE FROM evidences WHERE id = '{deleted}'",
     )
-    assert observe_service(database, clock)[1] == ObservedChanges(appeared=0, changed=1, vanished=1)
+    assert observe_service(database, clock)["records"] == ObservedChanges(appeared=0, changed=1, vanished=1)
     told = rows(database, EVENTS)
     assert set(told[:3]) == {("RECORDED", each) for each in (kept, retyped, deleted)}
     assert set(told[3:]) == {("RECORD_GONE", retyped), ("RECORD_GONE", deleted), ("RECORD_CHANGED", retyped)}

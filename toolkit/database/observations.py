@@ -9,7 +9,7 @@ stays as it is. Codes that the contract does not know stay as they are, too.
 """
 # made of constants, and of the operator's own statements
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -53,29 +53,20 @@ def check_disappearance(gone: int, known: int, what: str) -> None:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _History:
-    """A relation of the service, the observations of its rows, and the columns that are kept beside the id.
-
-    ``usable`` is the condition without which a row is set aside.
-    """
-
-    relation: str
-    observations: sa.Table
-    id_of_row: str
-    columns: tuple[str, ...]
-    usable: str
-
-
 OBSERVED: Final = tuple(COLUMNS["sales"])[1:]
 """The columns of a sale that are kept, beside its id."""
 
-_SALES: Final = _History("sales", sale_observations, "sale_id", OBSERVED, "created_at IS NOT NULL")
-_RECORDS: Final = _History(
-    *("records", evidence_observations, "evidence_id"),
-    tuple(name for name in evidence_observations.c.keys()[1:] if name in COLUMNS["records"]),
-    "sale_id IS NOT NULL AND requested_at IS NOT NULL",
-)
+_HISTORIES: Final[Mapping[str, tuple[sa.Table, str, tuple[str, ...], str]]] = {
+    "sales": (sale_observations, "sale_id", OBSERVED, "created_at IS NOT NULL"),
+    "records": (
+        evidence_observations,
+        "evidence_id",
+        tuple(name for name in evidence_observations.c.keys()[1:] if name in COLUMNS["records"]),
+        "sale_id IS NOT NULL AND requested_at IS NOT NULL",
+    ),
+}
+"""By relation: the observations of its rows, their column with the row's id, the columns that are kept beside it,
+and the condition without which a row is set aside."""
 
 _BLANK_IS_NONE: Final[Mapping[str, str]] = {
     "partner": "nullif(btrim(partner), '')",
@@ -136,10 +127,8 @@ class ServiceReading:
         }
 
 
-def observe_service(
-    database: Database, clock: Clock, *, confirmed: bool = False
-) -> tuple[ObservedChanges, ObservedChanges]:
-    """Note what changed in the sales, and in the evidence records, since they were observed last.
+def observe_service(database: Database, clock: Clock, *, confirmed: bool = False) -> dict[str, ObservedChanges]:
+    """Note what changed in the relations ``sales`` and ``records`` since they were observed last.
 
     ``confirmed`` takes it for true that most of them are gone.
 
@@ -153,10 +142,11 @@ def observe_service(
         now = stamp(connection, clock)
         belong_to_service(connection, now)
         before = _newest(connection)
-        found = _observe(connection, _SALES, now), _observe(connection, _RECORDS, now)
-        for observed, history, what in zip(found, (_SALES, _RECORDS), ("sales", "evidence records"), strict=True):
+        found = {relation: _observe(connection, relation, now) for relation in _HISTORIES}
+        for relation, what in (("sales", "sales"), ("records", "evidence records")):
+            observed = found[relation]
             if observed.vanished > FEW and not confirmed:
-                current = sa.select(sa.func.count()).where(history.observations.c.gone_at.is_(None))
+                current = sa.select(sa.func.count()).where(_HISTORIES[relation][0].c.gone_at.is_(None))
                 left = connection.execute(current).scalar_one() - observed.appeared
                 check_disappearance(observed.vanished, left + observed.vanished, what)
         changes: tuple[str, ...] = ()
@@ -213,12 +203,12 @@ _SINCE_AUDIT: Final = """
 """
 
 
-def _changed(found: Iterable[ObservedChanges], counts: Mapping[str, int]) -> Iterator[str]:
+def _changed(found: Mapping[str, ObservedChanges], counts: Mapping[str, int]) -> Iterator[str]:
     """Yield a sentence where most rows are read otherwise: other codes of a lookup, another zone, other keys."""
     told = {"sales": ServiceChange.SALES_CHANGED, "records": ServiceChange.RECORDS_CHANGED}
-    for observed, (relation, change) in zip(found, told.items(), strict=True):
-        if observed.changed > FEW and observed.changed * 2 > counts[relation]:
-            yield change.format(observed.changed, counts[relation])
+    for relation, change in told.items():
+        if found[relation].changed > FEW and found[relation].changed * 2 > counts[relation]:
+            yield change.format(found[relation].changed, counts[relation])
 
 
 def _has_jumped(name: str, before: int, now: int) -> bool:
@@ -258,39 +248,38 @@ def _rows_behind(connection: Connection, relation: str) -> int:
 
 def observe_sales(connection: Connection, clock: Clock, sale_id: str | None = None) -> None:
     """Note changes of the sales alone, or of one of them, inside the transaction that wrote them."""
-    _observe(connection, _SALES, stamp(connection, clock), sale_id)
+    _observe(connection, "sales", stamp(connection, clock), sale_id)
 
 
-def _observe(connection: Connection, history: _History, now: datetime, only: str | None = None) -> ObservedChanges:
+def _observe(connection: Connection, relation: str, now: datetime, only: str | None = None) -> ObservedChanges:
     """Close the observations that no longer hold, and open one for each row that has none.
 
     The rows are read by statements that only read, so that the server may share them among processes.
     """
-    bound = {} if only is None else {"only": only}
+    observations, key, columns, usable = _HISTORIES[relation]
+    seen, bound = observations.fullname, {} if only is None else {"only": only}
     service = service_of(connection)
-    given = service.text(history.relation) if only is None else service.one(history.relation, "id", ":only")
+    given = service.text(relation) if only is None else service.one(relation, "id", ":only")
     rows = f"SELECT * FROM {given} AS read"
     connection.execute(sa.text(_SIDE_BY_SIDE))
-    connection.execute(sa.text(_SET_ASIDE.format(rows=rows, usable=history.usable)), bound)
+    connection.execute(sa.text(_SET_ASIDE.format(rows=rows, usable=usable)), bound)
     some = connection.execute(sa.text("SELECT EXISTS (SELECT FROM pg_temp.set_aside)")).scalar_one()
-    read = ", ".join(f"{_BLANK_IS_NONE.get(name, name)} AS {name}" for name in history.columns)
+    read = ", ".join(f"{_BLANK_IS_NONE.get(name, name)} AS {name}" for name in columns)
     not_aside = " AND NOT EXISTS (SELECT FROM pg_temp.set_aside WHERE set_aside.id = {})" if some else ""
-    which = "" if only is None else f" AND {history.id_of_row} = :only"
+    which = "" if only is None else f" AND {key} = :only"
     different = _DIFFERENT.format(
         rows=f"SELECT id, {read}, true AS present FROM ({rows}) AS read "
         f"WHERE id IS NOT NULL{not_aside.format('read.id')}",
-        last=f"SELECT * FROM {history.observations.fullname} AS kept "
-        f"WHERE gone_at IS NULL{which}{not_aside.format(f'kept.{history.id_of_row}')}",
-        key=history.id_of_row,
-        values=", ".join(f"fresh.{name}" for name in history.columns),
-        known=", ".join(f"last.{name}" for name in history.columns),
+        last=f"SELECT * FROM {seen} AS kept WHERE gone_at IS NULL{which}{not_aside.format(f'kept.{key}')}",
+        key=key,
+        values=", ".join(f"fresh.{name}" for name in columns),
+        known=", ".join(f"last.{name}" for name in columns),
     )
     connection.execute(sa.text(different), bound)
     observed = ObservedChanges(*connection.execute(sa.text(_COUNTS)).one())
     if observed != ObservedChanges(0, 0, 0):
-        seen, columns = history.observations.fullname, ", ".join(history.columns)
         connection.execute(sa.text(_CLOSE.format(seen=seen)), {"now": now})
-        connection.execute(sa.text(_OPEN.format(seen=seen, key=history.id_of_row, columns=columns)), {"now": now})
+        connection.execute(sa.text(_OPEN.format(seen=seen, key=key, columns=", ".join(columns))), {"now": now})
     connection.execute(sa.text("DROP TABLE pg_temp.different, pg_temp.set_aside"))
     return observed
 
