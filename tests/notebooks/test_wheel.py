@@ -8,6 +8,7 @@ import subprocess
 import sys
 import sysconfig
 from collections import Counter
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from html import unescape
 from pathlib import Path
@@ -26,8 +27,9 @@ from toolkit.cli import main
 from toolkit.contract.codes import CODES, REQUEST_OVERDUE, SALE_GONE
 from toolkit.contract.service_rows import JUMPS, code_of
 from toolkit.extras import MODULES
-from toolkit.language import language
+from toolkit.language import LANGUAGES, language
 from toolkit.log.bundle import BUNDLE
+from toolkit.reports import FORMATS
 from toolkit.samples.dataset import make_samples
 
 ROOT = Path(__file__).parents[2]
@@ -104,9 +106,11 @@ def test_the_wheel_does_the_main_job_with_two_extras_and_the_readme_goes_on(
     )
     audit = open_audit(max(audits.glob("2*")))
     assert wrong_figures(out, audit) == []
-    spoken = ("report", "--audit", audit.folder, "--since", "2026-10-31", "--language", "pt-BR", "--out", "pt")
-    output_of(str(installed / "toolkit"), *spoken, cwd=tmp_path, environ=embedded_environment)
-    assert wrong_figures(tmp_path / "pt", audit, language("pt-BR")) == []
+    since = datetime.now(UTC).date() - timedelta(days=28)
+    for code in LANGUAGES:
+        told = ("--since", since, "--language", code, "--format", ",".join(FORMATS), "--out", tmp_path / code)
+        run("report", "--audit", audit.folder, *told, within=embedded_environment)
+        assert wrong_figures(tmp_path / code, audit, language(code)) == []
     assert_nothing_leaked(out, embedded_environment)
     assert_each_partner_is_told_of_its_own(out, embedded_environment)
     monkeypatch.chdir(tmp_path)

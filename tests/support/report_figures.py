@@ -4,6 +4,7 @@ import csv
 import json
 import re
 from collections import Counter
+from html import unescape
 
 from pypdf import PdfReader
 from python_calamine import CalamineWorkbook
@@ -11,6 +12,8 @@ from python_calamine import CalamineWorkbook
 from tests.support.report_text import packed_data
 from toolkit.contract.findings import Reason
 from toolkit.language import ENGLISH
+from toolkit.reports.audited import _RARE as RARE
+from toolkit.reports.wording import OWNER_NAMES
 
 BANDS = {"0-1": (0, 1), "2-7": (2, 7), "8-30": (8, 30), "31-90": (31, 90), ">90": (91, 10**9)}
 STANDING = ("open", "reopened")
@@ -20,6 +23,8 @@ def wrong_figures(folder, audit=None, language=ENGLISH):
     """The figures of each format in the folder that their rows do not give, and the rows that an audit has not."""
     document = json.loads((folder / "missing-evidence.json").read_text(encoding="utf-8"))
     figures = [*_of_json(document), *_of_workbook(folder, document, language)]
+    if (folder / "missing-evidence.html").exists():
+        figures += _of_page((folder / "missing-evidence.html").read_text("utf-8"), document, language)
     if (folder / "missing-evidence.pdf").exists():
         figures += _of_pdf(folder / "missing-evidence.pdf", document, language)
     if audit is not None:
@@ -72,10 +77,11 @@ def _of_changes(document):
         return
     partners = {each["id"]: each["partner"] or "" for each in document["findings"]}
     since, there = changes["since"], [each for each in document["findings"] if each["status"] != "resolved"]
-    came = Counter((each["openedAt"] > since, each["firstSeen"] > since) for each in there)
-    yield "new", changes["new"], came[True, True]
-    yield "reopened", changes["reopened"], came[True, False]
-    yield "still open", changes["open"], came[False, False]
+    new = sum(each["firstSeen"] > since for each in there)
+    back = {each["id"] for each in document["changed"] if each["change"] == "reopened"}
+    yield "new", changes["new"], new
+    yield "reopened", changes["reopened"], sum(each["id"] in back and each["openedAt"] > since for each in there)
+    yield "still open", changes["open"], len(there) - new - len(back)
     kinds = ("new", "resolved", "reopened", "between")
     given = Counter((each["change"], partners[each["id"]]) for each in document["changed"])
     for board in changes["byPartner"]:
@@ -106,6 +112,10 @@ def _sheets(folder):
 
 def _of_workbook(folder, document, language):
     sheets, say = _sheets(folder), language.text
+    counted = [[cell for cell in row[1:] if cell != ""] for row in sheets[say("Summary")]]
+    for name, counts in _charts(document):
+        places = [at for at in range(len(counted)) if counted[at : at + len(counts)] == counts]
+        yield f"workbook, chart {name}", bool(places), True
     summary = {row[0]: row[1] for row in reversed(sheets[say("Summary")]) if len(row) > 1}
     for name, told in (("Sales", "sales"), ("compliant", "compliant"), ("incomplete", "incomplete")):
         yield f"workbook {name}", summary[say(name)], document[told]
@@ -118,6 +128,56 @@ def _of_workbook(folder, document, language):
         kinds = ("new", "reopened", "resolved", "between", "open")
         given = [[each[kind] for kind in kinds] for each in document["changes"]["byPartner"]]
         yield "sheet Changes by partner", [row[1:] for row in sheets[say("Changes by partner")][1:]], given
+
+
+def _charts(document):
+    """The numbers of the three charts, row by row: each with those columns alone that the chart may leave out."""
+    statuses = ("compliant", "incomplete", "conflict")
+    kept = [each for each in Reason if each not in RARE or any(row[each] for row in document["missing"])]
+    yield "group", [[row[each] for each in statuses] for row in document["byGroup"]]
+    yield "age", [[row[each] for each in statuses[1:]] for row in document["ages"]]
+    yield "missing", [[row[each] for each in kept] for row in document["missing"]]
+
+
+def _of_page(page, document, language):
+    """The figures that stand in the page: status, cards, charts, problems, who acts, and the lengths of lists."""
+
+    def numbers(text, pattern):
+        found = re.findall(rf"{pattern}\s*(?:<a[^>]*>)?([\d.,]+)", text)
+        return [int(re.sub(r"\D", "", each)) for each in found]
+
+    rows, listed, say = document["rows"], _listed(document), language.text
+    legend = re.search(r'<ul class="legend">(.*?)</ul>', page, re.DOTALL)[1]
+    given = [document[status] for status in ("compliant", "incomplete", "conflict")]
+    yield "page, legend", numbers(legend, "<b>"), given
+    cards = re.search(r'<section class="cards".*?</section>', page, re.DOTALL)[0]
+    pieces = [piece["reason"] for row in rows for piece in row["missing"]]
+    unexamined = sum(row["unexamined"] for row in listed)
+    figures = [_having(rows, "COMPLETED_WITHOUT_EVIDENCE"), max(row["ageDays"] for row in rows), len(pieces)]
+    yield "page, cards", numbers(cards, '<p class="figure">'), [*figures, unexamined]
+    yield "page, never requested", numbers(cards, "<br>"), [pieces.count("NEVER_REQUESTED")]
+    for name, counts in _charts(document):
+        chart = re.search(rf'<figure class="chart chart-{name}">.*?</figure>', page, re.DOTALL)[0]
+        told = [numbers(row, '<td class="count[^"]*">') for row in re.findall("<tr>.*?</tr>", chart, re.DOTALL)]
+        yield f"page, chart {name}", told[1:], counts
+    problems = re.search(r'<figure class="chart chart-troubles">.*?</figure>', page, re.DOTALL)
+    counts = [each["sales"] for each in document["problems"] if each["sales"]]
+    yield "page, problems", problems and numbers(problems[0], '<span class="figure">'), counts or None
+    standing = [each for each in document["findings"] if each["status"] in STANDING]
+    owners = Counter()
+    for sale, owner in {(each["saleId"], each["owner"]) for each in standing if each["saleId"]}:
+        owners[say(OWNER_NAMES.get(owner, owner))] += sale is not None
+    acting = re.search(r'<dl class="acting">.*?</dl>', page, re.DOTALL)
+    waiting = re.findall(r"<span>([^<]+?) <a[^>]*>(\d+)</a></span>", acting[0]) if acting else []
+    yield "page, who acts", {unescape(name): int(number) for name, number in waiting}, dict(owners)
+    late = {each["saleId"] for each in standing if each["overdue"] and each["saleId"]}
+    told = numbers(acting[0], rf"{say('Sales with an overdue finding')}</dt><dd><span>") if acting else []
+    yield "page, overdue", told, [len(late)] * bool(late)
+    lists = dict(re.findall(r'<a href="#([\w-]+)">[^<]+</a> <small>([\d.,]+)</small>', page))
+    given = {"open": standing, "waivers": document["waivers"]}
+    given |= {"withdrawals": document["withdrawals"], "partners": document["partners"]}
+    for name, each in given.items():
+        yield f"page, list {name}", int(lists.get(name, 0)), len(each)
 
 
 def _of_pdf(path, document, language):

@@ -97,7 +97,9 @@ def _content(report: Report) -> dict[str, Any]:
         "provenance": list(provenance(result, report.timezone, language).items()),
         "words": {
             "seal": say("Custody seal"),
-            "fingerprint": say("Fingerprint (SHA-256 of missing-evidence.json)"),
+            "fingerprint": say("Fingerprint (SHA-256 of missing-evidence.json)")
+            if "json" in report.formats
+            else say("Fingerprint (SHA-256 of this report as JSON)"),
             "provenance": say("Where the numbers come from"),
         },
     }
