@@ -341,7 +341,7 @@ def test_evidence_within_its_period_stays_and_goes_after_it(office, run, databas
     assert (record["contact"], record["retention"][0]["days"]) == ("dpo@example.com", 1)
     assert "clients.cpf" in record["personalData"]["Name, CPF, RG and date of birth"]
     plan.write_text(PLAN.format(0))
-    assert "privacy.toml, line 10: retention.0.days" in run("privacy", "retention", ends=None, **environ).err
+    assert "privacy.toml, line 10: retention.1.days" in run("privacy", "retention", ends=None, **environ).err
 
 
 def test_a_service_whose_statements_cannot_erase_says_so(office, run, database, tmp_path):
