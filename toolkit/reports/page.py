@@ -7,17 +7,19 @@ table whose rows carry a bar: an SVG that stretches, its texts are texts of the 
 """
 
 import base64
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import date
-from functools import cache
+from functools import cache, partial
 from hashlib import sha256
 from importlib.resources import files
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import urlencode
 
 import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from toolkit.contract.codes import names_of
 from toolkit.contract.evidence import UtilityGroup
@@ -128,6 +130,11 @@ PRINTED_ROWS: Final = 2000
 SECTION_ROWS: Final = 200
 """Rows of each list below the sales; the workbook has all of them."""
 
+_SHORT: Final = 18
+"""Characters that a cell does not wrap."""
+_BREAK: Final = Markup("_<wbr>")
+"""Where a line may end within a code."""
+
 _PAYERS: Final = {"true": True, "false": False, "": None}
 """``isClientFinancialResponsible`` as the cells of the page write it."""
 
@@ -157,7 +164,7 @@ def _template(language: Language) -> Template:
     environment.install_gettext_translations(language.translations, newstyle=True)  # type: ignore[attr-defined]
     environment.filters["number"] = language.number
     environment.filters["listed"] = items
-    environment.filters["breakable"] = lambda code: Markup("_<wbr>").join(wording.escape_bidi(code).split("_"))
+    environment.filters["breakable"] = lambda code: _linked(code, "")
     return environment.get_template("page.html.j2")
 
 
@@ -201,31 +208,49 @@ def _context(report: Report) -> dict[str, Any]:
 
 
 def _list_below(name: str, of: Section) -> dict[str, Any]:
-    """Return a list below the sales; sale ids and the figures of partners lead to the sales."""
-    rows = [_cells(name, dict(zip(of.columns, row, strict=True)), of.report) for row in of.rows(SECTION_ROWS)]
+    """Return a list below the sales, its rows as HTML; sale ids and the figures of partners lead to the sales."""
+    report, rows = of.report, of.rows(SECTION_ROWS)
+    cell_of = cache(partial(_cell, report))  # most cells stand in many rows
+    lines = []
+    for row in rows:
+        links = _links(name, dict(zip(of.columns, row, strict=True)), report)
+        lines.append([*map(cell_of, of.columns, row, links)])
     if name == "file-findings":
-        found, told = of.report.result.file_findings, of.report.result.told["saleId"]
-        listed = set(told[told.isin({sale_id for finding in found for sale_id in finding.sale_ids})])
-        for cells, finding in zip(rows, found, strict=False):
-            cells[0]["sales"] = {sale_id: sale_id in listed for sale_id in finding.sale_ids}
+        told, named = report.result.told["saleId"], [each.sale_ids for each in report.result.file_findings]
+        listed = set(told[told.isin({*chain.from_iterable(named)})])
+        for line, row, sales in zip(lines, rows, named, strict=False):
+            if sales:
+                links = [_linked(each, urlencode({"sale": each}) if each in listed else "") for each in sales]
+                line[0] = _cell(report, next(iter(of.columns)), row[0], shown=Markup(", ").join(links))
     whole = sum(of.columns.values())
     widths = [f"{share / whole:.1%}" for share in of.columns.values()]
-    about = {"title": of.title, "about": of.about, "headings": of.headings, "widths": widths, "total": of.total}
-    return {"name": name, "rows": rows, **about}
+    counted = [isinstance(cell, int | float) for cell in rows[0]] if rows else []
+    headings = [*zip(of.headings, counted, strict=False)]
+    about = {"title": of.title, "about": of.about, "headings": headings, "widths": widths, "total": of.total}
+    return {"name": name, "rows": [*map(_row, lines)], **about}
 
 
-def _cells(name: str, row: Mapping[str, Cell], report: Report) -> list[dict[str, Any]]:
-    links = _links(name, row, report)
-    return [
-        {
-            "text": cell_text(cell, report, heading),
-            "number": cell if isinstance(cell, int | float) else None,
-            "value": _order(heading, cell, report),
-            "link": links.get(heading) if cell else None,
-            "sales": {},
-        }
-        for heading, cell in row.items()
-    ]
+def _row(cells: Sequence[str]) -> Markup:
+    """Return a row of HTML; whoever made its cells has escaped their texts."""
+    first, *rest = cells
+    lines = (f'<th scope="row"{first}</th>', *(f"<td{each}</td>" for each in rest))
+    return Markup("      <tr>\n{}\n      </tr>\n".format("\n".join(f"        {each}" for each in lines)))  # noqa: S704
+
+
+def _cell(report: Report, heading: str, cell: Cell, link: str = "", shown: str = "") -> str:
+    """Return the attributes and the content of a cell, of which ``shown`` is HTML in place of its text."""
+    text, value = cell_text(cell, report, heading), _order(heading, cell, report)
+    kind = ' class="short"' if len(text) <= _SHORT else ""
+    kind = ' class="count"' if isinstance(cell, int | float) else kind
+    ordered = "" if value is None else f' data-value="{value}"'
+    return f' data-label="{escape(report.language.text(heading))}"{kind}{ordered}>{shown or _linked(text, link)}'
+
+
+def _linked(text: str, query: str) -> Markup:
+    text = wording.escape_bidi(text)
+    if query:
+        return Markup('<a class="rows" href="#{}">{}</a>').format(query, text)
+    return _BREAK.join(text.split("_"))
 
 
 def _order(heading: str, cell: Cell, report: Report) -> float | str | None:
@@ -236,19 +261,20 @@ def _order(heading: str, cell: Cell, report: Report) -> float | str | None:
     return cell.isoformat() if isinstance(cell, date) else cell if isinstance(cell, int | float) else None
 
 
-def _links(name: str, row: Mapping[str, Cell], report: Report) -> dict[str, dict[str, Any]]:
-    """Return the filters that cells lead to, by their headings."""
-    if name == "changed-partners":
-        return {}
+def _links(name: str, row: Mapping[str, Cell], report: Report) -> list[str]:
+    """Return the filters that the cells of a row lead to, as queries."""
+    links: dict[str, dict[str, Any]] = {}
     if name == "partners":
         own = {"partner": NOBODY if row["Partner"] == report.language.text("no partner") else row["Partner"]}
-        return {
+        links = {
             "Partner": own if row["incomplete"] or row["in conflict"] else {},
             "incomplete": own | {"status": str(Status.INCOMPLETE)},
             "in conflict": own | {"status": str(Status.CONFLICT)},
             "Overdue": own | {"only": "overdue"},
         }
-    return {"Sale": {"sale": row["Sale"]}} if "Sale" in row and name != "waivers" else {}
+    elif name not in {"changed-partners", "waivers"} and "Sale" in row:
+        links = {"Sale": {"sale": row["Sale"]}}
+    return [urlencode(links.get(heading, {})) if cell else "" for heading, cell in row.items()]
 
 
 def _data(report: Report) -> dict[str, Any]:
