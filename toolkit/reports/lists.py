@@ -157,7 +157,7 @@ def _heard(language: Language, told: date | None, answer: str | None, until: dat
 
 def _open(report: Report) -> pd.DataFrame:
     """Return the open findings, overdue ones first, each with the business days that it is late."""
-    found = _findings(report)
+    found = rows_of(FINDINGS, report)
     found = found[found["status"].isin(["open", "reopened"])]
     found = found.assign(
         daysLate=(-found["dueInBusinessDays"]).where(found["overdue"].astype(bool)).astype("Int64")
@@ -169,7 +169,7 @@ _CHANGES: Final = {"new": "new", "reopened": "back again", "resolved": "resolved
 
 
 def _changes(report: Report) -> pd.DataFrame:
-    found = _findings(report)
+    found = rows_of(FINDINGS, report)
     say = report.language.text
     return pd.concat([found[found["change"] == kind].assign(change=say(word)) for kind, word in _CHANGES.items()])
 
@@ -294,7 +294,7 @@ TO_ACT_ON: Final = List(
 ANSWERS: Final = List(
     "Answers",
     _same("Sale", "Finding", "Evidence", "Due", *HEADINGS.values()),
-    lambda report: _open(report).assign(**dict.fromkeys(("answer", "until", "text"), "")),
+    lambda report: rows_of(BESIDE["open"], report).assign(**dict.fromkeys(("answer", "until", "text"), "")),
 )
 """The findings that a partner can answer, in its own workbook alone: it fills in the empty columns."""
 
@@ -455,10 +455,17 @@ def section(of: List, report: Report) -> Section:
     """Return a list as this report has it."""
     say = report.language.text
     about = say(of.about, **LIMITS) if isinstance(of.about, str) else of.about(report)
-    rows = of.rows(report)
+    rows = rows_of(of, report)
     empty = [each for each in _MAY_LACK if each in of.columns and not rows[_source(each)[0]].fillna("").any()]
     shown = {each: share for each, share in of.columns.items() if each not in empty}
     return Section(say(of.title), about, shown, rows, report)
+
+
+def rows_of(of: List, report: Report) -> pd.DataFrame:
+    """Return the rows of a list, which the formats of a report make once."""
+    if of.title not in report.tables:
+        report.tables[of.title] = of.rows(report)
+    return report.tables[of.title]
 
 
 _MAY_LACK: Final = ("Told or answered", "Withdrawn by", "Owner", "Approved by")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from typing import Any, Final
@@ -41,6 +41,8 @@ class Report:
     """The language of the formats for people; those for programs have none."""
     excel: bool = False
     """True if the CSV is written as a Brazilian Excel opens it, instead of as programs read it."""
+    tables: dict[str, pd.DataFrame] = field(default_factory=dict, repr=False)
+    """The rows of its lists by their titles, once a format has asked for them."""
 
     @property
     def title(self) -> str:

@@ -204,7 +204,8 @@ def _write_list(book: Workbook, section: Section, choices: Mapping[int, Sequence
     """
     room = SHEET_ROWS - 1
     for number, first in enumerate(range(0, max(section.total, 1), room), start=1):
-        sample = _sheet_cells(section, slice(first, min(first + SAMPLE, section.total)))
+        last = min(first + room, section.total)
+        sample = _sheet_cells(section, slice(first, min(first + SAMPLE, last)))
         widths = [fitting(*each) for each in zip(section.headings, sample, strict=True)]
         if choices:  # to be filled in, and therefore empty
             widths = [
@@ -216,10 +217,9 @@ def _write_list(book: Workbook, section: Section, choices: Mapping[int, Sequence
             f"{section.title[: SHEET_NAME - len(suffix)]}{suffix}",
             SheetLooks(widths, frozen_columns=1, choices=choices or {}),
         )
-        named = zip(section.headings, sample, strict=True)
-        book.add([_heading(*each) for each in named])
-        last = min(first + room, section.total)
-        for start in range(first, last, ROWS_AT_ONCE):
+        book.add([_heading(*each) for each in zip(section.headings, sample, strict=True)])
+        book.add(sample)
+        for start in range(first + SAMPLE, last, ROWS_AT_ONCE):
             book.add(_sheet_cells(section, slice(start, min(start + ROWS_AT_ONCE, last))))
 
 
