@@ -16,6 +16,7 @@ from ibis import Table
 from ibis.expr import datatypes as dt
 from ibis.expr.types import BooleanValue, StringValue
 
+from toolkit.audit.source import LOOKED_AT
 from toolkit.contract.codes import WRONG_KIND
 from toolkit.contract.contents import COVERAGES, Coverage
 from toolkit.contract.evidence import KIND_OF, EvidenceType, UtilityGroup
@@ -223,7 +224,7 @@ def _judgement(_: str) -> Judgement:
             **{str(each): verdicts.count(where=verdicts.status == each) for each in Status},
             **{column: verdicts[column].sum().fill_null(0) for column in COVERAGES.values()},
         ),
-        looks=counted.group_by("kind", "depth", "readers", "look", verified=verified).aggregate(
+        looks=counted.group_by(*LOOKED_AT, verified=verified).aggregate(
             files=counted.count()
         ),
         listed=verdicts.filter(telling),

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Final, Self
 
 import sqlalchemy as sa
 from pydantic import ConfigDict
@@ -61,6 +61,10 @@ class Source:
     """The rows of the service's tables that its statements do not yield, as they are meant to or not."""
     replica: str | None = None
     """The replica that the audit was extracted from, and how far it was behind."""
+
+
+LOOKED_AT: Final = ("kind", "depth", "readers", "look")
+"""The columns of ``files`` that tell what a file was looked at with."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,11 +18,12 @@ import pyarrow.compute as pc
 
 from toolkit.audit.findings import FEW_OF_FINDINGS, as_listed
 from toolkit.audit.folder import Audit
-from toolkit.audit.source import Looks
+from toolkit.audit.source import LOOKED_AT, Looks
 from toolkit.contract.codes import NOT_TOLD_TO_PARTNERS, Owner, Severity
 from toolkit.contract.contents import COVERAGES, IntegrityFinding, IntegrityProblem
 from toolkit.contract.evidence import UtilityGroup
 from toolkit.contract.findings import STANDING, FindingStatus, Problem, Status
+from toolkit.contract.rules import EvidenceState
 from toolkit.contract.waivers import Waiver, WaiverRequest
 from toolkit.reports.audited import (
     AGE_BANDS,
@@ -209,6 +210,12 @@ _RECORDS: Final = """
 """
 
 
+_LOOKS: Final = f"""
+    SELECT {", ".join(LOOKED_AT)}, sha256 IS NOT NULL AS verified, count(*) AS files
+    FROM files WHERE state = '{EvidenceState.COUNTED}' AND sale_id IN (SELECT sale_id FROM verdicts) GROUP BY ALL
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class _Reading:
     audit: Audit
@@ -278,10 +285,7 @@ class _Reading:
         )
 
     def looks(self) -> Looks:
-        from toolkit.audit.engines import duckdb_sql  # Ibis with it, which a report of all partners does without
-        from toolkit.audit.judge import judgement
-
-        return Looks.of(self.audit.sql(duckdb_sql(judgement().looks)).to_pylist())
+        return Looks.of(self.audit.sql(_LOOKS).to_pylist())
 
     def file_findings(self, findings: pd.DataFrame) -> tuple[IntegrityFinding, ...]:
         query = f"SELECT * FROM file_findings WHERE {self.shown('problem')} ORDER BY number"
