@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import pyarrow as pa
 
 from toolkit.audit.partners import kept_answers, load_answers
 from toolkit.cli.context import NonEmptyPath, shows
@@ -57,6 +58,7 @@ def notify(kit: Kit, /, within: int) -> Shown[PartnersTold | None]:
 
     Exit status 3: a partner could not be told; the next start tries again.
     """
+    pa.set_memory_pool(pa.system_memory_pool())  # it gives back what Arrow's own one keeps
     return shown_told(notify_partners(kit, within=within))
 
 

@@ -15,6 +15,7 @@ import socket
 import ssl
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from email.message import EmailMessage
@@ -39,6 +40,7 @@ from toolkit.settings import Environment
 _MOST_TRIES: Final = 50
 """Attempts after which a notice that cannot be delivered is given up; the history keeps it."""
 _ADDRESS: Final = re.compile(r"[^@\s,;<>]+@[^@\s,;<>]+")
+_FINE: Final = 250
 _HERE: Final = {"localhost", "127.0.0.1", "::1"}
 
 
@@ -156,40 +158,71 @@ class NoticeSettings:
         """Deliver a notice; return the problem, without any address or text of others."""
         subject, body = notice.text(self.language, self.zone)
         if notice.channel == "email":
-            return self.send(id_, self.recipients, subject, body)
+            with Mailer(self) as mailer:
+                return mailer.send(id_, self.recipients, subject, body)
         date = notice.logical_date.astimezone(self.zone).isoformat()
         told = {"id": str(id_), "kind": notice.kind, "job": notice.job, "logicalDate": date}
         document = {**told, **notice.content, "subject": subject, "text": body}
         return post_signed(self.url or "", self.secret, document)
 
+
+class Mailer:
+    """A connection to the mail server: opened by the first mail, and again where the server ended it."""
+
+    def __init__(self, settings: NoticeSettings) -> None:
+        self._settings = settings
+        self._server: smtplib.SMTP | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._server is not None:
+            with suppress(smtplib.SMTPException, OSError):
+                self._server.quit()
+
     def send(
         self, id_: UUID, to: Sequence[str], subject: str, body: str, attached: Mapping[str, bytes] | None = None
     ) -> str | None:
         """Send a mail with files attached by name; return the problem, without any address or text of others."""
-        message = EmailMessage()
-        message["Subject"], message["From"], message["To"] = subject, self.sender, ", ".join(to)
+        message, sender = EmailMessage(), self._settings.sender
+        message["Subject"], message["From"], message["To"] = subject, sender, ", ".join(to)
         # The same for each try, so that a mail that came twice can be known.
-        message["Message-ID"] = f"<{id_}@{self.sender.rpartition('@')[2]}>"
+        message["Message-ID"] = f"<{id_}@{sender.rpartition('@')[2]}>"
         message["Auto-Submitted"] = "auto-generated"
         message.set_content(body)
         for name, content in (attached or {}).items():
             maintype, _, subtype = (mimetypes.guess_type(name)[0] or "application/octet-stream").partition("/")
             message.add_attachment(content, maintype=maintype, subtype=subtype, filename=name)
-        trusted = ssl.create_default_context()
-        over_tls = partial(smtplib.SMTP_SSL, context=trusted)
-        connect: Callable[..., smtplib.SMTP] = over_tls if self.security is Security.TLS else smtplib.SMTP
         try:
-            with connect(self.host, self.port, timeout=30) as server:
-                if self.security is Security.STARTTLS:
-                    server.starttls(context=trusted)  # a server that does not offer it is an error
-                if self.user is not None and self.password is not None:
-                    server.login(self.user, self.password)
-                refused = server.send_message(message)
+            refused = self._connected().send_message(message)
         except smtplib.SMTPResponseException as error:
             return f"{type(error).__name__}: the mail server answered {error.smtp_code}"
         except (smtplib.SMTPException, OSError) as error:
             return type(error).__name__
         return f"the mail server refused {len(refused)} recipients" if refused else None
+
+    def _connected(self) -> smtplib.SMTP:
+        if self._server is not None:
+            with suppress(smtplib.SMTPException, OSError):
+                if self._server.noop()[0] == _FINE:
+                    return self._server
+            self._server.close()
+            self._server = None
+        settings, trusted = self._settings, ssl.create_default_context()
+        over_tls = partial(smtplib.SMTP_SSL, context=trusted)
+        connect: Callable[..., smtplib.SMTP] = over_tls if settings.security is Security.TLS else smtplib.SMTP
+        server = connect(settings.host, settings.port, timeout=30)
+        try:
+            if settings.security is Security.STARTTLS:
+                server.starttls(context=trusted)  # a server that does not offer it is an error
+            if settings.user is not None and settings.password is not None:
+                server.login(settings.user, settings.password)
+        except BaseException:
+            server.close()
+            raise
+        self._server = server
+        return server
 
 
 def post_signed(url: str, secret: str, document: Mapping[str, Any]) -> str | None:

@@ -6,15 +6,18 @@ addresses are in the TOML file that ``TOOLKIT_PARTNERS`` names.
 """
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from datetime import date, datetime
+from datetime import datetime
 from enum import StrEnum
 from hashlib import sha256
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, TypeVar
 from uuid import UUID
 
+import pyarrow as pa
+import pyarrow.compute as pc
 import sqlalchemy as sa
 from pydantic import AfterValidator, Field
 from sqlalchemy.dialects.postgresql import insert
@@ -27,15 +30,21 @@ from toolkit.contract.findings import STANDING
 from toolkit.contract.toml_files import TomlTable, read_toml
 from toolkit.database.tables import new_id, partner_notices, told_findings
 from toolkit.errors import NoAudit, SettingsError
-from toolkit.jobs.notices import NoticeSettings, is_mail_address, is_webhook, post_signed
+from toolkit.jobs.notices import Mailer, NoticeSettings, is_mail_address, is_webhook, post_signed
 from toolkit.kit.connection import Kit
 from toolkit.kit.shown import Shown, remark, table
 from toolkit.language import Language, default_language, language
 from toolkit.log.events import record_event
 from toolkit.message import Message
-from toolkit.reports import write_report
+from toolkit.reports import FORMATS as WRITERS
+from toolkit.reports import digest_of
+from toolkit.reports.audited import Audited
+from toolkit.reports.lists import TOLD_TO_PARTNERS
 from toolkit.reports.reading import read_audited
+from toolkit.reports.report import Report
 from toolkit.settings import Environment
+
+T = TypeVar("T")
 
 FORMATS: Final = ("html", "xlsx")
 """The formats that a partner gets its list in."""
@@ -151,13 +160,35 @@ def notify_partners(kit: Kit, *, within: int = 3) -> PartnersTold | None:
     if audit is None:
         raise NoAudit
     told = []
-    kit.progress.begin("Telling partners", len(addresses), "partners")
-    for name, address in addresses.items():
-        done = _Telling(kit, settings, place, audit, name, address, within).tell()
-        told += [done] if done is not None else []
-        kit.progress.advance(1)
-    kit.progress.end()
+    given = ([*addresses], sorted(STANDING), NOT_TOLD_TO_PARTNERS, within)
+    standing = audit.sql(_STANDING, *given)
+    with Mailer(settings) as mailer:
+        every = [
+            _Telling(
+                kit, mailer, place, audit, name, address, within, standing.filter(pc.equal(standing[0], name))
+            )
+            for name, address in addresses.items()
+        ]
+        waiting = [each for each in every if each.has_news()]
+        owns = _ahead(
+            map(read_audited, audit.each_partner([each.partner for each in waiting if each.address.mail]))
+        )
+        kit.progress.begin("Telling partners", len(waiting), "partners")
+        for each in waiting:
+            done = each.tell(next(owns) if each.address.mail else None)
+            told += [done] if done is not None else []
+            kit.progress.advance(1)
+        kit.progress.end()
     return PartnersTold(told, sorted(set(addresses) - set(audit.partners)))
+
+
+def _ahead(items: Iterator[T]) -> Iterator[T]:
+    """Yield the same, the next one made by another thread while the one before is used."""
+    with ThreadPoolExecutor(1) as thread:
+        made = thread.submit(next, items, None)
+        while (item := made.result()) is not None:
+            made = thread.submit(next, items, None)
+            yield item
 
 
 def shown_told(found: PartnersTold | None) -> Shown[PartnersTold | None]:
@@ -182,53 +213,93 @@ class _Telling:
     """One partner, and what it takes to tell it."""
 
     kit: Kit
-    settings: NoticeSettings
+    mailer: Mailer
     place: Path
     audit: Audit
     partner: str
     address: PartnerAddress
     within: int
+    standing: pa.Table
 
-    def tell(self) -> PartnerTold | None:
-        """Tell the partner, if there is anything to tell and nobody did so today."""
-        database, clock, today = self.kit.database, self.kit.clock, self.kit.today()
-        given = (self.partner, sorted(STANDING), NOT_TOLD_TO_PARTNERS, self.within)
-        found = self.audit.sql(_STANDING, *given).to_pylist()
-        standing = [row | {"id": UUID(row["id"])} for row in found]
+    def has_news(self) -> bool:
+        """Tell whether there is something to tell, and nobody did so today."""
+        with self.kit.database.transaction() as connection:
+            return bool(self._news(connection)) and not connection.scalar(self._today(delivered=True))
+
+    def tell(self, own: Audited | None) -> PartnerTold | None:
+        """Tell the partner, if there is still anything to tell; the mail has the lists of ``own``."""
+        database, clock = self.kit.database, self.kit.clock
         with database.transaction() as connection:
-            news = _not_told(connection, standing)
-            row = _notice_of(connection, self.partner, today, clock()) if news else None
+            news = self._news(connection)
+            row = self._notice(connection) if news else None
             if row is None:
                 return None
-            done = PartnerTold(self.partner, len(standing))
-            later = [each for each in standing if each["stage"] != Stage.NEW]
-            for each in [*later, *(each for each in news if each["stage"] == Stage.NEW)]:
-                done.stages[each["stage"]] += 1
-            files, done.problem = self._deliver(row.id, done)
+            done = PartnerTold(self.partner, len(self.standing))
+            later = [stage for stage in self.standing["stage"].to_pylist() if stage != Stage.NEW]
+            for stage in [*later, *(stage for stage in news.values() if stage == Stage.NEW)]:
+                done.stages[stage] += 1
+            files, done.problem = self._deliver(row.id, done, own)
             tried = {"tries": row.tries + 1, "problem": done.problem}
             tried |= {} if done.problem else {"delivered_at": clock()}
             connection.execute(sa.update(partner_notices).where(partner_notices.c.id == row.id).values(tried))
             if done.problem is None:
-                rows = [{"notice_id": row.id, "finding_id": each["id"], "stage": each["stage"]} for each in news]
-                connection.execute(sa.insert(told_findings), rows)
-                told = {"notice": str(row.id), "partner": self.partner, "files": files, "findings": len(standing)}
+                told_of = sa.func.unnest(sa.cast([*news], sa.ARRAY(sa.Uuid)))
+                stages = sa.func.unnest(sa.cast([*news.values()], sa.ARRAY(sa.Text)))
+                rows = sa.select(sa.literal(row.id), told_of, stages)  # one statement, however many they are
+                connection.execute(
+                    sa.insert(told_findings).from_select(["notice_id", "finding_id", "stage"], rows)
+                )
+                told = {"notice": str(row.id), "partner": self.partner, "files": files, "findings": done.findings}
                 record_event(connection, CustodyEvent.PARTNER_TOLD, clock(), told)
         return done
 
-    def _deliver(self, id_: UUID, done: PartnerTold) -> tuple[dict[str, str], str | None]:
+    def _news(self, connection: sa.Connection) -> dict[UUID, Stage]:
+        """Return the findings that the partner was not told of at their stage since they came, or came back."""
+        ids, told, notice = self.standing["id"].to_pylist(), told_findings.c, partner_notices.c
+        if not ids:
+            return {}
+        query = (
+            sa.select(told.finding_id, told.stage, sa.func.max(notice.delivered_at))
+            .join(partner_notices, notice.id == told.notice_id)
+            .where(told.finding_id == sa.any_(sa.cast(ids, sa.ARRAY(sa.Uuid(as_uuid=False)))))
+            .group_by(told.finding_id, told.stage)
+        )
+        known = {(str(id_), stage): at for id_, stage, at in connection.execute(query)}
+        rows = zip(ids, *(self.standing[name].to_pylist() for name in ("stage", "opened_at")), strict=True)
+        return {
+            UUID(id_): Stage(stage)
+            for id_, stage, opened_at in rows
+            if (at := known.get((id_, stage))) is None or at < opened_at
+        }
+
+    def _today(self, *, delivered: bool) -> sa.Select[Any]:
+        told = partner_notices.c
+        done = told.delivered_at.is_not(None) if delivered else told.delivered_at.is_(None)
+        return sa.select(partner_notices).where(told.partner == self.partner, told.day == self.kit.today(), done)
+
+    def _notice(self, connection: sa.Connection) -> sa.Row[Any] | None:
+        """Lock the notice of the day; ``None`` where it was delivered, or somebody is delivering it."""
+        new = {"id": new_id(), "partner": self.partner, "day": self.kit.today()}
+        new |= {"created_at": self.kit.clock(), "tries": 0}
+        connection.execute(insert(partner_notices).values(new).on_conflict_do_nothing())
+        query = self._today(delivered=False).with_for_update(skip_locked=True)
+        return connection.execute(query).one_or_none()
+
+    def _deliver(self, id_: UUID, done: PartnerTold, own: Audited | None) -> tuple[dict[str, str], str | None]:
         """Deliver by each of the partner's channels; the hashes of the files, and the first problem."""
         spoken = language(self.address.language) if self.address.language else default_language(self.kit.environ)
         problems: list[str | None] = []
         hashes: dict[str, str] = {}
         subject, text = self._text(done, spoken)
-        if self.address.mail:
+        if own is not None:
+            report = Report(own, self.kit.settings.timezone, FORMATS, spoken, beside=TOLD_TO_PARTNERS)
+            files = {}
             with self.kit.scratch() as scratch:
-                own = read_audited(self.audit.for_partner(self.partner))
-                zone = self.kit.settings.timezone
-                written = write_report(own, scratch, FORMATS, timezone=zone, language=spoken)
-                files = {path.name: path.read_bytes() for path in written}
-            hashes = {Path(name).suffix[1:]: sha256(each).hexdigest() for name, each in files.items()}
-            problems.append(self.settings.send(id_, self.address.mail, subject, text, files))
+                for format_ in FORMATS:
+                    path = scratch / report.file_name(format_)
+                    WRITERS[format_](report, path)
+                    files[path.name], hashes[format_] = path.read_bytes(), digest_of(path)
+            problems.append(self.mailer.send(id_, self.address.mail, subject, text, files))
         if self.address.webhook is not None:
             document = self._document(id_, done, subject, text)
             hashes["webhook"] = sha256(json.dumps(document, ensure_ascii=False).encode()).hexdigest()
@@ -267,38 +338,11 @@ def _written(value: object) -> object:
     return value.isoformat() if isinstance(value, datetime) else value
 
 
-def _notice_of(connection: sa.Connection, partner: str, day: date, now: datetime) -> sa.Row[Any] | None:
-    """Lock the partner's notice of the day; ``None`` where it was delivered, or somebody is delivering it."""
-    new = {"id": new_id(), "partner": partner, "day": day, "created_at": now, "tries": 0}
-    connection.execute(insert(partner_notices).values(new).on_conflict_do_nothing())
-    told = partner_notices.c
-    query = sa.select(partner_notices).where(told.partner == partner, told.day == day, told.delivered_at.is_(None))
-    return connection.execute(query.with_for_update(skip_locked=True)).one_or_none()
-
-
-def _not_told(connection: sa.Connection, standing: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return those that the partner was not told of at their stage since they came, or came back."""
-    if not standing:
-        return []
-    told, notice = told_findings.c, partner_notices.c
-    query = (
-        sa.select(told.finding_id, told.stage, sa.func.max(notice.delivered_at))
-        .join(partner_notices, notice.id == told.notice_id)
-        .where(told.finding_id == sa.any_(sa.cast([each["id"] for each in standing], sa.ARRAY(sa.Uuid))))
-        .group_by(told.finding_id, told.stage)
-    )
-    known = {(id_, stage): at for id_, stage, at in connection.execute(query)}
-    return [
-        each
-        for each in standing
-        if (at := known.get((each["id"], each["stage"]))) is None or at < each["opened_at"]
-    ]
-
-
 _STANDING: Final = """
-    SELECT id, opened_at,
+    SELECT partner, id, opened_at,
            CASE WHEN overdue THEN 'overdue' WHEN due_in_business_days <= $4 THEN 'due' ELSE 'new' END AS stage
     FROM findings
-    WHERE partner = $1 AND owner = partner AND list_contains($2, status) AND NOT list_contains($3, code)
-    ORDER BY id
+    WHERE owner = partner AND list_contains($1, partner) AND list_contains($2, status)
+        AND NOT list_contains($3, code)
+    ORDER BY partner, id
 """

@@ -177,11 +177,10 @@ class AuditResult:
             cpfs = kit.cpfs(self.audit.sql("SELECT client_id FROM clients")["client_id"].to_pylist())
         changes = None if since is None else self.changes(since).result
 
-        def read(name: str | None) -> Audited:
-            found = self.numbers if name is None and cpfs is None else self.read(name, cpfs)
+        def compared(found: Audited) -> Audited:
             return found if changes is None else found.since(changes)
 
-        result = read(partner)
+        result = compared(self.numbers if partner is None and cpfs is None else self.read(partner, cpfs))
         write = partial(
             write_report,
             formats=wanted,
@@ -193,9 +192,11 @@ class AuditResult:
         progress = Progress() if kit is None else kit.progress
         written = write(result, place, progress=progress)
         if per_partner:
-            progress.begin("Writing a report for each partner", len(self.audit.partners), "partners")
-            for name in self.audit.partners:
-                written += write(read(name), place / "partners" / partner_folder(name))
+            names = self.audit.partners
+            progress.begin("Writing a report for each partner", len(names), "partners")
+            for name, own in zip(names, self.audit.each_partner(names), strict=True):
+                of_partner = compared(read_audited(own, cpfs=cpfs))
+                written += write(of_partner, place / "partners" / partner_folder(name))
                 progress.advance(1)
             progress.end()
         parts = [say(f"{headline(result, spoken)}.", aside=True)]

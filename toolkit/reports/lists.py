@@ -305,7 +305,7 @@ PROBLEMS: Final = List(
     "Sales with each, the gravest first",
 )
 
-BESIDE: Final = {
+BESIDE: Final[Mapping[str, List]] = {
     "open": List(
         "Open findings",
         {"Sale": 1.3, "Finding": 2.0, "Weight": 0.9, "Who has to act": 1.2, "Due": 1.3, "Days late": 0.8}
@@ -416,6 +416,9 @@ BESIDE: Final = {
 }
 """The lists beside the sales by their places on the page, in the order in which people act on them."""
 
+TOLD_TO_PARTNERS: Final = ("changes", "open", "unusable", "file-findings", "warned", "withdrawals", "waivers")
+"""Those of them that a partner is sent when it is told what to mend."""
+
 
 Cell = str | int | float | date | datetime | None
 
@@ -459,6 +462,11 @@ def section(of: List, report: Report) -> Section:
     empty = [each for each in _MAY_LACK if each in of.columns and not rows[_source(each)[0]].fillna("").any()]
     shown = {each: share for each, share in of.columns.items() if each not in empty}
     return Section(say(of.title), about, shown, rows, report)
+
+
+def sections_beside(report: Report) -> dict[str, Section]:
+    """Return the lists beside the sales that this report has, by their places on the page."""
+    return {name: section(BESIDE[name], report) for name in report.beside or BESIDE}
 
 
 def rows_of(of: List, report: Report) -> pd.DataFrame:

@@ -28,7 +28,7 @@ from toolkit.contract.rules import Sale, requirements
 from toolkit.language import Language
 from toolkit.reports import page_data, wording
 from toolkit.reports.audited import AGE_BANDS, CASES, OF_FINDINGS, OLDER, UNKNOWN_GROUP, Audited
-from toolkit.reports.lists import BESIDE, Cell, Section, cell_text, section
+from toolkit.reports.lists import Cell, Section, cell_text, sections_beside
 from toolkit.reports.notices import acting, headline, notices, provenance
 from toolkit.reports.report import TITLE, Report, iso, told_detail, tuples
 from toolkit.reports.wording import (
@@ -171,7 +171,7 @@ def _template(language: Language) -> Template:
 def _context(report: Report) -> dict[str, Any]:
     result, language = report.result, report.language
     style, script = asset("page.css") + _fills(), asset(*SCRIPTS)
-    sections = [_list_below(name, section(each, report)) for name, each in BESIDE.items()]
+    sections = [_list_below(*each) for each in sections_beside(report).items()]
     return {
         "language": language.code,
         "title": language.text(TITLE),

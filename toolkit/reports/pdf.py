@@ -17,7 +17,7 @@ import typst
 from toolkit.language import Language
 from toolkit.reports import wording
 from toolkit.reports.json_document import fingerprint
-from toolkit.reports.lists import BESIDE, PROBLEMS, TO_ACT_ON, Section, cell_text, section
+from toolkit.reports.lists import PROBLEMS, TO_ACT_ON, Section, cell_text, section, sections_beside
 from toolkit.reports.notices import acting_lines, headline, notices, provenance
 from toolkit.reports.page import charts, shares
 from toolkit.reports.report import Report
@@ -75,7 +75,7 @@ def _printable(value: Any) -> Any:
 def _content(report: Report) -> dict[str, Any]:
     result, language = report.result, report.language
     say, number = language.text, language.number
-    listed = (section(each, report) for each in BESIDE.values())
+    listed = sections_beside(report).values()
     return {
         "title": report.title,
         "headline": f"{headline(result, language)}.",

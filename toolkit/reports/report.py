@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
@@ -41,6 +41,8 @@ class Report:
     """The language of the formats for people; those for programs have none."""
     excel: bool = False
     """True if the CSV is written as a Brazilian Excel opens it, instead of as programs read it."""
+    beside: Sequence[str] | None = None
+    """The names of the lists beside the sales that it has, where it does not have all of them."""
     tables: dict[str, pd.DataFrame] = field(default_factory=dict, repr=False)
     """The rows of its lists by their titles, once a format has asked for them."""
 

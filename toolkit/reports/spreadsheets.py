@@ -43,7 +43,7 @@ from toolkit.intake.workbook_writer import (
 )
 from toolkit.reports import wording
 from toolkit.reports.audited import ROW_COLUMNS
-from toolkit.reports.lists import ANSWERS, BESIDE, CHANGE, FINDINGS, MISSING, SALES, Section, section
+from toolkit.reports.lists import ANSWERS, CHANGE, FINDINGS, MISSING, SALES, Section, section, sections_beside
 from toolkit.reports.notices import acting_lines, headline, notices, provenance
 from toolkit.reports.report import MOMENTS, ROWS_AT_ONCE, Report, iso_column, tuples
 from toolkit.reports.wording import COLOURS, told
@@ -129,8 +129,8 @@ def write_workbook(report: Report, path: Path) -> None:
     created = report.result.as_of.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     with closing(Workbook(path, title=report.title, created=created, day=day)) as book:
         _write_summary(book, report)
-        lists = [section(each, report) for each in (SALES, MISSING, FINDINGS, *BESIDE.values())]
-        for each in lists:
+        lists = [section(each, report) for each in (SALES, MISSING, FINDINGS)]
+        for each in (*lists, *sections_beside(report).values()):
             if each.total or each.title == lists[0].title:
                 _write_list(book, each)
         answers = section(ANSWERS, report) if report.result.partner is not None else None
