@@ -20,7 +20,7 @@ from tests.support.certificates import made_certificate
 from tests.support.postgres_cluster import free_port
 from tests.support.scripted_server import Answer, scripted
 from toolkit.errors import SettingsError
-from toolkit.jobs.notices import Notice, NoticeKind, NoticeSettings
+from toolkit.jobs.notices import Mailer, Notice, NoticeKind, NoticeSettings
 from toolkit.language import ENGLISH, language
 
 ID = UUID(int=7)
@@ -56,12 +56,15 @@ class Mailbox:
     """The mails that a mail server accepted."""
 
     mails: list[Any] = field(default_factory=list)
+    peers: list[Any] = field(default_factory=list)
+    """The other end of the connection of each."""
     logins: list[tuple[bytes, bytes]] = field(default_factory=list)
     answer: str = "250 OK"
 
-    async def handle_DATA(self, _server, _session, envelope):  # noqa: N802  # aiosmtpd's name
+    async def handle_DATA(self, _server, session, envelope):  # noqa: N802  # aiosmtpd's name
         if self.answer.startswith("250"):
             self.mails.append(envelope)
+            self.peers.append(session.peer)
         return self.answer
 
     def login(self, _server, _session, _envelope, _mechanism, data):
@@ -111,6 +114,31 @@ def test_a_mail_arrives(security, send, mailbox):
     assert b"A tarefa nightly, prevista para 02/03/2026, 02:00 (UTC-03:00), falhou\r\nFrom: " in mail.content
     assert f"Message-ID: <{ID}@example.com>".encode() in mail.content
     assert "KERNEL_DIED" in mail.content.decode()
+
+
+def test_mails_go_over_one_connection_until_the_server_ends_it(mailbox, certificate):
+    server = served(mailbox, certificate, security="none")
+    server.start()
+    port = {"TOOLKIT_SMTP_SECURITY": "none", "TOOLKIT_SMTP_PORT": str(server.port)}
+    with Mailer(NoticeSettings.from_environment(SMTP | port, ZONE)) as mailer:
+
+        def send():
+            return mailer.send(ID, ["ana@example.com"], "x", "y")
+
+        assert [send(), send()] == [None, None]
+        mailbox.answer = "552 mailbox full"
+        assert send() == "SMTPDataError: the mail server answered 552"
+        mailbox.answer = "250 OK"
+        assert send() is None
+        server.stop()
+        assert send() == "ConnectionRefusedError"
+        server = Controller(mailbox, hostname="127.0.0.1", port=server.port)
+        server.start()
+        assert send() is None
+    server.stop()
+    first, *same, again = mailbox.peers
+    assert same == [first, first]
+    assert again != first
 
 
 def test_the_password_comes_from_a_file_and_goes_over_tls(send, mailbox, tmp_path):
