@@ -9,10 +9,12 @@ import pytest
 from tests.contract.conftest import issue, partner_of
 from tests.contract.test_register_client import errors
 from tests.support.raw_http import in_process
+from tests.support.request_bodies import UPLOAD
 from tests.support.served_process import SECRET
 from tests.support.uploaded_sales import MP3, PDF
 from tests.support.waiting import wait_until
 from toolkit.contract.people import TokenScope
+from toolkit.database.connection import Lock, take_for
 from toolkit.database.tables import custody_events
 from toolkit.errors import FindingNotFound, InvalidFields, SaleNotFound
 from toolkit.http import tokens
@@ -117,6 +119,15 @@ def test_the_sale_of_another_partner_does_not_exist(two, what):
     assert errors(two.sol.http.get(f"/sales//{what}")) == {"saleId": "Required"}
     with pytest.raises(SaleNotFound):
         getattr(two.sol.client, what)(two.luz.sales[0])
+
+
+def test_who_asks_for_the_sale_of_another_does_not_wait_for_it(two, audited):
+    """How long the answer takes would tell that the sale is there, and that its partner is asking."""
+    sale = two.luz.sales[0]
+    with audited.database.transaction() as connection:
+        take_for(connection, Lock.OPEN_FORMS, sale)
+        theirs = two.sol.http.put(f"/sales/{sale}/evidences", json=UPLOAD)
+    assert theirs.status_code == 404
 
 
 def test_a_partner_reads_the_findings_of_its_own_sales_page_by_page(two):

@@ -109,10 +109,11 @@ def _store(database: Database, bucket: Bucket, record: Mapping[str, Any], access
             return
     with database.transaction() as connection:
         check_bucket(connection, bucket)
+        # Before the lock: whose sale it is not must neither wait for those whose it is, nor make them wait.
+        only_sale(own_sales(connection, access, record["sale_id"]), record["sale_id"])
         take_for(connection, Lock.OPEN_FORMS, record["sale_id"])
         if connection.execute(issue, {**record, "open_forms": open_forms}).rowcount:
             return
-        only_sale(own_sales(connection, access, record["sale_id"]), record["sale_id"])
         first = sa.text(f"SELECT min(expires_at) FROM ({_open_forms(database.service)}) AS open")
         open_until = connection.execute(first, record).scalar_one()
     raise TooManyForms(open_until - record["requested_at"])
