@@ -57,7 +57,7 @@ _OF_PARTNER: Final[Mapping[str, str]] = {
 _FIRST: Final = ("verdicts", "records", "findings")
 """The tables by which others are restricted, in the order in which they ask each other."""
 
-_AT_ONCE: Final = 10
+_AT_ONCE: Final = 8
 """The partners whose rows are copied into memory at once, where each is asked alone."""
 
 
@@ -203,6 +203,7 @@ class Audit:
             for name in some:
                 _make_views(session, rows, [name])
                 yield replace(self, partner=name, session=session)
+            session.close()
 
     def verify(self) -> None:
         """Check that every file is as it was written; inputs that retention removed are left out.

@@ -170,9 +170,8 @@ def notify_partners(kit: Kit, *, within: int = 3) -> PartnersTold | None:
             for name, address in addresses.items()
         ]
         waiting = [each for each in every if each.has_news()]
-        owns = _ahead(
-            map(read_audited, audit.each_partner([each.partner for each in waiting if each.address.mail]))
-        )
+        mailed = audit.each_partner([each.partner for each in waiting if each.address.mail])
+        owns = _ahead(read_audited(each, with_work=False) for each in mailed)
         kit.progress.begin("Telling partners", len(waiting), "partners")
         for each in waiting:
             done = each.tell(next(owns) if each.address.mail else None)

@@ -13,6 +13,7 @@ from datetime import date, datetime
 from functools import cache, partial
 from typing import Any, Final
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -170,8 +171,11 @@ _CHANGES: Final = {"new": "new", "reopened": "back again", "resolved": "resolved
 
 def _changes(report: Report) -> pd.DataFrame:
     found = rows_of(FINDINGS, report)
-    say = report.language.text
-    return pd.concat([found[found["change"] == kind].assign(change=say(word)) for kind, word in _CHANGES.items()])
+    words = np.array([*map(report.language.text, _CHANGES.values())], dtype=object)
+    place = pd.Index([*_CHANGES]).get_indexer(pd.Index(found["change"]))
+    order = np.argsort(place, kind="stable")
+    order = order[place[order] >= 0]
+    return found.iloc[order].assign(change=words[place[order]])
 
 
 def _changed_partners(report: Report) -> pd.DataFrame:

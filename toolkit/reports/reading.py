@@ -40,11 +40,17 @@ from toolkit.reports.audited import (
     Audited,
 )
 from toolkit.reports.report import MOMENTS
-from toolkit.reports.reviews import read_reviews
+from toolkit.reports.reviews import Reviews, read_reviews
 
 
-def read_audited(audit: Audit, *, cpfs: Mapping[str, str] | None = None, whole: bool = False) -> Audited:
-    """Read the numbers and lists of an audit folder.
+def read_audited(
+    audit: Audit,
+    *,
+    cpfs: Mapping[str, str] | None = None,
+    whole: bool = False,
+    with_work: bool = True,
+) -> Audited:
+    """Read the numbers and lists of an audit folder; not ``with_work``, without the lists of what was done.
 
     Those of one partner are as that partner may see them, without what is compliance's own: its suspicions about
     files, the trend, whose counts hold them, and the names of people; ``whole`` reads these too. ``cpfs`` has the
@@ -58,7 +64,7 @@ def read_audited(audit: Audit, *, cpfs: Mapping[str, str] | None = None, whole: 
     if read.shown_to_partner:
         withdrawals = withdrawals.assign(withdrawnBy=None, approvedBy=None)
         people = "'-' AS withdrawn_by, '-' AS approved_by"
-    trend = read.table(_TREND.format(shown="false" if read.shown_to_partner else "true"))
+    trend, nothing = read.table(_TREND.format(shown="false" if read.shown_to_partner else "true")), pd.DataFrame()
     cases = told["saleId"].head(CASES).tolist()
     if cpfs is not None:
         told["cpf"] = told["clientId"].map(cpfs.get)
@@ -72,14 +78,14 @@ def read_audited(audit: Audit, *, cpfs: Mapping[str, str] | None = None, whole: 
         findings=findings,
         changes_since=facts.changes_since,
         trend=trend.assign(day=pd.to_datetime(trend["day"]).dt.date),
-        partners=read.partners(),
-        partner_months=read.partner_months(),
+        partners=read.partners() if with_work else nothing,
+        partner_months=read.partner_months() if with_work else nothing,
         waivers=read.waivers(set(findings["waiverId"].dropna()), today),
         file_findings=read.file_findings(findings),
         faults=read.table(_FAULTS).astype(object),
         withdrawals=withdrawals,
-        completed=read.table(_COMPLETED, facts.as_of, facts.as_of - timedelta(days=COMPLETED_DAYS)).astype(object),
-        reviews=read_reviews(audit, with_people=not read.shown_to_partner),
+        completed=read.completed() if with_work else nothing,
+        reviews=read_reviews(audit, with_people=not read.shown_to_partner) if with_work else Reviews(),
         records=audit.sql(_RECORDS.format(people=people), cases),
         events=audit.sql("SELECT * FROM events WHERE sale_id IN (SELECT unnest($1::text[]))", cases),
         today=today,
@@ -254,6 +260,10 @@ class _Reading:
         """Return the findings in the order of the folder, in which people act, each with its remedy."""
         found = self.table(f"SELECT * FROM findings WHERE {self.shown()}", few=(*FEW_OF_FINDINGS, "change"))
         return as_listed(found).assign(change=found["change"])
+
+    def completed(self) -> pd.DataFrame:
+        now = self.audit.facts.as_of
+        return self.table(_COMPLETED, now, now - timedelta(days=COMPLETED_DAYS)).astype(object)
 
     def partners(self) -> pd.DataFrame:
         trend = "CAST(NULL AS BIGINT)" if self.shown_to_partner else "coalesce(trend, 0)"
