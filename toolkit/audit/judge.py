@@ -224,9 +224,7 @@ def _judgement(_: str) -> Judgement:
             **{str(each): verdicts.count(where=verdicts.status == each) for each in Status},
             **{column: verdicts[column].sum().fill_null(0) for column in COVERAGES.values()},
         ),
-        looks=counted.group_by(*LOOKED_AT, verified=verified).aggregate(
-            files=counted.count()
-        ),
+        looks=counted.group_by(*LOOKED_AT, verified=verified).aggregate(files=counted.count()),
         listed=verdicts.filter(telling),
         unproven=verdicts.filter(unproven & ~telling).order_by("sale_id").limit(UNPROVEN).select("sale_id"),
     )
