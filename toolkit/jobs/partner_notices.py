@@ -39,7 +39,6 @@ from toolkit.message import Message
 from toolkit.reports import FORMATS as WRITERS
 from toolkit.reports import digest_of
 from toolkit.reports.audited import Audited
-from toolkit.reports.lists import TOLD_TO_PARTNERS
 from toolkit.reports.reading import read_audited
 from toolkit.reports.report import Report
 from toolkit.settings import Environment
@@ -48,6 +47,9 @@ T = TypeVar("T")
 
 FORMATS: Final = ("html", "xlsx")
 """The formats that a partner gets its list in."""
+
+LISTS: Final = ("changes", "open", "unusable", "file-findings", "warned", "withdrawals", "waivers")
+"""The lists beside the sales that a partner is sent: those of what it can mend, or may know of."""
 
 POSTED: Final = 500
 """The most findings in the document for a webhook; the rest is asked for by ``GET /findings``."""
@@ -291,7 +293,7 @@ class _Telling:
         hashes: dict[str, str] = {}
         subject, text = self._text(done, spoken)
         if own is not None:
-            report = Report(own, self.kit.settings.timezone, FORMATS, spoken, beside=TOLD_TO_PARTNERS)
+            report = Report(own, self.kit.settings.timezone, FORMATS, spoken, beside=LISTS)
             files = {}
             with self.kit.scratch() as scratch:
                 for format_ in FORMATS:

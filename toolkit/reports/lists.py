@@ -13,7 +13,6 @@ from datetime import date, datetime
 from functools import cache, partial
 from typing import Any, Final
 
-import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -28,7 +27,7 @@ from toolkit.contract.findings import SEPARATOR, items
 from toolkit.language import Language
 from toolkit.reports import wording
 from toolkit.reports.audited import COMPLETED_DAYS, ENDS_SOON, MONTHS, MOST, UNVERIFIED
-from toolkit.reports.report import MOMENTS, Report, known, told_detail
+from toolkit.reports.report import MOMENTS, List, Report, known, told_detail
 from toolkit.reports.wording import COLUMN_NAMES
 
 Words = Callable[[Any, Callable[[str], str]], Any]
@@ -99,17 +98,6 @@ LIMITS: Final = {"unverified": UNVERIFIED, "days": COMPLETED_DAYS, "completed": 
 """The numbers that sentences about lists tell."""
 
 
-@dataclass(frozen=True, slots=True)
-class List:
-    """A list: ``columns`` has its headings, with the share of the width that each takes."""
-
-    title: str
-    columns: Mapping[str, float]
-    rows: Callable[[Report], pd.DataFrame]
-    """Returns its rows, in the columns that ``COLUMNS`` names."""
-    about: str | Callable[[Report], str] = ""
-
-
 def _same(*headings: str) -> dict[str, float]:
     """Return columns of the same width."""
     return dict.fromkeys(headings, 1.0)
@@ -158,7 +146,7 @@ def _heard(language: Language, told: date | None, answer: str | None, until: dat
 
 def _open(report: Report) -> pd.DataFrame:
     """Return the open findings, overdue ones first, each with the business days that it is late."""
-    found = rows_of(FINDINGS, report)
+    found = report.rows_of(FINDINGS)
     found = found[found["status"].isin(["open", "reopened"])]
     found = found.assign(
         daysLate=(-found["dueInBusinessDays"]).where(found["overdue"].astype(bool)).astype("Int64")
@@ -170,12 +158,9 @@ _CHANGES: Final = {"new": "new", "reopened": "back again", "resolved": "resolved
 
 
 def _changes(report: Report) -> pd.DataFrame:
-    found = rows_of(FINDINGS, report)
-    words = np.array([*map(report.language.text, _CHANGES.values())], dtype=object)
-    place = pd.Index([*_CHANGES]).get_indexer(pd.Index(found["change"]))
-    order = np.argsort(place, kind="stable")
-    order = order[place[order] >= 0]
-    return found.iloc[order].assign(change=words[place[order]])
+    found = report.rows_of(FINDINGS)
+    say = report.language.text
+    return pd.concat([found[found["change"] == kind].assign(change=say(word)) for kind, word in _CHANGES.items()])
 
 
 def _changed_partners(report: Report) -> pd.DataFrame:
@@ -298,7 +283,7 @@ TO_ACT_ON: Final = List(
 ANSWERS: Final = List(
     "Answers",
     _same("Sale", "Finding", "Evidence", "Due", *HEADINGS.values()),
-    lambda report: rows_of(BESIDE["open"], report).assign(**dict.fromkeys(("answer", "until", "text"), "")),
+    lambda report: report.rows_of(BESIDE["open"]).assign(**dict.fromkeys(("answer", "until", "text"), "")),
 )
 """The findings that a partner can answer, in its own workbook alone: it fills in the empty columns."""
 
@@ -420,9 +405,6 @@ BESIDE: Final[Mapping[str, List]] = {
 }
 """The lists beside the sales by their places on the page, in the order in which people act on them."""
 
-TOLD_TO_PARTNERS: Final = ("changes", "open", "unusable", "file-findings", "warned", "withdrawals", "waivers")
-"""Those of them that a partner is sent when it is told what to mend."""
-
 
 Cell = str | int | float | date | datetime | None
 
@@ -462,7 +444,7 @@ def section(of: List, report: Report) -> Section:
     """Return a list as this report has it."""
     say = report.language.text
     about = say(of.about, **LIMITS) if isinstance(of.about, str) else of.about(report)
-    rows = rows_of(of, report)
+    rows = report.rows_of(of)
     empty = [each for each in _MAY_LACK if each in of.columns and not rows[_source(each)[0]].fillna("").any()]
     shown = {each: share for each, share in of.columns.items() if each not in empty}
     return Section(say(of.title), about, shown, rows, report)
@@ -471,13 +453,6 @@ def section(of: List, report: Report) -> Section:
 def sections_beside(report: Report) -> dict[str, Section]:
     """Return the lists beside the sales that this report has, by their places on the page."""
     return {name: section(BESIDE[name], report) for name in report.beside or BESIDE}
-
-
-def rows_of(of: List, report: Report) -> pd.DataFrame:
-    """Return the rows of a list, which the formats of a report make once."""
-    if of.title not in report.tables:
-        report.tables[of.title] = of.rows(report)
-    return report.tables[of.title]
 
 
 _MAY_LACK: Final = ("Told or answered", "Withdrawn by", "Owner", "Approved by")

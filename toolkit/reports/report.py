@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
@@ -57,6 +57,12 @@ class Report:
         own = self.result.partner is not None and format_ in _FOR_PEOPLE
         return f"{REPORT}-{_plain_name(self.result.partner or '')}.{format_}" if own else f"{REPORT}.{format_}"
 
+    def rows_of(self, of: List) -> pd.DataFrame:
+        """Return the rows of a list, which its formats make once."""
+        if of.title not in self.tables:
+            self.tables[of.title] = of.rows(self)
+        return self.tables[of.title]
+
     def moment(self, moment: datetime) -> str:
         """Return a moment as people read it; its offset only where it is not that of the audit, told on top."""
         return self.language.moment(moment, self.timezone, self.result.as_of)
@@ -64,6 +70,17 @@ class Report:
     def day(self, moment: datetime) -> str:
         """Return the day of a moment as people read it."""
         return self.language.day(moment.astimezone(self.timezone).date())
+
+
+@dataclass(frozen=True, slots=True)
+class List:
+    """A list: ``columns`` has its headings, with the share of the width that each takes."""
+
+    title: str
+    columns: Mapping[str, float]
+    rows: Callable[[Report], pd.DataFrame]
+    """Returns its rows, in the columns that ``COLUMNS`` names."""
+    about: str | Callable[[Report], str] = ""
 
 
 TITLE: Final = "Missing evidence"
