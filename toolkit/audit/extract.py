@@ -1,15 +1,14 @@
 """Read what was observed by a moment, once, in one repeatable-read transaction, into an audit's inputs.
 
 Every table is streamed as Arrow into DuckDB, several at once under one exported snapshot, and the largest in
-ranges; objects meet the looks at them, and records their objects, on the way. From there the inputs are written as
-Parquet, in the order of their observations, so that two readings of the same past moment give the same bytes.
-Keys of objects, which may hold names of people, stay in the working
+ranges. From there the inputs are written as Parquet, in the order of their observations, so that two readings of
+the same past moment give the same bytes. Keys of objects, which may hold names of people, stay in the working
 tables.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -75,7 +74,8 @@ class Observed:
 
     def shrink(self) -> None:
         """Drop what nobody needs after the inputs are written and findings about files are found."""
-        _drop(self.session, "record", "seen", "version", "request")
+        for name in ("record", "seen", "version", "request"):
+            self.session.execute(f"DROP TABLE {name}")
 
 
 @dataclass(frozen=True)
@@ -85,8 +85,6 @@ class _WorkingTable:
     name: str
     query: sa.Select[Any] | sa.TextualSelect
     number: sa.Column[Any] | None = None
-    made: str = "FROM rows"
-    """The query of DuckDB that makes the table of these ``rows``."""
 
 
 def extract(database: Database, connection: Connection, moment: datetime, session: DuckDBPyConnection) -> Observed:
@@ -97,15 +95,11 @@ def extract(database: Database, connection: Connection, moment: datetime, sessio
         DatabaseUnavailable: the connection broke.
     """
     session.execute("SET preserve_insertion_order = false")  # what needs an order names it
-    *others, seen, record = readings = _readings(moment)
-    with _streams(database, connection, session, readings) as read:
-        read(*others)
-        read(seen)
-        session.execute(_VERSIONS)
-        _drop(session, "look", "failure")
-        read(record)
-    session.execute(REVIEWS)
-    _drop(session, "ended", "withdrawal", "turned", "given_answer")
+    _read(database, connection, session, _readings(moment))
+    for statement, used in _JOINED.items():
+        session.execute(statement)
+        for name in used:
+            session.execute(f"DROP TABLE {name}")
     return Observed(session, moment)
 
 
@@ -113,9 +107,7 @@ def extract_history(
     database: Database, connection: Connection, moment: datetime, session: DuckDBPyConnection
 ) -> Observed:
     """Read ``sale``, ``episode`` and ``gap`` alone, with what ``extract`` raises."""
-    readings = [each for each in _readings(moment) if each.name in _OF_HISTORY]
-    with _streams(database, connection, session, readings) as read:
-        read(*readings)
+    _read(database, connection, session, [each for each in _readings(moment) if each.name in _OF_HISTORY])
     return Observed(session, moment)
 
 
@@ -164,31 +156,22 @@ def _changed(session: Any, audit: Audit, table: str, again: Path) -> list[tuple[
     return [(table, str(key), how) for key, how in rows]
 
 
-@contextmanager
-def _streams(
-    database: Database,
-    connection: Connection,
-    session: DuckDBPyConnection,
-    readings: Sequence[_WorkingTable],
-) -> Iterator[Callable[..., None]]:
-    """Make these tables, and give what fills some of them, by connections that see what ``connection`` does."""
-    for each in readings:  # while all are empty, so that the queries of those that join others cost nothing
-        _create(session, each)
+def _read(
+    database: Database, connection: Connection, session: DuckDBPyConnection, readings: Sequence[_WorkingTable]
+) -> None:
+    """Make these working tables, by several connections that see what ``connection`` does."""
     snapshot: str = connection.scalar(sa.text("SELECT pg_export_snapshot()"))
+    for each in readings:
+        session.execute(_empty_table(each))
+    reads = [(each.name, part) for each in readings for part in _ranges(connection, each)]
     with _connected(database) as server, ThreadPoolExecutor(STREAMS, thread_name_prefix="extract") as threads:
-
-        def read(*tables: _WorkingTable) -> None:
-            reads = [(each, part) for each in tables for part in _ranges(connection, each)]
-            count = min(STREAMS, len(reads))
-            streams = [threads.submit(_stream, server, snapshot, session.cursor(), reads) for _ in range(count)]
-            for stream in streams:
-                stream.result()
-
-        yield read
+        streams = [threads.submit(_stream, server, snapshot, session.cursor(), reads) for _ in range(STREAMS)]
+        for stream in streams:
+            stream.result()
 
 
 def _readings(moment: datetime) -> list[_WorkingTable]:
-    """Return what is read, the largest first, but for ``seen`` and ``record``, which join what the others made."""
+    """Return what is read, the largest first."""
     sale, record, seen, look = sale_observations, evidence_observations, object_observations, content_checks
     found = ("media_type", "sha256", "seconds", "pages", "normal_form", "active_parts", "stored_type")
     how = ("speech_seconds", "depth", "readers", "look")
@@ -213,6 +196,8 @@ def _readings(moment: datetime) -> list[_WorkingTable]:
     )
     return [
         _WorkingTable("look", sa.select(*of_looks).where(stamped_by(look.c.checked_at, moment)), look.c.id),
+        _WorkingTable("object", sa.select(*of_objects).where(valid_at(seen, moment)), seen.c.id),
+        _WorkingTable("given", records, record.c.id),
         _WorkingTable("sale", sales, sale.c.id),
         _WorkingTable(
             "episode", sa.select(*of_findings).where(stamped_by(finding.c.seen_at, moment)), finding.c.id
@@ -231,8 +216,6 @@ def _readings(moment: datetime) -> list[_WorkingTable]:
         _WorkingTable("turned", turns_until(moment)),
         _WorkingTable("given_answer", answers_until(moment)),
         _WorkingTable("gap", gaps.where(stamped_by(gone.c.gone_at, moment), ~again.exists())),
-        _WorkingTable("seen", sa.select(*of_objects).where(valid_at(seen, moment)), seen.c.id, _SEEN),
-        _WorkingTable("record", records, record.c.id, _RECORD),
     ]
 
 
@@ -266,7 +249,7 @@ def _stream(
     server: Any,
     snapshot: str,
     session: DuckDBPyConnection,
-    reads: list[tuple[_WorkingTable, sa.Select[Any] | sa.TextualSelect]],
+    reads: list[tuple[str, sa.Select[Any] | sa.TextualSelect]],
 ) -> None:
     """Take one read after another off the list, by a connection of its own that sees the exported snapshot."""
     options = {"adbc.postgresql.batch_size_hint_bytes": str(_ROWS_IN_GROUP)}
@@ -276,12 +259,12 @@ def _stream(
         cursor.execute("SET LOCAL enable_indexscan = off")
         while reads:
             try:
-                table, query = reads.pop(0)
+                name, query = reads.pop(0)
             except IndexError:  # another stream took the last one
                 return
             cursor.execute(literal(query))
             rows = cursor.fetch_record_batch()  # noqa: F841  # DuckDB finds it by its name
-            session.execute(f"INSERT INTO {table.name} {table.made}")
+            session.execute(f"INSERT INTO {name} SELECT * FROM rows")
 
 
 @contextmanager
@@ -308,20 +291,12 @@ def literal(query: sa.Select[Any] | sa.TextualSelect) -> str:
     return str(query.compile(dialect=_POSTGRESQL, compile_kwargs={"literal_binds": True}))
 
 
-def _create(session: DuckDBPyConnection, reading: _WorkingTable) -> None:
-    """Make the working table without a row."""
+def _empty_table(reading: _WorkingTable) -> str:
     columns = (
         f"{column.name} {next(name for base, name in _TYPES.items() if isinstance(column.type, base))}"
         for column in reading.query.selected_columns
     )
-    session.execute(f"CREATE TABLE rows ({', '.join(columns)})")
-    session.execute(f"CREATE OR REPLACE TABLE {reading.name} AS {reading.made}")
-    _drop(session, "rows")
-
-
-def _drop(session: DuckDBPyConnection, *tables: str) -> None:
-    for name in tables:
-        session.execute(f"DROP TABLE {name}")
+    return f"CREATE OR REPLACE TABLE {reading.name} ({', '.join(columns)})"
 
 
 _TYPES: Final[dict[type[Any], str]] = {
@@ -338,6 +313,7 @@ _TYPES: Final[dict[type[Any], str]] = {
 """The type of DuckDB for each of PostgreSQL."""
 
 _SEEN: Final = f"""
+    CREATE OR REPLACE TABLE seen AS
     WITH several AS (SELECT observation_id FROM look GROUP BY ALL HAVING count(*) > 1),
     known AS (
         SELECT observation_id, max(id) AS latest, bool_or(sha256 IS NOT NULL) AS verified,
@@ -356,7 +332,7 @@ _SEEN: Final = f"""
         SELECT look.* EXCLUDE (problem, id), fault.problem, fault.checked_at, verified
         FROM known JOIN look ON look.id = latest LEFT JOIN look AS fault ON fault.id = first_fault
     )
-    SELECT rows.id AS object, key, size, etag, seen_at, last_modified, kind, media_type, fault, fault_since,
+    SELECT object.id AS object, key, size, etag, seen_at, last_modified, kind, media_type, fault, fault_since,
            CASE WHEN verified THEN '{Coverage.VERIFIED}'
                 WHEN failure.observation_id IS NOT NULL THEN '{Coverage.UNREADABLE}'
                 WHEN looked.observation_id IS NOT NULL THEN '{Coverage.FIRST_BYTES}'
@@ -364,28 +340,25 @@ _SEEN: Final = f"""
            checked_at, sha256, seconds, pages, normal_form, active_parts, stored_type, speech_seconds, depth,
            array_to_string(readers, '|') AS readers,
            CASE WHEN looked.observation_id IS NOT NULL THEN coalesce(look, 1) END AS look
-    FROM rows
-    LEFT JOIN looked ON looked.observation_id = rows.id
-    LEFT JOIN failure ON failure.observation_id = rows.id
+    FROM object
+    LEFT JOIN looked ON looked.observation_id = object.id
+    LEFT JOIN failure ON failure.observation_id = object.id
 """
 """The latest look at each object decides, and the first of its faults has the time; most have but one look."""
 
 _RECORD: Final = """
-    SELECT rows.*, withdrawn_at, object, object IS NULL AND vanished.key IS NOT NULL AS vanished, size,
+    CREATE OR REPLACE TABLE record AS
+    SELECT given.*, withdrawn_at, object, object IS NULL AND vanished.key IS NOT NULL AS vanished, size,
            least(last_modified, seen_at) AS written_at
-    FROM rows
-    LEFT JOIN seen ON seen.key = rows.object_key
-    LEFT JOIN (SELECT DISTINCT key FROM ended) AS vanished ON vanished.key = rows.object_key
+    FROM given
+    LEFT JOIN seen ON seen.key = given.object_key
+    LEFT JOIN (SELECT DISTINCT key FROM ended) AS vanished ON vanished.key = given.object_key
     LEFT JOIN (SELECT evidence_id, withdrawn_at FROM withdrawal) AS taken USING (evidence_id)
 """
 
 _VERSIONS: Final = """
     CREATE OR REPLACE TABLE version AS
-    WITH every AS (
-        FROM ended
-        UNION ALL
-        SELECT object, key, size, etag, last_modified, seen_at FROM seen SEMI JOIN ended USING (key)
-    ),
+    WITH every AS (FROM ended UNION ALL FROM object SEMI JOIN ended USING (key)),
     hashed AS (
         SELECT observation_id, arg_max(sha256, id) AS sha256
         FROM look
@@ -394,6 +367,15 @@ _VERSIONS: Final = """
     )
     SELECT every.*, hashed.sha256 FROM every LEFT JOIN hashed ON observation_id = every.id
 """
+
+
+_JOINED: Final = {
+    _VERSIONS: (),
+    _SEEN: ("look", "object", "failure"),
+    _RECORD: ("given", "ended", "withdrawal"),
+    REVIEWS: ("turned", "given_answer"),
+}
+"""Statements that make working tables of others, each with the tables that nobody needs after it."""
 
 
 def _columns(names: tuple[str, ...], **written: str) -> str:
