@@ -209,6 +209,7 @@ def test_the_report_tells_shares_with_intervals_agreement_and_what_nobody_looked
     audit.report(tmp_path / "reports", formats="json,html,xlsx,pdf")
     told = json.loads((tmp_path / "reports" / "missing-evidence.json").read_text("utf-8"))["reviews"]
     assert (told["files"], told["drawn"], told["lookedAt"], told["failed"]) == (12, 4, 4, 2)
+    assert all(isinstance(each["drawn"], int | None) for each in told["questions"])
     rows_of = {(each["partner"], each["question"]): each for each in told["questions"]}
     every = rows_of["Norte", None]
     assert (every["drawn"], every["lookedAt"], every["failed"], every["share"]) == (2, 2, 2, 1.0)

@@ -44,7 +44,7 @@ def read_reviews(audit: Audit, *, with_people: bool) -> Reviews:
     [row] = audit.sql(_COUNTS, today, audit.facts.timezone, str(EvidenceState.COUNTED)).to_pylist()
     if not row["drawn"]:
         return Reviews(**row)
-    questions: pd.DataFrame = audit.sql(_BY_QUESTION).to_pandas().astype(object)
+    questions: pd.DataFrame = audit.sql(_BY_QUESTION).to_pandas(integer_object_nulls=True).astype(object)
     intervals = [
         interval(*map(int, each)) for each in zip(questions["failed"], questions["lookedAt"], strict=True)
     ]
