@@ -22,6 +22,7 @@ from toolkit.cli.context import (
     shows,
 )
 from toolkit.cli.printing import note, show
+from toolkit.contract.codes import no_finding
 from toolkit.contract.findings import FindingStatus
 from toolkit.errors import InvalidInput
 from toolkit.kit.audits import AuditResult
@@ -117,6 +118,8 @@ def findings(_kit: Kit, /, judge: Callable[[], AuditResult], **of: str | None) -
 
     Exit status 3: some finding is open or reopened.
     """
+    if (code := of["code"]) and (refused := no_finding(code.upper())) is not None:
+        raise InvalidInput(refused)  # before an audit is made in vain
     return judge().listed_findings(**of)
 
 
