@@ -16,13 +16,12 @@ export PYTHONDONTWRITEBYTECODE :=
 AS_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup develop run test check format lab bench fuzz mutants reference audit-deps licences picture migration lock clean
+.PHONY: help setup run test check format lab bench fuzz mutants reference audit-deps licences picture migration lock clean
 
 help: ## Show these targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
 
-setup: $(VENV)/.ready ## Create the environment in .venv from the hash-locked files
-develop: $(VENV)/.developed ## The same, and what the tests and the checks need
+setup: $(VENV)/.developed ## Create the environment in .venv from the hash-locked files
 
 UV := $(RUN)/python .make/uv.py
 INSTALL := $(UV) pip install --quiet --python $(RUN)/python
@@ -46,16 +45,16 @@ $(VENV)/.developed: $(VENV)/.ready requirements-dev.lock
 	$(call install,requirements-dev.lock)
 	touch $@
 
-run: setup ## The main job, end to end, on the embedded services and the sample data
+run: $(VENV)/.ready ## The main job, end to end, on the embedded services and the sample data
 	$(RUN)/python -m toolkit demo --out reports
 
-test: develop ## All tests, in another order each time (TESTS=tests/unit)
+test: setup ## All tests, in another order each time (TESTS=tests/unit)
 	@# Tests start hundreds of processes: none of them shall compile what it imports, PYTHONDONTWRITEBYTECODE or not.
 	$(RUN)/python -m compileall -q -j 0 -x '/tests?/|/(mypy|mypyc|pip|setuptools)/' $(VENV)/lib toolkit
 	@# Each worker takes a run of neighbouring tests, so what a module of tests starts is started once.
 	$(RUN)/python -m pytest -n $(WORKERS) --dist worksteal $(TESTS)
 
-check: develop ## Format, lint, types, imports, dependencies, notebooks stripped
+check: setup ## Format, lint, types, imports, dependencies, notebooks stripped
 	$(RUN)/ruff format --check .
 	$(RUN)/ruff check .
 	$(RUN)/mypy
@@ -63,12 +62,12 @@ check: develop ## Format, lint, types, imports, dependencies, notebooks stripped
 	$(RUN)/deptry toolkit notebooks
 	$(RUN)/nbstripout --verify notebooks/*.ipynb
 
-format: develop ## Rewrite the files as `make check` wants them
+format: setup ## Rewrite the files as `make check` wants them
 	$(RUN)/ruff format .
 	$(RUN)/ruff check --fix .
 	$(RUN)/nbstripout notebooks/*.ipynb
 
-lab: setup ## JupyterLab on the folder WORK with copies of the notebooks, on this machine only
+lab: $(VENV)/.ready ## JupyterLab on the folder WORK with copies of the notebooks, on this machine only
 	mkdir -p -m 700 "$(WORK)"
 	test ! -L "$(WORK)/notebooks" || rm "$(WORK)/notebooks"
 	$(RUN)/toolkit notebooks copy "$(WORK)/notebooks" >/dev/null
@@ -76,10 +75,10 @@ lab: setup ## JupyterLab on the folder WORK with copies of the notebooks, on thi
 		JUPYTER_CONFIG_PATH="$(CURDIR)/.make/jupyter$${JUPYTER_CONFIG_PATH:+:$$JUPYTER_CONFIG_PATH}" \
 		"$(CURDIR)/$(RUN)/jupyter" lab --ip=127.0.0.1 --ServerApp.root_dir="$$PWD" $(AS_ROOT) $(LAB)
 
-bench: develop ## Speed and memory, beside a floor or a peer in the same run (SCALE=0.1 NAMES=http)
+bench: setup ## Speed and memory, beside a floor or a peer in the same run (SCALE=0.1 NAMES=http)
 	$(RUN)/python -m tests.benchmarks --scale $(SCALE) $(NAMES)
 
-fuzz: develop ## Hostile input and kills by chance, the same for each SEED (SECONDS=60 SEED=1 NAMES=http)
+fuzz: setup ## Hostile input and kills by chance, the same for each SEED (SECONDS=60 SEED=1 NAMES=http)
 	$(RUN)/python -m tests.fuzz --seconds $(SECONDS) --seed $(SEED) $(NAMES)
 
 REFERENCE := import pathlib, pdoc, toolkit; \
@@ -88,13 +87,13 @@ REFERENCE := import pathlib, pdoc, toolkit; \
 	pdoc.pdoc("toolkit", "toolkit.errors", *map("toolkit.kit.{}".format, "one_sale services desk privacy".split()), \
 	output_directory=pathlib.Path("reference"))
 
-reference: develop ## The reference of the package in reference/, from its docstrings
+reference: setup ## The reference of the package in reference/, from its docstrings
 	$(RUN)/python -c '$(REFERENCE)'
 
 audit-deps: setup ## Known vulnerabilities of the locked packages, by pip-audit (asks the package index)
 	$(UV) tool run pip-audit --disable-pip --require-hashes --requirement requirements.lock --requirement requirements-dev.lock
 
-licences: develop ## The licence of every installed package
+licences: setup ## The licence of every installed package
 	$(RUN)/python .make/licences.py
 
 picture: run ## Renew the report in reports/sample and its picture (needs chromium)
@@ -120,7 +119,7 @@ lock: setup ## Renew the locks: of the set-up, of the toolkit, of its developmen
 	$(LOCK) $(UPGRADE) --extra dev pyproject.toml --output-file requirements-dev.lock --constraint requirements.lock \
 		--no-emit-package setuptools $$(sed -nE 's/^([a-z0-9-]+)==.*/--no-emit-package \1/p' requirements.lock)
 
-mutants: develop ## Plant known faults one at a time in a copy, and name those that no test notices (NAMES=jobs)
+mutants: setup ## Plant known faults one at a time in a copy, and name those that no test notices (NAMES=jobs)
 	$(RUN)/python -m tests.mutants $(NAMES)
 
 clean: ## Remove the environment and the caches; data under TOOLKIT_HOME stays
