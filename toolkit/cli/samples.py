@@ -69,8 +69,8 @@ def do_the_main_job(kit: Kit, out: Path) -> None:
     done = telling.audits, telling.withdrawn, telling.completed
     show("Three months: {} audits, {} records withdrawn, {} sales completed", *done)
     show(
-        "Manifest: {} files: {} uploaded before, {} requested, {} requested again",
-        *(asked[name] for name in ("rows", "skipped", "issued", "reissued")),
+        "Manifest: {} of the {} files, others send the rest: {} uploaded before, {} requested, {} requested again",
+        *(asked["rows"], files, *(asked[name] for name in ("skipped", "issued", "reissued"))),
     )
     show("Evidence: {} uploaded by this manifest, {} of it not there yet", sent["sent"], sent["failed"])
     _, audited = notebook("03_missing_evidence_report", ("out", out))
