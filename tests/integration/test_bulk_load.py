@@ -11,6 +11,7 @@ from tests.support.uploaded_sales import execute, rows
 from toolkit.errors import InvalidInput, UnreadableFile
 from toolkit.intake.clients import load_clients
 from toolkit.intake.registration import register_client
+from toolkit.intake.results import OTHER_VALUES
 
 
 def test_accepted_rows_are_registered_as_one_by_one(database, load, clock, tmp_path):
@@ -58,6 +59,17 @@ def test_a_client_who_is_registered_already_is_skipped_and_listed(database, load
         {"line": "3", "clientId": str(known.client_id)},
         {"line": "5", "clientId": ids[client(2)["cpf"]]},
     ]
+
+
+def test_a_skipped_row_with_other_values_is_named(database, load, clock, tmp_path):
+    register_client(database, body(client(1)), clock)
+    moved, called = client(1, address__city="Recife"), client(2, phoneNumber="11987650000")
+    for dry_run in (True, False):
+        path = write_csv(tmp_path / f"{dry_run}.csv", [moved, client(1), client(2), called, client(2)])
+        result = load(path, dry_run=dry_run)
+        assert counts(result) == (1, 0, 4)
+        assert result.warnings == {OTHER_VALUES: 2}
+        assert [line for _, line in result.examples[OTHER_VALUES]] == [2, 5]
 
 
 def test_of_several_who_are_registered_already_the_first_is_listed(database, load, clock, tmp_path):

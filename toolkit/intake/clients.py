@@ -31,6 +31,7 @@ from toolkit.intake.checks import ROW, ChunkVerdict, decide
 from toolkit.intake.headings import FIELDS, Headings, client_headings
 from toolkit.intake.registration import REFUSALS, refusal
 from toolkit.intake.results import (
+    OTHER_VALUES,
     FileLoaded,
     LoadOptions,
     LoadResult,
@@ -155,8 +156,11 @@ class _Load:
         query = sa.select(load_batches.c.loaded_at).where(load_batches.c.fingerprint == fingerprint)
         already: datetime | None = connection.scalar(query)
         storing = already is None and not self._dry_run
-        if there := staging.take_out_registered(dry_run=self._dry_run):
+        there, differing = staging.take_out_registered(dry_run=self._dry_run)
+        if there:
             self._outputs.skip(there)
+        if differing:
+            self._tally.add(self._tally.warnings, OTHER_VALUES, self._source, differing)
         if refused := staging.store() if storing else {}:
             self._reject_refused(refused)
         self._tally.accepted, self._tally.skipped = staging.rows - len(refused), len(there)
@@ -229,30 +233,36 @@ class _Load:
 KEY: Final = ("cpf", "installation_number", "number_on_dealership")
 """The columns by which a client is known."""
 
+_OTHERS: Final = [each.column for each in FIELDS if each.column not in KEY]
 _COLUMNS: Final = ("line", "id", "address_id", *(each.column for each in FIELDS))
 _KEY: Final = ", ".join(KEY)
 
 _TAKE_OUT: Final = """
 WITH known AS (
-    SELECT DISTINCT ON ({key}) {key}, id
+    SELECT DISTINCT ON ({key}) *
     FROM {clients} AS registered
     WHERE cpf IN (SELECT cpf FROM new_clients)
     ORDER BY {key}, created_at, id
 ), repeated AS (
     SELECT {key}, min(line) AS first FROM new_clients GROUP BY {key} HAVING count(*) > 1
 ), there AS (
-    SELECT new.line, known.id FROM new_clients AS new JOIN known USING ({key})
+    SELECT new.line, known.id, {differs_from_known} AS differs FROM new_clients AS new JOIN known USING ({key})
     UNION ALL
-    SELECT new.line, {first}
+    SELECT new.line, {first}, {differs_from_earlier}
     FROM repeated
     JOIN new_clients AS new USING ({key})
-    JOIN (SELECT line AS first, id AS first_id FROM new_clients) AS other USING (first)
     LEFT JOIN (SELECT {key}, TRUE AS is_known FROM known) AS also_known USING ({key})
+    JOIN new_clients AS earlier ON earlier.line = first
     WHERE new.line > first AND is_known IS NULL
 )
 DELETE FROM new_clients USING there WHERE new_clients.line = there.line
-RETURNING new_clients.line, there.id
+RETURNING new_clients.line, there.id, there.differs
 """
+
+
+def _differs_from(table: str) -> str:
+    """Return the condition that a value which the other client has is another one."""
+    return f"coalesce({' OR '.join(f'new.{name} <> {table}.{name}' for name in _OTHERS)}, FALSE)"
 
 
 class Staging:
@@ -281,15 +291,23 @@ class Staging:
         copy_rows(self._connection, "new_clients", pa.table({name: columns[name] for name in _COLUMNS}))
         self.rows += count
 
-    def take_out_registered(self, *, dry_run: bool) -> dict[int, UUID | None]:
-        """Take out the clients who are registered, or stand on an earlier line, with the id that each has."""
+    def take_out_registered(self, *, dry_run: bool) -> tuple[dict[int, UUID | None], list[int]]:
+        """Take out the clients who are registered, or stand on an earlier line.
+
+        Returns:
+            Their lines with the id that each has, and the lines on which other values are other ones.
+        """
         self._connection.execute(sa.text("SET LOCAL work_mem = '64MB'; ANALYZE new_clients (cpf)"))
-        first = "CAST(NULL AS uuid)" if dry_run else "first_id"
-        known = service_of(self._connection).text("clients")
-        statement = _TAKE_OUT.format(key=_KEY, clients=known, first=first)
-        found = {row.line: row.id for row in self._connection.execute(sa.text(statement))}
+        statement = _TAKE_OUT.format(
+            key=_KEY,
+            clients=service_of(self._connection).text("clients"),
+            first="CAST(NULL AS uuid)" if dry_run else "earlier.id",
+            differs_from_known=_differs_from("known"),
+            differs_from_earlier=_differs_from("earlier"),
+        )
+        found = sorted(self._connection.execute(sa.text(statement)), key=lambda row: row.line)
         self.rows -= len(found)
-        return dict(sorted(found.items()))
+        return {row.line: row.id for row in found}, [row.line for row in found if row.differs]
 
     def store(self) -> dict[int, str]:
         """Register the clients; return the lines of those that the service's own rules refuse, with the reason."""

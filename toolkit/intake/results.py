@@ -53,9 +53,13 @@ class Repair(LabelledEnum):
 NUMBER_ROUNDED: Final = "NUMBER_ROUNDED"
 """A warning of our own: a spreadsheet shows a long number as 1,23E+10, and its last digits may be gone."""
 
+OTHER_VALUES: Final = "OTHER_VALUES"
+"""Another warning of our own: nothing of a skipped row is taken over."""
+
 WARNINGS: Final[Mapping[str, str]] = {
     **{str(kind): kind.text for kind in QualityWarning},
     NUMBER_ROUNDED: "a number in scientific notation; its last digits may be lost",
+    OTHER_VALUES: "skipped with other values than the same client was registered with; they were not taken over",
 }
 """All warnings of a load, with a text for people."""
 
