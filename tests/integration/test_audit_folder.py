@@ -75,7 +75,11 @@ def test_inputs_go_after_the_newest_audits_and_outputs_after_a_time(database, cl
     assert [(Path(older.folder) / each).exists() for each in inputs] == [False] * 3
     assert [(Path(newer.folder) / each).exists() for each in inputs] == [True] * 3
     older.verify()
-    assert open_audit(older.folder).verdicts["status"].tolist() == ["incomplete", "incomplete", "compliant"]
+    assert open_audit(older.folder).table("verdicts")["status"].to_pylist() == [
+        "incomplete",
+        "incomplete",
+        "compliant",
+    ]
     clock.now += timedelta(days=199, hours=1)
     last = make_audit(database, plan, clock=clock)
     assert list_audits(plan.store) == [newer.name, last.name]

@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 import toolkit
@@ -101,7 +102,7 @@ def test_an_audit_that_is_opened_without_a_database_says_what_it_cannot_tell(kit
     made = kit.audit(sync=False, out=str(tmp_path / "audits"))
     opened = toolkit.open_audit(made.folder)
     assert opened.sql("SELECT count(*) AS n FROM verdicts WHERE sale_id = ?", "S-1")["n"].tolist() == [1]
-    assert str(opened.verdicts.dtypes["created_at"]).startswith("timestamp[us")
+    assert opened.verdicts.dtypes["created_at"].pyarrow_dtype == pa.timestamp("us", "America/Sao_Paulo")
     assert opened.report(tmp_path / "out", formats="csv").result == [tmp_path / "out" / "missing-evidence.csv"]
     with pytest.raises(InvalidInput, match="cannot be answered"):
         opened.sql("SELECT no_column FROM verdicts")

@@ -16,7 +16,6 @@ from hashlib import file_digest
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
-import pandas as pd
 import pyarrow as pa
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic.alias_generators import to_camel
@@ -135,30 +134,16 @@ class Audit:
         """The place of the folder: a path, or an address."""
         return f"{self.store.place.rstrip('/')}/{self.name}"
 
-    @property
-    def verdicts(self) -> pd.DataFrame:
-        """One row a sale, the gravest first."""
-        return self.frame("verdicts")
-
-    @property
-    def findings(self) -> pd.DataFrame:
-        """One row a finding, resolved ones last."""
-        return self.frame("findings")
-
-    def frame(self, name: str) -> pd.DataFrame:
-        """Return a table of the folder as a DataFrame."""
-        found: pd.DataFrame = self.table(name).to_pandas(types_mapper=pd.ArrowDtype)
-        return found
-
     def table(self, name: str, columns: Sequence[str] = ("*",)) -> pa.Table:
         """Return a table of the folder, see ``TABLES``."""
         if name not in TABLES:
             raise InvalidInput("An audit folder has no table {!r}; it has {}.", name, ", ".join(TABLES))
         return self.sql(f"SELECT {', '.join(columns)} FROM {name}")
 
-    def sql(self, query: str, *parameters: object) -> pa.Table:
-        """Return the rows of a query of DuckDB, in which each table of the folder is a view."""
+    def sql(self, query: str, *parameters: object, zone: str = "UTC") -> pa.Table:
+        """Return the rows of a query of DuckDB, in which each table is a view; days are those of ``zone``."""
         session = (self.session or self._session).cursor()
+        session.execute(f"SET TimeZone = {quoted(zone)}")
         return session.sql(query, params=list(parameters) or None).to_arrow_table()
 
     @property

@@ -79,12 +79,12 @@ class AuditResult:
         ``sale_id``, ``utility_group``, ``status``, ``missing``, ``reasons``, ``problems``, ``partner``,
         ``created_at``, ``completed_at``, and counts of its files.
         """
-        return self.audit.verdicts
+        return self.sql("FROM verdicts")
 
     @property
     def missing(self) -> pd.DataFrame:
         """One row a missing piece: ``sale_id``, ``evidence_type``, the ``reason``, ``partner``."""
-        return self.audit.frame("missing")
+        return self.sql("FROM missing")
 
     @property
     def findings(self) -> pd.DataFrame:
@@ -92,15 +92,17 @@ class AuditResult:
 
         ``id``, ``sale_id``, ``code``, ``status``, ``first_seen``, ``last_seen``, ``due_at``, ``owner`` and more.
         """
-        return self.audit.findings
+        return self.sql("FROM findings")
 
     @property
     def files(self) -> pd.DataFrame:
         """One row an evidence record: its file's size (bytes), ``seconds``, ``pages``, ``fault`` and coverage."""
-        return self.audit.frame("files")
+        return self.sql("FROM files")
 
     def sql(self, query: str, *parameters: object) -> pd.DataFrame:
         """Return the rows of a query in DuckDB's SQL, in which each table of the audit is a view.
+
+        Moments and days are those of the settings' time zone, as in reports.
 
         Args:
             query: the statement; ``?`` stands for a value.
@@ -110,9 +112,10 @@ class AuditResult:
             InvalidInput: what DuckDB says of the query.
         """
         try:
-            found: pd.DataFrame = self.audit.sql(query, *parameters).to_pandas(types_mapper=pd.ArrowDtype)
+            rows = self.audit.sql(query, *parameters, zone=str(self._zone))
         except duckdb.Error as error:
             raise InvalidInput("The query cannot be answered. {}", str(error).partition("\n")[0]) from None
+        found: pd.DataFrame = rows.to_pandas(types_mapper=pd.ArrowDtype)
         return found
 
     def changes(self, since: str | datetime) -> Shown[FindingChanges]:
