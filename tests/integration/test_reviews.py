@@ -152,7 +152,9 @@ def test_two_that_ask_at_the_same_time_get_other_files(office):
 
 def test_a_critical_answer_is_looked_at_again_and_a_third_decides(office):
     office.kit.draw_review(per_partner=1, second_share=0)
-    first = office.kit.desk("Ana Souza").next().result[0]
+    shown = office.kit.desk("Ana Souza").next()
+    first = shown.result[0]
+    assert office.kit.sale(first.sale_id).parts[0].text in str(shown)
     kept = office.kit.desk("Ana Souza").record(first.evidence_id, NO).result
     assert (kept.failures, kept.looked_at_again, round(kept.score, 2)) == (("agrees",), True, 0.25)
     assert codes(office) == {first.sale_id}

@@ -36,7 +36,7 @@ from toolkit.intake.sources import harmless
 from toolkit.intake.tables import RejectedRow, read_table
 from toolkit.kit.process import signed_in_account
 from toolkit.kit.results import of_rejected
-from toolkit.kit.shown import Shown, figures, links, remark, say, table
+from toolkit.kit.shown import Part, Shown, figures, links, remark, say, table
 from toolkit.kit.spoken import _, counted, current_language, translate
 from toolkit.message import Message
 
@@ -92,7 +92,8 @@ class ReviewDesk:
             _write_sheet(turns, path)
         if not turns and not is_drawn(kit.database):
             return Shown(turns, [say("No file was drawn yet; draw some by: toolkit review draw")], {"files": []})
-        return _shown_turns(turns, self.reviewer, path)
+        sales = {turn.sale_id: kit.sale(turn.sale_id).parts[0] for turn in turns} if path is None else {}
+        return _shown_turns(turns, self.reviewer, path, [*sales.values()])
 
     def record(
         self, evidence_id: UUID | str, answers: Mapping[str, str | None], *, comment: str | None = None
@@ -216,7 +217,7 @@ class _Widgets:
 
         button.on_click(keep)
         heading = f"{turn.sale_id} · {turn.partner or _('no partner')} · {turn.evidence_type}"
-        sale = HTML(_paragraph(self._desk._kit.sale(turn.sale_id).parts[0].text, "pre"))  # noqa: SLF001
+        sale = HTML(_paragraph(shown.parts[1].text, "pre"))
         asked = [
             part for each in turn.questions for part in (HTML(_paragraph(each.text, "b")), questions[each.id])
         ]
@@ -289,13 +290,16 @@ def shown_drawn(drawn: Drawn) -> Shown[Drawn]:
     return Shown(drawn, [figures("Files to be looked at", facts, risk), table("Sample", columns, rows)], document)
 
 
-def _shown_turns(turns: Sequence[Turn], reviewer: str, path: Path | None) -> Shown[Sequence[Turn]]:
+def _shown_turns(
+    turns: Sequence[Turn], reviewer: str, path: Path | None, sales: Sequence[Part]
+) -> Shown[Sequence[Turn]]:
     if not turns:
         return Shown(turns, [say("Nothing is left to be looked at.")], {"files": []})
     columns = ["evidence", "sale", "partner", "type"]
     rows = [(str(each.evidence_id), each.sale_id, each.partner or "", each.evidence_type) for each in turns]
     asked = {question.id: _(question.text) for turn in turns for question in turn.questions}
-    parts = [table("Files before you", columns, rows), table("Questions", ["id", "question"], asked.items())]
+    parts = [table("Files before you", columns, rows), *sales]
+    parts.append(table("Questions", ["id", "question"], asked.items()))
     if path is None:
         told = Message(
             "hear or see a file by: toolkit evidence link EVIDENCE_ID --reason review --by {}", quote(reviewer)
