@@ -2,9 +2,12 @@
 
 import json
 import shutil
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 
+import psycopg
 import pytest
 import sqlalchemy as sa
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -106,6 +109,25 @@ def test_an_event_is_sealed_only_when_no_older_transaction_can_tell_another(data
         tell(1)
         assert seal().size == 1  # waits for nobody
     assert seal().size == 3
+
+
+def test_transactions_of_another_database_keep_no_event_out(database, tell, seal):
+    address = database.engine.url.set(drivername="postgresql", database="postgres")
+    loop = "DO $$ BEGIN FOR n IN 1..100000000 LOOP PERFORM pg_current_xact_id(); COMMIT; END LOOP; END $$"
+
+    def work(connection):
+        with pytest.raises(psycopg.errors.QueryCanceled):
+            connection.execute(loop)
+
+    with ExitStack() as stack:
+        pool = stack.enter_context(ThreadPoolExecutor())
+        for _ in range(3):
+            elsewhere = psycopg.connect(address.render_as_string(hide_password=False), autocommit=True)
+            stack.callback(pool.submit(work, stack.enter_context(elsewhere)).result)
+            stack.callback(elsewhere.cancel)
+        for size in range(1, 101):
+            tell(1)
+            assert seal().size == size
 
 
 def test_an_event_of_an_older_transaction_with_a_later_number_is_sealed_once(database, tell, seal, monkeypatch):

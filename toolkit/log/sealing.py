@@ -52,7 +52,8 @@ def seal_events(
     with database.transaction() as connection:
         take(connection, Lock.CUSTODY_SEAL)
         # The horizon is read after the lock, and after it no transaction below the horizon is under way.
-        horizon: int = connection.execute(sa.text(_HORIZON)).scalar_one()
+        elsewhere = connection.scalars(sa.text(_ELSEWHERE)).all()
+        horizon: int = connection.execute(sa.text(_HORIZON), {"elsewhere": elsewhere}).scalar_one()
         signed = newest_checkpoint(connection)
         if signed is not None and (signer is None or signed.vkey != str(signer.verifier)):
             raise LogKeyMissing(
@@ -205,15 +206,16 @@ _MAY_WRITE: Final = f"""
 """
 
 # Transactions of other databases of the cluster, and the analysis of tables by autovacuum, record no event here.
+# They are read before the horizon: once one has ended, nobody can tell where it was.
+_ELSEWHERE: Final = """
+    SELECT backend_xid::text FROM pg_stat_activity
+    WHERE backend_xid IS NOT NULL AND (datname <> current_database() OR backend_type = 'autovacuum worker')
+"""
+
 _HORIZON: Final = """
     SELECT coalesce(min(running::text::bigint), pg_snapshot_xmax(pg_current_snapshot())::text::bigint)
     FROM pg_snapshot_xip(pg_current_snapshot()) AS running
-    WHERE xid(running)::text NOT IN (
-        SELECT locks.transactionid::text
-        FROM pg_locks AS locks JOIN pg_stat_activity AS sessions USING (pid)
-        WHERE locks.locktype = 'transactionid' AND locks.mode = 'ExclusiveLock' AND locks.granted
-          AND (sessions.datname <> current_database() OR sessions.backend_type = 'autovacuum worker')
-    )
+    WHERE xid(running)::text <> ALL(CAST(:elsewhere AS text[]))
 """
 
 _UNSEALED: Final = """
