@@ -13,6 +13,7 @@ import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, IntEnum
+from math import ceil
 from pathlib import Path
 from string import Template
 from textwrap import wrap
@@ -45,11 +46,15 @@ class SheetLooks:
     widths: Sequence[float] = ()
     frozen_columns: int = 0
     table: bool = True
-    """One heading, frozen, repeated on each printed page, with a filter for each column."""
+    """One heading with a filter for each column; it and the frozen columns are repeated on each printed page."""
     pages: int = 0
     """The printed pages that it is made to fit on; 0 for as many as it takes."""
     choices: Mapping[int, Sequence[str]] = field(default_factory=dict)
     """The words that may be chosen in the cells of a column, by its place from 0; none has a comma."""
+
+
+_ON_A_PAGE: Final = 200
+"""Digits side by side that can be read on a printed page; a wider sheet takes several pages across."""
 
 
 def _before_rows(looks: SheetLooks) -> str:
@@ -73,7 +78,7 @@ def _before_rows(looks: SheetLooks) -> str:
 
 
 def _after_rows(looks: SheetLooks, rows: int, bars: Mapping[str, str], across: Sequence[int]) -> str:
-    """Return the XML of a sheet after its rows: filter, bars, and landscape pages as wide as the sheet."""
+    """Return the XML of a sheet after its rows: filter, bars, and the landscape pages that it is printed on."""
     last = column_name(len(looks.widths) - 1) if looks.widths else "A"
     merged = "".join(f'<mergeCell ref="A{row}:{last}{row}"/>' for row in across)
     merged = merged and f'<mergeCells count="{len(across)}">{merged}</mergeCells>'
@@ -95,7 +100,7 @@ def _after_rows(looks: SheetLooks, rows: int, bars: Mapping[str, str], across: S
     return (
         f'</sheetData>{filtered}{merged}{shown}{chosen}<pageMargins left="0.4" right="0.4" top="0.5" bottom="0.6" '
         'header="0.3" footer="0.3"/><pageSetup paperSize="9" orientation="landscape" '
-        f'fitToHeight="{looks.pages}"/>'
+        f'fitToWidth="{ceil(sum(looks.widths) / _ON_A_PAGE) or 1}" fitToHeight="{looks.pages}"/>'
         "<headerFooter><oddFooter>&amp;L&amp;A&amp;R&amp;P / &amp;N</oddFooter></headerFooter></worksheet>"
     )
 
@@ -116,7 +121,10 @@ def _parts(
         targets += f'<Relationship Id="rId{at}" Type="{_WORKSHEET}" Target="worksheets/sheet{at}.xml"/>'
         types += f'<Override PartName="/xl/worksheets/sheet{at}.xml" ContentType="{_WORKSHEET_TYPE}"/>'
         if looks.table:
-            printed = f"{_quoted(name)}!$1:$1"
+            columns = (
+                f"{_quoted(name)}!$A:${column_name(looks.frozen_columns - 1)}," if looks.frozen_columns else ""
+            )
+            printed = f"{columns}{_quoted(name)}!$1:$1"
             titles += f'<definedName name="_xlnm.Print_Titles" localSheetId="{at - 1}">{printed}</definedName>'
     titles = titles and f"<definedNames>{titles}</definedNames>"
     created = created and f'<dcterms:created xsi:type="dcterms:W3CDTF">{created}</dcterms:created>'
