@@ -24,7 +24,7 @@ from toolkit.kit.connection import Kit
 from toolkit.kit.health import service_health
 from toolkit.kit.process import signed_in_account
 from toolkit.kit.shown import Shown, remark, say
-from toolkit.kit.spoken import current_language
+from toolkit.kit.spoken import current_language, translate
 from toolkit.message import Message
 
 
@@ -142,11 +142,12 @@ def map_(kit: Kit, sales: str | None, records: str | None, clients: str | None, 
     with _opened(kit) as database:
         holds = _holds(kit)
         with database.transaction() as connection:
-            text = draft(connection, {name: table for name, table in named.items() if table}, holds)
+            lines = draft(connection, {name: table for name, table in named.items() if table}, holds)
+    text = "\n".join(map(translate, lines))
     if out is None:
-        click.echo(text, nl=False)
+        click.echo(text)
     else:
-        out.write_text(text, encoding="utf-8")
+        out.write_text(f"{text}\n", encoding="utf-8")
         show("{}: written", out)
 
 

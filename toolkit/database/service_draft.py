@@ -15,6 +15,7 @@ from sqlalchemy import Connection
 
 from toolkit.database.service import COLUMNS, REQUIRED
 from toolkit.errors import InvalidInput
+from toolkit.message import Message, listed
 
 Holds = Callable[[str], bool]
 """Tells whether the bucket holds an object under a key."""
@@ -44,30 +45,37 @@ class _Column(NamedTuple):
     """Whether it may say that a row does not count: by a code, a time that is set, or yes and no."""
 
 
-def draft(connection: Connection, tables: dict[str, str], holds: Holds | None) -> str:
-    """Return the skeleton; ``tables`` are the tables of sales, records and clients, as far as a person named them.
+def draft(connection: Connection, tables: dict[str, str], holds: Holds | None) -> list[str]:
+    """Return the lines of the skeleton, its comments as messages.
+
+    ``tables`` are the tables of sales, records and clients, as far as a person named them.
 
     Raises:
         InvalidInput: one of them is not there.
     """
     there = connection.execute(sa.text(_TABLES)).all()
-    lines = ["-- The tables of this database, with their rows as far as PostgreSQL knows:"]
-    lines += [f"--   {row.place} ({max(row.rows, 0):,})" for row in there]
-    lines.append("-- Replace each TODO, and each NULL that one of the columns above it holds under another name.")
-    lines.append("-- Times need a zone: created AT TIME ZONE 'America/Sao_Paulo'.")
-    lines.append("-- Codes: CASE kind WHEN 'ACT' THEN 'POV' ... END AS evidence_type. See toolkit db map --help.")
+    lines: list[str] = [Message("-- The tables of this database, with their rows as far as PostgreSQL knows:")]
+    lines += [Message("--   {} ({:,})", row.place, max(row.rows, 0)) for row in there]
+    lines += [
+        Message("-- Replace each TODO, and each NULL that one of the columns above it holds under another name."),
+        Message("-- Times need a zone: created AT TIME ZONE 'America/Sao_Paulo'."),
+        Message("-- Codes: CASE kind WHEN 'ACT' THEN 'POV' ... END AS evidence_type. See toolkit db map --help."),
+    ]
     for relation in COLUMNS:
         lines += ["", f"-- name: {relation}", *_select(connection, relation, tables.get(relation), holds)]
-    lines += ["", "-- add_clients, add_records, add_sales, complete_sale: only where the toolkit may write; the"]
-    lines += ["-- packaged service.sql shows how they look for the contract's own tables.", ""]
-    return "\n".join(lines)
+    return [
+        *lines,
+        "",
+        Message("-- add_clients, add_records, add_sales, complete_sale: only where the toolkit may write;"),
+        Message("-- the packaged service.sql shows how they look for the contract's own tables."),
+    ]
 
 
 def _select(connection: Connection, relation: str, table: str | None, holds: Holds | None) -> Iterator[str]:
     columns = [] if table is None else _columns(connection, table)
-    yield from (f"--   {each.told}" for each in columns)
+    yield from (Message("--   {}", each.told) for each in columns)
     if table and relation == "records" and holds:
-        yield from (f"-- object_key: {line}" for line in _keys(connection, table, columns, holds))
+        yield from _keys(connection, table, columns, holds)
     yield "SELECT"
     values = []
     for name, kind in COLUMNS[relation].items():
@@ -83,7 +91,7 @@ def _select(connection: Connection, relation: str, table: str | None, holds: Hol
     yield ",\n".join(values)
     yield f"FROM {table or 'TODO'}"
     if kinds := [each.told for each in columns if each.may_exclude]:
-        yield f"-- WHERE: are some rows deleted, cancelled or of another kind? {' | '.join(kinds)}"
+        yield Message("-- WHERE: are some rows deleted, cancelled or of another kind? {}", listed(kinds))
     yield ";"
 
 
@@ -100,8 +108,9 @@ def _columns(connection: Connection, table: str) -> list[_Column]:
     found = []
     for row in rows:
         codes = row.labels or _codes(connection, table, row)
-        words = (row.type, row.key, "may be NULL" if row.nullable else None, ", ".join(codes))
-        told = " ".join(f"{row.sql} ({'; '.join(filter(None, words))})".split())
+        about = "; ".join(filter(None, (row.type, row.key, ", ".join(codes))))
+        name, about = (" ".join(text.split()) for text in (row.sql, about))
+        told = Message("{} ({}; may be NULL)" if row.nullable else "{} ({})", name, about)
         may_exclude = bool(codes) or row.category == "B" or (row.nullable and row.category == "D")
         found.append(_Column(row.sql, row.type, row.category, told, may_exclude))
     return found
@@ -135,7 +144,7 @@ def _keys(connection: Connection, table: str, columns: Sequence[_Column], holds:
         tried = [row[place] for row in rows if row[place]]
         there = sum(map(holds, tried))
         if there:
-            yield f"in the bucket lie {there} of {len(tried)} tried: {form}"
+            yield Message("-- object_key: in the bucket lie {} of {} tried: {}", there, len(tried), form)
             if there == len(tried):
                 return
 
