@@ -269,9 +269,10 @@ def verify(kit: Kit, folder: Path, seal: str | None, live: bool) -> int:
     Each part of an audit folder is compared with the SHA-256 in its audit.json. With --live its
     inputs are also extracted again, and each sale, record and object that differs is named.
 
-    Of a custody log (toolkit evidence log) the chain of hashes is followed, and the first
-    line that does not fit is named. Without --seal it cannot be known whether the log was
-    cut off at a seal or forged as a whole; the command says so and ends with 3.
+    Of a custody log that a version before 0.2 exported, a file, the chain of hashes is followed,
+    and the first line that does not fit is named. Without --seal it cannot be known whether the
+    log was cut off at a seal or forged as a whole; the command says so and ends with 3. That of
+    today is verified by: toolkit log verify
 
     Examples:
       toolkit verify reports
@@ -284,6 +285,8 @@ def verify(kit: Kit, folder: Path, seal: str | None, live: bool) -> int:
         raise click.BadParameter(_("a seal has 64 hexadecimal digits"), param_hint="--seal")
     if folder.is_file():
         return _verify_custody_log(folder, seal)
+    if seal is not None:
+        raise click.UsageError("--seal is for a file that a version before 0.2 exported; else: toolkit log verify")
     if (folder / FACTS).exists():
         return _verify_audit(kit, open_audit(folder), live)
     if live:
