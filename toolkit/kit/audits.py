@@ -21,13 +21,13 @@ from toolkit.audit.folder import open_audit as open_folder
 from toolkit.contract.codes import CODES, Owner, names_of, no_finding
 from toolkit.contract.contents import IntegrityFinding
 from toolkit.contract.fields import pick_camel
-from toolkit.contract.findings import FindingStatus, Problem, Reason, items
+from toolkit.contract.findings import FindingStatus, Problem, Reason
 from toolkit.contract.waivers import Waiver
 from toolkit.errors import InvalidInput, LogDiffers, LogKeyMissing
 from toolkit.kit.process import operation
 from toolkit.kit.results import of_rejected, unread
 from toolkit.kit.shown import Part, Shown, bundle, figures, links, remark, say, table, text_of
-from toolkit.kit.spoken import Ordered, _, counted, current_language, readable
+from toolkit.kit.spoken import Ordered, _, counted, current_language, on_day, readable
 from toolkit.language import default_language
 from toolkit.language import language as language_of
 from toolkit.message import Message
@@ -35,10 +35,10 @@ from toolkit.progress import Progress
 from toolkit.reports import DEFAULT_FORMATS, chosen, write_report
 from toolkit.reports.audited import ENDS_SOON, UNKNOWN_GROUP, Audited
 from toolkit.reports.json_document import changes_as_json, finding_records, summary, waiver_as_json
-from toolkit.reports.lists import BESIDE, section
+from toolkit.reports.lists import BESIDE, TO_ACT_ON, section
 from toolkit.reports.notices import headline, notices
 from toolkit.reports.reading import read_audited
-from toolkit.reports.report import Report, iso_exact, partner_folder, told_detail, tuples
+from toolkit.reports.report import List, Report, iso_exact, partner_folder, told_detail, tuples
 from toolkit.reports.wording import COLUMN_NAMES
 
 if TYPE_CHECKING:
@@ -202,8 +202,9 @@ class AuditResult:
                 written += write(of_partner, place / "partners" / partner_folder(name))
                 progress.advance(1)
             progress.end()
-        parts = [say(f"{headline(result, spoken)}.", aside=True)]
-        parts += [remark("note", text) for text in notices(result, spoken, zone)]
+        here = current_language()
+        parts = [say(f"{headline(result, here)}.", aside=True)]
+        parts += [remark("note", text) for text in notices(result, here, zone)]
         numbers = pick_camel(result, "sales", "compliant", "incomplete", "conflict")
         return Shown(written, [links("The report", written), *parts], numbers, result.open > 0, written)
 
@@ -262,10 +263,7 @@ class AuditResult:
         overdue = int(board["overdue"].sum())
         facts = {"partners": len(board), "findings": int(board["findings"].sum()), "overdue": overdue}
         parts = [figures("Partners", facts, f"{_('As of')} {readable(self.as_of, self._zone)}")]
-        known = board.assign(partner=board["partner"].replace("", _("no partner")))
-        parts.append(_grid("All partners, those with the most overdue findings first", known))
-        did = section(BESIDE["partner-months"], Report(self.numbers, self._zone, (), current_language()))
-        parts.append(table(did.title, list(did.columns), did.rows(did.total)))
+        parts += [self._list(BESIDE[name]) for name in ("partners", "partner-months")]
         parts += [remark("note", text) for text in notices(self.numbers, current_language(), self._zone)]
         return Shown(board, parts, facts, overdue > 0)
 
@@ -309,19 +307,17 @@ class AuditResult:
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:  # noqa: ARG002
         parts, result = self.parts, self.numbers
         if result.open:
-            columns = ["saleId", "group", "days", "status", "missing", "problems"]
-            rows = [
-                (
-                    *(each.saleId, each.utilityGroup, each.ageDays, _(each.status)),
-                    *(_pieces(each), each.problems.replace("|", ", ")),
-                )
-                for each in tuples(result.rows.head(_SALES_SHOWN))
-            ]
-            parts.append(table("Sales to act on, the gravest and oldest first", columns, rows, total=result.open))
+            shown = {name: share for name, share in TO_ACT_ON.columns.items() if name != "CPF"}
+            parts.append(self._list(replace(TO_ACT_ON, columns=shown)))
         return bundle(parts, self.document, needs_attention=self.needs_attention)
 
     def __repr__(self) -> str:
         return text_of(self.parts)
+
+    def _list(self, of: List) -> Part:
+        """Show a list of the report."""
+        found = section(of, Report(self.numbers, self._zone, (), current_language()))
+        return table(found.title, [*found.columns], found.rows(_SALES_SHOWN), total=found.total)
 
 
 def open_audit(folder: str | Path) -> AuditResult:
@@ -354,11 +350,6 @@ def _grid(heading: str, frame: pd.DataFrame) -> Part:
     )
 
 
-def _pieces(row: Any) -> str:
-    pieces = zip(items(row.missing), items(row.reasons), strict=True)
-    return ", ".join(f"{piece} ({reason})" for piece, reason in pieces if piece)
-
-
 def due_of(row: Any, zone: ZoneInfo) -> str:
     """Return when a finding is due, or by how much it is late."""
     days = counted(abs(int(row.dueInBusinessDays)), "business day")
@@ -387,7 +378,7 @@ def shown_changes(found: FindingChanges, zone: ZoneInfo, *, first: bool = False)
         )
         parts.append(remark("note", told))
     recent = by_day[by_day["day"] > found.end.astimezone(zone).date() - timedelta(days=14)]
-    days = [(str(row.day), int(row.present), int(row.came), int(row.went)) for row in tuples(recent)]
+    days = [(on_day(row.day), int(row.present), int(row.came), int(row.went)) for row in tuples(recent)]
     parts.append(table("The last two weeks", ["day", "findings", "came", "went"], days))
     rows = []
     for kind in ("new", "reopened", "resolved"):
