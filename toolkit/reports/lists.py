@@ -26,7 +26,7 @@ from toolkit.contract.evidence import EvidenceType
 from toolkit.contract.findings import SEPARATOR, items
 from toolkit.language import Language
 from toolkit.reports import wording
-from toolkit.reports.audited import COMPLETED_DAYS, ENDS_SOON, MONTHS, MOST, UNVERIFIED
+from toolkit.reports.audited import COMPLETED_DAYS, MONTHS, MOST, UNVERIFIED
 from toolkit.reports.report import MOMENTS, List, Report, known, told_detail
 from toolkit.reports.wording import COLUMN_NAMES
 
@@ -241,11 +241,11 @@ def _waivers(report: Report) -> pd.DataFrame:
         (
             *(about or say("any") for about in (each.request.sale_id, each.request.partner, each.request.code)),
             *(each.request.reason, each.request.owner, each.request.approved_by, each.request.end),
-            say("soon") if each.days_left(result.today) <= ENDS_SOON else "",
+            each.days_left(result.today),
         )
         for each in result.waivers
     ]
-    columns = ["saleId", "partner", "code", "reason", "owner", "approvedBy", "endsOn", "endsSoon"]
+    columns = ["saleId", "partner", "code", "reason", "owner", "approvedBy", "endsOn", "daysLeft"]
     return pd.DataFrame(rows, columns=columns)
 
 
@@ -398,7 +398,7 @@ BESIDE: Final[Mapping[str, List]] = {
     "waivers": List(
         "Waivers",
         {"Sale": 1.2, "Partner": 1.2, "Finding": 2.0, "Reason": 2.0}
-        | {"Owner": 1.5, "Approved by": 1.5, "Ends on": 1.0, "Ends soon": 1.0},
+        | {"Owner": 1.5, "Approved by": 1.5, "Ends on": 1.2, "Days left": 0.9},
         _waivers,
         "Findings that two people accept until a day; they are back on it.",
     ),

@@ -83,7 +83,9 @@ def acting_lines(result: Audited, language: Language, timezone: ZoneInfo) -> dic
     found, say, number = acting(result, language, timezone), language.text, language.number
     first = say("the first since %(day)s", day=found["oldest"])
     lines = {
-        say("Waiting for"): ", ".join(f"{name} {number(sales)}" for _, name, sales in found["owners"]),
+        say("Who acts, on how many sales"): ", ".join(
+            f"{name} {number(sales)}" for _, name, sales in found["owners"]
+        ),
         say("Sales with an overdue finding"): found["overdue"] and f"{number(found['overdue'])}, {first}",
         say("Next deadline"): found["next"],
         say("Compliant sales with an open finding"): found["remarkable"]

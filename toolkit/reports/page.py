@@ -7,6 +7,7 @@ table whose rows carry a bar: an SVG that stretches, its texts are texts of the 
 """
 
 import base64
+import re
 from collections.abc import Mapping, Sequence
 from datetime import date
 from functools import cache, partial
@@ -132,8 +133,8 @@ SECTION_ROWS: Final = 200
 
 _SHORT: Final = 18
 """Characters that a cell does not wrap."""
-_BREAK: Final = Markup("_<wbr>")
-"""Where a line may end within a code."""
+_BREAK: Final = re.compile("(?<=[_@])")
+"""Where a line may end within a code or an address."""
 
 _PAYERS: Final = {"true": True, "false": False, "": None}
 """``isClientFinancialResponsible`` as the cells of the page write it."""
@@ -164,6 +165,7 @@ def _template(language: Language) -> Template:
     environment.install_gettext_translations(language.translations, newstyle=True)  # type: ignore[attr-defined]
     environment.filters["number"] = language.number
     environment.filters["listed"] = items
+    environment.filters["named"] = told(TYPE_NAMES, language).get
     environment.filters["breakable"] = lambda code: _linked(code, "")
     return environment.get_template("page.html.j2")
 
@@ -250,7 +252,7 @@ def _linked(text: str, query: str) -> Markup:
     text = wording.escape_bidi(text)
     if query:
         return Markup('<a class="rows" href="#{}">{}</a>').format(query, text)
-    return _BREAK.join(text.split("_"))
+    return Markup("<wbr>").join(_BREAK.split(text))
 
 
 def _order(heading: str, cell: Cell, report: Report) -> float | str | None:
@@ -282,7 +284,9 @@ def _data(report: Report) -> dict[str, Any]:
     result, payers = report.result, _PAYERS.items()
     return {
         "language": report.language.code,
-        "asOf": report.language.moment(result.as_of, report.timezone),
+        "asOf": report.language.text(
+            "as of %(moment)s", moment=report.language.moment(result.as_of, report.timezone)
+        ),
         "offset": iso(result.as_of, report.timezone)[19:],
         "words": page_words(report.language) | {"sentences": script_words(asset(*SCRIPTS), report.language)},
         "ages": [[band, last] for band, last in AGE_BANDS.items()],

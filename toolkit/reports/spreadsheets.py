@@ -150,11 +150,11 @@ def _write_summary(book: Workbook, report: Report) -> None:
     book.begin_sheet(say("Summary"), SheetLooks((46, *[16] * len(missing.columns[1:])), table=False, pages=1))
     book.add_row(f"{headline(result, language)}.", style=Style.TITLE)
     book.add_row(say("as of %(moment)s", moment=language.moment(result.as_of, report.timezone)), style=Style.SOFT)
-    for notice in notices(result, language, report.timezone):
-        book.add_across(notice)
-    book.add_row("")
     for name, text in acting_lines(result, language, report.timezone).items():
         book.add_across(f"{name}: {text}")
+    book.add_row("")
+    for notice in notices(result, language, report.timezone):
+        book.add_across(notice)
     book.add_row("")
     totals = {
         say("Sales"): result.sales,

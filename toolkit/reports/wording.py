@@ -204,6 +204,7 @@ def page_words(language: Language) -> dict[str, Any]:
     return {
         "statuses": told(STATUS_NAMES, language),
         "types": told(TYPE_NAMES, language),
+        "owners": told(OWNER_NAMES, language),
         "states": told(RECORD_STATE_NAMES, language),
         "coverages": told(COVERAGE_NAMES, language),
         "events": told(EVENT_NAMES, language),

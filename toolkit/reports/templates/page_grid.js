@@ -91,6 +91,7 @@ class Grid {
     this.drawRow(this.rows[at]).forEach((cell, place) => {
       cell.role = place ? "gridcell" : "rowheader";
       cell.ariaColIndex = `${place + 1}`;
+      cell.dataset.label = this.head.children[place].textContent;
       const target = cell.querySelector("a") ?? cell;
       target.tabIndex = at === this.active[0] && place === this.active[1] ? 0 : -1;
       line.append(cell);

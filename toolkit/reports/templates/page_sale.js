@@ -55,7 +55,7 @@ class SaleWriter {
     const counted = sales.list("counted", row);
     const found = [];
     if (pieces.length) found.push(element("ul", { className: "pieces" }, ...pieces.map((piece) => this.piece(piece))));
-    else if (counted.length) found.push(element("span", { className: "has" }, say("there is {counted}", { counted: counted.join(", ") })));
+    else if (counted.length) found.push(element("span", { className: "has" }, say("there is {counted}", { counted: counted.map((type) => page.words.types[type] ?? type).join(", ") })));
     const troubles = sales.list("problems", row).map((problem) => this.trouble(problem));
     if (troubles.length) found.push(element("span", { className: "troubles" }, ...troubles));
     return found;
@@ -172,6 +172,7 @@ class SaleWriter {
     return [
       element("h2", { id: "sale-name" }, sale),
       element("p", {}, this.status(row), ` ${page.asOf}`),
+      ...this.acting(row),
       ...this.section(say("What is missing, and why"), ...pieces),
       ...this.section(say("Problems"), ...troubles),
       ...this.rule(row),
@@ -181,6 +182,15 @@ class SaleWriter {
       element("section", {}, element("h3", {}, say("The sale")), this.facts(row)),
       this.command(sale),
     ];
+  }
+
+  // Who has to act, and by when.
+  acting(row) {
+    const { owners, columns } = this.page.words;
+    const due = this.sales.cell("dueAt", row);
+    const names = this.sales.list("owners", row).map((owner) => owners[owner] ?? owner);
+    if (!due) return [];
+    return [element("p", {}, `${say("Who has to act")}: `, element("strong", {}, names.join(", ")), `; ${columns.dueAt}: `, element("strong", {}, this.written(due.slice(0, 10))))];
   }
 
   // All other columns, by their names.
