@@ -261,6 +261,8 @@ def _of_audit(folder, document, audit, language):
     given = {row["sale_id"]: (row["status"], row["missing"], row["problems"]) for row in judged}
     open_ones = {sale: facts for sale, facts in given.items() if facts[0] != "compliant"}
     yield "sales by the audit", document["sales"], len(given)
+    ready = "SELECT sale_id FROM verdicts WHERE status = 'compliant' AND completed_at IS NULL"
+    yield "to be completed", document["compliantNotCompleted"], len(audit.sql(ready))
     rows = {}
     for row in document["rows"]:
         pieces = "|".join(each["evidenceType"] for each in row["missing"])

@@ -186,6 +186,12 @@ class Audited:
         return int(self.counts.loc[verified, "sales"].sum())
 
     @cached_property
+    def compliant_not_completed(self) -> int:
+        """Compliant sales that nobody has completed yet."""
+        ready = self.counts["to_complete"] & (self.counts["status"] == Status.COMPLIANT)
+        return int(self.counts.loc[ready, "sales"].sum())
+
+    @cached_property
     def by_group(self) -> pd.DataFrame:
         """Sales by ``utilityGroup``, one column a ``Status``; all groups that the contract lacks are one row."""
         found = self.counts.groupby(["utility_group", "status"])["sales"].sum().to_dict()

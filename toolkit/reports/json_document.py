@@ -144,7 +144,9 @@ def summary(result: Audited, timezone: ZoneInfo) -> dict[str, Any]:
         "report": REPORT,
         "asOf": iso_exact(result.as_of, timezone),
         **pick_camel(result, "sales", "compliant", "incomplete", "conflict", "completed_without_evidence"),
-        **pick_camel(result, "without_client", "unexamined", "coverage", "compliant_verified"),
+        **pick_camel(
+            result, "without_client", "unexamined", "coverage", "compliant_verified", "compliant_not_completed"
+        ),
         "looks": pick_camel(result.looks, "readers", "depth", "older_look", "without_speech"),
         "byGroup": records(result.by_group),
         "missing": records(result.missing),

@@ -90,6 +90,7 @@ def acting_lines(result: Audited, language: Language, timezone: ZoneInfo) -> dic
         say("Next deadline"): found["next"],
         say("Compliant sales with an open finding"): found["remarkable"]
         and f"{number(found['remarkable'])}, {say('critical:')} {number(found['critical'])}",
+        say("Compliant sales to be completed"): (ready := result.compliant_not_completed) and number(ready),
     }
     return {label: text for label, text in lines.items() if text}
 

@@ -110,7 +110,8 @@ _CENSUS: Final = f"""
     SELECT status, missing, reasons, problems,
         CASE WHEN utility_group IN ({", ".join(f"'{each}'" for each in UtilityGroup)})
             THEN utility_group ELSE '{UNKNOWN_GROUP}' END AS utility_group,
-        client_id IS NOT NULL AS has_client, NOT ({_UNPROVEN}) AS fully_verified,
+        client_id IS NOT NULL AS has_client, completed_at IS NULL AS to_complete,
+        NOT ({_UNPROVEN}) AS fully_verified,
         count(*) AS sales, sum(unexamined)::bigint AS unexamined,
         {", ".join(f"sum({column})::bigint AS {column}" for column in COVERAGES.values())}
     FROM verdicts GROUP BY ALL ORDER BY ALL
