@@ -25,7 +25,8 @@ from toolkit.contract.rules import Evidence, Requirement, Sale, evaluate, requir
 from toolkit.contract.waivers import Waiver
 from toolkit.database.connection import Database
 from toolkit.database.tables import evidence_openings
-from toolkit.evidence.records import EvidenceRecord, TimeLine, records_seen, sale_row, time_line
+from toolkit.evidence.access import one_sale
+from toolkit.evidence.records import EvidenceRecord, TimeLine, records_seen, time_line
 
 _OF_THE_SERVICE: Final = (Problem.GROUP_UNKNOWN, Problem.PAYER_UNKNOWN)
 """Problems that no evidence record can mend."""
@@ -111,7 +112,7 @@ def sale_case(
     now = clock()
     findings = findings_of_sale(audit, sale_id)
     with database.snapshot() as connection:
-        sale = sale_row(connection, sale_id)
+        sale = one_sale(connection, None, sale_id)
         records = records_seen(connection, sale_id, now)
         judged = Sale(sale.utility_group, sale.is_client_financial_responsible, sale.completed_at is not None)
         verdict = evaluate(judged, [Evidence(record.evidence_type, record.state) for record in records])

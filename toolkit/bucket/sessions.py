@@ -31,28 +31,21 @@ DEFAULT_REGION: Final = "us-east-1"
 
 ALGORITHM: Final = "AWS4-HMAC-SHA256"
 
-ACL: Final = "private"
-"""The constant that the contract's form posts beside the fields."""
+ACL: Final = "private"  # the constant that the contract's form posts beside the fields
 
 CONNECT_TIMEOUT: Final = 3
 """Seconds until an address that does not answer is tried again, or counts as unavailable."""
 
 READ_TIMEOUT: Final = 20
 ATTEMPTS: Final = 3
-POOL: Final = 64
-"""Connections kept for threads that read at the same time."""
-
-ROLE_SECONDS: Final = 3600
-"""The life of a role's session, which every role allows."""
-
-USER_SECONDS: Final = 12 * 3600
-"""Life of a user's own session: Amazon's default."""
+POOL: Final = 64  # connections kept for threads that read at the same time
+ROLE_SECONDS: Final = 3600  # the life of a role's session, which every role allows
+USER_SECONDS: Final = 12 * 3600  # life of a user's own session: Amazon's default
 
 RENEWAL_PAUSE: Final = timedelta(minutes=5)
 """The time for which a session is used before another is asked for, though a form would outlive it."""
 
-UNKNOWN_END: Final = timedelta(minutes=15)
-"""The life of a form that is signed by a session whose end is not known."""
+UNKNOWN_END: Final = timedelta(minutes=15)  # the life of a form that is signed by a session whose end is not known
 
 
 @dataclass(frozen=True, slots=True)

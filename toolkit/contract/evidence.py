@@ -51,8 +51,7 @@ KIND_OF: Final = {
 """The kind of file that each type demands (contract, "Allowed evidenceType values")."""
 
 
-SALE_ID_MAX: Final = 100
-"""Characters in a sale id; the contract leaves its form open."""
+SALE_ID_MAX: Final = 100  # characters in a sale id; the contract leaves its form open
 
 FILE_NAME_MAX_BYTES: Final = 255
 """UTF-8 bytes in a file name: what common file systems hold, and far below the 1,024 of an S3 key."""

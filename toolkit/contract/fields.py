@@ -26,11 +26,8 @@ TRIMMED: Final = (
 )
 """Characters cut from both ends of a text: Unicode white space, zero-width space, byte order mark."""
 
-UNSTORABLE: Final = re.compile("[\x00\ud800-\udfff]")
-"""NUL and unpaired surrogates, which no database stores."""
-
-_CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
-"""Never valid inside a text."""
+UNSTORABLE: Final = re.compile("[\x00\ud800-\udfff]")  # NUL and unpaired surrogates, which no database stores
+_CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")  # never valid inside a text
 
 NOT_IN_TEXT: Final = r"\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"
 """Control characters, and those that show a text in another order or on two lines, so that two look the same."""
@@ -43,15 +40,13 @@ PHONE_SHAPE: Final = re.compile(r"[0-9]{11}")
 DATE_SHAPE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 LOWEST_CEP: Final = "01000000"
-TEXT_MAX: Final = 255
-"""Characters in a text for which the contract states no longest length."""
+TEXT_MAX: Final = 255  # characters in a text for which the contract states no longest length
 
 NEIGHBORHOOD_MIN: Final = 3
 INSTALLATION_MIN: Final = 7
 INSTALLATION_MAX: Final = 11
 
-REQUIRED: Final = Message("Required")
-"""The contract's reason for a missing required field."""
+REQUIRED: Final = Message("Required")  # the contract's reason for a missing required field
 
 _cpf = CPF()
 
@@ -240,9 +235,7 @@ def _check_installation(value: Any) -> str:
 
 
 RequiredText = Annotated[
-    str,
-    BeforeValidator(_check_required),
-    Field(description=f"Not blank; trimmed; at most {TEXT_MAX} characters."),
+    str, BeforeValidator(_check_required), Field(description=f"Not blank; trimmed; at most {TEXT_MAX} characters.")
 ]
 OptionalText = Annotated[
     str | None,
@@ -259,9 +252,7 @@ Phone = Annotated[str | None, BeforeValidator(_check_phone), Field(description="
 Email = Annotated[str | None, BeforeValidator(_check_email), Field(description="A valid e-mail address.")]
 Birthdate = Annotated[date, BeforeValidator(_check_date), Field(description="A real date, written YYYY-MM-DD.")]
 Neighborhood = Annotated[
-    str,
-    BeforeValidator(_check_neighborhood),
-    Field(description=f"{NEIGHBORHOOD_MIN} to {TEXT_MAX} characters."),
+    str, BeforeValidator(_check_neighborhood), Field(description=f"{NEIGHBORHOOD_MIN} to {TEXT_MAX} characters.")
 ]
 InstallationNumber = Annotated[
     str,
@@ -279,11 +270,7 @@ class RequestModel(BaseModel):
     """A request body: contract names outside, Python names inside, unknown fields ignored."""
 
     model_config = ConfigDict(
-        alias_generator=to_camel,
-        populate_by_name=True,
-        extra="ignore",
-        frozen=True,
-        hide_input_in_errors=True,
+        alias_generator=to_camel, populate_by_name=True, extra="ignore", frozen=True, hide_input_in_errors=True
     )
 
 

@@ -108,11 +108,8 @@ def file_finding_ids(finding: IntegrityFinding) -> list[tuple[str, str | None]]:
     return [(finding_id(finding.problem, subject, sale_id), sale_id) for sale_id in finding.sale_ids]
 
 
-REPORT: Final = "missing-evidence"
-"""The name of the report's files without their suffix."""
-
-SEPARATOR: Final = "|"
-"""Between the items of a list in one cell."""
+REPORT: Final = "missing-evidence"  # the name of the report's files without their suffix
+SEPARATOR: Final = "|"  # between the items of a list in one cell
 
 
 def items(joined: str) -> list[str]:

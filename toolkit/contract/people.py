@@ -11,8 +11,7 @@ from urllib.parse import unquote, urlsplit
 _LATIN: Final = str.maketrans({"æ": "ae", "ð": "d", "ø": "o", "þ": "th", "đ": "d", "ł": "l", "œ": "oe"})
 """Latin letters that are no letter with an accent."""
 
-_AS_SHOWN: Final = str.maketrans("01i|", "olll")
-"""Characters that look like a letter."""
+_AS_SHOWN: Final = str.maketrans("01i|", "olll")  # characters that look like a letter
 
 
 def person(name: str) -> str:
@@ -26,8 +25,7 @@ def person(name: str) -> str:
     return shown.translate(_AS_SHOWN).replace("rn", "m").replace("vv", "w") if shown.isascii() else ""
 
 
-NAME_MAX: Final = 200
-"""Characters in the name of a subject or of a partner."""
+NAME_MAX: Final = 200  # characters in the name of a subject or of a partner
 
 _INVISIBLE: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 """Control and text-direction characters, halves of characters, line separators, and what is not assigned."""
@@ -98,8 +96,7 @@ def looks_secret(name: str, value: Any) -> bool:
     return bool(_SECRET_NAME.search(name) or (isinstance(value, str) and _SECRET_VALUE.search(value)))
 
 
-_SHORTEST: Final = 6
-"""Characters of a secret; a shorter one stands in many texts by chance."""
+_SHORTEST: Final = 6  # characters of a secret; a shorter one stands in many texts by chance
 
 
 def secret_values(environ: Mapping[str, str]) -> list[str]:

@@ -91,14 +91,12 @@ class AnswerOutcome(StrEnum):
     REFUSED = "refused"
 
 
-ANSWER_DAYS: Final = 15
-"""Calendar days for the answer to a request (LGPD, art. 19, II)."""
+ANSWER_DAYS: Final = 15  # calendar days for the answer to a request (LGPD, art. 19, II)
 
 NOTICE_DAYS: Final = 3
 """Business days for the notice of an incident to the ANPD and to the persons (Resolution 15/2024)."""
 
-COMPLEMENT_DAYS: Final = 20
-"""Business days for what the notice of an incident left out (Resolution 15/2024)."""
+COMPLEMENT_DAYS: Final = 20  # business days for what the notice of an incident left out (Resolution 15/2024)
 
 
 def business_days_after(day: date, count: int) -> date:

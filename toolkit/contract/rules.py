@@ -37,10 +37,8 @@ class Requirement:
 
 
 COMBINED: Final = EvidenceType.DOC_CONTRATANTE_E_RESPONSAVEL_FINANCEIRO
-"""One document for both parties ..."""
-
 REPLACED_BY_COMBINED: Final = (EvidenceType.DOC_CONTRATANTE, EvidenceType.DOC_RESPONSAVEL_FINANCEIRO)
-"""... and the separate ones that it makes redundant."""
+"""One document for both parties, and the separate ones that it makes redundant."""
 
 STANDARD: Final = (
     Requirement((EvidenceType.POV,)),

@@ -25,8 +25,7 @@ from toolkit.contract.fields import (
 YES: Final = frozenset({"true", "1", "yes", "sim", "s", "verdadeiro"})
 NO: Final = frozenset({"false", "0", "no", "não", "nao", "n", "falso"})
 
-DAY_FIRST: Final = re.compile(r"^([0-9]{2})/([0-9]{2})/([0-9]{4})")
-"""Dates with slashes are day first, always."""
+DAY_FIRST: Final = re.compile(r"^([0-9]{2})/([0-9]{2})/([0-9]{4})")  # dates with slashes are day first, always
 
 
 def is_possible_sale_id(sale_id: str) -> bool:

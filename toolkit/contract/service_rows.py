@@ -33,8 +33,7 @@ LEFT_OUT: Final = {
 
 GONE: Final = "Sales that were known before and are gone: {:,}."
 
-SENTENCES: Final = FLAWS | LEFT_OUT | {"salesGone": GONE}
-"""The sentences of all."""
+SENTENCES: Final = FLAWS | LEFT_OUT | {"salesGone": GONE}  # the sentences of all
 
 JUMPS: Final = {
     name: text[0].lower() + text[1:].removesuffix(": {:,}.")

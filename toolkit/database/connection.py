@@ -24,8 +24,7 @@ from toolkit.database.service import SERVICES, Service, packaged_service
 from toolkit.database.service_tables import describe
 from toolkit.message import Message
 
-CONNECT_TIMEOUT = 10
-"""Seconds until an address that does not answer counts as unavailable."""
+CONNECT_TIMEOUT = 10  # seconds until an address that does not answer counts as unavailable
 
 
 class Database:

@@ -22,8 +22,7 @@ from toolkit.errors import DatabaseError, DatabaseUnavailable
 
 TICK: Final = timedelta(microseconds=1)
 
-PATIENCE: Final = 60.0
-"""Seconds that a replica may be behind."""
+PATIENCE: Final = 60.0  # seconds that a replica may be behind
 
 _PAUSE: Final = 0.2
 

@@ -29,8 +29,7 @@ from toolkit.database.tables import content_checks, evidence_observations, sale_
 from toolkit.errors import MassDisappearance
 from toolkit.message import Message
 
-FEW: Final = 10
-"""The number that may always be gone."""
+FEW: Final = 10  # the number that may always be gone
 
 
 def check_disappearance(gone: int, known: int, what: str) -> None:
@@ -53,8 +52,7 @@ def check_disappearance(gone: int, known: int, what: str) -> None:
         )
 
 
-OBSERVED: Final = tuple(COLUMNS["sales"])[1:]
-"""The columns of a sale that are kept, beside its id."""
+OBSERVED: Final = tuple(COLUMNS["sales"])[1:]  # the columns of a sale that are kept, beside its id
 
 _HISTORIES: Final[Mapping[str, tuple[sa.Table, str, tuple[str, ...], str]]] = {
     "sales": (sale_observations, "sale_id", OBSERVED, "created_at IS NOT NULL"),
@@ -413,9 +411,7 @@ def latest_look_and_first_fault(seen: sa.FromClause) -> tuple[sa.FromClause, sa.
     every = sa.select(looked).where(looked.c.observation_id == seen.c.id).limit(1)
     sound = content_checks.alias("sound")
     corrected = sa.exists().where(
-        sound.c.observation_id == looked.c.observation_id,
-        sound.c.id > looked.c.id,
-        sound.c.problem.is_(None),
+        sound.c.observation_id == looked.c.observation_id, sound.c.id > looked.c.id, sound.c.problem.is_(None)
     )
     first = every.where(looked.c.problem.is_not(None), ~corrected).order_by(looked.c.id)
     return every.order_by(looked.c.id.desc()).lateral("latest"), first.lateral("first_fault")

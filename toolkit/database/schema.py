@@ -17,8 +17,7 @@ from toolkit.errors import SchemaMismatch
 _MIGRATIONS: Final = Path(__file__).parent / "migrations"
 _VERSION_TABLE: Final = "alembic_version"
 
-_OLDEST: Final = "0035"
-"""The oldest version of schema ``audit`` that can be upgraded."""
+_OLDEST: Final = "0035"  # the oldest version of schema ``audit`` that can be upgraded
 
 _APPEND_ONLY: Final = (*tables.APPEND_ONLY, *privacy_tables.APPEND_ONLY)
 
@@ -26,12 +25,7 @@ _GUARDS: Final = (
     ("append_only", "UPDATE OR DELETE", "refuse_change", _APPEND_ONLY),
     ("closed_once", "UPDATE", "close_once", tables.CLOSED_ONCE),
     ("never_deleted", "DELETE", "refuse_change", (*tables.CLOSED_ONCE, *tables.CHANGED_BY_RULE)),
-    (
-        "never_emptied",
-        "TRUNCATE",
-        "refuse_change",
-        (*_APPEND_ONLY, *tables.CLOSED_ONCE, *tables.CHANGED_BY_RULE),
-    ),
+    ("never_emptied", "TRUNCATE", "refuse_change", (*_APPEND_ONLY, *tables.CLOSED_ONCE, *tables.CHANGED_BY_RULE)),
 )
 """The triggers that refuse changes: name, what they refuse, function, tables."""
 

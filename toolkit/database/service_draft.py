@@ -17,8 +17,7 @@ from toolkit.database.service import COLUMNS, REQUIRED
 from toolkit.errors import InvalidInput
 from toolkit.message import Message, listed
 
-Holds = Callable[[str], bool]
-"""Tells whether the bucket holds an object under a key."""
+Holds = Callable[[str], bool]  # tells whether the bucket holds an object under a key
 
 _PERSONAL: Final = re.compile(
     "nam|nom|cpf|doc|rg|mail|phon|fon|tel|cel|birth|born|nasc|addr|ender|rua|street|logr|bairro|city|cidad|cep|zip|lat|"

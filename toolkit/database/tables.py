@@ -30,11 +30,8 @@ _names = {
 service = MetaData(schema=OWN_TABLES, naming_convention=_names)
 """The contract's own tables; on a shared database the toolkit only checks and uses them."""
 
-toolkit = MetaData(schema=AUDIT, naming_convention=_names)
-"""Tables of the toolkit."""
-
-moment = TIMESTAMP(timezone=True)
-"""The type of a time with its zone."""
+toolkit = MetaData(schema=AUDIT, naming_convention=_names)  # tables of the toolkit
+moment = TIMESTAMP(timezone=True)  # the type of a time with its zone
 
 
 def table(name: str, *parts: SchemaItem, **options: Any) -> Table:
@@ -186,11 +183,7 @@ bucket_syncs = table(
 how many the bucket refused to answer. ``source`` names an inventory that was taken over instead of a listing.
 """
 
-adopted_buckets = table(
-    "adopted_buckets",
-    numbered(),
-    *columns(Text, "bucket", moment, "adopted_at"),
-)
+adopted_buckets = table("adopted_buckets", numbered(), *columns(Text, "bucket", moment, "adopted_at"))
 """The bucket that this database belongs to is the last one here."""
 
 adopted_services = table(
@@ -201,9 +194,7 @@ adopted_services = table(
 """The service that this database belongs to is the last one here; see ``toolkit.database.belonging``."""
 
 service_readings = table(
-    "service_readings",
-    numbered(),
-    *columns(moment, "read_at", JSONB, "resolved", "counts", "changes", "raised"),
+    "service_readings", numbered(), *columns(moment, "read_at", JSONB, "resolved", "counts", "changes", "raised")
 )
 """Each reading of the service: what its statements meant, what was counted, what differed from the one before.
 
@@ -238,9 +229,7 @@ withdrawals = table(
 """
 
 evidence_requests = table(
-    "evidence_requests",
-    Column("evidence_id", Uuid, primary_key=True),
-    *columns(Text, "account", "partner?"),
+    "evidence_requests", Column("evidence_id", Uuid, primary_key=True), *columns(Text, "account", "partner?")
 )
 """The account that asked for each evidence record: a token's subject, or an account of the system.
 
@@ -380,9 +369,7 @@ custody_epochs = table(
 """The clusters that the log was written in, one after the other; each has transactions of its own."""
 
 job_schedules = table(
-    "job_schedules",
-    Column("job", Text, primary_key=True),
-    *columns(Text, "schedule", moment, "watched_until"),
+    "job_schedules", Column("job", Text, primary_key=True), *columns(Text, "schedule", moment, "watched_until")
 )
 """Each job that was ever started or watched. Dates up to ``watched_until`` are accounted for: run, or missed."""
 

@@ -10,6 +10,7 @@ import sqlalchemy as sa
 from sqlalchemy import Connection, Row
 
 from toolkit.contract.people import NAME_MAX, PartnerAccess, UnassignedSales, is_plain_name
+from toolkit.contract.sales import is_possible_sale_id
 from toolkit.database.connection import Database
 from toolkit.database.service import Service, service_of
 from toolkit.database.tables import token_revocations
@@ -23,8 +24,7 @@ def own_sale(service: Service) -> str:
     """
     return f"""
     own_sale AS (
-        SELECT sale.id, sale.utility_group, sale.is_client_financial_responsible, sale.completed_at,
-               CAST(:partner AS text) AS acting_partner
+        SELECT sale.*, CAST(:partner AS text) AS acting_partner
         FROM {service.one("sales", "id", ":sale_id")} AS sale
         WHERE (:is_operator OR sale.partner = :partner OR (sale.partner IS NULL AND :takes_unassigned))
     )
@@ -48,17 +48,20 @@ def _own_sales(service: Service) -> sa.TextClause:
 
 def own_sales(connection: Connection, access: PartnerAccess | None, sale_id: str) -> Sequence[Row[Any]]:
     """Return the rows of ``own_sale``: two where several sales have this id."""
+    if not is_possible_sale_id(sale_id):
+        return ()
     asked = own_sale_parameters(access, sale_id)
     return connection.execute(_own_sales(service_of(connection)), asked).fetchmany(2)
 
 
-def only_sale(found: Sequence[Row[Any]], sale_id: str) -> Row[Any]:
-    """Return the one sale that was found under an id.
+def one_sale(connection: Connection, access: PartnerAccess | None, sale_id: str) -> Row[Any]:
+    """Return the row of ``own_sale``.
 
     Raises:
-        SaleNotFound: no sale has this id.
+        SaleNotFound: no sale has this id, or whoever asks may not act on it.
         DatabaseError: several have it; whose they are, and what they are, nobody knows.
     """
+    found = own_sales(connection, access, sale_id)
     if not found:
         raise SaleNotFound(sale_id)
     if len(found) > 1:

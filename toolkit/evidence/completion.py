@@ -18,19 +18,15 @@ from toolkit.database.connection import Database, Lock, take_for
 from toolkit.database.observations import observe_sales
 from toolkit.database.service import one_row
 from toolkit.errors import BucketError, BucketUnavailable
+from toolkit.evidence.access import one_sale
 from toolkit.evidence.contents import Fetched, fetch_and_inspect
 from toolkit.evidence.inspection import Inspector
-from toolkit.evidence.records import EvidenceRecord, records_seen, sale_row
+from toolkit.evidence.records import EvidenceRecord, records_seen
 from toolkit.log.events import record_event
 
-LOCK_SECONDS: Final = 5
-"""Seconds to wait for the lock of the sale, and of its row."""
-
-BUCKET_SECONDS: Final = 5
-"""Seconds that the bucket may take to answer while the sale is locked."""
-
-ATTEMPTS: Final = 5
-"""Attempts to judge a sale that changes while its files are read."""
+LOCK_SECONDS: Final = 5  # seconds to wait for the lock of the sale, and of its row
+BUCKET_SECONDS: Final = 5  # seconds that the bucket may take to answer while the sale is locked
+ATTEMPTS: Final = 5  # attempts to judge a sale that changes while its files are read
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +115,7 @@ def complete_sale(
 
 
 def _read(connection: Connection, sale_id: str, now: datetime) -> _Known:
-    sale, found = sale_row(connection, sale_id), records_seen(connection, sale_id, now)
+    sale, found = one_sale(connection, None, sale_id), records_seen(connection, sale_id, now)
     standing = [record for record in found if record.withdrawal is None and record.object_key]
     return _Known(sale, standing, [record.evidence_type for record in found if record.withdrawal is not None])
 

@@ -28,20 +28,10 @@ from toolkit.contract.evidence import KEY_PREFIX, KIND_OF, EvidenceType, FileKin
 from toolkit.database.belonging import check_bucket
 from toolkit.database.connection import Database
 from toolkit.database.observation_clock import stamp
+from toolkit.database.observations import latest_look_and_first_fault
 from toolkit.database.service import evidences
-from toolkit.database.tables import (
-    content_checks,
-    object_observations,
-    verification_failures,
-    withdrawals,
-)
-from toolkit.errors import (
-    BucketError,
-    BucketUnavailable,
-    NotInspected,
-    ObjectArchived,
-    ObjectDenied,
-)
+from toolkit.database.tables import content_checks, object_observations, verification_failures, withdrawals
+from toolkit.errors import BucketError, BucketUnavailable, NotInspected, ObjectArchived, ObjectDenied
 from toolkit.evidence.inspection import Inspector
 from toolkit.evidence.kinds import Inspected, readers_of
 from toolkit.progress import Progress
@@ -72,13 +62,7 @@ def waiting(database: Database) -> list[int]:
     last those that were verified in an older way (``LOOK``), or without one of the readers that there are now.
     """
     seen = object_observations
-    latest = (
-        sa.select(content_checks.c.kind, content_checks.c.problem)
-        .where(content_checks.c.observation_id == seen.c.id)
-        .order_by(content_checks.c.id.desc())
-        .limit(1)
-        .lateral("latest")
-    )
+    latest, _ = latest_look_and_first_fault(seen)
     verified = sa.and_(content_checks.c.observation_id == seen.c.id, content_checks.c.sha256.is_not(None))
     again = sa.exists().where(verified)
     present = sa.case(
@@ -151,14 +135,12 @@ def fetch_and_inspect(bucket: Bucket, key: str, etag: str, inspect: Callable[[IO
         return Fetched(inspect(file), digest.hexdigest(), stored_type)
 
 
-INSPECTORS: Final = min(4, os.cpu_count() or 1)
-"""Files that are looked at, at the same time: a processor each."""
+INSPECTORS: Final = min(4, os.cpu_count() or 1)  # files that are looked at, at the same time: a processor each
 
 FETCHERS: Final = 2 * INSPECTORS + 2
 """Files that are fetched or looked at, at the same time: some wait for the bucket."""
 
-MAX_BYTES: Final = 5 * 1024**3
-"""The largest object that is fetched: what a single upload form can allow."""
+MAX_BYTES: Final = 5 * 1024**3  # the largest object that is fetched: what a single upload form can allow
 
 
 class Failure(LabelledEnum):

@@ -27,7 +27,7 @@ from toolkit.database.copying import new_ids
 from toolkit.database.service import COLUMNS, Service, create_new, evidences, one_row, service_of
 from toolkit.database.tables import evidence_requests, new_id, withdrawals
 from toolkit.errors import InvalidField, InvalidFields, InvalidInput, SaleNotFound, TooManyForms
-from toolkit.evidence.access import only_sale, own_sale, own_sale_parameters, own_sales
+from toolkit.evidence.access import one_sale, own_sale, own_sale_parameters, own_sales
 from toolkit.evidence.upload import journal_of
 from toolkit.intake.headings import Headings
 from toolkit.intake.tables import RejectedRow, read_table, valid_rows
@@ -110,7 +110,7 @@ def _store(database: Database, bucket: Bucket, record: Mapping[str, Any], access
     with database.transaction() as connection:
         check_bucket(connection, bucket)
         # Before the lock: whose sale it is not must neither wait for those whose it is, nor make them wait.
-        only_sale(own_sales(connection, access, record["sale_id"]), record["sale_id"])
+        one_sale(connection, access, record["sale_id"])
         take_for(connection, Lock.OPEN_FORMS, record["sale_id"])
         if connection.execute(issue, {**record, "open_forms": open_forms}).rowcount:
             return
@@ -157,7 +157,7 @@ def _parsed(
     try:
         return parse(EvidenceRequest, body)
     except InvalidFields as error:
-        if InvalidField("evidenceType", REQUIRED) not in error.invalid or not is_possible_sale_id(sale_id):
+        if InvalidField("evidenceType", REQUIRED) not in error.invalid:
             raise
         # Only whose sale it is learns that it is there, and of which group.
         with database.statement() as connection:
@@ -333,10 +333,7 @@ def stored_records(database: Database, sale_ids: Sequence[str]) -> Sequence[Row[
 
 
 def _known_records(
-    connection: Connection,
-    bucket: Bucket,
-    wanted: Sequence[tuple[str, EvidenceType, str]],
-    now: datetime,
+    connection: Connection, bucket: Bucket, wanted: Sequence[tuple[str, EvidenceType, str]], now: datetime
 ) -> dict[int, _Known]:
     """Return the record of each position whose file needs no new one.
 

@@ -21,26 +21,13 @@ from pypdf.generic import ArrayObject, DictionaryObject, IndirectObject, StreamO
 from toolkit.contract.contents import ActivePart, ContentProblem, Depth
 from toolkit.evidence.kinds import PDF, Inspected
 
-DRAWING_SECONDS: Final = 20
-"""Seconds after which no further page is drawn; the whole inspection has 60."""
-
-PAGES_DRAWN: Final = 500
-"""Pages that are drawn, one after the other, until one of them shows something."""
-
-_END_WITHIN: Final = 2048
-"""Bytes from the end in which a PDF names its end; readers tolerate as much after it."""
-
-_AROUND: Final = 64
-"""Bytes before and after a document that are nothing yet."""
-
-_OBJECTS: Final = 500_000
-"""Objects that are looked at; a document with more is told to be unclear."""
-
-_LONGEST_SIDE: Final = 1200
-"""Pixels of the longer side of a drawn page at most; A4 has 842."""
-
-_CONTRAST: Final = 32
-"""Levels of 255 by which a pixel differs from the most of its page when it can be seen."""
+DRAWING_SECONDS: Final = 20  # seconds after which no further page is drawn; the whole inspection has 60
+PAGES_DRAWN: Final = 500  # pages that are drawn, one after the other, until one of them shows something
+_END_WITHIN: Final = 2048  # bytes from the end in which a PDF names its end; readers tolerate as much after it
+_AROUND: Final = 64  # bytes before and after a document that are nothing yet
+_OBJECTS: Final = 500_000  # objects that are looked at; a document with more is told to be unclear
+_LONGEST_SIDE: Final = 1200  # pixels of the longer side of a drawn page at most; A4 has 842
+_CONTRAST: Final = 32  # levels of 255 by which a pixel differs from the most of its page when it can be seen
 
 _SEEN: Final = 24
 """Pixels that can be seen at least on a page that shows something: a short word in small print has more."""
@@ -48,11 +35,8 @@ _SEEN: Final = 24
 _MARGIN: Final = 16
 """The part of a page's height, at its head and at its foot, in which a page number stands: a 16th."""
 
-_DEPTH: Final = 3
-"""The depth to which pictures within pictures are read."""
-
-_PICTURES: Final = 10_000
-"""Pictures of a page that are read; a page with more has no normal form."""
+_DEPTH: Final = 3  # the depth to which pictures within pictures are read
+_PICTURES: Final = 10_000  # pictures of a page that are read; a page with more has no normal form
 
 _PASSED_OVER: Final = frozenset(
     ("/Parent", "/P", "/Contents", "/Resources", "/AP", "/Metadata", "/StructTreeRoot", "/Dest")

@@ -20,11 +20,9 @@ from toolkit.contract.evidence import EvidenceType
 from toolkit.contract.findings import Problem, Reason, Status, Verdict
 from toolkit.contract.people import PartnerAccess
 from toolkit.contract.rules import REPLACES_ALL, Evidence, EvidenceState, Sale, evaluate, requirements
-from toolkit.contract.sales import is_possible_sale_id
 from toolkit.database.belonging import check_bucket
 from toolkit.database.connection import Database
-from toolkit.errors import SaleNotFound
-from toolkit.evidence.access import only_sale, own_sales
+from toolkit.evidence.access import one_sale
 from toolkit.evidence.records import records_seen
 
 
@@ -80,11 +78,9 @@ def sale_gate(
         WrongBucket: the database belongs to another bucket.
         BucketError: the bucket could not be asked.
     """
-    if not is_possible_sale_id(sale_id):
-        raise SaleNotFound(sale_id)
     now = clock()
     with database.transaction() as connection:
-        row = only_sale(own_sales(connection, access, sale_id), sale_id)
+        row = one_sale(connection, access, sale_id)
         check_bucket(connection, bucket)
         records = records_seen(connection, sale_id, now)
     # A service may keep a record without a key; no file can lie there.

@@ -51,15 +51,13 @@ def inspect_file(path: Path) -> Inspected:
     return replace(found, readers=readers_of(kind))
 
 
-SECONDS: Final = 60
-"""Seconds that the inspection of one file may take."""
+SECONDS: Final = 60  # seconds that the inspection of one file may take
 
 _START_SECONDS: Final = 60
 
 _MODULE: Final = "toolkit.evidence.inspection"
 
-PAGES: Final = 10
-"""The first pages, which are drawn."""
+PAGES: Final = 10  # the first pages, which are drawn
 
 _WIDTH: Final = 900
 _DRAWING_SECONDS: Final = 30
@@ -173,11 +171,7 @@ def drawn_pages(file: IO[bytes]) -> list[bytes]:
 
 def _confine() -> None:
     """Limit the memory of this process, and let it write no file."""
-    limits = {
-        resource.RLIMIT_DATA: MEMORY_BYTES,
-        resource.RLIMIT_FSIZE: 0,
-        resource.RLIMIT_CORE: 0,
-    }
+    limits = {resource.RLIMIT_DATA: MEMORY_BYTES, resource.RLIMIT_FSIZE: 0, resource.RLIMIT_CORE: 0}
     for limit, value in limits.items():
         with suppress(OSError, ValueError):  # not every system knows every limit
             resource.setrlimit(limit, (value, value))

@@ -38,11 +38,8 @@ LONGEST_DECODED: Final = 4 * 3600
 SILENCE: Final = 0.002
 """A part of a recording whose samples differ by less, of a full range of 2, is silent: 60 dB below the loudest."""
 
-LEAST_SPEECH: Final = 1.0
-"""A recording with fewer seconds of speech, or of any sound, holds no speech."""
-
-_SPEECH_SECONDS: Final = 15
-"""Seconds that looking for speech may take; what was found until then is told."""
+LEAST_SPEECH: Final = 1.0  # a recording with fewer seconds of speech, or of any sound, holds no speech
+_SPEECH_SECONDS: Final = 15  # seconds that looking for speech may take; what was found until then is told
 
 _PARTS_A_SECOND: Final = 20
 
@@ -54,16 +51,14 @@ SLOWEST_RATE: Final = 4000
 
 _BLOCK_SAMPLES: Final = 1 << 18
 
-LOST: Final = 0.01
-"""The part of a recording that may be missing or fail to decode before it is damaged."""
+LOST: Final = 0.01  # the part of a recording that may be missing or fail to decode before it is damaged
 
 LOST_SECONDS: Final = 0.15
 """Seconds that may be missing at any length: what encoders add at the start and the end is a few frames."""
 
 _VOICE_RATE: Final = 16_000
 _VOICE_WINDOW: Final = 512
-_VOICE: Final = 0.5
-"""The likelihood from which a window counts as speech."""
+_VOICE: Final = 0.5  # the likelihood from which a window counts as speech
 
 _STREAMED: Final = frozenset((0, 0x7FFFFFFF, 0xFFFFFFFF, 0x80000000))
 """Sizes that a recorder writes when it could not know better."""
@@ -92,11 +87,8 @@ _LONGEST_FRAME: Final = 1441
 _COUNTED: Final = re.compile(rb"(?:Xing|Info)\0\0\0[\1\3\5\7\x09\x0b\x0d\x0f](.{4})", re.DOTALL)
 """The number of frames that an encoder notes in a first frame of its own."""
 
-_LONGEST_PAGE: Final = 65_307
-"""Bytes of a page of Ogg."""
-
-_LAST_PAGE: Final = 4
-"""The bit of a page of Ogg that says that its stream ends."""
+_LONGEST_PAGE: Final = 65_307  # bytes of a page of Ogg
+_LAST_PAGE: Final = 4  # the bit of a page of Ogg that says that its stream ends
 
 _DECODERS: Final = {"amrnb": "libopencore_amrnb", "amrwb": "libopencore_amrwb"}
 """Decoders that are better than FFmpeg's own: these know frames of comfort noise."""

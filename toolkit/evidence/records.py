@@ -7,7 +7,7 @@ from typing import Any, Final
 from uuid import UUID
 
 import sqlalchemy as sa
-from sqlalchemy import Connection, Row
+from sqlalchemy import Connection
 
 from toolkit.bucket.client import Bucket, ObjectSeen
 from toolkit.contract.codes import WRONG_KIND
@@ -17,7 +17,6 @@ from toolkit.contract.events import Event
 from toolkit.contract.evidence import KIND_OF, EvidenceType, FileKind, Withdrawal
 from toolkit.contract.fields import stated
 from toolkit.contract.rules import EvidenceState, evidence_state, ran_out
-from toolkit.contract.sales import is_possible_sale_id
 from toolkit.database.belonging import check_bucket
 from toolkit.database.connection import Database, Lock, take_for
 from toolkit.database.observation_clock import stamp
@@ -34,7 +33,7 @@ from toolkit.database.tables import (
     withdrawals,
 )
 from toolkit.errors import EvidenceNotFound, InvalidInput, WithdrawalRefused
-from toolkit.evidence.access import only_sale
+from toolkit.evidence.access import one_sale
 
 WITHDRAWN: Final = str(EvidenceState.WITHDRAWN)
 TYPE_UNKNOWN: Final = "TYPE_UNKNOWN"
@@ -273,24 +272,10 @@ def records_of(database: Database, sale_id: str, clock: Clock) -> list[EvidenceR
     """
     now = clock()
     with database.transaction() as connection:
-        return records_seen(connection, sale_row(connection, sale_id).id, now)
+        return records_seen(connection, one_sale(connection, None, sale_id).id, now)
 
 
-def sale_row(connection: Connection, sale_id: str) -> Row[Any]:
-    """Return the row of a sale.
-
-    Raises:
-        SaleNotFound: no sale has this id.
-        DatabaseError: several have it.
-    """
-    found: Sequence[Row[Any]] = ()
-    if is_possible_sale_id(sale_id):
-        found = connection.execute(sa.select(sales).where(same(sales.c.id, sale_id)).limit(2)).all()
-    return only_sale(found, sale_id)
-
-
-LONGEST_SECONDS: Final = 900
-"""The longest life of a link."""
+LONGEST_SECONDS: Final = 900  # the longest life of a link
 
 
 @dataclass(frozen=True, slots=True)

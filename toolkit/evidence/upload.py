@@ -83,8 +83,7 @@ class CredentialsLine(RequestModel):
         return FormPolicy.of(self.fields)
 
 
-Numbered = tuple[int, CredentialsLine]
-"""A line and its number in the credentials file, from 1."""
+Numbered = tuple[int, CredentialsLine]  # a line and its number in the credentials file, from 1
 
 _NO_OBJECT: Final = InvalidInput(
     "this is not JSON; the file holds one JSON object a line, see: toolkit credentials request"
@@ -251,8 +250,7 @@ def destinations(settings: Settings, also: Iterable[str] = ()) -> Callable[[Cred
     return lambda line: line.host in hosts or line.url == bucket
 
 
-CONCURRENCY: Final = 8
-"""Files that are sent at the same time."""
+CONCURRENCY: Final = 8  # files that are sent at the same time
 
 
 @dataclass(frozen=True, slots=True)

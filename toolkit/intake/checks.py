@@ -33,8 +33,7 @@ from toolkit.intake.results import NUMBER_ROUNDED, Repair
 from toolkit.intake.sources import ERROR_OF_FORMULA, Bytes, Chunk, Mask, mask_of, values
 from toolkit.message import Message
 
-ROW: Final = Message("row")
-"""Stands for the field where the whole row is at fault."""
+ROW: Final = Message("row")  # stands for the field where the whole row is at fault
 
 EXCEL_EPOCH: Final = date(1899, 12, 30)
 """The day before Excel's day 1, moved by the leap day of 1900 that Excel invents."""

@@ -30,15 +30,7 @@ from toolkit.errors import InvalidField, UnreadableFile
 from toolkit.intake.checks import ROW, ChunkVerdict, decide
 from toolkit.intake.headings import FIELDS, Headings, client_headings
 from toolkit.intake.registration import REFUSALS, refusal
-from toolkit.intake.results import (
-    OTHER_VALUES,
-    FileLoaded,
-    LoadOptions,
-    LoadResult,
-    Outputs,
-    Tally,
-    Understood,
-)
+from toolkit.intake.results import OTHER_VALUES, FileLoaded, LoadOptions, LoadResult, Outputs, Tally, Understood
 from toolkit.intake.sources import Chunk, TableSource, source_of, told_apart
 from toolkit.intake.tables import SpreadsheetTable, open_table, source_chunks, source_headings
 from toolkit.message import Message
@@ -230,8 +222,7 @@ class _Load:
         self._outputs.reject(chunk, errors)
 
 
-KEY: Final = ("cpf", "installation_number", "number_on_dealership")
-"""The columns by which a client is known."""
+KEY: Final = ("cpf", "installation_number", "number_on_dealership")  # the columns by which a client is known
 
 _OTHERS: Final = [each.column for each in FIELDS if each.column not in KEY]
 _COLUMNS: Final = ("line", "id", "address_id", *(each.column for each in FIELDS))

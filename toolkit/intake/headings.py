@@ -35,20 +35,14 @@ def _fields(model: type[BaseModel], prefix: str = "") -> list[Field]:
     ]
 
 
-FIELDS: Final = (*_fields(Client), *_fields(Address, "address."))
-"""In the order of the contract."""
+FIELDS: Final = (*_fields(Client), *_fields(Address, "address."))  # in the order of the contract
 
 FIELD: Final = {field.name: field for field in FIELDS}
 
 
-IGNORED: Final = "-"
-"""The field that a heading is mapped to when its column is to be ignored."""
-
-_ENOUGH: Final = 3
-"""The number of known headings from which on a row counts as the headings."""
-
-_DIGITS_OF_DATA: Final = 4
-"""The number of digits from which on a cell is data and no heading."""
+IGNORED: Final = "-"  # the field that a heading is mapped to when its column is to be ignored
+_ENOUGH: Final = 3  # the number of known headings from which on a row counts as the headings
+_DIGITS_OF_DATA: Final = 4  # the number of digits from which on a cell is data and no heading
 
 
 class Headings:

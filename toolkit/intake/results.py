@@ -53,8 +53,7 @@ class Repair(LabelledEnum):
 NUMBER_ROUNDED: Final = "NUMBER_ROUNDED"
 """A warning of our own: a spreadsheet shows a long number as 1,23E+10, and its last digits may be gone."""
 
-OTHER_VALUES: Final = "OTHER_VALUES"
-"""Another warning of our own: nothing of a skipped row is taken over."""
+OTHER_VALUES: Final = "OTHER_VALUES"  # another warning of our own: nothing of a skipped row is taken over
 
 WARNINGS: Final[Mapping[str, str]] = {
     **{str(kind): kind.text for kind in QualityWarning},
@@ -86,8 +85,7 @@ class LoadOptions:
         return hashlib.sha256(document.encode()).hexdigest()
 
 
-EXAMPLES: Final = 3
-"""The number of places that are kept of each reason and warning."""
+EXAMPLES: Final = 3  # the number of places that are kept of each reason and warning
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,8 +210,7 @@ class LoadResult(Tally):
 
 
 _WHY_WIDE: Final = 60
-_WIDEST: Final = 40
-"""Characters that a column of the workbook shows at most without wrapping or widening."""
+_WIDEST: Final = 40  # characters that a column of the workbook shows at most without wrapping or widening
 
 
 class Outputs:

@@ -40,11 +40,7 @@ _OTHERS: Final = {
 }
 """The usual headings beside the contract's, in any case, with or without accents and punctuation."""
 
-HEADINGS: Final = Headings(
-    [*_OTHERS],
-    ("partner", "completedAt"),
-    _OTHERS,
-)
+HEADINGS: Final = Headings([*_OTHERS], ("partner", "completedAt"), _OTHERS)
 
 
 @dataclass(frozen=True, slots=True)

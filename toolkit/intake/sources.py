@@ -88,8 +88,7 @@ def any_cell(cells: Sequence[str]) -> bool:
 OWN: Final = ("line", "errors")
 """The columns that a load adds to the rejected rows; ignored when they are loaded again."""
 
-REJECTED_SHEET: Final = "rejected"
-"""The name of the sheet of rejected rows."""
+REJECTED_SHEET: Final = "rejected"  # the name of the sheet of rejected rows
 
 HEADING_ROWS: Final = 30
 """The number of rows from the top that are looked at for the headings; titles may stand above them."""
@@ -206,8 +205,7 @@ def mask_of(found: pa.BooleanArray) -> Mask:
 ERROR_OF_FORMULA: Final = r"^#(N/[AD]|DIV/0!|REF!|VALUE!|VALOR!|NAME\?|NOME\?|NULL!|NULO!|NUM!|NÚM!|SPILL!|CALC!)$"
 """An error that a formula has instead of a value, as Excel shows it in English and Portuguese."""
 
-_FORMULA: Final = "'*[=+\\-@\t\r\n]"
-"""The start of a formula, however many apostrophes stand before it."""
+_FORMULA: Final = "'*[=+\\-@\t\r\n]"  # the start of a formula, however many apostrophes stand before it
 
 _PATTERN: Final = re.compile(_FORMULA)
 

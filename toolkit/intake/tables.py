@@ -35,8 +35,7 @@ from toolkit.intake.workbooks import WorkbookTable
 
 M = TypeVar("M", bound=RequestModel)
 
-WHOLE_BYTES: Final = 256 * 1024**2
-"""Text in the cells of a table that is read into memory as a whole, at most."""
+WHOLE_BYTES: Final = 256 * 1024**2  # text in the cells of a table that is read into memory as a whole, at most
 
 
 @dataclass(frozen=True)
@@ -58,8 +57,7 @@ class Table:
             yield line, {name: cell or None for name, cell in zip(self.fields, cells, strict=True)}
 
 
-SpreadsheetTable = DelimitedText | WorkbookTable
-"""A table that is understood and can be read."""
+SpreadsheetTable = DelimitedText | WorkbookTable  # a table that is understood and can be read
 
 
 def open_table(

@@ -37,8 +37,7 @@ from toolkit.message import Message
 BLOCK: Final = 4 * 1024 * 1024
 """Bytes read at a time; what is held of a file is a few of these, however long it is."""
 
-TEXT_BYTES: Final = 4 * 1024**3
-"""The longest text that is read: some 20 million clients."""
+TEXT_BYTES: Final = 4 * 1024**3  # the longest text that is read: some 20 million clients
 
 UNCLOSED: Final = Message("The quotation marks of this line do not match")
 TOO_MANY: Final = Message("More cells than headings; check the separators and quotation marks")
@@ -46,8 +45,7 @@ TOO_MANY: Final = Message("More cells than headings; check the separators and qu
 LONGEST_RECORD: Final = 100
 """Lines; a quotation mark that is not closed within as many was never meant to open a cell."""
 LONGEST_LINE: Final = 64 * 1024 * 1024
-MOST_COLUMNS: Final = 16_384
-"""The columns of a sheet of Excel."""
+MOST_COLUMNS: Final = 16_384  # the columns of a sheet of Excel
 
 DELIMITERS: Final = (";", ",", "\t", "|")
 _HEAD: Final = 100

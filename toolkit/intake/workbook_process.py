@@ -28,8 +28,7 @@ from xml.etree import ElementTree
 
 import python_calamine as calamine
 
-EXACT: Final = 10**15
-"""Workbooks keep 15 digits of a number; from here on the last ones are lost."""
+EXACT: Final = 10**15  # workbooks keep 15 digits of a number; from here on the last ones are lost
 
 
 class Fault(IntEnum):

@@ -143,14 +143,10 @@ def _quoted(name: str) -> str:
     return "'" + escape(name.replace("'", "''")) + "'"
 
 
-SHEET_ROWS: Final = 1_048_576
-"""Rows that a sheet has room for."""
-SHEET_NAME: Final = 31
-"""Characters that the name of a sheet has room for."""
-CELL_CHARACTERS: Final = 32_767
-"""Characters that a cell has room for."""
-SHEET_BYTES: Final = 2_000_000_000
-"""Bytes of a sheet's XML that every program can unpack."""
+SHEET_ROWS: Final = 1_048_576  # rows that a sheet has room for
+SHEET_NAME: Final = 31  # characters that the name of a sheet has room for
+CELL_CHARACTERS: Final = 32_767  # characters that a cell has room for
+SHEET_BYTES: Final = 2_000_000_000  # bytes of a sheet's XML that every program can unpack
 
 _CONTROL: Final = re.compile("[\x00-\x08\x0b-\x1f]")
 _ENCODED: Final = "_(x[0-9A-Fa-f]{4}_)"
@@ -292,14 +288,10 @@ class Workbook:
 
 
 _WRAPPED: Final = (Style.WRAPPED, Style.HEADING, Style.NUMBER_HEADING, Style.AMBER, Style.RED)
-_LETTERS: Final = 1.15
-"""Letters of a text that are as wide as a digit, by which widths of columns are told."""
-_BUTTON: Final = 3
-"""Digits that the button of a filter takes in a heading."""
-_MANY: Final = 3
-"""Lines from which on a text takes one more, because long words leave the ends of lines empty."""
-_LARGE: Final = {Style.TITLE: 1.8, Style.SECTION: 1.2}
-"""The lines that a row in a larger font takes."""
+_LETTERS: Final = 1.15  # letters of a text that are as wide as a digit, by which widths of columns are told
+_BUTTON: Final = 3  # digits that the button of a filter takes in a heading
+_MANY: Final = 3  # lines from which on a text takes one more, because long words leave the ends of lines empty
+_LARGE: Final = {Style.TITLE: 1.8, Style.SECTION: 1.2}  # the lines that a row in a larger font takes
 
 
 def _heights(columns: Sequence[Cells], widths: Sequence[float]) -> str | pa.StringArray:

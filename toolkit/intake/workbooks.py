@@ -26,18 +26,12 @@ from toolkit.intake.workbook_process import Fault
 MEMORY_BYTES: Final = 3 * 1024**3
 """Memory of the process that reads a workbook, where the system keeps such a limit (Linux)."""
 
-SECONDS: Final = 180
-"""Processor seconds for one workbook."""
-
-FILE_BYTES: Final = 512 * 1024**2
-"""The largest workbook."""
-
-CELL_BYTES: Final = 1024**3
-"""The cells of a workbook as they are handed over, at most."""
+SECONDS: Final = 180  # processor seconds for one workbook
+FILE_BYTES: Final = 512 * 1024**2  # the largest workbook
+CELL_BYTES: Final = 1024**3  # the cells of a workbook as they are handed over, at most
 
 _ROWS: Final = 20_000
-_CHUNK_BYTES: Final = 32 * 1024 * 1024
-"""A chunk ends with the row that reaches either."""
+_CHUNK_BYTES: Final = 32 * 1024 * 1024  # a chunk ends with the row that reaches either
 
 
 class WorkbookTable:
@@ -51,10 +45,7 @@ class WorkbookTable:
         name, row = _find_headings(source, heads, recognises)
         self._start = heads[name][0]
         self.layout = Layout(
-            headings=tuple(cell.strip() for cell in row.cells),
-            heading_line=row.line,
-            sha256=digest,
-            sheet=name,
+            headings=tuple(cell.strip() for cell in row.cells), heading_line=row.line, sha256=digest, sheet=name
         )
 
     def chunks(self) -> Iterator[Chunk]:
