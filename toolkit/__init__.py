@@ -16,11 +16,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from toolkit.contract.clients import Address, Client
     from toolkit.contract.codes import Severity
     from toolkit.contract.evidence import EvidenceRequest, EvidenceType, FileKind, UtilityGroup
     from toolkit.contract.fields import parse
     from toolkit.contract.findings import MissingPiece, Problem, Reason, Status, Verdict
+    from toolkit.contract.resources import Address, Client
     from toolkit.contract.rules import Evidence, EvidenceState, Sale, evaluate
     from toolkit.errors import InvalidField, InvalidFields, ToolkitError
     from toolkit.kit.audits import AuditResult, open_audit
@@ -56,7 +56,7 @@ __all__ = [
 ]
 
 _HOMES: Final = {
-    "contract.clients": "Address Client",
+    "contract.resources": "Address Client",
     "contract.codes": "Severity",
     "contract.evidence": "EvidenceRequest EvidenceType FileKind UtilityGroup",
     "contract.fields": "parse",

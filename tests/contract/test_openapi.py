@@ -14,9 +14,9 @@ from schemathesis.specs.openapi.checks import negative_data_rejection, positive_
 from tests.contract.conftest import issue
 from tests.support.request_bodies import CLIENT
 from tests.support.served_process import SECRET
-from toolkit.contract.clients import Client
 from toolkit.contract.evidence import EvidenceRequest
 from toolkit.contract.fields import parse
+from toolkit.contract.resources import Client
 from toolkit.http import documents
 from toolkit.http.app import create_app
 from toolkit.http.backend import Backend

@@ -4,7 +4,7 @@ from dataclasses import asdict
 from datetime import date
 
 from tests.support.request_bodies import CLIENT, changed
-from toolkit.contract.clients import QualityWarning
+from toolkit.contract.resources import QualityWarning
 from toolkit.intake.registration import Likeness, client_quality, register_client
 
 TODAY = date(2026, 11, 20)

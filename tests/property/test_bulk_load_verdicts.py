@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from validate_docbr import CPF
 
 from tests.support.client_rows import FIELDS, body, client, cpf
-from toolkit.contract.clients import AREA_CODES, UNASSIGNED_CEP, Client, QualityWarning, oldest_birthdate
 from toolkit.contract.fields import TRIMMED, parse
+from toolkit.contract.resources import AREA_CODES, UNASSIGNED_CEP, Client, QualityWarning, oldest_birthdate
 from toolkit.errors import InvalidFields
 from toolkit.intake.checks import cpf_digits_fit, decide
 from toolkit.intake.headings import FIELDS as RULES

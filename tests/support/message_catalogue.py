@@ -14,11 +14,11 @@ import toolkit
 from toolkit import cli, errors
 from toolkit.bucket.errors import REFUSALS
 from toolkit.cli.printing import pieces
-from toolkit.contract.answers import AnswerKind
 from toolkit.contract.codes import _NONE, CODES, Owner, Severity, Subject
 from toolkit.contract.fields import _BOUNDS, NOT_MISLEADING
 from toolkit.contract.findings import FindingStatus, Status
 from toolkit.contract.privacy import AnswerOutcome, Category, Right
+from toolkit.contract.resources import AnswerKind
 from toolkit.contract.scorecards import read_scorecard
 from toolkit.contract.service_rows import SENTENCES as OF_ROWS
 from toolkit.contract.service_rows import ServiceChange

@@ -3,9 +3,9 @@
 import pytest
 
 from tests.support.request_bodies import CLIENT, changed
-from toolkit.contract.clients import Client
 from toolkit.contract.fields import parse
 from toolkit.contract.people import mask_cpf
+from toolkit.contract.resources import Client
 from toolkit.errors import InvalidFields
 
 

@@ -15,9 +15,9 @@ from pypdf import PdfReader
 
 from tests.support.audit_results import Told, result_of, source
 from tests.support.message_catalogue import PACKAGE, messages
-from toolkit.contract.clients import Address
 from toolkit.contract.contents import IntegrityFinding, IntegrityProblem
 from toolkit.contract.fields import parse
+from toolkit.contract.resources import Address
 from toolkit.contract.waivers import read_waiver
 from toolkit.errors import InvalidField, InvalidFields, UnreadableFile
 from toolkit.intake.results import Outputs

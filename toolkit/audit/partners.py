@@ -19,12 +19,12 @@ import numpy as np
 import sqlalchemy as sa
 from pydantic import BeforeValidator, Field
 
-from toolkit.contract.answers import HEADINGS, Answer, AnswerKind, FindingAnswer
 from toolkit.contract.codes import CODES, NOT_TOLD_TO_PARTNERS
 from toolkit.contract.deadlines import Clock
 from toolkit.contract.events import CustodyEvent
 from toolkit.contract.fields import Birthdate, invalid, required_text
 from toolkit.contract.findings import FindingStatus
+from toolkit.contract.resources import HEADINGS, Answer, AnswerKind, FindingAnswer
 from toolkit.database.tables import finding_answers, finding_observations, new_id
 from toolkit.errors import FindingNotFound, InvalidField, InvalidFields
 from toolkit.intake.headings import Headings, plain
@@ -32,7 +32,6 @@ from toolkit.intake.sales import hand_back
 from toolkit.intake.tables import RejectedRow, Table, read_table, valid_rows
 from toolkit.language import LANGUAGES, Language, language
 from toolkit.log.events import record_event
-from toolkit.message import Message
 
 if TYPE_CHECKING:
     from toolkit.audit.folder import Audit
@@ -195,7 +194,7 @@ def load_answers(
         UnreadableFile: the file is missing, no table, or lacks a column; nothing was kept.
     """
     table = _answered(read_table(path, _HEADINGS))
-    valid, rejected = valid_rows(table, _AnswerRow, lambda row: row.finding_id, _repeated)
+    valid, rejected = valid_rows(table, _AnswerRow, lambda row: row.finding_id, _REPEATED)
     newest = {each.finding_id: each for each in reversed(kept_answers(database, partner))}
     unchanged = 0
     for line, row in valid.items():
@@ -225,10 +224,7 @@ def _answered(table: Table) -> Table:
     return replace(table, rows=table.rows.take(np.flatnonzero(said)))
 
 
-def _repeated(first: int) -> InvalidField:
-    return InvalidField("findingId", Message("Stands in line {} already", first))
-
-
+_REPEATED: Final = InvalidField("findingId", "Stands in line {} already")
 _HEADINGS: Final = Headings(
     [*HEADINGS],
     ("until", "text"),

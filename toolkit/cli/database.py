@@ -16,8 +16,7 @@ from toolkit.database.belonging import adopt_service, confirm_restore
 from toolkit.database.connection import Database
 from toolkit.database.schema import As, grants
 from toolkit.database.service import Service
-from toolkit.database.service_check import prove
-from toolkit.database.service_draft import draft
+from toolkit.database.service_sql import draft, prove
 from toolkit.database.service_tables import rights
 from toolkit.errors import BucketError, InvalidInput, SettingsError
 from toolkit.kit.connection import Kit

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from sqlalchemy import Connection, Row
 
 from toolkit.contract.people import NAME_MAX, PartnerAccess, UnassignedSales, is_plain_name
-from toolkit.contract.sales import is_possible_sale_id
+from toolkit.contract.resources import is_possible_sale_id
 from toolkit.database.connection import Database
 from toolkit.database.service import Service, service_of
 from toolkit.database.tables import token_revocations

@@ -14,13 +14,12 @@ from sqlalchemy import Connection, Row
 
 from toolkit.atomic_files import atomic_file
 from toolkit.bucket.client import Bucket, UploadForm, ask_each
-from toolkit.contract.answers import UploadCredentials
 from toolkit.contract.deadlines import Clock
 from toolkit.contract.evidence import EvidenceRequest, EvidenceType, FileKind, UtilityGroup, object_key
 from toolkit.contract.fields import REQUIRED, parse
 from toolkit.contract.people import PartnerAccess
+from toolkit.contract.resources import SaleId, UploadCredentials, is_possible_sale_id
 from toolkit.contract.rules import EvidenceState, evidence_state, ran_out
-from toolkit.contract.sales import SaleId, is_possible_sale_id
 from toolkit.database.belonging import BUCKET_OF_DATABASE, check_bucket
 from toolkit.database.connection import Database, Lock, raw, take, take_for
 from toolkit.database.copying import new_ids
@@ -32,7 +31,6 @@ from toolkit.evidence.upload import journal_of
 from toolkit.intake.headings import Headings
 from toolkit.intake.tables import RejectedRow, read_table, valid_rows
 from toolkit.log.events import RECORD_ISSUED, record_issued, record_reissued
-from toolkit.message import Message
 from toolkit.progress import Progress
 
 REQUIRED_FOR_GROUP_D: Final = "evidenceType is required for a sale of utility group D"
@@ -182,11 +180,6 @@ class ManifestRow(EvidenceRequest):
         return self.sale_id, self.evidence_type, self.file_name
 
 
-def _repeated(first: int) -> InvalidField:
-    reason = Message("The sale, the type and the file name stand in line {} already", first)
-    return InvalidField("fileName", reason)
-
-
 @dataclass(frozen=True, slots=True)
 class ManifestResult:
     """The result for each row of a manifest.
@@ -217,6 +210,7 @@ class Order:
     progress: Progress = field(default_factory=Progress)
 
 
+_REPEATED: Final = InvalidField("fileName", "The sale, the type and the file name stand in line {} already")
 _NO_SALE: Final = (InvalidField("saleId", "No sale has this id"),)
 
 
@@ -235,7 +229,7 @@ def request_manifest(database: Database, bucket: Bucket, path: Path, out: Path, 
     if out.exists() and path.exists() and out.samefile(path):
         raise InvalidInput("{} is read and cannot be written, too; name another file for the credentials.", out)
     database.service.require("add_records")
-    valid, unreadable = valid_rows(read_table(path, MANIFEST), ManifestRow, lambda row: row.identity, _repeated)
+    valid, unreadable = valid_rows(read_table(path, MANIFEST), ManifestRow, lambda row: row.identity, _REPEATED)
     lines, wanted, rows = list(valid), list(valid.values()), len(valid) + len(unreadable)
     # The database commits before the file appears: there is no form without a record.
     with atomic_file(out) as draft, database.transaction() as connection:

@@ -12,13 +12,13 @@ from enum import StrEnum
 from pydantic import Field
 
 from toolkit.bucket.client import Bucket, ask_each
-from toolkit.contract.answers import AnswerBody
 from toolkit.contract.codes import CODES
 from toolkit.contract.contents import Coverage
 from toolkit.contract.deadlines import Clock
 from toolkit.contract.evidence import EvidenceType
 from toolkit.contract.findings import Problem, Reason, Status, Verdict
 from toolkit.contract.people import PartnerAccess
+from toolkit.contract.resources import AnswerBody
 from toolkit.contract.rules import REPLACES_ALL, Evidence, EvidenceState, Sale, evaluate, requirements
 from toolkit.database.belonging import check_bucket
 from toolkit.database.connection import Database

@@ -12,7 +12,7 @@ from uuid import UUID
 from pydantic import Field
 from starlette.responses import Response
 
-from toolkit.contract.answers import AnswerBody
+from toolkit.contract.resources import AnswerBody
 from toolkit.errors import InvalidField
 
 RETRY_AFTER: Final = 5

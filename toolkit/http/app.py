@@ -14,11 +14,10 @@ from starlette.responses import JSONResponse
 from starlette.routing import Match
 
 from toolkit.audit.partners import keep_answer
-from toolkit.contract.answers import FindingAnswer, RegisteredClient, UploadCredentials
-from toolkit.contract.clients import Client
 from toolkit.contract.evidence import EvidenceRequest
 from toolkit.contract.fields import REQUIRED, parse
 from toolkit.contract.people import TokenScope
+from toolkit.contract.resources import Client, FindingAnswer, RegisteredClient, UploadCredentials
 from toolkit.errors import (
     AlreadyThere,
     BucketUnavailable,

@@ -10,9 +10,8 @@ from pydantic.json_schema import models_json_schema
 from starlette.responses import Response
 from starlette.routing import Route
 
-from toolkit.contract.answers import FindingAnswer
-from toolkit.contract.clients import Client
 from toolkit.contract.evidence import EvidenceRequest
+from toolkit.contract.resources import Client, FindingAnswer
 
 ABOUT: Final = """\
 Registration of clients and upload of evidence for sales.

@@ -14,11 +14,11 @@ from fastapi import Depends, FastAPI, Request, Response
 from pydantic import AwareDatetime, BeforeValidator, Field, TypeAdapter, ValidationError
 
 from toolkit.audit.partners import FindingsAsked, findings_page
-from toolkit.contract.answers import AnswerBody
 from toolkit.contract.codes import CODES, Severity
 from toolkit.contract.evidence import EvidenceType
 from toolkit.contract.findings import STANDING, FindingStatus, Problem, Reason, Status
 from toolkit.contract.people import PartnerAccess, TokenScope
+from toolkit.contract.resources import AnswerBody
 from toolkit.errors import InvalidField, InvalidFields
 from toolkit.evidence.gate import EvidenceOfType, SaleGate, sale_gate
 from toolkit.http.access import access_of, needs, sale_id_of

@@ -17,7 +17,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import ValidationError
 
-from toolkit.contract.clients import AREA_CODES, UNASSIGNED_CEP, QualityWarning, oldest_birthdate
 from toolkit.contract.fields import (
     INSTALLATION_MAX,
     INSTALLATION_MIN,
@@ -27,6 +26,7 @@ from toolkit.contract.fields import (
     TRIMMED,
     reason_of,
 )
+from toolkit.contract.resources import AREA_CODES, UNASSIGNED_CEP, QualityWarning, oldest_birthdate
 from toolkit.errors import InvalidField
 from toolkit.intake.headings import FIELDS, Field
 from toolkit.intake.results import NUMBER_ROUNDED, Repair

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final
 
 from pydantic import BaseModel, TypeAdapter
 
-from toolkit.contract.clients import Address, Client
+from toolkit.contract.resources import Address, Client
 from toolkit.errors import InvalidInput, UnreadableFile
 from toolkit.message import Message
 

@@ -15,11 +15,17 @@ import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.exc import DBAPIError
 
-from toolkit.contract.answers import RegisteredClient
-from toolkit.contract.clients import AREA_CODES, UNASSIGNED_CEP, Client, QualityWarning, oldest_birthdate
 from toolkit.contract.codes import LabelledEnum
 from toolkit.contract.deadlines import Clock
 from toolkit.contract.fields import INSTALLATION_MAX, INSTALLATION_MIN, parse
+from toolkit.contract.resources import (
+    AREA_CODES,
+    UNASSIGNED_CEP,
+    Client,
+    QualityWarning,
+    RegisteredClient,
+    oldest_birthdate,
+)
 from toolkit.database.connection import Database
 from toolkit.database.service import clients, one_row, sales
 from toolkit.database.tables import new_id

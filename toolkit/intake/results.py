@@ -25,9 +25,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from toolkit.atomic_files import PrivateFolder, sync
-from toolkit.contract.clients import QualityWarning
 from toolkit.contract.codes import LabelledEnum
 from toolkit.contract.fields import pick_camel
+from toolkit.contract.resources import QualityWarning
 from toolkit.errors import InvalidField, InvalidInput
 from toolkit.intake.sources import OWN, REJECTED_SHEET, Chunk, Layout, Mask, escape, harmless
 from toolkit.intake.workbook_writer import Cells, Form, SheetLooks, Style, Workbook

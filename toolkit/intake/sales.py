@@ -13,7 +13,7 @@ from pydantic.alias_generators import to_camel
 from sqlalchemy import Connection
 
 from toolkit.contract.deadlines import Clock
-from toolkit.contract.sales import SaleRecord
+from toolkit.contract.resources import SaleRecord
 from toolkit.database.connection import Database, Lock, take
 from toolkit.database.copying import copy_rows
 from toolkit.database.observations import OBSERVED, observe_sales
@@ -23,7 +23,6 @@ from toolkit.intake.headings import Headings
 from toolkit.intake.results import Outputs
 from toolkit.intake.tables import RejectedRow, Table, read_table, valid_rows
 from toolkit.language import ENGLISH, Language
-from toolkit.message import Message
 
 _OTHERS: Final = {
     "saleId": ("ID da venda", "código da venda", "número da venda", "nº da venda", "venda"),
@@ -39,6 +38,8 @@ _OTHERS: Final = {
     "completedAt": ("data de conclusão", "concluída em", "finalizada em"),
 }
 """The usual headings beside the contract's, in any case, with or without accents and punctuation."""
+
+_REPEATED: Final = InvalidField("saleId", "Stands in line {} already")
 
 HEADINGS: Final = Headings([*_OTHERS], ("partner", "completedAt"), _OTHERS)
 
@@ -89,7 +90,7 @@ def load_sales(
     if write:
         database.service.require("add_sales")
     table = read_table(path, HEADINGS)
-    valid, rejected = valid_rows(table, SaleRecord, lambda sale: sale.sale_id, _repeated)
+    valid, rejected = valid_rows(table, SaleRecord, lambda sale: sale.sale_id, _REPEATED)
     inserted, updated = 0, 0
     differing: tuple[DifferingSale, ...] = ()
     with database.transaction() as connection:
@@ -114,10 +115,6 @@ def created_at(database: Database, sale_id: str) -> datetime | None:
     with database.transaction() as connection:
         found: datetime | None = connection.scalar(sa.select(sales.c.created_at).where(same(sales.c.id, sale_id)))
     return found
-
-
-def _repeated(first: int) -> InvalidField:
-    return InvalidField("saleId", Message("Stands in line {} already", first))
 
 
 _NAMES: Final = {"id" if name == "sale_id" else name: name for name in SaleRecord.model_fields}

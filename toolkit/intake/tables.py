@@ -32,6 +32,7 @@ from toolkit.intake.sources import (
 )
 from toolkit.intake.text_tables import DelimitedText
 from toolkit.intake.workbooks import WorkbookTable
+from toolkit.message import Message
 
 M = TypeVar("M", bound=RequestModel)
 
@@ -142,11 +143,11 @@ class RejectedRow:
 
 
 def valid_rows(
-    table: Table, model: type[M], identity: Callable[[M], Hashable], repeated: Callable[[int], InvalidField]
+    table: Table, model: type[M], identity: Callable[[M], Hashable], repeated: InvalidField
 ) -> tuple[dict[int, M], list[RejectedRow]]:
     """Judge the rows of a table: return the valid ones by their lines, and the others.
 
-    Of those with the same ``identity`` the first counts; ``repeated`` says why the others do not, by its line.
+    Of those with the same ``identity`` the first counts; ``repeated`` says why the others do not, with its line.
     """
     valid: dict[int, M] = {}
     rejected: list[RejectedRow] = []
@@ -161,5 +162,6 @@ def valid_rows(
         if first == line:
             valid[line] = row
         else:
-            rejected.append(RejectedRow(line, (repeated(first),)))
+            again = InvalidField(repeated.field, Message(repeated.message, first))
+            rejected.append(RejectedRow(line, (again,)))
     return valid, rejected

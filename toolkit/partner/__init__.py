@@ -10,8 +10,8 @@ It knows the contract and nothing of the toolkit's database and bucket; ``toolki
 files with ``post_file`` too.
 """
 
-from toolkit.contract.answers import RegisteredClient as ClientRegistered
-from toolkit.contract.answers import UploadCredentials as Credentials
+from toolkit.contract.resources import RegisteredClient as ClientRegistered
+from toolkit.contract.resources import UploadCredentials as Credentials
 from toolkit.partner.client import PartnerClient
 from toolkit.partner.posting import FormPolicy, post_file
 

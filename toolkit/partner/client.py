@@ -12,7 +12,7 @@ from uuid import UUID
 import urllib3
 from urllib3.exceptions import ConnectTimeoutError, HTTPError, MaxRetryError
 
-from toolkit.contract.answers import RegisteredClient, UploadCredentials
+from toolkit.contract.resources import RegisteredClient, UploadCredentials
 from toolkit.errors import (
     AlreadyThere,
     FindingNotFound,

@@ -19,11 +19,11 @@ import pyarrow.compute as pc
 from pydantic.alias_generators import to_camel
 
 from toolkit.audit.changes import BETWEEN
-from toolkit.contract.answers import HEADINGS, AnswerKind
 from toolkit.contract.codes import CODES, names_of
 from toolkit.contract.contents import IntegrityFinding
 from toolkit.contract.evidence import EvidenceType
 from toolkit.contract.findings import SEPARATOR, items
+from toolkit.contract.resources import HEADINGS, AnswerKind
 from toolkit.language import Language
 from toolkit.reports import wording
 from toolkit.reports.audited import COMPLETED_DAYS, MONTHS, MOST, UNVERIFIED

@@ -24,9 +24,9 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from toolkit.contract.answers import HEADINGS, AnswerKind
 from toolkit.contract.codes import CODES, names_of
 from toolkit.contract.findings import Reason, Status
+from toolkit.contract.resources import HEADINGS, AnswerKind
 from toolkit.errors import ReportError
 from toolkit.intake.sources import harmless
 from toolkit.intake.workbook_writer import (

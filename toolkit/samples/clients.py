@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from toolkit.contract.clients import Address, Client
+from toolkit.contract.resources import Address, Client
 from toolkit.intake.checks import EXCEL_EPOCH
 from toolkit.intake.workbook_writer import Cells, Form, SheetLooks, Style, Workbook
 

@@ -11,8 +11,8 @@ from random import Random
 from typing import Final
 from zoneinfo import ZoneInfo
 
-from toolkit.contract.clients import Client
 from toolkit.contract.evidence import KIND_OF, EvidenceType, FileKind, UtilityGroup
+from toolkit.contract.resources import Client
 from toolkit.contract.rules import EvidenceState
 from toolkit.samples import clients as client_files
 from toolkit.samples import evidence_files

@@ -1,0 +1,235 @@
+"""The contract's resources ("Resources and their fields"): clients, sales, and the answers of the service.
+
+Beside them stand doubtful values, and the answers of partners to findings. The contract shows of a sale its id and
+``isClientFinancialResponsible``; its other fields are what the rules and the reports need. No answer to a finding
+changes a verdict.
+"""
+
+import re
+from datetime import date, datetime
+from typing import Annotated, Any, Final
+from uuid import UUID
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator
+from pydantic.alias_generators import to_camel
+
+from toolkit.contract.codes import LabelledEnum
+from toolkit.contract.evidence import SALE_ID_MAX
+from toolkit.contract.fields import (
+    REQUIRED,
+    UNSTORABLE,
+    Birthdate,
+    Cep,
+    Cpf,
+    Email,
+    InstallationNumber,
+    Neighborhood,
+    OptionalText,
+    Phone,
+    RequestModel,
+    RequiredText,
+    invalid,
+    one_of,
+    optional_text,
+    required_text,
+)
+
+
+class Address(RequestModel):
+    """The installation unit."""
+
+    neighborhood: Neighborhood = Field(title="Neighbourhood")
+    installation_number: InstallationNumber = Field(title="Number printed on the bill")
+    address: RequiredText = Field(title="Street or avenue")
+    address_number: RequiredText = Field(title="Street number")
+    city: RequiredText = Field(title="City")
+    zip_code: Cep = Field(title="Postal code (CEP)")
+
+
+class Client(RequestModel):
+    """A valid client, normalised: CPF, CEP and phone as digits, blank optional fields as ``None``."""
+
+    external_id: OptionalText = Field(None, title="Partner tracking id")
+    cpf: Cpf = Field(title="Brazilian taxpayer number")
+    rg: OptionalText = Field(None, title="Identity document number")
+    number_on_dealership: RequiredText = Field(title="Client code at the utility")
+    enrollment: RequiredText = Field(title="Residence number")
+    first_name: RequiredText = Field(title="Given name")
+    last_name: RequiredText = Field(title="Family name")
+    email: Email = Field(None, title="E-mail address")
+    birthdate: Birthdate = Field(title="Date of birth")
+    phone_number: Phone = Field(None, title="Telephone number")
+    address: Address
+
+
+AREA_CODES: Final = frozenset((
+    "11", "12", "13", "14", "15", "16", "17", "18", "19", "21", "22", "24", "27", "28",
+    "31", "32", "33", "34", "35", "37", "38", "41", "42", "43", "44", "45", "46", "47", "48", "49",
+    "51", "53", "54", "55", "61", "62", "63", "64", "65", "66", "67", "68", "69",
+    "71", "73", "74", "75", "77", "79", "81", "82", "83", "84", "85", "86", "87", "88", "89",
+    "91", "92", "93", "94", "95", "96", "97", "98", "99",
+))  # fmt: skip
+"""Area codes (DDD) in use in Brazil."""
+
+UNASSIGNED_CEP: Final = ("78900000", "78999999")
+"""The one gap in the public ranges of the states, both ends included."""
+
+OLDEST_YEARS: Final = 120
+
+
+class QualityWarning(LabelledEnum):
+    """A value that is valid and yet doubtful."""
+
+    AREA_CODE_UNKNOWN = "AREA_CODE_UNKNOWN", "phoneNumber starts with an area code that is not in use"
+    CEP_UNASSIGNED = "CEP_UNASSIGNED", "zipCode lies in a range that is not assigned"
+    BIRTHDATE_IN_FUTURE = "BIRTHDATE_IN_FUTURE", "birthdate lies in the future"
+    BIRTHDATE_TOO_OLD = "BIRTHDATE_TOO_OLD", f"birthdate lies more than {OLDEST_YEARS} years ago"
+
+
+def oldest_birthdate(today: date) -> date:
+    """Return the first day that is not more than ``OLDEST_YEARS`` ago."""
+    year = today.year - OLDEST_YEARS
+    return date(year, 2, 28) if (today.month, today.day) == (2, 29) else today.replace(year=year)
+
+
+YES: Final = frozenset({"true", "1", "yes", "sim", "s", "verdadeiro"})
+NO: Final = frozenset({"false", "0", "no", "não", "nao", "n", "falso"})
+
+DAY_FIRST: Final = re.compile(r"^([0-9]{2})/([0-9]{2})/([0-9]{4})")  # dates with slashes are day first, always
+
+
+def is_possible_sale_id(sale_id: str) -> bool:
+    """Tell whether a sale can have this id: one that no database can store is not looked up."""
+    return 0 < len(sale_id) <= SALE_ID_MAX and not UNSTORABLE.search(sale_id)
+
+
+def _check_sale_id(value: Any) -> str:
+    text = required_text(value)
+    if len(text) > SALE_ID_MAX:
+        raise invalid("too_long", "Must have at most {} characters", SALE_ID_MAX)
+    return text
+
+
+def _check_client_id(value: Any) -> UUID | None:
+    text = optional_text(value)
+    if text is None:
+        return None
+    try:
+        return UUID(text)
+    except ValueError:
+        raise invalid("uuid", "Must be the UUID that the registration answered, or empty") from None
+
+
+def _check_flag(value: Any) -> bool:
+    if isinstance(value, bool):
+        return value
+    text = required_text(value).lower()
+    if text not in YES | NO:
+        raise invalid("boolean", "Must be true or false")
+    return text in YES
+
+
+def _check_moment(value: Any) -> datetime:
+    text = required_text(value)
+    try:
+        return datetime.fromisoformat(DAY_FIRST.sub(r"\3-\2-\1", text))
+    except ValueError:
+        raise invalid("moment", "Must be a time such as 2026-11-20T18:00:00-03:00") from None
+
+
+def _check_optional_moment(value: Any) -> datetime | None:
+    return None if optional_text(value) is None else _check_moment(value)
+
+
+SaleId = Annotated[str, BeforeValidator(_check_sale_id)]
+
+
+class SaleRecord(RequestModel):
+    """One sale; ``partner``, ``client_id`` and ``completed_at`` may be absent."""
+
+    sale_id: SaleId
+    client_id: Annotated[UUID | None, BeforeValidator(_check_client_id)] = None
+    utility_group: RequiredText
+    is_client_financial_responsible: Annotated[bool, BeforeValidator(_check_flag)]
+    created_at: Annotated[datetime, BeforeValidator(_check_moment)]
+    partner: OptionalText = None
+    completed_at: Annotated[datetime | None, BeforeValidator(_check_optional_moment)] = None
+
+
+EXAMPLE_CREDENTIALS: Final[dict[str, Any]] = {
+    "id": "019a7c55-0f2e-7d33-a1b2-c3d4e5f60718",
+    "url": "https://evidence.example.com/evidence",
+    "fields": {
+        "bucket": "evidence",
+        "X-Amz-Algorithm": "AWS4-HMAC-SHA256",
+        "X-Amz-Credential": "...",
+        "X-Amz-Date": "20260302T120000Z",
+        "X-Amz-Security-Token": "...",
+        "key": "evidences/2026/03/02/019a7c55-0f2e-7d33-a1b2-c3d4e5f60718/contratante.pdf",
+        "Policy": "...",
+        "X-Amz-Signature": "...",
+    },
+}
+
+
+class AnswerBody(BaseModel):
+    """A body, under the contract's names."""
+
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, from_attributes=True, frozen=True)
+
+
+class RegisteredClient(AnswerBody):
+    """The registered client."""
+
+    message: str = Field(description="Confirmation text.")
+    client_id: UUID = Field(description="Id of the created client.")
+    address_id: UUID = Field(description="Id of the created address.")
+
+
+class UploadCredentials(AnswerBody):
+    """The address and the form fields for posting the file to the bucket."""
+
+    model_config = ConfigDict(json_schema_extra={"example": EXAMPLE_CREDENTIALS})
+
+    id: UUID = Field(description="Id of the evidence record.")
+    url: str = Field(description="Address of the storage bucket to which the file is posted.")
+    fields: dict[str, str] = Field(description="Form fields to be sent with the file.", repr=False)
+
+
+class AnswerKind(LabelledEnum):
+    """The answer itself; a request for a waiver waits until two people of the company add one."""
+
+    SENT_AGAIN = "sentAgain", "sent again"
+    WILL_COME = "willCome", "will come"
+    DISPUTED = "disputed", "is wrong"
+    WAIVER_ASKED = "waiverAsked", "asks for a waiver"
+
+
+HEADINGS: Final = {"answer": "Answer", "until": "Until", "text": "Text", "findingId": "Finding id"}
+"""The fields of an answer in a workbook, and the heading of each."""
+
+
+Answer = Annotated[AnswerKind, one_of(AnswerKind, "answer_kind")]
+
+_NEEDED: Final = {"until": {AnswerKind.WILL_COME}, "text": {AnswerKind.DISPUTED, AnswerKind.WAIVER_ASKED}}
+"""The answers that need each field."""
+
+
+class FindingAnswer(RequestModel):
+    """A partner's answer to one finding of its sales."""
+
+    answer: Answer
+    until: Annotated[
+        Birthdate | None,
+        Field(None, validate_default=True, description="YYYY-MM-DD: the day by which it comes, for `willCome`."),
+    ]
+    text: Annotated[
+        OptionalText, Field(None, validate_default=True, description="Why, for `disputed` and `waiverAsked`.")
+    ]
+
+    @field_validator("until", "text", mode="after")
+    @classmethod
+    def _is_there(cls, value: Any, info: ValidationInfo) -> Any:
+        if value is None and info.data.get("answer") in _NEEDED[info.field_name or ""]:
+            raise invalid("missing", REQUIRED)
+        return value

@@ -1,0 +1,305 @@
+"""Help a person to write a ``service.sql``: ``draft`` prints its beginning, ``prove`` tries a file on the data.
+
+The beginning is for tables that a person names: it tells what is there, and guesses nothing. A column is filled in
+only where its name and type are the contract's. What else the contract needs says TODO, which no database takes.
+Above each SELECT stand all columns of its table and, where these hold a few codes, the codes. No other value of a
+row is shown. Codes, who pays and time zones are for a person who knows the service.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import permutations
+from typing import Any, Final, NamedTuple
+
+import sqlalchemy as sa
+from sqlalchemy import Connection
+from sqlalchemy.exc import DBAPIError
+
+from toolkit.contract.service_rows import FLAWS, LEFT_OUT
+from toolkit.database.connection import Database
+from toolkit.database.observations import counts_of
+from toolkit.database.service import COLUMNS, NEW, REQUIRED, WRITES, is_null, mentions, service_of
+from toolkit.database.service_tables import Resolved, hidden_and_copied, resolve
+from toolkit.errors import InvalidInput
+from toolkit.message import Message, listed
+
+_TRIED_KEYS: Final = 20
+Holds = Callable[[str], bool]  # tells whether the bucket holds an object under a key
+
+_PERSONAL: Final = re.compile(
+    "nam|nom|cpf|doc|rg|mail|phon|fon|tel|cel|birth|born|nasc|addr|ender|rua|street|logr|bairro|city|cidad|cep|zip|lat|"
+    "lon|note|obs|desc|text|pass|senha|token|key|user|matr|enrol|inst",
+    re.IGNORECASE,
+)
+"""Names of columns whose values may say something about a person; none of them is shown."""
+
+_CODE: Final = re.compile(r"[A-Za-z]{0,3}[0-9]{0,3}|[A-Za-z]+(?:[_./+-][A-Za-z0-9]+)*")
+_FEW: Final = 12
+_SAMPLE: Final = 20_000
+_TRIED: Final = 5
+_FORMS: Final = 80
+
+
+class _Column(NamedTuple):
+    """A column of a table; ``told`` is all about it in words, on one line."""
+
+    sql: str
+    type: str
+    category: str
+    told: str
+    may_exclude: bool
+    """Whether it may say that a row does not count: by a code, a time that is set, or yes and no."""
+
+
+def draft(connection: Connection, tables: dict[str, str], holds: Holds | None) -> list[str]:
+    """Return the lines of the skeleton, its comments as messages.
+
+    ``tables`` are the tables of sales, records and clients, as far as a person named them.
+
+    Raises:
+        InvalidInput: one of them is not there.
+    """
+    lines: list[str] = [Message("-- The tables of this database, with their rows as far as PostgreSQL knows:")]
+    lines += [
+        Message("--   {} ({:,})", row.place, max(row.rows, 0)) for row in connection.execute(sa.text(_TABLES))
+    ]
+    lines += [
+        Message("-- Replace each TODO, and each NULL that one of the columns above it holds under another name."),
+        Message("-- Times need a zone: created AT TIME ZONE 'America/Sao_Paulo'."),
+        Message("-- Codes: CASE kind WHEN 'ACT' THEN 'POV' ... END AS evidence_type. See toolkit db map --help."),
+    ]
+    for relation in COLUMNS:
+        lines += ["", f"-- name: {relation}", *_select(connection, relation, tables.get(relation), holds)]
+    return [
+        *lines,
+        "",
+        Message("-- add_clients, add_records, add_sales, complete_sale: only where the toolkit may write;"),
+        Message("-- the packaged service.sql shows how they look for the contract's own tables."),
+    ]
+
+
+def _select(connection: Connection, relation: str, table: str | None, holds: Holds | None) -> Iterator[str]:
+    columns = [] if table is None else _columns(connection, table)
+    yield from (Message("--   {}", each.told) for each in columns)
+    if table and relation == "records" and holds:
+        yield from _keys(connection, table, columns, holds)
+    yield "SELECT"
+    values = []
+    for name, kind in COLUMNS[relation].items():
+        exact = kind.replace("timestamptz", "timestamp with time zone")
+        same = [
+            each.sql
+            for each in columns
+            if re.sub('[_"]', "", each.sql).lower() == name.replace("_", "")
+            and (each.type == exact or (kind == "text" and each.category == "S"))
+        ]
+        needed = name in REQUIRED[relation] or name == "is_client_financial_responsible"
+        values.append(f"    {same[0] if len(same) == 1 else 'TODO' if needed else 'NULL'} AS {name}")
+    yield ",\n".join(values)
+    yield f"FROM {table or 'TODO'}"
+    if kinds := [each.told for each in columns if each.may_exclude]:
+        yield Message("-- WHERE: are some rows deleted, cancelled or of another kind? {}", listed(kinds))
+    yield ";"
+
+
+def _columns(connection: Connection, table: str) -> list[_Column]:
+    rows = connection.execute(sa.text(_COLUMNS), {"table": table}).all()
+    if not rows:
+        raise InvalidInput(
+            "There is no table {}; name it as SQL does, with its schema, such as crm.sales_sale.", table
+        )
+    found = []
+    for row in rows:
+        codes = row.labels or _codes(connection, table, row)
+        about = "; ".join(filter(None, (row.type, row.key, ", ".join(codes))))
+        name, about = (" ".join(text.split()) for text in (row.sql, about))
+        told = Message("{} ({}; may be NULL)" if row.nullable else "{} ({})", name, about)
+        may_exclude = bool(codes) or row.category == "B" or (row.nullable and row.category == "D")
+        found.append(_Column(row.sql, row.type, row.category, told, may_exclude))
+    return found
+
+
+def _codes(connection: Connection, table: str, column: sa.Row[Any]) -> list[str]:
+    """Return the codes in a column: a few short values in many rows, of a column about no person."""
+    if column.key or column.category not in ("S", "N") or _PERSONAL.search(column.sql):
+        return []
+    query = f"""
+        SELECT CAST(value AS text) AS value, count(*) AS times
+        FROM (SELECT {column.sql} AS value FROM {table} LIMIT {_SAMPLE}) AS first
+        WHERE value IS NOT NULL GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT {_FEW + 1}
+    """  # names that the catalogue gave
+    rows = connection.execute(sa.text(query.replace(":", r"\:"))).all()
+    are_few = 1 < len(rows) <= _FEW and sum(row.times for row in rows) >= 2 * len(rows)
+    return [row.value for row in rows] if are_few and all(_CODE.fullmatch(row.value) for row in rows) else []
+
+
+def _keys(connection: Connection, table: str, columns: Sequence[_Column], holds: Holds) -> Iterator[str]:
+    """Yield the expressions whose values are keys, of one column or two: the bucket is asked for a few."""
+    texts = [each.sql for each in columns if each.category == "S"]
+    alone = [form.format(each) for each in texts for form in ("{}", "ltrim({}, '/')")]
+    joined = [f"rtrim(ltrim({one}, '/'), '/') || '/' || {two}" for one, two in permutations(texts, 2)]
+    forms = [*alone, *joined][:_FORMS]
+    if not forms:
+        return
+    query = f"SELECT {', '.join(forms)} FROM {table} ORDER BY 1 DESC LIMIT {_TRIED}"  # names of the catalogue
+    rows = connection.execute(sa.text(query.replace(":", r"\:"))).all()
+    for place, form in enumerate(forms):
+        tried = [row[place] for row in rows if row[place]]
+        there = sum(map(holds, tried))
+        if there:
+            yield Message("-- object_key: in the bucket lie {} of {} tried: {}", there, len(tried), form)
+            if there == len(tried):
+                return
+
+
+_TABLES: Final = """
+    SELECT format('%I.%I', nspname, relname) AS place, CAST(reltuples AS bigint) AS rows
+    FROM pg_class JOIN pg_namespace AS space ON space.oid = relnamespace
+    WHERE relkind IN ('r', 'p', 'v', 'm', 'f') AND NOT relispartition
+      AND nspname NOT IN ('pg_catalog', 'information_schema', 'audit') AND nspname NOT LIKE 'pg\\_%'
+    ORDER BY 1
+"""
+
+_COLUMNS: Final = """
+    SELECT quote_ident(attname) AS sql, format_type(atttypid, NULL) AS type, NOT attnotnull AS nullable,
+           CAST(typcategory AS text) AS category, ARRAY(
+                SELECT CAST(enumlabel AS text) FROM pg_enum WHERE enumtypid = atttypid ORDER BY enumsortorder
+           ) AS labels,
+           (SELECT CASE contype WHEN 'p' THEN 'primary key' WHEN 'u' THEN 'unique'
+                   ELSE '-> ' || CAST(CAST(confrelid AS regclass) AS text) END
+            FROM pg_constraint WHERE conrelid = attrelid AND conkey = ARRAY[attnum] AND contype IN ('p', 'u', 'f')
+            ORDER BY contype DESC LIMIT 1) AS key
+    FROM pg_attribute JOIN pg_type AS kind ON kind.oid = atttypid
+    WHERE attrelid = to_regclass(:table) AND attnum > 0 AND NOT attisdropped
+    ORDER BY attnum
+"""
+"""By column: its name as SQL writes it, and ``key``: ``primary key``, ``unique`` or ``-> another table``."""
+
+
+@dataclass(frozen=True)
+class Proof:
+    """``counts`` are those of a reading; ``values`` the rows of each code, for somebody who knows the service.
+
+    ``flaws`` need attention; ``notes`` say what cannot be written, or is not stored, and why.
+    """
+
+    counts: Mapping[str, int]
+    values: Mapping[str, str]
+    flaws: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def prove(database: Database, holds: Holds | None) -> Proof:
+    """Look at all rows; ``holds`` tells whether the bucket has an object, where there is a bucket to ask.
+
+    Raises:
+        SchemaMismatch: a statement does not fit the database.
+    """
+    with database.snapshot() as connection:
+        resolved, counts = resolve(connection), counts_of(connection)
+        flaws = [Message(text, counts[name]) for name, text in FLAWS.items() if counts[name]]
+        flaws += [*_times(connection), *(_newest_keys(connection, holds) if holds is not None else ())]
+        values = dict(_values(connection))
+        values |= {name: Message(text, counts[name]) for name, text in LEFT_OUT.items() if counts[name]}
+        notes = [*_notes(connection, resolved)]
+    with database.transaction() as connection:
+        return Proof(counts, values, tuple(flaws), (*notes, *_writing(connection)))
+
+
+def _times(connection: Connection) -> Iterator[Message]:
+    """Yield times that let a wrong zone be suspected."""
+    service = service_of(connection)
+    query = f"""
+        SELECT count(*), count(*) FILTER (WHERE requested_at < sale.created_at),
+               (SELECT count(*) FROM {service.text("sales")} AS read WHERE completed_at < created_at)
+        FROM {service.text("records")} AS record JOIN {service.text("sales")} AS sale ON sale.id = sale_id
+    """  # the operator's own statements, as below
+    rows, early, ended = connection.execute(sa.text(query)).one()
+    if early > rows / 2:
+        yield Message(
+            "Evidence records that were requested before their sale was created (check the zones): {:,}.", early
+        )
+    if ended:
+        yield Message("Sales that were completed before they were created (check the zones): {:,}.", ended)
+
+
+def _newest_keys(connection: Connection, holds: Holds) -> Iterator[Message]:
+    """Yield it where none of the newest keys lies in the bucket."""
+    query = f"""
+        SELECT object_key FROM {service_of(connection).text("records")} AS read WHERE object_key IS NOT NULL
+        ORDER BY requested_at DESC, id LIMIT {_TRIED_KEYS}
+    """
+    keys = list(connection.scalars(sa.text(query)))
+    if keys and not any(map(holds, keys)):
+        stripped = any(holds(key.lstrip("/")) for key in keys)
+        yield Message(
+            "None of the {} newest object_key lies in the bucket. Without the slash in front they do."
+            if stripped
+            else "None of the {} newest object_key lies in the bucket.",
+            len(keys),
+        )
+
+
+def _values(connection: Connection) -> Iterator[tuple[str, str]]:
+    service = service_of(connection)
+    for shown in ("sales.utility_group", "sales.is_client_financial_responsible", "records.evidence_type"):
+        relation, column = shown.split(".")
+        query = f"""
+            SELECT coalesce(CAST({column} AS text), 'unknown'), count(*) FROM {service.text(relation)} AS read
+            GROUP BY 1 ORDER BY 2 DESC, 1
+        """
+        found = [f"{value} {count}" for value, count in connection.execute(sa.text(query))]
+        yield shown, ", ".join(found if len(found) <= _FEW else [*found[:_FEW], "..."])
+    for shown in ("sales.created_at", "sales.completed_at", "records.requested_at"):
+        relation, column = shown.split(".")
+        query = f"""
+            SELECT count({column}), CAST(min({column}) AS text), CAST(max({column}) AS text)
+            FROM {service.text(relation)} AS read
+        """
+        count, oldest, newest = connection.execute(sa.text(query)).one()
+        yield shown, Message("{:,} from {} to {}", count, oldest, newest) if count else "0"
+
+
+def _notes(connection: Connection, resolved: Resolved) -> Iterator[Message]:
+    service = service_of(connection)
+    for name, table in resolved["tables"].items():
+        if table["kind"] == "function":
+            yield Message(
+                "The tables behind the function {} are not known: nobody tells when they change or hide rows.",
+                name,
+            )
+    for relation, columns in REQUIRED.items():
+        if absent := [name for name in columns if is_null(service.statements[relation], name)]:
+            names = ", ".join(absent)
+            yield Message("{}: the contract requires {}, and the tables have no place for it.", relation, names)
+    hidden, copied = hidden_and_copied(connection)
+    for table in hidden:
+        yield Message("Row level security may hide rows of {} from this role.", table)
+    for table in copied:
+        yield Message("{} is a materialised view: it is as old as its last refresh.", table)
+    encoding = connection.execute(sa.text("SELECT current_setting('server_encoding')")).scalar_one()
+    if encoding == "SQL_ASCII":
+        yield Message("The database states no encoding (SQL_ASCII): texts that are not UTF-8 cannot be read.")
+    elif encoding != "UTF8":
+        yield Message(
+            "The database is encoded in {}: clients with other characters are rejected one by one.", encoding
+        )
+
+
+def _writing(connection: Connection) -> Iterator[Message]:
+    """Yield what cannot be written: each statement is planned, on no rows."""
+    service = service_of(connection)
+    for name, (relation, impossible) in WRITES.items():
+        if name not in service.statements:
+            yield Message("{}: there is no statement {}.", Message(impossible), name)
+            continue
+        if dropped := [each for each in NEW[relation] if not mentions(service.statements[name], each)]:
+            yield Message("{} does not store {}.", name, ", ".join(dropped))
+        nulls = ", ".join(f"CAST(NULL AS {kind}) AS {column}" for column, kind in NEW[relation].items())
+        statement: Any = service.over(name, f"{relation} AS (SELECT {nulls} WHERE false)")
+        try:
+            with connection.begin_nested():
+                connection.execute(sa.text(f"EXPLAIN {statement.text}"))
+        except DBAPIError as error:
+            yield Message("{}: {}.", Message(impossible), str(error.orig).splitlines()[0])
