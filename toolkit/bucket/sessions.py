@@ -29,8 +29,6 @@ _log = logging.getLogger(__name__)
 
 DEFAULT_REGION: Final = "us-east-1"
 
-ALGORITHM: Final = "AWS4-HMAC-SHA256"
-
 ACL: Final = "private"  # the constant that the contract's form posts beside the fields
 
 CONNECT_TIMEOUT: Final = 3
@@ -208,7 +206,7 @@ def signed_fields(
     request.context["timestamp"] = f"{signed_at.astimezone(UTC):%Y%m%dT%H%M%SZ}"
     fields = {
         "bucket": bucket,
-        "X-Amz-Algorithm": ALGORITHM,
+        "X-Amz-Algorithm": "AWS4-HMAC-SHA256",
         "X-Amz-Credential": auth.scope(request),
         "X-Amz-Date": request.context["timestamp"],
         "X-Amz-Security-Token": credentials.token,

@@ -2,8 +2,8 @@
 
 import re
 import tomllib
-from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -59,36 +59,23 @@ def broken_at(error: Exception) -> Message:
     return Message("wrong at line {}, column {}", *found.groups()) if found else Message("wrong at its end")
 
 
-def line_of(text: str, where: Sequence[Any]) -> int:
-    """Return the number of the line on which a field stands, or the table that should have it.
+def line_of(text: str, where: Sequence[str | int]) -> int:
+    """Return the number of the line on which a field begins, or the table that should have it.
 
-    ``where`` leads to the field: names, and after that of an array of tables a number from 0.
+    ``where`` leads to the field: names, and after that of an array a number from 0.
     """
-    best, known = 1, 0
-    table: tuple[Any, ...] = ()
-    arrays = Counter[tuple[str, ...]]()
-    for number, line in enumerate(text.splitlines(), 1):
-        begun = re.match(r"\s*(\[{0,2})([^\[\]=#]+)[\]=]", line)
-        names = _names(begun[2]) if begun else ()
-        if begun and begun[1] and names:
-            table = (*names, arrays[names]) if begun[1] == "[[" else names
-            arrays[names] += begun[1] == "[["
-            names = ()
-        place = (*table, *names)
-        both = min(len(place), len(where))
-        if known < both and tuple(where[:both]) == place[:both]:
-            best, known = number, both
+    lines = text.splitlines(keepends=True)
+    best, known, begun = 1, 0, 1
+    for number in range(1, len(lines) + 1):
+        try:
+            found: Any = tomllib.loads("".join(lines[:number]))
+        except ValueError:  # a value goes on in the next line
+            continue
+        depth = 0
+        with suppress(LookupError, TypeError):
+            for part in where:
+                found, depth = found[part], depth + 1
+        if depth > known:
+            best, known = begun, depth
+        begun = number + 1
     return best
-
-
-def _names(key: str) -> tuple[str, ...]:
-    """Return the parts of a dotted key; none where the text is no key, such as in the middle of a value."""
-    found: list[str] = []
-    try:
-        table = tomllib.loads(f"{key} = 0")
-    except ValueError:
-        return ()
-    while isinstance(table, dict):
-        [(name, table)] = table.items()
-        found.append(name)
-    return tuple(found)

@@ -103,25 +103,6 @@ def _compile_relation(element: Relation, compiler: Any, **given: Any) -> str:
     return _service_for(compiler.dialect).sql(element.name).replace("%", "%%") + name
 
 
-class _AsStored(sa.sql.functions.FunctionElement[bool]):
-    """The same comparison of an id as the table stores it; see ``Service.as_stored``."""
-
-    inherit_cache = True
-    type = sa.Boolean()
-
-
-def same(column: sa.ColumnClause[Any], value: object) -> sa.ColumnElement[bool]:
-    """Compare an id of a relation, one of ``IDS``, with a value, by the table's own index where it has one."""
-    return sa.and_(column == value, _AsStored(column, sa.literal(value, column.type)))
-
-
-@compiles(_AsStored)
-def _compile_as_stored(element: _AsStored, compiler: Any, **given: Any) -> str:
-    column, value = element.clauses
-    place, bound = compiler.process(column, **given), compiler.process(value, **given)
-    return _service_for(compiler.dialect).as_stored(column.table.name, column.name, place, bound)
-
-
 @dataclass(frozen=True, eq=False)
 class Service:
     """The statements of one ``service.sql``; ``source`` names the file, ``None`` the packaged one.
@@ -156,18 +137,17 @@ class Service:
         """Return the same as part of a ``sqlalchemy.text``, where a colon would begin a parameter."""
         return _escaped(self.sql(name))
 
-    def as_stored(self, relation: str, column: str, place: str, value: str) -> str:
-        """Return a condition that follows from ``place = value``, and that an index of the table serves.
+    def same(self, relation: str, column: str, value: str) -> str:
+        """Return the condition that an id, one of ``IDS``, is a parameter.
 
-        A uuid or a number is read as a text, and no index holds that.
+        A uuid or a number is read as a text, and no index holds that: it is compared as the table stores it, too.
         """
         back = self.stored.get(relation, {}).get(column)
-        return "true" if back is None else f"{place}_stored = {back.replace('{}', value)}"
+        return f"{column} = {value}" + (f" AND {column}_stored = {back.replace('{}', value)}" if back else "")
 
     def one(self, relation: str, column: str, value: str) -> str:
         """Return the SELECT of ``text`` with the rows alone whose id, one of ``IDS``, is a parameter."""
-        condition = f"{column} = {value} AND {self.as_stored(relation, column, column, value)}"
-        return f"(SELECT * FROM {self.text(relation)} AS read WHERE {condition})"
+        return f"(SELECT * FROM {self.text(relation)} AS read WHERE {self.same(relation, column, value)})"
 
     def require(self, *names: str) -> None:
         """Make sure that all these statements that write are there.
@@ -231,6 +211,11 @@ SERVICES: Final = WeakKeyDictionary[sa.Dialect, Service]()
 def service_of(connection: Connection) -> Service:
     """Return the service that the connection's database reads."""
     return _service_for(connection.dialect)
+
+
+def same(connection: Connection, relation: Relation, column: str, value: object) -> sa.TextClause:
+    """Return ``Service.same`` for a statement of SQLAlchemy, which has no other column of that name."""
+    return sa.text(service_of(connection).same(relation.name, column, ":same")).bindparams(same=value)
 
 
 def _service_for(dialect: sa.Dialect) -> Service:

@@ -21,7 +21,7 @@ from toolkit.database.belonging import check_bucket
 from toolkit.database.connection import Database, Lock, take_for
 from toolkit.database.observation_clock import stamp
 from toolkit.database.observations import latest_look_and_first_fault, valid_at
-from toolkit.database.service import evidences, sales, same
+from toolkit.database.service import evidences, same
 from toolkit.database.tables import (
     evidence_observations,
     evidence_openings,
@@ -33,7 +33,7 @@ from toolkit.database.tables import (
     withdrawals,
 )
 from toolkit.errors import EvidenceNotFound, InvalidInput, WithdrawalRefused
-from toolkit.evidence.access import one_sale
+from toolkit.evidence.access import one_sale, own_sales
 
 WITHDRAWN: Final = str(EvidenceState.WITHDRAWN)
 TYPE_UNKNOWN: Final = "TYPE_UNKNOWN"
@@ -116,7 +116,7 @@ def records_seen(connection: Connection, sale_id: str, now: datetime) -> list[Ev
             *(evidence_requests.c.account, evidence_requests.c.partner),
         )
         .outerjoin(evidence_requests, evidence_requests.c.evidence_id == of.id)
-        .where(same(of.sale_id, sale_id))
+        .where(same(connection, evidences, "sale_id", sale_id))
     )
     record, seen, failed = chosen.subquery("record"), object_observations, verification_failures
     earlier = object_observations.alias("earlier")
@@ -314,7 +314,9 @@ def open_evidence(
         raise InvalidInput("A link lives for 1 to {} seconds.", LONGEST_SECONDS)
     with database.transaction() as connection:
         check_bucket(connection, bucket)
-        query = sa.select(evidences.c.sale_id, evidences.c.object_key).where(same(evidences.c.id, evidence_id))
+        query = sa.select(evidences.c.sale_id, evidences.c.object_key).where(
+            same(connection, evidences, "id", evidence_id)
+        )
         record = connection.execute(query).one_or_none()
     if record is None:
         raise EvidenceNotFound("There is no evidence record with the id {}.", evidence_id)
@@ -357,9 +359,9 @@ def withdraw(
     """
     reason, withdrawn_by, approved_by = stated(WithdrawalRefused, reason, withdrawn_by, approved_by)
     with database.transaction() as connection:
-        query = sa.select(evidences.c.sale_id).where(same(evidences.c.id, evidence_id))
+        query = sa.select(evidences.c.sale_id).where(same(connection, evidences, "id", evidence_id))
         sale_id: str | None = connection.execute(query).scalar_one_or_none()
-        if sale_id is None or connection.scalar(sa.select(sales.c.id).where(same(sales.c.id, sale_id))) is None:
+        if sale_id is None or not own_sales(connection, None, sale_id):
             raise EvidenceNotFound("There is no evidence record with the id {}.", evidence_id)
         take_for(connection, Lock.SALE, sale_id)
         earlier = sa.select(withdrawals.c.withdrawn_at).where(withdrawals.c.evidence_id == evidence_id)

@@ -155,9 +155,9 @@ class _Load:
             self._tally.add(self._tally.warnings, OTHER_VALUES, self._source, differing)
         if refused := staging.store() if storing else {}:
             self._reject_refused(refused)
-        self._tally.accepted, self._tally.skipped = staging.rows - len(refused), len(there)
-        if already is not None:
-            self._tally.all_there()
+        good = staging.rows - len(refused)
+        self._tally.accepted = good if already is None else 0
+        self._tally.skipped = len(there) + good - self._tally.accepted
         self._outputs.complete()
         if storing:
             self._table.source.check_unchanged(self._table.stamp)

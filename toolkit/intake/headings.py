@@ -37,9 +37,6 @@ def _fields(model: type[BaseModel], prefix: str = "") -> list[Field]:
 
 FIELDS: Final = (*_fields(Client), *_fields(Address, "address."))  # in the order of the contract
 
-FIELD: Final = {field.name: field for field in FIELDS}
-
-
 IGNORED: Final = "-"  # the field that a heading is mapped to when its column is to be ignored
 _ENOUGH: Final = 3  # the number of known headings from which on a row counts as the headings
 _DIGITS_OF_DATA: Final = 4  # the number of digits from which on a cell is data and no heading
@@ -181,4 +178,4 @@ def client_headings(mapped: Mapping[str, str]) -> Headings:
     """
     others = {each.name: (each.name.rpartition(".")[2], *_PORTUGUESE.get(each.name, ())) for each in FIELDS}
     optional = [each.name for each in FIELDS if not each.required]
-    return Headings([*FIELD], optional, others, mapped)
+    return Headings([each.name for each in FIELDS], optional, others, mapped)

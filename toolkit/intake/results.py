@@ -127,11 +127,6 @@ class Tally:
         """Rows without blank ones."""
         return self.accepted + self.rejected + self.skipped
 
-    def all_there(self) -> None:
-        """Count all good rows as skipped, because the file was loaded before."""
-        self.skipped += self.accepted
-        self.accepted = 0
-
     def add(self, counted: Counter[str], of: str, source: str, lines: Sequence[int]) -> None:
         """Count a reason or a warning in these lines of a file, and keep the first as examples."""
         counted[of] += len(lines)
@@ -214,7 +209,10 @@ _WIDEST: Final = 40  # characters that a column of the workbook shows at most wi
 
 
 class Outputs:
-    """The files written about one source, under ``folder``; a context manager that removes unpublished ones."""
+    """The files written about one source, under ``folder``; a context manager that removes unpublished ones.
+
+    What writes raises ``InvalidInput`` where the folder cannot be written, or its disk is full.
+    """
 
     def __init__(
         self,
@@ -243,11 +241,7 @@ class Outputs:
             self._place.remove()
 
     def reject(self, chunk: Chunk, errors: Sequence[Sequence[InvalidField]]) -> None:
-        """Add rows as they are in the source, with the errors of each.
-
-        Raises:
-            InvalidInput: the folder cannot be written, or its disk is full.
-        """
+        """Add rows as they are in the source, with the errors of each."""
         line, why = pa.array(chunk.lines).cast(pa.string()), self._told(errors, str)
         wrong: defaultdict[int | None, Mask] = defaultdict(lambda: np.zeros(len(chunk), dtype=bool))
         for row, found in enumerate(errors):
@@ -284,21 +278,13 @@ class Outputs:
         )
 
     def skip(self, client_ids: Mapping[int, UUID | None]) -> None:
-        """Write the lines whose client is registered already, with the client's id where there is one yet.
-
-        Raises:
-            InvalidInput: the folder cannot be written, or its disk is full.
-        """
+        """Write the lines whose client is registered already, with the client's id where there is one yet."""
         with self._advising():
             self._skipped = _CsvFile(self._private() / "skipped.csv", ("line", "clientId"), ";")
             self._skipped.add(client_ids.items())
 
     def complete(self) -> None:
-        """Write everything out, so that a full disk shows before the rows are committed.
-
-        Raises:
-            InvalidInput: the folder cannot be written, or its disk is full.
-        """
+        """Write everything out, so that a full disk shows before the rows are committed."""
         with self._advising():
             for file in self._files():
                 file.close()

@@ -17,7 +17,7 @@ from toolkit.contract.resources import SaleRecord
 from toolkit.database.connection import Database, Lock, take
 from toolkit.database.copying import copy_rows
 from toolkit.database.observations import OBSERVED, observe_sales
-from toolkit.database.service import NEW, clients, create_new, sales, same, service_of
+from toolkit.database.service import NEW, clients, create_new, sales, service_of
 from toolkit.errors import InvalidField
 from toolkit.intake.headings import Headings
 from toolkit.intake.results import Outputs
@@ -108,13 +108,6 @@ def load_sales(
     rows = len(table.rows)
     unchanged = rows - len(rejected) - inserted - updated - len(differing)
     return SalesLoaded(rows, inserted, updated, unchanged, tuple(rejected), differing, files)
-
-
-def created_at(database: Database, sale_id: str) -> datetime | None:
-    """Return when a sale was created, ``None`` where there is no such sale."""
-    with database.transaction() as connection:
-        found: datetime | None = connection.scalar(sa.select(sales.c.created_at).where(same(sales.c.id, sale_id)))
-    return found
 
 
 _NAMES: Final = {"id" if name == "sale_id" else name: name for name in SaleRecord.model_fields}

@@ -24,13 +24,14 @@ from toolkit.contract.evidence import object_key
 from toolkit.contract.people import PartnerAccess, UnassignedSales
 from toolkit.contract.waivers import WaiverRequest
 from toolkit.database.connection import Database
+from toolkit.evidence.access import own_sales
 from toolkit.evidence.completion import complete_sale
 from toolkit.evidence.contents import verify_contents
 from toolkit.evidence.credentials import UploadLimits, request_upload, stored_records
 from toolkit.evidence.inspection import Inspector
 from toolkit.evidence.records import withdraw
 from toolkit.intake.registration import client_ids
-from toolkit.intake.sales import created_at, load_sales
+from toolkit.intake.sales import load_sales
 from toolkit.log.notes import LogSigner
 from toolkit.log.sealing import seal_events
 from toolkit.partner import post_file
@@ -56,8 +57,9 @@ def registered_clients(database: Database, samples: Samples) -> dict[str, UUID]:
 def end_of_story(database: Database, samples: Samples, now: datetime) -> datetime:
     """Return the end that was told of before, else now, so that a second telling tells of the same days."""
     last = samples.sales[-1]
-    known = created_at(database, last.id)
-    return now.replace(microsecond=0) if known is None else known + (samples.end - last.created_at)
+    with database.transaction() as connection:
+        known = own_sales(connection, None, last.id)
+    return known[0].created_at + (samples.end - last.created_at) if known else now.replace(microsecond=0)
 
 
 @dataclass
@@ -188,9 +190,9 @@ class Telling:
         self.audits += 1
 
     def _last_audit(self) -> datetime | None:
-        if created_at(self.database, self.samples.sales[0].id) is None:
-            return None
         with self.database.transaction() as connection:
+            if not own_sales(connection, None, self.samples.sales[0].id):
+                return None
             return max(audits_until(connection, self.samples.end), default=None)
 
     def _records(self) -> dict[tuple[str, str, str], Any]:
