@@ -70,8 +70,7 @@ REQUIRED: Final[Mapping[str, tuple[str, ...]]] = {
 """The columns without which no audit can be made, and those of a client that the contract requires."""
 
 OURS: Final = frozenset(
-    {*NEW, "acting", "own_sale", "asked", "told", "known", "wanted", "different", "set_aside"}
-    | {"staged_clients", "counted_clients", "staged_sales"}
+    {*NEW, "acting", "own_sale", "asked", "told", "known", "wanted", "different", "set_aside", "staged_clients"}
 )
 """Temporary tables, and parts of WITH clauses, in sight of the statements: a table of such a name is hidden."""
 

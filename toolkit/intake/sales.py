@@ -17,7 +17,7 @@ from toolkit.contract.resources import SaleRecord
 from toolkit.database.connection import Database, Lock, take
 from toolkit.database.copying import copy_rows
 from toolkit.database.observations import OBSERVED, observe_sales
-from toolkit.database.service import NEW, clients, create_new, sales, service_of
+from toolkit.database.service import clients, create_new, sales
 from toolkit.errors import InvalidField
 from toolkit.intake.headings import Headings
 from toolkit.intake.results import Outputs
@@ -91,30 +91,33 @@ def load_sales(
         database.service.require("add_sales")
     table = read_table(path, HEADINGS)
     valid, rejected = valid_rows(table, SaleRecord, lambda sale: sale.sale_id, _REPEATED)
-    inserted, updated = 0, 0
-    differing: tuple[DifferingSale, ...] = ()
     with database.transaction() as connection:
-        connection.execute(sa.text(_STAGE))
-        copy_rows(connection, "staged_sales", _staged(valid, timezone))
+        create_new(connection, "new_sales")
+        connection.execute(sa.text("ALTER TABLE new_sales ADD COLUMN line bigint"))
+        copy_rows(connection, "new_sales", _copied(valid, timezone))
         take(connection, Lock.SALES_LOAD)
-        unknown = _reject_unknown_clients(connection)
-        rejected = sorted(rejected + unknown, key=lambda row: row.line)
+        rejected = sorted(rejected + _reject_unknown_clients(connection), key=lambda row: row.line)
+        connection.execute(_KEEP_COMPLETIONS)
+        differing = _differing(connection)
+        if write and differing:
+            connection.execute(sa.delete(_new_sales).where(sales.c.id == _new_sales.c.id, ~_DIFFERS_AT_ALL))
+            connection.execute(sa.text("ALTER TABLE new_sales DROP COLUMN line"))
+            database.service.run(connection, "add_sales")
         if write:
-            inserted, updated = _merge(connection)
             observe_sales(connection, clock)
-        else:
-            differing = _differing(connection)
     files = hand_back(table, rejected, out or path.parent, path.name, language)
-    rows = len(table.rows)
-    unchanged = rows - len(rejected) - inserted - updated - len(differing)
-    return SalesLoaded(rows, inserted, updated, unchanged, tuple(rejected), differing, files)
+    rows, new = len(table.rows), sum(not each.fields for each in differing)
+    unchanged = rows - len(rejected) - len(differing)
+    if write:
+        return SalesLoaded(rows, new, len(differing) - new, unchanged, tuple(rejected), (), files)
+    return SalesLoaded(rows, 0, 0, unchanged, tuple(rejected), differing, files)
 
 
 _NAMES: Final = {"id" if name == "sale_id" else name: name for name in SaleRecord.model_fields}
 """The names of the fields by those of their columns."""
 
 
-def _staged(valid: Mapping[int, SaleRecord], timezone: tzinfo) -> pa.Table:
+def _copied(valid: Mapping[int, SaleRecord], timezone: tzinfo) -> pa.Table:
     """Return the sales with their lines, as COPY takes them."""
     columns = {
         column: pa.array([_written(getattr(sale, name), timezone) for sale in valid.values()], pa.string())
@@ -129,67 +132,43 @@ def _written(value: Any, timezone: tzinfo) -> str | None:
     return None if value is None else str(value)
 
 
-_TYPED: Final = ", ".join(map(" ".join, NEW["new_sales"].items()))
-_STAGE: Final = f"CREATE TEMPORARY TABLE staged_sales (line bigint, {_TYPED}) ON COMMIT DROP"
-
-_staged_sales: Final = sa.table(
-    "staged_sales",
-    sa.column("line", sa.BigInteger),
-    *(sa.column(column.name, column.type) for column in sales.columns),
+_new_sales: Final = sa.table(
+    "new_sales", sa.column("line", sa.BigInteger), *(sa.column(each.name, each.type) for each in sales.columns)
 )
 
 
 def _reject_unknown_clients(connection: Connection) -> list[RejectedRow]:
-    known = sa.select(clients.c.id).where(clients.c.id == _staged_sales.c.client_id).exists()
-    removed = connection.execute(
-        sa.delete(_staged_sales)
-        .where(_staged_sales.c.client_id.is_not(None), ~known)
-        .returning(_staged_sales.c.line)
-    )
+    named = _new_sales.c.client_id
+    known = sa.select(clients.c.id).where(clients.c.id == named).exists()
+    unknown = sa.delete(_new_sales).where(named.is_not(None), ~known).returning(_new_sales.c.line)
     reason = InvalidField("clientId", "No client is registered under this id")
-    return [RejectedRow(line, (reason,)) for (line,) in removed]
+    return [RejectedRow(line, (reason,)) for line in connection.scalars(unknown)]
 
 
-_VALUES: Final[Mapping[str, sa.ColumnElement[Any]]] = {
-    **{name: _staged_sales.c[name] for name in OBSERVED},
-    "completed_at": sa.func.coalesce(_staged_sales.c.completed_at, sales.c.completed_at),
-}
-"""The values of a sale after the file was loaded, which never takes a completion back."""
+_KEEP_COMPLETIONS: Final = (
+    sa.update(_new_sales)
+    .values(completed_at=sales.c.completed_at)
+    .where(sales.c.id == _new_sales.c.id, _new_sales.c.completed_at.is_(None), sales.c.completed_at.is_not(None))
+)
+"""Loading a file never takes a completion back."""
 
-_DIFFERS: Final = {name: sales.c[name].is_distinct_from(value) for name, value in _VALUES.items()}
-_ABSENT: Final = sales.c.id.is_(None)
-
-
-def _changing(*columns: sa.ColumnElement[Any]) -> sa.Select[Any]:
-    """Select from the rows that writing would insert or update, beside the sales that are there."""
-    both = _staged_sales.outerjoin(sales, sales.c.id == _staged_sales.c.id)
-    return sa.select(*columns).select_from(both).where(sa.or_(_ABSENT, *_DIFFERS.values()))
+_DIFFERS: Final = {name: sales.c[name].is_distinct_from(_new_sales.c[name]) for name in OBSERVED}
+_DIFFERS_AT_ALL: Final = sa.or_(*_DIFFERS.values())
 
 
 def _differing(connection: Connection) -> tuple[DifferingSale, ...]:
     """Return the rows that writing would insert or update, each with the fields that differ."""
-    differs = [condition.label(name) for name, condition in _DIFFERS.items()]
-    query = _changing(_staged_sales.c.line, _staged_sales.c.id, _ABSENT.label("absent"), *differs)
+    absent, differs = sales.c.id.is_(None), [condition.label(name) for name, condition in _DIFFERS.items()]
+    query = sa.select(_new_sales.c.line, _new_sales.c.id, absent.label("absent"), *differs).order_by("line")
+    query = query.select_from(_new_sales.outerjoin(sales, sales.c.id == _new_sales.c.id))
     return tuple(
         DifferingSale(
-            row.line, row.id, () if row.absent else tuple(to_camel(name) for name in _VALUES if getattr(row, name))
+            row.line,
+            row.id,
+            () if row.absent else tuple(to_camel(name) for name in OBSERVED if getattr(row, name)),
         )
-        for row in connection.execute(query.order_by(_staged_sales.c.line))
+        for row in connection.execute(query.where(absent | _DIFFERS_AT_ALL))
     )
-
-
-def _merge(connection: Connection) -> tuple[int, int]:
-    """Hand the new sales and those that differ to the service; return the numbers of both."""
-    create_new(connection, "new_sales")
-    new = sa.table("new_sales", *(sa.column(name, column.type) for name, column in sales.columns.items()))
-    chosen = _changing(_staged_sales.c.id, *(value.label(name) for name, value in _VALUES.items()))
-    connection.execute(sa.insert(new).from_select(["id", *_VALUES], chosen))
-    there = sa.exists().where(sales.c.id == new.c.id)
-    count = sa.select(sa.func.count(), sa.func.count().filter(there)).select_from(new)
-    changed, updated = connection.execute(count).one()
-    if changed:
-        service_of(connection).run(connection, "add_sales")
-    return changed - updated, updated
 
 
 def hand_back(
