@@ -13,11 +13,10 @@ from hypothesis import strategies as st
 
 from tests.support.client_rows import read_csv
 from toolkit.errors import InvalidField
-from toolkit.intake import text_tables
+from toolkit.intake import tables
 from toolkit.intake.results import Outputs
 from toolkit.intake.sources import Chunk, TableSource, source_of
-from toolkit.intake.tables import open_table, source_chunks, source_headings
-from toolkit.intake.text_tables import records
+from toolkit.intake.tables import open_table, records, source_chunks, source_headings
 
 letters = st.sampled_from('ab ;,"\n\ré€')
 cells = st.text(letters, max_size=6)
@@ -49,11 +48,11 @@ def test_cells_and_lines_are_those_of_the_csv_module(
             stream.write(line_end)
     text = stream.getvalue() if ends_with_line_end else stream.getvalue().removesuffix(line_end)
 
-    with tempfile.TemporaryDirectory() as folder, mock.patch.object(text_tables, "BLOCK", block):
+    with tempfile.TemporaryDirectory() as folder, mock.patch.object(tables, "BLOCK", block):
         path = Path(folder, "a.csv")
         path.write_bytes(text.encode(encoding))
         # The headings must lie in the first block, which is never as small as this outside of tests.
-        with mock.patch.object(text_tables, "BLOCK", 4096):
+        with mock.patch.object(tables, "BLOCK", 4096):
             table = open_table(TableSource(path))
         read = [row for chunk in table.chunks() for row in rows_of(chunk)]
     assert read == by_csv_module(text)

@@ -29,7 +29,7 @@ from toolkit.http.tokens import MAKE_A_SECRET
 from toolkit.intake import checks, workbooks
 from toolkit.intake.registration import QUALITY_TEXTS, Likeness
 from toolkit.intake.results import WARNINGS, Repair
-from toolkit.intake.text_tables import NOT_TEXT, TOO_MANY, UNCLOSED
+from toolkit.intake.tables import NOT_TEXT, TOO_MANY, UNCLOSED
 from toolkit.jobs import notices, partner_notices, runs
 from toolkit.kit import desk, sales
 from toolkit.language import ENGLISH, OF_SYSTEM

@@ -8,7 +8,7 @@ import pytest
 import xlsxwriter
 
 from toolkit.errors import UnreadableFile
-from toolkit.intake import tables, text_tables
+from toolkit.intake import tables
 from toolkit.intake import workbooks as workbook
 from toolkit.intake.headings import Headings
 from toolkit.intake.tables import read_table
@@ -120,7 +120,7 @@ def test_a_table_is_read_as_a_whole_up_to_a_limit(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("module", "bound", "name"), [(workbook, "FILE_BYTES", "a.xlsx"), (text_tables, "TEXT_BYTES", "a.csv")]
+    ("module", "bound", "name"), [(workbook, "FILE_BYTES", "a.xlsx"), (tables, "TEXT_BYTES", "a.csv")]
 )
 def test_a_file_is_read_up_to_a_size(module, bound, name, tmp_path, monkeypatch):
     path = book(tmp_path / "a.xlsx", [FIRST])
