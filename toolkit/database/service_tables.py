@@ -46,12 +46,11 @@ def changes_between(before: Resolved, now: Resolved) -> Iterator[str]:
         elif was is None:
             if kind != "partition":  # a new month is no news
                 yield ServiceChange[f"{noun}_NEW"].format(name)
-        elif was["definition"] != is_["definition"]:
-            yield ServiceChange["POLICY_REPLACED" if noun == "TABLE" else f"{noun}_REPLACED"].format(name)
-            yield from _columns_between(name, was["columns"], is_["columns"])
-        elif was["oid"] != is_["oid"]:
+        elif was["definition"] == is_["definition"] and was["oid"] != is_["oid"]:
             yield ServiceChange.TABLE_REPLACED.format(name)
         else:
+            if was["definition"] != is_["definition"]:
+                yield ServiceChange["POLICY_REPLACED" if noun == "TABLE" else f"{noun}_REPLACED"].format(name)
             yield from _columns_between(name, was["columns"], is_["columns"])
 
 

@@ -16,6 +16,7 @@ from toolkit.contract.deadlines import Clock
 from toolkit.contract.events import Event
 from toolkit.contract.evidence import KIND_OF, EvidenceType, FileKind, Withdrawal
 from toolkit.contract.fields import stated
+from toolkit.contract.findings import Reason
 from toolkit.contract.rules import EvidenceState, evidence_state, ran_out
 from toolkit.database.belonging import check_bucket
 from toolkit.database.connection import Database, Lock, take_for
@@ -34,9 +35,6 @@ from toolkit.database.tables import (
 )
 from toolkit.errors import EvidenceNotFound, InvalidInput, WithdrawalRefused
 from toolkit.evidence.access import one_sale, own_sales
-
-WITHDRAWN: Final = str(EvidenceState.WITHDRAWN)
-TYPE_UNKNOWN: Final = "TYPE_UNKNOWN"
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +100,7 @@ class EvidenceRecord:
     def told_state(self) -> str:
         """The state in words: a withdrawn record is withdrawn, whatever its file is."""
         known = self.withdrawal is not None or self.evidence_type in set(EvidenceType)
-        return str(self.state) if known else TYPE_UNKNOWN
+        return str(self.state if known else Reason.TYPE_UNKNOWN)
 
 
 def records_seen(connection: Connection, sale_id: str, now: datetime) -> list[EvidenceRecord]:

@@ -12,7 +12,6 @@ from toolkit.contract.events import CustodyEvent
 from toolkit.contract.evidence import EvidenceType
 from toolkit.contract.findings import FindingStatus, Problem, Reason, Status
 from toolkit.contract.rules import EvidenceState
-from toolkit.evidence.records import TYPE_UNKNOWN, WITHDRAWN
 from toolkit.language import Language
 from toolkit.reports.audited import AGE_BANDS, OLDER, UNKNOWN_GROUP
 from toolkit.reports.report import Report
@@ -56,8 +55,7 @@ FINDING_STATUS_NAMES: Final = {each: each.value for each in FindingStatus} | {Fi
 
 RECORD_STATE_NAMES: Final = {
     str(EvidenceState.COUNTED): "counts for the sale",
-    WITHDRAWN: "withdrawn",
-    TYPE_UNKNOWN: "of a type that the contract does not know",
+    str(Reason.TYPE_UNKNOWN): "of a type that the contract does not know",
     **{str(each): CODES[each].name for each in EvidenceState if each is not EvidenceState.COUNTED},
 }
 
