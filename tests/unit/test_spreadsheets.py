@@ -11,7 +11,7 @@ TEXT = "saleId;cidade\r\n001;São Paulo\r\n\r\n002;\r\n"
 
 
 def read(path):
-    return read_table(path, Headings(()))
+    return read_table(path, Headings({}))
 
 
 def cells(table):

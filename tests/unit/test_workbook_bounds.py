@@ -19,7 +19,7 @@ BLANKS = b" " * 1_000_000
 
 
 def read(path):
-    return read_table(path, Headings(())).rows
+    return read_table(path, Headings({})).rows
 
 
 def cell(place=""):

@@ -226,9 +226,8 @@ def _answered(table: Table) -> Table:
 
 _REPEATED: Final = InvalidField("findingId", "Stands in line {} already")
 _HEADINGS: Final = Headings(
-    [*HEADINGS],
-    ("until", "text"),
     {name: [language(code).text(heading) for code in LANGUAGES] for name, heading in HEADINGS.items()},
+    ("until", "text"),
 )
 
 _KINDS: Final = {plain(language(code).text(kind.text)): kind for kind in AnswerKind for code in LANGUAGES}

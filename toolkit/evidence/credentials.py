@@ -165,7 +165,7 @@ def _parsed(
         raise InvalidFields(error.invalid, REQUIRED_FOR_GROUP_D) from None
 
 
-MANIFEST: Final = Headings(("saleId", "fileName", "fileFormat", "type", "evidenceType"))
+MANIFEST: Final = Headings(dict.fromkeys(("saleId", "fileName", "fileFormat", "type", "evidenceType"), ()))
 """The columns of a manifest, in any order; others are ignored."""
 
 

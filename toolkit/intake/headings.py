@@ -47,19 +47,17 @@ class Headings:
 
     def __init__(
         self,
-        names: Sequence[str],
+        fields: Mapping[str, Sequence[str]],
         optional: Container[str] = (),
-        others: Mapping[str, Sequence[str]] | None = None,
         mapped: Mapping[str, str] | None = None,
     ) -> None:
-        """Know the names of the fields, the ``others`` of each, and before all what an analyst has ``mapped``.
+        """Know the names of the fields, other headings of each, and before all what an analyst has ``mapped``.
 
         Raises:
             InvalidInput: a heading is mapped to a field that there is none of.
         """
-        self._names, self._optional = names, optional
-        written = {name: (name, *(others or {}).get(name, ())) for name in names}
-        self._known = {plain(heading): name for name, headings in written.items() for heading in headings}
+        self._names, self._optional = tuple(fields), optional
+        self._known = {plain(heading): name for name, others in fields.items() for heading in (name, *others)}
         self._mapped = {plain(heading): self._field(name) for heading, name in (mapped or {}).items()}
 
     def _field(self, name: str) -> str:
@@ -176,6 +174,5 @@ def client_headings(mapped: Mapping[str, str]) -> Headings:
     Raises:
         InvalidInput: a heading is mapped to a field that there is none of.
     """
-    others = {each.name: (each.name.rpartition(".")[2], *_PORTUGUESE.get(each.name, ())) for each in FIELDS}
-    optional = [each.name for each in FIELDS if not each.required]
-    return Headings([each.name for each in FIELDS], optional, others, mapped)
+    fields = {each.name: (each.name.rpartition(".")[2], *_PORTUGUESE.get(each.name, ())) for each in FIELDS}
+    return Headings(fields, [each.name for each in FIELDS if not each.required], mapped)

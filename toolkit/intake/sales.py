@@ -24,7 +24,7 @@ from toolkit.intake.results import Outputs
 from toolkit.intake.tables import RejectedRow, Table, read_table, valid_rows
 from toolkit.language import ENGLISH, Language
 
-_OTHERS: Final = {
+_FIELDS: Final = {
     "saleId": ("ID da venda", "código da venda", "número da venda", "nº da venda", "venda"),
     "clientId": ("ID do cliente", "código do cliente"),
     "utilityGroup": ("grupo tarifário", "grupo da distribuidora", "grupo"),
@@ -37,11 +37,11 @@ _OTHERS: Final = {
     "partner": ("parceiro",),
     "completedAt": ("data de conclusão", "concluída em", "finalizada em"),
 }
-"""The usual headings beside the contract's, in any case, with or without accents and punctuation."""
+"""The columns, and the usual headings of each beside the contract's."""
 
 _REPEATED: Final = InvalidField("saleId", "Stands in line {} already")
 
-HEADINGS: Final = Headings([*_OTHERS], ("partner", "completedAt"), _OTHERS)
+HEADINGS: Final = Headings(_FIELDS, ("partner", "completedAt"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -116,9 +116,9 @@ class ReviewDesk:
         """
         path = self._kit.path(file)
         asked = open_questions(self._kit.database)
-        headings = {name: [f"{name}: {text}"] for name, text in asked.items()}
-        names = [*_OF_FILE, *asked, "comment"]
-        found = read_table(path, Headings(names, names[1:], headings))
+        headings = {name: (f"{name}: {text}",) for name, text in asked.items()}
+        fields = dict.fromkeys(_OF_FILE, ()) | headings | {"comment": ()}
+        found = read_table(path, Headings(fields, [*fields][1:]))
         kept, rejected = 0, []
         for line, body in found.bodies():
             answers = {name: body.get(name) for name in asked if body.get(name)}
