@@ -17,8 +17,7 @@ from sqlalchemy import Connection
 
 from toolkit.bucket.client import ASKED_AT_ONCE, Area, Bucket, ObjectSeen, ask_each
 from toolkit.contract.deadlines import Clock
-from toolkit.database.connection import Database, Lock, raw, take
-from toolkit.database.copying import copy_rows
+from toolkit.database.connection import Database, Lock, copy_rows, raw, take
 from toolkit.database.observation_clock import stamp
 from toolkit.database.observations import FEW, check_disappearance
 from toolkit.errors import ObjectDenied

@@ -12,10 +12,11 @@ from enum import Enum, unique
 from ipaddress import ip_address
 from itertools import cycle
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import psycopg
 import sqlalchemy as sa
+from psycopg import sql
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DisconnectionError
 
@@ -23,6 +24,9 @@ from toolkit.database.errors import ErrorTranslation
 from toolkit.database.service import SERVICES, Service, packaged_service
 from toolkit.database.service_tables import describe
 from toolkit.message import Message
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 CONNECT_TIMEOUT = 10  # seconds until an address that does not answer counts as unavailable
 
@@ -114,6 +118,27 @@ def raw(connection: Connection) -> psycopg.Connection[tuple[object, ...]]:
     driver = connection.connection.driver_connection
     assert isinstance(driver, psycopg.Connection)
     return driver
+
+
+def copy_rows(connection: Connection, table: str, rows: "pa.Table") -> None:
+    """Copy Arrow rows, as CSV, into the columns of ``table`` that are named as theirs.
+
+    Null and an empty text stay apart.
+    """
+    from pyarrow import BufferOutputStream, csv  # most commands copy nothing, and need not wait for it
+
+    written = BufferOutputStream()
+    csv.write_csv(rows, written, csv.WriteOptions(include_header=False))
+    block = memoryview(written.getvalue())
+    names = sql.SQL(", ").join(map(sql.Identifier, rows.column_names))
+    statement = sql.SQL("COPY {} ({}) FROM STDIN (FORMAT csv)").format(sql.Identifier(table), names)
+    with raw(connection).cursor() as cursor, cursor.copy(statement) as copy:
+        for at in range(0, len(block), _PIECE):
+            copy.write(block[at : at + _PIECE])
+
+
+_PIECE: Final = 256 * 1024
+"""Bytes handed over at once: whenever the server has taken some, the library moves all that it still holds."""
 
 
 def _prepare_session(connection: psycopg.Connection[Any], _: object) -> None:

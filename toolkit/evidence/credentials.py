@@ -22,9 +22,8 @@ from toolkit.contract.resources import SaleId, UploadCredentials, is_possible_sa
 from toolkit.contract.rules import EvidenceState, evidence_state, ran_out
 from toolkit.database.belonging import BUCKET_OF_DATABASE, check_bucket
 from toolkit.database.connection import Database, Lock, raw, take, take_for
-from toolkit.database.copying import new_ids
 from toolkit.database.service import COLUMNS, Service, create_new, evidences, one_row, service_of
-from toolkit.database.tables import evidence_requests, new_id, withdrawals
+from toolkit.database.tables import evidence_requests, new_id, new_ids, withdrawals
 from toolkit.errors import InvalidField, InvalidFields, InvalidInput, SaleNotFound, TooManyForms
 from toolkit.evidence.access import one_sale, own_sale, own_sale_parameters, own_sales
 from toolkit.evidence.upload import journal_of

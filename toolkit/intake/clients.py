@@ -22,10 +22,9 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
 from toolkit.contract.deadlines import Clock
-from toolkit.database.connection import Database, Lock, raw, take, take_if_free
-from toolkit.database.copying import copy_rows, new_ids
+from toolkit.database.connection import Database, Lock, copy_rows, raw, take, take_if_free
 from toolkit.database.service import create_new, service_of
-from toolkit.database.tables import load_batches, new_id
+from toolkit.database.tables import load_batches, new_id, new_ids
 from toolkit.errors import InvalidField, UnreadableFile
 from toolkit.intake.checks import ROW, ChunkVerdict, decide
 from toolkit.intake.headings import FIELDS, Headings, client_headings

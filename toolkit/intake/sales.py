@@ -14,8 +14,7 @@ from sqlalchemy import Connection
 
 from toolkit.contract.deadlines import Clock
 from toolkit.contract.resources import SaleRecord
-from toolkit.database.connection import Database, Lock, take
-from toolkit.database.copying import copy_rows
+from toolkit.database.connection import Database, Lock, copy_rows, take
 from toolkit.database.observations import OBSERVED, observe_sales
 from toolkit.database.service import clients, create_new, sales
 from toolkit.errors import InvalidField
