@@ -74,8 +74,7 @@ class Server:
 
     name: str
     embedded: bool = False
-    named_by: str = "EVIDENCE_BUCKET"
-    """The setting, or the address of a person, that names the bucket."""
+    named_by: str = "EVIDENCE_BUCKET"  # the setting, or the address of a person, that names the bucket
 
     @contextmanager
     def translated(self) -> Iterator[None]:

@@ -28,34 +28,23 @@ class ActivePart(StrEnum):
     """Properties of a file that are findings: a document acts by itself, a recording holds no speech."""
 
     JAVASCRIPT = "JAVASCRIPT"
-    ACTION = "ACTION"
-    """It starts a program, sends a form or loads data."""
+    ACTION = "ACTION"  # it starts a program, sends a form or loads data
     ATTACHMENT = "ATTACHMENT"
-    APPENDED = "APPENDED"
-    """There is something before or behind the document that readers pass over."""
-    LINK = "LINK"
-    """It leads to an address or to another file when somebody follows it."""
-    BLANK = "BLANK"
-    """Nothing can be seen on its pages, or in their margins alone."""
-    NO_SPEECH = "NO_SPEECH"
-    """There is sound in the recording, and nothing of it is speech."""
-    UNCLEAR = "UNCLEAR"
-    """Not all of it could be looked at or decoded, or it ends before its header says."""
+    APPENDED = "APPENDED"  # there is something before or behind the document that readers pass over
+    LINK = "LINK"  # it leads to an address or to another file when somebody follows it
+    BLANK = "BLANK"  # nothing can be seen on its pages, or in their margins alone
+    NO_SPEECH = "NO_SPEECH"  # there is sound in the recording, and nothing of it is speech
+    UNCLEAR = "UNCLEAR"  # not all of it could be looked at or decoded, or it ends before its header says
 
 
 class Depth(StrEnum):
     """The depth to which the contents of a file were looked at."""
 
-    TYPE = "TYPE"
-    """Its type was recognised by its first bytes."""
-    STRUCTURE = "STRUCTURE"
-    """Its header was read; its codec is unknown here."""
-    PART = "PART"
-    """It was decoded or drawn until the time was over."""
-    DECODED = "DECODED"
-    """The recording was decoded to its end."""
-    DRAWN = "DRAWN"
-    """The document was read, and its pages drawn until one showed something."""
+    TYPE = "TYPE"  # its type was recognised by its first bytes
+    STRUCTURE = "STRUCTURE"  # its header was read; its codec is unknown here
+    PART = "PART"  # it was decoded or drawn until the time was over
+    DECODED = "DECODED"  # the recording was decoded to its end
+    DRAWN = "DRAWN"  # the document was read, and its pages drawn until one showed something
 
 
 LOOK: Final = 3

@@ -54,8 +54,7 @@ class PartnerAccess:
 
     partner: str
     unassigned: UnassignedSales
-    open_forms: int
-    """Records of one sale and type that may have valid upload credentials at the same time."""
+    open_forms: int  # records of one sale and type that may have valid upload credentials at the same time
 
 
 def is_plain_name(name: str) -> bool:

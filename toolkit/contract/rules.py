@@ -83,8 +83,7 @@ _TYPES: Final = frozenset(EvidenceType)
 class Evidence:
     """One evidence record, reduced to what the rules look at."""
 
-    evidence_type: str
-    """An ``EvidenceType``, or a type that the contract does not know."""
+    evidence_type: str  # an ``EvidenceType``, or a type that the contract does not know
     state: EvidenceState
 
     @property
@@ -98,8 +97,7 @@ class Sale:
     """A sale, reduced to what the rules look at."""
 
     utility_group: str
-    is_client_financial_responsible: bool | None
-    """``None`` where the service does not say it."""
+    is_client_financial_responsible: bool | None  # ``None`` where the service does not say it
     completed: bool = False
 
 

@@ -73,5 +73,4 @@ class ServiceChange(StrEnum):
         "dump and the restore, such as withdrawals and waivers, is gone. Persons who were erased may be back: "
         "toolkit privacy replay. Find out what happened, and let two people confirm it: toolkit db confirm-restore"
     )
-    JUMPED = "{}; {} at the last reading."
-    """The sentence of a count, without its full stop, and the count before."""
+    JUMPED = "{}; {} at the last reading."  # the sentence of a count, without its full stop, and the count before

@@ -46,9 +46,7 @@ def check_disappearance(gone: int, known: int, what: str) -> None:
             "{:,} of the {:,} {} that were known are gone at once. Nothing was written. Check that this "
             "is the right database and bucket, and that their rows and objects are not hidden; if they "
             "are really gone, run it again with --confirm-disappearance.",
-            gone,
-            known,
-            what,
+            *(gone, known, what),
         )
 
 
@@ -98,8 +96,7 @@ class ServiceReading:
     counts: Mapping[str, int]
     changes: tuple[str, ...]
     raised: Mapping[str, int]
-    gone: int
-    """Sales that were known before and are not read any more."""
+    gone: int  # sales that were known before and are not read any more
 
     @property
     def notes(self) -> tuple[str, ...]:

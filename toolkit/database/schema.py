@@ -82,10 +82,7 @@ def check(database: Database) -> None:
         if current != head:
             raise SchemaMismatch(
                 "The database at {} has schema version {}, older than {}, which this toolkit needs. {}",
-                database.address,
-                current,
-                head,
-                _UPGRADE_HINT,
+                *(database.address, current, head, _UPGRADE_HINT),
             )
         describe(connection, database.service)
 

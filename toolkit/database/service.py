@@ -159,19 +159,13 @@ class Service:
                 raise WriteRefused(
                     "{}: {} has no statement {}. It would INSERT, UPDATE or DELETE by the relation {}; see "
                     "toolkit db map.",
-                    Message(WRITES[name][1]),
-                    self.source,
-                    name,
-                    WRITES[name][0],
+                    *(Message(WRITES[name][1]), self.source, name, WRITES[name][0]),
                 )
             required = REQUIRED.get(WRITES[name][0].removeprefix("new_"), ())
             if dropped := [each for each in required if not mentions(self.statements[name], each)]:
                 raise WriteRefused(
                     "{}: {} in {} does not store {}, which the contract requires.",
-                    Message(WRITES[name][1]),
-                    name,
-                    self.source,
-                    ", ".join(dropped),
+                    *(Message(WRITES[name][1]), name, self.source, ", ".join(dropped)),
                 )
 
     def over(self, name: str, parts: str) -> sa.TextClause:

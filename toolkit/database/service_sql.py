@@ -48,8 +48,7 @@ class _Column(NamedTuple):
     type: str
     category: str
     told: str
-    may_exclude: bool
-    """Whether it may say that a row does not count: by a code, a time that is set, or yes and no."""
+    may_exclude: bool  # whether it may say that a row does not count: by a code, a time that is set, or yes and no
 
 
 def draft(connection: Connection, tables: dict[str, str], holds: Holds | None) -> list[str]:

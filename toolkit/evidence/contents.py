@@ -47,8 +47,7 @@ class Unverified:
     key: str
     size: int
     etag: str
-    evidence_type: str | None
-    """Of the record that the object belongs to, if there is one."""
+    evidence_type: str | None  # of the record that the object belongs to, if there is one
 
     def is_of_wrong_kind(self, found: FileKind) -> bool:
         """Tell whether the record demands another kind; an unknown evidence type demands none."""

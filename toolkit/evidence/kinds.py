@@ -104,8 +104,7 @@ class Inspected:
     speech_seconds: float | None = None
     """``None`` where speech was not looked for, or not to the end and none found."""
     depth: Depth = Depth.TYPE
-    readers: Sequence[str] = ()
-    """The names and versions of the packages that read it."""
+    readers: Sequence[str] = ()  # the names and versions of the packages that read it
 
     @property
     def kind(self) -> FileKind:

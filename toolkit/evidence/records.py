@@ -50,12 +50,9 @@ class StoredFile:
     sha256: str | None
     seconds: float | None
     pages: int | None
-    fault: str | None
-    """A fault of ``toolkit.contract.codes``, ``None`` where none was found."""
-    depth: str | None = None
-    """The ``Depth`` to which its contents were looked at."""
-    readers: Sequence[str] = ()
-    """The packages that read it, with their versions."""
+    fault: str | None  # a fault of ``toolkit.contract.codes``, ``None`` where none was found
+    depth: str | None = None  # the ``Depth`` to which its contents were looked at
+    readers: Sequence[str] = ()  # the packages that read it, with their versions
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +63,8 @@ class EvidenceRecord:
     sale_id: str
     evidence_type: str
     state: EvidenceState
-    requested_by: str | None
-    """``None`` where the service does not say."""
-    account: str | None
-    """The signed-in identity behind ``requested_by``; ``None`` where it was not noted."""
+    requested_by: str | None  # ``None`` where the service does not say
+    account: str | None  # the signed-in identity behind ``requested_by``; ``None`` where it was not noted
     partner: str | None
     """The partner that it was requested for; ``None`` for an operator, and where it was not noted."""
     requested_at: datetime

@@ -115,8 +115,7 @@ class AlikeClients:
 
     likeness: Likeness
     number: int
-    cpf: str | None
-    """Masked; ``None`` where they have several."""
+    cpf: str | None  # masked; ``None`` where they have several
     client_ids: tuple[str, ...]
 
 
@@ -125,12 +124,9 @@ class ClientQuality:
     """The doubtful values and the alike clients that were found."""
 
     clients: int
-    counts: Mapping[str, int]
-    """Clients by the codes of ``QUALITY_TEXTS``, without those that have none."""
-    groups: Mapping[Likeness, int]
-    """The groups of clients that are alike, without those likenesses that have none."""
-    alike: tuple[AlikeClients, ...]
-    """The groups that are named, the largest of each likeness first."""
+    counts: Mapping[str, int]  # clients by the codes of ``QUALITY_TEXTS``, without those that have none
+    groups: Mapping[Likeness, int]  # the groups of clients that are alike, without those likenesses that have none
+    alike: tuple[AlikeClients, ...]  # the groups that are named, the largest of each likeness first
 
 
 def client_quality(database: Database, today: date, most: int = 500) -> ClientQuality:

@@ -72,8 +72,7 @@ class LoadOptions:
 
     headings: Mapping[str, str] = field(default_factory=dict)
     sheet: str | None = None
-    language: Language = ENGLISH
-    """The language of the reasons in the workbook of rejected rows."""
+    language: Language = ENGLISH  # the language of the reasons in the workbook of rejected rows
 
     def deciding(self) -> dict[str, Any]:
         """Return the options that change what becomes of a row, as they are kept with a batch."""
@@ -94,10 +93,8 @@ class Understood:
 
     source: str
     layout: Layout
-    fields: Mapping[str, str]
-    """Headings of the file, with the field that each stands for."""
-    ignored: tuple[str, ...]
-    """Headings of columns that are not loaded."""
+    fields: Mapping[str, str]  # headings of the file, with the field that each stands for
+    ignored: tuple[str, ...]  # headings of columns that are not loaded
 
     def __str__(self) -> str:
         used = ", ".join(
@@ -114,10 +111,8 @@ class Tally:
     accepted: int = 0
     rejected: int = 0
     skipped: int = 0
-    reasons: Counter[str] = field(default_factory=Counter)
-    """A row may have several."""
-    repairs: Counter[str] = field(default_factory=Counter)
-    """Of accepted rows only, as are the warnings."""
+    reasons: Counter[str] = field(default_factory=Counter)  # a row may have several
+    repairs: Counter[str] = field(default_factory=Counter)  # of accepted rows only, as are the warnings
     warnings: Counter[str] = field(default_factory=Counter)
     examples: dict[str, list[tuple[str, int]]] = field(default_factory=dict)
     """The first files and lines with each reason and warning."""
@@ -158,8 +153,7 @@ class LoadResult(Tally):
 
     dry_run: bool = False
     files: tuple[FileLoaded, ...] = ()
-    unreadable: tuple[str, ...] = ()
-    """A sentence about each file that was not loaded because it cannot be read."""
+    unreadable: tuple[str, ...] = ()  # a sentence about each file that was not loaded because it cannot be read
 
     def __post_init__(self) -> None:
         """Count all files; of reasons, repairs and warnings the most frequent comes first."""

@@ -125,8 +125,7 @@ class TableSource:
 
     path: Path
     workbook: bool = False
-    folders: tuple[str, ...] = ()
-    """Those that tell it from other files of the same name."""
+    folders: tuple[str, ...] = ()  # those that tell it from other files of the same name
 
     @property
     def name(self) -> str:

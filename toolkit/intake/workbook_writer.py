@@ -47,8 +47,7 @@ class SheetLooks:
     frozen_columns: int = 0
     table: bool = True
     """One heading with a filter for each column; it and the frozen columns are repeated on each printed page."""
-    pages: int = 0
-    """The printed pages that it is made to fit on; 0 for as many as it takes."""
+    pages: int = 0  # the printed pages that it is made to fit on; 0 for as many as it takes
     choices: Mapping[int, Sequence[str]] = field(default_factory=dict)
     """The words that may be chosen in the cells of a column, by its place from 0; none has a comma."""
 
