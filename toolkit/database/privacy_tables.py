@@ -1,14 +1,12 @@
 """Define the tables of the rights of persons: holds, requests, erasures."""
 
-from typing import Final
-
 import sqlalchemy as sa
 from sqlalchemy import Column, ForeignKey, Index, Text, Uuid
 from sqlalchemy.dialects.postgresql import JSONB
 
-from toolkit.database.tables import TRANSACTION, columns, moment, table
+from toolkit.database.tables import TRANSACTION, append_only, columns, moment
 
-legal_holds = table(
+legal_holds = append_only(
     "legal_holds",
     Column("id", Uuid, primary_key=True),
     *columns(Text, "sale_id", "basis", "held_by", sa.Date, "until?", moment, "held_at", Text, "account?"),
@@ -16,28 +14,28 @@ legal_holds = table(
 )
 """Sales whose data must not be erased, with the basis; ``until`` is the first day on which a hold is over."""
 
-hold_releases = table(
+hold_releases = append_only(
     "hold_releases",
     Column("hold_id", Uuid, ForeignKey(legal_holds.c.id), primary_key=True),
     *columns(Text, "reason", "released_by", moment, "released_at", Text, "account?"),
 )
 """Holds that were released before their end."""
 
-privacy_requests = table(
+privacy_requests = append_only(
     "privacy_requests",
     Column("id", Uuid, primary_key=True),
     *columns(Text, "subject", "right", sa.Date, "received_on", "due_on", moment, "added_at", Text, "account?"),
 )
 """Requests of persons; ``subject`` is the keyed hash of a CPF."""
 
-privacy_answers = table(
+privacy_answers = append_only(
     "privacy_answers",
     Column("request_id", Uuid, ForeignKey(privacy_requests.c.id), primary_key=True),
     *columns(Text, "outcome", "basis", "answered_by", moment, "answered_at", Text, "account?"),
 )
 """The answers to requests of persons."""
 
-erasures = table(
+erasures = append_only(
     "erasures",
     Column("id", Uuid, primary_key=True),
     Column("transaction", sa.BigInteger, nullable=False, server_default=TRANSACTION),
@@ -48,6 +46,3 @@ erasures = table(
 
 Only the transaction that writes such a row may change histories, as ``triggers.sql`` says.
 """
-
-APPEND_ONLY: Final = (legal_holds, hold_releases, privacy_requests, privacy_answers, erasures)
-"""Rows of these tables are never changed or deleted; the database itself refuses it."""

@@ -19,13 +19,12 @@ _VERSION_TABLE: Final = "alembic_version"
 
 _OLDEST: Final = "0035"  # the oldest version of schema ``audit`` that can be upgraded
 
-_APPEND_ONLY: Final = (*tables.APPEND_ONLY, *privacy_tables.APPEND_ONLY)
-
+_NEVER_DELETED: Final = (*tables.CLOSED_ONCE, *tables.CHANGED_BY_RULE)
 _GUARDS: Final = (
-    ("append_only", "UPDATE OR DELETE", "refuse_change", _APPEND_ONLY),
+    ("append_only", "UPDATE OR DELETE", "refuse_change", tables.APPEND_ONLY),
     ("closed_once", "UPDATE", "close_once", tables.CLOSED_ONCE),
-    ("never_deleted", "DELETE", "refuse_change", (*tables.CLOSED_ONCE, *tables.CHANGED_BY_RULE)),
-    ("never_emptied", "TRUNCATE", "refuse_change", (*_APPEND_ONLY, *tables.CLOSED_ONCE, *tables.CHANGED_BY_RULE)),
+    ("never_deleted", "DELETE", "refuse_change", _NEVER_DELETED),
+    ("never_emptied", "TRUNCATE", "refuse_change", (*tables.APPEND_ONLY, *_NEVER_DELETED)),
 )
 """The triggers that refuse changes: name, what they refuse, function, tables."""
 
@@ -189,7 +188,7 @@ def _history() -> Iterator[str]:
     for table in tables.toolkit.sorted_tables:
         if table is privacy_tables.erasures:
             continue  # who writes it may change histories: the owner alone erases
-        if table in _APPEND_ONLY:
+        if table in tables.APPEND_ONLY:
             yield f"INSERT ON {table.fullname}"
         elif table in tables.CLOSED_ONCE:
             ends = ", ".join(name for name in ("gone_at", "gone_how") if name in table.columns)

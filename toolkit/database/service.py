@@ -305,8 +305,8 @@ def _statement(place: str, name: str, body: str) -> str:
 _TEXT: Final = r"'((?:[^']|'')*)'"
 _NAME: Final = r"""(?:"(?:[^"]|"")*"|\b[^\W\d][\w$]*)"""
 _DOTTED: Final = rf"{_NAME}(?:\.{_NAME})?"
-_QUOTED: Final = re.compile(rf"""{_TEXT}|\$(\w*)\$.*?\$\2\$|"(?:[^"]|"")*\"""", re.DOTALL)
-_OR_COMMENT: Final = re.compile(rf"({_QUOTED.pattern.replace('2', '3')})|--[^\n]*|/\*.*?\*/", re.DOTALL)
+_QUOTED: Final = re.compile(rf"""{_TEXT}|\$(?P<tag>\w*)\$.*?\$(?P=tag)\$|"(?:[^"]|"")*\"""", re.DOTALL)
+_OR_COMMENT: Final = re.compile(rf"(?P<kept>{_QUOTED.pattern})|--[^\n]*|/\*.*?\*/", re.DOTALL)
 _TEXTS: Final = re.compile(_TEXT)
 _WITH: Final = re.compile(r"WITH\s+(RECURSIVE\s+)?", re.IGNORECASE)
 _PART_OF_WITH: Final = re.compile(rf"({_NAME})\s+AS\s+(?:\(|MATERIALIZED\b|NOT\b)", re.IGNORECASE)
@@ -335,7 +335,7 @@ def _outermost(statement: str) -> str:
 
 
 def _without_comments(text: str) -> str:
-    return _OR_COMMENT.sub(lambda found: found[1] or " ", text)
+    return _OR_COMMENT.sub(lambda found: found["kept"] or " ", text)
 
 
 def tables_in(statement: str) -> list[str]:

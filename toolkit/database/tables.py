@@ -40,6 +40,15 @@ def table(name: str, *parts: SchemaItem, **options: Any) -> Table:
     return Table(name, toolkit, *parts, **options)
 
 
+APPEND_ONLY: Final[list[Table]] = []
+
+
+def append_only(name: str, *parts: SchemaItem) -> Table:
+    """Return a table whose rows are never deleted, and changed by an erasure alone; the database refuses it."""
+    APPEND_ONLY.append(table(name, *parts))
+    return APPEND_ONLY[-1]
+
+
 def numbered() -> Column[int]:
     """Return a primary key that PostgreSQL counts up."""
     return Column("id", sa.BigInteger, sa.Identity(always=True), primary_key=True)
@@ -145,7 +154,7 @@ object_observations = table(
 ``version_id`` is known where the bucket is versioned; ``gone_how`` is ``OVERWRITTEN`` or ``DELETED``.
 """
 
-content_checks = table(
+content_checks = append_only(
     "content_checks",
     numbered(),
     Column("observation_id", sa.BigInteger, ForeignKey(object_observations.c.id), nullable=False),
@@ -163,7 +172,7 @@ by better readers a third. ``depth`` is a ``Depth``, ``readers`` name the packag
 and ``look`` is what ``toolkit.contract.contents.LOOK`` was.
 """
 
-verification_failures = table(
+verification_failures = append_only(
     "verification_failures",
     numbered(),
     Column("observation_id", sa.BigInteger, ForeignKey(object_observations.c.id), nullable=False, unique=True),
@@ -171,7 +180,7 @@ verification_failures = table(
 )
 """Object versions whose bytes could not be read when they were to be verified; each is tried again."""
 
-bucket_syncs = table(
+bucket_syncs = append_only(
     "bucket_syncs",
     numbered(),
     *columns(moment, "started_at", "finished_at", Text, "bucket", sa.Boolean, "full_listing"),
@@ -184,17 +193,17 @@ bucket_syncs = table(
 how many the bucket refused to answer. ``source`` names an inventory that was taken over instead of a listing.
 """
 
-adopted_buckets = table("adopted_buckets", numbered(), *columns(Text, "bucket", moment, "adopted_at"))
+adopted_buckets = append_only("adopted_buckets", numbered(), *columns(Text, "bucket", moment, "adopted_at"))
 """The bucket that this database belongs to is the last one here."""
 
-adopted_services = table(
+adopted_services = append_only(
     "adopted_services",
     numbered(),
     *columns(sa.BigInteger, "cluster?", "database", Text, "name", moment, "adopted_at"),
 )
 """The service that this database belongs to is the last one here; see ``toolkit.database.belonging``."""
 
-service_readings = table(
+service_readings = append_only(
     "service_readings", numbered(), *columns(moment, "read_at", JSONB, "resolved", "counts", "changes", "raised")
 )
 """Each reading of the service: what its statements meant, what was counted, what differed from the one before.
@@ -202,10 +211,10 @@ service_readings = table(
 ``raised`` has the counts that jumped and did not come back, as they were before.
 """
 
-restores = table("restores", numbered(), *columns(Text, "lost_seal", moment, "noticed_at"))
+restores = append_only("restores", numbered(), *columns(Text, "lost_seal", moment, "noticed_at"))
 """Restores in place that were noticed, by the root of the log that was kept and that the log lacks since."""
 
-restore_confirmations = table(
+restore_confirmations = append_only(
     "restore_confirmations",
     numbered(),
     *columns(moment, "confirmed_at", Text, "confirmed_by", "approved_by", "reason", "account?"),
@@ -219,7 +228,7 @@ observation_clock = table(
 )
 """One row: no observation will be stamped with an earlier moment, see ``toolkit.database.observation_clock``."""
 
-withdrawals = table(
+withdrawals = append_only(
     "withdrawals",
     Column("evidence_id", Uuid, primary_key=True),
     *columns(Text, "reason", "withdrawn_by", "approved_by", moment, "withdrawn_at", Text, "account?"),
@@ -229,7 +238,7 @@ withdrawals = table(
 ``account`` is who was signed in to the system when it was done; it was not noted in the first rows.
 """
 
-evidence_requests = table(
+evidence_requests = append_only(
     "evidence_requests", Column("evidence_id", Uuid, primary_key=True), *columns(Text, "account", "partner?")
 )
 """The account that asked for each evidence record: a token's subject, or an account of the system.
@@ -238,7 +247,7 @@ evidence_requests = table(
 were stored before this table, or by another system, have no row.
 """
 
-token_revocations = table(
+token_revocations = append_only(
     "token_revocations",
     numbered(),
     *columns(Text, "token_id?", "subject?", "reason", moment, "revoked_at", Text, "revoked_by"),
@@ -246,7 +255,7 @@ token_revocations = table(
 )
 """Bearer tokens that are refused before they expire: one by its id, or all that a subject had until then."""
 
-evidence_openings = table(
+evidence_openings = append_only(
     "evidence_openings",
     Column("id", Uuid, primary_key=True),
     *columns(Uuid, "evidence_id", Text, "reason", "opened_by", moment, "opened_at", "expires_at"),
@@ -254,7 +263,7 @@ evidence_openings = table(
 )
 """Links to evidence files that were handed out, each with who asked for it, the account signed in, and why."""
 
-audit_runs = table(
+audit_runs = append_only(
     "audit_runs",
     Column("id", Uuid, primary_key=True),
     *columns(moment, "as_of", "ran_at", sa.BigInteger, "sales", "compliant", "incomplete", "conflict"),
@@ -275,7 +284,7 @@ finding_observations = table(
 Partner and utility group are those of the sale when the stretch began.
 """
 
-waivers = table(
+waivers = append_only(
     "waivers",
     Column("id", Uuid, primary_key=True),
     *columns(Text, "sale_id?", "partner?", "code?", "reason", "owner", "approved_by"),
@@ -286,7 +295,7 @@ waivers = table(
 ``account`` is who was signed in, here and below; it was not noted in the first rows.
 """
 
-waiver_revocations = table(
+waiver_revocations = append_only(
     "waiver_revocations",
     Column("waiver_id", Uuid, ForeignKey(waivers.c.id), primary_key=True),
     *columns(Text, "reason", "revoked_by", moment, "revoked_at", Text, "account?"),
@@ -297,7 +306,7 @@ waiver_revocations = table(
 TRANSACTION = text("(pg_current_xact_id())::text::bigint")
 _EPOCH = text("coalesce(nullif(current_setting('audit.epoch', true), ''), '1')::integer")
 
-custody_events = table(
+custody_events = append_only(
     "custody_events",
     numbered(),
     Column("transaction", sa.BigInteger, nullable=False, server_default=TRANSACTION),
@@ -321,7 +330,7 @@ custody_events = table(
 )
 """Events of evidence, mostly written by triggers: ids, times, and hashes, whose ``salt`` an erasure destroys."""
 
-log_entries = table(
+log_entries = append_only(
     "log_entries",
     Column("index", sa.BigInteger, primary_key=True, autoincrement=False),
     *columns(sa.BigInteger, "event", "transaction"),
@@ -339,14 +348,14 @@ log_tiles = table(
 )
 """The hashes of the tree over the entries, see ``toolkit.log.merkle``; a tile grows until it is full."""
 
-log_checkpoints = table(
+log_checkpoints = append_only(
     "log_checkpoints",
     Column("size", sa.BigInteger, primary_key=True, autoincrement=False),
     *columns(Text, "note", "vkey", moment, "issued_at"),
 )
 """The signed states of the log: the number of entries, the signed note with the root, and the key."""
 
-log_cosignatures = table(
+log_cosignatures = append_only(
     "log_cosignatures",
     Column("size", sa.BigInteger, ForeignKey(log_checkpoints.c.size), primary_key=True),
     Column("witness", Text, primary_key=True),
@@ -354,7 +363,7 @@ log_cosignatures = table(
 )
 """The signatures of witnesses under states of the log, by the key of the witness."""
 
-log_timestamps = table(
+log_timestamps = append_only(
     "log_timestamps",
     numbered(),
     Column("size", sa.BigInteger, ForeignKey(log_checkpoints.c.size), nullable=False),
@@ -362,7 +371,7 @@ log_timestamps = table(
 )
 """The answers of authorities who stamped states of the log, as they came."""
 
-custody_epochs = table(
+custody_epochs = append_only(
     "custody_epochs",
     Column("number", sa.Integer, primary_key=True, autoincrement=False),
     *columns(sa.BigInteger, "cluster?", moment, "opened_at"),
@@ -406,7 +415,7 @@ partner_notices = table(
 )
 """Notices to partners about their findings, at most one a day; ``problem`` is why the last try failed."""
 
-told_findings = table(
+told_findings = append_only(
     "told_findings",
     numbered(),
     Column("notice_id", Uuid, ForeignKey(partner_notices.c.id), nullable=False),
@@ -415,7 +424,7 @@ told_findings = table(
 )
 """The findings that a delivered notice told of: each once when it is new, comes due and is overdue."""
 
-finding_answers = table(
+finding_answers = append_only(
     "finding_answers",
     Column("id", Uuid, primary_key=True),
     *columns(Uuid, "finding_id", Text, "partner", "answer", "text?", "answered_by"),
@@ -424,7 +433,7 @@ finding_answers = table(
 )
 """Answers of partners to findings; ``answered_by`` is the subject of the token."""
 
-review_draws = table(
+review_draws = append_only(
     "review_draws",
     Column("id", Uuid, primary_key=True),
     *columns(moment, "as_of", "drawn_at", sa.BigInteger, "seed", JSONB, "plan", "scorecard", Text, "drawn_by"),
@@ -444,7 +453,7 @@ review_turns = table(
 """The looks that a drawn version of a file needs: one, a second where it is drawn or critical, a third where two
 differ. One of them is claimed for a while by whoever has the file before them."""
 
-review_answers = table(
+review_answers = append_only(
     "review_answers",
     numbered(),
     Column("turn_id", sa.BigInteger, ForeignKey(review_turns.c.id), nullable=False, unique=True),
@@ -454,7 +463,7 @@ review_answers = table(
 """The answers of a person: ``failures`` are the questions with a critical answer; a look that has none counts
 until ``ends_on``. ``person`` is the name as the four-eyes rule compares it."""
 
-load_batches = table(
+load_batches = append_only(
     "load_batches",
     Column("id", Uuid, primary_key=True),
     Column("fingerprint", Text, nullable=False, unique=True),
@@ -466,15 +475,6 @@ load_batches = table(
 ``fingerprint`` stands for the contents (``sha256``) together with the ``options`` that change what becomes of
 them. The clients of a batch have its ``loaded_at`` as their ``created_at``.
 """
-
-APPEND_ONLY: Final = (
-    *(load_batches, content_checks, verification_failures, withdrawals, evidence_requests),
-    *(token_revocations, bucket_syncs, adopted_buckets, adopted_services, service_readings),
-    *(restores, restore_confirmations, audit_runs, evidence_openings, waivers, waiver_revocations),
-    *(told_findings, finding_answers, review_draws, review_answers, custody_events, log_entries),
-    *(log_checkpoints, log_cosignatures, log_timestamps, custody_epochs),
-)
-"""Rows of these tables are never deleted, and changed by an erasure alone; the database itself refuses it."""
 
 CLOSED_ONCE: Final = (sale_observations, evidence_observations, object_observations, finding_observations)
 """Rows of these tables are never deleted, and change once: when ``gone_at`` is set."""
