@@ -23,7 +23,6 @@ from toolkit.errors import BucketError, BucketUnavailable, ObjectArchived
 from toolkit.settings import AwsSettings, Settings
 
 _CHUNK: Final = 256 * 1024
-
 PAGE: Final = 1000  # keys in a page of a listing: the most that S3 gives
 
 

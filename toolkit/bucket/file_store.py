@@ -18,7 +18,6 @@ from toolkit.errors import InvalidInput, UnreadableFile
 from toolkit.settings import AwsSettings, expanded
 
 DEFAULT_TYPE: Final = "application/octet-stream"
-
 _BLOCK: Final = 1 << 20
 
 

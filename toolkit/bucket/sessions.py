@@ -28,21 +28,14 @@ from toolkit.settings import AwsSettings
 _log = logging.getLogger(__name__)
 
 DEFAULT_REGION: Final = "us-east-1"
-
 ACL: Final = "private"  # the constant that the contract's form posts beside the fields
-
-CONNECT_TIMEOUT: Final = 3
-"""Seconds until an address that does not answer is tried again, or counts as unavailable."""
-
+CONNECT_TIMEOUT: Final = 3  # seconds until a silent address is tried again, or counts as unavailable
 READ_TIMEOUT: Final = 20
 ATTEMPTS: Final = 3
 POOL: Final = 64  # connections kept for threads that read at the same time
 ROLE_SECONDS: Final = 3600  # the life of a role's session, which every role allows
 USER_SECONDS: Final = 12 * 3600  # life of a user's own session: Amazon's default
-
-RENEWAL_PAUSE: Final = timedelta(minutes=5)
-"""The time for which a session is used before another is asked for, though a form would outlive it."""
-
+RENEWAL_PAUSE: Final = timedelta(minutes=5)  # a session is used as long, though a form would outlive it
 UNKNOWN_END: Final = timedelta(minutes=15)  # the life of a form that is signed by a session whose end is not known
 
 

@@ -52,10 +52,7 @@ KIND_OF: Final = {
 
 
 SALE_ID_MAX: Final = 100  # characters in a sale id; the contract leaves its form open
-
-FILE_NAME_MAX_BYTES: Final = 255
-"""UTF-8 bytes in a file name: what common file systems hold, and far below the 1,024 of an S3 key."""
-
+FILE_NAME_MAX_BYTES: Final = 255  # in UTF-8: what file systems hold, and far below the 1,024 of an S3 key
 KEY_PREFIX: Final = "evidences/"
 
 _AUDIO_TYPE = re.compile(r"audio/[a-z0-9][a-z0-9!#$&^_.+-]*")

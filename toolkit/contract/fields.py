@@ -41,7 +41,6 @@ DATE_SHAPE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 LOWEST_CEP: Final = "01000000"
 TEXT_MAX: Final = 255  # characters in a text for which the contract states no longest length
-
 NEIGHBORHOOD_MIN: Final = 3
 INSTALLATION_MIN: Final = 7
 INSTALLATION_MAX: Final = 11

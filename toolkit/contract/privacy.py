@@ -92,10 +92,7 @@ class AnswerOutcome(StrEnum):
 
 
 ANSWER_DAYS: Final = 15  # calendar days for the answer to a request (LGPD, art. 19, II)
-
-NOTICE_DAYS: Final = 3
-"""Business days for the notice of an incident to the ANPD and to the persons (Resolution 15/2024)."""
-
+NOTICE_DAYS: Final = 3  # business days for the notice of an incident to ANPD and persons (Resolution 15/2024)
 COMPLEMENT_DAYS: Final = 20  # business days for what the notice of an incident left out (Resolution 15/2024)
 
 

@@ -71,8 +71,7 @@ AREA_CODES: Final = frozenset((
 ))  # fmt: skip
 """Area codes (DDD) in use in Brazil."""
 
-UNASSIGNED_CEP: Final = ("78900000", "78999999")
-"""The one gap in the public ranges of the states, both ends included."""
+UNASSIGNED_CEP: Final = ("78900000", "78999999")  # the one gap in the ranges of the states, ends included
 
 OLDEST_YEARS: Final = 120
 

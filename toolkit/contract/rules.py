@@ -54,8 +54,7 @@ A *separate payer* is a financially responsible person other than the contractin
 
 GROUP_RULES: Final[dict[UtilityGroup, tuple[Requirement, ...]]] = dict.fromkeys(UtilityGroup, STANDARD)
 
-REPLACES_ALL: Final = EvidenceType.KYC
-"""Exactly one file of this type is enough, and nothing else may stand beside it."""
+REPLACES_ALL: Final = EvidenceType.KYC  # one file of this type is enough, and nothing else may stand beside it
 
 
 class EvidenceState(StrEnum):

@@ -14,8 +14,7 @@ from toolkit.message import Message
 FIELDS: Final = ("sale", "partner", "code", "reason", "owner", "approvedBy", "start", "end")
 """The fields of a waiver as files and messages write them."""
 
-LONGEST_DAYS: Final = 366
-"""The longest time, in days, for which a finding may be accepted before somebody decides again."""
+LONGEST_DAYS: Final = 366  # for which a finding may be accepted before somebody decides again
 
 
 @dataclass(frozen=True, slots=True)

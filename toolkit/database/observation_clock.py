@@ -21,13 +21,9 @@ from toolkit.database.tables import observation_clock
 from toolkit.errors import DatabaseError, DatabaseUnavailable
 
 TICK: Final = timedelta(microseconds=1)
-
 PATIENCE: Final = 60.0  # seconds that a replica may be behind
-
 _PAUSE: Final = 0.2
-
-AHEAD: Final = timedelta(minutes=5)
-"""The time by which the clock of this machine may be ahead of the database server's."""
+AHEAD: Final = timedelta(minutes=5)  # by which this machine's clock may be ahead of the server's
 
 
 def stamp(connection: Connection, now: Clock) -> datetime:

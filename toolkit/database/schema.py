@@ -16,7 +16,6 @@ from toolkit.errors import SchemaMismatch
 
 _MIGRATIONS: Final = Path(__file__).parent / "migrations"
 _VERSION_TABLE: Final = "alembic_version"
-
 _OLDEST: Final = "0035"  # the oldest version of schema ``audit`` that can be upgraded
 
 _NEVER_DELETED: Final = (*tables.CLOSED_ONCE, *tables.CHANGED_BY_RULE)

@@ -17,9 +17,7 @@ from sqlalchemy.types import TypeEngine
 from uuid_utils.compat import uuid7
 
 AUDIT: Final = "audit"
-
-OWN_TABLES: Final = "public"
-"""The schema of the contract's own tables, which are read where no ``service.sql`` names others."""
+OWN_TABLES: Final = "public"  # the schema of the contract's own tables, where no ``service.sql`` names others
 
 _names = {
     "pk": "%(table_name)s_pkey",

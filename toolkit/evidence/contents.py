@@ -135,10 +135,7 @@ def fetch_and_inspect(bucket: Bucket, key: str, etag: str, inspect: Callable[[IO
 
 
 INSPECTORS: Final = min(4, os.cpu_count() or 1)  # files that are looked at, at the same time: a processor each
-
-FETCHERS: Final = 2 * INSPECTORS + 2
-"""Files that are fetched or looked at, at the same time: some wait for the bucket."""
-
+FETCHERS: Final = 2 * INSPECTORS + 2  # files fetched or looked at, at the same time: some wait for the bucket
 MAX_BYTES: Final = 5 * 1024**3  # the largest object that is fetched: what a single upload form can allow
 
 

@@ -28,13 +28,8 @@ _AROUND: Final = 64  # bytes before and after a document that are nothing yet
 _OBJECTS: Final = 500_000  # objects that are looked at; a document with more is told to be unclear
 _LONGEST_SIDE: Final = 1200  # pixels of the longer side of a drawn page at most; A4 has 842
 _CONTRAST: Final = 32  # levels of 255 by which a pixel differs from the most of its page when it can be seen
-
-_SEEN: Final = 24
-"""Pixels that can be seen at least on a page that shows something: a short word in small print has more."""
-
-_MARGIN: Final = 16
-"""The part of a page's height, at its head and at its foot, in which a page number stands: a 16th."""
-
+_SEEN: Final = 24  # pixels that a page shows at least: a short word in small print has more
+_MARGIN: Final = 16  # part of a page's height, at its head and its foot, in which a page number stands: a 16th
 _DEPTH: Final = 3  # the depth to which pictures within pictures are read
 _PICTURES: Final = 10_000  # pictures of a page that are read; a page with more has no normal form
 

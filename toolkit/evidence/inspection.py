@@ -30,11 +30,8 @@ from toolkit.evidence.documents import inspect_document
 from toolkit.evidence.kinds import SIGNATURE_BYTES, Inspected, media_type_of_bytes, readers_of
 from toolkit.evidence.recordings import inspect_recording
 
-MEMORY_BYTES: Final = 1024**3
-"""Memory of the process that looks at files; the files themselves are mapped and do not count."""
-
-_FAULT: Final = "fault"
-"""In the place of an ``Inspected``, the kind of the error that the inspection itself ended with."""
+MEMORY_BYTES: Final = 1024**3  # of the process; the files that it looks at are mapped and do not count
+_FAULT: Final = "fault"  # in place of an ``Inspected``: the kind of the error of the inspection itself
 
 
 def inspect_file(path: Path) -> Inspected:
@@ -52,13 +49,9 @@ def inspect_file(path: Path) -> Inspected:
 
 
 SECONDS: Final = 60  # seconds that the inspection of one file may take
-
 _START_SECONDS: Final = 60
-
 _MODULE: Final = "toolkit.evidence.inspection"
-
 PAGES: Final = 10  # the first pages, which are drawn
-
 _WIDTH: Final = 900
 _DRAWING_SECONDS: Final = 30
 

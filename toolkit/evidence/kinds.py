@@ -16,11 +16,8 @@ from typing import Final
 from toolkit.contract.contents import SPEECH_READER, ActivePart, ContentProblem, Depth
 from toolkit.contract.evidence import FileKind, kind_of_media_type
 
-SIGNATURE_BYTES: Final = 4096
-"""The bytes of a file that are looked at: a PDF's header (within 1,024) and two frames of MPEG audio fit in."""
-
+SIGNATURE_BYTES: Final = 4096  # are looked at: a PDF's header (within 1,024), or two frames of MPEG audio
 UNKNOWN: Final = "application/octet-stream"
-
 PDF: Final = "application/pdf"
 
 FrameLength = Callable[[bytes], int | None]

@@ -29,33 +29,17 @@ from numpy.typing import NDArray
 from toolkit.contract.contents import SHORTEST_SECONDS, ActivePart, ContentProblem, Depth
 from toolkit.evidence.kinds import Inspected
 
-DECODING_SECONDS: Final = 40
-"""Seconds of decoding after which the rest of a recording stays unheard; the whole inspection has 60."""
-
-LONGEST_DECODED: Final = 4 * 3600
-"""Seconds that are decoded at most; a small file may claim to hold years of silence."""
-
-SILENCE: Final = 0.002
-"""A part of a recording whose samples differ by less, of a full range of 2, is silent: 60 dB below the loudest."""
-
+DECODING_SECONDS: Final = 40  # of decoding, after which the rest stays unheard; the whole inspection has 60
+LONGEST_DECODED: Final = 4 * 3600  # seconds decoded at most; a small file may claim years of silence
+SILENCE: Final = 0.002  # the span, of 2, of the samples of a silent part: 60 dB below the loudest
 LEAST_SPEECH: Final = 1.0  # a recording with fewer seconds of speech, or of any sound, holds no speech
 _SPEECH_SECONDS: Final = 15  # seconds that looking for speech may take; what was found until then is told
-
 _PARTS_A_SECOND: Final = 20
-
-_SOUND_SECONDS: Final = 0.25
-"""A recording with less sound than this in all its parts together is silent: a click is no voice."""
-
-SLOWEST_RATE: Final = 4000
-"""Samples in a second of the poorest speech; a file that claims to hold fewer lasts shorter than it says."""
-
+_SOUND_SECONDS: Final = 0.25  # of sound, in all parts together: with less it is silent, a click is no voice
+SLOWEST_RATE: Final = 4000  # samples a second of the poorest speech; a file that claims fewer is shorter
 _BLOCK_SAMPLES: Final = 1 << 18
-
 LOST: Final = 0.01  # the part of a recording that may be missing or fail to decode before it is damaged
-
-LOST_SECONDS: Final = 0.15
-"""Seconds that may be missing at any length: what encoders add at the start and the end is a few frames."""
-
+LOST_SECONDS: Final = 0.15  # may be missing at any length: encoders add a few frames at the start and the end
 _VOICE_RATE: Final = 16_000
 _VOICE_WINDOW: Final = 512
 _VOICE: Final = 0.5  # the likelihood from which a window counts as speech

@@ -34,11 +34,8 @@ from toolkit.intake.sources import ERROR_OF_FORMULA, Bytes, Chunk, Mask, mask_of
 from toolkit.message import Message
 
 ROW: Final = Message("row")  # stands for the field where the whole row is at fault
-
-EXCEL_EPOCH: Final = date(1899, 12, 30)
-"""The day before Excel's day 1, moved by the leap day of 1900 that Excel invents."""
-_DAY_NUMBER: Final = "^([1-6][0-9]|7[0-2])[0-9]{3}$"
-"""Day numbers from 1927 to 2099; shorter ones may be a year or a shortened date."""
+EXCEL_EPOCH: Final = date(1899, 12, 30)  # before Excel's day 1, and one more: Excel has a leap day in 1900
+_DAY_NUMBER: Final = "^([1-6][0-9]|7[0-2])[0-9]{3}$"  # 1927 to 2099; shorter ones may be years
 
 _Step = tuple[Repair, Callable[[pa.StringArray, Mask], pa.StringArray]]
 """A repair, and its function: it gets the cells, and which of them are numbers in a workbook."""
@@ -78,8 +75,7 @@ def _text(shortest: int = 1, longest: int = TEXT_MAX) -> Callable[[pa.StringArra
     return sure
 
 
-_CHECK_DIGIT: Final = (np.arange(1000) * 10 % 11 % 10).astype(np.uint8)
-"""The check digit that belongs to a weighted sum."""
+_CHECK_DIGIT: Final = (np.arange(1000) * 10 % 11 % 10).astype(np.uint8)  # the one of a weighted sum
 
 
 def cpf_digits_fit(digits: Bytes) -> Mask:
@@ -106,8 +102,7 @@ _LOCAL: Final = r"^[A-Za-z0-9_+-]+(\.[A-Za-z0-9_+-]+)*@"
 _DOMAIN: Final = r"([a-z0-9]([a-z0-9]|-[a-z0-9])*\.)+(br|com|net|org|edu|gov|info|io|me|pt)$"
 _CAPITALS_IN_NAME: Final = "^[A-Za-z]*[A-Z][A-Za-z]*@"
 """A name of letters alone may be one that is kept in lower case, such as INFO; it is left to the contract."""
-_EMAIL_LONGEST: Final = 64
-"""In an address this short neither the part before the @ nor a label of the domain is too long."""
+_EMAIL_LONGEST: Final = 64  # in one as short, neither the part before the @ nor a label is too long
 
 
 def _email(column: pa.StringArray) -> Mask:

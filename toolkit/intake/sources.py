@@ -76,8 +76,7 @@ def chunk_of(records: Iterable[Record], width: int) -> Chunk:
     )
 
 
-Recognises = Callable[[Sequence[str]], bool]
-"""Tells whether the cells of a row are the headings that the caller looks for."""
+Recognises = Callable[[Sequence[str]], bool]  # are these cells the headings that the caller looks for?
 
 
 def any_cell(cells: Sequence[str]) -> bool:
@@ -85,13 +84,9 @@ def any_cell(cells: Sequence[str]) -> bool:
     return any(cell.strip() for cell in cells)
 
 
-OWN: Final = ("line", "errors")
-"""The columns that a load adds to the rejected rows; ignored when they are loaded again."""
-
+OWN: Final = ("line", "errors")  # columns that a load adds to rejected rows; ignored when they are loaded again
 REJECTED_SHEET: Final = "rejected"  # the name of the sheet of rejected rows
-
-HEADING_ROWS: Final = 30
-"""The number of rows from the top that are looked at for the headings; titles may stand above them."""
+HEADING_ROWS: Final = 30  # rows from the top that are looked at for the headings; titles may stand above them
 
 
 @dataclass(frozen=True, slots=True)

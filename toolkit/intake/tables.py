@@ -50,26 +50,21 @@ from toolkit.message import Message
 
 M = TypeVar("M", bound=RequestModel)
 
-BLOCK: Final = 4 * 1024 * 1024
-"""Bytes read at a time; what is held of a file is a few of these, however long it is."""
-
+BLOCK: Final = 4 * 1024 * 1024  # bytes read at a time; a few of these are held, however long a file is
 TEXT_BYTES: Final = 4 * 1024**3  # the longest text that is read: some 20 million clients
-
 WHOLE_BYTES: Final = 256 * 1024**2  # text in the cells of a table that is read into memory as a whole, at most
 
 UNCLOSED: Final = Message("The quotation marks of this line do not match")
 TOO_MANY: Final = Message("More cells than headings; check the separators and quotation marks")
 
-LONGEST_RECORD: Final = 100
-"""Lines; a quotation mark that is not closed within as many was never meant to open a cell."""
+LONGEST_RECORD: Final = 100  # lines; a quotation mark not closed within as many was never meant to open a cell
 LONGEST_LINE: Final = 64 * 1024 * 1024
 MOST_COLUMNS: Final = 16_384  # the columns of a sheet of Excel
 
 DELIMITERS: Final = (";", ",", "\t", "|")
 _HEAD: Final = 100
 _SAMPLE: Final = 256 * 1024
-_SEPARATOR_LINE: Final = re.compile(r"sep=(.)\r?\n", re.IGNORECASE)
-"""Excel's own way to name the delimiter, on a line before all others."""
+_SEPARATOR_LINE: Final = re.compile(r"sep=(.)\r?\n", re.IGNORECASE)  # Excel's own: it names the delimiter
 
 
 class DelimitedText:

@@ -23,13 +23,10 @@ from toolkit.intake import workbook_process
 from toolkit.intake.sources import HEADING_ROWS, Chunk, Layout, Recognises, Record, TableSource, any_cell, chunk_of
 from toolkit.intake.workbook_process import Fault
 
-MEMORY_BYTES: Final = 3 * 1024**3
-"""Memory of the process that reads a workbook, where the system keeps such a limit (Linux)."""
-
+MEMORY_BYTES: Final = 3 * 1024**3  # of the process that reads, where the system keeps such a limit (Linux)
 SECONDS: Final = 180  # processor seconds for one workbook
 FILE_BYTES: Final = 512 * 1024**2  # the largest workbook
 CELL_BYTES: Final = 1024**3  # the cells of a workbook as they are handed over, at most
-
 _ROWS: Final = 20_000
 _CHUNK_BYTES: Final = 32 * 1024 * 1024  # a chunk ends with the row that reaches either
 
