@@ -14,7 +14,7 @@ import toolkit
 from toolkit import cli, errors
 from toolkit.bucket.errors import REFUSALS
 from toolkit.cli.printing import pieces
-from toolkit.contract.codes import _NONE, CODES, Owner, Severity, Subject
+from toolkit.contract.codes import CODES, Owner, Severity, Subject
 from toolkit.contract.fields import _BOUNDS, NOT_MISLEADING
 from toolkit.contract.findings import FindingStatus, Status
 from toolkit.contract.privacy import AnswerOutcome, Category, Right
@@ -147,7 +147,8 @@ def _of_tables():
     yield from ("open", "overdue", "later", "ended", "holds", "released", "files", "inclusion", "time", "witness")
     yield from ("revoked", "at", "data", "log", "schema", "epoch", "replica", "problem", "database", "bucket")
     # Read from tables and files.
-    yield from ("{} (embedded bucket)", "one object of several records", _NONE, *OF_SYSTEM, *_BOUNDS.values())
+    yield from ("{} (embedded bucket)", "one object of several records", "not in the contract")
+    yield from (*OF_SYSTEM, *_BOUNDS.values())
     yield from (question.text for question in read_scorecard(None).question)
     for each in packaged_notebooks().values():
         yield from (parameter.comment for parameter in read_parameters(nbformat.read(each, as_version=4)).values())

@@ -74,8 +74,8 @@ class Code:
     deadline: int | None
     name: str
     meaning: str
-    section: str
     remedy: str
+    section: str = "not in the contract"
 
 
 MINIMUM: Final = "Minimum evidence rules per utility group"
@@ -83,7 +83,6 @@ _TYPES: Final = "Allowed evidenceType values"
 _UPLOAD: Final = "3. Upload the file to the storage bucket"
 _REQUEST: Final = "2. Request evidence upload credentials"
 _STATES: Final = "States and transitions"
-_NONE: Final = "not in the contract"
 
 _ASK_AGAIN: Final = (
     "Request credentials for the type again, upload a whole file, and withdraw the record of this one."
@@ -95,7 +94,7 @@ def missing_code(evidence_type: EvidenceType | str) -> str:
     return f"MISSING_{evidence_type}"
 
 
-def _missing(evidence_type: EvidenceType, what: str, section: str) -> Code:
+def _missing(evidence_type: EvidenceType, what: str) -> Code:
     return Code(
         missing_code(evidence_type),
         Subject.SALE,
@@ -104,18 +103,18 @@ def _missing(evidence_type: EvidenceType, what: str, section: str) -> Code:
         5,
         f"{what.partition(' ')[2]} missing",
         f"The sale needs {what}, and no usable file of that type counts.",
-        section,
         f"Request credentials for {evidence_type}, upload the file, and sync the bucket; the reason says how far "
         "the best attempt got.",
+        MINIMUM,
     )
 
 
 def _reason(code: Reason, name: str, meaning: str, remedy: str, section: str = _REQUEST) -> Code:
-    return Code(code, Subject.REASON, None, None, None, name, meaning, section, remedy)
+    return Code(code, Subject.REASON, None, None, None, name, meaning, remedy, section)
 
 
 def _fault(code: str, name: str, meaning: str, remedy: str = _ASK_AGAIN) -> Code:
-    return Code(code, Subject.FAULT, None, None, None, name, meaning, _TYPES, remedy)
+    return Code(code, Subject.FAULT, None, None, None, name, meaning, remedy, _TYPES)
 
 
 def _jump(count: str, name: str) -> Code:
@@ -128,7 +127,6 @@ def _jump(count: str, name: str) -> Code:
         name,
         "There are many more such rows than before, or some where there were none. What they stand for may be "
         "missing from the audit.",
-        _NONE,
         "Look at them: toolkit db check. Correct the rows in the service, or service.sql; where they are right, "
         "accept them by a waiver. It is resolved when there are no more than before.",
     )
@@ -139,48 +137,48 @@ _ALL: Final[tuple[Code, ...]] = (
         Problem.COMPLETED_WITHOUT_EVIDENCE, Subject.SALE, Severity.CRITICAL, Owner.COMPLIANCE, 1,
         "completed without evidence",
         "The sale is marked as completed, but its evidence does not allow it.",
-        _STATES,
         "Find out who completed it and on what; mend what else is found about the sale, or undo the completion in "
         "the system that the sale belongs to.",
+        _STATES,
     ),
     Code(
         Problem.GROUP_UNKNOWN, Subject.SALE, Severity.ERROR, Owner.OPERATIONS, 2,
         "unknown utility group",
         "The utility group is none of A, B, C, D: no rule says what the sale needs.",
-        MINIMUM,
         "Correct the utility group in the system that the sale belongs to; withdrawing a record cannot mend it.",
+        MINIMUM,
     ),
     Code(
         Problem.PAYER_UNKNOWN, Subject.SALE, Severity.ERROR, Owner.OPERATIONS, 2,
         "unknown payer",
         "Nothing says whether the contracting party pays, so that nobody can tell what the sale needs.",
-        MINIMUM,
         "Correct who pays in the system that the sale belongs to, or its code in the mapping; withdrawing a "
         "record cannot mend it.",
+        MINIMUM,
     ),
     Code(
         Problem.KYC_NOT_ALONE, Subject.SALE, Severity.ERROR, Owner.COMPLIANCE, 3,
         "KYC beside other evidence",
         "A KYC file replaces all other evidence and must not be sent together with any.",
-        MINIMUM,
         "Decide which holds, and withdraw the records of the other: the KYC, or everything beside it.",
+        MINIMUM,
     ),
     Code(
         Problem.KYC_REPEATED, Subject.SALE, Severity.ERROR, Owner.COMPLIANCE, 3,
         "more than one KYC",
         "Exactly one KYC file may be sent.",
-        MINIMUM,
         "Withdraw the records of all KYC files but one.",
+        MINIMUM,
     ),
     Code(
         Problem.TYPE_UNKNOWN, Subject.SALE, Severity.ERROR, Owner.OPERATIONS, 2,
         "evidence of an unknown type",
         "A record names an evidence type that the contract does not know: its file never counts.",
-        _TYPES,
         "Correct the evidence type in the system that the record belongs to, or withdraw the record.",
+        _TYPES,
     ),
     *(
-        _missing(evidence_type, what, MINIMUM)
+        _missing(evidence_type, what)
         for evidence_type, what in {
             EvidenceType.POV: "an audio of the contracting party",
             EvidenceType.AUT: "an audio of the financially responsible person",
@@ -192,57 +190,53 @@ _ALL: Final[tuple[Code, ...]] = (
         Problem.DOCUMENT_REDUNDANT, Subject.SALE, Severity.WARNING, Owner.PARTNER, 20,
         "redundant document",
         "The combined document is there, and so is a separate one that it replaces.",
-        MINIMUM,
         "Withdraw the record of the document that is not needed. The sale stays compliant as it is.",
+        MINIMUM,
     ),
     Code(
         WITHOUT_CLIENT, Subject.SALE, Severity.WARNING, Owner.PARTNER, 10,
         "sale without a client",
         "The sale names no client: nobody can be asked for evidence.",
-        "Sale",
         "Register the client, and name it in the system that the sale belongs to.",
+        "Sale",
     ),
     Code(
         IntegrityProblem.REVIEW_FAILED, Subject.FILE, Severity.CRITICAL, Owner.COMPLIANCE, 1,
         "failed a review",
         "Somebody looked at the file, or listened to it, and gave a critical answer to a question about it.",
-        _NONE,
         "Withdraw the record and request the evidence again, or accept it by a waiver. The file goes on counting.",
     ),
     Code(
         IntegrityProblem.CONTENT_REUSED, Subject.FILE, Severity.CRITICAL, Owner.COMPLIANCE, 1,
         "same file for several sales",
         "The same file is the evidence of more than one sale.",
-        _NONE,
         "Look at the file, decide which sale it belongs to, and withdraw the record of every other sale.",
     ),
     Code(
         IntegrityProblem.CONTENT_ALIKE, Subject.FILE, Severity.CRITICAL, Owner.COMPLIANCE, 1,
         "same content for several sales",
         "The same recording or pages, in files that differ otherwise, are the evidence of more than one sale.",
-        _NONE,
         "Look at the files, decide which sale they belong to, and withdraw the record of every other sale.",
     ),
     Code(
         IntegrityProblem.OVERWRITTEN, Subject.FILE, Severity.CRITICAL, Owner.COMPLIANCE, 1,
         "replaced after it was seen",
         "The file was replaced by another one after it had been seen.",
-        _UPLOAD,
         "Find out who wrote it; withdraw the record and request the evidence again, or accept it by a waiver.",
+        _UPLOAD,
     ),
     Code(
         IntegrityProblem.REQUESTED_BY_OTHER, Subject.FILE, Severity.CRITICAL, Owner.COMPLIANCE, 1,
         "requested by another partner",
         "The upload credentials were requested by somebody who is not the partner of the sale.",
-        _REQUEST,
         "Find out whether the sale changed its partner; if not, withdraw the record, and look at what else that "
         "partner requested.",
+        _REQUEST,
     ),
     Code(
         IntegrityProblem.ACTIVE_CONTENT, Subject.FILE, Severity.ERROR, Owner.COMPLIANCE, 3,
         "document with active parts",
         "The document holds scripts, actions, attachments or other files, or could not be looked at as a whole.",
-        _NONE,
         "Do not open it in a browser; withdraw the record and request a plain document, or accept it by a waiver. "
         "The file goes on counting.",
     ),
@@ -250,7 +244,6 @@ _ALL: Final[tuple[Code, ...]] = (
         IntegrityProblem.BLANK_DOCUMENT, Subject.FILE, Severity.ERROR, Owner.PARTNER, 3,
         "document on which nothing is seen",
         "The document is whole, but nothing can be seen on its pages, or what stands in their margins alone.",
-        _NONE,
         "Look at it: toolkit evidence link EVIDENCE_ID; withdraw the record and request the document again, or "
         "accept it by a waiver. The file goes on counting.",
     ),
@@ -258,43 +251,41 @@ _ALL: Final[tuple[Code, ...]] = (
         IntegrityProblem.STORED_TYPE_DIFFERS, Subject.FILE, Severity.ERROR, Owner.COMPLIANCE, 3,
         "stored as another type",
         "The bucket hands the file out as another type than was declared, which whoever uploaded it chose.",
-        _UPLOAD,
         "Do not open it in a browser; withdraw the record and request the evidence again, or accept it by a "
         "waiver. The file goes on counting.",
+        _UPLOAD,
     ),
     Code(
         IntegrityProblem.WRITTEN_LATE, Subject.FILE, Severity.ERROR, Owner.COMPLIANCE, 3,
         "written too late",
         "The file was written after its upload credentials had run out.",
-        _UPLOAD,
         "Find out who wrote it; withdraw the record and request the evidence again, or accept it by a waiver.",
+        _UPLOAD,
     ),
     Code(
         IntegrityProblem.CONTENT_REPEATED, Subject.FILE, Severity.ERROR, Owner.PARTNER, 5,
         "same file as two types",
         "The same file is two types of evidence of one sale.",
-        _TYPES,
         "Withdraw the record of the wrong type, and request that type again for the right file.",
+        _TYPES,
     ),
     Code(
         IntegrityProblem.TYPE_DIFFERS, Subject.FILE, Severity.WARNING, Owner.PARTNER, 20,
         "another type than declared",
         "The file is of the right kind, but not of the type that was declared.",
-        "Evidence upload request (shape)",
         "Declare what is sent: correct fileFormat and type in the requests. The file goes on counting.",
+        "Evidence upload request (shape)",
     ),
     Code(
         IntegrityProblem.EXTERNAL_LINK, Subject.FILE, Severity.WARNING, Owner.COMPLIANCE, 20,
         "document with external links",
         "The document leads to an address or to another file.",
-        _NONE,
         "Follow no link in it; where it is usual, accept it by a waiver. The file goes on counting.",
     ),
     Code(
         IntegrityProblem.NO_SPEECH, Subject.FILE, Severity.WARNING, Owner.COMPLIANCE, 20,
         "recording without speech",
         "There is sound in the recording, but no speech was found in it.",
-        _NONE,
         "Listen to it: toolkit evidence link EVIDENCE_ID. A program looked for speech and may be wrong: "
         "withdraw the record only if you hear none. The file goes on counting.",
     ),
@@ -302,29 +293,27 @@ _ALL: Final[tuple[Code, ...]] = (
         IntegrityProblem.SILENCE_UNKNOWN, Subject.FILE, Severity.WARNING, Owner.COMPLIANCE, 20,
         "recording not heard to its end",
         "The recording could not be decoded to its end here, or ends before its header says.",
-        _NONE,
         "Listen to it: toolkit evidence link EVIDENCE_ID. The file goes on counting.",
     ),
     Code(
         IntegrityProblem.OBJECT_WITHOUT_RECORD, Subject.FILE, Severity.WARNING, Owner.OPERATIONS, 10,
         "belongs to no record",
         "The file belongs to no evidence record.",
-        _REQUEST,
         "Find out who wrote it; it counts for no sale.",
+        _REQUEST,
     ),
     Code(
         IntegrityProblem.KEY_OUTSIDE_LAYOUT, Subject.FILE, Severity.WARNING, Owner.OPERATIONS, 10,
         "lies outside the layout",
         "The file lies where no upload form leads.",
-        _UPLOAD,
         "Find out who wrote it and whether it belongs in this bucket; it counts for no sale.",
+        _UPLOAD,
     ),
     *(_jump(count, name) for count, name in JUMPS.items()),
     Code(
         REQUEST_OVERDUE, Subject.PERSON, Severity.CRITICAL, Owner.COMPLIANCE, 1,
         "request of a person overdue",
         "A person asked for data, or for their erasure, and has no answer after 15 days (LGPD, art. 19).",
-        _NONE,
         "Answer, also where the answer is a reasoned refusal, and note it: toolkit privacy request list.",
     ),
     _reason(
@@ -397,8 +386,8 @@ _ALL: Final[tuple[Code, ...]] = (
         SALE_GONE, Subject.END, None, None, None,
         "sale is gone",
         "The service holds the sale no more: its findings are gone with it, and nobody mended them.",
-        _STATES,
         "Find out who removed the sale, and why; a sale that is back has its findings again.",
+        _STATES,
     ),
 )  # fmt: skip
 

@@ -10,77 +10,61 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Any, Final
+from typing import Any, Final, Self
 
 
 class CustodyEvent(StrEnum):
-    """The kind of an event in the custody log."""
+    """The kind of an event in the custody log.
 
-    ASKED = "ASKED"
-    ISSUED = "ISSUED"
+    Beside it stand the fields that the log holds under a key: somebody could guess them, or has the very file.
+    """
+
+    hidden: tuple[str, ...]
+
+    def __new__(cls, kind: str, *hidden: str) -> Self:
+        """Make a member."""
+        member = str.__new__(cls, kind)
+        member._value_, member.hidden = kind, hidden
+        return member
+
+    ASKED = "ASKED", "request"
+    ISSUED = "ISSUED", "record"
     REISSUED = "REISSUED"
-    SALES_OBSERVED = "SALES_OBSERVED"
+    SALES_OBSERVED = "SALES_OBSERVED", "sales"
     SALE_GONE = "SALE_GONE"
-    RECORDED = "RECORDED"
-    RECORD_CHANGED = "RECORD_CHANGED"
+    RECORDED = "RECORDED", "record"
+    RECORD_CHANGED = "RECORD_CHANGED", "record"
     RECORD_GONE = "RECORD_GONE"
-    UPLOADED = "UPLOADED"
-    RESTORED = "RESTORED"
-    GONE = "GONE"
-    VERIFIED = "VERIFIED"
-    WITHDRAWN = "WITHDRAWN"
-    COMPLETED = "COMPLETED"
+    UPLOADED = "UPLOADED", "key", "etag"
+    RESTORED = "RESTORED", "key", "etag"
+    GONE = "GONE", "key"
+    VERIFIED = "VERIFIED", "sha256"
+    WITHDRAWN = "WITHDRAWN", "by", "approvedBy", "account", "reason"
+    COMPLETED = "COMPLETED", "sale", "files"
     AUDITED = "AUDITED"
     REPORTED = "REPORTED"
-    PARTNER_TOLD = "PARTNER_TOLD"
-    FINDING_ANSWERED = "FINDING_ANSWERED"
-    REVIEW_DRAWN = "REVIEW_DRAWN"
-    REVIEWED = "REVIEWED"
-    UNMASKED = "UNMASKED"
-    OPENED = "OPENED"
+    PARTNER_TOLD = "PARTNER_TOLD", "partner"
+    FINDING_ANSWERED = "FINDING_ANSWERED", "by"
+    REVIEW_DRAWN = "REVIEW_DRAWN", "by"
+    REVIEWED = "REVIEWED", "by"
+    UNMASKED = "UNMASKED", "account", "reason"
+    OPENED = "OPENED", "by", "account", "reason"
     WAIVED = "WAIVED"
     WAIVER_REVOKED = "WAIVER_REVOKED"
     BUCKET_ADOPTED = "BUCKET_ADOPTED"
     SERVICE_ADOPTED = "SERVICE_ADOPTED"
     EPOCH_OPENED = "EPOCH_OPENED"
-    RESTORE_CONFIRMED = "RESTORE_CONFIRMED"
-    HELD = "HELD"
-    HOLD_RELEASED = "HOLD_RELEASED"
-    REQUESTED = "REQUESTED"
-    ANSWERED = "ANSWERED"
-    ERASED = "ERASED"
+    RESTORE_CONFIRMED = "RESTORE_CONFIRMED", "by", "approvedBy", "account", "reason"
+    HELD = "HELD", "sale", "by", "basis"
+    HOLD_RELEASED = "HOLD_RELEASED", "by", "reason"
+    REQUESTED = "REQUESTED", "subject"
+    ANSWERED = "ANSWERED", "by", "basis"
+    ERASED = "ERASED", "by", "approvedBy", "account", "basis"
     KEY_ROTATED = "KEY_ROTATED"
     TIMESTAMPED = "TIMESTAMPED"
 
 
-HIDDEN: Final[Mapping[str, tuple[str, ...]]] = {
-    CustodyEvent.ASKED: ("request",),
-    CustodyEvent.ISSUED: ("record",),
-    CustodyEvent.SALES_OBSERVED: ("sales",),
-    CustodyEvent.RECORDED: ("record",),
-    CustodyEvent.RECORD_CHANGED: ("record",),
-    CustodyEvent.UPLOADED: ("key", "etag"),
-    CustodyEvent.RESTORED: ("key", "etag"),
-    CustodyEvent.GONE: ("key",),
-    CustodyEvent.VERIFIED: ("sha256",),
-    CustodyEvent.WITHDRAWN: ("by", "approvedBy", "account", "reason"),
-    CustodyEvent.RESTORE_CONFIRMED: ("by", "approvedBy", "account", "reason"),
-    CustodyEvent.COMPLETED: ("sale", "files"),
-    CustodyEvent.OPENED: ("by", "account", "reason"),
-    CustodyEvent.UNMASKED: ("account", "reason"),
-    CustodyEvent.PARTNER_TOLD: ("partner",),
-    CustodyEvent.HELD: ("sale", "by", "basis"),
-    CustodyEvent.HOLD_RELEASED: ("by", "reason"),
-    CustodyEvent.REQUESTED: ("subject",),
-    CustodyEvent.ANSWERED: ("by", "basis"),
-    CustodyEvent.ERASED: ("by", "approvedBy", "account", "basis"),
-    CustodyEvent.FINDING_ANSWERED: ("by",),
-    CustodyEvent.REVIEW_DRAWN: ("by",),
-    CustodyEvent.REVIEWED: ("by",),
-}
-"""The fields of an event that the log holds under a key: somebody could guess them, or has the very file."""
-
-
+HIDDEN: Final[Mapping[str, tuple[str, ...]]] = {kind: kind.hidden for kind in CustodyEvent}
 ERASED: Final = "erased"  # the mark in the detail of an event whose hashes were destroyed by an erasure
 
 
