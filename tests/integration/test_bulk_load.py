@@ -8,10 +8,10 @@ import pytest
 from tests.support.client_rows import FIELDS, body, client, read_csv, write_csv
 from tests.support.loads import counts, registered
 from tests.support.uploaded_sales import execute, rows
+from toolkit.contract.resources import QualityWarning
 from toolkit.errors import InvalidInput, UnreadableFile
 from toolkit.intake.clients import load_clients
 from toolkit.intake.registration import register_client
-from toolkit.intake.results import OTHER_VALUES
 
 
 def test_accepted_rows_are_registered_as_one_by_one(database, load, clock, tmp_path):
@@ -68,8 +68,8 @@ def test_a_skipped_row_with_other_values_is_named(database, load, clock, tmp_pat
         path = write_csv(tmp_path / f"{dry_run}.csv", [moved, client(1), client(2), called, client(2)])
         result = load(path, dry_run=dry_run)
         assert counts(result) == (1, 0, 4)
-        assert result.warnings == {OTHER_VALUES: 2}
-        assert [line for _, line in result.examples[OTHER_VALUES]] == [2, 5]
+        assert result.warnings == {QualityWarning.OTHER_VALUES: 2}
+        assert [line for _, line in result.examples[QualityWarning.OTHER_VALUES]] == [2, 5]
 
 
 def test_of_several_who_are_registered_already_the_first_is_listed(database, load, clock, tmp_path):

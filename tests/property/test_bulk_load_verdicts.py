@@ -14,7 +14,6 @@ from toolkit.contract.resources import AREA_CODES, UNASSIGNED_CEP, Client, Quali
 from toolkit.errors import InvalidFields
 from toolkit.intake.checks import cpf_digits_fit, decide
 from toolkit.intake.headings import FIELDS as RULES
-from toolkit.intake.results import NUMBER_ROUNDED
 from toolkit.intake.sources import Chunk
 
 TODAY = date(2026, 2, 28)
@@ -133,7 +132,7 @@ def test_columns_and_contract_agree(given_rows):
             known = by_contract({rule.name: stored[rule.column] or "" for rule in RULES})
             assert not isinstance(known, list)
             assert flat(known) == stored  # what is registered is what the contract registers
-            assert {str(kind) for kind in warnings_for(known, TODAY)} == warned - {NUMBER_ROUNDED}
+            assert {str(kind) for kind in warnings_for(known, TODAY)} == warned - {QualityWarning.NUMBER_ROUNDED}
             if not isinstance(contract, list):
                 assert flat(contract) == stored
             assert_same_digits(row, stored)

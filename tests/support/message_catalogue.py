@@ -18,7 +18,7 @@ from toolkit.contract.codes import CODES, Owner, Severity, Subject
 from toolkit.contract.fields import _BOUNDS, NOT_MISLEADING
 from toolkit.contract.findings import FindingStatus, Status
 from toolkit.contract.privacy import AnswerOutcome, Category, Right
-from toolkit.contract.resources import AnswerKind
+from toolkit.contract.resources import AnswerKind, QualityWarning
 from toolkit.contract.scorecards import read_scorecard
 from toolkit.contract.service_rows import SENTENCES as OF_ROWS
 from toolkit.contract.service_rows import ServiceChange
@@ -27,8 +27,8 @@ from toolkit.database.service import WRITES
 from toolkit.evidence.contents import Failure
 from toolkit.http.tokens import MAKE_A_SECRET
 from toolkit.intake import checks, workbooks
-from toolkit.intake.registration import QUALITY_TEXTS, Likeness
-from toolkit.intake.results import WARNINGS, Repair
+from toolkit.intake.registration import Likeness
+from toolkit.intake.results import Repair
 from toolkit.intake.tables import NOT_TEXT, TOO_MANY, UNCLOSED
 from toolkit.jobs import notices, partner_notices, runs
 from toolkit.kit import desk, sales
@@ -131,10 +131,10 @@ def _of_tables():
         yield from (each.title, each.about if isinstance(each.about, str) else "", *each.columns)
     yield from wording.script_words(page.asset(*page.SCRIPTS), ENGLISH)
     yield from (*wording.GLOSSARY, report.TITLE, *report.DETAILS, *dossier.ABOUT)
-    of_rooms = (OF_ROWS, SENTENCES, REFUSALS, WARNINGS, QUALITY_TEXTS, workbooks.REFUSALS, posting.HINTS)
+    of_rooms = (OF_ROWS, SENTENCES, REFUSALS, workbooks.REFUSALS, posting.HINTS)
     for table in (*of_rooms, notices.SENTENCES, partner_notices.SENTENCES, desk.MARKS, sales.PAYERS):
         yield from table.values()
-    for worded in (AnswerKind, Category, Failure, Repair, Likeness, Right, Subject):
+    for worded in (AnswerKind, Category, Failure, QualityWarning, Repair, Likeness, Right, Subject):
         yield from (each.text for each in worded)
     for code in CODES.values():
         yield from (code.name, code.meaning, code.remedy)

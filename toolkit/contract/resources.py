@@ -77,12 +77,25 @@ OLDEST_YEARS: Final = 120
 
 
 class QualityWarning(LabelledEnum):
-    """A value that is valid and yet doubtful."""
+    """A value that is valid and yet doubtful, in a file of clients or among those that are registered."""
 
     AREA_CODE_UNKNOWN = "AREA_CODE_UNKNOWN", "phoneNumber starts with an area code that is not in use"
     CEP_UNASSIGNED = "CEP_UNASSIGNED", "zipCode lies in a range that is not assigned"
     BIRTHDATE_IN_FUTURE = "BIRTHDATE_IN_FUTURE", "birthdate lies in the future"
     BIRTHDATE_TOO_OLD = "BIRTHDATE_TOO_OLD", f"birthdate lies more than {OLDEST_YEARS} years ago"
+    NUMBER_ROUNDED = "NUMBER_ROUNDED", "a number in scientific notation; its last digits may be lost"
+    OTHER_VALUES = (
+        "OTHER_VALUES",
+        "skipped with other values than the same client was registered with; they were not taken over",
+    )
+    CPF_SHAPE = "CPF_SHAPE", "the CPF is not 11 digits"
+    INSTALLATION_LENGTH = (
+        "INSTALLATION_LENGTH",
+        "the installation number has another length than the contract allows",
+    )
+    NO_EMAIL = "NO_EMAIL", "no e-mail address"
+    NO_PHONE = "NO_PHONE", "no phone number"
+    NO_SALE = "NO_SALE", "no sale names this client"
 
 
 def oldest_birthdate(today: date) -> date:

@@ -29,7 +29,7 @@ from toolkit.contract.fields import (
 from toolkit.contract.resources import AREA_CODES, UNASSIGNED_CEP, QualityWarning, oldest_birthdate
 from toolkit.errors import InvalidField
 from toolkit.intake.headings import FIELDS, Field
-from toolkit.intake.results import NUMBER_ROUNDED, Repair
+from toolkit.intake.results import Repair
 from toolkit.intake.sources import ERROR_OF_FORMULA, Bytes, Chunk, Mask, mask_of, values
 from toolkit.message import Message
 
@@ -307,4 +307,4 @@ def _warnings(settled: Mapping[str, pa.StringArray], today: date) -> Iterator[tu
     rounded = np.zeros(len(cep), dtype=bool)
     for column in _MAY_BE_ROUNDED:
         rounded |= _matches(settled[column], _ROUNDED)
-    yield NUMBER_ROUNDED, rounded
+    yield QualityWarning.NUMBER_ROUNDED, rounded

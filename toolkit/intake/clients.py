@@ -22,6 +22,7 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
 from toolkit.contract.deadlines import Clock
+from toolkit.contract.resources import QualityWarning
 from toolkit.database.connection import Database, Lock, copy_rows, raw, take, take_if_free
 from toolkit.database.service import create_new, service_of
 from toolkit.database.tables import load_batches, new_id, new_ids
@@ -29,7 +30,7 @@ from toolkit.errors import InvalidField, UnreadableFile
 from toolkit.intake.checks import ROW, ChunkVerdict, decide
 from toolkit.intake.headings import FIELDS, Headings, client_headings
 from toolkit.intake.registration import REFUSALS, refusal
-from toolkit.intake.results import OTHER_VALUES, FileLoaded, LoadOptions, LoadResult, Outputs, Tally, Understood
+from toolkit.intake.results import FileLoaded, LoadOptions, LoadResult, Outputs, Tally, Understood
 from toolkit.intake.sources import Chunk, TableSource, source_of, told_apart
 from toolkit.intake.tables import SpreadsheetTable, open_table, source_chunks, source_headings
 from toolkit.message import Message
@@ -151,7 +152,7 @@ class _Load:
         if there:
             self._outputs.skip(there)
         if differing:
-            self._tally.add(self._tally.warnings, OTHER_VALUES, self._source, differing)
+            self._tally.add(self._tally.warnings, QualityWarning.OTHER_VALUES, self._source, differing)
         if refused := staging.store() if storing else {}:
             self._reject_refused(refused)
         good = staging.rows - len(refused)

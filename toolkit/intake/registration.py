@@ -98,17 +98,6 @@ class Likeness(LabelledEnum):
     SAME_PHONE = "SAME_PHONE", "one phone number with several CPFs"
 
 
-QUALITY_TEXTS: Final[Mapping[str, str]] = {
-    **{str(kind): kind.text for kind in QualityWarning},
-    "CPF_SHAPE": "the CPF is not 11 digits",
-    "INSTALLATION_LENGTH": "the installation number has another length than the contract allows",
-    "NO_EMAIL": "no e-mail address",
-    "NO_PHONE": "no phone number",
-    "NO_SALE": "no sale names this client",
-}
-"""The values that are counted: those of the warnings of a load, and more."""
-
-
 @dataclass(frozen=True, slots=True)
 class AlikeClients:
     """Clients that have something in common: how many, and the ids of the first of them."""
@@ -124,7 +113,7 @@ class ClientQuality:
     """The doubtful values and the alike clients that were found."""
 
     clients: int
-    counts: Mapping[str, int]  # clients by the codes of ``QUALITY_TEXTS``, without those that have none
+    counts: Mapping[str, int]  # clients by each ``QualityWarning`` that some have
     groups: Mapping[Likeness, int]  # the groups of clients that are alike, without those likenesses that have none
     alike: tuple[AlikeClients, ...]  # the groups that are named, the largest of each likeness first
 
@@ -141,7 +130,7 @@ def client_quality(database: Database, today: date, most: int = 500) -> ClientQu
     ]
     return ClientQuality(
         clients=counts["clients"],
-        counts={code: counts[code] for code in QUALITY_TEXTS if counts[code]},
+        counts={code: counts[code] for code in QualityWarning if counts.get(code)},
         groups={likeness: rows[0].groups for likeness, rows in found.items() if rows},
         alike=tuple(alike),
     )
@@ -154,13 +143,13 @@ def _warnings(today: date) -> sa.Select[Any]:
         QualityWarning.CEP_UNASSIGNED: sa.func.replace(clients.c.zip_code, "-", "").between(*UNASSIGNED_CEP),
         QualityWarning.BIRTHDATE_IN_FUTURE: clients.c.birthdate > today,
         QualityWarning.BIRTHDATE_TOO_OLD: clients.c.birthdate < oldest_birthdate(today),
-        "CPF_SHAPE": ~clients.c.cpf.regexp_match("^[0-9]{11}$"),
-        "INSTALLATION_LENGTH": ~sa.func.length(clients.c.installation_number).between(
+        QualityWarning.CPF_SHAPE: ~clients.c.cpf.regexp_match("^[0-9]{11}$"),
+        QualityWarning.INSTALLATION_LENGTH: ~sa.func.length(_INSTALLATION).between(
             INSTALLATION_MIN, INSTALLATION_MAX
         ),
-        "NO_EMAIL": clients.c.email.is_(None),
-        "NO_PHONE": clients.c.phone_number.is_(None),
-        "NO_SALE": ~sa.exists().where(sales.c.client_id == clients.c.id),
+        QualityWarning.NO_EMAIL: clients.c.email.is_(None),
+        QualityWarning.NO_PHONE: clients.c.phone_number.is_(None),
+        QualityWarning.NO_SALE: ~sa.exists().where(sales.c.client_id == clients.c.id),
     }
     number = sa.func.count(sa.distinct(clients.c.id))
     counted: list[Any] = [number.filter(condition).label(str(code)) for code, condition in warnings.items()]

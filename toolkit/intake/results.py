@@ -27,7 +27,6 @@ import pyarrow.compute as pc
 from toolkit.atomic_files import PrivateFolder, sync
 from toolkit.contract.codes import LabelledEnum
 from toolkit.contract.fields import pick_camel
-from toolkit.contract.resources import QualityWarning
 from toolkit.errors import InvalidField, InvalidInput
 from toolkit.intake.sources import OWN, REJECTED_SHEET, Chunk, Layout, Mask, escape, harmless
 from toolkit.intake.workbook_writer import Cells, Form, SheetLooks, Style, Workbook
@@ -48,19 +47,6 @@ class Repair(LabelledEnum):
     DATE_DAY_FIRST = "date_day_first", "date written dd/mm/yyyy rewritten"
     DATE_MIDNIGHT = "date_midnight", "midnight after a date removed"
     EXCEL_DATE = "excel_date", "Excel's day number rewritten as a date"
-
-
-NUMBER_ROUNDED: Final = "NUMBER_ROUNDED"
-"""A warning of our own: a spreadsheet shows a long number as 1,23E+10, and its last digits may be gone."""
-
-OTHER_VALUES: Final = "OTHER_VALUES"  # another warning of our own: nothing of a skipped row is taken over
-
-WARNINGS: Final[Mapping[str, str]] = {
-    **{str(kind): kind.text for kind in QualityWarning},
-    NUMBER_ROUNDED: "a number in scientific notation; its last digits may be lost",
-    OTHER_VALUES: "skipped with other values than the same client was registered with; they were not taken over",
-}
-"""All warnings of a load, with a text for people."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,8 @@ S = TypeVar("S", bound=Shown[Any])
 
 def shown_clients(result: LoadResult, zone: ZoneInfo) -> Shown[LoadResult]:
     """Show the load of client files: each file, then every reason, repair and warning with examples."""
-    from toolkit.intake.results import WARNINGS, Repair
+    from toolkit.contract.resources import QualityWarning
+    from toolkit.intake.results import Repair
 
     parts: list[Part] = []
     for file in result.files:
@@ -45,10 +46,11 @@ def shown_clients(result: LoadResult, zone: ZoneInfo) -> Shown[LoadResult]:
     if result.reasons:
         parts.append(_why("Why rows were rejected", "reason", result, result.reasons, {}))
     if result.repairs:
-        texts: dict[str, str] = {each: each.text for each in Repair}
+        texts = {str(each): each.text for each in Repair}
         parts.append(_why("What was repaired, in rows that are fine", "repaired", result, result.repairs, texts))
     if result.warnings:
-        parts.append(_why("Doubtful, though valid", "warning", result, result.warnings, WARNINGS))
+        texts = {str(each): each.text for each in QualityWarning}
+        parts.append(_why("Doubtful, though valid", "warning", result, result.warnings, texts))
     parts += [remark("not loaded", reason) for reason in result.unreadable]
     attention = bool(result.rejected or result.unreadable)
     return Shown(result, parts, result.document(), attention, tuple(result.rejected_files))
@@ -89,13 +91,14 @@ def _why(heading: str, of: str, result: LoadResult, counts: Mapping[str, int], t
 
 def shown_quality(found: ClientQuality) -> Shown[ClientQuality]:
     """Show doubtful clients, and those that are alike."""
-    from toolkit.intake.registration import QUALITY_TEXTS, Likeness
+    from toolkit.contract.resources import QualityWarning
+    from toolkit.intake.registration import Likeness
 
     repeated, alike = found.groups.get(Likeness.SAME_CONTRACT, 0), sum(found.groups.values())
     facts = {"clients": found.clients, "registered more than once": repeated, "groups that are alike": alike}
     parts = [figures("Registered clients", facts)]
     if found.counts:
-        doubtful = {_(QUALITY_TEXTS[code]): number for code, number in found.counts.items()}
+        doubtful = {_(QualityWarning(code).text): number for code, number in found.counts.items()}
         parts.append(table("Doubtful or not there", ["warning", "clients"], doubtful.items()))
     if found.alike:
         groups = {_(likeness.text): number for likeness, number in found.groups.items()}
