@@ -235,24 +235,15 @@ class Lock(Enum):
     other; PostgreSQL gives them back at its end. Only completion asks the bucket while it holds ``SALE``.
     """
 
-    SCHEMA = 0x65766964
-    """Schemas change: two upgrades at once become one after the other."""
-    CLIENT_LOAD = 0x6C6F6164
-    """A load of clients stores its rows: one after the other finds those that are registered already."""
-    CREDENTIALS = 0x63726564
-    """A manifest gets its credentials: two at once could each make a record for the same file."""
-    OPEN_FORMS = 0x666F726D
-    """The open forms of one sale are counted: two requests at once could each take the last place."""
-    SALE = 0x73616C65
-    """One sale is completed, or one of its records is withdrawn: one comes wholly before the other."""
-    SALES_LOAD = 0x6D657267
-    """Sales are merged from a file: two with the same new sale would fail each other."""
-    OBJECT_HISTORY = 0x73796E63
-    """The bucket is read: two readings become one after the other, so that none puts back an older listing."""
-    FINDING_HISTORY = 0x66696E64
-    """The lives of findings are noted: two audits at once become one after the other."""
-    CUSTODY_SEAL = 0x7365616C
-    """The chain of the custody log grows."""
+    SCHEMA = 0x65766964  # schemas change: two upgrades at once become one after the other
+    CLIENT_LOAD = 0x6C6F6164  # a load of clients stores its rows: the next one finds those that are registered
+    CREDENTIALS = 0x63726564  # a manifest is issued: two at once could each make a record for the same file
+    OPEN_FORMS = 0x666F726D  # open forms of a sale are counted: two at once could each take the last place
+    SALE = 0x73616C65  # a sale is completed, or a record of it withdrawn: one comes wholly before the other
+    SALES_LOAD = 0x6D657267  # sales are merged from a file: two with the same new sale would fail each other
+    OBJECT_HISTORY = 0x73796E63  # the bucket is read: no reading puts back an older listing
+    FINDING_HISTORY = 0x66696E64  # the lives of findings are noted: two audits become one after the other
+    CUSTODY_SEAL = 0x7365616C  # the chain of the custody log grows
 
 
 def take(connection: Connection, lock: Lock) -> None:

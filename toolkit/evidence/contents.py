@@ -172,8 +172,7 @@ class Verified:
     left: int
     wrong_kind: int = 0
     unreadable: int = 0
-    failures: Mapping[Failure, int] = field(default_factory=dict)
-    """The reasons for which the unreadable ones were not read."""
+    failures: Mapping[Failure, int] = field(default_factory=dict)  # why the unreadable ones were not read
 
     @property
     def unusable(self) -> int:

@@ -95,11 +95,9 @@ class Inspected:
     problem: ContentProblem | None = None
     pages: int | None = None
     seconds: float | None = None
-    normal_form: str | None = None
-    """The SHA-256 of what is heard or seen, without anything that can be put around it."""
+    normal_form: str | None = None  # the SHA-256 of what is heard or seen, without what is put around it
     active_parts: Sequence[ActivePart] = ()
-    speech_seconds: float | None = None
-    """``None`` where speech was not looked for, or not to the end and none found."""
+    speech_seconds: float | None = None  # ``None``: not looked for, or not to the end and none found
     depth: Depth = Depth.TYPE
     readers: Sequence[str] = ()  # the names and versions of the packages that read it
 

@@ -65,8 +65,7 @@ class EvidenceRecord:
     state: EvidenceState
     requested_by: str | None  # ``None`` where the service does not say
     account: str | None  # the signed-in identity behind ``requested_by``; ``None`` where it was not noted
-    partner: str | None
-    """The partner that it was requested for; ``None`` for an operator, and where it was not noted."""
+    partner: str | None  # that it was requested for; ``None`` for an operator, and where it was not noted
     requested_at: datetime
     expires_at: datetime | None
     object_key: str

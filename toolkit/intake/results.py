@@ -121,8 +121,7 @@ class FileLoaded:
 
     understood: Understood
     tally: Tally
-    already_loaded_at: datetime | None = None
-    """The time at which the same contents were loaded before; this call then changed nothing."""
+    already_loaded_at: datetime | None = None  # when these contents were loaded before; then nothing changed
     rejected_files: tuple[Path, ...] = ()
     skipped_file: Path | None = None
     notes: tuple[str, ...] = ()
