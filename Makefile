@@ -26,9 +26,9 @@ setup: $(VENV)/.developed ## Create the environment in .venv from the hash-locke
 UV := $(RUN)/python .make/uv.py
 INSTALL := $(UV) pip install --quiet --python $(RUN)/python
 
-# A lock holds all that is installed by it, so nothing is resolved.
+# A lock holds all that is installed by it, each with its hashes, so nothing is resolved; $(2) is installed beside it.
 define install
-	$(INSTALL) --no-deps --require-hashes -r $(1)
+	$(INSTALL) --no-deps --no-build-isolation --verify-hashes -r $(1) $(2)
 	$(RUN)/python .make/wheels.py $(1)
 	$(RUN)/python .make/imports.py $(1)
 endef
@@ -36,9 +36,8 @@ endef
 $(VENV)/.ready: requirements.lock requirements-setup.lock pyproject.toml $(wildcard .make/*.py)
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; try: make PYTHON=python3.11")'
 	$(PYTHON) -m venv $(VENV)
-	$(RUN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-setup.lock
-	$(call install,requirements.lock)
-	$(INSTALL) --no-deps --no-build-isolation --editable .
+	$(RUN)/python -m pip install --quiet --disable-pip-version-check --no-compile --require-hashes -r requirements-setup.lock
+	$(call install,requirements.lock,--editable .)
 	touch $@
 
 $(VENV)/.developed: $(VENV)/.ready requirements-dev.lock

@@ -11,7 +11,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 UV = runpy.run_path(str(ROOT / ".make" / "uv.py"), run_name="uv")
 uv_settings = UV["uv_settings"]
-for_every_platform = runpy.run_path(str(ROOT / ".make" / "wheels.py"), run_name="wheels")["for_every_platform"]
+WHEELS = runpy.run_path(str(ROOT / ".make" / "wheels.py"), run_name="wheels")
+for_every_platform = WHEELS["for_every_platform"]
 
 
 INDEXES = "index-url = https://a.example/simple\nextra-index-url =\n  https://b.example\n  https://c.example\n"
@@ -46,6 +47,13 @@ def test_what_pip_is_told_is_told_to_uv_but_for_what_uv_itself_is_told(tmp_path,
     found = uv_settings(listed, {})
     assert {name: " ".join(found[name].split()) for name in expected} == expected
     assert not set(expected) & set(uv_settings(listed, dict.fromkeys(expected, "mine")))
+
+
+@pytest.mark.parametrize("lock", sorted(ROOT.glob("*.lock")), ids=lambda lock: lock.name)
+def test_each_locked_package_has_a_hash(lock):
+    packages = WHEELS["requirements"](lock.read_text("utf-8"))
+    assert packages
+    assert [name for (name, _), requirement in packages.items() if "--hash=sha256:" not in requirement] == []
 
 
 def installed(folder, wheel, files):
