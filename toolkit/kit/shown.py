@@ -38,8 +38,10 @@ _SORTED: Final = (
     'table.sortable [role="button"]::after {content: " \\2195"}'
     'table.sortable [aria-sort="ascending"] [role="button"]::after {content: " \\2191"}'
     'table.sortable [aria-sort="descending"] [role="button"]::after {content: " \\2193"}'
+    "table.texts :is(th, td:not([data-value])) {text-align: left}"
+    "table.texts td:first-child {white-space: nowrap}"
 )
-"""The style of headings that sort."""
+"""The style of headings that sort, and of texts, which notebooks would put on the right."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +82,7 @@ def table(heading: str, columns: Sequence[str], rows: Iterable[Sequence[object]]
     told = [f"\n{heading} ({_cell(total)})", *(f"  {line}" for line in aligned([names, *cells[:AS_TEXT]]))]
     if total > AS_TEXT:
         told.append(translate(Message("... and {:,} more; --json lists all of them", total - AS_TEXT)))
-    return Part(_html(f"{heading} ({number})", names, shown, ' class="sortable"'), "\n".join(told))
+    return Part(_html(f"{heading} ({number})", names, shown, ' class="sortable texts"'), "\n".join(told))
 
 
 def links(heading: str, paths: Sequence[Path]) -> Part:
