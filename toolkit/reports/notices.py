@@ -26,7 +26,7 @@ _TIMEZONE: Final = ZoneInfo(DEFAULT_TIMEZONE)
 def headline(result: Audited, language: Language = ENGLISH) -> str:
     """Return the answer in one sentence, with the partner that it is about where it is about one."""
     answer = _answer(result, language)
-    return answer if result.partner is None else f"{result.partner}: {answer}"
+    return answer if result.partner is None else f"{result.partner}: {answer[0].lower()}{answer[1:]}"
 
 
 def _answer(result: Audited, language: Language) -> str:
