@@ -14,7 +14,7 @@ from tests.support.served_process import SECRET
 from tests.support.uploaded_sales import MP3, PDF
 from tests.support.waiting import wait_until
 from toolkit.contract.people import TokenScope
-from toolkit.database.connection import Lock, take_for
+from toolkit.database.connection import Lock, take
 from toolkit.database.tables import custody_events
 from toolkit.errors import FindingNotFound, InvalidFields, SaleNotFound
 from toolkit.http import tokens
@@ -125,7 +125,7 @@ def test_who_asks_for_the_sale_of_another_does_not_wait_for_it(two, audited):
     """How long the answer takes would tell that the sale is there, and that its partner is asking."""
     sale = two.luz.sales[0]
     with audited.database.transaction() as connection:
-        take_for(connection, Lock.OPEN_FORMS, sale)
+        take(connection, Lock.OPEN_FORMS, sale)
         theirs = two.sol.http.put(f"/sales/{sale}/evidences", json=UPLOAD)
     assert theirs.status_code == 404
 

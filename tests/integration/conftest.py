@@ -24,7 +24,7 @@ from toolkit.database.connection import raw
 from toolkit.evidence import inspection
 from toolkit.evidence.inspection import Inspector
 from toolkit.intake.clients import load_clients
-from toolkit.intake.results import LoadOptions, LoadResult
+from toolkit.intake.results import LoadResult
 
 
 @pytest.fixture(scope="session")
@@ -147,8 +147,6 @@ def _new_home() -> Path:
 @pytest.fixture
 def load(database, clock, tmp_path):
     def load(*files: Path, dry_run: bool = False, **options: Any) -> LoadResult:
-        return load_clients(
-            database, files, out=tmp_path / "out", dry_run=dry_run, options=LoadOptions(**options), clock=clock
-        )
+        return load_clients(database, files, out=tmp_path / "out", dry_run=dry_run, **options, clock=clock)
 
     return load

@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.uploaded_sales import add_record, add_sale, execute, rows
 from tests.support.waiting import PATIENCE, someone_waits, wait_until
-from toolkit.database.connection import Lock, take_for
+from toolkit.database.connection import Lock, take
 from toolkit.errors import EvidenceNotFound, WithdrawalRefused
 from toolkit.evidence.records import withdraw, withdrawals_at
 
@@ -90,7 +90,7 @@ def test_an_unknown_record_and_a_second_withdrawal_are_refused(database, clock, 
 def test_it_waits_for_whoever_holds_the_sale(database, clock, evidence_id):
     with ThreadPoolExecutor(1) as thread:
         with database.transaction() as connection:
-            take_for(connection, Lock.SALE, "sale-1")
+            take(connection, Lock.SALE, "sale-1")
             waiting = thread.submit(ask, database, clock, evidence_id)
             wait_until(lambda: someone_waits(database))
             clock.now += timedelta(minutes=1)

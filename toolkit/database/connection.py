@@ -246,14 +246,9 @@ class Lock(Enum):
     CUSTODY_SEAL = 0x7365616C  # the chain of the custody log grows
 
 
-def take(connection: Connection, lock: Lock) -> None:
-    """Wait for the lock, and hold it until the transaction ends."""
-    connection.execute(sa.select(sa.func.pg_advisory_xact_lock(lock.value)))
-
-
-def take_for(connection: Connection, lock: Lock, name: str) -> None:
-    """Wait for the lock of one thing, such as a sale, and hold it as ``take`` does."""
-    connection.execute(sa.select(sa.func.pg_advisory_xact_lock(lock.value, sa.func.hashtext(name))))
+def take(connection: Connection, lock: Lock, *name: str) -> None:
+    """Wait for the lock, or for that of one thing by its name, and hold it until the transaction ends."""
+    connection.execute(sa.select(sa.func.pg_advisory_xact_lock(lock.value, *map(sa.func.hashtext, name))))
 
 
 def take_if_free(connection: Connection, lock: Lock) -> bool:

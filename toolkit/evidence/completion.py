@@ -14,7 +14,7 @@ from toolkit.contract.events import CustodyEvent
 from toolkit.contract.findings import Status, Verdict
 from toolkit.contract.rules import Evidence, EvidenceState, Sale, evaluate
 from toolkit.database.belonging import check_bucket
-from toolkit.database.connection import Database, Lock, take_for
+from toolkit.database.connection import Database, Lock, take
 from toolkit.database.observations import observe_sales
 from toolkit.database.service import one_row
 from toolkit.errors import BucketError, BucketUnavailable
@@ -99,7 +99,7 @@ def complete_sale(
             return Completion(sale_id, None, False, verdict)
         with database.transaction() as connection:
             connection.execute(sa.text(f"SET LOCAL lock_timeout = '{LOCK_SECONDS}s'"))
-            take_for(connection, Lock.SALE, sale_id)
+            take(connection, Lock.SALE, sale_id)
             completed_at, attempt = clock(), connection.begin_nested()
             # From here on the service waits that would change the sale; what it changed before is seen below.
             changed = connection.execute(complete, {"id": sale_id, "completed_at": completed_at}).rowcount

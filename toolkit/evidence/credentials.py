@@ -21,7 +21,7 @@ from toolkit.contract.people import PartnerAccess
 from toolkit.contract.resources import SaleId, UploadCredentials, is_possible_sale_id
 from toolkit.contract.rules import EvidenceState, evidence_state, ran_out
 from toolkit.database.belonging import BUCKET_OF_DATABASE, check_bucket
-from toolkit.database.connection import Database, Lock, raw, take, take_for
+from toolkit.database.connection import Database, Lock, raw, take
 from toolkit.database.service import COLUMNS, Service, create_new, evidences, one_row, service_of
 from toolkit.database.tables import evidence_requests, new_id, new_ids, withdrawals
 from toolkit.errors import InvalidField, InvalidFields, InvalidInput, SaleNotFound, TooManyForms
@@ -108,7 +108,7 @@ def _store(database: Database, bucket: Bucket, record: Mapping[str, Any], access
         check_bucket(connection, bucket)
         # Before the lock: whose sale it is not must neither wait for those whose it is, nor make them wait.
         one_sale(connection, access, record["sale_id"])
-        take_for(connection, Lock.OPEN_FORMS, record["sale_id"])
+        take(connection, Lock.OPEN_FORMS, record["sale_id"])
         if connection.execute(issue, {**record, "open_forms": open_forms}).rowcount:
             return
         first = sa.text(f"SELECT min(expires_at) FROM ({_open_forms(database.service)}) AS open")

@@ -19,7 +19,7 @@ from toolkit.contract.fields import stated
 from toolkit.contract.findings import Reason
 from toolkit.contract.rules import EvidenceState, evidence_state, ran_out
 from toolkit.database.belonging import check_bucket
-from toolkit.database.connection import Database, Lock, take_for
+from toolkit.database.connection import Database, Lock, take
 from toolkit.database.observation_clock import stamp
 from toolkit.database.observations import latest_look_and_first_fault, valid_at
 from toolkit.database.service import evidences, same
@@ -355,7 +355,7 @@ def withdraw(
         sale_id: str | None = connection.execute(query).scalar_one_or_none()
         if sale_id is None or not own_sales(connection, None, sale_id):
             raise EvidenceNotFound("There is no evidence record with the id {}.", evidence_id)
-        take_for(connection, Lock.SALE, sale_id)
+        take(connection, Lock.SALE, sale_id)
         earlier = sa.select(withdrawals.c.withdrawn_at).where(withdrawals.c.evidence_id == evidence_id)
         before: datetime | None = connection.execute(earlier).scalar_one_or_none()
         if before is not None:

@@ -6,12 +6,14 @@ registered already are taken out by an anti-join, and the rest is stored. A file
 together with the note that it was: all of it or nothing, and never twice.
 """
 
+import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
+from hashlib import sha256
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 
 import numpy as np
@@ -30,9 +32,10 @@ from toolkit.errors import InvalidField, UnreadableFile
 from toolkit.intake.checks import ROW, ChunkVerdict, decide
 from toolkit.intake.headings import FIELDS, Headings, client_headings
 from toolkit.intake.registration import REFUSALS, refusal
-from toolkit.intake.results import FileLoaded, LoadOptions, LoadResult, Outputs, Tally, Understood
+from toolkit.intake.results import FileLoaded, LoadResult, Outputs, Tally, Understood
 from toolkit.intake.sources import Chunk, TableSource, source_of, told_apart
 from toolkit.intake.tables import SpreadsheetTable, open_table, source_chunks, source_headings
+from toolkit.language import ENGLISH, Language
 from toolkit.message import Message
 from toolkit.progress import Progress
 
@@ -43,7 +46,9 @@ def load_clients(
     *,
     out: Path | None = None,
     dry_run: bool = False,
-    options: LoadOptions | None = None,
+    headings: Mapping[str, str] | None = None,
+    sheet: str | None = None,
+    language: Language = ENGLISH,
     clock: Clock,
     progress: Progress | None = None,
     announce: Callable[[Understood], None] = lambda _: None,
@@ -51,8 +56,9 @@ def load_clients(
     """Register the clients in ``files``.
 
     Rejected and skipped rows come back as files under ``out``, by default beside their source. A ``dry_run``
-    writes these, too, but nothing into the database: it looks at each file by itself. ``announce`` is told what
-    was understood of a file before it is loaded.
+    writes these, too, but nothing into the database: it looks at each file by itself. ``headings`` maps headings
+    of the files to fields of the contract, before those that are known; the reasons in the workbook of rejected
+    rows are in ``language``. ``announce`` is told what was understood of a file before it is loaded.
 
     Raises:
         UnreadableFile: no file can be read or has the headings; where some can, the result names the others.
@@ -62,8 +68,8 @@ def load_clients(
     """
     if not dry_run:
         database.service.require("add_clients")
-    options = options or LoadOptions()
-    headings = client_headings(options.headings)
+    known = client_headings(headings or {})
+    options = {"headings": dict(sorted((headings or {}).items())), "sheet": sheet}
     unreadable: list[UnreadableFile] = []
     sources: list[TableSource] = []
     for file in files:
@@ -74,8 +80,8 @@ def load_clients(
     loaded: list[FileLoaded] = []
     for source in told_apart(sources):
         try:
-            table = open_table(source, headings.recognise, options.sheet)
-            load = _Load(table, headings, out or source.path.parent, options, dry_run=dry_run)
+            table = open_table(source, known.recognise, sheet)
+            load = _Load(table, known, out or source.path.parent, options, language, dry_run=dry_run)
         except UnreadableFile as error:
             unreadable.append(error)
             continue
@@ -97,10 +103,20 @@ def _outputs_name(source: str) -> str:
 
 
 class _Load:
-    """The load of one table, whose files come back in ``folder``; use it once."""
+    """The load of one table, whose files come back in ``folder``; use it once.
+
+    The ``options`` are those that change what becomes of a row; they are kept with the batch.
+    """
 
     def __init__(
-        self, table: SpreadsheetTable, headings: Headings, folder: Path, options: LoadOptions, *, dry_run: bool
+        self,
+        table: SpreadsheetTable,
+        headings: Headings,
+        folder: Path,
+        options: Mapping[str, Any],
+        language: Language,
+        *,
+        dry_run: bool,
     ) -> None:
         self._table, self._layout, self._source = table, table.layout, table.source.name
         self._options, self._dry_run = options, dry_run
@@ -119,7 +135,7 @@ class _Load:
             self._layout.delimiter,
             headings.understood_without_map(given, self._columns),
             self._columns,
-            options.language,
+            language,
         )
         self._tally = Tally()
 
@@ -144,7 +160,8 @@ class _Load:
             progress.begin("Waiting for another load of clients to end", None, "loads")
             take(connection, Lock.CLIENT_LOAD)
             progress.end()
-        fingerprint = self._options.fingerprint(self._layout.sha256)
+        document = json.dumps([self._layout.sha256, self._options], sort_keys=True)
+        fingerprint = sha256(document.encode()).hexdigest()
         query = sa.select(load_batches.c.loaded_at).where(load_batches.c.fingerprint == fingerprint)
         already: datetime | None = connection.scalar(query)
         storing = already is None and not self._dry_run
@@ -188,7 +205,7 @@ class _Load:
             "id": new_id(),
             "fingerprint": fingerprint,
             "sha256": self._layout.sha256,
-            "options": self._options.deciding(),
+            "options": self._options,
             "source": self._source,
             "accepted": self._tally.accepted,
             "rejected": self._tally.rejected,

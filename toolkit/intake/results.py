@@ -8,8 +8,6 @@ the load has succeeded; what a killed load has left is removed by the next.
 from __future__ import annotations
 
 import csv
-import hashlib
-import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -47,27 +45,6 @@ class Repair(LabelledEnum):
     DATE_DAY_FIRST = "date_day_first", "date written dd/mm/yyyy rewritten"
     DATE_MIDNIGHT = "date_midnight", "midnight after a date removed"
     EXCEL_DATE = "excel_date", "Excel's day number rewritten as a date"
-
-
-@dataclass(frozen=True, slots=True)
-class LoadOptions:
-    """The options for reading and judging the files of a load.
-
-    ``headings`` maps headings of the file to field names of the contract, before those that are known.
-    """
-
-    headings: Mapping[str, str] = field(default_factory=dict)
-    sheet: str | None = None
-    language: Language = ENGLISH  # the language of the reasons in the workbook of rejected rows
-
-    def deciding(self) -> dict[str, Any]:
-        """Return the options that change what becomes of a row, as they are kept with a batch."""
-        return {"headings": dict(sorted(self.headings.items())), "sheet": self.sheet}
-
-    def fingerprint(self, sha256: str) -> str:
-        """Return the fingerprint of a file with these contents, loaded with these options."""
-        document = json.dumps([sha256, self.deciding()], sort_keys=True)
-        return hashlib.sha256(document.encode()).hexdigest()
 
 
 EXAMPLES: Final = 3  # the number of places that are kept of each reason and warning

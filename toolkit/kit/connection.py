@@ -106,17 +106,17 @@ class Kit(OneSale):
             UnreadableFile: no file can be read or has the headings.
         """
         from toolkit.intake.clients import load_clients
-        from toolkit.intake.results import LoadOptions
         from toolkit.kit.results import files_given, shown_clients
 
-        options = LoadOptions(headings or {}, sheet or None, current_language())
         with files_given(self, files, out) as (paths, folder, kept):
             result = load_clients(
                 self.database,
                 paths,
                 out=folder,
                 dry_run=dry_run,
-                options=options,
+                headings=headings,
+                sheet=sheet or None,
+                language=current_language(),
                 clock=self.clock,
                 progress=self.progress,
                 announce=announce,

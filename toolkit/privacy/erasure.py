@@ -28,7 +28,7 @@ from toolkit.contract.events import ERASED, HIDDEN, CustodyEvent
 from toolkit.contract.fields import stated
 from toolkit.contract.privacy import PrivacyPlan
 from toolkit.database.belonging import check_bucket
-from toolkit.database.connection import Database, Lock, take_for
+from toolkit.database.connection import Database, Lock, take
 from toolkit.database.observation_clock import stamp
 from toolkit.database.privacy_tables import erasures
 from toolkit.database.service import clients, create_new, evidences, sales, service_of
@@ -265,7 +265,7 @@ def _change_rows(connection: Connection, erasure: Erasure, keys: Mapping[str, UU
         names[key] = f"{ERASED}/{evidence}" + (f"/{number}" if evidence in taken else "")
         taken.add(evidence)
     for sale in sorted(erasure.sales):
-        take_for(connection, Lock.SALE, sale)
+        take(connection, Lock.SALE, sale)
     now = stamp(connection, clock)
     records = set(keys.values())
     row = {"id": erasure.id, "sales": list(erasure.sales), "clients": len(erasure.clients), "erased_at": now}
