@@ -100,11 +100,9 @@ class EvidenceRequest(RequestModel):
     @field_validator("file_format", "type", mode="after")
     @classmethod
     def _fits_evidence_type(cls, media_type: str, info: ValidationInfo) -> str:
-        evidence_type = info.data.get("evidence_type")
-        if evidence_type is None:
-            return media_type
-        wanted = KIND_OF[evidence_type]
-        if kind_of_media_type(media_type) is not wanted:
+        evidence_type: Any = info.data.get("evidence_type")
+        wanted = KIND_OF.get(evidence_type)
+        if wanted not in (None, kind_of_media_type(media_type)):
             raise invalid(
                 "file_kind",
                 "Must be application/pdf for {}"
