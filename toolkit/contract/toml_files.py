@@ -2,6 +2,7 @@
 
 import re
 import tomllib
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from importlib.resources.abc import Traversable
@@ -65,17 +66,20 @@ def line_of(text: str, where: Sequence[str | int]) -> int:
     ``where`` leads to the field: names, and after that of an array a number from 0.
     """
     lines = text.splitlines(keepends=True)
-    best, known, begun = 1, 0, 1
-    for number in range(1, len(lines) + 1):
-        try:
-            found: Any = tomllib.loads("".join(lines[:number]))
-        except ValueError:  # a value goes on in the next line
-            continue
+
+    def longest(end: int) -> tuple[int, int]:
+        """Return the longest text of at most so many lines that is TOML, and how much of ``where`` it has."""
+        while True:
+            with suppress(ValueError):  # in the middle of a value
+                found: Any = tomllib.loads("".join(lines[:end]))
+                break
+            end -= 1
         depth = 0
         with suppress(LookupError, TypeError):
             for part in where:
                 found, depth = found[part], depth + 1
-        if depth > known:
-            best, known = begun, depth
-        begun = number + 1
-    return best
+        return end, depth
+
+    _, known = longest(len(lines))
+    end = bisect_left(range(len(lines)), known, key=lambda end: longest(end)[1])
+    return longest(max(end - 1, 0))[0] + 1
