@@ -124,9 +124,9 @@ def test_a_report_holds_the_rows_and_cases_behind_its_numbers_and_one_of_a_partn
     for ours, theirs in zip(case["records"], shown["records"], strict=True):
         names = ("size", "seconds", "pages", "coverage", "fault")
         assert (ours["id"], ours["type"], ours["state"]) == (theirs["id"], theirs["evidenceType"], theirs["state"])
-        assert [ours["file"][name] for name in names] == [theirs["file"][name] for name in names]
-        assert theirs["file"]["sha256"].startswith(ours["file"]["sha256"])
-        assert (ours["withdrawal"] or {}).get("approvedBy") == (theirs["withdrawal"] or {}).get("approvedBy")
+        assert [ours[name] for name in names] == [theirs["file"][name] for name in names]
+        assert theirs["file"]["sha256"].startswith(ours["sha256"])
+        assert ours["approvedBy"] == (theirs["withdrawal"] or {}).get("approvedBy")
     ids = [each["id"] for each in case["records"]]
     told_there = [(each["kind"], each["evidenceId"]) for each in shown["timeline"]]
     assert [(kind, ids[place]) for _, kind, place in case["events"]] == told_there

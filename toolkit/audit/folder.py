@@ -39,6 +39,12 @@ TABLES: Final = (
 )
 """The tables of an audit folder, each a file of this name and ``.parquet``, or a folder of parts."""
 
+CASES: Final = 20_000
+"""Sales whose time lines are kept, the gravest and oldest ones: each takes 225 bytes of a report's page."""
+
+UNPROVEN: Final = 1000
+"""Compliant sales on files that are not fully verified, of which this is all that is wrong, that reports list."""
+
 _NAME: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}-[0-9]{2}-[0-9]{2}Z(-[0-9]+)?")
 
 _OF_PARTNER: Final[Mapping[str, str]] = {

@@ -16,6 +16,7 @@ from ibis import Table
 from ibis.expr import datatypes as dt
 from ibis.expr.types import BooleanValue, StringValue
 
+from toolkit.audit.folder import UNPROVEN
 from toolkit.audit.source import LOOKED_AT
 from toolkit.contract.codes import WRONG_KIND
 from toolkit.contract.contents import COVERAGES, Coverage
@@ -168,10 +169,6 @@ _ORDER: Final = (EvidenceState.COUNTED, *REASON_OF)
 """The states of an attempt, furthest first: the best one counts."""
 
 _TYPES: Final = list(EvidenceType)
-
-
-UNPROVEN: Final = 1000
-"""Compliant sales on files that are not fully verified, of which this is all that is wrong, that reports list."""
 
 
 @dataclass(frozen=True)

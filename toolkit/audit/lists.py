@@ -15,6 +15,7 @@ from sqlalchemy import Connection
 
 from toolkit.audit.duckdb_session import copy_to
 from toolkit.audit.extract import Observed
+from toolkit.audit.folder import CASES
 from toolkit.audit.reviews import AS_WRITTEN
 from toolkit.contract.contents import IntegrityFinding
 from toolkit.contract.findings import Problem, Status, file_finding_ids
@@ -24,9 +25,6 @@ from toolkit.database.observations import valid_at
 from toolkit.database.service import clients
 from toolkit.database.tables import evidence_observations
 from toolkit.evidence.records import by_indexes, time_line, withdrawals_at
-
-CASES: Final = 20_000
-"""Sales whose time lines are kept, the gravest and oldest ones."""
 
 _AT_ONCE: Final = 2_000
 """Sales whose time lines are read at once."""

@@ -23,9 +23,6 @@ from toolkit.contract.rules import GROUP_RULES
 from toolkit.contract.waivers import Waiver
 from toolkit.reports.reviews import Reviews
 
-CASES: Final = 20_000
-"""The sales whose records and time lines are read, the gravest and oldest: each takes 225 bytes of the page."""
-
 ENDS_SOON: Final = 14
 """Days before the end of a waiver in which reports warn of it."""
 
@@ -39,9 +36,6 @@ MONTHS: Final = 12
 
 UNKNOWN_GROUP: Final = "unknown"
 """The group in the census that stands for every utility group that the contract does not know."""
-
-UNVERIFIED: Final = 1000
-"""Compliant sales on files that are not fully verified, of which this is all that is wrong, that are listed."""
 
 AGE_BANDS: Final = {"0-1": 1, "2-7": 7, "8-30": 30, "31-90": 90}
 """The age of a sale in whole days since it was created: each band, and the last day that belongs to it."""
@@ -117,7 +111,7 @@ class Audited:
     reviews: Reviews
     """The reviews of files by people."""
     records: pa.Table
-    """The evidence records of the first ``CASES`` sales, those of a sale in the order of their requests."""
+    """The records of the first sales, as a page has them, those of a sale in the order of their requests."""
     events: pa.Table
     """Their events: those of a sale in the order of time."""
     today: date

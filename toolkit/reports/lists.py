@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 from pydantic.alias_generators import to_camel
 
 from toolkit.audit.changes import BETWEEN
+from toolkit.audit.folder import UNPROVEN
 from toolkit.contract.codes import CODES, names_of
 from toolkit.contract.contents import IntegrityFinding
 from toolkit.contract.evidence import EvidenceType
@@ -26,7 +27,7 @@ from toolkit.contract.findings import SEPARATOR, items
 from toolkit.contract.resources import HEADINGS, AnswerKind
 from toolkit.language import Language
 from toolkit.reports import wording
-from toolkit.reports.audited import COMPLETED_DAYS, MONTHS, MOST, UNVERIFIED
+from toolkit.reports.audited import COMPLETED_DAYS, MONTHS, MOST
 from toolkit.reports.report import MOMENTS, List, Report, known, told_detail
 from toolkit.reports.wording import COLUMN_NAMES
 
@@ -94,7 +95,7 @@ COLUMNS: Final[Mapping[str, tuple[str, Words | None]]] = {
 """The columns of lists by their English headings; one that is not here is its column's name in words."""
 
 
-LIMITS: Final = {"unverified": UNVERIFIED, "days": COMPLETED_DAYS, "completed": MOST, "months": MONTHS}
+LIMITS: Final = {"unverified": UNPROVEN, "days": COMPLETED_DAYS, "completed": MOST, "months": MONTHS}
 """The numbers that sentences about lists tell."""
 
 

@@ -22,13 +22,14 @@ import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup, escape
 
+from toolkit.audit.folder import CASES
 from toolkit.contract.codes import names_of
 from toolkit.contract.evidence import UtilityGroup
 from toolkit.contract.findings import Reason, Status, items
 from toolkit.contract.rules import Sale, requirements
 from toolkit.language import Language
 from toolkit.reports import page_data, wording
-from toolkit.reports.audited import AGE_BANDS, CASES, OF_FINDINGS, OLDER, UNKNOWN_GROUP, Audited
+from toolkit.reports.audited import AGE_BANDS, OF_FINDINGS, OLDER, UNKNOWN_GROUP, Audited
 from toolkit.reports.lists import Cell, Section, cell_text, sections_beside
 from toolkit.reports.notices import acting, headline, notices, provenance
 from toolkit.reports.report import TITLE, Report, iso, told_detail, tuples

@@ -7,13 +7,9 @@ Columns; times are local ones with their offset::
 
 Cases, in blocks that the script unpacks when one of their sales is opened::
 
-    {"records":  [{"id": "0199c2d4-...", "type": "POV", "state": "COUNTED", "requested": "...",
-                   "file": {"size": 1, "seconds": 2.5, "pages": null, "sha256": "...", "coverage": "verified",
-                            "fault": null, "seen": "..."} or null,
-                   "withdrawal": {"at": "...", "reason": "...", "withdrawnBy": "...",
-                                  "approvedBy": "..."} or null}, ...],
+    {"records":  [the rows of ``Audited.records``, ...],
      "events":   [["2026-11-20T18:00:00-03:00", "UPLOADED", the place of its record], ...],
-     "findings": [{"code": "MISSING_POV", "status": "open", "first": "...", "due": "...", "overdue": false,
+     "findings": [{"code": "MISSING_POV", "status": "open", "firstSeen": "...", "dueAt": "...", "overdue": false,
                    "waiver": {"end": "2026-12-31", "owner": "...", "approvedBy": "...", "reason": "..."}
                              or null}, ...]}
 """
@@ -32,9 +28,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from toolkit.audit.folder import CASES
 from toolkit.contract.fields import pick_camel
-from toolkit.contract.waivers import WaiverRequest
-from toolkit.reports.audited import CASES
 from toolkit.reports.report import Report, iso_column
 
 _LEVEL: Final = 4
@@ -76,15 +71,16 @@ AT_ONCE: Final = 250
 
 _OF_FINDING: Final = ["saleId", "code", "status", "firstSeen", "dueAt", "overdue", "waiverId"]
 
-_DIGITS: Final = 16
-"""The digits of a SHA-256 that the page has; ``toolkit sale show`` has all 64."""
-
 
 def blocks(report: Report) -> Iterator[str]:
     """Yield the cases of the first sales of ``Audited.told``, in its order: base64 of deflated JSON."""
     result, zone = report.result, report.timezone
     sale_ids = pa.array(result.told["saleId"].head(CASES), pa.large_string())
-    waivers = {str(each.id): each.request for each in result.waivers}
+    waivers = {
+        str(each.id): pick_camel(each.request, "owner", "approved_by", "reason")
+        | {"end": each.request.end.isoformat()}
+        for each in result.waivers
+    }
     all_findings = pa.Table.from_pandas(result.findings[_OF_FINDING], preserve_index=False)
     records = _by_block(sale_ids, result.records, "sale_id", zone)
     events = _by_block(sale_ids, result.events, "sale_id", zone)
@@ -96,12 +92,13 @@ def blocks(report: Report) -> Iterator[str]:
         ]
         places: dict[str, int] = {}
         for sale, row in next(records):
-            places[row["evidence_id"]] = len(cases[sale]["records"])
-            cases[sale]["records"].append(_record(row))
+            places[row["id"]] = len(cases[sale]["records"])
+            cases[sale]["records"].append(row)
         for sale, row in next(events):
             cases[sale]["events"].append([row["happened_at"], row["kind"], places[row["evidence_id"]]])
         for sale, row in next(findings):
-            cases[sale]["findings"].append(_finding(row, waivers))
+            row["waiver"] = waivers.get(row.pop("waiverId"))
+            cases[sale]["findings"].append(row)
         yield _harmless(iter([_json(cases)]))
 
 
@@ -114,7 +111,7 @@ def _by_block(
     sorted_places = places.take(order).to_numpy()
     for start in range(0, len(sale_ids), AT_ONCE):
         first, end = np.searchsorted(sorted_places, [start, start + AT_ONCE])
-        rows = table.take(order[first:end])
+        rows = table.drop_columns([name]).take(order[first:end])
         told = [_told(column, zone) for column in rows.columns]
         values = (dict(zip(rows.column_names, row, strict=True)) for row in zip(*told, strict=True))
         yield zip((sorted_places[first:end] - start).tolist(), values, strict=True)
@@ -122,28 +119,3 @@ def _by_block(
 
 def _told(column: pa.ChunkedArray, zone: ZoneInfo) -> list[Any]:
     return iso_column(column.combine_chunks(), zone) if pa.types.is_timestamp(column.type) else column.to_pylist()
-
-
-def _record(row: Mapping[str, Any]) -> dict[str, Any]:
-    file = {each: row[each] for each in ("size", "seconds", "pages", "sha256", "coverage", "fault")}
-    file |= {"sha256": file["sha256"] and file["sha256"][:_DIGITS], "seen": row["seen_at"]}
-    taken = {"withdrawnBy": row["withdrawn_by"], "approvedBy": row["approved_by"], "reason": row["reason"]}
-    return {
-        "id": row["evidence_id"],
-        "type": row["evidence_type"],
-        "state": row["state"],
-        "requested": row["requested_at"],
-        "file": None if row["size"] is None else file,
-        "withdrawal": row["withdrawn_at"] and taken | {"at": row["withdrawn_at"]},
-    }
-
-
-def _finding(row: Mapping[str, Any], waivers: Mapping[str, WaiverRequest]) -> dict[str, Any]:
-    waiver = waivers.get(row["waiverId"])
-    return {
-        **{each: row[each] for each in ("code", "status", "overdue")},
-        "first": row["firstSeen"],
-        "due": row["dueAt"],
-        "waiver": waiver
-        and pick_camel(waiver, "owner", "approved_by", "reason") | {"end": waiver.end.isoformat()},
-    }

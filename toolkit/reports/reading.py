@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from toolkit.audit.findings import FEW_OF_FINDINGS, as_listed
-from toolkit.audit.folder import Audit
+from toolkit.audit.folder import CASES, UNPROVEN, Audit
 from toolkit.audit.source import LOOKED_AT, Looks
 from toolkit.contract.codes import NOT_TOLD_TO_PARTNERS, Owner, Severity
 from toolkit.contract.contents import COVERAGES, IntegrityFinding, IntegrityProblem
@@ -27,7 +27,6 @@ from toolkit.contract.rules import EvidenceState
 from toolkit.contract.waivers import Waiver, WaiverRequest
 from toolkit.reports.audited import (
     AGE_BANDS,
-    CASES,
     COMPLETED_DAYS,
     FEW,
     MONTHS,
@@ -36,7 +35,6 @@ from toolkit.reports.audited import (
     OLDER,
     ROW_COLUMNS,
     UNKNOWN_GROUP,
-    UNVERIFIED,
     Audited,
 )
 from toolkit.reports.report import MOMENTS
@@ -104,14 +102,14 @@ _TOLD_STATUSES: Final = f"verdicts.status <> '{Status.COMPLIANT}' OR problems <>
 _HOUSE: Final = f"'{Owner.COMPLIANCE}', '{Owner.OPERATIONS}'"
 """The owners of findings beside the one partner of a sale."""
 
-_UNPROVEN: Final = "first_bytes + never + unreadable > 0"
+_NOT_VERIFIED: Final = "first_bytes + never + unreadable > 0"
 
 _CENSUS: Final = f"""
     SELECT status, missing, reasons, problems,
         CASE WHEN utility_group IN ({", ".join(f"'{each}'" for each in UtilityGroup)})
             THEN utility_group ELSE '{UNKNOWN_GROUP}' END AS utility_group,
         client_id IS NOT NULL AS has_client, completed_at IS NULL AS to_complete,
-        NOT ({_UNPROVEN}) AS fully_verified,
+        NOT ({_NOT_VERIFIED}) AS fully_verified,
         count(*) AS sales, sum(unexamined)::bigint AS unexamined,
         {", ".join(f"sum({column})::bigint AS {column}" for column in COVERAGES.values())}
     FROM verdicts GROUP BY ALL ORDER BY ALL
@@ -126,8 +124,8 @@ _AGES: Final = f"""
 
 _TOLD: Final = f"""
     WITH unproven AS (
-        SELECT sale_id FROM verdicts WHERE NOT ({_TOLD_STATUSES}) AND {_UNPROVEN}
-        ORDER BY sale_id LIMIT {UNVERIFIED}
+        SELECT sale_id FROM verdicts WHERE NOT ({_TOLD_STATUSES}) AND {_NOT_VERIFIED}
+        ORDER BY sale_id LIMIT {UNPROVEN}
     ), concerned AS (
         SELECT sale_id FROM unproven UNION SELECT unnest(sale_ids) FROM file_findings WHERE {{of_files}}
     ), acting AS (
@@ -210,11 +208,13 @@ _WITHDRAWALS: Final = """
 """
 
 _RECORDS: Final = """
-    SELECT evidence_id, sale_id, evidence_type, state, requested_at, withdrawn_at, size, seconds, pages, sha256,
-        coverage, fault, seen_at, reason, withdrawn_by, approved_by
+    SELECT sale_id, evidence_id AS id, evidence_type AS type, state, requested_at AS requested,
+        size, seconds, pages, left(sha256, 16) AS sha256, coverage, fault, seen_at AS seen,
+        withdrawn_at AS withdrawn, reason, withdrawn_by AS "withdrawnBy", approved_by AS "approvedBy"
     FROM files LEFT JOIN (SELECT evidence_id, reason, {people} FROM withdrawals) AS taken USING (evidence_id)
     WHERE sale_id IN (SELECT unnest($1::text[])) ORDER BY sale_id, requested_at, evidence_id
 """
+"""A page has 16 digits of each SHA-256; ``toolkit sale show`` has all 64."""
 
 
 _LOOKS: Final = f"""

@@ -54,10 +54,10 @@ class CaseWriter {
     return types.map((type, at) => (count(types, type) > 1 ? `${type} (${count(types.slice(0, at + 1), type)})` : type));
   }
 
-  record({ id, type, state, requested, file, withdrawal }, name) {
+  record({ id, type, state, requested, withdrawn, reason, withdrawnBy, approvedBy, ...file }, name) {
     const { types, states, coverages } = this.words;
     const facts = [];
-    if (file) {
+    if (file.size !== null) {
       const { size, seconds, pages, sha256, coverage, fault, seen } = file;
       facts.push([say("File"), this.extent(size, seconds, pages)]);
       if (sha256) facts.push(["SHA-256", element("code", {}, `${sha256}\u2026`)]);
@@ -66,9 +66,9 @@ class CaseWriter {
       facts.push([say("Observed since"), this.writer.moment(seen)]);
     }
     facts.push([say("Requested"), this.writer.moment(requested)]);
-    if (withdrawal) {
-      const people = say("by {by}, approved by {approver}", { by: withdrawal.withdrawnBy ?? "-", approver: withdrawal.approvedBy ?? "-" });
-      facts.push([say("Withdrawn"), `${this.writer.moment(withdrawal.at)}, ${people}`], [say("Reason"), withdrawal.reason ?? "-"]);
+    if (withdrawn) {
+      const people = say("by {by}, approved by {approver}", { by: withdrawnBy ?? "-", approver: approvedBy ?? "-" });
+      facts.push([say("Withdrawn"), `${this.writer.moment(withdrawn)}, ${people}`], [say("Reason"), reason ?? "-"]);
     }
     facts.push([say("Record"), element("code", {}, id)]);
     return element(
@@ -92,13 +92,13 @@ class CaseWriter {
     return element("span", {}, this.writer.trouble(code), ` ${this.words.codes[code]?.meaning ?? ""}`);
   }
 
-  finding({ code, status, first, due, overdue, waiver }) {
+  finding({ code, status, firstSeen, dueAt, overdue, waiver }) {
     const { findingStatuses } = this.words;
     const facts = [
       [say("Status"), findingStatuses[status] ?? status],
-      [say("First seen"), this.writer.moment(first)],
+      [say("First seen"), this.writer.moment(firstSeen)],
     ];
-    if (status !== "resolved") facts.push([say("Due"), `${this.writer.moment(due)}${overdue ? `, ${say("past due")}` : ""}`]);
+    if (status !== "resolved") facts.push([say("Due"), `${this.writer.moment(dueAt)}${overdue ? `, ${say("past due")}` : ""}`]);
     if (waiver) {
       const people = say("by {by}, approved by {approver}", { by: waiver.owner ?? "-", approver: waiver.approvedBy ?? "-" });
       facts.push([say("Waived until {day}", { day: this.writer.written(waiver.end) }), people], [say("Reason"), waiver.reason ?? "-"]);
