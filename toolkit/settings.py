@@ -95,6 +95,13 @@ class Environment:
         except SettingsError as error:
             raise SettingsError("{}: {}", name, error) from None
 
+    def like(self, name: str, pattern: str, example: str) -> str | None:
+        """Return a text that a pattern fits from its start."""
+        text = self.text(name)
+        if text is not None and not re.match(pattern, text):
+            raise SettingsError("{} must look like {}", name, example)
+        return text
+
     def items(self, name: str) -> tuple[str, ...]:
         """Return texts with commas between them."""
         return tuple(each.strip() for each in (self.text(name) or "").split(",") if each.strip())
@@ -102,7 +109,7 @@ class Environment:
     def endpoint(self, *names: str) -> str | None:
         """Return the address of a server, from the first of these variables that is set."""
         name = next((each for each in names if self.text(each)), names[-1])
-        url = self.read(name, _like(r"https?://[^/\s]"), "https://s3.example.com")
+        url = self.like(name, r"https?://[^/\s]", "https://s3.example.com")
         if url is not None and "@" in url:
             raise SettingsError(
                 "{} must not hold a user or a password: they are not sent, and addresses are shown. Keys "
@@ -145,17 +152,6 @@ def _with_several_hosts(url: str) -> str:
     return f"{several['start']}{several['path'] or '/'}?{hosts}" + (
         f"&{several['query']}" if several["query"] else ""
     )
-
-
-def _like(pattern: str) -> Callable[[str], str]:
-    """Return a reader of texts that match a pattern from their start."""
-
-    def read(text: str) -> str:
-        if re.match(pattern, text):
-            return text
-        raise ValueError(text)
-
-    return read
 
 
 def _addresses(text: str) -> frozenset[str]:
@@ -295,8 +291,8 @@ class Settings:
     """The file of the Ed25519 key that signs the custody log; one in ``home`` by default."""
     log_origin: str = _variable(
         "TOOLKIT_LOG_ORIGIN",
-        Environment.read,
-        _like(r"[^\s+]{1,200}$"),
+        Environment.like,
+        r"[^\s+]{1,200}$",
         "evidence.example.com/custody",
         default="evidence-toolkit/custody",
     )
@@ -320,7 +316,7 @@ class Settings:
     quotas: Quotas
     """The limits of one caller of the HTTP interface."""
     engine_memory: str = _variable(
-        "TOOLKIT_ENGINE_MEMORY", Environment.read, _like(r"[1-9][0-9]*(MB|GB)$"), "512MB or 2GB", default="500MB"
+        "TOOLKIT_ENGINE_MEMORY", Environment.like, r"[1-9][0-9]*(MB|GB)$", "512MB or 2GB", default="500MB"
     )
     """Memory of DuckDB."""
     audits: str | None = _variable("TOOLKIT_AUDITS", Environment.text)
@@ -338,7 +334,7 @@ class Settings:
     audits_days: int = _variable("TOOLKIT_AUDITS_DAYS", Environment.number, 1, 36_600, default=365)
     """Days for which audits are kept."""
     spark_url: str | None = _variable(
-        "TOOLKIT_SPARK_URL", Environment.read, _like(r"sc://[^/\s]"), "sc://localhost:15002"
+        "TOOLKIT_SPARK_URL", Environment.like, r"sc://[^/\s]", "sc://localhost:15002"
     )
     """The server of Spark Connect."""
 
@@ -350,7 +346,13 @@ class Settings:
             SettingsError: naming the variable, what is wrong with it and an example of a good value.
         """
         given = Environment(environ)
-        return cls(aws=_aws(given), quotas=Quotas(**_read(Quotas, given)), **_read(cls, given))
+        if (given.text("AWS_ACCESS_KEY_ID") is None) != (given.text("AWS_SECRET_ACCESS_KEY") is None):
+            raise SettingsError("AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY must be set together")
+        return cls(
+            aws=AwsSettings(**_read(AwsSettings, given)),
+            quotas=Quotas(**_read(Quotas, given)),
+            **_read(cls, given),
+        )
 
 
 def _read(kind: type[Any], given: Environment) -> dict[str, Any]:
@@ -370,9 +372,3 @@ def file_mode_of(environ: Mapping[str, str]) -> int:
     if mode & 0o600 != 0o600 or mode & 0o111:
         raise SettingsError("TOOLKIT_FILE_MODE must be a mode of files such as 0640 (owner and group) or 0600")
     return mode
-
-
-def _aws(given: Environment) -> AwsSettings:
-    if (given.text("AWS_ACCESS_KEY_ID") is None) != (given.text("AWS_SECRET_ACCESS_KEY") is None):
-        raise SettingsError("AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY must be set together")
-    return AwsSettings(**_read(AwsSettings, given))

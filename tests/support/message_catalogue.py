@@ -13,7 +13,7 @@ from babel.messages.extract import extract_from_dir
 import toolkit
 from toolkit import cli, errors
 from toolkit.bucket.errors import REFUSALS
-from toolkit.cli.printing import pieces
+from toolkit.cli.context import pieces
 from toolkit.contract.codes import CODES, Owner, Severity, Subject
 from toolkit.contract.fields import _BOUNDS, NOT_MISLEADING
 from toolkit.contract.findings import FindingStatus, Status

@@ -7,13 +7,14 @@ Results go to stdout, progress and notes to stderr. Exit status: 0 done (also of
 import importlib
 import io
 import os
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from inspect import cleandoc
 from typing import Final
 
 import click
 
-from toolkit.cli.context import DONE, FAILED, WRONG_USAGE
-from toolkit.cli.printing import Help, note
+from toolkit.cli.context import DONE, FAILED, WRONG_USAGE, Help, note
 from toolkit.errors import SettingsError, ToolkitError
 from toolkit.extras import Extra, require
 from toolkit.kit.process import files_for_owner_and_group
@@ -89,7 +90,16 @@ class _Commands(click.Group):
         module_name, _ = _COMMANDS[cmd_name]
         module = importlib.import_module(f"{__name__}.{module_name}")
         command: click.Command = getattr(module, cmd_name)
+        if isinstance(command, click.Group) and "Example" not in (command.help or ""):
+            command.help = "\n  ".join([f"{cleandoc(command.help or '')}\n\nExamples:", *_first_examples(command)])
         return command
+
+
+def _first_examples(group: click.Group) -> Iterator[str]:
+    """Yield the first example of each command of a group."""
+    for name, command in group.commands.items():
+        if example := re.search(rf"toolkit {group.name} {name}(?:.*\\\n)*.*", cleandoc(command.help or "")):
+            yield example[0]
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})

@@ -6,8 +6,7 @@ from datetime import timedelta
 
 import click
 
-from toolkit.cli.context import pass_kit
-from toolkit.cli.printing import print_json, show
+from toolkit.cli.context import pass_kit, print_json, show
 from toolkit.contract.people import TokenScope
 from toolkit.evidence.access import add_revocation
 from toolkit.kit.connection import Kit
@@ -66,12 +65,7 @@ def serve(kit: Kit, host: str, port: int) -> None:
 
 @click.group()
 def token() -> None:
-    """Bearer tokens for the HTTP interface.
-
-    Examples:
-      toolkit token issue --subject partner-a --ttl 600
-      toolkit token revoke --subject partner-a --reason "laptop stolen"
-    """
+    """Bearer tokens for the HTTP interface."""
 
 
 @token.command(short_help="Print a token, signed with TOOLKIT_JWT_SECRET.")

@@ -16,12 +16,13 @@ from toolkit.cli.context import (
     NEEDS_ATTENTION,
     NonEmptyPath,
     confirm_disappearance,
+    note,
     pass_kit,
     past_moment,
     reason_for,
+    show,
     shows,
 )
-from toolkit.cli.printing import note, show
 from toolkit.contract.codes import no_finding
 from toolkit.contract.findings import FindingStatus
 from toolkit.errors import InvalidInput

@@ -1,9 +1,14 @@
-"""The parts that all commands share: exit statuses, the kit, kinds of options, and how a result is printed."""
+"""The parts that all commands share: exit statuses, the kit, kinds of options, the printing of results and help.
+
+Results go to stdout, notes to stderr: for people, or as one JSON document for machines.
+"""
 
 from __future__ import annotations
 
+import json
+import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from functools import wraps
 from pathlib import Path
@@ -11,14 +16,14 @@ from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, TypeVar
 
 import click
 
-from toolkit.cli.printing import note, print_json, show
 from toolkit.errors import InvalidInput
+from toolkit.kit.shown import Shown, json_text
+from toolkit.kit.spoken import ProgressBar, _, translate
 from toolkit.message import Message
 
 if TYPE_CHECKING:  # what `toolkit --help` does without
     from toolkit.kit.audits import AuditResult
     from toolkit.kit.connection import Kit
-    from toolkit.kit.shown import Shown
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -46,7 +51,6 @@ def pass_kit(command: Callable[Concatenate[Kit, P], R]) -> Callable[P, R]:
     @wraps(command)
     def with_kit(*args: P.args, **given: P.kwargs) -> R:
         from toolkit.kit.connection import Kit
-        from toolkit.kit.spoken import ProgressBar
 
         root = click.get_current_context().find_root()
         if _KIT not in root.meta:
@@ -125,3 +129,73 @@ class NonEmptyPath(click.Path):
         if "\0" in str(value):
             self.fail("the path holds a NUL character.", param, ctx)
         return super().convert(value, param, ctx)
+
+
+_TERMINAL_ORDER: Final = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+"""Characters that a terminal obeys instead of showing them, and those that no output can encode."""
+
+
+def print_json(document: Mapping[str, Any], *, one_line: bool = False) -> None:
+    """Print one JSON document on stdout, for machines."""
+    indent = None if one_line else 2
+    click.echo(plain(json.dumps(document, ensure_ascii=False, indent=indent, default=json_text)))
+
+
+def show(text: str, /, *values: Any) -> None:
+    """Print a line of the result on stdout, for people."""
+    click.echo(plain(translate(Message(text, *values) if values else text)))
+
+
+def note(text: str, /, *values: Any) -> None:
+    """Print a line for people on stderr, apart from the results."""
+    click.echo(plain(translate(Message(text, *values) if values else text)), err=True)
+
+
+def plain(text: str) -> str:
+    """Return the text with control characters escaped: names in files could otherwise steer the terminal.
+
+    They are JSON's, so that a JSON document stays the same document.
+    """
+    return _TERMINAL_ORDER.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
+
+
+_KEPT: Final = "\b\n"
+"""What tells click to write the lines of a paragraph as they stand."""
+
+_RULES: Final = re.compile("required|default")
+"""The words that click writes behind the text of an option, in brackets."""
+
+
+class Help(click.HelpFormatter):
+    """Writes headings, texts, and the lines of commands and options in the reader's language."""
+
+    def write_usage(self, prog: str, args: str = "", prefix: str | None = None) -> None:
+        """Write the line that a command is called by."""
+        super().write_usage(prog, args, prefix or f"{_('Usage:')} ")
+
+    def write_heading(self, heading: str) -> None:
+        """Write the heading of a section."""
+        super().write_heading(_(heading))
+
+    def write_text(self, text: str) -> None:
+        """Write paragraphs: one with an indented line, such as an example, as it stands, and others wrapped."""
+        found = text.split("\n\n")
+        said = ("".join([_KEPT * ("\n " in each), *map(_, pieces(each))]) for each in found)
+        super().write_text("\n\n".join(said))
+
+    def write_dl(self, rows: Iterable[tuple[str, str]], col_max: int = 30, col_spacing: int = 2) -> None:
+        """Write names, each with its line."""
+        super().write_dl([(name, _line(about)) for name, about in rows], col_max, col_spacing)
+
+
+def pieces(paragraph: str) -> list[str]:
+    """Split a paragraph into the pieces that are translated: a heading such as ``Examples:``, and the rest."""
+    heading, colon, rest = paragraph.partition(":\n")
+    return [f"{heading}:", "\n", rest] if colon and "\n" not in heading else [paragraph]
+
+
+def _line(about: str) -> str:
+    text, bracket, rules = about.partition("  [")
+    return _(text) + bracket + _RULES.sub(lambda word: _(word.group()), rules)

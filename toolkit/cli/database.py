@@ -1,7 +1,6 @@
 """``toolkit up``, ``down``, ``status`` and ``db``: the services that the toolkit stands on, and the schema."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -9,8 +8,7 @@ from typing import Any
 import click
 
 from toolkit import embedded
-from toolkit.cli.context import NonEmptyPath, finish, pass_kit, shows
-from toolkit.cli.printing import note, show
+from toolkit.cli.context import NonEmptyPath, finish, note, pass_kit, show, shows
 from toolkit.database import schema
 from toolkit.database.belonging import adopt_service, confirm_restore
 from toolkit.database.connection import Database
@@ -265,12 +263,7 @@ def _holds(kit: Kit) -> Callable[[str], bool] | None:
     return lambda key: bucket.head(key) is not None
 
 
-@contextmanager
-def _opened(kit: Kit, service: Service | None = None) -> Iterator[Database]:
+def _opened(kit: Kit, service: Service | None = None) -> Database:
     """Open the database as it is, whether its schema fits or not."""
     url = kit.settings.database_url
-    database = Database(url or embedded.database_url(kit.settings.home), embedded=url is None, service=service)
-    try:
-        yield database
-    finally:
-        database.dispose()
+    return Database(url or embedded.database_url(kit.settings.home), embedded=url is None, service=service)

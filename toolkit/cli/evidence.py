@@ -13,9 +13,9 @@ from toolkit.cli.context import (
     confirm_disappearance,
     pass_kit,
     reason_for,
+    show,
     shows,
 )
-from toolkit.cli.printing import show
 from toolkit.contract.fields import required_text
 from toolkit.database.belonging import adopt_bucket
 from toolkit.evidence.records import LONGEST_SECONDS
@@ -28,13 +28,7 @@ from toolkit.message import Message, recognised
 
 @click.group()
 def evidence() -> None:
-    """Upload evidence files, verify them, and take records out of the count.
-
-    Examples:
-      toolkit evidence upload credentials.jsonl --from files
-      toolkit evidence list V-2026-00064
-      toolkit evidence verify
-    """
+    """Upload evidence files, verify them, and take records out of the count."""
 
 
 @evidence.command(short_help="Read every file that was not verified in its present version.")
@@ -184,12 +178,7 @@ def upload(kit: Kit, credentials: Path, folder: Path, allow_hosts: tuple[str, ..
 
 @click.group()
 def credentials() -> None:
-    """Ask for upload credentials: an evidence record, and a form that lets its file be posted.
-
-    Examples:
-      toolkit credentials request manifest.csv --out credentials.jsonl
-      toolkit credentials request --help
-    """
+    """Ask for upload credentials: an evidence record, and a form that lets its file be posted."""
 
 
 @credentials.command(short_help="Ask for credentials for each file of a manifest.")
@@ -231,12 +220,7 @@ def request(kit: Kit, manifest: Path, out: Path, requested_by: str) -> Shown[Any
 
 @click.group()
 def bucket() -> None:
-    """Take over what lies in the bucket.
-
-    Examples:
-      toolkit bucket sync
-      toolkit bucket sync --help
-    """
+    """Take over what lies in the bucket."""
 
 
 @bucket.command(short_help="Take over new, overwritten and vanished objects.")

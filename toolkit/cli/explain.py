@@ -4,8 +4,7 @@ from typing import Any
 
 import click
 
-from toolkit.cli.context import json_option
-from toolkit.cli.printing import print_json, show
+from toolkit.cli.context import json_option, print_json, show
 from toolkit.contract.codes import CODES, Code, Subject, similar
 from toolkit.contract.fields import pick_camel
 from toolkit.kit.spoken import _, counted

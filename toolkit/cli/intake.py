@@ -5,21 +5,14 @@ from typing import Any
 
 import click
 
-from toolkit.cli.context import DONE, FAILED, NonEmptyPath, pass_kit, reason_for, shows
-from toolkit.cli.printing import note, show
+from toolkit.cli.context import DONE, FAILED, NonEmptyPath, note, pass_kit, reason_for, show, shows
 from toolkit.kit.connection import Kit
 from toolkit.kit.shown import Shown
 
 
 @click.group()
 def clients() -> None:
-    """Register clients, and look through those that are registered.
-
-    Examples:
-      toolkit clients load clients.csv --dry-run
-      toolkit clients load --help
-      toolkit clients quality
-    """
+    """Register clients, and look through those that are registered."""
 
 
 def _mapping(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
@@ -90,12 +83,7 @@ def load(kit: Kit, /, files: tuple[Path, ...], **options: Any) -> Shown[Any]:
 
 @click.group()
 def sales() -> None:
-    """Take over the sales of another system, and complete them when their evidence allows it.
-
-    Examples:
-      toolkit sales load sales.csv
-      toolkit sales complete V-2026-00001
-    """
+    """Take over the sales of another system, and complete them when their evidence allows it."""
 
 
 @sales.command("load", short_help="Take over the sales of a file, or compare them.")
@@ -147,12 +135,7 @@ def complete(kit: Kit, sale_id: str) -> Shown[Any]:
 
 @click.group()
 def sale() -> None:
-    """Look at one sale.
-
-    Examples:
-      toolkit sale show V-2026-00001
-      toolkit sale show V-2026-00001 --json
-    """
+    """Look at one sale."""
 
 
 @sale.command("show", short_help="Show everything about one sale.")

@@ -5,7 +5,6 @@ import json
 import shlex
 from collections.abc import Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
-from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property, partial
 from itertools import takewhile
@@ -15,8 +14,19 @@ from typing import Any, Final
 import click
 
 from toolkit.cli import _toolkit
-from toolkit.cli.context import DONE, FAILED, NEEDS_ATTENTION, finish, json_option, pass_kit, past_moment, shows
-from toolkit.cli.printing import note, print_json, show
+from toolkit.cli.context import (
+    DONE,
+    FAILED,
+    NEEDS_ATTENTION,
+    finish,
+    json_option,
+    note,
+    pass_kit,
+    past_moment,
+    print_json,
+    show,
+    shows,
+)
 from toolkit.errors import JobFailed, SettingsError, ToolkitError
 from toolkit.jobs.definitions import PACKAGED, Job, load_jobs
 from toolkit.jobs.notices import NoticeSettings, notices_of
@@ -81,32 +91,20 @@ class CommandLine:
         return document if isinstance(document, dict) else {}
 
 
-@dataclass(frozen=True)
 class Desk:
-    """The jobs file, the folder for outputs, the channels of notices, and the log."""
+    """The jobs of ``TOOLKIT_JOBS``, else of ``jobs.toml`` in the current folder, else of the package; a log."""
 
-    kit: Kit
-
-    @cached_property
-    def file(self) -> Path:
-        """The jobs file: ``TOOLKIT_JOBS``; else ``jobs.toml`` of the current folder; else the packaged one."""
-        here = Path.cwd() / "jobs.toml"
-        return Environment(self.kit.environ).path("TOOLKIT_JOBS") or (here if here.is_file() else PACKAGED)
-
-    @cached_property
-    def jobs(self) -> dict[str, Job]:
-        """The jobs of the file."""
-        return load_jobs(self.file, self.kit.settings.timezone)
+    def __init__(self, kit: Kit) -> None:
+        environ, here = Environment(kit.environ), Path.cwd() / "jobs.toml"
+        self.kit = kit
+        self.file = environ.path("TOOLKIT_JOBS") or (here if here.is_file() else PACKAGED)
+        self.out = environ.path("TOOLKIT_JOBS_OUT") or kit.settings.home / "jobs"
+        self.jobs = load_jobs(self.file, kit.settings.timezone)
 
     @cached_property
     def notices(self) -> NoticeSettings:
         """The channels of notices."""
         return NoticeSettings.from_environment(self.kit.environ, self.kit.settings.timezone)
-
-    @property
-    def out(self) -> Path:
-        """The folder for what runs write."""
-        return Environment(self.kit.environ).path("TOOLKIT_JOBS_OUT") or self.kit.settings.home / "jobs"
 
     def job(self, name: str) -> Job:
         """Return the job of this name."""
@@ -141,11 +139,6 @@ def job() -> None:
     Jobs are defined in jobs.toml (TOOLKIT_JOBS, else ./jobs.toml, else the two that come with
     the toolkit: nightly and monthly). cron, systemd or Airflow starts them; a second start for
     the same date does nothing twice, and a date on which nobody started is announced.
-
-    Examples:
-      toolkit job check
-      toolkit job run nightly
-      toolkit job missed
     """
 
 

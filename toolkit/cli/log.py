@@ -7,8 +7,17 @@ from typing import Any
 
 import click
 
-from toolkit.cli.context import DONE, NEEDS_ATTENTION, NonEmptyPath, json_option, pass_kit, shows
-from toolkit.cli.printing import note, print_json, show
+from toolkit.cli.context import (
+    DONE,
+    NEEDS_ATTENTION,
+    NonEmptyPath,
+    json_option,
+    note,
+    pass_kit,
+    print_json,
+    show,
+    shows,
+)
 from toolkit.contract.fields import pick_camel
 from toolkit.errors import InvalidInput, UnreadableFile
 from toolkit.kit.connection import Kit

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import click
 
-from toolkit.cli.context import DONE, NEEDS_ATTENTION, NonEmptyPath, json_option
-from toolkit.cli.printing import note, print_json, show
+from toolkit.cli.context import DONE, NEEDS_ATTENTION, NonEmptyPath, json_option, note, print_json, show
 from toolkit.kit.shown import aligned
 from toolkit.notebooks.packaged import copy_notebooks, find_notebook, packaged_notebooks, question_of
 
@@ -68,12 +67,7 @@ def run(
 
 @click.group()
 def notebooks() -> None:
-    """List the notebooks that come with the toolkit, or copy them.
-
-    Examples:
-      toolkit notebooks list
-      toolkit notebooks copy analysis
-    """
+    """List the notebooks that come with the toolkit, or copy them."""
 
 
 @notebooks.command("list")

@@ -20,12 +20,7 @@ from toolkit.message import Message
 
 @click.group()
 def partner() -> None:
-    """Tell partners what they have to mend, and until when; list what they answered.
-
-    Examples:
-      toolkit partner notify
-      toolkit partner answers
-    """
+    """Tell partners what they have to mend, and until when; list what they answered."""
 
 
 @partner.command(short_help="Send each partner its own findings, where there is something to tell.")

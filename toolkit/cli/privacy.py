@@ -8,8 +8,7 @@ from uuid import UUID
 
 import click
 
-from toolkit.cli.context import DONE, NonEmptyPath, pass_kit, past_moment, shows
-from toolkit.cli.printing import note, show
+from toolkit.cli.context import DONE, NonEmptyPath, note, pass_kit, past_moment, show, shows
 from toolkit.contract.privacy import AnswerOutcome, Right
 from toolkit.kit.connection import Kit
 from toolkit.kit.shown import Shown, say

@@ -20,11 +20,6 @@ def review() -> None:
 
     A file to which somebody gives a critical answer is a finding, REVIEW_FAILED. In JupyterLab the
     notebook review shows one file after the other with its questions.
-
-    Examples:
-      toolkit review draw --per-partner 5 --of POV,KYC --seed 7
-      toolkit review next --by "Ana Souza"
-      toolkit review record EVIDENCE_ID heard=yes agrees=no --by "Ana Souza"
     """
 
 

@@ -12,8 +12,7 @@ import click
 from toolkit import embedded
 from toolkit.bucket.client import access_settings
 from toolkit.bucket.file_store import S3Store
-from toolkit.cli.context import NonEmptyPath, pass_kit
-from toolkit.cli.printing import note, show
+from toolkit.cli.context import NonEmptyPath, note, pass_kit, show
 from toolkit.errors import SettingsError
 from toolkit.evidence.inspection import Inspector
 from toolkit.kit.connection import Kit

@@ -7,8 +7,7 @@ from uuid import UUID
 import click
 
 from toolkit.audit.waivers import add_waivers, fits_a_sale, lint_waivers
-from toolkit.cli.context import DONE, FAILED, NonEmptyPath, finish, json_option, pass_kit, shows
-from toolkit.cli.printing import note
+from toolkit.cli.context import DONE, FAILED, NonEmptyPath, finish, json_option, note, pass_kit, shows
 from toolkit.contract.waivers import WaiverRequest
 from toolkit.kit.audits import shown_waivers
 from toolkit.kit.connection import Kit
@@ -25,12 +24,6 @@ def waiver() -> None:
     While a waiver holds, its findings are counted as waived; the status of the sale stays
     what it is. On the day on which it ends they are back. A waiver is never changed or
     deleted, only revoked.
-
-    Examples:
-      toolkit waiver add --sale V-1 --code MISSING_AUT --reason "recording ordered" \\
-        --owner ana --approved-by bruno --end 2026-12-15
-      toolkit waiver lint waivers.toml
-      toolkit waiver list
     """
 
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 CONNECT_TIMEOUT = 10  # seconds until an address that does not answer counts as unavailable
 
 
-class Database:
+class Database(AbstractContextManager["Database"]):
     """A PostgreSQL database; cheap to keep for a whole process, safe to share between threads.
 
     ``embedded`` tells whether it is the one that the toolkit started itself. ``service`` holds the statements that
@@ -111,6 +111,9 @@ class Database:
     def dispose(self) -> None:
         """Close all idle connections."""
         self.engine.dispose()
+
+    def __exit__(self, *_: object) -> None:
+        self.dispose()
 
 
 def raw(connection: Connection) -> psycopg.Connection[tuple[object, ...]]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from toolkit.errors import InvalidInput, NoAudit
+from toolkit.kit import results
 from toolkit.kit.one_sale import OneSale
 from toolkit.kit.process import operation, signed_in_account
 from toolkit.kit.shown import Shown, sort_frames
@@ -106,9 +107,8 @@ class Kit(OneSale):
             UnreadableFile: no file can be read or has the headings.
         """
         from toolkit.intake.clients import load_clients
-        from toolkit.kit.results import files_given, shown_clients
 
-        with files_given(self, files, out) as (paths, folder, kept):
+        with results.files_given(self, files, out) as (paths, folder, kept):
             result = load_clients(
                 self.database,
                 paths,
@@ -121,7 +121,7 @@ class Kit(OneSale):
                 progress=self.progress,
                 announce=announce,
             )
-            return kept(shown_clients(result, self.settings.timezone))
+            return kept(results.shown_clients(result, self.settings.timezone))
 
     def client_quality(self, *, most: int = 500) -> Shown[ClientQuality]:
         """Look through the registered clients for doubtful ones, and those that are alike; CPFs are masked.
@@ -130,9 +130,8 @@ class Kit(OneSale):
             most: groups of clients to name of each likeness, the largest first.
         """
         from toolkit.intake.registration import client_quality
-        from toolkit.kit.results import shown_quality
 
-        return shown_quality(client_quality(self.database, self.today(), most))
+        return results.shown_quality(client_quality(self.database, self.today(), most))
 
     @operation
     def load_sales(
@@ -150,9 +149,8 @@ class Kit(OneSale):
             UnreadableFile: it is no table, or lacks a column.
         """
         from toolkit.intake.sales import load_sales
-        from toolkit.kit.results import files_given, shown_sales
 
-        with files_given(self, file, out) as ([path], folder, kept):
+        with results.files_given(self, file, out) as ([path], folder, kept):
             loaded = load_sales(
                 self.database,
                 path,
@@ -162,7 +160,7 @@ class Kit(OneSale):
                 out=folder,
                 language=current_language(),
             )
-            return kept(shown_sales(loaded, path.name))
+            return kept(results.shown_sales(loaded, path.name))
 
     @operation
     def request_credentials(
@@ -180,18 +178,17 @@ class Kit(OneSale):
             WrongBucket: the database belongs to another bucket.
         """
         from toolkit.evidence.credentials import Order, UploadLimits, request_manifest
-        from toolkit.kit.results import files_given, shown_request
 
         settings = self.settings
         limits = UploadLimits(settings.upload_ttl, settings.upload_max_bytes)
         by = requested_by.strip() or signed_in_account()
         order = Order(by, limits, self.clock, signed_in_account(), self.progress)
-        with files_given(self, manifest) as ([path], _, _kept):
+        with results.files_given(self, manifest) as ([path], _, _kept):
             target = self.path(out) if out else self.credentials_folder / f"{path.stem}.jsonl"
             if not out:
                 target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             requested = request_manifest(self.database, self.bucket, path, target, order)
-            return shown_request(requested, path.name, target)
+            return results.shown_request(requested, path.name, target)
 
     @operation
     def upload(
@@ -210,7 +207,6 @@ class Kit(OneSale):
         """
         from toolkit.database.belonging import check_bucket
         from toolkit.evidence.upload import destinations, upload_files
-        from toolkit.kit.results import shown_upload
 
         if isinstance(forms, Shown) and forms.needs_attention:
             raise InvalidInput("Nothing was issued, so nothing can be sent: correct the rows of the manifest.")
@@ -220,7 +216,7 @@ class Kit(OneSale):
                 check_bucket(connection, self.bucket)
         may_go = destinations(self.settings, allow_hosts)
         sent = upload_files(credentials, self.path(folder), progress=self.progress, may_go=may_go)
-        return shown_upload(sent, credentials.name)
+        return results.shown_upload(sent, credentials.name)
 
     def sync(
         self,
@@ -246,7 +242,6 @@ class Kit(OneSale):
             UnreadableFile: a file of the inventory is missing or not the one that it names.
         """
         from toolkit.audit.observe_bucket import sync_bucket
-        from toolkit.kit.results import shown_sync
 
         with self.scratch() as scratch:
             synced = sync_bucket(
@@ -260,14 +255,13 @@ class Kit(OneSale):
                 progress=self.progress,
             )
         verified = self.verify_contents(seconds=seconds).result if verify else None
-        return shown_sync(synced, verified, inventory=inventory is not None)
+        return results.shown_sync(synced, verified, inventory=inventory is not None)
 
     def verify_contents(self, *, seconds: float | None = None) -> Shown[Verified]:
         """Read every file that was not verified in its present version, for at most so many seconds."""
         from toolkit.evidence.contents import verify_contents
-        from toolkit.kit.results import shown_contents
 
-        return shown_contents(
+        return results.shown_contents(
             verify_contents(self.database, self.bucket, clock=self.clock, seconds=seconds, progress=self.progress)
         )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
@@ -105,9 +106,11 @@ def _database(settings: Settings, status: ServiceStatus) -> Facts:
         service = load_service(settings.service_sql)
     except SettingsError as error:
         return facts | {"problem": error.message}
-    _ask(facts, Database(url, embedded=shared is None, service=service))
+    with Database(url, embedded=shared is None, service=service) as database:
+        _ask(facts, database)
     if shared is not None and settings.database_read_url is not None and facts["problem"] is None:
-        _ask_replica(facts, Database(settings.database_read_url, variable="DATABASE_READ_URL"))
+        with Database(settings.database_read_url, variable="DATABASE_READ_URL") as replica:
+            _ask_replica(facts, replica)
     return facts
 
 
@@ -129,8 +132,6 @@ def _ask(facts: Facts, database: Database) -> None:
         facts["problem"] = error.message
     except DatabaseError as error:
         facts |= {"answers": False, "problem": error.message}
-    finally:
-        database.dispose()
 
 
 _BEHIND: Final = """
@@ -153,8 +154,6 @@ def _ask_replica(facts: Facts, replica: Database) -> None:
             facts |= {"replica": None, "problem": told}
     except DatabaseError as error:
         facts["problem"] = Message("The replica of DATABASE_READ_URL cannot be read: {}", error)
-    finally:
-        replica.dispose()
 
 
 def _bucket(settings: Settings, status: ServiceStatus) -> Facts:
@@ -168,17 +167,10 @@ def _bucket(settings: Settings, status: ServiceStatus) -> Facts:
         bucket.check_reading()
         facts["answers"] = True
         if settings.database_url is not None:
-            _check_belonging(Database(settings.database_url), bucket)
+            # What is wrong with the database itself is told of the database.
+            database = Database(settings.database_url)
+            with database, suppress(DatabaseError), database.transaction() as connection:
+                check_bucket(connection, bucket)
     except BucketError as error:
         facts["problem"] = error.message
     return facts
-
-
-def _check_belonging(database: Database, bucket: Bucket) -> None:
-    try:
-        with database.transaction() as connection:
-            check_bucket(connection, bucket)
-    except DatabaseError:  # which is told of the database
-        return
-    finally:
-        database.dispose()

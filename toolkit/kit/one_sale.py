@@ -9,6 +9,7 @@ from uuid import UUID
 
 from toolkit.extras import require
 from toolkit.kit.process import operation, signed_in_account
+from toolkit.kit.results import shown_completion
 from toolkit.kit.services import Services
 from toolkit.kit.shown import Shown, links
 from toolkit.kit.spoken import current_language
@@ -32,7 +33,6 @@ class OneSale(Services):
             SaleNotFound: there is no such sale.
         """
         from toolkit.evidence.completion import complete_sale
-        from toolkit.kit.results import shown_completion
 
         done = complete_sale(self.database, self.bucket, sale_id, self.clock)
         return shown_completion(done, self.settings.timezone)
