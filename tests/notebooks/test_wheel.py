@@ -12,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from html import unescape
 from pathlib import Path
+from typing import get_args
 
 import nbformat
 import pytest
@@ -26,7 +27,7 @@ from toolkit.audit.folder import open_audit
 from toolkit.cli import main
 from toolkit.contract.codes import CODES, REQUEST_OVERDUE, SALE_GONE
 from toolkit.contract.service_rows import JUMPS, code_of
-from toolkit.extras import MODULES
+from toolkit.extras import Extra, modules_of
 from toolkit.language import LANGUAGES, language
 from toolkit.log.bundle import BUNDLE
 from toolkit.reports import FORMATS
@@ -54,8 +55,8 @@ def installed(tmp_path_factory):
     pip = (sys.executable, "-m", "pip", "--python", str(python), "--disable-pip-version-check")
     output_of(*pip, "install", "--no-deps", "--no-index", str(wheel))
     [packages] = environment.glob("lib/python*/site-packages")
-    left_out = [modules for extra, modules in MODULES.items() if extra not in {"audit", "notebooks"}]
-    extras = sorted({module for modules in left_out for module in modules} - {"cryptography"})
+    left_out = {*get_args(Extra)} - {"audit", "notebooks"}
+    extras = sorted({module for extra in left_out for module in modules_of(extra).values()} - {"cryptography"})
     without_extras = f"import sys; sys.modules.update(dict.fromkeys({extras}))"
     (packages / "dependencies.pth").write_text(f"{without_extras}\n{sysconfig.get_path('purelib')}\n")
     return environment / "bin"

@@ -4,15 +4,16 @@ import re
 import subprocess
 import sys
 import tomllib
-from importlib.metadata import packages_distributions
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from toolkit.errors import NotInstalled
-from toolkit.extras import MODULES
+from toolkit.extras import Extra, modules_of, require
 from toolkit.reports import FORMATS
 
+EXTRAS = get_args(Extra)
 PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
 
 
@@ -20,16 +21,16 @@ def names(requirements):
     return {re.match(r"[\w-]+", each)[0].lower() for each in requirements}
 
 
-def test_extras_are_declared_as_their_modules_tell_and_no_part_of_a_small_core():
-    distributions = packages_distributions()
-    declared = {extra: names(PROJECT["optional-dependencies"][extra]) for extra in MODULES}
-    assert {
-        extra: {distributions[each][0].lower().replace("_", "-") for each in modules}
-        for extra, modules in MODULES.items()
-    } == declared
+@pytest.mark.parametrize("extra", EXTRAS)
+def test_an_extra_is_known_by_the_modules_of_its_packages(extra):
+    require(extra, "Tests")
+    assert modules_of(extra).keys() == names(PROJECT["optional-dependencies"][extra])
+
+
+def test_extras_are_no_part_of_a_small_core():
     [everything] = PROJECT["optional-dependencies"]["all"]
-    assert everything == f"evidence-toolkit[{','.join(sorted(MODULES))}]"
-    assert set().union(*declared.values()) & names(PROJECT["dependencies"]) == set()
+    assert everything == f"evidence-toolkit[{','.join(EXTRAS)}]"
+    assert {name for extra in EXTRAS for name in modules_of(extra)} & names(PROJECT["dependencies"]) == set()
     assert len(PROJECT["dependencies"]) <= 20
 
 
@@ -47,7 +48,7 @@ def without(modules, call):
 
 @pytest.mark.parametrize("command", [["serve"], ["token", "issue", "--subject", "p"]], ids=" ".join)
 def test_who_lacks_serving_is_told_what_to_install(command):
-    done = without(MODULES["serve"], f"from toolkit.cli import main; sys.exit(main({command}))")
+    done = without(modules_of("serve").values(), f"from toolkit.cli import main; sys.exit(main({command}))")
     assert done.returncode == 1
     [line] = done.stderr.splitlines()
     assert line.endswith("pip install 'evidence-toolkit[serve]'")
@@ -57,7 +58,7 @@ BASE = ("clients load", "sales load", "sales complete", "credentials request", "
 
 
 def test_the_core_works_without_any_extra():
-    extras = sorted({module for modules in MODULES.values() for module in modules})
+    extras = sorted({module for extra in EXTRAS for module in modules_of(extra).values()})
     commands = [[*each.split(), "--help"] for each in BASE]
     calls = f"from toolkit.cli import main; print([main(each) for each in {commands}]); import toolkit.partner"
     done = without(extras, calls)
@@ -68,7 +69,7 @@ def test_the_core_works_without_any_extra():
 
 
 def test_who_lacks_pdf_is_told_what_to_install(tmp_path, monkeypatch):
-    for module in MODULES["pdf"]:
+    for module in modules_of("pdf").values():
         monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(NotInstalled, match=re.escape("pip install 'evidence-toolkit[pdf]'")):
         FORMATS["pdf"](None, tmp_path / "report.pdf")
