@@ -8,7 +8,7 @@ from dataclasses import asdict, replace
 from datetime import date, datetime, timedelta
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
 import duckdb
@@ -26,7 +26,7 @@ from toolkit.contract.waivers import Waiver
 from toolkit.errors import InvalidInput, LogDiffers, LogKeyMissing
 from toolkit.kit.process import operation
 from toolkit.kit.results import of_rejected, unread
-from toolkit.kit.shown import Part, Shown, bundle, figures, links, remark, say, table, text_of
+from toolkit.kit.shown import IN_A_NOTEBOOK, Part, Shown, bundle, figures, links, remark, say, table, text_of
 from toolkit.kit.spoken import Ordered, _, counted, current_language, on_day, readable
 from toolkit.language import default_language
 from toolkit.language import language as language_of
@@ -45,8 +45,6 @@ if TYPE_CHECKING:
     from toolkit.audit.object_history import Synced
     from toolkit.audit.partners import AnswersLoaded, KeptAnswer
     from toolkit.kit.connection import Kit
-
-_SALES_SHOWN: Final = 500
 
 
 class AuditResult:
@@ -284,7 +282,7 @@ class AuditResult:
             found = found if wanted is None else found[found[column] == wanted]
         listed = found if status == FindingStatus.RESOLVED else found[found["status"] != FindingStatus.RESOLVED]
         rows = []
-        for row in tuples(listed.head(_SALES_SHOWN)):
+        for row in tuples(listed.head(IN_A_NOTEBOOK)):
             due = due_of(row, zone)
             if row.status == FindingStatus.RESOLVED:
                 due = Ordered(f"{_('last seen')} {readable(row.lastSeen, zone)}", row.lastSeen.timestamp())
@@ -317,7 +315,7 @@ class AuditResult:
     def _list(self, of: List) -> Part:
         """Show a list of the report."""
         found = section(of, Report(self.numbers, self._zone, (), current_language()))
-        return table(found.title, [*found.columns], found.rows(_SALES_SHOWN), total=found.total)
+        return table(found.title, [*found.columns], found.rows(IN_A_NOTEBOOK), total=found.total)
 
 
 def open_audit(folder: str | Path) -> AuditResult:
@@ -339,15 +337,9 @@ def open_audit(folder: str | Path) -> AuditResult:
 
 def _grid(heading: str, frame: pd.DataFrame) -> Part:
     """Show a table as it is, its words and codes translated."""
-    told = frame.astype(object).where(frame.notna(), "")
-    for name in {"severity", "owner", "status"} & set(told.columns):
-        told[name] = told[name].map(_)
     names = {reason.value: CODES[reason].name for reason in Reason} | {"evidenceType": _("evidence type")}
-    return table(
-        heading,
-        [names.get(each, COLUMN_NAMES.get(each, each)) for each in map(str, told)],
-        told.to_numpy().tolist(),
-    )
+    columns = [names.get(each, COLUMN_NAMES.get(each, each)) for each in map(str, frame)]
+    return table(heading, columns, frame.to_numpy().tolist())
 
 
 def due_of(row: Any, zone: ZoneInfo) -> str:
@@ -384,7 +376,7 @@ def shown_changes(found: FindingChanges, zone: ZoneInfo, *, first: bool = False)
     for kind in ("new", "reopened", "resolved"):
         changed = found.findings[found.findings["change"] == kind]
         since = "closed_at" if kind == "resolved" else "opened_at"
-        for row in tuples(changed.sort_values([since, "sale_id", "code"]).head(_SALES_SHOWN)):
+        for row in tuples(changed.sort_values([since, "sale_id", "code"]).head(IN_A_NOTEBOOK)):
             sale, partner = row.sale_id or _("no sale"), row.partner or _("no partner")
             rows.append((_(kind), sale, row.code, partner, readable(getattr(row, since), zone)))
     parts.append(table("Changes", ["change", "sale", "code", "partner", "since"], rows))

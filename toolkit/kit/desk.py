@@ -172,9 +172,6 @@ class ReviewDesk:
         widgets.show()
         return empty
 
-    def __repr__(self) -> str:
-        return translate(Message("The desk of {}: its files are shown in JupyterLab.", self.reviewer))
-
 
 class _Widgets:
     """The widgets of a desk; Tab goes to the next question, and the first letter of an answer is enough."""

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
 from functools import cache, partial
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import pandas as pd
 import pyarrow as pa
@@ -31,33 +31,26 @@ from toolkit.reports.audited import COMPLETED_DAYS, MONTHS, MOST
 from toolkit.reports.report import MOMENTS, List, Report, known, told_detail
 from toolkit.reports.wording import COLUMN_NAMES
 
-Words = Callable[[Any, Callable[[str], str]], Any]
+Word = Callable[[Any, Callable[[str], str]], Any]
 """Gives what stands for a value, its words translated by the function."""
 
+Words = Word | Literal["moment", "day"] | None
+"""Words for the values of a column; or what is told of its times."""
 
-def of(names: Mapping[Any, str]) -> Words:
+
+def of(names: Mapping[Any, str]) -> Word:
     """Return the words that give the name of a code."""
     return lambda code, say: say(names[code]) if code in names else code
 
 
-def each_of(names: Mapping[Any, str]) -> Words:
+def each_of(names: Mapping[Any, str]) -> Word:
     """Return the words that give the name of each code of a list, on a line of its own."""
     return lambda joined, say: "\n".join(of(names)(code, say) for code in items(joined))
 
 
-def moment(value: Any, _: Callable[[str], str]) -> Any:
-    """Mark a column of times; they stand for themselves."""
-    return value
-
-
-def day(value: Any, _: Callable[[str], str]) -> Any:
-    """Mark a column of times of which the day is told."""
-    return value
-
-
 _CODES: Final = names_of(CODES)
 
-_WORDED: Final = {
+_WORDED: Final[Mapping[str, Words]] = {
     "status": of(wording.STATUS_NAMES),
     "missing": each_of(wording.TYPE_NAMES),
     "reasons": each_of(_CODES),
@@ -65,23 +58,23 @@ _WORDED: Final = {
     "counted": each_of(wording.TYPE_NAMES),
     "isClientFinancialResponsible": of({True: "yes", False: "no"}),
     "owners": each_of(wording.OWNER_NAMES),
-    **dict.fromkeys(MOMENTS, moment),
+    **dict.fromkeys(MOMENTS, "moment"),
 }
 
-COLUMNS: Final[Mapping[str, tuple[str, Words | None]]] = {
+COLUMNS: Final[Mapping[str, tuple[str, Words]]] = {
     **{heading: (name, _WORDED.get(name)) for name, heading in wording.COLUMN_NAMES.items()},
     **{heading: ("id" if field == "findingId" else field, None) for field, heading in HEADINGS.items()},
     "Due before told": ("lateUntold", None),
-    "Due": ("dueAt", day),
+    "Due": ("dueAt", "day"),
     "Evidence": ("evidenceType", of(wording.TYPE_NAMES)),
     "Fault": ("code", of(_CODES)),
     "Finding": ("code", of(_CODES)),
-    "First seen": ("firstSeen", moment),
-    "Next deadline": ("dueAt", day),
+    "First seen": ("firstSeen", "moment"),
+    "Next deadline": ("dueAt", "day"),
     "Problem": ("code", of(_CODES)),
     "Reason (code)": ("reasons", None),
     "Remedy": ("remedy", lambda text, say: say(text)),
-    "Since": ("since", moment),
+    "Since": ("since", "moment"),
     "State": ("status", of(wording.FINDING_STATUS_NAMES)),
     "Type (code)": ("evidenceType", None),
     "Waived findings": ("waived", None),
@@ -89,7 +82,7 @@ COLUMNS: Final[Mapping[str, tuple[str, Words | None]]] = {
     "What is missing, and why": ("wrong", None),
     "Who acts": ("owners", _WORDED["owners"]),
     "Who has to act": ("owner", of(wording.OWNER_NAMES)),
-    "Withdrawn at": ("withdrawnAt", moment),
+    "Withdrawn at": ("withdrawnAt", "moment"),
     "in conflict": ("conflict", None),
 }
 """The columns of lists by their English headings; one that is not here is its column's name in words."""
@@ -460,14 +453,14 @@ _MAY_LACK: Final = ("Told or answered", "Withdrawn by", "Owner", "Approved by")
 """The headings of columns that are left out where they are empty: a partner is not told of people."""
 
 
-def _source(heading: str) -> tuple[str, Words | None]:
+def _source(heading: str) -> tuple[str, Words]:
     """Return the column that the values below a heading come from, and what stands for them."""
     return COLUMNS.get(heading) or (to_camel(heading.lower().replace(" ", "_")), None)
 
 
-def _column(values: pd.Series[Any], words: Words | None, report: Report) -> pa.Array:
+def _column(values: pd.Series[Any], words: Words, report: Report) -> pa.Array:
     """Return what stands for the values, each distinct one of which is looked up once."""
-    if words in (None, moment, day):
+    if not callable(words):
         cells = pa.chunked_array([pa.array(values, from_pandas=True)]).combine_chunks()
         if pa.types.is_dictionary(cells.type):
             return cells.dictionary_decode()
@@ -475,7 +468,7 @@ def _column(values: pd.Series[Any], words: Words | None, report: Report) -> pa.A
             return cells
         times = cells.cast(pa.timestamp("us", "UTC"), safe=False)
         local = pc.local_timestamp(times.cast(pa.timestamp("us", report.timezone.key)))
-        return times if words is moment else local.cast(pa.date32(), safe=False)
+        return times if words == "moment" else local.cast(pa.date32(), safe=False)
     places, distinct = pd.factorize(values)
     told = pa.array([words(value, report.language.text) for value in distinct], pa.string())
     return told.take(pa.array(places, mask=places < 0))
