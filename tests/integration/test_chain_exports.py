@@ -63,6 +63,7 @@ def test_an_old_export_is_verified_by_a_seal_that_was_kept(run, exported):
     verdict = verify_log(exported, kept_seal=NEWEST)
     assert (verdict.events, verdict.seals, verdict.newest, verdict.misfit) == (7, 3, NEWEST, None)
     assert "7 events under 3 seals" in run("verify", exported, "--seal", NEWEST, within={}).out
+    run("verify", exported.parent, "--seal", NEWEST, ends=2, within={})
     # Without a kept one nobody knows whether it was cut off at a seal, or forged as a whole.
     assert "not known" in run("verify", exported, ends=3, within={}).out
     assert "forged as a whole, or cut off" in str(verify_log(exported, "0" * 64).misfit)

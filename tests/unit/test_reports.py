@@ -307,6 +307,13 @@ def test_columns_of_a_workbook_are_as_wide_as_their_dates(code, result, tmp_path
     assert narrow == []
 
 
+def test_a_wide_sheet_prints_on_pages_that_can_be_read(result, tmp_path):
+    sheet = openpyxl.load_workbook(written(result, tmp_path) / "missing-evidence.xlsx")["Sales"]
+    setup = sheet.page_setup
+    assert (setup.orientation, setup.fitToWidth, setup.fitToHeight) == ("landscape", 2, 0)
+    assert (sheet.print_title_rows, sheet.print_title_cols) == ("$1:$1", "$A:$A")
+
+
 def test_the_csv_of_a_replica_names_it_with_its_delay_also_without_rows(result, tmp_path):
     replica = "replica.example.com:5432/sales, 12.0 s behind"
     told = replace(result, source=replace(result.source, replica=replica))
