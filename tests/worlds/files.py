@@ -4,18 +4,15 @@ A world is a name, the file, and what the verification says: that it counts, its
 of, and what is odd about it. Add one before its cure.
 """
 
-from __future__ import annotations
-
 import io
 import random
 import struct
 import zipfile
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tests.support.evidence_files import (
     CODECS,
@@ -45,16 +42,14 @@ class World(NamedTuple):
     parts: tuple[str, ...] = ()
 
 
-def sound(
-    make: Callable[[NDArray[Any]], NDArray[Any]], seconds: float = 5, container: str = "WAV"
-) -> Callable[[], bytes]:
+def sound(make, seconds=5, container="WAV"):
     return lambda: encoded(make(moments(seconds, container)), container)
 
 
-def filled(container: str, fill: Callable[[int], bytes]) -> Callable[[], bytes]:
+def filled(container, fill):
     """A recording of which the container is whole and the sound was replaced."""
 
-    def make() -> bytes:
+    def make():
         whole = tone(5, container)
         name = {"M4A": b"mdat", "3GP": b"mdat", "WAV": b"data", "WEBM": b"\x1f\x43\xb6\x75", "WMA": WMA_DATA}[
             container
@@ -69,66 +64,64 @@ def filled(container: str, fill: Callable[[int], bytes]) -> Callable[[], bytes]:
 
 
 WMA_DATA = bytes.fromhex("3626b2758e66cf11a6d900aa0062ce6c")
-zeros: Callable[[int], bytes] = bytes
+zeros = bytes
 
 
-def chance(size: int) -> bytes:
+def chance(size):
     """Random bytes, the same each time and in whatever order the worlds are made."""
     return random.Random(7).randbytes(size)
 
 
-def text(size: int) -> bytes:
+def text(size):
     return (b"plain text " * (size // 11 + 1))[:size]
 
 
-def sine(hertz: float, of: NDArray[Any]) -> NDArray[Any]:
+def sine(hertz, of):
     return 0.3 * np.sin(2 * np.pi * hertz * of)
 
 
-def heard(samples: NDArray[Any], loudness: float) -> NDArray[Any]:
+def heard(samples, loudness):
     return np.random.default_rng(3).normal(0, loudness, len(samples))
 
 
-def music(of: NDArray[Any]) -> NDArray[Any]:
+def music(of):
     notes = (262, 330, 392, 523)
     return np.sum([sine(note, of) * (np.floor(of * 2) % 4 == place) for place, note in enumerate(notes)], axis=0)
 
 
-def adts(frames: int) -> bytes:
+def adts(frames):
     return bytes([0xFF, 0xF1, 0x60, 0x40, 0x00, 0xFF, 0xFC]) * frames
 
 
-def cut(content: bytes) -> bytes:
+def cut(content):
     return content[: len(content) // 2]
 
 
-def boxes(depth: int) -> bytes:
+def boxes(depth):
     """An MP4 of nothing but boxes in each other."""
     nested = b"".join((8 * left).to_bytes(4, "big") + b"moov" for left in range(depth, 0, -1))
     return b"\0\0\0\x14ftypM4A \0\0\0\0M4A " + nested
 
 
-def with_size(wav: bytes, size: int) -> bytes:
+def with_size(wav, size):
     """A WAV whose header says so many bytes of sound."""
     place = wav.index(b"data") + 4
     return wav[:place] + struct.pack("<I", size) + wav[place + 4 :]
 
 
-def broken_off(content: bytes, mark: bytes) -> bytes:
+def broken_off(content, mark):
     """The first half, up to the last mark in it."""
     return content[: content.rfind(mark, 0, len(content) // 2)]
 
 
-def zip_file() -> bytes:
+def zip_file():
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
         archive.writestr("a.txt", "anything")
     return buffer.getvalue()
 
 
-def of_each(
-    name: str, make: Callable[[str], bytes], said: str, but: tuple[str, ...] = (), parts: tuple[str, ...] = ()
-) -> list[World]:
+def of_each(name, make, said, but=(), parts=()):
     """A world for each container that counts as a recording."""
     return [World(f"{name} {each}", partial(make, each), said, parts) for each in CONTAINERS if each not in but]
 
@@ -255,12 +248,12 @@ PHOTOGRAPH = chance(400 * 400)
 BLACK_SQUARE = bytes(100 * 100)
 
 
-def opening(action: bytes) -> Callable[[], bytes]:
+def opening(action):
     """A document that does something as soon as it is opened."""
     return lambda: page(TEXT, catalog=b"/OpenAction << %s >>" % action)
 
 
-def pressing(action: bytes) -> Callable[[], bytes]:
+def pressing(action):
     """A document that does something as soon as somebody presses the mouse on a field of it."""
     field = b"/Annots [<< /Type /Annot /Subtype /Widget /Rect [0 0 99 99] /AA << /D << %s >> >> >>]" % action
     return lambda: page(TEXT, page=field)

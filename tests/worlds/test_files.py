@@ -1,7 +1,5 @@
 """What is said of each file of the catalogue, and of two of them at once."""
 
-from __future__ import annotations
-
 import random
 
 import pytest
@@ -9,10 +7,9 @@ import pytest
 from tests.worlds.files import COUNTS, WORLDS
 from toolkit.contract.evidence import FileKind
 from toolkit.evidence.inspection import Inspector, inspect_file
-from toolkit.evidence.kinds import Inspected
 
 
-def said(found: Inspected) -> tuple[str, tuple[str, ...]]:
+def said(found):
     if found.kind is FileKind.OTHER:
         return found.media_type, ()
     return found.problem or COUNTS, tuple(map(str, found.active_parts))

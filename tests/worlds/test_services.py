@@ -1,49 +1,53 @@
 """No calm wrong answer: in every wrong world of the service, and in mixtures of two, the sentence is said."""
 
-from __future__ import annotations
-
 import random
 import re
-from collections.abc import Callable
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from uuid import uuid4
-from zoneinfo import ZoneInfo
 
 import pytest
 import sqlalchemy as sa
 
+from tests.support.audits import made_audit
 from tests.support.evidence_files import pdf, tone
-from tests.worlds.services import STATEMENTS, TABLES, WORLDS, World
+from tests.worlds.services import STATEMENTS, TABLES, WORLDS, replaced
 from toolkit.audit.observe_bucket import sync_bucket
-from toolkit.audit.publish import AuditPlan
-from toolkit.audit.run import make_audit
-from toolkit.bucket.file_store import FolderStore
-from toolkit.contract.deadlines import Deadlines
 from toolkit.database import schema
 from toolkit.database.connection import Database, raw
 from toolkit.database.observations import last_reading
 from toolkit.database.service import load_service
 from toolkit.errors import ToolkitError
 
-Said = Callable[[tuple[World, ...]], tuple[list[str], list[str]]]
+
+def calm(database, sql=""):
+    """Make the tables of the service, with twelve sales that have everything; the keys of their files."""
+    with database.transaction() as connection:
+        raw(connection).execute(("CREATE SCHEMA svc;" + TABLES + sql).encode())
+        return connection.scalars(sa.text("SELECT key FROM svc.doc")).all()
 
 
 @pytest.fixture
-def said(empty_database, bucket, s3, clock, tmp_path):
+def upload(s3, bucket):
+    """Writes a good file under each key."""
+
+    def upload(keys):
+        for key in keys:
+            s3.put_object(Bucket=bucket.name, Key=key, Body=tone() if key.endswith("POV") else pdf())
+
+    return upload
+
+
+@pytest.fixture
+def said(empty_database, bucket, upload, clock, tmp_path):
     """Audit a calm world, let it go wrong by some SQL, audit again: the sentences, and the verdicts as texts."""
-    plan = AuditPlan(
-        store=FolderStore(tmp_path / "audits", "audits"),
-        work=tmp_path,
-        deadlines=Deadlines(ZoneInfo("America/Sao_Paulo")),
-    )
     path = tmp_path / "service.sql"
     url = empty_database.engine.url.render_as_string(hide_password=False)
     with ExitStack() as opened:
 
-        def read() -> tuple[Database, list[str]]:
+        def read():
             database = Database(url, service=load_service(path))  # a process of its own, each night
             opened.callback(database.dispose)
             schema.upgrade(database)
@@ -53,29 +57,24 @@ def said(empty_database, bucket, s3, clock, tmp_path):
             assert reading is not None
             return database, [*reading.changes, *reading.notes]
 
-        def make(worlds: tuple[World, ...]) -> tuple[list[str], list[str]]:
+        def make(worlds):
             statements = STATEMENTS
             for world in worlds:
-                statements = statements.replace(*world.reads) if world.reads[0] else statements
+                statements = replaced(statements, world.reads)
             path.write_text(statements, encoding="utf-8")
-            with empty_database.transaction() as connection:
-                connection.execute(sa.text("CREATE SCHEMA svc"))
-                raw(connection).execute((TABLES + "".join(world.before + ";" for world in worlds)).encode())
-                keys = connection.scalars(sa.text("SELECT key FROM svc.doc")).all()
+            keys = calm(empty_database, "".join(world.before + ";" for world in worlds))
             judged = any(world.verdict for world in worlds)
-            for key in keys if judged else ():
-                body = tone() if key.endswith("POV") else pdf()
-                s3.put_object(Bucket=bucket.name, Key=key, Body=body)
+            upload(keys if judged else ())
             assert read()[1] == [], "a calm world says nothing"
             with empty_database.transaction() as connection:
                 raw(connection).execute(";".join(world.sql for world in worlds).encode())
             for world in worlds:
-                statements = statements.replace(*world.then) if world.then[0] else statements
+                statements = replaced(statements, world.then)
             path.write_text(statements, encoding="utf-8")
             database, sentences = read()
             if not judged:
                 return sentences, []
-            audit = make_audit(database, plan, clock=clock)
+            audit = made_audit(database, tmp_path, clock=clock)
             assert audit.facts.service is not None
             assert sentences == [*audit.facts.service["changes"], *audit.facts.service["notes"]]
             rows = audit.sql("SELECT sale_id, status, missing, problems FROM verdicts WHERE status <> 'compliant'")
@@ -84,10 +83,10 @@ def said(empty_database, bucket, s3, clock, tmp_path):
         yield make
 
 
-def check(said: Said, *worlds: World) -> None:
+def check(said, *worlds):
     stops = [world for world in worlds if world.stops]
     if stops:
-        with pytest.raises(ToolkitError, match="|".join(world.said for world in stops)):
+        with pytest.raises(ToolkitError, match="|".join(world.stops for world in stops)):
             said(worlds)
         return
     sentences, verdicts = said(worlds)
@@ -118,12 +117,12 @@ ALONE = {
 def test_a_mixture_of_two_wrong_worlds_is_told(said, seed):
     draw = random.Random(seed)  # the same mixtures each time
     one = draw.choice([world for world in WORLDS if not world.stops and world.name not in ALONE])
-    rows = [world for world in WORLDS if world.sql.startswith("INSERT") and not world.before + world.reads[0]]
+    rows = [world for world in WORLDS if world.sql.startswith("INSERT") and not world.before + world.reads]
     check(said, one, draw.choice(rows))
 
 
 @pytest.fixture
-def nights(run, empty_database, bucket, bucket_environment, s3, tmp_path):
+def nights(run, empty_database, upload, bucket_environment, tmp_path):
     """Run commands over twelve sales with all their evidence; the first audit is calm."""
     (tmp_path / "service.sql").write_text(STATEMENTS, encoding="utf-8")
     around = {
@@ -132,23 +131,19 @@ def nights(run, empty_database, bucket, bucket_environment, s3, tmp_path):
         "DATABASE_URL": empty_database.engine.url.render_as_string(hide_password=False),
         "TOOLKIT_SERVICE_SQL": str(tmp_path / "service.sql"),
     }
-    with empty_database.transaction() as connection:
-        raw(connection).execute(("CREATE SCHEMA svc;" + TABLES).encode())
-        keys = connection.scalars(sa.text("SELECT key FROM svc.doc")).all()
-    for key in keys:
-        s3.put_object(Bucket=bucket.name, Key=key, Body=tone() if key.endswith("POV") else pdf())
+    upload(calm(empty_database))
     run("-q", "db", "upgrade", within=around)
     run("-q", "audit", within=around)
     return partial(run, within=around)
 
 
-def change(database: Database, sql: str) -> None:
+def change(database, sql):
     with database.transaction() as connection:
         connection.execute(sa.text(sql))
 
 
 def test_a_count_that_jumped_is_a_finding_until_it_is_accepted_or_mended(nights, empty_database):
-    def finding() -> tuple[str, str, str]:
+    def finding():
         [found] = [each for each in nights("findings", "--json", ends=None).told["findings"] if not each["saleId"]]
         return found["id"], found["code"], found["status"]
 
