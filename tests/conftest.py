@@ -3,8 +3,6 @@
 The process that pytest was started in owns both servers; workers of xdist use them.
 """
 
-from __future__ import annotations
-
 import atexit
 import functools
 import gc
@@ -14,7 +12,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -31,8 +29,8 @@ from filelock import FileLock
 from hypothesis import Phase
 from hypothesis import settings as hypothesis_settings
 
+from tests.support.audits import REMOTE, sail
 from tests.support.browser import chromium
-from tests.support.spark_server import REMOTE, sail
 from toolkit import embedded
 from toolkit.bucket.client import Bucket
 from toolkit.cli import main
@@ -206,19 +204,23 @@ def server(home: Path) -> Iterator[sa.Engine]:
 @pytest.fixture
 def empty_database(server: sa.Engine) -> Iterator[Database]:
     """A database without any table."""
-    yield from _fresh(server, "template1")
+    with fresh_database(server, "template1") as database:
+        yield database
 
 
 @pytest.fixture
 def database(server: sa.Engine) -> Iterator[Database]:
     """A database with all tables and no rows."""
-    yield from _fresh(server, _TEMPLATE)
+    with fresh_database(server) as database:
+        yield database
 
 
-def _fresh(server: sa.Engine, template: str, options: str = "STRATEGY FILE_COPY") -> Iterator[Database]:
+@contextmanager
+def fresh_database(server: sa.Engine, template: str = _TEMPLATE) -> Iterator[Database]:
+    """A database of its own, gone at the end."""
     name = f"test_{uuid4().hex}"
     with server.connect() as connection:
-        connection.exec_driver_sql(f"CREATE DATABASE {name} TEMPLATE {template} {options}")
+        connection.exec_driver_sql(f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY FILE_COPY")
     database = Database(_named(server.url, name))
     try:
         yield database

@@ -10,8 +10,6 @@ for ten million sales); a night with nothing new takes what observing takes and 
 inputs; one fingerprint of the outputs on every engine, and two cores at most 0.6 of the time of one.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -26,9 +24,7 @@ from adbc_driver_postgresql import dbapi
 from tests.benchmarks.by_hand import ORDERED, STEPS, TABLES
 from tests.benchmarks.made_sales import NOW, fill
 from tests.benchmarks.measuring import Timed, line, own_database, peak_mb, plain, server_cpu, timed
-from tests.support.audits import plan_in
-from tests.support.judging import judge_on, on_duckdb, parts_of
-from tests.support.spark_server import REMOTE, sail
+from tests.support.audits import REMOTE, judge_on, on_duckdb, parts_of, plan_in, sail
 from toolkit.audit.duckdb_session import copy_to, duckdb_session, files_alone
 from toolkit.audit.engines import Engine, spark_engine
 from toolkit.audit.folder import open_audit, part_of

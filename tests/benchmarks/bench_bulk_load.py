@@ -5,8 +5,6 @@ tables with the same keys and indexes, in one transaction. Goals on 2 cores, for
 2 % are bad: the whole command at most 1.5 floors, and less than 500 MB.
 """
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from tempfile import TemporaryDirectory

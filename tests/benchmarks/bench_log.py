@@ -4,8 +4,6 @@ Scale 1 is 2,500,000 events; ``SCALE=4`` is that of the goal: a proof out of 10 
 100 MB. What ``toolkit log prove`` takes as a whole has the start of Python in it.
 """
 
-from __future__ import annotations
-
 import sqlalchemy as sa
 
 from tests.benchmarks.made_sales import NOW

@@ -3,8 +3,6 @@
 Scale 1 is 200 partners with about 100,000 findings, which the line names. Goals: a minute and 300 MB.
 """
 
-from __future__ import annotations
-
 import os
 
 import sqlalchemy as sa

@@ -3,8 +3,6 @@
 Scale 1 is 100,000 sales, nearly all of them open. Goals on 2 quiet cores: 8 seconds and 400 MB.
 """
 
-from __future__ import annotations
-
 import os
 
 from tests.benchmarks.made_sales import NOW, fill, lose_recordings

@@ -4,8 +4,6 @@ Requests for both are sent in turn by chance, over one connection. ``z`` is the 
 beyond 3 or so the answers differ by more than chance. The floor is that of two samples of ids that do not exist.
 """
 
-from __future__ import annotations
-
 import json
 import random
 import secrets

@@ -4,8 +4,6 @@
 limits; as many threads and connections as the real one, and SQLAlchemy as one would first write it.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 from datetime import UTC, date, datetime

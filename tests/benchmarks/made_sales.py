@@ -1,7 +1,5 @@
 """Made-up sales with their evidence, in a database."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 from toolkit.database.connection import Database, raw

@@ -1,7 +1,5 @@
 """Time a piece of work or a whole command, in this process or in a fresh database of its own."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,16 +1,13 @@
 """One running server for all contract tests of a process, and a partner that talks to it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from uuid import uuid4
 
 import httpx
 import pytest
 import sqlalchemy as sa
 
-from tests.conftest import fresh_bucket
+from tests.conftest import fresh_bucket, fresh_database
 from tests.support.served_process import SECRET, Server, serving
 from tests.support.uploaded_sales import add_sale
 from tests.support.waiting import PATIENCE, wait_until
@@ -59,17 +56,15 @@ def partner_of(url, token):
 @pytest.fixture(scope="session")
 def environ(home, server, s3, tmp_path_factory):
     """A database and a bucket of these tests' own, and a key for tokens."""
-    name = f"contract-{uuid4().hex}"
-    with server.connect() as connection:
-        connection.exec_driver_sql(f'CREATE DATABASE "{name}" TEMPLATE migrated STRATEGY FILE_COPY')
-    return {
-        **fresh_bucket(home, s3),
-        "DATABASE_URL": server.url.set(database=name).render_as_string(hide_password=False),
-        "TOOLKIT_HOME": str(tmp_path_factory.mktemp("home")),
-        "TOOLKIT_AUDITS": str(tmp_path_factory.mktemp("audits")),
-        "TOOLKIT_JWT_SECRET": SECRET,
-        **PLENTY,
-    }
+    with fresh_database(server) as database:
+        yield {
+            **fresh_bucket(home, s3),
+            "DATABASE_URL": database.engine.url.render_as_string(hide_password=False),
+            "TOOLKIT_HOME": str(tmp_path_factory.mktemp("home")),
+            "TOOLKIT_AUDITS": str(tmp_path_factory.mktemp("audits")),
+            "TOOLKIT_JWT_SECRET": SECRET,
+            **PLENTY,
+        }
 
 
 @pytest.fixture(scope="session")

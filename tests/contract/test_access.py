@@ -1,21 +1,26 @@
-"""Access: partners act on their own sales, tokens within their scopes, revoked tokens on nothing."""
+"""Contract, "Authentication": a valid token before anything else; own sales, scopes, revocation, and quotas."""
 
 import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from uuid import uuid4
 
 import httpx
 import pytest
 
 from tests.contract.conftest import partner_of
-from tests.contract.test_register_client import errors
-from tests.support.crafted_tokens import claims, token
+from tests.contract.test_endpoints import errors
+from tests.support.crafted_keys import claims, token, unsigned
 from tests.support.raw_http import in_process
 from tests.support.request_bodies import ABSENT, CLIENT, UPLOAD, changed
 from tests.support.served_process import SECRET
 from tests.support.waiting import PATIENCE, wait_until
 from toolkit.cli import main
 from toolkit.database.tables import evidence_requests, evidences
-from toolkit.http import backend
+from toolkit.http import access, backend
+from toolkit.http.access import RateLimits
+from toolkit.settings import Quotas
 
 BODIES = {
     "good": UPLOAD,
@@ -160,3 +165,210 @@ def test_revocation_is_judged_before_quotas_and_those_before_scope_and_sale(envi
         assert [status(foreign), status(unknown, scope="clients:register")] == [429, 429]
         address = other
         assert status(unknown, jti=subject) == 401
+
+
+GOOD = token(claims(), SECRET)
+
+HEADERS = {
+    "missing": [],
+    "empty": [""],
+    "token alone": [GOOD],
+    "scheme alone": ["Bearer"],
+    "another scheme": [f"Basic {GOOD}"],
+    "two tokens in one": [f"Bearer {GOOD} {GOOD}"],
+    "two headers": [f"Bearer {GOOD}", f"Bearer {GOOD}"],
+    "malformed": ["Bearer a.b.c"],
+    "wrongly signed": [f"Bearer {token(claims(), SECRET[::-1])}"],
+    "alg none": [f"Bearer {unsigned(claims())}"],
+}
+
+PROTECTED = {
+    "register": ("POST", "/clients"),
+    "upload": ("PUT", "/sales/unknown/evidences"),
+    "no sale id": ("PUT", "/sales//evidences"),
+    "another method": ("GET", "/clients"),
+    "POST on evidences": ("POST", "/sales/unknown/evidences"),
+    "unknown path": ("GET", "/admin?access_token=" + GOOD),
+    "nearly open": ("GET", "/health/"),
+    "nearly open, encoded": ("GET", "/docs/..%2F..%2Fclients"),
+    "open path below": ("GET", "/ready/clients"),
+}
+
+
+def is_401(answer):
+    assert answer.status_code == 401, answer.text
+    assert answer.headers["www-authenticate"] == "Bearer"
+    assert answer.headers["content-type"] == "application/json"
+    assert set(answer.json()) == {"message"}
+    return True
+
+
+@pytest.mark.parametrize("sent", HEADERS.values(), ids=HEADERS)
+@pytest.mark.parametrize(
+    ("method", "path", "body"), [("POST", "/clients", CLIENT), ("PUT", "/sales/x/evidences", UPLOAD)]
+)
+def test_without_a_valid_token_nothing_is_done(stranger, sent, method, path, body):
+    answer = stranger.request(method, path, json=body, headers=[("Authorization", each) for each in sent])
+
+    assert is_401(answer)
+    assert not any(len(each) > 10 and each.removeprefix("Bearer ") in answer.text for each in sent)
+
+
+@pytest.mark.parametrize(("method", "path"), PROTECTED.values(), ids=PROTECTED)
+@pytest.mark.parametrize("content", [b"", b"{", b" " * 2_000_000], ids=["no body", "broken body", "body of 2 MB"])
+def test_the_token_is_asked_for_before_anything_else_is_judged(stranger, method, path, content):
+    assert is_401(stranger.request(method, path, content=content))
+
+
+@pytest.mark.parametrize("scheme", ["Bearer", "bearer", "BEARER", "Bearer "])
+def test_the_scheme_is_read_in_any_case(stranger, scheme):
+    sent = {"Authorization": f"{scheme} {GOOD}"}
+    assert stranger.post("/clients", json=CLIENT, headers=sent).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "path", ["/health", "/ready", "/openapi.json", "/docs", "/docs/start.js", "/docs/swagger-ui.css"]
+)
+def test_what_operators_need_is_open(stranger, path):
+    assert stranger.get(path).status_code == 200
+    assert stranger.head(path).status_code == 200
+    assert is_401(stranger.get(path + "/"))
+
+
+def test_a_token_that_was_good_is_refused_once_it_has_expired(environ):
+    with in_process(environ) as server:
+        life = timedelta(hours=1)
+        expires = int((server.clock() + life).timestamp())
+        with partner_of(server.url, token(claims(exp=expires), SECRET)) as partner:
+            assert partner.post("/clients", json=CLIENT).status_code == 200
+            server.clock.ahead = life
+            assert is_401(partner.post("/clients", json=CLIENT))
+
+
+def test_the_server_does_not_start_without_a_good_key(run, environ):
+    without = {name: value for name, value in environ.items() if not name.startswith("TOOLKIT_JWT")}
+
+    assert "TOOLKIT_JWT_SECRET" in run("serve", "--port", "0", ends=2, within=without).err
+
+
+def test_a_token_issued_on_the_command_line_is_taken(run, stranger, service):
+    issued = run("token", "issue", "--subject", "partner-b", "--ttl", "60", within=service.environ)
+
+    assert issued.err == ""
+    assert issued.out.count("\n") == 1
+    headers = {"Authorization": f"Bearer {issued.out.strip()}"}
+    assert stranger.post("/clients", json=CLIENT, headers=headers).status_code == 200
+
+
+def is_too_many(answer):
+    assert answer.status_code == 429, answer.text
+    assert answer.json() == {"message": "Too many requests; try again later", "code": 429}
+    return int(answer.headers["retry-after"]) > 0
+
+
+def get(url, sent, **headers):
+    with partner_of(url, sent) as client:
+        return client.get("/nothing", headers=headers)
+
+
+def test_requests_of_a_subject_are_counted(environ):
+    """One a minute, as a busy machine may take seconds for a request."""
+    mine, theirs = (token(claims(sub=f"crm-{uuid4()}"), SECRET) for _ in range(2))
+    with in_process({**environ, "TOOLKIT_QUOTA_REQUESTS": "1"}) as server:
+        assert get(server.url, mine).status_code == 404
+        assert is_too_many(get(server.url, mine))
+        assert get(server.url, theirs).status_code == 404
+
+
+def test_wrong_tokens_of_an_address_are_counted_and_valid_ones_still_taken(environ):
+    limited = {**environ, "TOOLKIT_QUOTA_WRONG_TOKENS": "1", "TOOLKIT_TRUSTED_PROXIES": "127.0.0.1"}
+
+    def wrong(forwarded, sent="a.b.c"):
+        return get(server.url, sent, **{"X-Forwarded-For": forwarded})
+
+    with in_process(limited) as server:
+        for first, same_caller in (
+            ("10.0.0.1, 192.0.2.7", "10.0.0.2, 192.0.2.7"),
+            ("2001:db8::1", "2001:db8::ffff"),
+            ("::ffff:198.51.100.1", "198.51.100.1"),
+        ):
+            assert wrong(first).status_code == 401
+            assert is_too_many(wrong(same_caller))
+            assert is_too_many(wrong(same_caller, None))
+            assert wrong(same_caller, token(claims(), SECRET)).status_code == 404
+        assert wrong("192.0.2.8").status_code == 401
+        with partner_of(server.url, None) as client:  # a proxy that adds a line behind the caller's
+            for answered in (401, 429):
+                lines = [("X-Forwarded-For", f"10.0.0.{answered}"), ("X-Forwarded-For", "192.0.2.9")]
+                assert client.get("/nothing", headers=lines).status_code == answered
+
+
+def test_only_a_trusted_proxy_says_who_sends(environ):
+    with in_process({**environ, "TOOLKIT_QUOTA_WRONG_TOKENS": "1"}) as server:
+        answers = [
+            get(server.url, None, **{"X-Forwarded-For": f"192.0.2.{place}"}).status_code for place in range(2)
+        ]
+    assert answers == [401, 429]
+
+
+SLOWLY = """
+    CREATE FUNCTION slowly() RETURNS trigger LANGUAGE plpgsql AS
+        $$ BEGIN PERFORM pg_sleep(0.3); RETURN NEW; END $$;
+    CREATE TRIGGER slowly BEFORE INSERT ON evidences FOR EACH ROW EXECUTE FUNCTION slowly()
+"""
+
+
+@pytest.fixture
+def slowly(service):
+    """Records that are stored slowly from then on, so that requests at once overlap."""
+
+    def run(statements):
+        with service.database.transaction() as connection:
+            connection.exec_driver_sql(statements)
+
+    yield lambda: run(SLOWLY)
+    run("DROP FUNCTION slowly CASCADE")
+
+
+def test_a_sale_has_a_bounded_number_of_open_forms_of_a_type(environ, service, slowly):
+    """Also where many requests at once ask for the last one."""
+    sale, body = service.sale(f"V-{uuid4()}"), changed(UPLOAD, "evidenceType", "KYC")
+    with (
+        in_process({**environ, "TOOLKIT_QUOTA_OPEN_FORMS": "16"}) as server,
+        partner_of(server.url, token(claims(), SECRET)) as partner,
+        ThreadPoolExecutor(8) as pool,
+    ):
+
+        def ask(body=body):
+            return partner.put(f"/sales/{sale}/evidences", json=body)
+
+        assert [ask().status_code for _ in range(15)] == [200] * 15
+        slowly()
+        assert Counter(answer.status_code for answer in pool.map(lambda _: ask(), range(8))) == {200: 1, 429: 7}
+        assert len(service.rows(evidences, sale_id=sale)) == 16
+        refused = ask()
+        assert is_too_many(refused)
+        assert 3000 < int(refused.headers["retry-after"]) <= 3600
+        assert ask(UPLOAD).status_code == 200  # another type
+        assert partner.put("/sales/unknown/evidences", json=body).status_code == 404
+
+
+def test_a_caller_has_a_minutes_worth_at_once_and_then_its_rate(monkeypatch):
+    now = 1_000.0
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    limits = RateLimits(Quotas(requests=60))
+
+    assert [limits.request("a") for _ in range(60)] == [0.0] * 60
+    assert limits.request("a") == pytest.approx(1)
+    assert limits.request("b") == 0.0
+    now += 2.5
+    assert [limits.request("a") for _ in range(3)] == pytest.approx([0.0, 0.0, 0.5])
+
+
+def test_a_crowd_of_callers_forgets_the_quietest_first(monkeypatch):
+    monkeypatch.setattr(access, "CALLERS_KEPT", 100)
+    limits = RateLimits(Quotas(requests=2))
+    assert [bool(limits.request("loud")) for _ in range(4)] == [False, False, True, True]
+    for number in range(1000):
+        limits.request(f"somebody {number}")
+        assert limits.request("loud") > 0

@@ -7,7 +7,7 @@ from uuid import uuid4
 import pytest
 
 from tests.contract.conftest import issue, partner_of
-from tests.contract.test_register_client import errors
+from tests.contract.test_endpoints import errors
 from tests.support.raw_http import in_process
 from tests.support.request_bodies import UPLOAD
 from tests.support.served_process import SECRET

@@ -1,20 +1,24 @@
-"""HTTP itself: sizes, times, paths, methods and ids, over a bare socket where a client would not do."""
+"""HTTP itself: sizes, times, paths, methods and ids, over a bare socket where a client would not do; the log."""
 
 import json
 import re
 import resource
 import socket
+import subprocess
+import sys
 from contextlib import ExitStack
+from datetime import datetime
 from itertools import repeat
 
 import httpx
 import psutil
 import pytest
 
-from tests.contract.conftest import issue
-from tests.contract.test_register_client import errors
+from tests.contract.conftest import SUBJECT, issue
+from tests.contract.test_endpoints import errors
 from tests.support.raw_http import Wire, chunks, in_process, request
-from tests.support.request_bodies import CLIENT
+from tests.support.request_bodies import CLIENT, UPLOAD
+from tests.support.served_process import SECRET
 from tests.support.waiting import PATIENCE
 from toolkit.http import app, logs, server
 
@@ -305,3 +309,65 @@ def test_a_thousand_connections_stop_nobody_who_is_connected_and_end_soon(hurrie
                 assert connected.answer().status_code == 200
             opened.enter_context(Wire(hurried.port)).send(head)
         assert httpx.get(f"{hurried.url}/health", trust_env=False, timeout=PATIENCE).status_code == 200
+
+
+MARK = "pessoa-marcada"
+PERSONAL = CLIENT | {"cpf": "11144477735", "firstName": MARK, "email": f"{MARK}@exemplo.com.br"}
+PERSONAL["phoneNumber"] = "11912345678"
+
+
+def test_each_request_is_one_line_with_its_id(partner, stranger, service):
+    answer = partner.post("/clients", json=CLIENT, headers={"X-Request-ID": "order-66"})
+
+    assert answer.headers["x-request-id"] == "order-66"
+    line = service.server.logged("request", requestId="order-66")
+    assert (line["method"], line["route"], line["status"]) == ("POST", "/clients", 200)
+    assert line["subject"] == SUBJECT
+    assert line["milliseconds"] > 0
+    assert datetime.fromisoformat(line["time"]).tzinfo is not None
+    refused = stranger.get("/wp-admin").headers["x-request-id"]
+    line = service.server.logged("request", requestId=refused)
+    assert (line["status"], line["route"], line["subject"]) == (401, None, None)
+
+
+def test_nothing_personal_and_no_secret_is_logged(partner, stranger, service):
+    sale_id = service.sale(f"VND-{MARK}")
+    token = partner.headers["authorization"].split()[1]
+    partner.post("/clients", json=PERSONAL)
+    partner.post(f"/clients?cpf={PERSONAL['cpf']}&token={token}", json={**PERSONAL, "cpf": MARK})
+    partner.post("/clients", content=f'{{"cpf": "{MARK}"', headers={"Content-Type": "application/json"})
+    credentials = partner.put(f"/sales/{sale_id}/evidences", json={**UPLOAD, "fileName": f"{MARK}.pdf"}).json()
+    partner.put(f"/sales/{MARK}/evidences", json=UPLOAD)
+    partner.get(f"/{MARK}/{PERSONAL['cpf']}")
+    stranger.get(f"/{MARK}", headers={"User-Agent": MARK, "Referer": MARK, "X-Forwarded-For": MARK})
+    stranger.get("/", headers={"Authorization": f"Bearer {MARK}"})
+    last = partner.get("/nothing", headers={"X-Request-ID": PERSONAL["cpf"]}).headers["x-request-id"]
+    service.server.logged("request", requestId=last)
+
+    log = service.server.log_file.read_text()
+    for line in log.splitlines():
+        assert isinstance(json.loads(line), dict)
+    never = (MARK, PERSONAL["cpf"], PERSONAL["phoneNumber"], token, token.rpartition(".")[2], SECRET, '127.0.0.1"')
+    assert [text for text in never if str(text) in log] == []
+    assert [name for name, value in credentials["fields"].items() if len(value) > 20 and value in log] == []
+
+
+def test_lines_that_nobody_reads_are_dropped_and_counted_and_never_halt_a_request():
+    program = """
+import sys
+from toolkit.http import logs
+logs.start()
+for number in range(30_000):
+    logs.write("request", number=number)
+print("answered", flush=True)
+sys.stdin.readline()
+"""
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    with subprocess.Popen([sys.executable, "-c", program], **pipes) as writing:
+        assert writing.stdout.readline() == b"answered\n"
+        log = []
+        while not log or log[-1]["event"] != "lost":
+            log.append(json.loads(writing.stderr.readline()))
+        writing.stdin.close()
+    assert len(log) - 1 + log[-1]["lines"] == 30_000
+    assert log[-1]["lines"] > 0

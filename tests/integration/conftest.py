@@ -1,7 +1,6 @@
 """Servers that only some of the integration tests need."""
 
-from __future__ import annotations
-
+import os
 import shutil
 import subprocess
 import tempfile
@@ -15,7 +14,6 @@ import pytest
 
 from tests.conftest import FAST_FOLDER
 from tests.support.embedded_homes import processes_of
-from tests.support.object_gateway import gateway_access
 from tests.support.uploaded_sales import MP3, PDF, add_record
 from toolkit import embedded
 from toolkit.audit.observe_bucket import sync_bucket
@@ -25,15 +23,17 @@ from toolkit.evidence import inspection
 from toolkit.evidence.inspection import Inspector
 from toolkit.intake.clients import load_clients
 from toolkit.intake.results import LoadResult
+from toolkit.settings import AwsSettings
 
 
 @pytest.fixture(scope="session")
 def object_gateway():
     """The second S3 server, that of ``.ci/gateway``; a test that asks for it is skipped where there is none."""
-    found = gateway_access()
-    if found is None:
+    names = ("ENDPOINT", "ACCESS_KEY", "SECRET_KEY")
+    endpoint, key, secret = (os.environ.get(f"TEST_GATEWAY_{name}") for name in names)
+    if endpoint is None:
         pytest.skip("no object gateway of Ceph: `.ci/gateway COMMAND` runs a command beside one")
-    return found
+    return AwsSettings(key, secret, region="us-east-1", s3_endpoint=endpoint)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -110,38 +110,23 @@ def postgres_tool(database):
 @pytest.fixture
 def own_home():
     """An empty ``TOOLKIT_HOME`` for one test; what runs in it ends with the test, and leaves nothing running."""
-    home = _new_home()
+    around = Path(tempfile.mkdtemp(prefix="toolkit-home-", dir=FAST_FOLDER))
+    around.chmod(0o755)
+    home = around / "home"
     try:
         yield home
         embedded.stop(home)
         assert processes_of(home) == []
     finally:
-        shutil.rmtree(home.parent)
-
-
-@pytest.fixture(scope="session")
-def stopped_home():
-    """A home with a PostgreSQL that was made, started and stopped."""
-    home = _new_home()
-    try:
-        embedded.database_url(home)
-        embedded.stop(home)
-        yield home
-    finally:
-        shutil.rmtree(home.parent)
+        shutil.rmtree(around)
 
 
 @pytest.fixture
-def used_home(own_home, stopped_home):
-    """A home of one test in which PostgreSQL ran before, to save the time of making its data."""
-    subprocess.run(["cp", "-a", "--sparse=always", stopped_home, own_home], check=True)
+def used_home(own_home):
+    """A home of one test in which PostgreSQL ran before."""
+    embedded.database_url(own_home)
+    embedded.stop(own_home)
     return own_home
-
-
-def _new_home() -> Path:
-    around = Path(tempfile.mkdtemp(prefix="toolkit-home-", dir=FAST_FOLDER))
-    around.chmod(0o755)
-    return around / "home"
 
 
 @pytest.fixture

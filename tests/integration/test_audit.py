@@ -1,27 +1,31 @@
-"""The audit on PostgreSQL: as of now, and as of moments past."""
+"""The audit on PostgreSQL, as of now and of moments past; `toolkit audit`, `report` and `verify`."""
 
+import csv
+import os
+import stat
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import pytest
 
 from tests.support.audits import audited
 from tests.support.observations import Story, day
-from tests.support.uploaded_sales import rows
+from tests.support.uploaded_sales import MP3, PDF, add_record, add_sale, execute, rows
+from tests.support.waiting import sessions_waiting, wait_until
 from toolkit.contract.evidence import EvidenceType, FileKind
-from toolkit.errors import InvalidInput, NothingEvaluated
+from toolkit.database.connection import Database
+from toolkit.database.observation_clock import TICK, final_moment, stamp
+from toolkit.database.observations import ObservedChanges, observe_service
+from toolkit.errors import DatabaseError, InvalidInput, NothingEvaluated
 
 MOMENT = timedelta(microseconds=1)
 
 
 @pytest.fixture
-def story(database):
-    return Story(database)
-
-
-@pytest.fixture
-def clock(clock):
+def story(database, clock):
+    """Tells what happened in March, at whose end it is now."""
     clock.now = day(31)
-    return clock
+    return Story(database)
 
 
 def verdicts(result):
@@ -131,3 +135,218 @@ def test_a_moment_that_nobody_can_know_is_refused(database, clock):
     ):
         with pytest.raises(InvalidInput, match=said):
             audited(database, clock=clock, as_of=moment)
+
+
+@pytest.fixture
+def march(database):
+    """Two sales of March, one of them with a file that was there until the 20th."""
+    told = Story(database)
+    told.sale("good", partner="Norte")
+    told.file("good", EvidenceType.KYC)
+    told.sale("bad", utility_group="B", client_id=told.client(cpf="52998224725"))
+    _, key = told.record("bad", "POV")
+    told.upload(key, gone_at=day(20))
+    return told
+
+
+def test_an_audit_of_a_past_day_shows_the_totals(run, march, tmp_path):
+    shown = run("--quiet", "audit", "--as-of", "2026-03-10", "--out", tmp_path, ends=3)
+    lines = [line.split() for line in shown.out.splitlines()]
+    assert shown.out.startswith("As of 10 Mar 2026, 23:59 (UTC-03:00)\n1 of 2 sales lacks evidence.\n")
+    assert lines[5:9] == [["A", "1", "0", "0"], ["B", "0", "1", "0"], ["C", "0", "0", "0"], ["D", "0", "0", "0"]]
+    assert ["DOC_CONTRATANTE", *"00000001"] in lines
+    assert ["8-30", "1", "0"] in lines
+    assert shown.out.endswith(f"Folder of the audit {tmp_path / '2026-03-10T23-59-59Z'}\n")
+    assert "note: 1 file counts although nobody has examined it." in shown.err
+
+
+def audit_of_now(run, *words, **environ):
+    ran = run("--quiet", "audit", "--json", *words, ends=None, **environ)
+    return ran.status, ran.told
+
+
+def test_an_audit_of_now_looks_at_sales_and_bucket_first(run, embedded_environment, march, s3):
+    bucket = embedded_environment["EVIDENCE_BUCKET"]
+    march.file("bad", EvidenceType.DOC_CONTRATANTE)
+    _, pov = march.record("bad", "POV")
+    s3.put_object(Bucket=bucket, Key=pov, Body=MP3)
+
+    status, unseen = audit_of_now(run, "--no-sync")
+    assert (status, unseen["sales"], unseen["compliant"], unseen["incomplete"]) == (3, 2, 1, 1)
+    assert unseen["source"]["lastSync"] is None
+
+    # What the observations of the story tell is not in the bucket: the files are gone, but for the audio.
+    status, seen = audit_of_now(run)
+    assert (status, seen["compliant"], seen["incomplete"]) == (3, 0, 2)
+    assert [row["evidenceType"] for row in seen["missing"] if row["NEVER_REQUESTED"] + row["EXPIRED"]] == [
+        "POV",
+        "DOC_CONTRATANTE",
+    ]
+    assert seen["source"]["lastSync"] is not None
+    assert seen["source"]["embedded"] == []
+
+    _, contract = march.record("bad", "DOC_CONTRATANTE")
+    _, kyc = march.record("good", "KYC")
+    for key in (contract, kyc):
+        s3.put_object(Bucket=bucket, Key=key, Body=PDF)
+    assert audit_of_now(run)[0] == 0
+
+
+def test_a_report_lands_in_the_folder(run, march, tmp_path):
+    out = tmp_path / "a b" / "reports"
+    shown = run("--quiet", "report", "--no-sync", "--out", out)
+    names = [f"missing-evidence.{each}" for each in ("html", "xlsx", "csv", "json")]
+    assert shown.out.splitlines() == [str(out / name) for name in names]
+    assert "1 of 2 sales lacks evidence." in shown.err
+    assert "nowhere/audit.json: no such file." in run("report", "--audit", "nowhere", ends=1).err
+    with (out / "missing-evidence.csv").open(encoding="utf-8", newline="") as file:
+        (row,) = csv.DictReader(file)
+    expected = {"saleId": "bad", "utilityGroup": "B", "status": "incomplete", "missing": "POV|DOC_CONTRATANTE"}
+    assert row == row | expected | {"problems": "", "cpf": "***.982.247-**"}
+    for path in out.iterdir():
+        assert b"52998224725" not in path.read_bytes()
+        assert b"Souza" not in path.read_bytes()
+
+
+def test_a_report_fails_on_what_it_is_asked_to_and_is_written_anyway(run, march, tmp_path):
+    for fail_on, status in (("incomplete", 3), ("conflict", 0), ("any", 3)):
+        out = tmp_path / fail_on
+        run("-q", "report", "--no-sync", "--format", "csv", "--out", out, "--fail-on", fail_on, ends=status)
+        assert (out / "missing-evidence.csv").exists()
+
+
+@pytest.mark.parametrize(
+    ("setting", "file", "folder"), [("0640", 0o640, 0o750), ("0600", 0o600, 0o700), ("644", 0o644, 0o755)]
+)
+def test_a_setting_says_who_may_read_a_report(run, march, tmp_path, setting, file, folder):
+    out = tmp_path / "made" / "here"
+    before = os.umask(0o022)
+    try:
+        run("-q", "report", "--no-sync", "--format", "csv", "--out", out, TOOLKIT_FILE_MODE=setting)
+        assert os.umask(0o022) == 0o022
+    finally:
+        os.umask(before)
+    assert {stat.S_IMODE(path.stat().st_mode) for path in out.iterdir()} == {file}
+    assert {stat.S_IMODE(path.stat().st_mode) for path in (out, out.parent)} == {folder}
+
+
+def test_whole_cpfs_are_shown_on_request_only(run, march, tmp_path):
+    command = ["report", "--no-sync", "--show-cpf", "--out", str(tmp_path)]
+    for no_reason in ([], ["--reason", " "]):
+        run("--quiet", *command, *no_reason, ends=2)
+    assert not any(tmp_path.iterdir())
+    run("--quiet", *command, "--reason", "request 7")
+    assert "holds whole CPFs" in (tmp_path / "missing-evidence.html").read_text(encoding="utf-8")
+    assert "52998224725" in (tmp_path / "missing-evidence.csv").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("args", "complaint"),
+    [
+        (["report", "--as-of", "yesterday"], "'yesterday' is not a time; write it like 2026-11-20"),
+        (
+            ["report", "--format", "html,pptx"],
+            "Unknown report format (pptx); there are html, xlsx, csv, json, pdf",
+        ),
+        (["report", "--fail-on", "everything"], "'everything' is not one of"),
+    ],
+)
+def test_wrong_usage_says_what_is_right(run, args, complaint):
+    assert complaint in " ".join(run("--quiet", *args, ends=2).err.split())
+
+
+EVENTS = """
+    SELECT kind, CAST(detail ->> 'evidence' AS uuid)
+    FROM audit.custody_events WHERE detail ? 'evidence' ORDER BY id
+"""
+
+
+def test_what_the_service_changes_is_a_new_observation_and_an_event(database, clock):
+    add_sale(database)
+    (kept, _), (retyped, _), (deleted, _) = (add_record(database) for _ in range(3))
+    assert observe_service(database, clock)["records"] == ObservedChanges(appeared=3, changed=0, vanished=0)
+    assert observe_service(database, clock)["records"] == ObservedChanges(appeared=0, changed=0, vanished=0)
+    clock.now += timedelta(hours=1)
+    execute(
+        database,
+        f"UPDATE evidences SET evidence_type = 'KYC' WHERE id = '{retyped}'",
+        f"DELETE FROM evidences WHERE id = '{deleted}'",
+    )
+    assert observe_service(database, clock)["records"] == ObservedChanges(appeared=0, changed=1, vanished=1)
+    told = rows(database, EVENTS)
+    assert set(told[:3]) == {("RECORDED", each) for each in (kept, retyped, deleted)}
+    assert set(told[3:]) == {("RECORD_GONE", retyped), ("RECORD_GONE", deleted), ("RECORD_CHANGED", retyped)}
+    assert len(told) == 6
+
+
+def test_observations_of_records_cannot_be_rewritten(database, clock):
+    add_sale(database)
+    add_record(database)
+    observe_service(database, clock)
+    for statement in (
+        "UPDATE audit.evidence_observations SET evidence_type = 'KYC'",
+        "DELETE FROM audit.evidence_observations",
+        "UPDATE audit.observation_clock SET stands_at = stands_at - interval '1 second'",
+        "DELETE FROM audit.observation_clock",
+    ):
+        with pytest.raises(DatabaseError, match=r"never changed or deleted|change only once|never goes back"):
+            execute(database, statement)
+
+
+def test_a_record_counts_from_when_it_was_seen_though_the_service_dates_it_back(database, clock):
+    add_sale(database)
+    observe_service(database, clock)
+    before = audited(database, clock=clock)
+    clock.now += timedelta(days=1)
+    add_record(database, requested_at=before.as_of - timedelta(days=1))
+    observe_service(database, clock)
+    after = audited(database, clock=clock)
+    again = audited(database, clock=clock, as_of=before.as_of)
+    assert again.rows["reasons"].tolist() == before.rows["reasons"].tolist() == ["NEVER_REQUESTED|NEVER_REQUESTED"]
+    assert after.rows["reasons"].tolist() == ["NEVER_REQUESTED|EXPIRED"]
+
+
+def test_an_audit_waits_for_what_was_stamped_before_it_and_not_committed(database, clock):
+    add_sale(database)
+    with ThreadPoolExecutor() as pool:
+        with database.transaction() as connection:
+            stamp(connection, clock)
+            running = pool.submit(audited, database, clock=clock)
+            wait_until(lambda: running.done() or sessions_waiting(database))
+            assert not running.done(), "the audit did not wait for what may still change its answer"
+            connection.exec_driver_sql(
+                "INSERT INTO audit.sale_observations (sale_id, utility_group, is_client_financial_responsible,"
+                " created_at, seen_at) SELECT id, utility_group, is_client_financial_responsible, created_at,"
+                " created_at FROM public.sales"
+            )
+        found = running.result()
+    assert found.sales == 1
+    with database.transaction() as connection:
+        assert stamp(connection, clock) == found.as_of + TICK
+
+
+def test_stamps_never_go_back_and_never_lie_in_the_future(database, clock):
+    def stamped():
+        with database.transaction() as connection:
+            return stamp(connection, clock)
+
+    first = stamped()
+    clock.now -= timedelta(hours=1)
+    assert stamped() == first
+    assert final_moment(database, clock) == first
+    assert stamped() == first + TICK
+    clock.now += timedelta(days=9000)
+    with pytest.raises(DatabaseError, match="The clock of this machine is more than 5 minutes ahead"):
+        stamped()
+
+
+def test_a_session_that_cannot_write_judges_by_the_latest_moment_that_is_final(database, clock):
+    add_sale(database)
+    observe_service(database, clock)
+    last = audited(database, clock=clock).as_of
+    clock.now += timedelta(hours=1)
+    url = database.engine.url.update_query_dict({"options": "-c default_transaction_read_only=on"})
+    reader = Database(url.render_as_string(hide_password=False))
+    assert final_moment(reader, clock) == last
+    assert final_moment(reader, clock, last - timedelta(hours=1)) == last - timedelta(hours=1)
+    reader.dispose()

@@ -1,17 +1,35 @@
-"""Clients in files are registered as one by one: once, whoever loads them, and with a word for what is not."""
+"""Clients in files are registered as one by one; what is not comes back, what is doubtful is told."""
 
+import json
+import re
 import stat
-from datetime import timedelta
+from dataclasses import asdict
+from datetime import date, timedelta
+from pathlib import Path
 
+import openpyxl
 import pytest
+import sqlalchemy as sa
+import xlsxwriter
 
-from tests.support.client_rows import FIELDS, body, client, read_csv, write_csv
-from tests.support.loads import counts, registered
+from tests.support.client_rows import FIELDS, body, client, cpf, read_csv, write_csv
+from tests.support.request_bodies import CLIENT, changed
 from tests.support.uploaded_sales import execute, rows
 from toolkit.contract.resources import QualityWarning
+from toolkit.database.tables import addresses, clients
 from toolkit.errors import InvalidInput, UnreadableFile
 from toolkit.intake.clients import load_clients
-from toolkit.intake.registration import register_client
+from toolkit.intake.registration import Likeness, client_quality, register_client
+
+
+def registered(database):
+    query = sa.select(clients, addresses).join(addresses, addresses.c.client_id == clients.c.id)
+    with database.transaction() as connection:
+        return [dict(row) for row in connection.execute(query.order_by(clients.c.cpf)).mappings()]
+
+
+def counts(result):
+    return result.accepted, result.rejected, result.skipped
 
 
 def test_accepted_rows_are_registered_as_one_by_one(database, load, clock, tmp_path):
@@ -126,3 +144,251 @@ def test_a_folder_that_cannot_be_written_is_named_before_anything_is_registered(
     with pytest.raises(InvalidInput, match="--out"):
         load_clients(database, [source], out=tmp_path / "file" / "out", clock=clock)
     assert registered(database) == []
+
+
+def test_rejected_rows_come_back_untouched_with_line_and_all_reasons(load, tmp_path):
+    wrong = client(2, cpf="11111111111", firstName="=1+1", email="", address__zipCode="123")
+    source = write_csv(tmp_path / "a.csv", [client(1), wrong, client(3)])
+    result = load(source)
+
+    assert counts(result) == (2, 1, 0)
+    csv_file, workbook = result.rejected_files
+    assert [csv_file.name, workbook.name] == ["a.csv.rejected.csv", "a.csv.rejected.xlsx"]
+    assert {stat.S_IMODE(path.stat().st_mode) for path in result.rejected_files} == {0o600}
+    (row,) = read_csv(csv_file)
+    assert row == wrong | {
+        "firstName": "'=1+1",  # never run as a formula
+        "line": "3",
+        "errors": "cpf: Must be a valid CPF: the check digits do not fit; "
+        "address.zipCode: Must be a postal code (CEP): 8 digits, or 00000-000",
+    }
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [csv_file.name, workbook.name]
+
+
+def test_the_workbook_of_rejected_rows_puts_the_reasons_first_and_marks_the_wrong_cells(load, tmp_path):
+    wrong = [client(2, cpf="11111111111"), client(3, cpf="2", address__zipCode="123")]
+    result = load(write_csv(tmp_path / "a.csv", wrong))
+    sheet = openpyxl.load_workbook(result.rejected_files[1])["rejected"]
+    headings, *rows = sheet.iter_rows()
+    assert [cell.value for cell in headings][:4] == ["errors", "line", "externalId", "cpf"]
+    marked = [[headings[cell.column - 1].value for cell in row if cell.fill.fill_type == "solid"] for row in rows]
+    assert marked == [["cpf"], ["cpf", "address.zipCode"]]
+    assert [row[1].value for row in rows] == [2, 3]
+    assert sheet.freeze_panes == "C2"
+    assert sheet.column_dimensions["A"].width > 40
+
+
+@pytest.mark.parametrize("kind", [".csv", ".xlsx"])
+def test_a_corrected_file_loads_only_what_is_new(database, load, tmp_path, kind):
+    wrong = [client(2, firstName="=Ana", cpf="1"), client(3, firstName="'-x", cpf="2")]
+    first = load(write_csv(tmp_path / "a.csv", [client(1), *wrong]))
+    (rejected,) = [path for path in first.rejected_files if path.suffix == kind]
+
+    corrected = tmp_path / f"corrected{kind}"
+    correct(rejected, corrected, {"1": cpf(2), "2": cpf(3)})
+    second = load(corrected)
+
+    assert counts(second) == (2, 0, 0)
+    assert [row["first_name"] for row in registered(database)] == ["=Ana", "'-x", "Conceição"]
+
+
+def correct(rejected, corrected, cells):
+    """Write other values into single cells, as a person would in a spreadsheet program."""
+    if rejected.suffix == ".csv":
+        text = rejected.read_text("utf-8")
+        for old, new in cells.items():
+            text = text.replace(f";{old};;", f";{new};;")
+        corrected.write_text(text, "utf-8")
+        return
+    book = openpyxl.load_workbook(rejected)
+    for row in book["rejected"].iter_rows(min_row=2):
+        row[3].value = cells[row[3].value]
+    book.save(corrected)
+
+
+def test_zeros_lost_in_a_text_are_not_guessed(load, tmp_path):
+    source = write_csv(tmp_path / "a.csv", [client(1, cpf="191", address__zipCode="1310100")])
+    assert counts(load(source)) == (0, 1, 0)
+
+
+def test_a_workbook_that_counts_its_days_from_1904_is_refused(load, tmp_path):
+    with xlsxwriter.Workbook(tmp_path / "a.xlsx", {"date_1904": True}) as book:
+        sheet = book.add_worksheet()
+        sheet.write_row(0, 0, FIELDS)
+        sheet.write_row(1, 0, list(client(1).values()))
+        sheet.write_number(1, FIELDS.index("birthdate"), 29222)
+    with pytest.raises(UnreadableFile, match="counts its days from 1904"):
+        load(tmp_path / "a.xlsx")
+
+
+def test_an_error_of_a_formula_is_no_blank_cell(load, tmp_path):
+    book = xlsxwriter.Workbook(str(tmp_path / "a.xlsx"))
+    sheet = book.add_worksheet("A & B")
+    sheet.write_row(1, 1, [*FIELDS, "comissão"])
+    for number in range(3):
+        sheet.write_row(2 + number, 1, [*client(number).values(), "10"])
+    sheet.write_formula(2, 1 + FIELDS.index("email"), "=NA()", None, "#N/A")
+    sheet.write_formula(3, 1 + FIELDS.index("firstName"), "=1/0", None, "#DIV/0!")
+    sheet.write_formula(4, 1 + len(FIELDS), "=NA()", None, "#N/A")  # in a column that is not loaded
+    sheet.write_formula(5, 1 + FIELDS.index("address.city"), "=NA()", None, "#N/A")  # below the table
+    book.close()
+    result = load(tmp_path / "a.xlsx")
+
+    assert counts(result) == (1, 2, 0)
+    assert result.reasons == {
+        "email: Holds an error of a formula instead of a value": 1,
+        "firstName: Holds an error of a formula instead of a value": 1,
+    }
+    csv_file, workbook = result.rejected_files
+    assert [(row["line"], row["email"], row["firstName"]) for row in read_csv(csv_file)] == [
+        ("3", "#N/A", "Conceição"),
+        ("4", client(1)["email"], "#DIV/0!"),
+    ]
+    assert counts(load(workbook)) == (0, 2, 0)
+
+
+@pytest.fixture
+def command(run):
+    return lambda *words, ends=0: run("-q", "clients", "load", *words, ends=ends)
+
+
+def test_the_result_for_machines(command, tmp_path):
+    source = write_csv(tmp_path / "a.csv", [client(1), client(2, cpf="0"), client(1)])
+    ran = command(source, "--json", "--out", tmp_path / "out", ends=3)
+    document = ran.told
+
+    assert document == document | {"rows": 3, "accepted": 1, "rejected": 1, "skipped": 1, "dryRun": False}
+    assert document["reasons"] == {"cpf: Must be a CPF: 11 digits, or 000.000.000-00": 1}
+    assert document["rejectedFiles"] == [
+        str(tmp_path / "out" / "a.csv.rejected.csv"),
+        str(tmp_path / "out" / "a.csv.rejected.xlsx"),
+    ]
+    assert document["files"][0]["skippedFile"] == str(tmp_path / "out" / "a.csv.skipped.csv")
+    assert ran.err.startswith("a.csv: text, UTF-8, separated by “;”, headings on line 1: externalId, cpf, ")
+
+
+def test_the_result_for_people(command, tmp_path):
+    source = write_csv(tmp_path / "a.csv", [client(1, cpf="529.982.247-25"), client(2, cpf="12345678900")])
+    out = command(source, "--dry-run", ends=3).out
+
+    assert "a.csv: 2 rows: 1 would be registered, 1 rejected, 0 skipped" in out
+    assert f"rejected rows: {tmp_path / 'a.csv.rejected.csv'}" in out  # by default beside the source
+    assert "1 × cpf: Must be a valid CPF: the check digits do not fit (line 3)" in out
+    assert "1 × repaired: mask of a CPF removed" in out
+    assert "12345678900" not in out
+
+
+def test_nothing_rejected_is_status_0_and_again_says_when_it_was_loaded(command, tmp_path):
+    source = write_csv(tmp_path / "a.csv", [client(1)])
+    command(source)
+    out = command(source).out
+    assert "a.csv: 1 row: 0 registered, 0 rejected, 1 skipped" in out
+    assert re.search(r"these contents were loaded at \d+ \w{3} 20\d\d, \d\d:\d\d \(UTC", out)
+
+
+@pytest.mark.parametrize(
+    ("args", "status", "message"),
+    [
+        (["none.csv"], 1, "none.csv: no such file"),
+        (["a.csv", "--map", "x"], 2, "write HEADING=field"),
+        (["a.csv", "--map", "x=shoe"], 1, "There is no field shoe to map a heading to; there are externalId, cpf"),
+        (["."], 1, "is a folder; name the files in it"),
+        ([], 2, "Missing argument 'FILE...'"),
+    ],
+)
+def test_a_mistake_is_told_in_a_sentence(command, tmp_path, monkeypatch, args, status, message):
+    monkeypatch.chdir(tmp_path)
+    write_csv(tmp_path / "a.csv", [client(1)])
+    ran = command(*args, ends=status)
+    assert ran.out == ""
+    assert message in ran.err
+    assert "Traceback" not in ran.err
+
+
+def test_a_mapped_heading_goes_before_a_known_one(command, tmp_path):
+    headings = [{"externalId": "Nome", "firstName": "Primeiro nome"}.get(name, name) for name in FIELDS]
+    source = write_csv(tmp_path / "a.csv", [client(1)], headings=headings)
+    assert "no heading" not in command(source, "--dry-run", "--map", "Primeiro nome=firstName").err
+    assert "no heading for firstName" in command(source, "--dry-run", "--map", "Nome=-", ends=1).err
+
+
+MESSY = Path(__file__).parent.parent / "data" / "messy"
+EXPECTED = json.loads((MESSY / "expected.json").read_text("utf-8"))
+
+
+def test_every_messy_file_has_its_expectation():
+    assert sorted(EXPECTED) == sorted(path.name for path in MESSY.iterdir() if path.suffix != ".json")
+
+
+@pytest.mark.parametrize("name", sorted(EXPECTED))
+def test_a_messy_file_is_read_as_a_person_would(database, clock, tmp_path, name):
+    told = []
+    result = load_clients(database, [MESSY / name], out=tmp_path, clock=clock, announce=told.append)
+    assert as_expected(str(told[0]), result, database) == EXPECTED[name]
+
+
+def as_expected(understood, result, database):
+    query = (
+        sa.select(*(column for column in (*clients.c, *addresses.c) if column.name not in ("id", "client_id")))
+        .join(addresses, addresses.c.client_id == clients.c.id)
+        .order_by(clients.c.number_on_dealership)
+    )
+    with database.transaction() as connection:
+        registered = [
+            {key: str(value) for key, value in row.items() if value is not None and key != "created_at"}
+            for row in connection.execute(query).mappings()
+        ]
+    delimiter = result.files[0].understood.layout.delimiter or ";"
+    rejected = [
+        row for path in result.rejected_files if path.suffix == ".csv" for row in read_csv(path, delimiter)
+    ]
+    return {
+        "understood": understood,
+        "registered": registered,
+        "rejected": {row["line"]: row["errors"] for row in rejected},
+        "repairs": result.repairs,
+        "warnings": result.warnings,
+    }
+
+
+TODAY = date(2026, 11, 20)
+OTHER_CPF = "11144477735"
+
+
+def test_no_client_is_no_doubt(database):
+    found = client_quality(database, TODAY)
+    assert (found.clients, found.counts, found.groups, found.alike) == (0, {}, {}, ())
+
+
+def test_clients_that_are_alike_are_named_by_their_ids_and_masked_cpf(database, clock):
+    def register(body):
+        return str(register_client(database, body, clock).client_id)
+
+    first, again = (
+        register(CLIENT | {"email": "Ana@example.com"}),
+        register(CLIENT | {"email": "other@example.com"}),
+    )
+    moved = changed(CLIENT, "address.installationNumber", "7654321")
+    elsewhere = register(moved | {"email": "third@example.com"})
+    somebody = register(CLIENT | {"cpf": OTHER_CPF, "email": "ana@example.com"})
+    found = client_quality(database, TODAY)
+    groups = {each.likeness: each for each in found.alike}
+    assert found.clients == 4
+    assert set(groups[Likeness.SAME_CONTRACT].client_ids) == {first, again}
+    assert set(groups[Likeness.SAME_CPF].client_ids) == {first, again, elsewhere}
+    assert groups[Likeness.SAME_CPF].cpf == "***.982.247-**"
+    assert set(groups[Likeness.SAME_EMAIL].client_ids) == {first, somebody}
+    assert groups[Likeness.SAME_EMAIL].cpf is None
+    assert set(groups[Likeness.SAME_INSTALLATION].client_ids) == {first, again, somebody}
+    assert found.counts["NO_SALE"] == 4
+    assert "52998224725" not in str(asdict(found))
+    assert len(client_quality(database, TODAY, most=1).alike) == len(found.groups)
+
+
+def test_doubtful_values_are_counted(database, clock):
+    old, young = (CLIENT | {"email": None, "birthdate": day} for day in ("1880-01-01", "2030-01-01"))
+    register_client(database, old | {"phoneNumber": "20987654321"}, clock)
+    register_client(database, changed(young, "address.zipCode", "78950-000"), clock)
+    counts = client_quality(database, TODAY).counts
+    of_values = ("AREA_CODE_UNKNOWN", "CEP_UNASSIGNED", "BIRTHDATE_IN_FUTURE", "BIRTHDATE_TOO_OLD")
+    assert counts == dict.fromkeys(of_values, 1) | {"NO_EMAIL": 2, "NO_SALE": 2}

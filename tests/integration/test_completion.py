@@ -1,23 +1,32 @@
-"""A sale is completed only when the files that lie in the bucket at that moment satisfy the rules."""
+"""A sale is completed only when the files that lie in the bucket at that moment satisfy the rules; withdrawals."""
 
+import os
+import pwd
 import re
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import timedelta
 from hashlib import md5, sha256
+from importlib.resources import files
+from uuid import uuid4
 
 import pytest
 import sqlalchemy as sa
 
-from tests.support.evidence_files import pdf, silence
-from tests.support.uploaded_sales import MONDAY, PDF, add_record, add_sale, rows
-from tests.support.waiting import someone_waits, wait_until
+from tests.support.evidence_files import pdf, silence, tone
+from tests.support.uploaded_sales import MONDAY, PDF, add_record, add_sale, execute, rows
+from tests.support.waiting import PATIENCE, sessions_waiting, wait_until
 from toolkit.audit.sale_case import sale_case
 from toolkit.contract.evidence import EvidenceType, FileKind
+from toolkit.contract.findings import Problem, Reason
+from toolkit.database.connection import Database, Lock, take
+from toolkit.database.service import load_service
 from toolkit.database.tables import content_checks
-from toolkit.errors import SaleNotFound
+from toolkit.errors import EvidenceNotFound, SaleNotFound, WithdrawalRefused
 from toolkit.evidence.completion import complete_sale
-from toolkit.evidence.records import withdraw
+from toolkit.evidence.contents import verify_contents
+from toolkit.evidence.gate import sale_gate
+from toolkit.evidence.records import withdraw, withdrawals_at
 
 ISSUED = MONDAY - timedelta(hours=2)
 PEOPLE = {"reason": "sent twice", "withdrawn_by": "a", "approved_by": "b"}
@@ -60,14 +69,6 @@ def test_a_record_without_its_object_does_not_count(database, upload, complete, 
     assert rows(database, "SELECT completed_at FROM sales") == [(None,)]
 
 
-def test_a_withdrawn_record_does_not_count_and_mends_a_conflict(database, upload, complete, clock):
-    upload(EvidenceType.KYC)
-    beside, _ = upload(EvidenceType.POV)
-    assert complete().verdict.problems == ("KYC_NOT_ALONE",)
-    withdraw(database, beside, **PEOPLE, clock=clock)
-    assert complete().completed_at == clock.now
-
-
 def test_two_callers_at_once_complete_a_sale_once(database, upload, complete):
     upload(EvidenceType.KYC)
     with ThreadPoolExecutor(4) as pool:
@@ -100,7 +101,7 @@ def test_a_record_that_is_withdrawn_while_the_bucket_is_read_does_not_count(
 
         def withdraw_it():
             done = pool.submit(withdraw, database, only, **PEOPLE, clock=clock)
-            wait_until(lambda: done.done() or someone_waits(database))
+            wait_until(lambda: done.done() or sessions_waiting(database))
 
         assert complete(Interrupted(bucket, withdraw_it)).completed_at is None
 
@@ -189,3 +190,167 @@ def test_the_command_says_what_stands_in_the_way(run, sale):
         "  POV is missing: NEVER_REQUESTED\n"
         "  DOC_CONTRATANTE is missing: NEVER_REQUESTED\n"
     )
+
+
+@pytest.fixture
+def gate(database, bucket, sale, clock):
+    return lambda: sale_gate(database, bucket, sale, None, clock)
+
+
+def reasons(found):
+    return {piece.evidence_type: piece.reason for piece in found.verdict.missing}
+
+
+def test_a_file_that_was_found_unusable_does_not_count_and_a_new_version_does(
+    gate, upload, put, sync, database, bucket, delete, clock
+):
+    upload(EvidenceType.POV, tone())
+    _, key = upload(EvidenceType.DOC_CONTRATANTE, pdf()[:200])
+    assert reasons(gate()) == {}  # nobody has looked at them yet
+    assert [each.not_examined for each in gate().types if each.files] == [1, 1]
+
+    sync()
+    verify_contents(database, bucket, clock=clock)
+    found = gate()
+    assert reasons(found) == {"DOC_CONTRATANTE": Reason.UNUSABLE}
+    assert not found.may_be_completed
+    assert [each.not_examined for each in found.types if each.files] == [0]
+
+    put(key)
+    assert gate().may_be_completed
+    delete(key)
+    assert reasons(gate()) == {"DOC_CONTRATANTE": Reason.VANISHED}
+
+
+def test_the_gate_and_the_completion_agree(gate, upload, database, bucket, clock):
+    pov, _ = upload(EvidenceType.POV, tone())
+    upload(EvidenceType.DOC_CONTRATANTE, pdf())
+    withdraw(database, pov, reason="Wrong sale", withdrawn_by="ana", approved_by="bruno", clock=clock)
+    assert reasons(gate()) == {"POV": Reason.WITHDRAWN}
+    assert complete_sale(database, bucket, "S-1", clock).verdict == gate().verdict
+
+    upload(EvidenceType.POV, tone())
+    assert gate().may_be_completed
+    completed = complete_sale(database, bucket, "S-1", clock).completed_at
+    after = gate()
+    assert (after.completed_at, after.may_be_completed) == (completed, False)
+
+
+def test_one_document_for_both_parties_stands_for_two(gate, upload):
+    upload(EvidenceType.DOC_CONTRATANTE_E_RESPONSAVEL_FINANCEIRO, pdf())
+
+    required = {each.evidence_type for each in gate().types if each.required}
+    assert required == {EvidenceType.POV, EvidenceType.DOC_CONTRATANTE_E_RESPONSAVEL_FINANCEIRO}
+
+
+def test_where_nobody_knows_what_a_sale_needs_that_is_said(database, bucket, clock):
+    add_sale(database, "S-2", utility_group="X")
+    found = sale_gate(database, bucket, "S-2", None, clock)
+    assert {each.required for each in found.types} == {None}
+    assert found.verdict.problems == (Problem.GROUP_UNKNOWN,)
+
+
+def test_a_record_without_a_key_has_no_file(database, bucket, clock, tmp_path):
+    add_sale(database, "S-1")
+    add_record(database, "S-1", EvidenceType.POV, requested_at=MONDAY)
+    place = tmp_path / "service.sql"
+    packaged = (files("toolkit.database") / "service.sql").read_text("utf-8")
+    place.write_text(
+        packaged.replace("object_key, ", "CASE WHEN FALSE THEN object_key END AS object_key, ", 1), "utf-8"
+    )
+    service = load_service(place)
+    other = Database(database.engine.url.render_as_string(hide_password=False), service=service)
+    try:
+        missing = {piece.evidence_type for piece in sale_gate(other, bucket, "S-1", None, clock).verdict.missing}
+    finally:
+        other.dispose()
+    assert EvidenceType.POV in missing
+
+
+@pytest.fixture
+def evidence_id(database):
+    add_sale(database)
+    return add_record(database)[0]
+
+
+def ask(database, clock, evidence_id, **changes):
+    people = {"reason": "sent twice", "withdrawn_by": "Ana", "approved_by": "Rui"}
+    return withdraw(database, evidence_id, clock=clock, **{**people, **changes})
+
+
+def test_a_withdrawal_is_kept_with_both_people(database, clock, evidence_id):
+    done = ask(database, clock, evidence_id)
+    assert done.sale_id == "sale-1"
+    assert rows(
+        database, "SELECT evidence_id, reason, withdrawn_by, approved_by, withdrawn_at FROM audit.withdrawals"
+    ) == [(evidence_id, "sent twice", "Ana", "Rui", clock.now)]
+
+
+def test_a_withdrawal_is_told_although_the_service_deleted_the_record(database, sync, clock, evidence_id):
+    sync()
+    ask(database, clock, evidence_id)
+    clock.now += timedelta(days=1)
+    execute(database, "DELETE FROM evidences")
+    sync(confirmed=True)
+    clock.now += timedelta(days=1)
+    with database.snapshot() as connection:
+        [told] = withdrawals_at(connection, clock.now)
+        assert (told.sale_id, told.evidence_id, told.approved_by) == ("sale-1", evidence_id, "Rui")
+        assert not withdrawals_at(connection, clock.now - timedelta(days=9))
+
+
+REFUSED = [
+    {"reason": "  "},
+    {"withdrawn_by": ""},
+    {"approved_by": "\u00a0"},
+    {"approved_by": "Ana"},
+    {"approved_by": "an\u0430"},
+    {"withdrawn_by": "Ian.Alvo@example.com", "approved_by": "lan.a1v0@example.com"},
+    {"withdrawn_by": "Marisa", "approved_by": "rnarisa"},
+    {"withdrawn_by": "Helena", "approved_by": "\u0397el\u0435\u03b7a"},
+    {"approved_by": "Нина"},
+    {"withdrawn_by": "Jose", "approved_by": "José"},
+    {"withdrawn_by": "Ana  Sá", "approved_by": "ana sa\u0301"},
+    {"approved_by": "A\u200bna\u00ad"},
+    {"approved_by": "\u2060"},
+    {"reason": "sent twice\udcff"},
+    {"approved_by": "Rui\x00"},
+    {"approved_by": "\u202eiuR"},
+    {"reason": "sent \u2067twice"},
+]
+
+
+def test_it_needs_a_reason_and_two_people(database, clock, evidence_id):
+    for changes in REFUSED:
+        with pytest.raises(WithdrawalRefused):
+            ask(database, clock, evidence_id, **changes)
+            pytest.fail(f"{changes} were accepted")
+    for approved_by in ("Anabela", "An", "Ana S.", "Eva", "Łucja Sørensen"):
+        other, _ = add_record(database)
+        assert ask(database, clock, other, approved_by=approved_by).approved_by == approved_by
+    assert rows(database, "SELECT count(*) FROM audit.withdrawals") == [(5,)]
+
+
+def test_an_unknown_record_and_a_second_withdrawal_are_refused(database, clock, evidence_id):
+    with pytest.raises(EvidenceNotFound):
+        ask(database, clock, uuid4())
+    ask(database, clock, evidence_id)
+    with pytest.raises(WithdrawalRefused, match="before, at 2026-03-02T12:00:00"):
+        ask(database, clock, evidence_id)
+
+
+def test_it_waits_for_whoever_holds_the_sale(database, clock, evidence_id):
+    with ThreadPoolExecutor(1) as thread:
+        with database.transaction() as connection:
+            take(connection, Lock.SALE, "sale-1")
+            waiting = thread.submit(ask, database, clock, evidence_id)
+            wait_until(lambda: sessions_waiting(database))
+            clock.now += timedelta(minutes=1)
+        assert waiting.result(PATIENCE).withdrawn_at == clock.now
+
+
+def test_the_command_withdraws_and_says_what_it_refuses(run, database, evidence_id):
+    arguments = ["evidence", "withdraw", str(evidence_id), "--reason", "twice", "--by", "Ana", "--json"]
+    assert "somebody else" in run(*arguments, "--approved-by", "ana", ends=1).err
+    assert run(*arguments, "--approved-by", "Rui").told["saleId"] == "sale-1"
+    assert rows(database, "SELECT account FROM audit.withdrawals") == [(pwd.getpwuid(os.getuid()).pw_name,)]

@@ -1,18 +1,30 @@
-"""Contents are verified once per object version, from a real bucket into a real database."""
+"""Contents are verified once per version, before an audit judges, which says how far the files were looked at."""
 
+import csv
 import hashlib
+import json
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 import pytest
+import sqlalchemy as sa
 
+from tests.support.audits import made_audit
 from tests.support.evidence_files import JPEG, pdf, silence, tone
-from tests.support.uploaded_sales import rows
-from toolkit.contract.contents import ContentProblem
-from toolkit.contract.evidence import FileKind
-from toolkit.evidence import inspection
-from toolkit.evidence.contents import Failure, Verified, verify_contents
+from tests.support.report_figures import wrong_figures
+from tests.support.uploaded_sales import add_sale, rows
+from toolkit.audit.folder import open_audit
+from toolkit.bucket.client import Bucket
+from toolkit.contract.contents import LOOK, ContentProblem, IntegrityProblem
+from toolkit.contract.evidence import EvidenceType, FileKind
+from toolkit.database.tables import content_checks
+from toolkit.errors import BucketUnavailable
+from toolkit.evidence import contents, inspection
+from toolkit.evidence.contents import Failure, Verified, in_batches, verify_contents, waiting
 from toolkit.evidence.inspection import Inspector
 from toolkit.evidence.kinds import readers_of
+from toolkit.reports.notices import notices
+from toolkit.reports.reading import read_audited
 
 FOLDER = "evidences/2026/03/02/0199c0de-0000-7000-8000-00000000000"
 FOUND = """
@@ -25,7 +37,7 @@ FOUND = """
 
 
 @pytest.fixture
-def put(bucket, s3):
+def write(bucket, s3):
     return lambda name, body: s3.put_object(Bucket=bucket.name, Key=f"{FOLDER}{name}", Body=body)
 
 
@@ -38,10 +50,10 @@ def verify(database, bucket, clock, sync):
     return sync_and_verify
 
 
-def test_each_version_is_verified_once(verify, put, database):
+def test_each_version_is_verified_once(verify, write, database):
     contract, voice, quiet, broken = pdf(pages=2), tone(2.0), silence(3.0), pdf()[:-30]
     for name, body in enumerate((contract, voice, quiet, broken, JPEG, b"")):
-        put(name, body)
+        write(name, body)
     assert verify() == Verified(5, {ContentProblem.SILENT: 1, ContentProblem.DAMAGED: 1}, left=0)
     assert sorted(rows(database, FOUND)) == [
         ("0", "pdf", None, "application/pdf", 2, None, hashlib.sha256(contract).hexdigest()),
@@ -51,7 +63,7 @@ def test_each_version_is_verified_once(verify, put, database):
         ("4", "other", None, "image/jpeg", None, None, hashlib.sha256(JPEG).hexdigest()),
     ]
     assert verify() == Verified(0, {}, left=0)
-    put(3, contract)
+    write(3, contract)
     assert verify() == Verified(1, {}, left=0)
     assert len(rows(database, FOUND)) == 6
 
@@ -65,10 +77,10 @@ class OneReaderOnly(Inspector):
 
 
 def test_what_was_verified_without_a_reader_that_is_there_now_is_verified_again(
-    put, verify, sync, database, bucket, clock
+    write, verify, sync, database, bucket, clock
 ):
     for name, body in enumerate((pdf(), tone(2.0), JPEG)):
-        put(name, body)
+        write(name, body)
     sync()
     with OneReaderOnly() as fewer:
         assert verify_contents(database, bucket, clock=clock, inspectors=[fewer]).verified == 3
@@ -78,18 +90,18 @@ def test_what_was_verified_without_a_reader_that_is_there_now_is_verified_again(
     assert set(before) < set(after) == set(readers_of(FileKind.AUDIO))
 
 
-def test_a_file_at_which_the_toolkit_failed_is_left_and_told(put, verify, monkeypatch):
-    put(1, pdf())
+def test_a_file_at_which_the_toolkit_failed_is_left_and_told(write, verify, monkeypatch):
+    write(1, pdf())
     with monkeypatch.context() as patch:
         patch.setattr(inspection, "_MODULE", "tests.support.broken_inspection")
         assert verify() == Verified(0, {}, left=1, unreadable=1, failures={Failure.NOT_INSPECTED: 1})
     assert verify() == Verified(1, {}, left=0)
 
 
-def test_the_commands_verify(run, put):
-    put(1, pdf())
+def test_the_commands_verify(run, write):
+    write(1, pdf())
     assert run("bucket", "sync", "--verify", "--json").told["verified"] == 1
-    put(2, silence())
+    write(2, silence())
     run("bucket", "sync")
     assert run("evidence", "verify", "--json", ends=3).told == {
         "verified": 1,
@@ -100,3 +112,206 @@ def test_the_commands_verify(run, put):
         "failures": {},
     }
     assert "0 files verified" in run("evidence", "verify").out
+
+
+RECORDINGS = {name: tone(3.0, name) for name in ("MP3", "WAV", "M4A")}
+UNUSABLE = {
+    "damaged-PDF": (EvidenceType.DOC_CONTRATANTE, pdf(pages=3)[:300]),
+    "encrypted-PDF": (EvidenceType.DOC_CONTRATANTE, pdf(password="secret")),
+    "recording-as-document": (EvidenceType.DOC_CONTRATANTE, tone()),
+    "empty-document": (EvidenceType.DOC_CONTRATANTE, b""),
+    "truncated-recording": (EvidenceType.POV, RECORDINGS["M4A"][:4000]),
+    "silent-recording": (EvidenceType.POV, silence(3.0)),
+    "short-recording": (EvidenceType.POV, tone(0.4)),
+    "picture-as-recording": (EvidenceType.POV, JPEG),
+}
+SEEN_AT_ONCE = {name for name in UNUSABLE if "-as-" in name or name.startswith("empty-")}
+FILES = 2 * (len(RECORDINGS) + len(UNUSABLE))
+ALL_VERIFIED = {"verified": FILES - len(UNUSABLE), "firstBytes": 0, "never": 0, "unreadable": 0}
+
+
+@pytest.fixture
+def uploaded(database, add_file):
+    """A sound sale with a recording of each kind, and a sale for each way in which a file can be unusable."""
+    bodies = UNUSABLE | {name: (EvidenceType.POV, body) for name, body in RECORDINGS.items()}
+    for sale_id, body in bodies.items():
+        add_sale(database, sale_id)
+        files = {EvidenceType.POV: tone(), EvidenceType.DOC_CONTRATANTE: pdf()} | dict([body])
+        for evidence_type, body in files.items():
+            add_file(sale_id, evidence_type, body)
+
+
+def reported(run, out, *options):
+    """What is missing and why, of each sale that the report names; its JSON; what the command said."""
+    said = run("--quiet", "report", "--out", out, "--format", "csv,json", *options).err
+    with (out / "missing-evidence.csv").open(encoding="utf-8") as file:
+        rows = {row["saleId"]: f"{row['missing']} {row['reasons']}" for row in csv.DictReader(file)}
+    return rows, json.loads((out / "missing-evidence.json").read_text(encoding="utf-8")), said
+
+
+def test_files_that_are_unusable_change_the_verdict_of_the_report_itself(run, uploaded, tmp_path):
+    looked_at_once, document, said = reported(run, tmp_path, "--no-verify")
+    assert set(looked_at_once) == SEEN_AT_ONCE
+    assert "were not verified before this report" in said
+    assert document["compliantVerified"] == 0
+    assert document["coverage"] == {
+        "verified": 0,
+        "firstBytes": FILES - len(SEEN_AT_ONCE),
+        "never": 0,
+        "unreadable": 0,
+    }
+
+    rows, document, said = reported(run, tmp_path)
+    assert rows == {sale_id: f"{evidence_type} UNUSABLE" for sale_id, (evidence_type, _) in UNUSABLE.items()}
+    assert (document["compliant"], document["compliantVerified"]) == (len(RECORDINGS), len(RECORDINGS))
+    assert document["coverage"] == ALL_VERIFIED
+    assert "verified before" not in said
+
+
+def test_what_the_time_leaves_is_counted_and_verified_by_the_next_audit(run, uploaded, tmp_path):
+    def audit(**limits):
+        return run("--quiet", "audit", "--json", ends=None, **limits).told
+
+    nothing = audit(TOOLKIT_VERIFY_SECONDS="0")
+    assert (nothing["coverage"]["verified"], nothing["compliantVerified"]) == (0, 0)
+    run("--quiet", "report", "--no-verify", "--out", tmp_path)
+    document = json.loads((tmp_path / "missing-evidence.json").read_text(encoding="utf-8"))
+    assert document["compliant"] == len(document["unverified"]) > 0
+    assert wrong_figures(tmp_path) == []
+    assert audit()["coverage"] == ALL_VERIFIED
+
+
+def test_the_files_that_decide_a_verdict_come_first_and_those_that_failed_last(
+    database, bucket, put, add_file, sync, clock
+):
+    add_sale(database, "S-1")
+    _, unreadable = add_file("S-1", EvidenceType.KYC)
+    sync()
+    put(unreadable, b"%PDF-other")
+    failed = verify_contents(database, bucket, clock=clock)
+    assert (failed.verified, failed.unreadable, failed.left) == (0, 1, 1)
+    stray = "evidences/2026/03/02/0199c0de-0000-7000-8000-000000000001/stray.pdf"
+    put(stray)
+    _, wrong = add_file("S-1", EvidenceType.POV, pdf())
+    _, decisive = add_file("S-1", EvidenceType.DOC_CONTRATANTE)
+    sync()
+    keys = [item.key for batch in in_batches(database, waiting(database)) for item in batch]
+    assert set(keys[:2]) == {unreadable, decisive}  # written again, it is a new version
+    assert set(keys[2:]) == {stray, wrong}
+
+
+@pytest.fixture
+def keys(database, add_file):
+    """The keys of the files of a sale that has all that it needs."""
+    add_sale(database)
+    return [add_file("sale-1", each)[1] for each in (EvidenceType.POV, EvidenceType.DOC_CONTRATANTE)]
+
+
+def test_sales_whose_findings_are_all_waived_still_lack_their_evidence(run, database, tmp_path):
+    add_sale(database)
+    end = (datetime.now(UTC) + timedelta(days=30)).date()
+    people = ["--owner", "ana", "--approved-by", "bruno", "--reason", "abroad", "--end", end]
+    run("waiver", "add", "--sale", "sale-1", *people)
+    _, document, said = reported(run, tmp_path, "--format", "html,xlsx,csv,json,pdf")
+    assert "1 of 1 sale lacks evidence" in said
+    assert document["findingCounts"]["open"] == document["findingCounts"]["overdue"] == 0
+    assert document["findingCounts"]["waived"] == 3
+    assert wrong_figures(tmp_path) == []
+
+
+def test_a_file_that_goes_between_listing_and_reading_is_never_taken_for_verified(
+    run, keys, tmp_path, delete, monkeypatch
+):
+    verify = contents.verify_contents
+
+    def late(*args, **options):
+        delete(keys[0])
+        return verify(*args, **options)
+
+    monkeypatch.setattr(contents, "verify_contents", late)
+    _, document, said = reported(run, tmp_path)
+    assert document["coverage"]["verified"] == 1
+    assert "rests on files that are not fully verified" in said
+    assert document["compliantVerified"] == 0
+    _, document, said = reported(run, tmp_path)
+    assert document["rows"][0]["missing"] == [{"evidenceType": "POV", "reason": "VANISHED"}]
+
+
+@pytest.mark.usefixtures("keys")
+def test_a_bucket_that_goes_in_the_middle_of_an_audit_is_no_verdict(run, tmp_path, monkeypatch):
+    def away(*_, **__):
+        raise BucketUnavailable("The bucket does not answer.")
+
+    monkeypatch.setattr(Bucket, "read", away)
+    said = run("--quiet", "report", "--out", tmp_path / "none", ends=1)
+    assert "The bucket does not answer." in said.err
+    assert not (tmp_path / "none").exists()
+
+
+HEARD = {"kind": "audio", "media_type": "audio/mpeg", "sha256": "a", "depth": "DECODED", "look": LOOK}
+DRAWN = {"kind": "pdf", "media_type": "application/pdf", "sha256": "b", "depth": "DRAWN", "look": LOOK}
+READERS = readers_of(FileKind.AUDIO)
+BOTH = {"readers": [*READERS], "speech_seconds": 3.5}
+
+
+@pytest.fixture
+def audit(database, add_file, sync, clock, tmp_path):
+    """Note looks at a recording and at a document, one after the other, and make an audit."""
+    clock.now = datetime.now(UTC).replace(microsecond=0)
+
+    def made(*looks):
+        add_sale(database)
+        for each in (EvidenceType.POV, EvidenceType.DOC_CONTRATANTE):
+            add_file("sale-1", each)
+        sync()
+        numbers = dict(rows(database, "SELECT kind, observation_id FROM audit.content_checks"))
+        with database.transaction() as connection:
+            for look in looks:
+                row = {"observation_id": numbers[look["kind"]], "checked_at": clock(), **look}
+                connection.execute(sa.insert(content_checks), row)
+        return read_audited(made_audit(database, tmp_path, clock=clock))
+
+    return made
+
+
+def test_it_names_readers_and_depth_and_keeps_them_of_each_file(audit, tmp_path):
+    looks = audit(HEARD | BOTH, DRAWN | {"readers": [*readers_of(FileKind.PDF)]}).looks
+    assert looks.readers == dict.fromkeys((*READERS, *readers_of(FileKind.PDF)), 1)
+    assert looks.depth == {"DECODED": 1, "DRAWN": 1}
+    assert (looks.older_look, looks.without_speech) == (0, 0)
+    [folder] = (tmp_path / "audits").glob("2*")
+    kept = open_audit(folder)
+    assert kept.facts.files == looks
+    told = "depth, readers, speech_seconds, look"
+    for table in ("files", "objects"):
+        [row] = kept.sql(f"SELECT {told} FROM {table} WHERE sha256 = 'a'").to_pylist()
+        assert tuple(row.values()) == ("DECODED", "|".join(READERS), 3.5, LOOK)
+
+
+def test_it_says_that_files_were_verified_by_an_older_way_of_looking(audit):
+    result = audit(HEARD | BOTH | {"look": None}, DRAWN | {"readers": ["pypdf 1.0"]})
+    assert result.looks.older_look == 2
+    [told] = [each for each in notices(result) if "toolkit evidence verify" in each]
+    assert told.startswith("2 ")
+
+
+def test_it_says_that_nothing_looked_for_speech(audit):
+    result = audit(HEARD | {"readers": ["av 18.1.0"]}, DRAWN)
+    assert result.looks.without_speech == 1
+    assert [each for each in notices(result) if "`speech`" in each]
+
+
+def test_a_better_reader_corrects_what_an_older_one_called_damaged(audit):
+    result = audit(HEARD | {"problem": "DAMAGED"}, HEARD | BOTH)
+    assert result.faults.empty
+    assert result.looks.depth == {"DECODED": 1}
+
+
+def test_a_fault_stands_since_the_first_look_that_found_it(audit):
+    result = audit(HEARD, HEARD | {"problem": "SILENT"}, HEARD | {"problem": "DAMAGED"})
+    assert list(result.faults["code"]) == ["SILENT"]
+
+
+def test_a_recording_without_speech_is_a_finding(audit):
+    result = audit(HEARD | BOTH | {"active_parts": ["NO_SPEECH"]})
+    assert IntegrityProblem.NO_SPEECH in {each.problem for each in result.file_findings}

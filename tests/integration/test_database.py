@@ -1,17 +1,32 @@
-"""Errors of the database become ours at one boundary; none quotes data, and no password goes where it is read."""
+"""The database: its errors become ours, its schema is upgraded, and it belongs to one bucket and one service."""
 
+import json
 import re
 import socket
 import threading
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
 
 import psycopg
 import pytest
 import sqlalchemy as sa
 
+from tests.conftest import fresh_database
+from tests.support.evidence_files import pdf
+from tests.support.uploaded_sales import add_sale, credentials_line, execute, rows, unguarded, write_credentials
 from tests.support.waiting import PATIENCE
+from toolkit.bucket.client import Bucket
+from toolkit.contract.evidence import EvidenceType
+from toolkit.database import schema, tables
+from toolkit.database.belonging import check_replica
 from toolkit.database.connection import Database, raw
-from toolkit.errors import DatabaseError, DatabaseUnavailable
+from toolkit.database.observations import observe_service
+from toolkit.errors import DatabaseError, DatabaseUnavailable, SchemaMismatch, WrongService
+from toolkit.log.merkle import append, leaf_hash, root
+from toolkit.log.notes import LogSigner, new_key
+from toolkit.log.sealing import seal_events
+from toolkit.settings import Settings
 
 
 def reason(database, statement):
@@ -151,3 +166,256 @@ def test_where_the_environment_leads_to_another_machine_tls_is_demanded(monkeypa
     monkeypatch.setenv(name, value)
     asked = Database("postgresql+psycopg://u@localhost/d").engine.url.query
     assert (asked.get("sslmode") != "verify-full") is is_local
+
+
+ROOT = Path(__file__).parents[2]
+
+
+_PARTS = """
+    SELECT 'column', format('%s.%s %s %s %s', table_name, column_name, data_type, is_nullable, is_identity)
+    FROM information_schema.columns WHERE table_schema IN ('audit', 'public')
+    UNION ALL
+    SELECT 'index', indexdef FROM pg_indexes WHERE schemaname = 'audit'
+    UNION ALL
+    SELECT 'constraint', format('%s %s', conrelid::regclass, pg_get_constraintdef(oid))
+    FROM pg_constraint WHERE connamespace = 'audit'::regnamespace AND contype <> 'n'
+    UNION ALL
+    SELECT 'function', pg_get_functiondef(oid) FROM pg_proc WHERE pronamespace = 'audit'::regnamespace
+    UNION ALL
+    SELECT 'trigger', pg_get_triggerdef(pg_trigger.oid)
+    FROM pg_trigger JOIN pg_class ON pg_class.oid = tgrelid
+    WHERE relnamespace = 'audit'::regnamespace AND NOT tgisinternal
+"""
+
+
+def parts(database):
+    return set(rows(database, _PARTS))
+
+
+@pytest.fixture
+def older(empty_database):
+    """A database of the oldest schema that is upgraded, with a row in it."""
+    with empty_database.transaction() as connection:
+        tables.service.create_all(connection)
+        raw(connection).execute((ROOT / "tests" / "data" / "schema_0035.sql").read_bytes())
+    return empty_database
+
+
+def test_an_older_database_becomes_like_a_new_one_and_keeps_its_history(older, database):
+    schema.upgrade(older)
+    old, new = parts(older), parts(database)
+    assert old - new == set()
+    assert new - old == set()
+    assert rows(older, "SELECT sale_id FROM audit.sale_observations") == [("S-1",)]
+
+
+def test_a_schema_that_was_never_released_becomes_like_a_new_one(empty_database, database):
+    schema.upgrade(empty_database, service_tables=True)
+    execute(
+        empty_database,
+        "DROP TABLE audit.erasures, audit.told_findings",
+        "ALTER TABLE audit.custody_events DROP COLUMN salt",
+        "UPDATE audit.alembic_version SET version_num = '0037'",
+    )
+    schema.upgrade(empty_database)
+    assert parts(empty_database) ^ parts(database) == set()
+
+
+def test_the_chain_of_an_older_log_ends_in_the_first_entry_of_the_tree(older, clock):
+    execute(
+        older,
+        "INSERT INTO audit.custody_seals "
+        "(number, sealed_at, events, last_transaction, last_id, digests, previous, hash) "
+        "VALUES (3, '2026-03-02T12:00:00Z', 0, 0, 0, '', repeat('0', 64), repeat('ab', 32))",
+    )
+    schema.upgrade(older)
+    signed = seal_events(older, clock, LogSigner.read("evidence.example.com/custody", new_key(), "the key"))
+    entries = [bytes(entry) for (entry,) in rows(older, "SELECT entry FROM audit.log_entries ORDER BY index")]
+    [(events,)] = rows(older, "SELECT count(*) FROM audit.custody_events")
+    ended = {"kind": "CHAIN_ENDED", "id": 0, "detail": {"hash": "ab" * 32, "seal": 3}}
+    assert json.loads(entries[0]) == ended | {"at": "2026-03-02T12:00:00.000000+00:00"}
+    assert len(entries) == events + 1
+    tiles = append(lambda *_: b"", 0, map(leaf_hash, entries))
+    assert root(lambda *place: tiles[place], len(entries)).hex() == signed.root
+
+
+def test_no_function_finds_names_by_the_search_path_of_a_session(database):
+    loose = """
+        SELECT proname FROM pg_proc JOIN pg_language ON pg_language.oid = prolang
+        WHERE pronamespace = 'audit'::regnamespace AND (prosecdef OR lanname = 'plpgsql')
+          AND NOT coalesce(proconfig::text, '') ~ 'search_path=pg_catalog'
+    """
+    assert rows(database, loose) == []
+
+
+@pytest.mark.parametrize(
+    ("version", "said", "upgrades"),
+    [
+        ("0035", "schema version 0035, older than .*Run: toolkit db upgrade", True),
+        ("0034", "this toolkit upgrades 0035 and newer", False),
+        ("9999", "schema version 9999, which is newer than this toolkit", False),
+    ],
+)
+def test_another_schema_says_what_to_do_and_is_left_alone(database, version, said, upgrades):
+    execute(database, f"UPDATE audit.alembic_version SET version_num = '{version}'")
+    for use in (schema.check,) if upgrades else (schema.check, schema.upgrade):
+        with pytest.raises(SchemaMismatch, match=said):
+            use(database)
+
+
+def test_missing_service_tables_are_created_on_request_only(empty_database):
+    with pytest.raises(SchemaMismatch, match=r'"public.sales" does not exist.*db upgrade --service-tables'):
+        schema.upgrade(empty_database)
+    made = "SELECT FROM information_schema.tables WHERE table_schema IN ('audit', 'public')"
+    assert rows(empty_database, made) == [], "nothing half-done"
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ("ALTER TABLE clients DROP COLUMN rg", 'clients: column "rg" does not exist.* are never altered here'),
+        (
+            "ALTER TABLE sales ALTER created_at TYPE timestamp",
+            "sales: created_at is of type timestamp w",
+        ),
+        ("ALTER TABLE evidences ALTER id TYPE text", "records: id is of type text, and uuid is expected"),
+    ],
+)
+def test_service_tables_that_differ_are_named_and_never_altered(database, change, said):
+    execute(database, change, "ALTER TABLE sales ADD COLUMN of_somebody_else text")
+    before = parts(database)
+    for use in (schema.check, lambda database: schema.upgrade(database, service_tables=True)):
+        with pytest.raises(SchemaMismatch, match=said):
+            use(database)
+    assert parts(database) == before
+
+
+def test_history_is_never_rewritten_or_emptied(database):
+    guarded = "SELECT tgrelid::regclass::text FROM pg_trigger WHERE tgname IN ('append_only', 'closed_once')"
+    history = {table.fullname for table in (*tables.APPEND_ONLY, *tables.CLOSED_ONCE)}
+    assert history <= {name for (name,) in rows(database, guarded)}
+    for name in history:
+        with pytest.raises(DatabaseError, match="are never changed or deleted"):
+            execute(database, f"TRUNCATE {name} CASCADE")
+
+
+MANIFEST = "saleId,fileName,fileFormat,type,evidenceType\nsale-1,a.pdf,application/pdf,application/pdf,KYC\n"
+
+
+def counted(database):
+    """Count the rows of each table of the toolkit and of the service."""
+    tables = [table for (table,) in rows(database, "SELECT relid::regclass::text FROM pg_stat_user_tables")]
+    return {table: rows(database, f"SELECT count(*) FROM {table}")[0][0] for table in tables}
+
+
+@pytest.fixture
+def used(database, clock, add_file, sync, embedded_environment):
+    """The environment of a database that was read with its bucket, which holds one file."""
+    clock.now = datetime.now(UTC)
+    add_sale(database)
+    add_file()
+    sync()
+    return embedded_environment
+
+
+@pytest.fixture
+def other_bucket(used, s3):
+    """The same environment, with another bucket of the same server."""
+    name = f"{used['EVIDENCE_BUCKET']}-other"
+    s3.create_bucket(Bucket=name)
+    return used | {"EVIDENCE_BUCKET": name}
+
+
+@pytest.fixture
+def restored(server, database, used):
+    """The environment of a copy of the database under another name."""
+    database.dispose()
+    with fresh_database(server, database.engine.url.database) as copy:
+        yield used | {"DATABASE_URL": copy.engine.url.render_as_string(hide_password=False)}
+
+
+def test_no_command_works_with_another_bucket(run, other_bucket, database, s3, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("EVIDENCE_BUCKET", other_bucket["EVIDENCE_BUCKET"])
+    (tmp_path / "manifest.csv").write_text(MANIFEST)
+    (tmp_path / "files").mkdir()
+    (tmp_path / "files" / "a.pdf").write_bytes(pdf())
+    line = credentials_line(Bucket.open(Settings.from_environment(other_bucket)), "sale-1", "a.pdf")
+    write_credentials(tmp_path / "lines.jsonl", [line])
+    before = counted(database)
+    ((evidence,),) = rows(database, "SELECT id::text FROM evidences")
+    for command in (
+        *("bucket sync", "audit", "evidence verify", f"evidence link {evidence} --reason asked"),
+        *("credentials request manifest.csv --out out.jsonl", "evidence upload lines.jsonl --from files"),
+        "sales complete sale-1",
+    ):
+        said = run(*command.split(), ends=1, within=other_bucket).err
+        assert "This database belongs to the bucket" in said, command
+    assert "This database belongs to the bucket" in run("status", ends=3, within=other_bucket).out
+    assert counted(database) == before
+    assert "Contents" not in s3.list_objects_v2(Bucket=other_bucket["EVIDENCE_BUCKET"])
+
+
+def test_a_restored_database_is_refused_until_somebody_confirms_it(run, restored, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    copy = Database(restored["DATABASE_URL"])
+    before = counted(copy)
+    (tmp_path / "clients.csv").write_text("cpf\n")
+    for command in ("audit", "audit --no-sync", "bucket sync", "clients load clients.csv", "waiver list"):
+        assert "if the database was restored" in run(*command.split(), ends=1, within=restored).err
+    assert "run: toolkit db adopt" in run("status", ends=3, within=restored).out
+    assert counted(copy) == before
+    assert "; before, to " in run("db", "adopt", within=restored).out
+    run("audit", ends=3, within=restored)
+    told = rows(copy, "SELECT kind FROM audit.custody_events ORDER BY id")
+    assert told.count(("SERVICE_ADOPTED",)) == 1
+    copy.dispose()
+
+
+def test_a_dump_in_another_cluster_is_confirmed_and_its_epoch_named(run, database, used, clock):
+    """A dump of another cluster holds its number, and transactions that this one has not reached."""
+    for table in ("adopted_services", "custody_epochs"):
+        unguarded(database, table, f"UPDATE audit.{table} SET cluster = 1")
+    with pytest.raises(WrongService, match="in cluster 1, and this is"):
+        observe_service(database, clock)
+    run("db", "adopt", within=used)
+    run("-q", "audit", ends=3, within=used)
+    assert "2, since " in run("status", within=used).out
+
+
+def test_another_database_is_no_replica(database, restored):
+    other = Database(restored["DATABASE_URL"])
+    check_replica(database, database)
+    with pytest.raises(WrongService, match="is not a replica of the one at"):
+        check_replica(database, other)
+    other.dispose()
+
+
+def test_a_dump_restored_in_place_is_told_until_two_people_confirm_it(
+    run, database, postgres_tool, add_file, tmp_path
+):
+    record, _ = add_file(add_sale(database), EvidenceType.KYC)
+    run("-q", "audit")
+    postgres_tool("pg_dump", "--format=custom", f"--file={tmp_path / 'dump'}")
+    people = ["--reason", "of another sale", "--by", "ana", "--approved-by", "bruno"]
+    run("evidence", "withdraw", str(record), *people)
+    run("-q", "audit", ends=3)
+    postgres_tool("pg_restore", "--clean", "--if-exists", tmp_path / "dump")
+
+    # As after a failover, the same database has another address: the kept seal is filed by its identity.
+    url = database.engine.url
+    hosts = ["127.0.0.1:1", f"{url.query['host']}:{url.port or 5432}"]  # nobody answers at the first one
+    moved = url.update_query_dict({"host": hosts}).render_as_string(hide_password=False)
+    assert "restored from an older dump" in run("audit", ends=3, DATABASE_URL=moved).err
+    assert "restored from an older dump" in run("audit", ends=3).err
+    run("report", "--out", tmp_path / "report", "--format", "html,json")
+    for written in ("html", "json"):
+        assert "restored from an older dump" in (tmp_path / "report" / f"missing-evidence.{written}").read_text()
+    confirm = ("db", "confirm-restore", "--reason", "disk failure", "--by", "Ana")
+    assert "two people" in run(*confirm, "--approved-by", "ana", ends=1).err
+    run(*confirm, "--approved-by", "Rui")
+    assert "no restore to confirm" in run(*confirm, "--approved-by", "Rui", ends=1).err
+    run("-q", "audit")
+    [(told,)] = rows(database, "SELECT detail FROM audit.custody_events WHERE kind = 'RESTORE_CONFIRMED'")
+    assert "Ana" not in str(told)
+    assert {"by", "approvedBy", "reason"} <= set(told)

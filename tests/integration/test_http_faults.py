@@ -19,7 +19,7 @@ from tests.support.raw_http import in_process
 from tests.support.request_bodies import CLIENT, UPLOAD
 from tests.support.served_process import SECRET, serving
 from tests.support.uploaded_sales import add_sale, execute, rows
-from tests.support.waiting import PATIENCE, someone_waits, wait_until
+from tests.support.waiting import PATIENCE, sessions_waiting, wait_until
 from toolkit import embedded
 from toolkit.database.connection import Database
 from toolkit.database.tables import clients, evidences
@@ -212,7 +212,7 @@ def test_a_server_that_is_asked_to_end_finishes_what_it_began(environ, database,
         lock = ExitStack()
         lock.enter_context(locked(database))
         with lock, asking(partner, 1) as answers:
-            wait_until(lambda: someone_waits(database))
+            wait_until(lambda: sessions_waiting(database))
             server.process.send_signal(asked)
             wait_until(lambda: not listens(server.port))
             assert server.process.poll() is None

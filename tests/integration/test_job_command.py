@@ -1,7 +1,5 @@
 """`toolkit job`: a slot is run once, whole or not at all, and people are told."""
 
-from __future__ import annotations
-
 import json
 from base64 import b64encode
 from dataclasses import dataclass

@@ -1,5 +1,7 @@
-"""Witnesses sign the states of the custody log: by file, over HTTP, and what anybody checks of it afterwards."""
+"""Witnesses and authorities sign the states of the custody log, and anybody checks it afterwards."""
 
+import re
+import subprocess
 from base64 import b64decode, b64encode
 from datetime import UTC, datetime
 from pathlib import Path
@@ -7,13 +9,15 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from tests.integration.test_custody_proof import needs_openssl
 from tests.support.observations import FIRST, Story, day
 from tests.support.scripted_server import Answer, scripted
+from tests.support.uploaded_sales import rows
 from toolkit.errors import InvalidInput, UnreadableFile
 from toolkit.kit.connection import Kit
 from toolkit.log.merkle import is_consistent
 from toolkit.log.notes import COSIGNATURE, Checkpoint, VerifierKey, text_of
-from toolkit.log.others import ask_witness, keep_cosignature, request_for
+from toolkit.log.others import ask_authority, ask_witness, keep_cosignature, request_for, stamped_at
 from toolkit.settings import Settings
 
 VECTORS = Path(__file__).parents[1] / "data" / "log"
@@ -153,3 +157,118 @@ def test_a_file_that_cannot_be_read_is_named_in_the_language_of_the_reader(seale
     if name == "binary":
         said = run("log", "prove", "1", "--out", place, ends=1, within=within).err
         assert f"{place} não pode ser escrito: O arquivo já existe" in said
+
+
+CONFIG = """
+[tsa]
+dir = {0}
+serial = {0}/serial
+crypto_device = builtin
+signer_cert = {0}/tsa.pem
+signer_key = {0}/tsa.key
+signer_digest = sha256
+default_policy = 1.2.3.4.1
+digests = sha256, sha512
+accuracy = secs:1
+ess_cert_id_alg = sha256
+"""
+STAMPS = "basicConstraints=CA:FALSE\nkeyUsage=critical,digitalSignature\nextendedKeyUsage=critical,timeStamping\n"
+REPLY = ("ts", "-reply", "-config", "config", "-section", "tsa", "-queryfile", "query", "-out", "reply")
+
+
+def openssl(*arguments, cwd):
+    return subprocess.run(["openssl", *map(str, arguments)], cwd=cwd, capture_output=True, text=True, check=False)
+
+
+def made_authority(place, name):
+    """Make a root and a certificate that it signed for time stamps."""
+    place.mkdir()
+    new = ("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "30")
+    openssl(*new, "-subj", f"/CN={name}", "-keyout", "root.key", "-out", "root.pem", cwd=place)
+    ask = ("req", "-newkey", "rsa:2048", "-nodes", "-subj", f"/CN={name} stamps")
+    openssl(*ask, "-keyout", "tsa.key", "-out", "tsa.csr", cwd=place)
+    (place / "extensions").write_text(STAMPS)
+    sign = ("x509", "-req", "-in", "tsa.csr", "-CA", "root.pem", "-CAkey", "root.key", "-CAcreateserial")
+    openssl(*sign, "-days", "20", "-extfile", "extensions", "-out", "tsa.pem", cwd=place)
+    (place / "serial").write_text("01\n")
+    (place / "config").write_text(CONFIG.format(place))
+    return place
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory):
+    """The folder of an authority, and its address."""
+    place = made_authority(tmp_path_factory.mktemp("tsa") / "one", "Authority")
+
+    def stamped(asked):
+        query = asked.body
+        if asked.path == "/other":  # it stamps another hash than it was given
+            query = re.sub(rb"\x04\x20.{32}", b"\x04\x20" + b"x" * 32, query, count=1, flags=re.DOTALL)
+        (place / "query").write_bytes(query)
+        openssl(*REPLY, cwd=place)
+        return Answer(200, (place / "reply").read_bytes())
+
+    with scripted(stamped) as server:
+        yield place, server.url
+
+
+@needs_openssl
+def test_a_report_is_stamped_and_anybody_checks_it(sealed, authority, database, run, tmp_path):
+    kit, _, environ = sealed
+    place, url = authority
+    reports = tmp_path / "reports"
+    kit.audit(sync=False).report(reports, formats="csv")
+    verify = ("log", "verify", str(reports), "--tsa", str(place / "root.pem"))
+    assert "time        FAILED     There is no time stamp" in run(*verify, ends=3).out
+    told = run("log", "timestamp", "--url", url, "--beside", str(reports), within=environ).out
+    assert "entries was stamped at 20" in told
+    assert "time        holds      Stamped at 20" in run(*verify).out
+    check = ("ts", "-verify", "-data", "checkpoint", "-in", "checkpoint.tsr", "-CAfile", place / "root.pem")
+    assert "Verification: OK" in openssl(*check, "-untrusted", place / "tsa.pem", cwd=reports).stdout
+    [(detail,)] = rows(database, "SELECT detail FROM audit.custody_events WHERE kind = 'TIMESTAMPED'")
+    assert set(detail) == {"size", "token"}
+
+    # An entry that says a later time than the stamp: the clock of who wrote it was wrong, or turned.
+    entry = (reports / "entry.json").read_bytes()
+    (reports / "entry.json").write_bytes(re.sub(rb'"at":"\d+', b'"at":"2999', entry))
+    assert "time        FAILED     The entry says that it is of 2999" in run(*verify, ends=3).out
+    (reports / "entry.json").write_bytes(entry)
+
+    # A stamp over another hash, which somebody else asked for, holds as well.
+    ask = ("ts", "-query", "-data", reports / "checkpoint", "-sha512", "-cert", "-out", "query")
+    openssl(*ask, cwd=place)
+    openssl(*REPLY, cwd=place)
+    kept = (reports / "checkpoint.tsr").read_bytes()
+    (reports / "checkpoint.tsr").write_bytes((place / "reply").read_bytes())
+    assert "time        holds      Stamped at 20" in run(*verify).out
+    (reports / "checkpoint.tsr").write_bytes(kept)
+
+    # The token of another bundle, another authority's root, and a token that nothing here can read.
+    note = (reports / "checkpoint").read_bytes()
+    token = (reports / "checkpoint.tsr").read_bytes()
+    assert stamped_at(token, note + b"x", place / "root.pem") is False
+    other = made_authority(tmp_path / "other", "Other")
+    assert stamped_at(token, note, other / "root.pem") is False
+    kit.audit(sync=False).report(tmp_path / "later", formats="csv")
+    run("log", "timestamp", "--url", url, "--beside", str(tmp_path / "later"), within=environ)
+    (reports / "checkpoint.tsr").write_bytes((tmp_path / "later" / "checkpoint.tsr").read_bytes())
+    assert "time        FAILED     The time stamp is not one of this checkpoint" in run(*verify, ends=3).out
+    (reports / "checkpoint.tsr").write_bytes(token[:100])
+    assert "time        not known  The time stamp cannot be read here. Try: openssl ts" in run(*verify).out
+    with pytest.raises(UnreadableFile, match="no certificates"):
+        stamped_at(token, note, reports / "checkpoint")
+
+
+@needs_openssl
+def test_what_the_authority_refuses_or_mistakes_is_not_kept(sealed, authority, database):
+    kit, _, _ = sealed
+    with scripted(Answer(500)) as server, pytest.raises(InvalidInput, match="refused: status 500"):
+        ask_authority(kit.database, server.url, kit.clock())
+    _, told_at = ask_authority(kit.database, authority[1], kit.clock())
+    assert told_at is not None
+    [(token,)] = rows(database, "SELECT token FROM audit.log_timestamps")
+    with scripted(Answer(200, bytes(token))) as server, pytest.raises(InvalidInput, match="something else"):
+        ask_authority(kit.database, server.url, kit.clock())  # an old answer, whose nonce is another one
+    with pytest.raises(InvalidInput, match="something else"):
+        ask_authority(kit.database, f"{authority[1]}/other", kit.clock())
+    assert len(rows(database, "SELECT token FROM audit.log_timestamps")) == 1

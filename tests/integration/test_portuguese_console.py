@@ -7,7 +7,7 @@ import shlex
 import click
 import pytest
 
-from tests.support.english import english_in
+from tests.support.message_catalogue import english_in
 from tests.support.uploaded_sales import add_sale
 from toolkit import cli
 

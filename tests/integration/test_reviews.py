@@ -1,4 +1,4 @@
-"""People look at files: what is drawn, who gets which file, and what their answers count for."""
+"""People look at files: the questions, what is drawn, who gets which file, and what their answers count for."""
 
 import csv
 import json
@@ -11,12 +11,15 @@ from hashlib import sha256
 from math import log
 from types import SimpleNamespace
 
+import pandas as pd
 import pytest
 
 from tests.support.uploaded_sales import MP3, PDF, add_record, add_sale, rows, unguarded
 from toolkit.contract.evidence import EvidenceType
-from toolkit.errors import InvalidFields, InvalidInput, ReviewRefused
+from toolkit.contract.scorecards import Mark, read_scorecard
+from toolkit.errors import InvalidFields, InvalidInput, ReviewRefused, SettingsError, UnreadableFile
 from toolkit.kit.connection import Kit
+from toolkit.reports.reviews import interval, kappa
 from toolkit.settings import Settings
 
 START = datetime(2026, 3, 2, 12, tzinfo=UTC)
@@ -321,3 +324,71 @@ def test_an_answer_about_a_file_that_was_replaced_meanwhile_is_not_kept(office, 
     with pytest.raises(ReviewRefused, match="not the version any more that was drawn"):
         office.kit.desk("Ana Souza").record(turn.evidence_id, YES)
     assert rows(database, "SELECT count(*) FROM audit.review_answers") == [(0,)]
+
+
+TWO = CARD.replace("accepted-for-days = 30\n", "").lstrip()
+TWO = TWO.replace('heard?"\nof = ["POV"]', 'heard?"\nof = ["POV", "AUT"]')
+"""A card whose second question is about two types; mistakes are named by its lines."""
+
+
+def card(tmp_path, text=TWO):
+    place = tmp_path / "card.toml"
+    place.write_text(text)
+    return read_scorecard(place)
+
+
+def test_the_scorecard_of_the_package_asks_about_every_type():
+    assert len(read_scorecard(None).types) == 6
+
+
+def test_a_file_fails_by_a_critical_answer_and_its_score_leaves_out_what_does_not_apply(tmp_path):
+    asked = card(tmp_path)
+    marks = asked.marked("POV", {"agrees": "no", "heard": "yes"})
+    assert (asked.failures("POV", marks), asked.score("POV", marks)) == (["agrees"], 0.25)
+    assert asked.score("POV", marks | {"agrees": Mark.NOT_APPLICABLE}) == 1
+    assert asked.score("AUT", {"heard": Mark.NOT_APPLICABLE}) is None
+    with pytest.raises(InvalidFields) as wrong:
+        asked.marked("AUT", {"agrees": "yes"})
+    assert [each.field for each in wrong.value.invalid] == ["agrees", "heard"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ('"POV"]\nweight', '"SONG"]\nweight', "card.toml, line 6: question.1.of.1: Must be one of"),
+        ('"heard"', '"agrees"', "card.toml, line 11: id: the question agrees stands there twice"),
+        (TWO, TWO.replace("weight = 3", "weight = 0") + "weight = 0\n", "line 7: weight: the weights for POV add"),
+        ("weight = 3", "wait = 3", "card.toml, line 7: question.1.wait: there is no such key"),
+        ('text = "Can they be heard?"\n', "", "card.toml, line 10: question.2.text: Required"),
+        (TWO, 'name = "Calls"\n', "card.toml, line 1: question: Required"),
+        ("[[question]]", "[[questions]]", "card.toml, line 3: questions: there is no such key"),
+        ("weight = 3", "weight = true", "line 7: question.1.weight: Must be a whole number"),
+        ('["no"]', '"no"', "line 8: question.1.critical: Must be a list"),
+    ],
+)
+def test_a_mistake_names_the_file_the_line_and_the_field(tmp_path, old, new, told):
+    assert old in TWO
+    with pytest.raises(SettingsError) as wrong:
+        card(tmp_path, TWO.replace(old, new))
+    assert told in str(wrong.value)
+
+
+def test_what_is_no_toml_is_said(tmp_path):
+    with pytest.raises(UnreadableFile, match="cannot be read as a TOML file"):
+        card(tmp_path, "name = ")
+    with pytest.raises(UnreadableFile, match="No such file"):
+        read_scorecard(tmp_path / "none.toml")
+
+
+def test_an_interval_is_wilsons():
+    """The bounds are those of Newcombe (1998), table I, for 81 of 263 and 0 of 20."""
+    assert [round(each, 4) for each in interval(81, 263)] == [0.308, 0.2553, 0.3662]
+    assert [round(each, 4) for each in interval(0, 20)] == [0, 0, 0.1611]
+    assert interval(0, 0) == (None, None, None)
+
+
+def test_kappa_takes_away_what_agrees_by_chance():
+    """20 times both yes, 15 times both no, 5 and 10 times one of them: Cohen's kappa is 0.4."""
+    answers = [("yes", "yes")] * 20 + [("yes", "no")] * 5 + [("no", "yes")] * 10 + [("no", "no")] * 15
+    assert kappa(pd.DataFrame(answers, columns=["own", "other"])) == pytest.approx(0.4)
+    assert kappa(pd.DataFrame([("yes", "yes")], columns=["own", "other"])) is None

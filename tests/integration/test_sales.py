@@ -1,28 +1,48 @@
-"""Taking sales over: new, updated, unchanged, rejected; and what is kept of each state that was seen."""
+"""Sales: taken over from a file, shown with their rule, files and time line, and given away as a dossier."""
 
+import hmac
+import json
+import re
+import shutil
+import subprocess
+from collections import Counter
 from datetime import UTC, datetime, timedelta
+from hashlib import sha256
+from io import BytesIO
+from pathlib import Path
+from uuid import UUID
+from zipfile import ZipFile
 from zoneinfo import ZoneInfo
 
+import httpx
+import pypdf
 import pytest
 
+from tests.integration.test_custody_proof import HAS_PROGRAMS
+from tests.support.evidence_files import pdf, silence
+from tests.support.report_text import everything_in, packed_cases
 from tests.support.request_bodies import CLIENT
-from tests.support.uploaded_sales import rows
+from tests.support.uploaded_sales import MONDAY, add_sale, execute, rows
+from tests.support.waiting import PATIENCE, wait_until
+from toolkit.contract.evidence import EvidenceType
 from toolkit.errors import UnreadableFile
 from toolkit.intake.registration import register_client
 from toolkit.intake.sales import load_sales
+from toolkit.kit.process import signed_in_account
+from toolkit.log.bundle import verify_bundle
 
 SAO_PAULO = ZoneInfo("America/Sao_Paulo")
 HEADINGS = "saleId,clientId,utilityGroup,isClientFinancialResponsible,createdAt,partner"
 
 
 @pytest.fixture
-def load(database, tmp_path, clock):
-    def load(*lines, headings=HEADINGS):
+def take_over(database, tmp_path, clock):
+    def take_over(*lines, headings=HEADINGS):
         path = tmp_path / "sales.csv"
         path.write_text("\n".join([headings, *lines]), encoding="utf-8")
         return load_sales(database, path, timezone=SAO_PAULO, clock=clock)
 
-    return load
+    return take_over
 
 
 def observations(database):
@@ -30,9 +50,9 @@ def observations(database):
     return rows(database, query)
 
 
-def test_a_sale_is_taken_over_with_its_client_and_partner(load, database, clock):
+def test_a_sale_is_taken_over_with_its_client_and_partner(take_over, database, clock):
     client = register_client(database, CLIENT, clock).client_id
-    loaded = load(f"S-1,{client},B,false,2026-02-28T09:30:00,Luz do Vale")
+    loaded = take_over(f"S-1,{client},B,false,2026-02-28T09:30:00,Luz do Vale")
     assert (loaded.rows, loaded.inserted, loaded.rejected) == (1, 1, ())
     columns = "id, client_id, utility_group, is_client_financial_responsible, created_at, partner"
     created_at = datetime(2026, 2, 28, 12, 30, tzinfo=UTC)  # a bare time is in São Paulo
@@ -40,11 +60,11 @@ def test_a_sale_is_taken_over_with_its_client_and_partner(load, database, clock)
     assert rows(database, f"SELECT {columns} FROM sales") == expected
 
 
-def test_a_second_load_tells_new_updated_and_unchanged_apart(load, database, clock):
+def test_a_second_load_tells_new_updated_and_unchanged_apart(take_over, database, clock):
     first = clock.now
-    load("S-1,,A,true,2026-02-28T09:30:00Z,", "S-2,,A,true,2026-02-28T09:30:00Z,")
+    take_over("S-1,,A,true,2026-02-28T09:30:00Z,", "S-2,,A,true,2026-02-28T09:30:00Z,")
     clock.now += timedelta(days=1)
-    again = load(
+    again = take_over(
         "S-1,,A,true,2026-02-28T06:30:00-03:00,",  # the same moment
         "S-2,,B,true,2026-02-28T09:30:00Z,",
         "S-3,,C,true,2026-02-28T09:30:00Z,",
@@ -58,8 +78,8 @@ def test_a_second_load_tells_new_updated_and_unchanged_apart(load, database, clo
     ]
 
 
-def test_rejected_rows_are_named_by_line_with_every_reason_and_the_others_are_taken(load):
-    loaded = load(
+def test_rejected_rows_are_named_by_line_with_every_reason_and_the_others_are_taken(take_over):
+    loaded = take_over(
         "S-1,,A,true,2026-02-28T09:30:00Z,",
         ",,A,perhaps,yesterday,",
         "",
@@ -82,25 +102,25 @@ def test_rejected_rows_are_named_by_line_with_every_reason_and_the_others_are_ta
     }
 
 
-def test_portuguese_headings_and_dates_are_understood(load, database):
+def test_portuguese_headings_and_dates_are_understood(take_over, database):
     headings = "ID da Venda,id do cliente,Grupo Tarifario,Contratante paga,Data da venda,Parceiro"
-    assert load("S-1,,A,sim,02/01/2026 10:00,Luz", headings=headings).inserted == 1
+    assert take_over("S-1,,A,sim,02/01/2026 10:00,Luz", headings=headings).inserted == 1
     assert rows(database, "SELECT created_at FROM sales") == [(datetime(2026, 1, 2, 13, tzinfo=UTC),)]
 
 
-def test_a_file_never_takes_a_completion_back(load, database):
+def test_a_file_never_takes_a_completion_back(take_over, database):
     row = "S-1,,A,true,2026-02-28T09:30:00Z,"
-    load(f"{row},2026-03-01T09:00:00Z", headings=f"{HEADINGS},completedAt")
-    assert load(row).unchanged == 1
+    take_over(f"{row},2026-03-01T09:00:00Z", headings=f"{HEADINGS},completedAt")
+    assert take_over(row).unchanged == 1
     assert rows(database, "SELECT completed_at FROM sales") == [(datetime(2026, 3, 1, 9, tzinfo=UTC),)]
 
 
-def test_a_file_without_the_headings_changes_nothing_and_says_what_is_missing(load, database):
+def test_a_file_without_the_headings_changes_nothing_and_says_what_is_missing(take_over, database):
     with pytest.raises(
         UnreadableFile,
         match=r"sales\.csv: no heading for clientId, createdAt\. Found on line 1: saleId, .* rename",
     ):
-        load("S-1,A,true", headings="saleId,utilityGroup,isClientFinancialResponsible")
+        take_over("S-1,A,true", headings="saleId,utilityGroup,isClientFinancialResponsible")
     assert observations(database) == []
 
 
@@ -135,3 +155,276 @@ def test_a_shared_database_is_compared_and_not_written(run, tmp_path):
             {"line": 2, "saleId": "S-1", "fields": ["isClientFinancialResponsible", "partner"]},
             {"line": 4, "saleId": "S-3", "fields": []},
         ]
+
+
+@pytest.fixture
+def told(run, database, add_file):
+    """A sale with a silent recording, a document, and a KYC that was withdrawn; audited once."""
+    add_sale(database)
+    ids = {}
+    files = {EvidenceType.POV: silence(3.0), EvidenceType.DOC_CONTRATANTE: pdf(pages=2), EvidenceType.KYC: pdf()}
+    for minute, (evidence_type, body) in enumerate(files.items()):
+        requested_at = MONDAY + timedelta(minutes=minute)
+        ids[evidence_type], _ = add_file(
+            "sale-1", evidence_type, body, file_name="Ana Souza.pdf", requested_at=requested_at
+        )
+    people = ["--reason", "sent twice", "--by", "ana", "--approved-by", "bruno"]
+    run("evidence", "withdraw", ids[EvidenceType.KYC], *people)
+    run("--quiet", "findings", ends=3)
+    return ids
+
+
+def test_a_sale_shows_what_its_own_database_found_where_several_share_the_audits(run, told, tmp_path):
+    shared = {"TOOLKIT_AUDITS": str(tmp_path)}
+    run("--quiet", "audit", "--no-sync", ends=3, **shared)
+    [own] = tmp_path.glob("2*")
+    shown = run("sale", "show", "sale-1", "--json", **shared).told["findings"]
+    other = shutil.copytree(own, tmp_path / "2099-01-01T00-00-00Z")
+    facts = json.loads((other / "audit.json").read_text("utf-8"))
+    (other / "audit.json").write_text(json.dumps(facts | {"run": str(UUID(int=1))}), "utf-8")
+    (other / "findings.parquet").unlink()
+    assert shown
+    assert run("sale", "show", "sale-1", "--json", **shared).told["findings"] == shown
+
+
+def test_a_sale_shows_its_rule_files_faults_and_next_steps(run, told):
+    case = run("sale", "show", "sale-1", "--json").told
+    assert case["status"] == "incomplete"
+    assert [each["evidenceType"] for each in case["rule"]] == ["POV", "DOC_CONTRATANTE"]
+    assert [(each["evidenceType"], each["reason"]) for each in case["missing"]] == [("POV", "UNUSABLE")]
+    pov, contract, kyc = case["records"]
+    assert (pov["state"], pov["file"]["fault"], round(pov["file"]["seconds"])) == ("UNUSABLE", "SILENT", 3)
+    file = contract["file"]
+    assert (contract["state"], file["pages"], file["coverage"], file["depth"]) == (
+        *("COUNTED", 2, "verified", "DRAWN"),
+    )
+    assert sorted(each.split()[0] for each in file["readers"]) == ["pypdf", "pypdfium2"]
+    withdrawal = kyc["withdrawal"]
+    assert (kyc["state"], withdrawal["reason"], withdrawal["approvedBy"]) == ("WITHDRAWN", "sent twice", "bruno")
+    assert "fileName" not in pov
+    assert [each["code"] for each in case["nextSteps"]] == ["MISSING_POV", "WITHOUT_CLIENT"]
+    assert {"MISSING_POV", "WITHOUT_CLIENT"} <= {each["code"] for each in case["findings"]}
+    assert {event["evidenceId"] for event in case["timeline"]} == {each["id"] for each in case["records"]}
+    kinds = [event["kind"] for event in case["timeline"]]
+    assert Counter(kinds) == {"RECORDED": 3, "UPLOADED": 3, "VERIFIED": 3, "WITHDRAWN": 1}
+
+    page = run("sale", "show", "sale-1").out
+    assert f"by {', '.join(file['readers'])} (DRAWN)" in page
+    assert "SILENT: The recording is silent" in page
+    assert "toolkit evidence list sale-1" in page
+    assert "SALE_ID" not in page
+    assert "approved by bruno: sent twice" in page
+    assert "Ana Souza" not in page
+
+
+def test_a_link_opens_a_file_for_a_while_and_is_kept_with_who_and_why(run, told, database):
+    asked = ["evidence", "link", str(told[EvidenceType.DOC_CONTRATANTE]), "--by", "ana", "--reason", "complaint"]
+    made = run(*asked, "--json").told
+    assert httpx.get(made["url"], timeout=PATIENCE).content.startswith(b"%PDF-")
+    [(detail,)] = rows(database, "SELECT detail FROM audit.custody_events WHERE kind = 'OPENED'")
+    who = {"by": "ana", "reason": "complaint", "account": signed_in_account()}
+    query = "SELECT opened_by, reason, account FROM audit.evidence_openings"
+    assert rows(database, query) == [tuple(who.values())]
+    assert who.keys() <= detail.keys()
+    assert all(detail[name] == sha256(text.encode()).hexdigest() for name, text in who.items())
+    shown = run("sale", "show", "sale-1").out
+    assert re.search(r"link to the file made +DOC_CONTRATANTE$", shown, re.MULTILINE)
+    assert re.search(r"  ana  complaint  ", shown)
+    [told_there] = run("sale", "show", "sale-1", "--json").told["openings"]
+    assert (told_there["openedBy"], told_there["reason"]) == ("ana", "complaint")
+    short = run(*asked, "--seconds", "1", "--json").told["url"]
+    wait_until(lambda: httpx.get(short, timeout=PATIENCE).status_code == 403)
+    longer = made["url"].replace("X-Amz-Expires=300", "X-Amz-Expires=900")
+    assert httpx.get(longer, timeout=PATIENCE).status_code == 403
+    assert "Give a reason, and the name of each person" in run(*asked[:-1], " ", ends=1).err
+
+
+def test_a_report_holds_the_rows_and_cases_behind_its_numbers_and_one_of_a_partner_nothing_of_another(
+    run, told, database, tmp_path
+):
+    execute(database, "UPDATE sales SET partner = 'Norte Energia'")
+    now = datetime.now(UTC)
+    add_sale(database, "other-1", utility_group="E", created_at=now, completed_at=now, partner="Sul/Ltda")
+    command = ["--quiet", "report", "--out", str(tmp_path), "--per-partner", "--format", "html,csv,json,xlsx"]
+    run(*command)
+    document = json.loads((tmp_path / "missing-evidence.json").read_text())
+    assert [(each["code"], each["saleId"]) for each in document["unusableFiles"]] == [("SILENT", "sale-1")]
+    assert [each["approvedBy"] for each in document["withdrawals"]] == ["bruno"]
+    assert document["changes"]["new"] == len(document["changed"]) == 3
+    assert [(each["saleId"], each["status"]) for each in document["completed"]] == [("other-1", "conflict")]
+    assert [(each["partner"], each["findings"]) for each in document["partners"]] == [
+        ("Norte Energia", 4),  # two about the sale, two about files that were written late
+        ("Sul/Ltda", 3),
+    ]
+    cases = packed_cases((tmp_path / "missing-evidence.html").read_text())
+    [case] = [each for each in cases if each["records"]]
+    shown = run("sale", "show", "sale-1", "--json").told
+    for ours, theirs in zip(case["records"], shown["records"], strict=True):
+        names = ("size", "seconds", "pages", "coverage", "fault")
+        assert (ours["id"], ours["type"], ours["state"]) == (theirs["id"], theirs["evidenceType"], theirs["state"])
+        assert [ours[name] for name in names] == [theirs["file"][name] for name in names]
+        assert theirs["file"]["sha256"].startswith(ours["sha256"])
+        assert ours["approvedBy"] == (theirs["withdrawal"] or {}).get("approvedBy")
+    ids = [each["id"] for each in case["records"]]
+    told_there = [(each["kind"], each["evidenceId"]) for each in shown["timeline"]]
+    assert [(kind, ids[place]) for _, kind, place in case["events"]] == told_there
+    assert {each["code"] for each in case["findings"]} == {each["code"] for each in shown["findings"]}
+    assert "Ana Souza" not in everything_in(tmp_path / "missing-evidence.html")
+    norte, sul = sorted((tmp_path / "partners").iterdir())
+    for folder, foreign in ((norte, ("other-1", "Sul")), (sul, ("sale-1", "Norte", *ids, "sent twice"))):
+        for pattern in ("missing-evidence-*.html", "missing-evidence.csv", "missing-evidence.json"):
+            [path] = folder.glob(pattern)
+            text = everything_in(path)
+            assert not any(word in text for word in foreign), path.name
+    execute(database, "UPDATE sales SET partner = 'Norte Energia'")
+    assert f"no sale names any more: 1 folder under {tmp_path / 'partners'}" in run(*command).err
+    only = ["--quiet", "report", "--out", str(tmp_path / "one"), "--partner", "Nobody"]
+    assert "No sale names the partner 'Nobody'" in run(*only, ends=1).err
+
+
+def test_an_audit_of_nothing_is_an_error(run, tmp_path):
+    out = ["--out", str(tmp_path / "out")]
+    said = {
+        "there is no sale in the service's table": (
+            ["audit"],
+            ["report", *out],
+            ["report", "--per-partner", *out],
+            ["report", "--partner", "Norte", *out],
+            ["findings"],
+        ),
+        "no sale had been seen by": (["audit", "--as-of", "2026-03-01"],),
+        "no audit had been made by": (["changes", "--from", "2026-03-01"],),
+    }
+    for text, commands in said.items():
+        for command in commands:
+            assert text in run("--quiet", *command, ends=1).err, command
+    assert not (tmp_path / "out").exists()
+    assert not list(tmp_path.rglob("missing-evidence.*"))
+
+
+@pytest.fixture
+def asked_for(run, database, put, add_file):
+    """A sale whose recording was replaced after it was verified."""
+    add_sale(database)
+    _, key = add_file("sale-1", EvidenceType.POV, silence(3.0), file_name="Ana Souza.pdf")
+    add_file("sale-1", EvidenceType.DOC_CONTRATANTE, pdf(pages=2), file_name="Ana Souza.pdf")
+    run("--quiet", "audit", ends=3)
+    put(key, silence(4.0))
+
+
+def texts(path):
+    with ZipFile(path) as archive:
+        document = pypdf.PdfReader(BytesIO(archive.read("dossier.pdf")))
+    return " ".join(" ".join(page.extract_text() for page in document.pages).replace("\u200b", "").split())
+
+
+def test_a_dossier_opens_without_the_toolkit(run, database, asked_for, tmp_path):
+    why = ["--with-files", "--reason", "Request 12 of the regulator"]
+    path = run("dossier", "sale-1", "--out", tmp_path / "out", *why).out.strip()
+    with ZipFile(path) as archive:
+        archive.extractall(tmp_path / "opened")
+        names = [name for name in archive.namelist() if not name.startswith("proofs/")]
+    files = ["files/1-POV.pdf", "files/2-DOC_CONTRATANTE.pdf"]
+    assert names == ["dossier.pdf", "sale.json", "README.txt", *files, "SHA256SUMS"]
+    subprocess.run(["sha256sum", "--check", "--strict", "SHA256SUMS"], cwd=tmp_path / "opened", check=True)
+    told = json.loads((tmp_path / "opened" / "sale.json").read_text("utf-8"))
+    assert (told["saleId"], told["status"]) == ("sale-1", "incomplete")
+    text = texts(path)
+    assert "differs from what was verified" in text
+    assert "as verified" in text
+    assert "sha256sum -c SHA256SUMS" in text
+    assert "Ana Souza" not in text
+    events = rows(database, "SELECT kind, detail FROM audit.custody_events")
+    proven = {}
+    for proof in (tmp_path / "opened" / "proofs").iterdir():
+        assert verify_bundle(proof)["inclusion"].holds
+        proven[int(proof.name)] = json.loads((proof / "entry.json").read_text("utf-8"))["kind"]
+    assert {"UPLOADED", "VERIFIED"} <= set(proven.values())
+    digest = sha256(Path(path).read_bytes()).hexdigest()
+    assert {"dossier.zip": digest} in [detail["files"] for kind, detail in events if kind == "REPORTED"]
+    assert [kind for kind, _ in events].count("OPENED") == 2
+
+
+def test_a_dossier_opens_single_fields_of_the_log_to_strangers(run, database, asked_for, tmp_path):
+    """Recomputed by hashlib and by openssl; what the dossier does not show stays closed."""
+
+    def opened(*words):
+        path = run("dossier", "sale-1", "--out", tmp_path, *words).out.strip()
+        shutil.rmtree(tmp_path / "opened", ignore_errors=True)
+        with ZipFile(path) as archive:
+            archive.extractall(tmp_path / "opened")
+        return sorted((tmp_path / "opened" / "proofs").glob("*/*.opened"))
+
+    def told(file):
+        """The kind of the event, and what its entry holds in the field of that name."""
+        entry = json.loads(file.with_name("entry.json").read_text("utf-8"))
+        return entry["kind"], entry["detail"][file.stem]
+
+    run("evidence", "withdraw", *withdrawn(database), "--by", "Ana Souza", "--approved-by", "Rui Lima")
+    closed = opened()
+    assert {(told(each)[0], each.stem) for each in closed} == {
+        ("VERIFIED", "sha256"), ("WITHDRAWN", "by"), ("WITHDRAWN", "approvedBy"), ("WITHDRAWN", "reason")
+    }  # fmt: skip
+    files = opened("--unmask", "--reason", "Processo 7", "--with-files")
+    names = {(told(each)[0], each.stem) for each in files} - {(told(each)[0], each.stem) for each in closed}
+    assert names == {("UPLOADED", "key")}
+    for file in files:
+        key, value, *text = file.read_text("utf-8").splitlines()
+        assert hmac.new(bytes.fromhex(key), value.encode(), "sha256").hexdigest() == told(file)[1]
+        assert [sha256(each.encode()).hexdigest() for each in text] in ([value], [])
+        # This key opens no other field: neither another one of the event nor that of another event.
+        others = [each for each in files if each != file]
+        assert told(file)[1] not in [told(each)[1] for each in others]
+        assert key not in [each.read_text("utf-8").splitlines()[0] for each in others]
+        found = verify_bundle(file.parent)
+        assert (found["files"].holds, found["inclusion"].holds) == (True, True)
+    [contents] = {each.read_text("utf-8").splitlines()[1] for each in files if each.stem == "sha256"} & {
+        sha256(each.read_bytes()).hexdigest() for each in (tmp_path / "opened" / "files").iterdir()
+    }
+    assert contents
+
+    file = next(each for each in files if each.stem == "approvedBy")
+    entry = json.loads(file.with_name("entry.json").read_text("utf-8"))["detail"]
+    if HAS_PROGRAMS:
+        line = (tmp_path / "opened" / "proofs" / file.parent.name / "VERIFY.md").read_text("utf-8")
+        command = next(part for part in line.split("`") if part.startswith("sed -n 2p FIELD"))
+        done = subprocess.run(
+            ["sh", "-c", command.replace("FIELD", "approvedBy")], cwd=file.parent, capture_output=True, check=True
+        )
+        assert done.stdout.decode().split()[-1] == entry["approvedBy"]
+        assert (
+            subprocess.run(["sh", "verify.sh"], cwd=file.parent, capture_output=True, check=False).returncode == 0
+        )
+    lines = file.read_text("utf-8").splitlines()
+    for forged in (["ff" * 32, *lines[1:]], [*lines[:2], "Ana Souza"], [lines[0], "ff" * 32], ["x"]):
+        file.write_text("\n".join(forged) + "\n", "utf-8")
+        assert "approvedBy.opened is not what entry.json holds" in run("log", "verify", file.parent, ends=3).out
+        if HAS_PROGRAMS:
+            script = subprocess.run(["sh", "verify.sh"], cwd=file.parent, capture_output=True, check=False)
+            assert script.returncode == 1
+
+
+def withdrawn(database):
+    """The arguments that name a record and a reason."""
+    [(record,)] = rows(database, "SELECT id FROM evidences WHERE evidence_type = 'DOC_CONTRATANTE'")
+    return str(record), "--reason", "A page is missing"
+
+
+def test_personal_data_and_files_need_a_reason_and_stay_out_without_one(run, database, asked_for, tmp_path):
+    assert "--reason" in run("dossier", "sale-1", "--with-files", ends=2).err
+    spoken = {"TOOLKIT_LANGUAGE": "pt-BR"}
+    path = run("dossier", "sale-1", "--out", tmp_path, "--unmask", "--reason", "Processo 7", **spoken).out.strip()
+    text = texts(path)
+    assert "Dossiê da venda sale-1" in text
+    assert "Ana%20Souza.pdf" in text or "Ana Souza.pdf" in text
+    with ZipFile(path) as archive:
+        assert not [name for name in archive.namelist() if name.startswith("files/")]
+        assert "O que isto mostra" in text
+    told = rows(database, "SELECT detail ->> 'reason' FROM audit.custody_events WHERE kind = 'UNMASKED'")
+    assert told == [("Processo 7",)]
+
+
+def test_the_name_of_a_dossier_holds_nothing_that_leads_elsewhere(run, database, tmp_path):
+    add_sale(database, "../V 1/ção")
+    path = run("dossier", "../V 1/ção", "--out", tmp_path).out.strip()
+    assert path.startswith(f"{tmp_path}/dossier-.._V_1_")

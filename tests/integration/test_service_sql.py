@@ -1,4 +1,4 @@
-"""The service's tables as other teams build them, read by a service.sql, and judged as they should be."""
+"""Service's tables as other teams build them, read by a service.sql: what is refused, and how sales are judged."""
 
 import csv
 import json
@@ -12,13 +12,11 @@ import sqlalchemy as sa
 
 from tests.support.request_bodies import CLIENT, UPLOAD
 from tests.support.uploaded_sales import MP3, PDF, execute
-from toolkit.audit.observe_bucket import sync_bucket
 from toolkit.cli import main
 from toolkit.database import schema
 from toolkit.database.connection import Database, raw
-from toolkit.database.observations import last_reading
-from toolkit.database.service import evidences, load_service, sales
-from toolkit.errors import WriteRefused
+from toolkit.database.service import constants, evidences, is_null, load_service, sales, tables_in
+from toolkit.errors import SettingsError, WriteRefused
 from toolkit.evidence.completion import complete_sale
 from toolkit.evidence.credentials import UploadLimits, request_upload
 from toolkit.intake.registration import register_client
@@ -127,33 +125,6 @@ def test_work_without_its_statement_is_refused_with_a_sentence(made, bucket):
         complete_sale(other, bucket, "V-1", lambda: NOW)
 
 
-SETTINGS = {
-    "DateStyle": "German, DMY",
-    "TimeZone": "Asia/Kolkata",
-    "IntervalStyle": "sql_standard",
-    "bytea_output": "escape",
-    "default_transaction_isolation": "serializable",
-    "standard_conforming_strings": "off",
-    "quote_all_identifiers": "on",
-    "transform_null_equals": "on",
-    "extra_float_digits": "0",
-}
-
-
-def test_odd_settings_of_a_database_change_nothing(made, empty_database, bucket, put_files, clock):
-    other, name = made("legado"), empty_database.engine.url.database
-    execute(empty_database, *(f"ALTER DATABASE {name} SET {each} = '{value}'" for each, value in SETTINGS.items()))
-    schema.upgrade(other)
-    put_files(other)
-    sync_bucket(other, bucket, clock=clock)
-    with other.transaction() as connection:
-        query = sa.select(sales.c.created_at).where(sales.c.id == "V-1")
-        assert connection.scalar(query) == datetime(2026, 10, 2, 2, 30, tzinfo=UTC)
-        assert connection.exec_driver_sql("SHOW datestyle").scalar() == "ISO, YMD"
-        reading = last_reading(connection, clock())
-    assert (reading.counts["sales"], reading.counts["records"], reading.notes) == (7, 12, ())
-
-
 def test_a_skeleton_shows_columns_and_codes_and_no_value_of_a_person(made, put_files, bucket_environment, capsys):
     other = made("legado")
     execute(other, "ALTER TABLE evidencias ADD removido boolean")
@@ -182,3 +153,95 @@ def test_keys_that_are_written_otherwise_than_in_the_bucket_are_told(made, bucke
     assert main(["-q", "db", "upgrade"], environ) == 0
     assert main(["-q", "db", "check"], environ) == 3
     assert "None of the 12 newest object_key lies in the bucket" in capsys.readouterr().out
+
+
+SALES = (
+    "SELECT id, NULL AS client_id, grp AS utility_group, payer AS is_client_financial_responsible, "
+    "NULL AS partner, created_at, NULL AS completed_at FROM x.sale"
+)
+RECORDS = (
+    "SELECT id, sale_id, NULL AS file_name, NULL AS file_format, NULL AS type, kind AS evidence_type, "
+    "key AS object_key, NULL AS requested_by, at AS requested_at, NULL AS expires_at FROM x.file"
+)
+CLIENTS = "SELECT * FROM x.client"
+
+
+def written(tmp_path, sales=SALES, records=RECORDS, more=""):
+    path = tmp_path / "service.sql"
+    path.write_text(
+        f"-- name: sales\n{sales};\n\n-- name: records\n{records}\n-- name: clients\n{CLIENTS};\n{more}"
+    )
+    return path
+
+
+def test_comments_and_the_last_semicolon_belong_to_no_statement(tmp_path):
+    service = load_service(written(tmp_path, sales=f"/* all */ {SALES} -- ; of them"))
+    assert service.statements["sales"] == SALES
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"records": "TODO"}, "records: begins with TODO"),
+        ({"sales": f"{SALES}; DELETE FROM x.sale"}, "sales: there is more than one statement"),
+        ({"sales": "DELETE FROM x.sale RETURNING *"}, "begins with DELETE"),
+        ({"sales": ""}, "sales: there is no statement"),
+        ({"more": "-- name: sales\nSELECT 1"}, "the statement sales stands there twice"),
+        ({"more": "-- name: add_client\nSELECT 1"}, "no statement is called 'add_client'"),
+        ({"sales": SALES.replace("created_at", "NULL AS created_at")}, "sales: created_at is NULL"),
+        ({"records": RECORDS.replace("kind AS", "NULL AS")}, "records: evidence_type is NULL"),
+        (
+            {"records": RECORDS.replace("kind AS", "CASE kind WHEN 'A' THEN 'AUT' ELSE 'POV' END AS")},
+            "become 'POV'",
+        ),
+        ({"sales": f"{SALES} ORDER BY 1 LIMIT 12"}, "LIMIT would leave rows out that nobody judges"),
+        ({"sales": SALES.replace("created_at", "at AT TIME ZONE '-03:00' AS created_at")}, "hours to the west"),
+        ({"records": RECORDS.replace("kind AS", "'pov'::text AS")}, "evidence_type would become 'pov'"),
+        ({"sales": SALES.replace("x.sale", "told")}, "told is a name that the toolkit uses beside the statement"),
+        ({"records": f"WITH wanted AS MATERIALIZED ({RECORDS}) TABLE wanted"}, "records: wanted is a name that"),
+        ({"sales": SALES.replace("grp AS", "CASE WHEN a THEN 'A' WHEN b THEN '1' END AS")}, "would become '1'"),
+    ],
+)
+def test_what_is_wrong_is_refused_when_the_file_is_read(tmp_path, changed, said):
+    with pytest.raises(SettingsError, match=said):
+        load_service(written(tmp_path, **changed))
+
+
+def test_a_missing_file_or_statement_is_named(tmp_path):
+    with pytest.raises(SettingsError, match=r"TOOLKIT_SERVICE_SQL: .* cannot be read"):
+        load_service(tmp_path / "none.sql")
+    (tmp_path / "few.sql").write_text(f"-- name: sales\n{SALES}")
+    with pytest.raises(SettingsError, match="the statement records is missing"):
+        load_service(tmp_path / "few.sql")
+
+
+def test_a_client_is_not_registered_where_something_that_is_required_has_no_place(tmp_path):
+    more = "-- name: add_clients\nINSERT INTO x.client (id, cpf) SELECT id, cpf FROM new_clients"
+    service = load_service(written(tmp_path, more=more))
+    with pytest.raises(WriteRefused, match="does not store number_on_dealership, enrollment"):
+        service.require("add_clients")
+
+
+@pytest.mark.parametrize(
+    ("statement", "tables"),
+    [
+        (
+            'SELECT a FROM "Sale" s, crm.x AS y JOIN (SELECT b FROM c) z ON f(a, b) WHERE d',
+            ['"Sale"', "crm.x", "c"],
+        ),
+        ("WITH one AS (SELECT 1 FROM x.t) SELECT EXTRACT(year FROM one.at) FROM one", ["x.t", "one.at", "one"]),
+        ("SELECT 'FROM a.b' FROM ONLY e.f", ["e.f"]),
+        ("INSERT INTO x.t SELECT * FROM new_records", ["x.t", "new_records"]),
+    ],
+)
+def test_tables_are_found_in_a_statement(statement, tables):
+    assert tables_in(statement) == tables
+
+
+def test_constants_and_nulls_are_found():
+    statement = "SELECT CASE a WHEN 'x' THEN CASE WHEN b THEN 'Q' END ELSE 'R''S' END AS kind, NULL::text AS other"
+    assert sorted(constants(statement, "kind")) == ["Q", "R'S"]
+    assert is_null(statement, "other")
+    assert constants("SELECT facts ->> 'group' AS kind, CASE WHEN a THEN 'x' || b END AS other", "kind") == []
+    assert constants("SELECT facts ->> 'group' AS kind, CASE WHEN a THEN 'x' || b END AS other", "other") == []
+    assert not is_null(statement, "kind")

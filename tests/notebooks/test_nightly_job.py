@@ -12,12 +12,11 @@ import nbformat
 import pytest
 import sqlalchemy as sa
 
-from tests.support.certificates import made_certificate
+from tests.support.crafted_keys import made_certificate
 from tests.support.leaks import leaks_in
 from tests.support.notebook_files import write_notebook
 from tests.support.scripted_server import Answer, scripted
 from tests.unit.test_job_notices import SMTP, Mailbox, served
-from toolkit.cli import main
 from toolkit.database import tables
 from toolkit.jobs.definitions import PACKAGED
 from toolkit.jobs.runs import job_history
@@ -37,17 +36,14 @@ command = "run FOLDER/quote.ipynb --out {out}/quote.ipynb"
 
 
 @pytest.fixture
-def samples(tmp_path, embedded_environment, database, capsys):
+def samples(run, tmp_path, database):
     """Clients, sales and requested uploads of the sample; nothing is uploaded."""
     made, folder = make_samples(), tmp_path / "samples"
     write_samples(made, folder)
-    loaded = ["clients", "load", str(folder / "clients.csv"), "--out", str(tmp_path / "rejected")]
-    assert main(loaded, embedded_environment) == 3
+    run("clients", "load", folder / "clients.csv", "--out", tmp_path / "rejected", ends=3)
     write_sales(made.sales, folder / "sales.csv", story.registered_clients(database, made))
-    assert main(["sales", "load", str(folder / "sales.csv"), "--overwrite"], embedded_environment) == 0
-    asked = ["credentials", "request", str(folder / "manifest.csv"), "--out", str(tmp_path / "credentials.jsonl")]
-    assert main(asked, embedded_environment) == 0
-    capsys.readouterr()
+    run("sales", "load", folder / "sales.csv", "--overwrite")
+    run("credentials", "request", folder / "manifest.csv", "--out", tmp_path / "credentials.jsonl")
     return made
 
 
@@ -64,12 +60,11 @@ def jobs_file(folder, samples):
 
 
 def test_the_nightly_job_does_its_work_and_tells_no_personal_data(
-    samples, embedded_environment, database, tmp_path, capsys, monkeypatch
+    run, samples, embedded_environment, database, tmp_path, monkeypatch
 ):
     mailbox, out, certificate = Mailbox(), tmp_path / "out", made_certificate(tmp_path)
     server = served(mailbox, certificate, security="tls")
     server.start()
-    told = ""
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
     with scripted(Answer(200)) as receiver:
         environ = {
@@ -83,21 +78,15 @@ def test_the_nightly_job_does_its_work_and_tells_no_personal_data(
             "TOOLKIT_JOBS_OUT": str(out),
             "TOOLKIT_LANGUAGE": "pt-BR",
         }
-        assert main(["job", "run", "nightly", "--json"], environ) == 0
-        printed = capsys.readouterr()
-        counts = json.loads(printed.out)["counts"]
-        date = json.loads(printed.out)["logicalDate"]
+        nightly = run("job", "run", "nightly", "--json", within=environ)
+        counts, date = nightly.told["counts"], nightly.told["logicalDate"]
         assert counts["audit"]["sales"] == counts["report"]["sales"] == len(samples.sales)
-        told += printed.out + printed.err
-        assert main(["job", "run", "broken"], environ) == 1
-        assert main(["job", "missed"], environ) == 3
-        for words in (["history", "--json"], ["history"]):
-            assert main(["job", *words], environ) == 0
-        for name in ("nightly", "broken"):
-            assert main(["job", "history", f"{name}@{date}"], environ) == 0
-        printed = capsys.readouterr()
-        told += printed.out + printed.err
+        failed = run("job", "run", "broken", ends=1, within=environ)
+        missed = run("job", "missed", ends=3, within=environ)
+        shown = ([], ["--json"], [f"nightly@{date}"], [f"broken@{date}"])
+        history = [run("job", "history", *words, within=environ) for words in shown]
     server.stop()
+    told = "".join(ran.out + ran.err for ran in (nightly, failed, missed, *history))
 
     assert [json.loads(sent.body)["kind"] for sent in receiver.requests] == ["attention", "failed"]
     assert len(mailbox.mails) == 2

@@ -1,4 +1,4 @@
-"""The notebooks of the project: their form, a first run on nothing, and the main job on the sample."""
+"""The notebooks: their names, form, parameters and displays, a run on one sale, and the main job on the sample."""
 
 import ast
 import json
@@ -16,8 +16,12 @@ from traitlets.config import Config
 
 import toolkit
 from tests.support.observations import Story
-from toolkit.notebooks.packaged import results_of
-from toolkit.notebooks.parameters import read_parameters
+from toolkit.errors import NotebookFailed, SettingsError
+from toolkit.kit.shown import figures, table
+from toolkit.kit.spoken import set_language
+from toolkit.notebooks.packaged import copy_notebooks, find_notebook, packaged_notebooks, results_of
+from toolkit.notebooks.parameters import chosen_values, read_parameters
+from toolkit.reports import DEFAULT_FORMATS, FORMATS
 from toolkit.samples.dataset import make_samples, write_samples
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
@@ -178,3 +182,172 @@ def test_a_mistake_is_told_in_one_line(run, tmp_path):
 
 def test_the_demo_keeps_out_of_shared_services(run):
     assert "--shared" in run("demo", ends=2).err
+
+
+REPORT = "03_missing_evidence_report"
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize("named", [REPORT, f"{REPORT}.ipynb", f"notebooks/{REPORT}.ipynb", f"notebooks/{REPORT}"])
+def test_a_notebook_of_the_toolkit_is_known_by_its_name_anywhere(named):
+    assert find_notebook(named) == packaged_notebooks()[REPORT]
+
+
+def test_a_file_of_the_same_name_comes_first(tmp_path):
+    copy_notebooks(tmp_path / "notebooks")
+    assert find_notebook(f"notebooks/{REPORT}.ipynb").absolute() == tmp_path / "notebooks" / f"{REPORT}.ipynb"
+
+
+def test_a_path_elsewhere_never_means_the_toolkits_own():
+    with pytest.raises(SettingsError, match=f"Did you mean {REPORT}?"):
+        find_notebook(f"mine/{REPORT}.ipynb")
+
+
+@pytest.mark.parametrize(
+    ("named", "told"),
+    [
+        ("missing", f"Did you mean {REPORT}?"),
+        ("03_missing_evidense", f"Did you mean {REPORT}?"),
+        ("", "comes with 01_"),
+    ],
+)
+def test_an_unknown_name_is_wrong_usage_and_gets_a_suggestion(run, named, told):
+    assert told in run("run", named, ends=2, within={}).err
+
+
+def test_a_changed_copy_is_replaced_only_when_asked_for(tmp_path):
+    (first, second, *_), kept = copy_notebooks(tmp_path / "mine")
+    assert kept == []
+    first.write_text("{}")
+    second.unlink()
+    assert copy_notebooks(tmp_path / "mine")[1] == [first]
+    assert (first.read_text(), second.exists()) == ("{}", True)
+    assert copy_notebooks(tmp_path / "mine", replace=True)[1] == []
+    assert first.read_bytes() == packaged_notebooks()[first.stem].read_bytes()
+
+
+CELL = """\
+cpf = "000"  # whose
+count = 3  # how many
+ratio = 0.5
+dry_run = True  # look only
+files = []  # which ones
+sizes = [1]
+options = {}
+as_of = ""
+"""
+
+
+def with_cell(source, tags):
+    cell = nbformat.v4.new_code_cell(source, metadata={"tags": tags})
+    return nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("# Title"), cell])
+
+
+PARAMETERS = read_parameters(with_cell(CELL, ["parameters"]))
+
+
+def chosen(*given):
+    return chosen_values(PARAMETERS, given, "some.ipynb")
+
+
+def test_the_report_notebook_names_every_format_and_writes_what_the_command_does():
+    path = Path(__file__).parents[2] / "notebooks" / "03_missing_evidence_report.ipynb"
+    parameters = read_parameters(nbformat.read(path, as_version=4))
+    assert parameters["formats"].described.endswith(", ".join(FORMATS))
+    assert parameters["formats"].default == ",".join(DEFAULT_FORMATS)
+
+
+def test_parameters_are_read_with_default_and_comment():
+    assert [parameter.described for parameter in PARAMETERS.values()][:3] == [
+        "cpf = '000'   whose",
+        "count = 3   how many",
+        "ratio = 0.5",
+    ]
+    assert read_parameters(with_cell(CELL, [])) == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "value"),
+    [
+        ("cpf", "00123456789", "00123456789"),
+        ("cpf", "1e3", "1e3"),
+        ("as_of", "2026-11-01", "2026-11-01"),
+        ("count", "-7", -7),
+        ("ratio", "1", 1.0),
+        ("dry_run", "False", False),
+        ("files", "a, b.csv", ["a, b.csv"]),
+        ("files", '["a", "b"]', ["a", "b"]),
+        ("sizes", "[2, 3]", [2, 3]),
+        ("sizes", "2", [2]),
+        ("options", '{"a": 1}', {"a": 1}),
+    ],
+)
+def test_a_text_becomes_a_value_of_the_default_s_type(name, text, value):
+    [(_, found)] = chosen((name, text)).items()
+    assert found == value
+    assert type(found) is type(value)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("count", "1.5", "count must be a whole number"),
+        ("count", "1_000", "count must be a whole number"),
+        ("count", "٣", "count must be a whole number"),
+        ("ratio", "nan", "ratio must be a number"),
+        ("dry_run", "yes", "dry_run must be true or false"),
+        ("sizes", "[1, true]", "sizes must be a list of int values"),
+        ("options", "[]", "options must be a table"),
+    ],
+)
+def test_a_text_that_does_not_fit_is_refused(name, text, message):
+    with pytest.raises(SettingsError, match=message):
+        chosen((name, text))
+
+
+def test_an_unknown_name_is_refused_with_those_that_there_are():
+    with pytest.raises(SettingsError, match=r"no parameter 'dryrun'(?s:.*)dry_run = True   look only"):
+        chosen(("dryrun", "true"))
+    with pytest.raises(SettingsError, match="takes no parameters"):
+        chosen_values({}, [("a", "1")], "some.ipynb")
+
+
+@pytest.mark.parametrize(
+    "secret", ["postgresql://ana:hunter2@host/sales", "eyJhbGciOiJIUzI1NiJ9.e30.abc", "AKIAABCDEFGHIJKLMNOP"]
+)
+def test_a_secret_is_refused_and_not_repeated(secret):
+    with pytest.raises(SettingsError, match="looks like a secret") as refused:
+        chosen(("as_of", secret))
+    assert secret not in str(refused.value)
+
+
+@pytest.mark.parametrize("source", ["a = 1\nb = a + 1", "import os", "a, b = 1, 2", "a = 1\nprint(a)", "a: int"])
+def test_a_parameters_cell_with_more_than_literals_is_refused(source):
+    with pytest.raises(NotebookFailed, match="no plain `name = value`"):
+        read_parameters(with_cell(source, ["parameters"]))
+
+
+def test_displays_speak_the_language_of_the_environment_and_leave_data_alone():
+    set_language({"TOOLKIT_LANGUAGE": "pt-BR"})
+    facts = figures("Sales", {"rejected": 1200}, "Nothing was issued. Correct the rows below and run again.")
+    rows = table("Why rows were rejected", ["line", "field"], [(2, "rejected")], total=1000)
+    assert facts.text == "Vendas: 1.200 rejeitadas\nNada foi emitido. Corrija as linhas abaixo e execute de novo."
+    assert "Nada foi emitido." in facts.html
+    assert rows.text.splitlines()[1:4] == [
+        "Por que linhas foram rejeitadas (1.000)",
+        "  linha  campo",
+        "      2  rejected",
+    ]
+
+
+def test_a_table_is_shown_whole_and_holds_nothing_but_text():
+    long = f"<script>alert(1)</script>{'x' * 80}"
+    markup = table("<i>", ["<b>"], [(long,)] * 56).html
+    assert "&lt;i&gt; (56)" in markup
+    assert markup.count(f"&lt;script&gt;alert(1)&lt;/script&gt;{'x' * 80}") == 56
+    assert not any(f"<{tag}" in markup for tag in ("script", "i>", "b>"))
+    assert table("Waivers", ["reason", "owner"], []).text == "\nWaivers: none"

@@ -1,21 +1,32 @@
-"""An inventory and a listing give the same observations, whatever happens in the bucket."""
+"""Listings, inventories and upload forms, whatever the keys, the names and the order of events."""
 
+import base64
+import hashlib
+import hmac
+import json
 import tempfile
-from contextlib import ExitStack, contextmanager
-from datetime import timedelta
+from contextlib import ExitStack
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
-from hypothesis import HealthCheck, Phase, given, settings
+import pytest
+from botocore.credentials import ReadOnlyCredentials
+from hypothesis import HealthCheck, Phase, assume, example, given, settings
 from hypothesis import strategies as st
 
-from tests.conftest import _TEMPLATE, SettableClock, _fresh
-from tests.support.fake_bucket import FIRST, MemoryBucket
-from tests.support.s3_inventory import row_of, write_inventory
+from tests.conftest import SettableClock, fresh_database
+from tests.support.buckets import FIRST, MemoryBucket, SeededBucket, row_of, write_inventory
+from tests.support.request_bodies import UPLOAD
 from tests.support.uploaded_sales import rows
 from toolkit.audit.inventory import find_inventory
 from toolkit.audit.observe_bucket import sync_bucket
 from toolkit.bucket.client import list_objects
 from toolkit.bucket.file_store import FolderStore
+from toolkit.bucket.sessions import signed_fields
+from toolkit.contract.evidence import EvidenceRequest
+from toolkit.contract.fields import parse
+from toolkit.errors import InvalidFields
 
 KEYS = ("notes/a.txt", "notes/b ç.txt", 'notes/c,".txt')
 CONTENTS = (b"one", b"another", None)
@@ -33,7 +44,7 @@ _change = st.tuples(st.sampled_from(KEYS), st.sampled_from(CONTENTS))
 @given(nights=st.lists(st.lists(_change, max_size=6), min_size=2, max_size=4))
 def test_an_inventory_and_a_listing_give_the_same_observations(server, nights):
     with ExitStack() as stack:
-        one, two = (stack.enter_context(contextmanager(_fresh)(server, _TEMPLATE)) for _ in range(2))
+        one, two = (stack.enter_context(fresh_database(server)) for _ in range(2))
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         memory, clock = MemoryBucket(), SettableClock(FIRST)
         for night in nights:
@@ -62,3 +73,51 @@ def _history(database):
         "SELECT key, size, etag, last_modified, seen_at, gone_at, gone_how FROM audit.object_observations "
         "ORDER BY key, seen_at",
     )
+
+
+@settings(max_examples=25)
+@given(wanted=st.lists(st.integers(0, 10**6), min_size=1, max_size=3))
+def test_folders_side_by_side_show_the_keys_of_their_prefixes_and_no_others(wanted):
+    bucket = SeededBucket()
+    pages = list_objects(bucket, [f"{number}/" for number in wanted])
+    found = {item.key for page in pages for item in page}
+    assert found == {key for number in wanted for key in bucket.keys(number)}
+
+
+NOW = datetime(2026, 3, 2, 1, 0, 5, tzinfo=UTC).astimezone(ZoneInfo("America/Sao_Paulo"))  # the day before, there
+SESSION = ReadOnlyCredentials("ASIAEXAMPLE", "a secret", "a token")
+
+
+def form(key, max_bytes=1000, ends_at=NOW):
+    named = {"bucket": "evidence", "key": key, "max_bytes": max_bytes, "signed_at": NOW, "expires_at": ends_at}
+    return signed_fields(SESSION, "sa-east-1", **named)
+
+
+@st.composite
+def file_names(draw):
+    try:
+        return parse(EvidenceRequest, UPLOAD | {"fileName": draw(st.text())}).file_name
+    except InvalidFields:
+        assume(False)
+        raise
+
+
+@given(file_names(), st.integers(1, 10**10), st.integers(0, 12 * 3600))
+@example("emoji 😀 ção \u2028.pdf", 1, 0)
+def test_the_policy_binds_every_field_of_a_form_its_size_and_its_end(name, size, seconds):
+    ends_at = NOW + timedelta(seconds=seconds)
+    fields = form(f"evidences/2026/03/02/id/{name}", size, ends_at + timedelta(microseconds=1))
+    policy = json.loads(base64.b64decode(fields["Policy"], validate=True))
+    posted = [{field.lower(): fields[field]} for field in fields if field not in {"Policy", "X-Amz-Signature"}]
+    assert policy["conditions"] == [*posted, {"acl": "private"}, ["content-length-range", 1, size]]
+    assert datetime.fromisoformat(policy["expiration"]) == ends_at
+    signature = b"AWS4a secret"  # by "Authenticating Requests: Browser-Based Uploads" of the S3 API reference
+    for step in ("20260302", "sa-east-1", "s3", "aws4_request", fields["Policy"]):
+        signature = hmac.digest(signature, step.encode(), hashlib.sha256)
+    assert fields["X-Amz-Credential"] == "ASIAEXAMPLE/20260302/sa-east-1/s3/aws4_request"
+    assert fields["X-Amz-Signature"] == signature.hex()
+
+
+def test_a_key_never_holds_what_s3_would_replace():
+    with pytest.raises(ValueError, match="filename"):
+        form("evidences/2026/03/02/id/${filename}")

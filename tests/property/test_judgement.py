@@ -1,11 +1,9 @@
-"""The audit's expressions and the rules in Python give the same verdict for every sale, on every engine."""
-
-from __future__ import annotations
+"""The audit's expressions and the rules in Python give the same verdict and state, on every engine."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -13,10 +11,12 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from tests.support.judging import judge_on, on_duckdb, parts_of
+from tests.conftest import SettableClock
+from tests.support.audits import audited, judge_on, on_duckdb, parts_of
+from tests.support.observations import Story, day
 from toolkit.audit.engines import spark_engine
 from toolkit.audit.judge import FILES, GIVEN, MISSING, TYPE_UNKNOWN, VERDICTS
-from toolkit.contract.contents import COVERAGES, Coverage
+from toolkit.contract.contents import COVERAGES, ContentProblem, Coverage
 from toolkit.contract.evidence import EvidenceType, FileKind, UtilityGroup
 from toolkit.contract.findings import SEPARATOR
 from toolkit.contract.rules import (
@@ -28,6 +28,7 @@ from toolkit.contract.rules import (
     evaluate,
     evidence_state,
 )
+from toolkit.evidence.records import records_of
 
 AS_OF = datetime(2026, 3, 2, 12, 0, 0, 123456, tzinfo=UTC)
 MOMENT = timedelta(microseconds=1)
@@ -235,3 +236,32 @@ def test_other_rules_change_both_readings(engine, found):
 
 def test_no_sale_at_all(engine):
     check(engine, [])
+
+
+looks = st.lists(
+    st.tuples(st.sampled_from(FileKind), st.none() | st.sampled_from(ContentProblem)), min_size=0, max_size=4
+)
+
+
+@settings(max_examples=2, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(files=st.lists(looks, min_size=8, max_size=16))
+def test_all_readings_of_a_file_agree(database, files):
+    """Many sales with a file each, so that one audit reads all of them."""
+    story, clock, expected = Story(database), SettableClock(day(20)), {}
+    for of_file in files:
+        sale_id = story.sale(f"S-{uuid4()}", seen_at=day(1))
+        _, key = story.record(sale_id, EvidenceType.KYC, requested_at=day(2))
+        seen = story.upload(key, seen_at=day(3))
+        for number, (kind, problem) in enumerate(of_file):
+            story.check(seen, kind, problem=problem, at=day(4 + number))
+        expected[sale_id] = evidence_state(
+            EvidenceType.KYC,
+            size=1000,
+            kind=of_file[-1][0] if of_file else None,
+            damaged=bool(of_file and of_file[-1][1]),
+            expired=True,
+        )
+    assert {sale_id: records_of(database, sale_id, clock)[0].state for sale_id in expected} == expected
+    open_sales = set(audited(database, clock=clock, as_of=day(20)).rows["saleId"])
+    counted = {sale_id for sale_id, state in expected.items() if state is EvidenceState.COUNTED}
+    assert expected.keys() & open_sales == expected.keys() - counted

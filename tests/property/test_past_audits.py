@@ -4,12 +4,10 @@ And the history of findings keeps two laws: changes lead from one moment to the 
 the observations of that day give again.
 """
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from itertools import combinations, count
@@ -22,10 +20,10 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from sqlalchemy.dialects.postgresql import insert
 
-from tests.conftest import _TEMPLATE, SettableClock, _fresh
+from tests.conftest import SettableClock, fresh_database
 from tests.support.audits import made_audit
-from tests.support.fake_bucket import MemoryBucket
-from tests.support.waiting import someone_waits, wait_until
+from tests.support.buckets import MemoryBucket
+from tests.support.waiting import sessions_waiting, wait_until
 from toolkit.audit.changes import KINDS, changes_between
 from toolkit.audit.folder import TablePart
 from toolkit.audit.observe_bucket import sync_bucket
@@ -173,7 +171,7 @@ class World:
             bound = {"key": _key(number), "problem": problem, "now": stamp(connection, self.clock)}
             connection.execute(sa.text(_VERIFIED), bound)
             audit = pool.submit(self.judge)
-            wait_until(lambda: audit.done() or someone_waits(self.database))
+            wait_until(lambda: audit.done() or sessions_waiting(self.database))
         audit.result()
 
     def judge(self):
@@ -245,7 +243,7 @@ changes = st.one_of(
 @settings(max_examples=3, deadline=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
 @given(history=st.lists(changes, min_size=10, max_size=30))
 def test_every_earlier_moment_gives_the_same_bytes_and_findings_again_two_years_later(server, history):
-    with contextmanager(_fresh)(server, _TEMPLATE) as database, tempfile.TemporaryDirectory() as home:
+    with fresh_database(server) as database, tempfile.TemporaryDirectory() as home:
         world = World(database, home=Path(home))
         world.sale(9, "A", False)
         world.live([(World.audit,), *history, (World.audit,), (World.wait, timedelta(days=70)), (World.audit,)])

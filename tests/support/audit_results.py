@@ -1,7 +1,5 @@
 """Results of audits that never ran, for the tests of reports."""
 
-from __future__ import annotations
-
 import csv
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime, timedelta

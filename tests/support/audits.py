@@ -1,13 +1,21 @@
-"""Audits of a test's database: their folders, and the numbers and lists in them."""
+"""Audits of a test's database, the judging alone on an engine, and a server of Spark Connect."""
 
-from __future__ import annotations
-
+import os
+import subprocess
+import sys
 import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
+import pytest
+
+from toolkit.audit.duckdb_session import duckdb_session
+from toolkit.audit.engines import DuckdbEngine, Engine
 from toolkit.audit.folder import Audit
+from toolkit.audit.judge import GIVEN, judgement
 from toolkit.audit.publish import AuditPlan
 from toolkit.audit.run import make_audit
 from toolkit.bucket.file_store import FolderStore
@@ -50,3 +58,57 @@ def made_audit(database: Database, folder: Path, *, clock: Clock, as_of: datetim
 def of_partner(database: Database, result: Audited, partner: str) -> Audited:
     """The sales of one partner in the audit of the same moment."""
     return audited(database, clock=lambda: result.made_at + timedelta(days=1), as_of=result.as_of, partner=partner)
+
+
+@contextmanager
+def on_duckdb(home: Path | None = None) -> Iterator[Engine]:
+    with duckdb_session(home) as session:
+        yield DuckdbEngine(session)
+
+
+def judge_on(engine: Engine, inputs: Path, outputs: Path, as_of: datetime) -> None:
+    """Judge the inputs in a folder; the engine writes the outputs itself."""
+
+    for name in GIVEN:
+        engine.show(name, [str(inputs / f"{name}.parquet")])
+    for name, query in judgement().outputs.items():
+        engine.write(query, str(outputs / f"{name}.parquet"), as_of)
+        engine.show(name, parts_of(outputs, name))
+
+
+def parts_of(outputs: Path, name: str) -> list[str]:
+    """Return the files of an output: one, or those of the folder that Spark writes."""
+    place = outputs / f"{name}.parquet"
+    return [str(place)] if place.is_file() else sorted(map(str, place.glob("*.parquet")))
+
+
+REMOTE = "SPARK_REMOTE"
+"""The variable, PySpark's own, that names a running server, such as a real Spark, to test and to measure too."""
+
+_START = """
+from pysail.spark import SparkConnectServer
+server = SparkConnectServer('127.0.0.1', 0)
+server.start(background=True)
+print(server.listening_address[1], flush=True)
+input()
+"""
+
+
+@contextmanager
+def sail(
+    environ: Mapping[str, str] | None = None, within: tuple[str, ...] = ()
+) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+    """The URL of a server, with the environment of this process and ``environ``, and its process."""
+    pytest.importorskip("pysail.spark")
+    server = subprocess.Popen(
+        [*within, sys.executable, "-c", _START],
+        env=os.environ | dict(environ or {}),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    try:
+        assert server.stdout is not None
+        yield f"sc://127.0.0.1:{int(server.stdout.readline())}", server
+    finally:
+        server.kill()
+        server.communicate()

@@ -1,7 +1,5 @@
 """A real browser for pages, where one is installed."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections import defaultdict

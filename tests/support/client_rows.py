@@ -1,7 +1,5 @@
 """Made-up clients for tests: valid rows, and files of them as partners would send."""
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Evidence files of every kind, sound and not, made here and by the libraries that verify them."""
 
-from __future__ import annotations
-
 import io
 import struct
 from collections.abc import Callable

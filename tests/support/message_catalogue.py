@@ -1,8 +1,9 @@
-"""The messages that translators translate: those of reports, and those of commands, notebooks and errors."""
+"""The messages that translators translate, and the English in what a Portuguese console says."""
 
 import ast
 import inspect
 import re
+from functools import cache
 from itertools import product
 from pathlib import Path
 
@@ -32,7 +33,7 @@ from toolkit.intake.results import Repair
 from toolkit.intake.tables import NOT_TEXT, TOO_MANY, UNCLOSED
 from toolkit.jobs import notices, partner_notices, runs
 from toolkit.kit import desk, sales
-from toolkit.language import ENGLISH, OF_SYSTEM
+from toolkit.language import ENGLISH, OF_SYSTEM, language
 from toolkit.notebooks.packaged import packaged_notebooks
 from toolkit.notebooks.parameters import read_parameters
 from toolkit.partner import posting
@@ -173,3 +174,39 @@ def _helps(command):
             if command is not cli._toolkit:
                 yield own.get_short_help_str(200)
             yield from _helps(own)
+
+
+_WORD = re.compile(r"[^\W\d_]+")
+_OF_NO_LANGUAGE = re.compile(
+    r"""^Uso:.*|^\s+toolkit .*|^\s+[a-z][\w-]*(?=\s{2,})|\[[^\]]*\|[^\]]*\]|^\d{4}-\d\d-\d\dT.*|S3 server|"""
+    r"""'[^']*'|"[^"]*"|“[^”]*”|`[^`]*`|\S*[\d_/@={}<>\\]\S*|"""
+    r"\S*\w[.:]\w\S*|\S*[a-z][A-Z]\S*|--?[a-z][\w-]*|\b[A-Z]{2,}\b|\.\S+|\btoolkit(?: [a-z-]+)+"
+)
+"""Values in quotation marks, codes, paths, addresses, options, names of fields and commands, lines of the log."""
+
+
+def english_in(said):
+    """The lines of a text that hold such words, with the words."""
+    found = {}
+    for section in {each.section for each in CODES.values()} - {"not in the contract"}:
+        said = said.replace(section, "")  # the contract is English
+    for line in said.splitlines():
+        words = _WORD.findall(_OF_NO_LANGUAGE.sub(" ", line))
+        if english := [word for word in words if word.lower() in _english()]:
+            found[line.strip()] = english
+    return found
+
+
+@cache
+def _english():
+    portuguese = language("pt-BR")
+    texts = {text for message in messages() for text in ([message] if isinstance(message, str) else message)}
+    return _words(texts) - _words(map(portuguese.text, texts)) - _NAMES
+
+
+def _words(texts):
+    return {word.lower() for text in texts for word in _WORD.findall(text)}
+
+
+_NAMES = {"contact", "fields", "formats", "purpose", "readable", "sharing"}
+"""Names of settings, fields, parameters and questions, which are words, too."""

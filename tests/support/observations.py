@@ -1,7 +1,5 @@
 """Write observations for the audit tests as the toolkit writes them, at the moments a test wants."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 

@@ -1,7 +1,5 @@
 """A PostgreSQL cluster as a company runs one: over TCP, with roles, a pooler in front and a replica behind."""
 
-from __future__ import annotations
-
 import secrets
 import shutil
 import signal

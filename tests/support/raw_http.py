@@ -1,7 +1,5 @@
 """HTTP by hand, for what no good client sends; and a server in this process, whose bounds a test may set."""
 
-from __future__ import annotations
-
 import asyncio
 import socket
 import threading

@@ -1,6 +1,5 @@
 """The commands that a guide shows, and a run of those of the README, one after the other."""
 
-import json
 import re
 import shlex
 import subprocess
@@ -47,8 +46,6 @@ def run_the_readme(run, environ):
         if "EVIDENCE_ID" in line:
             listed = run("evidence", "list", "V-2026-00064", "--json", within=environ).told
             line = line.replace("EVIDENCE_ID", listed["records"][0]["id"])
-        if "HASH" in line:
-            line = line.replace("HASH", seal_in(Path("custody.jsonl")))
         if line.startswith("toolkit job run"):
             line += " --late"  # a night's grace time has passed at most hours of the day
         line, _, _given = line.partition(" < ")
@@ -56,8 +53,3 @@ def run_the_readme(run, environ):
         with patch("sys.stdin", StringIO(f"{make_samples().csv_clients[0].cpf}\n")):
             ran = run(*words[1:], ends=None, within=environ | known)
         assert ran.status in (0, 3), (line, ran)
-
-
-def seal_in(log):
-    """The hash of the newest seal in an exported log."""
-    return str(json.loads(log.read_text(encoding="utf-8").splitlines()[-1])["seal"]["hash"])

@@ -1,7 +1,5 @@
 """Good request bodies of the contract, those that its document shows, to be broken one field at a time."""
 
-from __future__ import annotations
-
 from copy import deepcopy
 from typing import Any
 

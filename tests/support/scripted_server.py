@@ -1,7 +1,5 @@
 """An HTTP server that answers what a test tells it to, for faults that a real service does not have on demand."""
 
-from __future__ import annotations
-
 import threading
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -51,7 +49,7 @@ class ScriptedServer:
 
 @contextmanager
 def scripted(*answers):
-    """Serve ``answers`` one after the other, the last one for ever, on loopback."""
+    """Serve ``answers`` in turn, the last one for ever, on loopback; one may be made of the request."""
     script = list(answers)
     requests = []
 
@@ -62,6 +60,7 @@ def scripted(*answers):
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             requests.append(Request(self.command, self.path, self.headers, body))
             answer = script.pop(0) if len(script) > 1 else script[0]
+            answer = answer if isinstance(answer, Answer) else answer(requests[-1])
             if answer is HANG_UP:
                 self.close_connection = True
                 return

@@ -1,7 +1,5 @@
 """Start ``toolkit serve`` as people do, in a process of its own, and find it by the line that it announces."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Store sales, evidence records and files in the bucket for the custody tests."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta

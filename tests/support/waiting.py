@@ -20,10 +20,10 @@ def wait_until(happened: Callable[[], object], *, step: float = 0.01) -> None:
         time.sleep(step)
 
 
-def someone_waits(database: Database) -> bool:
-    """Tell whether a session of this database waits for a lock that another one holds."""
+def sessions_waiting(database: Database) -> int:
+    """Count the sessions of this database that wait for a lock that another one holds."""
     with database.transaction() as connection:
-        return bool(connection.scalar(sa.text(_WAITING)))
+        return connection.scalar(sa.text(_WAITING)) or 0
 
 
 _WAITING: Final = """

@@ -1,7 +1,5 @@
 """Notices: their settings and texts, and their way to a real mail server and a real HTTP server."""
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import json
@@ -16,7 +14,7 @@ import pytest
 from aiosmtpd.controller import Controller
 from aiosmtpd.smtp import AuthResult
 
-from tests.support.certificates import made_certificate
+from tests.support.crafted_keys import made_certificate
 from tests.support.postgres_cluster import free_port
 from tests.support.scripted_server import Answer, scripted
 from toolkit.errors import SettingsError

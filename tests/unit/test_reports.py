@@ -7,6 +7,7 @@ import os
 import re
 from dataclasses import replace
 from datetime import timedelta
+from hashlib import sha256
 from pathlib import Path
 from uuid import UUID
 
@@ -38,7 +39,7 @@ from toolkit.contract.service_rows import FLAWS, ServiceChange
 from toolkit.contract.waivers import Waiver, WaiverRequest
 from toolkit.intake import sources
 from toolkit.language import language
-from toolkit.reports import FORMATS, spreadsheets, write_report
+from toolkit.reports import FORMATS, pdf, spreadsheets, write_report
 from toolkit.reports.notices import headline, notices
 from toolkit.reports.wording import TURNING, escape_bidi
 
@@ -207,7 +208,8 @@ def test_a_csv_for_excel_has_semicolons_and_a_byte_order_mark(result, tmp_path):
 
 
 def test_a_result_without_sales_is_a_report_too(tmp_path):
-    out = written(result_of([]), tmp_path)
+    out = written(result_of([]), tmp_path, *FORMATS)
+    assert len(PdfReader(out / "missing-evidence.pdf").pages) > 0
     assert csv_rows(out) == []
     assert json.loads((out / "missing-evidence.json").read_text(encoding="utf-8"))["rows"] == []
     assert "No sale was known at this moment" in (out / "missing-evidence.html").read_text(encoding="utf-8")
@@ -321,3 +323,55 @@ def test_the_csv_of_a_replica_names_it_with_its_delay_also_without_rows(result, 
     none = replace(told, told=told.told.iloc[:0])
     [heading] = (written(none, tmp_path / "none", "csv") / "missing-evidence.csv").read_text("utf-8").splitlines()
     assert heading.endswith(f',"replica: {replica}"')
+
+
+def test_a_pdf_tells_all_that_is_filed_and_names_the_json_on_each_page(result, tmp_path):
+    out = written(result, tmp_path, "pdf", "json")
+    document = PdfReader(out / "missing-evidence.pdf")
+    metadata = document.xmp_metadata.stream.get_data().decode() if document.xmp_metadata else ""
+    assert re.search(r"pdfaid:part>2<.*pdfaid:conformance>A<.*pdfuaid:part>1<", metadata, re.DOTALL)
+    assert document.root_object["/MarkInfo"]["/Marked"]
+    pages = [page.extract_text() for page in document.pages]
+    for number, text in enumerate(pages, start=1):
+        assert f"page {number} of {len(pages)}" in text
+        assert sha256((out / "missing-evidence.json").read_bytes()).hexdigest() in text
+        assert "5ea1" * 16 in text
+    told = " ".join(" ".join(pages).split())
+    words = ("same file for several sales", "VND-6", "Where the numbers come from")
+    for text in (headline(result), *notices(result), *words):
+        assert text in told
+
+
+def test_the_people_of_a_withdrawal_stand_apart(tmp_path):
+    asking, approving = "firstanalyst@utility", "complianceofficer@company"
+    people = {"withdrawnBy": asking, "approvedBy": approving}
+    row = dict.fromkeys(WITHDRAWN, "x") | people | {"withdrawnAt": pd.Timestamp(AS_OF)}
+    made = replace(result_of([Told("S-1")]), withdrawals=pd.DataFrame([row]))
+    runs = []
+
+    def noted(text, place, _, __, size):
+        runs.append((text.replace("\u200b", "").strip(), place[4], size))
+
+    for page in PdfReader(written(made, tmp_path, "pdf") / "missing-evidence.pdf").pages:
+        page.extract_text(visitor_text=noted)
+    left = [(text, x, size) for text, x, size in runs if len(text) > 2 and text in asking]
+    right = min(x for text, x, _ in runs if len(text) > 2 and text in approving)
+    assert "".join(text for text, *_ in left) == asking
+    assert [text for text, x, size in left if x < right < x + len(text) * size / 2] == []
+
+
+def test_a_pdf_takes_any_text_and_shows_a_box_for_what_its_fonts_lack(tmp_path):
+    texts = ["R$ 5 & $x$", "\\frac{1}{2} #eval(1)", "😀 漢字", "a\nb\x01", "x" * 100, "*a* _b_ <c> @d"]
+    told = [
+        Told(f"{text} {place}", partner=text, group=text, days=99 - place) for place in range(12) for text in texts
+    ]
+    pages = PdfReader(written(result_of(told), tmp_path, "pdf") / "missing-evidence.pdf").pages
+    assert len(pages) > 3
+    told_text = "".join(page.extract_text() for page in pages)
+    for text in ("R$ 5 & $x$", "\\frac{1}{2} #eval(1)", "□ □□", "*a* _b_ <c> @d"):
+        assert text in told_text.replace("​", "")
+
+
+def test_every_character_that_a_pdf_lets_through_has_a_glyph(tmp_path):
+    allowed = [chr(code) for code in range(0x20, 0x3000) if not pdf._UNPRINTABLE.match(chr(code))]
+    written(result_of([Told("".join(allowed))]), tmp_path, "pdf")

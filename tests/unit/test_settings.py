@@ -1,12 +1,20 @@
-"""The environment: what is read, what is refused, and that secrets stay out of sight."""
+"""Settings: what is read and refused, and that secrets stay out of sight; moments, deadlines and the home."""
 
 import os
+import stat
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
+import holidays
 import pytest
 
-from toolkit.errors import SettingsError
+from toolkit.atomic_files import PrivateFolder
+from toolkit.contract.deadlines import Deadlines, is_business_day
+from toolkit.embedded.servers import prepare
+from toolkit.errors import InvalidInput, SettingsError
 from toolkit.kit.process import signed_in_account
+from toolkit.kit.spoken import parse_timestamp
 from toolkit.settings import Settings, file_mode_of
 
 
@@ -94,3 +102,95 @@ def test_an_account_without_a_home_or_a_name_as_containers_have_works_with_share
     with pytest.raises(SettingsError, match=r"TOOLKIT_HOME: .*~/data.* Write the path in full"):
         Settings.from_environment({"TOOLKIT_HOME": "~/data"})
     assert signed_in_account() == f"uid {os.getuid()}"
+
+
+SAO_PAULO = ZoneInfo("America/Sao_Paulo")
+
+
+@pytest.mark.parametrize(
+    ("day", "counts"),
+    [
+        ("2026-11-19", True),
+        ("2026-11-20", False),  # a holiday of the country
+        ("2026-11-21", False),  # a Saturday
+        ("2026-02-17", True),  # carnival is no national holiday
+        ("2026-06-04", True),  # nor is Corpus Christi
+        ("2026-07-09", True),  # nor are the days of the states
+    ],
+)
+def test_week_ends_and_holidays_do_not_count(day, counts):
+    assert is_business_day(date.fromisoformat(day)) is counts
+
+
+def test_each_business_day_of_a_century_is_one_to_a_calendar_of_others():
+    known, first = holidays.country_holidays("BR"), date(1981, 1, 1)
+    days = [first + timedelta(days=number) for number in range(36_525)]
+    assert [day for day in days if is_business_day(day) != known.is_working_day(day)] == []
+
+
+def test_a_finding_has_the_days_of_its_code_and_group():
+    deadlines = Deadlines(SAO_PAULO, {"MISSING_POV": 1, "MISSING_POV/D": 0})
+    assert [deadlines.days("MISSING_POV", group) for group in "AD"] == [1, 0]
+    assert deadlines.days("GROUP_UNKNOWN", "E") == 2
+    assert deadlines.day_of(datetime(2026, 11, 18, 1, 30, tzinfo=UTC)) == date(2026, 11, 17)
+
+
+def test_settings_name_codes_of_findings():
+    settings = Settings.from_environment({"TOOLKIT_DEADLINES": "MISSING_POV=3, MISSING_AUT/D=10"})
+    assert settings.deadlines == {"MISSING_POV": 3, "MISSING_AUT/D": 10}
+    for wrong in ("POV=3", "EXPIRED=3", "MISSING_POV", "MISSING_POV=-1"):
+        with pytest.raises(SettingsError, match="TOOLKIT_DEADLINES"):
+            Settings.from_environment({"TOOLKIT_DEADLINES": wrong})
+
+
+NOW = datetime(2026, 11, 21, 1, 30, tzinfo=UTC)  # the evening of the 20th in São Paulo
+
+
+def parsed(text):
+    return parse_timestamp(text, timezone=SAO_PAULO, now=NOW).astimezone(UTC)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("2026-11-20 18:00", "2026-11-20 21:00:00"),
+        ("2026-11-20T18:00:30", "2026-11-20 21:00:30"),
+        ("2026-11-20T18:00:00-03:00", "2026-11-20 21:00:00"),
+        ("2026-11-20T18:00:00Z", "2026-11-20 18:00:00"),
+        (" 2026-11-20T18:00+0200 ", "2026-11-20 16:00:00"),
+        ("2026-11-19", "2026-11-20 02:59:59.999999"),  # the end of that day
+        ("2026-11-20", "2026-11-21 01:30:00"),  # today: now
+    ],
+)
+def test_a_moment_is_in_the_time_zone_of_the_settings_unless_it_carries_an_offset(text, expected):
+    assert parsed(text) == datetime.fromisoformat(expected).replace(tzinfo=UTC)
+
+
+EXAMPLES, FUTURE = "write it like 2026-11-20", "lies in the future"
+REFUSED = {
+    **dict.fromkeys(["", "now", "20/11/2026", "2026-13-01", "2026-11-31", "2026-11-20 25:00"], EXAMPLES),
+    **dict.fromkeys(["20261120", "2026-W47-5", "0001-01-01x"], EXAMPLES),
+    **dict.fromkeys(["2026-11-21", "2026-11-20 22:31", "9999-12-31T00:00:00+00:00"], FUTURE),
+}
+
+
+@pytest.mark.parametrize(("text", "told"), REFUSED.items())
+def test_what_is_no_moment_or_was_not_seen_yet_is_refused(text, told):
+    with pytest.raises(InvalidInput, match=told):
+        parsed(text)
+
+
+def test_a_home_that_anybody_may_write_is_closed_to_others(tmp_path):
+    tmp_path.chmod(0o777)
+    prepare(tmp_path)
+    assert not tmp_path.stat().st_mode & stat.S_IWOTH
+
+
+def test_what_others_call_a_draft_is_left_alone(tmp_path):
+    elsewhere, parent = tmp_path / "elsewhere", tmp_path / "shared"
+    elsewhere.mkdir()
+    parent.mkdir()
+    (parent / ".toolkit-draft-planted").symlink_to(elsewhere)
+    with PrivateFolder(parent) as folder:
+        assert folder.is_dir()
+    assert list(elsewhere.iterdir()) == []

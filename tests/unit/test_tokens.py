@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.conftest import SettableClock
-from tests.support.crafted_tokens import claims as crafted_claims
-from tests.support.crafted_tokens import private_pem, public_pem, signed, token, unsigned
+from tests.support.crafted_keys import claims as crafted_claims
+from tests.support.crafted_keys import private_pem, public_pem, signed, token, unsigned
 from toolkit.contract.people import TokenScope
 from toolkit.errors import SettingsError
 from toolkit.evidence.access import RevokedTokens

@@ -1,11 +1,13 @@
-"""Buckets in memory, for tests of their readings: what a reading of a bucket asks for, and no more."""
+"""Buckets in memory, for tests of their readings, and inventories as S3 delivers them."""
 
-from __future__ import annotations
-
+import json
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from hashlib import md5
 from random import Random
+
+import pyarrow as pa
+from pyarrow import parquet
 
 from toolkit.bucket.client import Area, ObjectSeen, Page
 
@@ -75,3 +77,43 @@ class SeededBucket:
 
 def _object(key):
     return ObjectSeen(key, 1, "", FIRST)
+
+
+_COLUMNS = {
+    "bucket": pa.string(),
+    "key": pa.string(),
+    "version_id": pa.string(),
+    "is_latest": pa.bool_(),
+    "is_delete_marker": pa.bool_(),
+    "size": pa.int64(),
+    "last_modified_date": pa.timestamp("ms", "UTC"),
+    "e_tag": pa.string(),
+}
+
+
+def row_of(seen, **values):
+    """An object as a row of an inventory."""
+    listed = {"key": seen.key, "size": seen.size, "last_modified_date": seen.last_modified, "e_tag": seen.etag}
+    return listed | values
+
+
+def write_inventory(folder, bucket, rows, moment, *, without=()):
+    """Write an inventory below ``folder`` as S3 lays it out; its manifest."""
+    versioned = any("version_id" in row for row in rows)
+    left_out = {*without, *(() if versioned else ("version_id", "is_latest", "is_delete_marker"))}
+    schema = pa.schema([(name, kind) for name, kind in _COLUMNS.items() if name not in left_out])
+    path = folder / bucket / "daily" / "data" / f"{moment:%H%M%S}.parquet"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    parquet.write_table(pa.Table.from_pylist([{"bucket": bucket, **row} for row in rows], schema), path)
+    content, key = path.read_bytes(), f"lists/{path.relative_to(folder)}"
+    manifest = folder / bucket / "daily" / f"{moment:%Y-%m-%dT%H-%MZ}" / "manifest.json"
+    manifest.parent.mkdir(exist_ok=True)
+    document = {
+        "sourceBucket": bucket,
+        "creationTimestamp": str(round(moment.timestamp() * 1000)),
+        "fileFormat": "Parquet",
+        "files": [{"key": key, "size": len(content), "MD5checksum": md5(content).hexdigest()}],
+    }
+    manifest.write_text(json.dumps(document))
+    manifest.with_name("manifest.checksum").write_text(md5(manifest.read_bytes()).hexdigest())
+    return manifest

@@ -1,0 +1,317 @@
+"""The embedded PostgreSQL and S3 server: started once, killed, stopped, closed to others; `up` to `down`."""
+
+import os
+import shutil
+import signal
+import stat
+from contextlib import closing
+from pathlib import Path
+
+import httpx
+import psutil
+import psycopg
+import pytest
+from botocore.exceptions import ClientError
+
+from tests.conftest import client_of
+from tests.support.embedded_homes import (
+    AS_ROOT,
+    OPEN_BUCKET,
+    OPEN_DATABASE,
+    as_ordinary_user,
+    finish,
+    kill,
+    processes_of,
+    start,
+)
+from tests.support.uploaded_sales import execute
+from tests.support.waiting import PATIENCE, wait_until
+from toolkit import embedded
+from toolkit.database import schema
+from toolkit.errors import EmbeddedServiceError
+
+HOLD_TRANSACTION = (
+    OPEN_DATABASE
+    + """
+import psycopg
+url = embedded.database_url(Path(sys.argv[1])).replace("+psycopg", "")
+connection = psycopg.connect(url)
+connection.execute("CREATE TABLE half_done (id int)")
+print("holding", flush=True)
+sys.stdin.read()
+"""
+)
+
+
+def connected(home):
+    return closing(psycopg.connect(embedded.database_url(home).replace("+psycopg", ""), autocommit=True))
+
+
+def pid_of(home):
+    return embedded.statuses(home)[0].pid
+
+
+def test_the_first_use_starts_it_and_the_next_finds_it(own_home):
+    first = embedded.database_url(own_home)
+    pid = pid_of(own_home)
+    assert embedded.database_url(own_home) == first
+    assert pid_of(own_home) == pid
+    with connected(own_home) as connection:
+        settings = "server_encoding", "TimeZone", "fsync", "listen_addresses"
+        shown = [connection.execute(f"SHOW {name}").fetchone()[0] for name in settings]
+        assert shown == ["UTF8", "UTC", "on", ""]
+        assert connection.execute("SELECT upper('ação'), 'Z' < 'a'").fetchone() == ("AÇÃO", True)
+
+
+@pytest.mark.parametrize("opened", [OPEN_DATABASE, OPEN_BUCKET], ids=["database", "bucket"])
+def test_processes_that_start_it_at_once_share_one_server(own_home, opened):
+    starters = [start(opened, own_home) for _ in range(4)]
+    assert len({finish(starter) for starter in starters}) == 1
+    servers = [words for words in processes_of(own_home) if "/postgres -D " in words or "object_server" in words]
+    assert len(servers) == 1
+
+
+def test_no_end_of_its_users_group_of_processes_reaches_it(used_home):
+    user = start(HOLD_TRANSACTION, used_home, start_new_session=True)
+    assert [user.stdout.readline().strip() for _ in range(2)][1] == "holding"
+    pid = pid_of(used_home)
+    for each in (signal.SIGINT, signal.SIGKILL):
+        os.killpg(user.pid, each)
+    user.communicate()
+    with connected(used_home) as connection:
+        connection.execute("CREATE TABLE half_done (id int)")
+    assert pid_of(used_home) == pid
+
+
+def test_a_killed_server_is_started_again_with_what_was_committed(used_home):
+    with connected(used_home) as connection:
+        connection.execute("CREATE TABLE kept (id int)")
+        connection.execute("INSERT INTO kept VALUES (1)")
+        pid = pid_of(used_home)
+        kill(pid)
+    with connected(used_home) as connection:
+        assert connection.execute("SELECT id FROM kept").fetchall() == [(1,)]
+    assert pid_of(used_home) != pid
+
+
+@pytest.mark.parametrize("killed", [False, True])
+def test_stopping_leaves_no_process_and_no_pid_file(used_home, killed):
+    embedded.database_url(used_home)
+    if killed:
+        kill(pid_of(used_home))
+    assert embedded.stop(used_home) == ([] if killed else ["PostgreSQL"])
+    wait_until(lambda: processes_of(used_home) == [])  # those of a killed server end when they notice
+    assert not (used_home / "postgres" / "data" / "postmaster.pid").exists()
+    assert embedded.stop(used_home) == []
+
+
+@pytest.mark.parametrize("name", ['dados, "do José" 100% $HOME\'s \\outros', "h" * 120])
+def test_a_home_with_an_odd_or_a_long_name_works_and_leaves_no_socket(own_home, name):
+    home = own_home / name
+    try:
+        with connected(home) as connection:
+            assert connection.execute("SELECT 1").fetchone() == (1,)
+        address = embedded.statuses(home)[0].address
+        folder = Path(address).parent
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    finally:
+        embedded.stop(home)
+    assert not Path(address).exists()
+    assert folder.is_relative_to(home) or not folder.exists()
+
+
+def test_it_lets_nobody_else_in(used_home):
+    if not AS_ROOT:
+        pytest.skip("only root can try it as another user")
+    url = embedded.database_url(used_home)
+    intruder = start(
+        f"import psycopg; psycopg.connect({url.replace('+psycopg', '')!r})", used_home, **as_ordinary_user()
+    )
+    _, errors = intruder.communicate(timeout=PATIENCE)
+    assert "Permission denied" in errors
+    for folder in ("postgres", "postgres/data"):
+        assert stat.S_IMODE((used_home / folder).stat().st_mode) == 0o700
+
+
+def test_it_works_as_an_ordinary_user(own_home):
+    if not AS_ROOT:
+        pytest.skip("all other tests already run as an ordinary user")
+    own_home.mkdir()
+    shutil.chown(own_home, "nobody")
+    url = finish(start(OPEN_DATABASE, own_home, **as_ordinary_user()))
+    assert psutil.Process(pid_of(own_home)).username() == "nobody"
+    kill(pid_of(own_home))
+    assert embedded.database_url(own_home) == url, "root starts it for its owner"
+    assert psutil.Process(pid_of(own_home)).username() == "nobody"
+    assert finish(start(OPEN_DATABASE, own_home, **as_ordinary_user())) == url
+    endpoint = finish(start(OPEN_BUCKET, own_home, **as_ordinary_user()))
+    assert embedded.bucket_access(own_home).s3_endpoint == endpoint
+
+
+def test_data_of_another_version_are_left_alone(used_home):
+    written_by = used_home / "postgres" / "data" / "PG_VERSION"
+    written_by.write_text("17\n")
+    with pytest.raises(EmbeddedServiceError, match=r"(?s)did not start.*initialized by PostgreSQL version 17"):
+        embedded.database_url(used_home)
+
+
+def test_a_home_that_is_a_file_says_so(own_home):
+    own_home.write_text("")
+    for home in (own_home, own_home / "below"):
+        with pytest.raises(EmbeddedServiceError, match=r"cannot use .*home.*: Not a directory. Set TOOLKIT_HOME"):
+            embedded.database_url(home)
+    assert own_home.is_file()
+    own_home.unlink()
+
+
+def client(access, **credentials):
+    return client_of(access, retries={"total_max_attempts": 1}, **credentials)
+
+
+@pytest.fixture
+def access(own_home):
+    return embedded.bucket_access(own_home)
+
+
+@pytest.fixture
+def shared(home):
+    """The server of all tests, for those that only ask it."""
+    return embedded.bucket_access(home)
+
+
+def test_what_was_acknowledged_survives_a_kill(own_home, access):
+    for number in range(20):
+        client(access).put_object(Bucket=embedded.BUCKET, Key=f"sales/{number}/a b.pdf", Body=b"x" * number)
+    kill(embedded.statuses(own_home)[1].pid)
+    again = embedded.bucket_access(own_home)
+    assert again == access, "forms that were issued before go on working"
+    listed = client(again).list_objects_v2(Bucket=embedded.BUCKET)["Contents"]
+    assert sorted((item["Key"], item["Size"]) for item in listed) == sorted(
+        (f"sales/{number}/a b.pdf", number) for number in range(20)
+    )
+    assert client(again).get_object(Bucket=embedded.BUCKET, Key="sales/3/a b.pdf")["Body"].read() == b"xxx"
+
+
+@pytest.mark.parametrize("key", ["ours", "test", "000000000000", "AKIA0000000000000000"])
+def test_a_key_is_worth_nothing_without_its_secret(shared, key):
+    """Neither for calls, nor to sign a link or a form."""
+    client(shared).put_object(Bucket=embedded.BUCKET, Key="a", Body=b"1")
+    key = shared.access_key_id if key == "ours" else key
+    stranger = client(shared, aws_access_key_id=key, aws_secret_access_key="guessed")
+    for call, given in (("list_objects_v2", {}), ("get_object", {"Key": "a"}), ("put_object", {"Key": "a"})):
+        with pytest.raises(ClientError, match=r"SignatureDoesNotMatch|InvalidAccessKeyId"):
+            getattr(stranger, call)(Bucket=embedded.BUCKET, **given)
+    for signer, link, posted in ((stranger, 403, 403), (client(shared), 200, 204)):
+        address = signer.generate_presigned_url("get_object", {"Bucket": embedded.BUCKET, "Key": "a"})
+        form = signer.generate_presigned_post(embedded.BUCKET, "a")
+        assert httpx.get(address, timeout=PATIENCE).status_code == link
+        sent = httpx.post(form["url"], data=form["fields"], files={"file": b"1"}, timeout=PATIENCE)
+        assert sent.status_code == posted
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "headers"),
+    [
+        ("POST", "/_ministack/reset", {}),
+        ("GET", "/_ministack/health", {}),
+        ("POST", "//_ministack/reset", {}),
+        ("GET", "/evidence/a", {}),
+        ("GET", "/evidence/a", {"Authorization": "Bearer anything"}),
+        ("GET", "/evidence/a", {"Authorization": "AWS test:anything"}),
+        ("GET", "/evidence/a", {"Authorization": "AWS4-HMAC-SHA256 Credential=/"}),
+        ("GET", "/evidence/a?X-Amz-Credential=test/20260101/us-east-1/s3/aws4_request", {}),
+        ("GET", "/evidence/a?AWSAccessKeyId=test&Signature=x", {}),
+        ("POST", "/?Action=GetSessionToken&Version=2011-06-15", {}),
+        ("POST", "/evidence?delete", {"Content-Type": "multipart/form-data; boundary=x"}),
+        ("GET", "/health", {"Authorization": "AWS4-HMAC-SHA256 Credential=x/"}),
+        ("GET", "/health?X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Credential=x%2F", {}),
+        ("GET", "/restapis/a/b/_user_request_/", {"Authorization": "AWS4-HMAC-SHA256 Credential=x/"}),
+        ("OPTIONS", "/evidence/a", {"Origin": "https://example.com"}),
+    ],
+)
+def test_what_is_not_signed_is_refused(shared, method, path, headers):
+    answer = httpx.request(method, shared.s3_endpoint + path, headers=headers)
+    assert (answer.status_code, "This server speaks S3 only." in answer.text) == (403, True)
+
+
+def test_a_name_that_a_web_page_made_up_is_refused(shared):
+    form = client(shared).generate_presigned_post(embedded.BUCKET, "a")
+    with httpx.Client(headers={"Host": "rebound.example:80"}, timeout=PATIENCE) as page:
+        assert page.post(form["url"], data=form["fields"], files={"file": b"1"}).status_code == 403
+
+
+def test_it_listens_on_this_machine_only_and_only_the_owner_reads_its_files(own_home, access):
+    client(access).put_object(Bucket=embedded.BUCKET, Key="a/b", Body=b"1")
+    pid = embedded.statuses(own_home)[1].pid
+    listening = [each.laddr.ip for each in psutil.Process(pid).net_connections() if each.status == "LISTEN"]
+    assert set(listening) == {"127.0.0.1"}
+    for path in (own_home / "objects", *(own_home / "objects").rglob("*")):
+        assert stat.S_IMODE(path.stat().st_mode) & 0o077 == 0, path
+
+
+def test_a_server_that_does_not_come_up_shows_its_log(own_home):
+    (own_home / "objects" / "port").mkdir(parents=True)
+    with pytest.raises(EmbeddedServiceError, match=r"(?s)S3 server did not start.*objects/log.*IsADirectoryError"):
+        embedded.bucket_access(own_home)
+
+
+NOBODY_THERE = {
+    "DATABASE_URL": "postgresql://analyst:hidden@127.0.0.1:1/sales",
+    "EVIDENCE_BUCKET": "evidence",
+    "AWS_ENDPOINT_URL": "http://127.0.0.1:9",
+    "AWS_ACCESS_KEY_ID": "key",
+    "AWS_SECRET_ACCESS_KEY": "hidden",
+}
+
+
+def test_up_status_and_down(run, own_home):
+    environ = {"TOOLKIT_HOME": str(own_home)}
+    assert run("status", within=environ).out.count("does not run; it starts at its first use") == 2
+    assert not own_home.exists()
+
+    text = run("up", within=environ).out
+    assert text.count("answers") == 2
+    assert f"schema  {schema.newest_revision()} (the newest)" in text
+
+    document = run("status", "--json", within=environ).told
+    assert document["home"] == str(own_home)
+    database, bucket = document["database"], document["bucket"]
+    assert database["answers"]
+    assert database["embedded"]
+    assert database["schema"] == database["newestSchema"] == schema.newest_revision()
+    assert (database["name"], database["version"].partition(".")[0]) == ("PostgreSQL", "18")
+    assert Path(database["data"]).is_dir()
+    assert bucket["answers"]
+    assert bucket["address"].startswith("http://127.0.0.1:")
+    assert {database["pid"], bucket["pid"]}.isdisjoint({None})
+
+    assert run("down", within=environ).out == "stopped: PostgreSQL and S3 server\n"
+    assert processes_of(own_home) == []
+    assert run("down", within=environ).out == f"nothing runs in {own_home}\n"
+
+
+def test_shared_services_are_shown_and_left_alone(run, own_home, embedded_environment):
+    environ = {**embedded_environment, "TOOLKIT_HOME": str(own_home)}
+    for command in ("up", "status"):
+        text = run(command, within=environ).out
+        assert "database  shared PostgreSQL 18." in text
+        assert "bucket    shared S3 server, answers" in text
+        assert embedded_environment["EVIDENCE_BUCKET"] in text
+    run("down", within=environ)
+    assert not own_home.exists()
+
+
+def test_status_needs_attention_where_shared_services_do_not_answer(run, own_home, monkeypatch):
+    for name, value in NOBODY_THERE.items():
+        monkeypatch.setenv(name, value)
+    text = run("status", ends=3, within={**NOBODY_THERE, "TOOLKIT_HOME": str(own_home)}).out
+    assert text.count("does not answer\n") == 2
+    assert "Check DATABASE_URL" in text
+    assert "hidden" not in text
+
+
+def test_status_tells_of_a_schema_that_does_not_fit(run, database):
+    execute(database, "UPDATE audit.alembic_version SET version_num = '0035'")
+    text = run("status", ends=3).out
+    assert f"schema  0035 (needed: {schema.newest_revision()})" in text
+    assert "Run: toolkit db upgrade" in text

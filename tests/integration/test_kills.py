@@ -1,0 +1,271 @@
+"""Commands that are killed or find no room: no copy of personal data is left, and each row is there once."""
+
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import pytest
+import xlsxwriter
+
+from tests.support.client_rows import FIELDS, client, write_csv
+from tests.support.evidence_files import pdf
+from tests.support.notebook_files import write_notebook
+from tests.support.process_pool import stalled, start_command
+from tests.support.uploaded_sales import add_sale, credentials_line, rows, write_credentials
+from tests.support.waiting import PATIENCE, sessions_waiting, wait_until
+from toolkit.cli import main
+from toolkit.contract.evidence import EvidenceType
+from toolkit.log.bundle import BUNDLE
+
+
+@pytest.fixture
+def environ(embedded_environment, tmp_path):
+    (tmp_path / "scratch").mkdir()
+    return {**os.environ, **embedded_environment, "TMPDIR": str(tmp_path / "scratch")}
+
+
+def names(folder):
+    return [str(path.relative_to(folder)) for path in folder.rglob("*")]
+
+
+@pytest.mark.parametrize("command", [("evidence", "verify"), ("sales", "complete", "sale-1")], ids=" ".join)
+def test_a_file_that_is_looked_at(command, environ, database, add_file, sync, tmp_path):
+    add_file(add_sale(database), EvidenceType.KYC, file_name="CPF 390.533.447-05.pdf")
+    sync()
+    with stalled(environ, ("toolkit.evidence.contents", "Inspector", "inspect"), *command):
+        assert names(tmp_path / "scratch") == []
+    assert names(tmp_path / "scratch") == []
+
+
+def test_evidence_upload(environ, bucket, tmp_path):
+    name = "CPF 390.533.447-05.pdf"
+    (tmp_path / "files").mkdir()
+    (tmp_path / "files" / name).write_bytes(pdf())
+    credentials = write_credentials(tmp_path / "out.jsonl", [credentials_line(bucket, "sale-1", name)])
+    before = set(names(tmp_path))
+    sending = ("toolkit.evidence", "upload", "post_file")
+    with stalled(environ, sending, "evidence", "upload", str(credentials), "--from", str(tmp_path / "files")):
+        pass
+    written = {tmp_path / each for each in set(names(tmp_path)) - before}
+    assert all("390.533.447-05" not in each.name + each.read_text() for each in written if each.is_file())
+    assert names(tmp_path / "scratch") == []
+
+
+@pytest.mark.parametrize("what", ["clients", "sales"])
+def test_rejected_rows(what, environ, tmp_path):
+    source = tmp_path / f"{what}.csv"
+    if what == "clients":
+        write_csv(source, [client(1, cpf="39053344706")])
+    else:
+        source.write_text(
+            "saleId,clientId,utilityGroup,isClientFinancialResponsible,createdAt\nV-1,,A,perhaps,x\n"
+        )
+    arguments = (what, "load", str(source), "--out", str(tmp_path / "out"))
+    with stalled(environ, ("toolkit.intake.results", "Outputs", "publish"), *arguments):
+        (draft,) = (tmp_path / "out").iterdir()
+        assert draft.stat().st_mode & 0o077 == 0
+    assert main(["-q", *arguments], environ) == 3
+    assert sorted(names(tmp_path / "out")) == [f"{what}.csv.rejected.csv", f"{what}.csv.rejected.xlsx"]
+    assert names(tmp_path / "scratch") == []
+
+
+def test_a_notebook(environ, tmp_path):
+    write_notebook(tmp_path / "job.ipynb", "print('390.533.447-05')", parameters="weeks = 1")
+    (tmp_path / "runs").mkdir()
+    arguments = ("run", str(tmp_path / "job.ipynb"), "--out", str(tmp_path / "runs" / "out.ipynb"))
+    with stalled(environ, ("toolkit.notebooks", "running", "_write"), *arguments):
+        (draft,) = (tmp_path / "runs").iterdir()
+        assert draft.stat().st_mode & 0o077 == 0
+    assert main(["-q", *arguments], environ) == 0
+    assert names(tmp_path / "runs") == ["out.ipynb"]
+    assert names(tmp_path / "scratch") == []
+
+
+def test_clients_load_of_a_workbook(environ, tmp_path):
+    with xlsxwriter.Workbook(tmp_path / "clients.xlsx") as book:
+        sheet = book.add_worksheet()
+        sheet.write_row(0, 0, FIELDS)
+        sheet.write_row(1, 0, [client(1)[field] for field in FIELDS])
+    reading = ("toolkit.intake.workbooks", "subprocess", "run")
+    arguments = ("clients", "load", str(tmp_path / "clients.xlsx"), "--out", str(tmp_path / "out"))
+    with stalled(environ, reading, *arguments):
+        assert names(tmp_path / "scratch") == []
+    assert names(tmp_path / "scratch") == []
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_report_is_written_where_only_its_owner_sees_it_and_the_next_one_sweeps_up(environ, database, tmp_path):
+    add_sale(database)
+    out = tmp_path / "out"
+    formats = ("html", "xlsx", "csv", "json", "pdf")
+    arguments = ("report", "--out", str(out), "--format", ",".join(formats))
+    with stalled(environ, ("toolkit", "reports", "_write_manifest"), *arguments):
+        (draft,) = out.iterdir()
+        assert draft.stat().st_mode & 0o077 == 0
+    assert list(out.iterdir()) == [draft]
+    assert main(["-q", *arguments], environ) == 0
+    assert set(names(out)) == {"manifest.json", *BUNDLE, *(f"missing-evidence.{each}" for each in formats)}
+    assert names(tmp_path / "scratch") == []
+
+
+def test_what_a_kill_leaves_of_a_file_is_its_owners_and_the_next_one_sweeps_up(
+    environ, database, tmp_path, monkeypatch
+):
+    """All of it is written, and the command is killed before it gets its name."""
+    command = ["credentials", "request", "manifest.csv", "--out", "out.jsonl"]
+    monkeypatch.chdir(tmp_path)
+    add_sale(database)
+    manifest = tmp_path / "manifest.csv"
+    manifest.write_text(
+        "saleId,fileName,fileFormat,type,evidenceType\nsale-1,Ana.pdf,application/pdf,application/pdf,KYC\n"
+    )
+    with stalled(environ, ("toolkit.atomic_files", "os", "fsync"), *command):
+        pass
+    [draft] = tmp_path.glob(".toolkit-draft-*")
+    assert draft.stat().st_mode & 0o077 == 0
+    assert not (tmp_path / "out.jsonl").exists()
+    assert main(["-q", *command], environ) == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["manifest.csv", "out.jsonl", "scratch"]
+    assert (tmp_path / "out.jsonl").stat().st_mode & 0o777 == 0o600
+
+
+ROWS, BAD_EVERY = 20_000, 50
+GOOD = ROWS - ROWS // BAD_EVERY
+WAITING = """
+    SELECT pid FROM pg_stat_activity
+    WHERE datname = current_database() AND query LIKE '%INTO %addresses%' AND wait_event_type = 'Lock'
+"""
+
+
+@pytest.fixture
+def victim(tmp_path, database):
+    """A load of many clients, one in fifty of them bad, as a process; and the same as a command."""
+    url = database.engine.url.render_as_string(hide_password=False)
+    environ = {**os.environ, "TOOLKIT_HOME": str(tmp_path / "home"), "DATABASE_URL": url}
+    made = (client(n, cpf="0") if n % BAD_EVERY == 0 else client(n) for n in range(ROWS))
+    source, out = write_csv(tmp_path / "clients.csv", made), tmp_path / "out"
+    words = ["-q", "clients", "load", str(source), "--out", str(out)]
+
+    def start():
+        command = [sys.executable, "-m", "toolkit", *words]
+        return subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def again():
+        """Each good row is registered once with its address, one batch is noted, the bad rows came back."""
+        assert main(words, environ) == 3
+        assert rows(database, "SELECT count(*), count(DISTINCT cpf) FROM clients") == [(GOOD, GOOD)]
+        of_whom = "SELECT count(*), count(clients.id) FROM addresses LEFT JOIN clients ON clients.id = client_id"
+        assert rows(database, of_whom) == [(GOOD, GOOD)]
+        assert rows(database, "SELECT count(*) FROM audit.load_batches") == [(1,)]
+        names = {path.name.removeprefix("clients.csv.") for path in out.iterdir()}
+        assert {"rejected.csv", "rejected.xlsx"} <= names <= {"rejected.csv", "rejected.xlsx", "skipped.csv"}
+        lines = (out / "clients.csv.rejected.csv").read_text("utf-8-sig").splitlines()
+        assert len(lines) == 1 + ROWS - GOOD
+
+    return SimpleNamespace(start=start, again=again, out=out)
+
+
+def test_a_lost_connection(victim, database):
+    with database.transaction() as holder:
+        holder.exec_driver_sql("LOCK TABLE addresses IN SHARE MODE")
+        process = victim.start()
+        wait_until(lambda: rows(database, WAITING) or process.poll() is not None)
+        [(pid,)] = rows(database, WAITING)
+        rows(database, f"SELECT pg_terminate_backend({pid})")
+        _, errors = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 1
+    assert "does not answer" in errors
+    assert "Traceback" not in errors
+    assert rows(database, "SELECT count(*) FROM clients") in ([(0,)], [(GOOD,)])
+    victim.again()
+
+
+def test_a_disk_that_is_full_for_the_rejected_rows(victim, database):
+    """The system refuses to let a file grow, as a full disk does; nothing may be registered then."""
+    process = victim.start()
+    resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (20_000, 20_000))
+    _, errors = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 1
+    assert "Traceback" not in errors
+    assert "cannot be written there (File too large); nothing was loaded. Make room" in errors
+    assert list(victim.out.iterdir()) == []
+    assert rows(database, "SELECT FROM clients") == []
+    victim.again()
+
+
+TYPES = {"POV": "audio/mpeg", "AUT": "audio/mpeg", "DOC_CONTRATANTE": "application/pdf"}
+OLD, NEW = range(12), range(12, 40)
+"""Sales that are there before, and others."""
+
+
+def sales_file(path, numbers):
+    """Sales of group D, half of which were of group A before, and a row that is rejected."""
+    lines = [f"S-{number},,D,true,2026-02-28T09:30:00Z" for number in numbers] + [",,A,true,2026-02-28"]
+    path.write_text("\n".join(["saleId,clientId,utilityGroup,isClientFinancialResponsible,createdAt", *lines]))
+    return path
+
+
+def manifest(path, numbers):
+    lines = [f"S-{number},{kind}.x,{media},{media},{kind}" for number in numbers for kind, media in TYPES.items()]
+    path.write_text("\n".join(["saleId,fileName,fileFormat,type,evidenceType", *lines]))
+    return path
+
+
+@pytest.fixture
+def commands(database, tmp_path):
+    """Three kinds by turns; each file overlaps with the next one, and every other one runs backwards."""
+    for number in OLD:
+        add_sale(database, f"S-{number}")
+    found = []
+    for at in range(4):
+        order = -1 if at % 2 else 1
+        people = [client(20 * at + n) for n in range(40)] + [client(900 + at, cpf="0")]
+        some_sales = [*OLD, *NEW[5 * at : 5 * at + 12]][::order]
+        wanted = [*OLD[2 * at : 2 * at + 6]][::order]
+        clients = write_csv(tmp_path / f"clients{at}.csv", people[::order])
+        sales = sales_file(tmp_path / f"sales{at}.csv", some_sales)
+        asked = manifest(tmp_path / f"wanted{at}.csv", wanted)
+        found += [
+            ["-q", "clients", "load", str(clients), "--out", str(tmp_path / f"out{at}")],
+            ["-q", "sales", "load", str(sales), "--overwrite"],
+            ["-q", "credentials", "request", str(asked), "--out", str(tmp_path / f"credentials{at}.jsonl")],
+        ]
+    return found
+
+
+def test_twelve_at_once_with_three_killed_in_the_middle_leave_each_row_once(
+    commands, database, embedded_environment, run, tmp_path
+):
+    with database.transaction() as holder:
+        holder.exec_driver_sql("LOCK TABLE clients, sales, evidences IN SHARE MODE")
+        started = [start_command(os.environ | embedded_environment, *words) for words in commands]
+        # Each has read its file and sent rows, and waits for the tables or for one that waits for them.
+        wait_until(lambda: sessions_waiting(database) >= len(commands))
+        for process in started[:3]:
+            process.kill()
+    for process in started:
+        process.join(PATIENCE)
+    assert [process.exitcode for process in started] == [-signal.SIGKILL] * 3 + [3, 3, 0] * 3
+    for words, status in zip(commands, (3, 3, 0), strict=False):
+        run(*words, ends=status)
+    new_ones = (39, 39, "D")
+    for found, expected in {
+        "count(DISTINCT cpf) FROM clients": (100, 100),
+        "count(DISTINCT client_id) FROM addresses": (100, 100),
+        "count(DISTINCT id), min(utility_group) FROM sales": new_ones,
+        "count(DISTINCT sale_id), min(utility_group) FROM audit.sale_observations WHERE gone_at IS NULL": new_ones,
+        "count(DISTINCT (sale_id, evidence_type, file_name)) FROM evidences": (36, 36),
+        "count(DISTINCT detail ->> 'evidence') FROM audit.custody_events WHERE kind = 'ISSUED'": (36, 36),
+    }.items():
+        assert rows(database, f"SELECT count(*), {found}") == [expected]
+    ids = {str(each) for (each,) in rows(database, "SELECT id FROM evidences")}
+    told = [
+        {json.loads(line)["id"] for line in (tmp_path / f"credentials{at}.jsonl").read_text().splitlines()}
+        for at in range(4)
+    ]
+    assert [len(each) for each in told] == [18] * 4
+    assert set.union(*told) == ids

@@ -1,0 +1,222 @@
+"""JupyterLab: `make lab` with copies of the notebooks, and the desk of a reviewer with the keyboard alone."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import nbformat
+import pytest
+from ipywidgets import HTML, Button, Image
+from nbclient import NotebookClient
+from playwright import sync_api
+
+from tests.integration.test_reviews import office  # noqa: F401  # a fixture
+from tests.support.browser import needs_browser
+from tests.support.postgres_cluster import free_port
+from tests.support.uploaded_sales import rows
+from tests.support.waiting import PATIENCE, wait_until
+from toolkit.kit.connection import Kit
+from toolkit.kit.desk import _mark, _Widgets
+
+
+class Jupyter:
+    """A running JupyterLab, whose token is ``t``."""
+
+    def __init__(self):
+        self.port = free_port()
+        self.address = f"http://127.0.0.1:{self.port}"
+        options = (
+            "--no-browser",
+            f"--port={self.port}",
+            "--ServerApp.port_retries=0",
+            "--IdentityProvider.token=t",
+        )
+        self.options = options
+
+    def ask(self, path):
+        with urllib.request.urlopen(f"{self.address}{path}?token=t", timeout=PATIENCE) as answer:
+            return json.load(answer)
+
+    def answers(self):
+        try:
+            return bool(self.ask("/api"))
+        except urllib.error.URLError:
+            return False
+
+
+@contextmanager
+def jupyter_lab(command, *, as_option="", folder=None, environ=None):
+    """Start it by a command that is followed by its options, as one word where ``as_option`` names it."""
+    lab = Jupyter()
+    words = [*command, f"{as_option}={' '.join(lab.options)}"] if as_option else [*command, *lab.options]
+    server = subprocess.Popen(words, cwd=folder, env=environ, start_new_session=True, stderr=subprocess.DEVNULL)
+    try:
+        wait_until(lambda: server.poll() is not None or lab.answers(), step=0.1)
+        assert server.poll() is None, "JupyterLab ended"
+        yield lab
+    finally:
+        os.killpg(server.pid, signal.SIGTERM)
+        server.wait(PATIENCE)
+
+
+ROOT = Path(__file__).parents[2]
+CELLS = (
+    "import pandas as pd\nimport toolkit\nkit = toolkit.connect()",
+    'sales = pd.DataFrame({"saleId": range(60), "clientId": "", "utilityGroup": "A", "createdAt": "soon"})',
+    'kit.load_sales(sales.assign(isClientFinancialResponsible="no"))',
+    'pd.DataFrame({"sale": ["V-10", "V-2", "<b>9</b>"], "days": pd.Series([9, 10, 1], dtype="int64[pyarrow]")})',
+)
+NEWS = "@jupyterlab/apputils-extension:notification"
+
+
+@pytest.fixture(scope="module")
+def work(tmp_path_factory):
+    return tmp_path_factory.mktemp("lab") / "my work"
+
+
+@pytest.fixture(scope="module")
+def lab(work):
+    """The JupyterLab that `make lab` starts."""
+    command = ("make", "--old-file=.venv/.ready", "lab", f"WORK={work}")
+    with jupyter_lab(command, as_option="LAB", folder=ROOT) as started:
+        yield started
+
+
+def test_the_browser_shows_the_working_folder_and_copies_of_the_notebooks_in_it(lab, work):
+    (work / "reports").mkdir()
+    (work / "january.csv").write_text("cpf\n")
+    shown = {each["name"]: each["type"] for each in lab.ask("/api/contents")["content"]}
+    assert shown.items() >= {"notebooks": "directory", "reports": "directory", "january.csv": "file"}.items()
+    copies = {path.name: path.read_bytes() for path in (work / "notebooks").iterdir()}
+    assert copies == {path.name: path.read_bytes() for path in (ROOT / "notebooks").glob("*.ipynb")}
+    assert work.stat().st_mode & 0o777 == 0o700
+    assert not any(path.is_symlink() for path in (work / "notebooks", *(work / "notebooks").iterdir()))
+
+
+def test_jupyterlab_asks_nothing_about_news_and_looks_for_no_newer_version(lab):
+    settings = lab.ask(f"/lab/api/settings/{NEWS}")["schema"]["properties"]
+    assert (settings["fetchNews"]["default"], settings["checkForUpdates"]["default"]) == ("false", False)
+
+
+@needs_browser
+def test_tables_are_sorted_by_their_headings_and_are_whole_where_scripts_may_not_run(
+    lab, work, embedded_environment, browser
+):
+    cells = (f"import os\nos.environ.update({embedded_environment})", *CELLS)
+    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3 (ipykernel)"}}
+    notebook = nbformat.v4.new_notebook(cells=[*map(nbformat.v4.new_code_cell, cells)], metadata=kernel)
+    NotebookClient(notebook, timeout=PATIENCE).execute()  # as a job does: JupyterLab trusts no script of it
+    nbformat.write(notebook, work / "own.ipynb")
+    assert (work / "own.ipynb").stat().st_size < 25_000
+    page = browser.new_page(viewport={"width": 1280, "height": 1000})
+    page.set_default_timeout(PATIENCE * 1000)
+    page.goto(f"{lab.address}/lab/tree/own.ipynb?token=t")
+    page.get_by_text("Python 3 (ipykernel) | Idle").wait_for()
+
+    def shown(number):
+        return page.locator("table").nth(number).locator("tbody tr td:first-child").all_inner_texts()
+
+    wait_until(lambda: page.locator("table tbody tr").count() == 1 + 60 + 3)
+    assert page.locator("table [role=button]").count() == 0
+    assert (shown(1)[:2], shown(2)) == (["2", "3"], ["V-10", "V-2", "<b>9</b>"])
+    page.get_by_role("menuitem", name="Run", exact=True).click()
+    page.get_by_text("Run All Cells", exact=True).click()
+    for table, heading in ((1, "line"), (2, "days")):
+        button = page.locator("table").nth(table).get_by_role("button", name=heading)
+        button.click()
+        button.press("Enter")
+    wait_until(lambda: (shown(1)[:2], shown(2)) == (["61", "60"], ["V-2", "V-10", "<b>9</b>"]))
+    page.close()
+
+
+def test_relative_paths_start_at_the_top_of_the_browser(tmp_path, monkeypatch):
+    monkeypatch.setenv("TOOLKIT_WORK", str(tmp_path))
+    monkeypatch.setitem(sys.modules, "ipykernel", object())
+    assert Kit().path("january.csv") == tmp_path / "january.csv"
+
+
+NOTEBOOK = Path(__file__).parents[2] / "notebooks" / "12_review.ipynb"
+
+
+@pytest.fixture
+def lab_of_a_reviewer(office, tmp_path):  # noqa: F811
+    """The address of a JupyterLab whose folder has the notebook, for Ana Souza."""
+    work = tmp_path / "work"
+    work.mkdir()
+    text = NOTEBOOK.read_text("utf-8").replace('reviewer = \\"\\"', 'reviewer = \\"Ana Souza\\"')
+    (work / "review.ipynb").write_text(text, "utf-8")
+    command = (sys.executable, "-m", "jupyterlab", "--allow-root", f"--ServerApp.root_dir={work}")
+    with jupyter_lab(command, environ={**os.environ, **office.environ}) as started:
+        yield started.address, work / "review.ipynb"
+
+
+def drawn_in_time(page):
+    """Tell whether the first question has the focus; on a busy machine it is drawn after the desk gave it."""
+    with suppress(sync_api.TimeoutError):
+        page.wait_for_function("document.activeElement.placeholder === 'yes / no / not applicable'", timeout=4000)
+        return True
+    return False
+
+
+@needs_browser
+def test_files_are_reviewed_with_the_keyboard_and_nothing_of_them_is_saved(
+    office,  # noqa: F811
+    lab_of_a_reviewer,
+    database,
+    browser,
+):
+    office.kit.draw_review(per_partner=3, second_share=0)
+    address, notebook = lab_of_a_reviewer
+    page = browser.new_page(viewport={"width": 1280, "height": 1000})
+    page.set_default_timeout(PATIENCE * 1000)
+    page.goto(f"{address}/lab/tree/review.ipynb?token=t")
+    page.get_by_text("Python 3 (ipykernel) | Idle").wait_for()
+    page.get_by_role("menuitem", name="Run", exact=True).click()
+    page.get_by_text("Run All Cells", exact=True).click()
+    seen = []
+    for number in range(1, 6):
+        wait_until(lambda: set(page.locator("h3", has_text="· POV").all_inner_texts()) - set(seen))
+        if not drawn_in_time(page):
+            page.locator("input[placeholder='yes / no / not applicable']").first.focus()
+        seen.append(page.locator("h3", has_text="· POV").inner_text())
+        for typed in ("y", "n" if number == 3 else "y", "heard it"):
+            page.keyboard.type(typed)
+            page.keyboard.press("Tab")
+        page.keyboard.press("Enter")
+        wait_until(lambda: rows(database, "SELECT count(*) FROM audit.review_answers") == [(number,)])  # noqa: B023
+    assert len(set(seen)) == 5
+    page.keyboard.press("Control+s")
+    wait_until(lambda: "widget-view" in notebook.read_text("utf-8"))
+    page.close()
+    saved = notebook.read_text("utf-8")
+    assert [each for each in ("X-Amz", "V-1", "Norte", "heard it") if each in saved] == []
+    answers = [answer for (answer,) in rows(database, "SELECT answers FROM audit.review_answers ORDER BY id")]
+    assert [each["heard"] for each in answers] == ["yes", "yes", "no", "yes", "yes"]
+
+
+def parts(widget):
+    yield widget
+    for each in getattr(widget, "children", ()):
+        yield from parts(each)
+
+
+def test_what_is_missing_is_said_and_a_document_is_drawn(office):  # noqa: F811
+    card = office.card.read_text().replace('of = ["POV"]', 'of = ["POV", "DOC_CONTRATANTE"]')
+    office.card.write_text(card)
+    office.kit.draw_review(per_partner=1, of="DOC_CONTRATANTE", second_share=0)
+    widgets = _Widgets(office.kit.desk("Ana Souza"))
+    widgets.show()
+    shown = [*parts(widgets.box)]
+    [picture] = [each for each in shown if isinstance(each, Image)]
+    assert bytes(picture.value[:4]) == b"\x89PNG"
+    next(each for each in shown if isinstance(each, Button)).click()
+    told = "".join(each.value for each in shown if isinstance(each, HTML))
+    assert "utility group: A" in told
+    assert "Does the client say yes? Must be yes, no or notApplicable" in told
+    assert [*map(str, map(_mark, ("Y", "n", "not", "x", "")))] == ["yes", "no", "notApplicable", "x", ""]
