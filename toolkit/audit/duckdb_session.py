@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 DEFAULT_MEMORY: Final = "500MB"
 """The memory of DuckDB, where nothing else is set; the process needs some 400 MB more."""
 
+_GROUP_ROWS: Final = 20_480
+"""Rows that a reader of a file unpacks at once: a sixth of what DuckDB takes, and the file grows by 2 %."""
+
 
 @contextmanager
 def duckdb_session(
@@ -65,4 +68,5 @@ def quoted(text: str) -> str:
 
 def copy_to(query: str, place: Path | str) -> str:
     """Return the statement with which DuckDB writes a query as one Parquet file."""
-    return f"COPY ({query}) TO {quoted(str(place))} (FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1)"
+    how = f"FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1, ROW_GROUP_SIZE {_GROUP_ROWS}"
+    return f"COPY ({query}) TO {quoted(str(place))} ({how})"

@@ -10,7 +10,7 @@ Source: ECMA-376, part 1, "SpreadsheetML".
 
 import re
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, IntEnum
 from math import ceil
@@ -230,7 +230,7 @@ class Workbook:
     def add_across(self, text: str) -> None:
         """Add one row with a text over all columns, on as many lines as it takes."""
         self._across.append(self.row + 1)
-        self._add([_one(text, Style.WRAPPED)], [sum(self._sheets[-1][1].widths)])
+        self._add([_column([text], Style.WRAPPED)], [sum(self._sheets[-1][1].widths)])
 
     def _add(self, columns: Sequence[Cells], widths: Sequence[float]) -> None:
         if self.problem is not None or not columns or not len(columns[0].texts):
@@ -241,7 +241,11 @@ class Workbook:
 
     def add_row(self, *cells: str | int | None, style: Style = Style.PLAIN) -> None:
         """Add one row of texts and numbers."""
-        self.add([_one(cell, style) for cell in cells])
+        self.add_rows([cells], style)
+
+    def add_rows(self, rows: Iterable[Sequence[str | int | None]], style: Style = Style.PLAIN) -> None:
+        """Add rows whose columns hold texts or numbers."""
+        self.add([_column(cells, style) for cells in zip(*rows, strict=True)])
 
     def end_sheet(self, bars: Mapping[str, str] | None = None) -> None:
         """End the sheet; ``bars`` are cells such as ``B5:B9`` that show their numbers as bars, too."""
@@ -316,10 +320,11 @@ def _heights(columns: Sequence[Cells], widths: Sequence[float]) -> str | pa.Stri
     return pc.binary_join_element_wise(told, '" customHeight="1">', "")
 
 
-def _one(cell: str | int | None, style: Style) -> Cells:
-    if isinstance(cell, int):
-        return Cells(pa.array([str(cell)]), Form.NUMBER, Style.NUMBER if style is Style.PLAIN else style)
-    return Cells(pa.array([cell], pa.string()), style=style)
+def _column(cells: Sequence[str | int | None], style: Style) -> Cells:
+    if isinstance(cells[0], int):
+        numbers = pa.array([*map(str, cells)])
+        return Cells(numbers, Form.NUMBER, Style.NUMBER if style is Style.PLAIN else style)
+    return Cells(pa.array(cells, pa.string()), style=style)
 
 
 def _has_too_long(column: pa.StringArray) -> bool:

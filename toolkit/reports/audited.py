@@ -202,7 +202,7 @@ class Audited:
         demanded = {requirement.named for rules in GROUP_RULES.values() for requirement in rules}
         return _grid(found, "evidenceType", [each for each in EvidenceType if each in demanded], Reason)
 
-    @property
+    @cached_property
     def missing_shown(self) -> pd.DataFrame:
         """The same without the rare reasons, where they do not occur."""
         return self.missing.drop(columns=[reason for reason in _RARE if not self.missing[reason].any()])

@@ -425,9 +425,8 @@ class Section:
 
     def cells(self, part: slice) -> list[pa.Array]:
         """Return the columns of some of its rows, null for everything that is not known."""
-        rows = self.table.iloc[part]
         columns = map(_source, self.columns)
-        return [_column(rows[name], words, self.report) for name, words in columns]
+        return [_column(self.table[name].iloc[part], words, self.report) for name, words in columns]
 
     def rows(self, most: int) -> list[tuple[Cell, ...]]:
         """Return its first rows."""

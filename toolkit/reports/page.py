@@ -104,11 +104,13 @@ def shares(result: Audited, language: Language) -> list[dict[str, Any]]:
 
 def _bars(table: pd.DataFrame, names: Mapping[str, str], language: Language) -> list[dict[str, Any]]:
     """Return a bar for each row of a table of counts, named by its first column; the longest is full width."""
-    counts = table.set_index(table.columns[0])
-    longest = int(counts.sum(axis=1).max())
+    _, *columns = table.columns
+    rows = [*table.itertuples(index=False, name=None)]
+    longest = max((sum(counts) for _, *counts in rows), default=0)
     return [
-        {"code": str(code), "name": names.get(str(code), code), "segments": segments(dict(row), longest, language)}
-        for code, row in counts.iterrows()
+        {"code": code, "name": names.get(code, code)}
+        | {"segments": segments(dict(zip(columns, counts, strict=True)), longest, language)}
+        for code, *counts in rows
     ]
 
 
@@ -132,6 +134,9 @@ PRINTED_ROWS: Final = 2000
 SECTION_ROWS: Final = 200
 """Rows of each list below the sales; the workbook has all of them."""
 
+_PIECES: Final = 500
+"""Pieces of the page that are written at once."""
+
 _SHORT: Final = 18
 """Characters that a cell does not wrap."""
 _BREAK: Final = re.compile("(?<=[_@])")
@@ -149,7 +154,9 @@ SCRIPTS: Final = (
 
 def write(report: Report, path: Path) -> None:
     """Write the page."""
-    _template(report.language).stream(_context(report)).dump(str(path), encoding="utf-8", errors="replace")
+    text = _template(report.language).stream(_context(report))
+    text.enable_buffering(_PIECES)
+    text.dump(str(path), encoding="utf-8", errors="replace")
 
 
 @cache
@@ -174,6 +181,7 @@ def _template(language: Language) -> Template:
 def _context(report: Report) -> dict[str, Any]:
     result, language = report.result, report.language
     style, script = asset("page.css") + _fills(), asset(*SCRIPTS)
+    troubles = result.problems.loc[result.problems["sales"] > 0, ["problem", "sales"]]
     sections = [_list_below(*each) for each in sections_beside(report).items()]
     return {
         "language": language.code,
@@ -185,7 +193,7 @@ def _context(report: Report) -> dict[str, Any]:
         "never_requested": int(result.missing[Reason.NEVER_REQUESTED].sum()),
         "shares": shares(result, language),
         "charts": charts(result, language),
-        "troubles": [(row.problem, row.sales) for row in tuples(result.problems) if row.sales],
+        "troubles": [*troubles.itertuples(index=False, name=None)],
         "lines": tuples(result.rows.head(STATIC_ROWS)),
         "day": report.day,
         "shown": min(len(result.rows), STATIC_ROWS),

@@ -113,7 +113,8 @@ def _by_block(
         first, end = np.searchsorted(sorted_places, [start, start + AT_ONCE])
         rows = table.drop_columns([name]).take(order[first:end])
         told = [_told(column, zone) for column in rows.columns]
-        values = (dict(zip(rows.column_names, row, strict=True)) for row in zip(*told, strict=True))
+        names = rows.column_names  # which makes a new list each time
+        values = (dict(zip(names, row, strict=True)) for row in zip(*told, strict=True))
         yield zip((sorted_places[first:end] - start).tolist(), values, strict=True)
 
 

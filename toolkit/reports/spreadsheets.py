@@ -45,7 +45,7 @@ from toolkit.reports import wording
 from toolkit.reports.audited import ROW_COLUMNS
 from toolkit.reports.lists import ANSWERS, CHANGE, FINDINGS, MISSING, SALES, Section, section, sections_beside
 from toolkit.reports.notices import acting_lines, headline, notices, provenance
-from toolkit.reports.report import MOMENTS, ROWS_AT_ONCE, Report, iso_column, tuples
+from toolkit.reports.report import MOMENTS, ROWS_AT_ONCE, Report, iso_column
 from toolkit.reports.wording import COLOURS, told
 
 WIDEST: Final = 46.0
@@ -74,7 +74,7 @@ def statuses(names: pa.Array, report: Report) -> Cells:
 
 def fitting(name: str, cells: Cells) -> float:
     """Return the width, in digits, that shows each word of a heading and these cells, up to ``WIDEST``."""
-    lines = pc.list_flatten(pc.split_pattern(cells.texts.drop_null(), "\n"))
+    lines = pc.list_flatten(pc.split_pattern(cells.texts.unique().drop_null(), "\n"))
     longest = pc.max(pc.add(pc.utf8_length(lines), pc.divide(pc.count_substring_regex(lines, "[A-Z]"), 4))).as_py()
     shown = {Style.MOMENT: 17, Style.DAY: 11}.get(cells.style, longest or 8)
     return float(min(max(shown + 2, max(map(len, name.split())) + _ROOM), WIDEST))
@@ -165,8 +165,7 @@ def _write_summary(book: Workbook, report: Report) -> None:
         say("sales without a client"): result.without_client,
         say("files counted unexamined"): result.unexamined,
     }
-    for name, number in totals.items():
-        book.add_row(name, number)
+    book.add_rows(totals.items())
     statuses, reasons = told(wording.STATUS_NAMES, language), told(names_of(Reason), language)
     for title, table, names in (
         (say("Status by utility group"), result.by_group, statuses),
@@ -176,8 +175,8 @@ def _write_summary(book: Workbook, report: Report) -> None:
         bars |= _write_counts(book, report, title, table, names)
     book.add_row("")
     book.add_row(say("Problems"), style=Style.SECTION)
-    for row in tuples(result.problems):
-        book.add_row(say(CODES[row.problem].name), int(row.sales), row.problem)
+    problems = result.problems[["problem", "sales"]].itertuples(index=False, name=None)
+    book.add_rows((say(CODES[code].name), int(sales), code) for code, sales in problems)
     book.end_sheet(bars)
 
 
@@ -191,8 +190,8 @@ def _write_counts(
     book.add_row(title, style=Style.SECTION)
     book.add_row("", *(names[each] for each in columns), style=Style.NUMBER_HEADING)
     first = book.row + 1
-    for row in table.itertuples(index=False, name=None):
-        book.add_row(types.get(row[0], say(row[0])), *map(int, row[1:]))
+    rows = table.itertuples(index=False, name=None)
+    book.add_rows((types.get(code, say(code)), *map(int, counts)) for code, *counts in rows)
     cells = [f"{column_name(place)}{first}:{column_name(place)}{book.row}" for place in range(1, len(columns) + 1)]
     return {ranged: COLOURS[name][0] for ranged, name in zip(cells, columns, strict=True)}
 

@@ -136,13 +136,14 @@ MEANINGS: Final = {
 
 TURNING: Final = "[\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]"
 """Characters that show a text in another order; people read them written out, programs get them as they are."""
+_TURNING: Final = re.compile(TURNING)  # there are thousands of texts to look through
 
 K = TypeVar("K", bound=str)
 
 
 def escape_bidi(text: str) -> str:
     """Return the text with each such character as a backslash, ``u`` and its four digits."""
-    return re.sub(TURNING, lambda found: f"\\u{ord(found.group()):04x}", text)
+    return _TURNING.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
 
 
 def told(names: Mapping[K, str], language: Language) -> dict[str, str]:
