@@ -1,9 +1,13 @@
-"""Telling partners of their findings by mail: seconds and memory of the whole command.
+"""Telling partners of their findings by mail: seconds and memory of the whole command, and the gate of one sale.
 
-Scale 1 is 200 partners with about 100,000 findings, which the line names. Goals: a minute and 300 MB.
+Scale 1 is 200 partners with about 100,000 findings, which the line names. Goals: a minute and 300 MB; the gate
+that a partner asks before it completes a sale: 20 ms at the database.
 """
 
 import os
+import time
+from pathlib import Path
+from statistics import median
 
 import sqlalchemy as sa
 from aiosmtpd.controller import Controller
@@ -12,7 +16,12 @@ from tests.benchmarks.made_sales import NOW, fill, lose_recordings
 from tests.benchmarks.measuring import line, own_database, toolkit
 from tests.support.audits import made_audit
 from tests.support.postgres_cluster import free_port
+from toolkit.contract.people import PartnerAccess, UnassignedSales
+from toolkit.evidence.gate import sale_gate
+from toolkit.kit.connection import Kit
+from toolkit.settings import Settings
 
+_GATES = 200
 _SALES = 100_000
 _PARTNERS = 200
 _OF_PARTNERS = """
@@ -55,3 +64,26 @@ def main(scale: float) -> None:
             told = connection.scalar(sa.text("SELECT count(*) FROM audit.told_findings"))
         goals = f"{mails.count} mails, {run.peak_mb:.0f} MB (goals {60 * scale:g} s and 300 MB)"
         line(f"partner notify, {told:,} findings", run.seconds, told, goals)
+        _ask_gates(home, partners)
+
+
+def _ask_gates(home: Path, partners: int) -> None:
+    """Print the time that the database takes for one gate, the median and the slowest."""
+    environ = {"TOOLKIT_HOME": str(home)}
+    with Kit(Settings.from_environment(environ), environ=environ) as kit:
+        spent = [0.0]
+        engine = kit.database.engine
+        sa.event.listen(
+            engine, "before_cursor_execute", lambda *_: spent.append(spent.pop() - time.perf_counter())
+        )
+        sa.event.listen(engine, "after_cursor_execute", lambda *_: spent.append(spent.pop() + time.perf_counter()))
+        for number in range(_GATES):
+            access = PartnerAccess(f"partner {number % partners}", UnassignedSales.NONE, 1)
+            sale_gate(kit.database, kit.bucket, f"S-{number or partners}", access, kit.clock)
+            spent.append(0.0)
+    line(
+        "completion gate, at the database",
+        sum(spent),
+        _GATES,
+        f"{median(spent[:-1]) * 1000:.1f} ms each (goal 20 ms)",
+    )
