@@ -177,20 +177,19 @@ class Audit:
         return replace(self, partner=name, session=None)
 
     def each_partner(self, names: Sequence[str]) -> Iterator[Audit]:
-        """Yield the rows of each of these partners alone, to be asked before the next one is.
+        """Yield the rows of each of these partners alone, without inputs, to be asked before the next one is.
 
         The folder is read once for many partners, where ``for_partner`` reads all of it for one.
         """
         for start in range(0, len(names), _AT_ONCE):
             some = names[start : start + _AT_ONCE]
-            session, rows = _connected(), self._rows
+            session, rows = _connected(), {name: of for name, of in self._rows.items() if name not in INPUTS}
             _make_views(session, rows, some)
             session.execute("SET threads = 1")  # for little rows another one costs more than it helps
             session.execute("CREATE SCHEMA copied")
             for name in rows:
-                if name not in INPUTS:
-                    session.execute(f"CREATE TABLE copied.{name} AS FROM {name}")
-                    rows[name] = f"copied.{name}"
+                session.execute(f"CREATE TABLE copied.{name} AS FROM {name}")
+                rows[name] = f"copied.{name}"
             for name in some:
                 _make_views(session, rows, [name])
                 yield replace(self, partner=name, session=session)
