@@ -39,6 +39,14 @@ mail = ["rui@sol.example.com"]
 """
 
 
+JOBS = """
+[jobs.nightly]
+schedule = "0 2 * * *"
+grace = "2d"
+steps = [{ name = "audit", command = "audit" }, { name = "partners", command = "partner notify" }]
+"""
+
+
 @pytest.fixture
 def office(embedded_environment, database, certificate, tmp_path, monkeypatch, clock):  # noqa: F811
     """A kit whose mails come to a mailbox, the addresses of two partners, and a sale of one of them."""
@@ -113,10 +121,24 @@ def test_a_gap_is_told_mended_and_told_no_more(office, database, bucket, add_fil
     assert of_luz["medianDays"] == 2  # it came on Tuesday, stood on Wednesday, and was mended on Thursday
     assert (of_sol["findings"], of_sol["told"], of_sol["mended"], of_sol["stillOpen"]) == (2, 2, 0, 2)
 
+    assert "2026-03" in str(office.kit.open_audit("latest").partners())
+    asked = office.kit.open_audit("latest").sql(_MONTHS).set_index("partner")
+    assert asked.loc["Luz do Vale"].tolist() == ["2026-03", 1, 1, 0, 1, 2.0, 0, 0]
+    assert asked.loc["Sol"].tolist()[:5] == ["2026-03", 2, 2, 0, 0]
+
     events = rows(database, "SELECT detail FROM audit.custody_events WHERE kind = 'PARTNER_TOLD'")
     assert len(events) == 4
     assert all(len(each["files"]) == 2 and each["findings"] for (each,) in events)
     assert "Luz" not in json.dumps([each for (each,) in events])
+
+
+_MONTHS = """
+    SELECT partner, strftime(opened_at, '%Y-%m') AS month, count(*) AS findings, count(told_at) AS told,
+        count(answered_at) AS answered, count(business_days_open) AS mended, median(business_days_open) AS days,
+        count(*) FILTER (status IN ('open', 'reopened')) AS still_open,
+        count(*) FILTER (overdue AND (told_at IS NULL OR told_at > due_at)) AS late_untold
+    FROM findings WHERE owner = partner GROUP BY ALL
+"""
 
 
 def test_a_mail_that_is_refused_is_tried_again_under_the_same_id(office, database):
@@ -135,6 +157,22 @@ def test_a_mail_that_is_refused_is_tried_again_under_the_same_id(office, databas
     assert mail["Message-ID"] == f"<{notice}@example.com>"
 
 
+def test_a_job_mails_partners_and_tells_the_office_of_one_that_it_could_not_tell(office, run, tmp_path):
+    (tmp_path / "jobs.toml").write_text(JOBS)
+    environ = office.environ | {"TOOLKIT_JOBS": str(tmp_path / "jobs.toml"), "TOOLKIT_JOBS_OUT": str(tmp_path)}
+    office.place.write_text(ADDRESSES.replace("rui@", "full@"))
+    office.mailbox.full = "full@sol.example.com"
+
+    ran = run("job", "run", "nightly", "--json", within=environ)
+    assert ran.told["counts"]["partners"] == {"untold": 1}
+    mail, files = mail_of(office)
+    assert (mail["To"], files) == ("ana@example.com, bruno@example.com", {})
+    assert "Partners that could not be told: 1" in mail.get_content()
+    office.mailbox.full = ""
+    assert run("partner", "notify", "--json", within=environ).told["untold"] == 0
+    assert mail_of(office)[0]["To"] == "full@sol.example.com"
+
+
 def test_a_finding_that_comes_back_is_told_again(office, add_file, delete):
     night(office)
     _, key = add_file("V-SOL-1", EvidenceType.POV, **WHEN)
@@ -146,14 +184,17 @@ def test_a_finding_that_comes_back_is_told_again(office, add_file, delete):
     assert told.stages[Stage.NEW] == 1  # the recording that is missing again, beside what comes due
 
 
-def test_a_webhook_gets_the_findings_signed(office):
+def test_a_webhook_gets_the_findings_signed_at_least_once_and_under_one_id(office):
     (office.place.parent / "sol.secret").write_text("shared\n")
-    with scripted(Answer(204)) as server:
+    with scripted(Answer(500), Answer(204)) as server:
         office.place.write_text(
             f'[partner.Sol]\nwebhook = "{server.url}/hook"\nwebhook-secret-file = "sol.secret"\n'
         )
-        night(office)
-        [sent] = server.requests
+        office.kit.audit()
+        problems = [each.problem for _ in range(3) for each in notify_partners(office.kit).told]
+        first, sent = server.requests
+    assert problems == ["the address answered 500", None]
+    assert json.loads(first.body)["id"] == json.loads(sent.body)["id"]
     seconds, digest = (part.partition("=")[2] for part in sent.headers["X-Toolkit-Signature"].split(","))
     assert digest == hmac.new(b"shared", f"{seconds}.".encode() + sent.body, hashlib.sha256).hexdigest()
     document = json.loads(sent.body)

@@ -58,8 +58,12 @@ class Mailbox:
     """The other end of the connection of each."""
     logins: list[tuple[bytes, bytes]] = field(default_factory=list)
     answer: str = "250 OK"
+    full: str = ""
+    """The recipient whose mailbox is full."""
 
     async def handle_DATA(self, _server, session, envelope):  # noqa: N802  # aiosmtpd's name
+        if self.full in envelope.rcpt_tos:
+            return "452 mailbox full"
         if self.answer.startswith("250"):
             self.mails.append(envelope)
             self.peers.append(session.peer)

@@ -71,6 +71,7 @@ SENTENCES: Final = {
     "step": "Step: {step}",
     "dates": "Missed: {number}, the last one due {due}",
     "open": "Open sales: {open} of {sales}",
+    "untold": "Partners that could not be told: {untold}",
     "critical": "Critical findings: {critical}, new since the last run: {new}",
     "folder": "Report: {folder} on {host}",
 }

@@ -6,9 +6,9 @@ addresses are in the TOML file that ``TOOLKIT_PARTNERS`` names.
 """
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from hashlib import sha256
@@ -22,8 +22,8 @@ import sqlalchemy as sa
 from pydantic import AfterValidator, Field
 from sqlalchemy.dialects.postgresql import insert
 
-from toolkit.audit.folder import Audit
-from toolkit.audit.partners import FindingsAsked, findings_page
+from toolkit.audit.folder import Audit, AuditFacts
+from toolkit.audit.partners import FindingsAsked, FindingsPage, findings_page
 from toolkit.contract.codes import NOT_TOLD_TO_PARTNERS
 from toolkit.contract.events import CustodyEvent
 from toolkit.contract.findings import STANDING
@@ -37,7 +37,6 @@ from toolkit.language import Language, default_language, language
 from toolkit.log.events import record_event
 from toolkit.message import Message
 from toolkit.reports import FORMATS as WRITERS
-from toolkit.reports import digest_of
 from toolkit.reports.audited import Audited
 from toolkit.reports.reading import read_audited
 from toolkit.reports.report import Report
@@ -162,25 +161,26 @@ def notify_partners(kit: Kit, *, within: int = 3) -> PartnersTold | None:
     if audit is None:
         raise NoAudit
     told = []
-    given = ([*addresses], sorted(STANDING), NOT_TOLD_TO_PARTNERS, within)
-    standing = audit.sql(_STANDING, *given)
+    whole = replace(audit)  # its session in DuckDB, with what that holds, ends before those of the partners begin
+    standing = whole.sql(_STANDING, [*addresses], sorted(STANDING), NOT_TOLD_TO_PARTNERS, within)
+    unknown = sorted(set(addresses) - set(whole.partners))
+    del whole
     with Mailer(settings) as mailer:
         every = [
-            _Telling(
-                kit, mailer, place, audit, name, address, within, standing.filter(pc.equal(standing[0], name))
-            )
+            _Telling(kit, mailer, place, audit.facts, name, address, within, of_one)
             for name, address in addresses.items()
+            if len(of_one := standing.filter(pc.equal(standing["partner"], name)))
         ]
-        waiting = [each for each in every if each.has_news()]
-        mailed = audit.each_partner([each.partner for each in waiting if each.address.mail])
-        owns = _ahead(read_audited(each, with_work=False) for each in mailed)
+        waiting = {each.partner: each for each in every if each.has_news()}
+        read = (waiting[own.partner or ""].read(own) for own in audit.each_partner([*waiting]))
+        made = (each.made(*own) for each, own in zip(waiting.values(), _ahead(read), strict=True))
         kit.progress.begin("Telling partners", len(waiting), "partners")
-        for each in waiting:
-            done = each.tell(next(owns) if each.address.mail else None)
+        for each, own_files in zip(waiting.values(), _ahead(made), strict=True):
+            done = each.tell(*own_files)
             told += [done] if done is not None else []
             kit.progress.advance(1)
         kit.progress.end()
-    return PartnersTold(told, sorted(set(addresses) - set(audit.partners)))
+    return PartnersTold(told, unknown)
 
 
 def _ahead(items: Iterator[T]) -> Iterator[T]:
@@ -202,11 +202,11 @@ def shown_told(found: PartnersTold | None) -> Shown[PartnersTold | None]:
     parts = [table("Partners with something to be told", columns, rows)]
     for name in found.unknown:
         parts.append(remark("note", Message("no sale names the partner {!r}; names are as in the sales", name)))
-    failed = sum(each.problem is not None for each in found.told)
-    if failed:
-        parts.append(remark("note", Message("{} could not be told; the next start tries again", failed)))
-    document = {"told": [dict(zip(columns, row, strict=True)) for row in rows], "unknown": [*found.unknown]}
-    return Shown(found, parts, document, failed > 0)
+    untold = sum(each.problem is not None for each in found.told)
+    if untold:
+        parts.append(remark("note", Message("{} could not be told; the next start tries again", untold)))
+    told = [dict(zip(columns, row, strict=True)) for row in rows]
+    return Shown(found, parts, {"told": told, "untold": untold, "unknown": [*found.unknown]}, untold > 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,19 +216,45 @@ class _Telling:
     kit: Kit
     mailer: Mailer
     place: Path
-    audit: Audit
+    facts: AuditFacts
     partner: str
     address: PartnerAddress
     within: int
     standing: pa.Table
+
+    def read(self, own: Audit) -> tuple[Audited | None, FindingsPage | None]:
+        """Read what a mail to the partner shows, and what its webhook gets."""
+        lists = read_audited(own, with_work=False) if self.address.mail else None
+        asked = FindingsAsked(self.partner, STANDING, limit=POSTED)
+        return lists, findings_page(own, asked) if self.address.webhook is not None else None
+
+    def made(
+        self, lists: Audited | None, page: FindingsPage | None
+    ) -> tuple[dict[str, bytes], FindingsPage | None]:
+        """Make the files of the mail, by their names, of what ``read`` returned."""
+        files: dict[str, bytes] = {}
+        if lists is not None:
+            report = Report(lists, self.kit.settings.timezone, FORMATS, self.language, beside=LISTS)
+            with self.kit.scratch() as scratch:
+                for format_ in FORMATS:
+                    path = scratch / report.file_name(format_)
+                    WRITERS[format_](report, path)
+                    files[path.name] = path.read_bytes()
+        return files, page
+
+    @property
+    def language(self) -> Language:
+        """The language in which the partner is told."""
+        code = self.address.language
+        return language(code) if code else default_language(self.kit.environ)
 
     def has_news(self) -> bool:
         """Tell whether there is something to tell, and nobody did so today."""
         with self.kit.database.transaction() as connection:
             return bool(self._news(connection)) and not connection.scalar(self._today(delivered=True))
 
-    def tell(self, own: Audited | None) -> PartnerTold | None:
-        """Tell the partner, if there is still anything to tell; the mail has the lists of ``own``."""
+    def tell(self, files: Mapping[str, bytes], page: FindingsPage | None) -> PartnerTold | None:
+        """Tell the partner, if there is still anything to tell, by what ``made`` returned."""
         database, clock = self.kit.database, self.kit.clock
         with database.transaction() as connection:
             news = self._news(connection)
@@ -239,7 +265,7 @@ class _Telling:
             later = [stage for stage in self.standing["stage"].to_pylist() if stage != Stage.NEW]
             for stage in [*later, *(stage for stage in news.values() if stage == Stage.NEW)]:
                 done.stages[stage] += 1
-            files, done.problem = self._deliver(row.id, done, own)
+            hashes, done.problem = self._deliver(row.id, done, files, page)
             tried = {"tries": row.tries + 1, "problem": done.problem}
             tried |= {} if done.problem else {"delivered_at": clock()}
             connection.execute(sa.update(partner_notices).where(partner_notices.c.id == row.id).values(tried))
@@ -250,15 +276,13 @@ class _Telling:
                 connection.execute(
                     sa.insert(told_findings).from_select(["notice_id", "finding_id", "stage"], rows)
                 )
-                told = {"notice": str(row.id), "partner": self.partner, "files": files, "findings": done.findings}
+                told = {"notice": str(row.id), "partner": self.partner, "files": hashes, "findings": done.findings}
                 record_event(connection, CustodyEvent.PARTNER_TOLD, clock(), told)
         return done
 
     def _news(self, connection: sa.Connection) -> dict[UUID, Stage]:
         """Return the findings that the partner was not told of at their stage since they came, or came back."""
         ids, told, notice = self.standing["id"].to_pylist(), told_findings.c, partner_notices.c
-        if not ids:
-            return {}
         query = (
             sa.select(told.finding_id, told.stage, sa.func.max(notice.delivered_at))
             .join(partner_notices, notice.id == told.notice_id)
@@ -286,41 +310,35 @@ class _Telling:
         query = self._today(delivered=False).with_for_update(skip_locked=True)
         return connection.execute(query).one_or_none()
 
-    def _deliver(self, id_: UUID, done: PartnerTold, own: Audited | None) -> tuple[dict[str, str], str | None]:
+    def _deliver(
+        self, id_: UUID, done: PartnerTold, files: Mapping[str, bytes], page: FindingsPage | None
+    ) -> tuple[dict[str, str], str | None]:
         """Deliver by each of the partner's channels; the hashes of the files, and the first problem."""
-        spoken = language(self.address.language) if self.address.language else default_language(self.kit.environ)
         problems: list[str | None] = []
-        hashes: dict[str, str] = {}
-        subject, text = self._text(done, spoken)
-        if own is not None:
-            report = Report(own, self.kit.settings.timezone, FORMATS, spoken, beside=LISTS)
-            files = {}
-            with self.kit.scratch() as scratch:
-                for format_ in FORMATS:
-                    path = scratch / report.file_name(format_)
-                    WRITERS[format_](report, path)
-                    files[path.name], hashes[format_] = path.read_bytes(), digest_of(path)
+        hashes = {name.rpartition(".")[2]: sha256(content).hexdigest() for name, content in files.items()}
+        subject, text = self._text(done)
+        if files:
             problems.append(self.mailer.send(id_, self.address.mail, subject, text, files))
-        if self.address.webhook is not None:
-            document = self._document(id_, done, subject, text)
+        if page is not None and self.address.webhook is not None:
+            document = self._document(id_, done, page) | {"subject": subject, "text": text}
             hashes["webhook"] = sha256(json.dumps(document, ensure_ascii=False).encode()).hexdigest()
             problems.append(post_signed(self.address.webhook, self.address.secret(self.place), document))
         return hashes, next((problem for problem in problems if problem), None)
 
-    def _text(self, done: PartnerTold, spoken: Language) -> tuple[str, str]:
+    def _text(self, done: PartnerTold) -> tuple[str, str]:
+        spoken = self.language
         values = {
             **{str(stage): number for stage, number in done.stages.items()},
             "partner": self.partner,
             "open": done.findings,
             "days": self.within,
-            "moment": spoken.moment(self.audit.facts.as_of, self.kit.settings.timezone),
+            "moment": spoken.moment(self.facts.as_of, self.kit.settings.timezone),
         }
         wanted = [part for part in SENTENCES if part != "files" or self.address.mail]
         subject, *lines = (spoken.text(SENTENCES[part]).format(**values) for part in wanted)
         return subject, "\n".join([f"{subject}.", *lines, ""])
 
-    def _document(self, id_: UUID, done: PartnerTold, subject: str, text: str) -> dict[str, Any]:
-        page = findings_page(self.audit, FindingsAsked(self.partner, STANDING, limit=POSTED))
+    def _document(self, id_: UUID, done: PartnerTold, page: FindingsPage) -> dict[str, Any]:
         dated = ({name: _written(value) for name, value in each.items()} for each in page.findings)
         return {
             "id": str(id_),
@@ -330,8 +348,6 @@ class _Telling:
             **{str(stage): number for stage, number in done.stages.items()},
             "findings": list(dated),
             "more": page.next_after is not None,
-            "subject": subject,
-            "text": text,
         }
 
 
@@ -345,5 +361,4 @@ _STANDING: Final = """
     FROM findings
     WHERE owner = partner AND list_contains($1, partner) AND list_contains($2, status)
         AND NOT list_contains($3, code)
-    ORDER BY partner, id
 """

@@ -55,7 +55,7 @@ Log = Callable[..., None]
 """Writes a line about a run: a message, and by name a ``level`` and the ``step``."""
 
 _NOT_FOR_STEPS: Final = ("TOOLKIT_SMTP_", "TOOLKIT_WEBHOOK_", "TOOLKIT_JWT_SECRET")
-"""Variables that no step and no kernel gets."""
+"""Variables that no step and no kernel gets; the step that mails partners gets those of the mail server."""
 _TO_END: Final = 60.0
 """Seconds that a run has to end itself after it was told to stop; then the process ends as a whole."""
 _POLL: Final = 2.0
@@ -242,7 +242,12 @@ class JobRun:
         begun = {"name": step.name, "words": words, "startedAt": started.isoformat(), "counts": {}, "files": []}
         self._failed = begun | {"status": RunStatus.FAILED, "part": part}
         log(f"toolkit {words[0]} starts")
-        environ = {name: text for name, text in self.environ.items() if not name.startswith(_NOT_FOR_STEPS)}
+        own = "TOOLKIT_SMTP_" if words[:2] == ["partner", "notify"] else ()
+        environ = {
+            name: text
+            for name, text in self.environ.items()
+            if name.startswith(own) or not name.startswith(_NOT_FOR_STEPS)
+        }
         counts = _numbers(self.commands.run(self._words(step, part.name), environ, log))
         for notebook in part.glob("*.ipynb"):
             notebook.write_text(notebook.read_text("utf-8").replace(part.name, step.name), "utf-8")
@@ -261,9 +266,10 @@ class JobRun:
 
     def _good_news(self, database: Database) -> list[Notice]:
         """Return the notices about a run that is done: what needs attention, or that all is well again."""
-        found, notify = open_sales(counts_of(self._steps)), self.job.notify
-        content: dict[str, Any] = {**found, "folder": str(self.folder)}
-        attention = notify.findings is not None and found.get("open", 0) > notify.findings
+        counts, notify = counts_of(self._steps), self.job.notify
+        found, untold = open_sales(counts), sum(step.get("untold", 0) for step in counts.values())
+        content: dict[str, Any] = {**found, "untold": untold or None, "folder": str(self.folder)}
+        attention = untold > 0 or (notify.findings is not None and found.get("open", 0) > notify.findings)
         if notify.new_critical:
             content["critical"], content["new"] = critical_findings(database, self.job.name)
             attention = attention or content["new"] > 0
