@@ -266,17 +266,17 @@ def is_too_many(answer):
     return int(answer.headers["retry-after"]) > 0
 
 
-def get(url, sent, **headers):
+def get(url, sent, path="/nothing", **headers):
     with partner_of(url, sent) as client:
-        return client.get("/nothing", headers=headers)
+        return client.get(path, headers=headers)
 
 
 def test_requests_of_a_subject_are_counted(environ):
     """One a minute, as a busy machine may take seconds for a request."""
     mine, theirs = (token(claims(sub=f"crm-{uuid4()}"), SECRET) for _ in range(2))
     with in_process({**environ, "TOOLKIT_QUOTA_REQUESTS": "1"}) as server:
-        assert get(server.url, mine).status_code == 404
-        assert is_too_many(get(server.url, mine))
+        assert get(server.url, mine, "/sales/unknown/completion").status_code == 404
+        assert all(is_too_many(get(server.url, mine, path)) for path in ("/nothing", "/findings"))
         assert get(server.url, theirs).status_code == 404
 
 

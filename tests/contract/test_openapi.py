@@ -86,6 +86,13 @@ def test_the_examples_of_the_document_are_good(partner):
 
 
 def test_the_fields_are_those_of_the_contract(document):
+    assert {path: {*methods} for path, methods in document["paths"].items()} == {
+        "/clients": {"post"},
+        "/sales/{saleId}/evidences": {"get", "put"},
+        "/sales/{saleId}/completion": {"get"},
+        "/findings": {"get"},
+        "/findings/{findingId}/answers": {"post"},
+    }
     schemas = document["components"]["schemas"]
     client, address = schemas["Client"], schemas["Address"]
 

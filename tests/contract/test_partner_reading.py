@@ -207,6 +207,7 @@ def test_reading_needs_a_token_with_the_scope_for_evidence(environ, service, str
     assert stranger.get(path).status_code == 401
     with partner_of(service.server.url, token(TokenScope.REGISTER_CLIENTS)) as registering:
         assert registering.get(path).status_code == 403
+        assert registering.post(f"/findings/{uuid4()}/answers", json={"answer": "sentAgain"}).status_code == 403
     with partner_of(service.server.url, token(TokenScope.REQUEST_EVIDENCE)) as asking:
         allowed = asking.delete(path).headers["allow"]
     assert allowed == ("GET, PUT" if path.endswith("evidences") else "GET")

@@ -173,6 +173,14 @@ def test_a_job_mails_partners_and_tells_the_office_of_one_that_it_could_not_tell
     assert mail_of(office)[0]["To"] == "full@sol.example.com"
 
 
+def test_a_partner_is_told_at_most_once_a_day(office, database):
+    assert night(office) == ["rui@sol.example.com"]
+    add_sale(database, "V-SOL-2", partner="Sol", created_at=START)
+
+    assert night(office, days=0) == []
+    assert night(office) == ["rui@sol.example.com"]
+
+
 def test_a_finding_that_comes_back_is_told_again(office, add_file, delete):
     night(office)
     _, key = add_file("V-SOL-1", EvidenceType.POV, **WHEN)
@@ -184,7 +192,8 @@ def test_a_finding_that_comes_back_is_told_again(office, add_file, delete):
     assert told.stages[Stage.NEW] == 1  # the recording that is missing again, beside what comes due
 
 
-def test_a_webhook_gets_the_findings_signed_at_least_once_and_under_one_id(office):
+def test_a_webhook_gets_the_findings_signed_at_least_once_and_under_one_id(office, database):
+    add_sale(database, "V-LUZ-1", partner="Luz do Vale", created_at=START)
     (office.place.parent / "sol.secret").write_text("shared\n")
     with scripted(Answer(500), Answer(204)) as server:
         office.place.write_text(
