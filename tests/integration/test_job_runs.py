@@ -30,7 +30,7 @@ from toolkit.database import schema
 from toolkit.database.connection import Database
 from toolkit.errors import DatabaseUnavailable, LeaseLost
 from toolkit.jobs.definitions import Job, Step
-from toolkit.jobs.notices import NoticeKind, NoticeSettings, deliver_notices, notices_of, put_notices
+from toolkit.jobs.notices import NoticeKind, NoticeSettings, notices_of, put_notices
 from toolkit.jobs.running import JobRun, LeaseHolder, run_folder
 from toolkit.jobs.runs import (
     LEASE,
@@ -172,18 +172,6 @@ def test_all_is_well_again_is_told_once_after_bad_news_only(database, job, night
         again = take_run(database, job, night.now, night)
         end(database, again, night, told(NoticeKind.RECOVERED))
     assert kinds(database) == ["failed", "recovered"]
-
-
-def test_a_notice_waits_until_it_is_delivered(database, job, night):
-    claim = take_run(database, job, DATE, night)
-    end(database, claim, night, told(NoticeKind.FAILED), RunStatus.FAILED)
-    warnings = list[str]()
-    for _ in range(2):
-        deliver_notices(database, NOTICES, night, warnings.append)
-    deliver_notices(database, NoticeSettings(ENGLISH, ZONE), night, warnings.append)  # of another channel
-    [notice] = notices_of(database, "nightly", DATE)
-    assert (notice.tries, notice.problem, notice.delivered_at) == (2, "ConnectionRefusedError", None)
-    assert len(warnings) == 2
 
 
 @pytest.fixture

@@ -71,12 +71,6 @@ def test_an_error_of_others_by_a_name_of_ours_is_not_quoted(folder):
     assert "maria" not in json.dumps([cell.get("outputs") for cell in kept.cells])
 
 
-def test_an_error_of_ours_is_told(folder):
-    source = "from toolkit.settings import Settings\nSettings.from_environment({'DATABASE_URL': 'x'})"
-    with pytest.raises(NotebookFailed, match=r": SettingsError: DATABASE_URL must look like"):
-        run_notebook(write(folder, source), out=folder / "out.ipynb")
-
-
 def test_a_failed_run_leaves_what_was_there_and_quotes_no_data(folder):
     path = write(
         folder, "print('before')", "def load(row):\n    raise ValueError(row.upper())", "load('m' + 'aria')"
@@ -109,11 +103,6 @@ def test_a_run_that_takes_too_long_is_stopped_with_its_kernel(folder, monkeypatc
     assert names(folder) == {"begun", "job.ipynb", "out.failed.ipynb"}
     [kernel] = [cell.outputs[0].text for cell in nbformat.read(folder / "out.failed.ipynb", 4).cells[1:2]]
     assert not psutil.pid_exists(int(kernel))
-
-
-def test_values_are_checked_before_anything_starts(folder):
-    with pytest.raises(SettingsError, match=r"no parameter 'cfp'\. Did you mean 'cpf'"):
-        run_notebook(write(folder, "print(1)"), [("cfp", "1")], folder / "out.ipynb")
 
 
 def test_no_executed_notebook_keeps_a_secret_of_its_environment(folder):

@@ -2,7 +2,6 @@
 
 import os
 import shutil
-from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -32,31 +31,16 @@ def chromium() -> Iterator[Any]:
         opened.close()
 
 
-_IDLE: dict[str, list[Any]] = defaultdict(list)
-"""Pages of each kind that nobody uses: one that loads its first document takes ten times as long as a used one."""
-
-
 @contextmanager
 def well_behaved(browser: Any, *own: str, **options: Any) -> Iterator[Any]:
     """A page that complains of nothing and asks nobody but addresses that begin with one of its ``own``."""
-    idle = _IDLE[repr(options)]
-    opened = idle.pop() if idle else browser.new_page(**options)
+    opened, complaints, requests = browser.new_page(**options), list[str](), list[str]()
     opened.set_default_timeout(PATIENCE * 1000)
-    complaints: list[str] = []
-    requests: list[str] = []
-    listeners = {
-        "console": lambda message: complaints.append(message.text),
-        "pageerror": lambda error: complaints.append(str(error)),
-        "request": lambda request: requests.append(request.url),
-    }
-    for event, listener in listeners.items():
-        opened.on(event, listener)
+    opened.on("console", lambda message: complaints.append(message.text))
+    opened.on("pageerror", lambda error: complaints.append(str(error)))
+    opened.on("request", lambda request: requests.append(request.url))
     yield opened
     # A browser writes each refused request to the console; that is no fault of the page.
     assert [text for text in complaints if "the server responded with a status of" not in text] == []
     assert [url for url in requests if not url.startswith((*own, "data:"))] == []
-    for event, listener in listeners.items():
-        opened.remove_listener(event, listener)
-    opened.goto("about:blank")
-    opened.mouse.move(0, 0)
-    idle.append(opened)
+    opened.close()
