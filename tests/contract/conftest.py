@@ -44,8 +44,10 @@ def stored(database, table, **where):
         return [dict(row) for row in connection.execute(sa.select(table).filter_by(**where)).mappings()]
 
 
-def issue(environ, ttl=timedelta(hours=1)):
-    return tokens.issue(Settings.from_environment(environ), SUBJECT, ttl, datetime.now(UTC)).text
+def issue(environ, subject=SUBJECT, **named):
+    """A token of an hour, for a partner or for scopes where they are named."""
+    settings = Settings.from_environment(environ)
+    return tokens.issue(settings, subject, timedelta(hours=1), datetime.now(UTC), **named).text
 
 
 def partner_of(url, token):

@@ -1,6 +1,6 @@
 """What a partner reads: the evidence of a sale, whether it may be completed, and its own findings."""
 
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, timedelta
 from types import SimpleNamespace
 from uuid import uuid4
 
@@ -17,7 +17,6 @@ from toolkit.contract.people import TokenScope
 from toolkit.database.connection import Lock, take
 from toolkit.database.tables import custody_events
 from toolkit.errors import FindingNotFound, InvalidFields, SaleNotFound
-from toolkit.http import tokens
 from toolkit.kit.connection import Kit
 from toolkit.partner import PartnerClient
 from toolkit.settings import Settings
@@ -34,15 +33,10 @@ def two(environ, audited):
     """
 
     def partner(name, count):
-        settings, lives = Settings.from_environment(environ), timedelta(hours=1)
-        token = tokens.issue(settings, f"{name}-crm", lives, datetime.now(UTC), partner=name).text
+        url, token = audited.server.url, issue(environ, f"{name}-crm", partner=name)
         sales = sorted(audited.sale(f"V-{uuid4()}", partner=name) for _ in range(count))
         return SimpleNamespace(
-            name=name,
-            sales=sales,
-            token=token,
-            client=PartnerClient(audited.server.url, token),
-            http=partner_of(audited.server.url, token),
+            name=name, sales=sales, client=PartnerClient(url, token), http=partner_of(url, token)
         )
 
     found = SimpleNamespace(luz=partner(f"Luz {uuid4()}", 3), sol=partner(f"Sol {uuid4()}", 2))
@@ -200,15 +194,12 @@ def test_a_cursor_of_another_partner_shows_nothing_of_it(two):
 
 @pytest.mark.parametrize("path", ["/findings", "/sales/V-1/evidences", "/sales/V-1/completion"])
 def test_reading_needs_a_token_with_the_scope_for_evidence(environ, service, stranger, path):
-    def token(*scopes):
-        settings, now = Settings.from_environment(environ), datetime.now(UTC)
-        return tokens.issue(settings, "crm", timedelta(hours=1), now, scopes=scopes).text
-
+    register, request = (issue(environ, scopes=(scope,)) for scope in TokenScope)
     assert stranger.get(path).status_code == 401
-    with partner_of(service.server.url, token(TokenScope.REGISTER_CLIENTS)) as registering:
+    with partner_of(service.server.url, register) as registering:
         assert registering.get(path).status_code == 403
         assert registering.post(f"/findings/{uuid4()}/answers", json={"answer": "sentAgain"}).status_code == 403
-    with partner_of(service.server.url, token(TokenScope.REQUEST_EVIDENCE)) as asking:
+    with partner_of(service.server.url, request) as asking:
         allowed = asking.delete(path).headers["allow"]
     assert allowed == ("GET, PUT" if path.endswith("evidences") else "GET")
 

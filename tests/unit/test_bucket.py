@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.scripted_server import HANG_UP, Answer, scripted
 from toolkit.bucket import sessions as aws_sessions
-from toolkit.bucket.client import Bucket, list_objects
+from toolkit.bucket.client import Bucket
 from toolkit.errors import BucketError, BucketUnavailable, ObjectArchived, ObjectDenied
 from toolkit.settings import AwsSettings, Settings
 
@@ -173,27 +173,3 @@ class TestSessions:
         assert type(raised.value) is kind
         assert f"token service at {server.url}" in str(raised.value)
         assert SECRET not in str(raised.value)
-
-
-def listed(more, etag='"0"', moment="2026-03-02T12:00:00.123456Z"):
-    token = "<NextContinuationToken>next</NextContinuationToken>" if more else ""
-    body = (
-        f"<ListBucketResult><EncodingType>url</EncodingType><IsTruncated>{str(more).lower()}</IsTruncated>{token}"
-        f"<Contents><Key>a</Key><LastModified>{moment}</LastModified><ETag>{etag}</ETag><Size>1</Size></Contents>"
-        "</ListBucketResult>"
-    )
-    return Answer(200, body.encode(), {"Content-Type": "application/xml"})
-
-
-@pytest.mark.parametrize(
-    ("etag", "moment"),
-    [
-        ("&quot;0-2&quot;", "2026-03-02T12:00:00.123456Z"),
-        ("&#34;0-2&#34;", "2026-03-02T12:00:00.123456789Z"),
-        ("0-2", "2026-03-02T12:00:00.123456Z"),
-    ],
-)
-def test_pages_are_read_alike_however_a_server_writes_them(serve, etag, moment):
-    server = serve(listed(False, etag, moment))
-    [[item]] = list_objects(bucket_at(server.url), [""])
-    assert (item.etag, item.last_modified) == ("0-2", datetime(2026, 3, 2, 12, 0, 0, 123456, UTC))
