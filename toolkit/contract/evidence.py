@@ -1,6 +1,7 @@
 """Evidence: its types, their file kinds, the upload request, and the key of its object."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -40,7 +41,7 @@ class UtilityGroup(StrEnum):
     D = "D"
 
 
-KIND_OF: Final = {
+KIND_OF: Final[Mapping[str, FileKind]] = {
     EvidenceType.POV: FileKind.AUDIO,
     EvidenceType.AUT: FileKind.AUDIO,
     EvidenceType.DOC_CONTRATANTE: FileKind.PDF,
@@ -48,7 +49,7 @@ KIND_OF: Final = {
     EvidenceType.DOC_CONTRATANTE_E_RESPONSAVEL_FINANCEIRO: FileKind.PDF,
     EvidenceType.KYC: FileKind.PDF,
 }
-"""The kind of file that each type demands (contract, "Allowed evidenceType values")."""
+"""The kind of file that each type demands (contract, "Allowed evidenceType values"); no other type has one."""
 
 
 SALE_ID_MAX: Final = 100  # characters in a sale id; the contract leaves its form open
@@ -100,7 +101,7 @@ class EvidenceRequest(RequestModel):
     @field_validator("file_format", "type", mode="after")
     @classmethod
     def _fits_evidence_type(cls, media_type: str, info: ValidationInfo) -> str:
-        evidence_type: Any = info.data.get("evidence_type")
+        evidence_type = info.data.get("evidence_type", "")
         wanted = KIND_OF.get(evidence_type)
         if wanted not in (None, kind_of_media_type(media_type)):
             raise invalid(

@@ -8,7 +8,7 @@ Source: contract, "Minimum evidence rules per utility group".
 """
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -52,7 +52,7 @@ A *separate payer* is a financially responsible person other than the contractin
 ``isClientFinancialResponsible`` is false.
 """
 
-GROUP_RULES: Final[dict[UtilityGroup, tuple[Requirement, ...]]] = dict.fromkeys(UtilityGroup, STANDARD)
+GROUP_RULES: Final[Mapping[str, tuple[Requirement, ...]]] = dict.fromkeys(UtilityGroup, STANDARD)
 
 REPLACES_ALL: Final = EvidenceType.KYC  # one file of this type is enough, and nothing else may stand beside it
 
@@ -75,9 +75,6 @@ REASON_OF: Final[dict[EvidenceState, Reason]] = {
 """The reason that an attempt in this state gives; no attempt at all is ``NEVER_REQUESTED``."""
 
 
-_TYPES: Final = frozenset(EvidenceType)
-
-
 @dataclass(frozen=True, slots=True)
 class Evidence:
     """One evidence record, reduced to what the rules look at."""
@@ -88,7 +85,7 @@ class Evidence:
     @property
     def known(self) -> bool:
         """True for a type of the contract."""
-        return self.evidence_type in _TYPES
+        return self.evidence_type in KIND_OF
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,9 +99,7 @@ class Sale:
 
 def requirements(sale: Sale) -> tuple[Requirement, ...]:
     """Return what the sale needs by its utility group; nothing where no rule knows the group."""
-    if sale.utility_group not in set(UtilityGroup):
-        return ()
-    rule = GROUP_RULES[UtilityGroup(sale.utility_group)]
+    rule = GROUP_RULES.get(sale.utility_group, ())
     return tuple(
         each for each in rule if not (each.only_with_separate_payer and sale.is_client_financial_responsible)
     )
@@ -136,8 +131,8 @@ def evidence_state(
         if expired is None:
             return EvidenceState.EXPIRY_UNKNOWN
         return EvidenceState.EXPIRED if expired else EvidenceState.NOT_UPLOADED
-    known = evidence_type in _TYPES
-    usable = known and size > 0 and kind in (None, KIND_OF[EvidenceType(evidence_type)]) and not damaged
+    wanted = KIND_OF.get(evidence_type)
+    usable = wanted is not None and size > 0 and kind in (None, wanted) and not damaged
     return EvidenceState.COUNTED if usable else EvidenceState.UNUSABLE
 
 
@@ -169,7 +164,7 @@ def evaluate(sale: Sale, evidences: Iterable[Evidence]) -> Verdict:
 def _conflicts(sale: Sale, counted: list[str], unknown: list[Evidence]) -> Iterable[Problem]:
     found = []
     kyc = counted.count(REPLACES_ALL)
-    if sale.utility_group not in set(UtilityGroup):
+    if sale.utility_group not in GROUP_RULES:
         found.append(Problem.GROUP_UNKNOWN)
     if sale.is_client_financial_responsible is None and not kyc:
         found.append(Problem.PAYER_UNKNOWN)

@@ -39,21 +39,6 @@ from toolkit.progress import Progress
 _BATCH: Final = 200
 
 
-@dataclass(frozen=True, slots=True)
-class Unverified:
-    """An object version that waits."""
-
-    id: int
-    key: str
-    size: int
-    etag: str
-    evidence_type: str | None  # of the record that the object belongs to, if there is one
-
-    def is_of_wrong_kind(self, found: FileKind) -> bool:
-        """Tell whether the record demands another kind; an unknown evidence type demands none."""
-        return self.evidence_type in set(EvidenceType) and KIND_OF[EvidenceType(self.evidence_type)] is not found
-
-
 def waiting(database: Database) -> list[int]:
     """Return the observations of all object versions that wait for verification, in the order of their turn.
 
@@ -70,7 +55,7 @@ def waiting(database: Database) -> list[int]:
     )
     by_now = sa.func.coalesce(content_checks.c.readers.op("@>")(present), True)
     failed = sa.exists().where(verification_failures.c.observation_id == seen.c.id)
-    demanded = sa.case({each.value: kind.value for each, kind in KIND_OF.items()}, value=evidences.c.evidence_type)
+    demanded = sa.case({str(each): str(kind) for each, kind in KIND_OF.items()}, value=evidences.c.evidence_type)
     decisive: ColumnElement[bool] = sa.and_(
         evidences.c.evidence_type.in_(list(EvidenceType)),
         ~sa.exists().where(withdrawals.c.evidence_id == evidences.c.id),
@@ -94,17 +79,19 @@ def waiting(database: Database) -> list[int]:
         return list(dict.fromkeys(connection.scalars(query)))  # several records may have one object
 
 
-def in_batches(database: Database, ids: list[int]) -> Iterator[list[Unverified]]:
-    """Yield the versions with these ids, in this order; one that is gone meanwhile is left out."""
+def in_batches(database: Database, ids: list[int]) -> Iterator[list[sa.Row[Any]]]:
+    """Yield the versions with these ids, in this order; one that is gone meanwhile is left out.
+
+    Each has the evidence type of the record that the object belongs to, if there is one.
+    """
     seen = object_observations
-    query = sa.select(seen.c.id, seen.c.key, seen.c.size, seen.c.etag, evidences.c.evidence_type).outerjoin(
-        evidences, evidences.c.object_key == seen.c.key
-    )
+    query: sa.Select[Any] = sa.select(seen.c.id, seen.c.key, seen.c.size, seen.c.etag, evidences.c.evidence_type)
+    query = query.outerjoin(evidences, evidences.c.object_key == seen.c.key)
     for start in range(0, len(ids), _BATCH):
         some = ids[start : start + _BATCH]
         there = (seen.c.id == sa.any_(sa.cast(some, sa.ARRAY(sa.BigInteger))), seen.c.gone_at.is_(None))
         with database.transaction() as connection:
-            found = {row["id"]: Unverified(**row) for row in connection.execute(query.where(*there)).mappings()}
+            found = {row.id: row for row in connection.execute(query.where(*there))}
         yield [found[each] for each in some if each in found]
 
 
@@ -216,7 +203,8 @@ def verify_contents(
             _keep(database, [check for _, check in checks], failures, clock)
             problems.update(check["problem"] for _, check in checks if check["problem"] is not None)
             wrong_kind += sum(
-                not check["problem"] and item.is_of_wrong_kind(check["kind"]) for item, check in checks
+                not check["problem"] and KIND_OF.get(item.evidence_type) not in (None, check["kind"])
+                for item, check in checks
             )
             verified += len(checks)
             reasons.update(failures.values())
@@ -246,7 +234,7 @@ def _lent(inspectors: Collection[Inspector]) -> Iterator[Callable[[IO[bytes]], I
 
 
 def _look(
-    bucket: Bucket, ends: float | None, inspect: Callable[[IO[bytes]], Inspected], item: Unverified
+    bucket: Bucket, ends: float | None, inspect: Callable[[IO[bytes]], Inspected], item: sa.Row[Any]
 ) -> _Outcome:
     """Return a row of ``content_checks`` or a failure, ``None`` where the time is over."""
     if item.size > MAX_BYTES:

@@ -14,7 +14,7 @@ from toolkit.contract.codes import WRONG_KIND
 from toolkit.contract.contents import Coverage
 from toolkit.contract.deadlines import Clock
 from toolkit.contract.events import Event
-from toolkit.contract.evidence import KIND_OF, EvidenceType, FileKind, Withdrawal
+from toolkit.contract.evidence import KIND_OF, FileKind, Withdrawal
 from toolkit.contract.fields import stated
 from toolkit.contract.findings import Reason
 from toolkit.contract.rules import EvidenceState, evidence_state, ran_out
@@ -93,7 +93,7 @@ class EvidenceRecord:
     @property
     def told_state(self) -> str:
         """The state in words: a withdrawn record is withdrawn, whatever its file is."""
-        known = self.withdrawal is not None or self.evidence_type in set(EvidenceType)
+        known = self.withdrawal is not None or self.evidence_type in KIND_OF
         return str(self.state if known else Reason.TYPE_UNKNOWN)
 
 
@@ -172,8 +172,7 @@ def _record(row: Any, now: datetime) -> EvidenceRecord:
 
 def _file(row: Any) -> StoredFile:
     fault, coverage = row.fault, Coverage.FIRST_BYTES if row.kind else Coverage.NEVER
-    known = row.evidence_type in set(EvidenceType)
-    if fault is None and known and row.kind is not None and KIND_OF[EvidenceType(row.evidence_type)] != row.kind:
+    if fault is None and row.kind is not None and KIND_OF.get(row.evidence_type) not in (None, row.kind):
         fault = WRONG_KIND
     if row.sha256 is not None:
         coverage = Coverage.VERIFIED
