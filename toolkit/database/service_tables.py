@@ -139,7 +139,7 @@ def _converted(place: str, name: str, kind: str, given: sa.Row[Any], null: bool,
 
     The contract's ``own`` tables are read as they are, so that their types have to fit.
     """
-    is_text, is_whole = given.category in ("S", "E"), given.name in ("smallint", "integer", "bigint")
+    is_text, is_whole = given.category in ("S", "E"), given.name in _WHOLE_TYPES
     if given.name == kind or (own and kind == "text" and given.category == "S"):
         return name
     if not own and null and is_text:
@@ -157,17 +157,15 @@ def _converted(place: str, name: str, kind: str, given: sa.Row[Any], null: bool,
     raise SchemaMismatch("{}: {} is of type {}, and {} is expected.{}", place, name, given.name, kind, advice)
 
 
+_WHOLE_TYPES: Final = ("smallint", "integer", "bigint")
 _WHOLE: Final = """
     CASE WHEN NOT {} ~ '^-?[0-9]{1,32}$' THEN NULL
          WHEN CAST({} AS numeric) BETWEEN -9223372036854775808 AND 9223372036854775807 THEN CAST({} AS bigint) END
 """
 _STORED: Final = {
     ("text", "uuid"): "CASE WHEN {} ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' THEN CAST({} AS uuid) END",
-    **{("text", kind): _WHOLE for kind in ("smallint", "integer", "bigint")},
-    **{
-        ("uuid", kind): _WHOLE.replace("{}", "replace(CAST({} AS text), '-', '')")
-        for kind in ("smallint", "integer", "bigint")
-    },
+    **{("text", kind): _WHOLE for kind in _WHOLE_TYPES},
+    **{("uuid", kind): _WHOLE.replace("{}", "replace(CAST({} AS text), '-', '')") for kind in _WHOLE_TYPES},
 }
 """By the types of the contract and of a table: what an id, in place of ``{}``, is in the table."""
 
