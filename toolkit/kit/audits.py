@@ -345,7 +345,7 @@ def _grid(heading: str, frame: pd.DataFrame) -> Part:
 def due_of(row: Any, zone: ZoneInfo) -> str:
     """Return when a finding is due, or by how much it is late."""
     days = counted(abs(int(row.dueInBusinessDays)), "business day")
-    text = f"{_('late by') if row.overdue else _('due in')} {days}, {readable(row.dueAt, zone)}"
+    text = f"{_('late by') if row.overdue else _('due in')} {days}, {on_day(row.dueAt.astimezone(zone))}"
     return Ordered(text, row.dueAt.timestamp())
 
 
@@ -378,7 +378,7 @@ def shown_changes(found: FindingChanges, zone: ZoneInfo, *, first: bool = False)
         since = "closed_at" if kind == "resolved" else "opened_at"
         for row in tuples(changed.sort_values([since, "sale_id", "code"]).head(IN_A_NOTEBOOK)):
             sale, partner = row.sale_id or _("no sale"), row.partner or _("no partner")
-            rows.append((_(kind), sale, row.code, partner, readable(getattr(row, since), zone)))
+            rows.append((_(kind), sale, row.code, partner, readable(getattr(row, since), zone, found.end)))
     parts.append(table("Changes", ["change", "sale", "code", "partner", "since"], rows))
     attention = bool(found.ids("new") or found.ids("reopened"))
     return Shown(found, parts, changes_as_json(found, zone), attention)

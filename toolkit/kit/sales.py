@@ -87,7 +87,13 @@ def tables_of(case: SaleCase, zone: ZoneInfo, *, unmasked: bool) -> list[tuple[s
         [(each.named, ", ".join(each.accepts)) for each in case.rule],
         _record_rows(case.records, zone, unmasked=unmasked),
         [
-            (row.code, _(row.status), _(row.severity), readable(row.firstSeen, zone), _due(row, zone))
+            (
+                row.code,
+                _(row.status),
+                _(row.severity),
+                readable(row.firstSeen, zone, case.created_at),
+                _due(row, zone),
+            )
             for row in tuples(case.findings)
         ],
         [
@@ -95,7 +101,7 @@ def tables_of(case: SaleCase, zone: ZoneInfo, *, unmasked: bool) -> list[tuple[s
             for each in (waiver.request for waiver in case.waivers)
         ],
         [
-            (readable(event.happened_at, zone), _(EVENT_NAMES[event.kind]), types[record])
+            (readable(event.happened_at, zone, case.created_at), _(EVENT_NAMES[event.kind]), types[record])
             for event, record in case.timeline
         ],
         [
@@ -204,7 +210,7 @@ def _due(row: Any, zone: ZoneInfo) -> str:
     if row.status == FindingStatus.RESOLVED:
         return ""
     late = f", {_('late by')} {counted(-row.dueInBusinessDays, 'business day')}" if row.overdue else ""
-    return Ordered(readable(row.dueAt, zone) + late, row.dueAt.timestamp())
+    return Ordered(on_day(row.dueAt.astimezone(zone)) + late, row.dueAt.timestamp())
 
 
 def shown_records(

@@ -73,9 +73,9 @@ def format_error(error: Exception) -> str:
 ToolkitError.worded = staticmethod(format_error)
 
 
-def readable(moment: datetime, timezone: ZoneInfo) -> Ordered:
-    """``20 Nov 2026, 18:00 (UTC-03:00)`` or ``20/11/2026, 18:00 (UTC-03:00)``."""
-    return Ordered(current_language().moment(moment, timezone), moment.timestamp())
+def readable(moment: datetime, timezone: ZoneInfo, beside: datetime | None = None) -> Ordered:
+    """``20 Nov 2026, 18:00 (UTC-03:00)``; without the offset where ``beside`` it a moment tells the same."""
+    return Ordered(current_language().moment(moment, timezone, beside), moment.timestamp())
 
 
 def on_day(day: date) -> Ordered:
