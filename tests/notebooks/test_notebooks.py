@@ -334,6 +334,7 @@ def test_a_parameters_cell_with_more_than_literals_is_refused(source):
 def test_displays_speak_the_language_of_the_environment_and_leave_data_alone():
     set_language({"TOOLKIT_LANGUAGE": "pt-BR"})
     facts = figures("Sales", {"rejected": 1200}, "Nothing was issued. Correct the rows below and run again.")
+    assert figures("Findings", {"open": 71, "resolved": 1}).text == "Achados: 71 abertos, 1 resolvido"
     rows = table("Why rows were rejected", ["line", "field"], [(2, "rejected")], total=1000)
     assert facts.text == "Vendas: 1.200 rejeitadas\nNada foi emitido. Corrija as linhas abaixo e execute de novo."
     assert "Nada foi emitido." in facts.html

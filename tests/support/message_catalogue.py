@@ -147,6 +147,8 @@ def _of_tables():
     yield from ("new", "back again", "came and went", "resolved", "unknown", "changed", "not known", "FAILED")
     yield from ("open", "overdue", "later", "ended", "holds", "released", "files", "inclusion", "time", "witness")
     yield from ("revoked", "at", "data", "log", "schema", "epoch", "replica", "problem", "database", "bucket")
+    of_many = ("new", "open", "waived", "resolved", "came and went", "done", "failed", "missed", "kept")
+    yield from ((each, each) for each in of_many)
     # Read from tables and files.
     yield from ("{} (embedded bucket)", "one object of several records", "not in the contract")
     yield from (*OF_SYSTEM, *_BOUNDS.values())

@@ -440,7 +440,7 @@ def shown_answers(kept: Sequence[KeptAnswer], zone: ZoneInfo) -> Shown[Sequence[
 
 def shown_answers_loaded(loaded: AnswersLoaded, name: str) -> Shown[AnswersLoaded]:
     """Show the answers that a file brought."""
-    facts = {"new": loaded.new, "unchanged": loaded.unchanged, "rejected": len(loaded.rejected)}
+    facts = {"not known before": loaded.new, "unchanged": loaded.unchanged, "rejected": len(loaded.rejected)}
     told, rejected = of_rejected(loaded.rejected, loaded.rejected_files)
     parts = [figures(Message("{}: {}", name, counted(loaded.rows, "answer")), facts), *told]
     document = pick_camel(loaded, "rows", "new", "unchanged") | rejected

@@ -81,7 +81,7 @@ class Privacy:
         facts = {"clients": len(rows), "sales": len(person.sales)}
         parts = [
             figures(mask_cpf(person.cpf), facts),
-            table("Clients", ["id", "registered", "fields stored"], rows),
+            table("Clients", ["id", "since", "fields stored"], rows),
             table("Sales", _OF_SALES, _rows(person.sales)),
         ]
         document = {

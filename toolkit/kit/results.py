@@ -118,7 +118,7 @@ def shown_quality(found: ClientQuality) -> Shown[ClientQuality]:
 def shown_sales(loaded: SalesLoaded, name: str) -> Shown[SalesLoaded]:
     """Show the load of a file of sales."""
     facts = {
-        "new": loaded.inserted,
+        "not known before": loaded.inserted,
         "updated": loaded.updated,
         "unchanged": loaded.unchanged,
         "rejected": len(loaded.rejected),
@@ -216,7 +216,8 @@ def shown_sync(synced: Synced, verified: Verified | None, *, inventory: bool) ->
     """Show what a reading of the bucket found."""
     heading = counted(synced.listed, "object") + ("" if synced.full else f" {_('looked at')}")
     facts = {"new": synced.appeared, "overwritten": synced.changed, "vanished": synced.vanished}
-    parts = [figures(heading, facts | {"examined": synced.examined})]
+    facts |= {"examined": synced.examined}
+    parts = [figures(heading, facts)]
     since = None if synced.listed_since is None else synced.listed_since.isoformat(timespec="seconds")
     if inventory:
         parts.append(remark("note", Message("the oldest part of the listing is of {}", since or "never")))

@@ -60,7 +60,7 @@ def say(text: str, *, aside: bool = False) -> Part:
 
 def figures(heading: str, facts: Mapping[str, int | str], below: str = "") -> Part:
     """Show figures with their labels under a heading, and a sentence below."""
-    named = {_(label): _cell(value) for label, value in facts.items()}
+    named = {_numbered(label, value): _cell(value) for label, value in facts.items()}
     heading, below = translate(heading), translate(below)
     if any(isinstance(value, str) for value in facts.values()):
         text = "\n".join([heading, *(f"  {label}: {value}" for label, value in named.items())])
@@ -68,6 +68,13 @@ def figures(heading: str, facts: Mapping[str, int | str], below: str = "") -> Pa
         text = f"{heading}: {', '.join(f'{value} {label}' for label, value in named.items())}"
     under = f"<p>{escape(below)}</p>" if below else ""
     return Part(_html(heading, named, [named.values()]) + under, f"{text}\n{below}" if below else text)
+
+
+def _numbered(label: str, value: int | str) -> str:
+    """Return a label in the number of its figure, where the language has one for it."""
+    number = value if isinstance(value, int) else 1
+    found = current_language().translations.ngettext(label, label, number)
+    return _(label) if found == label else found
 
 
 def table(heading: str, columns: Sequence[str], rows: Iterable[Sequence[object]], total: int = 0) -> Part:
