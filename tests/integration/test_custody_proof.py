@@ -40,12 +40,21 @@ def script(folder, *key):
     return done.returncode, done.stdout + done.stderr
 
 
-def test_a_stranger_reads_the_proof_with_a_library_that_is_not_ours(reports):
-    _, second, known = reports
-    proof, entry = (second / "entry.json.tlog-proof").read_text(), (second / "entry.json").read_bytes()
-    found = verify_tlog_proof(proof, entry, str(known), expected_origin=known.name)
+def assert_strangers_accept(folder):
+    """A library that is not ours and, where there is openssl, ``verify.sh`` find the folder in the log."""
+    proof, entry = (folder / "entry.json.tlog-proof").read_text(), (folder / "entry.json").read_bytes()
+    key = (folder / "log.vkey").read_text().strip()
+    found = verify_tlog_proof(proof, entry, key, expected_origin=key.partition("+")[0])
     assert (found["ok"], found["log_ok"], found["inclusion_ok"]) == (True, True, True)
-    assert not verify_tlog_proof(proof, entry + b" ", str(known))["ok"]
+    assert not verify_tlog_proof(proof, entry + b" ", key)["ok"]
+    if HAS_PROGRAMS:
+        status, said = script(folder)
+        assert (status, "OK: entry" in said) == (0, True), said
+
+
+def test_strangers_accept_a_report_by_programs_that_are_not_ours(reports):
+    for folder in reports[:2]:
+        assert_strangers_accept(folder)
 
 
 def test_a_report_and_an_audit_carry_their_proof(run, reports, tmp_path):
@@ -86,10 +95,8 @@ def test_an_earlier_report_keeps_its_proof(run, reports):
 
 
 @needs_openssl
-def test_openssl_and_coreutils_say_the_same(reports):
+def test_openssl_and_coreutils_compare_the_key_and_the_files(reports):
     first, _, _ = reports
-    status, said = script(first)
-    assert (status, "OK: entry" in said) == (0, True), said
     shutil.copy(first / "log.pem", first.parent / "known.pem")
     assert script(first, "known.pem")[0] == 0
     (first.parent / "known.pem").write_bytes(new_signer().verifier.pem())

@@ -17,6 +17,7 @@ from typing import get_args
 import nbformat
 import pytest
 
+from tests.integration.test_custody_proof import assert_strangers_accept
 from tests.support.client_rows import client, write_csv
 from tests.support.leaks import leaks_in
 from tests.support.readme_commands import run_the_readme
@@ -108,6 +109,8 @@ def test_the_wheel_does_the_main_job_with_two_extras_and_the_readme_goes_on(
         (out / "missing-evidence.html").read_text(encoding="utf-8"),
     )
     audit = open_audit(max(audits.glob("2*")))
+    for folder in (out, audit.folder):
+        assert_strangers_accept(Path(folder))
     assert wrong_figures(out, audit) == []
     since = datetime.now(UTC).date() - timedelta(days=28)
     for code in LANGUAGES:

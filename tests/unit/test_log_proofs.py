@@ -1,6 +1,8 @@
 """The tree, the notes and the proofs of the log, by what others computed and signed; older exports."""
 
+import hmac
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 from shutil import copy
 
@@ -9,6 +11,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from hypothesis import given
 from hypothesis import strategies as st
 
+from toolkit.contract.events import Event, LogKeys, commitment
 from toolkit.log.chain import verify_log
 from toolkit.log.merkle import (
     append,
@@ -214,3 +217,16 @@ def test_an_old_export_is_verified_by_a_seal_that_was_kept(run, exported):
     run("verify", exported, "--seal", NEWEST, ends=3, within={})
     exported.write_bytes(b"\xff\xfe")
     run("verify", exported, ends=1, within={})
+
+
+def test_fields_that_were_sealed_in_an_earlier_form_are_still_compared_and_opened():
+    event = Event(7, "WITHDRAWN", datetime(2026, 11, 28, tzinfo=UTC), {"by": "Ana"}, b"s" * 16)
+    keys, older = LogKeys(("new", "old")), LogKeys(("old",))
+    of_event = hmac.digest(b"old", b"s" * 16, "sha256")
+    of_field = hmac.digest(of_event, b"by", "sha256")
+    now = older.sealed(event)["detail"]["by"]
+    assert now == commitment(hmac.digest(b"old", b"s" * 16 + b"by", "sha256"), "Ana")
+    for told in (now, commitment(of_field, "Ana"), commitment(of_event, "Ana"), "Ana"):
+        assert keys.agrees(event, "by", told)
+    assert keys.opens(event, "by", commitment(of_field, "Ana")) == of_field
+    assert not keys.agrees(event, "by", commitment(of_field, "Rui"))

@@ -6,7 +6,7 @@ hashes (HMAC-SHA256), each field under a key of its own: who is given it and the
 
 import hmac
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -88,7 +88,9 @@ def _moment(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat(timespec="microseconds")
 
 
-_encode: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode
+_encode: Final = json.JSONEncoder(
+    sort_keys=True, separators=(",", ":"), ensure_ascii=False, check_circular=False
+).encode
 
 
 def canonical(document: object) -> bytes:
@@ -107,32 +109,32 @@ class LogKeys:
 
     keys: tuple[str, ...] = field(default=(), repr=False)
 
-    def of_field(self, name: str, salt: bytes | None) -> list[bytes]:
-        """Return the keys that a field may be sealed under, the one of now first; without a salt one for all."""
-        if salt is None:
-            return [key.encode() for key in self.keys]
-        return [hmac.digest(key, name.encode(), "sha256") for key in self._of_event(salt)]
-
-    def _of_event(self, salt: bytes) -> list[bytes]:
-        return [hmac.digest(key.encode(), salt, "sha256") for key in (*self.keys, "")]
+    def _of_field(self, event: Event, name: str) -> Iterator[bytes]:
+        """Yield the keys that a field may be sealed under, the one of now first; without a salt one for all."""
+        keys = [key.encode() for key in (*self.keys, "")]
+        if event.salt is None:
+            yield from keys[:-1]
+            return
+        for key in keys:
+            yield hmac.digest(key, event.salt + name.encode(), "sha256")
+        for key in keys:  # earlier, one of the event stood between
+            yield hmac.digest(hmac.digest(key, event.salt, "sha256"), name.encode(), "sha256")
 
     def sealed(self, event: Event) -> dict[str, Any]:
         """Return the event (as JSON) as it is sealed, its fields under their keys."""
         document = event.as_json()
         for name in HIDDEN.get(event.kind, ()):
-            if name in event.detail and (keys := self.of_field(name, event.salt)):
-                document["detail"][name] = commitment(keys[0], event.detail[name])
+            if name in event.detail and (key := next(self._of_field(event, name), None)) is not None:
+                document["detail"][name] = commitment(key, event.detail[name])
         return document
 
     def opens(self, event: Event, name: str, told: object) -> bytes | None:
         """Return the key under which an entry holds a field of this event as ``told``, if one of these does."""
-        keys = self.of_field(name, event.salt)
+        keys = self._of_field(event, name)
         return next((key for key in keys if commitment(key, event.detail[name]) == told), None)
 
     def agrees(self, event: Event, name: str, told: object) -> bool:
-        """Tell whether ``told`` stands for a field of this event, also where it was sealed in an earlier form."""
-        value = event.detail[name]
-        earlier = self._of_event(event.salt) if event.salt else []
-        return value == told or bool(
-            self.opens(event, name, told) or any(commitment(key, value) == told for key in earlier)
-        )
+        """Tell whether ``told`` stands for a field of this event, also where all had the key of the event."""
+        value, salt = event.detail[name], event.salt or b""
+        earlier = [commitment(hmac.digest(key.encode(), salt, "sha256"), value) for key in (*self.keys, "")]
+        return told == value or self.opens(event, name, told) is not None or told in earlier

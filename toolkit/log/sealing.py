@@ -4,7 +4,8 @@ Events are appended in the order of their epochs and transactions, and only when
 record any: so the place of an event in the log never changes, and no writer is made to wait.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+import json
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from hashlib import sha256
@@ -64,13 +65,13 @@ def seal_events(
             raise LogKeyMissing(
                 "The custody log is not sealed: TOOLKIT_HOME cannot be written, and it has no key."
             )
-        size, place = _end(connection)
+        size: int = connection.scalar(sa.select(sa.func.coalesce(sa.func.max(log_entries.c.index) + 1, 0)))
         if signed is not None and not signed.is_of(signer.verifier, root(tiles_of(connection), signed.size)):
             raise LogDiffers(
                 "The custody log is not sealed: its tree is not the one that was signed at {:,} entries.",
                 signed.size,
             )
-        for rows in _unsealed(connection, place, horizon):
+        while rows := connection.execute(sa.text(_UNSEALED), {"horizon": horizon, "batch": BATCH}).all():
             _append(connection, size, rows, keys)
             size += len(rows)
         if size > (signed.size if signed is not None else 0):
@@ -150,24 +151,11 @@ def newest_epoch(connection: Connection) -> Row[Any]:
     return connection.execute(sa.select(custody_epochs).order_by(custody_epochs.c.number.desc()).limit(1)).one()
 
 
-def _end(connection: Connection) -> tuple[int, Mapping[str, int]]:
-    """Return the number of entries, and the event that the last one is of."""
-    columns = log_entries.c
-    query = sa.select(columns.index.label("place"), columns.epoch, columns.transaction, columns.event)
-    last = connection.execute(query.order_by(columns.index.desc()).limit(1)).one_or_none()
-    if last is None:
-        return 0, {"epoch": 0, "transaction": 0, "id": 0}
-    return last.place + 1, {"epoch": last.epoch, "transaction": last.transaction, "id": last.event}
-
-
-def _unsealed(connection: Connection, place: Mapping[str, int], horizon: int) -> Iterator[Sequence[Row[Any]]]:
-    while rows := connection.execute(sa.text(_UNSEALED), {**place, "horizon": horizon, "batch": BATCH}).all():
-        yield rows
-        place = {"epoch": rows[-1].epoch, "transaction": rows[-1].transaction, "id": rows[-1].id}
-
-
-def _append(connection: Connection, size: int, rows: Sequence[Row[Any]], keys: LogKeys) -> None:
-    entries = [entry_of(Event(row.id, row.kind, row.happened_at, row.detail, row.salt), keys) for row in rows]
+def _append(connection: Connection, size: int, rows: Sequence[Any], keys: LogKeys) -> None:
+    entries = [
+        entry_of(Event(number, kind, moment, json.loads(detail), salt), keys)
+        for number, kind, moment, detail, salt, *_ in rows
+    ]
     with raw(connection).cursor().copy(_COPY_ENTRIES) as copy:
         copy.set_types(["int8", "int8", "int8", "int4", "bytea"])
         for index, (row, entry) in enumerate(zip(rows, entries, strict=True), start=size):
@@ -219,9 +207,12 @@ _HORIZON: Final = """
 """
 
 _UNSEALED: Final = """
-    SELECT id, epoch, transaction, kind, happened_at, detail, uuid_send(salt) AS salt
+    SELECT id, kind, happened_at, CAST(detail AS text), uuid_send(salt), transaction, epoch
     FROM audit.custody_events
-    WHERE (epoch, transaction, id) > (:epoch, :transaction, :id)
+    WHERE (epoch, transaction, id) > (
+        SELECT coalesce(max(epoch), 0), coalesce(max(transaction), 0), coalesce(max(event), 0)
+        FROM (SELECT * FROM audit.log_entries ORDER BY index DESC LIMIT 1) AS last
+    )
       AND (transaction < :horizon OR epoch < (SELECT max(number) FROM audit.custody_epochs))
     ORDER BY epoch, transaction, id
     LIMIT :batch
