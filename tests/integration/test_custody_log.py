@@ -198,6 +198,7 @@ def test_the_log_is_written_as_tiles_that_others_read(database, tell, seal, tmp_
         ("custody_events", "DELETE FROM audit.custody_events WHERE id = 2", "Event 2 is in the log, and no more"),
         ("log_entries", "UPDATE audit.log_entries SET entry = '{}' WHERE index = 0", "not those that were signed"),
         ("log_entries", "DELETE FROM audit.log_entries WHERE index = 6", "not those that were signed"),
+        ("log_entries", "DELETE FROM audit.log_entries", "not those that were signed"),
     ],
 )
 def test_a_change_in_the_database_is_named_by_the_next_export(database, tell, seal, tmp_path, table, change, told):
@@ -208,12 +209,19 @@ def test_a_change_in_the_database_is_named_by_the_next_export(database, tell, se
     assert told in str(misfit)
 
 
-def test_a_clock_that_was_turned_back_is_named_by_the_next_export(database, seal, tmp_path):
+def test_a_clock_that_was_turned_back_is_named_by_the_next_export_and_by_its_files(run, database, seal, tmp_path):
     for day in (3, 2):
         values = f"'REPORTED', '2026-03-0{day}', '{{}}'"
         execute(database, f"INSERT INTO audit.custody_events (kind, happened_at, detail) VALUES ({values})")
     seal()
-    assert "Event 2 says an earlier time" in str(export_tiles(database, tmp_path / "log", KEYS)[1])
+    told = "Event 2 says an earlier time than a report before it"
+    log = tmp_path / "log"
+    assert told in str(export_tiles(database, log, KEYS)[1])
+    check = ("log", "consistency", log / "checkpoint", log / "checkpoint", "--log", log)
+    assert told in run(*check, ends=3, within={}).out
+    [entries] = (log / "tile" / "entries" / "000.p").iterdir()
+    entries.write_bytes(entries.read_bytes().replace(b"2026-03-02", b"2026-03-04"))
+    assert "The entries are not those that were signed" in run(*check, ends=3, within={}).out
 
 
 def test_an_entry_that_is_too_long_holds_the_hash_of_its_detail(database, seal):
@@ -366,8 +374,10 @@ def forged(folder, lines, signer):
     """Write a log as ``export`` does."""
     tiles = append(lambda *_: b"", 0, map(leaf_hash, lines))
     signed = Checkpoint(signer.name, len(lines), root(lambda *place: tiles[place], len(lines)))
-    (folder / "tile" / "0" / "000.p").mkdir(parents=True)
-    (folder / "tile" / "0" / "000.p" / str(len(lines))).write_bytes(tiles[0, 0])
+    framed = b"".join(len(line).to_bytes(2, "big") + line for line in lines)
+    for name, content in {"0": tiles[0, 0], "entries": framed}.items():
+        (folder / "tile" / name / "000.p").mkdir(parents=True)
+        (folder / "tile" / name / "000.p" / str(len(lines))).write_bytes(content)
     (folder / "checkpoint").write_text(signed.signed_by([signer]))
     (folder / "log.vkey").write_text(f"{signer.verifier}\n")
     return folder

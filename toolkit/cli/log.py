@@ -24,7 +24,7 @@ from toolkit.kit.connection import Kit
 from toolkit.kit.shown import Shown, say
 from toolkit.kit.spoken import _
 from toolkit.log.bundle import COSIGS, STAMP, bundle, verify_bundle
-from toolkit.log.export import export_tiles, read_tiles
+from toolkit.log.export import OTHER_ENTRIES, computed, export_tiles, read_tiles
 from toolkit.log.merkle import ReadTile, consistency_proof, is_consistent
 from toolkit.log.notes import COSIGNATURE, ED25519, Checkpoint, SignedState, VerifierKey, lines_of
 from toolkit.log.others import ask_authority, ask_witness, keep_cosignature, request_for, said_of
@@ -265,16 +265,25 @@ def consistency(kit: Kit, old: Path, new: Path, exported: Path | None) -> int:
     """Tell whether the log of checkpoint B begins with the entries of checkpoint A, and print the proof.
 
     A and B are files with checkpoints of this log, such as those in the folders of reports.
-    With --log no database and no settings are needed.
+    With --log no database and no settings are needed; its entries are hashed anew, and a report
+    among them that says an earlier time than one before it is named.
 
     Examples:
       toolkit log consistency reports/history/20261123T020000Z/checkpoint reports/checkpoint
       toolkit log consistency kept/checkpoint log-tiles/checkpoint --log log-tiles
 
-    Exit status 3: it does not; one of them is of another history, or the end of the log was cut off.
+    Exit status 3: it does not; one of them is of another history, the end of the log was cut off, or the
+    log in DIR has other entries or was written by a clock that was turned back.
     """
     if exported is not None:
-        return _compared(*read_tiles(exported), old, new)
+        tile, size, keys = read_tiles(exported)
+        status = _compared(tile, size, keys, old, new)
+        whole, wrong = computed(exported)
+        if whole != _state(keys, exported / "checkpoint").root:
+            wrong = OTHER_ENTRIES
+        if wrong is not None:
+            show("{}", wrong)
+        return status if wrong is None else NEEDS_ATTENTION
     with kit.database.transaction() as connection:
         return _compared(tiles_of(connection), signed_state(connection).size, keys_of(connection), old, new)
 

@@ -6,9 +6,10 @@ The directory has the form of C2SP ``tlog-tiles``: ``checkpoint``, ``tile/LEVEL/
 
 import json
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import sqlalchemy as sa
 from sqlalchemy import Connection
@@ -21,6 +22,8 @@ from toolkit.log.merkle import HASH_BYTES, TILE, ReadTile, append, leaf_hash, ro
 from toolkit.log.notes import Checkpoint, SignedState, VerifierKey, text_of
 from toolkit.log.sealing import CLOCKS_DIFFER, entry_of, signed_state
 from toolkit.message import Message
+
+OTHER_ENTRIES: Final = Message("The entries are not those that were signed.")
 
 
 def export_tiles(database: Database, out: Path, keys: LogKeys) -> tuple[SignedState, Message | None]:
@@ -54,8 +57,7 @@ def read_tiles(folder: Path) -> tuple[ReadTile, int, list[str]]:
     """
 
     def tile(level: int, number: int) -> bytes:
-        whole = _place(folder, str(level), number, TILE)
-        return _read(whole if whole.exists() else next(whole.with_name(f"{whole.name}.p").glob("*"), whole))
+        return _read(_stored(folder, str(level), number))
 
     found = Checkpoint.parse(text_of(_read(folder / "checkpoint").decode("utf-8", "replace")))
     return tile, found.size if found else 0, [_read(folder / "log.vkey").decode("utf-8", "replace").strip()]
@@ -69,39 +71,66 @@ def _read(path: Path) -> bytes:
 
 
 def _write(connection: Connection, signed: SignedState, out: Path, keys: LogKeys) -> Message | None:
-    growing: dict[tuple[int, int], bytes] = {}
     misfit: Message | None = None
-    latest, turned_back, size, unsaid = datetime.min.replace(tzinfo=UTC), None, 0, 0
-
-    def tile(level: int, number: int) -> bytes:
-        return growing.get((level, number)) or _read(_place(out, str(level), number, TILE))
-
+    unsaid = 0
     for number, rows in enumerate(_entries(connection, signed.size)):
         misfit = misfit or next((wrong for row in rows if (wrong := _misfit(row, keys)) is not None), None)
-        stored = [row.entry for row in rows]
         unsaid += sum(_erased(row) for row in rows)
-        for row in (each for each in rows if each.kind == CustodyEvent.REPORTED):
-            turned_back = row.event if row.happened_at + CLOCKS_DIFFER < latest else turned_back
-            latest = max(latest, row.happened_at)
-        framed = b"".join(len(entry).to_bytes(2, "big") + entry for entry in stored)
-        _put(_place(out, "entries", number, len(stored)), framed)
-        growing |= append(tile, size, map(leaf_hash, stored))
-        size += len(stored)
-        for level, full in [each for each, hashes in growing.items() if len(hashes) == TILE * HASH_BYTES]:
-            _put(_place(out, str(level), full, TILE), growing.pop((level, full)))
-    for (level, last), hashes in growing.items():
-        _put(_place(out, str(level), last, len(hashes) // HASH_BYTES), hashes)
+        framed = b"".join(len(row.entry).to_bytes(2, "big") + row.entry for row in rows)
+        _put(_place(out, "entries", number, len(rows)), framed)
     for name, content in signed.files().items():
         _put(out / name, content)
-    if not signed.is_of(VerifierKey.parse(signed.vkey), root(tile, signed.size)):
-        return Message("The entries are not those that were signed.")
+    whole, turned_back = computed(out, write=True)
+    if not signed.is_of(VerifierKey.parse(signed.vkey), whole):
+        return OTHER_ENTRIES
     if misfit is None and unsaid > 0:
         return Message("The hashes of {:,} events are gone, and no erasure says so.", unsaid)
-    if misfit is None and turned_back is not None:
-        return Message(
-            "Event {} says an earlier time than a report before it: a clock was turned back.", turned_back
-        )
-    return misfit
+    return misfit or turned_back
+
+
+def computed(folder: Path, *, write: bool = False) -> tuple[bytes, Message | None]:
+    """Compute the tree of an exported log anew from its entries; ``write`` its tiles.
+
+    Returns:
+        The root, and which report says an earlier time than one before it, if any does.
+    """
+    growing: dict[tuple[int, int], bytes] = {}
+    latest, turned_back = datetime.min.replace(tzinfo=UTC), None
+    size, entries = 0, [b""]
+
+    def tile(level: int, number: int) -> bytes:
+        return growing[level, number]
+
+    while entries and size % TILE == 0 and (path := _stored(folder, "entries", size // TILE)).exists():
+        entries = [*_unframed(_read(path))]
+        for entry in (each for each in entries if b'"kind":"REPORTED"' in each):
+            with suppress(ValueError, KeyError, TypeError):  # in an entry that somebody made
+                event = json.loads(entry)
+                at = datetime.fromisoformat(event["at"])
+                if at + CLOCKS_DIFFER < latest:
+                    turned_back = Message(
+                        "Event {} says an earlier time than a report before it: a clock was turned back.",
+                        event["id"],
+                    )
+                latest = max(latest, at)
+        growing |= append(tile, size, map(leaf_hash, entries))
+        size += len(entries)
+        for place in [each for each, hashes in growing.items() if len(hashes) == TILE * HASH_BYTES]:
+            full = growing.pop(place)
+            if write:
+                _put(_place(folder, str(place[0]), place[1], TILE), full)
+    for (level, number), hashes in growing.items() if write else ():
+        _put(_place(folder, str(level), number, len(hashes) // HASH_BYTES), hashes)
+    return root(tile, size), turned_back
+
+
+def _unframed(framed: bytes) -> Iterator[bytes]:
+    """Yield the entries in a file, each of which stands after its length."""
+    start = 0
+    while start < len(framed):
+        end = start + 2 + int.from_bytes(framed[start : start + 2], "big")
+        yield framed[start + 2 : end]
+        start = end
 
 
 def _entries(connection: Connection, size: int) -> Iterator[Sequence[Any]]:
@@ -158,6 +187,12 @@ def _place(out: Path, what: str, number: int, width: int) -> Path:
         groups.insert(0, f"x{number % 1000:03}")
     path = out.joinpath("tile", what, *groups)
     return path if width == TILE else path.with_name(f"{path.name}.p") / str(width)
+
+
+def _stored(folder: Path, what: str, number: int) -> Path:
+    """Return the path of a tile as it is there, whole or the part of one."""
+    whole = _place(folder, what, number, TILE)
+    return whole if whole.exists() else next(whole.with_name(f"{whole.name}.p").glob("*"), whole)
 
 
 def _put(path: Path, content: bytes) -> None:
