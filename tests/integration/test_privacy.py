@@ -52,6 +52,7 @@ def office(run, database, postgres_tool, bucket, s3, clock, tmp_path, monkeypatc
     (work / "executed.ipynb").write_text(json.dumps({"cells": [{"outputs": ["rg-quiteria.pdf"]}]}))
     with zipfile.ZipFile(work / "rows.xlsx", "w") as workbook:
         workbook.writestr("xl/sheet1.xml", "<t>Maria Quitéria</t>")
+    (work / "night.log").write_text("12:00:01 uploaded rg-quiteria.pdf\n")
     (work / "others.csv").write_text("cpf\n11144477735\n")
     (work / "letter.pdf").write_bytes(typst.compile("#set page(width: 3cm)\nPrezada Maria Quitéria".encode()))
     (work / "old.csv").write_bytes("nome;QUITÉRIA MARIA;MARIA  QUITÉRIA\n".encode("cp1252"))
@@ -114,7 +115,7 @@ def test_one_leaves_the_held_one_stays_and_every_proof_still_holds(office, run, 
     folders = ("--look-in", office.work, "--look-in", office.unknown)
     plan = office.asked("erase", "--dry-run", *folders, "--json", cpf="529.982.247-25").told
     assert (len(plan["clients"]), plan["sales"], plan["objects"], plan["kept"]) == (1, ["V-1"], 1, [])
-    found = {"rejected.csv", "executed.ipynb", "rows.xlsx", "letter.pdf", "old.csv", "many.zip"}
+    found = {"rejected.csv", "executed.ipynb", "night.log", "rows.xlsx", "letter.pdf", "old.csv", "many.zip"}
     assert {Path(each).name for each in plan["files"]} == found
     assert {Path(each).name for each in plan["notSearched"]} == {"scan.pdf", "call.wav", "locked.zip"}
     assert len(left_of(office, s3, bucket, OF_MARIA)) > 5
@@ -171,6 +172,8 @@ def test_one_leaves_the_held_one_stays_and_every_proof_still_holds(office, run, 
     run("privacy", "hold", "release", hold["id"], "--reason", "settled", "--by", "Ana Souza")
     office.asked("erase", *PEOPLE, "--look-in", office.work, cpf="11144477735")
     assert left_of(office, s3, bucket, OF_JOAO) == []
+    for folder in (office.before, tmp_path / "after"):
+        assert [each.holds for each in verify_bundle(folder, known).values()][:2] == [True, True]
 
 
 def test_an_erasure_that_stopped_is_taken_up(office, run, database, bucket, s3, monkeypatch):

@@ -283,13 +283,10 @@ def _change_rows(connection: Connection, erasure: Erasure, keys: Mapping[str, UU
         "names": list(names.values()),
         "hidden": sorted({name for fields in HIDDEN.values() for name in fields}),
     }
-    events = 0
-    for name, statement in _STATEMENTS.items():
-        changed = connection.execute(sa.text(statement), given).rowcount
-        events += changed if name.startswith("events") else 0
+    changed = {name: connection.execute(sa.text(each), given).rowcount for name, each in _STATEMENTS.items()}
     _erase_rows(connection, erasure)
-    plain = {"erasure": str(erasure.id), "records": len(records), "objects": len(keys), "events": events}
-    plain |= {"clients": len(erasure.clients)}
+    plain = {"erasure": str(erasure.id), "records": len(records), "objects": len(keys)}
+    plain |= {"clients": len(erasure.clients), "events": changed["events"]}
     who = {"by": erasure.erased_by, "approvedBy": erasure.approved_by, "basis": erasure.basis}
     if erasure.account is not None:
         who["account"] = erasure.account
@@ -314,23 +311,16 @@ def _erase_rows(connection: Connection, erasure: Erasure) -> None:
 
 
 _STATEMENTS: Final = {
-    "events of records": """
+    "events": """
         UPDATE audit.custody_events
         SET detail = detail - CAST(:hidden AS text[]) || '{"erased": true}', salt = NULL
-        WHERE (detail ->> 'evidence')::uuid = ANY(CAST(:records AS uuid[])) AND NOT detail ? 'erased'
-    """,
-    "events of objects": """
-        UPDATE audit.custody_events AS event
-        SET detail = detail - CAST(:hidden AS text[]) || '{"erased": true}', salt = NULL
-        FROM audit.object_observations AS seen
-        WHERE seen.key COLLATE "C" = ANY(CAST(:keys AS text[]))
-          AND (event.detail ->> 'observation')::bigint = seen.id
-          AND event.kind IN ('UPLOADED', 'RESTORED', 'GONE', 'VERIFIED') AND NOT detail ? 'erased'
-    """,
-    "events of completions": """
-        UPDATE audit.custody_events
-        SET detail = detail - CAST(:hidden AS text[]) || '{"erased": true}', salt = NULL
-        WHERE kind = 'COMPLETED' AND detail ->> 'sale' = ANY(CAST(:hashes AS text[]))
+        WHERE NOT detail ? 'erased' AND (
+            (detail ->> 'evidence')::uuid = ANY(CAST(:records AS uuid[]))
+            OR (detail ->> 'observation')::bigint = ANY(ARRAY(
+                SELECT id FROM audit.object_observations WHERE key COLLATE "C" = ANY(CAST(:keys AS text[]))
+            )) AND kind IN ('UPLOADED', 'RESTORED', 'GONE', 'VERIFIED')
+            OR detail ->> 'sale' = ANY(CAST(:hashes AS text[])) AND kind = 'COMPLETED'
+        )
     """,
     "objects": """
         UPDATE audit.object_observations AS seen
