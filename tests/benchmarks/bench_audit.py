@@ -1,7 +1,8 @@
 """A whole audit beside its floor, a bare COPY of the inputs and SQL by hand in DuckDB, and SQL in PostgreSQL.
 
 The floor writes files, verdicts and missing pieces as the audit does, with their SHA-256. It neither loads what
-COPY reads, nor writes the inputs, nor compares findings.
+COPY reads, nor writes the inputs, nor compares findings. At scale 1 it takes two thirds of the CPU seconds of the
+SQL in PostgreSQL, so half of those is less than the floor alone.
 
 Scale 1 is 400,000 sales with 1,000,000 evidence records; every tenth sale lacks something. Scale 5 is the size of
 the goals and 25 that of ten million sales, where the floors are left out. Goals: the audit, everything judged and

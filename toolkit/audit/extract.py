@@ -332,7 +332,7 @@ _SEEN: Final = f"""
         SELECT look.* EXCLUDE (problem, id), fault.problem, fault.checked_at, verified
         FROM known JOIN look ON look.id = latest LEFT JOIN look AS fault ON fault.id = first_fault
     )
-    SELECT object.id AS object, key, size, etag, seen_at, last_modified, kind, media_type, fault, fault_since,
+    SELECT object.id AS object, key, size, seen_at, last_modified, kind, media_type, fault, fault_since,
            CASE WHEN verified THEN '{Coverage.VERIFIED}'
                 WHEN failure.observation_id IS NOT NULL THEN '{Coverage.UNREADABLE}'
                 WHEN looked.observation_id IS NOT NULL THEN '{Coverage.FIRST_BYTES}'

@@ -200,7 +200,7 @@ def judgement() -> Judgement:
 @lru_cache(maxsize=2)
 def _judgement(_: str) -> Judgement:
     sales, records, objects, files, verdicts = map(table_of, ("sales", "records", "objects", "files", "verdicts"))
-    judged, pieces = _verdicts_of(sales, files), _missing_of(verdicts)
+    judged, pieces = _with_lists(_with_status(_with_attempts(sales, files))), _missing_of(verdicts)
     ordered = {
         "files": _files_of(sales, records, objects).order_by("record"),
         "verdicts": judged.order_by(_gravest_first(judged)),
@@ -257,12 +257,6 @@ def _files_of(sales: Table, records: Table, objects: Table) -> Table:
     return stated.left_join(of_sale, "sale_id").select(
         "record", *(of_sale.partner if name == "partner" else stated[name] for name in FILES.names)
     )
-
-
-def _verdicts_of(sales: Table, files: Table) -> Table:
-    """Judge every sale by its files (``FILES``), in the columns of ``VERDICTS``."""
-    judged = _with_lists(_with_status(_with_attempts(sales, files)))
-    return judged.select(*VERDICTS.names)
 
 
 def _missing_of(verdicts: Table) -> Table:
