@@ -13,16 +13,15 @@ from typing import Any, Final
 from botocore.exceptions import ClientError
 
 from toolkit.bucket.errors import Server, status_of
-from toolkit.bucket.sessions import Access
 from toolkit.errors import InvalidInput, UnreadableFile
-from toolkit.settings import AwsSettings, expanded
+from toolkit.settings import AwsSettings, Settings, expanded
 
 DEFAULT_TYPE: Final = "application/octet-stream"
 _BLOCK: Final = 1 << 20
 
 
-def open_store(target: str, aws: AwsSettings, *, embedded: bool = False) -> FileStore:
-    """Return the store that ``target`` names.
+def open_store(target: str, settings: Settings) -> FileStore:
+    """Return the folder, or the prefix of a bucket, that ``target`` names.
 
     Raises:
         InvalidInput: ``target`` is no folder and no ``s3://`` address.
@@ -32,7 +31,10 @@ def open_store(target: str, aws: AwsSettings, *, embedded: bool = False) -> File
     found = re.fullmatch(r"s3://(?P<bucket>[a-z0-9.-]+)(/(?P<prefix>.*))?", target)
     if found is None:
         raise InvalidInput("A target is a folder, or an address such as s3://bucket/prefix.")
-    return S3Store(found["bucket"], (found["prefix"] or "").strip("/"), aws, target, embedded=embedded)
+    from toolkit.bucket.client import access_settings
+
+    embedded, prefix = settings.evidence_bucket is None, (found["prefix"] or "").strip("/")
+    return S3Store(found["bucket"], prefix, access_settings(settings), target, embedded=embedded)
 
 
 class FolderStore:
@@ -94,6 +96,8 @@ class S3Store:
     """Objects below a prefix of a bucket, otherwise as the files of a ``FolderStore``."""
 
     def __init__(self, bucket: str, prefix: str, aws: AwsSettings, address: str, *, embedded: bool) -> None:
+        from toolkit.bucket.sessions import Access  # boto3 takes 8 MB, which a folder need not
+
         self.address = self.place = address
         self._bucket, self._prefix = bucket, f"{prefix}/" if prefix else ""
         self._server = Server(f"bucket {bucket}", embedded=embedded, named_by=address)

@@ -161,15 +161,11 @@ def notify_partners(kit: Kit, *, within: int = 3) -> PartnersTold | None:
     if audit is None:
         raise NoAudit
     told = []
-    whole = replace(audit)  # its session in DuckDB, with what that holds, ends before those of the partners begin
-    standing = whole.sql(_STANDING, [*addresses], sorted(STANDING), NOT_TOLD_TO_PARTNERS, within)
-    unknown = sorted(set(addresses) - set(whole.partners))
-    del whole
+    standing, unknown = _standing(replace(audit), [*addresses], within)  # a session that ends here
     with Mailer(settings) as mailer:
         every = [
-            _Telling(kit, mailer, place, audit.facts, name, address, within, of_one)
-            for name, address in addresses.items()
-            if len(of_one := standing.filter(pc.equal(standing["partner"], name)))
+            _Telling(kit, mailer, place, audit.facts, name, addresses[name], within, found)
+            for name, found in standing.items()
         ]
         waiting = {each.partner: each for each in every if each.has_news()}
         read = (waiting[own.partner or ""].read(own) for own in audit.each_partner([*waiting]))
@@ -181,6 +177,13 @@ def notify_partners(kit: Kit, *, within: int = 3) -> PartnersTold | None:
             kit.progress.advance(1)
         kit.progress.end()
     return PartnersTold(told, unknown)
+
+
+def _standing(audit: Audit, partners: Sequence[str], within: int) -> tuple[dict[str, pa.Table], list[str]]:
+    """Return the findings that each of these has to mend, where it has any, and those that no sale names."""
+    found = audit.sql(_STANDING, partners, sorted(STANDING), NOT_TOLD_TO_PARTNERS, within)
+    by_partner = {name: found.filter(pc.equal(found["partner"], name)) for name in partners}
+    return {name: own for name, own in by_partner.items() if len(own)}, sorted({*partners} - {*audit.partners})
 
 
 def _ahead(items: Iterator[T]) -> Iterator[T]:

@@ -168,11 +168,9 @@ class Services:
 
     def file_store(self, target: str) -> FileStore:
         """Return the folder, or the prefix of a bucket, that ``target`` names."""
-        from toolkit.bucket.client import access_settings
         from toolkit.bucket.file_store import open_store
 
-        embedded_bucket = "://" in target and self.settings.evidence_bucket is None
-        return open_store(target, access_settings(self.settings), embedded=embedded_bucket)
+        return open_store(target, self.settings)
 
     def audit_plan(self, place: str | None = None, *, spark: bool = False) -> AuditPlan:
         """Return where audits are, ``place`` or else that of the settings, and how they are made.
