@@ -273,7 +273,7 @@ class _Telling:
             tried |= {} if done.problem else {"delivered_at": clock()}
             connection.execute(sa.update(partner_notices).where(partner_notices.c.id == row.id).values(tried))
             if done.problem is None:
-                told_of = sa.func.unnest(sa.cast([*news], sa.ARRAY(sa.Uuid)))
+                told_of = sa.func.unnest(sa.cast([*news], sa.ARRAY(sa.Uuid(as_uuid=False))))
                 stages = sa.func.unnest(sa.cast([*news.values()], sa.ARRAY(sa.Text)))
                 rows = sa.select(sa.literal(row.id), told_of, stages)  # one statement, however many they are
                 connection.execute(
@@ -283,7 +283,7 @@ class _Telling:
                 record_event(connection, CustodyEvent.PARTNER_TOLD, clock(), told)
         return done
 
-    def _news(self, connection: sa.Connection) -> dict[UUID, Stage]:
+    def _news(self, connection: sa.Connection) -> dict[str, Stage]:
         """Return the findings that the partner was not told of at their stage since they came, or came back."""
         ids, told, notice = self.standing["id"].to_pylist(), told_findings.c, partner_notices.c
         query = (
@@ -295,7 +295,7 @@ class _Telling:
         known = {(str(id_), stage): at for id_, stage, at in connection.execute(query)}
         rows = zip(ids, *(self.standing[name].to_pylist() for name in ("stage", "opened_at")), strict=True)
         return {
-            UUID(id_): Stage(stage)
+            id_: Stage(stage)
             for id_, stage, opened_at in rows
             if (at := known.get((id_, stage))) is None or at < opened_at
         }
