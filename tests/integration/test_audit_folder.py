@@ -159,7 +159,8 @@ def test_anybody_opens_an_audit_in_the_lines_of_the_readme(database, clock, stor
     exec(imported, names)
     assert sorted(eval(query, names).fetchall()) == [("compliant", 1), ("incomplete", 2)]
     objects = f"SELECT max(written_at) FROM 'audits/{made.name}/objects.parquet'"
-    assert names["duckdb"].sql(objects).fetchone()[0] <= clock.now, "moments come out as moments"
+    [(written,)] = names["duckdb"].sql(objects).fetchall()
+    assert written <= clock.now, "a moment comes out as one"
     read = pd.read_parquet(tmp_path / "audits" / made.name / "verdicts.parquet")
     assert sorted(read["sale_id"]) == ["S-0", "S-1", "S-2"]
 
