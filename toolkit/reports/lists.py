@@ -13,6 +13,7 @@ from datetime import date, datetime
 from functools import cache, partial
 from typing import Any, Final, Literal
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -152,9 +153,10 @@ _CHANGES: Final = {"new": "new", "reopened": "back again", "resolved": "resolved
 
 
 def _changes(report: Report) -> pd.DataFrame:
-    found = report.rows_of(FINDINGS)
-    say = report.language.text
-    return pd.concat([found[found["change"] == kind].assign(change=say(word)) for kind, word in _CHANGES.items()])
+    found, words = report.rows_of(FINDINGS), [*map(report.language.text, _CHANGES.values())]
+    places = [np.flatnonzero(found["change"] == kind) for kind in _CHANGES]
+    changed: pd.DataFrame = found.iloc[np.concatenate(places)]
+    return changed.assign(change=np.repeat(words, [*map(len, places)]))
 
 
 def _changed_partners(report: Report) -> pd.DataFrame:
