@@ -93,12 +93,12 @@ def opened(entry: bytes, event: Event, keys: LogKeys, shown: Set[str]) -> dict[s
     The key of a field opens no other one. A field that was sealed in an earlier form stays closed.
     """
     texts = {sha256(each.encode()).hexdigest(): each for each in shown}
-    told, files = _detail(entry), {}
+    files = {}
     for name, value in ((name, event.detail.get(name)) for name in HIDDEN.get(event.kind, ())):
         if (
             isinstance(value, str)
             and {value, texts.get(value)} & shown
-            and (key := keys.opens(event, name, told.get(name))) is not None
+            and (key := keys.opens(event, name, _of(entry, "detail", name))) is not None
         ):
             lines = [key.hex(), str(value), *([texts[value]] if value in texts else [])]
             files[f"{name}{OPENED}"] = "".join(f"{line}\n" for line in lines).encode()
@@ -193,13 +193,11 @@ def _inclusion(entry: bytes, proof: bytes, checkpoint: bytes, key: VerifierKey, 
 
 
 def _files(folder: Path, entry: bytes) -> BundleVerdict:
+    named = _of(entry, "detail", "files", SUMS)
     if not (folder / SUMS).exists():
-        named = _named(entry)
-        if SUMS in named:
-            return BundleVerdict(False, Message("{} is missing.", SUMS))
-        return _fields(folder, _detail(entry))
+        return _fields(folder, entry) if named is None else BundleVerdict(False, Message("{} is missing.", SUMS))
     listed = _read(folder, SUMS)
-    if _named(entry).get(SUMS) != sha256(listed).hexdigest():
+    if named != sha256(listed).hexdigest():
         return BundleVerdict(False, Message("{} is not the one that {} names.", SUMS, ENTRY))
     recorded = {
         name: digest for digest, _, name in (line.partition("  ") for line in listed.decode().splitlines())
@@ -227,7 +225,7 @@ def _files(folder: Path, entry: bytes) -> BundleVerdict:
     return BundleVerdict(True, written)
 
 
-def _fields(folder: Path, told: Mapping[str, Any]) -> BundleVerdict:
+def _fields(folder: Path, entry: bytes) -> BundleVerdict:
     """Check the fields of an entry that were opened."""
     files = sorted(folder.glob(f"*{OPENED}"))
     for file in files:
@@ -235,31 +233,23 @@ def _fields(folder: Path, told: Mapping[str, Any]) -> BundleVerdict:
         value, _, text = rest.partition("\n")
         is_key = re.fullmatch("[0-9a-f]{64}", key) is not None
         of_text = not text or sha256(text.removesuffix("\n").encode()).hexdigest() == value
-        if not (is_key and of_text and told.get(file.stem) == commitment(bytes.fromhex(key), value)):
+        told = _of(entry, "detail", file.stem)
+        if not (is_key and of_text and told == commitment(bytes.fromhex(key), value)):
             return BundleVerdict(False, Message("{} is not what {} holds.", file.name, ENTRY))
     if files:
         return BundleVerdict(True, Message("{} holds: {}.", ENTRY, ", ".join(each.name for each in files)))
     return BundleVerdict(None, Message("This entry is about no files of this folder."))
 
 
-def _of(entry: bytes, name: str) -> Any:
-    """Return a part of an entry, whatever the entry is."""
+def _of(entry: bytes, *names: str) -> Any:
+    """Return what stands under these names in an entry, whatever the entry is; ``None`` where nothing does."""
     try:
-        return json.loads(entry)[name]
+        found = json.loads(entry)
+        for name in names:
+            found = found[name]
     except (ValueError, KeyError, TypeError, RecursionError):
         return None
-
-
-def _detail(entry: bytes) -> Mapping[str, Any]:
-    """Return what an entry tells of its event."""
-    found = _of(entry, "detail")
-    return found if isinstance(found, dict) else {}
-
-
-def _named(entry: bytes) -> Mapping[str, str]:
-    """Return the hashes of the files that an entry names."""
-    found = _detail(entry).get("files")
-    return found if isinstance(found, dict) else {}
+    return found
 
 
 def _read(folder: Path, name: str) -> bytes:
