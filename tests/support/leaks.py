@@ -5,7 +5,7 @@ import re
 from html import unescape
 
 from toolkit.contract.people import secret_values
-from toolkit.samples.dataset import make_samples
+from toolkit.samples.dataset import read_clients
 
 
 def leaks_in(told, environ, credentials):
@@ -15,10 +15,10 @@ def leaks_in(told, environ, credentials):
     for line in "".join(path.read_text() for path in credentials).splitlines():
         fields = json.loads(line)["fields"]
         secrets |= {value for name, value in fields.items() if name not in {"bucket", "key", "X-Amz-Algorithm"}}
-    samples = make_samples()
-    people = (*samples.csv_clients, *samples.xlsx_clients, *samples.csv_wrong, *samples.xlsx_wrong)
+    people = [each for name in ("clients.csv", "clients.xlsx") for part in read_clients(name) for each in part]
     for person in people:
-        secrets |= {f"{person.first_name} {person.last_name}", person.email, person.phone_number, person.rg}
+        secrets |= {f"{person['first_name']} {person['last_name']}"}
+        secrets |= {person[each] for each in ("email", "phone_number", "rg")}
     digits = set(re.findall(r"\d{11}", re.sub(r"(?<=\d)[.-](?=\d)", "", told)))
     found = {secret for secret in secrets if secret and secret.upper() in told.upper()}
-    return sorted(found | digits & {person.cpf for person in people})
+    return sorted(found | digits & {person["cpf"] for person in people})

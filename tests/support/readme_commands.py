@@ -50,6 +50,6 @@ def run_the_readme(run, environ):
             line += " --late"  # a night's grace time has passed at most hours of the day
         line, _, _given = line.partition(" < ")
         words = subprocess.check_output(["sh", "-c", f"printf '%s\\n' {line}"], text=True).splitlines()
-        with patch("sys.stdin", StringIO(f"{make_samples().csv_clients[0].cpf}\n")):
+        with patch("sys.stdin", StringIO(f"{make_samples().clients[0]['cpf']}\n")):
             ran = run(*words[1:], ends=None, within=environ | known)
         assert ran.status in (0, 3), (line, ran)

@@ -14,8 +14,7 @@ from toolkit.contract.contents import ActivePart, ContentProblem, Depth
 from toolkit.contract.evidence import FileKind
 from toolkit.evidence.inspection import SECONDS, Inspector, inspect_file
 from toolkit.evidence.kinds import Inspected, media_type_of_bytes, readers_of
-from toolkit.samples.evidence_files import RECORDINGS, mp3
-from toolkit.samples.evidence_files import pdf as sample_pdf
+from toolkit.samples.evidence_files import RECORDINGS, document, mp3
 
 DAMAGED = ContentProblem.DAMAGED
 
@@ -147,8 +146,8 @@ def form(folder, content):
         (tone(), lambda content: content + b"x"),
         (tone(), lambda content: content + bytes(5000) + b"TAG" + bytes(125)),
         (tone(2.0, "WAV"), lambda content: content + b"x"),
-        (sample_pdf("a", ["b"]), lambda content: content + b"% a comment\n"),
-        (sample_pdf("a", ["b"]), lambda content: content.replace(b"Helvetica", b"Courier--")),
+        (document("sound", "a", ["b"]), lambda content: content + b"% a comment\n"),
+        (document("sound", "a", ["b"]), lambda content: content.replace(b"Helvetica", b"Courier--")),
     ],
 )
 def test_what_is_put_around_makes_no_difference(content, around, tmp_path):
@@ -162,8 +161,8 @@ def test_other_contents_have_another_form(tmp_path):
         form(tmp_path, tone(2.0)),
         form(tmp_path, tone(2.1)),
         form(tmp_path, tone(2.0, "WAV")),
-        form(tmp_path, sample_pdf("a", ["b"])),
-        form(tmp_path, sample_pdf("a", ["c"])),
+        form(tmp_path, document("sound", "a", ["b"])),
+        form(tmp_path, document("sound", "a", ["c"])),
         *(form(tmp_path, mp3(RECORDINGS["POV"][0], f"V-2026-{number:05}")) for number in range(20)),
     ]
     assert len(set(forms)) == len(forms)

@@ -9,7 +9,7 @@ from toolkit.contract.findings import Problem, Reason
 from toolkit.contract.rules import GROUP_RULES, EvidenceState
 from toolkit.database import tables
 from toolkit.evidence.inspection import inspect_file
-from toolkit.samples.dataset import make_samples, write_samples
+from toolkit.samples.dataset import make_samples, read_clients, write_samples
 from toolkit.samples.scenarios import SCENARIOS
 
 UNTOLD = {
@@ -51,10 +51,9 @@ def test_the_scenarios_hold_every_problem_and_every_missing_type_for_every_reaso
 
 
 def test_every_client_has_a_cpf_of_its_own_and_an_address_that_is_nobodys(samples):
-    people = [*samples.csv_clients, *samples.xlsx_clients]
-    assert len({person.cpf for person in people}) == len(people) == 180
-    assert any(person.cpf.startswith("0") for person in samples.xlsx_clients)
-    assert all(person.email is None or person.email.endswith("@example.com") for person in people)
+    assert len({person["cpf"] for person in samples.clients}) == len(samples.clients) == 180
+    assert any(person["cpf"].startswith("0") for person in read_clients("clients.xlsx")[0])
+    assert all(person["email"] is None or person["email"].endswith("@example.com") for person in samples.clients)
 
 
 def test_a_file_that_is_not_sound_is_found_to_be_what_the_story_calls_it(samples, tmp_path):

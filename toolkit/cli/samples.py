@@ -44,9 +44,8 @@ def do_the_main_job(kit: Kit, out: Path) -> None:
         bucket = opened.result()
     samples = make_samples(end=end.astimezone(zone))
     write_samples(samples, folder)
-    people, files = len(samples.csv_clients) + len(samples.xlsx_clients), len(samples.files)
-    sales = len(samples.sales)
-    show("Sample data: {} clients, {} sales and {} evidence files: {}", people, sales, files, folder)
+    files, counts = len(samples.files), map(len, (samples.clients, samples.sales, samples.files))
+    show("Sample data: {} clients, {} sales and {} evidence files: {}", *counts, folder)
     sources = [("files", folder / name) for name in ("clients.csv", "clients.xlsx")]
     [found] = notebook("01_bulk_load_clients", *sources, ("out", out / "rejected"))
     show(

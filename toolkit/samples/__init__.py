@@ -1,1 +1,1 @@
-"""Synthetic sample data, made from a seed: realistic, and about nobody real."""
+"""Synthetic sample data: realistic, and about nobody real."""

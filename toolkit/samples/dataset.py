@@ -1,28 +1,35 @@
-"""Invent the sample: clients, sales and their evidence, with mistakes. Equal arguments give equal values."""
+"""Invent the sample: sales and their evidence, with mistakes; equal arguments give equal values."""
 
 import csv
-import random as random_module
+import shutil
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 from random import Random
-from typing import Final
+from typing import Any, Final
 from zoneinfo import ZoneInfo
 
+import pyarrow as pa
+
 from toolkit.contract.evidence import KIND_OF, EvidenceType, FileKind, UtilityGroup
-from toolkit.contract.resources import Client
 from toolkit.contract.rules import EvidenceState
-from toolkit.samples import clients as client_files
+from toolkit.intake.checks import decide
+from toolkit.intake.headings import client_headings
+from toolkit.intake.sources import source_of
+from toolkit.intake.tables import open_table
 from toolkit.samples import evidence_files
-from toolkit.samples.clients import make_people
 from toolkit.samples.scenarios import DAYS, FOR_EVER, SCENARIOS, USUAL, Attempt, Scenario
 
-_SEED: Final = 7
-_CLIENTS: Final = 180
-_IN_XLSX: Final = 45
+_SPREADSHEETS: Final = Path(__file__).with_name("spreadsheets")
+_CLIENT_FILES: Final = ("clients.csv", "clients.xlsx")
+
+_SEED: Final = 356
 _SALES: Final = 90
+
+Person = Mapping[str, Any]
+"""A client, by the columns of the database."""
 
 DEFAULT_END: Final = datetime(2026, 11, 20, 18, 0, tzinfo=ZoneInfo("America/Sao_Paulo"))
 """The end of the story: its last day, after work."""
@@ -66,7 +73,7 @@ class SampleSale:
     utility_group: str
     partner: str
     created_at: datetime
-    client: Client | None
+    client: Person | None
     files: tuple[SampleFile, ...]
 
     def partner_on(self, day: int) -> str:
@@ -77,13 +84,10 @@ class SampleSale:
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """Everything that the sample holds; the ``wrong`` clients are those whose rows get a mistake."""
+    """Everything that the sample holds."""
 
     end: datetime
-    csv_clients: tuple[Client, ...]
-    csv_wrong: tuple[Client, ...]
-    xlsx_clients: tuple[Client, ...]
-    xlsx_wrong: tuple[Client, ...]
+    clients: tuple[Person, ...]
     sales: tuple[SampleSale, ...]
 
     @property
@@ -103,18 +107,29 @@ class Samples:
 
 
 def make_samples(end: datetime = DEFAULT_END) -> Samples:
-    """Invent clients, wrong rows among them, and sales, each scenario at least once, up to the ``end``."""
-    random = random_module.Random(_SEED)  # noqa: S311  # made-up data, not a secret
-    csv_clients = make_people(_CLIENTS - _IN_XLSX, "EC", random)
-    xlsx_clients = make_people(_IN_XLSX, "LV", random)
-    csv_wrong = make_people(len(client_files.DEFECTS), "EC-X", random)
-    xlsx_wrong = make_people(2, "LV-X", random)
-    sales = tuple(_make_sales(_SALES, [*csv_clients, *xlsx_clients], end, random))
-    return Samples(end, tuple(csv_clients), tuple(csv_wrong), tuple(xlsx_clients), tuple(xlsx_wrong), sales)
+    """Read the clients, and invent their sales, each scenario at least once, up to the ``end``."""
+    buyers = [person for name in _CLIENT_FILES for person in read_clients(name)[0]]
+    return Samples(end, tuple(buyers), tuple(_make_sales(buyers, end)))
 
 
-def _make_sales(count: int, buyers: Sequence[Client], end: datetime, random: Random) -> Iterable[SampleSale]:
-    common = [random.choice(USUAL) for _ in range(count - len(SCENARIOS))]
+def read_clients(name: str) -> tuple[list[Person], list[Person]]:
+    """Return the clients of a file of the sample, and those in its rows that are rejected."""
+    table = open_table(source_of(_SPREADSHEETS / name))
+    columns = client_headings({}).columns(name, table.layout.heading_line, table.layout.headings)
+    right, wrong = dict[str, Person](), list[Person]()
+    for chunk in table.chunks():
+        verdict = decide(chunk, columns, DEFAULT_END.date())
+        for accepted, row in zip(verdict.accepted, pa.table({**verdict.values}).to_pylist(), strict=True):
+            if accepted:
+                right[row["external_id"]] = row  # one of them stands there twice
+            else:
+                wrong.append(row)
+    return [*right.values()], wrong
+
+
+def _make_sales(buyers: Sequence[Person], end: datetime) -> Iterable[SampleSale]:
+    random = Random(_SEED)  # noqa: S311  # made-up data, not a secret
+    common = [random.choice(USUAL) for _ in range(_SALES - len(SCENARIOS))]
     stories = [*SCENARIOS, *(each.earlier(random.randint(0, DAYS.index(each.sold))) for each in common)]
     random.shuffle(stories)
     stories.sort(key=lambda story: -story.sold)
@@ -134,7 +149,7 @@ def _make_sales(count: int, buyers: Sequence[Client], end: datetime, random: Ran
         )
 
 
-def _make_files(sale_id: str, scenario: Scenario, client: Client | None, number: int) -> Iterable[SampleFile]:
+def _make_files(sale_id: str, scenario: Scenario, client: Person | None, number: int) -> Iterable[SampleFile]:
     seen: Counter[EvidenceType] = Counter()
     for attempt in scenario.attempts:
         seen[attempt.evidence_type] += 1
@@ -147,14 +162,14 @@ def _make_files(sale_id: str, scenario: Scenario, client: Client | None, number:
         yield SampleFile(sale_id, str(name), attempt, content, written)
 
 
-def _content(attempt: Attempt, sale_id: str, client: Client | None, sheet: str, number: int) -> bytes:
+def _content(attempt: Attempt, sale_id: str, client: Person | None, sheet: str, number: int) -> bytes:
     if attempt.content == "empty":
         return b""
     if KIND_OF[attempt.evidence_type] is FileKind.AUDIO:
         names = evidence_files.RECORDINGS[attempt.evidence_type]
         mark = f"{sale_id} {attempt.evidence_type} {sheet}"
         return evidence_files.recording(attempt.content, names[number % len(names)], mark)
-    holder = f"{client.first_name} {client.last_name}" if client else "(sem cadastro)"
+    holder = f"{client['first_name']} {client['last_name']}" if client else "(sem cadastro)"
     lines = [
         f"Venda {sale_id}, folha {sheet}",
         f"Contratante: {holder}",
@@ -184,10 +199,9 @@ _MEDIA_TYPE: Final = {FileKind.PDF: "application/pdf", FileKind.AUDIO: "audio/mp
 
 def write_samples(samples: Samples, out: Path) -> None:
     """Write the folder; files of an earlier writing are replaced, others are left alone."""
-    random = random_module.Random(_SEED)  # noqa: S311  # how a row is written, not a secret
     out.mkdir(parents=True, exist_ok=True)
-    client_files.write_csv(out / "clients.csv", samples.csv_clients, samples.csv_wrong, random)
-    client_files.write_xlsx(out / "clients.xlsx", samples.xlsx_clients, samples.xlsx_wrong)
+    for name in _CLIENT_FILES:
+        shutil.copyfile(_SPREADSHEETS / name, out / name)
     write_sales(samples.sales, out / "sales.csv", {})
     _write_csv(
         out / "manifest.csv", MANIFEST_COLUMNS, [tuple(manifest_row(file).values()) for file in samples.manifest]
@@ -219,7 +233,7 @@ def _row(sale: SampleSale, client_ids: Mapping[str, object], day: int) -> tuple[
         completed_at = (sale.created_at + timedelta(days=story.sold - story.marked)).isoformat()
     return (
         sale.id,
-        client_ids.get(str(client.external_id), "") if client else "",
+        client_ids.get(client["external_id"], "") if client else "",
         group,
         "false" if story.has("other payer", day) else "true",
         sale.created_at.isoformat(),

@@ -4,6 +4,7 @@ Each file carries its own mark (the sale and the type), so that no two have the 
 wanted. Equal arguments give equal bytes.
 """
 
+import re
 import struct
 from base64 import b64decode
 from collections.abc import Sequence
@@ -29,59 +30,30 @@ _ERROR_PAGE: Final = """<!DOCTYPE html>
 """
 """The page of a failed download, which somebody saved under the name of a recording."""
 
+_ODD_DOCUMENTS: Final = ("blank", "link", "locked", "script")
+
 _MARK_BITS: Final = 32
 _HALF_SECOND: Final = 14
 """Frames of 36 ms."""
 
 
-IN_CATALOG: Final = {"script": b" /OpenAction << /S /JavaScript /JS (this.zoom = 100;) >>"}
-IN_PAGE: Final = {
-    "link": b" /Annots [<< /Type /Annot /Subtype /Link /Rect [72 700 300 720] /Border [0 0 0]"
-    b" /A << /S /URI /URI (https://example.com/) >> >>]"
-}
-IN_TRAILER: Final = {  # an encryption that no empty password opens
-    "locked": b" /Encrypt << /Filter /Standard /V 1 /R 2 /Length 40 /P -4 /O <%s> /U <%s> >> /ID [<00> <00>]"
-    % (b"6c" * 32, b"75" * 32)
-}
-"""The extra part of an odd document, by the word that the story has for it."""
-
-
 def document(kind: str, title: str, lines: Sequence[str]) -> bytes:
-    """Return what is sent as a document; ``kind`` is a word of the story, ``lines`` tell two documents apart."""
+    """Return what is sent as a document; ``kind`` is a word of the story.
+
+    It is a page of ``documents/`` with a title and at most three lines (Latin-1), which tell two documents apart.
+    """
     if kind == "photo":
         return _PIXEL + " ".join(lines).encode()
-    whole = pdf(title, lines, kind)
+    texts = dict(zip((b"title", b"line 1", b"line 2", b"line 3"), (title, *lines), strict=False))
+
+    def filled(place: re.Match[bytes]) -> bytes:
+        text = re.sub(r"([\\()])", r"\\\1", texts.get(place[1], ""))
+        return text.encode("latin-1").ljust(len(place[0]))
+
+    name = kind if kind in _ODD_DOCUMENTS else "sound"
+    page = resources.files(__package__).joinpath("documents", f"{name}.pdf").read_bytes()
+    whole = re.sub(rb"\{(title|line \d)\} *", filled, page)
     return whole[: len(whole) // 2] if kind == "cut" else whole
-
-
-def pdf(title: str, lines: Sequence[str], kind: str = "") -> bytes:
-    """Return a PDF of one A4 page with a title and lines in Latin-1; a ``blank`` one shows nothing of them."""
-    drawn = [f"BT /F1 18 Tf 72 770 Td ({_escaped(title)}) Tj ET", "0.6 w 72 758 m 523 758 l S"]
-    drawn += [
-        f"BT /F1 11 Tf 72 {730 - 18 * number} Td ({_escaped(line)}) Tj ET" for number, line in enumerate(lines)
-    ]
-    content = "\n".join(drawn if kind != "blank" else (f"% {line}" for line in lines)).encode("latin-1")
-    objects = [
-        b"<< /Type /Catalog /Pages 2 0 R%s >>" % IN_CATALOG.get(kind, b""),
-        b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
-        b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Contents 4 0 R"
-        b" /Resources << /Font << /F1 5 0 R >> >>%s >>" % IN_PAGE.get(kind, b""),
-        b"<< /Length %d >>\nstream\n%s\nendstream" % (len(content), content),
-        b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>",
-    ]
-    body = bytearray(b"%PDF-1.4\n%\xe2\xe3\xcf\xd3\n")
-    offsets = []
-    for number, text in enumerate(objects, start=1):
-        offsets.append(len(body))
-        body += b"%d 0 obj\n%s\nendobj\n" % (number, text)
-    table = b"".join(b"%010d 00000 n \n" % offset for offset in offsets)
-    size = len(objects) + 1
-    trailer = b"xref\n0 %d\n0000000000 65535 f \n%strailer\n<< /Size %d /Root 1 0 R%s >>\nstartxref\n%d\n%%%%EOF\n"
-    return bytes(body + trailer % (size, table, size, IN_TRAILER.get(kind, b""), len(body)))
-
-
-def _escaped(text: str) -> str:
-    return text.replace("\\", r"\\").replace("(", r"\(").replace(")", r"\)")
 
 
 def mp3(recording: str, title: str, heard: str | None = None) -> bytes:

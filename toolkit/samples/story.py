@@ -50,8 +50,7 @@ _OPEN_FORMS: Final = 10
 
 def registered_clients(database: Database, samples: Samples) -> dict[str, UUID]:
     """Return the ids of the sample's clients in the database by ``externalId``, the oldest where there are two."""
-    people = (*samples.csv_clients, *samples.xlsx_clients)
-    return client_ids(database, [str(person.external_id) for person in people])
+    return client_ids(database, [person["external_id"] for person in samples.clients])
 
 
 def end_of_story(database: Database, samples: Samples, now: datetime) -> datetime:
