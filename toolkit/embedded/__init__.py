@@ -30,17 +30,6 @@ from toolkit.embedded.servers import (
 from toolkit.extras import require
 from toolkit.settings import AwsSettings
 
-__all__ = [
-    "BUCKET",
-    "NEVER",
-    "ServiceStatus",
-    "bucket_access",
-    "database_url",
-    "require_installed",
-    "statuses",
-    "stop",
-]
-
 _FOLDER: Final = Path("objects")
 """Below the home, as the following."""
 _KEYS: Final = _FOLDER / object_server.KEYS

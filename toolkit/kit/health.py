@@ -17,7 +17,7 @@ from toolkit.database import schema
 from toolkit.database.belonging import check_bucket, check_service, pending_restore
 from toolkit.database.connection import Database
 from toolkit.database.service import load_service
-from toolkit.embedded import ServiceStatus
+from toolkit.embedded.servers import ServiceStatus
 from toolkit.errors import BucketError, DatabaseError, NotInstalled, SchemaMismatch, SettingsError, WrongService
 from toolkit.kit.shown import Shown, say
 from toolkit.kit.spoken import _, readable

@@ -40,15 +40,6 @@ from toolkit.reports.audited import Audited
 from toolkit.reports.report import Report, iso, iso_exact
 from toolkit.settings import DEFAULT_TIMEZONE
 
-__all__ = [
-    "DEFAULT_FORMATS",
-    "FORMATS",
-    "FileState",
-    "chosen",
-    "verify_reports",
-    "write_report",
-]
-
 
 def _write_pdf(report: Report, path: Path) -> None:
     require("pdf", "PDF reports")
