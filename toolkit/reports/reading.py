@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from datetime import date, timedelta
+from datetime import date
 from typing import Any, Final
 from uuid import UUID
 from zoneinfo import ZoneInfo
@@ -82,7 +82,7 @@ def read_audited(
         file_findings=read.file_findings(findings),
         faults=read.table(_FAULTS).astype(object),
         withdrawals=withdrawals,
-        completed=read.completed() if with_work else nothing,
+        completed=read.table(_COMPLETED, facts.as_of).astype(object) if with_work else nothing,
         reviews=read_reviews(audit, with_people=not read.shown_to_partner) if with_work else Reviews(),
         records=audit.sql(_RECORDS.format(people=people), cases),
         events=audit.sql("SELECT * FROM events WHERE sale_id IN (SELECT unnest($1::text[]))", cases),
@@ -90,7 +90,7 @@ def read_audited(
         partner=partner,
         of_now=facts.of_now,
         verified_first=facts.verified_first,
-        looks=facts.files if partner is None else read.looks(),
+        looks=facts.files if partner is None else Looks.of(audit.sql(_LOOKS).to_pylist()),
         cpf_shown=cpfs is not None,
     )
 
@@ -148,7 +148,7 @@ _TOLD: Final = f"""
 
 _COMPLETED: Final = f"""
     SELECT sale_id AS "saleId", partner, completed_at AS "completedAt", status FROM verdicts
-    WHERE completed_at > $2 AND completed_at <= $1
+    WHERE completed_at > $1 - INTERVAL {COMPLETED_DAYS} DAY AND completed_at <= $1
     QUALIFY row_number() OVER (PARTITION BY partner ORDER BY completed_at DESC, sale_id) <= {MOST}
     ORDER BY completed_at DESC, sale_id
 """
@@ -262,10 +262,6 @@ class _Reading:
         found = self.table(f"SELECT * FROM findings WHERE {self.shown()}", few=(*FEW_OF_FINDINGS, "change"))
         return as_listed(found).assign(change=found["change"])
 
-    def completed(self) -> pd.DataFrame:
-        now = self.audit.facts.as_of
-        return self.table(_COMPLETED, now, now - timedelta(days=COMPLETED_DAYS)).astype(object)
-
     def partners(self) -> pd.DataFrame:
         trend = "CAST(NULL AS BIGINT)" if self.shown_to_partner else "coalesce(trend, 0)"
         return self.table(_PARTNERS.format(shown=self.shown(), trend=trend))
@@ -294,9 +290,6 @@ class _Reading:
             replace(each, request=replace(each.request, owner="", approved_by=""), revoked_by=None)
             for each in holding
         )
-
-    def looks(self) -> Looks:
-        return Looks.of(self.audit.sql(_LOOKS).to_pylist())
 
     def file_findings(self, findings: pd.DataFrame) -> tuple[IntegrityFinding, ...]:
         query = f"SELECT * FROM file_findings WHERE {self.shown('problem')} ORDER BY number"
