@@ -47,7 +47,7 @@ def audited(
     with tempfile.TemporaryDirectory() as folder:
         plan = plan_in(Path(folder), deadlines, embedded_bucket=embedded_bucket)
         made = make_audit(database, plan, clock=clock, as_of=as_of)
-        return read_audited(made if partner is None else made.for_partner(partner), whole=True)
+        return read_audited(made if partner is None else made.for_partner(partner, whole=True))
 
 
 def made_audit(database: Database, folder: Path, *, clock: Clock, as_of: datetime | None = None) -> Audit:

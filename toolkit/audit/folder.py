@@ -23,6 +23,7 @@ from pydantic.alias_generators import to_camel
 from toolkit.audit.duckdb_session import files_alone, quoted
 from toolkit.audit.source import Looks, Source
 from toolkit.bucket.file_store import FileStore, FolderStore
+from toolkit.contract.codes import NOT_TOLD_TO_PARTNERS
 from toolkit.errors import InvalidInput, UnreadableFile
 from toolkit.log.bundle import Witness, proven
 from toolkit.message import either
@@ -58,6 +59,20 @@ _OF_PARTNER: Final[Mapping[str, str]] = {
     "file_findings": "list_has_any(finding_ids, (SELECT list(id) FROM findings))",
 }
 """The condition that restricts each table to some partners."""
+
+_OWN: Final = ", ".join(map(quoted, NOT_TOLD_TO_PARTNERS))
+
+_TOLD: Final[Mapping[str, tuple[str, str]]] = {
+    "findings": ("*", f"code NOT IN ({_OWN})"),
+    "file_findings": ("*", f"problem NOT IN ({_OWN})"),
+    "trend": ("*", "false"),
+    "withdrawals": ("* REPLACE (NULL::VARCHAR AS withdrawn_by, NULL::VARCHAR AS approved_by)", "true"),
+    "waivers": ("* REPLACE ('' AS owner, '' AS approved_by, NULL::VARCHAR AS revoked_by)", "true"),
+}
+"""The columns and the rows of its own that a partner is told, where these are not all of them.
+
+What it is not told is compliance's own: suspicions about files, the trend, whose counts hold them, and people.
+"""
 
 _FIRST: Final = ("verdicts", "records", "findings")
 """The tables by which others are restricted, in the order in which they ask each other."""
@@ -132,6 +147,8 @@ class Audit:
     cache: Path | None = None
     """The folder for copies of parts in a bucket."""
     partner: str | None = None
+    whole: bool = False
+    """True where the rows of one partner are for compliance, not for the partner."""
     session: Any = field(default=None, repr=False)
     """DuckDB with the tables as views; without it they are made when they are first asked."""
 
@@ -159,8 +176,13 @@ class Audit:
         names: list[str] = found["partner"].to_pylist()
         return names
 
-    def for_partner(self, name: str) -> Audit:
-        """Return the rows of this partner alone.
+    @property
+    def is_told(self) -> bool:
+        """True for what a partner is told."""
+        return self.partner is not None and not self.whole
+
+    def for_partner(self, name: str, *, whole: bool = False) -> Audit:
+        """Return the rows of this partner alone, as the partner may see them; ``whole``: as compliance does.
 
         Raises:
             InvalidInput: no sale names this partner.
@@ -174,24 +196,25 @@ class Audit:
             if near:
                 raise InvalidInput("No sale names the partner {!r}; did you mean {}?", name, either(near))
             raise InvalidInput("No sale names the partner {!r}.", name)
-        return replace(self, partner=name, session=None)
+        return replace(self, partner=name, whole=whole, session=None)
 
     def each_partner(self, names: Sequence[str]) -> Iterator[Audit]:
-        """Yield the rows of each of these partners alone, without inputs, to be asked before the next one is.
+        """Yield the rows of each of these partners alone, as it may see them and without inputs.
 
-        The folder is read once for many partners, where ``for_partner`` reads all of it for one.
+        Each is to be asked before the next one is. The folder is read once for many of them, where ``for_partner``
+        reads all of it for one.
         """
         for start in range(0, len(names), _AT_ONCE):
             some = names[start : start + _AT_ONCE]
             session, rows = _connected(), {name: of for name, of in self._rows.items() if name not in INPUTS}
-            _make_views(session, rows, some)
+            _make_views(session, rows, some, told=False)
             session.execute("SET threads = 1")  # for little rows another one costs more than it helps
             session.execute("CREATE SCHEMA copied")
             for name in rows:
                 session.execute(f"CREATE TABLE copied.{name} AS FROM {name}")
                 rows[name] = f"copied.{name}"
             for name in some:
-                _make_views(session, rows, [name])
+                _make_views(session, rows, [name], told=True)
                 yield replace(self, partner=name, session=session)
             session.close()
 
@@ -221,7 +244,7 @@ class Audit:
     @cached_property
     def _session(self) -> Any:
         session = _connected()
-        _make_views(session, self._rows, None if self.partner is None else [self.partner])
+        _make_views(session, self._rows, None if self.partner is None else [self.partner], told=self.is_told)
         return session
 
     @property
@@ -253,12 +276,13 @@ def _connected() -> Any:
     return session
 
 
-def _make_views(session: Any, rows: Mapping[str, str], partners: Sequence[str] | None) -> None:
-    """Make a view of each table, of all rows or of those of some partners."""
+def _make_views(session: Any, rows: Mapping[str, str], partners: Sequence[str] | None, *, told: bool) -> None:
+    """Make a view of each table, of all rows or of those of some partners, or of what these are ``told``."""
     names = ", ".join(map(quoted, partners or ()))
     for name, of in rows.items():
         only = "true" if partners is None else _OF_PARTNER[name].format(names)
-        session.execute(f"CREATE OR REPLACE VIEW {name} AS FROM {of} WHERE {only}")
+        columns, shown = _TOLD.get(name, ("*", "true")) if told else ("*", "true")
+        session.execute(f"CREATE OR REPLACE VIEW {name} AS SELECT {columns} FROM {of} WHERE {only} AND {shown}")
 
 
 def open_audit(place: str | Path, store: FileStore | None = None, cache: Path | None = None) -> Audit:

@@ -216,8 +216,8 @@ class AuditResult:
         Raises:
             InvalidInput: no sale names this partner.
         """
-        own = replace(self.audit) if partner is None else self.audit.for_partner(partner)
-        return read_audited(own, cpfs=cpfs, whole=whole)  # the memory of its queries goes with it
+        own = replace(self.audit) if partner is None else self.audit.for_partner(partner, whole=whole)
+        return read_audited(own, cpfs=cpfs)  # the memory of its queries goes with it
 
     @cached_property
     def numbers(self) -> Audited:

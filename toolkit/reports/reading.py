@@ -6,7 +6,7 @@ The report of one partner reads the same folder through views that hold the rows
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from datetime import date
 from typing import Any, Final
 from uuid import UUID
@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from toolkit.audit.findings import FEW_OF_FINDINGS, as_listed
 from toolkit.audit.folder import CASES, UNPROVEN, Audit
 from toolkit.audit.source import LOOKED_AT, Looks
-from toolkit.contract.codes import NOT_TOLD_TO_PARTNERS, Owner, Severity
+from toolkit.contract.codes import Owner, Severity
 from toolkit.contract.contents import COVERAGES, IntegrityFinding, IntegrityProblem
 from toolkit.contract.evidence import UtilityGroup
 from toolkit.contract.findings import STANDING, FindingStatus, Problem, Status
@@ -45,24 +45,16 @@ def read_audited(
     audit: Audit,
     *,
     cpfs: Mapping[str, str] | None = None,
-    whole: bool = False,
     with_work: bool = True,
 ) -> Audited:
     """Read the numbers and lists of an audit folder; not ``with_work``, without the lists of what was done.
 
-    Those of one partner are as that partner may see them, without what is compliance's own: its suspicions about
-    files, the trend, whose counts hold them, and the names of people; ``whole`` reads these too. ``cpfs`` has the
-    whole CPF of each client id, where somebody asked for them with a reason.
+    ``cpfs`` has the whole CPF of each client id, where somebody asked for them with a reason.
     """
     facts, partner = audit.facts, audit.partner
     today = facts.as_of.astimezone(ZoneInfo(facts.timezone)).date()
-    read = _Reading(audit, shown_to_partner=partner is not None and not whole)
-    findings, told, withdrawals = read.findings(), read.told(), read.table(_WITHDRAWALS).astype(object)
-    people = "withdrawn_by, approved_by"
-    if read.shown_to_partner:
-        withdrawals = withdrawals.assign(withdrawnBy=None, approvedBy=None)
-        people = "'-' AS withdrawn_by, '-' AS approved_by"
-    trend, nothing = read.table(_TREND.format(shown="false" if read.shown_to_partner else "true")), pd.DataFrame()
+    read = _Reading(audit)
+    findings, told, trend, nothing = read.findings(), read.told(), read.table(_TREND), pd.DataFrame()
     cases = told["saleId"].head(CASES).tolist()
     if cpfs is not None:
         told["cpf"] = told["clientId"].map(cpfs.get)
@@ -78,13 +70,13 @@ def read_audited(
         trend=trend.assign(day=pd.to_datetime(trend["day"]).dt.date),
         partners=read.partners() if with_work else nothing,
         partner_months=read.partner_months() if with_work else nothing,
-        waivers=read.waivers(set(findings["waiverId"].dropna()), today),
+        waivers=read.waivers(today),
         file_findings=read.file_findings(findings),
         faults=read.table(_FAULTS).astype(object),
-        withdrawals=withdrawals,
+        withdrawals=read.table(_WITHDRAWALS).astype(object),
         completed=read.table(_COMPLETED, facts.as_of).astype(object) if with_work else nothing,
-        reviews=read_reviews(audit, with_people=not read.shown_to_partner) if with_work else Reviews(),
-        records=audit.sql(_RECORDS.format(people=people), cases),
+        reviews=read_reviews(audit) if with_work else Reviews(),
+        records=audit.sql(_RECORDS, cases),
         events=audit.sql("SELECT * FROM events WHERE sale_id IN (SELECT unnest($1::text[]))", cases),
         today=today,
         partner=partner,
@@ -94,8 +86,6 @@ def read_audited(
         cpf_shown=cpfs is not None,
     )
 
-
-_OWN: Final = ", ".join(f"'{code}'" for code in NOT_TOLD_TO_PARTNERS)
 
 _STANDING: Final = "status IN ({})".format(", ".join(f"'{each}'" for each in STANDING))
 _TOLD_STATUSES: Final = f"verdicts.status <> '{Status.COMPLIANT}' OR problems <> '' OR client_id IS NULL"
@@ -127,7 +117,7 @@ _TOLD: Final = f"""
         SELECT sale_id FROM verdicts WHERE NOT ({_TOLD_STATUSES}) AND {_NOT_VERIFIED}
         ORDER BY sale_id LIMIT {UNPROVEN}
     ), concerned AS (
-        SELECT sale_id FROM unproven UNION SELECT unnest(sale_ids) FROM file_findings WHERE {{of_files}}
+        SELECT sale_id FROM unproven UNION SELECT unnest(sale_ids) FROM file_findings
     ), acting AS (
         SELECT sale_id, min(due_at) FILTER ({_STANDING}) AS due_at, count(*) FILTER (overdue) AS overdue,
             count(*) FILTER ({_STANDING}) AS open,
@@ -136,7 +126,7 @@ _TOLD: Final = f"""
             concat_ws('|', max(owner) FILTER ({_STANDING} AND owner NOT IN ({_HOUSE})),
                 {", ".join(f"max(owner) FILTER ({_STANDING} AND owner = {each})" for each in _HOUSE.split(", "))}
             ) AS owners
-        FROM findings WHERE {{shown}} GROUP BY sale_id
+        FROM findings GROUP BY sale_id
     )
     SELECT {", ".join(f'{ours} AS "{name}"' for name, ours in ROW_COLUMNS.items() if ours != "age_days")},
         due_at AS "dueAt", {", ".join(f"coalesce({each}, 0) AS {each}" for each in OF_FINDINGS[1:-1])},
@@ -162,7 +152,7 @@ _PARTNERS: Final = f"""
     ), found AS (
         SELECT coalesce(partner, '') AS partner, count(*) FILTER ({_STANDING}) AS findings,
             count(*) FILTER (overdue) AS overdue, count(*) FILTER (status = '{FindingStatus.WAIVED}') AS waived
-        FROM findings WHERE {{shown}} GROUP BY 1
+        FROM findings GROUP BY 1
     ), moved AS (SELECT partner, arg_max(present, day) - arg_min(present, day) AS trend FROM trend GROUP BY 1)
     SELECT partner, {", ".join(f"coalesce({each}, 0) AS {each}" for each in ("sales", *Status))},
         {", ".join(f"coalesce({each}, 0) AS {each}" for each in ("findings", "overdue", "waived"))},
@@ -175,7 +165,7 @@ _PARTNERS: Final = f"""
 _PARTNER_MONTHS: Final = f"""
     WITH theirs AS (
         SELECT *, coalesce(closed_at, $1) AS until, closed_at IS NOT NULL AND reason IS NULL AS mended
-        FROM findings WHERE owner = partner AND {{shown}}
+        FROM findings WHERE owner = partner
     )
     SELECT partner, CAST(date_trunc('month', opened_at AT TIME ZONE $2) AS DATE) AS month, count(*) AS findings,
         count(told_at) AS told, count(answered_at) AS answered, count(*) FILTER (mended) AS mended,
@@ -192,7 +182,7 @@ _OF_MONTHS: Final = (
 
 _TREND: Final = """
     SELECT day, sum(present)::bigint AS present, sum(came)::bigint AS came, sum(went)::bigint AS went
-    FROM trend WHERE {shown} GROUP BY day ORDER BY day
+    FROM trend GROUP BY day ORDER BY day
 """
 
 _FAULTS: Final = """
@@ -211,7 +201,8 @@ _RECORDS: Final = """
     SELECT sale_id, evidence_id AS id, evidence_type AS type, state, requested_at AS requested,
         size, seconds, pages, left(sha256, 16) AS sha256, coverage, fault, seen_at AS seen,
         withdrawn_at AS withdrawn, reason, withdrawn_by AS "withdrawnBy", approved_by AS "approvedBy"
-    FROM files LEFT JOIN (SELECT evidence_id, reason, {people} FROM withdrawals) AS taken USING (evidence_id)
+    FROM files LEFT JOIN (SELECT evidence_id, reason, withdrawn_by, approved_by FROM withdrawals) AS taken
+        USING (evidence_id)
     WHERE sale_id IN (SELECT unnest($1::text[])) ORDER BY sale_id, requested_at, evidence_id
 """
 """A page has 16 digits of each SHA-256; ``toolkit sale show`` has all 64."""
@@ -226,7 +217,6 @@ _LOOKS: Final = f"""
 @dataclass(frozen=True, slots=True)
 class _Reading:
     audit: Audit
-    shown_to_partner: bool
 
     def table(
         self, query: str, *parameters: object, few: Sequence[str] = (), order: Sequence[str] = ()
@@ -245,13 +235,8 @@ class _Reading:
         pa.default_memory_pool().release_unused()  # for the next table
         return table
 
-    def shown(self, column: str = "code") -> str:
-        """Return the condition of the rows that may be shown, by the column of their codes."""
-        return f"{column} NOT IN ({_OWN})" if self.shown_to_partner else "true"
-
     def told(self) -> pd.DataFrame:
-        query = _TOLD.format(shown=self.shown(), of_files=self.shown("problem"))
-        found = self.table(query, few=(*FEW, "owners"), order=("rank", "createdAt", "saleId"))
+        found = self.table(_TOLD, few=(*FEW, "owners"), order=("rank", "createdAt", "saleId"))
         for name in (*MOMENTS, "dueAt"):
             found[name] = pd.to_datetime(found[name], utc=True).astype("datetime64[us, UTC]")
         found["ageDays"] = (self.audit.facts.as_of - found["createdAt"]).dt.days.clip(lower=0)
@@ -259,41 +244,33 @@ class _Reading:
 
     def findings(self) -> pd.DataFrame:
         """Return the findings in the order of the folder, in which people act, each with its remedy."""
-        found = self.table(f"SELECT * FROM findings WHERE {self.shown()}", few=(*FEW_OF_FINDINGS, "change"))
+        found = self.table("FROM findings", few=(*FEW_OF_FINDINGS, "change"))
         return as_listed(found).assign(change=found["change"])
 
     def partners(self) -> pd.DataFrame:
-        trend = "CAST(NULL AS BIGINT)" if self.shown_to_partner else "coalesce(trend, 0)"
-        return self.table(_PARTNERS.format(shown=self.shown(), trend=trend))
+        trend = "CAST(NULL AS BIGINT)" if self.audit.is_told else "coalesce(trend, 0)"
+        return self.table(_PARTNERS.format(trend=trend))
 
     def partner_months(self) -> pd.DataFrame:
         known = self.audit.sql("FROM findings LIMIT 0").column_names
         if "business_days_open" not in known:  # of an audit that an earlier version made
             return pd.DataFrame(columns=_OF_MONTHS)
         facts = self.audit.facts
-        found = self.table(_PARTNER_MONTHS.format(shown=self.shown()), facts.as_of, facts.timezone)
+        found = self.table(_PARTNER_MONTHS, facts.as_of, facts.timezone)
         return found.assign(month=pd.to_datetime(found["month"]).dt.strftime("%Y-%m"))
 
-    def waivers(self, used: set[str], today: date) -> tuple[Waiver, ...]:
-        """Return those that hold on the day of the audit; of one partner, those of its findings."""
+    def waivers(self, today: date) -> tuple[Waiver, ...]:
+        """Return those that hold on the day of the audit."""
         asked = [each.name for each in fields(WaiverRequest)]
         rest = ("added_at", "revoked_at", "revoked_by", "revoked_reason")
         found = (
             Waiver(UUID(row["id"]), WaiverRequest(*(row[each] for each in asked)), *(row[each] for each in rest))
-            for row in self.audit.sql("SELECT * FROM waivers ORDER BY added_at, id").to_pylist()
-            if self.audit.partner is None or row["id"] in used
+            for row in self.audit.sql("FROM waivers ORDER BY added_at, id").to_pylist()
         )
-        holding = (each for each in found if each.holds(today))
-        if not self.shown_to_partner:
-            return tuple(holding)
-        return tuple(
-            replace(each, request=replace(each.request, owner="", approved_by=""), revoked_by=None)
-            for each in holding
-        )
+        return tuple(each for each in found if each.holds(today))
 
     def file_findings(self, findings: pd.DataFrame) -> tuple[IntegrityFinding, ...]:
-        query = f"SELECT * FROM file_findings WHERE {self.shown('problem')} ORDER BY number"
-        rows = self.audit.sql(query).to_pylist()
+        rows = self.audit.sql("FROM file_findings ORDER BY number").to_pylist()
         if self.audit.partner is None:
             return tuple(map(_file_finding, rows))
         sales = set(findings["saleId"].dropna())

@@ -36,7 +36,7 @@ class Reviews:
     """One row a ``question`` and ``reviewer``: files ``compared``, the share ``agreed``, and Cohen's ``kappa``."""
 
 
-def read_reviews(audit: Audit, *, with_people: bool) -> Reviews:
+def read_reviews(audit: Audit) -> Reviews:
     """Read the reviews of an audit folder; an audit of an earlier version has none."""
     if "reviews" not in audit.facts.parts:
         return Reviews()
@@ -49,7 +49,7 @@ def read_reviews(audit: Audit, *, with_people: bool) -> Reviews:
         interval(*map(int, each)) for each in zip(questions["failed"], questions["lookedAt"], strict=True)
     ]
     shares = pd.DataFrame(intervals, columns=["share", "low", "high"], index=questions.index, dtype=object)
-    people = _agreement(audit.sql(_PAIRS).to_pandas()) if with_people else Reviews().agreement
+    people = Reviews().agreement if audit.is_told else _agreement(audit.sql(_PAIRS).to_pandas())
     return Reviews(**row, questions=questions.join(shares), agreement=people)
 
 
