@@ -19,7 +19,7 @@ from toolkit.contract.evidence import EvidenceType
 from toolkit.contract.scorecards import Mark, read_scorecard
 from toolkit.errors import InvalidFields, InvalidInput, ReviewRefused, SettingsError, UnreadableFile
 from toolkit.kit.connection import Kit
-from toolkit.reports.reviews import interval, kappa
+from toolkit.reports.reading import interval, kappa
 from toolkit.settings import Settings
 
 START = datetime(2026, 3, 2, 12, tzinfo=UTC)

@@ -21,7 +21,6 @@ from toolkit.contract.evidence import EvidenceType, UtilityGroup
 from toolkit.contract.findings import STANDING, FindingStatus, Problem, Reason, Status, items
 from toolkit.contract.rules import GROUP_RULES
 from toolkit.contract.waivers import Waiver
-from toolkit.reports.reviews import Reviews
 
 ENDS_SOON: Final = 14
 """Days before the end of a waiver in which reports warn of it."""
@@ -60,6 +59,31 @@ _RARE: Final = (Reason.VANISHED, Reason.EXPIRY_UNKNOWN, Reason.WITHDRAWN, Reason
 
 FEW: Final = ("utilityGroup", "status", "missing", "reasons", "problems", "counted", "partner")
 """The columns with few distinct values: each is stored once, as a category, for there may be millions of sales."""
+
+
+_QUESTIONS: Final = ("partner", "question", "drawn", "lookedAt", "failed", "share", "low", "high")
+_AGREEMENT: Final = ("question", "reviewer", "compared", "agreed", "kappa")
+
+
+@dataclass(frozen=True, eq=False)
+class Reviews:
+    """The looks of people at files, of all partners or of one."""
+
+    files: int = 0
+    """Counted files."""
+    drawn: int = 0
+    """Files of samples, in the versions that were drawn."""
+    looked_at: int = 0
+    """Counted files of which the version that lies there was looked at."""
+    failed: int = 0
+    """Those of them that failed."""
+    accepted: int = 0
+    """Those of them that passed, and whose acceptance has not ended."""
+    questions: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=_QUESTIONS))
+    """One row a ``partner`` and ``question``, null for all of them: ``drawn`` files, those ``lookedAt`` and
+    ``failed``; the ``share`` of these from 0 to 1, and the interval from ``low`` to ``high``."""
+    agreement: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=_AGREEMENT))
+    """One row a ``question`` and ``reviewer``: files ``compared``, the share ``agreed``, and Cohen's ``kappa``."""
 
 
 @dataclass(frozen=True, eq=False)

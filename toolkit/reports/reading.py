@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import date
+from math import sqrt
 from typing import Any, Final
 from uuid import UUID
 from zoneinfo import ZoneInfo
@@ -36,9 +37,9 @@ from toolkit.reports.audited import (
     ROW_COLUMNS,
     UNKNOWN_GROUP,
     Audited,
+    Reviews,
 )
 from toolkit.reports.report import MOMENTS
-from toolkit.reports.reviews import Reviews, read_reviews
 
 
 def read_audited(
@@ -75,7 +76,7 @@ def read_audited(
         faults=read.table(_FAULTS).astype(object),
         withdrawals=read.table(_WITHDRAWALS).astype(object),
         completed=read.table(_COMPLETED, facts.as_of).astype(object) if with_work else nothing,
-        reviews=read_reviews(audit) if with_work else Reviews(),
+        reviews=_reviews(audit) if with_work else Reviews(),
         records=audit.sql(_RECORDS, cases),
         events=audit.sql("SELECT * FROM events WHERE sale_id IN (SELECT unnest($1::text[]))", cases),
         today=today,
@@ -282,3 +283,84 @@ def _file_finding(row: Mapping[str, Any]) -> IntegrityFinding:
     ids = tuple(UUID(str(each)) for each in row["evidence_ids"])
     sales, folders = tuple(row["sale_ids"]), tuple(row["folders"])
     return IntegrityFinding(IntegrityProblem(row["problem"]), folders, ids, sales, row["detail"])
+
+
+def _reviews(audit: Audit) -> Reviews:
+    """Read the reviews of an audit folder; an audit of an earlier version has none."""
+    if "reviews" not in audit.facts.parts:
+        return Reviews()
+    today = audit.facts.as_of
+    [row] = audit.sql(_COUNTS, today, audit.facts.timezone, str(EvidenceState.COUNTED)).to_pylist()
+    if not row["drawn"]:
+        return Reviews(**row)
+    questions: pd.DataFrame = audit.sql(_BY_QUESTION).to_pandas(integer_object_nulls=True).astype(object)
+    intervals = [
+        interval(*map(int, each)) for each in zip(questions["failed"], questions["lookedAt"], strict=True)
+    ]
+    shares = pd.DataFrame(intervals, columns=["share", "low", "high"], index=questions.index, dtype=object)
+    people = Reviews().agreement if audit.is_told else _agreement(audit.sql(_PAIRS).to_pandas())
+    return Reviews(**row, questions=questions.join(shares), agreement=people)
+
+
+_Z: Final = 1.959964
+"""The deviations that 95 per cent of a normal distribution lie within."""
+
+
+def interval(failed: int, looked_at: int) -> tuple[float | None, float | None, float | None]:
+    """Return the share of ``failed`` ones and Wilson's 95 per cent interval of it; nothing where nobody looked."""
+    if not looked_at:
+        return None, None, None
+    share, square = failed / looked_at, _Z**2
+    middle = (share + square / (2 * looked_at)) / (1 + square / looked_at)
+    half = _Z / (1 + square / looked_at) * sqrt(share * (1 - share) / looked_at + square / (4 * looked_at**2))
+    return share, max(middle - half, 0.0), min(middle + half, 1.0)
+
+
+def _agreement(pairs: pd.DataFrame) -> pd.DataFrame:
+    """Compare each reviewer with whoever else looked at the same file."""
+    rows = [
+        (*names, len(both), float((both["own"] == both["other"]).mean()), kappa(both))
+        for names, both in pairs.groupby(["words", "reviewer"])
+    ]
+    return pd.DataFrame(rows, columns=Reviews().agreement.columns)
+
+
+def kappa(pairs: pd.DataFrame) -> float | None:
+    """Return Cohen's kappa of the columns ``own`` and ``other``, ``None`` where both know one answer only."""
+    agreed = (pairs["own"] == pairs["other"]).mean()
+    own, other = (pairs[name].value_counts(normalize=True) for name in ("own", "other"))
+    by_chance = float((own * other).sum())
+    return None if by_chance == 1 else float((agreed - by_chance) / (1 - by_chance))
+
+
+_COUNTS: Final = """
+    WITH present AS (
+        SELECT evidence_id, arg_max(failed, answered_at) AS failed, max(ends_on) AS ends_on FROM reviews
+        WHERE standing AND answered_at IS NOT NULL GROUP BY evidence_id
+    ), counted AS (SELECT evidence_id FROM files WHERE state = $3)
+    SELECT (SELECT count(*) FROM counted) AS files,
+        (SELECT count(DISTINCT (draw_id, evidence_id)) FROM reviews) AS drawn,
+        count(*) AS looked_at, count(*) FILTER (failed) AS failed,
+        count(*) FILTER (NOT failed AND ends_on > CAST($1 AT TIME ZONE $2 AS DATE)) AS accepted
+    FROM counted JOIN present USING (evidence_id)
+"""
+
+_BY_QUESTION: Final = """
+    WITH answer AS (
+        SELECT DISTINCT draw_id, evidence_id, partner, words, failing, failed FROM reviews
+    ), every AS (SELECT DISTINCT draw_id, evidence_id, partner, failed FROM answer)
+    SELECT partner, NULL AS question, count(*) AS drawn, count(failed) AS "lookedAt",
+        count(*) FILTER (failed) AS failed
+    FROM every GROUP BY partner
+    UNION ALL
+    SELECT partner, words, NULL, count(*), count(*) FILTER (failing)
+    FROM answer WHERE words IS NOT NULL GROUP BY partner, words
+    ORDER BY partner NULLS LAST, question NULLS FIRST
+"""
+
+_PAIRS: Final = """
+    SELECT one.words, one.reviewer, one.answer AS own, two.answer AS other
+    FROM reviews AS one JOIN reviews AS two USING (draw_id, evidence_id, question)
+    WHERE one.turn <> two.turn AND one.turn <= 2 AND two.turn <= 2
+    ORDER BY ALL
+"""
