@@ -261,8 +261,7 @@ def test_hostile_records_and_events_stay_text_and_a_withdrawal_names_reason_and_
 
 def test_a_sale_without_its_records_in_the_page_says_why_and_names_the_command(open_report, tmp_path, monkeypatch):
     monkeypatch.setattr("toolkit.reports.page.CASES", 3)
-    monkeypatch.setattr("toolkit.reports.page_data.CASES", 3)
-    monkeypatch.setattr("toolkit.reports.page_data.AT_ONCE", 2)
+    monkeypatch.setattr("toolkit.reports.page.AT_ONCE", 2)
     sales = [Told(f"S-{number}", "POV") for number in range(4)]
     opened = open_report(sales)
 

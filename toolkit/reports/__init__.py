@@ -6,7 +6,7 @@
     report         what is shown, how, and its times
     wording        the words for codes, and those of the page; notices the headline, notices and provenance
     lists          the lists beside the sales: what each is about, its columns and its cells, for all formats
-    page           HTML, one self-contained page with its charts; page_data packs what its script shows
+    page           HTML, one self-contained page with its charts, and what its script shows
     spreadsheets   XLSX, sheet by sheet, and CSV
     json_document  JSON
     pdf            PDF, typeset by Typst
