@@ -149,6 +149,24 @@ def test_a_cluster_writes_the_outputs_itself_and_they_hold_the_same_rows(
         assert sorted(map(str, there.table(table).to_pylist())) == sorted(map(str, here.table(table).to_pylist()))
 
 
+def test_only_findings_that_came_or_went_are_written(database, clock, story, tmp_path):
+    def written():
+        """Each row of the findings' history, by the transaction that wrote it."""
+        return dict(rows(database, "SELECT finding_id, CAST(xmin AS text) FROM audit.finding_observations"))
+
+    made_audit(database, tmp_path, clock=clock)
+    before = written()
+    clock.now += timedelta(days=1)
+    made_audit(database, tmp_path, clock=clock)
+    assert written() == before
+    story.file("S-1", EvidenceType.DOC_CONTRATANTE, at=clock.now)
+    clock.now += timedelta(days=1)
+    made_audit(database, tmp_path, clock=clock)
+    after = written()
+    assert sum(after[each] != before[each] for each in before) == 1
+    assert after.keys() == before.keys()
+
+
 def test_anybody_opens_an_audit_in_the_lines_of_the_readme(database, clock, story, tmp_path, monkeypatch):
     made = made_audit(database, tmp_path, clock=clock)
     readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")

@@ -1,0 +1,86 @@
+"""Loads and audits that are killed at chance moments: what is run again ends as if nothing had been killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from contextlib import suppress
+from hashlib import sha256
+from pathlib import Path
+
+import sqlalchemy as sa
+
+from tests.benchmarks.measuring import own_home
+from tests.support.client_rows import client, write_csv
+from toolkit import embedded
+from toolkit.audit.folder import FACTS
+from toolkit.database.connection import Database
+
+ROWS = 20_000
+LONGEST = 5.0
+"""Seconds after which a command that still runs is killed at the latest."""
+SALES = "".join(f"V-{number},,A,true,2026-10-01T12:00:00-03:00\n" for number in range(500))
+TOOLKIT = (sys.executable, "-m", "toolkit", "-q")
+
+
+def run(chance: random.Random, until: float) -> Counter[str]:
+    """Kill a load, or the audit after it, and run the same again."""
+    counts: Counter[str] = Counter()
+    with own_home() as home:
+        environ = {**os.environ, "TOOLKIT_HOME": str(home)}
+        sales = home / "sales.csv"
+        sales.write_text(f"saleId,clientId,utilityGroup,isClientFinancialResponsible,createdAt\n{SALES}")
+        subprocess.run([*TOOLKIT, "sales", "load", str(sales)], env=environ, check=True, capture_output=True)
+        number = 0
+        while time.monotonic() < until:
+            number += 1
+            clients = write_csv(home / f"{number}.csv", (client(number * ROWS + row) for row in range(ROWS)))
+            name, words = chance.choice(
+                [("load", ("clients", "load", str(clients), "--out", str(home / "out"))), ("audit", ("audit",))]
+            )
+            process = subprocess.Popen(
+                [*TOOLKIT, *words],
+                env=environ,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(chance.uniform(0, LONGEST))
+            killed = process.poll() is None
+            if killed:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+            counts[f"{name} {'killed' if killed else 'ended'}"] += 1
+            before = _clients(home)
+            assert before % ROWS == 0, f"{before} clients: a part of a file is there"
+            _check_audits(home)
+            if killed:
+                again = subprocess.run([*TOOLKIT, *words], env=environ, capture_output=True, text=True)
+                assert again.returncode in (0, 3), again.stderr
+                _check_audits(home)
+    return counts
+
+
+def _clients(home: Path) -> int:
+    database = Database(embedded.database_url(home), embedded=True)
+    with database.transaction() as connection:
+        count = connection.execute(sa.text("SELECT count(*), count(DISTINCT cpf) FROM public.clients")).one()
+    database.dispose()
+    assert count[0] == count[1], "a client is there twice"
+    return int(count[0])
+
+
+def _check_audits(home: Path) -> None:
+    """Every folder under a final name is whole."""
+    for folder in (home / "audits").glob("2*"):
+        assert (folder / FACTS).exists(), folder
+        for part in json.loads((folder / FACTS).read_text("utf-8"))["parts"].values():
+            for file in part["files"]:
+                assert sha256((folder / file["name"]).read_bytes()).hexdigest() == file["sha256"], file
