@@ -165,11 +165,8 @@ def _moment(text: str) -> datetime:
 
 
 DEFAULT_TIMEZONE: Final = "America/Sao_Paulo"
-LONGEST_LIFE: Final = 366 * 86_400
-"""Seconds for which a bearer token may be allowed to live."""
-
-LONGEST_UPLOAD_TTL: Final = 12 * 3600
-"""Seconds; the sync of the bucket looks so far back for uploads."""
+LONGEST_LIFE: Final = 366 * 86_400  # seconds for which a bearer token may be allowed to live
+LONGEST_UPLOAD_TTL: Final = 12 * 3600  # seconds; the sync of the bucket looks so far back for uploads
 
 
 def _variable(

@@ -21,13 +21,11 @@ from toolkit.database.connection import Database
 from toolkit.database.tables import audit_runs
 from toolkit.errors import InvalidInput, NothingEvaluated
 
-CHANGED: Final = ("new", "resolved", "reopened")
-"""The changes that a finding can undergo between two moments."""
+CHANGED: Final = ("new", "resolved", "reopened")  # the changes that a finding can undergo between two moments
 
 KINDS: Final = (*CHANGED, "open")
 
-BETWEEN: Final = "between"
-"""Came and went between two moments: the finding of neither."""
+BETWEEN: Final = "between"  # came and went between two moments: the finding of neither
 
 
 @dataclass(frozen=True, eq=False)

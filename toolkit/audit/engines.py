@@ -29,16 +29,13 @@ from toolkit.errors import EngineUnavailable, InvalidInput
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-_PATTERN: Final = re.compile(r"[*?\[\]{}\\]")
-"""The signs that make a path a pattern, by Hadoop's rules."""
+_PATTERN: Final = re.compile(r"[*?\[\]{}\\]")  # the signs that make a path a pattern, by Hadoop's rules
 
 _SPARK_PORT: Final = 15002
 _PATIENCE: Final = 10.0
 
-_RETRIES: Final = 5
-"""Attempts to reach a server that died; the client's own fifteen take ten minutes."""
-_BACKOFF: Final = 2000
-"""Milliseconds between two attempts, at most."""
+_RETRIES: Final = 5  # attempts to reach a server that died; the client's own fifteen take ten minutes
+_BACKOFF: Final = 2000  # milliseconds between two attempts, at most
 
 
 def duckdb_sql(query: Table, as_of: datetime | None = None) -> str:

@@ -49,14 +49,12 @@ if TYPE_CHECKING:
 
 _POSTGRESQL: Final[sa.Dialect] = postgresql.dialect()  # type: ignore[no-untyped-call]
 
-STREAMS: Final = 3
-"""Tables, or ranges of one, that are read at the same time."""
+STREAMS: Final = 3  # tables, or ranges of one, that are read at the same time
 
 RANGE: Final = 5_000_000
 """Rows of a table, by PostgreSQL's estimate, above which it is read in several ranges of its numbers."""
 
-_ROWS_IN_GROUP: Final = 1 << 23
-"""Bytes of a batch that the driver hands over."""
+_ROWS_IN_GROUP: Final = 1 << 23  # bytes of a batch that the driver hands over
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,7 @@ from toolkit.audit.reviews import FAILED
 from toolkit.contract.contents import HASH, LAYOUT, ActivePart, IntegrityFinding, IntegrityProblem, same_type
 from toolkit.database.connection import Database
 
-EXAMPLES: Final = 5
-"""Objects outside the layout that are named."""
+EXAMPLES: Final = 5  # objects outside the layout that are named
 
 LATE_BY: Final = timedelta(minutes=15)
 """The time after the end of its credentials in which a file may be written by an upload that began before."""

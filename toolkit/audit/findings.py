@@ -32,14 +32,9 @@ from toolkit.database.connection import raw
 if TYPE_CHECKING:
     from toolkit.audit.extract import Observed
 
-TREND_DAYS: Final = 30
-"""Days of the trend, the last one included."""
-
-_MOST_DAYS: Final = 1000
-"""The most business days of a deadline; twice as many days hold them."""
-
-_NAMED: Final = ("sale_id", "partner", "code")
-"""The things that a waiver names, at least one of them."""
+TREND_DAYS: Final = 30  # days of the trend, the last one included
+_MOST_DAYS: Final = 1000  # the most business days of a deadline; twice as many days hold them
+_NAMED: Final = ("sale_id", "partner", "code")  # the things that a waiver names, at least one of them
 
 
 def find_present(observed: Observed, of_files: Sequence[IntegrityFinding], of_service: Collection[str]) -> None:

@@ -20,8 +20,7 @@ from toolkit.errors import UnreadableFile
 
 _MANIFEST: Final = "manifest.json"
 
-_ROWS: Final = 50_000
-"""The rows of a file that are held at a time."""
+_ROWS: Final = 50_000  # the rows of a file that are held at a time
 
 _NEEDED: Final = {"key": "Key", "size": "Size", "e_tag": "ETag", "last_modified_date": "LastModifiedDate"}
 """The columns that an observation needs, and how the configuration of an inventory names them."""

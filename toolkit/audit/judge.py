@@ -156,11 +156,8 @@ OUTPUTS: Final = {"files": FILES, "verdicts": VERDICTS, "missing": MISSING}
 
 SCHEMAS: Final = GIVEN | OUTPUTS
 
-AS_OF: Final = ibis.param(_TIME)
-"""The moment of an audit, which engines put in."""
-
-TYPE_UNKNOWN: Final = "TYPE_UNKNOWN"
-"""The state of a record whose type the contract does not know."""
+AS_OF: Final = ibis.param(_TIME)  # the moment of an audit, which engines put in
+TYPE_UNKNOWN: Final = "TYPE_UNKNOWN"  # the state of a record whose type the contract does not know
 
 _SPLIT: Final = f"[{SEPARATOR}]"
 """The separator as a pattern, which every engine reads alike; Sail does not split at a plain text."""

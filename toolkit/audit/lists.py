@@ -26,8 +26,7 @@ from toolkit.database.service import clients
 from toolkit.database.tables import evidence_observations
 from toolkit.evidence.records import by_indexes, time_line, withdrawals_at
 
-_AT_ONCE: Final = 2_000
-"""Sales whose time lines are read at once."""
+_AT_ONCE: Final = 2_000  # sales whose time lines are read at once
 
 
 def write_lists(

@@ -41,8 +41,7 @@ from toolkit.evidence.kinds import SIGNATURE_BYTES, UNKNOWN, media_type_of_bytes
 from toolkit.progress import Progress
 from toolkit.settings import LONGEST_UPLOAD_TTL
 
-LONGEST_FORM: Final = timedelta(seconds=LONGEST_UPLOAD_TTL)
-"""The longest life of an upload form."""
+LONGEST_FORM: Final = timedelta(seconds=LONGEST_UPLOAD_TTL)  # the longest life of an upload form
 
 CLOCKS_APART: Final = timedelta(hours=1)
 """The difference to allow for between the clocks of issuers of forms and of the reader of the bucket."""
@@ -50,19 +49,13 @@ CLOCKS_APART: Final = timedelta(hours=1)
 EVERY_KEY_WITHIN: Final = timedelta(days=7)
 """The age up to which any part of the bucket may go unread, where nothing else is set."""
 
-FEW_PAGES: Final = 10
-"""Pages of a listing up to which a bucket is read whole, at any hour of the day."""
-
-KEYS_A_PAGE: Final = 8
-"""Keys that can be asked for one by one in the time in which one page of a listing is read."""
-
-READERS: Final = 16
-"""Objects whose first bytes are read at the same time."""
+FEW_PAGES: Final = 10  # pages of a listing up to which a bucket is read whole, at any hour of the day
+KEYS_A_PAGE: Final = 8  # keys that can be asked for one by one in the time in which one page of a listing is read
+READERS: Final = 16  # objects whose first bytes are read at the same time
 
 _BATCH: Final = 1000
 
-_Object = sa.Row[Any]
-"""The id, the key and the size of an observation."""
+_Object = sa.Row[Any]  # the id, the key and the size of an observation
 
 
 def sync_bucket(

@@ -28,11 +28,8 @@ from toolkit.database.connection import Database
 from toolkit.database.tables import audit_runs
 from toolkit.errors import UnreadableFile
 
-KEEP_INPUTS: Final = 30
-"""Audits whose inputs are kept."""
-
-KEEP_DAYS: Final = 365
-"""Days for which audits are kept."""
+KEEP_INPUTS: Final = 30  # audits whose inputs are kept
+KEEP_DAYS: Final = 365  # days for which audits are kept
 
 
 @dataclass(frozen=True, kw_only=True)

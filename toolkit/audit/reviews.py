@@ -43,11 +43,8 @@ from toolkit.log.events import record_event
 if TYPE_CHECKING:
     from toolkit.audit.folder import Audit
 
-RISK: Final = 3
-"""A file with a finding about it is so many times as likely to be drawn."""
-
-CLAIMED_FOR: Final = timedelta(minutes=30)
-"""The time for which a file is before one person alone."""
+RISK: Final = 3  # a file with a finding about it is so many times as likely to be drawn
+CLAIMED_FOR: Final = timedelta(minutes=30)  # the time for which a file is before one person alone
 
 
 @dataclass(frozen=True, slots=True)

@@ -161,8 +161,7 @@ def plain(text: str) -> str:
     return _TERMINAL_ORDER.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
 
 
-_KEPT: Final = "\b\n"
-"""What tells click to write the lines of a paragraph as they stand."""
+_KEPT: Final = "\b\n"  # what tells click to write the lines of a paragraph as they stand
 
 _RULES: Final = re.compile("required|default")
 """The words that click writes behind the text of an option, in brackets."""

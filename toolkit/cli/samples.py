@@ -21,8 +21,7 @@ from toolkit.notebooks.running import run_notebook
 from toolkit.samples import story
 from toolkit.samples.dataset import make_samples, write_samples
 
-TIMEOUT: Final = 300.0
-"""Seconds that each notebook may take."""
+TIMEOUT: Final = 300.0  # seconds that each notebook may take
 
 
 def do_the_main_job(kit: Kit, out: Path) -> None:

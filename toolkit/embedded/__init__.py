@@ -30,8 +30,7 @@ from toolkit.embedded.servers import (
 from toolkit.extras import require
 from toolkit.settings import AwsSettings
 
-_FOLDER: Final = Path("objects")
-"""Below the home, as the following."""
+_FOLDER: Final = Path("objects")  # below the home, as the following
 _KEYS: Final = _FOLDER / object_server.KEYS
 _PID_FILE: Final = _FOLDER / "server.pid"
 

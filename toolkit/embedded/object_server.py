@@ -29,8 +29,7 @@ HOST: Final = "127.0.0.1"
 REGION: Final = "us-east-1"
 BUCKET: Final = "evidence"
 
-KEYS: Final = "session.json"
-"""The file of the folder with the keys of the session that every client uses."""
+KEYS: Final = "session.json"  # the file of the folder with the keys of the session that every client uses
 
 _WATCH_SECONDS: Final = 2
 _PLACE: Final = re.compile(r"/((?P<bucket>[a-z0-9][a-z0-9.-]{2,62})(/(?P<key>.*))?)?", re.DOTALL)
@@ -50,8 +49,7 @@ _OWNER: Final = {
 _BODY_BYTES: Final = 128 * 1024 * 1024
 """Bytes of a body at most: ministack reads all of it before it checks the signature."""
 
-_FIELDS_BYTES: Final = 64 * 1024
-"""Bytes of a form before its file."""
+_FIELDS_BYTES: Final = 64 * 1024  # bytes of a form before its file
 
 _OTHER_SERVICES: Final = frozenset({"health", "restapis"})
 """First parts of paths that ministack does not take for the name of a bucket."""

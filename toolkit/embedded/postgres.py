@@ -117,8 +117,7 @@ def _run(command: Sequence[str], owner: Account, text: str = "") -> None:
         )
 
 
-_FOLDER: Final = Path("postgres")
-"""Below the home, as the following."""
+_FOLDER: Final = Path("postgres")  # below the home, as the following
 _DATA: Final = _FOLDER / "data"
 _PID_FILE: Final = _DATA / "postmaster.pid"
 

@@ -214,11 +214,8 @@ def _entry(uid: int) -> pwd.struct_passwd:
         ) from None
 
 
-PATIENCE: Final = 90
-"""Seconds that a start takes, or waits for another start or stop of the same service."""
-
-_LEFT_SECONDS: Final = 2
-"""Seconds after which sessions of a server that was killed are ended."""
+PATIENCE: Final = 90  # seconds that a start takes, or waits for another start or stop of the same service
+_LEFT_SECONDS: Final = 2  # seconds after which sessions of a server that was killed are ended
 _STOP_SECONDS: Final = 30
 
 

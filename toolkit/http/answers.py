@@ -15,8 +15,7 @@ from starlette.responses import Response
 from toolkit.contract.resources import AnswerBody
 from toolkit.errors import InvalidField
 
-RETRY_AFTER: Final = 5
-"""Seconds after which a caller may try again while the service is not available."""
+RETRY_AFTER: Final = 5  # seconds after which a caller may try again while the service is not available
 
 EVERYWHERE: Final = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 """Headers of every answer: caches and proxies may not keep upload credentials and ids."""

@@ -61,20 +61,11 @@ from toolkit.http.reading import add_reading
 from toolkit.http.tokens import Bearer, TokenChecks
 from toolkit.intake.registration import register_client
 
-THREADS: Final = 8
-"""Operations at the same time, each with a connection of the database pool."""
-
-WAITING: Final = 256
-"""Requests that wait for a thread; one more is told to come back later."""
-
-OPERATION_SECONDS: Final = 15
-"""The seconds for which a caller is kept waiting for an operation."""
-
-BODY_MAX: Final = 64 * 1024
-"""Bytes in a body."""
-
-BODY_SECONDS: Final = 20
-"""Time for a body to arrive whole."""
+THREADS: Final = 8  # operations at the same time, each with a connection of the database pool
+WAITING: Final = 256  # requests that wait for a thread; one more is told to come back later
+OPERATION_SECONDS: Final = 15  # the seconds for which a caller is kept waiting for an operation
+BODY_MAX: Final = 64 * 1024  # bytes in a body
+BODY_SECONDS: Final = 20  # time for a body to arrive whole
 
 _BODY: Final = "body"
 _CONTENT_TYPE: Final = "Content-Type"

@@ -34,17 +34,13 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-CHECK_SECONDS: Final = 2.0
-"""Seconds between two checks of the database or the bucket."""
+CHECK_SECONDS: Final = 2.0  # seconds between two checks of the database or the bucket
 
 REVOCATIONS_SECONDS: Final = 4.0
 """Seconds after which the revocations are read again: so long a revoked token may still be taken."""
 
-AUDIT_SECONDS: Final = 10.0
-"""Seconds after which it is looked for a newer audit."""
-
-PATIENCE: Final = 5.0
-"""Seconds after which a check that has not ended counts as failed."""
+AUDIT_SECONDS: Final = 10.0  # seconds after which it is looked for a newer audit
+PATIENCE: Final = 5.0  # seconds after which a check that has not ended counts as failed
 
 
 class Watched(Generic[T]):

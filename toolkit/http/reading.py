@@ -27,8 +27,7 @@ from toolkit.http.backend import Backend, Workers
 from toolkit.http.documents import SALE_ID
 from toolkit.http.tokens import Bearer
 
-PAGE_MAX: Final = 500
-"""Findings on a page."""
+PAGE_MAX: Final = 500  # findings on a page
 
 _PROBLEMS: Final = (400, 401, 403, 404, 429, 500, 503)
 

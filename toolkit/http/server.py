@@ -26,14 +26,9 @@ from toolkit.http import logs
 HEAD_SECONDS: Final = 10
 """Time for the request line and the headers to arrive whole; an idle connection is kept as long."""
 
-HEAD_MAX: Final = 128 * 1024
-"""Bytes in a head: a sale id of thousands of encoded characters still fits."""
-
-CONNECTIONS_MAX: Final = 1000
-"""Connections at the same time; the next ones wait until one ends."""
-
-SEND_SECONDS: Final = 20
-"""Time for a caller to take what was answered."""
+HEAD_MAX: Final = 128 * 1024  # bytes in a head: a sale id of thousands of encoded characters still fits
+CONNECTIONS_MAX: Final = 1000  # connections at the same time; the next ones wait until one ends
+SEND_SECONDS: Final = 20  # time for a caller to take what was answered
 
 _BACKLOG: Final = 1024
 _HOST: Final = re.compile(r"[0-9A-Za-z.:%_-]{1,253}")

@@ -21,10 +21,8 @@ from toolkit.contract.toml_files import TomlTable, read_toml
 from toolkit.errors import SettingsError, UnreadableFile
 from toolkit.message import Message
 
-PACKAGED: Final = Path(__file__).parent / "jobs.toml"
-"""The jobs that come with the toolkit."""
-_A_DAY_AND_A_SHIFT: Final = timedelta(hours=27)
-"""A span longer than any change of the clocks can move a date."""
+PACKAGED: Final = Path(__file__).parent / "jobs.toml"  # the jobs that come with the toolkit
+_A_DAY_AND_A_SHIFT: Final = timedelta(hours=27)  # a span longer than any change of the clocks can move a date
 _UNITS: Final = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
 

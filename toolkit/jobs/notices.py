@@ -37,8 +37,7 @@ from toolkit.errors import SettingsError
 from toolkit.language import Language, default_language
 from toolkit.settings import Environment
 
-_MOST_TRIES: Final = 50
-"""Attempts after which a notice that cannot be delivered is given up; the history keeps it."""
+_MOST_TRIES: Final = 50  # attempts after which a notice that cannot be delivered is given up; the history keeps it
 _ADDRESS: Final = re.compile(r"[^@\s,;<>]+@[^@\s,;<>]+")
 _FINE: Final = 250
 _HERE: Final = {"localhost", "127.0.0.1", "::1"}

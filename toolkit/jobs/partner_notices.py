@@ -44,14 +44,12 @@ from toolkit.settings import Environment
 
 T = TypeVar("T")
 
-FORMATS: Final = ("html", "xlsx")
-"""The formats that a partner gets its list in."""
+FORMATS: Final = ("html", "xlsx")  # the formats that a partner gets its list in
 
 LISTS: Final = ("changes", "open", "unusable", "file-findings", "warned", "withdrawals", "waivers")
 """The lists beside the sales that a partner is sent: those of what it can mend, or may know of."""
 
-POSTED: Final = 500
-"""The most findings in the document for a webhook; the rest is asked for by ``GET /findings``."""
+POSTED: Final = 500  # the most findings in the document for a webhook; the rest is asked for by ``GET /findings``
 
 SENTENCES: Final = {
     "subject": "{partner}: {open} findings to mend, {overdue} of them overdue",

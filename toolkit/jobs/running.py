@@ -51,15 +51,13 @@ from toolkit.kit.process import stop_signals_handled
 from toolkit.kit.services import Services
 from toolkit.log.sealing import newest_checkpoint
 
-Log = Callable[..., None]
-"""Writes a line about a run: a message, and by name a ``level`` and the ``step``."""
+Log = Callable[..., None]  # writes a line about a run: a message, and by name a ``level`` and the ``step``
 
 _NOT_FOR_STEPS: Final = ("TOOLKIT_SMTP_", "TOOLKIT_WEBHOOK_", "TOOLKIT_JWT_SECRET")
 """Variables that no step and no kernel gets; the step that mails partners gets those of the mail server."""
 _TO_END: Final = 60.0
 """Seconds that a run has to end itself after it was told to stop; then the process ends as a whole."""
-_POLL: Final = 2.0
-"""Seconds between two looks at a run that another process holds."""
+_POLL: Final = 2.0  # seconds between two looks at a run that another process holds
 
 
 class Commands(Protocol):

@@ -31,10 +31,8 @@ from toolkit.kit.shown import Shown, figures, remark, table
 from toolkit.kit.spoken import _, counted, readable
 from toolkit.message import Message
 
-LEASE: Final = timedelta(seconds=60)
-"""The time without a renewal after which a holder has lost its run."""
-RunRow = Row[Any]
-"""A run as the database holds it."""
+LEASE: Final = timedelta(seconds=60)  # the time without a renewal after which a holder has lost its run
+RunRow = Row[Any]  # a run as the database holds it
 
 _NOW: Final = sa.func.clock_timestamp()
 _LEASED: Final = (job_runs.c.lease_until > _NOW).label("leased")

@@ -46,16 +46,14 @@ if TYPE_CHECKING:
 _DRAWN_AFTER: Final = (0.3, 1, 3)
 """Seconds after which the browser may have drawn new widgets: only then one of them can have the focus."""
 
-LINK_SECONDS: Final = 600
-"""The life of the address under which a recording is played."""
+LINK_SECONDS: Final = 600  # the life of the address under which a recording is played
 
 ELSEWHERE: Final = timedelta(days=3)
 """The time for which files are one person's who looks at them elsewhere, by a CSV file."""
 
 _OF_FILE: Final = ("evidenceId", "saleId", "partner", "evidenceType")
 
-MARKS: Final = {Mark.YES: "yes", Mark.NO: "no", Mark.NOT_APPLICABLE: "not applicable"}
-"""The answers in words."""
+MARKS: Final = {Mark.YES: "yes", Mark.NO: "no", Mark.NOT_APPLICABLE: "not applicable"}  # the answers in words
 
 
 @dataclass(frozen=True, slots=True)

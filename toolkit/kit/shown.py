@@ -27,11 +27,8 @@ T = TypeVar("T")
 RESULT_TYPE: Final = "application/vnd.evidence-toolkit+json"
 """The media type under which an executed notebook holds the numbers of a result."""
 
-IN_A_NOTEBOOK: Final = 500
-"""Rows of a table that a notebook shows."""
-
-AS_TEXT: Final = 50
-"""Rows of a table that a terminal shows."""
+IN_A_NOTEBOOK: Final = 500  # rows of a table that a notebook shows
+AS_TEXT: Final = 50  # rows of a table that a terminal shows
 
 _SORTED: Final = (
     'table.sortable [role="button"] {cursor: pointer}'

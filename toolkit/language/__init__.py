@@ -23,8 +23,7 @@ from babel.messages.pofile import read_po
 from toolkit.errors import InvalidInput
 from toolkit.message import Message
 
-LANGUAGES: Final = ("pt-BR", "en")
-"""The languages that a report can have."""
+LANGUAGES: Final = ("pt-BR", "en")  # the languages that a report can have
 
 OF_SYSTEM: Final = frozenset(
     os.strerror(getattr(errno, name))

@@ -31,11 +31,8 @@ VKEY: Final = "log.vkey"
 PEM: Final = "log.pem"
 _TEMPLATES: Final = ("VERIFY.md", "verify.sh")
 
-COSIGS: Final = "checkpoint.cosigs"
-"""The signatures of witnesses under the checkpoint, which come later."""
-
-STAMP: Final = "checkpoint.tsr"
-"""The answer of an authority who stamped the checkpoint (RFC 3161)."""
+COSIGS: Final = "checkpoint.cosigs"  # the signatures of witnesses under the checkpoint, which come later
+STAMP: Final = "checkpoint.tsr"  # the answer of an authority who stamped the checkpoint (RFC 3161)
 
 BUNDLE: Final = (SUMS, ENTRY, PROOF, CHECKPOINT, VKEY, PEM, *_TEMPLATES)
 """The files of a bundle beside those that it proves."""
@@ -43,8 +40,7 @@ BUNDLE: Final = (SUMS, ENTRY, PROOF, CHECKPOINT, VKEY, PEM, *_TEMPLATES)
 OPENED: Final = ".opened"
 """The end of the name of a file that opens a field of the entry: its key, its value, and the text of that hash."""
 
-LATER: Final = (COSIGS, STAMP)
-"""The files that others may add to it."""
+LATER: Final = (COSIGS, STAMP)  # the files that others may add to it
 
 
 _MAY_GO: Final = ("sales.parquet", "records.parquet", "objects.parquet")

@@ -14,8 +14,7 @@ from typing import Any, Final
 from toolkit.contract.events import CustodyEvent
 from toolkit.errors import UnreadableFile
 
-_BEGINNING: Final = "0" * 64
-"""The value that stands for the seal before the first one."""
+_BEGINNING: Final = "0" * 64  # the value that stands for the seal before the first one
 
 
 def verify_log(path: Path, kept_seal: str | None = None) -> ChainVerdict:

@@ -10,17 +10,10 @@ from hashlib import sha256
 from typing import Final
 
 HASH_BYTES: Final = 32
-TILE: Final = 256
-"""Hashes in a full tile."""
-
-LONGEST_PROOF: Final = 63
-"""Hashes in a proof at most: no tree has more entries than 63 bits count."""
-
-EMPTY: Final = sha256().digest()
-"""The root of a tree without entries."""
-
-ReadTile = Callable[[int, int], bytes]
-"""Returns the hashes of a tile, by its level and number."""
+TILE: Final = 256  # hashes in a full tile
+LONGEST_PROOF: Final = 63  # hashes in a proof at most: no tree has more entries than 63 bits count
+EMPTY: Final = sha256().digest()  # the root of a tree without entries
+ReadTile = Callable[[int, int], bytes]  # returns the hashes of a tile, by its level and number
 
 
 def leaf_hash(entry: bytes) -> bytes:

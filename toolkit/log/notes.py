@@ -21,11 +21,8 @@ from toolkit.log.merkle import HASH_BYTES, LONGEST_PROOF
 if TYPE_CHECKING:  # of an extra, which reading a checkpoint does without
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-ED25519: Final = b"\x01"
-"""The type of a key and of its signatures."""
-
-COSIGNATURE: Final = b"\x04"
-"""The type of the key of a witness, whose signatures have a time."""
+ED25519: Final = b"\x01"  # the type of a key and of its signatures
+COSIGNATURE: Final = b"\x04"  # the type of the key of a witness, whose signatures have a time
 
 _DIGITS: Final = "(0|[1-9][0-9]{0,17})"
 _HASH: Final = "[A-Za-z0-9+/]{43}="

@@ -31,8 +31,7 @@ if TYPE_CHECKING:
     from rfc3161_client import TimeStampResponse
     from rfc3161_client.tsp import TimeStampTokenInfo
 
-_KNOWN: Final = 1000
-"""The newest checkpoints, of which a witness may have signed one."""
+_KNOWN: Final = 1000  # the newest checkpoints, of which a witness may have signed one
 
 _SECONDS: Final = 30
 _LARGEST: Final = 1 << 20

@@ -25,14 +25,9 @@ from toolkit.log.notes import Checkpoint, EntryProof, LogSigner, SignedState
 
 NO_KEYS: Final = LogKeys()
 
-BATCH: Final = 10_000
-"""Events that are appended at once."""
-
-CLOCKS_DIFFER: Final = timedelta(minutes=5)
-"""The clocks of two machines show times that differ by so much at most."""
-
-LONGEST_ENTRY: Final = 65_535
-"""Bytes of an entry at most, as the files of a log have room for."""
+BATCH: Final = 10_000  # events that are appended at once
+CLOCKS_DIFFER: Final = timedelta(minutes=5)  # the clocks of two machines show times that differ by so much at most
+LONGEST_ENTRY: Final = 65_535  # bytes of an entry at most, as the files of a log have room for
 
 
 def seal_events(

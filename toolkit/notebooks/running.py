@@ -140,8 +140,7 @@ def _write(notebook: nbformat.NotebookNode, path: Path, environ: Mapping[str, st
     path.write_text(text, encoding="utf-8")
 
 
-_KERNEL_START: Final = 60
-"""Seconds that a kernel may take to start."""
+_KERNEL_START: Final = 60  # seconds that a kernel may take to start
 
 _SYSTEM_VARIABLES: Final = ("HOME", "LANG", "PATH", "TMPDIR")
 """Variables of this process that a kernel gets where the run's own environment lacks them."""

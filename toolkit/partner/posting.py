@@ -23,11 +23,8 @@ from urllib3.filepost import encode_multipart_formdata
 from toolkit.errors import BucketUnavailable, CredentialsExpired, InvalidInput, UnreadableFile, UploadRefused
 from toolkit.message import Message
 
-ATTEMPTS: Final = 6
-"""The largest number of attempts; the pauses between them add up to about half a minute."""
-
-FIRST_PAUSE: Final = 1.0
-"""Seconds before the second attempt."""
+ATTEMPTS: Final = 6  # the largest number of attempts; the pauses between them add up to about half a minute
+FIRST_PAUSE: Final = 1.0  # seconds before the second attempt
 
 LONGEST_PAUSE: Final = 30.0
 
@@ -40,8 +37,7 @@ def pauses() -> Iterator[float]:
         seconds = min(seconds * 2, LONGEST_PAUSE)
 
 
-CHUNK_BYTES: Final = 64 * 1024
-"""Bytes that are read and sent at a time."""
+CHUNK_BYTES: Final = 64 * 1024  # bytes that are read and sent at a time
 
 _ACL: Final = ("acl", "private")
 """The one part of the form that the contract demands beside the fields of the credentials."""

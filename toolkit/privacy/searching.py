@@ -11,8 +11,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
-LARGEST: Final = 200 * 1024**2
-"""Bytes of a file, or of a part of an archive, that are searched at most."""
+LARGEST: Final = 200 * 1024**2  # bytes of a file, or of a part of an archive, that are searched at most
 
 _GAPS: Final = re.compile(r"[\s\u00ad\u200b]+")
 _UTF16: Final = (b"\xff\xfe", b"\xfe\xff")

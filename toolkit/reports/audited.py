@@ -22,16 +22,12 @@ from toolkit.contract.findings import STANDING, FindingStatus, Problem, Reason, 
 from toolkit.contract.rules import GROUP_RULES
 from toolkit.contract.waivers import Waiver
 
-ENDS_SOON: Final = 14
-"""Days before the end of a waiver in which reports warn of it."""
+ENDS_SOON: Final = 14  # days before the end of a waiver in which reports warn of it
 
 COMPLETED_DAYS: Final = 30
 
-MOST: Final = 100
-"""Completed sales of a partner that are listed."""
-
-MONTHS: Final = 12
-"""Months of which is told what partners did."""
+MOST: Final = 100  # completed sales of a partner that are listed
+MONTHS: Final = 12  # months of which is told what partners did
 
 UNKNOWN_GROUP: Final = "unknown"
 """The group in the census that stands for every utility group that the contract does not know."""

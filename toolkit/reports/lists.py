@@ -35,8 +35,7 @@ from toolkit.reports.wording import COLUMN_NAMES
 Word = Callable[[Any, Callable[[str], str]], Any]
 """Gives what stands for a value, its words translated by the function."""
 
-Words = Word | Literal["moment", "day"] | None
-"""Words for the values of a column; or what is told of its times."""
+Words = Word | Literal["moment", "day"] | None  # words for the values of a column; or what is told of its times
 
 
 def of(names: Mapping[Any, str]) -> Word:
@@ -245,8 +244,7 @@ def _waivers(report: Report) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns)
 
 
-CHANGE: Final = "Trend"
-"""The heading of numbers that are changes: they are told with their sign."""
+CHANGE: Final = "Trend"  # the heading of numbers that are changes: they are told with their sign
 
 SALES: Final = List(
     "Sales",

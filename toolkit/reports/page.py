@@ -67,8 +67,7 @@ from toolkit.reports.wording import (
     told,
 )
 
-WIDTH: Final = 100.0
-"""The width of the longest bar, in units of its drawing."""
+WIDTH: Final = 100.0  # the width of the longest bar, in units of its drawing
 
 
 def charts(result: Audited, language: Language) -> list[dict[str, Any]]:
@@ -147,22 +146,12 @@ def segments(counts: Mapping[str, int], longest: int, language: Language) -> lis
     return found
 
 
-STATIC_ROWS: Final = 100
-"""Sales in the plain table; the grid has all of them."""
-
-PRINTED_ROWS: Final = 2000
-"""Sales that the page prints; it says so where there are more."""
-
-SECTION_ROWS: Final = 200
-"""Rows of each list below the sales; the workbook has all of them."""
-
-_PIECES: Final = 500
-"""Pieces of the page that are written at once."""
-
-_SHORT: Final = 18
-"""Characters that a cell does not wrap."""
-_BREAK: Final = re.compile("(?<=[_@])")
-"""Where a line may end within a code or an address."""
+STATIC_ROWS: Final = 100  # sales in the plain table; the grid has all of them
+PRINTED_ROWS: Final = 2000  # sales that the page prints; it says so where there are more
+SECTION_ROWS: Final = 200  # rows of each list below the sales; the workbook has all of them
+_PIECES: Final = 500  # pieces of the page that are written at once
+_SHORT: Final = 18  # characters that a cell does not wrap
+_BREAK: Final = re.compile("(?<=[_@])")  # where a line may end within a code or an address
 
 _PAYERS: Final = {"true": True, "false": False, "": None}
 """``isClientFinancialResponsible`` as the cells of the page write it."""
@@ -365,8 +354,7 @@ def hashed(text: str) -> str:
     return f"'sha256-{base64.b64encode(sha256(text.encode()).digest()).decode()}'"
 
 
-_LEVEL: Final = 4
-"""The level of compression: 6 takes twice as long for 3 % less."""
+_LEVEL: Final = 4  # the level of compression: 6 takes twice as long for 3 % less
 
 
 def packed(document: Mapping[str, Any], rows: pd.DataFrame, report: Report) -> str:
@@ -399,8 +387,7 @@ def _column(column: pd.Series[Any], timezone: ZoneInfo) -> dict[str, Any]:
     return {"cells": pa.array(column, from_pandas=True).to_pylist()}
 
 
-AT_ONCE: Final = 250
-"""The sales of a block."""
+AT_ONCE: Final = 250  # the sales of a block
 
 _OF_FINDING: Final = ["saleId", "code", "status", "firstSeen", "dueAt", "overdue", "waiverId"]
 

@@ -23,18 +23,14 @@ from toolkit.reports.page import charts, shares
 from toolkit.reports.report import Report
 from toolkit.reports.wording import COLOURS
 
-SALES_SHOWN: Final = 5000
-"""Sales in the document; the other formats hold all of them."""
-
-ROWS_SHOWN: Final = 1000
-"""Rows of each other list."""
+SALES_SHOWN: Final = 5000  # sales in the document; the other formats hold all of them
+ROWS_SHOWN: Final = 1000  # rows of each other list
 
 _UNPRINTABLE: Final = re.compile(
     "[^\u0020-\u007e\u00a0-\u00ac\u00ae-\u024f\u0391-\u03a1\u03a3-\u03c9\u0400-\u045f\u200b\u2010-\u2015\u2018-\u201e\u2020-\u2022\u2026\u20ac\u2192]"
 )
 """Characters that the fonts of the document may lack, which no PDF/A may hold."""
-_LONGEST: Final = 18
-"""Characters of an id on one line."""
+_LONGEST: Final = 18  # characters of an id on one line
 _STAND_IN: Final = "\u25a1"
 
 

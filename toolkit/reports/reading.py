@@ -302,8 +302,7 @@ def _reviews(audit: Audit) -> Reviews:
     return Reviews(**row, questions=questions.join(shares), agreement=people)
 
 
-_Z: Final = 1.959964
-"""The deviations that 95 per cent of a normal distribution lie within."""
+_Z: Final = 1.959964  # the deviations that 95 per cent of a normal distribution lie within
 
 
 def interval(failed: int, looked_at: int) -> tuple[float | None, float | None, float | None]:

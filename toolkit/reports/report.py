@@ -20,12 +20,10 @@ from toolkit.language import ENGLISH, Language
 from toolkit.message import recognised
 from toolkit.reports.audited import Audited
 
-MOMENTS: Final = ("createdAt", "completedAt", "oldestRequest")
-"""The columns of the rows that hold times."""
+MOMENTS: Final = ("createdAt", "completedAt", "oldestRequest")  # the columns of the rows that hold times
 
 
-ROWS_AT_ONCE: Final = 10_000
-"""Rows that are turned into a format at once; more take more memory and no less time."""
+ROWS_AT_ONCE: Final = 10_000  # rows that are turned into a format at once; more take more memory and no less time
 
 
 @dataclass(frozen=True, slots=True)

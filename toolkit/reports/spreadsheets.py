@@ -48,20 +48,14 @@ from toolkit.reports.notices import acting_lines, headline, notices, provenance
 from toolkit.reports.report import MOMENTS, ROWS_AT_ONCE, Report, iso_column
 from toolkit.reports.wording import COLOURS, told
 
-WIDEST: Final = 46.0
-"""Characters that a column shows at most; longer texts are wrapped."""
-SAMPLE: Final = 2000
-"""The number of rows by which the widths of columns are chosen."""
-_TO_WRITE: Final = 24.0
-"""Digits of a column that a partner fills in."""
-_ROOM: Final = 4
-"""Characters that the button of a filter takes."""
+WIDEST: Final = 46.0  # characters that a column shows at most; longer texts are wrapped
+SAMPLE: Final = 2000  # the number of rows by which the widths of columns are chosen
+_TO_WRITE: Final = 24.0  # digits of a column that a partner fills in
+_ROOM: Final = 4  # characters that the button of a filter takes
 
 _DAY: Final = 86_400_000_000
-_EPOCH: Final = 25_569
-"""The number that a workbook has for 1970-01-01."""
-_FIRST_DAY: Final = 61
-"""The number of 1900-03-01; before it, workbooks count a day that did not exist."""
+_EPOCH: Final = 25_569  # the number that a workbook has for 1970-01-01
+_FIRST_DAY: Final = 61  # the number of 1900-03-01; before it, workbooks count a day that did not exist
 
 
 def statuses(names: pa.Array, report: Report) -> Cells:

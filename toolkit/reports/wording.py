@@ -151,8 +151,7 @@ def told(names: Mapping[K, str], language: Language) -> dict[str, str]:
     return {str(code): language.text(name) for code, name in names.items()}
 
 
-NOBODY: Final = " "
-"""The value of the filter for sales without a partner; no partner has a blank name."""
+NOBODY: Final = " "  # the value of the filter for sales without a partner; no partner has a blank name
 
 
 def _alphabetical(name: str) -> str:

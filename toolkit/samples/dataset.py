@@ -28,8 +28,7 @@ _CLIENT_FILES: Final = ("clients.csv", "clients.xlsx")
 _SEED: Final = 356
 _SALES: Final = 90
 
-Person = Mapping[str, Any]
-"""A client, by the columns of the database."""
+Person = Mapping[str, Any]  # a client, by the columns of the database
 
 DEFAULT_END: Final = datetime(2026, 11, 20, 18, 0, tzinfo=ZoneInfo("America/Sao_Paulo"))
 """The end of the story: its last day, after work."""

@@ -33,8 +33,7 @@ _ERROR_PAGE: Final = """<!DOCTYPE html>
 _ODD_DOCUMENTS: Final = ("blank", "link", "locked", "script")
 
 _MARK_BITS: Final = 32
-_HALF_SECOND: Final = 14
-"""Frames of 36 ms."""
+_HALF_SECOND: Final = 14  # frames of 36 ms
 
 
 def document(kind: str, title: str, lines: Sequence[str]) -> bytes:

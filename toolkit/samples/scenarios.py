@@ -256,8 +256,7 @@ def _waiver(line: str) -> tuple[str, Waiving]:
 
 _OF_SALES: Final = dict(_waiver(line) for line in WAIVERS.strip().splitlines())
 
-SCENARIOS: Final = tuple(_scenario(line, _OF_SALES) for line in SALES.strip().splitlines())
-"""Each once."""
+SCENARIOS: Final = tuple(_scenario(line, _OF_SALES) for line in SALES.strip().splitlines())  # each once
 
 USUAL: Final = tuple(scenario for scenario in SCENARIOS for _ in range(scenario.usual))
 """The scenarios that fill up the sample beyond one sale for each: mostly sales in good order."""
