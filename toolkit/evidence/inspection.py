@@ -22,7 +22,6 @@ from typing import IO, Final, Self
 
 import pypdfium2
 
-import toolkit
 from toolkit.contract.contents import ActivePart, ContentProblem, Depth
 from toolkit.contract.evidence import FileKind, kind_of_media_type
 from toolkit.errors import NotInspected, VerificationFailed
@@ -58,7 +57,7 @@ _DRAWING_SECONDS: Final = 30
 
 def _process(*arguments: str) -> tuple[list[str], dict[str, str]]:
     """Return the command of this module, and its environment: nothing of ours, which may hold secrets."""
-    given = {"PYTHONPATH": str(Path(toolkit.__file__).parents[1]), "PATH": os.defpath, "OMP_NUM_THREADS": "1"}
+    given = {"PYTHONPATH": str(Path(__file__).parents[2]), "PATH": os.defpath, "OMP_NUM_THREADS": "1"}
     return [sys.executable, "-P", "-m", _MODULE, *arguments], given
 
 
