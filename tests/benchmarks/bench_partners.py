@@ -12,7 +12,7 @@ from statistics import median
 import sqlalchemy as sa
 from aiosmtpd.controller import Controller
 
-from tests.benchmarks.made_sales import NOW, fill, lose_recordings
+from tests.benchmarks.made_sales import NOW, fill, lose_recordings, settle
 from tests.benchmarks.measuring import line, own_database, toolkit
 from tests.support.audits import made_audit
 from tests.support.postgres_cluster import free_port
@@ -48,6 +48,7 @@ def main(scale: float) -> None:
             for table, column in (("sales", "id"), ("audit.sale_observations", "sale_id")):
                 connection.execute(sa.text(_OF_PARTNERS.format(table, column, partners)))
         made_audit(database, home, clock=lambda: NOW)
+        settle(database)
         addresses = "".join(f'[partner."partner {i}"]\nmail = ["p{i}@example.com"]\n' for i in range(partners))
         (home / "partners.toml").write_text(addresses)
         mails = _Mails()

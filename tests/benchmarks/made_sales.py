@@ -23,8 +23,14 @@ def fill(database: Database, sales: int, *, custody: bool = True) -> None:
         made.execute(_DATA.replace(":sales", str(sales)).encode())
         for _, definition in indexes:
             made.execute(definition.encode())
+    settle(database)
+
+
+def settle(database: Database) -> None:
+    """Vacuum all tables and write them out, so that the server does neither while something is measured."""
     with database.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         connection.exec_driver_sql("VACUUM ANALYZE")
+        connection.exec_driver_sql("CHECKPOINT")
 
 
 def lose_recordings(database: Database) -> None:
