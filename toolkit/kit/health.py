@@ -167,7 +167,7 @@ def _bucket(settings: Settings, status: ServiceStatus) -> Facts:
         bucket.check_reading()
         facts["answers"] = True
         if settings.database_url is not None:
-            # What is wrong with the database itself is told of the database.
+            # A fault of the database itself is reported with the database.
             database = Database(settings.database_url)
             with database, suppress(DatabaseError), database.transaction() as connection:
                 check_bucket(connection, bucket)
