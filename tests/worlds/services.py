@@ -65,6 +65,8 @@ ODD = {
     "standard_conforming_strings": "off",
     "transform_null_equals": "on",
     "extra_float_digits": "0",
+    "quote_all_identifiers": "on",
+    "client_encoding": "LATIN1",
 }
 """Settings that a role or a database may have, and that change nothing."""
 

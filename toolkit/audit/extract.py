@@ -162,7 +162,10 @@ def _read(
     for each in readings:
         session.execute(_empty_table(each))
     reads = [(each.name, part) for each in readings for part in _ranges(connection, each)]
-    with _connected(database) as server, ThreadPoolExecutor(STREAMS, thread_name_prefix="extract") as threads:
+    with (
+        _connected(database, connection) as server,
+        ThreadPoolExecutor(STREAMS, thread_name_prefix="extract") as threads,
+    ):
         streams = [threads.submit(_stream, server, snapshot, session.cursor(), reads) for _ in range(STREAMS)]
         for stream in streams:
             stream.result()
@@ -266,7 +269,7 @@ def _stream(
 
 
 @contextmanager
-def _connected(database: Database) -> Iterator[Any]:
+def _connected(database: Database, beside: Connection) -> Iterator[Any]:
     """Open a connection of the Arrow driver to the database; clones of it open within a few milliseconds.
 
     Raises:
@@ -277,6 +280,9 @@ def _connected(database: Database) -> Iterator[Any]:
     _, given = database.engine.dialect.create_connect_args(database.engine.url)
     told = {"application_name": "toolkit", "client_encoding": "UTF8", "connect_timeout": 10, **given}
     told.pop("context", None)  # of psycopg
+    if beside.scalar(sa.text("SELECT reset_val FROM pg_settings WHERE name = 'quote_all_identifiers'")) == "on":
+        # The driver knows types by the names of their functions. Not every pooler lets options pass.
+        told["options"] = f"{told.get('options', '')} -cquote_all_identifiers=off"
     try:
         with adbc.connect(psycopg.conninfo.make_conninfo(**told)) as connection:
             yield connection

@@ -167,12 +167,8 @@ _SESSION: Final = """
 
 
 def _connect(_: sa.Dialect, __: object, args: tuple[Any, ...], options: dict[str, Any]) -> psycopg.Connection[Any]:
-    """Connect; a database of encoding SQL_ASCII converts nothing, and psycopg would give its texts as bytes."""
-    connection = psycopg.connect(*args, **options)
-    if connection.info.encoding == "ascii":
-        connection.execute("SET client_encoding TO 'UTF8'")
-        connection.commit()
-    return connection
+    """Connect; of another encoding, texts could not be written, and those of SQL_ASCII would arrive as bytes."""
+    return psycopg.connect(*args, **(options | {"client_encoding": "UTF8"}))
 
 
 def _refuse_lost(connection: psycopg.Connection[object], *_: object) -> None:

@@ -25,12 +25,21 @@ _OPTION_TROUBLE: Final = re.compile(
 
 _UNPROTECTED: Final = re.compile(r"certificate|SSL|root cert|authentication method")
 
+_TIMEOUTS: Final = {
+    "57014": "statement_timeout",
+    "25P03": "idle_in_transaction_session_timeout",
+    "25P04": "transaction_timeout",
+    "57P05": "idle_session_timeout",
+}
+"""The settings that end a statement or a session, by what the server says then."""
+
 _CASES: Final = {
     **dict.fromkeys(("28P01", "28000"), "login"),
     "3D000": "database",
     **dict.fromkeys(("42P01", "3F000", "42703"), "lacks"),
     "55P03": "locked",
-    **dict.fromkeys(("57014", "25P03", "25P04", "57P05"), "ended"),
+    **dict.fromkeys(_TIMEOUTS, "ended"),
+    "25006": "readonly",
 }
 
 SENTENCES: Final = {
@@ -38,9 +47,11 @@ SENTENCES: Final = {
     "database": "There is no such database at {}; check {}.",
     "lacks": "The database at {} lacks a table or column ({}); run: toolkit db upgrade",
     "locked": "Somebody else keeps a row locked in the database at {}. Nothing was changed; try again later.",
-    "ended": "The database at {} broke off: {}. Either its administrator cancelled it, or it took longer than a "
-    "time-out allows. Audits, reports and exports take long: ALTER ROLE ... SET statement_timeout allows them, or "
-    "?options=-cstatement_timeout%3D10min in DATABASE_READ_URL or DATABASE_URL, for these sessions.",
+    "ended": "The database at {0} broke off: {1}. Either its administrator cancelled it, or it took longer than a "
+    "time-out allows. Audits, reports and exports take long: ALTER ROLE ... SET {2} allows them, or "
+    "?options=-c{2}%3D10min in DATABASE_READ_URL or DATABASE_URL, for these sessions.",
+    "readonly": "The database at {} refused: {}. DATABASE_URL names a replica, or its role or database has "
+    "default_transaction_read_only: name the primary, and a role that may write.",
     "recovery": "The replica at {} broke off: {}. Its primary changed what the statement still reads: try again, "
     "let its administrator allow more time by max_standby_streaming_delay or hot_standby_feedback, or ask the "
     "primary, without DATABASE_READ_URL.",
@@ -97,7 +108,7 @@ class ErrorTranslation:
         case = "recovery" if "conflict with recovery" in said else _CASES.get(state)
         if case is not None:
             more = self.variable if case in {"login", "database"} else said
-            return _KINDS.get(case, DatabaseError)(SENTENCES[case], at, more)
+            return _KINDS.get(case, DatabaseError)(SENTENCES[case], at, more, _TIMEOUTS.get(state, ""))
         if state == "42501":
             # A row that is locked FOR UPDATE needs that right, too.
             verbs = " and ".join(dict.fromkeys(verb[1].upper() for verb in _VERB.finditer(statement)))
