@@ -22,8 +22,7 @@ from pathlib import Path
 
 from adbc_driver_postgresql import dbapi
 
-from tests.benchmarks.by_hand import ORDERED, STEPS, TABLES
-from tests.benchmarks.made_sales import NOW, fill
+from tests.benchmarks.made_sales import NOW, fill, statements
 from tests.benchmarks.measuring import Timed, line, own_database, peak_mb, plain, server_cpu, timed
 from tests.support.audits import REMOTE, judge_on, on_duckdb, parts_of, plan_in, sail
 from toolkit.audit.duckdb_session import copy_to, duckdb_session, files_alone
@@ -35,6 +34,21 @@ from toolkit.database.connection import Database, raw
 from toolkit.database.observations import observe_service
 
 SALES = 400_000
+
+BY_HAND = statements("by_hand.sql")
+STEPS = {name: BY_HAND.pop(name) for name in ("files", "verdicts", "missing")}
+"""The queries of each output, from the tables that are left in ``BY_HAND`` and from the outputs before it."""
+
+_GRAVEST_FIRST = (
+    "status = 'compliant', NOT starts_with(problems, 'COMPLETED_WITHOUT_EVIDENCE'), created_at, sale_id"
+)
+ORDERED = {
+    "files": f"SELECT * EXCLUDE (id) FROM ({STEPS['files']}) ORDER BY id",
+    "verdicts": f"FROM ({STEPS['verdicts']}) ORDER BY {_GRAVEST_FIRST}",
+    "missing": f"SELECT * EXCLUDE (status, problems, created_at) FROM ({STEPS['missing']}) "
+    f"ORDER BY {_GRAVEST_FIRST}",
+}
+"""The same in DuckDB, in the order in which an audit keeps the rows."""
 
 LARGE = 5_000_000
 """Sales beyond which only the audit itself is measured."""
@@ -138,7 +152,7 @@ def _copied(database: Database) -> int:
     """Read every input as binary COPY gives it, and do nothing with it."""
     size = 0
     with database.snapshot() as connection, raw(connection).cursor() as cursor:
-        for query in TABLES.values():
+        for query in BY_HAND.values():
             with cursor.copy(f"COPY ({query}) TO STDOUT (FORMAT binary)".encode()) as copy:
                 for block in copy:
                     size += len(block)
@@ -160,7 +174,7 @@ def _in_duckdb(database: Database, home: Path) -> Timed[None]:
     with duckdb_session(home, "4GB") as session:
         session.execute("SET preserve_insertion_order = false")
         with dbapi.connect(plain(database)) as connection, connection.cursor() as cursor:
-            for name, query in TABLES.items():
+            for name, query in BY_HAND.items():
                 cursor.execute(query)
                 session.register("rows", cursor.fetch_record_batch())
                 session.execute(f"CREATE TABLE {name} AS FROM rows")
@@ -171,7 +185,7 @@ def _in_postgresql(database: Database) -> None:
     """Judge into temporary tables."""
     with database.snapshot() as connection:
         server = raw(connection)
-        for name, query in TABLES.items():
+        for name, query in BY_HAND.items():
             server.execute(f"CREATE TEMPORARY VIEW {name} AS {query}".encode())
         for name, query in STEPS.items():
             server.execute(f"CREATE TEMPORARY TABLE {name} AS {query}".encode())

@@ -1,11 +1,21 @@
 """Made-up sales with their evidence, in a database."""
 
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from toolkit.database.connection import Database, raw
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
+
+
+def statements(name: str) -> dict[str, str]:
+    """The statements of a file of SQL beside this module, by their names."""
+    _, *parts = Path(__file__).with_name(name).read_text("utf-8").split("-- name: ")
+    return dict(part.split("\n", 1) for part in parts)
+
+
+_SQL = statements("made_sales.sql")
 
 
 def fill(database: Database, sales: int, *, custody: bool = True) -> None:
@@ -17,10 +27,10 @@ def fill(database: Database, sales: int, *, custody: bool = True) -> None:
         made, indexes = raw(begun), list[tuple[Any, ...]]()
         if not custody:
             made.execute("SET LOCAL session_replication_role = replica; SET LOCAL maintenance_work_mem = '512MB'")
-            made.execute(_EMPTIED)  # no log is written for what a new file of a table gets
-            indexes = made.execute(_INDEXES).fetchall()
+            made.execute(_SQL["emptied"].encode())  # no log is written for what a new file of a table gets
+            indexes = made.execute(_SQL["indexes"].encode()).fetchall()
             made.execute("; ".join(f"DROP INDEX {name}" for name, _ in indexes).encode())
-        made.execute(_DATA.replace(":sales", str(sales)).encode())
+        made.execute(_SQL["sales"].replace(":sales", str(sales)).encode())
         for _, definition in indexes:
             made.execute(definition.encode())
     settle(database)
@@ -36,70 +46,4 @@ def settle(database: Database) -> None:
 def lose_recordings(database: Database) -> None:
     """Take the recordings out of the bucket, so that nearly every sale lacks one."""
     with database.transaction() as connection:
-        raw(connection).execute(_NO_RECORDINGS)
-
-
-_EMPTIED = """
-    TRUNCATE clients, sales, evidences, audit.sale_observations, audit.evidence_observations,
-             audit.object_observations, audit.content_checks CASCADE
-"""
-
-_INDEXES = """
-    SELECT indexrelid::regclass::text, pg_get_indexdef(indexrelid)
-    FROM pg_index JOIN pg_class AS filled ON filled.oid = indrelid
-    WHERE relname IN ('evidences', 'sale_observations', 'evidence_observations', 'object_observations',
-                      'content_checks')
-      AND NOT EXISTS (SELECT FROM pg_constraint WHERE conindid = indexrelid)
-"""
-
-_NO_RECORDINGS = """
-    UPDATE audit.object_observations SET gone_at = seen_at + interval '1 hour'
-    WHERE gone_at IS NULL AND key IN (SELECT object_key FROM evidences WHERE evidence_type = 'POV')
-"""
-
-_DATA = """
-    SELECT setseed(0.5);
-    INSERT INTO clients (id, cpf, number_on_dealership, enrollment, first_name, last_name, birthdate, created_at)
-    SELECT ('00000000-0000-0000-0000-' || lpad(i::text, 12, '0'))::uuid, lpad(i::text, 11, '0'), '1', '1', 'Ana',
-           'Souza', '1980-01-01', '2026-01-01'
-    FROM generate_series(0, 999) AS i;
-    INSERT INTO sales (id, client_id, utility_group, is_client_financial_responsible, partner, created_at,
-                       completed_at)
-    SELECT 'S-' || i, ('00000000-0000-0000-0000-' || lpad((i % 1000)::text, 12, '0'))::uuid,
-           (ARRAY['A', 'B', 'C', 'D'])[1 + i % 4], i % 4 <> 0, 'partner ' || i % 20,
-           timestamptz '2026-11-20' - i % 200 * interval '1 day',
-           CASE WHEN i % 5 = 0 THEN timestamptz '2026-11-20' END
-    FROM generate_series(1, :sales) AS i;
-    INSERT INTO evidences (id, sale_id, file_name, file_format, type, evidence_type, object_key, requested_by,
-                           requested_at, expires_at)
-    SELECT gen_random_uuid(), 'S-' || i, 'file', 'x', 'x', evidence_type,
-           'evidences/2026/11/20/' || gen_random_uuid() || '/file', 'bench',
-           timestamptz '2026-11-20' - i % 50 * interval '1 day',
-           timestamptz '2026-11-20' + i % 2 * interval '3 days'
-    FROM generate_series(1, :sales) AS i
-    CROSS JOIN LATERAL unnest(CASE
-        WHEN i % 100 = 1 THEN ARRAY['KYC']
-        WHEN i % 4 = 0 THEN ARRAY['POV', 'AUT', 'DOC_CONTRATANTE_E_RESPONSAVEL_FINANCEIRO']
-        WHEN i % 4 = 1 THEN ARRAY['POV', 'DOC_CONTRATANTE', 'POV']
-        ELSE ARRAY['POV', 'DOC_CONTRATANTE'] END) AS evidence_type
-    ORDER BY random();
-    INSERT INTO audit.sale_observations (sale_id, client_id, utility_group, is_client_financial_responsible,
-                                         partner, created_at, completed_at, seen_at)
-    SELECT id, client_id, utility_group, is_client_financial_responsible, partner, created_at, completed_at,
-           '2026-11-20' FROM sales;
-    INSERT INTO audit.evidence_observations (evidence_id, sale_id, evidence_type, type, object_key, requested_at,
-                                             expires_at, seen_at)
-    SELECT id, sale_id, evidence_type, type, object_key, requested_at, expires_at, '2026-11-20' FROM evidences;
-    INSERT INTO audit.object_observations (key, size, etag, last_modified, seen_at, gone_at)
-    SELECT object_key, 1000, 'etag', requested_at, '2026-11-20',
-           CASE WHEN random() < 0.005 THEN timestamptz '2026-11-20T06:00Z' END
-    FROM evidences WHERE random() < 0.97;
-    ANALYZE evidences, audit.object_observations;
-    INSERT INTO audit.content_checks (observation_id, kind, problem, sha256, checked_at)
-    SELECT seen.id,
-           CASE WHEN random() < 0.005 THEN 'other'
-                WHEN evidence_type IN ('POV', 'AUT') THEN 'audio' ELSE 'pdf' END,
-           CASE WHEN random() < 0.005 THEN 'DAMAGED' END,
-           CASE WHEN random() < 0.9 THEN encode(sha256(key::bytea), 'hex') END, '2026-11-20'
-    FROM audit.object_observations AS seen JOIN evidences ON object_key = key WHERE random() < 0.97;
-"""
+        raw(connection).execute(_SQL["no_recordings"].encode())
