@@ -148,11 +148,19 @@ def test_a_skeleton_shows_columns_and_codes_and_no_value_of_a_person(made, put_f
         assert secret not in text
 
 
-def test_keys_that_are_written_otherwise_than_in_the_bucket_are_told(made, bucket_environment, capsys):
+def test_a_check_tells_of_keys_that_are_not_in_the_bucket_and_of_what_cannot_be_written(
+    made, bucket_environment, tmp_path, capsys
+):
     environ = environment(made("legado"), bucket_environment, "legado")
+    text = Path(environ["TOOLKIT_SERVICE_SQL"]).read_text("utf-8")
+    stored = "-- name: add_records\nINSERT INTO evidencias (seq, num_venda) SELECT 1, sale_id FROM new_records"
+    (tmp_path / "service.sql").write_text(text + stored, "utf-8")
+    environ["TOOLKIT_SERVICE_SQL"] = str(tmp_path / "service.sql")
     assert main(["-q", "db", "upgrade"], environ) == 0
     assert main(["-q", "db", "check"], environ) == 3
-    assert "None of the 12 newest object_key lies in the bucket" in capsys.readouterr().out
+    told = capsys.readouterr()
+    assert "None of the 12 newest object_key lies in the bucket" in told.out
+    assert "does not store id, evidence_type, object_key, requested_at, which the contract requires" in told.err
 
 
 SALES = (

@@ -168,6 +168,13 @@ def test_a_reading_in_between_takes_no_change_away_from_the_next_audit(nights, e
     nights("audit")
 
 
+def test_no_time_of_the_service_keeps_a_report_from_being_written(nights, empty_database, tmp_path):
+    change(empty_database, "UPDATE svc.sale SET sold = '0044-03-15 BC', done = 'infinity' WHERE id = 'S-1'")
+    change(empty_database, "UPDATE svc.doc SET kind = 'AUT', at = '-infinity' WHERE sale_id = 'S-1'")
+    nights("report", "--out", tmp_path, "--format", "html,xlsx,csv,json,pdf")
+    assert nights("sale", "show", "S-1", "--json").told["completedAt"] == "9999-12-29T21:00:00-03:00"
+
+
 def test_rows_that_a_policy_hides_from_our_role_and_old_copies_are_told(nights, empty_database):
     role = f"reader_{uuid4().hex}"
     change(empty_database, f"CREATE ROLE {role}")

@@ -8,6 +8,7 @@ import os
 import select
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
+from datetime import UTC, date, datetime
 from enum import Enum, unique
 from ipaddress import ip_address
 from itertools import cycle
@@ -17,6 +18,8 @@ from typing import TYPE_CHECKING, Any, Final
 import psycopg
 import sqlalchemy as sa
 from psycopg import sql
+from psycopg.abc import Buffer
+from psycopg.types.datetime import DateLoader, TimestamptzLoader
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DisconnectionError
 
@@ -153,6 +156,8 @@ def _prepare_session(connection: psycopg.Connection[Any], _: object) -> None:
     connection.autocommit = True
     row = connection.execute(_SESSION).fetchone()
     connection.autocommit = False
+    connection.adapters.register_loader("timestamptz", _MomentLoader)
+    connection.adapters.register_loader("date", _DayLoader)
     if row is None or row[0] != connection.info.backend_pid:
         connection.prepare_threshold = None
 
@@ -164,6 +169,31 @@ _SESSION: Final = """
            set_config('quote_all_identifiers', 'off', false),
            set_config('default_transaction_isolation', 'read committed', false)
 """
+
+
+FIRST_DAY: Final = datetime(1, 1, 2, tzinfo=UTC)
+LAST_DAY: Final = datetime(9999, 12, 30, tzinfo=UTC)
+"""The days that stand for all that PostgreSQL knows before and after them, infinity too: Python knows fewer."""
+
+
+class _MomentLoader(TimestamptzLoader):
+    def load(self, data: Buffer) -> datetime:
+        try:
+            return super().load(data)
+        except psycopg.DataError:
+            return FIRST_DAY if _is_early(data) else LAST_DAY
+
+
+class _DayLoader(DateLoader):
+    def load(self, data: Buffer) -> date:
+        try:
+            return super().load(data)
+        except psycopg.DataError:
+            return (FIRST_DAY if _is_early(data) else LAST_DAY).date()
+
+
+def _is_early(data: Buffer) -> bool:
+    return bytes(data).startswith(b"-") or bytes(data).endswith(b"BC")
 
 
 def _connect(_: sa.Dialect, __: object, args: tuple[Any, ...], options: dict[str, Any]) -> psycopg.Connection[Any]:

@@ -21,7 +21,7 @@ from toolkit.contract.deadlines import Clock
 from toolkit.contract.evidence import EvidenceType, UtilityGroup
 from toolkit.contract.service_rows import FLAWS, GONE, JUMPS, LEFT_OUT, ServiceChange
 from toolkit.database.belonging import belong_to_service, pending_restore
-from toolkit.database.connection import Database
+from toolkit.database.connection import FIRST_DAY, LAST_DAY, Database
 from toolkit.database.observation_clock import stamp
 from toolkit.database.service import COLUMNS, service_of, tables_in
 from toolkit.database.service_tables import Resolved, changes_between, resolve
@@ -64,12 +64,19 @@ _HISTORIES: Final[Mapping[str, tuple[sa.Table, str, tuple[str, ...], str]]] = {
 """By relation: the observations of its rows, their column with the row's id, the columns that are kept beside it,
 and the condition without which a row is set aside."""
 
-_BLANK_IS_NONE: Final[Mapping[str, str]] = {
+_MOMENTS: Final = ("created_at", "completed_at", "requested_at", "expires_at")
+
+_KEPT: Final[Mapping[str, str]] = {
     "partner": "nullif(btrim(partner), '')",
     "utility_group": "coalesce(utility_group, '')",
     "evidence_type": "coalesce(evidence_type, '')",
+    **{
+        name: f"CASE WHEN {name} IS NOT NULL THEN least(greatest({name}, '{FIRST_DAY}'), '{LAST_DAY}') END"
+        for name in _MOMENTS
+    },
 }
-"""Columns that are kept otherwise than they are read; no code is one that the contract does not know."""
+"""Columns that are kept otherwise than they are read: no code is one that the contract does not know, and no time
+is infinite or of a year that no report can show."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,7 +266,7 @@ def _observe(connection: Connection, relation: str, now: datetime, only: str | N
     connection.execute(sa.text(_SIDE_BY_SIDE))
     connection.execute(sa.text(_SET_ASIDE.format(rows=rows, usable=usable)), bound)
     some = connection.execute(sa.text("SELECT EXISTS (SELECT FROM pg_temp.set_aside)")).scalar_one()
-    read = ", ".join(f"{_BLANK_IS_NONE.get(name, name)} AS {name}" for name in columns)
+    read = ", ".join(f"{_KEPT.get(name, name)} AS {name}" for name in columns)
     not_aside = " AND NOT EXISTS (SELECT FROM pg_temp.set_aside WHERE set_aside.id = {})" if some else ""
     which = "" if only is None else f" AND {key} = :only"
     different = _DIFFERENT.format(

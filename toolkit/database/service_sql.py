@@ -21,7 +21,7 @@ from toolkit.database.connection import Database
 from toolkit.database.observations import counts_of
 from toolkit.database.service import COLUMNS, NEW, REQUIRED, WRITES, is_null, mentions, service_of
 from toolkit.database.service_tables import Resolved, hidden_and_copied, resolve
-from toolkit.errors import InvalidInput
+from toolkit.errors import InvalidInput, WriteRefused
 from toolkit.message import Message, listed
 
 _TRIED_KEYS: Final = 20
@@ -296,9 +296,11 @@ def _writing(connection: Connection) -> Iterator[Message]:
         if dropped := [each for each in NEW[relation] if not mentions(service.statements[name], each)]:
             yield Message("{} does not store {}.", name, ", ".join(dropped))
         nulls = ", ".join(f"CAST(NULL AS {kind}) AS {column}" for column, kind in NEW[relation].items())
-        statement: Any = service.over(name, f"{relation} AS (SELECT {nulls} WHERE false)")
         try:
+            statement: Any = service.over(name, f"{relation} AS (SELECT {nulls} WHERE false)")
             with connection.begin_nested():
                 connection.execute(sa.text(f"EXPLAIN {statement.text}"))
+        except WriteRefused as error:
+            yield error.message
         except DBAPIError as error:
             yield Message("{}: {}.", Message(impossible), str(error.orig).splitlines()[0])

@@ -108,7 +108,7 @@ def texts(column: pa.Array) -> pa.StringArray:
 def _times(moments: pa.Array, report: Report) -> Cells:
     """Return the local time as a number of days, for a workbook knows no offsets; as text where too early."""
     local = pc.local_timestamp(moments.cast(pa.timestamp("us", report.timezone.key)))
-    days = pc.add(pc.divide(pc.cast(pc.cast(local, pa.int64()), pa.float64()), _DAY), _EPOCH)
+    days = pc.add(pc.divide(pc.cast(pc.cast(local, pa.int64()), pa.float64(), safe=False), _DAY), _EPOCH)
     early = pc.fill_null(pc.less(days, _FIRST_DAY), False)
     cells = pc.cast(days, pa.string())
     if not pc.any(early).as_py():
