@@ -5,7 +5,7 @@ value; they never repeat the value itself, which may be personal data.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import date
 from enum import StrEnum
 from typing import Annotated, Any, Final, TypeVar
@@ -139,19 +139,22 @@ def one_of(kind: type[StrEnum], name: str) -> BeforeValidator:
     return BeforeValidator(check)
 
 
-def _check_required(value: Any) -> str:
-    return _not_too_long(required_text(value))
+def text_of(shortest: int = 1, longest: int = TEXT_MAX) -> Callable[[Any], str]:
+    """Return what trims the text of a required field, and refuses one of fewer or more characters."""
+
+    def check(value: Any) -> str:
+        text = required_text(value)
+        if len(text) < shortest:
+            raise invalid("too_short", "Must have at least {} characters", shortest)
+        if len(text) > longest:
+            raise invalid("too_long", "Must have at most {} characters", longest)
+        return text
+
+    return check
 
 
 def _check_optional(value: Any) -> str | None:
-    text = optional_text(value)
-    return None if text is None else _not_too_long(text)
-
-
-def _not_too_long(text: str) -> str:
-    if len(text) > TEXT_MAX:
-        raise invalid("too_long", "Must have at most {} characters", TEXT_MAX)
-    return text
+    return None if optional_text(value) is None else text_of()(value)
 
 
 def _check_cpf(value: Any) -> str:
@@ -203,13 +206,6 @@ def _check_date(value: Any) -> date:
         raise invalid("date", "Must be a date that exists, written YYYY-MM-DD") from None
 
 
-def _check_neighborhood(value: Any) -> str:
-    text = _check_required(value)
-    if len(text) < NEIGHBORHOOD_MIN:
-        raise invalid("too_short", "Must have at least {} characters", NEIGHBORHOOD_MIN)
-    return text
-
-
 CONSUMER_UNIT_DIGITS: Final = 15
 _CONSUMER_UNIT: Final = re.compile(f"[0-9]{{{CONSUMER_UNIT_DIGITS}}}")
 """The number of a consumer unit on bills since January 2026 (REN ANEEL 1.095/2024)."""
@@ -234,7 +230,7 @@ def _check_installation(value: Any) -> str:
 
 
 RequiredText = Annotated[
-    str, BeforeValidator(_check_required), Field(description=f"Not blank; trimmed; at most {TEXT_MAX} characters.")
+    str, BeforeValidator(text_of()), Field(description=f"Not blank; trimmed; at most {TEXT_MAX} characters.")
 ]
 OptionalText = Annotated[
     str | None,
@@ -251,7 +247,9 @@ Phone = Annotated[str | None, BeforeValidator(_check_phone), Field(description="
 Email = Annotated[str | None, BeforeValidator(_check_email), Field(description="A valid e-mail address.")]
 Birthdate = Annotated[date, BeforeValidator(_check_date), Field(description="A real date, written YYYY-MM-DD.")]
 Neighborhood = Annotated[
-    str, BeforeValidator(_check_neighborhood), Field(description=f"{NEIGHBORHOOD_MIN} to {TEXT_MAX} characters.")
+    str,
+    BeforeValidator(text_of(NEIGHBORHOOD_MIN)),
+    Field(description=f"{NEIGHBORHOOD_MIN} to {TEXT_MAX} characters."),
 ]
 InstallationNumber = Annotated[
     str,

@@ -32,6 +32,7 @@ from toolkit.contract.fields import (
     one_of,
     optional_text,
     required_text,
+    text_of,
 )
 
 
@@ -115,13 +116,6 @@ def is_possible_sale_id(sale_id: str) -> bool:
     return 0 < len(sale_id) <= SALE_ID_MAX and not UNSTORABLE.search(sale_id)
 
 
-def _check_sale_id(value: Any) -> str:
-    text = required_text(value)
-    if len(text) > SALE_ID_MAX:
-        raise invalid("too_long", "Must have at most {} characters", SALE_ID_MAX)
-    return text
-
-
 def _check_client_id(value: Any) -> UUID | None:
     text = optional_text(value)
     if text is None:
@@ -153,7 +147,7 @@ def _check_optional_moment(value: Any) -> datetime | None:
     return None if optional_text(value) is None else _check_moment(value)
 
 
-SaleId = Annotated[str, BeforeValidator(_check_sale_id)]
+SaleId = Annotated[str, BeforeValidator(text_of(longest=SALE_ID_MAX))]
 
 
 class SaleRecord(RequestModel):
