@@ -15,7 +15,7 @@ On one day, in the order of the line:
 
 Of the traits, ``other payer`` says that somebody else than the contracting party pays, ``other partner`` that the
 sale belongs to another partner; ``usual 3`` makes a sale common among those that fill the sample up, each at
-another time. A line of ``WAIVERS`` accepts a finding of the sale from one day to another, unless it is revoked.
+another time.
 
 ``README.md`` beside this module names the few codes of the catalogue that the story does not tell.
 """
@@ -24,9 +24,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, Self
 
-from toolkit.contract.evidence import EvidenceType, UtilityGroup
-from toolkit.contract.findings import Verdict
-from toolkit.contract.rules import Evidence, EvidenceState, Sale, evaluate
+from toolkit.contract.evidence import EvidenceType
+from toolkit.contract.rules import EvidenceState
 
 DAYS: Final = (84, 70, 56, 42, 28, 21, 14, 7, 3, 1, 0)
 """The days on which something happens, before the end of the story; each but the last ends with an audit."""
@@ -87,12 +86,6 @@ empty recording                           |                       | 14 sold DOC,
 document stored as a web page             |                       | 21 sold POV, 14 DOC:page
 files that nobody asked for               |                       | 14 sold DOC POV, 7 AUT:stray POV:outside
 moved to another partner                  | other partner until 7 | 28 sold DOC, 3 POV
-"""
-
-WAIVERS: Final = """
-recording waived for a while     | MISSING_POV | 14 to -9 | The customer is abroad until next week
-recording waived, and never sent | MISSING_POV | 42 to 7  | The partner repeats the call
-recording waived, waiver revoked | MISSING_POV | 21 to -30; revoked 7 | The partner repeats the call
 """
 
 _TYPES: Final = {
@@ -171,13 +164,20 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class Waiving:
-    """A waiver of the story: the code, its days, and the day on which it is revoked."""
+    """A waiver of a recording that is missing: its days, and the one on which it is revoked."""
 
-    code: str
     start: int
     end: int
-    revoked: int | None
     reason: str
+    revoked: int | None = None
+
+
+WAIVERS: Final = {
+    "recording waived for a while": Waiving(14, -9, "The customer is abroad until next week"),
+    "recording waived, and never sent": Waiving(42, 7, "The partner repeats the call"),
+    "recording waived, waiver revoked": Waiving(21, -30, "The partner repeats the call", revoked=7),
+}
+"""By the name of a sale."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,18 +198,6 @@ class Scenario:
         """Tell whether the sale has a trait on a day."""
         return trait in self.traits and day > self.traits[trait]
 
-    @property
-    def verdict(self) -> Verdict:
-        """The verdict that the rules give at the end."""
-        records = [
-            Evidence(each.evidence_type, EvidenceState.WITHDRAWN if "withdrawn" in each.deeds else each.state)
-            for each in self.attempts
-            if each.has_record
-        ]
-        group = "E" if self.has("group E", 0) else UtilityGroup.A
-        is_completed = (self.marked, self.completed) != (None, None)
-        return evaluate(Sale(group, not self.has("other payer", 0), is_completed), records)
-
     def earlier(self, steps: int) -> Self:
         """Return the same story, so many of ``DAYS`` earlier."""
 
@@ -221,7 +209,7 @@ class Scenario:
         return replace(self, sold=moved(self.sold), attempts=attempts, completed=completed)
 
 
-def _scenario(line: str, waivers: dict[str, Waiving]) -> Scenario:
+def _scenario(line: str) -> Scenario:
     name, traits, story = (part.strip() for part in line.split("|"))
     days: dict[str, int] = {}
     attempts: list[Attempt] = []
@@ -241,22 +229,13 @@ def _scenario(line: str, waivers: dict[str, Waiving]) -> Scenario:
         name,
         attempts=tuple(attempts),
         traits={trait: int(until or FOR_EVER) for trait, _, until in given},
-        waiver=waivers.get(name),
+        waiver=WAIVERS.get(name),
         usual=sum(int(trait.removeprefix("usual ")) for trait, *_ in given if trait.startswith("usual ")),
         **days,
     )
 
 
-def _waiver(line: str) -> tuple[str, Waiving]:
-    name, code, days, reason = (part.strip() for part in line.split("|"))
-    span, _, revoked = days.partition("; revoked ")
-    start, end = map(int, span.split(" to "))
-    return name, Waiving(code, start, end, int(revoked) if revoked else None, reason)
-
-
-_OF_SALES: Final = dict(_waiver(line) for line in WAIVERS.strip().splitlines())
-
-SCENARIOS: Final = tuple(_scenario(line, _OF_SALES) for line in SALES.strip().splitlines())  # each once
+SCENARIOS: Final = tuple(map(_scenario, SALES.strip().splitlines()))  # each once
 
 USUAL: Final = tuple(scenario for scenario in SCENARIOS for _ in range(scenario.usual))
 """The scenarios that fill up the sample beyond one sale for each: mostly sales in good order."""

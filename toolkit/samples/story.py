@@ -18,9 +18,10 @@ from toolkit.audit.run import make_audit
 from toolkit.audit.waivers import add_waivers, all_waivers, revoke_waiver
 from toolkit.bucket.client import Bucket
 from toolkit.bucket.file_store import DEFAULT_TYPE, S3Store
+from toolkit.contract.codes import missing_code
 from toolkit.contract.deadlines import Clock, wall_clock
 from toolkit.contract.events import LogKeys
-from toolkit.contract.evidence import object_key
+from toolkit.contract.evidence import EvidenceType, object_key
 from toolkit.contract.people import PartnerAccess, UnassignedSales
 from toolkit.contract.waivers import WaiverRequest
 from toolkit.database.connection import Database
@@ -46,6 +47,7 @@ _LIMITS: Final = UploadLimits(ttl_seconds=600, max_bytes=10_000_000)
 _BEFORE_THE_AUDIT: Final = timedelta(minutes=5)
 _SENDERS: Final = 4
 _OPEN_FORMS: Final = 10
+_WAIVED: Final = missing_code(EvidenceType.POV)
 
 
 def registered_clients(database: Database, samples: Samples) -> dict[str, UUID]:
@@ -173,7 +175,7 @@ class Telling:
             if waiver is None:
                 continue
             start, end = (self.samples.moment(each).date() for each in (waiver.start, waiver.end))
-            about = (sale.id, None, waiver.code, waiver.reason, ANALYST, COMPLIANCE)
+            about = (sale.id, None, _WAIVED, waiver.reason, ANALYST, COMPLIANCE)
             request = WaiverRequest(*about, start, end)
             if waiver.start == day and request not in known:
                 add_waivers(self.database, [request], clock=clock)
