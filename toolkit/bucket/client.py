@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
 from typing import Any, Final, NamedTuple, Self, TypeVar
-from urllib.parse import unquote_plus
 
 from botocore.exceptions import ClientError
 
@@ -163,18 +162,16 @@ class Bucket:
 
         With ``level`` it holds the objects right below the prefix, and the folders there.
         """
-        asked: dict[str, Any] = {"Bucket": self.name, "Prefix": prefix, "MaxKeys": PAGE, "EncodingType": "url"}
+        asked: dict[str, Any] = {"Bucket": self.name, "Prefix": prefix, "MaxKeys": PAGE}
         asked |= {"ContinuationToken": token} if token else {}
         with self._server.translated():
             answer = self._client.list_objects_v2(**asked, **({"Delimiter": "/"} if level else {}))
-        # Where keys are asked for as they stand in addresses, boto3 leaves their decoding to us.
-        decoded = unquote_plus if answer.get("EncodingType") == "url" else str
         objects = [
-            ObjectSeen(key, item["Size"], item["ETag"].strip('"'), item["LastModified"])
+            ObjectSeen(item["Key"], item["Size"], item["ETag"].strip('"'), item["LastModified"])
             for item in answer.get("Contents", ())
-            if self.area.shows(key := decoded(item["Key"]))
+            if self.area.shows(item["Key"])
         ]
-        folders = [decoded(each["Prefix"]) for each in answer.get("CommonPrefixes", ())]
+        folders = [each["Prefix"] for each in answer.get("CommonPrefixes", ())]
         return Page(objects, answer.get("NextContinuationToken") if answer["IsTruncated"] else None, folders)
 
     def head(self, key: str) -> ObjectSeen | None:
