@@ -21,9 +21,10 @@ from toolkit.errors import InvalidField, InvalidFields
 from toolkit.intake import tables
 from toolkit.intake.checks import cpf_digits_fit, decide
 from toolkit.intake.headings import FIELDS as RULES
+from toolkit.intake.headings import Headings
 from toolkit.intake.results import Outputs
 from toolkit.intake.sources import Chunk, TableSource, source_of
-from toolkit.intake.tables import open_table, records, source_chunks, source_headings
+from toolkit.intake.tables import Table, records
 
 letters = st.sampled_from('ab ;,"\n\ré€')
 csv_cells = st.text(letters, max_size=6)
@@ -60,7 +61,7 @@ def test_cells_and_lines_are_those_of_the_csv_module(
         path.write_bytes(text.encode(encoding))
         # The headings must lie in the first block, which is never as small as this outside of tests.
         with mock.patch.object(tables, "BLOCK", 4096):
-            table = open_table(TableSource(path))
+            table = Table(TableSource(path), Headings({}))
         read = [row for chunk in table.chunks() for row in rows_of(chunk)]
     assert read == by_csv_module(text)
 
@@ -98,7 +99,7 @@ def text_lines(text, physical):
 
 def rejected(folder, chunk, delimiter, headings):
     with Outputs(folder, "a", delimiter, headings, {}) as outputs:
-        outputs.reject(chunk, [[InvalidField("cpf", "wrong")]] * len(chunk.lines))
+        outputs.reject(chunk, {line: [InvalidField("cpf", "wrong")] for line in chunk.lines.tolist()})
         outputs.complete()
         return outputs.publish()[0]
 
@@ -123,10 +124,10 @@ def test_rejected_rows_come_back_as_they_were(given_rows, delimiter):
     )
     with tempfile.TemporaryDirectory() as folder:
         for path in rejected(Path(folder), chunk, delimiter, headings):
-            table = open_table(source_of(path))
-            read = [row for part in source_chunks(table) for _, row in rows_of(part)]
+            table = Table(source_of(path), Headings({}))
+            read = [row for part in table.chunks() for _, row in rows_of(part)]
             assert read == original
-            assert len(source_headings(table)) == len(headings)
+            assert len(table.headings) == len(headings)
 
 
 @pytest.mark.parametrize("cell", ["=1+1", "+55", "-1", "@x", "\tx", "\rx", "'=1"])

@@ -188,7 +188,9 @@ def test_reasons_of_rejected_rows_are_in_the_language_of_the_workbook_and_not_of
     there = Message("Breaks a rule of the service ({})", "no_bob")
     missing = [InvalidField("cpf", "Must not be empty"), InvalidField("birthdate", "Required")]
     with Outputs(tmp_path, "a.csv", ";", ["CPF"], {"cpf": 0}, PORTUGUESE) as outputs:
-        outputs.reject(Chunk([pa.array(["", "1"])], np.array([2, 3])), [missing, [InvalidField("row", there)]])
+        outputs.reject(
+            Chunk([pa.array(["", "1"])], np.array([2, 3])), {2: missing, 3: [InvalidField("row", there)]}
+        )
         outputs.complete()
         table, workbook = outputs.publish()[0]
     assert [line.rpartition(";")[2] for line in table.read_text("utf-8").splitlines()[2:]] == [f"row: {there}"]

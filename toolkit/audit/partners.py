@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
-import numpy as np
 import sqlalchemy as sa
 from pydantic import BeforeValidator, Field
 
@@ -29,7 +28,8 @@ from toolkit.database.tables import finding_answers, finding_observations, new_i
 from toolkit.errors import FindingNotFound, InvalidField, InvalidFields
 from toolkit.intake.headings import Headings, plain
 from toolkit.intake.sales import hand_back
-from toolkit.intake.tables import RejectedRow, Table, read_table, valid_rows
+from toolkit.intake.sources import source_of
+from toolkit.intake.tables import RejectedRow, Table, valid_rows
 from toolkit.language import LANGUAGES, Language, language
 from toolkit.log.events import record_event
 
@@ -193,8 +193,11 @@ def load_answers(
     Raises:
         UnreadableFile: the file is missing, no table, or lacks a column; nothing was kept.
     """
-    table = _answered(read_table(path, _HEADINGS))
-    valid, rejected = valid_rows(table, _AnswerRow, lambda row: row.finding_id, _REPEATED)
+    table = Table(source_of(path), _HEADINGS)
+    answered = [
+        (line, body) for line, body in table.bodies() if any(body[name] for name in body if name != "findingId")
+    ]
+    valid, rejected = valid_rows(answered, _AnswerRow, lambda row: row.finding_id, _REPEATED)
     newest = {each.finding_id: each for each in reversed(kept_answers(database, partner))}
     unchanged = 0
     for line, row in valid.items():
@@ -212,16 +215,8 @@ def load_answers(
             rejected.append(RejectedRow(line, error.invalid))
     rejected.sort(key=lambda row: row.line)
     files = hand_back(table, rejected, out or path.parent, path.name, spoken)
-    rows = len(table.rows)
+    rows = len(answered)
     return AnswersLoaded(rows, rows - unchanged - len(rejected), unchanged, tuple(rejected), files)
-
-
-def _answered(table: Table) -> Table:
-    """Return the rows in which something is answered."""
-    said = [
-        any(cell for name, cell in body.items() if name != "findingId" and cell) for _line, body in table.bodies()
-    ]
-    return replace(table, rows=table.rows.take(np.flatnonzero(said)))
 
 
 _REPEATED: Final = InvalidField("findingId", "Stands in line {} already")

@@ -28,7 +28,8 @@ from toolkit.errors import InvalidField, InvalidFields, InvalidInput, SaleNotFou
 from toolkit.evidence.access import one_sale, own_sale, own_sale_parameters, own_sales
 from toolkit.evidence.upload import journal_of
 from toolkit.intake.headings import Headings
-from toolkit.intake.tables import RejectedRow, read_table, valid_rows
+from toolkit.intake.sources import source_of
+from toolkit.intake.tables import RejectedRow, Table, valid_rows
 from toolkit.log.events import RECORD_ISSUED, record_issued, record_reissued
 from toolkit.progress import Progress
 
@@ -228,7 +229,8 @@ def request_manifest(database: Database, bucket: Bucket, path: Path, out: Path, 
     if out.exists() and path.exists() and out.samefile(path):
         raise InvalidInput("{} is read and cannot be written, too; name another file for the credentials.", out)
     database.service.require("add_records")
-    valid, unreadable = valid_rows(read_table(path, MANIFEST), ManifestRow, lambda row: row.identity, _REPEATED)
+    table = Table(source_of(path), MANIFEST)
+    valid, unreadable = valid_rows(table.bodies(), ManifestRow, lambda row: row.identity, _REPEATED)
     lines, wanted, rows = list(valid), list(valid.values()), len(valid) + len(unreadable)
     # The database commits before the file appears: there is no form without a record.
     with atomic_file(out) as draft, database.transaction() as connection:

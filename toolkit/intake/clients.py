@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any, Final
 from uuid import UUID
 
-import numpy as np
 import pyarrow as pa
 import sqlalchemy as sa
 from psycopg import sql
@@ -34,7 +33,7 @@ from toolkit.intake.headings import FIELDS, Headings, client_headings
 from toolkit.intake.registration import REFUSALS, refusal
 from toolkit.intake.results import FileLoaded, LoadResult, Outputs, Tally, Understood
 from toolkit.intake.sources import Chunk, TableSource, source_of, told_apart
-from toolkit.intake.tables import SpreadsheetTable, open_table, source_chunks, source_headings
+from toolkit.intake.tables import Table
 from toolkit.language import ENGLISH, Language
 from toolkit.message import Message
 from toolkit.progress import Progress
@@ -80,7 +79,7 @@ def load_clients(
     loaded: list[FileLoaded] = []
     for source in told_apart(sources):
         try:
-            table = open_table(source, known.recognise, sheet)
+            table = Table(source, known, sheet)
             load = _Load(table, known, out or source.path.parent, options, language, dry_run=dry_run)
         except UnreadableFile as error:
             unreadable.append(error)
@@ -110,7 +109,7 @@ class _Load:
 
     def __init__(
         self,
-        table: SpreadsheetTable,
+        table: Table,
         headings: Headings,
         folder: Path,
         options: Mapping[str, Any],
@@ -120,9 +119,8 @@ class _Load:
     ) -> None:
         self._table, self._layout, self._source = table, table.layout, table.source.name
         self._options, self._dry_run = options, dry_run
-        given = source_headings(table)
-        self._columns = headings.columns(self._source, self._layout.heading_line, given)
-        fields = {given[position]: name for name, position in self._columns.items()}
+        given = table.headings
+        fields = {given[position]: name for name, position in table.fields.items()}
         self.understood = Understood(
             source=self._source,
             layout=self._layout,
@@ -133,8 +131,8 @@ class _Load:
             folder,
             _outputs_name(table.source.flat_name),
             self._layout.delimiter,
-            headings.understood_without_map(given, self._columns),
-            self._columns,
+            headings.understood_without_map(given, table.fields),
+            table.fields,
             language,
         )
         self._tally = Tally()
@@ -177,19 +175,19 @@ class _Load:
         self._tally.skipped = len(there) + good - self._tally.accepted
         self._outputs.complete()
         if storing:
-            self._table.source.check_unchanged(self._table.stamp)
+            self._table.check_unchanged()
             self._record(connection, fingerprint, moment)
         return already
 
     def _stage(self, staging: "Staging", moment: datetime, progress: Progress) -> None:
         """Judge the file, and copy what is accepted into the temporary table."""
         progress.begin(Message("Loading {}", self._source), None, "rows")
-        chunks = source_chunks(self._table)
+        chunks = self._table.chunks()
         with ThreadPoolExecutor(2) as threads:  # the next chunk is read, and the last one copied, meanwhile
             read, copied = threads.submit(next, chunks, None), None
             while (chunk := read.result()) is not None:
                 read = threads.submit(next, chunks, None)
-                verdict = decide(chunk, self._columns, moment.date())
+                verdict = decide(chunk, self._table.fields, moment.date())
                 self._note(chunk, verdict)
                 if copied is not None:
                     copied.result()
@@ -219,24 +217,24 @@ class _Load:
         self._tally.repairs.update(verdict.repairs)
         for warning, mask in verdict.warnings.items():
             self._tally.add(self._tally.warnings, warning, self._source, chunk.lines[mask].tolist())
-        if rows := sorted(verdict.errors):
-            self._reject(chunk.take(np.array(rows)), [verdict.errors[row] for row in rows])
+        errors = {int(chunk.lines[row]): verdict.errors[row] for row in sorted(verdict.errors)}
+        self._outputs.reject(chunk, errors)
+        self._count(errors)
 
     def _reject_refused(self, refused: Mapping[int, str]) -> None:
         """Reject the rows that the service refuses; they are read again for it."""
-        lines = np.array(sorted(refused), dtype=np.int64)
-        for chunk in source_chunks(self._table):
-            found = chunk.take(np.flatnonzero(np.isin(chunk.lines, lines)))
-            if len(found):
-                self._reject(found, [[InvalidField(ROW, refused[line])] for line in found.lines.tolist()])
+        errors = {line: [InvalidField(ROW, reason)] for line, reason in refused.items()}
+        for chunk in self._table.chunks():
+            self._outputs.reject(chunk, errors)
+        self._count(errors)
 
-    def _reject(self, chunk: Chunk, errors: Sequence[Sequence[InvalidField]]) -> None:
-        self._tally.rejected += len(chunk)
-        for line, found in zip(chunk.lines.tolist(), errors, strict=True):
-            for error in found:
+    def _count(self, rejected: Mapping[int, Sequence[InvalidField]]) -> None:
+        """Count rejected rows, given by line, and the reasons of each."""
+        self._tally.rejected += len(rejected)
+        for line, errors in rejected.items():
+            for error in errors:
                 reason = Message("{}: {}", error.field, error.message)
                 self._tally.add(self._tally.reasons, reason, self._source, [line])
-        self._outputs.reject(chunk, errors)
 
 
 KEY: Final = ("cpf", "installation_number", "number_on_dealership")  # the columns by which a client is known

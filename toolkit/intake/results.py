@@ -196,8 +196,12 @@ class Outputs:
         if self._place is not None:
             self._place.remove()
 
-    def reject(self, chunk: Chunk, errors: Sequence[Sequence[InvalidField]]) -> None:
-        """Add rows as they are in the source, with the errors of each."""
+    def reject(self, chunk: Chunk, invalid: Mapping[int, Sequence[InvalidField]]) -> None:
+        """Add the rows of a chunk that are invalid, as they are in the source; their errors are given by line."""
+        chunk = chunk.take(np.flatnonzero(np.isin(chunk.lines, list(invalid))))
+        if not len(chunk):
+            return
+        errors = [invalid[line] for line in chunk.lines.tolist()]
         line, why = pa.array(chunk.lines).cast(pa.string()), self._told(errors, str)
         wrong: defaultdict[int | None, Mask] = defaultdict(lambda: np.zeros(len(chunk), dtype=bool))
         for row, found in enumerate(errors):

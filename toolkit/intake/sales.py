@@ -6,7 +6,6 @@ from datetime import datetime, tzinfo
 from pathlib import Path
 from typing import Any, Final
 
-import numpy as np
 import pyarrow as pa
 import sqlalchemy as sa
 from pydantic.alias_generators import to_camel
@@ -20,7 +19,8 @@ from toolkit.database.service import clients, create_new, sales
 from toolkit.errors import InvalidField
 from toolkit.intake.headings import Headings
 from toolkit.intake.results import Outputs
-from toolkit.intake.tables import RejectedRow, Table, read_table, valid_rows
+from toolkit.intake.sources import source_of
+from toolkit.intake.tables import RejectedRow, Table, valid_rows
 from toolkit.language import ENGLISH, Language
 
 _FIELDS: Final = {
@@ -88,8 +88,9 @@ def load_sales(
     """
     if write:
         database.service.require("add_sales")
-    table = read_table(path, HEADINGS)
-    valid, rejected = valid_rows(table, SaleRecord, lambda sale: sale.sale_id, _REPEATED)
+    table = Table(source_of(path), HEADINGS)
+    valid, rejected = valid_rows(table.bodies(), SaleRecord, lambda sale: sale.sale_id, _REPEATED)
+    rows = len(valid) + len(rejected)
     with database.transaction() as connection:
         create_new(connection, "new_sales")
         connection.execute(sa.text("ALTER TABLE new_sales ADD COLUMN line bigint"))
@@ -105,7 +106,7 @@ def load_sales(
         if write:
             observe_sales(connection, clock)
     files = hand_back(table, rejected, out or path.parent, path.name, language)
-    rows, new = len(table.rows), sum(not each.fields for each in differing)
+    new = sum(not each.fields for each in differing)
     unchanged = rows - len(rejected) - len(differing)
     if write:
         return SalesLoaded(rows, new, len(differing) - new, unchanged, tuple(rejected), (), files)
@@ -176,8 +177,9 @@ def hand_back(
     """Write the rejected rows, if there are any, for people to correct, as those of clients."""
     if not rejected:
         return ()
-    chunk = table.rows.take(np.searchsorted(table.rows.lines, [each.line for each in rejected]))
+    errors = {each.line: each.invalid for each in rejected}
     with Outputs(out, name, table.layout.delimiter, table.headings, table.fields, language) as outputs:
-        outputs.reject(chunk, [each.invalid for each in rejected])
+        for chunk in table.whole:
+            outputs.reject(chunk, errors)
         outputs.complete()
         return outputs.publish()[0]

@@ -137,15 +137,6 @@ class TableSource:
         status = self.path.stat()
         return status.st_size, status.st_mtime_ns, status.st_ino
 
-    def check_unchanged(self, stamp: tuple[int, int, int]) -> None:
-        """Make sure that the file is still the one that had this ``stamp`` when it was understood.
-
-        Raises:
-            UnreadableFile: somebody wrote it meanwhile.
-        """
-        if self.stamp() != stamp:
-            raise UnreadableFile("{}: was changed while it was read; try again.", self.name)
-
 
 def source_of(path: Path) -> TableSource:
     """Return the table in a file.

@@ -1,7 +1,7 @@
 """Read spreadsheets as people send them: delimited text in any usual encoding, and workbooks.
 
 Whatever the file, a table has the headings as written, every cell as text and for every row its line in the
-file. ``read_table`` is for files that fit into memory; ``open_table`` reads in chunks.
+file. It is read in chunks, or as a whole where it fits into memory.
 
 A block of text that is written in the usual way is parsed by Arrow, whole columns at once; any other one by
 Python's ``csv`` module, record by record, which takes longer and tells which record cannot be trusted.
@@ -12,13 +12,12 @@ from __future__ import annotations
 import codecs
 import csv
 import re
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from hashlib import file_digest
 from io import StringIO
 from itertools import chain, islice
-from pathlib import Path
 from typing import Final, TypeVar
 
 import numpy as np
@@ -42,7 +41,6 @@ from toolkit.intake.sources import (
     any_cell,
     chunk_of,
     mask_of,
-    source_of,
     unescape,
 )
 from toolkit.intake.workbooks import WorkbookTable
@@ -71,7 +69,7 @@ class DelimitedText:
     """A text file whose layout is understood; ``chunks`` reads it as often as asked."""
 
     def __init__(self, source: TableSource, recognises: Recognises) -> None:
-        self.source, self.stamp = source, source.stamp()
+        self.source = source
         encoding, digest = _examine(source)
         sample = next(_blocks(source, encoding), b"")[:_SAMPLE]
         if sample[:_HEAD].count(0) > len(sample[:_HEAD]) // 4:  # UTF-16 without a mark, or no text at all
@@ -287,37 +285,81 @@ def _find_headings(source: TableSource, sample: str, recognises: Recognises) -> 
     raise UnreadableFile("{}: no headings in the first {} rows.", source.name, HEADING_ROWS)
 
 
-@dataclass(frozen=True)
 class Table:
-    """A whole table: its headings as in the file, its rows, and the position of each field's column."""
+    """A table in a file: its layout, its headings, and the position of each field's column.
 
-    layout: Layout
-    headings: tuple[str, ...]
-    rows: Chunk
-    fields: Mapping[str, int]
-
-    def bodies(self) -> Iterator[tuple[int, dict[str, str | None]]]:
-        """Yield the line of each row and its cells under the names of their fields.
-
-        An empty cell is an absent value, so that a required one gives the contract's reason.
-        """
-        texts = [self.rows.columns[position].to_pylist() for position in self.fields.values()]
-        for line, *cells in zip(self.rows.lines.tolist(), *texts, strict=True):
-            yield line, {name: cell or None for name, cell in zip(self.fields, cells, strict=True)}
-
-
-SpreadsheetTable = DelimitedText | WorkbookTable  # a table that is understood and can be read
-
-
-def open_table(
-    source: TableSource, recognises: Recognises = any_cell, sheet: str | None = None
-) -> SpreadsheetTable:
-    """Find out how ``source`` is written, and make ready to read it.
-
-    Raises:
-        UnreadableFile: it is missing, damaged, protected, empty, or of another kind.
+    The columns that a load has added to rejected rows are left out.
     """
-    return WorkbookTable(source, recognises, sheet) if source.workbook else DelimitedText(source, recognises)
+
+    def __init__(self, source: TableSource, headings: Headings, sheet: str | None = None) -> None:
+        """Find out how ``source`` is written, and make ready to read it.
+
+        Raises:
+            UnreadableFile: it is damaged, protected, empty, of another kind, or lacks a field.
+        """
+        self.source, self._stamp, known = source, source.stamp(), headings.recognise
+        self._written: DelimitedText | WorkbookTable
+        self._written = WorkbookTable(source, known, sheet) if source.workbook else DelimitedText(source, known)
+        self.layout = self._written.layout
+        self._of_source = _source_columns(self.layout.headings)
+        self.headings = self.layout.headings[self._of_source or slice(None)]
+        self.fields = headings.columns(source.name, self.layout.heading_line, self.headings)
+
+    def check_unchanged(self) -> None:
+        """Make sure that the file is still the one that was understood.
+
+        Raises:
+            UnreadableFile: somebody wrote it meanwhile.
+        """
+        if self.source.stamp() != self._stamp:
+            raise UnreadableFile("{}: was changed while it was read; try again.", self.source.name)
+
+    def chunks(self) -> Iterator[Chunk]:
+        """Yield the rows; those that a load has written as rejected, as they were in their source."""
+        source = self._of_source
+        # Nothing is escaped in our workbooks; in one made from our CSV file, Excel names the sheet after that.
+        escaped = self.layout.sheet != REJECTED_SHEET
+        for chunk in self._written.chunks():
+            if source is not None:
+                columns, places = chunk.columns[source], range(len(chunk.columns))[source]
+                columns = [unescape(column) for column in columns] if escaped else columns
+                numbers = {to: chunk.numbers[at] for to, at in enumerate(places) if at in chunk.numbers}
+                chunk = replace(chunk, columns=columns, numbers=numbers)
+            yield chunk
+
+    @cached_property
+    def whole(self) -> list[Chunk]:
+        """All rows, held in memory; blank ones are left out.
+
+        Raises:
+            UnreadableFile: it cannot be read, is too large, or has a row that does not fit.
+        """
+        chunks, size = [], 0
+        for chunk in self.chunks():
+            size += sum(column.nbytes for column in chunk.columns)
+            if size > WHOLE_BYTES:
+                raise UnreadableFile(
+                    "{}: holds more than {} MiB of text; split it.", self.source.name, WHOLE_BYTES >> 20
+                )
+            for row, reason in chunk.faults.items():
+                raise UnreadableFile("{}, line {}: {}.", self.source.path, chunk.lines[row], reason)
+            chunks.append(chunk)
+        return chunks
+
+    def bodies(self) -> Iterator[Body]:
+        """Yield the line of each row of the ``whole`` and its cells under the names of their fields.
+
+        An empty cell, or one with an error of a formula, is an absent value: a required one gives the contract's
+        reason.
+        """
+        for chunk in self.whole:
+            cells = (chunk.columns[position] for position in self.fields.values())
+            texts = (pc.replace_substring_regex(column, ERROR_OF_FORMULA, "").to_pylist() for column in cells)
+            for line, *row in zip(chunk.lines.tolist(), *texts, strict=True):
+                yield line, {name: cell or None for name, cell in zip(self.fields, row, strict=True)}
+
+
+Body = tuple[int, dict[str, str | None]]  # the line of a row, and its cells by field
 
 
 def _source_columns(headings: Sequence[str]) -> slice | None:
@@ -333,55 +375,6 @@ def _source_columns(headings: Sequence[str]) -> slice | None:
     return slice(source) if source >= 0 and tuple(headings[source:width]) == OWN else None
 
 
-def source_headings(table: SpreadsheetTable) -> tuple[str, ...]:
-    """Return the headings without the columns that a load has added to rejected rows."""
-    return table.layout.headings[_source_columns(table.layout.headings) or slice(None)]
-
-
-def source_chunks(table: SpreadsheetTable) -> Iterator[Chunk]:
-    """Return the rows; those that a load has written as rejected, as they were in their source."""
-    source = _source_columns(table.layout.headings)
-    # Nothing is escaped in our workbooks; in one made from our CSV file, Excel names the sheet after that.
-    escaped = table.layout.sheet != REJECTED_SHEET
-    for chunk in table.chunks():
-        if source is not None:
-            columns, first = chunk.columns[source], source.start or 0
-            numbers = {at - first: mask for at, mask in chunk.numbers.items() if 0 <= at - first < len(columns)}
-            columns = [unescape(column) for column in columns] if escaped else columns
-            chunk = replace(chunk, columns=columns, numbers=numbers)
-        yield chunk
-
-
-def read_table(path: Path, headings: Headings) -> Table:
-    """Read one table into memory; blank rows are left out.
-
-    Raises:
-        UnreadableFile: it cannot be read, is too large, lacks a field, or has a row that does not fit.
-    """
-    table = open_table(source_of(path), headings.recognise)
-    given = source_headings(table)
-    fields = headings.columns(table.source.name, table.layout.heading_line, given)
-    chunks, size = [], 0
-    for chunk in source_chunks(table):
-        size += sum(column.nbytes for column in chunk.columns)
-        if size > WHOLE_BYTES:
-            raise UnreadableFile(
-                "{}: holds more than {} MiB of text; split it.", table.source.name, WHOLE_BYTES >> 20
-            )
-        for row, reason in chunk.faults.items():
-            raise UnreadableFile("{}, line {}: {}.", path, chunk.lines[row], reason)
-        chunks.append(chunk)
-    columns = [
-        pa.chunked_array(
-            [pc.replace_substring_regex(chunk.columns[position], ERROR_OF_FORMULA, "") for chunk in chunks],
-            pa.string(),
-        ).combine_chunks()
-        for position in range(len(given))
-    ]
-    lines = np.concatenate([np.empty(0, np.int64), *(chunk.lines for chunk in chunks)])
-    return Table(table.layout, given, Chunk(columns, lines), fields)
-
-
 @dataclass(frozen=True, slots=True)
 class RejectedRow:
     """A row that is not taken over: its line in the file and every reason."""
@@ -391,16 +384,16 @@ class RejectedRow:
 
 
 def valid_rows(
-    table: Table, model: type[M], identity: Callable[[M], Hashable], repeated: InvalidField
+    bodies: Iterable[Body], model: type[M], identity: Callable[[M], Hashable], repeated: InvalidField
 ) -> tuple[dict[int, M], list[RejectedRow]]:
-    """Judge the rows of a table: return the valid ones by their lines, and the others.
+    """Judge rows: return the valid ones by their lines, and the others.
 
     Of those with the same ``identity`` the first counts; ``repeated`` says why the others do not, with its line.
     """
     valid: dict[int, M] = {}
     rejected: list[RejectedRow] = []
     first_lines: dict[Hashable, int] = {}
-    for line, body in table.bodies():
+    for line, body in bodies:
         try:
             row = parse(model, body)
         except InvalidFields as error:

@@ -35,8 +35,7 @@ class WorkbookTable:
     """A workbook whose layout is understood: one sheet of it holds the table."""
 
     def __init__(self, source: TableSource, recognises: Recognises, sheet: str | None = None) -> None:
-        self.source, self.stamp = source, source.stamp()
-        self._wanted = sheet
+        self.source, self._wanted = source, sheet
         self._cells, digest = self._read()
         heads = _heads(self._cells)
         name, row = _find_headings(source, heads, recognises)

@@ -32,8 +32,8 @@ from toolkit.errors import InvalidField, InvalidFields, ReviewRefused, ToolkitEr
 from toolkit.extras import require
 from toolkit.intake.headings import Headings
 from toolkit.intake.sales import hand_back
-from toolkit.intake.sources import harmless
-from toolkit.intake.tables import RejectedRow, read_table
+from toolkit.intake.sources import harmless, source_of
+from toolkit.intake.tables import RejectedRow, Table
 from toolkit.kit.process import signed_in_account
 from toolkit.kit.results import of_rejected
 from toolkit.kit.shown import Part, Shown, figures, links, remark, say, table
@@ -116,7 +116,7 @@ class ReviewDesk:
         asked = open_questions(self._kit.database)
         headings = {name: (f"{name}: {text}",) for name, text in asked.items()}
         fields = dict.fromkeys(_OF_FILE, ()) | headings | {"comment": ()}
-        found = read_table(path, Headings(fields, [*fields][1:]))
+        found = Table(source_of(path), Headings(fields, [*fields][1:]))
         kept, rejected = 0, []
         for line, body in found.bodies():
             answers = {name: body.get(name) for name in asked if body.get(name)}

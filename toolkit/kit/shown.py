@@ -183,13 +183,13 @@ class Shown(Generic[T]):
         import pandas as pd
         import pyarrow as pa
 
-        from toolkit.intake.sources import source_of, unescape
-        from toolkit.intake.tables import open_table
+        from toolkit.intake.sources import any_cell, source_of, unescape
+        from toolkit.intake.tables import DelimitedText
 
         found: list[pd.DataFrame] = []
         for file in map(Path, self.document.get("rejectedFiles", ())):
             if file.suffix == ".csv":  # the workbook beside it holds the same
-                table = open_table(source_of(file))
+                table = DelimitedText(source_of(file), any_cell)
                 for chunk in table.chunks():
                     columns = pa.Table.from_arrays([*map(unescape, chunk.columns)], names=[*table.layout.headings])
                     found.append(columns.to_pandas(types_mapper=pd.ArrowDtype))

@@ -18,7 +18,7 @@ from toolkit.contract.rules import EvidenceState
 from toolkit.intake.checks import decide
 from toolkit.intake.headings import client_headings
 from toolkit.intake.sources import source_of
-from toolkit.intake.tables import open_table
+from toolkit.intake.tables import Table
 from toolkit.samples import evidence_files
 from toolkit.samples.scenarios import DAYS, FOR_EVER, SCENARIOS, USUAL, Attempt, Scenario
 
@@ -113,11 +113,10 @@ def make_samples(end: datetime = DEFAULT_END) -> Samples:
 
 def read_clients(name: str) -> tuple[list[Person], list[Person]]:
     """Return the clients of a file of the sample, and those in its rows that are rejected."""
-    table = open_table(source_of(_SPREADSHEETS / name))
-    columns = client_headings({}).columns(name, table.layout.heading_line, table.layout.headings)
+    table = Table(source_of(_SPREADSHEETS / name), client_headings({}))
     right, wrong = dict[str, Person](), list[Person]()
     for chunk in table.chunks():
-        verdict = decide(chunk, columns, DEFAULT_END.date())
+        verdict = decide(chunk, table.fields, DEFAULT_END.date())
         for accepted, row in zip(verdict.accepted, pa.table({**verdict.values}).to_pylist(), strict=True):
             if accepted:
                 right[row["external_id"]] = row  # one of them stands there twice
