@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
 from typing import Any, Final, TextIO
@@ -15,17 +15,18 @@ from sqlalchemy import Connection, Row
 from toolkit.atomic_files import atomic_file
 from toolkit.bucket.client import Bucket, UploadForm, ask_each
 from toolkit.contract.deadlines import Clock
-from toolkit.contract.evidence import EvidenceRequest, EvidenceType, FileKind, UtilityGroup, object_key
+from toolkit.contract.evidence import EvidenceRequest, EvidenceType, UtilityGroup, object_key
 from toolkit.contract.fields import REQUIRED, parse
 from toolkit.contract.people import PartnerAccess
 from toolkit.contract.resources import SaleId, UploadCredentials, is_possible_sale_id
-from toolkit.contract.rules import EvidenceState, evidence_state, ran_out
+from toolkit.contract.rules import EvidenceState, ran_out
 from toolkit.database.belonging import BUCKET_OF_DATABASE, check_bucket
 from toolkit.database.connection import Database, Lock, raw, take
 from toolkit.database.service import COLUMNS, Service, create_new, evidences, one_row, service_of
 from toolkit.database.tables import evidence_requests, new_id, new_ids, withdrawals
 from toolkit.errors import InvalidField, InvalidFields, InvalidInput, SaleNotFound, TooManyForms
 from toolkit.evidence.access import one_sale, own_sale, own_sale_parameters, own_sales
+from toolkit.evidence.records import EvidenceRecord, records_where
 from toolkit.evidence.upload import journal_of
 from toolkit.intake.headings import Headings
 from toolkit.intake.sources import source_of
@@ -251,7 +252,7 @@ def request_manifest(database: Database, bucket: Bucket, path: Path, out: Path, 
     return ManifestResult(rows, issued, rows - issued - len(skipped), skipped)
 
 
-_Known = tuple[Row[Any], bool]
+_Known = tuple[EvidenceRecord, bool]
 """An earlier record about the same file, and whether one lies under its key that is not known to be unusable."""
 
 
@@ -281,6 +282,7 @@ def _write(
                 expires_at = now + timedelta(seconds=order.limits.ttl_seconds)
                 issued.append(evidence_id)
             else:
+                assert record.expires_at is not None, "it is not uploaded, so its credentials are valid"
                 evidence_id, key, expires_at = record.id, record.object_key, record.expires_at
                 reissued.append(evidence_id)
             form = bucket.presign_post(key, max_bytes=order.limits.max_bytes, expires_at=expires_at)
@@ -336,24 +338,18 @@ def _known_records(
     """
     query = sa.text(_RECORDS.format(records=service_of(connection).text("records")))
     named = zip(("sales", "types", "names"), map(list, zip(*wanted, strict=True)), strict=False)
-    records = connection.execute(query, dict(named)).all() if wanted else []
-    unseen = [record.object_key for record in records if record.size is None]
-    [found] = ask_each(bucket.head, [unseen])
+    positions = {row.id: row.position for row in connection.execute(query, dict(named))} if wanted else {}
+    chosen = evidences.c.id == sa.any_(sa.cast(list(positions), sa.ARRAY(sa.Uuid)))
+    records = [each for each in records_where(connection, chosen, now) if each.withdrawal is None]
+    [found] = ask_each(bucket.head, [[each.object_key for each in records if each.file is None]])
     arrived = {item.key for item in found if item is not None and item.size}
     known: dict[int, _Known] = {}
-    for record in records:
-        uploaded = record.object_key in arrived or _is_seen_usable(record)
-        better, valid = known.get(record.position), ran_out(record.expires_at, now) is False
-        if (uploaded or valid) and (better is None or (uploaded and not better[1])):
-            known[record.position] = record, uploaded
+    for record in sorted(records, key=lambda each: each.expires_at or datetime.min.replace(tzinfo=UTC)):
+        uploaded = record.object_key in arrived or record.state is EvidenceState.COUNTED
+        position, valid = positions[record.id], ran_out(record.expires_at, now) is False
+        if uploaded or (valid and not (position in known and known[position][1])):
+            known[position] = record, uploaded
     return known
-
-
-def _is_seen_usable(record: Row[Any]) -> bool:
-    kind = None if record.kind is None else FileKind(record.kind)
-    wanted = EvidenceType(record.evidence_type)
-    state = evidence_state(wanted, size=record.size, kind=kind, damaged=record.damaged, expired=False)
-    return state is EvidenceState.COUNTED
 
 
 _WITHOUT_SALE: Final = """
@@ -362,19 +358,8 @@ _WITHOUT_SALE: Final = """
 """
 
 _RECORDS: Final = """
-    SELECT wanted.position - 1 AS position, record.id, record.evidence_type, record.object_key, record.expires_at,
-           seen.size, looked.kind, coalesce(looked.damaged, false) AS damaged
+    SELECT wanted.position - 1 AS position, record.id
     FROM unnest(CAST(:sales AS text[]), CAST(:types AS text[]), CAST(:names AS text[]))
          WITH ORDINALITY AS wanted (sale_id, evidence_type, file_name, position)
     JOIN {records} AS record USING (sale_id, evidence_type, file_name)
-    LEFT JOIN audit.object_observations AS seen
-           ON seen.key = record.object_key AND seen.gone_at IS NULL
-    LEFT JOIN LATERAL (
-        SELECT (array_agg(kind ORDER BY id DESC))[1] AS kind,
-               (array_agg(problem ORDER BY id DESC))[1] IS NOT NULL AS damaged
-        FROM audit.content_checks
-        WHERE observation_id = seen.id
-    ) AS looked ON true
-    WHERE NOT EXISTS (SELECT FROM audit.withdrawals WHERE evidence_id = record.id)
-    ORDER BY wanted.position, record.expires_at DESC NULLS LAST, record.id
 """

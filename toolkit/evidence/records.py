@@ -100,17 +100,24 @@ class EvidenceRecord:
 def records_seen(connection: Connection, sale_id: str, now: datetime) -> list[EvidenceRecord]:
     """Return the records of a sale as the service has them, oldest first, without the names of their files."""
     by_indexes(connection)
+    return records_where(connection, same(connection, evidences, "sale_id", sale_id), now)
+
+
+def records_where(
+    connection: Connection, chosen: sa.ColumnElement[bool] | sa.TextClause, now: datetime
+) -> list[EvidenceRecord]:
+    """Return the records of a condition on ``evidences``, as ``records_seen`` does."""
     of = evidences.c
-    chosen = (
+    records = (
         sa.select(
             *(of.id, of.sale_id, of.evidence_type, of.requested_by, of.requested_at, of.expires_at),
             of.object_key,
             *(evidence_requests.c.account, evidence_requests.c.partner),
         )
         .outerjoin(evidence_requests, evidence_requests.c.evidence_id == of.id)
-        .where(same(connection, evidences, "sale_id", sale_id))
+        .where(chosen)
     )
-    record, seen, failed = chosen.subquery("record"), object_observations, verification_failures
+    record, seen, failed = records.subquery("record"), object_observations, verification_failures
     earlier = object_observations.alias("earlier")
     latest, first = latest_look_and_first_fault(seen)
     query = (
