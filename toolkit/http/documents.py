@@ -87,7 +87,7 @@ FINDING_ID: Final = {
 
 ANSWER_EXAMPLE: Final = {"answer": "willCome", "until": "2099-12-31", "text": "The client signs again on Monday"}
 
-_REF: Final = "#/components/schemas/{model}"
+REF: Final = "#/components/schemas/{model}"
 
 _PAGE: Final = """\
 <!doctype html>
@@ -127,7 +127,7 @@ _HEADERS: Final = {
 def request_body(model: type[BaseModel], **examples: dict[str, Any]) -> dict[str, Any]:
     """Return how FastAPI documents a body that it does not parse itself (``read_object`` is stricter)."""
     named = {name: {"value": value} for name, value in examples.items()}
-    schema = {"$ref": _REF.format(model=model.__name__)}
+    schema = {"$ref": REF.format(model=model.__name__)}
     return {
         "requestBody": {"required": True, "content": {"application/json": {"schema": schema, "examples": named}}}
     }
@@ -137,7 +137,7 @@ def document(app: FastAPI) -> dict[str, Any]:
     """Return the OpenAPI document of the application's routes."""
     made = app.openapi()
     _, bodies = models_json_schema(
-        [(each, "validation") for each in (Client, EvidenceRequest, FindingAnswer)], ref_template=_REF
+        [(each, "validation") for each in (Client, EvidenceRequest, FindingAnswer)], ref_template=REF
     )
     made["components"]["schemas"] |= bodies["$defs"]
     bearer = {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"}

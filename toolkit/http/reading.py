@@ -4,18 +4,19 @@ These are additions to the contract, under its tokens, limits and errors.
 """
 
 import re
+from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
-from datetime import date
 from hashlib import sha256
 from typing import Annotated, Any, Final
 from uuid import UUID
 
 from fastapi import Depends, FastAPI, Request, Response
-from pydantic import AwareDatetime, BeforeValidator, Field, TypeAdapter, ValidationError
+from pydantic import AwareDatetime, ConfigDict, Field
 
 from toolkit.audit.partners import FindingsAsked, findings_page
 from toolkit.contract.codes import CODES, Severity
 from toolkit.contract.evidence import EvidenceType
+from toolkit.contract.fields import Birthdate, RequestModel, parse
 from toolkit.contract.findings import STANDING, FindingStatus, Problem, Reason, Status
 from toolkit.contract.people import PartnerAccess, TokenScope
 from toolkit.contract.resources import AnswerBody
@@ -24,7 +25,7 @@ from toolkit.evidence.gate import EvidenceOfType, SaleGate, sale_gate
 from toolkit.http.access import access_of, needs, sale_id_of
 from toolkit.http.answers import EVERYWHERE, answer, documented
 from toolkit.http.backend import Backend, Workers
-from toolkit.http.documents import SALE_ID
+from toolkit.http.documents import REF, SALE_ID
 from toolkit.http.tokens import Bearer
 
 PAGE_MAX: Final = 500  # findings on a page
@@ -96,6 +97,27 @@ class PartnerFindings(AnswerBody):
     as_of: AwareDatetime = Field(description="The moment of the audit that found them.")
     findings: list[PartnerFinding]
     next_after: UUID | None = Field(description="The value of `after` for the next page; null on the last one.")
+
+
+class FindingsQuery(RequestModel):
+    """The parameters of ``GET /findings``; one that is not known is refused, as it would find other rows."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    status: FindingStatus | None = Field(
+        None, description="Only findings of this status; `open` also finds those that are back (`reopened`)."
+    )
+    due_before: Birthdate | None = Field(
+        None, description="Only findings that are due before this day, written YYYY-MM-DD."
+    )
+    after: UUID | None = Field(None, description="The `nextAfter` of the page before.")
+    limit: int = Field(100, ge=1, le=PAGE_MAX, description="Findings on the page.")
+
+
+_PARAMETERS: Final = [
+    {"name": name, "in": "query", "description": of.pop("description"), "schema": of.get("anyOf", [of])[0]}
+    for name, of in FindingsQuery.model_json_schema(ref_template=REF)["properties"].items()
+]
 
 
 def completion_body(gate: SaleGate) -> SaleCompletion:
@@ -190,59 +212,17 @@ def add_reading(app: FastAPI, backend: Backend, workers: Workers) -> None:
         return answer(200, PartnerFindings.model_validate(page), kept)
 
 
-_QUERY: Final[dict[str, tuple[TypeAdapter[Any], str, str]]] = {
-    "status": (
-        TypeAdapter(FindingStatus),
-        "Must be open, waived, resolved or reopened",
-        "Only findings of this status; `open` also finds those that are back (`reopened`).",
-    ),
-    "dueBefore": (
-        TypeAdapter(Annotated[date, BeforeValidator(date.fromisoformat)]),
-        "Must be a day, YYYY-MM-DD",
-        "Only findings that are due before this day.",
-    ),
-    "after": (TypeAdapter(UUID), "Must be the `nextAfter` of a page", "The `nextAfter` of the page before."),
-    "limit": (
-        TypeAdapter(Annotated[int, Field(ge=1, le=PAGE_MAX)]),
-        f"Must be 1 to {PAGE_MAX}",
-        "Findings on the page; 100 by default.",
-    ),
-}
-"""The parameters of ``GET /findings``: what each may be, the reason where it is not, and what it does."""
-
-_PARAMETERS: Final = [
-    {"name": name, "in": "query", "description": does, "schema": kind.json_schema()}
-    for name, (kind, _, does) in _QUERY.items()
-]
-
-
 def _findings_asked(given: Sequence[tuple[str, str]], access: PartnerAccess) -> FindingsAsked:
-    """Read the parameters of ``GET /findings``; one that is not known is refused, as it would find other rows.
+    """Read the parameters of ``GET /findings``.
 
     Raises:
         InvalidFields: each parameter that cannot be used.
     """
-    found: dict[str, Any] = {}
-    invalid: list[InvalidField] = []
-    for name, text in given:
-        kind, rule, _ = _QUERY.get(name, (None, "Is no parameter of this address", ""))
-        if name in found:
-            rule, kind = "Must not be repeated", None
-        try:
-            if kind is not None and re.fullmatch(r"[0-9A-Za-z-]{1,36}", text):
-                found[name] = kind.validate_python(text)
-                continue
-        except ValidationError:
-            pass
-        invalid.append(InvalidField(name, rule))
-    if invalid:
-        raise InvalidFields(invalid)
-    status = found.get("status")
-    statuses = STANDING if status is FindingStatus.OPEN else FindingStatus if status is None else {status}
-    return FindingsAsked(
-        access.partner,
-        tuple(sorted(statuses)),
-        found.get("dueBefore"),
-        found.get("after"),
-        found.get("limit", 100),
+    counts = Counter(name for name, _ in given)
+    if repeated := [name for name, count in counts.items() if count > 1]:
+        raise InvalidFields([InvalidField(name, "Must not be repeated") for name in repeated])
+    query = parse(FindingsQuery, dict(given))
+    statuses = (
+        STANDING if query.status is FindingStatus.OPEN else {query.status} if query.status else FindingStatus
     )
+    return FindingsAsked(access.partner, tuple(sorted(statuses)), query.due_before, query.after, query.limit)
