@@ -27,7 +27,7 @@ from toolkit.settings import Settings
 SALE_OF_THE_DOCUMENT = "VND-2026-0001"
 
 SETTINGS = Settings.from_environment({"TOOLKIT_JWT_SECRET": SECRET})
-DOCUMENT = create_app(Backend(Services(SETTINGS)), TokenChecks.from_settings(SETTINGS)).openapi()
+DOCUMENT = create_app(Backend(Services(SETTINGS)), TokenChecks(SETTINGS)).openapi()
 SCHEMA = schemathesis.openapi.from_dict(DOCUMENT)
 OPERATIONS = [found.ok() for found in SCHEMA.get_all_operations()]
 

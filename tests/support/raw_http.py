@@ -109,7 +109,7 @@ def in_process(environ):
     assert backend.open() == []
     clock = AheadClock()
     port = server.free_address("127.0.0.1", 0)
-    running = server.server_of(create_app(backend, TokenChecks.from_settings(settings, clock)), "127.0.0.1", port)
+    running = server.server_of(create_app(backend, TokenChecks(settings, clock)), "127.0.0.1", port)
     ready = Future()
 
     async def serve():

@@ -28,7 +28,7 @@ claims = partial(crafted_claims, now=NOW)
 
 
 def key(**environ):
-    return TokenChecks.from_settings(Settings.from_environment(environ), CLOCK)
+    return TokenChecks(Settings.from_environment(environ), CLOCK)
 
 
 HS256 = key(TOOLKIT_JWT_SECRET=SECRET)
@@ -218,10 +218,10 @@ def test_an_issued_token_names_partner_and_scopes():
     named = {"partner": "Luz", "scopes": [TokenScope.REQUEST_EVIDENCE]}
     issued = issue(settings, "crm-7", timedelta(seconds=60), CLOCK(), **named)
 
-    bearer = TokenChecks.from_settings(settings, CLOCK).bearer_of(issued.text)
+    bearer = TokenChecks(settings, CLOCK).bearer_of(issued.text)
     assert (bearer.subject, bearer.partner, bearer.scopes) == ("crm-7", "Luz", {"evidence:request"})
     assert (bearer.token_id, bearer.issued, bearer.expires) == (issued.id, NOW, NOW + 60)
-    assert SECRET not in repr(TokenChecks.from_settings(settings, CLOCK))
+    assert SECRET not in repr(TokenChecks(settings, CLOCK))
 
 
 @pytest.mark.parametrize(

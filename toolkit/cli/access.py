@@ -52,7 +52,7 @@ def serve(kit: Kit, host: str, port: int) -> None:
     from toolkit.http.backend import Backend
 
     kit.pool_size = THREADS
-    checks = tokens.TokenChecks.from_settings(kit.settings, kit.clock)
+    checks = tokens.TokenChecks(kit.settings, kit.clock)
     port = server.free_address(host, port)
     with closing(Backend(kit)) as backend:
         away = backend.open()

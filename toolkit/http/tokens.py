@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any, Final, Literal, Self
+from typing import Any, Final, Literal
 from uuid import uuid4
 
 import jwt
@@ -42,42 +42,34 @@ _SECRET: Final = "TOOLKIT_JWT_SECRET"  # noqa: S105  # the name of a variable
 _PUBLIC: Final = "TOOLKIT_JWT_PUBLIC_KEY"
 
 
-@dataclass(frozen=True, slots=True)
-class Key:
-    """The key that checks bearer tokens, with the one algorithm that it is for, whatever a token says."""
+def key_of(settings: Settings) -> tuple[Algorithm, str | PublicKey]:
+    """Return the one algorithm of bearer tokens, whatever a token says, and the key that checks them.
 
-    algorithm: Algorithm
-    value: str | PublicKey = field(repr=False)
-
-    @classmethod
-    def from_settings(cls, settings: Settings) -> Self:
-        """Return the key that the environment gives.
-
-        Raises:
-            SettingsError: there is none, there are two, or it is weak or unreadable.
-        """
-        secret, pem = settings.jwt_secret, settings.jwt_public_key
-        if secret is not None and pem is None:
-            _check_secret(secret)
-            return cls("HS256", secret)
-        if pem is not None and secret is None:
-            match public_key := _from_pem(pem):
-                case RSAPublicKey() if public_key.key_size >= RSA_MIN_BITS:
-                    return cls("RS256", public_key)
-                case EllipticCurvePublicKey(curve=SECP256R1()):
-                    return cls("ES256", public_key)
-            raise SettingsError(
-                "{} must be a public RSA key of {} bits or more (RS256) or a public P-256 key (ES256)",
-                _PUBLIC,
-                RSA_MIN_BITS,
-            )
+    Raises:
+        SettingsError: there is no key, there are two, or it is weak or unreadable.
+    """
+    secret, pem = settings.jwt_secret, settings.jwt_public_key
+    if secret is not None and pem is None:
+        _check_secret(secret)
+        return "HS256", secret
+    if pem is not None and secret is None:
+        match public_key := _from_pem(pem):
+            case RSAPublicKey() if public_key.key_size >= RSA_MIN_BITS:
+                return "RS256", public_key
+            case EllipticCurvePublicKey(curve=SECP256R1()):
+                return "ES256", public_key
         raise SettingsError(
-            "The key that checks bearer tokens comes from one variable: set either {} (HS256) or {} (RS256 or "
-            "ES256, PEM). {}",
-            _SECRET,
+            "{} must be a public RSA key of {} bits or more (RS256) or a public P-256 key (ES256)",
             _PUBLIC,
-            MAKE_A_SECRET,
+            RSA_MIN_BITS,
         )
+    raise SettingsError(
+        "The key that checks bearer tokens comes from one variable: set either {} (HS256) or {} (RS256 or "
+        "ES256, PEM). {}",
+        _SECRET,
+        _PUBLIC,
+        MAKE_A_SECRET,
+    )
 
 
 def _check_secret(secret: str) -> None:
@@ -141,18 +133,13 @@ class Bearer(BaseModel):
         return frozenset(self.scope.split() if isinstance(self.scope, str) else self.scope)
 
 
-@dataclass(frozen=True, slots=True)
 class TokenChecks:
-    """The key, the settings that say what tokens must claim, and the clock that judges their times."""
+    """The checks of bearer tokens, by the settings and by the clock that judges their times."""
 
-    key: Key
-    settings: Settings
-    clock: Clock
-
-    @classmethod
-    def from_settings(cls, settings: Settings, clock: Clock = wall_clock) -> Self:
-        """Read the checks from the settings; raises ``SettingsError`` as ``Key.from_settings`` does."""
-        return cls(Key.from_settings(settings), settings, clock)
+    def __init__(self, settings: Settings, clock: Clock = wall_clock) -> None:
+        """Find the key; raises ``SettingsError`` as ``key_of`` does."""
+        self.settings, self.clock = settings, clock
+        self._algorithm, self._key = key_of(settings)
 
     def bearer_of(self, token: str) -> Bearer:
         """Check a token, and return the subject, the scopes and the expiry that it claims.
@@ -161,12 +148,12 @@ class TokenChecks:
             InvalidToken: malformed, wrongly signed, of another algorithm, expired, not yet valid, without expiry
                 or subject, longer valid than allowed, or for another audience or issuer than configured.
         """
-        settings, key = self.settings, self.key
+        settings = self.settings
         try:
             claims: dict[str, Any] = jwt.decode(
                 token,
-                key.value,
-                algorithms=[key.algorithm],
+                self._key,
+                algorithms=[self._algorithm],
                 audience=settings.jwt_audience,
                 issuer=settings.jwt_issuer,
                 options={
@@ -228,8 +215,8 @@ def issue(
         SettingsError: there is no secret to sign with (whoever holds the private key of a public one issues its
             tokens), the name of the subject or partner cannot be used, or it would live for too long.
     """
-    key = Key.from_settings(settings)
-    if not isinstance(key.value, str):
+    algorithm, key = key_of(settings)
+    if not isinstance(key, str):
         raise SettingsError("Tokens are signed with {}, which is not set. {}", _SECRET, MAKE_A_SECRET)
     for what, name in (("subject", subject), ("partner", partner)):
         if name is not None and not is_plain_name(name):
@@ -250,5 +237,5 @@ def issue(
         claims["aud"] = settings.jwt_audience
     if settings.jwt_issuer is not None:
         claims["iss"] = settings.jwt_issuer
-    text = jwt.encode(claims, key.value, algorithm=key.algorithm)
+    text = jwt.encode(claims, key, algorithm=algorithm)
     return IssuedToken(text, claims["jti"], now + ttl)
