@@ -152,8 +152,8 @@ def test_wrong_parameters_stop_everything_before_it_starts(office):
         ('"bucket sync --full"', '"bucket"', "Missing command"),
         ('"bucket sync --full"', '"token issue"', "cannot be a step of a job"),
         ("{{out}}", "{{outt}}", "Between braces stands one of today,"),
-        (report, "run 03_missing_evidence_rep", "Did you mean 03_missing_evidence_report"),
-        (report, "run 03_missing_evidence_report -p format csv", "no parameter 'format'. Did you mean 'formats'"),
+        (report, "run 03_missing_evidence_rep", "The toolkit comes with 01_bulk_load_clients"),
+        (report, "run 03_missing_evidence_report -p format csv", "no parameter 'format'. It has:"),
     ]:
         assert old in JOB
         office.write(JOB.replace(old, new))

@@ -203,20 +203,13 @@ def test_a_file_of_the_same_name_comes_first(tmp_path):
 
 
 def test_a_path_elsewhere_never_means_the_toolkits_own():
-    with pytest.raises(SettingsError, match=f"Did you mean {REPORT}?"):
+    with pytest.raises(SettingsError, match="no such notebook"):
         find_notebook(f"mine/{REPORT}.ipynb")
 
 
-@pytest.mark.parametrize(
-    ("named", "told"),
-    [
-        ("missing", f"Did you mean {REPORT}?"),
-        ("03_missing_evidense", f"Did you mean {REPORT}?"),
-        ("", "comes with 01_"),
-    ],
-)
-def test_an_unknown_name_is_wrong_usage_and_gets_a_suggestion(run, named, told):
-    assert told in run("run", named, ends=2, within={}).err
+@pytest.mark.parametrize("named", ["03_missing_evidense", ""])
+def test_an_unknown_name_is_wrong_usage_and_gets_those_that_there_are(run, named):
+    assert "comes with 01_" in run("run", named, ends=2, within={}).err
 
 
 def test_a_changed_copy_is_replaced_only_when_asked_for(tmp_path):

@@ -52,7 +52,7 @@ _COMMANDS: Final = {
     "sample": ("samples", "Write a folder of made-up files."),
     "demo": ("samples", "Do the whole job on made-up data, step by step."),
 }
-"""Each command, the module of this package that holds it, and its line in ``--help``."""
+"""Each command, the module of this package that holds it, and its line in ``--help``, the help of most groups."""
 
 _EXTRAS: Final[dict[Extra, tuple[frozenset[str], str]]] = {
     "serve": (frozenset(("serve", "token")), "The HTTP interface and its tokens"),
@@ -87,11 +87,12 @@ class _Commands(click.Group):
         for extra, (commands, purpose) in _EXTRAS.items():
             if cmd_name in commands:
                 require(extra, purpose)
-        module_name, _ = _COMMANDS[cmd_name]
+        module_name, summary = _COMMANDS[cmd_name]
         module = importlib.import_module(f"{__name__}.{module_name}")
         command: click.Command = getattr(module, cmd_name)
         if isinstance(command, click.Group) and "Example" not in (command.help or ""):
-            command.help = "\n  ".join([f"{cleandoc(command.help or '')}\n\nExamples:", *_first_examples(command)])
+            about = cleandoc(command.help or summary)
+            command.help = "\n  ".join([f"{about}\n\nExamples:", *_first_examples(command)])
         return command
 
 

@@ -3,14 +3,16 @@
 import os
 from contextlib import closing
 from datetime import timedelta
+from typing import Any
 
 import click
 
-from toolkit.cli.context import pass_kit, print_json, show
+from toolkit.cli.context import DONE, pass_kit, show, shows
 from toolkit.contract.people import TokenScope
 from toolkit.evidence.access import add_revocation
 from toolkit.kit.connection import Kit
 from toolkit.kit.process import signed_in_account
+from toolkit.kit.shown import Shown, say
 from toolkit.settings import LONGEST_LIFE
 
 
@@ -63,9 +65,7 @@ def serve(kit: Kit, host: str, port: int) -> None:
     os._exit(0)  # an operation that hangs with its database does not keep the process
 
 
-@click.group()
-def token() -> None:
-    """Bearer tokens for the HTTP interface."""
+token = click.Group("token")
 
 
 @token.command(short_help="Print a token, signed with TOOLKIT_JWT_SECRET.")
@@ -88,9 +88,8 @@ def token() -> None:
     metavar="SECONDS",
     help="The life of the token; TOOLKIT_JWT_MAX_TTL at most.",
 )
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout, with the token's id.")
-@pass_kit
-def issue(kit: Kit, subject: str, partner: str | None, scopes: tuple[str, ...], ttl: int, as_json: bool) -> None:
+@shows(DONE)
+def issue(kit: Kit, /, subject: str, partner: str | None, scopes: tuple[str, ...], ttl: int) -> Shown[Any]:
     """Print a token for NAME, signed with TOOLKIT_JWT_SECRET.
 
     Examples:
@@ -109,10 +108,8 @@ def issue(kit: Kit, subject: str, partner: str | None, scopes: tuple[str, ...], 
         partner=partner,
         scopes=[TokenScope(scope) for scope in scopes],
     )
-    if as_json:
-        print_json({"token": issued.text, "id": issued.id, "subject": subject, "expiresAt": issued.expires_at})
-    else:
-        click.echo(issued.text)
+    document = {"token": issued.text, "id": issued.id, "subject": subject, "expiresAt": issued.expires_at}
+    return Shown(issued, [say(issued.text)], document)
 
 
 @token.command("revoke", short_help="Refuse one token, or all that a subject was issued until now.")

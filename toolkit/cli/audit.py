@@ -16,7 +16,7 @@ from toolkit.cli.context import (
     NEEDS_ATTENTION,
     NonEmptyPath,
     confirm_disappearance,
-    note,
+    finish,
     pass_kit,
     past_moment,
     reason_for,
@@ -32,7 +32,7 @@ from toolkit.kit.shown import Shown, say
 from toolkit.kit.spoken import EXAMPLES, _, counted
 from toolkit.language import LANGUAGES
 from toolkit.log.chain import verify_log
-from toolkit.reports import DEFAULT_FORMATS, FORMATS, MANIFEST, FileState, chosen, verify_reports
+from toolkit.reports import DEFAULT_FORMATS, FORMATS, FileState, chosen, verify_reports
 
 
 def audit_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -215,8 +215,6 @@ def report(
 
     Writes missing-evidence.html, .xlsx, .csv, .json and manifest.json into the folder. An
     earlier report there is moved to history/ beneath it.
-    CPFs are masked; --show-cpf shows them, and the custody log then tells by an event UNMASKED
-    which account saw them and why.
 
     Examples:
       toolkit report
@@ -227,8 +225,6 @@ def report(
       toolkit report --partner "Norte Energia" --out reports/norte
       toolkit report --per-partner --format xlsx
       toolkit report --since 2026-10-31
-
-    Ends with 0 when the report is written, unless --fail-on asks for 3.
     """
     try:
         wanted = chosen(",".join(formats).split(","))
@@ -238,16 +234,7 @@ def report(
     unmask, start = reason_for(show_cpf, reason, "--show-cpf"), past_moment(kit, since, "--since")
     audit = judge() if earlier is None else kit.open_audit(earlier)
     written = audit.report(out, formats=wanted, since=start, unmask=unmask, **options)
-    for part in written.parts:
-        if part.aside:
-            note(part.text)
-    for path in written.result:
-        show(str(path))
-    if options["per_partner"]:
-        there = {path.parent for path in (out / "partners").glob(f"*/{MANIFEST}")}
-        if others := len(there - {path.parent for path in written.result}):
-            folders, under = counted(others, "folder"), out / "partners"
-            note("note: written earlier, for partners that no sale names any more: {} under {}", folders, under)
+    finish(written)
     incomplete, conflict = (written.document[name] for name in ("incomplete", "conflict"))
     counts = {None: 0, "incomplete": incomplete, "conflict": conflict, "any": incomplete + conflict}
     return NEEDS_ATTENTION if counts[fail_on] else DONE

@@ -25,10 +25,7 @@ from toolkit.kit.shown import Shown, say
 from toolkit.kit.spoken import readable
 from toolkit.message import Message, recognised
 
-
-@click.group()
-def evidence() -> None:
-    """Upload evidence files, verify them, and take records out of the count."""
+evidence = click.Group("evidence")
 
 
 @evidence.command(short_help="Read every file that was not verified in its present version.")
@@ -65,8 +62,7 @@ def findings(kit: Kit, show_names: bool, reason: str) -> Shown[Any]:
     document with scripts, attachments or links; a file without a record, or where no
     upload form leads.
 
-    Names of files may be those of people: only the folders are told, unless --show-names asks
-    for the names, which the custody log then tells by an event UNMASKED.
+    Names of files may be those of people: without --show-names only the folders are told.
 
     Example:
       toolkit bucket sync --verify
@@ -147,15 +143,8 @@ def link(kit: Kit, /, evidence_id: UUID, **given: Any) -> Shown[Any]:
     required=True,
     help="Holds the files: saleId/fileName, or fileName where only one line has that name.",
 )
-@click.option(
-    "--allow-host",
-    "allow_hosts",
-    metavar="HOST",
-    multiple=True,
-    help="Send files to this host, too, though it is not the bucket's.",
-)
 @shows()
-def upload(kit: Kit, credentials: Path, folder: Path, allow_hosts: tuple[str, ...]) -> Shown[Any]:
+def upload(kit: Kit, credentials: Path, folder: Path) -> Shown[Any]:
     """Send the files that CREDENTIALS (JSON Lines) is for into the bucket.
 
     Each file is checked first: it exists, its size is within the form's range, and by its
@@ -163,8 +152,8 @@ def upload(kit: Kit, credentials: Path, folder: Path, allow_hosts: tuple[str, ..
     others. What was sent is noted in CREDENTIALS.done, so the same command goes on after an
     interruption. Where credentials ran out, request them again with the same manifest. Files
     go to the bucket that EVIDENCE_BUCKET and AWS_ENDPOINT_URL name (to this machine where they
-    name none), and to no other unless --allow-host names its host. Where DATABASE_URL is set,
-    that bucket must be the one that the database belongs to; without it no database is needed.
+    name none), and to no other. Where DATABASE_URL is set, that bucket must be the one that the
+    database belongs to; without it no database is needed.
 
     Example:
       toolkit credentials request manifest.csv --out credentials.jsonl
@@ -173,12 +162,10 @@ def upload(kit: Kit, credentials: Path, folder: Path, allow_hosts: tuple[str, ..
 
     Exit status 3: some files were not uploaded; each is named with the reason.
     """
-    return kit.upload(credentials, folder, allow_hosts=allow_hosts)
+    return kit.upload(credentials, folder)
 
 
-@click.group()
-def credentials() -> None:
-    """Ask for upload credentials: an evidence record, and a form that lets its file be posted."""
+credentials = click.Group("credentials")
 
 
 @credentials.command(short_help="Ask for credentials for each file of a manifest.")
@@ -218,9 +205,7 @@ def request(kit: Kit, manifest: Path, out: Path, requested_by: str) -> Shown[Any
     return kit.request_credentials(manifest, out=out, requested_by=by)
 
 
-@click.group()
-def bucket() -> None:
-    """Take over what lies in the bucket."""
+bucket = click.Group("bucket")
 
 
 @bucket.command(short_help="Take over new, overwritten and vanished objects.")

@@ -4,9 +4,10 @@ from typing import Any
 
 import click
 
-from toolkit.cli.context import json_option, print_json, show
+from toolkit.cli.context import finish, json_option
 from toolkit.contract.codes import CODES, Code, Subject, similar
 from toolkit.contract.fields import pick_camel
+from toolkit.kit.shown import Shown, say
 from toolkit.kit.spoken import _, counted
 from toolkit.message import Message, either
 
@@ -14,7 +15,7 @@ from toolkit.message import Message, either
 @click.command()
 @click.argument("code", required=False)
 @json_option
-def explain(code: str | None, as_json: bool) -> None:
+def explain(code: str | None, as_json: bool) -> int:
     """Say what CODE means, where the contract says so, and what to do; without CODE, list every code.
 
     Examples:
@@ -23,11 +24,7 @@ def explain(code: str | None, as_json: bool) -> None:
       toolkit explain MISSING_POV --json
     """
     if code is None:
-        if as_json:
-            print_json({"codes": [_as_json(each) for each in CODES.values()]})
-        else:
-            _list_all()
-        return
+        return finish(_every_code(), as_json)
     known = CODES.get(code.strip().upper())
     if known is None:
         likely = similar(code)
@@ -35,36 +32,29 @@ def explain(code: str | None, as_json: bool) -> None:
         if likely:
             unknown = Message("there is no code {!r}. Did you mean {}?", code, either(likely))
         raise click.BadParameter(unknown, param_hint="CODE")
-    if as_json:
-        print_json(_as_json(known))
-    else:
-        _show(known)
-
-
-def _list_all() -> None:
-    width = max(map(len, CODES))
-    for subject in Subject:
-        show("{}:", _(subject.text))
-        for each in CODES.values():
-            if each.subject is subject:
-                show(f"  {each.code:<{width}}  {_(each.severity or ''):<8}  {_(each.meaning)}")
-
-
-def _show(code: Code) -> None:
-    show("{}: {}", code.code, _(code.name))
     facts = {
-        "meaning": _(code.meaning),
-        _("contract"): _(code.section),
-        "remedy": _(code.remedy),
-        "about": _(code.subject.text),
-        "severity": code.severity and _(code.severity),
-        "owner": code.owner and _(code.owner),
-        "deadline": counted(code.deadline, "business day") if code.deadline else None,
+        "meaning": _(known.meaning),
+        _("contract"): _(known.section),
+        "remedy": _(known.remedy),
+        "about": _(known.subject.text),
+        "severity": known.severity and _(known.severity),
+        "owner": known.owner and _(known.owner),
+        "deadline": counted(known.deadline, "business day") if known.deadline else None,
     }
     width = max(len(_(name)) for name in facts)
-    for name, value in facts.items():
-        if value:
-            show(f"  {_(name):<{width}} {value}")
+    parts = [say(f"  {_(name):<{width}} {value}") for name, value in facts.items() if value]
+    parts.insert(0, say(Message("{}: {}", known.code, _(known.name))))
+    return finish(Shown(known, parts, _as_json(known)), as_json)
+
+
+def _every_code() -> Shown[Any]:
+    parts, width = [], max(map(len, CODES))
+    for subject in Subject:
+        parts.append(say(Message("{}:", _(subject.text))))
+        for each in CODES.values():
+            if each.subject is subject:
+                parts.append(say(f"  {each.code:<{width}}  {_(each.severity or ''):<8}  {_(each.meaning)}"))
+    return Shown(CODES, parts, {"codes": [_as_json(each) for each in CODES.values()]})
 
 
 def _as_json(code: Code) -> dict[str, Any]:

@@ -5,14 +5,11 @@ from typing import Any
 
 import click
 
-from toolkit.cli.context import DONE, FAILED, NonEmptyPath, note, pass_kit, reason_for, show, shows
+from toolkit.cli.context import DONE, FAILED, NonEmptyPath, pass_kit, reason_for, show, shows
 from toolkit.kit.connection import Kit
 from toolkit.kit.shown import Shown
 
-
-@click.group()
-def clients() -> None:
-    """Register clients, and look through those that are registered."""
+clients = click.Group("clients")
 
 
 def _mapping(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
@@ -61,7 +58,7 @@ def load(kit: Kit, /, files: tuple[Path, ...], **options: Any) -> Shown[Any]:
 
     Headings are the contract's (cpf, firstName, address.zipCode or zipCode, ...) or the usual
     Portuguese ones (nome, CEP, número da instalação, ...). Encoding, delimiter and sheet are found out.
-    What was understood of a file is told on stderr before it is loaded.
+    What was understood of a file is told on stderr.
 
     Examples:
       toolkit clients load clients.csv --dry-run
@@ -74,16 +71,12 @@ def load(kit: Kit, /, files: tuple[Path, ...], **options: Any) -> Shown[Any]:
     listed with their clientId in FILE.skipped.csv. A file is loaded as a whole or not at all; the same
     file again changes nothing.
 
-    Of several files, those that cannot be read are named at the end, and the others are loaded.
-
     Exit status 3: some rows were rejected, or some files cannot be read.
     """
-    return kit.load_clients(files, announce=lambda understood: note(str(understood)), **options)
+    return kit.load_clients(files, **options)
 
 
-@click.group()
-def sales() -> None:
-    """Take over the sales of another system, and complete them when their evidence allows it."""
+sales = click.Group("sales")
 
 
 @sales.command("load", short_help="Take over the sales of a file, or compare them.")
@@ -133,9 +126,7 @@ def complete(kit: Kit, sale_id: str) -> Shown[Any]:
     return kit.complete(sale_id)
 
 
-@click.group()
-def sale() -> None:
-    """Look at one sale."""
+sale = click.Group("sale")
 
 
 @sale.command("show", short_help="Show everything about one sale.")

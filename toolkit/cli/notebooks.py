@@ -5,8 +5,8 @@ from pathlib import Path
 
 import click
 
-from toolkit.cli.context import DONE, NEEDS_ATTENTION, NonEmptyPath, json_option, note, print_json, show
-from toolkit.kit.shown import aligned
+from toolkit.cli.context import DONE, NEEDS_ATTENTION, NonEmptyPath, finish, json_option, note, print_json, show
+from toolkit.kit.shown import Shown, aligned, say
 from toolkit.notebooks.packaged import copy_notebooks, find_notebook, packaged_notebooks, question_of
 
 
@@ -65,14 +65,12 @@ def run(
     return NEEDS_ATTENTION if fail_on == "attention" and done.needs_attention else DONE
 
 
-@click.group()
-def notebooks() -> None:
-    """List the notebooks that come with the toolkit, or copy them."""
+notebooks = click.Group("notebooks")
 
 
 @notebooks.command("list")
 @json_option
-def list_notebooks(as_json: bool) -> None:
+def list_notebooks(as_json: bool) -> int:
     """Show each notebook's name and question. `toolkit run` takes the name.
 
     Examples:
@@ -80,12 +78,10 @@ def list_notebooks(as_json: bool) -> None:
       toolkit run 03_missing_evidence_report --out night.ipynb
     """
     found = packaged_notebooks()
-    if as_json:
-        rows = [{"name": name, "question": question_of(path), "path": path} for name, path in found.items()]
-        print_json({"notebooks": rows})
-    else:
-        for line in aligned([(name, question_of(path)) for name, path in found.items()]):
-            show(line)
+    asked = {name: question_of(path) for name, path in found.items()}
+    document = [{"name": name, "question": asked[name], "path": path} for name, path in found.items()]
+    parts = [say(line) for line in aligned([*asked.items()])]
+    return finish(Shown(found, parts, {"notebooks": document}), as_json)
 
 
 @notebooks.command()

@@ -17,10 +17,7 @@ from toolkit.kit.shown import Shown
 from toolkit.kit.spoken import current_language
 from toolkit.message import Message
 
-
-@click.group()
-def partner() -> None:
-    """Tell partners what they have to mend, and until when; list what they answered."""
+partner = click.Group("partner")
 
 
 @partner.command(short_help="Send each partner its own findings, where there is something to tell.")

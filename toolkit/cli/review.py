@@ -53,8 +53,6 @@ def draw(kit: Kit, /, **given: Any) -> Shown[Any]:
     likely. Seed, numbers and questions are kept; the same seed draws the same files of the same audit.
     Versions that were drawn before are left out until their acceptance ends.
 
-    The questions stand in a TOML file, which TOOLKIT_SCORECARD or --scorecard names.
-
     Examples:
       toolkit review draw --per-partner 5 --of POV,KYC --seed 7
       toolkit review draw --second 0.25 --scorecard calls.toml

@@ -1,5 +1,6 @@
 """``toolkit waiver``: accept findings for a time, by two people, with a reason and an end."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -7,12 +8,13 @@ from uuid import UUID
 import click
 
 from toolkit.audit.waivers import add_waivers, fits_a_sale, lint_waivers
-from toolkit.cli.context import DONE, FAILED, NonEmptyPath, finish, json_option, note, pass_kit, shows
+from toolkit.cli.context import DONE, NonEmptyPath, note, shows
 from toolkit.contract.waivers import WaiverRequest
+from toolkit.errors import InvalidInput
 from toolkit.kit.audits import shown_waivers
 from toolkit.kit.connection import Kit
 from toolkit.kit.process import signed_in_account
-from toolkit.kit.shown import Shown, say
+from toolkit.kit.shown import Shown, remark, say
 from toolkit.kit.spoken import counted
 from toolkit.message import Message, listed
 
@@ -37,9 +39,8 @@ def waiver() -> None:
 @click.option("--start", metavar="DATE", help="The first day on which it holds; today by default.")
 @click.option("--end", metavar="DATE", help="The day on which the findings are back.")
 @click.option("--file", type=NonEmptyPath(), help="A TOML file of waivers instead: all of them or none.")
-@json_option
-@pass_kit
-def add(kit: Kit, /, file: Path | None, as_json: bool, **given: str | None) -> int:
+@shows(DONE)
+def add(kit: Kit, /, file: Path | None, **given: str | None) -> Shown[Any]:
     """Add a waiver for a sale, a partner or a code; where several are given, all must fit.
 
     Examples:
@@ -54,16 +55,16 @@ def add(kit: Kit, /, file: Path | None, as_json: bool, **given: str | None) -> i
             raise click.UsageError("--file holds whole waivers: leave the other options out.")
         linted = lint_waivers(file, today=kit.today())
         if _tell_wrong(file, linted):
-            note("toolkit: nothing was added")
-            return FAILED
+            raise InvalidInput("nothing was added")
         requests = [request for request, _ in linted if request]
         added = add_waivers(kit.database, requests, account=signed_in_account(), clock=kit.clock)
         shown = shown_waivers(added, kit.today(), kit.settings.timezone)
-    finish(shown, as_json)
-    odd = [each.id for each in shown.result if not fits_a_sale(kit.database, each.request)]
-    for each in odd:
-        note("note: {} fits no sale that was seen: ids and partners are written exactly as in the sales", each)
-    return DONE
+    odd = (each.id for each in shown.result if not fits_a_sale(kit.database, each.request))
+    told = (
+        Message("{} fits no sale that was seen: ids and partners are written exactly as in the sales", each)
+        for each in odd
+    )
+    return replace(shown, parts=[*shown.parts, *(remark("note", text) for text in told)])
 
 
 @waiver.command("list", short_help="List the waivers that hold or will hold.")

@@ -237,17 +237,12 @@ def _plain(name: str) -> bool:
 _LOOPBACK: Final = frozenset(("localhost", "127.0.0.1", "::1"))
 
 
-def destinations(settings: Settings, also: Iterable[str] = ()) -> Callable[[CredentialsLine], bool]:
-    """Return what tells whether the file of a line may go where the line says.
-
-    It may go to the bucket that is set (to this machine where none is), and to the hosts ``also``.
-    """
-    hosts = {host.strip().strip("[]").lower() for host in also}
+def destinations(settings: Settings) -> Callable[[CredentialsLine], bool]:
+    """Return what tells whether a line sends its file to the bucket that is set, to this machine where none is."""
     if settings.evidence_bucket is None:
-        hosts |= _LOOPBACK
-        return lambda line: line.host in hosts
+        return lambda line: line.host in _LOOPBACK
     bucket = form_address(settings.evidence_bucket, settings.aws)
-    return lambda line: line.host in hosts or line.url == bucket
+    return lambda line: line.url == bucket
 
 
 CONCURRENCY: Final = 8  # files that are sent at the same time
@@ -301,8 +296,8 @@ def upload_files(
         if may_go is not None and not may_go(line):
             raise InvalidInput(
                 "{} sends files to {}, not to the bucket that is set; nothing was sent. If they are meant to go "
-                "there: --allow-host {}",
-                *(credentials.name, line.host, line.host),
+                "there, set EVIDENCE_BUCKET and AWS_ENDPOINT_URL.",
+                *(credentials.name, line.host),
             )
     files, tried, failures = uses.total(), 0, list[FailedUpload]()
     find = partial(sendable, root=folder.resolve(), uses=uses)

@@ -8,7 +8,7 @@ together with the note that it was: all of it or nothing, and never twice.
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from hashlib import sha256
@@ -50,14 +50,13 @@ def load_clients(
     language: Language = ENGLISH,
     clock: Clock,
     progress: Progress | None = None,
-    announce: Callable[[Understood], None] = lambda _: None,
 ) -> LoadResult:
     """Register the clients in ``files``.
 
     Rejected and skipped rows come back as files under ``out``, by default beside their source. A ``dry_run``
     writes these, too, but nothing into the database: it looks at each file by itself. ``headings`` maps headings
     of the files to fields of the contract, before those that are known; the reasons in the workbook of rejected
-    rows are in ``language``. ``announce`` is told what was understood of a file before it is loaded.
+    rows are in ``language``.
 
     Raises:
         UnreadableFile: no file can be read or has the headings; where some can, the result names the others.
@@ -84,7 +83,6 @@ def load_clients(
         except UnreadableFile as error:
             unreadable.append(error)
             continue
-        announce(load.understood)
         loaded.append(load.run(database, clock(), progress or Progress()))
     if unreadable and not loaded:
         raise unreadable[0]

@@ -204,7 +204,8 @@ class AuditResult:
         parts = [say(f"{headline(result, here)}.", aside=True)]
         parts += [remark("note", text) for text in notices(result, here, zone)]
         numbers = pick_camel(result, "sales", "compliant", "incomplete", "conflict")
-        return Shown(written, [links("The report", written), *parts], numbers, result.open > 0, written)
+        listed = replace(links("The report", written), text="\n".join(map(str, written)))
+        return Shown(written, [listed, *parts], numbers, result.open > 0, written)
 
     def read(
         self, partner: str | None = None, cpfs: Mapping[str, str] | None = None, *, whole: bool = False

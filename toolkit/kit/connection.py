@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from toolkit.evidence.credentials import ManifestResult
     from toolkit.evidence.upload import Uploaded
     from toolkit.intake.registration import ClientQuality
-    from toolkit.intake.results import LoadResult, Understood
+    from toolkit.intake.results import LoadResult
     from toolkit.intake.sales import SalesLoaded
     from toolkit.kit.audits import AuditResult
     from toolkit.kit.desk import ReviewDesk
@@ -88,7 +88,6 @@ class Kit(OneSale):
         out: str | Path | None = None,
         headings: Mapping[str, str] | None = None,
         sheet: str | None = None,
-        announce: Callable[[Understood], None] = lambda _: None,
     ) -> Shown[LoadResult]:
         """Register the clients of CSV and XLSX files, or of a DataFrame.
 
@@ -98,7 +97,6 @@ class Kit(OneSale):
             out: the folder of the files of rejected rows; beside each file where there is none.
             headings: the field of a heading that is not recognised, ``-`` to ignore its column.
             sheet: that of workbooks; the one that has the headings where it is not named.
-            announce: is told what was understood of a file before it is loaded.
 
         Returns:
             ``result`` counts rows; ``rejected`` has the rows as they were, with ``line`` and ``errors``.
@@ -119,7 +117,6 @@ class Kit(OneSale):
                 language=current_language(),
                 clock=self.clock,
                 progress=self.progress,
-                announce=announce,
             )
             return kept(results.shown_clients(result, self.settings.timezone))
 
@@ -191,15 +188,12 @@ class Kit(OneSale):
             return results.shown_request(requested, path.name, target)
 
     @operation
-    def upload(
-        self, forms: Shown[ManifestResult] | str | Path, folder: str | Path, *, allow_hosts: Sequence[str] = ()
-    ) -> Shown[Uploaded]:
+    def upload(self, forms: Shown[ManifestResult] | str | Path, folder: str | Path) -> Shown[Uploaded]:
         """Send files into the bucket; called again, it goes on where it was.
 
         Args:
             forms: what ``request_credentials`` returned, or a credentials file.
             folder: has ``saleId/fileName``, or ``fileName`` where names are unique.
-            allow_hosts: hosts beside the bucket's that files may be sent to.
 
         Raises:
             InvalidInput: the rows of the manifest were rejected, or the credentials file is none.
@@ -211,10 +205,10 @@ class Kit(OneSale):
         if isinstance(forms, Shown) and forms.needs_attention:
             raise InvalidInput("Nothing was issued, so nothing can be sent: correct the rows of the manifest.")
         credentials = self.path(forms.files[0] if isinstance(forms, Shown) else forms)
-        if self.settings.database_url is not None and not allow_hosts:
+        if self.settings.database_url is not None:
             with self.database.transaction() as connection:
                 check_bucket(connection, self.bucket)
-        may_go = destinations(self.settings, allow_hosts)
+        may_go = destinations(self.settings)
         sent = upload_files(credentials, self.path(folder), progress=self.progress, may_go=may_go)
         return results.shown_upload(sent, credentials.name)
 

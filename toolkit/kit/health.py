@@ -8,13 +8,11 @@ from contextlib import suppress
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
-import sqlalchemy as sa
-
 from toolkit import embedded
 from toolkit.bucket.client import Bucket
 from toolkit.contract.fields import pick_camel
 from toolkit.database import schema
-from toolkit.database.belonging import check_bucket, check_service, pending_restore
+from toolkit.database.belonging import check_bucket, check_replica, check_service, pending_restore
 from toolkit.database.connection import Database
 from toolkit.database.service import load_service
 from toolkit.embedded.servers import ServiceStatus
@@ -108,9 +106,9 @@ def _database(settings: Settings, status: ServiceStatus) -> Facts:
         return facts | {"problem": error.message}
     with Database(url, embedded=shared is None, service=service) as database:
         _ask(facts, database)
-    if shared is not None and settings.database_read_url is not None and facts["problem"] is None:
-        with Database(settings.database_read_url, variable="DATABASE_READ_URL") as replica:
-            _ask_replica(facts, replica)
+        if shared is not None and settings.database_read_url is not None and facts["problem"] is None:
+            with Database(settings.database_read_url, variable="DATABASE_READ_URL") as replica:
+                _ask_replica(facts, database, replica)
     return facts
 
 
@@ -134,24 +132,13 @@ def _ask(facts: Facts, database: Database) -> None:
         facts |= {"answers": False, "problem": error.message}
 
 
-_BEHIND: Final = """
-    SELECT CASE
-        WHEN NOT pg_is_in_recovery() THEN NULL
-        WHEN pg_last_wal_receive_lsn() = pg_last_wal_replay_lsn() THEN 0.0
-        ELSE coalesce(CAST(extract(epoch FROM clock_timestamp() - pg_last_xact_replay_timestamp()) AS float), 0.0)
-    END
-"""
-
-
-def _ask_replica(facts: Facts, replica: Database) -> None:
-    """Add the state of the replica that audits are made on."""
+def _ask_replica(facts: Facts, database: Database, replica: Database) -> None:
+    """Add the replica that audits are made on."""
     try:
-        with replica.transaction() as connection:
-            behind = connection.scalar(sa.text(_BEHIND))
-        facts["replica"] = Message("{}, {:.1f} s behind", replica.address, behind or 0.0)
-        if behind is None:
-            told = Message("{} is no replica; check DATABASE_READ_URL.", replica.address)
-            facts |= {"replica": None, "problem": told}
+        check_replica(database, replica)
+        facts["replica"] = replica.address
+    except WrongService as error:
+        facts["problem"] = error.message
     except DatabaseError as error:
         facts["problem"] = Message("The replica of DATABASE_READ_URL cannot be read: {}", error)
 

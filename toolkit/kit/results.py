@@ -65,8 +65,7 @@ def _of_file(file: FileLoaded, zone: ZoneInfo, *, dry_run: bool) -> Iterator[Par
     """Yield the counts of a file, how it was read, and the files that came back."""
     heading = Message("{}: {}", file.source, counted(file.tally.rows, "row"))
     yield figures(heading, _tallied(file.tally, dry_run=dry_run))
-    columns = ", ".join(f"{heading} → {name}" for heading, name in file.understood.fields.items())
-    yield replace(remark(translate(str(file.understood.layout)), columns), text="")  # commands told it before
+    yield say(str(file.understood), aside=True)
     if file.already_loaded_at is not None:
         before = readable(file.already_loaded_at, zone)
         yield say(Message("these contents were loaded at {}; nothing changed", before))

@@ -6,7 +6,6 @@ In a checkout they are its folder ``notebooks``. A wheel carries them as data fi
 
 from __future__ import annotations
 
-import difflib
 import json
 import re
 from functools import cache
@@ -17,7 +16,6 @@ from typing import TYPE_CHECKING, Any, Final
 from toolkit.errors import NotebookFailed, SettingsError
 from toolkit.kit.shown import RESULT_TYPE
 from toolkit.kit.spoken import _, current_language
-from toolkit.message import Message
 
 if TYPE_CHECKING:  # nbformat takes longer to import than everything else that a kernel needs
     from nbformat import NotebookNode
@@ -68,7 +66,7 @@ def find_notebook(named: str) -> Path:
     A packaged notebook is also found as ``notebooks/NAME.ipynb``, its path in a checkout.
 
     Raises:
-        SettingsError: there is no such file and no such name; the text names what comes closest.
+        SettingsError: there is no such file and no such name; the text names those that there are.
     """
     path = Path(named)
     for candidate in (path, Path(f"{named}.ipynb")):
@@ -78,15 +76,7 @@ def find_notebook(named: str) -> Path:
     name = path.name.removesuffix(".ipynb")
     if name in packaged and str(path.parent) in {".", "notebooks"}:
         return packaged[name]
-    raise SettingsError("{!r}: there is no such notebook. {}", named, _suggestion(name, list(packaged)))
-
-
-def _suggestion(name: str, packaged: list[str]) -> Message:
-    contained = [known for known in packaged if name.lower() in known]
-    close = contained or difflib.get_close_matches(name.lower(), packaged, n=1)
-    if len(close) == 1:
-        return Message("Did you mean {}?", close[0])
-    return Message("The toolkit comes with {}.", ", ".join(packaged))
+    raise SettingsError("{!r}: there is no such notebook. The toolkit comes with {}.", named, ", ".join(packaged))
 
 
 def copy_notebooks(folder: Path, *, replace: bool = False) -> tuple[list[Path], list[Path]]:

@@ -8,7 +8,6 @@ import ast
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any, Final
 
 import nbformat
@@ -128,7 +127,4 @@ def _unknown(name: str, parameters: Mapping[str, Parameter], notebook: str) -> M
     if not parameters:
         return Message("{} takes no parameters: no cell of it has the tag `parameters`.", notebook)
     known = "\n".join(f"  {parameter.described}" for parameter in parameters.values())
-    near = get_close_matches(name, parameters, n=1)
-    if near:
-        return Message("{} has no parameter {!r}. Did you mean {!r}? It has:\n{}", notebook, name, near[0], known)
     return Message("{} has no parameter {!r}. It has:\n{}", notebook, name, known)
