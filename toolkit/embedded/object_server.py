@@ -32,11 +32,13 @@ BUCKET: Final = "evidence"
 KEYS: Final = "session.json"  # the file of the folder with the keys of the session that every client uses
 
 _WATCH_SECONDS: Final = 2
-_PLACE: Final = re.compile(r"/((?P<bucket>[a-z0-9][a-z0-9.-]{2,62})(/(?P<key>.*))?)?", re.DOTALL)
-_SIGNED: Final = re.compile(rb"AWS4-HMAC-SHA256 Credential=(?P<key>[\w]+)/")
-_PRESIGNED: Final = re.compile(rb"(?=.*\bX-Amz-Algorithm=AWS4-HMAC-SHA256\b)(?=.*\bX-Amz-Credential=\w+%2F)")
-_CREDENTIAL: Final = re.compile(rb'(?i:credential(=|"[^\r\n]*\r\n(?:[^\r\n]+\r\n)*\r\n))(?P<key>\w+)(/|%2F)')
-"""The access key in an Authorization header, a signed link or a form."""
+_PLACE: Final = re.compile(r"/((?!(health|restapis)(/|$))[a-z0-9][a-z0-9.-]{2,62}(/(?P<key>.*))?)?", re.DOTALL)
+"""A bucket or an object; ministack takes two names for other services."""
+
+_SIGNED: Final = re.compile(rb"AWS4-HMAC-SHA256 Credential=(?P<key>\w+)/")
+_PRESIGNED: Final = re.compile(rb"(?=.*\bX-Amz-Algorithm=AWS4-HMAC-SHA256\b).*?\bX-Amz-Credential=(?P<key>\w+)%2F")
+_FORM: Final = re.compile(rb'(?i:credential"[^\r\n]*\r\n(?:[^\r\n]+\r\n)*\r\n)(?P<key>\w+)/')
+"""The access key in an Authorization header, in the query of a signed link, in a form."""
 
 _ACCOUNT: Final = "000000000000"
 _OWNER: Final = {
@@ -50,9 +52,6 @@ _BODY_BYTES: Final = 128 * 1024 * 1024
 """Bytes of a body at most: ministack reads all of it before it checks the signature."""
 
 _FIELDS_BYTES: Final = 64 * 1024  # bytes of a form before its file
-
-_OTHER_SERVICES: Final = frozenset({"health", "restapis"})
-"""First parts of paths that ministack does not take for the name of a bucket."""
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -140,60 +139,54 @@ class _Front:
         self._access_key = access_key
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        headers = dict(scope.get("headers", ()))
         if scope["type"] != "http":
             await self._application(scope, receive, send)
-        elif not _is_s3(scope):
-            await _refuse(send, 403, "AccessDenied", "This server speaks S3 only.")
-        elif b"transfer-encoding" in (headers := dict(scope["headers"])):
+        elif b"transfer-encoding" in headers:
             await _refuse(send, 411, "MissingContentLength", "The length of the body must be declared.")
         elif int(headers.get(b"content-length", 0)) > _BODY_BYTES:
             await _refuse(send, 400, "EntityTooLarge", "Your proposed upload exceeds the maximum allowed size.")
         else:
-            key, receive = await _credential(scope, receive)
-            if key == self._access_key:
-                await self._application(scope, receive, send)
-            else:
+            named, receive = await _credential(scope, headers, receive)
+            if named is None:
+                await _refuse(send, 403, "AccessDenied", "This server speaks S3 only.")
+            elif named["key"].decode() != self._access_key:
                 await _refuse(send, 403, "InvalidAccessKeyId", "The access key is not that of this server.")
+            else:
+                await self._application(scope, receive, send)
 
 
-async def _credential(scope: Message, receive: Receive) -> tuple[str | None, Receive]:
-    """Return the access key that a request names, and what receives its body from the beginning."""
-    headers = dict(scope["headers"])
-    place = headers.get(b"authorization") or scope["query_string"]
-    messages: list[Message] = []
-    if b"authorization" not in headers and scope["method"] == "POST":
-        place = b""
-        while b'name="file"' not in place and len(place) < _FIELDS_BYTES:
-            messages.append(await receive())
-            place += messages[-1].get("body", b"")
-            if not messages[-1].get("more_body", False):
-                break
+async def _credential(
+    scope: Message, headers: dict[bytes, bytes], receive: Receive
+) -> tuple[re.Match[bytes] | None, Receive]:
+    """Return the access key of a signed request, and what receives its body from the beginning.
+
+    There is none where it is no signed request or upload form, by a name of this machine. ministack's own paths
+    (``/_ministack/reset`` empties everything) ask for no signature, and any web page could make a browser post to
+    them.
+    """
+    place, query = _PLACE.fullmatch(scope["path"]), scope["query_string"]
+    host = headers.get(b"host", b"").decode("latin-1").partition(":")[0]
+    if place is None or host not in {HOST, "localhost"}:
+        return None, receive
+    if b"authorization" in headers:
+        return _SIGNED.match(headers[b"authorization"]), receive
+    if scope["method"] in {"GET", "HEAD"}:
+        return _PRESIGNED.match(query), receive
+    is_form = headers.get(b"content-type", b"").startswith(b"multipart/form-data")
+    if scope["method"] != "POST" or not is_form or place["key"] or query:
+        return None, receive
+    fields, messages = b"", list[Message]()
+    while b'name="file"' not in fields and len(fields) < _FIELDS_BYTES:
+        messages.append(await receive())
+        fields += messages[-1].get("body", b"")
+        if not messages[-1].get("more_body", False):
+            break
 
     async def replay() -> Message:
         return messages.pop(0) if messages else await receive()
 
-    found = _CREDENTIAL.search(place)
-    return found["key"].decode() if found else None, replay
-
-
-def _is_s3(scope: Message) -> bool:
-    """Tell whether this is a signed request or an upload form, by a name of this machine.
-
-    ministack's own paths (``/_ministack/reset`` empties everything) ask for no signature, and any web page
-    could make a browser post to them.
-    """
-    headers = dict(scope["headers"])
-    if headers.get(b"host", b"").decode("latin-1").partition(":")[0] not in {HOST, "localhost"}:
-        return False
-    place = _PLACE.fullmatch(scope["path"])
-    if place is None or place["bucket"] in _OTHER_SERVICES:
-        return False
-    if b"authorization" in headers:
-        return _SIGNED.match(headers[b"authorization"]) is not None
-    if scope["method"] in {"GET", "HEAD"}:
-        return _PRESIGNED.match(scope["query_string"]) is not None
-    is_form = headers.get(b"content-type", b"").startswith(b"multipart/form-data")
-    return scope["method"] == "POST" and is_form and not place["key"] and not scope["query_string"]
+    return _FORM.search(fields), replay
 
 
 async def _refuse(send: Send, status: int, code: str, words: str) -> None:
