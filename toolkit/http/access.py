@@ -5,6 +5,7 @@ Nothing else is judged before (contract, "Authentication"): without a token nobo
 
 import re
 from collections.abc import Container
+from dataclasses import dataclass
 from functools import lru_cache
 from ipaddress import IPv6Address, ip_address
 from typing import Any, Final
@@ -66,52 +67,47 @@ async def sale_id_of(request: Request) -> str:
     return sale_id
 
 
+@dataclass
 class AccessControl:
     """Answers 400 for a wrong host, 401 for a wrong token and 429 above a limit; ``open_paths`` need no token."""
 
-    def __init__(
-        self,
-        app: ASGIApp,
-        checks: TokenChecks,
-        revocations: Watched[RevokedTokens],
-        limits: "RateLimits",
-        open_paths: Container[str],
-    ) -> None:
-        self._app = app
-        self._checks = checks
-        self._verified = lru_cache(TOKENS_KEPT)(checks.bearer_of)
-        self._revocations = revocations
-        self._limits = limits
-        self._open_paths = open_paths
+    app: ASGIApp
+    checks: TokenChecks
+    revocations: Watched[RevokedTokens]
+    limits: "RateLimits"
+    open_paths: Container[str]
+
+    def __post_init__(self) -> None:
+        self.verified = lru_cache(TOKENS_KEPT)(self.checks.bearer_of)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
         if scope["type"] != "http":
-            await self._app(scope, receive, send)
+            await self.app(scope, receive, send)
             return
         refusal = _host_refusal(scope)
         if refusal is None:
             # Servers hand over the path decoded, where an encoded slash of an id looks like one that separates.
             scope["path"] = quote(scope["raw_path"], safe="/%")
-            if scope["path"] not in self._open_paths:
+            if scope["path"] not in self.open_paths:
                 refusal = self._refusal(scope, scope.setdefault("state", {}))
-        await (refusal or self._app)(scope, receive, send)
+        await (refusal or self.app)(scope, receive, send)
 
     def _refusal(self, scope: Scope, state: dict[str, object]) -> Response | None:
         headers = Headers(scope=scope)
         try:
-            bearer: Bearer = self._verified(_bearer_token(headers))
-            self._checks.check_expiry(bearer)
-            if self._revocations.get().hold(bearer.token_id, bearer.subject, bearer.issued):
+            bearer: Bearer = self.verified(_bearer_token(headers))
+            self.checks.check_expiry(bearer)
+            if self.revocations.get().hold(bearer.token_id, bearer.subject, bearer.issued):
                 raise InvalidToken("The bearer token was revoked")
         except InvalidToken as error:
-            wait = self._limits.wrong_token(scope, headers)
+            wait = self.limits.wrong_token(scope, headers)
             return failure(401, str(error)) if not wait else retry_later(wait)
         except DatabaseUnavailable as error:
             state["reason"] = type(error).__name__
             return failure(503)
         state["subject"], state["bearer"] = bearer.subject, bearer
-        wait = self._limits.request(bearer.subject)
+        wait = self.limits.request(bearer.subject)
         return retry_later(wait) if wait else None
 
 
