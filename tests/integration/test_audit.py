@@ -1,6 +1,5 @@
 """The audit on PostgreSQL, as of now and of moments past; `toolkit audit`, `report` and `verify`."""
 
-import csv
 import os
 import stat
 from concurrent.futures import ThreadPoolExecutor
@@ -192,29 +191,6 @@ def test_an_audit_of_now_looks_at_sales_and_bucket_first(run, embedded_environme
     assert audit_of_now(run)[0] == 0
 
 
-def test_a_report_lands_in_the_folder(run, march, tmp_path):
-    out = tmp_path / "a b" / "reports"
-    shown = run("--quiet", "report", "--no-sync", "--out", out)
-    names = [f"missing-evidence.{each}" for each in ("html", "xlsx", "csv", "json")]
-    assert shown.out.splitlines() == [str(out / name) for name in names]
-    assert "1 of 2 sales lacks evidence." in shown.err
-    assert "nowhere/audit.json: no such file." in run("report", "--audit", "nowhere", ends=1).err
-    with (out / "missing-evidence.csv").open(encoding="utf-8", newline="") as file:
-        (row,) = csv.DictReader(file)
-    expected = {"saleId": "bad", "utilityGroup": "B", "status": "incomplete", "missing": "POV|DOC_CONTRATANTE"}
-    assert row == row | expected | {"problems": "", "cpf": "***.982.247-**"}
-    for path in out.iterdir():
-        assert b"52998224725" not in path.read_bytes()
-        assert b"Souza" not in path.read_bytes()
-
-
-def test_a_report_fails_on_what_it_is_asked_to_and_is_written_anyway(run, march, tmp_path):
-    for fail_on, status in (("incomplete", 3), ("conflict", 0), ("any", 3)):
-        out = tmp_path / fail_on
-        run("-q", "report", "--no-sync", "--format", "csv", "--out", out, "--fail-on", fail_on, ends=status)
-        assert (out / "missing-evidence.csv").exists()
-
-
 @pytest.mark.parametrize(
     ("setting", "file", "folder"), [("0640", 0o640, 0o750), ("0600", 0o600, 0o700), ("644", 0o644, 0o755)]
 )
@@ -228,31 +204,6 @@ def test_a_setting_says_who_may_read_a_report(run, march, tmp_path, setting, fil
         os.umask(before)
     assert {stat.S_IMODE(path.stat().st_mode) for path in out.iterdir()} == {file}
     assert {stat.S_IMODE(path.stat().st_mode) for path in (out, out.parent)} == {folder}
-
-
-def test_whole_cpfs_are_shown_on_request_only(run, march, tmp_path):
-    command = ["report", "--no-sync", "--show-cpf", "--out", str(tmp_path)]
-    for no_reason in ([], ["--reason", " "]):
-        run("--quiet", *command, *no_reason, ends=2)
-    assert not any(tmp_path.iterdir())
-    run("--quiet", *command, "--reason", "request 7")
-    assert "holds whole CPFs" in (tmp_path / "missing-evidence.html").read_text(encoding="utf-8")
-    assert "52998224725" in (tmp_path / "missing-evidence.csv").read_text(encoding="utf-8")
-
-
-@pytest.mark.parametrize(
-    ("args", "complaint"),
-    [
-        (["report", "--as-of", "yesterday"], "'yesterday' is not a time; write it like 2026-11-20"),
-        (
-            ["report", "--format", "html,pptx"],
-            "Unknown report format (pptx); there are html, xlsx, csv, json, pdf",
-        ),
-        (["report", "--fail-on", "everything"], "'everything' is not one of"),
-    ],
-)
-def test_wrong_usage_says_what_is_right(run, args, complaint):
-    assert complaint in " ".join(run("--quiet", *args, ends=2).err.split())
 
 
 EVENTS = """

@@ -20,10 +20,9 @@ from tests.conftest import fresh_database
 from tests.support.audits import made_audit, plan_in, sail
 from tests.support.observations import FIRST, Story, day
 from tests.support.process_pool import FORKED, stalled
-from tests.support.uploaded_sales import add_sale, execute, rows, unguarded
+from tests.support.uploaded_sales import add_sale, execute, rows
 from toolkit.audit import extract, publish
 from toolkit.audit.engines import SparkEngine
-from toolkit.audit.extract import changed_inputs
 from toolkit.audit.folder import TABLES, list_audits, open_audit
 from toolkit.audit.judge import GIVEN
 from toolkit.audit.run import make_audit
@@ -33,7 +32,7 @@ from toolkit.cli import main
 from toolkit.contract.deadlines import wall_clock
 from toolkit.contract.evidence import EvidenceType
 from toolkit.database.observations import observe_service
-from toolkit.errors import BucketUnavailable, InvalidInput, UnreadableFile
+from toolkit.errors import BucketUnavailable
 from toolkit.settings import Settings
 
 
@@ -47,31 +46,6 @@ def story(database, clock):
         told.file(f"S-{number}", evidence_type)
     told.synced(FIRST)
     return told
-
-
-def test_inputs_are_extracted_again_and_compared(run, database, clock, story, tmp_path):
-    """What happened later is no difference; a rewritten history, an edited folder and removed inputs are named."""
-    audit = made_audit(database, tmp_path, clock=clock, as_of=day(3))
-    story.file("S-1", EvidenceType.DOC_CONTRATANTE, at=day(4))
-    assert run("verify", audit.folder).out == f"as written  {audit.folder}\n"
-    assert "hold what this audit was made from" in run("verify", audit.folder, "--live").out
-    unguarded(
-        database,
-        "sale_observations",
-        "UPDATE audit.sale_observations SET utility_group = 'B' WHERE sale_id = 'S-2'",
-        "DELETE FROM audit.sale_observations WHERE sale_id = 'S-1'",
-    )
-    (tmp_path / "a").mkdir()
-    differing = [("sales", "S-1", "missing"), ("sales", "S-2", "changed")]
-    assert changed_inputs(database, audit, tmp_path / "a") == differing
-    assert "changed     sales: S-2" in run("verify", audit.folder, "--live", ends=3).out
-    (Path(audit.folder) / "sales.parquet").unlink()
-    (tmp_path / "b").mkdir()
-    with pytest.raises(InvalidInput, match="removed by retention"):
-        changed_inputs(database, audit, tmp_path / "b")
-    (Path(audit.folder) / "verdicts.parquet").write_bytes(b"forged")
-    with pytest.raises(UnreadableFile, match=r"verdicts\.parquet of the audit"):
-        audit.verify()
 
 
 def test_inputs_go_after_the_newest_audits_and_outputs_after_a_time(database, clock, story, tmp_path):

@@ -152,14 +152,6 @@ def test_what_a_killed_reading_left_unexamined_is_examined_by_the_next(
     assert sync() == Synced(listed=1, appeared=0, changed=0, vanished=0, examined=1, full=False)
 
 
-def test_the_command_tells_what_it_found(run, put):
-    put(KEY)
-    counts = {"listed": 1, "appeared": 1, "changed": 0, "vanished": 0, "examined": 1, "asked": 0, "lacking": 0}
-    told = {"full": True, "listedSince": ANY, **counts, "archived": 0, "unreadable": 0}
-    assert run("bucket", "sync", "--json").told == told
-    assert run("bucket", "sync", "--full").out == "1 object: 0 new, 0 overwritten, 0 vanished, 0 examined\n"
-
-
 def test_a_key_that_no_database_can_hold_stops_no_reading(database, clock):
     bucket = MemoryBucket()
     for key in ("evidences/2026/03/02/a", "evidences/2026/03/02/b\0c"):

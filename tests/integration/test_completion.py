@@ -1,7 +1,5 @@
 """A sale is completed only when the files that lie in the bucket at that moment satisfy the rules; withdrawals."""
 
-import os
-import pwd
 import re
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -184,14 +182,6 @@ def test_an_unknown_sale_is_named(database, bucket, clock, sale_id):
         complete_sale(database, bucket, sale_id, clock)
 
 
-def test_the_command_says_what_stands_in_the_way(run, sale):
-    assert run("sales", "complete", sale, ends=1).err == (
-        "toolkit: S-1 cannot be completed, its status is incomplete\n"
-        "  POV is missing: NEVER_REQUESTED\n"
-        "  DOC_CONTRATANTE is missing: NEVER_REQUESTED\n"
-    )
-
-
 @pytest.fixture
 def gate(database, bucket, sale, clock):
     return lambda: sale_gate(database, bucket, sale, None, clock)
@@ -347,10 +337,3 @@ def test_it_waits_for_whoever_holds_the_sale(database, clock, evidence_id):
             wait_until(lambda: sessions_waiting(database))
             clock.now += timedelta(minutes=1)
         assert waiting.result(PATIENCE).withdrawn_at == clock.now
-
-
-def test_the_command_withdraws_and_says_what_it_refuses(run, database, evidence_id):
-    arguments = ["evidence", "withdraw", str(evidence_id), "--reason", "twice", "--by", "Ana", "--json"]
-    assert "somebody else" in run(*arguments, "--approved-by", "ana", ends=1).err
-    assert run(*arguments, "--approved-by", "Rui").told["saleId"] == "sale-1"
-    assert rows(database, "SELECT account FROM audit.withdrawals") == [(pwd.getpwuid(os.getuid()).pw_name,)]

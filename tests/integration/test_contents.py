@@ -98,22 +98,6 @@ def test_a_file_at_which_the_toolkit_failed_is_left_and_told(write, verify, monk
     assert verify() == Verified(1, {}, left=0)
 
 
-def test_the_commands_verify(run, write):
-    write(1, pdf())
-    assert run("bucket", "sync", "--verify", "--json").told["verified"] == 1
-    write(2, silence())
-    run("bucket", "sync")
-    assert run("evidence", "verify", "--json", ends=3).told == {
-        "verified": 1,
-        "unusable": 1,
-        "problems": {"EMPTY": 0, "DAMAGED": 0, "ENCRYPTED": 0, "TOO_SHORT": 0, "SILENT": 1},
-        "wrongKind": 0,
-        "left": 0,
-        "failures": {},
-    }
-    assert "0 files verified" in run("evidence", "verify").out
-
-
 RECORDINGS = {name: tone(3.0, name) for name in ("MP3", "WAV", "M4A")}
 UNUSABLE = {
     "damaged-PDF": (EvidenceType.DOC_CONTRATANTE, pdf(pages=3)[:300]),

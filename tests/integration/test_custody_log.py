@@ -259,26 +259,6 @@ def test_after_a_restore_into_another_cluster_the_log_goes_on_in_a_new_epoch(dat
     assert [each["kind"] for each in entries(database)] == ["TOLD", "EPOCH_OPENED", "TOLD"]
 
 
-def test_the_commands_seal_prove_and_export(run, tell, tmp_path):
-    tell(3)
-    sealed = run("log", "seal", "--json").told["checkpoint"]
-    assert sealed["size"] == 3
-    assert run("log", "checkpoint").out == sealed["note"]
-    proof, older = tmp_path / "proof", tmp_path / "older"
-    assert "entry 1 of 3" in run("log", "prove", "2", "--out", proof).out
-    verified = run("log", "verify", proof, "--key", sealed["vkey"], "--json", within={}).told
-    holds = {"files": None, "inclusion": True, "time": None, "witness": None}
-    assert {name: each["holds"] for name, each in verified.items()} == holds
-    older.write_text(sealed["note"])
-    tell(2)
-    run("log", "seal")
-    newer = tmp_path / "newer"
-    newer.write_text(run("log", "checkpoint").out)
-    assert run("log", "consistency", older, newer).out.count("=\n") == 4
-    assert "no event" in run("log", "prove", "99", "--out", proof, ends=1).err.lower()
-    assert "5 entries" in run("log", "export", tmp_path / "log").out
-
-
 def test_a_new_key_takes_over_in_a_state_that_both_sign(run, database, tell, tmp_path):
     tell(1)
     old = run("log", "seal", "--json").told["checkpoint"]
@@ -298,19 +278,6 @@ def test_a_new_key_takes_over_in_a_state_that_both_sign(run, database, tell, tmp
     after.write_text(run("log", "checkpoint").out)
     assert VerifierKey.parse(old["vkey"]).opens(after.read_text()) is None
     assert run("log", "consistency", before, after).out
-
-
-def test_a_machine_without_the_key_of_the_log_says_so_and_seals_nothing(run, database, tell, seal, tmp_path):
-    add_sale(database)
-    tell(1)
-    seal()
-    said = run("audit", ends=3).err
-    assert "The custody log is not sealed: TOOLKIT_LOG_SIGNING_KEY must name the file of the key" in said
-    run("log", "seal", ends=2)
-    run("report", "--out", tmp_path, "--format", "csv")
-    assert not (tmp_path / "entry.json").exists()
-    assert json.loads((tmp_path / "manifest.json").read_text())["custodySeal"] is None
-    assert len(entries(database)) == 1
 
 
 def test_a_checkpoint_of_another_history_is_told(run, database, tell, tmp_path):

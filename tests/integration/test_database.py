@@ -102,14 +102,6 @@ def test_a_connection_that_broke_is_replaced(database):
         assert connection.scalar(sa.text("SELECT 1")) == 1
 
 
-def test_a_replica_that_is_gone_is_named_by_its_own_variable(run, embedded_environment):
-    gone = embedded_environment | {"DATABASE_READ_URL": "postgresql://u:pass-word@127.0.0.1:1/db"}
-    for command, ends in (("audit", 1), ("status", 3)):
-        said = run(command, ends=ends, within=gone)
-        assert "DATABASE_READ_URL" in said.out + said.err
-        assert "pass-word" not in said.out + said.err
-
-
 PASSWORD = "pass-word-7"
 CLEARTEXT = b"R" + (8).to_bytes(4, "big") + (3).to_bytes(4, "big")
 

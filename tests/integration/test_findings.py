@@ -1,6 +1,5 @@
 """Findings over days: they keep their ids, are resolved, come back, are waived for a time and become due."""
 
-import json
 import re
 from datetime import UTC, date, datetime, timedelta
 from zoneinfo import ZoneInfo
@@ -17,11 +16,8 @@ from toolkit.audit.waivers import add_waiver, revoke_waiver
 from toolkit.contract.deadlines import Deadlines
 from toolkit.contract.evidence import EvidenceType
 from toolkit.contract.findings import finding_id
-from toolkit.contract.waivers import read_waiver
 from toolkit.database.observations import observe_service
 from toolkit.errors import InvalidInput, WaiverRefused
-from toolkit.kit.process import signed_in_account
-from toolkit.message import listed
 from toolkit.reports.notices import notices
 
 POV = finding_id("MISSING_POV", "S-1")
@@ -122,34 +118,6 @@ def test_of_two_waivers_that_hold_the_one_that_ends_last_is_named(database, stor
     assert set(found["waiverId"].dropna()) == {str(added[1].id)}
 
 
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        ({"reason": " "}, "reason is required"),
-        ({"owner": ""}, "owner is required"),
-        ({"approvedBy": "A\u200bNA"}, "somebody else"),
-        ({"approvedBy": "an\u0430"}, "Latin letters"),
-        ({"end": None}, "end is required"),
-        ({"end": "20/03/2026"}, "end must be a date written YYYY-MM-DD"),
-        ({"end": "2026-03-02"}, "end must"),
-        ({"start": "2026-04-01"}, "end must come after start"),
-        (
-            {"start": "2024-01-01", "end": "2026-03-02"},
-            "end must lie in the future: the waiver would hold on no day; a waiver holds for at most 366 days",
-        ),
-        ({"sale": None}, "needs a sale, a partner or a code"),
-        ({"code": "MISING_POV"}, "MISSING_POV"),
-        ({"code": "EXPIRED"}, "the code of no finding"),
-        ({"until": "2026-03-20"}, "until is no field"),
-    ],
-)
-def test_what_is_wrong_with_a_waiver_is_named(change, said):
-    good = {"sale": "S-1", "reason": "r", "owner": "ana", "approvedBy": "bruno", "end": "2026-03-20"}
-    request, wrong = read_waiver(good | change, today=date(2026, 3, 2))
-    assert request is None
-    assert said in listed(wrong)
-
-
 def test_a_finding_becomes_overdue_after_its_last_day(database, story, clock):
     deadlines = Deadlines(DEFAULT_DEADLINES.timezone, {"MISSING_POV": 4})
     due = {}
@@ -233,66 +201,3 @@ def test_findings_of_a_sale_that_is_gone_are_not_told_as_mended(database, story,
     mended = audit(database, clock, day(10))
     assert ended(mended)["S-3", "GROUP_UNKNOWN"] == ""
     assert mended.change_counts["saleGone"] == 0
-
-
-def test_the_commands_tell_findings_changes_and_waivers(run, story, tmp_path):
-    def ask(*words, ends=0):
-        return run("--quiet", *words, "--json", ends=ends).told
-
-    first = ask("findings", "--no-sync", ends=3)
-    assert {"id", "saleId", "code", "status", "firstSeen", "lastSeen", "dueAt", "owner"} <= set(
-        first["findings"][0]
-    )
-    assert [(each["saleId"], each["code"], each["owner"]) for each in first["findings"]] == [
-        ("S-1", "MISSING_POV", "Norte"),
-        ("S-2", "WITHOUT_CLIENT", "Sul"),
-    ]
-    for code, said in (("MISING_POV", "did you mean MISSING_POV"), ("EXPIRED", "is the code of no finding")):
-        away = "postgresql://a:b@127.0.0.1:1/x"  # which is not asked: no audit is made in vain
-        assert said in run("findings", "--code", code, ends=1, DATABASE_URL=away).err
-    assert not ask("findings", "--no-sync", "--code", "missing_aut")["findings"]
-    story.file("S-1", EvidenceType.POV, at=datetime.now(UTC))
-    zone = DEFAULT_DEADLINES.timezone
-    until = (datetime.now(zone) + timedelta(days=10)).date().isoformat()
-    file = tmp_path / "waivers.toml"
-    file.write_text(f'[[waiver]]\npartner = "Sul"\nowner = "ana"\napprovedBy = "bruno"\nend = {until}\n')
-    linted = ask("waiver", "lint", str(file), ends=3)
-    assert linted["wrong"] == [{"place": 1, "errors": ["reason is required"]}]
-    run("waiver", "add", "--file", file, ends=1)
-    file.write_text(file.read_text() + 'reason = "clients follow"\n')
-    added = ask("waiver", "add", "--file", str(file))
-    assert added["waivers"][0]["holds"]
-    assert ask("waiver", "add", "--file", str(file)) == added  # the same again adds nothing
-
-    aimless = ["--reason", "r", "--owner", "ana", "--approved-by", "bruno", "--end", until]
-    assert "fits no sale that was seen" in run("waiver", "add", "--sale", "S-2", "--partner", "sul", *aimless).err
-
-    second = ask("findings", "--no-sync")
-    assert [(each["code"], each["status"]) for each in second["findings"]] == [
-        ("WITHOUT_CLIENT", "waived"),
-        ("MISSING_POV", "resolved"),
-    ]
-    changed = ask("changes", "--from", first["asOf"], "--to", second["asOf"])
-    assert (changed["new"], changed["resolved"], changed["reopened"]) == ([], [POV], [])
-    assert changed["open"] == [finding_id("WITHOUT_CLIENT", "S-2")]
-    assert changed["trend"][-1]["present"] == 1
-    listed = run("changes", "--from", first["asOf"], "--to", second["asOf"]).out.splitlines()
-    (line,) = [each for each in listed if each.startswith("  resolved  S")]
-    assert line.split()[:4] == ["resolved", "S-1", "MISSING_POV", "Norte"]
-    listed = run("changes", "--from", "2026-01-01", "--to", second["asOf"], "--out", tmp_path / "out").out
-    assert ": 1 new, 0 reopened, 0 resolved, 0 still open, 1 came and went\n" in listed
-    page = (tmp_path / "out" / "missing-evidence.html").read_text(encoding="utf-8")
-    assert "came and went" in page.partition('id="changes"')[2].partition("</section>")[0]
-    run("report", "--audit", "latest", "--since", "2026-01-01", "--format", "json", "--out", tmp_path / "out")
-    document = json.loads((tmp_path / "out" / "missing-evidence.json").read_text(encoding="utf-8"))
-    assert document["changed"] == [
-        {"id": finding_id("WITHOUT_CLIENT", "S-2"), "change": "new"},
-        {"id": POV, "change": "between"},
-    ]
-    said = run("changes", "--from", "2026-01-01", "--to", second["asOf"]).err
-    assert "no audit had been made by 1 Jan 2026" in said
-    assert "ends in 10 days" in run("waiver", "list").err
-
-    run("waiver", "revoke", added["waivers"][0]["id"], "--reason", "sent", "--by", "ana")
-    query = "SELECT account FROM audit.waivers UNION ALL SELECT account FROM audit.waiver_revocations"
-    assert rows(story.database, query) == [(signed_in_account(),)] * 3

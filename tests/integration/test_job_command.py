@@ -3,7 +3,6 @@
 import json
 from base64 import b64encode
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 
 import nbformat
@@ -18,7 +17,6 @@ from toolkit.cli import main
 from toolkit.cli.jobs import CommandLine
 from toolkit.database.connection import Database
 from toolkit.samples.dataset import make_samples, write_sales
-from toolkit.settings import Settings
 
 JOB = """
 [jobs.nightly]
@@ -85,45 +83,6 @@ def office(embedded_environment, tmp_path, capsys):
     return made
 
 
-def test_a_date_is_run_once_and_its_files_and_history_are_there(office):
-    status, told, log = office.run("run", "nightly", "--json")
-    assert (status, told["outcome"], told["code"]) == (0, "done", None)
-    assert "sales: done in" in log
-    [final] = office.published()
-    names = {path.name for path in (final / "report").iterdir()}
-    assert {"missing-evidence.csv", "missing-evidence.json", "manifest.json"} <= names
-    assert (office.out / "latest" / "report" / "manifest.json").exists()
-    assert main(["verify", str(final / "report")], office.environ) == 0
-    office.capsys.readouterr()
-
-    status, told, _ = office.run("run", "nightly", "--json")
-    assert (status, told["outcome"]) == (0, "done before")
-
-    _, shown, _ = office.run("history", f"nightly@{told['logicalDate']}", "--json")
-    assert [step["name"] for step in shown["steps"]] == ["sync", "sales", "report"]
-    assert shown["steps"][2]["words"][-1] == str(final / "report")
-    assert {file["name"] for file in shown["steps"][2]["files"]} == {f"report/{name}" for name in names}
-    assert {"toolkit", "rules"} == shown["versions"].keys()
-    assert (shown["status"], shown["notices"]) == ("done", [])
-
-
-def test_a_failed_run_is_kept_apart_and_the_next_start_goes_on_where_it_stopped(office):
-    (office.folder / "sales.csv").write_text("nothing of this is a sale\n1\n")
-    status, told, log = office.run("run", "nightly", "--json")
-    assert (status, told["outcome"], told["code"]) == (1, "failed", "UNREADABLE_FILE")
-    assert {path.name for path in office.published()[0].iterdir()} == {"sync", "sales.failed"}
-    assert not (office.out / "latest").exists()
-    date = told["logicalDate"][:16] + told["logicalDate"][19:]
-    assert f" nightly {date} sales: error: UNREADABLE_FILE" in log
-
-    office.sales("V-1")
-    status, told, log = office.run("run", "nightly", "--json")
-    assert (status, told["outcome"]) == (0, "done")
-    assert "sync: done before" in log
-    _, shown, _ = office.run("history", f"nightly@{told['logicalDate']}", "--json")
-    assert (shown["status"], shown.get("failure"), shown["starts"]) == ("done", None, 2)
-
-
 @pytest.mark.parametrize(
     ("ends", "code"), [("1 / 0", "NOTEBOOK_FAILED"), ("os.kill(os.getpid(), 9)", "KERNEL_DIED")]
 )
@@ -142,32 +101,6 @@ def test_a_notebook_that_ends_too_soon_has_its_code_and_is_mended(ends, code, of
     mended.touch()
     assert office.run("run", "nightly")[0] == 0
     assert sorted(path.name for path in (final / "report").iterdir()) == ["ends.ipynb", "half"]
-
-
-def test_wrong_parameters_stop_everything_before_it_starts(office):
-    report = "report --format csv,json --out {{out}}"
-    for old, new, told in [
-        ("--full", "--ful", "No such option"),
-        ("sync --full", "snyc", "No such command 'snyc'"),
-        ('"bucket sync --full"', '"bucket"', "Missing command"),
-        ('"bucket sync --full"', '"token issue"', "cannot be a step of a job"),
-        ("{{out}}", "{{outt}}", "Between braces stands one of today,"),
-        (report, "run 03_missing_evidence_rep", "The toolkit comes with 01_bulk_load_clients"),
-        (report, "run 03_missing_evidence_report -p format csv", "no parameter 'format'. It has:"),
-    ]:
-        assert old in JOB
-        office.write(JOB.replace(old, new))
-        for words in (["check"], ["run", "nightly"]):
-            status, _, log = office.run(*words)
-            assert status == 2
-            assert told in log
-    office.write()
-    assert office.run("history", "--json")[1] == {"runs": []}
-    assert office.run("history", "nightly", "--json")[1] == {"runs": []}
-    status, _, said = office.run("history", "nighty")
-    assert (status, "There is no job 'nighty'. There are: nightly" in said) == (2, True)
-    assert office.run("run", "nigthly")[0] == 2
-    assert office.run("run", "nightly", "--date", "2026-03-02 03:00")[0] == 2
 
 
 def test_a_database_that_is_away_at_the_start_is_told_at_once(office):
@@ -218,19 +151,6 @@ def test_a_full_disk_has_its_code_and_the_next_start_mends_it(office, tmp_path):
         filler.unlink()
         assert office.run("run", "nightly")[0] == 0
         assert (office.out / "latest" / "report" / "manifest.json").exists()
-
-
-def test_a_run_beyond_its_grace_time_is_refused_unless_it_is_wanted_and_open_sales_can_decide_the_status(office):
-    office.write((JOB + AUDIT).replace('grace = "2d"', 'grace = "1s"'))
-    status, told, log = office.run("run", "nightly", "--json")
-    assert (status, told["outcome"]) == (1, "too late")
-    assert "--late" in log
-    for words, ends in ([["--late"], 0], [["--late", "--fail-on", "attention"], 3]):
-        assert office.run("run", "nightly", *words)[0] == ends
-    [job] = office.run("list", "--json")[1]["jobs"]
-    assert (job["job"], job["lastStatus"]) == ("nightly", "done")
-    assert datetime.fromisoformat(job["next"]).astimezone(Settings.from_environment({}).timezone).hour == 2
-    assert "nightly" in office.run("list")[1]
 
 
 def test_the_packaged_jobs_do_their_work_on_embedded_services_as_they_are(run, own_home, tmp_path):

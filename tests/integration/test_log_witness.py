@@ -143,22 +143,6 @@ def test_a_report_is_verified_with_its_witness_and_another_history_is_named(seal
     assert "did not sign this state" in run(*verify, ends=3).out
 
 
-@pytest.mark.parametrize("name", ["nothing", "folder", "binary"])
-def test_a_file_that_cannot_be_read_is_named_in_the_language_of_the_reader(sealed, run, tmp_path, name):
-    _, _, environ = sealed
-    within = environ | {"TOOLKIT_LANGUAGE": "pt-BR"}
-    (tmp_path / "folder").mkdir()
-    (tmp_path / "binary").write_bytes(b"\xff\xfe\x00")
-    place = str(tmp_path / name)
-    said = run("log", "consistency", place, place, ends=1, within=within).err
-    assert f"{place} não é um checkpoint assinado pela chave deste registro." in said
-    said = run("log", "cosign", place, "--witness", str(AUDITOR), ends=1, within=within).err
-    assert f"{place} não pode ser lido como a resposta de uma testemunha." in said
-    if name == "binary":
-        said = run("log", "prove", "1", "--out", place, ends=1, within=within).err
-        assert f"{place} não pode ser escrito: O arquivo já existe" in said
-
-
 CONFIG = """
 [tsa]
 dir = {0}

@@ -212,28 +212,6 @@ def test_a_webhook_gets_the_findings_signed_at_least_once_and_under_one_id(offic
     assert all(each["whatToDo"] and each["dueAt"] for each in document["findings"])
 
 
-@pytest.mark.parametrize(
-    ("text", "said", "ends"),
-    [
-        ('[partner.Sol]\nmail = ["x"]', "line 2: partner.Sol.mail.1: must be an e-mail address", 2),
-        ('[partner.Sol]\nemail = ["a@b.c"]', "line 2: partner.Sol.email: there is no such key", 2),
-        ('[partner.Sol]\nwebhook = "http://sol.example.com"', "line 2: partner.Sol.webhook: must begin", 2),
-        ('[partner.Sol]\nwebhook = "https://sol.example.com"', "webhook-secret-file must name a file", 2),
-        ("[Sol]\nmail = []", "line 1: Sol: there is no such key", 2),
-        ("[partner.Sol", "cannot be read as a TOML file", 1),
-        (None, "cannot be read: No such file or directory.", 1),
-    ],
-)
-def test_a_mistake_in_the_addresses_is_named(run, tmp_path, text, said, ends):
-    place = tmp_path / "partners.toml"
-    if text is not None:
-        place.write_text(text)
-
-    ran = run("partner", "notify", ends=ends, TOOLKIT_PARTNERS=str(place))
-    assert str(place) in ran.err
-    assert said in ran.err
-
-
 def test_the_command_says_who_was_told_and_ends_with_3_where_somebody_was_not(office, run):
     assert "No audit has been made yet" in run("partner", "notify", ends=1, within=office.environ).err
     office.kit.audit()

@@ -17,7 +17,7 @@ import pytest
 from tests.support.uploaded_sales import MP3, PDF, add_record, add_sale, rows, unguarded
 from toolkit.contract.evidence import EvidenceType
 from toolkit.contract.scorecards import Mark, read_scorecard
-from toolkit.errors import InvalidFields, InvalidInput, ReviewRefused, SettingsError, UnreadableFile
+from toolkit.errors import InvalidFields, InvalidInput, ReviewRefused
 from toolkit.kit.connection import Kit
 from toolkit.reports.reading import interval, kappa
 from toolkit.settings import Settings
@@ -350,34 +350,6 @@ def test_a_file_fails_by_a_critical_answer_and_its_score_leaves_out_what_does_no
     with pytest.raises(InvalidFields) as wrong:
         asked.marked("AUT", {"agrees": "yes"})
     assert [each.field for each in wrong.value.invalid] == ["agrees", "heard"]
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "told"),
-    [
-        ('"POV"]\nweight', '"SONG"]\nweight', "card.toml, line 6: question.1.of.1: Must be one of"),
-        ('"heard"', '"agrees"', "card.toml, line 11: id: the question agrees stands there twice"),
-        (TWO, TWO.replace("weight = 3", "weight = 0") + "weight = 0\n", "line 7: weight: the weights for POV add"),
-        ("weight = 3", "wait = 3", "card.toml, line 7: question.1.wait: there is no such key"),
-        ('text = "Can they be heard?"\n', "", "card.toml, line 10: question.2.text: Required"),
-        (TWO, 'name = "Calls"\n', "card.toml, line 1: question: Required"),
-        ("[[question]]", "[[questions]]", "card.toml, line 3: questions: there is no such key"),
-        ("weight = 3", "weight = true", "line 7: question.1.weight: Must be a whole number"),
-        ('["no"]', '"no"', "line 8: question.1.critical: Must be a list"),
-    ],
-)
-def test_a_mistake_names_the_file_the_line_and_the_field(tmp_path, old, new, told):
-    assert old in TWO
-    with pytest.raises(SettingsError) as wrong:
-        card(tmp_path, TWO.replace(old, new))
-    assert told in str(wrong.value)
-
-
-def test_what_is_no_toml_is_said(tmp_path):
-    with pytest.raises(UnreadableFile, match="cannot be read as a TOML file"):
-        card(tmp_path, "name = ")
-    with pytest.raises(UnreadableFile, match="No such file"):
-        read_scorecard(tmp_path / "none.toml")
 
 
 def test_an_interval_is_wilsons():

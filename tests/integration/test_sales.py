@@ -124,39 +124,6 @@ def test_a_file_without_the_headings_changes_nothing_and_says_what_is_missing(ta
     assert observations(database) == []
 
 
-def test_the_command_prints_what_became_of_the_rows(run, tmp_path):
-    path = tmp_path / "sales.csv"
-    path.write_text(f"{HEADINGS}\nS-1,,A,true,2026-02-28,\nS-2,,A,maybe,2026-02-28,\n")
-    printed = run("sales", "load", path, "--overwrite", "--json", ends=3).told
-    assert printed == {
-        "rows": 2,
-        "inserted": 1,
-        "updated": 0,
-        "unchanged": 0,
-        "rejected": 1,
-        "rejectedFiles": [f"{path}.rejected.csv", f"{path}.rejected.xlsx"],
-        "rejectedRows": [
-            {"line": 3, "errors": [{"field": "isClientFinancialResponsible", "message": "Must be true or false"}]}
-        ],
-        "differing": 0,
-        "differingRows": [],
-    }
-
-
-def test_a_shared_database_is_compared_and_not_written(run, tmp_path):
-    path = tmp_path / "sales.csv"
-    path.write_text(f"{HEADINGS}\nS-1,,A,true,2026-02-28,\nS-2,,B,true,2026-02-28,\n")
-    run("sales", "load", path, "--overwrite")
-    path.write_text(f"{HEADINGS}\nS-1,,A,false,2026-02-28,x\nS-2,,B,true,2026-02-28,\nS-3,,C,true,2026-02-28,\n")
-    for _ in range(2):
-        printed = run("sales", "load", path, "--json", ends=3).told
-        assert (printed["inserted"], printed["updated"], printed["unchanged"]) == (0, 0, 1)
-        assert printed["differingRows"] == [
-            {"line": 2, "saleId": "S-1", "fields": ["isClientFinancialResponsible", "partner"]},
-            {"line": 4, "saleId": "S-3", "fields": []},
-        ]
-
-
 @pytest.fixture
 def told(run, database, add_file):
     """A sale with a silent recording, a document, and a KYC that was withdrawn; audited once."""
@@ -278,26 +245,6 @@ def test_a_report_holds_the_rows_and_cases_behind_its_numbers_and_one_of_a_partn
             assert not any(word in text for word in foreign), path.name
     only = ["--quiet", "report", "--out", str(tmp_path / "one"), "--partner", "Nobody"]
     assert "No sale names the partner 'Nobody'" in run(*only, ends=1).err
-
-
-def test_an_audit_of_nothing_is_an_error(run, tmp_path):
-    out = ["--out", str(tmp_path / "out")]
-    said = {
-        "there is no sale in the service's table": (
-            ["audit"],
-            ["report", *out],
-            ["report", "--per-partner", *out],
-            ["report", "--partner", "Norte", *out],
-            ["findings"],
-        ),
-        "no sale had been seen by": (["audit", "--as-of", "2026-03-01"],),
-        "no audit had been made by": (["changes", "--from", "2026-03-01"],),
-    }
-    for text, commands in said.items():
-        for command in commands:
-            assert text in run("--quiet", *command, ends=1).err, command
-    assert not (tmp_path / "out").exists()
-    assert not list(tmp_path.rglob("missing-evidence.*"))
 
 
 @pytest.fixture

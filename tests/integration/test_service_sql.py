@@ -16,7 +16,7 @@ from toolkit.cli import main
 from toolkit.database import schema
 from toolkit.database.connection import Database, raw
 from toolkit.database.service import constants, evidences, is_null, load_service, sales, tables_in
-from toolkit.errors import SettingsError, WriteRefused
+from toolkit.errors import WriteRefused
 from toolkit.evidence.completion import complete_sale
 from toolkit.evidence.credentials import UploadLimits, request_upload
 from toolkit.intake.registration import register_client
@@ -185,42 +185,6 @@ def written(tmp_path, sales=SALES, records=RECORDS, more=""):
 def test_comments_and_the_last_semicolon_belong_to_no_statement(tmp_path):
     service = load_service(written(tmp_path, sales=f"/* all */ {SALES} -- ; of them"))
     assert service.statements["sales"] == SALES
-
-
-@pytest.mark.parametrize(
-    ("changed", "said"),
-    [
-        ({"records": "TODO"}, "records: begins with TODO"),
-        ({"sales": f"{SALES}; DELETE FROM x.sale"}, "sales: there is more than one statement"),
-        ({"sales": "DELETE FROM x.sale RETURNING *"}, "begins with DELETE"),
-        ({"sales": ""}, "sales: there is no statement"),
-        ({"more": "-- name: sales\nSELECT 1"}, "the statement sales stands there twice"),
-        ({"more": "-- name: add_client\nSELECT 1"}, "no statement is called 'add_client'"),
-        ({"sales": SALES.replace("created_at", "NULL AS created_at")}, "sales: created_at is NULL"),
-        ({"records": RECORDS.replace("kind AS", "NULL AS")}, "records: evidence_type is NULL"),
-        (
-            {"records": RECORDS.replace("kind AS", "CASE kind WHEN 'A' THEN 'AUT' ELSE 'POV' END AS")},
-            "become 'POV'",
-        ),
-        ({"sales": f"{SALES} ORDER BY 1 LIMIT 12"}, "LIMIT would leave rows out that nobody judges"),
-        ({"sales": SALES.replace("created_at", "at AT TIME ZONE '-03:00' AS created_at")}, "hours to the west"),
-        ({"records": RECORDS.replace("kind AS", "'pov'::text AS")}, "evidence_type would become 'pov'"),
-        ({"sales": SALES.replace("x.sale", "told")}, "told is a name that the toolkit uses beside the statement"),
-        ({"records": f"WITH wanted AS MATERIALIZED ({RECORDS}) TABLE wanted"}, "records: wanted is a name that"),
-        ({"sales": SALES.replace("grp AS", "CASE WHEN a THEN 'A' WHEN b THEN '1' END AS")}, "would become '1'"),
-    ],
-)
-def test_what_is_wrong_is_refused_when_the_file_is_read(tmp_path, changed, said):
-    with pytest.raises(SettingsError, match=said):
-        load_service(written(tmp_path, **changed))
-
-
-def test_a_missing_file_or_statement_is_named(tmp_path):
-    with pytest.raises(SettingsError, match=r"TOOLKIT_SERVICE_SQL: .* cannot be read"):
-        load_service(tmp_path / "none.sql")
-    (tmp_path / "few.sql").write_text(f"-- name: sales\n{SALES}")
-    with pytest.raises(SettingsError, match="the statement records is missing"):
-        load_service(tmp_path / "few.sql")
 
 
 def test_a_client_is_not_registered_where_something_that_is_required_has_no_place(tmp_path):

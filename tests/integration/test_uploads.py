@@ -2,8 +2,6 @@
 
 import json
 import logging
-import os
-import pwd
 import signal
 import socket
 import stat
@@ -200,36 +198,6 @@ def test_what_was_stored_before_a_kill_is_reissued(ask, database, out, monkeypat
 
 
 @pytest.fixture
-def manifest(database, tmp_path):
-    add_sale(database, "sale-1")
-    path = tmp_path / "manifest.csv"
-    path.write_text(f"{HEADINGS}\n{CONTRACT}\n")
-    return path
-
-
-def test_the_command_says_what_it_did_and_shows_no_credentials(run, manifest, out):
-    command = ["credentials", "request", str(manifest), "--out", str(out)]
-    shown = run(*command)
-    assert "1 row: 1 issued, 0 issued again, 0 already uploaded" in shown.out
-    (line,) = credentials(out)
-    assert not [each for each in SECRETS if line["fields"][each] in shown.out + shown.err]
-
-    send(line, PDF)
-    summary = run(*command, "--json").told
-    assert [summary[name] for name in ("rows", "issued", "reissued", "skipped", "rejected")] == [1, 0, 0, 1, 0]
-    assert summary["skippedRows"][0]["id"] == line["id"]
-
-
-def test_the_command_keeps_who_asked(run, manifest, out, database):
-    command = ["credentials", "request", str(manifest), "--out", str(out), "--requested-by"]
-    run(*command, "  ", ends=2)
-    run(*command, "ana@example.com")
-    assert rows(database, "SELECT requested_by FROM evidences") == [("ana@example.com",)]
-    signed_in = pwd.getpwuid(os.getuid()).pw_name
-    assert rows(database, "SELECT account, partner FROM audit.evidence_requests") == [(signed_in, None)]
-
-
-@pytest.fixture
 def ask_one(database, clock):
     add_sale(database, "VND-1")
     how = {"requested_by": "night job", "limits": LIMITS, "clock": clock}
@@ -421,34 +389,6 @@ def test_a_killed_upload_goes_on_where_it_was(bucket, folder, tmp_path):
     assert (resumed.skipped, resumed.sent, resumed.failures) == (noted, 150 - noted, ())
     assert keys(bucket) == {line["fields"]["key"] for line in lines}
     assert upload_files(credentials, folder).skipped == 150
-
-
-def test_the_command_tells_what_failed_and_sends_the_rest_once(run, bucket, folder, tmp_path):
-    lines = [credentials_line(bucket, "s", "a.pdf"), credentials_line(bucket, "s", "b.pdf")]
-    credentials = write_credentials(tmp_path / "c.jsonl", lines)
-    write(folder, "a.pdf")
-    arguments = ["evidence", "upload", str(credentials), "--from", str(folder)]
-    document = run(*arguments, "--json", ends=3, within={}).told
-    assert (document["files"], document["sent"], document["failed"]) == (2, 1, 1)
-    failed = {"line": 2, "saleId": "s", "fileName": "b.pdf", "problem": "NOT_FOUND"}
-    assert document["failures"][0] | failed == document["failures"][0]
-    write(folder, "b.pdf")
-    assert "1 sent, 1 sent before, 0 failed" in run(*arguments, within={}).out
-    assert keys(bucket) == {line["fields"]["key"] for line in lines}
-    run("evidence", "upload", tmp_path / "none", "--from", folder, ends=1, within={})
-    run("evidence", "upload", credentials, "--from", tmp_path / "none", ends=1, within={})
-
-
-def test_files_go_to_the_host_of_the_bucket_only(run, bucket, folder, tmp_path, bucket_environment):
-    line = credentials_line(bucket, "s", "a.pdf")
-    strange = write_credentials(
-        tmp_path / "c.jsonl", [line | {"url": line["url"].replace("127.0.0.1", "localhost")}]
-    )
-    write(folder, "a.pdf")
-    command = ["evidence", "upload", str(strange), "--from", str(folder)]
-    said = run(*command, ends=1, within=bucket_environment).err
-    assert "sends files to localhost, not to the bucket that is set; nothing was sent" in said
-    assert keys(bucket) == set()
 
 
 OWN = {"EVIDENCE_BUCKET": "sales", "AWS_ENDPOINT_URL": "https://s3.example:8443"}

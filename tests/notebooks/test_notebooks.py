@@ -180,10 +180,6 @@ def test_a_mistake_is_told_in_one_line(run, tmp_path):
     assert len(error.traceback) == 1
 
 
-def test_the_demo_keeps_out_of_shared_services(run):
-    assert "--shared" in run("demo", ends=2).err
-
-
 REPORT = "03_missing_evidence_report"
 
 
@@ -200,27 +196,6 @@ def test_a_notebook_of_the_toolkit_is_known_by_its_name_anywhere(named):
 def test_a_file_of_the_same_name_comes_first(tmp_path):
     copy_notebooks(tmp_path / "notebooks")
     assert find_notebook(f"notebooks/{REPORT}.ipynb").absolute() == tmp_path / "notebooks" / f"{REPORT}.ipynb"
-
-
-def test_a_path_elsewhere_never_means_the_toolkits_own():
-    with pytest.raises(SettingsError, match="no such notebook"):
-        find_notebook(f"mine/{REPORT}.ipynb")
-
-
-@pytest.mark.parametrize("named", ["03_missing_evidense", ""])
-def test_an_unknown_name_is_wrong_usage_and_gets_those_that_there_are(run, named):
-    assert "comes with 01_" in run("run", named, ends=2, within={}).err
-
-
-def test_a_changed_copy_is_replaced_only_when_asked_for(tmp_path):
-    (first, second, *_), kept = copy_notebooks(tmp_path / "mine")
-    assert kept == []
-    first.write_text("{}")
-    second.unlink()
-    assert copy_notebooks(tmp_path / "mine")[1] == [first]
-    assert (first.read_text(), second.exists()) == ("{}", True)
-    assert copy_notebooks(tmp_path / "mine", replace=True)[1] == []
-    assert first.read_bytes() == packaged_notebooks()[first.stem].read_bytes()
 
 
 CELL = """\

@@ -16,7 +16,7 @@ import pytest
 from tests.support.notebook_files import write_notebook
 from tests.support.waiting import PATIENCE, wait_until
 from toolkit.cli import main
-from toolkit.errors import NotebookFailed, SettingsError
+from toolkit.errors import NotebookFailed
 from toolkit.notebooks import running
 from toolkit.notebooks.packaged import RESULT_TYPE
 from toolkit.notebooks.running import run_notebook
@@ -141,15 +141,3 @@ def test_a_signal_stops_the_run_with_its_kernel_and_keeps_apart_what_ran(tmp_pat
         [_, before, asleep] = nbformat.read(folder / "out.failed.ipynb", 4).cells[-3:]
         assert (before.outputs[0].text, asleep.outputs) == ("before (a secret, left out)\n", [])
         assert not kernel.is_running()
-
-
-def test_wrong_usage_runs_nothing(run, folder):
-    path = write(folder, "print(1)")
-    assert "cpf = '0'   whose" in run("run", path, "-p", "cfp", "1", ends=2, within={}).err
-    run("run", folder / "other.ipynb", ends=2, within={})
-    run("run", path, "--out", folder / "out.txt", ends=2, within={})
-    with pytest.raises(SettingsError, match="replace the notebook itself"):
-        run_notebook(path, out=path)
-    (folder / "text.ipynb").write_text(json.dumps({"cells": "none"}))
-    run("run", folder / "text.ipynb", ends=1, within={})
-    assert names(folder) == {"job.ipynb", "text.ipynb"}

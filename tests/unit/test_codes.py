@@ -45,11 +45,6 @@ def test_every_code_is_explained_by_the_command(run):
         assert (told["code"], *map(bool, map(told.get, ("meaning", "remedy", "section")))) == (code, *[True] * 3)
 
 
-def test_a_mistyped_code_gets_suggestions(run):
-    assert "KYC_NOT_ALONE" in run("explain", "kyc_alone", ends=2, within={}).err
-    assert "MISSING_POV" in run("explain", "POV", ends=2, within={}).err
-
-
 def test_without_a_code_all_are_listed(run):
     told = run("explain", within={}).out
     assert all(code in told for code in CODES)

@@ -198,14 +198,3 @@ def test_what_needs_no_database_loads_nothing_heavy(program, loaded):
     shown = f"{program}\nimport sys; print(sorted({HEAVY} & set(sys.modules)))"
     printed = subprocess.run([sys.executable, "-c", shown], capture_output=True, text=True, check=True).stdout
     assert printed.endswith(f"{loaded}\n")
-
-
-@pytest.mark.parametrize(
-    "command",
-    [["report", "--out", ""], ["clients", "load", ""], ["credentials", "request", "--out", ""], ["verify", ""]],
-    ids=" ".join,
-)
-def test_an_empty_path_is_wrong_usage(run, command, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    assert "the path is empty" in run(*command, ends=2, within={}).err
-    assert not any(tmp_path.iterdir())

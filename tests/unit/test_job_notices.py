@@ -17,7 +17,6 @@ from aiosmtpd.smtp import AuthResult
 from tests.support.crafted_keys import made_certificate
 from tests.support.postgres_cluster import free_port
 from tests.support.scripted_server import Answer, scripted
-from toolkit.errors import SettingsError
 from toolkit.jobs.notices import Mailer, Notice, NoticeKind, NoticeSettings
 from toolkit.language import ENGLISH, language
 
@@ -188,25 +187,6 @@ def test_a_webhook_that_refuses_is_a_problem_without_its_address():
         assert (problem, len(sent)) == (f"the address answered {answer}", 1)
     environ = {"TOOLKIT_WEBHOOK_URL": "http://127.0.0.1:9/geheim", "TOOLKIT_WEBHOOK_SECRET": "x"}
     assert delivered("webhook", environ) == "NewConnectionError"
-
-
-@pytest.mark.parametrize(
-    ("environ", "told"),
-    [
-        ({**SMTP, "TOOLKIT_SMTP_HOST": "mail.example.com", "TOOLKIT_SMTP_SECURITY": "none"}, "this machine only"),
-        ({**SMTP, "TOOLKIT_SMTP_SECURITY": "ssl"}, "must be one of starttls, tls, none"),
-        ({**SMTP, "TOOLKIT_NOTICE_TO": ""}, "TOOLKIT_NOTICE_TO must name e-mail addresses"),
-        ({**SMTP, "TOOLKIT_NOTICE_TO": "ana@example.com\nBcc: x"}, "TOOLKIT_NOTICE_TO must name"),
-        ({**SMTP, "TOOLKIT_SMTP_USER": "x"}, "go together"),
-        ({**SMTP, "TOOLKIT_SMTP_PORT": "99999"}, "TOOLKIT_SMTP_PORT must be"),
-        ({"TOOLKIT_WEBHOOK_URL": "https://hooks.example.com"}, "TOOLKIT_WEBHOOK_SECRET"),
-        ({"TOOLKIT_WEBHOOK_URL": "http://hooks.example.com"}, "must begin with https://"),
-        ({"TOOLKIT_WEBHOOK_URL_FILE": "/nowhere"}, "names a file that cannot be read"),
-    ],
-)
-def test_a_wrong_setting_is_named(environ, told):
-    with pytest.raises(SettingsError, match=told):
-        NoticeSettings.from_environment(environ, ZONE)
 
 
 def test_secrets_are_no_part_of_what_settings_show():

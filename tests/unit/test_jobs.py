@@ -119,36 +119,6 @@ def test_a_job_has_its_steps_in_their_order_and_defaults_for_the_rest(read):
     assert limits == ("nightly", timedelta(minutes=90), timedelta(hours=6), 10)
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "told"),
-    [
-        ("schedule =", "schedul =", "jobs.toml, line 3: jobs.nightly.schedul: there is no such key"),
-        ('grace = "90m"', 'grac = "90m"', "line 4: jobs.nightly.grac: there is no such key"),
-        ('grace = "90m"', 'grace = "soon"', "grace: must be a length of time such as"),
-        ('grace = "90m"', "grace = 90", "grace: must be a length of time such as"),
-        ('grace = "90m"', "keep-days = -1", "keep-days: Must be at least 0"),
-        ('"0 2 * * *"', '"0 2 * *"', "is not a schedule"),
-        ('name = "report"', 'name = "sync"', "two of its steps have the same name"),
-        (
-            'name = "report"',
-            'name = "../x"',
-            "steps.2.name: Has characters that are not allowed here, or is too long",
-        ),
-        ("jobs.nightly", 'jobs."../x"', "Has characters that are not allowed here, or is too long"),
-        (', command = "bucket sync"', "", "command: Required"),
-        ("bucket sync", "report --token geheim", "'--token' looks like a secret"),
-        ("bucket sync", "report --out postgresql://ana:geheim@db/x", "looks like a secret"),
-        (GOOD, "", "jobs: Required"),
-    ],
-)
-def test_a_mistake_is_named_with_its_place(read, old, new, told):
-    assert old in GOOD
-    with pytest.raises(SettingsError) as raised:
-        read(GOOD.replace(old, new))
-    assert told in str(raised.value)
-    assert "geheim" not in str(raised.value)
-
-
 PAGE = PACKAGED.with_name("README.md").read_text(encoding="utf-8")
 ZONE = ZoneInfo("America/Sao_Paulo")
 

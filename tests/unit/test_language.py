@@ -142,24 +142,6 @@ def test_a_sentence_is_told_with_its_values_in_the_form_of_the_language():
         assert PORTUGUESE.tell(unknown) == unknown
 
 
-@pytest.mark.parametrize(
-    ("arguments", "told"),
-    [
-        (["run", "absent"], "'absent': não há tal notebook."),
-        (["--help"], "audit        Avalia cada venda pelas evidências e mostra os totais."),
-        (["waiver", "-h"], "-h, --help  Mostra esta mensagem e termina.\n\nComandos:\n  add     Inclui"),
-        (["repotr"], "Erro: Não há o comando 'repotr'. Você quis dizer 'report'?"),
-        (["verify", ".", "--seal", "abc"], "Erro: Valor inválido para --seal: um selo tem 64 dígitos"),
-        (["audit", "--help"], "Exemplos:\n    toolkit audit\n    toolkit audit --as-of 2026-11-20\n"),
-        (["credentials", "request", "--help"], "O arquivo de credenciais a escrever.  [obrigatório]"),
-    ],
-)
-def test_commands_speak_the_language_of_the_environment(run, arguments, told, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    ran = run(*arguments, ends=None, within={"TOOLKIT_LANGUAGE": "pt-BR", "TOOLKIT_HOME": str(tmp_path)})
-    assert told in ran.out + ran.err
-
-
 def test_counts_have_their_plural_and_a_message_of_another_language_stays_as_it_is():
     set_language({})
     assert [counted(each, "sale") for each in (0, 1, 1200)] == ["0 sales", "1 sale", "1,200 sales"]

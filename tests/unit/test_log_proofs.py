@@ -154,7 +154,6 @@ def test_what_is_written_at_the_wrong_place_is_not_read():
 
 
 OLD = Path(__file__).parents[1] / "data" / "log" / "chain.jsonl"
-NEWEST = "55652cf0fbd53adba60d5fd8dac7fca2cf65c2d83e06d445d3bf80ee528c77dd"
 
 
 @pytest.fixture
@@ -202,21 +201,6 @@ def test_a_line_says_nothing_beside_what_is_hashed(exported, told, forged):
     lines = exported.read_text().splitlines(keepends=True)
     exported.write_text("".join([lines[0], lines[1].replace(told, forged), *lines[2:]]))
     assert verify_log(exported).misfit == "line 2: no event and no seal"
-
-
-def test_an_old_export_is_verified_by_a_seal_that_was_kept(run, exported):
-    verdict = verify_log(exported, kept_seal=NEWEST)
-    assert (verdict.events, verdict.seals, verdict.newest, verdict.misfit) == (7, 3, NEWEST, None)
-    assert "7 events under 3 seals" in run("verify", exported, "--seal", NEWEST, within={}).out
-    run("verify", exported.parent, "--seal", NEWEST, ends=2, within={})
-    # Without a kept one nobody knows whether it was cut off at a seal, or forged as a whole.
-    assert "not known" in run("verify", exported, ends=3, within={}).out
-    assert "forged as a whole, or cut off" in str(verify_log(exported, "0" * 64).misfit)
-    lines = exported.read_text().splitlines(keepends=True)
-    exported.write_text("".join(lines[:4]))
-    run("verify", exported, "--seal", NEWEST, ends=3, within={})
-    exported.write_bytes(b"\xff\xfe")
-    run("verify", exported, ends=1, within={})
 
 
 def test_fields_that_were_sealed_in_an_earlier_form_are_still_compared_and_opened():

@@ -72,32 +72,6 @@ def test_the_report_of_a_partner_says_so_and_holds_nothing_of_compliance_or_of_o
     assert document["withdrawals"][0]["withdrawnBy"] is None
 
 
-def test_every_report_of_a_folder_and_beneath_it_is_recognised_as_it_was_written(run, result, tmp_path):
-    assert "There is no report in" in run("verify", tmp_path, ends=1, within={}).err
-    (tmp_path / "README.md").write_text("not ours", encoding="utf-8")
-    out = written(result, tmp_path)
-    written(result, tmp_path / "partners" / "norte", "csv")
-    told = run("verify", out, within={}).out.splitlines()
-    assert (told[0], told[-1]) == (
-        f"as written  {out}/missing-evidence.html",
-        "5 files of 2 reports: all as written",
-    )
-    with (out / "missing-evidence.csv").open("a", encoding="utf-8") as file:
-        file.write("\n")
-    (out / "missing-evidence.json").unlink()
-    (out / "missing-evidence-new.csv").touch()
-    (out / "partners" / "norte" / "manifest.json").unlink()
-    told = run("verify", out, ends=3, within={}).out.splitlines()[:6]
-    assert [tuple(each.rsplit(maxsplit=1)) for each in told] == [
-        ("as written", f"{out}/missing-evidence.html"),
-        ("as written", f"{out}/missing-evidence.xlsx"),
-        ("changed", f"{out}/missing-evidence.csv"),
-        ("missing", f"{out}/missing-evidence.json"),
-        ("added", f"{out}/missing-evidence-new.csv"),
-        ("added", f"{out}/partners/norte/missing-evidence.csv"),
-    ]
-
-
 def test_an_earlier_report_is_moved_beneath_the_folder_and_verified_there(result, tmp_path):
     out = written(result, tmp_path)
     before = {path.name: path.read_bytes() for path in out.iterdir()}

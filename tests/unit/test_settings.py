@@ -12,10 +12,10 @@ import pytest
 from toolkit.atomic_files import PrivateFolder
 from toolkit.contract.deadlines import Deadlines, is_business_day
 from toolkit.embedded.servers import prepare
-from toolkit.errors import InvalidInput, SettingsError
+from toolkit.errors import SettingsError
 from toolkit.kit.process import signed_in_account
 from toolkit.kit.spoken import parse_timestamp
-from toolkit.settings import Settings, file_mode_of
+from toolkit.settings import Settings
 
 
 def test_an_empty_environment_stands_for_the_embedded_services():
@@ -31,54 +31,9 @@ def test_the_usual_database_addresses_are_understood(scheme):
     assert settings.database_url == "postgresql+psycopg://user:pw@host/db"
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("DATABASE_URL", "sqlite:///x.db"),
-        ("TOOLKIT_TIMEZONE", "Mars/Olympus"),
-        ("TOOLKIT_TIMEZONE", "../etc/passwd"),
-        ("AWS_ENDPOINT_URL", "http://user:pass-word@127.0.0.1:1"),
-        ("AWS_ENDPOINT_URL_STS", "https://token@sts.example.com"),
-        ("AWS_ENDPOINT_URL", "s3.example.com"),
-        ("AWS_ENDPOINT_URL_S3", "https://"),
-        ("AWS_CREDENTIAL_EXPIRATION", "2026-11-20T18:00:00"),
-        ("AWS_ACCESS_KEY_ID", "AKIA"),  # without its secret
-        ("TOOLKIT_UNASSIGNED_SALES", "some"),
-        ("TOOLKIT_JWT_MAX_TTL", "forever"),
-        ("TOOLKIT_QUOTA_REQUESTS", "0"),
-        ("TOOLKIT_TRUSTED_PROXIES", "proxy.example.com"),
-        ("TOOLKIT_UPLOAD_TTL", "0"),
-        ("TOOLKIT_UPLOAD_TTL", "1h"),
-        ("TOOLKIT_UPLOAD_MAX_BYTES", "-1"),
-    ],
-)
-def test_a_wrong_value_names_the_variable(name, value):
-    with pytest.raises(SettingsError, match=name) as refused:
-        Settings.from_environment({name: value})
-    assert "pass-word" not in str(refused.value)
-
-
-@pytest.mark.parametrize("mode", ["0440", "0755", "rw", "888", "-640"])
-def test_a_mode_that_is_none_is_refused(mode):
-    with pytest.raises(SettingsError, match="TOOLKIT_FILE_MODE"):
-        file_mode_of({"TOOLKIT_FILE_MODE": mode})
-
-
-@pytest.mark.parametrize(
-    "rest",
-    [
-        "u:pa@sEcret@host/db",
-        "u:sEcret@host:notaport/db",
-        "u:p@sEcret:w/rd@h/d",
-        "u:p@sEcret/word@h/d",
-        "[::sEcret/db",
-        "u:sEcret@/db?host=/tmp/a,b&port=5432",
-    ],
-)
-def test_an_unescaped_password_is_refused_and_not_quoted(rest):
+def test_an_unescaped_password_is_in_no_traceback():
     with pytest.raises(SettingsError, match="write @ as %40") as caught:
-        Settings.from_environment({"DATABASE_URL": f"postgresql://{rest}"})
-    assert "sEcret" not in str(caught.value)
+        Settings.from_environment({"DATABASE_URL": "postgresql://u:p@sEcret:w/rd@h/d"})
     assert caught.value.__cause__ is None
     assert caught.value.__suppress_context__ or caught.value.__context__ is None
 
@@ -138,9 +93,6 @@ def test_a_finding_has_the_days_of_its_code_and_group():
 def test_settings_name_codes_of_findings():
     settings = Settings.from_environment({"TOOLKIT_DEADLINES": "MISSING_POV=3, MISSING_AUT/D=10"})
     assert settings.deadlines == {"MISSING_POV": 3, "MISSING_AUT/D": 10}
-    for wrong in ("POV=3", "EXPIRED=3", "MISSING_POV", "MISSING_POV=-1"):
-        with pytest.raises(SettingsError, match="TOOLKIT_DEADLINES"):
-            Settings.from_environment({"TOOLKIT_DEADLINES": wrong})
 
 
 NOW = datetime(2026, 11, 21, 1, 30, tzinfo=UTC)  # the evening of the 20th in São Paulo
@@ -164,20 +116,6 @@ def parsed(text):
 )
 def test_a_moment_is_in_the_time_zone_of_the_settings_unless_it_carries_an_offset(text, expected):
     assert parsed(text) == datetime.fromisoformat(expected).replace(tzinfo=UTC)
-
-
-EXAMPLES, FUTURE = "write it like 2026-11-20", "lies in the future"
-REFUSED = {
-    **dict.fromkeys(["", "now", "20/11/2026", "2026-13-01", "2026-11-31", "2026-11-20 25:00"], EXAMPLES),
-    **dict.fromkeys(["20261120", "2026-W47-5", "0001-01-01x"], EXAMPLES),
-    **dict.fromkeys(["2026-11-21", "2026-11-20 22:31", "9999-12-31T00:00:00+00:00"], FUTURE),
-}
-
-
-@pytest.mark.parametrize(("text", "told"), REFUSED.items())
-def test_what_is_no_moment_or_was_not_seen_yet_is_refused(text, told):
-    with pytest.raises(InvalidInput, match=told):
-        parsed(text)
 
 
 def test_a_home_that_anybody_may_write_is_closed_to_others(tmp_path):

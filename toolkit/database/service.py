@@ -233,7 +233,8 @@ def load_service(path: Path | None) -> Service:
     try:
         text = path.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError("TOOLKIT_SERVICE_SQL: {} cannot be read: {}", path, error) from None
+        told = error.strerror if isinstance(error, OSError) else str(error)
+        raise SettingsError("TOOLKIT_SERVICE_SQL: {} cannot be read: {}", path, told) from None
     return _service(text, path)
 
 

@@ -1,0 +1,94 @@
+"""What people type and what they are told: the sessions in tests/data/sessions, on a fresh database and bucket.
+
+What stands behind four blanks and ``$`` is typed, lines behind ``>`` belong to it, and below stands what is told:
+first what goes to stdout, then to stderr, then an exit status that is not 0.
+After a wanted change: RENEW_GOLDEN=1 pytest tests/integration/test_sessions.py, and look at the difference.
+"""
+
+import os
+import re
+import shlex
+import subprocess
+from io import StringIO
+from pathlib import Path
+
+import pytest
+
+from tests.support.uploaded_sales import execute
+from toolkit.kit.process import signed_in_account
+
+SESSIONS = Path(__file__).parents[1] / "data" / "sessions"
+STEP = re.compile(r"    \$ (?P<typed>.*\n(?:    >.*\n)*)(?P<told>(?:(?:    (?!\$ ).*)?\n)*)")
+
+CHANGING = {
+    r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}": "<id>",
+    r"\b[0-9a-f]{64}\b": "<sha256>",
+    r"\btest_[0-9a-f]{32}": "<database>",
+    r"\btest-[0-9a-f]{32}": "<bucket>",
+    r"127\.0\.0\.1:\d{4,5}": "<address>",
+    r"\b00[3-9]\d\b": "<revision>",
+    r"[0-9a-f]{8}\+[\w+/=]{43,}": "<key>",
+    r"[A-Za-z0-9+/]{43,}=*": "<base64>",
+    r"\d{1,2} [A-Z][a-z]{2} 20\d\d, \d\d:\d\d(:\d\d)?( \(UTC[+-]\d\d:\d\d\))?": "<moment>",
+    r"\d{1,2} [A-Z][a-z]{2} 20\d\d": "<day>",
+    r"20\d\d-\d\d-\d\dT\d\d[:-]?\d\d([:-]\d\d)?(\.\d+)?(Z|[+-]\d\d:?\d\d)?": "<time>",
+    r"20\d\d-\d\d-\d\d": "<date>",
+    r"\d+\.\d s\b": "<seconds>",
+    rf"\b{signed_in_account()}\b": "<account>",
+    r"(?<=py)(pdf\w*) \d+\.\d+\.\d+": r"\1 <version>",
+    r"PostgreSQL \d+\.\d+": "PostgreSQL <version>",
+    r"(?<=\S) {3,}": "  ",
+}
+"""What is another one each time or on another machine, and with it the width of a column."""
+
+
+@pytest.fixture
+def typed(run, database, embedded_environment, tmp_path, monkeypatch):
+    """Types a line: commands of the toolkit run in this process, ``psql`` on its database, all else in a shell."""
+    monkeypatch.chdir(tmp_path)
+    known = {**embedded_environment, "TOOLKIT_LANGUAGE": "en", "LC_ALL": "C.UTF-8", "DATA": str(SESSIONS.parent)}
+
+    def stage(text, given):
+        if found := re.fullmatch(r"((?:[A-Z0-9_]+=\S* )*)toolkit\b(.*)", text):
+            settings = dict(each.split("=", 1) for each in found[1].split())
+            words = shell(f"printf '%s\\n'{found[2]}" * bool(found[2]), "")[1].splitlines()
+            monkeypatch.setattr("sys.stdin", StringIO(given))
+            ran = run(*words, ends=None, within=known | settings)
+            return ran.status, ran.out, ran.err
+        if text.startswith("psql "):
+            execute(database, *shlex.split(text)[1:])
+            return 0, "", ""
+        return shell(text, given)
+
+    def shell(text, given):
+        done = subprocess.run(
+            ["sh", "-c", text], env=os.environ | known, input=given, capture_output=True, text=True
+        )
+        return done.returncode, done.stdout, done.stderr
+
+    def typed(line):
+        out = told = ""
+        for text in line.split(" | "):
+            status, out, err = stage(text, out)
+            told += err
+        told = (out + told).replace(f"{tmp_path}/", "").replace(known["TOOLKIT_HOME"], "HOME")
+        for pattern, name in CHANGING.items():
+            told = re.sub(pattern, name, told)
+        return told.rstrip() + f"\n[{status}]" * bool(status)
+
+    return typed
+
+
+@pytest.mark.parametrize("path", sorted(SESSIONS.glob("*.md")), ids=lambda path: path.stem)
+def test_what_is_typed_is_told(path, typed):
+    def told(step):
+        lines = typed(re.sub("^    > ?", "", step["typed"], flags=re.MULTILINE).rstrip()).splitlines()
+        above_a_remark = re.search(r"(^|\n)\n$", step["told"])
+        shown = "".join(f"    {line}".rstrip() + "\n" for line in lines)
+        return f"    $ {step['typed']}{shown}" + "\n" * bool(above_a_remark)
+
+    written = path.read_text("utf-8")
+    session = STEP.sub(told, written)
+    if os.environ.get("RENEW_GOLDEN"):
+        path.write_text(session, "utf-8")
+    assert session == path.read_text("utf-8")
