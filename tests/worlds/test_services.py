@@ -175,6 +175,13 @@ def test_no_time_of_the_service_keeps_a_report_from_being_written(nights, empty_
     assert nights("sale", "show", "S-1", "--json").told["completedAt"] == "9999-12-29T21:00:00-03:00"
 
 
+def test_a_check_names_the_column_that_holds_a_value_which_does_not_fit(nights, tmp_path):
+    unfit = STATEMENTS.replace("at AS requested_at", "CAST(key AS timestamptz) AS requested_at")
+    (tmp_path / "service.sql").write_text(unfit, encoding="utf-8")
+    assert "See: toolkit db check" in nights("audit", ends=1).err
+    assert "records: requested_at cannot be read from every row [22007]" in nights("db", "check", ends=1).err
+
+
 def test_rows_that_a_policy_hides_from_our_role_and_old_copies_are_told(nights, empty_database):
     role = f"reader_{uuid4().hex}"
     change(empty_database, f"CREATE ROLE {role}")

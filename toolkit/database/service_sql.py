@@ -14,14 +14,14 @@ from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
 from sqlalchemy import Connection
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import DataError, DBAPIError
 
 from toolkit.contract.service_rows import FLAWS, LEFT_OUT
 from toolkit.database.connection import Database
 from toolkit.database.observations import counts_of
 from toolkit.database.service import COLUMNS, NEW, REQUIRED, WRITES, is_null, mentions, service_of
 from toolkit.database.service_tables import Resolved, hidden_and_copied, resolve
-from toolkit.errors import InvalidInput, WriteRefused
+from toolkit.errors import InvalidInput, SchemaMismatch, WriteRefused
 from toolkit.message import Message, listed
 
 _TRIED_KEYS: Final = 20
@@ -193,10 +193,16 @@ def prove(database: Database, holds: Holds | None) -> Proof:
     """Look at all rows; ``holds`` tells whether the bucket has an object, where there is a bucket to ask.
 
     Raises:
-        SchemaMismatch: a statement does not fit the database.
+        SchemaMismatch: a statement does not fit the database, or a row of it.
     """
     with database.snapshot() as connection:
-        resolved, counts = resolve(connection), counts_of(connection)
+        resolved = resolve(connection)
+        try:
+            with connection.begin_nested():
+                counts = counts_of(connection)
+        except DataError:
+            _check_values(connection)
+            raise
         flaws = [Message(text, counts[name]) for name, text in FLAWS.items() if counts[name]]
         flaws += [*_times(connection), *(_newest_keys(connection, holds) if holds is not None else ())]
         values = dict(_values(connection))
@@ -204,6 +210,22 @@ def prove(database: Database, holds: Holds | None) -> Proof:
         notes = [*_notes(connection, resolved)]
     with database.transaction() as connection:
         return Proof(counts, values, tuple(flaws), (*notes, *_writing(connection)))
+
+
+def _check_values(connection: Connection) -> None:
+    """Find the column whose expression fails on a value, such as a cast: the error itself may quote the value."""
+    service = service_of(connection)
+    for relation, columns in COLUMNS.items():
+        for column in columns:
+            try:
+                with connection.begin_nested():
+                    connection.execute(sa.text(f"SELECT count({column}) FROM {service.text(relation)} AS read"))
+            except DataError as error:
+                raise SchemaMismatch(
+                    "{}, {}: {} cannot be read from every row [{}]. Let the statement yield NULL where a value "
+                    "does not fit: then it is told.",
+                    *(service.source or "service.sql", relation, column, getattr(error.orig, "sqlstate", "")),
+                ) from None
 
 
 def _times(connection: Connection) -> Iterator[Message]:
