@@ -45,7 +45,8 @@ _CASES: Final = {
 SENTENCES: Final = {
     "login": "The database at {} refused the login; check {}.",
     "database": "There is no such database at {}; check {}.",
-    "lacks": "The database at {} lacks a table or column ({}); run: toolkit db upgrade",
+    "lacks": "The database at {} lacks a table or column ({}). Run: toolkit db upgrade; for a table of the "
+    "service: toolkit db check",
     "locked": "Somebody else keeps a row locked in the database at {}. Nothing was changed; try again later.",
     "ended": "The database at {0} broke off: {1}. Either its administrator cancelled it, or it took longer than a "
     "time-out allows. Audits, reports and exports take long: ALTER ROLE ... SET {2} allows them, or "

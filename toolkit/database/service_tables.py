@@ -151,11 +151,21 @@ def _converted(place: str, name: str, kind: str, given: sa.Row[Any], null: bool,
     if not own and kind == "uuid" and is_text:
         is_uuid = f"CAST({name} AS text) ~* '^[0-9a-f]{{8}}-?([0-9a-f]{{4}}-?){{3}}[0-9a-f]{{12}}$'"
         return f"CASE WHEN {is_uuid} THEN CAST(CAST({name} AS text) AS uuid) END"
-    advice = ""
-    if given.name.startswith("timestamp"):
-        advice = f" Name its zone, such as: {name} AT TIME ZONE 'America/Sao_Paulo' AS {name}."
-    raise SchemaMismatch("{}: {} is of type {}, and {} is expected.{}", place, name, given.name, kind, advice)
+    advice = _ADVICE[kind].format(name)
+    raise SchemaMismatch(
+        "{}: {} is of type {}, and {} is expected. Write, for instance: {} AS {}.",
+        *(place, name, given.name, kind, advice, name),
+    )
 
+
+_ADVICE: Final = {
+    "text": "CAST({} AS text)",
+    "uuid": "CAST({} AS bigint)",
+    "boolean": "CASE {} WHEN 'S' THEN true WHEN 'N' THEN false END",
+    "date": "CAST({} AS date)",
+    "timestamptz": "CAST({} AS timestamp) AT TIME ZONE 'America/Sao_Paulo'",
+}
+"""By the types of the contract: how a column of another type is often read."""
 
 _WHOLE_TYPES: Final = ("smallint", "integer", "bigint")
 _WHOLE: Final = """
