@@ -1,7 +1,5 @@
 """The audit on PostgreSQL, as of now and of moments past; `toolkit audit`, `report` and `verify`."""
 
-import os
-import stat
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
@@ -189,21 +187,6 @@ def test_an_audit_of_now_looks_at_sales_and_bucket_first(run, embedded_environme
     for key in (contract, kyc):
         s3.put_object(Bucket=bucket, Key=key, Body=PDF)
     assert audit_of_now(run)[0] == 0
-
-
-@pytest.mark.parametrize(
-    ("setting", "file", "folder"), [("0640", 0o640, 0o750), ("0600", 0o600, 0o700), ("644", 0o644, 0o755)]
-)
-def test_a_setting_says_who_may_read_a_report(run, march, tmp_path, setting, file, folder):
-    out = tmp_path / "made" / "here"
-    before = os.umask(0o022)
-    try:
-        run("-q", "report", "--no-sync", "--format", "csv", "--out", out, TOOLKIT_FILE_MODE=setting)
-        assert os.umask(0o022) == 0o022
-    finally:
-        os.umask(before)
-    assert {stat.S_IMODE(path.stat().st_mode) for path in out.iterdir()} == {file}
-    assert {stat.S_IMODE(path.stat().st_mode) for path in (out, out.parent)} == {folder}
 
 
 EVENTS = """

@@ -1,58 +1,18 @@
 """Any command: it answers any argument with a sentence, tells no person unasked, and writes for its owner."""
 
-import os
-import stat
 from pathlib import Path
 
 import pytest
 
 from tests.support.client_rows import client, write_csv
-from tests.support.evidence_files import pdf
 from tests.support.uploaded_sales import add_sale
 from toolkit.cli import main
 from toolkit.cli.context import DONE, FAILED, NEEDS_ATTENTION, WRONG_USAGE
 
 ODD = ["", "S-9\udcff", "S-9\x00", "9" * 5000, "\u202eS-9", "2026-99-99"]
 
-COMMANDS = """
-sales complete ?
-sales load ?
-clients load ?
-clients load clients.csv --out ?
-clients load clients.csv --encoding ?
-clients load clients.csv --delimiter ?
-clients load clients.csv --sheet ?
-credentials request ? --out credentials.jsonl
-credentials request manifest.csv --out ?
-credentials request manifest.csv --out credentials.jsonl --requested-by ?
-evidence list ?
-evidence upload ? --from .
-evidence upload credentials.jsonl --from ?
-evidence withdraw ? --reason r --by a --approved-by b
-evidence withdraw ID --reason ? --by a --approved-by b
-evidence withdraw ID --reason r --by ? --approved-by b
-evidence withdraw ID --reason r --by a --approved-by ?
-log export ?
-log prove ? --out proof
-log prove 1 --out ?
-log verify ?
-log verify empty --key ?
-log consistency ? ?
-audit --no-sync --as-of ?
-report --no-sync --as-of ?
-report --no-sync --format csv --out ?
-report --no-sync --format ?
-verify ?
-verify empty --seal ?
-explain ?
-run ?
-notebooks copy ?
-token issue --subject ?
-token issue --subject a --ttl ?
-run partner-scores -p weeks ?
-serve --host ? --port 0
-?
-""".strip().splitlines()
+COMMANDS = (Path(__file__).parents[1] / "data" / "walk" / "odd.txt").read_text("utf-8").splitlines()
+"""Commands with a question mark in the place of an odd argument."""
 
 
 DEEP = "[" * 100_000
@@ -104,65 +64,6 @@ def test_an_odd_argument_gets_a_sentence(run, command, tmp_path, monkeypatch):
         ran = run(*line, ends=None, TOOLKIT_JWT_SECRET="s" * 32)
         assert ran.status in {DONE, FAILED, WRONG_USAGE, NEEDS_ATTENTION}
         assert ran.status == DONE or ran.err
-
-
-@pytest.fixture(autouse=True)
-def _usual_umask():
-    before = os.umask(0o022)
-    yield
-    os.umask(before)
-
-
-def modes(*folders):
-    """The mode of each file."""
-    files = (path for folder in folders for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
-    return {str(path): stat.S_IMODE(path.stat().st_mode) for path in files}
-
-
-WRITING = {
-    "clients load clients.csv --out {out}/rejected": 3,
-    "sales load sales.csv --overwrite --out {out}/rejected": 3,
-    "credentials request manifest.csv --out {out}/private/credentials.jsonl": 0,
-    "evidence upload {out}/private/credentials.jsonl --from .": 0,
-    "report --out {out}/report --format html,xlsx,csv,json": 0,
-    "report --out {out}/private/whole --show-cpf --reason test": 0,
-    "report --out {out}/partners --per-partner --format csv": 0,
-    "log export {out}/log": 0,
-    "db map --out {out}/map.toml": 0,
-    "sample --out {out}/sample": 0,
-    "notebooks copy {out}/notebooks": 0,
-}
-"""Commands that write files, and their exit statuses; notebooks have a test of their own."""
-
-
-def test_what_commands_write_is_for_owner_and_group_and_what_names_people_for_its_owner(
-    embedded_environment, tmp_path, monkeypatch
-):
-    given, out = tmp_path / "given", tmp_path / "out"
-    environ = embedded_environment | {"TOOLKIT_AUDITS": str(out / "own-audits")}
-    given.mkdir()
-    monkeypatch.chdir(given)
-    write_csv(given / "clients.csv", [client(1), client(2, cpf="39053344706")])
-    (given / "sales.csv").write_text(
-        "saleId,clientId,utilityGroup,isClientFinancialResponsible,createdAt\n"
-        "V-1,,A,true,2026-03-02T12:00:00Z\nV-2,,A,perhaps,2026-03-02T12:00:00Z\n"
-    )
-    (given / "manifest.csv").write_text(
-        "saleId,fileName,fileFormat,type,evidenceType\nV-1,Ana.pdf,application/pdf,application/pdf,KYC\n"
-    )
-    (given / "Ana.pdf").write_bytes(pdf())
-    home = Path(environ["TOOLKIT_HOME"])
-    before = modes(tmp_path, home).items()
-    out.mkdir()
-    (out / "private").mkdir()
-    for command, status in WRITING.items():
-        assert main(["-q", *command.format(out=out).split()], environ) == status, command
-    written = modes(tmp_path, home).items() - before
-    assert len(written) > 30
-    assert [path for path, mode in written if mode & 0o037] == []
-    told = ("private", "rejected", str(home / "checkpoints"), ".key", "custody-log.pem")
-    open_to_the_group = {path for path, mode in written if mode & 0o077 and any(each in path for each in told)}
-    assert open_to_the_group == set()
 
 
 READINGS = (

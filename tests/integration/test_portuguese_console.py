@@ -6,12 +6,11 @@ import shlex
 import shutil
 from pathlib import Path
 
-import click
 import pytest
 
 from tests.support.message_catalogue import english_in
+from tests.support.readme_commands import paths
 from tests.support.uploaded_sales import add_sale
-from toolkit import cli
 
 CPF = "11144477735\n"
 WRITTEN_TO_THE_END = {
@@ -30,14 +29,6 @@ WALK = Path(__file__).parents[1] / "data" / "walk"
 """Each command, rightly and wrongly used, a line each; the files that they are given, most of them wrong, too."""
 
 
-def paths(command, path=()):
-    yield path
-    if isinstance(command, click.Group):
-        context = click.Context(command)
-        for name in command.list_commands(context):
-            yield from paths(command.get_command(context, name), (*path, name))
-
-
 def commands():
     for line in (WALK / "commands.txt").read_text("utf-8").splitlines():
         words = shlex.split(line)
@@ -45,7 +36,7 @@ def commands():
         yield words[len(settings) :], settings
 
 
-@pytest.mark.parametrize("path", [*paths(cli._toolkit)], ids=" ".join)
+@pytest.mark.parametrize("path", [*paths()], ids=" ".join)
 def test_every_help_is_portuguese(path, run, tmp_path):
     within = {"TOOLKIT_LANGUAGE": "pt-BR", "TOOLKIT_HOME": str(tmp_path)}
     assert english_in(run(*path, "--help", within=within).out) == {}
@@ -81,6 +72,6 @@ def test_the_beginning_of_a_service_sql_is_the_same_sql_in_each_language(run, da
 
 def test_the_walk_knows_every_command():
     walked = {" ".join(words) for words, _ in commands()} | WRITTEN_TO_THE_END
-    groups = {path[:-1] for path in paths(cli._toolkit) if path}
-    leaves = {" ".join(path) for path in paths(cli._toolkit) if path and path not in groups}
+    groups = {path[:-1] for path in paths() if path}
+    leaves = {" ".join(path) for path in paths() if path and path not in groups}
     assert {leaf for leaf in leaves if not any(f"{each} ".startswith(f"{leaf} ") for each in walked)} == set()

@@ -1,6 +1,5 @@
 """People look at files: the questions, what is drawn, who gets which file, and what their answers count for."""
 
-import csv
 import json
 import os
 import subprocess
@@ -232,28 +231,6 @@ def test_the_report_tells_shares_with_intervals_agreement_and_what_nobody_looked
     theirs = (tmp_path / "own" / "missing-evidence.json").read_text("utf-8")
     assert "Ana Souza" not in theirs
     assert json.loads(theirs)["reviews"]["questions"][0]["partner"] == "Sul"
-
-
-def test_answers_come_back_in_a_csv_file(office, run, tmp_path):
-    run("review", "draw", "--per-partner", "2", "--second", "0", within=office.environ)
-    sheet = tmp_path / "ana.csv"
-    run("review", "next", "--by", "Ana Souza", "--most", "3", "--out", str(sheet), within=office.environ)
-    with sheet.open(encoding="utf-8-sig", newline="") as file:
-        lines = list(csv.reader(file, delimiter=";"))
-    assert lines[0] == [
-        *("evidenceId", "saleId", "partner", "evidenceType"),
-        *("agrees: Does the client say yes?", "heard: Can they be heard?", "comment"),
-    ]
-    filled = [[*line, "yes", "yes" if place else "perhaps", "bem"] for place, line in enumerate(lines[1:3])]
-    with sheet.open("w", encoding="utf-8-sig", newline="") as file:
-        csv.writer(file, delimiter=";").writerows([lines[0], *filled, [*lines[3], "", "", ""]])
-    told = run("review", "import", sheet, "--by", "Ana Souza", "--json", ends=3, within=office.environ).told
-    assert (told["rows"], told["kept"], told["rejected"]) == (2, 1, 1)
-    [wrong] = told["rejectedRows"]
-    assert (wrong["line"], wrong["errors"][0]["field"]) == (2, "heard")
-    corrected = tmp_path / "ana.csv.rejected.csv"
-    corrected.write_text(corrected.read_text("utf-8-sig").replace("perhaps", "no"), "utf-8")
-    assert "kept" in run("review", "import", str(corrected), "--by", "Ana Souza", within=office.environ).out
 
 
 def test_what_was_answered_cannot_be_changed_and_the_log_tells_of_it(office, database):

@@ -14,7 +14,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.uploaded_sales import execute
 from toolkit.kit.process import signed_in_account
 
 SESSIONS = Path(__file__).parents[1] / "data" / "sessions"
@@ -23,6 +22,7 @@ STEP = re.compile(r"    \$ (?P<typed>.*\n(?:    >.*\n)*)(?P<told>(?:(?:    (?!\$
 CHANGING = {
     r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}": "<id>",
     r"\b[0-9a-f]{64}\b": "<sha256>",
+    r"\b[0-9a-f]{16}\b": "<hash>",
     r"\btest_[0-9a-f]{32}": "<database>",
     r"\btest-[0-9a-f]{32}": "<bucket>",
     r"127\.0\.0\.1:\d{4,5}": "<address>",
@@ -46,6 +46,7 @@ CHANGING = {
 def typed(run, database, embedded_environment, tmp_path, monkeypatch):
     """Types a line: commands of the toolkit run in this process, ``psql`` on its database, all else in a shell."""
     monkeypatch.chdir(tmp_path)
+    usual = os.umask(0o022)
     known = {**embedded_environment, "TOOLKIT_LANGUAGE": "en", "LC_ALL": "C.UTF-8", "DATA": str(SESSIONS.parent)}
 
     def stage(text, given):
@@ -56,8 +57,9 @@ def typed(run, database, embedded_environment, tmp_path, monkeypatch):
             ran = run(*words, ends=None, within=known | settings)
             return ran.status, ran.out, ran.err
         if text.startswith("psql "):
-            execute(database, *shlex.split(text)[1:])
-            return 0, "", ""
+            with database.transaction() as connection:
+                found = connection.exec_driver_sql(shlex.split(text)[1])
+                return 0, "".join(f"{tuple(row)}\n" for row in found) if found.returns_rows else "", ""
         return shell(text, given)
 
     def shell(text, given):
@@ -76,7 +78,8 @@ def typed(run, database, embedded_environment, tmp_path, monkeypatch):
             told = re.sub(pattern, name, told)
         return told.rstrip() + f"\n[{status}]" * bool(status)
 
-    return typed
+    yield typed
+    os.umask(usual)
 
 
 @pytest.mark.parametrize("path", sorted(SESSIONS.glob("*.md")), ids=lambda path: path.stem)

@@ -18,6 +18,15 @@ ELSEWHERE = re.compile(r"toolkit (up|down|serve|bucket sync --inventory)\b")
 """What would touch the servers of the tests, does not end, or asks a bucket that a person has."""
 
 
+def paths(command=_toolkit, path=()):
+    """The words of each command and group, the empty ones of all first."""
+    yield path
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            yield from paths(command.get_command(context, name), (*path, name))
+
+
 def commands(guide):
     """The lines that begin with ``$ toolkit``, without the remark behind them; a backslash goes on below."""
     shown = re.findall(r"^\$ (toolkit .+?)(?:\s{2,}#.*)?$", guide.replace("\\\n", ""), flags=re.MULTILINE)

@@ -9,13 +9,11 @@ import tomllib
 from collections import defaultdict
 from pathlib import Path
 
-import click
 import pytest
 
 import toolkit
 from tests.mutants.__main__ import faults
-from tests.support.readme_commands import check_usage, commands
-from toolkit.cli import _toolkit
+from tests.support.readme_commands import check_usage, commands, paths
 from toolkit.contract.evidence import KIND_OF, EvidenceType
 from toolkit.contract.rules import GROUP_RULES, REPLACES_ALL
 from toolkit.reports import FORMATS
@@ -155,18 +153,7 @@ def test_the_example_of_the_package_runs():
     assert doctest.testmod(toolkit).failed == 0
 
 
-def all_commands(group, path=()):
-    context = click.Context(group)
-    found = []
-    for name in group.list_commands(context):
-        command = group.get_command(context, name)
-        found.append((*path, name))
-        if isinstance(command, click.Group):
-            found += all_commands(command, (*path, name))
-    return found
-
-
-@pytest.mark.parametrize("path", all_commands(_toolkit), ids=" ".join)
+@pytest.mark.parametrize("path", [each for each in paths() if each], ids=" ".join)
 def test_every_command_has_help(run, path):
     shown = run(*path, "--help", within={}).out
     assert "Usage: toolkit " + " ".join(path) in shown
