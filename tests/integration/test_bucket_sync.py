@@ -12,7 +12,7 @@ from toolkit.audit import observe_bucket
 from toolkit.audit.inventory import find_inventory
 from toolkit.audit.object_history import Synced
 from toolkit.audit.observe_bucket import sync_bucket
-from toolkit.bucket.client import Area, list_objects
+from toolkit.bucket.client import Area, Page, list_objects
 from toolkit.bucket.file_store import FolderStore
 from toolkit.contract.evidence import EvidenceType
 from toolkit.errors import BucketUnavailable, InvalidInput, MassDisappearance, UnreadableFile, WrongBucket
@@ -32,7 +32,7 @@ def test_an_object_is_observed_and_examined_once_and_anew_when_it_changes(sync, 
     first_seen = clock.now
     clock.now += timedelta(hours=1)
     put(KEY, b"something else")
-    assert sync() == Synced(listed=1, appeared=0, changed=1, vanished=2, examined=1)
+    assert sync() == Synced(listed=1, appeared=0, changed=1, vanished=2, examined=1, asked=2)
     put(odd, MP3)
     assert sync() == Synced(listed=2, appeared=1, changed=0, vanished=0, examined=1)
     query = """
@@ -210,6 +210,19 @@ def test_an_older_inventory_undoes_nothing(put, sync, take, deliver, database, c
     with pytest.raises(InvalidInput, match="every key was looked at since"):
         take()
     assert seen(database) == known
+
+
+def test_what_a_listing_lacks_is_asked_for_before_it_counts_as_gone(
+    put, delete, sync, database, bucket, monkeypatch
+):
+    for key in KEYS:
+        put(key)
+    sync()
+    delete(KEY)
+    monkeypatch.setattr(bucket, "page", lambda *_, **__: Page([]))
+    found = sync()
+    assert (found.asked, found.vanished) == (len(KEYS), 1)
+    assert [row[0] for row in seen(database) if row[5] is not None] == [KEY]
 
 
 def test_what_an_inventory_lacks_is_asked_for_before_it_counts_as_gone(

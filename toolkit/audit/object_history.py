@@ -143,6 +143,12 @@ def observe_objects(
             doubtful, lacking = _settle(connection, bucket, as_of, denied, progress)
             asked += doubtful
             _find_ended(connection, Condition(_DOUBTED, {}), confirmed, known)
+        elif gone := connection.scalars(sa.text("SELECT key FROM ended WHERE NOT changed")).all():
+            asked += len(gone)  # a listing that lacks what is there would take evidence away
+            denied += _ask(connection, bucket, [gone])
+            connection.execute(sa.text("DROP TABLE ended"))
+            _find_ended(connection, known, confirmed)
+            connection.execute(sa.text("DELETE FROM ended WHERE key = ANY(:keys)"), {"keys": denied})
         connection.execute(sa.text("CREATE TEMPORARY TABLE told (key text, version text) ON COMMIT DROP"))
         if as_of is None and bucket.keeps_versions():
             _ask_for_versions(connection, bucket)
