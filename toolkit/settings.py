@@ -130,8 +130,8 @@ class Environment:
         scheme, separator, rest = text.partition("://")
         if not separator or scheme not in {"postgres", "postgresql", "postgresql+psycopg"}:
             raise SettingsError("{} must look like {}", name, _DATABASE_EXAMPLE)
+        url = f"postgresql+psycopg://{rest}"
         try:
-            url = _with_several_hosts(f"postgresql+psycopg://{rest}")
             parts = make_url(url)
             parts.get_dialect()().create_connect_args(parts)
         except (ValueError, ArgumentError):  # both quote the text, which may hold a password
@@ -139,19 +139,6 @@ class Environment:
         if "@" in f"{parts.host}{parts.database}":
             raise SettingsError("{} has more than one @; {}", name, _HOW_TO_ESCAPE)
         return url
-
-
-def _with_several_hosts(url: str) -> str:
-    """Return the URL with libpq's ``host1:5432,host2:5432`` written as SQLAlchemy takes it, once for each host."""
-    several = re.fullmatch(
-        r"(?P<start>[^/]+://(?:[^/?]*@)?)(?P<hosts>[^/?@]*,[^/?@]*)(?P<path>/[^?]*)?(\?(?P<query>.*))?", url
-    )
-    if several is None:
-        return url
-    hosts = "&".join(f"host={host}" for host in several["hosts"].split(","))
-    return f"{several['start']}{several['path'] or '/'}?{hosts}" + (
-        f"&{several['query']}" if several["query"] else ""
-    )
 
 
 def _addresses(text: str) -> frozenset[str]:
@@ -233,59 +220,43 @@ class Quotas:
     """The limits of one caller of the HTTP interface, who gets the answer 429 above them."""
 
     requests: int = _variable("TOOLKIT_QUOTA_REQUESTS", Environment.number, 1, 10**9, default=6000)
-    """Requests a minute of one subject."""
     wrong_tokens: int = _variable("TOOLKIT_QUOTA_WRONG_TOKENS", Environment.number, 1, 10**9, default=300)
-    """Requests a minute without a valid token from one address."""
     open_forms: int = _variable("TOOLKIT_QUOTA_OPEN_FORMS", Environment.number, 1, 10**9, default=20)
-    """Valid upload credentials at the same time for one sale and type."""
     trusted_proxies: frozenset[str] = _variable(
         "TOOLKIT_TRUSTED_PROXIES", Environment.read, _addresses, "127.0.0.1,10.0.0.7", default=frozenset()
     )
-    """Addresses whose ``X-Forwarded-For`` is believed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Everything that the environment decides; secrets are left out of its ``repr``."""
+    """Everything that the environment decides; secrets are left out of its ``repr``.
+
+    ``toolkit/README.md``, "Configuration", says what each is, in which unit.
+    """
 
     home: Path = _variable("TOOLKIT_HOME", _home)
-    """The folder of the embedded services and their data."""
     database_url: str | None = _variable("DATABASE_URL", Environment.database_url, secret=True)
     """The shared PostgreSQL; ``None`` stands for the embedded one."""
     database_read_url: str | None = _variable("DATABASE_READ_URL", Environment.database_url, secret=True)
-    """A replica of the shared PostgreSQL that judges."""
     evidence_bucket: str | None = _variable("EVIDENCE_BUCKET", Environment.text)
     """The shared bucket; ``None`` stands for the embedded one."""
     evidence_role_arn: str | None = _variable("EVIDENCE_ROLE_ARN", Environment.text)
-    """The role that signs upload forms where the ambient credentials carry no token."""
     aws: AwsSettings
-    """The access to the shared bucket."""
     service_sql: Path | None = _variable("TOOLKIT_SERVICE_SQL", Environment.path)
-    """The file of SQL that reads the sales service's own tables; see ``toolkit db map``."""
     evidence_prefixes: tuple[str, ...] = _variable("EVIDENCE_PREFIX", Environment.items)
-    """The prefixes of evidence in the bucket; the whole bucket where there is none."""
     ignored_prefixes: tuple[str, ...] = _variable("EVIDENCE_IGNORE_PREFIXES", Environment.items)
-    """Parts of the bucket that are nobody's evidence."""
     relist_days: int = _variable("TOOLKIT_RELIST_DAYS", Environment.number, 1, 365, default=7)
-    """Days within which every object of the bucket is looked at again."""
     timezone: ZoneInfo = _variable(
         "TOOLKIT_TIMEZONE", Environment.read, ZoneInfo, DEFAULT_TIMEZONE, default=ZoneInfo(DEFAULT_TIMEZONE)
     )
-    """The zone of times that are written without an offset."""
     upload_ttl: int = _variable("TOOLKIT_UPLOAD_TTL", Environment.number, 1, LONGEST_UPLOAD_TTL, default=3600)
-    """Life of upload credentials in seconds."""
     upload_max_bytes: int = _variable(
         "TOOLKIT_UPLOAD_MAX_BYTES", Environment.number, 1, 5 * 1024**3, default=100 * 1024**2
     )
-    """Largest evidence file in bytes."""
     verify_seconds: int = _variable("TOOLKIT_VERIFY_SECONDS", Environment.number, 0, 7 * 86_400, default=900)
-    """Seconds that an audit of now spends on verifying contents first."""
     deadlines: Mapping[str, int] = _variable("TOOLKIT_DEADLINES", _deadlines)
-    """Business days by code, or by code and utility group, where they differ from the catalogue's."""
     log_keys: tuple[str, ...] = _variable("TOOLKIT_LOG_KEY", _log_keys, secret=True)
-    """The keys of the hashes in the custody log, the newest first."""
     log_signing_key: Path | None = _variable("TOOLKIT_LOG_SIGNING_KEY", Environment.path)
-    """The file of the Ed25519 key that signs the custody log; one in ``home`` by default."""
     log_origin: str = _variable(
         "TOOLKIT_LOG_ORIGIN",
         Environment.like,
@@ -293,47 +264,29 @@ class Settings:
         "evidence.example.com/custody",
         default="evidence-toolkit/custody",
     )
-    """The name of the custody log, without blanks and ``+``, under which its checkpoints are signed."""
     jwt_secret: str | None = _variable("TOOLKIT_JWT_SECRET", Environment.text, secret=True)
-    """The HS256 secret of bearer tokens."""
     jwt_public_key: str | None = _variable("TOOLKIT_JWT_PUBLIC_KEY", Environment.text, secret=True)
-    """The RS256 or ES256 public key of bearer tokens, PEM."""
     jwt_audience: str | None = _variable("TOOLKIT_JWT_AUDIENCE", Environment.text)
-    """The audience that tokens must name, where set."""
     jwt_issuer: str | None = _variable("TOOLKIT_JWT_ISSUER", Environment.text)
-    """The issuer that tokens must name, where set."""
     jwt_max_ttl: int = _variable("TOOLKIT_JWT_MAX_TTL", Environment.number, 1, LONGEST_LIFE, default=86_400)
-    """Longest life of a token in seconds."""
     jwt_partner_claim: str = _variable("TOOLKIT_JWT_PARTNER_CLAIM", Environment.text, default="partner")
-    """The claim of a token that names the partner."""
     unassigned_sales: UnassignedSales = _variable(
         "TOOLKIT_UNASSIGNED_SALES", Environment.choice, UnassignedSales, default=UnassignedSales.ANY
     )
-    """The partners that may ask for a sale that names no partner."""
     quotas: Quotas
-    """The limits of one caller of the HTTP interface."""
     engine_memory: str = _variable(
         "TOOLKIT_ENGINE_MEMORY", Environment.like, r"[1-9][0-9]*(MB|GB)$", "512MB or 2GB", default="500MB"
     )
-    """Memory of DuckDB."""
     audits: str | None = _variable("TOOLKIT_AUDITS", Environment.text)
-    """The folder, or address in a bucket, of the audits; below ``home`` where none is set."""
     tsa_url: str | None = _variable("TOOLKIT_TSA_URL", Environment.text)
-    """The address of the authority that stamps states of the custody log (RFC 3161)."""
     scorecard: Path | None = _variable("TOOLKIT_SCORECARD", Environment.path)
-    """The TOML file of the questions that reviewers answer; that of the package where none is set."""
     privacy: Path | None = _variable("TOOLKIT_PRIVACY", Environment.path)
-    """The TOML file with the periods for which evidence is kept, and the texts of the record of processing."""
     erasure_ledger: Path | None = _variable("TOOLKIT_ERASURE_LEDGER", Environment.path)
-    """The file that lists what was erased, outside of the database; one in ``home`` by default."""
     audits_inputs: int = _variable("TOOLKIT_AUDITS_INPUTS", Environment.number, 1, 10_000, default=30)
-    """Audits whose inputs are kept."""
     audits_days: int = _variable("TOOLKIT_AUDITS_DAYS", Environment.number, 1, 36_600, default=365)
-    """Days for which audits are kept."""
     spark_url: str | None = _variable(
         "TOOLKIT_SPARK_URL", Environment.like, r"sc://[^/\s]", "sc://localhost:15002"
     )
-    """The server of Spark Connect."""
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str] = os.environ) -> Self:
