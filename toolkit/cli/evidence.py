@@ -16,11 +16,9 @@ from toolkit.cli.context import (
     show,
     shows,
 )
-from toolkit.contract.fields import required_text
 from toolkit.database.belonging import adopt_bucket
 from toolkit.evidence.records import LONGEST_SECONDS
 from toolkit.kit.connection import Kit
-from toolkit.kit.process import signed_in_account
 from toolkit.kit.shown import Shown, say
 from toolkit.kit.spoken import readable
 from toolkit.message import Message, recognised
@@ -171,13 +169,8 @@ credentials = click.Group("credentials")
 @credentials.command(short_help="Ask for credentials for each file of a manifest.")
 @click.argument("manifest", type=NonEmptyPath())
 @click.option("--out", type=NonEmptyPath(), required=True, help="The credentials file to write.")
-@click.option(
-    "--requested-by",
-    default=signed_in_account,
-    help="The requester, kept with each record; your account by default.",
-)
 @shows(FAILED)
-def request(kit: Kit, manifest: Path, out: Path, requested_by: str) -> Shown[Any]:
+def request(kit: Kit, manifest: Path, out: Path) -> Shown[Any]:
     """Ask for credentials for each file that MANIFEST (CSV or XLSX) names.
 
     Columns: saleId, fileName, fileFormat, type, evidenceType. For example:
@@ -198,11 +191,7 @@ def request(kit: Kit, manifest: Path, out: Path, requested_by: str) -> Shown[Any
 
     Exit status 1: rows are wrong; nothing was issued and --out was not touched.
     """
-    try:
-        by = required_text(requested_by)
-    except ValueError:
-        raise click.BadParameter("must be a name", param_hint="--requested-by") from None
-    return kit.request_credentials(manifest, out=out, requested_by=by)
+    return kit.request_credentials(manifest, out=out)
 
 
 bucket = click.Group("bucket")

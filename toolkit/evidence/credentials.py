@@ -199,15 +199,11 @@ class ManifestResult:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """The requester, the limits and the clock of a request for many credentials.
-
-    ``account`` is who is signed in, where ``requested_by`` may be another name.
-    """
+    """The requester, the limits and the clock of a request for many credentials."""
 
     requested_by: str
     limits: UploadLimits
     clock: Clock
-    account: str | None = None
     progress: Progress = field(default_factory=Progress)
 
 
@@ -294,7 +290,7 @@ def _write(
     if issued:
         service_of(connection).run(connection, "add_records")
         record_issued(connection)
-        connection.execute(_ASKED_BY_OPERATOR, {"ids": issued, "account": order.account or order.requested_by})
+        connection.execute(_ASKED_BY_OPERATOR, {"ids": issued, "account": order.requested_by})
     record_reissued(connection, reissued, now)
     order.progress.end()
     return len(issued)

@@ -160,15 +160,14 @@ class Kit(OneSale):
             return kept(results.shown_sales(loaded, path.name))
 
     @operation
-    def request_credentials(
-        self, manifest: Given, *, out: str | Path | None = None, requested_by: str = ""
-    ) -> Shown[ManifestResult]:
+    def request_credentials(self, manifest: Given, *, out: str | Path | None = None) -> Shown[ManifestResult]:
         """Ask for upload credentials for each file of a manifest; for none where a row is wrong.
+
+        Each record keeps your account.
 
         Args:
             manifest: CSV, XLSX or a DataFrame with saleId, fileName, fileFormat, type, evidenceType.
             out: the credentials file, mode 0600; by default one in ``TOOLKIT_HOME``, for ``upload``.
-            requested_by: who asks, kept with each record; your account by default.
 
         Raises:
             UnreadableFile: the manifest cannot be read, or lacks a column.
@@ -178,8 +177,7 @@ class Kit(OneSale):
 
         settings = self.settings
         limits = UploadLimits(settings.upload_ttl, settings.upload_max_bytes)
-        by = requested_by.strip() or signed_in_account()
-        order = Order(by, limits, self.clock, signed_in_account(), self.progress)
+        order = Order(signed_in_account(), limits, self.clock, self.progress)
         with results.files_given(self, manifest) as ([path], _, _kept):
             target = self.path(out) if out else self.credentials_folder / f"{path.stem}.jsonl"
             if not out:

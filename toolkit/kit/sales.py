@@ -259,10 +259,8 @@ def _requester(record: EvidenceRecord) -> str:
     by = record.requested_by or _("not noted")
     if record.account is None:
         return f"{by} ({_('not known for which partner')})"
-    roles = [translate(Message("for {}", record.partner)) if record.partner else _("an operator")]
-    if record.account != record.requested_by:
-        roles.append(translate(Message("signed in as {}", record.account)))
-    return f"{by} ({', '.join(roles)})"
+    role = translate(Message("for {}", record.partner)) if record.partner else _("an operator")
+    return f"{by} ({role})"
 
 
 def _file_facts(record: EvidenceRecord) -> list[str]:
