@@ -47,7 +47,7 @@ def main(scale: float) -> None:
             "TOOLKIT_QUOTA_REQUESTS": "100000000",
         }
         settings = Settings.from_environment(environ)
-        _make_sales(settings)
+        _make_sales(environ)
         environ |= {"DATABASE_URL": embedded.database_url(home)}
         token = tokens.issue(settings, "bench", timedelta(days=1), datetime.now(UTC)).text
         with _bare(environ) as bare, serving(environ) as server:
@@ -81,8 +81,8 @@ def _request(line: str, body: Mapping[str, object], token: str) -> bytes:
     return head.encode() + content
 
 
-def _make_sales(settings: Settings) -> None:
-    application = Services(settings)
+def _make_sales(environ: Mapping[str, str]) -> None:
+    application = Services(environ)
     sale = {"utility_group": "A", "is_client_financial_responsible": True, "created_at": datetime.now(UTC)}
     with application.database.transaction() as connection:
         connection.execute(sa.insert(sales), [{**sale, "id": f"VND-{number}"} for number in range(_SALES)])

@@ -19,7 +19,6 @@ from tests.support.postgres_cluster import free_port
 from toolkit.contract.people import PartnerAccess, UnassignedSales
 from toolkit.evidence.gate import sale_gate
 from toolkit.kit.connection import Kit
-from toolkit.settings import Settings
 
 _GATES = 200
 _SALES = 100_000
@@ -71,7 +70,7 @@ def main(scale: float) -> None:
 def _ask_gates(home: Path, partners: int) -> None:
     """Print the time that the database takes for one gate, the median and the slowest."""
     environ = {"TOOLKIT_HOME": str(home)}
-    with Kit(Settings.from_environment(environ), environ=environ) as kit:
+    with Kit(environ) as kit:
         spent = [0.0]
         engine = kit.database.engine
         sa.event.listen(

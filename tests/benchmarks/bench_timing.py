@@ -37,7 +37,7 @@ def main(scale: float) -> None:
         settings = Settings.from_environment(environ)
         names = [f"V-{uuid4()}" for _ in range(3 * _SALES)]
         there = {"utility_group": "A", "is_client_financial_responsible": True, "created_at": datetime.now(UTC)}
-        with Kit(settings, environ=environ) as kit:
+        with Kit(environ) as kit:
             with kit.database.transaction() as connection:
                 theirs = [{**there, "id": each, "partner": "Sol"} for each in names[:_SALES]]
                 own = {**there, "id": "V-LUZ", "partner": "Luz"}

@@ -83,7 +83,7 @@ def service(environ):
 def audited(environ, service):
     """The server, after an audit of what is there."""
     service.sale("V-AUDITED")
-    with Kit(Settings.from_environment(environ), environ=environ) as kit:
+    with Kit(environ) as kit:
         kit.audit()
     return service
 

@@ -22,12 +22,11 @@ from toolkit.http.app import create_app
 from toolkit.http.backend import Backend
 from toolkit.http.tokens import TokenChecks
 from toolkit.kit.services import Services
-from toolkit.settings import Settings
 
 SALE_OF_THE_DOCUMENT = "VND-2026-0001"
 
-SETTINGS = Settings.from_environment({"TOOLKIT_JWT_SECRET": SECRET})
-DOCUMENT = create_app(Backend(Services(SETTINGS)), TokenChecks(SETTINGS)).openapi()
+SERVICES = Services({"TOOLKIT_JWT_SECRET": SECRET})
+DOCUMENT = create_app(Backend(SERVICES), TokenChecks(SERVICES.settings)).openapi()
 SCHEMA = schemathesis.openapi.from_dict(DOCUMENT)
 OPERATIONS = [found.ok() for found in SCHEMA.get_all_operations()]
 

@@ -19,7 +19,6 @@ from toolkit.database.tables import custody_events
 from toolkit.errors import FindingNotFound, InvalidFields, SaleNotFound
 from toolkit.kit.connection import Kit
 from toolkit.partner import PartnerClient
-from toolkit.settings import Settings
 
 CALL, PAPER = ("call.mp3", "audio/mpeg", MP3), ("contract.pdf", "application/pdf", PDF)
 FILES = {"POV": CALL, "DOC_CONTRATANTE": PAPER, "KYC": PAPER}
@@ -40,7 +39,7 @@ def two(environ, audited):
         )
 
     found = SimpleNamespace(luz=partner(f"Luz {uuid4()}", 3), sol=partner(f"Sol {uuid4()}", 2))
-    with Kit(Settings.from_environment(environ), environ=environ) as kit:
+    with Kit(environ) as kit:
         kit.audit()
     # The service looks for a newer audit some seconds after the last time: somebody may have asked just before.
     wait_until(lambda: found.luz.http.get("/findings").json()["findings"], step=0.2)

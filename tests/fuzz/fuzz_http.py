@@ -26,7 +26,6 @@ from tests.support.uploaded_sales import add_sale
 from toolkit.http import tokens
 from toolkit.http.answers import PROBLEMS
 from toolkit.kit.services import Services
-from toolkit.settings import Settings
 
 DOCUMENTED = {200, 431, *PROBLEMS} - {500}  # 431 is the server's own
 SALE = "VND-2026-0001"
@@ -134,9 +133,8 @@ def _server() -> Iterator[tuple[Server, str]]:
     plenty = {f"TOOLKIT_QUOTA_{name}": "100000000" for name in ("REQUESTS", "WRONG_TOKENS", "OPEN_FORMS")}
     with own_home() as home:
         environ = {"TOOLKIT_HOME": str(home), "TOOLKIT_JWT_SECRET": secrets.token_urlsafe(32), **plenty}
-        configured = Settings.from_environment(environ)
-        application = Services(configured)
+        application = Services(environ)
         add_sale(application.database, SALE)
         application.close()
         with serving(environ) as server:
-            yield server, tokens.issue(configured, "fuzz", timedelta(hours=12), datetime.now(UTC)).text
+            yield server, tokens.issue(application.settings, "fuzz", timedelta(hours=12), datetime.now(UTC)).text

@@ -27,7 +27,6 @@ from toolkit.errors import AlreadyThere
 from toolkit.http import app, logs
 from toolkit.kit.services import Services
 from toolkit.partner import PartnerClient
-from toolkit.settings import Settings
 
 KEY = {"TOOLKIT_JWT_SECRET": SECRET, "TOOLKIT_QUOTA_OPEN_FORMS": "1000000"}
 
@@ -42,7 +41,7 @@ def environ(embedded_environment):
 def own_environ(used_home, bucket_environment):
     """A database server of this test's own, under ``used_home``, and a fresh bucket."""
     own = {**bucket_environment, **KEY, "TOOLKIT_HOME": str(used_home)}
-    application = Services(Settings.from_environment(own))
+    application = Services(own)
     _ = application.database  # starts the server and makes the tables
     application.close()
     return {**own, "DATABASE_URL": embedded.database_url(used_home)}
@@ -110,7 +109,7 @@ def test_a_killed_database_loses_no_acknowledged_registration(own_environ, used_
 
 def test_the_services_may_be_away_at_the_start_and_killed_and_started_under_a_running_server(used_home):
     environ = {**KEY, "TOOLKIT_HOME": str(used_home)}
-    application = Services(Settings.from_environment(environ))
+    application = Services(environ)
     add_sale(application.database, "VND-1")
     application.close()
     bucket = embedded.bucket_access(used_home)

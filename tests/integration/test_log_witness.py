@@ -18,7 +18,6 @@ from toolkit.kit.connection import Kit
 from toolkit.log.merkle import is_consistent
 from toolkit.log.notes import COSIGNATURE, Checkpoint, VerifierKey, text_of
 from toolkit.log.others import ask_authority, ask_witness, keep_cosignature, request_for, stamped_at
-from toolkit.settings import Settings
 
 VECTORS = Path(__file__).parents[1] / "data" / "log"
 PRIVATE = Ed25519PrivateKey.from_private_bytes(b"\x07" * 32)
@@ -42,7 +41,7 @@ def sealed(database, embedded_environment, clock):
     story = Story(database)
     story.sale("S-1", partner="Norte")
     story.synced(FIRST)
-    with Kit(Settings.from_environment(environ), environ=environ, clock=clock) as kit:
+    with Kit(environ, clock=clock) as kit:
         kit.seal_log()
         yield kit, story, environ
 

@@ -23,7 +23,6 @@ from toolkit.intake.registration import register_client
 from toolkit.jobs.partner_notices import Stage, notify_partners
 from toolkit.kit.connection import Kit
 from toolkit.reports.reading import read_audited
-from toolkit.settings import Settings
 
 START = datetime(2026, 3, 2, 12, tzinfo=UTC)
 WHEN = {"requested_at": START, "expires_at": datetime(2099, 1, 1, tzinfo=UTC)}
@@ -67,7 +66,7 @@ def office(embedded_environment, database, certificate, tmp_path, monkeypatch, c
     clock.now = START
     client = register_client(database, CLIENT, clock).client_id
     add_sale(database, "V-SOL-1", partner="Sol", created_at=START, client_id=client)
-    with Kit(Settings.from_environment(environ), environ=environ, clock=clock) as kit:
+    with Kit(environ, clock=clock) as kit:
         known = {"mailbox": mailbox, "place": place, "environ": environ, "clock": clock, "client": client}
         yield SimpleNamespace(kit=kit, **known)
     server.stop()

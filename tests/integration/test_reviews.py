@@ -19,7 +19,6 @@ from toolkit.contract.scorecards import Mark, read_scorecard
 from toolkit.errors import InvalidFields, InvalidInput, ReviewRefused
 from toolkit.kit.connection import Kit
 from toolkit.reports.reading import interval, kappa
-from toolkit.settings import Settings
 
 START = datetime(2026, 3, 2, 12, tzinfo=UTC)
 WHEN = {"requested_at": START, "expires_at": datetime(2099, 1, 1, tzinfo=UTC)}
@@ -59,7 +58,7 @@ def office(embedded_environment, database, bucket, s3, tmp_path, clock):
         for kind, body in ((EvidenceType.POV, MP3), (EvidenceType.DOC_CONTRATANTE, PDF)):
             evidence[sale, kind] = _, key = add_record(database, sale, kind, **WHEN)
             s3.put_object(Bucket=bucket.name, Key=key, Body=body + f"{number}".encode() * 8)
-    with Kit(Settings.from_environment(environ), environ=environ, clock=clock) as kit:
+    with Kit(environ, clock=clock) as kit:
         kit.audit(verify=False)
         yield SimpleNamespace(kit=kit, clock=clock, environ=environ, evidence=evidence, card=card)
 

@@ -22,7 +22,6 @@ from toolkit.jobs.notices import NoticeSettings
 from toolkit.jobs.running import JobRun, look_around, run_folder
 from toolkit.jobs.runs import Outcome, RunStatus, runs_of
 from toolkit.kit.services import Services
-from toolkit.settings import Settings
 
 FORKED = multiprocessing.get_context("forkserver")
 FORKED.set_forkserver_preload(
@@ -151,7 +150,7 @@ def start(folder, environ, job, date=DATE, seconds=SECONDS):
     commands, out = Marks(folder, date, seconds), folder / "out"
 
     def around():
-        application = Services(Settings.from_environment(environ))
+        application = Services(environ)
         with suppress(DatabaseError, EmbeddedServiceError):
             look_around(application.database, {job.name: job}, out, notices, clock, log)
         application.close()

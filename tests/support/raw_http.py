@@ -19,7 +19,6 @@ from toolkit.http.app import create_app
 from toolkit.http.backend import Backend
 from toolkit.http.tokens import TokenChecks
 from toolkit.kit.services import Services
-from toolkit.settings import Settings
 
 
 class Wire:
@@ -103,13 +102,12 @@ class InProcess:
 @contextmanager
 def in_process(environ):
     """The same application on the same server, in a thread."""
-    settings = Settings.from_environment(environ)
-    application = Services(settings)
+    application = Services(environ)
     backend = Backend(application)
     assert backend.open() == []
     clock = AheadClock()
     port = server.free_address("127.0.0.1", 0)
-    running = server.server_of(create_app(backend, TokenChecks(settings, clock)), "127.0.0.1", port)
+    running = server.server_of(create_app(backend, TokenChecks(application.settings, clock)), "127.0.0.1", port)
     ready = Future()
 
     async def serve():

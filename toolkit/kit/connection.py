@@ -17,7 +17,6 @@ from toolkit.kit.process import operation, signed_in_account
 from toolkit.kit.shown import Shown, sort_frames
 from toolkit.kit.spoken import ProgressBar, current_language, parse_timestamp
 from toolkit.progress import Progress
-from toolkit.settings import Settings
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -56,10 +55,13 @@ def connect(database: str | None = None, bucket: str | None = None, *, progress:
         SettingsError: a variable of the environment is wrong.
     """
     given = {"DATABASE_URL": database, "EVIDENCE_BUCKET": bucket}
-    environ = {**os.environ, **{name: value for name, value in given.items() if value is not None}}
-    settings = Settings.from_environment(environ)
+    kit = Kit(
+        {**os.environ, **{name: value for name, value in given.items() if value is not None}},
+        progress=progress or ProgressBar(sys.stderr),
+    )
+    kit.settings  # noqa: B018  # a wrong one is told now
     sort_frames()
-    return Kit(settings, environ=environ, progress=progress or ProgressBar(sys.stderr))
+    return kit
 
 
 class Kit(OneSale):

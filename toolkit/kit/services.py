@@ -53,26 +53,21 @@ class Services:
     made ready. A shared database is only checked.
 
     Args:
-        settings: what the environment says, where it was read before.
         environ: the variables that say where they are.
         clock: tells now.
-        pool_size: database connections to keep: as many as threads that use them at once.
         progress: is told how far a call is.
     """
 
+    pool_size = 5  # database connections to keep: as many as threads that use them at once
+
     def __init__(
         self,
-        settings: Settings | None = None,
-        *,
         environ: Mapping[str, str] = os.environ,
+        *,
         clock: Clock = wall_clock,
-        pool_size: int = 5,
         progress: Progress | None = None,
     ) -> None:
-        self.environ, self.clock, self.pool_size = environ, clock, pool_size
-        self.progress: Progress = progress or Progress()
-        if settings is not None:
-            self.settings = settings
+        self.environ, self.clock, self.progress = environ, clock, progress or Progress()
 
     @cached_property
     def settings(self) -> Settings:
