@@ -25,6 +25,8 @@ CHANGING = {
     r"\b[0-9a-f]{16}\b": "<hash>",
     r"\btest_[0-9a-f]{32}": "<database>",
     r"\btest-[0-9a-f]{32}": "<bucket>",
+    r"\(number \d+\)": "(number <oid>)",
+    r"cluster \d{9,}": "cluster <number>",
     r"127\.0\.0\.1:\d{4,5}": "<address>",
     r"\b00[3-9]\d\b": "<revision>",
     r"[0-9a-f]{8}\+[\w+/=]{43,}": "<key>",

@@ -250,42 +250,6 @@ def test_what_a_replica_breaks_off_says_what_to_do(cluster, granted):
 SALES = 10_000
 
 
-OTHER_STATEMENTS = """
--- name: sales
-SELECT id, NULL AS client_id, grp AS utility_group, true AS is_client_financial_responsible, NULL AS partner,
-       sold AS created_at, done AS completed_at
-FROM app.sale;
--- name: records
-SELECT id, sale_id, name AS file_name, NULL AS file_format, NULL AS type, kind AS evidence_type, key AS object_key,
-       NULL AS requested_by, at AS requested_at, NULL AS expires_at
-FROM app.doc;
--- name: clients
-SELECT * FROM public.clients AS client CROSS JOIN (SELECT NULL::uuid AS address_id, neighborhood,
-    installation_number, address, address_number, city, zip_code FROM public.addresses) AS address;
--- name: complete_sale
-UPDATE app.sale SET done = completed_at FROM completed_sale
-WHERE sale.id = CAST(completed_sale.id AS {sale}) AND done IS NULL;
-"""
-
-ADD_RECORDS = """
--- name: add_records
-INSERT INTO app.doc (id, sale_id, name, kind, key, at)
-SELECT id, CAST(sale_id AS uuid), file_name, evidence_type, object_key, requested_at FROM new_records;
-"""
-
-OTHER_TABLES = """
-    CREATE SCHEMA app;
-    CREATE TABLE app.sale (id {sale} PRIMARY KEY, grp text, sold timestamptz, done timestamptz);
-    CREATE TABLE app.doc (id {sale} PRIMARY KEY, sale_id {sale}, name text, kind text,
-                          key text, at timestamptz);
-    CREATE INDEX ON app.doc (sale_id);
-    INSERT INTO app.sale (id, grp, sold) SELECT {id}, 'A', now() FROM generate_series(1, {rows}) AS n;
-    INSERT INTO app.doc (id, sale_id, name, kind, key, at)
-    SELECT id, id, 'a.pdf', 'DOC_CONTRATANTE', 'doc/' || id, now() FROM app.sale;
-    ANALYZE app.sale, app.doc;
-"""
-
-
 @pytest.mark.parametrize("sale", ["text", "uuid", "bigint"])
 def test_work_on_one_sale_goes_through_no_table(database, bucket, tmp_path, sale):
     """A uuid or a number is an id as well, though the contract's is a text that no index of such a table holds."""
@@ -294,10 +258,12 @@ def test_work_on_one_sale_goes_through_no_table(database, bucket, tmp_path, sale
     else:
         made = "CAST(md5(CAST(n AS text)) AS uuid)" if sale == "uuid" else "n"
         with database.transaction() as connection:
-            raw(connection).execute(OTHER_TABLES.format(sale=sale, id=made, rows=SALES).encode())
-        (tmp_path / "service.sql").write_text(
-            OTHER_STATEMENTS.format(sale=sale) + ADD_RECORDS * (sale == "uuid"), encoding="utf-8"
-        )
+            statements = (SERVICES.parent / "other_ids.sql").read_text("utf-8")
+            raw(connection).execute(statements.format(sale=sale, id=made, rows=SALES).encode())
+        statements = (SERVICES.parent / "other_ids.service.sql").read_text("utf-8").format(sale=sale)
+        if sale != "uuid":  # a number is no place for the id of a new record
+            statements = statements.partition("-- name: add_records")[0]
+        (tmp_path / "service.sql").write_text(statements, encoding="utf-8")
         url = database.engine.url.render_as_string(hide_password=False)
         database.dispose()
         database = Database(url, service=load_service(tmp_path / "service.sql"))
