@@ -35,8 +35,9 @@ PEOPLE = ("--basis", "consent revoked", "--by", "Ana Souza", "--approved-by", "R
 
 
 @pytest.fixture
-def office(run, database, postgres_tool, bucket, s3, clock, tmp_path, monkeypatch):
+def office(run, embedded_environment, database, postgres_tool, bucket, s3, clock, tmp_path, monkeypatch):
     """Two clients with a sale each, files in two versions, a report, rejected rows, a notebook; João is held."""
+    Path(embedded_environment["TOOLKIT_HOME"], "custody-log.key").write_text("k" * 64)
     s3.put_bucket_versioning(Bucket=bucket.name, VersioningConfiguration={"Status": "Enabled"})
     keys = {}
     for sale, body, file_name in (("V-1", MARIA, "rg-quiteria.pdf"), ("V-2", JOAO, "rg-candido.pdf")):
@@ -129,7 +130,9 @@ def test_one_leaves_the_held_one_stays_and_every_proof_still_holds(office, run, 
     assert len(left_of(office, s3, bucket, OF_JOAO)) > 4
     assert "0 clients, 0 sales" in office.asked("show", cpf="52998224725").out
 
-    # Neither the hashes nor the salts by which they could be tried out are left.
+    # Neither the hashes nor the keys and salts by which they could be tried out are left.
+    keys = "SELECT sale_id, wrapped IS NOT NULL FROM audit.sale_keys ORDER BY 1"
+    assert rows(database, keys) == [("V-1", False), ("V-2", True)]
     [(record,)] = rows(database, "SELECT evidence_id FROM audit.evidence_observations WHERE sale_id = 'V-1'")
     hidden = sorted({name for names in HIDDEN.values() for name in names})
     of_her = f"""
@@ -251,6 +254,16 @@ def test_hashes_that_went_without_an_erasure_are_told(office, run, database, tmp
     unguarded(database, "custody_events", f"{blank} WHERE kind = 'RECORDED'")
     told = run("log", "export", tmp_path / "log", ends=None)
     assert "no erasure says so" in told.out + told.err
+
+
+def test_a_key_of_a_sale_that_went_without_an_erasure_is_told(office, run, database, tmp_path):
+    run("log", "seal")
+    hidden = "SELECT sale_key IS NOT NULL FROM audit.log_entries WHERE convert_from(entry, 'UTF8') LIKE '%\"{}\"%'"
+    assert {row for kind in ("RECORDED", "UPLOADED") for row in rows(database, hidden.format(kind))} == {(True,)}
+    assert rows(database, "SELECT count(DISTINCT wrapped) FROM audit.sale_keys") == [(2,)]
+    unguarded(database, "sale_keys", "UPDATE audit.sale_keys SET wrapped = NULL")
+    told = run("log", "export", tmp_path / "log", ends=None)
+    assert "the key of its sale is gone, and no erasure says so" in told.out + told.err
 
 
 def test_a_person_gets_a_full_copy_that_only_its_owner_reads(office, run, database, tmp_path):

@@ -8,6 +8,7 @@ from shutil import copy
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -214,3 +215,19 @@ def test_fields_that_were_sealed_in_an_earlier_form_are_still_compared_and_opene
         assert keys.agrees(event, "by", told)
     assert keys.opens(event, "by", commitment(of_field, "Ana")) == of_field
     assert not keys.agrees(event, "by", commitment(of_field, "Rui"))
+
+
+def test_fields_of_a_sale_are_sealed_under_its_random_key():
+    """Recomputed by hand; that key is no other sale's, and opens while the key that wraps it is there."""
+    keys, now = LogKeys(("old",)), datetime(2026, 11, 28, tzinfo=UTC)
+    wrapped, other = keys.new_sale_key(), keys.new_sale_key()
+    key = AESGCM(hmac.digest(b"old", b"wraps keys of sales", "sha256")).decrypt(wrapped[:12], wrapped[12:], None)
+    event = Event(7, "WITHDRAWN", now, {"by": "Ana", "reason": "Ana"}, wrapped)
+    told = keys.sealed(event)["detail"]
+    of_field = hmac.digest(key, b"7\0by", "sha256")
+    assert told["by"] == hmac.digest(of_field, b"Ana", "sha256").hex() != told["reason"]
+    assert keys.sealed(event._replace(secret=other))["detail"]["by"] != told["by"]
+    assert LogKeys(("new", "old")).sealed(event)["detail"] == told
+    assert LogKeys(("new", "old")).opens(event, "by", told["by"]) == of_field
+    assert [LogKeys(("new",)).can_unwrap(each) for each in (wrapped, None)] == [False, False]
+    assert not keys.agrees(event._replace(secret=None), "by", told["by"])

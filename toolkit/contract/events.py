@@ -2,15 +2,19 @@
 
 A hash of a name, or of a file name that is a CPF, is found by trying all of them. So a sealed event holds keyed
 hashes (HMAC-SHA256), each field under a key of its own: who is given it and the value checks this field alone.
+It is made of the random key of the sale, or of a salt where no sale is known: an erasure destroys both.
 """
 
 import hmac
 import json
+import os
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Any, Final, Self
+from functools import lru_cache
+from typing import Any, Final, NamedTuple, Self
 
 
 class CustodyEvent(StrEnum):
@@ -68,22 +72,22 @@ HIDDEN: Final[Mapping[str, tuple[str, ...]]] = {kind: kind.hidden for kind in Cu
 ERASED: Final = "erased"  # the mark in the detail of an event whose hashes were destroyed by an erasure
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(NamedTuple):
     """Something that happened to evidence; ``detail`` holds ids, hashes, counts and times only."""
 
     id: int
     kind: str
     happened_at: datetime
     detail: Mapping[str, Any]
-    salt: bytes | None = None
-    """Random; ``None`` where an erasure destroyed it, and of events that were sealed before there was one."""
+    secret: bytes | None = None
+    """The wrapped key of its sale, or a salt; ``None`` where it is destroyed, and where there never was one."""
 
     def as_json(self) -> dict[str, Any]:
         """Return the event as it is exported and hashed."""
         return {"id": self.id, "kind": self.kind, "at": _moment(self.happened_at), "detail": dict(self.detail)}
 
 
+@lru_cache(maxsize=1024)  # events of one transaction have one moment
 def _moment(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat(timespec="microseconds")
 
@@ -103,29 +107,42 @@ def commitment(key: bytes, value: object) -> str:
     return hmac.digest(key, value.encode() if isinstance(value, str) else canonical(value), "sha256").hex()
 
 
+_SALT_BYTES: Final = 16
+_NONCE_BYTES: Final = 12
+_KEY_BYTES: Final = 32
+
+
 @dataclass(frozen=True, slots=True)
 class LogKeys:
     """The keys, the newest first: it seals, and what the others sealed can still be compared with the tables."""
 
     keys: tuple[str, ...] = field(default=(), repr=False)
 
+    def new_sale_key(self) -> bytes:
+        """Return a new random key for a sale, wrapped by the newest of these (AES-GCM, its nonce before)."""
+        nonce = os.urandom(_NONCE_BYTES)
+        wrapped: bytes = _cipher(self.keys[0]).encrypt(nonce, os.urandom(_KEY_BYTES), None)
+        return nonce + wrapped
+
+    def can_unwrap(self, wrapped: bytes | None) -> bool:
+        """Tell whether one of these wrapped the key of a sale, which was not destroyed."""
+        return wrapped is not None and _unwrapped(self.keys, wrapped) is not None
+
     def _of_field(self, event: Event, name: str) -> Iterator[bytes]:
-        """Yield the keys that a field may be sealed under, the one of now first; without a salt one for all."""
-        keys = [key.encode() for key in (*self.keys, "")]
-        if event.salt is None:
-            yield from keys[:-1]
-            return
-        for key in keys:
-            yield hmac.digest(key, event.salt + name.encode(), "sha256")
-        for key in keys:  # earlier, one of the event stood between
-            yield hmac.digest(hmac.digest(key, event.salt, "sha256"), name.encode(), "sha256")
+        """Yield the keys that a field may have been sealed under."""
+        for key in (*self.keys, ""):
+            if (found := _key_of_field((key,), event, name)) is not None:
+                yield found
+            if event.secret is not None:  # earlier, a key of the event stood between
+                yield hmac.digest(hmac.digest(key.encode(), event.secret, "sha256"), name.encode(), "sha256")
 
     def sealed(self, event: Event) -> dict[str, Any]:
         """Return the event (as JSON) as it is sealed, its fields under their keys."""
         document = event.as_json()
+        detail = document["detail"]
         for name in HIDDEN.get(event.kind, ()):
-            if name in event.detail and (key := next(self._of_field(event, name), None)) is not None:
-                document["detail"][name] = commitment(key, event.detail[name])
+            if name in detail and (key := _key_of_field(self.keys, event, name)) is not None:
+                detail[name] = commitment(key, detail[name])
         return document
 
     def opens(self, event: Event, name: str, told: object) -> bytes | None:
@@ -135,6 +152,35 @@ class LogKeys:
 
     def agrees(self, event: Event, name: str, told: object) -> bool:
         """Tell whether ``told`` stands for a field of this event, also where all had the key of the event."""
-        value, salt = event.detail[name], event.salt or b""
+        value, salt = event.detail[name], event.secret or b""
         earlier = [commitment(hmac.digest(key.encode(), salt, "sha256"), value) for key in (*self.keys, "")]
         return told == value or self.opens(event, name, told) is not None or told in earlier
+
+
+def _key_of_field(keys: tuple[str, ...], event: Event, name: str) -> bytes | None:
+    """Return the key that a field is sealed under; ``None`` where there is none."""
+    secret, own = event.secret, keys[0].encode() if keys else b""
+    if secret is None:
+        return own or None
+    if len(secret) == _SALT_BYTES:
+        return hmac.digest(own, secret + name.encode(), "sha256")
+    key = _unwrapped(keys, secret)
+    return key and hmac.digest(key, b"%d\0%b" % (event.id, name.encode()), "sha256")
+
+
+def _cipher(key: str) -> Any:
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # of an extra, as the key that signs
+
+    return AESGCM(hmac.digest(key.encode(), b"wraps keys of sales", "sha256"))
+
+
+@lru_cache(maxsize=65_536)
+def _unwrapped(keys: tuple[str, ...], wrapped: bytes) -> bytes | None:
+    """Return the key of a sale that one of the keys wrapped; ``None`` where none did."""
+    from cryptography.exceptions import InvalidTag
+
+    for key in keys:
+        with suppress(InvalidTag):
+            found: bytes = _cipher(key).decrypt(wrapped[:_NONCE_BYTES], wrapped[_NONCE_BYTES:], None)
+            return found
+    return None

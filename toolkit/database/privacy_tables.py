@@ -1,10 +1,10 @@
-"""Define the tables of the rights of persons: holds, requests, erasures."""
+"""Define the tables of the rights of persons: holds, requests, erasures, and the keys that these destroy."""
 
 import sqlalchemy as sa
 from sqlalchemy import Column, ForeignKey, Index, Text, Uuid
 from sqlalchemy.dialects.postgresql import JSONB
 
-from toolkit.database.tables import TRANSACTION, append_only, columns, moment
+from toolkit.database.tables import TRANSACTION, append_only, columns, moment, numbered
 
 legal_holds = append_only(
     "legal_holds",
@@ -46,3 +46,11 @@ erasures = append_only(
 
 Only the transaction that writes such a row may change histories, as ``triggers.sql`` says.
 """
+
+sale_keys = append_only(
+    "sale_keys",
+    numbered(),
+    Column("sale_id", Text, nullable=False, unique=True),
+    *columns(sa.LargeBinary, "wrapped?"),
+)
+"""The random key of each sale, wrapped by a key outside of the database; an erasure destroys it."""

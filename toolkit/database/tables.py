@@ -326,7 +326,7 @@ custody_events = append_only(
         "custody_events_completed_idx", text("(detail ->> 'sale')"), postgresql_where=text("kind = 'COMPLETED'")
     ),
 )
-"""Events of evidence, mostly written by triggers: ids, times, and hashes, whose ``salt`` an erasure destroys."""
+"""Events of evidence, mostly written by triggers: ids, times, hashes; ``salt`` hides those of no known sale."""
 
 log_entries = append_only(
     "log_entries",
@@ -334,9 +334,13 @@ log_entries = append_only(
     *columns(sa.BigInteger, "event", "transaction"),
     Column("epoch", sa.Integer, nullable=False),
     *columns(sa.LargeBinary, "entry"),
+    *columns(sa.BigInteger, "sale_key?"),
     Index(None, "event"),
 )
-"""The entries of the log, exactly as they are hashed: each one line of canonical JSON about one event."""
+"""The entries of the log, exactly as they are hashed: each one line of canonical JSON about one event.
+
+``sale_key`` numbers the key that hides its fields; without one the salt of the event does.
+"""
 
 log_tiles = table(
     "log_tiles",

@@ -16,6 +16,7 @@ from sqlalchemy import Connection
 
 from toolkit.contract.events import ERASED, HIDDEN, CustodyEvent, Event, LogKeys
 from toolkit.database.connection import Database
+from toolkit.database.privacy_tables import sale_keys
 from toolkit.database.tables import custody_events, log_entries
 from toolkit.errors import InvalidInput, UnreadableFile
 from toolkit.log.merkle import HASH_BYTES, TILE, ReadTile, append, leaf_hash, root
@@ -140,13 +141,17 @@ def _entries(connection: Connection, size: int) -> Iterator[Sequence[Any]]:
         sa.select(
             entry.entry,
             entry.event,
+            entry.sale_key,
             event.id,
             event.kind,
             event.happened_at,
             event.detail,
-            sa.func.uuid_send(event.salt).label("salt"),
+            sa.case((entry.sale_key.is_(None), sa.func.uuid_send(event.salt)), else_=sale_keys.c.wrapped).label(
+                "secret"
+            ),
         )
         .outerjoin(custody_events, event.id == entry.event)
+        .outerjoin(sale_keys, sale_keys.c.id == entry.sale_key)
         .where(entry.index < size)
         .order_by(entry.index)
     )
@@ -166,7 +171,7 @@ def _misfit(row: Any, keys: LogKeys) -> Message | None:
         return None
     if row.id is None:
         return Message("Event {} is in the log, and no more in the database.", row.event)
-    event = Event(row.id, row.kind, row.happened_at, row.detail, row.salt)
+    event = Event(row.id, row.kind, row.happened_at, row.detail, row.secret)
     if row.entry == entry_of(event, keys):
         return None
     sealed, now = json.loads(row.entry), event.as_json()
@@ -177,6 +182,10 @@ def _misfit(row: Any, keys: LogKeys) -> Message | None:
             now["detail"].pop(name, None)
     if sealed == now:
         return None
+    if row.sale_key is not None and row.secret is None:
+        return Message(
+            "Event {} cannot be compared: the key of its sale is gone, and no erasure says so.", row.event
+        )
     return Message("Event {} ({}) is another one in the database than in the log.", row.event, row.kind)
 
 

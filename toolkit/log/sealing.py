@@ -5,7 +5,7 @@ record any: so the place of an event in the log never changes, and no writer is 
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Set
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from hashlib import sha256
@@ -66,7 +66,8 @@ def seal_events(
                 "The custody log is not sealed: its tree is not the one that was signed at {:,} entries.",
                 signed.size,
             )
-        while rows := connection.execute(sa.text(_UNSEALED), {"horizon": horizon, "batch": BATCH}).all():
+        unsealed = raw(connection).cursor(binary=True)
+        while rows := unsealed.execute(_UNSEALED, {"horizon": horizon, "batch": BATCH}).fetchall():
             _append(connection, size, rows, keys)
             size += len(rows)
         if size > (signed.size if signed is not None else 0):
@@ -147,21 +148,34 @@ def newest_epoch(connection: Connection) -> Row[Any]:
 
 
 def _append(connection: Connection, size: int, rows: Sequence[Any], keys: LogKeys) -> None:
-    entries = [
-        entry_of(Event(number, kind, moment, json.loads(detail), salt), keys)
-        for number, kind, moment, detail, salt, *_ in rows
-    ]
+    of_sales = _keys_of_sales(connection, {sale for *_, sale in rows if sale is not None}, keys)
+    details = json.loads(f"[{','.join(row[0] for row in rows)}]")
+    entries = []
+    for index, (row, detail) in enumerate(zip(rows, details, strict=True), start=size):
+        _, number, kind, moment, transaction, epoch, salt, sale = row
+        sale_key, secret = of_sales.get(sale, (None, salt))
+        entry = entry_of(Event(number, kind, moment, detail, secret), keys)
+        entries.append((index, number, transaction, epoch, sale_key, entry))
     with raw(connection).cursor().copy(_COPY_ENTRIES) as copy:
-        copy.set_types(["int8", "int8", "int8", "int4", "bytea"])
-        for index, (row, entry) in enumerate(zip(rows, entries, strict=True), start=size):
-            copy.write_row((index, row.id, row.transaction, row.epoch, entry))
-    changed = append(tiles_of(connection), size, map(leaf_hash, entries))
+        copy.set_types(["int8", "int8", "int8", "int4", "int8", "bytea"])
+        for each in entries:
+            copy.write_row(each)
+    changed = append(tiles_of(connection), size, (leaf_hash(entry) for *_, entry in entries))
     grown = insert(log_tiles)
     grown = grown.on_conflict_do_update(index_elements=["level", "number"], set_={"hashes": grown.excluded.hashes})
     connection.execute(
         grown,
         [{"level": level, "number": number, "hashes": hashes} for (level, number), hashes in changed.items()],
     )
+
+
+def _keys_of_sales(connection: Connection, sales: Set[str], keys: LogKeys) -> Mapping[str, tuple[int, bytes]]:
+    """Return the wrapped keys of sales with their numbers; a sale that never had one gets it."""
+    found = [*connection.execute(sa.text(_KEYS_OF_SALES), {"sales": [*sales]})]
+    if keys.keys and (new := sorted(sales - {sale for sale, *_ in found})):
+        made = {"sales": new, "wrapped": [keys.new_sale_key() for _ in new]}
+        found += connection.execute(sa.text(_NEW_KEYS), made)
+    return {sale: (number, wrapped) for sale, number, wrapped in found if keys.can_unwrap(wrapped)}
 
 
 def _sign(connection: Connection, size: int, signers: Sequence[LogSigner], now: datetime) -> SignedState:
@@ -178,8 +192,18 @@ def may_record(connection: Connection) -> bool:
     return bool(connection.execute(sa.text(_MAY_WRITE)).scalar_one())
 
 
+_KEYS_OF_SALES: Final = (
+    "SELECT sale_id, id, wrapped FROM audit.sale_keys WHERE sale_id = ANY(CAST(:sales AS text[]))"
+)
+
+_NEW_KEYS: Final = """
+    INSERT INTO audit.sale_keys (sale_id, wrapped)
+    SELECT * FROM unnest(CAST(:sales AS text[]), CAST(:wrapped AS bytea[]))
+    RETURNING sale_id, id, wrapped
+"""
+
 _COPY_ENTRIES: Final = (
-    "COPY audit.log_entries (index, event, transaction, epoch, entry) FROM STDIN (FORMAT BINARY)"
+    "COPY audit.log_entries (index, event, transaction, epoch, sale_key, entry) FROM STDIN (FORMAT BINARY)"
 )
 
 _MAY_WRITE: Final = f"""
@@ -201,14 +225,25 @@ _HORIZON: Final = """
     WHERE xid(running)::text <> ALL(CAST(:elsewhere AS text[]))
 """
 
+# An event of an object is about the sale whose record has the object now, any other about that of its record.
 _UNSEALED: Final = """
-    SELECT id, kind, happened_at, CAST(detail AS text), uuid_send(salt), transaction, epoch
+    SELECT CAST(detail AS text), id, kind, happened_at, transaction, epoch, uuid_send(salt),
+           CASE WHEN kind IN ('UPLOADED', 'RESTORED', 'GONE', 'VERIFIED') THEN (
+               SELECT (array_agg(sale_id ORDER BY record.id DESC))[1]
+               FROM audit.object_observations AS seen
+               JOIN audit.evidence_observations AS record ON object_key = key AND record.gone_at IS NULL
+               WHERE seen.id = (detail ->> 'observation')::bigint
+           ) ELSE (
+               SELECT (array_agg(sale_id ORDER BY id DESC))[1]
+               FROM audit.evidence_observations
+               WHERE evidence_id = coalesce(detail ->> 'evidence', detail #>> '{files,0,evidence}')::uuid
+           ) END
     FROM audit.custody_events
     WHERE (epoch, transaction, id) > (
         SELECT coalesce(max(epoch), 0), coalesce(max(transaction), 0), coalesce(max(event), 0)
         FROM (SELECT * FROM audit.log_entries ORDER BY index DESC LIMIT 1) AS last
     )
-      AND (transaction < :horizon OR epoch < (SELECT max(number) FROM audit.custody_epochs))
+      AND (transaction < %(horizon)s OR epoch < (SELECT max(number) FROM audit.custody_epochs))
     ORDER BY epoch, transaction, id
-    LIMIT :batch
+    LIMIT %(batch)s
 """

@@ -1,6 +1,6 @@
 """Erase what is known of a person: objects in every version, rows, names in histories, and files beside them.
 
-The custody log is not rewritten: what its entries hold of the person are hashes, whose salts go. A ledger outside
+The custody log is not rewritten: what its entries hold of the person are hashes, whose keys go. A ledger outside
 of the database lists each erasure before anything is destroyed, and is replayed after a restore.
 """
 
@@ -315,13 +315,16 @@ _STATEMENTS: Final = {
         UPDATE audit.custody_events
         SET detail = detail - CAST(:hidden AS text[]) || '{"erased": true}', salt = NULL
         WHERE NOT detail ? 'erased' AND (
-            (detail ->> 'evidence')::uuid = ANY(CAST(:records AS uuid[]))
+            (detail ->> 'evidence')::uuid = ANY(CAST(:records AS uuid[]) || ARRAY(
+                SELECT evidence_id FROM audit.evidence_observations WHERE sale_id = ANY(CAST(:sales AS text[]))
+            ))
             OR (detail ->> 'observation')::bigint = ANY(ARRAY(
                 SELECT id FROM audit.object_observations WHERE key COLLATE "C" = ANY(CAST(:keys AS text[]))
             )) AND kind IN ('UPLOADED', 'RESTORED', 'GONE', 'VERIFIED')
             OR detail ->> 'sale' = ANY(CAST(:hashes AS text[])) AND kind = 'COMPLETED'
         )
     """,
+    "keys": "UPDATE audit.sale_keys SET wrapped = NULL WHERE sale_id = ANY(CAST(:sales AS text[]))",
     "objects": """
         UPDATE audit.object_observations AS seen
         SET key = erased.name, gone_how = CASE WHEN gone_at IS NULL THEN 'DELETED' ELSE gone_how END,
