@@ -27,7 +27,6 @@ from toolkit.contract.resources import HEADINGS, Answer, AnswerKind, FindingAnsw
 from toolkit.database.tables import finding_answers, finding_observations, new_id
 from toolkit.errors import FindingNotFound, InvalidField, InvalidFields
 from toolkit.intake.headings import Headings, plain
-from toolkit.intake.sales import hand_back
 from toolkit.intake.sources import source_of
 from toolkit.intake.tables import RejectedRow, Table, valid_rows
 from toolkit.language import LANGUAGES, Language, language
@@ -214,7 +213,7 @@ def load_answers(
         except InvalidFields as error:
             rejected.append(RejectedRow(line, error.invalid))
     rejected.sort(key=lambda row: row.line)
-    files = hand_back(table, rejected, out or path.parent, path.name, spoken)
+    files = table.hand_back(rejected, out, spoken)
     rows = len(answered)
     return AnswersLoaded(rows, rows - unchanged - len(rejected), unchanged, tuple(rejected), files)
 

@@ -1,6 +1,6 @@
 """Take over the sales that another system exports as a file, or compare them with those of the service."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from pathlib import Path
@@ -18,7 +18,6 @@ from toolkit.database.observations import OBSERVED, observe_sales
 from toolkit.database.service import clients, create_new, sales
 from toolkit.errors import InvalidField
 from toolkit.intake.headings import Headings
-from toolkit.intake.results import Outputs
 from toolkit.intake.sources import source_of
 from toolkit.intake.tables import RejectedRow, Table, valid_rows
 from toolkit.language import ENGLISH, Language
@@ -105,7 +104,7 @@ def load_sales(
             database.service.run(connection, "add_sales")
         if write:
             observe_sales(connection, clock)
-    files = hand_back(table, rejected, out or path.parent, path.name, language)
+    files = table.hand_back(rejected, out, language)
     new = sum(not each.fields for each in differing)
     unchanged = rows - len(rejected) - len(differing)
     if write:
@@ -169,17 +168,3 @@ def _differing(connection: Connection) -> tuple[DifferingSale, ...]:
         )
         for row in connection.execute(query.where(absent | _DIFFERS_AT_ALL))
     )
-
-
-def hand_back(
-    table: Table, rejected: Sequence[RejectedRow], out: Path, name: str, language: Language
-) -> tuple[Path, ...]:
-    """Write the rejected rows, if there are any, for people to correct, as those of clients."""
-    if not rejected:
-        return ()
-    errors = {each.line: each.invalid for each in rejected}
-    with Outputs(out, name, table.layout.delimiter, table.headings, table.fields, language) as outputs:
-        for chunk in table.whole:
-            outputs.reject(chunk, errors)
-        outputs.complete()
-        return outputs.publish()[0]

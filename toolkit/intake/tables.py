@@ -18,6 +18,7 @@ from functools import cached_property, partial
 from hashlib import file_digest
 from io import StringIO
 from itertools import chain, islice
+from pathlib import Path
 from typing import Final, TypeVar
 
 import numpy as np
@@ -28,6 +29,7 @@ from pyarrow import csv as arrow_csv
 from toolkit.contract.fields import TRIMMED, RequestModel, parse
 from toolkit.errors import InvalidField, InvalidFields, UnreadableFile
 from toolkit.intake.headings import Headings
+from toolkit.intake.results import Outputs
 from toolkit.intake.sources import (
     ERROR_OF_FORMULA,
     HEADING_ROWS,
@@ -44,6 +46,7 @@ from toolkit.intake.sources import (
     unescape,
 )
 from toolkit.intake.workbooks import WorkbookTable
+from toolkit.language import Language
 from toolkit.message import Message
 
 M = TypeVar("M", bound=RequestModel)
@@ -357,6 +360,18 @@ class Table:
             texts = (pc.replace_substring_regex(column, ERROR_OF_FORMULA, "").to_pylist() for column in cells)
             for line, *row in zip(chunk.lines.tolist(), *texts, strict=True):
                 yield line, {name: cell or None for name, cell in zip(self.fields, row, strict=True)}
+
+    def hand_back(self, rejected: Sequence[RejectedRow], out: Path | None, language: Language) -> tuple[Path, ...]:
+        """Write the rejected rows, if there are any, to be corrected; into ``out``, or beside the file."""
+        if not rejected:
+            return ()
+        folder, name, delimiter = out or self.source.path.parent, self.source.path.name, self.layout.delimiter
+        errors = {each.line: each.invalid for each in rejected}
+        with Outputs(folder, name, delimiter, self.headings, self.fields, language) as outputs:
+            for chunk in self.whole:
+                outputs.reject(chunk, errors)
+            outputs.complete()
+            return outputs.publish()[0]
 
 
 Body = tuple[int, dict[str, str | None]]  # the line of a row, and its cells by field

@@ -31,7 +31,6 @@ from toolkit.contract.scorecards import Mark
 from toolkit.errors import InvalidField, InvalidFields, ReviewRefused, ToolkitError
 from toolkit.extras import require
 from toolkit.intake.headings import Headings
-from toolkit.intake.sales import hand_back
 from toolkit.intake.sources import harmless, source_of
 from toolkit.intake.tables import RejectedRow, Table
 from toolkit.kit.process import signed_in_account
@@ -129,8 +128,7 @@ class ReviewDesk:
                 rejected.append(RejectedRow(line, error.invalid))
             except ReviewRefused as error:
                 rejected.append(RejectedRow(line, (InvalidField("evidenceId", error.message),)))
-        folder = path.parent if out is None else self._kit.path(out)
-        files = hand_back(found, rejected, folder, path.name, current_language())
+        files = found.hand_back(rejected, None if out is None else self._kit.path(out), current_language())
         loaded = ReviewsLoaded(kept + len(rejected), kept, tuple(rejected), files)
         told, document = of_rejected(rejected, files)
         facts = {"kept": kept, "rejected": len(rejected)}
