@@ -12,10 +12,12 @@ import pytest
 import sqlalchemy as sa
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from tests.conftest import fresh_database
 from tests.support.evidence_files import pdf
 from tests.support.request_bodies import UPLOAD
 from tests.support.uploaded_sales import add_sale, execute, rows, unguarded
 from toolkit.contract.events import LogKeys
+from toolkit.database import schema
 from toolkit.errors import InvalidInput, LogDiffers, LogKeyMissing
 from toolkit.evidence.contents import verify_contents
 from toolkit.evidence.credentials import UploadLimits, request_upload
@@ -75,6 +77,16 @@ def test_everything_that_happens_to_a_file_is_told(database, bucket, put, sync, 
     assert {details[place]["evidence"] for place in (0, 1, 7)} == {str(issued.id)}
     assert details[3]["key"] == details[5]["key"] == details[6]["key"]
     assert not any(name in json.dumps(told) for name in ("Ana", "Rui", ".pdf", "evidences/"))
+
+
+def test_an_audit_is_made_and_sealed_in_a_database_of_an_older_encoding(run, server, bucket_environment, tmp_path):
+    with fresh_database(server, "template0 ENCODING 'LATIN1' LOCALE_PROVIDER libc LOCALE 'C'") as database:
+        schema.upgrade(database, service_tables=True)
+        add_sale(database, partner="Conexão")
+        url = database.engine.url.render_as_string(hide_password=False)
+        around = {**bucket_environment, "TOOLKIT_HOME": str(tmp_path), "DATABASE_URL": url}
+        assert "1 of 1 sale lacks evidence" in run("audit", ends=3, within=around).out
+        assert "\n— evidence-toolkit/custody " in run("log", "checkpoint", within=around).out
 
 
 def test_every_event_is_an_entry_once_and_each_state_goes_on_from_the_one_before(

@@ -33,6 +33,20 @@ toolkit = MetaData(schema=AUDIT, naming_convention=_names)  # tables of the tool
 moment = TIMESTAMP(timezone=True)  # the type of a time with its zone
 
 
+class SignedText(sa.types.TypeDecorator[str]):
+    """Text of signed notes; their dash is written in ASCII, for not every encoding of a database has it."""
+
+    impl, cache_ok = Text, True
+
+    def process_bind_param(self, value: str | None, _: sa.Dialect) -> str | None:
+        """Write the dash out."""
+        return value and value.replace("—", r"\u2014")
+
+    def process_result_value(self, value: Any | None, _: sa.Dialect) -> str | None:
+        """Read the dash."""
+        return value and str(value).replace(r"\u2014", "—")
+
+
 def table(name: str, *parts: SchemaItem, **options: Any) -> Table:
     """Return a table of the toolkit."""
     return Table(name, toolkit, *parts, **options)
@@ -128,16 +142,12 @@ evidence_observations = table(
     *columns(moment, "requested_at", "expires_at?"),
     *life("evidence_observations", "evidence_id"),
     *columns(moment, "assumed_at?"),
-    Index(None, "evidence_id"),
-    Index(None, "sale_id"),
+    *(Index(None, "evidence_id"), Index(None, "sale_id")),
     Index(None, "assumed_at", postgresql_where=text("assumed_at IS NOT NULL")),
     Index("evidence_observations_object_key_idx", "object_key", postgresql_where=text("gone_at IS NULL")),
 )
-"""Observations of each evidence record: a row holds from ``seen_at`` until ``gone_at`` (open: until now).
-
-Where ``assumed_at`` is set, the record was there before any was observed: ``seen_at`` was then taken from
-``requested_at``, at that moment.
-"""
+"""Observations of each evidence record, likewise. Where ``assumed_at`` is set, the record was there before any was
+observed: ``seen_at`` was then taken from ``requested_at``, at that moment."""
 
 object_observations = table(
     "object_observations",
@@ -147,10 +157,8 @@ object_observations = table(
     *columns(Text, "version_id?", "gone_how?"),
     Index("object_observations_key_idx", text('key COLLATE "C"')),
 )
-"""Observations of each key of the bucket; an overwritten object is a new row.
-
-``version_id`` is known where the bucket is versioned; ``gone_how`` is ``OVERWRITTEN`` or ``DELETED``.
-"""
+"""Observations of each key of the bucket; an overwritten object is a new row. ``version_id`` is known where the
+bucket is versioned; ``gone_how`` is ``OVERWRITTEN`` or ``DELETED``."""
 
 content_checks = append_only(
     "content_checks",
@@ -353,7 +361,7 @@ log_tiles = table(
 log_checkpoints = append_only(
     "log_checkpoints",
     Column("size", sa.BigInteger, primary_key=True, autoincrement=False),
-    *columns(Text, "note", "vkey", moment, "issued_at"),
+    *columns(SignedText, "note", Text, "vkey", moment, "issued_at"),
 )
 """The signed states of the log: the number of entries, the signed note with the root, and the key."""
 
@@ -361,7 +369,7 @@ log_cosignatures = append_only(
     "log_cosignatures",
     Column("size", sa.BigInteger, ForeignKey(log_checkpoints.c.size), primary_key=True),
     Column("witness", Text, primary_key=True),
-    *columns(Text, "line", moment, "signed_at", "added_at"),
+    *columns(SignedText, "line", moment, "signed_at", "added_at"),
 )
 """The signatures of witnesses under states of the log, by the key of the witness."""
 
@@ -472,11 +480,8 @@ load_batches = append_only(
     *columns(Text, "sha256", JSONB, "options", Text, "source"),
     *columns(sa.BigInteger, "accepted", "rejected", "skipped", moment, "loaded_at"),
 )
-"""Each file of clients that was loaded, written in the same transaction as its rows.
-
-``fingerprint`` stands for the contents (``sha256``) together with the ``options`` that change what becomes of
-them. The clients of a batch have its ``loaded_at`` as their ``created_at``.
-"""
+"""Each file of clients that was loaded, written in the transaction of its rows. ``fingerprint`` stands for contents
+(``sha256``) and the ``options`` that change what becomes of them; its clients have ``loaded_at`` as ``created_at``."""
 
 CLOSED_ONCE: Final = (sale_observations, evidence_observations, object_observations, finding_observations)
 """Rows of these tables are never deleted, and change once: when ``gone_at`` is set."""
