@@ -14,23 +14,9 @@ from filelock import FileLock, Timeout
 from toolkit.errors import InvalidInput
 
 
-class Draft:
-    """The draft beside the future file; ``finish`` it when it is complete."""
-
-    def __init__(self, file: TextIO) -> None:
-        self.file = file
-        self.complete = False
-
-    def finish(self) -> None:
-        """Flush everything that was written to the disk."""
-        self.file.flush()
-        os.fsync(self.file.fileno())
-        self.complete = True
-
-
 @contextmanager
-def atomic_file(path: Path) -> Iterator[Draft]:
-    """Open a draft that replaces ``path`` at the end of the block if it is complete, and is removed if it is not.
+def atomic_file(path: Path) -> Iterator[TextIO]:
+    """Open a draft that replaces ``path`` at the end of the block, unless it failed or closed the draft.
 
     What a kill leaves of it lies in a folder that only its owner may enter, until the next file is written there.
 
@@ -45,9 +31,9 @@ def atomic_file(path: Path) -> Iterator[Draft]:
         raise InvalidInput("{} cannot be written: {}.", path, error.strerror) from None
     try:
         with private as folder, (folder / "draft").open("w", encoding="utf-8", newline="\n") as file:
-            draft = Draft(file)
-            yield draft
-            if draft.complete:
+            yield file
+            if not file.closed:
+                to_disk(file)
                 private.publish(folder / "draft", path.name)
     except OSError as error:
         if error.filename is not None:
@@ -109,6 +95,12 @@ def _locked_folder(parent: Path) -> tuple[Path, FileLock]:
                 return path, lock
         lock.release()
         shutil.rmtree(path, ignore_errors=True)
+
+
+def to_disk(file: TextIO) -> None:
+    """Flush everything that was written to the disk."""
+    file.flush()
+    os.fsync(file.fileno())
 
 
 def sync(file: Path) -> None:

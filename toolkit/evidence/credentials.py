@@ -12,7 +12,7 @@ from uuid import UUID
 import sqlalchemy as sa
 from sqlalchemy import Connection, Row
 
-from toolkit.atomic_files import atomic_file
+from toolkit.atomic_files import atomic_file, to_disk
 from toolkit.bucket.client import Bucket, UploadForm, ask_each
 from toolkit.contract.deadlines import Clock
 from toolkit.contract.evidence import EvidenceRequest, EvidenceType, UtilityGroup, object_key
@@ -237,11 +237,12 @@ def request_manifest(database: Database, bucket: Bucket, path: Path, out: Path, 
         unknown = set(connection.scalars(known_sales, {"sales": list({row.sale_id for row in wanted})}))
         without = [RejectedRow(line, _NO_SALE) for line, row in valid.items() if row.sale_id in unknown]
         if rejected := sorted([*unreadable, *without], key=lambda row: row.line):
+            draft.close()
             return ManifestResult(rows, rejected=tuple(rejected))
         now = order.clock()
         known = _known_records(connection, bucket, [row.identity for row in wanted], now)
-        issued = _write(connection, bucket, order, now, wanted, known, draft.file)
-        draft.finish()
+        issued = _write(connection, bucket, order, now, wanted, known, draft)
+        to_disk(draft)
         # The journal of an earlier file's uploads says nothing about this file.
         journal_of(out).unlink(missing_ok=True)
     skipped = tuple((lines[each], record.id) for each, (record, uploaded) in known.items() if uploaded)

@@ -255,13 +255,12 @@ def _evidence_id(text: str | None) -> UUID:
 def _write_sheet(turns: Sequence[Turn], path: Path) -> None:
     asked = {question.id: _(question.text) for turn in turns for question in turn.questions}
     with atomic_file(path) as draft:
-        draft.file.write("\ufeff")  # a spreadsheet program knows the encoding by it
-        writer = csv.writer(draft.file, delimiter=";")
+        draft.write("\ufeff")  # a spreadsheet program knows the encoding by it
+        writer = csv.writer(draft, delimiter=";")
         writer.writerow([*_OF_FILE, *(harmless(f"{name}: {text}") for name, text in asked.items()), "comment"])
         for each in turns:
             row = (each.evidence_id, each.sale_id, each.partner or "", each.evidence_type)
             writer.writerow([harmless(str(cell)) for cell in row])
-        draft.finish()
 
 
 def shown_drawn(drawn: Drawn) -> Shown[Drawn]:

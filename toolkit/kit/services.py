@@ -275,8 +275,7 @@ class Services:
             with suppress(OSError, InvalidInput):
                 place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
                 with atomic_file(place) as draft:
-                    draft.file.write(signed.note)
-                    draft.finish()
+                    draft.write(signed.note)
         return signed
 
     def seal_if_possible(self) -> LogKeyMissing | LogDiffers | None:
