@@ -104,7 +104,7 @@ class Backend:
         self._application = application
         self._opened_bucket: Bucket | None = None
         self._newest_audit: Audit | None = None
-        self._audits_looked_at = -AUDIT_SECONDS
+        self._audits_looked_at = 0.0
         self._looking = threading.Lock()
         self.database_watch = Watched(self._check_database, CHECK_SECONDS, DatabaseUnavailable)
         self.bucket_watch = Watched(self._check_bucket, CHECK_SECONDS, BucketUnavailable)
@@ -163,7 +163,7 @@ class Backend:
             NotInstalled: audits cannot be read in this installation.
         """
         with self._looking:
-            if time.monotonic() >= self._audits_looked_at + AUDIT_SECONDS:
+            if self._newest_audit is None or time.monotonic() >= self._audits_looked_at + AUDIT_SECONDS:
                 require("audit", "Findings over HTTP")
                 found = self._application.last_audit()
                 if found is None:
@@ -171,8 +171,6 @@ class Backend:
                 if self._newest_audit is None or found.facts != self._newest_audit.facts:
                     self._newest_audit = found
                 self._audits_looked_at = time.monotonic()
-            if self._newest_audit is None:
-                raise NoAudit
             return self._newest_audit
 
     def _check_database(self) -> Database:

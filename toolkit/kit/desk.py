@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import timedelta
 from html import escape
 from pathlib import Path
@@ -55,16 +55,6 @@ _OF_FILE: Final = ("evidenceId", "saleId", "partner", "evidenceType")
 MARKS: Final = {Mark.YES: "yes", Mark.NO: "no", Mark.NOT_APPLICABLE: "not applicable"}  # the answers in words
 
 
-@dataclass(frozen=True, slots=True)
-class ReviewsLoaded:
-    """The answers in a file: its ``rows`` with any, those that were kept, and the rejected ones."""
-
-    rows: int
-    kept: int
-    rejected: tuple[RejectedRow, ...]
-    rejected_files: tuple[Path, ...]
-
-
 class ReviewDesk:
     """The desk of one reviewer; in a notebook it shows the next file with its questions."""
 
@@ -103,10 +93,10 @@ class ReviewDesk:
         """
         return shown_review(self._kept(UUID(str(evidence_id)), answers, comment))
 
-    def load(self, file: str | Path, *, out: str | Path | None = None) -> Shown[ReviewsLoaded]:
-        """Keep the answers in a CSV or XLSX file that ``next`` wrote; rows without an answer are left out.
+    def load(self, file: str | Path, *, out: str | Path | None = None) -> Shown[int]:
+        """Keep the answers in a CSV or XLSX file that ``next`` wrote; ``result`` counts them.
 
-        Rejected rows come back as files to be corrected, into ``out`` or beside the file.
+        Rows without an answer are left out; rejected rows come back as files, into ``out`` or beside the file.
 
         Raises:
             UnreadableFile: it is no table, or lacks the column evidenceId.
@@ -129,11 +119,10 @@ class ReviewDesk:
             except ReviewRefused as error:
                 rejected.append(RejectedRow(line, (InvalidField("evidenceId", error.message),)))
         files = found.hand_back(rejected, None if out is None else self._kit.path(out), current_language())
-        loaded = ReviewsLoaded(kept + len(rejected), kept, tuple(rejected), files)
         told, document = of_rejected(rejected, files)
         facts = {"kept": kept, "rejected": len(rejected)}
-        parts = [figures(Message("{}: {}", path.name, counted(loaded.rows, "review")), facts), *told]
-        return Shown(loaded, parts, pick_camel(loaded, "rows", "kept") | document, bool(rejected), files)
+        parts = [figures(Message("{}: {}", path.name, counted(kept + len(rejected), "review")), facts), *told]
+        return Shown(kept, parts, {"rows": kept + len(rejected), "kept": kept, **document}, bool(rejected), files)
 
     def _kept(self, evidence_id: UUID, answers: Mapping[str, str | None], comment: str | None) -> Reviewed:
         kit = self._kit
