@@ -290,6 +290,8 @@ def test_a_new_key_takes_over_in_a_state_that_both_sign(run, database, tell, tmp
     after.write_text(run("log", "checkpoint").out)
     assert VerifierKey.parse(old["vkey"]).opens(after.read_text()) is None
     assert run("log", "consistency", before, after).out
+    run("log", "export", tmp_path / "log")
+    assert run("log", "consistency", before, after, "--log", tmp_path / "log", within={}).out
 
 
 def test_a_checkpoint_of_another_history_is_told(run, database, tell, tmp_path):

@@ -25,10 +25,10 @@ AUDITOR = VerifierKey("auditor.example.com/witness", PRIVATE.public_key().public
 NOW = datetime(2026, 3, 10, 12, tzinfo=UTC)
 
 
-def cosigned(note, moment=NOW, key=AUDITOR):
-    """The line with which the auditor signs a checkpoint."""
+def cosigned(note, moment=NOW, key=AUDITOR, private=PRIVATE):
+    """The line with which the auditor, or somebody else, signs a checkpoint."""
     seconds = int(moment.timestamp())
-    signature = PRIVATE.sign(f"cosignature/v1\ntime {seconds}\n{text_of(note)}".encode())
+    signature = private.sign(f"cosignature/v1\ntime {seconds}\n{text_of(note)}".encode())
     raw = key.key_id + seconds.to_bytes(8, "big") + signature
     return f"— {key.name} {b64encode(raw).decode()}\n"
 
@@ -131,9 +131,15 @@ def test_a_report_is_verified_with_its_witness_and_another_history_is_named(seal
     cosigs.write_text(cosigned(checkpoint.replace("\n", "x\n", 1)), "utf-8")
     assert "did not sign this state" in run(*verify, ends=3).out
     # Two histories that two people were shown: one of them signed another one than this.
-    second = VerifierKey("second.example.com/witness", AUDITOR.public, COSIGNATURE)
-    cosigs.write_text(cosigned(checkpoint) + cosigned(checkpoint.replace("\n", "x\n", 1), key=second), "utf-8")
+    private = Ed25519PrivateKey.generate()
+    second = VerifierKey("second.example.com/witness", private.public_key().public_bytes_raw(), COSIGNATURE)
+    other = cosigned(checkpoint.replace("\n", "x\n", 1), key=second, private=private)
+    cosigs.write_text(cosigned(checkpoint) + other, "utf-8")
     assert "second.example.com/witness did not sign" in run(*verify, "--witness", str(second), ends=3).out
+    # One witness under two names is not two.
+    alias = VerifierKey("alias.example.com/witness", AUDITOR.public, COSIGNATURE)
+    cosigs.write_text(cosigned(checkpoint) + cosigned(checkpoint, key=alias), "utf-8")
+    assert "have one key: they are the same" in run(*verify, "--witness", str(alias), ends=3).out
     kit.audit(sync=False).report(tmp_path / "reports", formats="csv")
     assert not cosigs.exists()  # it went to history with the report that it is about
     story.sale("S-2", partner="Norte")

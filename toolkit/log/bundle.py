@@ -161,6 +161,8 @@ def _witnessed(
         return BundleVerdict(None, Message("Signatures of witnesses are looked at with --witness."))
     if any(each.public == key.public for each in witnesses):
         return BundleVerdict(False, Message("The key of the log is no witness of it."))
+    if len({each.public for each in witnesses}) < len(witnesses):
+        return BundleVerdict(False, Message("Two of these witnesses have one key: they are the same."))
     text = text_of(checkpoint.decode("utf-8", "replace"))
     lines = (folder / COSIGS).read_text("utf-8", "replace") if (folder / COSIGS).is_file() else ""
     times = {each.name: each.cosigned_at(text, lines) for each in witnesses}
@@ -206,15 +208,17 @@ def _files(folder: Path, entry: bytes) -> BundleVerdict:
         with (folder / name).open("rb") as file:
             if file_digest(file, "sha256").hexdigest() != digest:
                 return BundleVerdict(False, Message("{} is not what was written.", name))
-    others = {each.name for each in folder.iterdir() if each.is_file()} - {
-        *recorded,
-        *BUNDLE,
-        *LATER,
-        "manifest.json",
-    }
+    places = {".", *(Path(name).parent.as_posix() for name in recorded)}
+    present = (each for place in places for each in (folder / place).glob("*") if each.is_file())
+    others = {each.relative_to(folder).as_posix() for each in present}
+    others -= {*recorded, *BUNDLE, *LATER, "manifest.json"}
     kinds = {Path(name).suffix for name in recorded}
     if added := sorted(name for name in others if Path(name).suffix in kinds):
         return BundleVerdict(False, Message("{} was added: nothing proves it.", ", ".join(added)))
+    folders = {each for each in folder.iterdir() if each.is_dir() and each.name not in places}
+    others |= {
+        f"{each.name}/" for each in folders if not any(each.rglob(SUMS))
+    }  # the others have their own proofs
     written = Message("{:,} files are as they were written.", len(recorded))
     if others:
         written = Message("{} Nothing proves {}.", written, ", ".join(sorted(others)))

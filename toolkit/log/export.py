@@ -51,7 +51,9 @@ def export_tiles(database: Database, out: Path, keys: LogKeys) -> tuple[SignedSt
 
 
 def read_tiles(folder: Path) -> tuple[ReadTile, int, list[str]]:
-    """Return what reads the tiles of a log that was exported, the number of its entries, and its key.
+    """Return what reads the tiles of a log that was exported, the number of its entries, and its keys.
+
+    Its keys are the newest one, and those that entries tell were replaced (``KEY_ROTATED``).
 
     Raises:
         UnreadableFile: it is none.
@@ -61,7 +63,12 @@ def read_tiles(folder: Path) -> tuple[ReadTile, int, list[str]]:
         return _read(_stored(folder, str(level), number))
 
     found = Checkpoint.parse(text_of(_read(folder / "checkpoint").decode("utf-8", "replace")))
-    return tile, found.size if found else 0, [_read(folder / "log.vkey").decode("utf-8", "replace").strip()]
+    keys = [_read(folder / "log.vkey").decode("utf-8", "replace").strip()]
+    files = (each for each in folder.joinpath("tile", "entries").rglob("*") if each.is_file())
+    for entry in (each for path in files for each in _unframed(_read(path)) if b'"KEY_ROTATED"' in each):
+        with suppress(ValueError, KeyError, TypeError, UnreadableFile):  # in an entry that somebody made
+            keys.append(str(VerifierKey.parse(json.loads(entry)["detail"]["old"])))
+    return tile, found.size if found else 0, keys
 
 
 def _read(path: Path) -> bytes:

@@ -20,8 +20,9 @@ if [ -e SHA256SUMS ]; then
   sha256sum -c SHA256SUMS || fail "a file is not what was written"
   sums=$(sha256sum < SHA256SUMS | cut -c1-64)
   grep -qF "\"SHA256SUMS\":\"$sums\"" entry.json || fail "entry.json is about other files"
-  for file in *; do
+  for file in * .[!.]* */*; do
     case $file in
+      */*) cut -c67- SHA256SUMS | grep -q "^${file%/*}/" || continue ;;
       SHA256SUMS | entry.json* | checkpoint* | log.vkey | log.pem | VERIFY.md | verify.sh | manifest.json) continue ;;
     esac
     [ -f "$file" ] && ! cut -c67- SHA256SUMS | grep -qxF "$file" || continue
