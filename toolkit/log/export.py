@@ -5,7 +5,7 @@ The directory has the form of C2SP ``tlog-tiles``: ``checkpoint``, ``tile/LEVEL/
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,8 +16,6 @@ from sqlalchemy import Connection
 
 from toolkit.contract.events import ERASED, HIDDEN, CustodyEvent, Event, LogKeys
 from toolkit.database.connection import Database
-from toolkit.database.privacy_tables import sale_keys
-from toolkit.database.tables import custody_events, log_entries
 from toolkit.errors import InvalidInput, UnreadableFile
 from toolkit.log.merkle import HASH_BYTES, TILE, ReadTile, append, leaf_hash, root
 from toolkit.log.notes import Checkpoint, SignedState, VerifierKey, text_of
@@ -64,8 +62,7 @@ def read_tiles(folder: Path) -> tuple[ReadTile, int, list[str]]:
 
     found = Checkpoint.parse(text_of(_read(folder / "checkpoint").decode("utf-8", "replace")))
     keys = [_read(folder / "log.vkey").decode("utf-8", "replace").strip()]
-    files = (each for each in folder.joinpath("tile", "entries").rglob("*") if each.is_file())
-    for entry in (each for path in files for each in _unframed(_read(path)) if b'"KEY_ROTATED"' in each):
+    for entry in (each for entries in _entries(folder) for each in entries if b'"KEY_ROTATED"' in each):
         with suppress(ValueError, KeyError, TypeError, UnreadableFile):  # in an entry that somebody made
             keys.append(str(VerifierKey.parse(json.loads(entry)["detail"]["old"])))
     return tile, found.size if found else 0, keys
@@ -81,7 +78,8 @@ def _read(path: Path) -> bytes:
 def _write(connection: Connection, signed: SignedState, out: Path, keys: LogKeys) -> Message | None:
     misfit: Message | None = None
     unsaid = 0
-    for number, rows in enumerate(_entries(connection, signed.size)):
+    found = connection.execute(sa.text(_ENTRIES), {"size": signed.size}, execution_options={"yield_per": TILE})
+    for number, rows in enumerate(found.partitions(TILE)):
         misfit = misfit or next((wrong for row in rows if (wrong := _misfit(row, keys)) is not None), None)
         unsaid += sum(_erased(row) for row in rows)
         framed = b"".join(len(row.entry).to_bytes(2, "big") + row.entry for row in rows)
@@ -104,13 +102,12 @@ def computed(folder: Path, *, write: bool = False) -> tuple[bytes, Message | Non
     """
     growing: dict[tuple[int, int], bytes] = {}
     latest, turned_back = datetime.min.replace(tzinfo=UTC), None
-    size, entries = 0, [b""]
+    size = 0
 
     def tile(level: int, number: int) -> bytes:
         return growing[level, number]
 
-    while entries and size % TILE == 0 and (path := _stored(folder, "entries", size // TILE)).exists():
-        entries = [*_unframed(_read(path))]
+    for entries in _entries(folder):
         for entry in (each for each in entries if b'"kind":"REPORTED"' in each):
             with suppress(ValueError, KeyError, TypeError):  # in an entry that somebody made
                 event = json.loads(entry)
@@ -132,37 +129,17 @@ def computed(folder: Path, *, write: bool = False) -> tuple[bytes, Message | Non
     return root(tile, size), turned_back
 
 
-def _unframed(framed: bytes) -> Iterator[bytes]:
-    """Yield the entries in a file, each of which stands after its length."""
-    start = 0
-    while start < len(framed):
-        end = start + 2 + int.from_bytes(framed[start : start + 2], "big")
-        yield framed[start + 2 : end]
-        start = end
-
-
-def _entries(connection: Connection, size: int) -> Iterator[Sequence[Any]]:
-    """Yield the entries of each tile with their events."""
-    entry, event = log_entries.c, custody_events.c
-    query = (
-        sa.select(
-            entry.entry,
-            entry.event,
-            entry.sale_key,
-            event.id,
-            event.kind,
-            event.happened_at,
-            event.detail,
-            sa.case((entry.sale_key.is_(None), sa.func.uuid_send(event.salt)), else_=sale_keys.c.wrapped).label(
-                "secret"
-            ),
-        )
-        .outerjoin(custody_events, event.id == entry.event)
-        .outerjoin(sale_keys, sale_keys.c.id == entry.sale_key)
-        .where(entry.index < size)
-        .order_by(entry.index)
-    )
-    yield from connection.execute(query, execution_options={"yield_per": TILE}).partitions()
+def _entries(folder: Path) -> Iterator[list[bytes]]:
+    """Yield the entries of an exported log, tile by tile: in its file each stands after its length."""
+    number, entries = 0, [b""] * TILE
+    while len(entries) == TILE and (path := _stored(folder, "entries", number)).exists():
+        framed, entries, start = _read(path), [], 0
+        while start < len(framed):
+            end = start + 2 + int.from_bytes(framed[start : start + 2], "big")
+            entries.append(framed[start + 2 : end])
+            start = end
+        yield entries
+        number += 1
 
 
 def _erased(row: Any) -> int:
@@ -214,3 +191,14 @@ def _stored(folder: Path, what: str, number: int) -> Path:
 def _put(path: Path, content: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content)
+
+
+_ENTRIES: Final = """
+    SELECT entry, entry.event, sale_key, event.id, kind, happened_at, detail,
+           CASE WHEN sale_key IS NULL THEN uuid_send(salt) ELSE wrapped END AS secret
+    FROM audit.log_entries AS entry
+    LEFT JOIN audit.custody_events AS event ON event.id = entry.event
+    LEFT JOIN audit.sale_keys AS of_sale ON of_sale.id = sale_key
+    WHERE index < :size
+    ORDER BY index
+"""

@@ -86,9 +86,7 @@ def plan_erasure(
         may_go,
         kept,
         _keys(connection, ids),
-        (),
-        (),
-        _needles(connection, rows, ids),
+        needles=_needles(connection, rows, ids),
     )
 
 
