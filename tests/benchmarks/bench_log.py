@@ -39,7 +39,8 @@ def main(scale: float) -> None:
         (home / "custody-log.pem").write_bytes(key)
         (home / "custody-log.pem").chmod(0o600)
         signer = LogSigner.read(environ["TOOLKIT_LOG_ORIGIN"], key, "the key")
-        line("seal", timed(lambda: seal_events(database, lambda: NOW, signer)).seconds, events, _peak())
+        keys = LogKeys(("k" * 32,))
+        line("seal", timed(lambda: seal_events(database, lambda: NOW, signer, keys)).seconds, events, _peak())
         with database.transaction() as connection:
             wanted = range(1, events, max(1, events // _PROOFS))
             proven = timed(lambda: [prove(connection, event) for event in wanted])
@@ -47,7 +48,7 @@ def main(scale: float) -> None:
         command = toolkit(["log", "prove", str(events // 3), "--out", home / "proof"], environ)
         size = (home / "proof" / "entry.json.tlog-proof").stat().st_size
         line("toolkit log prove", command.seconds, 1, f"{command.peak_mb:.0f} MB (goal 100), {size:,} bytes")
-        exported = timed(lambda: export_tiles(database, home / "log", LogKeys()))
+        exported = timed(lambda: export_tiles(database, home / "log", keys))
         line("export", exported.seconds, events, _peak())
 
 
