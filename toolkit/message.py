@@ -27,7 +27,7 @@ class Message(str):
         return made
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Message, (self.template, *map(_plain, self.values))
+        return Message, (self.template, *map(sentence_of, self.values))
 
 
 def listed(messages: Iterable[str]) -> Message:
@@ -52,6 +52,10 @@ def recognised(text: str, templates: Iterable[str]) -> Message:
     return Message(text)
 
 
-def _plain(value: Any) -> Any:
-    """Return a value that another process can read: a message as it is, an error as its sentence."""
-    return value.args[0] if isinstance(value, Exception) and value.args else value
+def sentence_of(value: Any) -> Any:
+    """Return an error as its sentence, which another process can read, and anything else as it is."""
+    if not isinstance(value, Exception):
+        return value
+    if value.args and isinstance(value.args[0], Message):
+        return value.args[0]
+    return getattr(value, "strerror", None) or str(value)

@@ -233,8 +233,7 @@ def load_service(path: Path | None) -> Service:
     try:
         text = path.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        told = error.strerror if isinstance(error, OSError) else str(error)
-        raise SettingsError("TOOLKIT_SERVICE_SQL: {} cannot be read: {}", path, told) from None
+        raise SettingsError("TOOLKIT_SERVICE_SQL: {} cannot be read: {}", path, error) from None
     return _service(text, path)
 
 

@@ -21,7 +21,7 @@ from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po
 
 from toolkit.errors import InvalidInput
-from toolkit.message import Message
+from toolkit.message import Message, sentence_of
 
 LANGUAGES: Final = ("pt-BR", "en")  # the languages that a report can have
 
@@ -116,8 +116,7 @@ class _Values(Formatter):
             return self._language.number(value)
         if isinstance(value, float):
             return format(value, spec).replace(".", self._language.decimal_point)
-        if isinstance(value, Exception) and value.args:
-            value = value.args[0]
+        value = sentence_of(value)
         if not isinstance(value, str | int) and not spec:
             value = str(value)
         told = isinstance(value, Message) or value in OF_SYSTEM
