@@ -48,14 +48,15 @@ def read_audited(
     cpfs: Mapping[str, str] | None = None,
     with_work: bool = True,
 ) -> Audited:
-    """Read the numbers and lists of an audit folder; not ``with_work``, without the lists of what was done.
+    """Read the numbers and lists of an audit folder; not ``with_work``, without what was done and mended.
 
     ``cpfs`` has the whole CPF of each client id, where somebody asked for them with a reason.
     """
     facts, partner = audit.facts, audit.partner
     today = facts.as_of.astimezone(ZoneInfo(facts.timezone)).date()
     read = _Reading(audit)
-    findings, told, trend, nothing = read.findings(), read.told(), read.table(_TREND), pd.DataFrame()
+    findings, told = read.findings(resolved=with_work), read.told()
+    trend, nothing = read.table(_TREND), pd.DataFrame()
     cases = told["saleId"].head(CASES).tolist()
     if cpfs is not None:
         told["cpf"] = told["clientId"].map(cpfs.get)
@@ -243,9 +244,10 @@ class _Reading:
         found["ageDays"] = (self.audit.facts.as_of - found["createdAt"]).dt.days.clip(lower=0)
         return found[[*ROW_COLUMNS, *OF_FINDINGS]]
 
-    def findings(self) -> pd.DataFrame:
+    def findings(self, *, resolved: bool) -> pd.DataFrame:
         """Return the findings in the order of the folder, in which people act, each with its remedy."""
-        found = self.table("FROM findings", few=(*FEW_OF_FINDINGS, "change"))
+        query = f"FROM findings WHERE {resolved} OR status <> '{FindingStatus.RESOLVED}'"
+        found = self.table(query, few=(*FEW_OF_FINDINGS, "change"))
         return as_listed(found).assign(change=found["change"])
 
     def partners(self) -> pd.DataFrame:
