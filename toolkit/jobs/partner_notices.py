@@ -52,7 +52,7 @@ LISTS: Final = ("changes", "open", "unusable", "file-findings", "warned", "withd
 POSTED: Final = 500  # the most findings in the document for a webhook; the rest is asked for by ``GET /findings``
 
 SENTENCES: Final = {
-    "subject": "{partner}: {open} findings to mend, {overdue} of them overdue",
+    "subject": "{partner}: findings to mend: {open}, of them overdue: {overdue}",
     "asOf": "As of {moment}.",
     "new": "New: {new}",
     "due": "Due within {days} business days: {due}",
