@@ -204,6 +204,12 @@ def test_a_client_is_not_registered_where_something_that_is_required_has_no_plac
         ("WITH one AS (SELECT 1 FROM x.t) SELECT EXTRACT(year FROM one.at) FROM one", ["x.t", "one.at", "one"]),
         ("SELECT 'FROM a.b' FROM ONLY e.f", ["e.f"]),
         ("INSERT INTO x.t SELECT * FROM new_records", ["x.t", "new_records"]),
+        ("SELECT 1 FROM ((a.b JOIN a.c USING (d, e)) CROSS JOIN ONLY (a . f))", ["a.b", "a.c", "a . f"]),
+        (
+            "SELECT g, h FROM a.b AS i (j, k), LATERAL (SELECT FROM a.l WHERE n(o, p)) AS m, a.q",
+            ["a.b", "a.l", "a.q"],
+        ),
+        ("INSERT INTO a.b (c, d) VALUES (1, 2) ON CONFLICT (c) DO UPDATE SET c = 1, d = 2", ["a.b"]),
     ],
 )
 def test_tables_are_found_in_a_statement(statement, tables):

@@ -77,7 +77,11 @@ OURS: Final = frozenset(
 IDS: Final[Mapping[str, tuple[str, ...]]] = {"sales": ("id",), "records": ("id", "sale_id")}
 """The columns by which one row is looked up, see ``same``."""
 
-_CODES: Final = {("records", "evidence_type"): EvidenceType, ("sales", "utility_group"): UtilityGroup}
+_CODES: Final = {
+    ("records", "evidence_type"): [*EvidenceType],
+    ("sales", "utility_group"): [*UtilityGroup],
+    ("sales", "is_client_financial_responsible"): [],
+}
 
 
 class Relation(sa.TableClause):
@@ -260,10 +264,10 @@ def _service(text: str, source: Path | None) -> Service:
     for (name, column), codes in _CODES.items():
         if rest := [each for value in _values_called(statements[name], column) for each in _REST.findall(value)]:
             raise SettingsError(
-                "{}, {}: every code that is not listed would become {!r} as {}. Leave ELSE out: then it is told.",
+                "{}, {}: every code that is not listed would become {} as {}. Leave ELSE out: then it is told.",
                 *(place, name, rest[0], column),
             )
-        if unknown := [each for each in constants(statements[name], column) if each not in [*codes]]:
+        if unknown := [each for each in constants(statements[name], column) if codes and each not in codes]:
             raise SettingsError(
                 "{}, {}: {} would become {!r}, which the contract does not know; it knows {}.",
                 *(place, name, column, unknown[0], ", ".join(codes)),
@@ -304,16 +308,16 @@ def _statement(place: str, name: str, body: str) -> str:
 
 _TEXT: Final = r"'((?:[^']|'')*)'"
 _NAME: Final = r"""(?:"(?:[^"]|"")*"|\b[^\W\d][\w$]*)"""
-_DOTTED: Final = rf"{_NAME}(?:\.{_NAME})?"
+_DOTTED: Final = rf"{_NAME}(?:\s*\.\s*{_NAME})?"
 _QUOTED: Final = re.compile(rf"""{_TEXT}|\$(?P<tag>\w*)\$.*?\$(?P=tag)\$|"(?:[^"]|"")*\"""", re.DOTALL)
 _OR_COMMENT: Final = re.compile(rf"(?P<kept>{_QUOTED.pattern})|--[^\n]*|/\*.*?\*/", re.DOTALL)
 _TEXTS: Final = re.compile(_TEXT)
 _WITH: Final = re.compile(r"WITH\s+(RECURSIVE\s+)?", re.IGNORECASE)
 _PART_OF_WITH: Final = re.compile(rf"({_NAME})\s+AS\s+(?:\(|MATERIALIZED\b|NOT\b)", re.IGNORECASE)
-_LISTED: Final = re.compile(
-    rf"\b(?:FROM|JOIN|INTO|UPDATE|USING|TABLE)\s+(?:ONLY\s+)?"
-    rf"({_DOTTED}(?:(?:\s+(?:AS\s+)?{_NAME})?\s*,\s*{_DOTTED})*)",
-    re.IGNORECASE,
+_WORDS: Final = re.compile(rf"{_DOTTED}|[(),]")
+_BEFORE_TABLES: Final = frozenset(("FROM", "JOIN", "INTO", "UPDATE", "USING", "TABLE"))
+_AFTER_TABLES: Final = frozenset(
+    ("SELECT", "WITH", "VALUES", "WHERE", "GROUP", "HAVING", "WINDOW", "ORDER", "SET", "RETURNING")
 )
 _CALLED: Final = re.compile(rf"\bAS\s+({_NAME})\s*(?=,|\bFROM\b|$)", re.IGNORECASE)
 _CAST: Final = r"(?:\s*::\s*\w+)?\s*"
@@ -321,7 +325,9 @@ _ALONE: Final = re.compile(rf"(?:^|,)\s*{_TEXT}{_CAST}$")
 _SELECT: Final = re.compile(r"\bSELECT\b(?:\s+DISTINCT\b)?", re.IGNORECASE)
 _CASE: Final = re.compile(rf"\bEND\b{_CAST}$", re.IGNORECASE)
 _OUTCOME: Final = re.compile(rf"\b(?:THEN|ELSE)\s+{_TEXT}{_CAST}(?=\b(?:WHEN|ELSE|END)\b)", re.IGNORECASE)
-_REST: Final = re.compile(rf"(?is)(?:^|,)\s*CASE\s+(?!WHEN\b).*\bELSE\s+{_TEXT}{_CAST}\bEND\b{_CAST}$")
+_REST: Final = re.compile(
+    rf"(?is)(?:^|,)\s*CASE\s+(?!WHEN\b).*\bELSE\s+('(?:[^']|'')*'|TRUE){_CAST}\bEND\b{_CAST}$"
+)
 _CUT: Final = re.compile(r"\b(?:LIMIT|OFFSET|FETCH|TABLESAMPLE)\b", re.IGNORECASE)
 _POSIX_ZONE: Final = re.compile(r"\bTIME\s+ZONE\s+'((?:UTC|GMT)?\s*[+-]\d[^']*)'", re.IGNORECASE)
 
@@ -343,9 +349,25 @@ def tables_in(statement: str) -> list[str]:
 
     A name that a subquery, a function or a part of a WITH clause has may be among them.
     """
-    lists = (found[1].split(",") for found in _LISTED.finditer(_TEXTS.sub("''", statement)))
-    names = (re.match(_DOTTED, each.strip()) for listed in lists for each in listed)
-    return list(dict.fromkeys(name[0] for name in names if name))
+    found: list[str] = []
+    lists, awaited, last = [False], False, ""  # for each open parenthesis: whether a comma leads to a table
+    for word in _WORDS.findall(_TEXTS.sub("''", statement)):
+        before, last = last, word.upper()
+        if last in _BEFORE_TABLES:
+            lists[-1] = awaited = True
+        elif last in _AFTER_TABLES:
+            lists[-1] = awaited = False
+        elif word == "(":  # after FROM it may hold a join, after USING columns
+            awaited = awaited and before != "USING"
+            lists.append(awaited)
+        elif word == ")":
+            lists, awaited = lists[:-1] or [False], False
+        elif word == ",":
+            awaited = lists[-1]
+        elif last not in ("ONLY", "LATERAL"):
+            found += [word] * awaited
+            awaited = False
+    return list(dict.fromkeys(found))
 
 
 def functions_in(statement: str) -> list[str]:
