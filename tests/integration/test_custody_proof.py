@@ -3,13 +3,15 @@
 import json
 import shutil
 import subprocess
+from hashlib import sha256
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from proofbundle.tlogproof import verify_tlog_proof
 
 from tests.support.uploaded_sales import add_sale
-from toolkit.log.bundle import BUNDLE, verify_bundle
+from toolkit.kit.connection import Kit
+from toolkit.log.bundle import BUNDLE, proven, verify_bundle
 from toolkit.log.merkle import leaf_hash
 from toolkit.log.notes import Checkpoint, EntryProof, LogSigner, VerifierKey
 
@@ -141,3 +143,25 @@ def test_each_forgery_is_named(run, reports, tmp_path):
         if HAS_PROGRAMS and forge is not _new_key and "checkpoint" not in told:
             assert script(first)[0] != 0, told
     assert told in run("log", "verify", first, "--key", str(known), ends=3, within={}).out
+
+
+def test_what_was_added_in_a_folder_of_a_bundle_is_named(run, embedded_environment, database, tmp_path):
+    """Where an engine wrote a table as a folder of parts, whoever reads it reads a part that was added."""
+    add_sale(database)
+    place = tmp_path / "bundle"
+    (place / "verdicts.parquet").mkdir(parents=True)
+    (place / "verdicts.parquet" / "0.parquet").write_bytes(b"x")
+    with Kit(embedded_environment) as kit:
+        _, proof = proven(kit.record_report, {"verdicts.parquet/0.parquet": sha256(b"x").hexdigest()}, {})
+    for name, content in proof.items():
+        (place / name).write_bytes(content)
+    for name, status, told in (
+        ("annex/contract.csv", 0, "1 files are as they were written. Nothing proves annex/."),
+        ("verdicts.parquet/note.txt", 0, "Nothing proves annex/, verdicts.parquet/note.txt."),
+        ("verdicts.parquet/1.parquet", 3, "verdicts.parquet/1.parquet was added: nothing proves it."),
+    ):
+        (place / name).parent.mkdir(exist_ok=True)
+        (place / name).write_text("y")
+        assert told in run("log", "verify", place, ends=status, within={}).out
+        if HAS_PROGRAMS:
+            assert script(place)[0] == min(status, 1), name

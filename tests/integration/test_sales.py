@@ -252,8 +252,11 @@ def test_a_dossier_opens_without_the_toolkit(run, database, asked_for, tmp_path)
     assert [kind for kind, _ in events].count("OPENED") == 2
 
 
-def test_a_dossier_opens_single_fields_of_the_log_to_strangers(run, database, asked_for, tmp_path):
+def test_a_dossier_opens_single_fields_of_the_log_to_strangers(
+    run, embedded_environment, database, asked_for, tmp_path
+):
     """Recomputed by hashlib and by openssl; what the dossier does not show stays closed."""
+    Path(embedded_environment["TOOLKIT_HOME"], "custody-log.key").write_text("k" * 64)  # sales have keys then
 
     def opened(*words):
         path = run("dossier", "sale-1", "--out", tmp_path, *words).out.strip()

@@ -206,7 +206,7 @@ def time_line(
     """
     given = {"sales": list(sale_ids), "ids": list(keys), "keys": list(keys.values()), "moment": moment}
     return tuple(
-        (Event(row.id, row.kind, row.happened_at, row.detail, row.secret), row.evidence)
+        (Event(row.id, row.kind, row.happened_at, row.detail, row.salt), row.evidence)
         for row in connection.execute(sa.text(_TIME_LINE), given)
     )
 
@@ -255,13 +255,9 @@ _TIME_LINE: Final = """
         CROSS JOIN jsonb_array_elements(detail -> 'files') AS file
         JOIN record ON record.id = (file ->> 'evidence')::uuid
     )
-    SELECT event.id, kind, happened_at, detail, evidence,
-           CASE WHEN sale_key IS NULL THEN uuid_send(salt) ELSE wrapped END AS secret
-    FROM event
-    LEFT JOIN audit.log_entries AS entry ON entry.event = event.id
-    LEFT JOIN audit.sale_keys AS of_sale ON of_sale.id = sale_key
+    SELECT id, kind, happened_at, detail, uuid_send(salt) AS salt, evidence FROM event
     WHERE happened_at <= coalesce(CAST(:moment AS timestamptz), 'infinity')
-    ORDER BY happened_at, event.id, evidence
+    ORDER BY happened_at, id, evidence
 """
 """The observations of records and sales are counted from 1, too."""
 

@@ -105,12 +105,13 @@ class OneSale(Services):
         Fields whose texts are ``shown`` are opened.
         """
         from toolkit.log.bundle import bundle, opened
-        from toolkit.log.sealing import prove
+        from toolkit.log.sealing import prove, with_key
 
         self.seal_if_possible()
         with self.database.transaction() as connection:
-            proven = {event.id: (event, prove(connection, event.id)) for event, _ in case.timeline}
-        for event, proof in proven.values():
+            told = {event.id: with_key(connection, event) for event, _ in case.timeline}
+            proven = [(event, prove(connection, event.id)) for event in told.values()]
+        for event, proof in proven:
             if proof is None:
                 continue
             for name, content in {**bundle(*proof), **opened(proof[0], event, self.log_keys, shown)}.items():

@@ -120,6 +120,12 @@ def prove(connection: Connection, event: int) -> tuple[bytes, EntryProof, Signed
     return row.entry, EntryProof(row.place, path, signed.note), signed
 
 
+def with_key(connection: Connection, event: Event) -> Event:
+    """Return the event with the wrapped key of its sale, where its entry was sealed under that."""
+    wrapped = connection.scalar(sa.text(_KEY_OF_ENTRY), {"event": event.id})
+    return event if wrapped is None else event._replace(secret=wrapped)
+
+
 def tiles_of(connection: Connection) -> ReadTile:
     """Return what reads the tiles of the log as they are now, each once."""
     columns = log_tiles.c
@@ -191,6 +197,11 @@ def may_record(connection: Connection) -> bool:
     """Tell whether this role and session may record events and seal them."""
     return bool(connection.execute(sa.text(_MAY_WRITE)).scalar_one())
 
+
+_KEY_OF_ENTRY: Final = """
+    SELECT wrapped FROM audit.log_entries JOIN audit.sale_keys AS of_sale ON of_sale.id = sale_key
+    WHERE event = :event
+"""
 
 _KEYS_OF_SALES: Final = (
     "SELECT sale_id, id, wrapped FROM audit.sale_keys WHERE sale_id = ANY(CAST(:sales AS text[]))"
