@@ -127,7 +127,8 @@ def test_work_without_its_statement_is_refused_with_a_sentence(made, bucket):
 
 def test_a_skeleton_shows_columns_and_codes_and_no_value_of_a_person(made, put_files, bucket_environment, capsys):
     other = made("legado")
-    execute(other, "ALTER TABLE evidencias ADD removido boolean")
+    execute(other, "ALTER TABLE evidencias ADD kind text DEFAULT 'Paper::Both', ADD removido boolean")
+    execute(other, "UPDATE evidencias SET kind = 'Recording' WHERE seq > 6")
     put_files(other)
     environ = environment(other, bucket_environment, "legado")
     del environ["TOOLKIT_SERVICE_SQL"]
@@ -139,6 +140,7 @@ def test_a_skeleton_shows_columns_and_codes_and_no_value_of_a_person(made, put_f
     for expected in (
         "TODO AS utility_group,",
         "tp_evidencia (character varying; ACT, DCT",
+        "kind (text; Paper::Both, Recording; may be NULL)",
         "FROM vendas",
         "removido (boolean; may be NULL)\n;",  # the last one of the hint for a WHERE
         "parceiro",
@@ -183,7 +185,9 @@ def written(tmp_path, sales=SALES, records=RECORDS, more=""):
 
 
 def test_comments_and_the_last_semicolon_belong_to_no_statement(tmp_path):
-    service = load_service(written(tmp_path, sales=f"/* all */ {SALES} -- ; of them"))
+    path = written(tmp_path, sales=f"/* all */ {SALES} -- ; of them")
+    path.write_text("\ufeff" + path.read_text("utf-8"), "utf-8")
+    service = load_service(path)
     assert service.statements["sales"] == SALES
 
 

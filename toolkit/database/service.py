@@ -235,7 +235,7 @@ def load_service(path: Path | None) -> Service:
     if path is None:
         return packaged_service()
     try:
-        text = path.read_text("utf-8")
+        text = path.read_text("utf-8-sig")  # editors of Windows write a mark in front
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError("TOOLKIT_SERVICE_SQL: {} cannot be read: {}", path, error) from None
     return _service(text, path)

@@ -34,7 +34,7 @@ _PERSONAL: Final = re.compile(
 )
 """Names of columns whose values may say something about a person; none of them is shown."""
 
-_CODE: Final = re.compile(r"[A-Za-z]{0,3}[0-9]{0,3}|[A-Za-z]+(?:[_./+-][A-Za-z0-9]+)*")
+_CODE: Final = re.compile(r"[A-Za-z]{0,3}[0-9]{0,3}|[A-Za-z]+(?:(?:[_./+-]|::)[A-Za-z0-9]+)*")
 _FEW: Final = 12
 _SAMPLE: Final = 20_000
 _TRIED: Final = 5
