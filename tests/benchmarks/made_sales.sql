@@ -53,10 +53,11 @@ SELECT object_key, 1000, 'etag', requested_at, '2026-11-20',
        CASE WHEN random() < 0.005 THEN timestamptz '2026-11-20T06:00Z' END
 FROM evidences WHERE random() < 0.97;
 ANALYZE evidences, audit.object_observations;
-INSERT INTO audit.content_checks (observation_id, kind, problem, sha256, checked_at)
+INSERT INTO audit.content_checks (observation_id, kind, media_type, problem, sha256, checked_at)
 SELECT seen.id,
        CASE WHEN random() < 0.005 THEN 'other'
             WHEN evidence_type IN ('POV', 'AUT') THEN 'audio' ELSE 'pdf' END,
+       CASE WHEN evidence_type IN ('POV', 'AUT') THEN 'audio/mpeg' ELSE 'application/pdf' END,
        CASE WHEN random() < 0.005 THEN 'DAMAGED' END,
        CASE WHEN random() < 0.9 THEN encode(sha256(key::bytea), 'hex') END, '2026-11-20'
 FROM audit.object_observations AS seen JOIN evidences ON object_key = key WHERE random() < 0.97;

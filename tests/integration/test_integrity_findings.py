@@ -3,6 +3,8 @@
 import io
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from pypdf import PdfWriter
@@ -13,9 +15,8 @@ from tests.support.audits import audited
 from tests.support.evidence_files import pdf, voice
 from tests.support.request_bodies import UPLOAD
 from tests.support.uploaded_sales import add_record, add_sale, execute, rows
-from toolkit.audit.duckdb_session import duckdb_session
-from toolkit.audit.extract import extract
-from toolkit.audit.file_findings import file_findings
+from toolkit.audit.duckdb_session import DEFAULT_MEMORY
+from toolkit.audit.file_findings import file_findings_at
 from toolkit.contract.contents import IntegrityFinding, IntegrityProblem
 from toolkit.contract.evidence import EvidenceType
 from toolkit.contract.findings import file_finding_ids
@@ -38,9 +39,8 @@ def look(database, bucket, clock, sync):
 
 
 def integrity_findings(database, clock):
-    moment = final_moment(database, clock)
-    with database.snapshot() as connection, duckdb_session() as session:
-        return file_findings(extract(database, connection, moment, session))
+    with TemporaryDirectory() as scratch:
+        return file_findings_at(database, final_moment(database, clock), Path(scratch), DEFAULT_MEMORY)
 
 
 LATER = datetime(2100, 1, 1, tzinfo=UTC)

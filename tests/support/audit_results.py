@@ -12,7 +12,7 @@ import openpyxl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from toolkit.audit import lists
+from toolkit.audit import run
 from toolkit.audit.duckdb_session import duckdb_session
 from toolkit.audit.extract import Observed
 from toolkit.audit.findings import find_present, write_findings
@@ -44,7 +44,7 @@ SHORT = {
 }
 
 
-_SCHEMAS = {"verdicts": VERDICTS.to_pyarrow(), "files": FILES.to_pyarrow(), **lists._LISTS}
+_SCHEMAS = {"verdicts": VERDICTS.to_pyarrow(), "files": FILES.to_pyarrow(), **run._LISTS}
 _ABOUT = "code VARCHAR, sale_id VARCHAR, partner VARCHAR, utility_group VARCHAR"
 _HISTORY = {
     "episode": f"finding_id UUID, {_ABOUT}, seen_at TIMESTAMPTZ, gone_at TIMESTAMPTZ",

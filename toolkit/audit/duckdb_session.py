@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from toolkit.errors import EngineUnavailable
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from duckdb import DuckDBPyConnection
 
 DEFAULT_MEMORY: Final = "500MB"
@@ -19,6 +20,8 @@ DEFAULT_MEMORY: Final = "500MB"
 
 _GROUP_ROWS: Final = 20_480
 """Rows that a reader of a file unpacks at once: a sixth of what DuckDB takes, and the file grows by 2 %."""
+
+PIECE: Final = 1 << 17  # rows that are read and written at once, where not all can be: some 50 MB
 
 
 @contextmanager
@@ -70,3 +73,19 @@ def copy_to(query: str, place: Path | str) -> str:
     """Return the statement with which DuckDB writes a query as one Parquet file."""
     how = f"FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1, ROW_GROUP_SIZE {_GROUP_ROWS}"
     return f"COPY ({query}) TO {quoted(str(place))} ({how})"
+
+
+def write_in_turn(tables: Iterable[pa.Table], schema: pa.Schema, place: Path | str) -> None:
+    """Write the rows of tables, one table after the other, as one Parquet file, in groups of one size."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    rows = schema.empty_table()
+    with pq.ParquetWriter(place, schema, compression="zstd", compression_level=1) as writer:
+        for table in tables:
+            rows = pa.concat_tables([rows, table.cast(schema)])
+            while rows.num_rows >= PIECE:
+                writer.write_table(rows.slice(0, PIECE))
+                rows = rows.slice(PIECE)
+        if rows.num_rows:
+            writer.write_table(rows)

@@ -22,7 +22,7 @@ import pyarrow as pa
 from ibis import Table
 from ibis.expr import operations as ops
 
-from toolkit.audit.duckdb_session import copy_to, files_alone
+from toolkit.audit.duckdb_session import PIECE, copy_to, files_alone, write_in_turn
 from toolkit.audit.judge import AS_OF, SCHEMAS
 from toolkit.errors import EngineUnavailable, InvalidInput
 
@@ -33,6 +33,8 @@ _PATTERN: Final = re.compile(r"[*?\[\]{}\\]")  # the signs that make a path a pa
 
 _SPARK_PORT: Final = 15002
 _PATIENCE: Final = 10.0
+
+RECORDS: Final = 1 << 19  # numbers of records whose files are found at once: all sales are read each time
 
 _RETRIES: Final = 5  # attempts to reach a server that died; the client's own fifteen take ten minutes
 _BACKOFF: Final = 2000  # milliseconds between two attempts, at most
@@ -56,14 +58,36 @@ class DuckdbEngine:
 
     def __init__(self, session: DuckDBPyConnection) -> None:
         self.session = session
+        self._files = dict[str, str]()
 
     def show(self, name: str, paths: Sequence[str]) -> None:
         """Make the rows of these files a table."""
-        self.session.execute(f"CREATE OR REPLACE TEMP VIEW {name} AS FROM read_parquet({files_alone(paths)})")
+        self._files[name] = files_alone(paths)
+        self._show_some(name, "true")
 
     def write(self, query: Table, place: str, as_of: datetime) -> None:
-        """Write one file."""
-        self._spilling(lambda: self.session.execute(copy_to(duckdb_sql(query, as_of), place)))
+        """Write one file; a query of records, in whose order its rows are, is asked about some after others."""
+        sql = duckdb_sql(query, as_of)
+        if any(each.name == "records" for each in query.op().find(ops.UnboundTable)):
+            write_in_turn(self._by_records(sql), query.schema().to_pyarrow(), place)
+        else:
+            self._spilling(lambda: self.session.execute(copy_to(sql, place)))
+
+    def _by_records(self, sql: str) -> Iterator[pa.Table]:
+        """Yield the rows of a query of records and their objects, some after others, as they fit into memory."""
+        numbers = self.session.execute("SELECT coalesce(min(record), 0), coalesce(max(record), 0) FROM records")
+        [(first, last)] = numbers.fetchall()
+        for start in range(first // RECORDS * RECORDS, last + 1, RECORDS):
+            self._show_some("records", f"record BETWEEN {start} AND {start + RECORDS - 1}")
+            self._show_some("objects", "object IN (SELECT object FROM records)")
+            for rows in self.session.sql(sql).to_arrow_reader(PIECE):
+                yield pa.Table.from_batches([rows])
+            self._show_some("objects", "true")
+            self._show_some("records", "true")
+
+    def _show_some(self, name: str, rows: str) -> None:
+        files = self._files[name]
+        self.session.execute(f"CREATE OR REPLACE TEMP VIEW {name} AS FROM read_parquet({files}) WHERE {rows}")
 
     def read(self, query: Table) -> pa.Table:
         """Return the rows of ``query``."""

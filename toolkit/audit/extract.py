@@ -1,34 +1,36 @@
 """Read what was observed by a moment, once, in one repeatable-read transaction, into an audit's inputs.
 
 Every table is streamed as Arrow into DuckDB, several at once under one exported snapshot, and the largest in
-ranges. From there the inputs are written as Parquet, in the order of their observations, so that two readings of
-the same past moment give the same bytes. Keys of objects, which may hold names of people, stay in the working
-tables.
+ranges. The server joins records, objects and looks: DuckDB would have to spill them. The inputs are written as
+Parquet, in the order of their observations, so that two readings of the same past moment give the same bytes. Keys
+of objects, which may hold names of people, stay in the working tables.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import psycopg
+import pyarrow as pa
 import sqlalchemy as sa
 from sqlalchemy import Connection
 from sqlalchemy.dialects import postgresql
 
-from toolkit.audit.duckdb_session import DEFAULT_MEMORY, copy_to, duckdb_session, files_alone
+from toolkit.audit.duckdb_session import DEFAULT_MEMORY, PIECE, copy_to, duckdb_session, files_alone, write_in_turn
 from toolkit.audit.folder import INPUTS, Audit
 from toolkit.audit.judge import OBJECTS, RECORDS, SALES
 from toolkit.audit.reviews import REVIEWS, answers_until, turns_until
 from toolkit.contract.contents import Coverage
 from toolkit.database.connection import Database
 from toolkit.database.errors import as_psycopg
-from toolkit.database.observations import stamped_by, valid_at
+from toolkit.database.observations import first_fault, stamped_by, valid_at
 from toolkit.database.tables import (
     content_checks,
     evidence_observations,
@@ -47,12 +49,17 @@ from toolkit.errors import InvalidInput
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
+_Read = Callable[[Any, "DuckDBPyConnection"], None]
+"""Reads by a cursor of the Arrow driver into DuckDB."""
+
 _POSTGRESQL: Final[sa.Dialect] = postgresql.dialect()  # type: ignore[no-untyped-call]
 
 STREAMS: Final = 3  # tables, or ranges of one, that are read at the same time
 
-RANGE: Final = 5_000_000
-"""Rows of a table, by PostgreSQL's estimate, above which it is read in several ranges of its numbers."""
+RANGE: Final = 5_000_000  # numbers of a table that are read at once
+
+_SEEN: Final = ("object", "key", "media_type", "sha256", "normal_form", "active_parts", "stored_type")
+"""What is kept of objects that are written already, for findings about files."""
 
 _ROWS_IN_GROUP: Final = 1 << 23  # bytes of a batch that the driver hands over
 
@@ -61,7 +68,7 @@ _ROWS_IN_GROUP: Final = 1 << 23  # bytes of a batch that the driver hands over
 class Observed:
     """The working tables of an audit: what had been observed by its moment.
 
-    ``sale``; ``record``, with its withdrawal and its file; ``seen``, the objects with what was found in them;
+    ``sale``; ``record``, with its withdrawal and its file; ``seen``, the objects with what findings ask of them;
     ``version``, the objects that lay under a key where one ended; ``request``, who asked for a record;
     ``episode``, of findings; ``gap``, in which a sale was gone; ``told`` and ``answered``, when a partner was told
     of a finding, and when and what it answered; ``review``, what people answered about files.
@@ -78,26 +85,32 @@ class Observed:
 
 @dataclass(frozen=True)
 class _WorkingTable:
-    """A query of PostgreSQL whose rows become a working table, in ranges of ``number`` where there are many."""
+    """A query of PostgreSQL whose rows become a working table, in ranges of ``number`` if it has them."""
 
     name: str
     query: sa.Select[Any] | sa.TextualSelect
     number: sa.Column[Any] | None = None
 
 
-def extract(database: Database, connection: Connection, moment: datetime, session: DuckDBPyConnection) -> Observed:
+def extract(
+    database: Database, connection: Connection, moment: datetime, session: DuckDBPyConnection, folder: Path
+) -> Observed:
     """Read everything that had been observed by ``moment``, as the transaction of ``connection`` sees it.
+
+    The inputs are written into ``folder``: ``sales.parquet``, ``records.parquet`` and ``objects.parquet``.
 
     Raises:
         DatabaseError: the database refused a statement, or holds a value that cannot be read.
         DatabaseUnavailable: the connection broke.
     """
     session.execute("SET preserve_insertion_order = false")  # what needs an order names it
-    _read(database, connection, session, _readings(moment))
-    for statement, used in _JOINED.items():
-        session.execute(statement)
-        for name in used:
-            session.execute(f"DROP TABLE {name}")
+    session.execute(_empty_table("seen", (_objects(moment).selected_columns[name] for name in _SEEN)))
+    objects = _ranges(connection, _objects(moment), object_observations.c.id, PIECE)
+    of_objects = partial(_write_objects, list(objects), folder / "objects.parquet")
+    _read(database, connection, session, _readings(moment), [of_objects])
+    session.execute(REVIEWS)
+    for name, query in (("sales", _SALES), ("records", _RECORDS)):
+        session.execute(copy_to(query, folder / f"{name}.parquet"))
     return Observed(session, moment)
 
 
@@ -110,13 +123,6 @@ def extract_history(
 
 
 _OF_HISTORY: Final = ("sale", "episode", "gap")
-
-
-def write_inputs(observed: Observed, folder: Path) -> None:
-    """Write the inputs of the folder: ``sales.parquet``, ``records.parquet`` and ``objects.parquet``."""
-    for name, query in (("sales", _SALES), ("records", _RECORDS), ("objects", _OBJECTS)):
-        observed.session.execute(copy_to(query, folder / f"{name}.parquet"))
-
 
 _KEYS: Final = {"sales": "sale_id", "records": "evidence_id", "objects": "object"}
 
@@ -139,7 +145,7 @@ def changed_inputs(
     again = scratch / "again"
     again.mkdir()
     with database.snapshot() as snapshot, duckdb_session(scratch, memory) as session:
-        write_inputs(extract(database, snapshot, audit.facts.as_of, session), again)
+        extract(database, snapshot, audit.facts.as_of, session, again)
         return [each for table in INPUTS for each in _changed(session, audit, table, again)]
 
 
@@ -155,13 +161,19 @@ def _changed(session: Any, audit: Audit, table: str, again: Path) -> list[tuple[
 
 
 def _read(
-    database: Database, connection: Connection, session: DuckDBPyConnection, readings: Sequence[_WorkingTable]
+    database: Database,
+    connection: Connection,
+    session: DuckDBPyConnection,
+    readings: Sequence[_WorkingTable],
+    first: Sequence[_Read] = (),
 ) -> None:
-    """Make these working tables, by several connections that see what ``connection`` does."""
+    """Make these working tables, by several connections that see what ``connection`` does, after the ``first``."""
     snapshot: str = connection.scalar(sa.text("SELECT pg_export_snapshot()"))
+    reads = list(first)
     for each in readings:
-        session.execute(_empty_table(each))
-    reads = [(each.name, part) for each in readings for part in _ranges(connection, each)]
+        session.execute(_empty_table(each.name, each.query.selected_columns))
+        queries = _ranges(connection, each.query, each.number, RANGE)
+        reads += (partial(_insert, each.name, query) for query in queries)
     with (
         _connected(database, connection) as server,
         ThreadPoolExecutor(STREAMS, thread_name_prefix="extract") as threads,
@@ -173,18 +185,13 @@ def _read(
 
 def _readings(moment: datetime) -> list[_WorkingTable]:
     """Return what is read, the largest first."""
-    sale, record, seen, look = sale_observations, evidence_observations, object_observations, content_checks
-    found = ("media_type", "sha256", "seconds", "pages", "normal_form", "active_parts", "stored_type")
-    how = ("speech_seconds", "depth", "readers", "look")
-    of_looks = look.c["id", "observation_id", "kind", "problem", "checked_at", *found, *how]
-    of_objects = seen.c["id", "key", "size", "etag", "last_modified", "seen_at"]
-    of_records = record.c[
-        "evidence_id", "sale_id", "evidence_type", "type", "object_key", "requested_at", "expires_at"
-    ]
-    records = sa.select(record.c.id.label("record"), *of_records).where(valid_at(record, moment))
-    sales = sa.select(sale.c.id.label("number"), *sale.c[tuple(SALES.names)]).where(valid_at(sale, moment))
-    failed, asked, finding = verification_failures.c, evidence_requests.c, finding_observations
+    sale, finding = sale_observations, finding_observations
+    sales = sa.select(sale.c.id.label("number"), *sale.c[tuple(SALES.names)]).where(
+        valid_at(sale, moment), _in_range(sale.c.id)
+    )
     of_findings = finding.c["finding_id", "code", "sale_id", "partner", "utility_group", "seen_at", "gone_at"]
+    findings = sa.select(*of_findings).where(stamped_by(finding.c.seen_at, moment), _in_range(finding.c.id))
+    asked = evidence_requests.c
     came, gone = sale.alias("came"), sale.alias("gone")
     again = sa.select(came.c.id).where(came.c.sale_id == gone.c.sale_id, came.c.seen_at == gone.c.gone_at)
     back_at = sa.select(sa.func.min(came.c.seen_at)).where(
@@ -196,16 +203,10 @@ def _readings(moment: datetime) -> list[_WorkingTable]:
         partner_notices, notice.id == told.c.notice_id
     )
     return [
-        _WorkingTable("look", sa.select(*of_looks).where(stamped_by(look.c.checked_at, moment)), look.c.id),
-        _WorkingTable("object", sa.select(*of_objects).where(valid_at(seen, moment)), seen.c.id),
-        _WorkingTable("given", records, record.c.id),
+        _WorkingTable("record", _records(moment)),
         _WorkingTable("sale", sales, sale.c.id),
-        _WorkingTable(
-            "episode", sa.select(*of_findings).where(stamped_by(finding.c.seen_at, moment)), finding.c.id
-        ),
-        _WorkingTable("ended", sa.select(*of_objects).where(stamped_by(seen.c.gone_at, moment))),
-        _WorkingTable("failure", sa.select(failed["observation_id"]).where(stamped_by(failed.failed_at, moment))),
-        _WorkingTable("withdrawal", sa.select(withdrawals).where(stamped_by(withdrawals.c.withdrawn_at, moment))),
+        _WorkingTable("episode", findings, finding.c.id),
+        _WorkingTable("version", _versions(moment)),
         _WorkingTable("request", sa.select(asked.evidence_id, asked.partner)),
         _WorkingTable("told", of_notices.where(stamped_by(notice.delivered_at, moment))),
         _WorkingTable(
@@ -220,52 +221,131 @@ def _readings(moment: datetime) -> list[_WorkingTable]:
     ]
 
 
-def _ranges(connection: Connection, reading: _WorkingTable) -> Iterator[sa.Select[Any] | sa.TextualSelect]:
-    """Yield the query, in ranges of its number where its table is large."""
-    query, number = reading.query, reading.number
-    if number is None or not isinstance(query, sa.Select):
-        yield query
-        return
-    table = f"{number.table.schema}.{number.table.name}"
-    rows = connection.scalar(sa.text(_ROWS), {"relation": table}) or 0
-    parts = min(int(rows) // RANGE + 1, 64)
-    if parts == 1:
+def _records(moment: datetime) -> sa.Select[Any]:
+    """Return the records, each with its withdrawal and with the object under its key."""
+    record, seen, taken = evidence_observations, object_observations, withdrawals
+    under = sa.select(seen).where(valid_at(seen, moment)).subquery("under")
+    ended = sa.exists().where(seen.c.key == record.c.object_key, stamped_by(seen.c.gone_at, moment))
+    withdrawn = taken.c.evidence_id == record.c.evidence_id, stamped_by(taken.c.withdrawn_at, moment)
+    query: sa.Select[Any] = sa.select(
+        record.c.id.label("record"),
+        *record.c["evidence_id", "sale_id", "evidence_type", "type", "object_key", "requested_at", "expires_at"],
+        taken.c.withdrawn_at,
+        under.c.id.label("object"),
+        sa.and_(under.c.id.is_(None), ended).label("vanished"),
+        under.c.size,
+        sa.func.least(under.c.last_modified, under.c.seen_at, type_=seen.c.seen_at.type).label("written_at"),
+    )
+    found = query.outerjoin(under, under.c.key == record.c.object_key)
+    return found.outerjoin(taken, sa.and_(*withdrawn)).where(valid_at(record, moment))
+
+
+def _objects(moment: datetime) -> sa.Select[Any]:
+    """Return the objects in the bucket with their latest looks, by indexes in their order."""
+    seen, looked, failure = object_observations, content_checks, verification_failures.c
+    at_it = looked.c.observation_id == seen.c.id, _in_range(looked.c.observation_id)
+    latest = (
+        sa.select(seen.c.id.label("object"), *seen.c["key", "size", "seen_at"])
+        .add_columns(seen.c.last_modified.label("written_at"), *(each for each in looked.c if each.name != "id"))
+        .outerjoin(looked, sa.and_(*at_it, stamped_by(looked.c.checked_at, moment)))
+        .where(valid_at(seen, moment), _in_range(seen.c.id))
+        .ext(postgresql.distinct_on(seen.c.id))
+        .order_by(seen.c.id, looked.c.id.desc())
+        .subquery("latest")
+    )
+    of, first, other = latest.c, first_fault(latest, moment), looked.alias("other").c
+    # Not EXISTS: for it PostgreSQL would collect all that were verified, to ask about the few without a hash here.
+    verified = sa.select(sa.true()).where(other.observation_id == of.object, other.sha256.is_not(None))
+    verified = verified.where(stamped_by(other.checked_at, moment)).limit(1)
+    failed = sa.exists().where(failure.observation_id == of.object, stamped_by(failure.failed_at, moment))
+    coverage = sa.case(
+        (of.sha256.is_not(None) | verified.scalar_subquery(), str(Coverage.VERIFIED)),
+        (failed, str(Coverage.UNREADABLE)),
+        (of.kind.is_not(None), str(Coverage.FIRST_BYTES)),
+        else_=str(Coverage.NEVER),
+    )
+    faults = {each.name: first.with_only_columns(each) for each in first.selected_columns}
+    return sa.select(
+        *of["object", "key", "size", "seen_at", "written_at", "kind", "media_type", "checked_at", "sha256"],
+        *of["seconds", "pages", "speech_seconds", "depth", "normal_form", "active_parts", "stored_type"],
+        *(sa.case((of.problem.is_not(None), one.scalar_subquery())).label(name) for name, one in faults.items()),
+        coverage.label("coverage"),
+        sa.func.array_to_string(of.readers, "|", type_=sa.Text).label("readers"),
+        sa.case((of.kind.is_not(None), sa.func.coalesce(of.look, 1))).label("look"),
+    )
+
+
+def _versions(moment: datetime) -> sa.Select[Any]:
+    """Return the objects that lay under a key where one ended, each with the SHA-256 of its bytes."""
+    seen, looked = object_observations, content_checks.c
+    ended = seen.alias("ended").c
+    keys = sa.select(ended.key).where(stamped_by(ended.gone_at, moment))
+    hashed = (
+        sa.select(looked.sha256)
+        .where(looked.observation_id == seen.c.id, looked.sha256.is_not(None), looked.media_type.is_not(None))
+        .where(stamped_by(looked.checked_at, moment))
+        .order_by(looked.id.desc())
+        .limit(1)
+    )
+    query: sa.Select[Any] = sa.select(
+        *seen.c["id", "key", "size", "etag", "seen_at"],
+        hashed.scalar_subquery().label("sha256"),
+    )
+    return query.where(stamped_by(seen.c.seen_at, moment), seen.c.key.in_(keys))
+
+
+def _in_range(number: sa.Column[Any]) -> sa.ColumnElement[bool]:
+    """Tell that a number is in the range that is read."""
+    return number.between(sa.bindparam("first", type_=sa.BigInteger), sa.bindparam("last", type_=sa.BigInteger))
+
+
+def _ranges(
+    connection: Connection, query: sa.Select[Any] | sa.TextualSelect, number: sa.Column[Any] | None, size: int
+) -> Iterator[sa.Select[Any] | sa.TextualSelect]:
+    """Yield the query, in ranges of so many of its numbers if it has them."""
+    if number is None:
         yield query
         return
     first, last = connection.execute(sa.select(sa.func.min(number), sa.func.max(number))).one()
-    step = (last - first) // parts + 1
-    for place in range(parts):
-        start = first + place * step
-        yield query.where(number >= start, number < start + step)
+    for start in range(0 if first is None else first // size * size, (last or -1) + 1, size):
+        yield query.params(first=start, last=start + size - 1)
 
 
-_ROWS: Final = """
-    SELECT sum(greatest(reltuples, 0)) FROM pg_class
-    WHERE oid = CAST(:relation AS regclass)
-       OR oid IN (SELECT inhrelid FROM pg_inherits WHERE inhparent = CAST(:relation AS regclass))
-"""
+def _insert(name: str, query: sa.Select[Any] | sa.TextualSelect, cursor: Any, session: DuckDBPyConnection) -> None:
+    """Put the rows of a query into a working table."""
+    cursor.execute(literal(query))
+    rows = cursor.fetch_record_batch()  # noqa: F841  # DuckDB finds it by its name
+    session.execute(f"INSERT INTO {name} SELECT * FROM rows")
 
 
-def _stream(
-    server: Any,
-    snapshot: str,
-    session: DuckDBPyConnection,
-    reads: list[tuple[str, sa.Select[Any] | sa.TextualSelect]],
+def _write_objects(
+    queries: Iterable[sa.Select[Any] | sa.TextualSelect], place: Path, cursor: Any, session: DuckDBPyConnection
 ) -> None:
+    """Write the objects as they come, in their order, and put into ``seen`` what is needed of them later."""
+
+    def come() -> Iterator[pa.Table]:
+        for query in queries:
+            cursor.execute(literal(query))
+            rows = cursor.fetch_arrow_table()
+            session.execute(f"INSERT INTO seen SELECT {', '.join(_SEEN)} FROM rows")
+            yield rows.select(OBJECTS.names)
+
+    write_in_turn(come(), OBJECTS.to_pyarrow(), place)
+
+
+def _stream(server: Any, snapshot: str, session: DuckDBPyConnection, reads: list[_Read]) -> None:
     """Take one read after another off the list, by a connection of its own that sees the exported snapshot."""
     options = {"adbc.postgresql.batch_size_hint_bytes": str(_ROWS_IN_GROUP)}
     with server.adbc_clone() as connection, connection.cursor(adbc_stmt_kwargs=options) as cursor, session:
         cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
         cursor.execute(f"SET TRANSACTION SNAPSHOT '{snapshot}'")
-        cursor.execute("SET LOCAL enable_indexscan = off")
+        cursor.execute("SET LOCAL max_parallel_workers_per_gather = 0")  # several streams read already
         while reads:
             try:
-                name, query = reads.pop(0)
+                read = reads.pop(0)
             except IndexError:  # another stream took the last one
                 return
-            cursor.execute(literal(query))
-            rows = cursor.fetch_record_batch()  # noqa: F841  # DuckDB finds it by its name
-            session.execute(f"INSERT INTO {name} SELECT * FROM rows")
+            read(cursor, session)
 
 
 @contextmanager
@@ -295,17 +375,17 @@ def literal(query: sa.Select[Any] | sa.TextualSelect) -> str:
     return str(query.compile(dialect=_POSTGRESQL, compile_kwargs={"literal_binds": True}))
 
 
-def _empty_table(reading: _WorkingTable) -> str:
-    columns = (
+def _empty_table(name: str, columns: Iterable[sa.ColumnElement[Any]]) -> str:
+    typed = (
         f"{column.name} {next(name for base, name in _TYPES.items() if isinstance(column.type, base))}"
-        for column in reading.query.selected_columns
+        for column in columns
     )
-    return f"CREATE OR REPLACE TABLE {reading.name} ({', '.join(columns)})"
+    return f"CREATE OR REPLACE TABLE {name} ({', '.join(typed)})"
 
 
 _TYPES: Final[dict[type[Any], str]] = {
     sa.ARRAY: "VARCHAR[]",
-    sa.Text: "VARCHAR",
+    sa.String: "VARCHAR",
     sa.Uuid: "UUID",
     sa.Boolean: "BOOLEAN",
     sa.BigInteger: "BIGINT",
@@ -315,71 +395,6 @@ _TYPES: Final[dict[type[Any], str]] = {
     sa.Date: "DATE",
 }
 """The type of DuckDB for each of PostgreSQL."""
-
-_SEEN: Final = f"""
-    CREATE OR REPLACE TABLE seen AS
-    WITH several AS (SELECT observation_id FROM look GROUP BY ALL HAVING count(*) > 1),
-    known AS (
-        SELECT observation_id, max(id) AS latest, bool_or(sha256 IS NOT NULL) AS verified,
-               min(id) FILTER (problem IS NOT NULL AND id > sound) AS first_fault
-        FROM (
-            SELECT *, coalesce(max(id) FILTER (problem IS NULL) OVER (PARTITION BY observation_id), 0) AS sound
-            FROM look SEMI JOIN several USING (observation_id)
-        )
-        GROUP BY observation_id
-    ),
-    looked AS (
-        SELECT look.* EXCLUDE (problem, id), problem AS fault,
-               CASE WHEN problem IS NOT NULL THEN checked_at END AS fault_since, sha256 IS NOT NULL AS verified
-        FROM look ANTI JOIN several USING (observation_id)
-        UNION ALL
-        SELECT look.* EXCLUDE (problem, id), fault.problem, fault.checked_at, verified
-        FROM known JOIN look ON look.id = latest LEFT JOIN look AS fault ON fault.id = first_fault
-    )
-    SELECT object.id AS object, key, size, seen_at, last_modified, kind, media_type, fault, fault_since,
-           CASE WHEN verified THEN '{Coverage.VERIFIED}'
-                WHEN failure.observation_id IS NOT NULL THEN '{Coverage.UNREADABLE}'
-                WHEN looked.observation_id IS NOT NULL THEN '{Coverage.FIRST_BYTES}'
-                ELSE '{Coverage.NEVER}' END AS coverage,
-           checked_at, sha256, seconds, pages, normal_form, active_parts, stored_type, speech_seconds, depth,
-           array_to_string(readers, '|') AS readers,
-           CASE WHEN looked.observation_id IS NOT NULL THEN coalesce(look, 1) END AS look
-    FROM object
-    LEFT JOIN looked ON looked.observation_id = object.id
-    LEFT JOIN failure ON failure.observation_id = object.id
-"""
-"""The latest look at each object decides, and the first of its faults has the time; most have but one look."""
-
-_RECORD: Final = """
-    CREATE OR REPLACE TABLE record AS
-    SELECT given.*, withdrawn_at, object, object IS NULL AND vanished.key IS NOT NULL AS vanished, size,
-           least(last_modified, seen_at) AS written_at
-    FROM given
-    LEFT JOIN seen ON seen.key = given.object_key
-    LEFT JOIN (SELECT DISTINCT key FROM ended) AS vanished ON vanished.key = given.object_key
-    LEFT JOIN (SELECT evidence_id, withdrawn_at FROM withdrawal) AS taken USING (evidence_id)
-"""
-
-_VERSIONS: Final = """
-    CREATE OR REPLACE TABLE version AS
-    WITH every AS (FROM ended UNION ALL FROM object SEMI JOIN ended USING (key)),
-    hashed AS (
-        SELECT observation_id, arg_max(sha256, id) AS sha256
-        FROM look
-        WHERE media_type IS NOT NULL AND observation_id IN (SELECT id FROM every)
-        GROUP BY observation_id
-    )
-    SELECT every.*, hashed.sha256 FROM every LEFT JOIN hashed ON observation_id = every.id
-"""
-
-
-_JOINED: Final = {
-    _VERSIONS: (),
-    _SEEN: ("look", "object", "failure"),
-    _RECORD: ("given", "ended", "withdrawal"),
-    REVIEWS: ("turned", "given_answer"),
-}
-"""Statements that make working tables of others, each with the tables that nobody needs after it."""
 
 
 def _columns(names: tuple[str, ...], **written: str) -> str:
@@ -393,10 +408,6 @@ _SALES: Final = f"""
 _RECORDS: Final = f"""
     SELECT {_columns(RECORDS.names, evidence_id="CAST(evidence_id AS VARCHAR)", declared_type="type")}
     FROM record ORDER BY record
-"""
-
-_OBJECTS: Final = f"""
-    SELECT {_columns(OBJECTS.names, written_at="last_modified")} FROM seen ORDER BY object
 """
 
 _DIFFERENCES: Final = """

@@ -29,10 +29,10 @@ NEUTRAL_TYPES: Final = ("binary/octet-stream", "application/octet-stream")
 def file_findings_at(database: Database, moment: datetime, scratch: Path, memory: str) -> list[IntegrityFinding]:
     """Return what ``file_findings`` tells of a moment.
 
-    ``scratch`` is an empty folder for what does not fit into ``memory``.
+    ``scratch`` is an empty folder for the inputs, and for what does not fit into ``memory``.
     """
     with database.snapshot() as snapshot, duckdb_session(scratch, memory) as session:
-        return file_findings(extract(database, snapshot, moment, session))
+        return file_findings(extract(database, snapshot, moment, session, scratch))
 
 
 def file_findings(observed: Observed) -> list[IntegrityFinding]:
@@ -119,12 +119,14 @@ def _with(part: ActivePart, detail: str = "''", of: str = "true") -> str:
 
 
 _COMPARED: Final = """
-    SELECT stored.*, sha256, coalesce(sha256, key) AS content
-    FROM stored LEFT JOIN (SELECT object, sha256 FROM seen WHERE media_type IS NOT NULL) USING (object)
-    WHERE size > 0 AND (
-        sha256 IS NOT NULL OR object IN (SELECT object FROM stored GROUP BY object HAVING count(*) > 1)
+    WITH filled AS (
+        SELECT stored.*, sha256, coalesce(sha256, key) AS content
+        FROM stored LEFT JOIN (SELECT object, sha256 FROM seen WHERE media_type IS NOT NULL) USING (object)
+        WHERE size > 0
     )
+    FROM filled WHERE hash(content) IN (SELECT hash(content) FROM filled GROUP BY ALL HAVING count(*) > 1)
 """
+"""Files whose content may be there twice, by hashes in little memory; those who ask compare the contents."""
 
 _FINDERS: Final = {
     IntegrityProblem.REVIEW_FAILED: FAILED,

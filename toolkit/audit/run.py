@@ -8,8 +8,9 @@ should a process die in between, the next audit of this database finishes it.
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
 from pathlib import Path
@@ -17,18 +18,20 @@ from typing import Any, Final
 from uuid import UUID
 
 import ibis
+import pyarrow as pa
 import pyarrow.parquet as pq
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from toolkit.atomic_files import PrivateFolder
 from toolkit.audit.changes import audits_until
-from toolkit.audit.duckdb_session import duckdb_session
+from toolkit.audit.duckdb_session import copy_to, duckdb_session
 from toolkit.audit.engines import DuckdbEngine, Engine, spark_engine
-from toolkit.audit.extract import extract, write_inputs
+from toolkit.audit.extract import Observed, extract
 from toolkit.audit.file_findings import file_findings
 from toolkit.audit.findings import find_present, note_changes, write_findings
 from toolkit.audit.folder import (
+    CASES,
     FACTS,
     INPUTS,
     TABLES,
@@ -41,28 +44,34 @@ from toolkit.audit.folder import (
     part_of,
 )
 from toolkit.audit.judge import OUTPUTS, judgement, table_of
-from toolkit.audit.lists import write_lists
 from toolkit.audit.observe_bucket import listed_since
 from toolkit.audit.publish import AuditPlan, claimed, drafts_of, finish_left, prune, publish
+from toolkit.audit.reviews import AS_WRITTEN
 from toolkit.audit.source import Looks, Source, last_sync
 from toolkit.audit.waivers import waivers_at
 from toolkit.bucket.file_store import FolderStore, S3Store
 from toolkit.contract.codes import REQUEST_OVERDUE
-from toolkit.contract.contents import COVERAGES
+from toolkit.contract.contents import COVERAGES, IntegrityFinding
 from toolkit.contract.deadlines import Clock
-from toolkit.contract.findings import Status
+from toolkit.contract.findings import Problem, Status, file_finding_ids
+from toolkit.contract.people import mask_cpf
 from toolkit.contract.service_rows import code_of
+from toolkit.contract.waivers import Waiver
 from toolkit.database.belonging import check_replica
 from toolkit.database.connection import Database, Lock, take
 from toolkit.database.observation_clock import final_moment, wait_for
-from toolkit.database.observations import ServiceReading, last_reading
+from toolkit.database.observations import ServiceReading, last_reading, valid_at
+from toolkit.database.service import clients
 from toolkit.database.service_tables import hidden_and_copied
 from toolkit.database.tables import audit_runs, evidence_observations, new_id
 from toolkit.errors import InvalidInput, NothingEvaluated
+from toolkit.evidence.records import by_indexes, time_line, withdrawals_at
 from toolkit.log.sealing import newest_checkpoint
 from toolkit.privacy.persons import requests_at
 
 _FIRST_YEAR: Final = 1970
+
+_AT_ONCE: Final = 2_000  # sales whose time lines are read at once
 
 
 def make_audit(
@@ -150,8 +159,7 @@ class _Work:
         scratch.mkdir()
         behind = None if self.replica is None else wait_for(self.replica, self.moment)
         with place.snapshot() as snapshot, duckdb_session(scratch, self.plan.memory) as session:
-            observed = extract(place, snapshot, self.moment, session)
-            write_inputs(observed, folder)
+            observed = extract(place, snapshot, self.moment, session, folder)
             of_files = file_findings(observed)
             observed.shrink()
             reading = last_reading(snapshot, self.moment)
@@ -276,3 +284,119 @@ def _nothing(of_now: bool, moment: datetime, database: str) -> NothingEvaluated:
         )
     told = moment.isoformat(timespec="seconds")
     return NothingEvaluated("Nothing was evaluated: no sale had been seen by {} in {}.", told, database)
+
+
+def write_lists(
+    snapshot: Connection, observed: Observed, folder: Path, of_files: list[IntegrityFinding], waivers: list[Waiver]
+) -> None:
+    """Write the tables that reports list beside the outputs.
+
+    They name the sales of the relations ``listed``, ``concerned`` and ``unproven``.
+    """
+    session, moment = observed.session, observed.moment
+    session.execute(_TOLD)
+    withdrawn = [
+        each._asdict() | {"evidence_id": str(each.evidence_id)} for each in withdrawals_at(snapshot, moment)
+    ]
+    asked = [
+        asdict(each.request) | asdict(each) | {"id": str(each.id)}
+        for each in sorted(waivers, key=lambda each: (each.added_at, each.id))
+    ]
+    odd = [
+        {
+            "number": number,
+            "problem": str(each.problem),
+            "sale_ids": list(each.sale_ids),
+            "evidence_ids": [str(evidence_id) for evidence_id in each.evidence_ids],
+            "folders": list(each.folders),
+            "detail": each.detail,
+            "finding_ids": [finding_id for finding_id, _ in file_finding_ids(each)],
+        }
+        for number, each in enumerate(of_files)
+    ]
+    rows = {"withdrawals": withdrawn, "waivers": asked, "file_findings": odd}
+    rows["clients"] = _masked(snapshot, session)
+    by_indexes(snapshot)
+    rows["events"] = list(_events(snapshot, session, moment))
+    session.execute(copy_to(AS_WRITTEN, folder / "reviews.parquet"))
+    for name, each in rows.items():
+        table = pa.Table.from_pylist(each, _LISTS[name])
+        pq.write_table(table, folder / f"{name}.parquet", compression="zstd")
+
+
+def _masked(snapshot: Connection, session: Any) -> list[dict[str, str]]:
+    """Return the masked CPF of each client of the sales that reports list."""
+    ids = [
+        each for (each,) in session.execute("SELECT DISTINCT client_id FROM told ORDER BY 1").fetchall() if each
+    ]
+    found: dict[str, str] = {}
+    for start in range(0, len(ids), 100_000):
+        wanted = sa.any_(sa.cast(ids[start : start + 100_000], sa.ARRAY(sa.Uuid)))
+        rows = snapshot.execute(sa.select(clients.c.id, clients.c.cpf).where(clients.c.id == wanted))
+        found |= {str(client_id): mask_cpf(cpf) for client_id, cpf in rows if cpf is not None}
+    return [{"client_id": client_id, "cpf": found[client_id]} for client_id in sorted(found)]
+
+
+def _events(snapshot: Connection, session: Any, moment: datetime) -> Iterator[dict[str, Any]]:
+    """Yield the events of the records of the first sales that reports list, by sale and in their order."""
+    sales, record = [sale_id for (sale_id,) in session.execute(_CASES).fetchall()], evidence_observations
+    for start in range(0, len(sales), _AT_ONCE):
+        some = sales[start : start + _AT_ONCE]
+        wanted = sa.any_(sa.cast(some, sa.ARRAY(sa.Text)))
+        query = sa.select(*record.c["evidence_id", "object_key", "sale_id"])
+        records = snapshot.execute(query.where(record.c.sale_id == wanted, valid_at(record, moment))).all()
+        sale_of = {each.evidence_id: each.sale_id for each in records}
+        line = time_line(snapshot, some, {each.evidence_id: each.object_key for each in records}, moment)
+        for event, evidence_id in sorted(line, key=lambda pair: sale_of[pair[1]]):
+            yield {
+                "sale_id": sale_of[evidence_id],
+                "evidence_id": str(evidence_id),
+                "happened_at": event.happened_at,
+                "kind": event.kind,
+            }
+
+
+_TOLD: Final = """
+    CREATE OR REPLACE TEMP TABLE told AS
+    WITH other AS (SELECT sale_id FROM concerned UNION SELECT sale_id FROM unproven)
+    SELECT sale_id, client_id, 0 AS rank, status, problems, created_at FROM listed
+    UNION ALL
+    SELECT sale_id, CAST(client_id AS VARCHAR), 1, NULL, NULL, NULL
+    FROM sale SEMI JOIN other USING (sale_id) ANTI JOIN listed USING (sale_id)
+"""
+
+_CASES: Final = f"""
+    FROM (
+        SELECT sale_id FROM told
+        ORDER BY rank, status = '{Status.COMPLIANT}',
+                 NOT starts_with(problems, '{Problem.COMPLETED_WITHOUT_EVIDENCE}'), created_at, sale_id
+        LIMIT {CASES}
+    )
+    ORDER BY sale_id
+"""
+
+_TIME: Final = pa.timestamp("us", "UTC")
+
+
+def _texts(*names: str) -> dict[str, pa.DataType]:
+    return dict.fromkeys(names, pa.string())
+
+
+_LISTS: Final[Mapping[str, pa.Schema]] = {
+    "withdrawals": pa.schema(
+        _texts("sale_id", "partner", "evidence_id", "evidence_type", "reason", "withdrawn_by", "approved_by")
+        | {"withdrawn_at": _TIME}
+    ),
+    "waivers": pa.schema(
+        _texts("id", "sale_id", "partner", "code", "reason", "owner", "approved_by")
+        | {"start": pa.date32(), "end": pa.date32(), "added_at": _TIME, "revoked_at": _TIME}
+        | _texts("revoked_by", "revoked_reason")
+    ),
+    "file_findings": pa.schema(
+        {"number": pa.int64(), "problem": pa.string()}
+        | dict.fromkeys(("sale_ids", "evidence_ids", "folders"), pa.list_(pa.string()))
+        | {"detail": pa.string(), "finding_ids": pa.list_(pa.string())}
+    ),
+    "clients": pa.schema(_texts("client_id", "cpf")),
+    "events": pa.schema(_texts("sale_id", "evidence_id") | {"happened_at": _TIME, "kind": pa.string()}),
+}

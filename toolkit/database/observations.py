@@ -409,13 +409,23 @@ def stamped_by(stamp: sa.ColumnElement[Any], moment: datetime | None) -> sa.Colu
     return sa.true() if moment is None else stamp <= moment
 
 
-def latest_look_and_first_fault(seen: sa.FromClause) -> tuple[sa.FromClause, sa.FromClause]:
-    """Return the latest look at an object's contents, and the first that found a fault that stands."""
+def latest_look(seen: sa.FromClause) -> sa.FromClause:
+    """Return the latest look at an object's contents."""
     looked = content_checks.alias("looked")
-    every = sa.select(looked).where(looked.c.observation_id == seen.c.id).limit(1)
-    sound = content_checks.alias("sound")
+    every = sa.select(looked).where(looked.c.observation_id == seen.c.id)
+    return every.order_by(looked.c.id.desc()).limit(1).lateral("latest")
+
+
+def first_fault(latest: sa.FromClause, moment: datetime | None = None) -> sa.Select[Any]:
+    """Return the ``fault`` that the latest look found, and ``fault_since``, by the first of those that did."""
+    looked, sound = content_checks.alias("looked").c, content_checks.alias("sound").c
     corrected = sa.exists().where(
-        sound.c.observation_id == looked.c.observation_id, sound.c.id > looked.c.id, sound.c.problem.is_(None)
+        sound.observation_id == looked.observation_id, sound.id > looked.id, sound.problem.is_(None)
     )
-    first = every.where(looked.c.problem.is_not(None), ~corrected).order_by(looked.c.id)
-    return every.order_by(looked.c.id.desc()).lateral("latest"), first.lateral("first_fault")
+    query: sa.Select[Any] = sa.select(looked.problem.label("fault"), looked.checked_at.label("fault_since")).where(
+        looked.observation_id == latest.c.observation_id,
+        looked.problem.is_not(None),
+        stamped_by(looked.checked_at, moment),
+        ~corrected.where(stamped_by(sound.checked_at, moment)),
+    )
+    return query.order_by(looked.id).limit(1)

@@ -28,7 +28,7 @@ from toolkit.contract.evidence import KEY_PREFIX, KIND_OF, EvidenceType, FileKin
 from toolkit.database.belonging import check_bucket
 from toolkit.database.connection import Database
 from toolkit.database.observation_clock import stamp
-from toolkit.database.observations import latest_look_and_first_fault
+from toolkit.database.observations import latest_look
 from toolkit.database.service import evidences
 from toolkit.database.tables import content_checks, object_observations, verification_failures, withdrawals
 from toolkit.errors import BucketError, BucketUnavailable, NotInspected, ObjectArchived, ObjectDenied
@@ -46,7 +46,7 @@ def waiting(database: Database) -> list[int]:
     last those that were verified in an older way (``LOOK``), or without one of the readers that there are now.
     """
     seen = object_observations
-    latest, _ = latest_look_and_first_fault(seen)
+    latest = latest_look(seen)
     verified = sa.and_(content_checks.c.observation_id == seen.c.id, content_checks.c.sha256.is_not(None))
     again = sa.exists().where(verified)
     present = sa.case(

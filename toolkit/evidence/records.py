@@ -21,7 +21,7 @@ from toolkit.contract.rules import EvidenceState, evidence_state, ran_out
 from toolkit.database.belonging import check_bucket
 from toolkit.database.connection import Database, Lock, take
 from toolkit.database.observation_clock import stamp
-from toolkit.database.observations import latest_look_and_first_fault, valid_at
+from toolkit.database.observations import first_fault, latest_look, valid_at
 from toolkit.database.service import evidences, same
 from toolkit.database.tables import (
     evidence_observations,
@@ -119,7 +119,8 @@ def records_where(
     )
     record, seen, failed = records.subquery("record"), object_observations, verification_failures
     earlier = object_observations.alias("earlier")
-    latest, first = latest_look_and_first_fault(seen)
+    latest = latest_look(seen)
+    first = first_fault(latest).lateral()
     query = (
         sa.select(
             record,
@@ -138,7 +139,7 @@ def records_where(
             latest.c.pages,
             latest.c.depth,
             latest.c.readers,
-            first.c.problem.label("fault"),
+            first.c.fault,
             failed.c.failed_at,
             sa.exists().where(sa.collate(earlier.c.key, "C") == record.c.object_key).label("seen_before"),
         )
