@@ -204,6 +204,10 @@ def test_a_line_says_nothing_beside_what_is_hashed(exported, told, forged):
     assert verify_log(exported).misfit == "line 2: no event and no seal"
 
 
+def test_what_stands_for_the_seal_before_the_first_is_no_seal_that_was_kept(exported):
+    assert "forged as a whole, or cut off" in str(verify_log(exported, "0" * 64).misfit)
+
+
 def test_fields_that_were_sealed_in_an_earlier_form_are_still_compared_and_opened():
     event = Event(7, "WITHDRAWN", datetime(2026, 11, 28, tzinfo=UTC), {"by": "Ana"}, b"s" * 16)
     keys, older = LogKeys(("new", "old")), LogKeys(("old",))
