@@ -21,7 +21,7 @@ DEFAULT_MEMORY: Final = "500MB"
 _GROUP_ROWS: Final = 20_480
 """Rows that a reader of a file unpacks at once: a sixth of what DuckDB takes, and the file grows by 2 %."""
 
-PIECE: Final = 1 << 17  # rows that are read and written at once, where not all can be: some 50 MB
+PIECE: Final = 1 << 16  # rows that are read and written at once, where not all can be: some 25 MB
 
 
 @contextmanager
