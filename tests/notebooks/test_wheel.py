@@ -23,7 +23,7 @@ from tests.support.leaks import leaks_in
 from tests.support.readme_commands import run_the_readme
 from tests.support.report_figures import wrong_figures
 from tests.support.report_text import everything_in
-from tests.unit.test_samples import OF_OTHER_TABLES, UNTOLD
+from tests.unit.test_samples import OF_OTHER_TABLES, UNTOLD, verdict_of
 from toolkit.audit.folder import open_audit
 from toolkit.cli import main
 from toolkit.contract.codes import CODES, REQUEST_OVERDUE, SALE_GONE
@@ -99,7 +99,7 @@ def test_the_wheel_does_the_main_job_with_two_extras_and_the_readme_goes_on(
         "161 of the 193 files, others send the rest: 145 uploaded before, 16 requested, 0 requested again" in first
     )
     assert "10 uploaded by this manifest, 6 of it not there yet" in first
-    statuses = Counter(sale.scenario.verdict.status for sale in make_samples().sales)
+    statuses = Counter(verdict_of(sale.scenario).status for sale in make_samples().sales)
     told = "Audit: {0} sales: {compliant} compliant, {incomplete} incomplete, {conflict} in conflict"
     assert told.format(statuses.total(), **statuses) in first
     assert "Report: reports" in first
@@ -130,7 +130,7 @@ def judged(path):
 
 def deserved():
     """The sales of the sample that are not compliant, as their scenarios say."""
-    verdicts = {sale.id: sale.scenario.verdict for sale in make_samples().sales}
+    verdicts = {sale.id: verdict_of(sale.scenario) for sale in make_samples().sales}
     return {
         sale_id: (told.status, "|".join(piece.evidence_type for piece in told.missing), "|".join(told.problems))
         for sale_id, told in verdicts.items()
