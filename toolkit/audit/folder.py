@@ -206,8 +206,8 @@ class Audit:
         for start in range(0, len(names), _AT_ONCE):
             some = names[start : start + _AT_ONCE]
             session, rows = _connected(), {name: of for name, of in self._rows.items() if name not in INPUTS}
-            session.execute("SET threads = 1")  # for little rows another one costs more than it helps
             _make_views(session, rows, some, told=False)
+            session.execute("SET threads = 1")  # for little rows another one costs more than it helps
             session.execute("CREATE SCHEMA copied")
             for name in rows:
                 session.execute(f"CREATE TABLE copied.{name} AS FROM {name}")

@@ -6,12 +6,11 @@ addresses are in the TOML file that ``TOOLKIT_PARTNERS`` names.
 """
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
-from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, TypeVar
@@ -38,6 +37,7 @@ from toolkit.language import Language, default_language, language
 from toolkit.log.events import record_event
 from toolkit.message import Message
 from toolkit.reports import FORMATS as WRITERS
+from toolkit.reports.audited import Audited
 from toolkit.reports.reading import read_audited
 from toolkit.reports.report import Report
 from toolkit.settings import Environment
@@ -161,15 +161,16 @@ def notify_partners(kit: Kit, *, within: int = 3) -> PartnersTold | None:
     told = []
     standing, unknown = _standing(replace(audit), [*addresses], within)  # a session that ends here
     with Mailer(settings) as mailer:
-        every = [_Telling(kit, mailer, place, audit.facts, name, addresses[name], within) for name in standing]
-        waiting = {each.partner: each for each in every if each.has_news(standing.pop(each.partner))}
-        asked = audit.each_partner([*waiting])
-        content: Iterator[_Content] = (waiting[own.partner or ""].read(own) for own in asked)
-        for format_ in FORMATS:
-            content = map(partial(_Content.with_file, kit=kit, format_=format_), _ahead(content))
+        every = [
+            _Telling(kit, mailer, place, audit.facts, name, addresses[name], within, found)
+            for name, found in standing.items()
+        ]
+        waiting = {each.partner: each for each in every if each.has_news()}
+        read = (waiting[own.partner or ""].read(own) for own in audit.each_partner([*waiting]))
+        made = (each.made(*own) for each, own in zip(waiting.values(), _ahead(read), strict=True))
         kit.progress.begin("Telling partners", len(waiting), "partners")
-        for each, own in zip(waiting.values(), _ahead(content), strict=True):
-            done = each.tell(own)
+        for each, own_files in zip(waiting.values(), _ahead(made), strict=True):
+            done = each.tell(*own_files)
             told += [done] if done is not None else []
             kit.progress.advance(1)
         kit.progress.end()
@@ -209,25 +210,6 @@ def shown_told(found: PartnersTold | None) -> Shown[PartnersTold | None]:
     return Shown(found, parts, {"told": told, "untold": untold, "unknown": [*found.unknown]}, untold > 0)
 
 
-@dataclass(slots=True)
-class _Content:
-    """What a partner has to mend, the files of its mail by their names, and what its webhook gets."""
-
-    standing: pa.Table
-    report: Report | None
-    page: FindingsPage | None
-    files: dict[str, bytes] = field(default_factory=dict)
-
-    def with_file(self, kit: Kit, format_: str) -> "_Content":
-        """Add the file of a format."""
-        if self.report is not None:
-            with kit.scratch() as scratch:
-                path = scratch / self.report.file_name(format_)
-                WRITERS[format_](self.report, path)
-                self.files[path.name] = path.read_bytes()
-        return self
-
-
 @dataclass(frozen=True, slots=True)
 class _Telling:
     """One partner, and what it takes to tell it."""
@@ -239,16 +221,27 @@ class _Telling:
     partner: str
     address: PartnerAddress
     within: int
+    standing: pa.Table
 
-    def read(self, own: Audit) -> _Content:
-        """Read what the partner has to mend, what a mail to it shows, and what its webhook gets."""
-        standing = _standing(own, [self.partner], self.within)[0][self.partner]
+    def read(self, own: Audit) -> tuple[Audited | None, FindingsPage | None]:
+        """Read what a mail to the partner shows, and what its webhook gets."""
         lists = read_audited(own, with_work=False) if self.address.mail else None
-        zone, spoken = self.kit.settings.timezone, self.language
-        report = None if lists is None else Report(lists, zone, FORMATS, spoken, beside=LISTS)
         asked = FindingsAsked(self.partner, STANDING, limit=POSTED)
-        page = findings_page(own, asked) if self.address.webhook is not None else None
-        return _Content(standing, report, page)
+        return lists, findings_page(own, asked) if self.address.webhook is not None else None
+
+    def made(
+        self, lists: Audited | None, page: FindingsPage | None
+    ) -> tuple[dict[str, bytes], FindingsPage | None]:
+        """Make the files of the mail, by their names, of what ``read`` returned."""
+        files: dict[str, bytes] = {}
+        if lists is not None:
+            report = Report(lists, self.kit.settings.timezone, FORMATS, self.language, beside=LISTS)
+            with self.kit.scratch() as scratch:
+                for format_ in FORMATS:
+                    path = scratch / report.file_name(format_)
+                    WRITERS[format_](report, path)
+                    files[path.name] = path.read_bytes()
+        return files, page
 
     @property
     def language(self) -> Language:
@@ -256,24 +249,24 @@ class _Telling:
         code = self.address.language
         return language(code) if code else default_language(self.kit.environ)
 
-    def has_news(self, standing: pa.Table) -> bool:
+    def has_news(self) -> bool:
         """Tell whether there is something to tell, and nobody did so today."""
         with self.kit.database.transaction() as connection:
-            return bool(self._news(connection, standing)) and not connection.scalar(self._today(delivered=True))
+            return bool(self._news(connection)) and not connection.scalar(self._today(delivered=True))
 
-    def tell(self, content: _Content) -> PartnerTold | None:
-        """Tell the partner, if there is still anything to tell."""
+    def tell(self, files: Mapping[str, bytes], page: FindingsPage | None) -> PartnerTold | None:
+        """Tell the partner, if there is still anything to tell, by what ``made`` returned."""
         database, clock = self.kit.database, self.kit.clock
         with database.transaction() as connection:
-            news = self._news(connection, content.standing)
+            news = self._news(connection)
             row = self._notice(connection) if news else None
             if row is None:
                 return None
-            done = PartnerTold(self.partner, len(content.standing))
-            later = [stage for stage in content.standing["stage"].to_pylist() if stage != Stage.NEW]
+            done = PartnerTold(self.partner, len(self.standing))
+            later = [stage for stage in self.standing["stage"].to_pylist() if stage != Stage.NEW]
             for stage in [*later, *(stage for stage in news.values() if stage == Stage.NEW)]:
                 done.stages[stage] += 1
-            hashes, done.problem = self._deliver(row.id, done, content)
+            hashes, done.problem = self._deliver(row.id, done, files, page)
             tried = {"tries": row.tries + 1, "problem": done.problem}
             tried |= {} if done.problem else {"delivered_at": clock()}
             connection.execute(sa.update(partner_notices).where(partner_notices.c.id == row.id).values(tried))
@@ -288,9 +281,9 @@ class _Telling:
                 record_event(connection, CustodyEvent.PARTNER_TOLD, clock(), told)
         return done
 
-    def _news(self, connection: sa.Connection, standing: pa.Table) -> dict[str, Stage]:
+    def _news(self, connection: sa.Connection) -> dict[str, Stage]:
         """Return the findings that the partner was not told of at their stage since they came, or came back."""
-        ids, told, notice = standing["id"].to_pylist(), told_findings.c, partner_notices.c
+        ids, told, notice = self.standing["id"].to_pylist(), told_findings.c, partner_notices.c
         query = (
             sa.select(told.finding_id, told.stage, sa.func.max(notice.delivered_at))
             .join(partner_notices, notice.id == told.notice_id)
@@ -298,7 +291,7 @@ class _Telling:
             .group_by(told.finding_id, told.stage)
         )
         known = {(str(id_), stage): at for id_, stage, at in connection.execute(query)}
-        rows = zip(ids, *(standing[name].to_pylist() for name in ("stage", "opened_at")), strict=True)
+        rows = zip(ids, *(self.standing[name].to_pylist() for name in ("stage", "opened_at")), strict=True)
         return {
             id_: Stage(stage)
             for id_, stage, opened_at in rows
@@ -318,11 +311,12 @@ class _Telling:
         query = self._today(delivered=False).with_for_update(skip_locked=True)
         return connection.execute(query).one_or_none()
 
-    def _deliver(self, id_: UUID, done: PartnerTold, content: _Content) -> tuple[dict[str, str], str | None]:
+    def _deliver(
+        self, id_: UUID, done: PartnerTold, files: Mapping[str, bytes], page: FindingsPage | None
+    ) -> tuple[dict[str, str], str | None]:
         """Deliver by each of the partner's channels; the hashes of the files, and the first problem."""
         problems: list[str | None] = []
-        files, page = content.files, content.page
-        hashes = {name.rpartition(".")[2]: sha256(file).hexdigest() for name, file in files.items()}
+        hashes = {name.rpartition(".")[2]: sha256(content).hexdigest() for name, content in files.items()}
         subject, text = self._text(done)
         if files:
             problems.append(self.mailer.send(id_, self.address.mail, subject, text, files))
