@@ -15,6 +15,7 @@ import os
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from multiprocessing import get_context
@@ -25,7 +26,7 @@ from adbc_driver_postgresql import dbapi
 from tests.benchmarks.made_sales import NOW, fill, statements
 from tests.benchmarks.measuring import Timed, line, own_database, peak_mb, plain, server_cpu, timed
 from tests.support.audits import REMOTE, judge_on, on_duckdb, parts_of, plan_in, sail
-from toolkit.audit.duckdb_session import copy_to, duckdb_session, files_alone
+from toolkit.audit.duckdb_session import DEFAULT_MEMORY, copy_to, duckdb_session, files_alone
 from toolkit.audit.engines import Engine, spark_engine
 from toolkit.audit.folder import open_audit, part_of
 from toolkit.audit.judge import GIVEN, OUTPUTS
@@ -63,10 +64,11 @@ def main(scale: float) -> None:
         floor, by_hand = (None, None) if sales > LARGE else _floors(database, home, sales)
         observed = timed(lambda: observe_service(database, lambda: NOW))
         line("observing sales and records, nothing new", observed.seconds, sales)
+        memory = "1000MB" if sales > LARGE else DEFAULT_MEMORY
         url = database.engine.url.render_as_string(hide_password=False)
         for name, hours in (("a whole audit, the first one", 0), ("a whole audit with nothing new", 1)):
             with ProcessPoolExecutor(1, get_context("spawn")) as own:  # its memory is that of the audit alone
-                made, peak = own.submit(_made, url, home, hours).result()
+                made, peak = own.submit(_made, url, home, hours, memory).result()
             folder = Path(made.answer)
             parts = open_audit(folder).facts.parts
             rows = sum(parts[each].rows for each in GIVEN)
@@ -104,11 +106,12 @@ def _floors(database: Database, home: Path, sales: int) -> tuple[tuple[float, fl
     return (copied.seconds + judged.seconds, copied.cpu + judged.cpu), (by_hand.seconds, by_hand.cpu)
 
 
-def _made(url: str, home: Path, hours: int) -> tuple[Timed[str], float]:
+def _made(url: str, home: Path, hours: int, memory: str) -> tuple[Timed[str], float]:
     """Return the folder of an audit with its times, and its peak of memory."""
     database, moment = Database(url, embedded=True), NOW + timedelta(hours=hours)
     cpu = partial(server_cpu, home)
-    made = timed(lambda: make_audit(database, plan_in(home), clock=lambda: moment).folder, cpu)
+    plan = replace(plan_in(home), memory=memory)
+    made = timed(lambda: make_audit(database, plan, clock=lambda: moment).folder, cpu)
     return made, peak_mb()
 
 

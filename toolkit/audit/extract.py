@@ -59,7 +59,7 @@ STREAMS: Final = 3  # tables, or ranges of one, that are read at the same time
 RANGE: Final = 5_000_000  # numbers of a table that are read at once
 
 _SEEN: Final = ("object", "key", "media_type", "sha256", "normal_form", "active_parts", "stored_type")
-"""What is kept of objects that are written already, for findings about files."""
+"""The columns of objects that findings about files need after the objects are written."""
 
 _ROWS_IN_GROUP: Final = 1 << 23  # bytes of a batch that the driver hands over
 

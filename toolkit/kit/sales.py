@@ -259,8 +259,10 @@ def _requester(record: EvidenceRecord) -> str:
     by = record.requested_by or _("not noted")
     if record.account is None:
         return f"{by} ({_('not known for which partner')})"
-    role = translate(Message("for {}", record.partner)) if record.partner else _("an operator")
-    return f"{by} ({role})"
+    roles = [translate(Message("for {}", record.partner)) if record.partner else _("an operator")]
+    if record.account != record.requested_by:  # the service's table tells another one than was signed in
+        roles.append(translate(Message("signed in as {}", record.account)))
+    return f"{by} ({', '.join(roles)})"
 
 
 def _file_facts(record: EvidenceRecord) -> list[str]:
