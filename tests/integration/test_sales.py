@@ -186,7 +186,7 @@ def test_a_report_holds_the_rows_and_cases_behind_its_numbers_and_one_of_a_partn
         ("Sul/Ltda", 3),
     ]
     cases = packed_cases((tmp_path / "missing-evidence.html").read_text())
-    [case] = [each for each in cases if each["records"]]
+    [case] = [each for each in cases.values() if each["records"]]
     shown = run("sale", "show", "sale-1", "--json").told
     for ours, theirs in zip(case["records"], shown["records"], strict=True):
         names = ("size", "seconds", "pages", "coverage", "fault")
@@ -196,7 +196,7 @@ def test_a_report_holds_the_rows_and_cases_behind_its_numbers_and_one_of_a_partn
         assert ours["approvedBy"] == (theirs["withdrawal"] or {}).get("approvedBy")
     ids = [each["id"] for each in case["records"]]
     told_there = [(each["kind"], each["evidenceId"]) for each in shown["timeline"]]
-    assert [(kind, ids[place]) for _, kind, place in case["events"]] == told_there
+    assert [(each["kind"], ids[each["record"]]) for each in case["events"]] == told_there
     assert {each["code"] for each in case["findings"]} == {each["code"] for each in shown["findings"]}
     assert "Ana Souza" not in everything_in(tmp_path / "missing-evidence.html")
     norte, sul = sorted((tmp_path / "partners").iterdir())

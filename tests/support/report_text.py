@@ -4,6 +4,7 @@ import base64
 import json
 import re
 import zlib
+from collections import defaultdict
 from zipfile import ZipFile
 
 from pypdf import PdfReader
@@ -30,8 +31,14 @@ def packed_data(page):
 
 
 def packed_cases(page):
-    """The cases of its first sales, in their order."""
-    return [case for packed in _PACKED.findall(page)[1:] for case in json.loads(_unpacked(packed))]
+    """The records, events and findings of its first sales by the place of the sale."""
+    cases = defaultdict(lambda: {"records": [], "events": [], "findings": []})
+    for packed in _PACKED.findall(page)[1:]:
+        for name, columns in json.loads(_unpacked(packed)).items():
+            for values in zip(*columns.values(), strict=True):
+                row = dict(zip(columns, values, strict=True))
+                cases[row["sale"]][name].append(row)
+    return cases
 
 
 _PACKED = re.compile('(?<= type="text/plain">)[^<]+')

@@ -60,6 +60,9 @@ _OF_PARTNER: Final[Mapping[str, str]] = {
 }
 """The condition that restricts each table to some partners."""
 
+_PARTNER: Final = "getvariable('partner')"
+"""The partner whose rows ``Audit.sql`` asks for."""
+
 _OWN: Final = ", ".join(map(quoted, NOT_TOLD_TO_PARTNERS))
 
 _TOLD: Final[Mapping[str, tuple[str, str]]] = {
@@ -77,7 +80,7 @@ What it is not told is compliance's own: suspicions about files, the trend, whos
 _FIRST: Final = ("verdicts", "records", "findings")
 """The tables by which others are restricted, in the order in which they ask each other."""
 
-_AT_ONCE: Final = 8  # the partners whose rows are copied into memory at once, where each is asked alone
+_AT_ONCE: Final = 12  # the partners whose rows are copied into memory at once, where each is asked alone
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +168,10 @@ class Audit:
     def sql(self, query: str, *parameters: object, zone: str = "UTC") -> pa.Table:
         """Return the rows of a query of DuckDB, in which each table is a view; days are those of ``zone``."""
         session = (self.session or self._session).cursor()
-        session.execute(f"SET TimeZone = {quoted(zone)}")
+        if zone != "UTC":
+            session.execute(f"SET TimeZone = {quoted(zone)}")
+        if self.partner is not None:
+            session.execute(f"SET VARIABLE partner = {quoted(self.partner)}")
         return session.sql(query, params=list(parameters) or None).to_arrow_table()
 
     @property
@@ -206,14 +212,14 @@ class Audit:
         for start in range(0, len(names), _AT_ONCE):
             some = names[start : start + _AT_ONCE]
             session, rows = _connected(), {name: of for name, of in self._rows.items() if name not in INPUTS}
-            _make_views(session, rows, some, told=False)
+            _make_views(session, rows, ", ".join(map(quoted, some)), told=False)
             session.execute("SET threads = 1")  # for little rows another one costs more than it helps
             session.execute("CREATE SCHEMA copied")
             for name in rows:
                 session.execute(f"CREATE TABLE copied.{name} AS FROM {name}")
                 rows[name] = f"copied.{name}"
+            _make_views(session, rows, _PARTNER, told=True)
             for name in some:
-                _make_views(session, rows, [name], told=True)
                 yield replace(self, partner=name, session=session)
             session.close()
 
@@ -243,7 +249,7 @@ class Audit:
     @cached_property
     def _session(self) -> Any:
         session = _connected()
-        _make_views(session, self._rows, None if self.partner is None else [self.partner], told=self.is_told)
+        _make_views(session, self._rows, None if self.partner is None else _PARTNER, told=self.is_told)
         return session
 
     @property
@@ -271,15 +277,17 @@ def _connected() -> Any:
     import duckdb
 
     session = duckdb.connect()
-    session.execute("SET TimeZone = 'UTC'")
+    session.execute("SET GLOBAL TimeZone = 'UTC'")
     return session
 
 
-def _make_views(session: Any, rows: Mapping[str, str], partners: Sequence[str] | None, *, told: bool) -> None:
-    """Make a view of each table, of all rows or of those of some partners, or of what these are ``told``."""
-    names = ", ".join(map(quoted, partners or ()))
+def _make_views(session: Any, rows: Mapping[str, str], partners: str | None, *, told: bool) -> None:
+    """Make a view of each table, of all rows or of those of some partners, or of what these are ``told``.
+
+    ``partners`` are expressions of SQL: names, or ``_PARTNER``.
+    """
     for name, of in rows.items():
-        only = "true" if partners is None else _OF_PARTNER[name].format(names)
+        only = "true" if partners is None else _OF_PARTNER[name].format(partners)
         columns, shown = _TOLD.get(name, ("*", "true")) if told else ("*", "true")
         session.execute(f"CREATE OR REPLACE VIEW {name} AS SELECT {columns} FROM {of} WHERE {only} AND {shown}")
 

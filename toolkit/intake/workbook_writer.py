@@ -235,9 +235,14 @@ class Workbook:
     def _add(self, columns: Sequence[Cells], widths: Sequence[float]) -> None:
         if self.problem is not None or not columns or not len(columns[0].texts):
             return
-        self.problem = self._too_much([column.texts for column in columns])
+        rows = self._rows(columns, widths)
+        self.problem = self._too_much([column.texts for column in columns], rows)
         if self.problem is None:
-            self._write(columns, widths)
+            assert self._sheet is not None
+            written = values(rows).data
+            self._sheet.write(written)
+            self._size += len(written)
+            self.row += len(rows)
 
     def add_row(self, *cells: str | int | None, style: Style = Style.PLAIN) -> None:
         """Add one row of texts and numbers."""
@@ -265,29 +270,26 @@ class Workbook:
             for name, xml in _parts(self._sheets, *self._of_all):
                 archive.writestr(zipfile.ZipInfo(name), xml, zipfile.ZIP_DEFLATED)
 
-    def _too_much(self, columns: Sequence[pa.StringArray]) -> str | None:
-        if self.row + len(columns[0]) > SHEET_ROWS:
+    def _too_much(self, columns: Sequence[pa.StringArray], rows: pa.StringArray) -> str | None:
+        if self.row + len(rows) > SHEET_ROWS:
             return f"a sheet has no more than {SHEET_ROWS:,} rows"
-        if any(_has_too_long(column) for column in columns):
+        longest = pc.max(pc.binary_length(rows)).as_py()  # a character takes a byte or more
+        if longest > CELL_CHARACTERS and any(map(_has_too_long, columns)):
             return f"a cell has more than {CELL_CHARACTERS:,} characters"
         if self._size > SHEET_BYTES:
             return "a sheet has no room for as much text"
-        if any(has_unwritable(column) for column in columns):
+        if has_unwritable(rows):
             return "a cell has a character that workbooks cannot hold"
         return None
 
-    def _write(self, columns: Sequence[Cells], widths: Sequence[float]) -> None:
+    def _rows(self, columns: Sequence[Cells], widths: Sequence[float]) -> pa.StringArray:
+        """Return the XML of rows."""
         count = len(columns[0].texts)
         row = pc.cast(pa.array(np.arange(self.row + 1, self.row + count + 1)), pa.string())
         pieces: list[pa.StringArray | str] = ['<row r="', row, _heights(columns, widths)]
         for column in columns:
             pieces += column.xml()
-        xml = pc.binary_join_element_wise(*pieces, "</row>", "")
-        assert self._sheet is not None
-        written = values(xml).data
-        self._sheet.write(written)
-        self._size += len(written)
-        self.row += count
+        return pc.binary_join_element_wise(*pieces, "</row>", "")
 
 
 _WRAPPED: Final = (Style.WRAPPED, Style.HEADING, Style.NUMBER_HEADING, Style.AMBER, Style.RED)
@@ -328,9 +330,7 @@ def _column(cells: Sequence[str | int | None], style: Style) -> Cells:
 
 
 def _has_too_long(column: pa.StringArray) -> bool:
-    if (pc.max(pc.binary_length(column)).as_py() or 0) <= CELL_CHARACTERS:  # a character takes a byte or more
-        return False
-    return bool(pc.max(pc.utf8_length(column)).as_py() > CELL_CHARACTERS)
+    return bool((pc.max(pc.utf8_length(column)).as_py() or 0) > CELL_CHARACTERS)
 
 
 def has_unwritable(column: pa.StringArray) -> bool:

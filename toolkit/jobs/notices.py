@@ -23,7 +23,7 @@ from enum import StrEnum
 from functools import partial
 from typing import Any, Final, Self
 from urllib.parse import urlsplit
-from uuid import UUID
+from uuid import UUID, uuid4
 from zoneinfo import ZoneInfo
 
 import sqlalchemy as sa
@@ -194,6 +194,7 @@ class Mailer:
         for name, content in (attached or {}).items():
             maintype, _, subtype = (mimetypes.guess_type(name)[0] or "application/octet-stream").partition("/")
             message.add_attachment(content, maintype=maintype, subtype=subtype, filename=name)
+        message.set_boundary(uuid4().hex)  # none: Python searches all files for a text that they lack
         try:
             refused = self._connected().send_message(message)
         except smtplib.SMTPResponseException as error:

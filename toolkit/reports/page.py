@@ -12,11 +12,13 @@ The page's script unpacks columns, whose times are local ones with their offset:
 
 and cases, in blocks that it unpacks when one of their sales is opened::
 
-    {"records":  [the rows of ``Audited.records``, ...],
-     "events":   [["2026-11-20T18:00:00-03:00", "UPLOADED", the place of its record], ...],
-     "findings": [{"code": "MISSING_POV", "status": "open", "firstSeen": "...", "dueAt": "...", "overdue": false,
-                   "waiver": {"end": "2026-12-31", "owner": "...", "approvedBy": "...", "reason": "..."}
-                             or null}, ...]}
+    {"records":  {"sale": [the place of its sale, ...], "id": [...], ... the columns of ``Audited.records``},
+     "events":   {"sale": [...], "at": ["2026-11-20T18:00:00-03:00", ...], "kind": ["UPLOADED", ...],
+                  "record": [the place of its record among those of the sale, ...]},
+     "findings": {"sale": [...], "code": ["MISSING_POV", ...], "status": ["open", ...], "firstSeen": [...],
+                  "dueAt": [...], "overdue": [false, ...],
+                  "waiver": [{"end": "2026-12-31", "owner": "...", "approvedBy": "...", "reason": "..."}
+                             or null, ...]}}
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ from datetime import date
 from functools import cache, partial
 from hashlib import sha256
 from importlib.resources import files
-from itertools import chain
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlencode
@@ -331,6 +333,7 @@ def _data(report: Report) -> dict[str, Any]:
     }
 
 
+@cache
 def asset(*names: str) -> Markup:
     """Return files that are part of the toolkit, to stand in the page as they are."""
     folder = files("toolkit.reports").joinpath("templates")
@@ -338,6 +341,7 @@ def asset(*names: str) -> Markup:
     return Markup(f"\n{text}")  # noqa: S704  # our own files, and the policy names their hash
 
 
+@cache
 def _fills() -> Markup:
     """Return the style of what has the colour of a code."""
     light, dark = (
@@ -402,40 +406,35 @@ def blocks(report: Report) -> Iterator[str]:
         for each in result.waivers
     }
     all_findings = pa.Table.from_pandas(result.findings[_OF_FINDING], preserve_index=False)
-    records = _by_block(sale_ids, result.records, "sale_id", zone)
-    events = _by_block(sale_ids, result.events, "sale_id", zone)
-    findings = _by_block(sale_ids, all_findings, "saleId", zone)
-    for start in range(0, len(sale_ids), AT_ONCE):
-        cases: list[dict[str, list[Any]]] = [
-            {"records": [], "events": [], "findings": []}
-            for _ in range(start, min(start + AT_ONCE, len(sale_ids)))
-        ]
-        places: dict[str, int] = {}
-        for sale, row in next(records):
-            places[row["id"]] = len(cases[sale]["records"])
-            cases[sale]["records"].append(row)
-        for sale, row in next(events):
-            cases[sale]["events"].append([row["happened_at"], row["kind"], places[row["evidence_id"]]])
-        for sale, row in next(findings):
-            row["waiver"] = waivers.get(row.pop("waiverId"))
-            cases[sale]["findings"].append(row)
-        yield _harmless(iter([_json(cases)]))
+    parts = (
+        _by_block(sale_ids, table, name)
+        for table, name in ((result.records, "sale_id"), (result.events, "sale_id"), (all_findings, "saleId"))
+    )
+    for records, events, findings in zip(*parts, strict=True):
+        firsts = np.searchsorted(records["sale"], events["sale"])
+        places = pc.subtract(pc.index_in(events["evidence_id"], records["id"].combine_chunks()), pa.array(firsts))
+        happened = {"at": _told(events["happened_at"], zone), "kind": events["kind"].to_pylist()}
+        held = {"waiver": [*map(waivers.get, findings["waiverId"].to_pylist())]}
+        block = {
+            "records": _columns(records, zone),
+            "events": {"sale": events["sale"].to_pylist(), "record": places.to_pylist(), **happened},
+            "findings": _columns(findings.drop_columns(["waiverId"]), zone) | held,
+        }
+        yield _harmless(iter([_json(block)]))
 
 
-def _by_block(
-    sale_ids: pa.Array, table: pa.Table, name: str, zone: ZoneInfo
-) -> Iterator[Iterator[tuple[int, dict[str, Any]]]]:
-    """Yield the rows of each block of sales in their order, each after the place of its sale in the block."""
+def _by_block(sale_ids: pa.Array, table: pa.Table, name: str) -> Iterator[pa.Table]:
+    """Yield the rows of each block of sales in their order, the place of each one's ``sale`` for its id."""
     places = pc.index_in(table[name].cast(pa.large_string()), sale_ids)
+    rows = table.drop_columns([name]).append_column("sale", places)
     order = pc.array_sort_indices(places.combine_chunks())[: len(places) - places.null_count]
-    sorted_places = places.take(order).to_numpy()
-    for start in range(0, len(sale_ids), AT_ONCE):
-        first, end = np.searchsorted(sorted_places, [start, start + AT_ONCE])
-        rows = table.drop_columns([name]).take(order[first:end])
-        told = [_told(column, zone) for column in rows.columns]
-        names = rows.column_names  # which makes a new list each time
-        values = (dict(zip(names, row, strict=True)) for row in zip(*told, strict=True))
-        yield zip((sorted_places[first:end] - start).tolist(), values, strict=True)
+    ends = np.searchsorted(places.take(order), range(0, len(sale_ids) + AT_ONCE, AT_ONCE))
+    for first, end in pairwise(ends):
+        yield rows.take(order[first:end])
+
+
+def _columns(table: pa.Table, zone: ZoneInfo) -> dict[str, list[Any]]:
+    return {name: _told(table[name], zone) for name in table.column_names}
 
 
 def _told(column: pa.ChunkedArray, zone: ZoneInfo) -> list[Any]:

@@ -16,13 +16,21 @@ class Cases {
     if (row >= this.sales) return null;
     const number = Math.floor(row / this.atOnce);
     if (this.latest?.number !== number) this.latest = { number, cases: this.read(number) };
-    return (await this.latest.cases)[row % this.atOnce];
+    const { records, events, findings } = await this.latest.cases;
+    return { records: rowsOf(row, records), events: rowsOf(row, events), findings: rowsOf(row, findings) };
   }
 
   async read(number) {
     await this.whole;
     return JSON.parse(await unpacked(document.querySelectorAll("script.cases")[number]));
   }
+}
+
+// The rows of a sale in a table of columns.
+function rowsOf(place, columns) {
+  const names = Object.keys(columns);
+  const rows = [...columns.sale.keys()].filter((row) => columns.sale[row] === place);
+  return rows.map((row) => Object.fromEntries(names.map((name) => [name, columns[name][row]])));
 }
 
 // A code that may be broken after its underscores.
@@ -112,13 +120,13 @@ class CaseWriter {
     if (!events.length) return element("p", {}, say("The custody log tells of no event."));
     const offset = (iso) => iso.slice(19);
     const usual = this.writer.page.offset;
-    const rows = events.map(([at, kind, place]) =>
+    const rows = events.map(({ at, kind, record }) =>
       element(
         "tr",
         {},
         element("td", { className: "when" }, `${this.writer.written(at.slice(0, 10))}, ${at.slice(11, 19)}${offset(at) === usual ? "" : ` (UTC${offset(at)})`}`),
         element("td", {}, kinds[kind] ?? kind),
-        element("td", {}, breakable(names[place])),
+        element("td", {}, breakable(names[record])),
       ),
     );
     const headings = [`${say("When")} (UTC${usual})`, say("Event"), say("Evidence")].map((name) => element("th", { scope: "col" }, name));
