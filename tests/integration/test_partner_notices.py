@@ -12,6 +12,7 @@ from types import SimpleNamespace
 
 import pytest
 from openpyxl import load_workbook
+from sqlalchemy import text
 
 from tests.support.report_text import everything_in
 from tests.support.request_bodies import CLIENT
@@ -204,6 +205,18 @@ def test_a_finding_that_comes_back_is_told_again(office, add_file, delete):
     office.kit.audit()
     [told] = notify_partners(office.kit).told
     assert told.stages[Stage.NEW] == 1  # the recording that is missing again, beside what comes due
+
+
+def test_a_sale_that_another_partner_took_over_is_told_to_it(office, database):
+    assert night(office) == ["rui@sol.example.com"]
+    with database.transaction() as connection:
+        connection.execute(text("UPDATE sales SET partner = 'Luz do Vale' WHERE id = 'V-SOL-1'"))
+    assert night(office) == ["ana@luz.example.com"]
+    told = office.clock.now
+    office.clock.now += timedelta(hours=1)
+    office.kit.audit()
+    found = office.kit.last_audit().table("findings", ["partner", "told_at"]).to_pylist()
+    assert found == [{"partner": "Luz do Vale", "told_at": told}] * 2
 
 
 def test_a_webhook_gets_the_findings_signed_at_least_once_and_under_one_id(office, database):

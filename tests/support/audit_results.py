@@ -50,8 +50,8 @@ _HISTORY = {
     "episode": f"finding_id UUID, {_ABOUT}, seen_at TIMESTAMPTZ, gone_at TIMESTAMPTZ",
     "sale": "sale_id VARCHAR, partner VARCHAR, utility_group VARCHAR",
     "gap": "sale_id VARCHAR, gone_at TIMESTAMPTZ, back_at TIMESTAMPTZ",
-    "told": "finding_id UUID, delivered_at TIMESTAMPTZ",
-    "answered": "finding_id UUID, answer VARCHAR, until DATE, answered_at TIMESTAMPTZ",
+    "told": "finding_id UUID, partner VARCHAR, delivered_at TIMESTAMPTZ",
+    "answered": "finding_id UUID, partner VARCHAR, answer VARCHAR, until DATE, answered_at TIMESTAMPTZ",
 }
 
 _OF_RECORD = ["saleId", "partner", "evidenceId", "evidenceType"]

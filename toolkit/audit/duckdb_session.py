@@ -84,8 +84,8 @@ def write_in_turn(tables: Iterable[pa.Table], schema: pa.Schema, place: Path | s
     with pq.ParquetWriter(place, schema, compression="zstd", compression_level=1) as writer:
         for table in tables:
             rows = pa.concat_tables([rows, table.cast(schema)])
-            while rows.num_rows >= PIECE:
-                writer.write_table(rows.slice(0, PIECE))
-                rows = rows.slice(PIECE)
+            while rows.num_rows >= _GROUP_ROWS:
+                writer.write_table(rows.slice(0, _GROUP_ROWS))
+                rows = rows.slice(_GROUP_ROWS)
         if rows.num_rows:
             writer.write_table(rows)

@@ -199,7 +199,7 @@ def _readings(moment: datetime) -> list[_WorkingTable]:
     )
     gaps: sa.Select[Any] = sa.select(*gone.c["sale_id", "gone_at"], back_at.scalar_subquery().label("back_at"))
     notice, told, answer = partner_notices.c, told_findings, finding_answers.c
-    of_notices = sa.select(told.c.finding_id, notice.delivered_at).join(
+    of_notices = sa.select(told.c.finding_id, notice.partner, notice.delivered_at).join(
         partner_notices, notice.id == told.c.notice_id
     )
     return [
@@ -211,7 +211,7 @@ def _readings(moment: datetime) -> list[_WorkingTable]:
         _WorkingTable("told", of_notices.where(stamped_by(notice.delivered_at, moment))),
         _WorkingTable(
             "answered",
-            sa.select(answer.finding_id, answer.answer, answer.until, answer.answered_at).where(
+            sa.select(answer.finding_id, answer.partner, answer.answer, answer.until, answer.answered_at).where(
                 stamped_by(answer.answered_at, moment)
             ),
         ),

@@ -333,13 +333,14 @@ _FINDINGS: Final = f"""
     ),
     heard AS (
         SELECT id, min(delivered_at) AS told_at
-        FROM history JOIN told ON finding_id = id AND delivered_at >= opened_at
+        FROM history JOIN told ON finding_id = id AND told.partner = history.partner AND delivered_at >= opened_at
         GROUP BY id
     ),
     replied AS (
         SELECT id, max(answered_at) AS answered_at, arg_max(answer, answered_at) AS answer,
                arg_max_null(until, answered_at) AS answer_until
-        FROM history JOIN answered ON finding_id = id AND answered_at >= opened_at
+        FROM history
+        JOIN answered ON finding_id = id AND answered.partner = history.partner AND answered_at >= opened_at
         GROUP BY id
     ),
     dated AS (

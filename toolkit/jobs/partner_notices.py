@@ -287,6 +287,7 @@ class _Telling:
         query = (
             sa.select(told.finding_id, told.stage, sa.func.max(notice.delivered_at))
             .join(partner_notices, notice.id == told.notice_id)
+            .where(notice.partner == self.partner)
             .where(told.finding_id == sa.any_(sa.cast(ids, sa.ARRAY(sa.Uuid(as_uuid=False)))))
             .group_by(told.finding_id, told.stage)
         )

@@ -216,6 +216,9 @@ _LOOKS: Final = f"""
 """
 
 
+_LARGE: Final = 1 << 20  # bytes of a table whose memory is worth being given back
+
+
 @dataclass(frozen=True, slots=True)
 class _Reading:
     audit: Audit
@@ -233,8 +236,10 @@ class _Reading:
         if order:
             found = found.take(pc.sort_indices(found, [(name, "ascending") for name in order]))
         table: pd.DataFrame = found.to_pandas()
+        large = found.nbytes > _LARGE
         del found
-        pa.default_memory_pool().release_unused()  # for the next table
+        if large:
+            pa.default_memory_pool().release_unused()  # for the next table
         return table
 
     def told(self) -> pd.DataFrame:

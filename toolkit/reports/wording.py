@@ -197,6 +197,7 @@ def filters(report: Report) -> list[dict[str, Any]]:
 
 
 @cache
+@cache
 def page_words(language: Language) -> dict[str, Any]:
     """Return the words for statuses, evidence types, codes and columns."""
     return {
@@ -224,6 +225,7 @@ def page_words(language: Language) -> dict[str, Any]:
 _SAID: Final = re.compile(r'\bsay\("([^"]+)"')
 
 
+@cache
 def script_words(script: str, language: Language) -> Mapping[str, str]:
     """Return the sentences that a script says in a language, by the English ones that stand in it."""
     return {sentence: language.text(sentence) for sentence in _SAID.findall(script)}
