@@ -27,7 +27,6 @@ from uuid import UUID, uuid4
 from zoneinfo import ZoneInfo
 
 import sqlalchemy as sa
-import urllib3
 from sqlalchemy import Connection
 
 from toolkit.contract.deadlines import Clock
@@ -228,6 +227,8 @@ class Mailer:
 
 def post_signed(url: str, secret: str, document: Mapping[str, Any]) -> str | None:
     """Post a document to a webhook, signed; return the problem, without the address or any text of others."""
+    import urllib3
+
     body, seconds = json.dumps(document, ensure_ascii=False).encode(), int(time.time())
     digest = hmac.new(secret.encode(), f"{seconds}.".encode() + body, hashlib.sha256).hexdigest()
     headers = {"Content-Type": "application/json", "X-Toolkit-Signature": f"t={seconds},v1={digest}"}

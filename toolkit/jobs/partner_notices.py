@@ -180,7 +180,8 @@ def notify_partners(kit: Kit, *, within: int = 3) -> PartnersTold | None:
 def _standing(audit: Audit, partners: Sequence[str], within: int) -> tuple[dict[str, pa.Table], list[str]]:
     """Return the findings that each of these has to mend, where it has any, and those that no sale names."""
     found = audit.sql(_STANDING, partners, sorted(STANDING), NOT_TOLD_TO_PARTNERS, within)
-    by_partner = {name: found.filter(pc.equal(found["partner"], name)) for name in partners}
+    told = found.drop_columns(["partner"])
+    by_partner = {name: told.filter(pc.equal(found["partner"], name)) for name in partners}
     return {name: own for name, own in by_partner.items() if len(own)}, sorted({*partners} - {*audit.partners})
 
 

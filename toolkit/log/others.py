@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
 import sqlalchemy as sa
-import urllib3
 from sqlalchemy import Connection
 from sqlalchemy.dialects.postgresql import insert
 
@@ -181,6 +180,8 @@ def _read(token: bytes) -> tuple[TimeStampResponse | None, TimeStampTokenInfo | 
 
 def _posted(url: str, body: bytes, content_type: str) -> tuple[int, bytes]:
     """Send a body; return the status and the answer, of which at most a mebibyte is read."""
+    import urllib3
+
     if not url.startswith(("https://", "http://127.0.0.1:", "http://localhost:")):
         raise InvalidInput("The address begins with https://, not {!r}.", url[:20])
     pool = urllib3.PoolManager(timeout=_SECONDS, retries=False, headers={"Content-Type": content_type})
