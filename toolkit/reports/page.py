@@ -405,7 +405,7 @@ def blocks(report: Report) -> Iterator[str]:
         | {"end": each.request.end.isoformat()}
         for each in result.waivers
     }
-    all_findings = pa.Table.from_pandas(result.findings[_OF_FINDING], preserve_index=False)
+    all_findings = pa.Table.from_pandas(result.findings[_OF_FINDING], nthreads=1, preserve_index=False)
     parts = (
         _by_block(sale_ids, table, name)
         for table, name in ((result.records, "sale_id"), (result.events, "sale_id"), (all_findings, "saleId"))

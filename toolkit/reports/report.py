@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections import namedtuple
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
+from itertools import starmap
 from typing import Any, Final
 from unicodedata import normalize
 from zoneinfo import ZoneInfo
@@ -104,7 +106,9 @@ def known(rows: pd.DataFrame) -> pd.DataFrame:
 
 def tuples(table: pd.DataFrame) -> Iterator[Any]:
     """Return the rows of a table, their values as attributes, ``None`` for everything that is not known."""
-    return known(table).itertuples(index=False)
+    columns = (zip(column, column.isna(), strict=True) for _, column in table.items())
+    told = ([None if unknown else cell for cell, unknown in column] for column in columns)
+    return starmap(namedtuple("Row", table.columns), zip(*told, strict=True))
 
 
 _LATE: Final = re.compile(r"late by (?:(\d+) days?, )?(\d+):(\d\d):(\d\d)")
