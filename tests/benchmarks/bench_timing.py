@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from http.client import HTTPConnection
 from itertools import cycle
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import numpy as np
 import sqlalchemy as sa
@@ -25,7 +25,7 @@ from toolkit.http import tokens
 from toolkit.kit.connection import Kit
 from toolkit.settings import Settings
 
-_REQUESTS = 3000
+_REQUESTS = 2000
 _SALES = 500
 
 
@@ -45,9 +45,9 @@ def main(scale: float) -> None:
             found = kit.audit().sql("SELECT id FROM findings WHERE partner = 'Sol'")
             findings = found["id"].tolist()
         token = tokens.issue(settings, "crm", timedelta(days=1), datetime.now(UTC), partner="Luz").text
-        absent = [str(uuid4()) for _ in range(2 * len(findings))]
+        beside = [[str(UUID(int=UUID(each).int ^ bit)) for each in findings] for bit in (1, 2)]  # in their order
         others = [names[:_SALES], names[_SALES : 2 * _SALES], names[2 * _SALES :]]
-        gaps = [findings, absent[: len(findings)], absent[len(findings) :]]
+        gaps = [findings, *beside]
         print(f"{'':28}{'another’s':>12}{'absent':>9}{'difference':>12}{'z':>7}{'z of the floor':>16}")
         with serving(environ) as server:
             client = HTTPConnection("127.0.0.1", server.port)

@@ -20,7 +20,9 @@ from toolkit.errors import (
     BucketUnavailable,
     DatabaseError,
     DatabaseUnavailable,
+    FindingNotFound,
     NoAudit,
+    SaleNotFound,
     SchemaMismatch,
     ToolkitError,
 )
@@ -33,6 +35,9 @@ if TYPE_CHECKING:
     from toolkit.audit.folder import Audit
 
 T = TypeVar("T")
+
+NOT_FOUND_SECONDS: Final = 0.02
+"""The seconds that it takes to say that something is not there; a multiple of them where looking took longer."""
 
 CHECK_SECONDS: Final = 2.0  # seconds between two checks of the database or the bucket
 
@@ -203,6 +208,16 @@ class Busy(Exception):
     """The operation did not end in time, or too many callers are waiting already."""
 
 
+def _even(job: Callable[[], T]) -> T:
+    """Run ``job``; where it does not find something, take as long as ever, also where another partner has it."""
+    began = time.monotonic()
+    try:
+        return job()
+    except (SaleNotFound, FindingNotFound):
+        time.sleep(NOT_FOUND_SECONDS - (time.monotonic() - began) % NOT_FOUND_SECONDS)
+        raise
+
+
 class Workers:
     """Runs operations, which are synchronous, in ``threads`` threads and keeps at most ``waiting`` more in line.
 
@@ -224,7 +239,7 @@ class Workers:
         """
         if len(self._jobs) >= self._room:
             raise Busy
-        future = self._threads.submit(job)
+        future = self._threads.submit(_even, job)
         self._jobs.add(future)
         future.add_done_callback(self._jobs.discard)
         try:
