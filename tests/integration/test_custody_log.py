@@ -313,14 +313,15 @@ def test_a_checkpoint_of_another_history_is_told(run, database, tell, tmp_path):
 
 CUT, TWO = "its end was cut off", "they are of two histories"
 REWRITTEN = {
-    "edited": (lambda lines: [lines[0].replace(b"TOLD", b"GONE"), *lines[1:]], TWO),
-    "inserted": (lambda lines: [*lines[:2], b"{}", *lines[2:]], TWO),
-    "deleted": (lambda lines: [*lines[:2], *lines[3:], b"{}"], TWO),
-    "reordered": (lambda lines: [lines[1], lines[0], *lines[2:]], TWO),
-    "cut off": (lambda lines: lines[:4], CUT),
-    "begun again": (lambda lines: [b"{}"], CUT),
+    "edited": (lambda lines: [lines[0].replace(b"TOLD", b"GONE"), *lines[1:]], TWO, "Entry 1 says something else"),
+    "inserted": (lambda lines: [*lines[:2], b"{}", *lines[2:]], TWO, "Entry 3 was not there: it was inserted"),
+    "deleted": (lambda lines: [*lines[:2], *lines[3:], b"{}"], TWO, "What was entry 3 is gone: it was deleted"),
+    "reordered": (lambda lines: [lines[1], lines[0], *lines[2:]], TWO, "What was entry 1 stands behind others"),
+    "cut off": (lambda lines: lines[:4], CUT, CUT),
+    "begun again": (lambda lines: [b"{}"], CUT, CUT),
 }
-"""What somebody with the database and the key of the log makes of its entries, and what a stranger is told."""
+"""What somebody with the database and the key of the log makes of its entries, and what a stranger is told who
+kept a checkpoint, or the log."""
 
 
 def test_a_history_that_was_written_and_signed_anew_is_named_without_database(run, database, tell, tmp_path):
@@ -336,9 +337,11 @@ def test_a_history_that_was_written_and_signed_anew_is_named_without_database(ru
     lines = [bytes(entry) for (entry,) in rows(database, "SELECT entry FROM audit.log_entries ORDER BY index")]
     key = (Path(run("status", "--json").told["home"]) / "custody-log.pem").read_bytes()
     signer = LogSigner.read("evidence-toolkit/custody", key, "the key")
-    for number, (forge, told) in enumerate(REWRITTEN.values()):
+    for number, (forge, *told) in enumerate(REWRITTEN.values()):
         folder = forged(tmp_path / str(number), forge(lines), signer)
-        assert told in run("log", "consistency", kept, folder / "checkpoint", "--log", folder, **offline).out
+        for state, sentence in zip((kept, tmp_path / "true" / "checkpoint"), told, strict=True):
+            said = run("log", "consistency", state, folder / "checkpoint", "--log", folder, **offline).out
+            assert sentence in said
     # Two histories that are shown to two people, each signed as it is.
     other = forged(tmp_path / "other", [*lines[:4], b"{}"], signer)
     assert TWO in run("log", "consistency", kept, other / "checkpoint", *true, **offline).out

@@ -24,7 +24,7 @@ from toolkit.kit.connection import Kit
 from toolkit.kit.shown import Shown, say
 from toolkit.kit.spoken import _
 from toolkit.log.bundle import COSIGS, STAMP, bundle, verify_bundle
-from toolkit.log.export import OTHER_ENTRIES, computed, export_tiles, read_tiles
+from toolkit.log.export import OTHER_ENTRIES, computed, export_tiles, read_tiles, rewritten
 from toolkit.log.merkle import ReadTile, consistency_proof, is_consistent
 from toolkit.log.notes import COSIGNATURE, ED25519, Checkpoint, SignedState, VerifierKey, lines_of
 from toolkit.log.others import ask_authority, ask_witness, keep_cosignature, request_for, said_of
@@ -266,7 +266,8 @@ def consistency(kit: Kit, old: Path, new: Path, exported: Path | None) -> int:
 
     A and B are files with checkpoints of this log, such as those in the folders of reports.
     With --log no database and no settings are needed; its entries are hashed anew, and a report
-    among them that says an earlier time than one before it is named.
+    among them that says an earlier time than one before it is named. Where A stands in a log as export
+    wrote it earlier, the first entry that was edited, inserted, deleted or reordered is named.
 
     Examples:
       toolkit log consistency reports/history/20261123T020000Z/checkpoint reports/checkpoint
@@ -281,6 +282,8 @@ def consistency(kit: Kit, old: Path, new: Path, exported: Path | None) -> int:
         whole, wrong = computed(exported)
         if whole != _state(keys, exported / "checkpoint").root:
             wrong = OTHER_ENTRIES
+        if (old.parent / "tile").is_dir():
+            wrong = rewritten(old.parent, exported) or wrong
         if wrong is not None:
             show("{}", wrong)
         return status if wrong is None else NEEDS_ATTENTION

@@ -8,6 +8,7 @@ import json
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -127,6 +128,24 @@ def computed(folder: Path, *, write: bool = False) -> tuple[bytes, Message | Non
     for (level, number), hashes in growing.items() if write else ():
         _put(_place(folder, str(level), number, len(hashes) // HASH_BYTES), hashes)
     return root(tile, size), turned_back
+
+
+def rewritten(before: Path, after: Path) -> Message | None:
+    """Return what was done to the first entry of an exported log that is not as in an earlier one, if any is."""
+
+    def has(folder: Path, entry: bytes, number: int) -> bool:
+        return entry in islice(chain.from_iterable(_entries(folder)), number, None)
+
+    both = zip(*(chain.from_iterable(_entries(folder)) for folder in (before, after)), strict=False)
+    for number, (was, found) in enumerate(both, 1):
+        if was != found:
+            return {
+                (False, False): Message("Entry {:,} says something else: it was edited.", number),
+                (True, False): Message("Entry {:,} was not there: it was inserted.", number),
+                (False, True): Message("What was entry {:,} is gone: it was deleted.", number),
+                (True, True): Message("What was entry {:,} stands behind others: they were reordered.", number),
+            }[has(after, was, number), has(before, found, number)]
+    return None
 
 
 def _entries(folder: Path) -> Iterator[list[bytes]]:
