@@ -205,6 +205,20 @@ def test_a_client_that_breaks_a_rule_of_the_services_tables_is_no_fault_of_the_s
     assert len(stored(database, clients)) == 1
 
 
+def test_a_server_whose_service_lost_a_column_is_not_ready_until_it_is_back(environ, database):
+    with serving(environ) as server, partner_of(server.url, None) as partner:
+
+        def is_ready():
+            return partner.get("/ready").status_code == 200
+
+        assert is_ready()
+        execute(database, "ALTER TABLE sales RENAME COLUMN utility_group TO grp")
+        wait_until(lambda: not is_ready())
+        assert partner.get("/ready").json()["database"] == "unavailable"
+        execute(database, "ALTER TABLE sales RENAME COLUMN grp TO utility_group")
+        wait_until(is_ready)
+
+
 @pytest.mark.parametrize("asked", [signal.SIGTERM, signal.SIGINT])
 def test_a_server_that_is_asked_to_end_finishes_what_it_began(environ, database, asked):
     with serving(environ) as server, partner_of(server.url, issue(environ)) as partner:

@@ -23,7 +23,6 @@ from toolkit.errors import (
     FindingNotFound,
     NoAudit,
     SaleNotFound,
-    SchemaMismatch,
     ToolkitError,
 )
 from toolkit.evidence.access import revoked_tokens
@@ -180,8 +179,7 @@ class Backend:
 
     def _check_database(self) -> Database:
         database = self._application.database
-        if not schema.is_current(database):
-            raise SchemaMismatch
+        schema.check(database)
         with database.transaction() as connection:
             check_service(connection)
         return database
