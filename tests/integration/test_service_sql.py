@@ -132,12 +132,15 @@ def test_a_skeleton_shows_columns_and_codes_and_no_value_of_a_person(made, put_f
     put_files(other)
     environ = environment(other, bucket_environment, "legado")
     del environ["TOOLKIT_SERVICE_SQL"]
+    execute(other, "ANALYZE vendas")  # of the others nobody knows how many rows they have
     named = ("--sales", "vendas", "--records", "evidencias", "--clients", "clientes")
     capsys.readouterr()
     assert main(["db", "map", *named], environ) == 0
     text = capsys.readouterr().out
     assert "in the bucket lie 5 of 5 tried: rtrim(ltrim(pasta, '/'), '/') || '/' || arquivo" in text
     for expected in (
+        "--   public.evidencias\n",
+        "--   public.vendas (",
         "TODO AS utility_group,",
         "tp_evidencia (character varying; ACT, DCT",
         "kind (text; Paper::Both, Recording; may be NULL)",

@@ -61,7 +61,8 @@ def draft(connection: Connection, tables: dict[str, str], holds: Holds | None) -
     """
     lines: list[str] = [Message("-- The tables of this database, with their rows as far as PostgreSQL knows:")]
     lines += [
-        Message("--   {} ({:,})", row.place, max(row.rows, 0)) for row in connection.execute(sa.text(_TABLES))
+        Message("--   {}", row.place) if row.rows is None else Message("--   {} ({:,})", row.place, row.rows)
+        for row in connection.execute(sa.text(_TABLES))
     ]
     lines += [
         Message("-- Replace each TODO, and each NULL that one of the columns above it holds under another name."),
@@ -153,7 +154,9 @@ def _keys(connection: Connection, table: str, columns: Sequence[_Column], holds:
 
 
 _TABLES: Final = """
-    SELECT format('%I.%I', nspname, relname) AS place, CAST(reltuples AS bigint) AS rows
+    SELECT format('%I.%I', nspname, relname) AS place,
+           CASE WHEN reltuples > 0 OR (reltuples = 0 AND relkind IN ('r', 'm'))
+                THEN CAST(reltuples AS bigint) END AS rows
     FROM pg_class JOIN pg_namespace AS space ON space.oid = relnamespace
     WHERE relkind IN ('r', 'p', 'v', 'm', 'f') AND NOT relispartition
       AND nspname NOT IN ('pg_catalog', 'information_schema', 'audit') AND nspname NOT LIKE 'pg\\_%'
