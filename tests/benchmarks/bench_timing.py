@@ -25,7 +25,7 @@ from toolkit.http import tokens
 from toolkit.kit.connection import Kit
 from toolkit.settings import Settings
 
-_REQUESTS = 2000
+_REQUESTS = 1000
 _SALES = 500
 
 
