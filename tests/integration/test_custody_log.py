@@ -342,6 +342,10 @@ def test_a_history_that_was_written_and_signed_anew_is_named_without_database(ru
         for state, sentence in zip((kept, tmp_path / "true" / "checkpoint"), told, strict=True):
             said = run("log", "consistency", state, folder / "checkpoint", "--log", folder, **offline).out
             assert sentence in said
+    # Entries beside a checkpoint that are not its own accuse nobody.
+    beside = forged(tmp_path / "beside", REWRITTEN["edited"][0](lines), signer)
+    shutil.copy(tmp_path / "true" / "checkpoint", beside)
+    assert "Entry" not in run("log", "consistency", beside / "checkpoint", kept, *true, within={}).out
     # Two histories that are shown to two people, each signed as it is.
     other = forged(tmp_path / "other", [*lines[:4], b"{}"], signer)
     assert TWO in run("log", "consistency", kept, other / "checkpoint", *true, **offline).out

@@ -282,11 +282,13 @@ def consistency(kit: Kit, old: Path, new: Path, exported: Path | None) -> int:
         whole, wrong = computed(exported)
         if whole != _state(keys, exported / "checkpoint").root:
             wrong = OTHER_ENTRIES
-        if (old.parent / "tile").is_dir():
-            wrong = rewritten(old.parent, exported) or wrong
-        if wrong is not None:
-            show("{}", wrong)
-        return status if wrong is None else NEEDS_ATTENTION
+        changed = None
+        # The entries beside A tell something only where they are those that were signed.
+        if (old.parent / "tile").is_dir() and computed(old.parent)[0] == _state(keys, old).root:
+            changed = rewritten(old.parent, exported)
+        for each in filter(None, (wrong, changed)):
+            show("{}", each)
+        return status if wrong is changed is None else NEEDS_ATTENTION
     with kit.database.transaction() as connection:
         return _compared(tiles_of(connection), signed_state(connection).size, keys_of(connection), old, new)
 

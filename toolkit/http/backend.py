@@ -207,7 +207,7 @@ class Busy(Exception):
 
 
 def _even(job: Callable[[], T]) -> T:
-    """Run ``job``; where it does not find something, take as long as ever, also where another partner has it."""
+    """Run ``job``; where it finds nothing, its time does not tell whether another partner has it."""
     began = time.monotonic()
     try:
         return job()

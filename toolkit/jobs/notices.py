@@ -193,7 +193,7 @@ class Mailer:
         for name, content in (attached or {}).items():
             maintype, _, subtype = (mimetypes.guess_type(name)[0] or "application/octet-stream").partition("/")
             message.add_attachment(content, maintype=maintype, subtype=subtype, filename=name)
-        message.set_boundary(uuid4().hex)  # none: Python searches all files for a text that they lack
+        message.set_boundary(uuid4().hex)  # else Python searches all files for one that none has
         try:
             refused = self._connected().send_message(message)
         except smtplib.SMTPResponseException as error:
