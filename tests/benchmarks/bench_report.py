@@ -20,8 +20,10 @@ def main(scale: float) -> None:
         fill(database, sales, custody=False)
         lose_recordings(database)
         folder = made_audit(database, home, clock=lambda: NOW).folder
-        report = ["report", "--audit", folder, "--format", _FORMATS, "--out", str(home / "report")]
-        run = toolkit(report, {**os.environ, "TOOLKIT_HOME": str(home)})
+        environ = {**os.environ, "TOOLKIT_HOME": str(home)}
+        sealed = toolkit(["log", "seal"], environ)  # as toolkit audit does at its end
+        assert sealed.status == 0, sealed.output
+        run = toolkit(["report", "--audit", folder, "--format", _FORMATS, "--out", str(home / "report")], environ)
         assert run.status == 0, run.output
         goals = f"{run.peak_mb:.0f} MB (goals {8 * scale:g} s and 400 MB)"
         line(f"report of {sales:,} sales, {_FORMATS}", run.seconds, sales, goals)

@@ -153,6 +153,8 @@ class Audit:
     """True where the rows of one partner are for compliance, not for the partner."""
     session: Any = field(default=None, repr=False)
     """DuckDB with the tables as views; without it they are made when they are first asked."""
+    threads: int | None = None
+    """The threads of its queries, each of which takes memory; one a processor where it is not set."""
 
     @property
     def folder(self) -> str:
@@ -211,9 +213,8 @@ class Audit:
         """
         for start in range(0, len(names), _AT_ONCE):
             some = names[start : start + _AT_ONCE]
-            session, rows = _connected(), {name: of for name, of in self._rows.items() if name not in INPUTS}
+            session, rows = _connected(1), {name: of for name, of in self._rows.items() if name not in INPUTS}
             _make_views(session, rows, ", ".join(map(quoted, some)), told=False)
-            session.execute("SET threads = 1")  # for little rows another one costs more than it helps
             session.execute("CREATE SCHEMA copied")
             for name in rows:
                 session.execute(f"CREATE TABLE copied.{name} AS FROM {name}")
@@ -248,7 +249,7 @@ class Audit:
 
     @cached_property
     def _session(self) -> Any:
-        session = _connected()
+        session = _connected(self.threads)
         _make_views(session, self._rows, None if self.partner is None else _PARTNER, told=self.is_told)
         return session
 
@@ -273,10 +274,10 @@ class Audit:
             raise
 
 
-def _connected() -> Any:
+def _connected(threads: int | None) -> Any:
     import duckdb
 
-    session = duckdb.connect()
+    session = duckdb.connect(config={} if threads is None else {"threads": threads})
     session.execute("SET GLOBAL TimeZone = 'UTC'")
     return session
 

@@ -217,8 +217,8 @@ class AuditResult:
         Raises:
             InvalidInput: no sale names this partner.
         """
-        own = replace(self.audit) if partner is None else self.audit.for_partner(partner, whole=whole)
-        return read_audited(own, cpfs=cpfs)  # the memory of its queries goes with it
+        own = self.audit if partner is None else self.audit.for_partner(partner, whole=whole)
+        return read_audited(replace(own, threads=1), cpfs=cpfs)  # the memory of its queries goes with it
 
     @cached_property
     def numbers(self) -> Audited:

@@ -140,7 +140,8 @@ def _heard(language: Language, told: date | None, answer: str | None, until: dat
 
 def _open(report: Report) -> pd.DataFrame:
     """Return the open findings, overdue ones first, each with the business days that it is late."""
-    found = report.rows_of(FINDINGS)
+    listed = ("id", "saleId", "code", "evidenceType", "severity", "owner", "partner", "toldOrAnswered", "remedy")
+    found = report.rows_of(FINDINGS)[[*listed, "status", "dueAt", "dueInBusinessDays", "overdue"]]
     found = found[found["status"].isin(["open", "reopened"])]
     found = found.assign(
         daysLate=(-found["dueInBusinessDays"]).where(found["overdue"].astype(bool)).astype("Int64")
@@ -152,7 +153,8 @@ _CHANGES: Final = {"new": "new", "reopened": "back again", "resolved": "resolved
 
 
 def _changes(report: Report) -> pd.DataFrame:
-    found, words = report.rows_of(FINDINGS), [*map(report.language.text, _CHANGES.values())]
+    found = report.rows_of(FINDINGS)[["saleId", "code", "reasons", "partner", "owner", "dueAt", "change"]]
+    words = [*map(report.language.text, _CHANGES.values())]
     places = [np.flatnonzero(found["change"] == kind) for kind in _CHANGES]
     changed: pd.DataFrame = found.iloc[np.concatenate(places)]
     return changed.assign(change=np.repeat(words, [*map(len, places)]))

@@ -55,7 +55,8 @@ def read_audited(
     facts, partner = audit.facts, audit.partner
     today = facts.as_of.astimezone(ZoneInfo(facts.timezone)).date()
     read = _Reading(audit)
-    findings, told = read.findings(resolved=with_work), read.told()
+    told = read.told()
+    findings = read.findings(resolved=with_work)
     trend, nothing = read.table(_TREND), pd.DataFrame()
     cases = told["saleId"].head(CASES).tolist()
     if cpfs is not None:
