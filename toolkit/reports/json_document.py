@@ -19,7 +19,7 @@ from toolkit.contract.fields import pick_camel
 from toolkit.contract.findings import REPORT, items
 from toolkit.contract.waivers import Waiver
 from toolkit.reports.audited import ROW_COLUMNS, Audited
-from toolkit.reports.report import MOMENTS, ROWS_AT_ONCE, Report, iso, iso_column, iso_exact, known
+from toolkit.reports.report import MOMENTS, ROWS_AT_ONCE, Report, iso, iso_column, iso_exact, tuples
 
 _encode: Final = json.JSONEncoder(ensure_ascii=False).encode
 _LIFE_MOMENTS: Final = ("firstSeen", "lastSeen", "openedAt", "dueAt", "toldAt")
@@ -64,7 +64,7 @@ def waiver_as_json(waiver: Waiver, today: date, timezone: ZoneInfo) -> dict[str,
 
 def records(table: pd.DataFrame) -> list[dict[str, Any]]:
     """Return the rows of a table as JSON objects."""
-    return [dict(zip(table.columns, row, strict=True)) for row in table.itertuples(index=False, name=None)]
+    return [row._asdict() for row in tuples(table)]
 
 
 def _finding_rows(findings: pd.DataFrame, timezone: ZoneInfo) -> Iterator[str]:
@@ -160,12 +160,12 @@ def summary(result: Audited, timezone: ZoneInfo) -> dict[str, Any]:
         "findingCounts": result.finding_counts,
         "changes": changes,
         "trend": trend_records(result.trend),
-        "partners": records(known(result.partners)),
-        "partnerMonths": records(known(result.partner_months)),
+        "partners": records(result.partners),
+        "partnerMonths": records(result.partner_months),
         "reviews": {
             **pick_camel(result.reviews, "files", "drawn", "looked_at", "failed", "accepted"),
-            "questions": records(known(result.reviews.questions)),
-            "agreement": records(known(result.reviews.agreement)),
+            "questions": records(result.reviews.questions),
+            "agreement": records(result.reviews.agreement),
         },
         "source": {
             **pick_camel(source, "database", "embedded"),

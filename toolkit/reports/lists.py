@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
 from functools import cache, partial
+from itertools import starmap
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -29,7 +30,7 @@ from toolkit.contract.resources import HEADINGS, AnswerKind
 from toolkit.language import Language
 from toolkit.reports import wording
 from toolkit.reports.audited import COMPLETED_DAYS, MONTHS, MOST
-from toolkit.reports.report import MOMENTS, List, Report, known, told_detail
+from toolkit.reports.report import MOMENTS, List, Report, told_detail, tuples
 from toolkit.reports.wording import COLUMN_NAMES
 
 Word = Callable[[Any, Callable[[str], str]], Any]
@@ -126,8 +127,8 @@ def _findings(report: Report) -> pd.DataFrame:
     said = found.loc[found["toldAt"].notna() | found["answer"].notna(), ["toldAt", "answer", "answerUntil"]]
     days = pd.to_datetime(said["toldAt"], utc=True).dt.tz_convert(report.timezone).dt.date
     heard = cache(partial(_heard, report.language))
-    rows = known(said.assign(toldAt=days)).itertuples(index=False, name=None)
-    return found.assign(toldOrAnswered=pd.Series([heard(*each) for each in rows], said.index, dtype=object))
+    rows = starmap(heard, tuples(said.assign(toldAt=days)))
+    return found.assign(toldOrAnswered=pd.Series([*rows], said.index, dtype=object))
 
 
 def _heard(language: Language, told: date | None, answer: str | None, until: date | None) -> str:
@@ -172,7 +173,7 @@ def _named(table: pd.DataFrame, report: Report) -> pd.DataFrame:
 def _reviewed(report: Report) -> pd.DataFrame:
     """Return the shares of failed files as texts, each with its interval."""
     say, percent, table = report.language.text, report.language.percent, report.result.reviews.questions
-    given = [[percent(each) for each in row[-3:] if each is not None] for row in known(table).itertuples()]
+    given = [[percent(each) for each in row[-3:] if each is not None] for row in tuples(table)]
     named = {"partner": say("no partner"), "question": say("all questions")}
     return table.fillna(named).assign(shareFailed=["{} ({}-{})".format(*each) if each else "" for each in given])
 

@@ -99,11 +99,6 @@ def _plain_name(name: str) -> str:
     return re.sub(r"[^A-Za-z0-9.-]+", "_", letters).strip("._")[:60] or "partner"
 
 
-def known(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the same rows, with ``None`` for everything that is not known."""
-    return rows.astype(object).where(rows.notna(), None)
-
-
 def tuples(table: pd.DataFrame) -> Iterator[Any]:
     """Return the rows of a table, their values as attributes, ``None`` for everything that is not known."""
     columns = (zip(column, column.isna(), strict=True) for _, column in table.items())
