@@ -80,7 +80,7 @@ What it is not told is compliance's own: suspicions about files, the trend, whos
 _FIRST: Final = ("verdicts", "records", "findings")
 """The tables by which others are restricted, in the order in which they ask each other."""
 
-_AT_ONCE: Final = 8  # the partners whose rows are copied into memory at once, where each is asked alone
+_AT_ONCE: Final = 4  # the partners whose rows are copied into memory at once, where each is asked alone
 
 
 @dataclass(frozen=True, slots=True)

@@ -159,7 +159,7 @@ def notify_partners(kit: Kit, *, within: int = 3) -> PartnersTold | None:
     if audit is None:
         raise NoAudit
     told = []
-    standing, unknown = _standing(replace(audit), [*addresses], within)  # a session that ends here
+    standing, unknown = _standing(replace(audit, threads=1), [*addresses], within)  # its session ends here
     with Mailer(settings) as mailer:
         every = [
             _Telling(kit, mailer, place, audit.facts, name, addresses[name], within, found)
