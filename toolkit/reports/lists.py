@@ -7,7 +7,7 @@ time, each distinct value once, because there may be more findings than sales.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
 from functools import cache, partial
@@ -139,10 +139,15 @@ def _heard(language: Language, told: date | None, answer: str | None, until: dat
     return f"{words}, {language.day(until)}" if until else words
 
 
+def _found(report: Report, headings: Iterable[str], *more: str) -> pd.DataFrame:
+    """Return the findings with the columns below these headings and ``more`` alone: there may be many rows."""
+    found, names = report.rows_of(FINDINGS), {*more, *(_source(each)[0] for each in headings)}
+    return found[[name for name in found.columns if name in names]]
+
+
 def _open(report: Report) -> pd.DataFrame:
     """Return the open findings, overdue ones first, each with the business days that it is late."""
-    listed = ("id", "saleId", "code", "evidenceType", "severity", "owner", "partner", "toldOrAnswered", "remedy")
-    found = report.rows_of(FINDINGS)[[*listed, "status", "dueAt", "dueInBusinessDays", "overdue"]]
+    found = _found(report, [*BESIDE["open"].columns, *ANSWERS.columns], "status", "dueInBusinessDays", "overdue")
     found = found[found["status"].isin(["open", "reopened"])]
     found = found.assign(
         daysLate=(-found["dueInBusinessDays"]).where(found["overdue"].astype(bool)).astype("Int64")
@@ -154,7 +159,7 @@ _CHANGES: Final = {"new": "new", "reopened": "back again", "resolved": "resolved
 
 
 def _changes(report: Report) -> pd.DataFrame:
-    found = report.rows_of(FINDINGS)[["saleId", "code", "reasons", "partner", "owner", "dueAt", "change"]]
+    found = _found(report, BESIDE["changes"].columns)
     words = [*map(report.language.text, _CHANGES.values())]
     places = [np.flatnonzero(found["change"] == kind) for kind in _CHANGES]
     changed: pd.DataFrame = found.iloc[np.concatenate(places)]

@@ -25,7 +25,7 @@ from toolkit.reports.audited import Audited
 MOMENTS: Final = ("createdAt", "completedAt", "oldestRequest")  # the columns of the rows that hold times
 
 
-ROWS_AT_ONCE: Final = 5_000  # rows that are turned into a format at once; more take more memory and no less time
+ROWS_AT_ONCE: Final = 5_000  # rows made into text at once; more take more memory, and save little time
 
 
 @dataclass(frozen=True, slots=True)
