@@ -8,6 +8,7 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
+import adbc_driver_postgresql.dbapi as adbc
 import psycopg
 import pytest
 import sqlalchemy as sa
@@ -19,6 +20,7 @@ from toolkit.contract.evidence import EvidenceType
 from toolkit.database import schema, tables
 from toolkit.database.belonging import check_replica
 from toolkit.database.connection import Database, raw
+from toolkit.database.errors import ErrorTranslation, as_psycopg
 from toolkit.errors import DatabaseError, DatabaseUnavailable, SchemaMismatch, WrongService
 from toolkit.log.merkle import append, leaf_hash, root
 from toolkit.log.notes import LogSigner, new_key
@@ -96,6 +98,14 @@ def test_a_connection_that_broke_is_replaced(database):
         connection.execute(sa.text("SELECT 1"))
     with database.transaction() as connection:
         assert connection.scalar(sa.text("SELECT 1")) == 1
+
+
+def test_what_the_arrow_driver_says_when_it_cannot_connect_is_told():
+    with pytest.raises(adbc.Error) as caught:
+        adbc.connect(NOWHERE.replace("+psycopg", ""))
+    told = ErrorTranslation("127.0.0.1:1/db", embedded=False, secret="pass-word")
+    with pytest.raises(DatabaseUnavailable, match="Connection refused"), told.translated():
+        raise as_psycopg(caught.value.sqlstate, str(caught.value))
 
 
 PASSWORD = "pass-word-7"

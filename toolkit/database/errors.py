@@ -169,7 +169,7 @@ def as_psycopg(state: str | None, said: str) -> psycopg.Error:
     except KeyError:
         kind = psycopg.OperationalError
     words = re.search(r"[A-Z]+:  (.+)", said)  # after the severity, in the server's language
-    return kind(words[1] if words else "")
+    return kind(words[1] if words else "" if state else said)  # without a state: libpq, which could not connect
 
 
 def _first_line(error: psycopg.Error) -> str:
