@@ -26,6 +26,7 @@ from toolkit.intake.registration import register_client
 from toolkit.kit.connection import Kit
 from toolkit.log.bundle import verify_bundle
 from toolkit.log.notes import VerifierKey
+from toolkit.privacy.searching import search
 
 MARIA = CLIENT | {"cpf": "52998224725", "firstName": "Maria", "lastName": "Quitéria"}
 MARIA |= {"email": "maria@exemplo.com.br", "phoneNumber": "71987654321"}
@@ -224,6 +225,18 @@ def test_a_client_stays_with_a_sale_that_is_held(office, run, database):
     assert rows(database, "SELECT id FROM sales WHERE client_id IS NOT NULL ORDER BY 1") == [("V-2",), ("V-4",)]
     assert rows(database, "SELECT count(*) FROM clients") == [(2,)]
     run("privacy", "hold", "add", "V-9", "--basis", "audit", "--by", "Ana Souza", ends=1)
+
+
+def test_a_hold_that_comes_while_files_are_searched_is_kept(office, run, database, monkeypatch):
+    def slowly(folders, needles):
+        run("privacy", "hold", "add", "V-1", "--basis", "lawsuit 0002", "--by", "Ana Souza")
+        return search(folders, needles)
+
+    monkeypatch.setattr("toolkit.kit.privacy.search", slowly)
+    told = office.asked("erase", *PEOPLE, "--look-in", office.work, cpf=MARIA["cpf"], ends=1)
+    assert "Nothing was removed" in told.err
+    assert rows(database, "SELECT id FROM sales ORDER BY 1") == [("V-1",), ("V-2",)]
+    assert (office.work / "rejected.csv").exists()
 
 
 def test_a_history_is_still_refused_to_whoever_erases_nothing(office, database):

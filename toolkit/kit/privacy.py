@@ -7,6 +7,7 @@ import zipfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import date, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -161,18 +162,24 @@ class Privacy:
         kit = self._kit
         if (cpf is None) == (not sale_ids):
             raise InvalidInput("Give a CPF or sales, and not both.")
+        planned = self._planned(cpf=cpf, sale_ids=sale_ids)
         with kit.database.transaction() as connection:
-            plan = plan_erasure(connection, self.plan, self._zone, kit.clock(), cpf=cpf, sale_ids=sale_ids)
+            plan = planned(connection)
         folders = [kit.credentials_folder, *map(kit.path, look_in)]
         found, unknown = search((each for each in folders if each.is_dir()), plan.needles)
         plan = replace(plan, files=found, not_searched=unknown)
-        done = None if dry_run else self._erased(plan, basis, by, approved_by)
+        done = None if dry_run else self._erased(plan, planned, basis, by, approved_by)
         return self._shown_plan(plan, done)
 
-    def _erased(self, plan: ErasurePlan, basis: str, by: str, approved_by: str) -> Erasure:
+    def _planned(self, **of: Any) -> partial[ErasurePlan]:
+        return partial(plan_erasure, plan=self.plan, zone=self._zone, now=self._kit.clock(), **of)
+
+    def _erased(
+        self, plan: ErasurePlan, planned: partial[ErasurePlan], basis: str, by: str, approved_by: str
+    ) -> Erasure:
         kit = self._kit
         people = {"basis": basis, "by": by, "approved_by": approved_by, "account": signed_in_account()}
-        done = erase(kit.database, kit.bucket, plan, self.ledger, clock=kit.clock, **people)
+        done = erase(kit.database, kit.bucket, plan, planned, self.ledger, clock=kit.clock, **people)
         kit.seal_if_possible()
         return done
 
@@ -273,9 +280,12 @@ class Privacy:
             raise PrivacyRefused("No periods are set: TOOLKIT_PRIVACY names a file with tables [[retention]].")
         with kit.database.transaction() as connection:
             ids = persons.beyond_periods(connection, rules, self._zone, kit.clock(), kit.log_keys)
-            plan = plan_erasure(connection, rules, self._zone, kit.clock(), sale_ids=ids)
+            planned = self._planned(sale_ids=ids)
+            plan = planned(connection)
         basis = "; ".join(sorted({rule.basis for rule in rules.retention}))
-        done = self._erased(plan, Message("period ended: {}", basis), by, approved_by) if erase_them else None
+        done = None
+        if erase_them:
+            done = self._erased(plan, planned, Message("period ended: {}", basis), by, approved_by)
         return self._shown_plan(plan, done)
 
     def record(self) -> Shown[dict[str, Any]]:

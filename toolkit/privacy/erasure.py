@@ -7,9 +7,9 @@ of the database lists each erasure before anything is destroyed, and is replayed
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
@@ -179,6 +179,7 @@ def erase(
     database: Database,
     bucket: Bucket,
     plan: ErasurePlan,
+    planned: Callable[[Connection], ErasurePlan],
     ledger: Path,
     *,
     basis: str,
@@ -189,10 +190,12 @@ def erase(
 ) -> Erasure:
     """Remove everything that a plan lists, once and for all: the ledger first, then files, objects and rows.
 
-    What changes in the database is tried before. Killed in between, the rest is taken up by ``replay``.
+    It is ``planned`` anew at once, as a hold, a sale or a record may have come since, and what changes in the
+    database is tried before. Killed in between, the rest is taken up by ``replay``.
 
     Raises:
-        PrivacyRefused: a text is missing, the approver is the same person, or there is nothing to be removed.
+        PrivacyRefused: a text is missing, the approver is the same person, there is nothing to be removed, or
+            something else is to be removed than what was planned.
         WriteRefused: the file of statements has none that erases.
         WrongBucket: the database belongs to another bucket.
         BucketError: an object cannot be deleted, such as one that is locked.
@@ -205,6 +208,8 @@ def erase(
     erasure = Erasure(new_id(), clock(), ids, plan.clients, basis, by, approved_by, account)
     with suppress(_Rehearsed), database.transaction() as connection:  # a missing right shows before anything goes
         check_bucket(connection, bucket)
+        if replace(planned(connection), files=plan.files, not_searched=plan.not_searched) != plan:
+            raise PrivacyRefused("What may be erased changed during the search. Nothing was removed; try again.")
         _change_rows(connection, erasure, plan.keys, clock)
         raise _Rehearsed
     ledger.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
