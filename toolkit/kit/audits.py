@@ -44,7 +44,7 @@ from toolkit.reports.wording import COLUMN_NAMES
 if TYPE_CHECKING:
     from toolkit.audit.object_history import Synced
     from toolkit.audit.partners import AnswersLoaded, KeptAnswer
-    from toolkit.kit.connection import Kit
+    from toolkit.kit.services import Services
 
 
 class AuditResult:
@@ -61,7 +61,7 @@ class AuditResult:
     def __init__(
         self,
         audit: Audit,
-        kit: Kit | None = None,
+        kit: Services | None = None,
         synced: Synced | None = None,
         unsealed: LogKeyMissing | LogDiffers | None = None,
     ) -> None:

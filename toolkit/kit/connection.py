@@ -15,12 +15,10 @@ from toolkit.kit import results
 from toolkit.kit.one_sale import OneSale
 from toolkit.kit.process import operation, signed_in_account
 from toolkit.kit.shown import Shown, sort_frames
-from toolkit.kit.spoken import ProgressBar, current_language, parse_timestamp
+from toolkit.kit.spoken import ProgressBar, current_language
 from toolkit.progress import Progress
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from toolkit.audit.changes import FindingChanges
     from toolkit.audit.object_history import Synced
     from toolkit.audit.reviews import Drawn
@@ -35,12 +33,8 @@ if TYPE_CHECKING:
     from toolkit.kit.audits import AuditResult
     from toolkit.kit.desk import ReviewDesk
     from toolkit.kit.privacy import Privacy
-
-    Given = str | Path | Sequence[str | Path] | pd.DataFrame
-    """Files, or a DataFrame with their columns."""
-
-    Moment = str | datetime | None
-    """A datetime, or a text such as 2026-11-20 (its end) or 2026-11-20 18:00; ``None`` or blank: now."""
+    from toolkit.kit.results import Given
+    from toolkit.kit.services import Moment
 
 
 def connect(database: str | None = None, bucket: str | None = None, *, progress: Progress | None = None) -> Kit:
@@ -70,16 +64,6 @@ class Kit(OneSale):
     Every method raises errors of ``toolkit.errors`` with the sentence that the command prints, such as
     ``DatabaseError``, ``BucketError`` and ``InvalidInput``. Nothing is printed.
     """
-
-    def moment(self, given: Moment) -> datetime:
-        """Return a past moment; without an offset it is in the time zone of the settings.
-
-        Raises:
-            InvalidInput: it is none, or lies in the future.
-        """
-        if given is None or (isinstance(given, str) and not given.strip()):
-            return self.clock()
-        return parse_timestamp(str(given), timezone=self.settings.timezone, now=self.clock())
 
     @operation
     def load_clients(

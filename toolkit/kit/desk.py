@@ -40,7 +40,7 @@ from toolkit.kit.spoken import _, counted, current_language, translate
 from toolkit.message import Message
 
 if TYPE_CHECKING:
-    from toolkit.kit.connection import Kit
+    from toolkit.kit.one_sale import OneSale
 
 _DRAWN_AFTER: Final = (0.3, 1, 3)
 """Seconds after which the browser may have drawn new widgets: only then one of them can have the focus."""
@@ -58,7 +58,7 @@ MARKS: Final = {Mark.YES: "yes", Mark.NO: "no", Mark.NOT_APPLICABLE: "not applic
 class ReviewDesk:
     """The desk of one reviewer; in a notebook it shows the next file with its questions."""
 
-    def __init__(self, kit: Kit, reviewer: str) -> None:
+    def __init__(self, kit: OneSale, reviewer: str) -> None:
         """Open it; ``reviewer`` is the name that the four-eyes rule compares."""
         self._kit, self.reviewer = kit, reviewer
 

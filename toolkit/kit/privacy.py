@@ -38,7 +38,7 @@ from toolkit.privacy.persons import DataAccess, Hold, KnownPerson, PersonRequest
 from toolkit.privacy.searching import search
 
 if TYPE_CHECKING:
-    from toolkit.kit.connection import Kit
+    from toolkit.kit.one_sale import OneSale
 
 
 _OF_SALES = ["sale", "partner", "records", "kept"]
@@ -50,7 +50,7 @@ class Privacy:
     CPFs are arguments of methods only; commands read them from standard input.
     """
 
-    def __init__(self, kit: Kit) -> None:
+    def __init__(self, kit: OneSale) -> None:
         self._kit = kit
 
     @property

@@ -19,6 +19,8 @@ from toolkit.kit.spoken import _, counted, current_language, readable, translate
 from toolkit.message import Message
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from toolkit.audit.object_history import Synced
     from toolkit.evidence.completion import Completion
     from toolkit.evidence.contents import Verified
@@ -28,7 +30,10 @@ if TYPE_CHECKING:
     from toolkit.intake.results import FileLoaded, LoadResult, Tally
     from toolkit.intake.sales import SalesLoaded
     from toolkit.intake.tables import RejectedRow
-    from toolkit.kit.connection import Given, Kit
+    from toolkit.kit.services import Services
+
+    Given = str | Path | Sequence[str | Path] | pd.DataFrame
+    """Files, or a DataFrame with their columns."""
 
 S = TypeVar("S", bound=Shown[Any])
 
@@ -306,7 +311,7 @@ def shown_completion(done: Completion, zone: ZoneInfo) -> Shown[Completion]:
 
 @contextmanager
 def files_given(
-    kit: Kit, given: Given, out: str | Path | None = None
+    kit: Services, given: Given, out: str | Path | None = None
 ) -> Iterator[tuple[list[Path], Path | None, Callable[[S], S]]]:
     """Yield the files that are given, or one with the contents of a DataFrame, which is there during the block.
 

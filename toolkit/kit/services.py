@@ -7,7 +7,7 @@ import secrets
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from datetime import date
+from datetime import date, datetime
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
@@ -29,6 +29,7 @@ from toolkit.embedded.servers import make_once
 from toolkit.errors import InvalidInput, LogDiffers, LogKeyMissing, SettingsError, ToolkitError
 from toolkit.extras import require
 from toolkit.kit.process import signed_in_account
+from toolkit.kit.spoken import parse_timestamp
 from toolkit.log.events import record_event
 from toolkit.log.notes import Checkpoint, LogSigner, SignedState
 from toolkit.log.sealing import goes_on, may_record, newest_checkpoint, prove, seal_events
@@ -41,6 +42,9 @@ if TYPE_CHECKING:
     from toolkit.audit.publish import AuditPlan
     from toolkit.bucket.client import Bucket
     from toolkit.bucket.file_store import FileStore
+
+Moment = str | datetime | None
+"""A datetime, or a text such as 2026-11-20 (its end) or 2026-11-20 18:00; ``None`` or blank: now."""
 
 _LOG_KEYS: Final = "custody-log.key"
 _LOG_SIGNING_KEY: Final = "custody-log.pem"
@@ -307,6 +311,16 @@ class Services:
         # Its files lie in a folder beside its own.
         place, slash, folder = (around or str(Path.cwd())).rpartition("/")
         return find_inventory(self.file_store(place if slash else "."), f"{folder}/{name}", scratch)
+
+    def moment(self, given: Moment) -> datetime:
+        """Return a past moment; without an offset it is in the time zone of the settings.
+
+        Raises:
+            InvalidInput: it is none, or lies in the future.
+        """
+        if given is None or (isinstance(given, str) and not given.strip()):
+            return self.clock()
+        return parse_timestamp(str(given), timezone=self.settings.timezone, now=self.clock())
 
     def today(self) -> date:
         """Return the day in the time zone of the settings."""
