@@ -361,14 +361,14 @@ def test_the_people_of_a_withdrawal_stand_apart(tmp_path):
 
 
 def test_a_pdf_takes_any_text_and_shows_a_box_for_what_its_fonts_lack(tmp_path):
-    texts = ["R$ 5 & $x$", "\\frac{1}{2} #eval(1)", "😀 漢字", "a\nb\x01", "x" * 100, "*a* _b_ <c> @d"]
+    texts = ["R$ 5 & $x$", "\\frac{1}{2} #eval(1)", "😀 漢字", "a\nb\x01", "x" * 100, "*a* _b_ <c> @d", "Sa\u0303o"]
     told = [
         Told(f"{text} {place}", partner=text, group=text, days=99 - place) for place in range(12) for text in texts
     ]
     pages = PdfReader(written(result_of(told), tmp_path, "pdf") / "missing-evidence.pdf").pages
     assert len(pages) > 3
     told_text = "".join(page.extract_text() for page in pages)
-    for text in ("R$ 5 & $x$", "\\frac{1}{2} #eval(1)", "□ □□", "*a* _b_ <c> @d"):
+    for text in ("R$ 5 & $x$", "\\frac{1}{2} #eval(1)", "□ □□", "*a* _b_ <c> @d", "S\u00e3o"):
         assert text in told_text.replace("​", "")
 
 

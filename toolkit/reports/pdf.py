@@ -11,6 +11,7 @@ from importlib.resources import as_file, files
 from itertools import repeat
 from pathlib import Path
 from typing import Any, Final
+from unicodedata import normalize
 
 import typst
 
@@ -60,7 +61,7 @@ def typeset(template: str, content: dict[str, Any], language: Language, path: Pa
 
 def _printable(value: Any) -> Any:
     if isinstance(value, str):
-        return _UNPRINTABLE.sub(_STAND_IN, " ".join(wording.escape_bidi(value).split()))
+        return _UNPRINTABLE.sub(_STAND_IN, normalize("NFC", " ".join(wording.escape_bidi(value).split())))
     if isinstance(value, dict):
         return {name: _printable(each) for name, each in value.items()}
     if isinstance(value, list | tuple):
