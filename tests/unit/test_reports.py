@@ -292,6 +292,17 @@ def test_the_filter_of_partners_sorts_accents_as_people_do(tmp_path):
     assert [each for each in re.findall(r">([^<]+)</option>", choices) if each in names] == names
 
 
+def test_a_partner_acts_under_one_name_and_the_first_twelve_are_told(tmp_path):
+    sales = [Told(f"S-{place}", "POV", partner=f"Luz {place}|Cia") for place in range(20)]
+    out = written(result_of(sales), tmp_path, "html", "xlsx")
+    page = (out / "missing-evidence.html").read_text(encoding="utf-8")
+    [choices] = re.findall(r'<select name="owner">(.*?)</select>', page, re.DOTALL)
+    shown = re.search(r'<dl class="acting">.*?</dl>', page, re.DOTALL)[0]
+    [summary] = [row[0] for row in sheet_rows(out, "Summary") if str(row[0]).startswith("Who acts")]
+    assert [text.count("/Cia") for text in (choices, shown, summary)] == [40, 12, 12]
+    assert [text.count("and 8 more") for text in (shown, summary)] == [1, 1]
+
+
 @pytest.mark.parametrize("code", ["en", "pt-BR"])
 def test_columns_of_a_workbook_are_as_wide_as_their_dates(code, result, tmp_path):
     told = replace(result, waivers=(waiver("MISSING_POV", "VND-1", "late", "Ana", "Rui"),))
@@ -361,14 +372,14 @@ def test_the_people_of_a_withdrawal_stand_apart(tmp_path):
 
 
 def test_a_pdf_takes_any_text_and_shows_a_box_for_what_its_fonts_lack(tmp_path):
-    texts = ["R$ 5 & $x$", "\\frac{1}{2} #eval(1)", "😀 漢字", "a\nb\x01", "x" * 100, "*a* _b_ <c> @d", "Sa\u0303o"]
+    texts = ["R$ 5 & $x$", "\\frac{1}{2} #eval(1)", "😀 漢字", "a\nb\x01", "x" * 100, "*a* _b_ <c> @d Sa\u0303o"]
     told = [
         Told(f"{text} {place}", partner=text, group=text, days=99 - place) for place in range(12) for text in texts
     ]
     pages = PdfReader(written(result_of(told), tmp_path, "pdf") / "missing-evidence.pdf").pages
     assert len(pages) > 3
     told_text = "".join(page.extract_text() for page in pages)
-    for text in ("R$ 5 & $x$", "\\frac{1}{2} #eval(1)", "□ □□", "*a* _b_ <c> @d", "S\u00e3o"):
+    for text in ("R$ 5 & $x$", "\\frac{1}{2} #eval(1)", "□ □□", "*a* _b_ <c> @d S\u00e3o"):
         assert text in told_text.replace("​", "")
 
 

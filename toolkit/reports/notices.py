@@ -20,6 +20,8 @@ from toolkit.reports import wording
 from toolkit.reports.audited import Audited
 from toolkit.settings import DEFAULT_TIMEZONE
 
+OWNERS_SHOWN: Final = 12
+
 _TIMEZONE: Final = ZoneInfo(DEFAULT_TIMEZONE)
 
 
@@ -67,9 +69,11 @@ def acting(result: Audited, language: Language, timezone: ZoneInfo) -> dict[str,
 
     rows, words = result.told, wording.told(wording.OWNER_NAMES, language)
     owners = Counter(owner for joined in rows["owners"] for owner in items(joined))
+    left = language.number(len(owners) - OWNERS_SHOWN)
     late, good = rows["overdue"] > 0, rows["status"] == Status.COMPLIANT
     return {
-        "owners": [(owner, words.get(owner, owner), sales) for owner, sales in owners.most_common()],
+        "owners": [(owner, words.get(owner, owner), sales) for owner, sales in owners.most_common(OWNERS_SHOWN)],
+        "more": [language.text("and %(number)s more", number=left)] * (len(owners) > OWNERS_SHOWN),
         "overdue": int(late.sum()),
         "oldest": day(rows.loc[late, "dueAt"]),
         "next": day(rows.loc[~late, "dueAt"].dropna()),
@@ -84,7 +88,7 @@ def acting_lines(result: Audited, language: Language, timezone: ZoneInfo) -> dic
     first = say("the first since %(day)s", day=found["oldest"])
     lines = {
         say("Who acts, on how many sales"): ", ".join(
-            f"{name} {number(sales)}" for _, name, sales in found["owners"]
+            [*(f"{name} {number(sales)}" for _, name, sales in found["owners"]), *found["more"]]
         ),
         say("Sales with an overdue finding"): found["overdue"] and f"{number(found['overdue'])}, {first}",
         say("Next deadline"): found["next"],

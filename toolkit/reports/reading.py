@@ -126,7 +126,7 @@ _TOLD: Final = f"""
             count(*) FILTER ({_STANDING}) AS open,
             count(*) FILTER ({_STANDING} AND severity = '{Severity.CRITICAL}') AS critical,
             count(*) FILTER (status = '{FindingStatus.WAIVED}') AS waived,
-            concat_ws('|', max(owner) FILTER ({_STANDING} AND owner NOT IN ({_HOUSE})),
+            concat_ws('|', replace(max(owner) FILTER ({_STANDING} AND owner NOT IN ({_HOUSE})), '|', '/'),
                 {", ".join(f"max(owner) FILTER ({_STANDING} AND owner = {each})" for each in _HOUSE.split(", "))}
             ) AS owners
         FROM findings GROUP BY sale_id

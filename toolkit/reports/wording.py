@@ -10,7 +10,7 @@ from toolkit.contract.codes import CODES, Owner, Severity, names_of
 from toolkit.contract.contents import Coverage, IntegrityProblem
 from toolkit.contract.events import CustodyEvent
 from toolkit.contract.evidence import EvidenceType
-from toolkit.contract.findings import FindingStatus, Problem, Reason, Status
+from toolkit.contract.findings import FindingStatus, Problem, Reason, Status, items
 from toolkit.contract.rules import EvidenceState
 from toolkit.language import Language
 from toolkit.reports.audited import AGE_BANDS, OLDER, UNKNOWN_GROUP
@@ -169,8 +169,8 @@ def filters(report: Report) -> list[dict[str, Any]]:
     partners = sorted(result.rows["partner"].dropna().unique(), key=_alphabetical)
     types = {each: words["types"][each] for each in result.missing["evidenceType"]}
     statuses = words["statuses"] | {str(Status.COMPLIANT): say("compliant, with something to look at")}
-    acting = result.findings.loc[result.findings["status"].isin(["open", "reopened"]), "owner"].dropna().unique()
-    others = sorted(set(acting) - set(OWNER_NAMES), key=_alphabetical)
+    acting = {owner for joined in result.told["owners"].unique() for owner in items(joined)}
+    others = sorted(acting - OWNER_NAMES.keys(), key=_alphabetical)
     owners = told(OWNER_NAMES, report.language) | {each: each for each in others}
     only = {
         "unexamined": say("files not examined"),
