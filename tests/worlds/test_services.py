@@ -182,6 +182,17 @@ def test_a_check_names_the_column_that_holds_a_value_which_does_not_fit(nights, 
     assert "records: requested_at cannot be read from every row [22007]" in nights("db", "check", ends=1).err
 
 
+def test_texts_are_compared_by_their_bytes_where_a_collation_takes_others_for_equal(nights, empty_database):
+    for sql in (
+        "UPDATE pg_collation SET collisdeterministic = false WHERE collname = 'ucs_basic'",  # for want of ICU
+        "ALTER TABLE svc.sale ALTER id TYPE text COLLATE ucs_basic",
+        'ALTER TABLE svc.doc ALTER sale_id TYPE text COLLATE "POSIX"',
+    ):
+        change(empty_database, sql)
+    assert "12 sales, 24 records" in nights("db", "check").out
+    assert nights("sale", "show", "S-1", "--json").told["status"] == "compliant"
+
+
 def test_rows_that_a_policy_hides_from_our_role_and_old_copies_are_told(nights, empty_database):
     role = f"reader_{uuid4().hex}"
     change(empty_database, f"CREATE ROLE {role}")

@@ -104,6 +104,11 @@ def describe(connection: Connection, service: Service) -> dict[str, dict[str, st
             if (columns[name], types[name].name) in _STORED
         }
     if not service.is_own:
+        if connection.scalar(_TAKES_TEXTS_FOR_EQUAL):
+            for name in (each for each, kind in columns.items() if kind == "text"):
+                read[relation][name] += ' COLLATE "C"'
+                if name in IDS.get(relation, ()) and types[name].category == "S":
+                    service.stored[relation][name] = "{}"  # by the collation of its index, too
         service.read.update(read)
     return found
 
@@ -128,6 +133,9 @@ def _tried(connection: Connection, service: Service, place: str, statement: str)
 
 
 _TYPES_BY_OID: Final = sa.text("""
+_TAKES_TEXTS_FOR_EQUAL: Final = sa.text("SELECT EXISTS (SELECT FROM pg_collation WHERE NOT collisdeterministic)")
+"""Tells whether a collation may take texts for equal that differ, such as ``V-1`` and ``v-1``: no key is that."""
+
     SELECT CAST(oid AS bigint) AS oid, typcategory AS category,
            CASE WHEN typname = 'timestamptz' THEN typname ELSE format_type(oid, NULL) END AS name
     FROM pg_type WHERE CAST(oid AS bigint) = ANY(:oids)
