@@ -9,6 +9,7 @@ stays as it is. Codes that the contract does not know stay as they are, too.
 """
 # made of constants, and of the operator's own statements
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -239,13 +240,16 @@ def counts_of(connection: Connection) -> dict[str, int]:
 
 
 def _rows_behind(connection: Connection, relation: str) -> int:
-    """Return the number of rows in the table whose ids a statement yields, or in the first one that it names."""
+    """Count the rows of the table whose ids a statement yields, or of the first one in each part of a UNION."""
     service = service_of(connection)
-    given = {"names": tables_in(service.statements[relation]), "origin": service.origin.get(relation, 0)}
-    table = connection.scalar(sa.text(_TABLE_BEHIND), given)
-    if table is None:
-        return 0
-    return int(connection.scalar(sa.text(f"SELECT count(*) FROM {table}".replace(":", r"\:"))))
+    origin, statement = service.origin.get(relation, 0), service.statements[relation]
+    given = [
+        {"names": tables_in(part), "origin": origin}
+        for part in re.split(r"\bUNION\b", statement, flags=re.IGNORECASE)
+    ]
+    tables = {connection.scalar(sa.text(_TABLE_BEHIND), each) for each in given} - {None}
+    counts = (sa.text(f"SELECT count(*) FROM {table}".replace(":", r"\:")) for table in tables)
+    return sum(connection.execute(each).scalar_one() for each in counts)
 
 
 def observe_sales(connection: Connection, clock: Clock, sale_id: str | None = None) -> None:
