@@ -207,6 +207,14 @@ INSERT INTO svc.sold SELECT 'O-' || n, 'A', true, now() FROM generate_series(1, 
 UPDATE svc.sale SET state = NULL WHERE id IN ('S-1', 'S-2', 'S-3', 'S-4');
 -- said: Rows that the statement sales leaves out: 4; 0 at the last reading
 
+-- world: a view that shows the first rows alone
+-- before
+ALTER TABLE svc.sale RENAME TO every;
+CREATE VIEW svc.sale AS SELECT * FROM svc.every;
+-- sql
+CREATE OR REPLACE VIEW svc.sale AS SELECT * FROM svc.every ORDER BY sold LIMIT 12;
+-- stops: svc.sale: LIMIT would leave rows out that nobody judges
+
 -- world: a table that inherits from another
 CREATE TABLE svc.doc_more () INHERITS (svc.doc);
 INSERT INTO svc.doc_more (sale_id, kind, key, at) VALUES ('S-1', 'KYC', 'doc/2-POV', now());

@@ -290,8 +290,8 @@ def _statement(place: str, name: str, body: str) -> str:
             place,
             taken[0],
         )
-    if name in COLUMNS and (cut := _CUT.search(_outermost(statement))):
-        raise SettingsError("{}: {} would leave rows out that nobody judges.", place, cut[0].upper())
+    if name in COLUMNS and (cut := cut_off(statement)) is not None:
+        raise SettingsError("{}: {} would leave rows out that nobody judges.", place, cut)
     if posix := _POSIX_ZONE.search(statement):
         raise SettingsError(
             "{}: AT TIME ZONE {!r} counts hours to the west, as POSIX does. Name a zone, such as "
@@ -332,8 +332,8 @@ _CUT: Final = re.compile(r"\b(?:LIMIT|OFFSET|FETCH|TABLESAMPLE)\b", re.IGNORECAS
 _POSIX_ZONE: Final = re.compile(r"\bTIME\s+ZONE\s+'((?:UTC|GMT)?\s*[+-]\d[^']*)'", re.IGNORECASE)
 
 
-def _outermost(statement: str) -> str:
-    """Return a statement without what it has in quotes and in parentheses."""
+def cut_off(statement: str) -> str | None:
+    """Return the word, such as ``LIMIT``, by which a statement yields some of its rows alone, if there is one."""
     left, found = _QUOTED.sub("", statement), ""
     while left != found:
         found, left = left, re.sub(r"\([^()]*\)", "", left)

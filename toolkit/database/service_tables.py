@@ -15,6 +15,7 @@ from toolkit.database.service import (
     NEW,
     WRITES,
     Service,
+    cut_off,
     functions_in,
     is_null,
     service_of,
@@ -191,11 +192,12 @@ _STORED: Final = {
 def resolve(connection: Connection) -> Resolved:
     """Return what the statements that read mean in the connection's database now; raises as ``describe`` does."""
     service = service_of(connection)
-    columns = describe(connection, service)
-    tables = {
-        row.place: {"oid": row.oid, "kind": row.kind, "columns": row.columns, "definition": row.definition}
-        for row in _behind(connection)
-    }
+    columns, tables = describe(connection, service), {}
+    for row in _behind(connection):
+        of_ids = row.oid in (service.origin["sales"], service.origin["records"])
+        if of_ids and (cut := cut_off(row.view or "")) is not None:
+            raise SchemaMismatch("{}: {} would leave rows out that nobody judges.", row.place, cut)
+        tables[row.place] = {name: getattr(row, name) for name in ("oid", "kind", "columns", "definition")}
     return {"sha256": service.sha256, "columns": columns, "tables": tables}
 
 
@@ -290,7 +292,8 @@ _BEHIND: Final = """
                     SELECT md5(string_agg(concat(polname, polroles, polcmd, pg_get_expr(polqual, polrelid)), ' '
                                           ORDER BY polname))
                     FROM pg_policy WHERE polrelid = class.oid) END AS definition,
-           relrowsecurity AND may_hide AS hidden
+           relrowsecurity AND may_hide AS hidden,
+           CASE WHEN relkind IN ('v', 'm') THEN pg_get_viewdef(class.oid) END AS view
     FROM (
         SELECT reached.place, bool_and(is_part) AS is_part,
                bool_or(NOT is_part AND NOT rolsuper AND NOT rolbypassrls
@@ -306,7 +309,7 @@ _BEHIND: Final = """
     ORDER BY 1)
     UNION ALL
     SELECT DISTINCT CAST(CAST(found.oid AS regprocedure) AS text), CAST(0 AS bigint), 'function',
-           CAST('{}' AS jsonb), md5(concat(prosrc, pg_get_function_sqlbody(found.oid))), false
+           CAST('{}' AS jsonb), md5(concat(prosrc, pg_get_function_sqlbody(found.oid))), false, NULL
     FROM unnest(CAST(:called AS text[])) AS given (name)
     CROSS JOIN LATERAL parse_ident(given.name) AS parts
     JOIN pg_proc AS found ON proname = parts[cardinality(parts)]
