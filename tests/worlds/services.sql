@@ -215,6 +215,11 @@ CREATE VIEW svc.sale AS SELECT * FROM svc.every;
 CREATE OR REPLACE VIEW svc.sale AS SELECT * FROM svc.every ORDER BY sold LIMIT 12;
 -- stops: svc.sale: LIMIT would leave rows out that nobody judges
 
+-- world: records that somebody deleted
+DELETE FROM svc.doc WHERE sale_id IN ('S-1', 'S-2') AND kind = 'POV';
+-- said: Evidence records that were known before and are gone: 2
+-- verdict: S-1 incomplete POV
+
 -- world: a table that inherits from another
 CREATE TABLE svc.doc_more () INHERITS (svc.doc);
 INSERT INTO svc.doc_more (sale_id, kind, key, at) VALUES ('S-1', 'KYC', 'doc/2-POV', now());

@@ -31,9 +31,12 @@ LEFT_OUT: Final = {
 }
 """Rows of a statement's table that it does not yield: deleted ones, others, or NULLs in its filter."""
 
-GONE: Final = "Sales that were known before and are gone: {:,}."
+GONE: Final = {
+    "salesGone": "Sales that were known before and are gone: {:,}.",
+    "recordsGone": "Evidence records that were known before and are gone: {:,}.",
+}
 
-SENTENCES: Final = FLAWS | LEFT_OUT | {"salesGone": GONE}  # the sentences of all
+SENTENCES: Final = FLAWS | LEFT_OUT | GONE  # the sentences of all
 
 JUMPS: Final = {
     name: text[0].lower() + text[1:].removesuffix(": {:,}.")

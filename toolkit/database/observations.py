@@ -104,14 +104,15 @@ class ServiceReading:
     counts: Mapping[str, int]
     changes: tuple[str, ...]
     raised: Mapping[str, int]
-    gone: int  # sales that were known before and are not read any more
+    gone: Mapping[str, int]  # sales and records that were known before and are not read any more
 
     @property
     def notes(self) -> tuple[str, ...]:
         """Sentences about rows that cannot be used as they are, and about sales that are gone."""
         told = {text: self.counts.get(name, 0) for name, text in FLAWS.items()}
         told |= {text: self.counts[name] for name, text in LEFT_OUT.items() if name in self.raised}
-        return tuple(Message(text, count) for text, count in (told | {GONE: self.gone}).items() if count)
+        told |= {text: self.gone[name] for name, text in GONE.items()}
+        return tuple(Message(text, count) for text, count in told.items() if count)
 
     @property
     def left_out(self) -> tuple[str, ...]:
@@ -185,24 +186,29 @@ def last_reading(connection: Connection, moment: datetime) -> ServiceReading | N
     row = _newest(connection, moment)
     if row is None:
         return None
-    told = connection.execute(sa.text(_SINCE_AUDIT), {"read_at": row.read_at, "moment": moment}).one()
+    changes, *gone = connection.execute(sa.text(_SINCE_AUDIT), {"read_at": row.read_at, "moment": moment}).one()
     restored = pending_restore(connection, moment)
-    changes = (*told.changes, *((restored,) if restored else ()))
-    return ServiceReading(row.read_at, row.resolved, row.counts, changes, row.raised, told.gone)
+    changes = (*changes, *((restored,) if restored else ()))
+    gone_of = dict(zip(GONE, gone, strict=True))
+    return ServiceReading(row.read_at, row.resolved, row.counts, changes, row.raised, gone_of)
 
 
-_SINCE_AUDIT: Final = """
+_GONE: Final = """
+    (SELECT count(DISTINCT {key}) FROM {seen} AS known, audit
+     WHERE known.gone_at > before AND known.gone_at <= :moment AND NOT EXISTS (
+         SELECT FROM {seen} AS still
+         WHERE still.{key} = known.{key} AND still.seen_at <= :moment
+           AND (still.gone_at IS NULL OR still.gone_at > :moment)
+     ))
+"""
+
+_SINCE_AUDIT: Final = f"""
     WITH audit AS (SELECT coalesce(max(as_of), '-infinity') AS before FROM audit.audit_runs WHERE as_of < :read_at)
     SELECT ARRAY(
         SELECT change FROM audit.service_readings, jsonb_array_elements_text(changes) AS change, audit
         WHERE read_at <= :read_at AND read_at > before ORDER BY id
-    ) AS changes,
-    (SELECT count(DISTINCT sale_id) FROM audit.sale_observations AS known, audit
-     WHERE known.gone_at > before AND known.gone_at <= :moment AND NOT EXISTS (
-         SELECT FROM audit.sale_observations AS still
-         WHERE still.sale_id = known.sale_id AND still.seen_at <= :moment
-           AND (still.gone_at IS NULL OR still.gone_at > :moment)
-     )) AS gone
+    ),
+    {", ".join(_GONE.format(seen=seen.fullname, key=key) for seen, key, *_ in _HISTORIES.values())}
 """
 
 

@@ -337,7 +337,8 @@ def cut_off(statement: str) -> str | None:
     left, found = _QUOTED.sub("", statement), ""
     while left != found:
         found, left = left, re.sub(r"\([^()]*\)", "", left)
-    return found
+    word = _CUT.search(found)
+    return None if word is None else word[0].upper()
 
 
 def _without_comments(text: str) -> str:

@@ -104,12 +104,12 @@ def describe(connection: Connection, service: Service) -> dict[str, dict[str, st
             for name in IDS.get(relation, ())
             if (columns[name], types[name].name) in _STORED
         }
-    if not service.is_own:
         if connection.scalar(_TAKES_TEXTS_FOR_EQUAL):
             for name in (each for each, kind in columns.items() if kind == "text"):
                 read[relation][name] += ' COLLATE "C"'
                 if name in IDS.get(relation, ()) and types[name].category == "S":
                     service.stored[relation][name] = "{}"  # by the collation of its index, too
+    if not service.is_own:
         service.read.update(read)
     return found
 
@@ -133,10 +133,10 @@ def _tried(connection: Connection, service: Service, place: str, statement: str)
         raise SchemaMismatch("{}: {}. {}", place, error.diag.message_primary, hint) from None
 
 
-_TYPES_BY_OID: Final = sa.text("""
 _TAKES_TEXTS_FOR_EQUAL: Final = sa.text("SELECT EXISTS (SELECT FROM pg_collation WHERE NOT collisdeterministic)")
 """Tells whether a collation may take texts for equal that differ, such as ``V-1`` and ``v-1``: no key is that."""
 
+_TYPES_BY_OID: Final = sa.text("""
     SELECT CAST(oid AS bigint) AS oid, typcategory AS category,
            CASE WHEN typname = 'timestamptz' THEN typname ELSE format_type(oid, NULL) END AS name
     FROM pg_type WHERE CAST(oid AS bigint) = ANY(:oids)
