@@ -143,6 +143,19 @@ def test_a_file_written_long_after_its_credentials_ran_out(database, add, look, 
     assert finding.detail.startswith("late by 2:0")
 
 
+def test_a_file_that_a_backup_brought_back_was_not_written_late(database, put, delete, add_file, look, clock):
+    add_sale(database)
+    _, key = add_file(body=pdf(1))
+    assert look() == []
+    clock.now += timedelta(days=2)
+    delete(key)
+    assert look() == []
+    put(key, pdf(1))
+    assert look() == []
+    put(key, pdf(2))
+    assert {finding.problem for finding in look()} == {IntegrityProblem.OVERWRITTEN, IntegrityProblem.WRITTEN_LATE}
+
+
 def test_a_file_replaced_after_it_was_verified(database, put, add, look, clock):
     add_sale(database)
     _, key = add("sale-1", EvidenceType.KYC, pdf(1))

@@ -234,10 +234,15 @@ def _records(moment: datetime) -> sa.Select[Any]:
         under.c.id.label("object"),
         sa.and_(under.c.id.is_(None), ended).label("vanished"),
         under.c.size,
-        sa.func.least(under.c.last_modified, under.c.seen_at, type_=seen.c.seen_at.type).label("written_at"),
+        _written(under.c),
     )
     found = query.outerjoin(under, under.c.key == record.c.object_key)
     return found.outerjoin(taken, sa.and_(*withdrawn)).where(valid_at(record, moment))
+
+
+def _written(of: Any) -> sa.Label[datetime]:
+    """Return when an object was written, as far as one can tell: it lay there when it was seen."""
+    return sa.func.least(of.last_modified, of.seen_at, type_=of.seen_at.type).label("written_at")
 
 
 def _objects(moment: datetime) -> sa.Select[Any]:
@@ -289,6 +294,7 @@ def _versions(moment: datetime) -> sa.Select[Any]:
     )
     query: sa.Select[Any] = sa.select(
         *seen.c["id", "key", "size", "etag", "seen_at"],
+        _written(seen.c),
         hashed.scalar_subquery().label("sha256"),
     )
     return query.where(stamped_by(seen.c.seen_at, moment), seen.c.key.in_(keys))

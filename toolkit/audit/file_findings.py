@@ -128,6 +128,9 @@ _COMPARED: Final = """
 """
 """Files whose content may be there twice, by hashes in little memory; those who ask compare the contents."""
 
+_OTHER: Final = "coalesce({0}.sha256 <> was.sha256, ({0}.size, {0}.etag) <> (was.size, was.etag))"
+"""Tells that an object under a key has other contents than ``was``, which lay there, too."""
+
 _FINDERS: Final = {
     IntegrityProblem.REVIEW_FAILED: FAILED,
     IntegrityProblem.CONTENT_REUSED: f"""
@@ -150,7 +153,7 @@ _FINDERS: Final = {
         FROM standing
         JOIN first ON first.key = object_key
         JOIN version ON version.key = first.key AND version.id > was.id
-        WHERE coalesce(version.sha256 <> was.sha256, (version.size, version.etag) <> (was.size, was.etag))
+        WHERE {_OTHER.format("version")}
         GROUP BY evidence_id, object_key, sale_id
     """,
     # A record without a file, too: with its credentials one may still come.
@@ -168,9 +171,20 @@ _FINDERS: Final = {
         FROM looked
         WHERE stored_type <> '' AND lower(stored_type) NOT IN {NEUTRAL_TYPES}
     """,
+    # A file that lay there before, as one that a backup brought back, counts from then on.
     IntegrityProblem.WRITTEN_LATE: f"""
+        WITH before AS (
+            SELECT now.id AS object, min(was.written_at) AS written_before
+            FROM version AS now JOIN version AS was USING (key)
+            WHERE NOT {_OTHER.format("now")}
+            GROUP BY now.id
+        ),
+        dated AS (
+            SELECT stored.* REPLACE (least(written_at, written_before) AS written_at)
+            FROM stored LEFT JOIN before USING (object)
+        )
         SELECT {_OF_FILE}, CAST(CAST(trunc(epoch(written_at) - epoch(expires_at)) AS BIGINT) AS VARCHAR)
-        FROM stored
+        FROM dated
         WHERE written_at > expires_at + INTERVAL {LATE_BY.seconds} SECONDS
     """,
     IntegrityProblem.CONTENT_REPEATED: f"""
