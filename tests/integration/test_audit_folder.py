@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from importlib import import_module
 from io import StringIO
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import nbformat
 import pandas as pd
@@ -22,7 +23,7 @@ from tests.support.process_pool import FORKED, stalled
 from tests.support.uploaded_sales import add_sale, rows
 from toolkit.audit import engines, extract, publish
 from toolkit.audit.engines import SparkEngine
-from toolkit.audit.folder import TABLES, list_audits, open_audit
+from toolkit.audit.folder import TABLES, latest_audit, list_audits, open_audit
 from toolkit.audit.judge import GIVEN
 from toolkit.audit.run import make_audit
 from toolkit.bucket.client import access_settings
@@ -64,6 +65,15 @@ def test_inputs_go_after_the_newest_audits_and_outputs_after_a_time(database, cl
     clock.now += timedelta(days=199, hours=1)
     last = make_audit(database, plan, clock=clock)
     assert list_audits(plan.store) == [newer.name, last.name]
+
+
+def test_the_latest_audit_is_of_the_latest_moment_whatever_the_offset_it_was_asked_with(
+    database, clock, story, tmp_path
+):
+    newer = make_audit(database, plan_in(tmp_path), clock=clock)
+    before = (newer.facts.as_of - timedelta(hours=1)).astimezone(ZoneInfo("Asia/Tokyo"))
+    made_audit(database, tmp_path, clock=clock, as_of=before)
+    assert latest_audit(plan_in(tmp_path).store).name == newer.name
 
 
 def test_audits_in_a_bucket_are_made_reported_and_kept_as_the_settings_say(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from difflib import get_close_matches
 from functools import cached_property
 from hashlib import file_digest
@@ -332,7 +332,7 @@ def latest_audit(store: FileStore, cache: Path | None = None) -> Audit:
 
 def name_of(moment: datetime, taken: Sequence[str]) -> str:
     """Return the name of the folder of a moment; one more of the same second is numbered."""
-    name = f"{moment:%Y-%m-%dT%H-%M-%SZ}"
+    name = f"{moment.astimezone(UTC):%Y-%m-%dT%H-%M-%SZ}"
     number = 1
     while (found := name if number == 1 else f"{name}-{number}") in taken:
         number += 1
