@@ -201,6 +201,25 @@ def test_a_wav_declared_as_mpeg(database, add, look):
     assert finding.detail == "declared audio/mpeg, is audio/wav"
 
 
+@pytest.mark.parametrize(
+    ("named", "lies"),
+    [
+        ("s3://evidence/a/1.pdf", "a/1.pdf"),
+        ("https://s3.example.com/evidence/a/Ana%20Lima+1.pdf?versionId=7", "a/Ana Lima 1.pdf"),
+        ("https://evidence.example.com/a/1.pdf", "a/1.pdf"),
+        ("/a/1.pdf", "a/1.pdf"),
+        ("a/São%FF.pdf", "a/Sa\u0303o%FF.PDF"),
+        ("a/1.pdf", "b/1.pdf"),
+    ],
+)
+def test_a_file_under_a_key_that_its_record_writes_otherwise(database, put, look, named, lies):
+    evidence_id, _ = add_record(database, add_sale(database), key=named)
+    put(lies, pdf(1))
+    found = [each for each in look() if each.problem is IntegrityProblem.KEY_DIFFERS]
+    alike = IntegrityFinding(IntegrityProblem.KEY_DIFFERS, (named, lies), (evidence_id,), ("sale-1",))
+    assert found == ([] if lies == "b/1.pdf" else [alike])
+
+
 def test_any_number_of_foreign_objects_is_one_finding_and_those_of_records_are_none(database, put, look):
     add_sale(database)
     add_record(database, key="sales/S-1/contract.pdf", expires_at=LATER)

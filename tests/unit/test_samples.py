@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from toolkit.contract.contents import IntegrityProblem
 from toolkit.contract.findings import Problem, Reason
 from toolkit.contract.rules import GROUP_RULES, Evidence, EvidenceState, Sale, evaluate
 from toolkit.database import tables
@@ -18,8 +19,8 @@ UNTOLD = {
 }
 """The codes that no sale of the sample has, by the columns that only another service may leave empty."""
 
-OF_OTHER_TABLES = {str(Problem.TYPE_UNKNOWN)}
-"""The codes that the contract's own tables cannot have: evidence types are checked before they are stored."""
+OF_OTHER_TABLES = {str(Problem.TYPE_UNKNOWN), str(IntegrityProblem.KEY_DIFFERS)}
+"""The codes that the contract's own tables cannot have: types are checked, and keys are chosen, by the toolkit."""
 
 
 @pytest.fixture(scope="module")

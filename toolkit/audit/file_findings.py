@@ -128,6 +128,11 @@ _COMPARED: Final = """
 """
 """Files whose content may be there twice, by hashes in little memory; those who ask compare the contents."""
 
+_SIMPLE: Final = """
+    ltrim(lower(nfc_normalize(replace(coalesce(TRY(url_decode({0})), {0}), '+', ' '))), '/')
+"""
+"""A key without what systems write in different ways: letters, accents, blanks, a slash in front."""
+
 _OTHER: Final = "coalesce({0}.sha256 <> was.sha256, ({0}.size, {0}.etag) <> (was.size, was.etag))"
 """Tells that an object under a key has other contents than ``was``, which lay there, too."""
 
@@ -194,6 +199,20 @@ _FINDERS: Final = {
         FROM compared
         GROUP BY sale_id, content
         HAVING count(DISTINCT evidence_type) > 1
+    """,
+    IntegrityProblem.KEY_DIFFERS: f"""
+        WITH lost AS (
+            SELECT *, regexp_replace(object_key, '^[A-Za-z0-9]+://[^/]*/|[?].*$', '', 'g') AS path
+            FROM standing WHERE object IS NULL
+        ),
+        named AS (  -- the path of an address may begin with the bucket
+            SELECT *, unnest(
+                if(contains(object_key, '://'), [path, path[position('/' IN path):]], [object_key])
+            ) AS written
+            FROM lost
+        )
+        SELECT DISTINCT [object_key, key], [CAST(evidence_id AS VARCHAR)], [sale_id], ''
+        FROM named JOIN without_record ON {_SIMPLE.format("written")} = {_SIMPLE.format("key")}
     """,
     IntegrityProblem.TYPE_DIFFERS: f"""
         SELECT {_OF_FILE}, declared || chr(10) || media_type

@@ -270,6 +270,14 @@ _ALL: Final[tuple[Code, ...]] = (
         _TYPES,
     ),
     Code(
+        IntegrityProblem.KEY_DIFFERS, Subject.FILE, Severity.ERROR, Owner.OPERATIONS, 3,
+        "key written otherwise",
+        "No file lies under the key of the record, but one of no record does under that key in another writing.",
+        "Have the statement of the service yield keys as the bucket writes them, without an address, a slash in "
+        "front or %20; the file counts for no sale until then.",
+        _UPLOAD,
+    ),
+    Code(
         IntegrityProblem.TYPE_DIFFERS, Subject.FILE, Severity.WARNING, Owner.PARTNER, 20,
         "another type than declared",
         "The file is of the right kind, but not of the type that was declared.",
