@@ -97,6 +97,12 @@ def test_a_mistake_is_an_error_of_the_toolkit(kit, call, error, told):
     assert line.startswith(f"{error.__name__}: {str(raised.value)[:40]}")
 
 
+def test_what_the_system_refuses_without_a_name_is_told_without_one(kit):
+    kit.clock = lambda: os.close(-1)
+    with pytest.raises(InvalidInput, match=r"^Bad file descriptor$"):
+        kit.audit()
+
+
 def test_an_audit_that_is_opened_without_a_database_says_what_it_cannot_tell(kit, database, tmp_path):
     Story(database).sale("S-1")
     made = kit.audit(sync=False, out=str(tmp_path / "audits"))

@@ -49,8 +49,8 @@ def duckdb_session(
             "DuckDB needs more than {} of memory; give it more by TOOLKIT_ENGINE_MEMORY, or use a cluster.", memory
         ) from None
     except (duckdb.IOException, duckdb.FatalException) as error:
-        # DuckDB puts its own words before those of the system about a file.
-        reason = str(error).splitlines()[0].rpartition(": ")[2].strip().rstrip(".")
+        # DuckDB puts its own words before those of the system about a file, and closes a JSON text behind them.
+        reason = str(error).splitlines()[0].rpartition(": ")[2].partition('"')[0].strip().rstrip(".")
         raise EngineUnavailable("DuckDB cannot write below {}: {}.", scratch, reason) from None
 
 

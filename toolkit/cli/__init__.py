@@ -191,7 +191,7 @@ def main(args: Sequence[str], environ: Mapping[str, str] = os.environ) -> int:
         note("toolkit: {}", format_error(error))
         return WRONG_USAGE if isinstance(error, SettingsError) else FAILED
     except OSError as error:
-        told = [each for each in (error.strerror or str(error), error.filename) if each]
-        note("toolkit: {}", Message(": ".join(["{}"] * len(told)), *told))
+        told = "{}: {}" if error.filename else "{}"
+        note("toolkit: {}", Message(told, error.strerror or str(error), error.filename))
         return FAILED
     return status if isinstance(status, int) else DONE

@@ -63,7 +63,8 @@ def operation(call: Callable[P, R]) -> Callable[P, R]:
             with files_for_owner_and_group(args[0].environ):  # type: ignore[attr-defined]
                 return call(*args, **given)
         except OSError as error:
-            raise InvalidInput("{}: {}", error.strerror or error, error.filename or "") from error
+            told = "{}: {}" if error.filename else "{}"
+            raise InvalidInput(told, error.strerror or error, error.filename) from error
 
     return wrapped
 
