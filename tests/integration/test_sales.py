@@ -207,6 +207,8 @@ def test_a_report_holds_the_rows_and_cases_behind_its_numbers_and_one_of_a_partn
             assert not any(word in text for word in foreign), path.name
     only = ["--quiet", "report", "--out", str(tmp_path / "one"), "--partner", "Nobody"]
     assert "No sale names the partner 'Nobody'" in run(*only, ends=1).err
+    run(*command, "--partner", "Sul/Ltda", "--out", str(tmp_path / "sul"))
+    assert [folder.name for folder in (tmp_path / "sul" / "partners").iterdir()] == [sul.name]
 
 
 @pytest.fixture

@@ -193,7 +193,7 @@ class AuditResult:
         progress = Progress() if kit is None else kit.progress
         written = write(result, place, progress=progress)
         if per_partner:
-            names = self.audit.partners
+            names = self.audit.partners if partner is None else [partner]
             progress.begin("Writing a report for each partner", len(names), "partners")
             for name, own in zip(names, self.audit.each_partner(names), strict=True):
                 of_partner = compared(read_audited(own, cpfs=cpfs))
