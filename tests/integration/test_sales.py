@@ -209,6 +209,7 @@ def test_a_report_holds_the_rows_and_cases_behind_its_numbers_and_one_of_a_partn
     assert "No sale names the partner 'Nobody'" in run(*only, ends=1).err
     run(*command, "--partner", "Sul/Ltda", "--out", str(tmp_path / "sul"))
     assert [folder.name for folder in (tmp_path / "sul" / "partners").iterdir()] == [sul.name]
+    run("report", "--audit", "latest", "--as-of", "2026-01-01", ends=2)
 
 
 @pytest.fixture

@@ -58,6 +58,9 @@ def audit_options(command: Callable[..., Any]) -> Callable[..., Any]:
     def with_judge(
         kit: Kit, /, as_of: str | None, no_sync: bool, no_verify: bool, confirmed: bool, engine: str, **given: Any
     ) -> Any:
+        if as_of is not None and given.get("earlier") is not None:
+            raise click.UsageError("--as-of and --audit do not go together; name one.")
+
         def judge(out: str | None = None) -> AuditResult:
             moment = past_moment(kit, as_of, "--as-of")
             looks = {"sync": not no_sync, "verify": not no_verify, "confirmed": confirmed}
