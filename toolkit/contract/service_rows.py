@@ -31,12 +31,14 @@ LEFT_OUT: Final = {
 }
 """Rows of a statement's table that it does not yield: deleted ones, others, or NULLs in its filter."""
 
-GONE: Final = {
+SINCE_AUDIT: Final = {
     "salesGone": "Sales that were known before and are gone: {:,}.",
     "recordsGone": "Evidence records that were known before and are gone: {:,}.",
+    "recordsMoved": "Evidence records that were of another sale before: {:,}.",
 }
+"""What happened to rows since the audit before."""
 
-SENTENCES: Final = FLAWS | LEFT_OUT | GONE  # the sentences of all
+SENTENCES: Final = FLAWS | LEFT_OUT | SINCE_AUDIT  # the sentences of all
 
 JUMPS: Final = {
     name: text[0].lower() + text[1:].removesuffix(": {:,}.")

@@ -20,7 +20,7 @@ from sqlalchemy import Connection
 
 from toolkit.contract.deadlines import Clock
 from toolkit.contract.evidence import EvidenceType, UtilityGroup
-from toolkit.contract.service_rows import FLAWS, GONE, JUMPS, LEFT_OUT, ServiceChange
+from toolkit.contract.service_rows import FLAWS, JUMPS, LEFT_OUT, SINCE_AUDIT, ServiceChange
 from toolkit.database.belonging import belong_to_service, pending_restore
 from toolkit.database.connection import FIRST_DAY, LAST_DAY, Database
 from toolkit.database.observation_clock import stamp
@@ -96,7 +96,7 @@ class ServiceReading:
     ``counts`` holds the rows of each relation and, by the names of ``FLAWS`` and ``LEFT_OUT``, those that are not
     as they should be. ``changes`` are sentences about what is read otherwise than before: another file, other
     tables behind it, a count that jumped, and a restore in place that nobody has confirmed. ``raised`` has the
-    counts that jumped and are still higher, each as it was before.
+    counts that jumped and are still higher, each as it was before; ``since_audit`` is what ``SINCE_AUDIT`` names.
     """
 
     read_at: datetime
@@ -104,14 +104,14 @@ class ServiceReading:
     counts: Mapping[str, int]
     changes: tuple[str, ...]
     raised: Mapping[str, int]
-    gone: Mapping[str, int]  # sales and records that were known before and are not read any more
+    since_audit: Mapping[str, int]
 
     @property
     def notes(self) -> tuple[str, ...]:
         """Sentences about rows that cannot be used as they are, and about sales that are gone."""
         told = {text: self.counts.get(name, 0) for name, text in FLAWS.items()}
         told |= {text: self.counts[name] for name, text in LEFT_OUT.items() if name in self.raised}
-        told |= {text: self.gone[name] for name, text in GONE.items()}
+        told |= {text: self.since_audit[name] for name, text in SINCE_AUDIT.items()}
         return tuple(Message(text, count) for text, count in told.items() if count)
 
     @property
@@ -186,11 +186,13 @@ def last_reading(connection: Connection, moment: datetime) -> ServiceReading | N
     row = _newest(connection, moment)
     if row is None:
         return None
-    changes, *gone = connection.execute(sa.text(_SINCE_AUDIT), {"read_at": row.read_at, "moment": moment}).one()
+    changes, *happened = connection.execute(
+        sa.text(_SINCE_AUDIT), {"read_at": row.read_at, "moment": moment}
+    ).one()
     restored = pending_restore(connection, moment)
     changes = (*changes, *((restored,) if restored else ()))
-    gone_of = dict(zip(GONE, gone, strict=True))
-    return ServiceReading(row.read_at, row.resolved, row.counts, changes, row.raised, gone_of)
+    since = dict(zip(SINCE_AUDIT, happened, strict=True))
+    return ServiceReading(row.read_at, row.resolved, row.counts, changes, row.raised, since)
 
 
 _GONE: Final = """
@@ -208,7 +210,12 @@ _SINCE_AUDIT: Final = f"""
         SELECT change FROM audit.service_readings, jsonb_array_elements_text(changes) AS change, audit
         WHERE read_at <= :read_at AND read_at > before ORDER BY id
     ),
-    {", ".join(_GONE.format(seen=seen.fullname, key=key) for seen, key, *_ in _HISTORIES.values())}
+    {", ".join(_GONE.format(seen=seen.fullname, key=key) for seen, key, *_ in _HISTORIES.values())},
+    (SELECT count(DISTINCT was.evidence_id)
+     FROM audit
+     JOIN audit.evidence_observations AS was ON was.gone_at > before AND was.gone_at <= :moment
+     JOIN audit.evidence_observations AS now ON now.evidence_id = was.evidence_id AND now.sale_id <> was.sale_id
+     WHERE now.seen_at >= was.gone_at AND now.seen_at <= :moment)
 """
 
 
