@@ -153,7 +153,7 @@ def test_an_audit_of_a_past_day_shows_the_totals(run, march, tmp_path):
     assert lines[5:9] == [["A", "1", "0", "0"], ["B", "0", "1", "0"], ["C", "0", "0", "0"], ["D", "0", "0", "0"]]
     assert ["DOC_CONTRATANTE", *"00000001"] in lines
     assert ["8-30", "1", "0"] in lines
-    assert shown.out.endswith(f"Folder of the audit {tmp_path / '2026-03-10T23-59-59Z'}\n")
+    assert shown.out.endswith(f"Folder of the audit {tmp_path / '2026-03-11T02-59-59Z'}\n")
     assert "note: 1 file counts although nobody has examined it." in shown.err
 
 
