@@ -37,15 +37,15 @@ def file_findings_at(database: Database, moment: datetime, scratch: Path, memory
 
 def file_findings(observed: Observed) -> list[IntegrityFinding]:
     """Return every finding about the objects that were in the bucket, gravest first."""
-    for statement in (_STANDING, _STORED, _LOOKED):
+    for statement in (_STANDING, _STORED, _LOOKED, _COMPARED, _WITHOUT_RECORD):
         observed.session.execute(statement)
     found = []
-    for problem, keys, evidence_ids, sale_ids, told in observed.session.execute(_FINDINGS).fetchall():
-        about = IntegrityProblem(problem)
-        detail = _DETAILS[about](told) if about in _DETAILS else told
-        if detail is not None:
-            ids = tuple(map(UUID, evidence_ids or ()))
-            found.append(IntegrityFinding(about, tuple(keys), ids, tuple(sale_ids or ()), detail))
+    for about, query in _FINDERS.items():  # each alone, within the memory of one
+        for keys, evidence_ids, sale_ids, told in observed.session.execute(f"{query} ORDER BY 1, 2").fetchall():
+            detail = _DETAILS[about](told) if about in _DETAILS else told
+            if detail is not None:
+                ids = tuple(map(UUID, evidence_ids or ()))
+                found.append(IntegrityFinding(about, tuple(keys), ids, tuple(sale_ids or ()), detail))
     return found
 
 
@@ -119,12 +119,18 @@ def _with(part: ActivePart, detail: str = "''", of: str = "true") -> str:
 
 
 _COMPARED: Final = """
-    WITH filled AS (
-        SELECT stored.*, sha256, coalesce(sha256, key) AS content
-        FROM stored LEFT JOIN (SELECT object, sha256 FROM seen WHERE media_type IS NOT NULL) USING (object)
-        WHERE size > 0
+    CREATE OR REPLACE TEMP TABLE compared AS
+    WITH hashed AS (SELECT object, sha256 FROM seen WHERE sha256 IS NOT NULL AND media_type IS NOT NULL),
+    repeated AS (
+        SELECT object FROM hashed
+        WHERE hash(sha256) IN (SELECT hash(sha256) FROM hashed GROUP BY ALL HAVING count(*) > 1)
+        UNION
+        SELECT object FROM stored GROUP BY object HAVING count(*) > 1
     )
-    FROM filled WHERE hash(content) IN (SELECT hash(content) FROM filled GROUP BY ALL HAVING count(*) > 1)
+    SELECT stored.*, sha256, coalesce(sha256, key) AS content
+    FROM stored SEMI JOIN repeated USING (object)
+    LEFT JOIN (FROM hashed SEMI JOIN repeated USING (object)) USING (object)
+    WHERE size > 0
 """
 """Files whose content may be there twice, by hashes in little memory; those who ask compare the contents."""
 
@@ -135,6 +141,10 @@ _SIMPLE: Final = """
 
 _OTHER: Final = "coalesce({0}.sha256 <> was.sha256, ({0}.size, {0}.etag) <> (was.size, was.etag))"
 """Tells that an object under a key has other contents than ``was``, which lay there, too."""
+
+_WITHOUT_RECORD: Final = """
+    CREATE OR REPLACE TEMP TABLE without_record AS SELECT key FROM seen ANTI JOIN record USING (object)
+"""
 
 _FINDERS: Final = {
     IntegrityProblem.REVIEW_FAILED: FAILED,
@@ -235,19 +245,3 @@ _FINDERS: Final = {
     """,
 }
 """Each gives keys, ids of records and of sales, and a detail."""
-
-_FINDINGS: Final = f"""
-    WITH compared AS MATERIALIZED ({_COMPARED}),
-    without_record AS (
-        SELECT key FROM seen ANTI JOIN record USING (object)
-    ),
-    findings (place, problem, keys, evidence_ids, sale_ids, detail) AS (
-        {
-    " UNION ALL ".join(
-        f"SELECT {place}, '{problem}', found.* FROM ({query}) AS found"
-        for place, (problem, query) in enumerate(_FINDERS.items())
-    )
-}
-    )
-    SELECT problem, keys, evidence_ids, sale_ids, detail FROM findings ORDER BY place, keys, evidence_ids
-"""
