@@ -8,14 +8,16 @@ of objects, which may hold names of people, stay in the working tables.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import psycopg
 import pyarrow as pa
@@ -49,7 +51,9 @@ from toolkit.errors import InvalidInput
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-_Read = Callable[[Any, "DuckDBPyConnection"], None]
+R = TypeVar("R")
+
+_Read = Callable[[Any, "DuckDBPyConnection"], R]
 """Reads by a cursor of the Arrow driver into DuckDB."""
 
 _POSTGRESQL: Final[sa.Dialect] = postgresql.dialect()  # type: ignore[no-untyped-call]
@@ -85,11 +89,15 @@ class Observed:
 
 @dataclass(frozen=True)
 class _WorkingTable:
-    """A query of PostgreSQL whose rows become a working table, in ranges of ``number`` if it has them."""
+    """A query of PostgreSQL whose rows become a working table, in ranges of ``number`` if it has them.
+
+    DuckDB does the statement ``then`` when the rows of a query without ranges are there.
+    """
 
     name: str
     query: sa.Select[Any] | sa.TextualSelect
     number: sa.Column[Any] | None = None
+    then: str | None = None
 
 
 def extract(
@@ -105,12 +113,16 @@ def extract(
     """
     session.execute("SET preserve_insertion_order = false")  # what needs an order names it
     session.execute(_empty_table("seen", (_objects(moment).selected_columns[name] for name in _SEEN)))
-    objects = _ranges(connection, _objects(moment), object_observations.c.id, PIECE)
-    of_objects = partial(_write_objects, list(objects), folder / "objects.parquet")
-    _read(database, connection, session, _readings(moment), [of_objects])
+    objects = list(_ranges(connection, _objects(moment), object_observations.c.id, PIECE))
+    records = _WorkingTable("record", _records(moment), then=copy_to(_RECORDS, folder / "records.parquet"))
+    with _streams(database, connection, session) as streams:
+        tables = _fill(connection, session, streams, [records, *_readings(moment)])
+        pieces = streams.in_turn(partial(_take_objects, query) for query in objects)
+        write_in_turn(pieces, OBJECTS.to_pyarrow(), folder / "objects.parquet")
+        for each in tables:
+            each.result()
     session.execute(REVIEWS)
-    for name, query in (("sales", _SALES), ("records", _RECORDS)):
-        session.execute(copy_to(query, folder / f"{name}.parquet"))
+    session.execute(copy_to(_SALES, folder / "sales.parquet"))
     return Observed(session, moment)
 
 
@@ -118,7 +130,10 @@ def extract_history(
     database: Database, connection: Connection, moment: datetime, session: DuckDBPyConnection
 ) -> Observed:
     """Read ``sale``, ``episode`` and ``gap`` alone, with what ``extract`` raises."""
-    _read(database, connection, session, [each for each in _readings(moment) if each.name in _OF_HISTORY])
+    readings = [each for each in _readings(moment) if each.name in _OF_HISTORY]
+    with _streams(database, connection, session) as streams:
+        for each in _fill(connection, session, streams, readings):
+            each.result()
     return Observed(session, moment)
 
 
@@ -160,31 +175,64 @@ def _changed(session: Any, audit: Audit, table: str, again: Path) -> list[tuple[
     return [(table, str(key), how) for key, how in rows]
 
 
-def _read(
-    database: Database,
-    connection: Connection,
-    session: DuckDBPyConnection,
-    readings: Sequence[_WorkingTable],
-    first: Sequence[_Read] = (),
-) -> None:
-    """Make these working tables, by several connections that see what ``connection`` does, after the ``first``."""
+@dataclass(frozen=True)
+class _Streams:
+    """Connections of the Arrow driver that are not at work, each with a cursor of DuckDB, and their threads."""
+
+    threads: ThreadPoolExecutor
+    idle: SimpleQueue[tuple[Any, DuckDBPyConnection]]
+
+    def submit(self, read: _Read[R]) -> Future[R]:
+        """Read by the next connection that is free."""
+        return self.threads.submit(self._by_the_next, read)
+
+    def _by_the_next(self, read: _Read[R]) -> R:
+        stream = self.idle.get()
+        try:
+            return read(*stream)
+        finally:
+            self.idle.put(stream)
+
+    def in_turn(self, reads: Iterable[_Read[R]]) -> Iterator[R]:
+        """Yield what each read gives, in their order; no more of them are under way than there are streams."""
+        turns = deque[Future[R]]()
+        for read in reads:
+            turns.append(self.submit(read))
+            if len(turns) == STREAMS:
+                yield turns.popleft().result()
+        while turns:
+            yield turns.popleft().result()
+
+
+@contextmanager
+def _streams(database: Database, connection: Connection, session: DuckDBPyConnection) -> Iterator[_Streams]:
+    """Open several connections that see what ``connection`` does."""
     snapshot: str = connection.scalar(sa.text("SELECT pg_export_snapshot()"))
-    reads = list(first)
-    for each in readings:
+    with _connected(database, connection) as server, ExitStack() as opened:
+        streams = _Streams(ThreadPoolExecutor(STREAMS, thread_name_prefix="extract"), SimpleQueue())
+        for _ in range(STREAMS):
+            cursor = opened.enter_context(_snapshot_of(server, snapshot))
+            streams.idle.put((cursor, opened.enter_context(session.cursor())))
+        try:
+            yield streams
+        finally:
+            streams.threads.shutdown(cancel_futures=True)
+
+
+def _fill(
+    connection: Connection, session: DuckDBPyConnection, streams: _Streams, tables: Iterable[_WorkingTable]
+) -> list[Future[None]]:
+    """Begin to fill these working tables."""
+    filled = []
+    for each in tables:
         session.execute(_empty_table(each.name, each.query.selected_columns))
         queries = _ranges(connection, each.query, each.number, RANGE)
-        reads += (partial(_insert, each.name, query) for query in queries)
-    with (
-        _connected(database, connection) as server,
-        ThreadPoolExecutor(STREAMS, thread_name_prefix="extract") as threads,
-    ):
-        streams = [threads.submit(_stream, server, snapshot, session.cursor(), reads) for _ in range(STREAMS)]
-        for stream in streams:
-            stream.result()
+        filled += [streams.submit(partial(_insert, each.name, query, each.then)) for query in queries]
+    return filled
 
 
 def _readings(moment: datetime) -> list[_WorkingTable]:
-    """Return what is read, the largest first."""
+    """Return what is read beside records and objects, the largest first."""
     sale, finding = sale_observations, finding_observations
     sales = sa.select(sale.c.id.label("number"), *sale.c[tuple(SALES.names)]).where(
         valid_at(sale, moment), _in_range(sale.c.id)
@@ -203,7 +251,6 @@ def _readings(moment: datetime) -> list[_WorkingTable]:
         partner_notices, notice.id == told.c.notice_id
     )
     return [
-        _WorkingTable("record", _records(moment)),
         _WorkingTable("sale", sales, sale.c.id),
         _WorkingTable("episode", findings, finding.c.id),
         _WorkingTable("version", _versions(moment)),
@@ -317,41 +364,38 @@ def _ranges(
         yield query.params(first=start, last=start + size - 1)
 
 
-def _insert(name: str, query: sa.Select[Any] | sa.TextualSelect, cursor: Any, session: DuckDBPyConnection) -> None:
+def _insert(
+    name: str,
+    query: sa.Select[Any] | sa.TextualSelect,
+    then: str | None,
+    cursor: Any,
+    session: DuckDBPyConnection,
+) -> None:
     """Put the rows of a query into a working table."""
     cursor.execute(literal(query))
     rows = cursor.fetch_record_batch()  # noqa: F841  # DuckDB finds it by its name
     session.execute(f"INSERT INTO {name} SELECT * FROM rows")
+    if then is not None:
+        session.execute(then)
 
 
-def _write_objects(
-    queries: Iterable[sa.Select[Any] | sa.TextualSelect], place: Path, cursor: Any, session: DuckDBPyConnection
-) -> None:
-    """Write the objects as they come, in their order, and put into ``seen`` what is needed of them later."""
-
-    def come() -> Iterator[pa.Table]:
-        for query in queries:
-            cursor.execute(literal(query))
-            rows = cursor.fetch_arrow_table()
-            session.execute(f"INSERT INTO seen SELECT {', '.join(_SEEN)} FROM rows")
-            yield rows.select(OBJECTS.names)
-
-    write_in_turn(come(), OBJECTS.to_pyarrow(), place)
+def _take_objects(query: sa.Select[Any] | sa.TextualSelect, cursor: Any, session: DuckDBPyConnection) -> pa.Table:
+    """Return objects, and put into ``seen`` what is needed of them later."""
+    cursor.execute(literal(query))
+    rows = cursor.fetch_arrow_table()
+    session.execute(f"INSERT INTO seen SELECT {', '.join(_SEEN)} FROM rows")
+    return rows.select(OBJECTS.names)
 
 
-def _stream(server: Any, snapshot: str, session: DuckDBPyConnection, reads: list[_Read]) -> None:
-    """Take one read after another off the list, by a connection of its own that sees the exported snapshot."""
+@contextmanager
+def _snapshot_of(server: Any, snapshot: str) -> Iterator[Any]:
+    """Open a connection whose cursor sees an exported snapshot."""
     options = {"adbc.postgresql.batch_size_hint_bytes": str(_ROWS_IN_GROUP)}
-    with server.adbc_clone() as connection, connection.cursor(adbc_stmt_kwargs=options) as cursor, session:
+    with server.adbc_clone() as connection, connection.cursor(adbc_stmt_kwargs=options) as cursor:
         cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
         cursor.execute(f"SET TRANSACTION SNAPSHOT '{snapshot}'")
         cursor.execute("SET LOCAL max_parallel_workers_per_gather = 0")  # several streams read already
-        while reads:
-            try:
-                read = reads.pop(0)
-            except IndexError:  # another stream took the last one
-                return
-            read(cursor, session)
+        yield cursor
 
 
 @contextmanager
