@@ -338,11 +338,11 @@ def test_a_dump_restored_in_place_is_told_until_two_people_confirm_it(
     run, database, postgres_tool, add_file, tmp_path
 ):
     record, _ = add_file(add_sale(database), EvidenceType.KYC)
-    run("-q", "audit")
+    before = run("-q", "audit", "--json").told["asOf"]
     postgres_tool("pg_dump", "--format=custom", f"--file={tmp_path / 'dump'}")
     people = ["--reason", "of another sale", "--by", "ana", "--approved-by", "bruno"]
     run("evidence", "withdraw", str(record), *people)
-    run("-q", "audit", ends=3)
+    then = run("-q", "audit", "--json", ends=3).told["asOf"]
     postgres_tool("pg_restore", "--clean", "--if-exists", tmp_path / "dump")
 
     # As after a failover, the same database has another address: the kept seal is filed by its identity.
@@ -362,3 +362,5 @@ def test_a_dump_restored_in_place_is_told_until_two_people_confirm_it(
     [(told,)] = rows(database, "SELECT detail FROM audit.custody_events WHERE kind = 'RESTORE_CONFIRMED'")
     assert "Ana" not in str(told)
     assert {"by", "approvedBy", "reason"} <= set(told)
+    assert "may be another one than was given then" in run("audit", "--as-of", then, ends=3).err
+    run("-q", "audit", "--as-of", before)

@@ -78,4 +78,8 @@ class ServiceChange(StrEnum):
         "dump and the restore, such as withdrawals and waivers, is gone. Persons who were erased may be back: "
         "toolkit privacy replay. Find out what happened, and let two people confirm it: toolkit db confirm-restore"
     )
+    TAKEN_BACK = (
+        "The database was restored later from an older dump, which was noticed at {} UTC: what had been observed "
+        "by this moment may be gone, and the answer may be another one than was given then."
+    )
     JUMPED = "{}; {} at the last reading."  # the sentence of a count, without its full stop, and the count before

@@ -30,6 +30,7 @@ from toolkit.database.observation_clock import stamp
 from toolkit.database.tables import (
     adopted_buckets,
     adopted_services,
+    audit_runs,
     custody_events,
     restore_confirmations,
     restores,
@@ -179,12 +180,21 @@ def notice_restore(connection: Connection, lost_seal: str, clock: Clock) -> None
 
 
 def pending_restore(connection: Connection, moment: datetime | None = None) -> str | None:
-    """Return the sentence about a restore that nobody had confirmed by the moment, or by now."""
+    """Return the sentence about a restore that nobody had confirmed by the moment, or by now.
+
+    After the last audit in the dump it is the sentence about the later restore, which took back what was known.
+    """
     query = sa.select(restores.c.noticed_at).order_by(restores.c.id.desc()).limit(1)
     confirmed = sa.select(sa.func.max(restore_confirmations.c.confirmed_at))
     if moment is not None:
         query = query.where(restores.c.noticed_at <= moment)
         confirmed = confirmed.where(restore_confirmations.c.confirmed_at <= moment)
+        later = (
+            sa.select(sa.func.min(restores.c.noticed_at)).where(restores.c.noticed_at > moment).scalar_subquery()
+        )
+        kept = sa.exists().where(audit_runs.c.as_of >= moment, audit_runs.c.as_of < later)
+        if (taken_back := connection.scalar(sa.select(later).where(~kept))) is not None:
+            return Message(ServiceChange.TAKEN_BACK.value, f"{taken_back:%Y-%m-%d %H:%M}")
     noticed, last = connection.scalar(query), connection.scalar(confirmed)
     if noticed is None or (last is not None and last >= noticed):
         return None
