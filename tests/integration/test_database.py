@@ -363,4 +363,5 @@ def test_a_dump_restored_in_place_is_told_until_two_people_confirm_it(
     assert "Ana" not in str(told)
     assert {"by", "approvedBy", "reason"} <= set(told)
     assert "may be another one than was given then" in run("audit", "--as-of", then, ends=3).err
-    run("-q", "audit", "--as-of", before)
+    assert "may be another one than was given then" in run("changes", "--from", then).err
+    assert "restored" not in run("audit", "--as-of", before).err

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,7 +15,7 @@ from toolkit.errors import InvalidInput, NoAudit
 from toolkit.kit import results
 from toolkit.kit.one_sale import OneSale
 from toolkit.kit.process import operation, signed_in_account
-from toolkit.kit.shown import Shown, sort_frames
+from toolkit.kit.shown import Shown, remark, sort_frames
 from toolkit.kit.spoken import ProgressBar, current_language
 from toolkit.progress import Progress
 
@@ -321,6 +322,7 @@ class Kit(OneSale):
             NothingEvaluated: no audit had been made by then.
         """
         from toolkit.audit.changes import audits_until, changes_between
+        from toolkit.database.belonging import pending_restore
         from toolkit.kit.audits import shown_changes
 
         last, zone = self.moment(until), self.settings.timezone
@@ -329,7 +331,10 @@ class Kit(OneSale):
             audits = audits_until(connection, last)
         first = self.moment(since) if since else max(min(audits, default=month_ago), month_ago)
         found = changes_between(self.database, first, last, zone)
-        return shown_changes(found, zone, first=not any(each <= first for each in audits))
+        with self.database.transaction() as connection:
+            restored = dict.fromkeys(pending_restore(connection, each) for each in (first, last))
+        shown = shown_changes(found, zone, first=not any(each <= first for each in audits))
+        return replace(shown, parts=[*shown.parts, *(remark("note", each) for each in restored if each)])
 
     def file_findings(self, *, unmask: str | None = None) -> Shown[Sequence[IntegrityFinding]]:
         """List the findings about files in the bucket: one file for two sales, too late, replaced, without record.
