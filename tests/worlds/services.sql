@@ -172,6 +172,16 @@ CREATE OR REPLACE FUNCTION svc.pays(sale svc.sale) RETURNS boolean LANGUAGE sql 
 -- said: The function svc.pays\(svc.sale\) was replaced by another one
 -- verdict: S-1 incomplete AUT|DOC_RESPONSAVEL_FINANCEIRO
 
+-- world: a function behind a view that was replaced
+-- before
+ALTER TABLE svc.sale RENAME TO every;
+CREATE FUNCTION svc.pays(id text) RETURNS boolean LANGUAGE sql RETURN true;
+CREATE VIEW svc.sale AS SELECT id, grp, svc.pays(id) AS payer, sold, done FROM svc.every;
+-- sql
+CREATE OR REPLACE FUNCTION svc.pays(id text) RETURNS boolean LANGUAGE sql RETURN id <> 'S-1';
+-- said: The function svc.pays\(text\) was replaced by another one
+-- verdict: S-1 incomplete AUT|DOC_RESPONSAVEL_FINANCEIRO
+
 -- world: a generated column that follows another rule
 -- before
 ALTER TABLE svc.sale DROP payer, ADD payer boolean GENERATED ALWAYS AS (id IS NOT NULL) STORED;
@@ -185,7 +195,7 @@ ALTER TABLE svc.sale ALTER payer SET EXPRESSION AS (id <> 'S-1');
 ALTER TABLE svc.doc RENAME TO doc_all;
 CREATE VIEW svc.doc AS SELECT * FROM svc.doc_all;
 -- sql
-CREATE OR REPLACE VIEW svc.doc AS SELECT * FROM svc.doc_all WHERE key <> 'doc/1-POV';
+CREATE OR REPLACE VIEW svc.doc AS SELECT * FROM svc.doc_all WHERE key IS DISTINCT FROM 'doc/1-POV';
 -- said: The view svc.doc was replaced by another one
 -- verdict: S-1 incomplete POV
 

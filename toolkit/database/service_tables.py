@@ -308,16 +308,28 @@ _BEHIND: Final = """
     WHERE relkind IN ('r', 'p', 'v', 'm', 'f')
     ORDER BY 1)
     UNION ALL
-    SELECT DISTINCT CAST(CAST(found.oid AS regprocedure) AS text), CAST(0 AS bigint), 'function',
-           CAST('{}' AS jsonb), md5(concat(prosrc, pg_get_function_sqlbody(found.oid))), false, NULL
-    FROM unnest(CAST(:called AS text[])) AS given (name)
-    CROSS JOIN LATERAL parse_ident(given.name) AS parts
-    JOIN pg_proc AS found ON proname = parts[cardinality(parts)]
-    JOIN pg_namespace AS space ON space.oid = pronamespace AND nspname NOT IN ('pg_catalog', 'information_schema')
-    WHERE parts[cardinality(parts) - 1] = nspname OR (cardinality(parts) = 1 AND pg_function_is_visible(found.oid))
+    SELECT CAST(CAST(oid AS regprocedure) AS text), CAST(0 AS bigint), 'function',
+           CAST('{}' AS jsonb), md5(concat(prosrc, pg_get_function_sqlbody(oid))), false, NULL
+    FROM pg_proc
+    WHERE oid IN (
+        SELECT found.oid
+        FROM unnest(CAST(:called AS text[])) AS given (name)
+        CROSS JOIN LATERAL parse_ident(given.name) AS parts
+        JOIN pg_proc AS found ON proname = parts[cardinality(parts)]
+        JOIN pg_namespace AS space ON space.oid = pronamespace
+             AND nspname NOT IN ('pg_catalog', 'information_schema')
+        WHERE parts[cardinality(parts) - 1] = nspname
+           OR (cardinality(parts) = 1 AND pg_function_is_visible(found.oid))
+        UNION ALL
+        SELECT refobjid
+        FROM reached
+        JOIN pg_rewrite ON ev_class = reached.place AND kind IN ('v', 'm')
+        JOIN pg_depend AS used ON used.classid = CAST('pg_rewrite' AS regclass) AND used.objid = pg_rewrite.oid
+             AND used.refclassid = CAST('pg_proc' AS regclass)
+    )
     ORDER BY 1
 """
-"""The tables that are named, those behind views and their parts, and the functions that are called.
+"""The tables that are named, those behind views and their parts, and the functions that statements and views call.
 
 What a view names is read with its owner's rights, or with those of its own reader (``security_invoker``).
 ``hidden`` tells where policies may hide rows from the role whose rights hold.
