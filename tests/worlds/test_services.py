@@ -182,6 +182,16 @@ def test_a_check_names_the_column_that_holds_a_value_which_does_not_fit(nights, 
     assert "records: requested_at cannot be read from every row [22007]" in nights("db", "check", ends=1).err
 
 
+def test_a_check_names_a_time_that_is_read_in_the_zone_of_the_session(nights, empty_database, tmp_path):
+    change(empty_database, "ALTER TABLE svc.sale ALTER sold TYPE timestamp")
+    wrong = STATEMENTS.replace("sold AS created_at", "CAST(sold AS timestamptz) AS created_at")
+    (tmp_path / "service.sql").write_text(wrong, encoding="utf-8")
+    assert "sales, created_at: the value has no time zone" in nights("db", "check", ends=3).out
+    right = wrong.replace("CAST(sold AS timestamptz)", "sold AT TIME ZONE 'America/Sao_Paulo'")
+    (tmp_path / "service.sql").write_text(right, encoding="utf-8")
+    assert "time zone" not in nights("db", "check", ends=None).out
+
+
 def test_texts_are_compared_by_their_bytes_where_a_collation_takes_others_for_equal(nights, empty_database):
     for sql in (
         "UPDATE pg_collation SET collisdeterministic = false WHERE collname = 'ucs_basic'",  # for want of ICU

@@ -232,8 +232,23 @@ def _check_values(connection: Connection) -> None:
 
 
 def _times(connection: Connection) -> Iterator[Message]:
-    """Yield times that let a wrong zone be suspected."""
+    """Yield times that have no zone of their own, or let a wrong one be suspected."""
     service = service_of(connection)
+    for relation, columns in COLUMNS.items():
+        names = [name for name, kind in columns.items() if kind == "timestamptz"]
+        seconds = ", ".join(f"sum(extract(epoch FROM {name})) FILTER (WHERE isfinite({name}))" for name in names)
+        sums = []
+        for zone in ("Asia/Tokyo", "UTC"):  # the latter is the session's
+            connection.execute(sa.text("SELECT set_config('TimeZone', :zone, true)"), {"zone": zone})
+            sums.append(
+                connection.execute(sa.text(f"SELECT {seconds} FROM {service.text(relation)} AS read")).one()
+            )
+        for name, there, here in zip(names, *sums, strict=True):
+            if there != here:
+                yield Message(
+                    "{}, {}: the value has no time zone, and is read in UTC. Write, for instance: {} AS {}.",
+                    *(relation, name, f"{name} AT TIME ZONE 'America/Sao_Paulo'", name),
+                )
     query = f"""
         SELECT count(*), count(*) FILTER (WHERE requested_at < sale.created_at),
                (SELECT count(*) FROM {service.text("sales")} AS read WHERE completed_at < created_at)
