@@ -34,7 +34,7 @@ _PATTERN: Final = re.compile(r"[*?\[\]{}\\]")  # the signs that make a path a pa
 _SPARK_PORT: Final = 15002
 _PATIENCE: Final = 10.0
 
-RECORDS: Final = 1 << 19  # numbers of records whose files are found at once: all sales are read each time
+RECORDS: Final = 1 << 19  # numbers of records whose files are found at once: all keys of sales are read each time
 
 _RETRIES: Final = 5  # attempts to reach a server that died; the client's own fifteen take ten minutes
 _BACKOFF: Final = 2000  # milliseconds between two attempts, at most
@@ -74,16 +74,17 @@ class DuckdbEngine:
             self._spilling(lambda: self.session.execute(copy_to(sql, place)))
 
     def _by_records(self, sql: str) -> Iterator[pa.Table]:
-        """Yield the rows of a query of records and their objects, some after others, as they fit into memory."""
+        """Yield the rows of a query of records, some after others with what they name, as it fits into memory."""
         numbers = self.session.execute("SELECT coalesce(min(record), 0), coalesce(max(record), 0) FROM records")
         [(first, last)] = numbers.fetchall()
         for start in range(first // RECORDS * RECORDS, last + 1, RECORDS):
             self._show_some("records", f"record BETWEEN {start} AND {start + RECORDS - 1}")
-            self._show_some("objects", "object IN (SELECT object FROM records)")
+            for name, key in (("objects", "object"), ("sales", "sale_id")):
+                self._show_some(name, f"{key} IN (SELECT {key} FROM records)")
             for rows in self.session.sql(sql).to_arrow_reader(PIECE):
                 yield pa.Table.from_batches([rows])
-            self._show_some("objects", "true")
-            self._show_some("records", "true")
+            for name in ("sales", "objects", "records"):
+                self._show_some(name, "true")
 
     def _show_some(self, name: str, rows: str) -> None:
         files = self._files[name]
