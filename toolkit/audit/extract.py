@@ -56,6 +56,9 @@ R = TypeVar("R")
 _Read = Callable[[Any, "DuckDBPyConnection"], R]
 """Reads by a cursor of the Arrow driver into DuckDB."""
 
+_Submit = Callable[[_Read[Any]], Future[Any]]
+"""Has the next stream that is free do a read."""
+
 _POSTGRESQL: Final[sa.Dialect] = postgresql.dialect()  # type: ignore[no-untyped-call]
 
 STREAMS: Final = 3  # tables, or ranges of one, that are read at the same time
@@ -115,9 +118,9 @@ def extract(
     session.execute(_empty_table("seen", (_objects(moment).selected_columns[name] for name in _SEEN)))
     objects = list(_ranges(connection, _objects(moment), object_observations.c.id, PIECE))
     records = _WorkingTable("record", _records(moment), then=copy_to(_RECORDS, folder / "records.parquet"))
-    with _streams(database, connection, session) as streams:
-        tables = _fill(connection, session, streams, [records, *_readings(moment)])
-        pieces = streams.in_turn(partial(_take_objects, query) for query in objects)
+    with _streams(database, connection, session) as submit:
+        tables = _fill(connection, session, submit, [records, *_readings(moment)])
+        pieces = _in_turn(submit, (partial(_take_objects, query) for query in objects))
         write_in_turn(pieces, OBJECTS.to_pyarrow(), folder / "objects.parquet")
         for each in tables:
             each.result()
@@ -131,8 +134,8 @@ def extract_history(
 ) -> Observed:
     """Read ``sale``, ``episode`` and ``gap`` alone, with what ``extract`` raises."""
     readings = [each for each in _readings(moment) if each.name in _OF_HISTORY]
-    with _streams(database, connection, session) as streams:
-        for each in _fill(connection, session, streams, readings):
+    with _streams(database, connection, session) as submit:
+        for each in _fill(connection, session, submit, readings):
             each.result()
     return Observed(session, moment)
 
@@ -175,59 +178,50 @@ def _changed(session: Any, audit: Audit, table: str, again: Path) -> list[tuple[
     return [(table, str(key), how) for key, how in rows]
 
 
-@dataclass(frozen=True)
-class _Streams:
-    """Connections of the Arrow driver that are not at work, each with a cursor of DuckDB, and their threads."""
+@contextmanager
+def _streams(database: Database, connection: Connection, session: DuckDBPyConnection) -> Iterator[_Submit]:
+    """Open several connections that see what ``connection`` does, each with a cursor of DuckDB."""
+    snapshot: str = connection.scalar(sa.text("SELECT pg_export_snapshot()"))
+    idle = SimpleQueue[tuple[Any, Any]]()
 
-    threads: ThreadPoolExecutor
-    idle: SimpleQueue[tuple[Any, DuckDBPyConnection]]
-
-    def submit(self, read: _Read[R]) -> Future[R]:
-        """Read by the next connection that is free."""
-        return self.threads.submit(self._by_the_next, read)
-
-    def _by_the_next(self, read: _Read[R]) -> R:
-        stream = self.idle.get()
+    def by_the_next(read: _Read[Any]) -> Any:
+        stream = idle.get()
         try:
             return read(*stream)
         finally:
-            self.idle.put(stream)
+            idle.put(stream)
 
-    def in_turn(self, reads: Iterable[_Read[R]]) -> Iterator[R]:
-        """Yield what each read gives, in their order; no more of them are under way than there are streams."""
-        turns = deque[Future[R]]()
-        for read in reads:
-            turns.append(self.submit(read))
-            if len(turns) == STREAMS:
-                yield turns.popleft().result()
-        while turns:
-            yield turns.popleft().result()
-
-
-@contextmanager
-def _streams(database: Database, connection: Connection, session: DuckDBPyConnection) -> Iterator[_Streams]:
-    """Open several connections that see what ``connection`` does."""
-    snapshot: str = connection.scalar(sa.text("SELECT pg_export_snapshot()"))
     with _connected(database, connection) as server, ExitStack() as opened:
-        streams = _Streams(ThreadPoolExecutor(STREAMS, thread_name_prefix="extract"), SimpleQueue())
         for _ in range(STREAMS):
             cursor = opened.enter_context(_snapshot_of(server, snapshot))
-            streams.idle.put((cursor, opened.enter_context(session.cursor())))
+            idle.put((cursor, opened.enter_context(session.cursor())))
+        threads = ThreadPoolExecutor(STREAMS, thread_name_prefix="extract")
         try:
-            yield streams
+            yield lambda read: threads.submit(by_the_next, read)
         finally:
-            streams.threads.shutdown(cancel_futures=True)
+            threads.shutdown(cancel_futures=True)
+
+
+def _in_turn(submit: _Submit, reads: Iterable[_Read[R]]) -> Iterator[R]:
+    """Yield what each read gives, in their order; no more of them are under way than there are streams."""
+    turns = deque[Future[R]]()
+    for read in reads:
+        turns.append(submit(read))
+        if len(turns) == STREAMS:
+            yield turns.popleft().result()
+    while turns:
+        yield turns.popleft().result()
 
 
 def _fill(
-    connection: Connection, session: DuckDBPyConnection, streams: _Streams, tables: Iterable[_WorkingTable]
+    connection: Connection, session: DuckDBPyConnection, submit: _Submit, tables: Iterable[_WorkingTable]
 ) -> list[Future[None]]:
     """Begin to fill these working tables."""
     filled = []
     for each in tables:
         session.execute(_empty_table(each.name, each.query.selected_columns))
         queries = _ranges(connection, each.query, each.number, RANGE)
-        filled += [streams.submit(partial(_insert, each.name, query, each.then)) for query in queries]
+        filled += [submit(partial(_insert, each.name, query, each.then)) for query in queries]
     return filled
 
 
