@@ -33,7 +33,7 @@ CHANGING = {
     r"[A-Za-z0-9+/]{43,}=*": "<base64>",
     r"\d{1,2} [A-Z][a-z]{2} 20\d\d, \d\d:\d\d(:\d\d)?( \(UTC[+-]\d\d:\d\d\))?": "<moment>",
     r"\d{1,2} [A-Z][a-z]{2} 20\d\d": "<day>",
-    r"20\d\d-\d\d-\d\dT\d\d[:-]?\d\d([:-]\d\d)?(\.\d+)?(Z|[+-]\d\d:?\d\d)?": "<time>",
+    r"20\d\d-\d\d-\d\dT\d\d[:-]?\d\d([:-]\d\d)?(\.\d+)?(Z(-\d)?|[+-]\d\d:?\d\d)?": "<time>",
     r"20\d\d-\d\d-\d\d": "<date>",
     r"\d+\.\d s\b": "<seconds>",
     rf"(signed in as |  |account\": \"|requestedBy\": \"){signed_in_account()}(?=\)| \(|\")": r"\1<account>",
