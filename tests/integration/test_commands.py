@@ -1,7 +1,11 @@
 """Any command: it answers any argument with a sentence, tells no person unasked, and writes for its owner."""
 
+import os
+import signal
 from pathlib import Path
+from threading import Timer
 
+import duckdb
 import pytest
 
 from tests.support.client_rows import client, write_csv
@@ -64,6 +68,17 @@ def test_an_odd_argument_gets_a_sentence(run, command, tmp_path, monkeypatch):
         ran = run(*line, ends=None, TOOLKIT_JWT_SECRET="s" * 32)
         assert ran.status in {DONE, FAILED, WRONG_USAGE, NEEDS_ATTENTION}
         assert ran.status == DONE or ran.err
+
+
+def test_a_query_that_is_interrupted_ends_as_any_command_does(run, monkeypatch):
+    """A real Ctrl-C, while DuckDB works."""
+
+    def long(*_, **_given):
+        Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+        duckdb.sql("SELECT count(*) FROM range(1000000000000)").fetchall()
+
+    monkeypatch.setattr("toolkit.cli.audit.Kit.audit", long)
+    assert run("audit", ends=130).err == "toolkit: interrupted\n"
 
 
 READINGS = (

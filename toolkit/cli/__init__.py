@@ -181,7 +181,9 @@ def main(args: Sequence[str], environ: Mapping[str, str] = os.environ) -> int:
     set_language(environ)
     try:
         status = _toolkit.main(args=list(args), prog_name="toolkit", standalone_mode=False, obj=environ)
-    except click.Abort:
+    except RuntimeError as error:  # click makes an error of its own of Ctrl-C, and DuckDB makes this one
+        if not isinstance(error, click.Abort) and str(error) != "Query interrupted":
+            raise
         note("toolkit: interrupted")
         return 130
     except click.ClickException as error:
