@@ -140,6 +140,7 @@ def test_a_revoked_token_is_refused_by_a_running_server(run, environ, monkeypatc
         assert status(sent(iat=int(time.time()) + 2)) == 404
         assert status(token(claims(sub=f"{subject}-2"), SECRET)) == 404
     run("token", "revoke", "--reason", "x", ends=2, within=environ)
+    run("token", "revoke", "--id", "two", "--reason", " ", ends=1, within=environ)
 
 
 def test_revocation_is_judged_before_quotas_and_those_before_scope_and_sale(environ, service, subject):

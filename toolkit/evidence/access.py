@@ -9,6 +9,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import Connection, Row
 
+from toolkit.contract.fields import stated
 from toolkit.contract.people import NAME_MAX, PartnerAccess, UnassignedSales, is_plain_name
 from toolkit.contract.resources import is_possible_sale_id
 from toolkit.database.connection import Database
@@ -104,8 +105,9 @@ def add_revocation(
     """Refuse one token by its id, or all that a subject was issued until now; later ones are valid.
 
     Raises:
-        InvalidInput: no token can have such an id or subject.
+        InvalidInput: no token can have such an id or subject, or the reason is empty.
     """
+    (reason,) = stated(InvalidInput, reason)
     if not is_plain_name(token_id or subject or ""):
         raise InvalidInput("The id or subject must be plain text of 1 to {} characters.", NAME_MAX)
     with database.transaction() as connection:
