@@ -24,7 +24,7 @@ approved_by = click.option("--approved-by", default="", metavar="NAME", help="Th
 
 def _cpf() -> str:
     """Read a CPF from standard input; a terminal does not show it."""
-    return str(click.prompt("CPF", hide_input=True, err=True)) if sys.stdin.isatty() else sys.stdin.readline()
+    return str(click.prompt("CPF", hide_input=True, err=True)) if sys.stdin.isatty() else sys.stdin.read()
 
 
 def _day(given: datetime | None) -> date | None:

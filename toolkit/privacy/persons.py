@@ -14,6 +14,7 @@ from zoneinfo import ZoneInfo
 
 import sqlalchemy as sa
 from sqlalchemy import Connection
+from validate_docbr import CPF
 
 from toolkit.contract.deadlines import Clock
 from toolkit.contract.events import CustodyEvent, LogKeys
@@ -67,11 +68,17 @@ def among(column: sa.ColumnElement[Any], values: Iterable[Any]) -> sa.ColumnElem
 
 
 def find_person(connection: Connection, cpf: str, plan: PrivacyPlan, zone: ZoneInfo, now: datetime) -> KnownPerson:
-    """Return what is known of the person with this CPF; there may be nothing."""
+    """Return what is known of the person with this CPF; there may be nothing.
+
+    Raises:
+        InvalidInput: it is none, or nobody has it and its check digits do not fit: somebody mistyped it.
+    """
     digits = digits_of(cpf)
     written = (digits, f"{digits[:3]}.{digits[3:6]}.{digits[6:9]}-{digits[9:]}")
     rows = connection.execute(sa.select(clients).where(clients.c.cpf.in_(written)).order_by(clients.c.created_at))
     found = tuple(dict(row) for row in rows.mappings())
+    if not found and not CPF().validate(digits):
+        raise InvalidInput("Must be a valid CPF: the check digits do not fit")
     ids = [row["id"] for row in found]
     return KnownPerson(digits, found, sales_of(connection, among(sales.c.client_id, ids), plan, zone, now))
 
