@@ -182,6 +182,13 @@ def test_a_check_names_the_column_that_holds_a_value_which_does_not_fit(nights, 
     assert "records: requested_at cannot be read from every row [22007]" in nights("db", "check", ends=1).err
 
 
+def test_a_check_says_where_rows_that_are_left_out_cannot_be_counted(nights, tmp_path):
+    twice = STATEMENTS.replace("FROM svc.doc", "FROM svc.doc, generate_series(1, 2) AS n")
+    twice = twice.replace("SELECT id, sale_id", "SELECT CAST(md5(key || n) AS uuid) AS id, sale_id")
+    (tmp_path / "service.sql").write_text(twice, encoding="utf-8")
+    assert "records: nobody tells when rows are left out" in nights("db", "check", ends=None).err
+
+
 def test_a_check_names_a_time_that_is_read_in_the_zone_of_the_session(nights, empty_database, tmp_path):
     change(empty_database, "ALTER TABLE svc.sale ALTER sold TYPE timestamp")
     wrong = STATEMENTS.replace("sold AS created_at", "CAST(sold AS timestamptz) AS created_at")

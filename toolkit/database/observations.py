@@ -248,11 +248,11 @@ def counts_of(connection: Connection) -> dict[str, int]:
         for name, count in connection.execute(sa.text(query.format(**names)), codes).mappings().one().items():
             found[name] = found.get(name, 0) + int(count)
     for name, relation in (("salesLeftOut", "sales"), ("recordsLeftOut", "records")):
-        found[name] = max(0, _rows_behind(connection, relation) - found[relation])
+        found[name] = max(0, rows_behind(connection, relation) - found[relation])
     return {name: found[name] for name in ("sales", "records", "clients", *FLAWS, *LEFT_OUT)}
 
 
-def _rows_behind(connection: Connection, relation: str) -> int:
+def rows_behind(connection: Connection, relation: str) -> int:
     """Count the rows of the table whose ids a statement yields, or of the first one in each part of a UNION."""
     service = service_of(connection)
     origin, statement = service.origin.get(relation, 0), service.statements[relation]

@@ -18,7 +18,7 @@ from sqlalchemy.exc import DataError, DBAPIError
 
 from toolkit.contract.service_rows import FLAWS, LEFT_OUT
 from toolkit.database.connection import Database
-from toolkit.database.observations import counts_of
+from toolkit.database.observations import counts_of, rows_behind
 from toolkit.database.service import COLUMNS, NEW, REQUIRED, WRITES, is_null, mentions, service_of
 from toolkit.database.service_tables import Resolved, hidden_and_copied, resolve
 from toolkit.errors import InvalidInput, SchemaMismatch, WriteRefused
@@ -210,7 +210,7 @@ def prove(database: Database, holds: Holds | None) -> Proof:
         flaws += [*_times(connection), *(_newest_keys(connection, holds) if holds is not None else ())]
         values = dict(_values(connection))
         values |= {name: Message(text, counts[name]) for name, text in LEFT_OUT.items() if counts[name]}
-        notes = [*_notes(connection, resolved)]
+        notes = [*_notes(connection, resolved, counts)]
     with database.transaction() as connection:
         return Proof(counts, values, tuple(flaws), (*notes, *_writing(connection)))
 
@@ -300,8 +300,14 @@ def _values(connection: Connection) -> Iterator[tuple[str, str]]:
         yield shown, Message("{:,} from {} to {}", count, oldest, newest) if count else "0"
 
 
-def _notes(connection: Connection, resolved: Resolved) -> Iterator[Message]:
+def _notes(connection: Connection, resolved: Resolved, counts: Mapping[str, int]) -> Iterator[Message]:
     service = service_of(connection)
+    for relation in ("sales", "records"):
+        if counts[relation] > rows_behind(connection, relation):
+            yield Message(
+                "{}: nobody tells when rows are left out, as the statement yields more than its table has.",
+                relation,
+            )
     for name, table in resolved["tables"].items():
         if table["kind"] == "function":
             yield Message(
