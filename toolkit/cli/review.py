@@ -97,8 +97,8 @@ def record(kit: Kit, /, evidence_id: Any, answers: tuple[str, ...], **given: Any
     marks: dict[str, str | None] = {}
     for each in answers:
         name, equals, answer = each.partition("=")
-        if not equals:
-            raise click.BadParameter(Message("write a question and its answer, as in {}", "agrees=yes"))
+        if not equals or name in marks:
+            raise click.BadParameter(Message("write each question and its answer once, as in {}", "agrees=yes"))
         marks[name] = answer
     try:
         return kit.desk(given["reviewer"]).record(evidence_id, marks, comment=given["comment"])
