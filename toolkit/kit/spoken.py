@@ -83,7 +83,7 @@ def on_day(day: date) -> Ordered:
     return Ordered(current_language().day(day), day.toordinal())
 
 
-EXAMPLES: Final = Message("{} or {}", "2026-11-20, 2026-11-20 18:00", "2026-11-20T18:00:00-03:00")
+EXAMPLES: Final = Message("{} or {}", "2026-11-20, 2026-11-20 18:00", "2026-11-20T18:00-03:00")
 
 _DAY: Final = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 _TIME: Final = re.compile(rf"{_DAY.pattern}[ T]\d{{2}}:\d{{2}}.*", re.ASCII)
