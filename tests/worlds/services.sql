@@ -225,11 +225,6 @@ CREATE VIEW svc.sale AS SELECT * FROM svc.every;
 CREATE OR REPLACE VIEW svc.sale AS SELECT * FROM svc.every ORDER BY sold LIMIT 12;
 -- stops: svc.sale: LIMIT would leave rows out that nobody judges
 
--- world: a record that was given to another sale
-UPDATE svc.doc SET sale_id = 'S-2' WHERE sale_id = 'S-1' AND kind = 'POV';
--- said: Evidence records that were of another sale before: 1
--- verdict: S-1 incomplete POV
-
 -- world: records that somebody deleted
 DELETE FROM svc.doc WHERE sale_id IN ('S-1', 'S-2') AND kind = 'POV';
 -- said: Evidence records that were known before and are gone: 2

@@ -160,6 +160,16 @@ def test_a_count_that_jumped_is_a_finding_until_it_is_accepted_or_mended(nights,
     assert finding() == (*found[:2], "resolved")
 
 
+def test_a_record_of_another_sale_is_told_once_when_its_number_was_free_for_a_time_too(nights, empty_database):
+    change(empty_database, "CREATE TABLE svc.kept AS SELECT * FROM svc.doc WHERE sale_id = 'S-1' AND kind = 'POV'")
+    change(empty_database, "DELETE FROM svc.doc USING svc.kept WHERE doc.id = kept.id")
+    assert "of another sale" not in nights("audit", ends=3).err
+    change(empty_database, "INSERT INTO svc.doc SELECT id, 'S-2', kind, key, at FROM svc.kept")
+    assert "Evidence records that were of another sale before: 1." in nights("audit", ends=3).err
+    change(empty_database, "UPDATE svc.doc SET at = now() FROM svc.kept WHERE doc.id = kept.id")
+    assert "of another sale" not in nights("audit", ends=3).err
+
+
 def test_a_reading_in_between_takes_no_change_away_from_the_next_audit(nights, empty_database, bucket, s3):
     change(empty_database, "ALTER TABLE svc.doc ADD deleted_at timestamptz")
     nights("bucket", "sync")

@@ -26,7 +26,13 @@ from toolkit.database.connection import FIRST_DAY, LAST_DAY, Database
 from toolkit.database.observation_clock import stamp
 from toolkit.database.service import COLUMNS, service_of, tables_in
 from toolkit.database.service_tables import Resolved, changes_between, resolve
-from toolkit.database.tables import content_checks, evidence_observations, sale_observations, service_readings
+from toolkit.database.tables import (
+    audit_runs,
+    content_checks,
+    evidence_observations,
+    sale_observations,
+    service_readings,
+)
 from toolkit.errors import MassDisappearance
 from toolkit.message import Message
 
@@ -186,36 +192,40 @@ def last_reading(connection: Connection, moment: datetime) -> ServiceReading | N
     row = _newest(connection, moment)
     if row is None:
         return None
-    changes, *happened = connection.execute(
-        sa.text(_SINCE_AUDIT), {"read_at": row.read_at, "moment": moment}
-    ).one()
+    last = sa.select(sa.func.max(audit_runs.c.as_of)).where(audit_runs.c.as_of < row.read_at)
+    bound = {"read_at": row.read_at, "moment": moment, "before": connection.scalar(last)}
+    changes, *happened = connection.execute(sa.text(_SINCE_AUDIT), bound).one()
     restored = pending_restore(connection, moment)
     changes = (*changes, *((restored,) if restored else ()))
     since = dict(zip(SINCE_AUDIT, happened, strict=True))
     return ServiceReading(row.read_at, row.resolved, row.counts, changes, row.raised, since)
 
 
+_BEFORE: Final = "coalesce(CAST(:before AS timestamptz), '-infinity')"
+
 _GONE: Final = """
-    (SELECT count(DISTINCT {key}) FROM {seen} AS known, audit
-     WHERE known.gone_at > before AND known.gone_at <= :moment AND NOT EXISTS (
+    (SELECT count(DISTINCT {key}) FROM {seen} AS known
+     WHERE known.gone_at > {before} AND known.gone_at <= :moment AND NOT EXISTS (
          SELECT FROM {seen} AS still
          WHERE still.{key} = known.{key} AND still.seen_at <= :moment
            AND (still.gone_at IS NULL OR still.gone_at > :moment)
-     ))
+     )),
 """
 
 _SINCE_AUDIT: Final = f"""
-    WITH audit AS (SELECT coalesce(max(as_of), '-infinity') AS before FROM audit.audit_runs WHERE as_of < :read_at)
     SELECT ARRAY(
-        SELECT change FROM audit.service_readings, jsonb_array_elements_text(changes) AS change, audit
-        WHERE read_at <= :read_at AND read_at > before ORDER BY id
+        SELECT change FROM audit.service_readings, jsonb_array_elements_text(changes) AS change
+        WHERE read_at <= :read_at AND read_at > {_BEFORE} ORDER BY id
     ),
-    {", ".join(_GONE.format(seen=seen.fullname, key=key) for seen, key, *_ in _HISTORIES.values())},
-    (SELECT count(DISTINCT was.evidence_id)
-     FROM audit
-     JOIN audit.evidence_observations AS was ON was.gone_at > before AND was.gone_at <= :moment
-     JOIN audit.evidence_observations AS now ON now.evidence_id = was.evidence_id AND now.sale_id <> was.sale_id
-     WHERE now.seen_at >= was.gone_at AND now.seen_at <= :moment)
+    {"".join(_GONE.format(seen=of.fullname, key=key, before=_BEFORE) for of, key, *_ in _HISTORIES.values())}
+    (SELECT count(*)
+     FROM audit.evidence_observations AS now
+     CROSS JOIN LATERAL (
+         SELECT sale_id FROM audit.evidence_observations AS known
+         WHERE known.evidence_id = now.evidence_id AND known.gone_at <= now.seen_at
+         ORDER BY known.gone_at DESC LIMIT 1
+     ) AS was
+     WHERE now.seen_at > CAST(:before AS timestamptz) AND now.seen_at <= :moment AND was.sale_id <> now.sale_id)
 """
 
 
