@@ -19,13 +19,13 @@ from toolkit.reports.report import partner_folder
 
 
 def test_a_folder_is_called_after_its_partner_as_far_as_every_system_can_write_it(tmp_path):
-    names = ["Açaí & Cia", "Acai & Cia", "../x", "電力"]
+    names = ["Açaí & Cia", "Acai & Cia", "../x", "電力", "--rf"]
     audit = folder_of(tmp_path / "audit", [Told(name, partner=name) for name in names])
     out = tmp_path / "out"
     for name in audit.partners:
         write_report(read_audited(audit.for_partner(name)), out / partner_folder(name), ["csv"])
     found = {folder.name: (folder / "missing-evidence.csv").read_text("utf-8") for folder in out.iterdir()}
-    assert sorted(name[:-7] for name in found) == ["Acai_Cia", "Acai_Cia", "partner", "x"]
+    assert sorted(name[:-7] for name in found) == ["Acai_Cia", "Acai_Cia", "partner", "rf", "x"]
     for text in found.values():
         assert [name in text for name in names].count(True) == 1
 

@@ -96,7 +96,7 @@ def partner_folder(name: str) -> str:
 def _plain_name(name: str) -> str:
     """Return the name of a partner in letters that every system can write."""
     letters = normalize("NFKD", name).encode("ascii", "ignore").decode()
-    return re.sub(r"[^A-Za-z0-9.-]+", "_", letters).strip("._")[:60] or "partner"
+    return re.sub(r"[^A-Za-z0-9.-]+", "_", letters).strip("._-")[:60] or "partner"
 
 
 def tuples(table: pd.DataFrame) -> Iterator[Any]:
