@@ -2,6 +2,7 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from time import monotonic
 
 import pytest
 
@@ -284,3 +285,23 @@ def test_a_session_that_cannot_write_judges_by_the_latest_moment_that_is_final(d
     assert final_moment(reader, clock) == last
     assert final_moment(reader, clock, last - timedelta(hours=1)) == last - timedelta(hours=1)
     reader.dispose()
+
+
+def test_a_stream_that_breaks_off_in_the_middle_is_told_and_breaks_the_others_off(database, story, clock):
+    story.sale(seen_at=day(2))
+    cancelled = "CASE WHEN n = 90000 THEN pg_cancel_backend(pg_backend_pid()) ELSE true END"
+    execute(
+        database,
+        "ALTER TABLE audit.evidence_requests RENAME TO requests_before",
+        "CREATE VIEW audit.evidence_requests AS "
+        "SELECT gen_random_uuid() AS evidence_id, repeat('x', 500) AS partner "
+        f"FROM generate_series(1, 100000) AS n WHERE {cancelled}",
+    )
+    limited = Database(str(database.engine.url.update_query_dict({"options": "-clock_timeout=20s"})))
+    with database.transaction() as connection:
+        connection.exec_driver_sql("LOCK audit.told_findings")  # another stream has to wait
+        began = monotonic()
+        with pytest.raises(DatabaseError, match="broke off: canceling statement due to user request"):
+            audited(limited, clock=clock, as_of=day(3))
+        assert monotonic() - began < 15
+    limited.dispose()

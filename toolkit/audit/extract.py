@@ -11,17 +11,18 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import psycopg
 import pyarrow as pa
 import sqlalchemy as sa
+from duckdb import DuckDBPyConnection, InvalidInputException
 from sqlalchemy import Connection
 from sqlalchemy.dialects import postgresql
 
@@ -48,12 +49,9 @@ from toolkit.database.tables import (
 )
 from toolkit.errors import InvalidInput
 
-if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection
-
 R = TypeVar("R")
 
-_Read = Callable[[Any, "DuckDBPyConnection"], R]
+_Read = Callable[[Any, DuckDBPyConnection], R]
 """Reads by a cursor of the Arrow driver into DuckDB."""
 
 _Submit = Callable[[_Read[Any]], Future[Any]]
@@ -182,22 +180,37 @@ def _changed(session: Any, audit: Audit, table: str, again: Path) -> list[tuple[
 def _streams(database: Database, connection: Connection, session: DuckDBPyConnection) -> Iterator[_Submit]:
     """Open several connections that see what ``connection`` does, each with a cursor of DuckDB."""
     snapshot: str = connection.scalar(sa.text("SELECT pg_export_snapshot()"))
-    idle = SimpleQueue[tuple[Any, Any]]()
+    streams, idle, failures = list[tuple[Any, Any]](), SimpleQueue[tuple[Any, Any]](), list[BaseException]()
 
     def by_the_next(read: _Read[Any]) -> Any:
         stream = idle.get()
         try:
-            return read(*stream)
+            if not failures:
+                return read(*stream)
+        except Exception as error:  # the first one is raised for all: it breaks the others off
+            end_all(error)
         finally:
             idle.put(stream)
+        raise failures[0]
+
+    def end_all(error: BaseException) -> None:
+        failures.append(error)
+        for cursor, table in streams:
+            table.interrupt()
+            with suppress(Exception):  # its server went away
+                cursor.adbc_cancel()
 
     with _connected(database, connection) as server, ExitStack() as opened:
         for _ in range(STREAMS):
             cursor = opened.enter_context(_snapshot_of(server, snapshot))
-            idle.put((cursor, opened.enter_context(session.cursor())))
+            streams.append((cursor, opened.enter_context(session.cursor())))
+            idle.put(streams[-1])
         threads = ThreadPoolExecutor(STREAMS, thread_name_prefix="extract")
         try:
             yield lambda read: threads.submit(by_the_next, read)
+        except BaseException as error:
+            end_all(error)
+            raise
         finally:
             threads.shutdown(cancel_futures=True)
 
@@ -368,7 +381,10 @@ def _insert(
     """Put the rows of a query into a working table."""
     cursor.execute(literal(query))
     rows = cursor.fetch_record_batch()  # noqa: F841  # DuckDB finds it by its name
-    session.execute(f"INSERT INTO {name} SELECT * FROM rows")
+    try:
+        session.execute(f"INSERT INTO {name} SELECT * FROM rows")
+    except InvalidInputException as error:  # it quotes the driver
+        raise as_psycopg(None, str(error)) from None
     if then is not None:
         session.execute(then)
 

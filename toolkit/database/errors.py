@@ -164,6 +164,8 @@ def _state_at_connect(error: psycopg.Error) -> str:
 
 def as_psycopg(state: str | None, said: str) -> psycopg.Error:
     """Return what another driver of PostgreSQL was told as the error that psycopg would raise."""
+    if "canceling statement" in said:
+        state = "57014"  # the driver forgets it where it had begun to read rows
     try:
         kind = psycopg.errors.lookup(state or "")
     except KeyError:
