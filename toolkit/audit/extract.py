@@ -436,25 +436,9 @@ def literal(query: sa.Select[Any] | sa.TextualSelect) -> str:
 
 
 def _empty_table(name: str, columns: Iterable[sa.ColumnElement[Any]]) -> str:
-    typed = (
-        f"{column.name} {next(name for base, name in _TYPES.items() if isinstance(column.type, base))}"
-        for column in columns
-    )
+    """Return the statement of DuckDB that makes a table, by the types of PostgreSQL, which it knows too."""
+    typed = (f"{column.name} {column.type.compile(dialect=_POSTGRESQL)}" for column in columns)
     return f"CREATE OR REPLACE TABLE {name} ({', '.join(typed)})"
-
-
-_TYPES: Final[dict[type[Any], str]] = {
-    sa.ARRAY: "VARCHAR[]",
-    sa.String: "VARCHAR",
-    sa.Uuid: "UUID",
-    sa.Boolean: "BOOLEAN",
-    sa.BigInteger: "BIGINT",
-    sa.Integer: "INTEGER",
-    sa.Double: "DOUBLE",
-    sa.DateTime: "TIMESTAMPTZ",
-    sa.Date: "DATE",
-}
-"""The type of DuckDB for each of PostgreSQL."""
 
 
 def _columns(names: tuple[str, ...], **written: str) -> str:
