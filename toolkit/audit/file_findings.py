@@ -6,7 +6,7 @@ bytes, so reuse is found among those that were verified, and where a service giv
 """
 
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final
 from uuid import UUID
@@ -49,10 +49,6 @@ def file_findings(observed: Observed) -> list[IntegrityFinding]:
     return found
 
 
-def _replaced(seconds: str) -> str:
-    return f"replaced at {datetime.fromtimestamp(int(seconds), UTC):%Y-%m-%d %H:%M} UTC"
-
-
 def _late(seconds: str) -> str:
     return f"late by {timedelta(seconds=int(seconds))}"
 
@@ -73,18 +69,11 @@ def _active(parts: str) -> str | None:
     return ", ".join(acting).lower() or None
 
 
-def _objects(count: str) -> str:
-    few = "" if int(count) <= EXAMPLES else f", of which the first {EXAMPLES} are named"
-    return f"{int(count):,} objects{few}" if int(count) > 1 else ""
-
-
 _DETAILS: Final[Mapping[IntegrityProblem, Callable[[str], str | None]]] = {
     IntegrityProblem.ACTIVE_CONTENT: _active,
     IntegrityProblem.STORED_TYPE_DIFFERS: _stored_otherwise,
-    IntegrityProblem.OVERWRITTEN: _replaced,
     IntegrityProblem.WRITTEN_LATE: _late,
     IntegrityProblem.TYPE_DIFFERS: _other_type,
-    IntegrityProblem.KEY_OUTSIDE_LAYOUT: _objects,
 }
 """Details that are not told as the statement gives them; ``None`` where there is no finding after all."""
 
@@ -164,7 +153,7 @@ _FINDERS: Final = {
     # A file that was ever another one than the first that was seen, whatever lies there now.
     IntegrityProblem.OVERWRITTEN: f"""
         WITH first AS (SELECT key, arg_min(version, id) AS was FROM version GROUP BY key)
-        SELECT {_OF_RECORD}, CAST(CAST(trunc(epoch(min(version.seen_at))) AS BIGINT) AS VARCHAR)
+        SELECT {_OF_RECORD}, strftime(min(version.seen_at), 'replaced at %Y-%m-%d %H:%M UTC')
         FROM standing
         JOIN first ON first.key = object_key
         JOIN version ON version.key = first.key AND version.id > was.id
@@ -238,7 +227,9 @@ _FINDERS: Final = {
     """,
     # One for all of them: a bucket that others use too may hold any number.
     IntegrityProblem.KEY_OUTSIDE_LAYOUT: f"""
-        SELECT min(key, {EXAMPLES}), NULL, NULL, CAST(count(*) AS VARCHAR)
+        SELECT min(key, {EXAMPLES}), NULL, NULL,
+               CASE WHEN count(*) > 1 THEN format('{{:,}} objects', count(*)) ELSE '' END
+               || CASE WHEN count(*) > {EXAMPLES} THEN ', of which the first {EXAMPLES} are named' ELSE '' END
         FROM without_record
         WHERE NOT regexp_full_match(key, '{LAYOUT.pattern}')
         HAVING count(*) > 0
