@@ -7,8 +7,7 @@ every sale.
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache, reduce
-from operator import or_
+from functools import lru_cache
 from typing import Final
 
 import ibis
@@ -229,9 +228,8 @@ def _files_of(sales: Table, records: Table, objects: Table) -> Table:
     found = records.left_join(objects, records.object == objects.object)
     demanded = found.evidence_type.cases(*((str(each), str(kind)) for each, kind in KIND_OF.items()))
     known = demanded.notnull()
-    other_kind = (
-        found.kind != demanded
-    )  # null where nobody has looked, and for types that the contract does not know
+    # Null where nobody has looked, and for types that the contract does not know.
+    other_kind = found.kind != demanded
     usable = (found["size"] > 0) & found.fault.isnull() & (found.kind.isnull() | (found.kind == demanded))
     state = ibis.cases(
         (found.withdrawn_at.notnull(), str(EvidenceState.WITHDRAWN)),
@@ -314,9 +312,9 @@ def _with_attempts(sales: Table, files: Table) -> Table:
 
 def _with_status(sales: Table) -> Table:
     """Add the status of each sale."""
-    lacking = ~_reached(sales, REPLACES_ALL) & _any(_lacks(sales, named) for named in _named())
+    lacking = ~_reached(sales, REPLACES_ALL) & ibis.or_(*(_lacks(sales, named) for named in _named()))
     status = ibis.cases(
-        (_any(_conflicts(sales).values()), str(Status.CONFLICT)),
+        (ibis.or_(*_conflicts(sales).values()), str(Status.CONFLICT)),
         (lacking, str(Status.INCOMPLETE)),
         else_=str(Status.COMPLIANT),
     )
@@ -362,7 +360,7 @@ def _reached(sales: Table, *types: EvidenceType, state: EvidenceState = Evidence
 
 def _lacks(sales: Table, named: EvidenceType) -> BooleanValue:
     """Tell whether a sale without conflict lacks this type."""
-    return _any(lacks for lacks, _ in _requirements(sales, named))
+    return ibis.or_(*(lacks for lacks, _ in _requirements(sales, named)))
 
 
 def _reason_for_lack(sales: Table, named: EvidenceType) -> StringValue:
@@ -401,10 +399,6 @@ def _named() -> list[EvidenceType]:
     """Return the types that some rule can name as missing, in the order of the contract's table."""
     named = {requirement.named for rules in GROUP_RULES.values() for requirement in rules}
     return [each for each in EvidenceType if each in named]
-
-
-def _any(conditions: Iterable[BooleanValue]) -> BooleanValue:
-    return reduce(or_, conditions)
 
 
 def _where(condition: BooleanValue, text: str) -> StringValue:
