@@ -20,14 +20,14 @@ import sqlalchemy as sa
 from pydantic.alias_generators import to_camel
 from sqlalchemy import Connection
 
-from toolkit.audit.duckdb_session import copy_to, quoted
+from toolkit.audit.duckdb_session import PIECE, copy_to, quoted
 from toolkit.audit.folder import Audit
 from toolkit.contract.codes import CODES, SALE_GONE, WITHOUT_CLIENT, Owner, Severity, missing_code
 from toolkit.contract.contents import IntegrityFinding
 from toolkit.contract.deadlines import Deadlines, is_business_day
 from toolkit.contract.findings import NAMESPACE, SEPARATOR, FindingStatus, file_finding_ids, finding_id
 from toolkit.contract.waivers import Waiver
-from toolkit.database.connection import raw
+from toolkit.database.connection import copy_rows
 
 if TYPE_CHECKING:
     from toolkit.audit.extract import Observed
@@ -57,23 +57,19 @@ def find_present(observed: Observed, of_files: Sequence[IntegrityFinding], of_se
     session.execute(_PRESENT)
 
 
-def note_changes(connection: Connection, observed: Observed, scratch: Path) -> None:
+def note_changes(connection: Connection, observed: Observed) -> None:
     """Note in PostgreSQL, and in ``episode``, which findings began and ended with this audit, and nothing else.
 
     Whoever calls it holds the lock of the findings' history.
     """
     session, moment = observed.session, observed.moment
     session.execute(_DIFFERING)
-    file = scratch / "differing.csv"
-    session.execute(f"COPY differing TO {quoted(str(file))} (FORMAT csv, HEADER false)")
-    driver = raw(connection)
-    driver.execute(_NEW_DIFFERING)
-    with file.open("rb") as rows, driver.cursor() as cursor, cursor.copy(_COPY_DIFFERING) as copy:
-        while block := rows.read(1 << 20):
-            copy.write(block)
+    connection.execute(sa.text(_NEW_DIFFERING))
+    for rows in session.sql("FROM differing").to_arrow_reader(PIECE):
+        copy_rows(connection, "differing", pa.Table.from_batches([rows]))
     connection.execute(sa.text(_NOTE), {"moment": moment})
     for statement in _NOTE_HERE:
-        session.execute(statement, {"moment": moment} if "$moment" in statement else None)
+        session.execute(statement, {"moment": moment})
 
 
 def write_findings(
@@ -238,8 +234,6 @@ _NEW_DIFFERING: Final = """
     CREATE TEMPORARY TABLE differing
         (present boolean, id uuid, code text, sale_id text, partner text, utility_group text) ON COMMIT DROP
 """
-
-_COPY_DIFFERING: Final = "COPY differing FROM STDIN (FORMAT csv)"
 
 _NOTE: Final = """
     WITH ended AS (

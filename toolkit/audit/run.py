@@ -176,7 +176,7 @@ class _Work:
             find_present(observed, of_files, raised)
             if connection is not None:
                 assert self.run is not None
-                note_changes(connection, observed, scratch)
+                note_changes(connection, observed)
                 row = {"id": self.run, "as_of": self.moment, "ran_at": self.made_at, "with_files": True}
                 connection.execute(sa.insert(audit_runs), row | counts)
             audits, waivers = audits_until(snapshot, self.moment), waivers_at(snapshot, self.moment)
