@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
-from typing import Final
 from uuid import UUID
 
 import sqlalchemy as sa
@@ -27,9 +26,6 @@ from toolkit.database.belonging import identity_of
 from toolkit.database.connection import Database
 from toolkit.database.tables import audit_runs
 from toolkit.errors import UnreadableFile
-
-KEEP_INPUTS: Final = 30  # audits whose inputs are kept
-KEEP_DAYS: Final = 365  # days for which audits are kept
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,8 +42,10 @@ class AuditPlan:
     spark_url: str | None = None
     """The Spark server that judges, ``None`` for DuckDB in this process."""
     embedded_bucket: bool = False
-    keep_inputs: int = KEEP_INPUTS
-    keep_days: int = KEEP_DAYS
+    keep_inputs: int = 30
+    """Audits whose inputs are kept."""
+    keep_days: int = 365
+    """Days for which audits are kept."""
 
     @property
     def copies(self) -> Path:
@@ -103,7 +101,11 @@ def finish_left(database: Database, store: FileStore, drafts: Path, cache: Path)
             continue
         with lock, suppress(UnreadableFile):  # of a process that died while it wrote
             run = open_audit(facts.parent).facts.run
-            if run is not None and _noted(database, run) and not _published(store, facts.parent.name, run):
+            with database.transaction() as connection:
+                noted = run and connection.scalar(sa.select(audit_runs.c.id).where(audit_runs.c.id == UUID(run)))
+            # Whatever number its name has got among those of the same second.
+            alike = (each for each in list_audits(store) if each[:20] == facts.parent.name[:20])
+            if noted and all(open_audit(each, store).facts.run != run for each in alike):
                 publish(store, facts.parent, cache)
 
 
@@ -118,17 +120,6 @@ def prune(store: FileStore, keep_inputs: int, since: datetime) -> None:
         for file in sorted(own, key=lambda file: not file.endswith(FACTS)):
             if old or (place >= keep_inputs and file.split("/")[1].removesuffix(".parquet") in INPUTS):
                 store.remove(file)
-
-
-def _noted(database: Database, run: str) -> bool:
-    with database.transaction() as connection:
-        return connection.scalar(sa.select(audit_runs.c.id).where(audit_runs.c.id == UUID(run))) is not None
-
-
-def _published(store: FileStore, name: str, run: str) -> bool:
-    """Tell whether the audit is there, whatever number its name has got among those of the same second."""
-    alike = [each for each in list_audits(store) if each[:20] == name[:20]]
-    return any(open_audit(each, store).facts.run == run for each in alike)
 
 
 def _renamed(folder: Path, store: FolderStore, moment: datetime) -> str:
