@@ -167,15 +167,10 @@ def _copy_listing(connection: Connection, rows: Iterable[pa.Table], progress: Pr
     """Copy the rows but for keys with a NUL, which no text of PostgreSQL can hold: no record names one."""
     progress.begin("Listing the bucket", None, "objects")
     for each in rows:
-        _copy(connection, each.filter(pc.invert(pc.match_substring(each["key"], "\0"))))
+        copy_rows(connection, "listed", each.filter(pc.invert(pc.match_substring(each["key"], "\0"))))
         progress.advance(each.num_rows)
     progress.end()
     connection.execute(sa.text("ANALYZE listed"))
-
-
-def _copy(connection: Connection, rows: pa.Table) -> None:
-    if rows.num_rows:
-        copy_rows(connection, "listed", rows)
 
 
 def _ask(connection: Connection, bucket: Bucket, batches: Iterable[Sequence[str]]) -> list[str]:
@@ -190,7 +185,7 @@ def _ask(connection: Connection, bucket: Bucket, batches: Iterable[Sequence[str]
             return None
 
     for answers in ask_each(look, batches):
-        _copy(connection, rows_of([each for each in answers if each is not None]))
+        copy_rows(connection, "listed", rows_of([each for each in answers if each is not None]))
     return denied
 
 
