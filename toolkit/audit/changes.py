@@ -83,7 +83,7 @@ def changes_between(place: Database, start: datetime, end: datetime, zone: ZoneI
         find_history(observed, start, audits, zone.key)
         findings = session.sql(_CHANGES, params={"start": start}).to_arrow_table().to_pandas().set_index("id")
         trend = trend_query(end, start.astimezone(zone).date(), zone)
-        by_day = session.sql(_BY_DAY.format(trend=trend)).to_arrow_table().to_pandas()
+        by_day = session.sql(BY_DAY.format(trend=trend)).to_arrow_table().to_pandas()
     return FindingChanges(start, end, findings, by_day)
 
 
@@ -109,7 +109,7 @@ _CHANGES: Final = f"""
     FROM history WHERE change IS NOT NULL OR (resolved AND opened_at > $start) ORDER BY id
 """
 
-_BY_DAY: Final = """
+BY_DAY: Final = """
     SELECT day, CAST(sum(present) AS BIGINT) AS present, CAST(sum(came) AS BIGINT) AS came,
            CAST(sum(went) AS BIGINT) AS went
     FROM ({trend}) GROUP BY day ORDER BY day

@@ -17,6 +17,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from toolkit.audit.changes import BY_DAY
 from toolkit.audit.findings import FEW_OF_FINDINGS, as_listed
 from toolkit.audit.folder import CASES, UNPROVEN, Audit
 from toolkit.audit.source import LOOKED_AT, Looks
@@ -57,7 +58,7 @@ def read_audited(
     read = _Reading(audit)
     told = read.told()
     findings = read.findings(resolved=with_work)
-    trend, nothing = read.table(_TREND), pd.DataFrame()
+    trend, nothing = read.table(BY_DAY.format(trend="FROM trend")), pd.DataFrame()
     cases = told["saleId"].head(CASES).tolist()
     if cpfs is not None:
         told["cpf"] = told["clientId"].map(cpfs.get)
@@ -182,11 +183,6 @@ _PARTNER_MONTHS: Final = f"""
 _OF_MONTHS: Final = (
     *("partner", "month", "findings", "told", "answered", "mended", "medianDays", "stillOpen", "lateUntold"),
 )
-
-_TREND: Final = """
-    SELECT day, sum(present)::bigint AS present, sum(came)::bigint AS came, sum(went)::bigint AS went
-    FROM trend GROUP BY day ORDER BY day
-"""
 
 _FAULTS: Final = """
     SELECT sale_id AS "saleId", partner, evidence_id AS "evidenceId", evidence_type AS "evidenceType",
