@@ -220,7 +220,7 @@ def _context(report: Report) -> dict[str, Any]:
         "provenance": provenance(result, report.timezone, language),
         "listed": len(result.told),
         "acting": acting(result, language, report.timezone),
-        "data": packed(_data(report), result.told, report) if len(result.told) else "",
+        "data": _harmless(_pieces(report)) if len(result.told) else "",
         "cases": blocks(report),
         "style": style,
         "script": script,
@@ -361,20 +361,17 @@ def hashed(text: str) -> str:
 _LEVEL: Final = 4  # the level of compression: 6 takes twice as long for 3 % less
 
 
-def packed(document: Mapping[str, Any], rows: pd.DataFrame, report: Report) -> str:
-    """Return a document with the rows as its ``columns``: base64 of deflated JSON, which means nothing in HTML."""
-    return _harmless(_pieces(document, rows, report))
-
-
-def _pieces(document: Mapping[str, Any], rows: pd.DataFrame, report: Report) -> Iterator[bytes]:
-    """Yield the JSON text, one column after the other: all of it takes more memory than the page."""
-    yield _json(document).removesuffix(b"}") + b',"columns":['
+def _pieces(report: Report) -> Iterator[bytes]:
+    """Yield the sales and what the script needs beside them as JSON: all of it takes more memory than the page."""
+    rows = report.result.told
+    yield _json(_data(report)).removesuffix(b"}") + b',"columns":['
     for place, name in enumerate(rows.columns):
         yield b"," * (place > 0) + _json({"name": name} | _column(rows[name], report.timezone))
     yield b"]}"
 
 
 def _harmless(pieces: Iterator[bytes]) -> str:
+    """Return base64 of the deflated pieces, which means nothing in HTML."""
     deflate = zlib.compressobj(level=_LEVEL, wbits=-zlib.MAX_WBITS)
     return base64.b64encode(b"".join([*map(deflate.compress, pieces), deflate.flush()])).decode()
 
