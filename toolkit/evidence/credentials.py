@@ -31,7 +31,7 @@ from toolkit.evidence.upload import journal_of
 from toolkit.intake.headings import Headings
 from toolkit.intake.sources import source_of
 from toolkit.intake.tables import RejectedRow, Table, valid_rows
-from toolkit.log.events import RECORD_ISSUED, record_issued, record_reissued
+from toolkit.log.events import RECORD_ISSUED, record_reissued
 from toolkit.progress import Progress
 
 REQUIRED_FOR_GROUP_D: Final = "evidenceType is required for a sale of utility group D"
@@ -290,7 +290,7 @@ def _write(
             order.progress.advance(1)
     if issued:
         service_of(connection).run(connection, "add_records")
-        record_issued(connection)
+        connection.execute(sa.text(RECORD_ISSUED))
         connection.execute(_ASKED_BY_OPERATOR, {"ids": issued, "account": order.requested_by})
     record_reissued(connection, reissued, now)
     order.progress.end()

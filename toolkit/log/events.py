@@ -13,11 +13,6 @@ from toolkit.contract.events import HIDDEN, CustodyEvent
 from toolkit.database.tables import custody_events
 
 
-def record_issued(connection: Connection) -> None:
-    """Record that this very transaction stores the records in its temporary table ``new_records``."""
-    connection.execute(sa.text(RECORD_ISSUED))
-
-
 def record_reissued(connection: Connection, evidence_ids: Sequence[UUID], now: datetime) -> None:
     """Record that records stored before have another form: with it, too, their files can be written."""
     if evidence_ids:
