@@ -54,11 +54,6 @@ class ErasurePlan:
     """Files of which that cannot be known."""
     needles: frozenset[str] = field(default=frozenset(), repr=False)
 
-    @property
-    def is_empty(self) -> bool:
-        """True where nothing would be removed."""
-        return not (self.clients or self.sales or self.files)
-
 
 def plan_erasure(
     connection: Connection,
@@ -202,7 +197,7 @@ def erase(
     """
     basis, by, approved_by = stated(PrivacyRefused, basis, by, approved_by)
     database.service.require("erase_sales", "erase_clients")
-    if plan.is_empty:
+    if not (plan.clients or plan.sales or plan.files):
         raise PrivacyRefused("There is nothing that may be erased.")
     ids = tuple(each.id for each in plan.sales)
     erasure = Erasure(new_id(), clock(), ids, plan.clients, basis, by, approved_by, account)
