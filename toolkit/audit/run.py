@@ -249,7 +249,6 @@ class _Work:
             embedded=tuple(name for name, is_embedded in embedded.items() if is_embedded),
             last_sync=last_sync(snapshot, self.moment),
             seal=None if signed is None else signed.root,
-            records_assumed_at=snapshot.scalar(sa.select(sa.func.max(evidence_observations.c.assumed_at))),
             listed_since=listed_since(snapshot, self.moment),
             hidden_rows=hidden,
             copied_rows=copied,

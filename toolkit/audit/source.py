@@ -25,7 +25,7 @@ class LastSync:
     finished_at: datetime
     bucket: str
     taken_from: str | None = None
-    """The inventory or journal that was taken over instead of reading it."""
+    """The inventory that was taken over instead of reading it."""
     denied: int = 0
     """The number of keys about which the bucket refused to answer: what was known of them stands."""
 
@@ -47,8 +47,6 @@ class Source:
     """A fingerprint that changes when the minimum-evidence rules do."""
     listed_since: datetime | None = None
     """The last look at that part of the bucket which had waited longest; objects of open sales never wait."""
-    records_assumed_at: datetime | None = None
-    """Until when evidence records were not observed: what is said of earlier moments is what they were then."""
     hidden_rows: tuple[str, ...] = ()
     """Tables of the service whose policies may hide rows from the role that reads them."""
     copied_rows: tuple[str, ...] = ()

@@ -141,13 +141,10 @@ evidence_observations = table(
     *columns(Uuid, "evidence_id", Text, "sale_id", "evidence_type", "type?", "object_key?"),
     *columns(moment, "requested_at", "expires_at?"),
     *life("evidence_observations", "evidence_id"),
-    *columns(moment, "assumed_at?"),
     *(Index(None, "evidence_id"), Index(None, "sale_id")),
-    Index(None, "assumed_at", postgresql_where=text("assumed_at IS NOT NULL")),
     Index("evidence_observations_object_key_idx", "object_key", postgresql_where=text("gone_at IS NULL")),
 )
-"""Observations of each evidence record, likewise. Where ``assumed_at`` is set, the record was there before any was
-observed: ``seen_at`` was then taken from ``requested_at``, at that moment."""
+"""Observations of each evidence record, likewise."""
 
 object_observations = table(
     "object_observations",

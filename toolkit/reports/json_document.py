@@ -173,7 +173,6 @@ def summary(result: Audited, timezone: ZoneInfo) -> dict[str, Any]:
             "lastSync": iso(source.last_sync.finished_at, timezone) if source.last_sync else None,
             **pick_camel(source, "toolkit", "rules", "seal"),
             "listedSince": iso(source.listed_since, timezone) if source.listed_since else None,
-            "recordsAssumedAt": iso(source.records_assumed_at, timezone) if source.records_assumed_at else None,
             **pick_camel(source, "hidden_rows", "copied_rows", "replica", "service_changes", "service_notes"),
             "rowsLeftOut": source.rows_left_out,
         },

@@ -161,13 +161,6 @@ def _notices(result: Audited, language: Language, timezone: ZoneInfo) -> Iterato
             "sales were looked at by the last reading of the bucket.",
             moment=language.moment(since, timezone),
         )
-    assumed_at = result.source.records_assumed_at
-    if assumed_at is not None and result.as_of < assumed_at:
-        yield say(
-            "Evidence records were first observed at %(moment)s: each is taken as it was then, from the time "
-            "when it was requested.",
-            moment=language.moment(assumed_at, timezone),
-        )
     if result.unexamined:
         yield count(
             "%(number)s file counts although nobody has examined it.",

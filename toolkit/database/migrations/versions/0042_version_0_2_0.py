@@ -30,6 +30,8 @@ _FROM_0035 = (
     "DROP FUNCTION audit.tell_moved()",
     "ALTER TABLE audit.content_checks ADD COLUMN speech_seconds double precision, ADD COLUMN depth text,"
     " ADD COLUMN readers text[], ADD COLUMN look bigint",
+    # Only a database that was older than any released one had records that were observed later than used.
+    "ALTER TABLE audit.evidence_observations DROP COLUMN assumed_at",
     # A reading looks at every key, or at the days and records that can have changed.
     "ALTER TABLE audit.bucket_syncs DROP COLUMN cycle, DROP COLUMN read_to",
     # The steps of a run of a job stand in its row, and the time at which it was due is its logical date.
