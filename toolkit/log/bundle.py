@@ -86,7 +86,7 @@ def bundle(entry: bytes, proof: EntryProof, signed: SignedState) -> dict[str, by
 def opened(entry: bytes, event: Event, keys: LogKeys, shown: Set[str]) -> dict[str, bytes]:
     """Return the files that open fields of an entry to whoever has them: those whose text is shown anyway.
 
-    The key of a field opens no other one. A field that was sealed in an earlier form stays closed.
+    The key of a field opens no other one. A field that was sealed without a key stays closed.
     """
     texts = {sha256(each.encode()).hexdigest(): each for each in shown}
     files = {}
