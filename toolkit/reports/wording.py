@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 from functools import cache
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 from unicodedata import normalize
 
 from toolkit.contract.codes import CODES, Owner, Severity, names_of
@@ -138,15 +138,13 @@ TURNING: Final = "[\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]"
 """Characters that show a text in another order; people read them written out, programs get them as they are."""
 _TURNING: Final = re.compile(TURNING)  # there are thousands of texts to look through
 
-K = TypeVar("K", bound=str)
-
 
 def escape_bidi(text: str) -> str:
     """Return the text with each such character as a backslash, ``u`` and its four digits."""
     return _TURNING.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
 
 
-def told(names: Mapping[K, str], language: Language) -> dict[str, str]:
+def told(names: Mapping[Any, str], language: Language) -> dict[str, str]:
     """Return the names of codes in a language, by code."""
     return {str(code): language.text(name) for code, name in names.items()}
 
