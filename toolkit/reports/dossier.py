@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from hashlib import sha256
 from pathlib import Path
+from shutil import copyfileobj
 from typing import Any, Final
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
@@ -98,7 +99,6 @@ def write_dossier(dossier: Dossier, out: Path, language: Language, timezone: tzi
                 entry = ZipInfo(name, moment)
                 entry.compress_type, entry.external_attr = ZIP_DEFLATED, _OWNER_ONLY
                 with path.open("rb") as source, archive.open(entry, "w", force_zip64=True) as target:
-                    while block := source.read(1 << 20):
-                        target.write(block)
+                    copyfileobj(source, target)
         digest = digest_of(folder / "draft.zip")
         return private.publish(folder / "draft.zip", dossier.file_name), digest
