@@ -6,8 +6,9 @@ The report of one partner reads the same folder through views that hold the rows
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from datetime import date
+from functools import partial
 from math import sqrt
 from typing import Any, Final
 from uuid import UUID
@@ -55,16 +56,23 @@ def read_audited(
     """
     facts, partner = audit.facts, audit.partner
     today = facts.as_of.astimezone(ZoneInfo(facts.timezone)).date()
-    read = _Reading(audit)
-    told = read.told()
-    findings = read.findings(resolved=with_work)
-    trend, nothing = read.table(BY_DAY.format(trend="FROM trend")), pd.DataFrame()
+    told, table = _told(audit), partial(_table, audit)
+    # In the order of the folder, in which people act.
+    query = f"FROM findings WHERE {with_work} OR status <> '{FindingStatus.RESOLVED}'"
+    found = table(query, few=(*FEW_OF_FINDINGS, "change"))
+    findings = as_listed(found).assign(change=found["change"])
+    of_files = [*map(_file_finding, audit.sql("FROM file_findings ORDER BY number").to_pylist())]
+    if partner is not None:
+        sales = set(findings["saleId"].dropna())
+        of_files = [each.only(sales) for each in of_files]
+    moved = "CAST(NULL AS BIGINT)" if audit.is_told else "coalesce(trend, 0)"
+    trend, nothing = table(BY_DAY.format(trend="FROM trend")), pd.DataFrame()
     cases = told["saleId"].head(CASES).tolist()
     if cpfs is not None:
         told["cpf"] = told["clientId"].map(cpfs.get)
     return Audited(
-        counts=read.table(_CENSUS),
-        open_by_age=read.table(_AGES, facts.as_of),
+        counts=table(_CENSUS),
+        open_by_age=table(_AGES, facts.as_of),
         as_of=facts.as_of,
         made_at=facts.made_at,
         source=facts.source,
@@ -72,13 +80,13 @@ def read_audited(
         findings=findings,
         changes_since=facts.changes_since,
         trend=trend.assign(day=pd.to_datetime(trend["day"]).dt.date),
-        partners=read.partners() if with_work else nothing,
-        partner_months=read.partner_months() if with_work else nothing,
-        waivers=read.waivers(today),
-        file_findings=read.file_findings(findings),
-        faults=read.table(_FAULTS).astype(object),
-        withdrawals=read.table(_WITHDRAWALS).astype(object),
-        completed=read.table(_COMPLETED, facts.as_of).astype(object) if with_work else nothing,
+        partners=table(_PARTNERS.format(trend=moved)) if with_work else nothing,
+        partner_months=_partner_months(audit) if with_work else nothing,
+        waivers=_waivers(audit, today),
+        file_findings=tuple(of_files),
+        faults=table(_FAULTS).astype(object),
+        withdrawals=table(_WITHDRAWALS).astype(object),
+        completed=table(_COMPLETED, facts.as_of).astype(object) if with_work else nothing,
         reviews=_reviews(audit) if with_work else Reviews(),
         records=audit.sql(_RECORDS, cases),
         events=audit.sql("SELECT * FROM events WHERE sale_id IN (SELECT unnest($1::text[]))", cases),
@@ -216,70 +224,51 @@ _LOOKS: Final = f"""
 _LARGE: Final = 1 << 20  # bytes of a table whose memory is worth being given back
 
 
-@dataclass(frozen=True, slots=True)
-class _Reading:
-    audit: Audit
+def _table(
+    audit: Audit, query: str, *parameters: object, few: Sequence[str] = (), order: Sequence[str] = ()
+) -> pd.DataFrame:
+    """Return the rows of a query; columns with ``few`` distinct values become categories.
 
-    def table(
-        self, query: str, *parameters: object, few: Sequence[str] = (), order: Sequence[str] = ()
-    ) -> pd.DataFrame:
-        """Return the rows of a query; columns with ``few`` distinct values become categories.
+    Sorting them here, when they are small, takes half the memory that it takes in the query.
+    """
+    found = audit.sql(query, *parameters)
+    for name in few:
+        found = found.set_column(found.column_names.index(name), name, found[name].dictionary_encode())
+    if order:
+        found = found.take(pc.sort_indices(found, [(name, "ascending") for name in order]))
+    table: pd.DataFrame = found.to_pandas()
+    large = found.nbytes > _LARGE
+    del found
+    if large:
+        pa.default_memory_pool().release_unused()  # for the next table
+    return table
 
-        Sorting them here, when they are small, takes half the memory that it takes in the query.
-        """
-        found = self.audit.sql(query, *parameters)
-        for name in few:
-            found = found.set_column(found.column_names.index(name), name, found[name].dictionary_encode())
-        if order:
-            found = found.take(pc.sort_indices(found, [(name, "ascending") for name in order]))
-        table: pd.DataFrame = found.to_pandas()
-        large = found.nbytes > _LARGE
-        del found
-        if large:
-            pa.default_memory_pool().release_unused()  # for the next table
-        return table
 
-    def told(self) -> pd.DataFrame:
-        found = self.table(_TOLD, few=(*FEW, "owners"), order=("rank", "createdAt", "saleId"))
-        for name in (*MOMENTS, "dueAt"):
-            found[name] = pd.to_datetime(found[name], utc=True).astype("datetime64[us, UTC]")
-        found["ageDays"] = (self.audit.facts.as_of - found["createdAt"]).dt.days.clip(lower=0)
-        return found[[*ROW_COLUMNS, *OF_FINDINGS]]
+def _told(audit: Audit) -> pd.DataFrame:
+    found = _table(audit, _TOLD, few=(*FEW, "owners"), order=("rank", "createdAt", "saleId"))
+    for name in (*MOMENTS, "dueAt"):
+        found[name] = pd.to_datetime(found[name], utc=True).astype("datetime64[us, UTC]")
+    found["ageDays"] = (audit.facts.as_of - found["createdAt"]).dt.days.clip(lower=0)
+    return found[[*ROW_COLUMNS, *OF_FINDINGS]]
 
-    def findings(self, *, resolved: bool) -> pd.DataFrame:
-        """Return the findings in the order of the folder, in which people act, each with its remedy."""
-        query = f"FROM findings WHERE {resolved} OR status <> '{FindingStatus.RESOLVED}'"
-        found = self.table(query, few=(*FEW_OF_FINDINGS, "change"))
-        return as_listed(found).assign(change=found["change"])
 
-    def partners(self) -> pd.DataFrame:
-        trend = "CAST(NULL AS BIGINT)" if self.audit.is_told else "coalesce(trend, 0)"
-        return self.table(_PARTNERS.format(trend=trend))
+def _partner_months(audit: Audit) -> pd.DataFrame:
+    known = audit.sql("FROM findings LIMIT 0").column_names
+    if "business_days_open" not in known:  # of an audit that an earlier version made
+        return pd.DataFrame(columns=_OF_MONTHS)
+    found = _table(audit, _PARTNER_MONTHS, audit.facts.as_of, audit.facts.timezone)
+    return found.assign(month=pd.to_datetime(found["month"]).dt.strftime("%Y-%m"))
 
-    def partner_months(self) -> pd.DataFrame:
-        known = self.audit.sql("FROM findings LIMIT 0").column_names
-        if "business_days_open" not in known:  # of an audit that an earlier version made
-            return pd.DataFrame(columns=_OF_MONTHS)
-        facts = self.audit.facts
-        found = self.table(_PARTNER_MONTHS, facts.as_of, facts.timezone)
-        return found.assign(month=pd.to_datetime(found["month"]).dt.strftime("%Y-%m"))
 
-    def waivers(self, today: date) -> tuple[Waiver, ...]:
-        """Return those that hold on the day of the audit."""
-        asked = [each.name for each in fields(WaiverRequest)]
-        rest = ("added_at", "revoked_at", "revoked_by", "revoked_reason")
-        found = (
-            Waiver(UUID(row["id"]), WaiverRequest(*(row[each] for each in asked)), *(row[each] for each in rest))
-            for row in self.audit.sql("FROM waivers ORDER BY added_at, id").to_pylist()
-        )
-        return tuple(each for each in found if each.holds(today))
-
-    def file_findings(self, findings: pd.DataFrame) -> tuple[IntegrityFinding, ...]:
-        rows = self.audit.sql("FROM file_findings ORDER BY number").to_pylist()
-        if self.audit.partner is None:
-            return tuple(map(_file_finding, rows))
-        sales = set(findings["saleId"].dropna())
-        return tuple(_file_finding(row).only(sales) for row in rows)
+def _waivers(audit: Audit, today: date) -> tuple[Waiver, ...]:
+    """Return those that hold on the day of the audit."""
+    asked = [each.name for each in fields(WaiverRequest)]
+    rest = ("added_at", "revoked_at", "revoked_by", "revoked_reason")
+    found = (
+        Waiver(UUID(row["id"]), WaiverRequest(*(row[each] for each in asked)), *(row[each] for each in rest))
+        for row in audit.sql("FROM waivers ORDER BY added_at, id").to_pylist()
+    )
+    return tuple(each for each in found if each.holds(today))
 
 
 def _file_finding(row: Mapping[str, Any]) -> IntegrityFinding:
