@@ -19,10 +19,10 @@ from toolkit.contract.contents import IntegrityFinding, IntegrityProblem
 from toolkit.contract.fields import parse
 from toolkit.contract.resources import Address
 from toolkit.contract.waivers import read_waiver
-from toolkit.errors import InvalidField, InvalidFields, UnreadableFile
+from toolkit.errors import InvalidField, InvalidFields, InvalidInput, UnreadableFile
 from toolkit.intake.results import Outputs
 from toolkit.intake.sources import Chunk
-from toolkit.kit.spoken import counted, set_language, translate
+from toolkit.kit.spoken import counted, format_error, set_language, translate
 from toolkit.language import default_language, language
 from toolkit.message import Message, listed
 from toolkit.reports import FORMATS, write_report
@@ -140,6 +140,15 @@ def test_a_sentence_is_told_with_its_values_in_the_form_of_the_language():
     assert PORTUGUESE.tell(more) == "... e mais 1.200; --json lista tudo"
     for unknown in ("a.csv: 1,200 rows: none of this is known", ""):
         assert PORTUGUESE.tell(unknown) == unknown
+
+
+@pytest.mark.parametrize(
+    ("zone", "told"), [("Asia/Tokyo", "21 Nov 2026, 03:00"), ("no/zone", "20 Nov 2026, 15:00")]
+)
+def test_an_error_tells_moments_in_the_zone_that_is_set(zone, told):
+    set_language({"TOOLKIT_TIMEZONE": zone})
+    before = InvalidInput("The record was withdrawn before, at {}.", "2026-11-20T18:00:00+00:00")
+    assert f"at {told} (UTC" in format_error(before)
 
 
 def test_counts_have_their_plural_and_a_message_of_another_language_stays_as_it_is():

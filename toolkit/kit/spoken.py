@@ -14,10 +14,11 @@ from datetime import date, datetime, time, timedelta
 from typing import Any, Final, Self, TextIO
 from zoneinfo import ZoneInfo
 
-from toolkit.errors import InvalidInput, ToolkitError
+from toolkit.errors import InvalidInput, SettingsError, ToolkitError
 from toolkit.language import ENGLISH, Language, default_language
 from toolkit.message import Message
 from toolkit.progress import Progress
+from toolkit.settings import DEFAULT_TIMEZONE, Environment
 
 _environ: ContextVar[Mapping[str, str]] = ContextVar("environ", default=os.environ)
 
@@ -65,9 +66,13 @@ def translate(text: str) -> str:
 
 
 def format_error(error: Exception) -> str:
-    """Return the sentences of an error, the moments in it as people read them."""
+    """Return the sentences of an error, the moments in it as people read them, in ``TOOLKIT_TIMEZONE``."""
     message = error.args[0] if error.args and isinstance(error.args[0], Message) else str(error)
-    return current_language().dated(translate(message))
+    try:
+        zone = Environment(_environ.get()).read("TOOLKIT_TIMEZONE", ZoneInfo, DEFAULT_TIMEZONE)
+    except SettingsError:  # which is perhaps the error that is told
+        zone = None
+    return current_language().dated(translate(message), zone or ZoneInfo(DEFAULT_TIMEZONE))
 
 
 ToolkitError.worded = staticmethod(format_error)

@@ -8,7 +8,7 @@ import errno
 import os
 import re
 from collections.abc import Mapping, Sequence
-from datetime import UTC, date, datetime, tzinfo
+from datetime import date, datetime, tzinfo
 from functools import cache, lru_cache
 from gettext import GNUTranslations, NullTranslations
 from importlib.resources import files
@@ -95,10 +95,10 @@ class Language:
             return text
         return f"{text} (UTC{local.isoformat(timespec='seconds')[19:]})"
 
-    def dated(self, text: str) -> str:
+    def dated(self, text: str, timezone: tzinfo) -> str:
         """Return the text, each moment in it that is written ``2026-11-20T18:00:00-03:00`` as ``moment`` does."""
         moments = map(datetime.fromisoformat, _MOMENT.findall(text))
-        return _MOMENT.sub(lambda _: self.moment(at := next(moments), at.tzinfo or UTC), text)
+        return _MOMENT.sub(lambda _: self.moment(next(moments), timezone), text)
 
 
 class _Texts(GNUTranslations):
