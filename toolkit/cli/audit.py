@@ -73,7 +73,12 @@ def audit_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 @click.command()
 @audit_options
-@click.option("--out", metavar="DIR", help="Where the folder of the audit goes, instead of TOOLKIT_AUDITS.")
+@click.option(
+    "--out",
+    type=NonEmptyPath(path_type=str),
+    metavar="DIR",
+    help="Where the folder of the audit goes, instead of TOOLKIT_AUDITS.",
+)
 @shows()
 def audit(_kit: Kit, /, judge: Callable[[str | None], AuditResult], out: str | None) -> AuditResult:
     """Judge every sale by the evidence that lies in the bucket, and show the totals.
@@ -198,7 +203,11 @@ def changes(kit: Kit, start: str, end: str | None, out: Path | None) -> Shown[An
     "--since", metavar="TIME", help="Compare with the audits of this moment, instead of with the audit before."
 )
 @click.option(
-    "--audit", "earlier", metavar="DIR", help="Report an audit that was made before: its folder, or latest."
+    "--audit",
+    "earlier",
+    type=NonEmptyPath(path_type=str),
+    metavar="DIR",
+    help="Report an audit that was made before: its folder, or latest.",
 )
 @pass_kit
 def report(

@@ -116,7 +116,7 @@ class NonEmptyPath(click.Path):
     """A path that somebody named: an empty one would silently mean the current folder."""
 
     def __init__(self, **rules: Any) -> None:
-        super().__init__(path_type=Path, **rules)
+        super().__init__(**{"path_type": Path, **rules})
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the path as click checks it.

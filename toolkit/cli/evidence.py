@@ -199,7 +199,12 @@ bucket = click.Group("bucket")
 
 @bucket.command(short_help="Take over new, overwritten and vanished objects.")
 @click.option("--full", is_flag=True, help="Read every key, not only those that can have changed.")
-@click.option("--inventory", metavar="ADDRESS", help="Take over an S3 Inventory instead of listing the bucket.")
+@click.option(
+    "--inventory",
+    type=NonEmptyPath(path_type=str),
+    metavar="ADDRESS",
+    help="Take over an S3 Inventory instead of listing the bucket.",
+)
 @click.option("--verify", is_flag=True, help="Then verify the contents of files that were not verified yet.")
 @confirm_disappearance
 @shows()
