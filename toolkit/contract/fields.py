@@ -74,7 +74,7 @@ def reason_of(detail: ErrorDetails) -> str:
 
 _EXPECTED: Final = {
     "missing": REQUIRED,
-    "extra_forbidden": Message("there is no such key"),
+    "extra_forbidden": Message("is not known here"),
     "string_pattern_mismatch": Message("Has characters that are not allowed here, or is too long"),
     "string_type": Message("Must be a string"),
     **dict.fromkeys(("list", "tuple", "set", "frozen"), Message("Must be a list")),
