@@ -22,6 +22,7 @@ from toolkit.contract.waivers import read_waiver
 from toolkit.errors import InvalidField, InvalidFields, InvalidInput, UnreadableFile
 from toolkit.intake.results import Outputs
 from toolkit.intake.sources import Chunk
+from toolkit.kit.shown import figures
 from toolkit.kit.spoken import counted, format_error, set_language, translate
 from toolkit.language import default_language, language
 from toolkit.message import Message, listed
@@ -154,8 +155,11 @@ def test_an_error_tells_moments_in_the_zone_that_is_set(zone, told):
 def test_counts_have_their_plural_and_a_message_of_another_language_stays_as_it_is():
     set_language({})
     assert [counted(each, "sale") for each in (0, 1, 1200)] == ["0 sales", "1 sale", "1,200 sales"]
+    assert figures("Erased", {"clients": 1, "sales": 2, "kept": 1}).text == "Erased: 1 client, 2 sales, 1 kept"
     set_language({"TOOLKIT_LANGUAGE": "pt-BR"})
     assert [counted(each, "sale") for each in (1, 1200)] == ["1 venda", "1.200 vendas"]
+    erased = figures("Erased", {"clients": 1, "sales": 2, "objects": 1, "kept": 2})
+    assert erased.text == "Eliminado: 1 cliente, 2 vendas, 1 objeto, 2 mantidas"
     set_language({"TOOLKIT_LANGUAGE": "xx"})
     assert translate(Message("{}: the file is empty.", "a.xlsx")) == "a.xlsx: the file is empty."
 

@@ -344,7 +344,7 @@ class Privacy:
         notice, complement = (business_days_after(known_on, days) for days in (NOTICE_DAYS, COMPLEMENT_DAYS))
         touched = sorted({each.sale_id for each in found if each.sale_id})
         accounts = {each.account for each in found}
-        facts = {"accesses": len(found), "accounts": len(accounts), "sales": len(touched)}
+        facts = {"events": len(found), "accounts": len(accounts), "sales": len(touched)}
         dates = Message(
             "Notify the ANPD and the persons by {}, and add what was left out by {}.", notice, complement
         )

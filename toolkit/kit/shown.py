@@ -68,10 +68,11 @@ def figures(heading: str, facts: Mapping[str, int | str], below: str = "") -> Pa
 
 
 def _numbered(label: str, value: int | str) -> str:
-    """Return a label in the number of its figure, where the language has one for it."""
+    """Return a label, a plural, in the number of its figure, where the language has one for it."""
     number = value if isinstance(value, int) else 1
-    found = current_language().translations.ngettext(label, label, number)
-    return _(label) if found == label else found
+    one, said = label.removesuffix("s") if value == 1 else label, _(label)
+    found = current_language().translations.ngettext(one, label, number)
+    return found if said == label else next((each for each in (found, _(one)) if each != one), said)
 
 
 def table(heading: str, columns: Sequence[str], rows: Iterable[Sequence[object]], total: int = 0) -> Part:
