@@ -29,7 +29,7 @@ from toolkit.contract.resources import (
 from toolkit.database.connection import Database
 from toolkit.database.service import clients, one_row, sales
 from toolkit.database.tables import new_id
-from toolkit.errors import AlreadyThere, InvalidField, InvalidFields
+from toolkit.errors import AlreadyThere, InvalidField, InvalidFields, InvalidInput
 from toolkit.message import Message
 
 MESSAGE: Final = "Client created"
@@ -118,8 +118,17 @@ class ClientQuality:
     alike: tuple[AlikeClients, ...]  # the groups that are named, the largest of each likeness first
 
 
+MOST_GROUPS: Final = 1_000_000
+
+
 def client_quality(database: Database, today: date, most: int = 500) -> ClientQuality:
-    """Look through all clients, in one snapshot of the database; name ``most`` groups of each likeness."""
+    """Look through all clients, in one snapshot of the database; name ``most`` groups of each likeness.
+
+    Raises:
+        InvalidInput: ``most`` is no such number.
+    """
+    if not 1 <= most <= MOST_GROUPS:
+        raise InvalidInput("{} must be a whole number from {} to {}", "most", 1, MOST_GROUPS)
     with database.snapshot() as connection:
         counts = connection.execute(_warnings(today)).mappings().one()
         found = {each: connection.execute(query.limit(most)).all() for each, query in _ALIKE.items()}
