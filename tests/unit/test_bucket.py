@@ -81,6 +81,13 @@ def test_what_a_server_answers_becomes_a_text_that_says_what_to_do(serve, answer
     assert not any(word in text for word in (SECRET, "AKIAEXAMPLE", "a name in it"))
 
 
+@pytest.mark.parametrize("answer", [Answer(200, b"<html>a page</html>"), Answer(204), Answer(301)])
+@pytest.mark.parametrize("ask", [lambda bucket: bucket.page(""), lambda bucket: bucket.head("k"), form])
+def test_a_server_of_another_kind_is_told(serve, answer, ask):
+    with pytest.raises(BucketError, match=r"check AWS_ENDPOINT_URL|set AWS_REGION"):
+        ask(bucket_at(serve(answer).url))
+
+
 @pytest.mark.parametrize(("status", "says"), [(403, "lack s3:ListBucket"), (404, "does not exist")])
 def test_a_check_tells_a_missing_bucket_from_a_forbidden_one(serve, status, says):
     with pytest.raises(BucketError, match=says):

@@ -166,24 +166,25 @@ class Bucket:
         asked |= {"ContinuationToken": token} if token else {}
         with self._server.translated():
             answer = self._client.list_objects_v2(**asked, **({"Delimiter": "/"} if level else {}))
+            following = answer.get("NextContinuationToken") if answer["IsTruncated"] else None
         objects = [
             ObjectSeen(item["Key"], item["Size"], item["ETag"].strip('"'), item["LastModified"])
             for item in answer.get("Contents", ())
             if self.area.shows(item["Key"])
         ]
         folders = [each["Prefix"] for each in answer.get("CommonPrefixes", ())]
-        return Page(objects, answer.get("NextContinuationToken") if answer["IsTruncated"] else None, folders)
+        return Page(objects, following, folders)
 
     def head(self, key: str) -> ObjectSeen | None:
         """Return the object under ``key`` as it is now, ``None`` where there is none."""
         with self._server.translated():
             try:
                 item = self._client.head_object(Bucket=self.name, Key=key)
+                etag, version = item["ETag"].strip('"'), item.get("VersionId")
             except ClientError as error:
                 if status_of(error) == 404:
                     return None
                 raise
-        etag, version = item["ETag"].strip('"'), item.get("VersionId")
         return ObjectSeen(key, item["ContentLength"], etag, item["LastModified"], version)
 
     def keeps_versions(self) -> bool:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from botocore import exceptions as aws
+from botocore.parsers import ResponseParserError
 
 from toolkit.errors import BucketError, BucketUnavailable, ObjectArchived, ObjectDenied
 from toolkit.message import Message
@@ -105,6 +106,8 @@ class Server:
             ) from None
         except aws.ParamValidationError:
             raise BucketError("The {} cannot exist under this name; check {}.", self.name, self.named_by) from None
+        except (ResponseParserError, KeyError, RecursionError):  # of botocore, by another kind of server
+            raise BucketError("The {} answers unlike AWS; check AWS_ENDPOINT_URL.", self.name) from None
         except aws.BotoCoreError as error:
             raise BucketError("The {} cannot be used: {}.", self.name, type(error).__name__) from None
 

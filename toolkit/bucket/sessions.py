@@ -170,7 +170,7 @@ class SigningSessions:
                 )
             else:
                 answer = sts.get_session_token(DurationSeconds=USER_SECONDS)
-        issued = answer["Credentials"]
+            issued = answer["Credentials"]
         credentials = ReadOnlyCredentials(issued["AccessKeyId"], issued["SecretAccessKey"], issued["SessionToken"])
         return Session(credentials, issued["Expiration"])
 
