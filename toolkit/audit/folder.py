@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from functools import cached_property
-from hashlib import file_digest
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
@@ -25,7 +24,7 @@ from toolkit.audit.source import Looks, Source
 from toolkit.bucket.file_store import FileStore, FolderStore
 from toolkit.contract.codes import NOT_TOLD_TO_PARTNERS
 from toolkit.errors import InvalidInput, UnreadableFile
-from toolkit.log.bundle import Witness, proven
+from toolkit.log.bundle import Witness, digest_of, proven
 from toolkit.message import either
 
 FACTS: Final = "audit.json"
@@ -348,6 +347,5 @@ def part_of(folder: Path, table: str) -> TablePart:
     rows, told = 0, []
     for file in files:
         rows += pq.read_metadata(file).num_rows
-        with file.open("rb") as content:
-            told.append(PartFile(file.relative_to(folder).as_posix(), file_digest(content, "sha256").hexdigest()))
+        told.append(PartFile(file.relative_to(folder).as_posix(), digest_of(file)))
     return TablePart(rows, tuple(told))

@@ -128,7 +128,7 @@ def sale_dossier(
     case: SaleCase, files: Mapping[UUID, Path], zone: ZoneInfo, as_of: datetime, cpf: str | None, *, unmasked: bool
 ) -> Dossier:
     """Return the dossier of a sale, with the ``files`` of its records by the ids of these."""
-    from toolkit.reports import digest_of
+    from toolkit.log.bundle import digest_of
     from toolkit.reports.dossier import Dossier
     from toolkit.reports.pdf import breaking
 

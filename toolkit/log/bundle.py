@@ -59,6 +59,12 @@ Witness = Callable[[Mapping[str, str]], tuple[str | None, Mapping[str, bytes]]]
 """Notes the SHA-256 of files by their names; returns the root of the log that has them, and their proof."""
 
 
+def digest_of(path: Path) -> str:
+    """Return the SHA-256 of a file."""
+    with path.open("rb") as file:
+        return file_digest(file, "sha256").hexdigest()
+
+
 def proven(
     witness: Witness, files: Mapping[str, str], noted: Mapping[str, str]
 ) -> tuple[str | None, Mapping[str, bytes]]:
@@ -205,9 +211,8 @@ def _files(folder: Path, entry: bytes) -> BundleVerdict:
             if name in _MAY_GO:
                 continue
             return BundleVerdict(False, Message("{} is missing.", name))
-        with (folder / name).open("rb") as file:
-            if file_digest(file, "sha256").hexdigest() != digest:
-                return BundleVerdict(False, Message("{} is not what was written.", name))
+        if digest_of(folder / name) != digest:
+            return BundleVerdict(False, Message("{} is not what was written.", name))
     places = {".", *(Path(name).parent.as_posix() for name in recorded)}
     present = (each for place in places for each in (folder / place).glob("*") if each.is_file())
     others = {each.relative_to(folder).as_posix() for each in present}

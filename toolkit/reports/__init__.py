@@ -21,7 +21,6 @@ from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from enum import StrEnum
-from hashlib import file_digest
 from itertools import count
 from pathlib import Path
 from typing import Any, Final
@@ -33,7 +32,7 @@ from toolkit.contract.findings import REPORT
 from toolkit.errors import InvalidInput, ReportError
 from toolkit.extras import require
 from toolkit.language import ENGLISH, Language
-from toolkit.log.bundle import BUNDLE, LATER, Witness, proven
+from toolkit.log.bundle import BUNDLE, LATER, Witness, digest_of, proven
 from toolkit.progress import Progress
 from toolkit.reports import json_document, page, spreadsheets
 from toolkit.reports.audited import Audited
@@ -203,12 +202,6 @@ def _state(path: Path, recorded: str) -> FileState:
     if not path.is_file():
         return FileState.MISSING
     return FileState.AS_WRITTEN if digest_of(path) == recorded else FileState.CHANGED
-
-
-def digest_of(path: Path) -> str:
-    """Return the SHA-256 of a file."""
-    with path.open("rb") as file:
-        return file_digest(file, "sha256").hexdigest()
 
 
 def _recorded(folder: Path) -> tuple[dict[str, str], datetime]:

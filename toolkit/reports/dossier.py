@@ -20,7 +20,7 @@ from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 from toolkit.atomic_files import PrivateFolder
 from toolkit.language import Language
-from toolkit.reports import digest_of
+from toolkit.log.bundle import digest_of
 from toolkit.reports.pdf import typeset
 
 ABOUT: Final = (
