@@ -392,14 +392,8 @@ def turns_until(moment: datetime) -> sa.Select[tuple[object, ...]]:
 def answers_until(moment: datetime) -> sa.TextualSelect:
     """Return the answers that people had given by a moment: one row an answer, with the words of its question."""
     query = sa.text(_ANSWERS).bindparams(sa.bindparam("moment", moment, time))
-    texts = (sa.column(name, sa.Text) for name in ("reviewer", "question", "answer", "words"))
-    return query.columns(
-        sa.column("turn_id", sa.BigInteger),
-        *texts,
-        sa.column("critical", sa.Boolean),
-        sa.column("answered_at", time),
-        sa.column("ends_on", sa.Date),
-    )
+    texts = dict.fromkeys(("reviewer", "question", "answer", "words"), sa.Text)
+    return query.columns(turn_id=sa.BigInteger, **texts, critical=sa.Boolean, answered_at=time, ends_on=sa.Date)
 
 
 _ANSWERS: Final = f"""
