@@ -74,8 +74,8 @@ def publish(store: FileStore, folder: Path, cache: Path) -> Audit:
     else:
         folder = claimed(store, folder, facts.as_of, facts.run or facts.made_at.isoformat())
         name = folder.name
-        files = sorted(path for path in folder.rglob("*") if path.is_file())
-        for file in sorted(files, key=lambda path: path.name == FACTS):
+        files = (path for path in folder.rglob("*") if path.is_file())
+        for file in sorted(files, key=lambda path: (path.name == FACTS, path)):
             store.put(f"{name}/{file.relative_to(folder).as_posix()}", file)
     return open_audit(name, store, cache)
 
