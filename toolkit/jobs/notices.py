@@ -37,7 +37,7 @@ from toolkit.language import Language, default_language
 from toolkit.settings import Environment
 
 _MOST_TRIES: Final = 50  # attempts after which a notice that cannot be delivered is given up; the history keeps it
-_ADDRESS: Final = re.compile(r"[^@\s,;<>]+@[^@\s,;<>]+")
+ADDRESS: Final = re.compile(r"[^@\s,;<>]+@[^@\s,;<>]+")  # one e-mail address
 _FINE: Final = 250
 _HERE: Final = {"localhost", "127.0.0.1", "::1"}
 
@@ -129,7 +129,7 @@ class NoticeSettings:
             if security is Security.NONE and host not in _HERE:
                 raise SettingsError("TOOLKIT_SMTP_SECURITY=none is for a mail server on this machine only")
             for name, addresses in (("TOOLKIT_NOTICE_TO", recipients), ("TOOLKIT_NOTICE_FROM", (sender,))):
-                if not addresses or not all(map(is_mail_address, addresses)):
+                if not addresses or not all(map(ADDRESS.fullmatch, addresses)):
                     raise SettingsError("{} must name e-mail addresses, as TOOLKIT_SMTP_HOST is set", name)
             if (user is None) != (password is None):
                 raise SettingsError("TOOLKIT_SMTP_USER and TOOLKIT_SMTP_PASSWORD (or its _FILE) go together")
@@ -244,11 +244,6 @@ def is_webhook(url: str) -> bool:
     """Tell whether notices may be posted there: https, or an address of this machine."""
     parts = urlsplit(url)
     return bool(parts.hostname) and parts.scheme in ({"http", "https"} if parts.hostname in _HERE else {"https"})
-
-
-def is_mail_address(text: str) -> bool:
-    """Tell whether a text is one e-mail address."""
-    return _ADDRESS.fullmatch(text) is not None
 
 
 def put_notices(connection: Connection, notices: Sequence[Notice], clock: Clock) -> None:

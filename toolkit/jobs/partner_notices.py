@@ -30,7 +30,7 @@ from toolkit.contract.findings import STANDING
 from toolkit.contract.toml_files import TomlTable, read_toml
 from toolkit.database.tables import new_id, partner_notices, told_findings
 from toolkit.errors import NoAudit, SettingsError
-from toolkit.jobs.notices import Mailer, NoticeSettings, is_mail_address, is_webhook, post_signed
+from toolkit.jobs.notices import ADDRESS, Mailer, NoticeSettings, is_webhook, post_signed
 from toolkit.kit.connection import Kit
 from toolkit.kit.shown import Shown, remark, table
 from toolkit.language import Language, default_language, language
@@ -70,7 +70,7 @@ class Stage(StrEnum):
     OVERDUE = "overdue"
 
 
-def _checked(known: Callable[[str], bool], rule: Message) -> AfterValidator:
+def _checked(known: Callable[[str], object], rule: Message) -> AfterValidator:
     def check(text: str) -> str:
         if not known(text):
             raise ValueError(rule)
@@ -82,7 +82,7 @@ def _checked(known: Callable[[str], bool], rule: Message) -> AfterValidator:
 class PartnerAddress(TomlTable, strict=True):
     """The address of a partner, and the language in which it is told of its findings."""
 
-    mail: list[Annotated[str, _checked(is_mail_address, Message("must be an e-mail address"))]] = Field([])
+    mail: list[Annotated[str, _checked(ADDRESS.fullmatch, Message("must be an e-mail address"))]] = Field([])
     webhook: Annotated[str, _checked(is_webhook, Message("must begin with https://"))] | None = Field(
         None, repr=False
     )
