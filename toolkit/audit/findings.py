@@ -49,12 +49,10 @@ def find_present(observed: Observed, of_files: Sequence[IntegrityFinding], of_se
         for finding in of_files
         for each, sale_id in file_finding_ids(finding)
     }
-    columns = zip(*sorted(rows, key=str), strict=True) if rows else ((), (), ())
-    names = ("id", "code", "sale_id")
-    concerned = pa.table([pa.array(column, pa.string()) for column in columns], names=names)
-    session = observed.session
-    session.register("concerned", concerned)
-    session.execute(_PRESENT)
+    texts = dict.fromkeys(("id", "code", "sale_id"), pa.string())
+    concerned = [dict(zip(texts, row, strict=True)) for row in sorted(rows, key=str)]
+    observed.session.register("concerned", pa.Table.from_pylist(concerned, pa.schema(texts)))
+    observed.session.execute(_PRESENT)
 
 
 def note_changes(connection: Connection, observed: Observed) -> None:
