@@ -8,7 +8,7 @@ It is made of the random key of the sale, or of a salt where no sale is known: a
 import hmac
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -128,12 +128,6 @@ class LogKeys:
         """Tell whether one of these wrapped the key of a sale, which was not destroyed."""
         return wrapped is not None and _unwrapped(self.keys, wrapped) is not None
 
-    def _of_field(self, event: Event, name: str) -> Iterator[bytes]:
-        """Yield the keys that a field may have been sealed under."""
-        for key in (*self.keys, ""):
-            if (found := _key_of_field((key,), event, name)) is not None:
-                yield found
-
     def sealed(self, event: Event) -> dict[str, Any]:
         """Return the event (as JSON) as it is sealed, its fields under their keys."""
         document = event.as_json()
@@ -145,8 +139,8 @@ class LogKeys:
 
     def opens(self, event: Event, name: str, told: object) -> bytes | None:
         """Return the key under which an entry holds a field of this event as ``told``, if one of these does."""
-        keys = self._of_field(event, name)
-        return next((key for key in keys if commitment(key, event.detail[name]) == told), None)
+        keys = (_key_of_field((key,), event, name) for key in (*self.keys, ""))
+        return next((key for key in keys if key and commitment(key, event.detail[name]) == told), None)
 
     def agrees(self, event: Event, name: str, told: object) -> bool:
         """Tell whether ``told`` stands for a field of this event."""
