@@ -15,7 +15,7 @@ from uuid import UUID
 from zoneinfo import ZoneInfo
 
 import sqlalchemy as sa
-from sqlalchemy import Connection
+from sqlalchemy import Connection, Row
 from sqlalchemy.dialects.postgresql import insert
 
 from toolkit.bucket.client import Bucket
@@ -267,24 +267,9 @@ def keep_review(
     return Reviewed(evidence_id, row["sale_id"], tuple(failures), score, again or row["followed"])
 
 
-@dataclass(frozen=True, slots=True)
-class Look:
-    """One kept look at a file of a sale, without the names of questions that it passed."""
-
-    evidence_id: UUID
-    evidence_type: str
-    turn: int
-    reviewer: str
-    answered_at: datetime
-    failures: tuple[str, ...]
-    ends_on: Any
-    current: bool
-    """True where the version that was looked at lies there now."""
-
-
-def looks_at(connection: Connection, sale_id: str) -> Sequence[Look]:
-    """Return the looks of people at the files of a sale, oldest first."""
-    return [Look(*row) for row in connection.execute(_LOOKS_AT, {"sale": sale_id})]
+def looks_at(connection: Connection, sale_id: str) -> Sequence[Row[Any]]:
+    """Return the looks of people at the files of a sale, oldest first; ``current``: the version is there now."""
+    return connection.execute(_LOOKS_AT, {"sale": sale_id}).all()
 
 
 _DRAWN_BEFORE: Final = sa.text(
@@ -367,7 +352,8 @@ and whether a further one is planned."""
 
 _LOOKS_AT: Final = sa.text(
     f"""
-    SELECT evidence_id, evidence_type, turn, reviewer, answered_at, failures, ends_on, object.gone_at IS NULL
+    SELECT evidence_id, evidence_type, turn, reviewer, answered_at, failures, ends_on,
+           object.gone_at IS NULL AS current
     FROM {review_turns} AS turn JOIN {review_answers} AS answer ON turn_id = turn.id
     JOIN {object_observations} AS object ON object.id = object_id
     WHERE sale_id = :sale ORDER BY answered_at, turn.id

@@ -3,18 +3,19 @@
 What is missing is judged now, by what was last seen; findings are those of the last audit.
 """
 
-from dataclasses import dataclass, fields
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 
 import pandas as pd
 import sqlalchemy as sa
-from sqlalchemy import Connection
+from sqlalchemy import Row
 
 from toolkit.audit.findings import findings_of_sale
 from toolkit.audit.folder import Audit
-from toolkit.audit.reviews import Look, looks_at
+from toolkit.audit.reviews import looks_at
 from toolkit.audit.source import LastSync, last_sync
 from toolkit.audit.waivers import waivers_at
 from toolkit.contract.codes import CODES, WITHOUT_CLIENT, missing_code
@@ -41,20 +42,6 @@ class NextStep:
     in_records: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Opening:
-    """A link to the file of an evidence record that was handed out: to whom, and why."""
-
-    id: UUID
-    evidence_id: UUID
-    opened_by: str
-    account: str | None
-    """The signed-in identity behind ``opened_by``; ``None`` where it was not noted."""
-    reason: str
-    opened_at: datetime
-    expires_at: datetime
-
-
 @dataclass(frozen=True, eq=False)
 class SaleCase:
     """One sale as it stands now, by what was last seen of the bucket."""
@@ -77,10 +64,10 @@ class SaleCase:
     waivers: tuple[Waiver, ...]
     """Those that waive one of its findings."""
     timeline: TimeLine
-    looks: tuple[Look, ...]
-    """The looks of people at its files, oldest first."""
-    openings: tuple[Opening, ...]
-    """The links of the time line's ``OPENED``, oldest first."""
+    looks: Sequence[Row[Any]]
+    """The looks of people at its files, oldest first, see ``toolkit.audit.reviews.looks_at``."""
+    openings: Sequence[Row[Any]]
+    """The links of the time line's ``OPENED``, oldest first: rows of ``evidence_openings``."""
 
     @property
     def next_steps(self) -> list[NextStep]:
@@ -119,6 +106,8 @@ def sale_case(
         waived = set(findings["waiverId"].dropna())
         waivers = tuple(each for each in waivers_at(connection, now) if str(each.id) in waived)
         timeline = time_line(connection, [sale_id], {each.id: each.object_key for each in records})
+        opened = [UUID(event.detail["opening"]) for event, _ in timeline if event.kind == CustodyEvent.OPENED]
+        links = sa.select(evidence_openings).where(evidence_openings.c.id.in_(opened))
         return SaleCase(
             sale_id,
             sale.utility_group,
@@ -134,14 +123,6 @@ def sale_case(
             findings,
             waivers,
             timeline,
-            tuple(looks_at(connection, sale_id)),
-            tuple(_openings(connection, timeline)),
+            looks_at(connection, sale_id),
+            connection.execute(links.order_by(evidence_openings.c.opened_at, evidence_openings.c.id)).all(),
         )
-
-
-def _openings(connection: Connection, timeline: TimeLine) -> list[Opening]:
-    ids = [UUID(event.detail["opening"]) for event, _ in timeline if event.kind == CustodyEvent.OPENED]
-    told = evidence_openings.c
-    query = sa.select(*(told[each.name] for each in fields(Opening))).where(told.id.in_(ids))
-    query = query.order_by(told.opened_at, told.id)
-    return [Opening(*row) for row in connection.execute(query)]

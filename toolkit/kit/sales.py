@@ -24,7 +24,8 @@ from toolkit.reports.wording import COVERAGE_NAMES, EVENT_NAMES
 if TYPE_CHECKING:
     from uuid import UUID
 
-    from toolkit.audit.reviews import Look
+    from sqlalchemy import Row
+
     from toolkit.audit.sale_case import SaleCase
     from toolkit.evidence.records import EvidenceRecord
     from toolkit.reports.dossier import Dossier
@@ -119,7 +120,7 @@ def tables_of(case: SaleCase, zone: ZoneInfo, *, unmasked: bool) -> list[tuple[s
     return [(title, headings, rows) for (title, *headings), rows in zip(_HEADINGS, every, strict=True)]
 
 
-def _outcome(look: Look) -> str:
+def _outcome(look: Row[Any]) -> str:
     told = f"{_('failed')}: {', '.join(look.failures)}" if look.failures else _("passed")
     return told if look.current else f"{told} ({_('an earlier version')})"
 
