@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import zipfile
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from datetime import date, datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
+
+from sqlalchemy import Row
 
 from toolkit.atomic_files import PrivateFolder
 from toolkit.contract.fields import pick_camel
@@ -34,7 +36,7 @@ from toolkit.kit.spoken import _, counted, readable, translate
 from toolkit.message import Message
 from toolkit.privacy import persons
 from toolkit.privacy.erasure import Erasure, ErasurePlan, erase, pending, plan_erasure, replay
-from toolkit.privacy.persons import DataAccess, Hold, KnownPerson, PersonRequest, SaleOfPerson
+from toolkit.privacy.persons import KnownPerson, PersonRequest, SaleOfPerson
 from toolkit.privacy.searching import search
 
 if TYPE_CHECKING:
@@ -224,13 +226,13 @@ class Privacy:
         people = {"reason": reason, "by": by, "account": signed_in_account()}
         persons.release_hold(self._kit.database, hold, clock=self._kit.clock, **people)
 
-    def holds(self) -> Shown[Sequence[Hold]]:
+    def holds(self) -> Shown[Sequence[Row[Any]]]:
         """List all holds, the newest first."""
         with self._kit.database.transaction() as connection:
             found = persons.holds_at(connection, self._kit.today())
         rows = [(each.id, _(each.state), each.sale_id, each.basis, each.held_by, each.until) for each in found]
         columns = ["id", "state", "sale", "basis", "by", "until"]
-        return Shown(found, [table("Holds", columns, rows)], {"holds": [asdict(each) for each in found]})
+        return Shown(found, [table("Holds", columns, rows)], {"holds": [each._asdict() for each in found]})
 
     def request(self, cpf: str, right: Right, received: date | None = None) -> PersonRequest:
         """Note a request of a person; it is due in 15 days. The CPF is kept as a keyed hash."""
@@ -331,7 +333,7 @@ class Privacy:
             parts.append(say(Message("Not said in the file of TOOLKIT_PRIVACY: {}.", ", ".join(missing))))
         return Shown(document, parts, document, bool(missing))
 
-    def incident(self, since: datetime, until: datetime, known_on: date) -> Shown[Sequence[DataAccess]]:
+    def incident(self, since: datetime, until: datetime, known_on: date) -> Shown[Sequence[Row[Any]]]:
         """Tell who saw personal data in a time, of which sales, and by when whom to notify.
 
         Raises:

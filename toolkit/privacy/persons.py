@@ -148,35 +148,17 @@ def export_of(connection: Connection, person: KnownPerson) -> dict[str, Any]:
     }
 
 
-@dataclass(frozen=True, slots=True)
-class Hold:
-    """A hold on the data of a sale: ``state`` is ``holds``, ``ended`` or ``released``."""
-
-    id: UUID
-    sale_id: str
-    basis: str
-    held_by: str
-    until: date | None
-    held_at: datetime
-    released_at: datetime | None
-    state: str
-
-
-def holds_at(connection: Connection, today: date) -> list[Hold]:
-    """Return all holds, the newest first."""
+def holds_at(connection: Connection, today: date) -> Sequence[sa.Row[Any]]:
+    """Return all holds, the newest first; the ``state`` of each is ``holds``, ``ended`` or ``released``."""
     of, release = legal_holds.c, hold_releases.c
+    state = sa.case((release.released_at.is_not(None), "released"), (of.until <= today, "ended"), else_="holds")
     query = (
         sa.select(of.id, of.sale_id, of.basis, of.held_by, of.until, of.held_at, release.released_at)
+        .add_columns(state.label("state"))
         .outerjoin(hold_releases, release.hold_id == of.id)
         .order_by(of.held_at.desc(), of.id)
     )
-
-    def state(row: Any) -> str:
-        if row.released_at is not None:
-            return "released"
-        return "ended" if row.until is not None and row.until <= today else "holds"
-
-    return [Hold(*row, state(row)) for row in connection.execute(query)]
+    return connection.execute(query).all()
 
 
 def add_hold(
@@ -322,26 +304,14 @@ def close_request(
         record_event(connection, CustodyEvent.ANSWERED, now, detail)
 
 
-@dataclass(frozen=True, slots=True)
-class DataAccess:
-    """Somebody saw personal data: an opened file, or data that were shown unmasked."""
-
-    at: datetime
-    kind: str
-    what: str
-    account: str
-    reason: str
-    sale_id: str | None
-
-
-def accesses(connection: Connection, since: datetime, until: datetime) -> Sequence[DataAccess]:
+def accesses(connection: Connection, since: datetime, until: datetime) -> Sequence[sa.Row[Any]]:
     """Return who saw personal data in a time, by the custody log and the links to files that were made."""
-    return [DataAccess(*row) for row in connection.execute(sa.text(_ACCESSES), {"since": since, "until": until})]
+    return connection.execute(sa.text(_ACCESSES), {"since": since, "until": until}).all()
 
 
 _ACCESSES: Final = """
-    SELECT opened_at AS at, 'OPENED', CAST(opening.evidence_id AS text), coalesce(account, opened_by), reason,
-           sale_id
+    SELECT opened_at AS at, 'OPENED' AS kind, CAST(opening.evidence_id AS text) AS what,
+           coalesce(account, opened_by) AS account, reason, sale_id
     FROM audit.evidence_openings AS opening
     LEFT JOIN LATERAL (
         SELECT sale_id FROM audit.evidence_observations AS seen
