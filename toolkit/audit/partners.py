@@ -84,22 +84,6 @@ _PAGE: Final = """
 
 
 @dataclass(frozen=True, slots=True)
-class KeptAnswer:
-    """One answer, with the code and the sale of its finding."""
-
-    id: UUID
-    finding_id: UUID
-    partner: str
-    code: str | None
-    sale_id: str | None
-    answer: AnswerKind
-    until: date | None
-    text: str | None
-    answered_at: datetime
-    answered_by: str
-
-
-@dataclass(frozen=True, slots=True)
 class AnswersLoaded:
     """The answers in a file: its ``rows`` with one, those that are new, those known before, and the rejected."""
 
@@ -147,8 +131,8 @@ def keep_answer(
     return id_
 
 
-def kept_answers(database: Database, partner: str | None = None) -> Sequence[KeptAnswer]:
-    """Return the answers, the newest first, of all partners or of one."""
+def kept_answers(database: Database, partner: str | None = None) -> Sequence[sa.Row[Any]]:
+    """Return the answers, the newest first, of all partners or of one, with the code and sale of the finding."""
     kept, seen = finding_answers.c, finding_observations.c
     finding = (
         sa.select(seen.code, seen.sale_id)
@@ -157,7 +141,7 @@ def kept_answers(database: Database, partner: str | None = None) -> Sequence[Kep
         .limit(1)
         .lateral("finding")
     )
-    query = (
+    query: sa.Select[Any] = (
         sa.select(
             *(kept.id, kept.finding_id, kept.partner, finding.c.code, finding.c.sale_id, kept.answer, kept.until),
             *(kept.text, kept.answered_at, kept.answered_by),
@@ -167,7 +151,7 @@ def kept_answers(database: Database, partner: str | None = None) -> Sequence[Kep
         .order_by(kept.answered_at.desc(), kept.id.desc())
     )
     with database.transaction() as connection:
-        return [KeptAnswer(**row) for row in connection.execute(query).mappings()]
+        return connection.execute(query).all()
 
 
 _OWN: Final = "SELECT 1 FROM findings WHERE id = $1 AND partner = $2 AND NOT list_contains($3, code)"

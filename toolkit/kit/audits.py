@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from datetime import date, datetime, timedelta
 from functools import cached_property, partial
 from pathlib import Path
@@ -42,8 +42,10 @@ from toolkit.reports.report import List, Report, iso_exact, partner_folder, told
 from toolkit.reports.wording import COLUMN_NAMES
 
 if TYPE_CHECKING:
+    from sqlalchemy import Row
+
     from toolkit.audit.object_history import Synced
-    from toolkit.audit.partners import AnswersLoaded, KeptAnswer
+    from toolkit.audit.partners import AnswersLoaded
     from toolkit.kit.services import Services
 
 
@@ -424,7 +426,7 @@ def shown_waivers(waivers: Sequence[Waiver], today: date, zone: ZoneInfo) -> Sho
     return Shown(waivers, parts, {"waivers": [waiver_as_json(each, today, zone) for each in waivers]})
 
 
-def shown_answers(kept: Sequence[KeptAnswer], zone: ZoneInfo) -> Shown[Sequence[KeptAnswer]]:
+def shown_answers(kept: Sequence[Row[Any]], zone: ZoneInfo) -> Shown[Sequence[Row[Any]]]:
     """Show what partners answered to their findings."""
     columns = ["answered at", "partner", "sale", "code", "answer", "until", "text"]
     rows = [
@@ -432,7 +434,7 @@ def shown_answers(kept: Sequence[KeptAnswer], zone: ZoneInfo) -> Shown[Sequence[
         for of in kept
     ]
     document = [
-        {to_camel(name): value for name, value in asdict(each).items()}
+        {to_camel(name): value for name, value in each._asdict().items()}
         | {"answeredAt": each.answered_at.astimezone(zone)}
         for each in kept
     ]
