@@ -19,7 +19,7 @@ from filelock import FileLock, Timeout
 
 from toolkit.atomic_files import sync
 from toolkit.audit.duckdb_session import DEFAULT_MEMORY
-from toolkit.audit.folder import FACTS, INPUTS, Audit, AuditFacts, list_audits, name_of, open_audit
+from toolkit.audit.folder import FACTS, INPUTS, Audit, list_audits, name_of, open_audit
 from toolkit.bucket.file_store import FileStore, FolderStore, S3Store
 from toolkit.contract.deadlines import Deadlines
 from toolkit.database.belonging import identity_of
@@ -66,9 +66,10 @@ def publish(store: FileStore, folder: Path, cache: Path) -> Audit:
     if isinstance(store, FolderStore):
         for file in (*folder.rglob("*"), folder):
             sync(file)
-        same = _same(store, folder.name, facts)
-        if same is not None:
-            return same
+        alike = () if facts.of_now else (each for each in list_audits(store) if each[:20] == folder.name[:20])
+        for known in (open_audit(each, store) for each in alike):
+            if replace(known.facts, made_at=facts.made_at) == facts:
+                return known
         name = _renamed(folder, store, facts.as_of)
         sync(Path(store.place))
     else:
@@ -135,10 +136,3 @@ def _renamed(folder: Path, store: FolderStore, moment: datetime) -> str:
             name = name_of(moment, [*taken, *list_audits(store)])
         else:
             return name
-
-
-def _same(store: FolderStore, name: str, facts: AuditFacts) -> Audit | None:
-    """Return an audit of the past that was made before and holds the same, which makes this one superfluous."""
-    alike = [each for each in list_audits(store) if each[:20] == name[:20] and not facts.of_now]
-    known = (open_audit(each, store) for each in alike)
-    return next((each for each in known if replace(each.facts, made_at=facts.made_at) == facts), None)
