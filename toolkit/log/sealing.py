@@ -6,6 +6,7 @@ record any: so the place of an event in the log never changes, and no writer is 
 
 import json
 from collections.abc import Mapping, Sequence, Set
+from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from hashlib import sha256
@@ -71,7 +72,11 @@ def seal_events(
             _append(connection, size, rows, keys)
             size += len(rows)
         if size > (signed.size if signed is not None else 0):
-            signed = _sign(connection, size, [signer] if successor is None else [signer, successor], clock())
+            signers = [signer] if successor is None else [signer, successor]
+            grown = Checkpoint(signers[-1].name, size, root(tiles_of(connection), size))
+            vkey = str(signers[-1].verifier)
+            signed = SignedState(size, grown.signed_by(signers), vkey, clock().astimezone(UTC))
+            connection.execute(sa.insert(log_checkpoints), asdict(signed))
         return signed
 
 
@@ -182,15 +187,6 @@ def _keys_of_sales(connection: Connection, sales: Set[str], keys: LogKeys) -> Ma
         made = {"sales": new, "wrapped": [keys.new_sale_key() for _ in new]}
         found += connection.execute(sa.text(_NEW_KEYS), made)
     return {sale: (number, wrapped) for sale, number, wrapped in found if keys.can_unwrap(wrapped)}
-
-
-def _sign(connection: Connection, size: int, signers: Sequence[LogSigner], now: datetime) -> SignedState:
-    whole = root(tiles_of(connection), size)
-    note = Checkpoint(signers[-1].name, size, whole).signed_by(signers)
-    signed = SignedState(size, note, str(signers[-1].verifier), now.astimezone(UTC))
-    row = {name: getattr(signed, name) for name in SignedState.__slots__}
-    connection.execute(sa.insert(log_checkpoints), row)
-    return signed
 
 
 def may_record(connection: Connection) -> bool:
