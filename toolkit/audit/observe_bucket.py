@@ -173,10 +173,8 @@ def _scope(connection: Connection, bucket: Bucket, now: datetime, full: bool, wi
         known = connection.scalar(sa.select(sa.func.count()).where(object_observations.c.gone_at.is_(None)))
         pages = math.ceil((known or 0) / PAGE)
         if pages > FEW_PAGES:
-            days, most = (
-                _days(last.started_at - LONGEST_FORM - CLOCKS_APART, now + CLOCKS_APART),
-                pages * KEYS_A_PAGE,
-            )
+            days = _days(last.started_at - LONGEST_FORM - CLOCKS_APART, now + CLOCKS_APART)
+            most = pages * KEYS_A_PAGE
             asked = _asked(connection, bucket, days, now - within, most + 1)
             if len(asked) <= most:
                 return Scope(days, asked, since)

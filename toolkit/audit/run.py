@@ -325,9 +325,8 @@ def write_lists(
 
 def _masked(snapshot: Connection, session: Any) -> list[dict[str, str]]:
     """Return the masked CPF of each client of the sales that reports list."""
-    ids = [
-        each for (each,) in session.execute("SELECT DISTINCT client_id FROM told ORDER BY 1").fetchall() if each
-    ]
+    query = "SELECT DISTINCT client_id FROM told WHERE client_id IS NOT NULL ORDER BY 1"
+    ids = [each for (each,) in session.execute(query).fetchall()]
     found: dict[str, str] = {}
     for start in range(0, len(ids), 100_000):
         wanted = sa.any_(sa.cast(ids[start : start + 100_000], sa.ARRAY(sa.Uuid)))

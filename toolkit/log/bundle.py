@@ -221,9 +221,7 @@ def _files(folder: Path, entry: bytes) -> BundleVerdict:
     if added := sorted(name for name in others if Path(name).suffix in kinds):
         return BundleVerdict(False, Message("{} was added: nothing proves it.", ", ".join(added)))
     folders = {each for each in folder.iterdir() if each.is_dir() and each.name not in places}
-    others |= {
-        f"{each.name}/" for each in folders if not any(each.rglob(SUMS))
-    }  # the others have their own proofs
+    others |= {f"{each.name}/" for each in folders if not any(each.rglob(SUMS))}  # reports there have own proofs
     written = Message("{:,} files are as they were written.", len(recorded))
     if others:
         written = Message("{} Nothing proves {}.", written, ", ".join(sorted(others)))
