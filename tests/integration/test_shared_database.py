@@ -134,7 +134,7 @@ def test_a_missing_right_is_named_with_its_object(run, cluster, granted, night):
     assert "toolkit db grants --help" in said
     cluster.execute(granted, "GRANT SELECT ON public.sales TO night", "REVOKE UPDATE ON public.sales FROM night")
     database = Database(night["DATABASE_URL"])
-    needed = r"denied for table sales \(the statement needs SELECT and UPDATE\)"
+    needed = r"denied for table sales \(the statement needs SELECT, UPDATE\)"
     with pytest.raises(DatabaseError, match=needed), database.transaction() as connection:
         connection.execute(sa.select(tables.sales.c.id).with_for_update())
     database.dispose()

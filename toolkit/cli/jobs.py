@@ -233,7 +233,7 @@ def run(kit: Kit, name: str, text: str | None, late: bool, wait: float, fail_on:
     date = schedule.latest(kit.clock()) if text is None else past_moment(kit, text, "--date")
     if date is None or not schedule.holds(date):
         around = schedule.latest(date or kit.clock()), schedule.following(date or kit.clock())
-        told = " and ".join(readable(each, zone) for each in around if each)
+        told = current_language().listed([readable(each, zone) for each in around if each])
         raise click.BadParameter(
             Message("{} is not due at that time; its dates around it are {}", name, told), param_hint="--date"
         )

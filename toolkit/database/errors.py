@@ -112,8 +112,10 @@ class ErrorTranslation:
             return _KINDS.get(case, DatabaseError)(SENTENCES[case], at, more, _TIMEOUTS.get(state, ""))
         if state == "42501":
             # A row that is locked FOR UPDATE needs that right, too.
-            verbs = " and ".join(dict.fromkeys(verb[1].upper() for verb in _VERB.finditer(statement)))
-            right = f" (the statement needs {verbs})" if verbs and "permission denied for" in said else ""
+            verbs = ", ".join(dict.fromkeys(verb[1].upper() for verb in _VERB.finditer(statement)))
+            right = (
+                Message(" (the statement needs {})", verbs) if verbs and "permission denied for" in said else ""
+            )
             return DatabaseError(
                 "The database at {} refused: {}{}. Its owner grants what is missing: toolkit db grants --help",
                 *(at, said, right),
