@@ -123,6 +123,13 @@ PAGE = PACKAGED.with_name("README.md").read_text(encoding="utf-8")
 ZONE = ZoneInfo("America/Sao_Paulo")
 
 
+@pytest.mark.parametrize("limit", ['grace = "100000d"', 'timeout = "999999d"', "keep-days = 100000"])
+def test_days_that_no_calendar_has_are_refused(read, limit):
+    assert read(GOOD.replace('grace = "90m"', 'grace = "100000s"'))["nightly"].grace == timedelta(seconds=100_000)
+    with pytest.raises(SettingsError, match=r"length of time|at most 99999"):
+        read(GOOD.replace('grace = "90m"', limit))
+
+
 def example(language):
     [found] = re.findall(rf"^```{language}\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
     return str(found)

@@ -78,7 +78,7 @@ def _schedule(text: Any, info: ValidationInfo) -> Schedule:
 
 
 def _duration(text: Any) -> timedelta:
-    found = re.fullmatch(r"([1-9][0-9]{0,5})([smhd])", text) if isinstance(text, str) else None
+    found = re.fullmatch(r"([1-9][0-9]{0,4}|[1-9][0-9]{5}(?!d))([smhd])", text) if isinstance(text, str) else None
     if found is None:
         raise ValueError(Message("must be a length of time such as 90s, 15m, 6h or 2d"))
     return timedelta(**{_UNITS[found[2]]: int(found[1])})
@@ -133,7 +133,7 @@ class Job(TomlTable, strict=True):
     schedule: Annotated[Schedule, PlainValidator(_schedule)]
     grace: Duration = timedelta(hours=6)
     timeout: Duration = timedelta(hours=6)
-    keep_days: Count = 90
+    keep_days: Annotated[int, Field(ge=0, le=99_999)] = 90
     notify: Notify = Notify()
     steps: Annotated[tuple[Step, ...], Field(min_length=1, strict=False)]
     name: str = ""
