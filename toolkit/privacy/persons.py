@@ -78,7 +78,7 @@ def find_person(connection: Connection, cpf: str, plan: PrivacyPlan, zone: ZoneI
     rows = connection.execute(sa.select(clients).where(clients.c.cpf.in_(written)).order_by(clients.c.created_at))
     found = tuple(dict(row) for row in rows.mappings())
     if not found and not CPF().validate(digits):
-        raise InvalidInput("Must be a valid CPF: the check digits do not fit")
+        raise InvalidInput("Nobody has this CPF, and its check digits do not fit: it was mistyped.")
     ids = [row["id"] for row in found]
     return KnownPerson(digits, found, sales_of(connection, among(sales.c.client_id, ids), plan, zone, now))
 
