@@ -36,7 +36,7 @@ SINCE_AUDIT: Final = {
     "recordsGone": "Evidence records that were known before and are gone: {:,}.",
     "recordsMoved": "Evidence records that were of another sale before: {:,}.",
 }
-"""What happened to rows since the audit before."""
+"""The changes of rows since the audit before."""
 
 SENTENCES: Final = FLAWS | LEFT_OUT | SINCE_AUDIT  # the sentences of all
 
