@@ -297,11 +297,11 @@ def test_a_stream_that_breaks_off_in_the_middle_is_told_and_breaks_the_others_of
         "SELECT gen_random_uuid() AS evidence_id, repeat('x', 500) AS partner "
         f"FROM generate_series(1, 100000) AS n WHERE {cancelled}",
     )
-    limited = Database(str(database.engine.url.update_query_dict({"options": "-clock_timeout=20s"})))
+    limited = Database(str(database.engine.url.update_query_dict({"options": "-clock_timeout=120s"})))
     with database.transaction() as connection:
         connection.exec_driver_sql("LOCK audit.told_findings")  # another stream has to wait
         began = monotonic()
         with pytest.raises(DatabaseError, match="broke off: canceling statement due to user request"):
             audited(limited, clock=clock, as_of=day(3))
-        assert monotonic() - began < 15
+        assert monotonic() - began < 110  # not until the lock is given up
     limited.dispose()
