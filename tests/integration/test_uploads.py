@@ -172,7 +172,7 @@ def test_an_expired_an_unusable_and_a_withdrawn_record_make_room_for_a_new_one(a
     third = "sale-1,id.pdf,application/pdf,application/pdf,KYC"
     assert ask(CONTRACT, RECORDING, third) == ManifestResult(rows=3, issued=3)
     withdrawn = credentials(out)[2]["id"]
-    execute(database, f"INSERT INTO audit.withdrawals VALUES ('{withdrawn}', 'wrong', 'ana', 'rui', now())")
+    execute(database, f"INSERT INTO audit.withdrawals VALUES ('{withdrawn}', '', 'wrong', 'ana', 'rui', now())")
     assert ask(CONTRACT, RECORDING, third) == ManifestResult(rows=3, issued=1, reissued=2)
     assert credentials(out)[2]["id"] != withdrawn
 

@@ -13,6 +13,7 @@ import sqlalchemy as sa
 
 from tests.support.audits import made_audit
 from tests.support.evidence_files import pdf, tone
+from tests.support.uploaded_sales import rows
 from tests.worlds.services import STATEMENTS, TABLES, WORLDS, replaced
 from toolkit.audit.observe_bucket import sync_bucket
 from toolkit.database import schema
@@ -117,8 +118,8 @@ ALONE = {
 def test_a_mixture_of_two_wrong_worlds_is_told(said, seed):
     draw = random.Random(seed)  # the same mixtures each time
     one = draw.choice([world for world in WORLDS if not world.stops and world.name not in ALONE])
-    rows = [world for world in WORLDS if world.sql.startswith("INSERT") and not world.before + world.reads]
-    check(said, one, draw.choice(rows))
+    added = [world for world in WORLDS if world.sql.startswith("INSERT") and not world.before + world.reads]
+    check(said, one, draw.choice(added))
 
 
 @pytest.fixture
@@ -168,6 +169,29 @@ def test_a_record_of_another_sale_is_told_once_when_its_number_was_free_for_a_ti
     assert "Evidence records that were of another sale before: 1." in nights("audit", ends=3).err
     change(empty_database, "UPDATE svc.doc SET at = now() FROM svc.kept WHERE doc.id = kept.id")
     assert "of another sale" not in nights("audit", ends=3).err
+
+
+def test_a_withdrawal_holds_for_its_file_and_not_for_the_next_record_of_that_id(nights, upload, empty_database):
+    def pov(sale):
+        told = nights("findings", "--json", ends=3).told["findings"]
+        found = [(each["saleId"], each["code"]) for each in told if each["status"] != "resolved"]
+        records = nights("sale", "show", sale, "--json", ends=None).told["records"]
+        [state] = [each["state"] for each in records if each["evidenceType"] == "POV"]
+        return state, (sale, "MISSING_POV") in found
+
+    [(record,)] = rows(empty_database, "SELECT id FROM svc.doc WHERE sale_id = 'S-1' AND kind = 'POV'")
+    withdraw = ("evidence", "withdraw", record, "--reason", "r", "--by", "Ana Souza", "--approved-by", "Rui Lima")
+    nights(*withdraw)
+    assert pov("S-1") == ("WITHDRAWN", True)
+    change(empty_database, "DELETE FROM svc.doc WHERE sale_id IN ('S-2', 'S-3') AND kind = 'POV'")
+    change(empty_database, f"UPDATE svc.doc SET sale_id = 'S-2' WHERE id = '{record}'")
+    assert pov("S-2") == ("WITHDRAWN", True)  # the same file, for another sale
+    change(empty_database, f"UPDATE svc.doc SET sale_id = 'S-3', key = 'new/POV' WHERE id = '{record}'")
+    upload(["new/POV"])
+    nights("bucket", "sync")
+    assert pov("S-3") == ("COUNTED", False)
+    nights(*withdraw)
+    assert pov("S-3") == ("WITHDRAWN", True)
 
 
 def test_a_reading_in_between_takes_no_change_away_from_the_next_audit(nights, empty_database, bucket, s3):

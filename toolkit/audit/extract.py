@@ -33,7 +33,7 @@ from toolkit.audit.reviews import REVIEWS, answers_until, turns_until
 from toolkit.contract.contents import Coverage
 from toolkit.database.connection import Database
 from toolkit.database.errors import as_psycopg
-from toolkit.database.observations import first_fault, stamped_by, valid_at
+from toolkit.database.observations import first_fault, stamped_by, valid_at, withdrawal_of
 from toolkit.database.tables import (
     content_checks,
     evidence_observations,
@@ -280,7 +280,8 @@ def _records(moment: datetime) -> sa.Select[Any]:
     record, seen, taken = evidence_observations, object_observations, withdrawals
     under = sa.select(seen).where(valid_at(seen, moment)).subquery("under")
     ended = sa.exists().where(seen.c.key == record.c.object_key, stamped_by(seen.c.gone_at, moment))
-    withdrawn = taken.c.evidence_id == record.c.evidence_id, stamped_by(taken.c.withdrawn_at, moment)
+    of_record = withdrawal_of(*record.c["evidence_id", "sale_id", "object_key"])
+    withdrawn = of_record, stamped_by(taken.c.withdrawn_at, moment)
     query: sa.Select[Any] = sa.select(
         record.c.id.label("record"),
         *record.c["evidence_id", "sale_id", "evidence_type", "type", "object_key", "requested_at", "expires_at"],

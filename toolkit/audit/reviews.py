@@ -311,7 +311,9 @@ _TAKE: Final = sa.text(
         JOIN {object_observations} AS object ON object.id = turn.object_id AND object.gone_at IS NULL
         WHERE (turn.claimed_until IS NULL OR turn.claimed_until <= :now OR turn.claimed_by = :person)
           AND NOT EXISTS (SELECT FROM {review_answers} WHERE turn_id = turn.id)
-          AND NOT EXISTS (SELECT FROM {withdrawals} WHERE evidence_id = turn.evidence_id)
+          AND NOT EXISTS (
+              SELECT FROM {withdrawals} WHERE evidence_id = turn.evidence_id AND sale_id IN ('', turn.sale_id)
+          )
           AND NOT EXISTS (
               SELECT FROM {review_turns} AS other LEFT JOIN {review_answers} AS answer ON answer.turn_id = other.id
               WHERE other.draw_id = turn.draw_id AND other.evidence_id = turn.evidence_id

@@ -32,6 +32,7 @@ from toolkit.database.tables import (
     evidence_observations,
     sale_observations,
     service_readings,
+    withdrawals,
 )
 from toolkit.errors import MassDisappearance
 from toolkit.message import Message
@@ -434,6 +435,21 @@ def valid_at(observations: sa.Table, moment: datetime | None) -> sa.ColumnElemen
 def stamped_by(stamp: sa.ColumnElement[Any], moment: datetime | None) -> sa.ColumnElement[bool]:
     """Tell what was stamped by the moment, everything where it is ``None``."""
     return sa.true() if moment is None else stamp <= moment
+
+
+def withdrawal_of(evidence_id: Any, sale_id: Any, object_key: Any) -> sa.ColumnElement[bool]:
+    """Tell the withdrawal of a record: of this sale, or of this file, where the service gave it another sale.
+
+    A service that was restored gives ids again: a record of another sale and another file is another record.
+    """
+    known = evidence_observations.alias("known").c
+    of_file = sa.exists().where(
+        known.evidence_id == withdrawals.c.evidence_id,
+        known.sale_id == withdrawals.c.sale_id,
+        known.object_key == object_key,
+    )
+    of_sale = sa.or_(withdrawals.c.sale_id == "", withdrawals.c.sale_id == sale_id)
+    return sa.and_(withdrawals.c.evidence_id == evidence_id, sa.or_(of_sale, of_file))
 
 
 def latest_look(seen: sa.FromClause) -> sa.FromClause:

@@ -233,11 +233,12 @@ observation_clock = table(
 
 withdrawals = append_only(
     "withdrawals",
-    Column("evidence_id", Uuid, primary_key=True),
+    *(Column("evidence_id", Uuid, primary_key=True), Column("sale_id", Text, primary_key=True)),
     *columns(Text, "reason", "withdrawn_by", "approved_by", moment, "withdrawn_at", Text, "account?"),
 )
 """Evidence records taken out of the count, with the two people who decided it; the object stays.
 
+``sale_id`` is the sale that the record was of, empty where that is not known; see ``withdrawal_of``.
 ``account`` is who was signed in to the system when it was done; it was not noted in the first rows.
 """
 

@@ -22,8 +22,9 @@ from toolkit.contract.resources import SaleId, UploadCredentials, is_possible_sa
 from toolkit.contract.rules import EvidenceState, ran_out
 from toolkit.database.belonging import BUCKET_OF_DATABASE, check_bucket
 from toolkit.database.connection import Database, Lock, raw, take
+from toolkit.database.observations import withdrawal_of
 from toolkit.database.service import COLUMNS, Service, create_new, evidences, one_row, service_of
-from toolkit.database.tables import evidence_requests, new_id, new_ids, withdrawals
+from toolkit.database.tables import evidence_requests, new_id, new_ids
 from toolkit.errors import InvalidField, InvalidFields, InvalidInput, SaleNotFound, TooManyForms
 from toolkit.evidence.access import one_sale, own_sale, own_sale_parameters, own_sales
 from toolkit.evidence.records import EvidenceRecord, records_where
@@ -320,7 +321,7 @@ _ASKED_BY_OPERATOR: Final = sa.text(
 
 def stored_records(database: Database, sale_ids: Sequence[str]) -> Sequence[Row[Any]]:
     """Return the evidence records of these sales, in whatever state: with the names of their files."""
-    withdrawn = sa.exists().where(withdrawals.c.evidence_id == evidences.c.id)
+    withdrawn = sa.exists().where(withdrawal_of(*evidences.c["id", "sale_id", "object_key"]))
     query = sa.select(evidences, withdrawn.label("withdrawn")).where(evidences.c.sale_id.in_(sale_ids))
     with database.transaction() as connection:
         return connection.execute(query).all()

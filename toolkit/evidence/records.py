@@ -21,7 +21,7 @@ from toolkit.contract.rules import EvidenceState, evidence_state, ran_out
 from toolkit.database.belonging import check_bucket
 from toolkit.database.connection import Database, Lock, take
 from toolkit.database.observation_clock import stamp
-from toolkit.database.observations import first_fault, latest_look, valid_at
+from toolkit.database.observations import first_fault, latest_look, valid_at, withdrawal_of
 from toolkit.database.service import evidences, same
 from toolkit.database.tables import (
     evidence_observations,
@@ -143,7 +143,8 @@ def records_where(
             failed.c.failed_at,
             sa.exists().where(sa.collate(earlier.c.key, "C") == record.c.object_key).label("seen_before"),
         )
-        .outerjoin(withdrawals, withdrawals.c.evidence_id == record.c.id)
+        .select_from(record)
+        .outerjoin(withdrawals, withdrawal_of(*record.c["id", "sale_id", "object_key"]))
         .outerjoin(seen, sa.and_(sa.collate(seen.c.key, "C") == record.c.object_key, valid_at(seen, None)))
         .outerjoin(latest, sa.true())
         .outerjoin(first, sa.true())
@@ -215,13 +216,13 @@ def time_line(
 def withdrawals_at(connection: Connection, moment: datetime) -> Sequence[sa.Row[Any]]:
     """Return the records that had been withdrawn by then, the latest first, with the reason and both people.
 
-    One that the service holds no more is as it was seen last.
+    Each is as it was seen last of the sale that it was withdrawn from.
     """
     seen, sale = evidence_observations, sale_observations
     record = (
         sa.select(seen.c.evidence_id, seen.c.sale_id, seen.c.evidence_type)
         .where(seen.c.evidence_id == withdrawals.c.evidence_id, seen.c.seen_at <= moment)
-        .order_by(seen.c.seen_at.desc(), seen.c.id.desc())
+        .order_by((seen.c.sale_id == withdrawals.c.sale_id).desc(), seen.c.seen_at.desc(), seen.c.id.desc())
         .limit(1)
         .lateral("record")
     )
@@ -358,19 +359,18 @@ def withdraw(
     """
     reason, withdrawn_by, approved_by = stated(WithdrawalRefused, reason, withdrawn_by, approved_by)
     with database.transaction() as connection:
-        query = sa.select(evidences.c.sale_id).where(same(connection, evidences, "id", evidence_id))
-        sale_id: str | None = connection.execute(query).scalar_one_or_none()
-        if sale_id is None or not own_sales(connection, None, sale_id):
+        query = sa.select(evidences.c.sale_id, evidences.c.object_key)
+        found = connection.execute(query.where(same(connection, evidences, "id", evidence_id))).one_or_none()
+        if found is None or not own_sales(connection, None, found.sale_id):
             raise EvidenceNotFound("There is no evidence record with the id {}.", evidence_id)
-        take(connection, Lock.SALE, sale_id)
-        earlier = sa.select(withdrawals.c.withdrawn_at).where(withdrawals.c.evidence_id == evidence_id)
+        take(connection, Lock.SALE, found.sale_id)
+        earlier = sa.select(withdrawals.c.withdrawn_at).where(withdrawal_of(evidence_id, *found))
         before: datetime | None = connection.execute(earlier).scalar_one_or_none()
         if before is not None:
             raise WithdrawalRefused(
                 "The record was withdrawn before, at {}.", before.isoformat(timespec="seconds")
             )
-        taken = Withdrawal(evidence_id, sale_id, reason, withdrawn_by, approved_by, stamp(connection, clock))
-        row = asdict(taken) | {"account": account}
-        del row["sale_id"]
-        connection.execute(sa.insert(withdrawals), row)
+        at = stamp(connection, clock)
+        taken = Withdrawal(evidence_id, found.sale_id, reason, withdrawn_by, approved_by, at)
+        connection.execute(sa.insert(withdrawals), asdict(taken) | {"account": account})
     return taken

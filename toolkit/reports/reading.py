@@ -208,8 +208,9 @@ _RECORDS: Final = """
     SELECT sale_id, evidence_id AS id, evidence_type AS type, state, requested_at AS requested,
         size, seconds, pages, left(sha256, 16) AS sha256, coverage, fault, seen_at AS seen,
         withdrawn_at AS withdrawn, reason, withdrawn_by AS "withdrawnBy", approved_by AS "approvedBy"
-    FROM files LEFT JOIN (SELECT evidence_id, reason, withdrawn_by, approved_by FROM withdrawals) AS taken
-        USING (evidence_id)
+    FROM files LEFT JOIN (
+        SELECT evidence_id, withdrawn_at, reason, withdrawn_by, approved_by FROM withdrawals
+    ) AS taken USING (evidence_id, withdrawn_at)
     WHERE sale_id IN (SELECT unnest($1::text[])) ORDER BY sale_id, requested_at, evidence_id
 """
 """A page has 16 digits of each SHA-256; ``toolkit sale show`` has all 64."""
