@@ -210,7 +210,17 @@ def older(empty_database):
 
 
 def test_an_older_database_becomes_like_a_new_one_and_keeps_its_history(older, database):
+    names = "evidence_id, sale_id, evidence_type, requested_at, seen_at, gone_at"
+    seen = f"INSERT INTO audit.evidence_observations ({names})"
+    execute(
+        older,
+        f"{seen} SELECT gen_random_uuid(), 'S-1', 'POV', now(), '2026-01-02', '2026-02-01'",
+        f"{seen} SELECT evidence_id, 'S-2', 'POV', now(), '2026-02-01', NULL FROM audit.evidence_observations",
+        "INSERT INTO audit.withdrawals SELECT evidence_id, 'r', 'a', 'b', '2026-01-09' "
+        "FROM audit.evidence_observations WHERE sale_id = 'S-1'",
+    )
     schema.upgrade(older)
+    assert rows(older, "SELECT sale_id, reason FROM audit.withdrawals") == [("S-1", "r")]
     old, new = parts(older), parts(database)
     assert old - new == set()
     assert new - old == set()

@@ -6,7 +6,7 @@ from sqlalchemy import inspect, text
 from toolkit.database.tables import AUDIT, log_entries, log_tiles
 from toolkit.errors import SchemaMismatch
 
-revision = "0042"
+revision = "0044"
 down_revision = None
 branch_labels = None
 depends_on = None
@@ -65,6 +65,22 @@ _FROM_LATER = (
     # Events that are sealed have no salt: their entries were made without.
     "ALTER TABLE audit.custody_events ADD COLUMN IF NOT EXISTS salt uuid",
     "ALTER TABLE audit.custody_events ALTER COLUMN salt SET DEFAULT gen_random_uuid()",
+    "ALTER TABLE IF EXISTS audit.log_entries ADD COLUMN IF NOT EXISTS sale_key bigint",
+    # The sale of a record that was withdrawn: as it was seen then, or first where it was not seen yet.
+    "ALTER TABLE audit.withdrawals ADD COLUMN IF NOT EXISTS sale_id text NOT NULL DEFAULT ''",
+    "ALTER TABLE audit.withdrawals ALTER COLUMN sale_id DROP DEFAULT, DISABLE TRIGGER append_only",
+    """
+    UPDATE audit.withdrawals AS taken SET sale_id = seen.sale_id
+    FROM (
+        SELECT DISTINCT ON (id) withdrawn.evidence_id AS id, known.sale_id
+        FROM audit.withdrawals AS withdrawn JOIN audit.evidence_observations AS known USING (evidence_id)
+        WHERE withdrawn.sale_id = '' AND (known.gone_at IS NULL OR known.gone_at > withdrawn.withdrawn_at)
+        ORDER BY id, known.seen_at
+    ) AS seen
+    WHERE seen.id = taken.evidence_id AND taken.sale_id = ''
+    """,
+    "ALTER TABLE audit.withdrawals ENABLE TRIGGER append_only, DROP CONSTRAINT withdrawals_pkey,"
+    " ADD PRIMARY KEY (evidence_id, sale_id)",
 )
 """The changes since schema 0036, of which a database of a version that was never released may have some."""
 
