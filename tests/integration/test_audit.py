@@ -289,9 +289,11 @@ def test_a_session_that_cannot_write_judges_by_the_latest_moment_that_is_final(d
 
 def test_a_stream_that_breaks_off_in_the_middle_is_told_and_breaks_the_others_off(database, story, clock):
     story.sale(seen_at=day(2))
-    cancelled = "CASE WHEN n = 90000 THEN pg_cancel_backend(pg_backend_pid()) ELSE true END"
+    cancelled = "CASE WHEN n = 90000 THEN cancelled() ELSE true END"
     execute(
         database,
+        "CREATE FUNCTION cancelled() RETURNS bool LANGUAGE plpgsql AS $$ BEGIN "
+        "RAISE 'cancelando comando por solicitação' USING ERRCODE = 'query_canceled'; END $$",
         "ALTER TABLE audit.evidence_requests RENAME TO requests_before",
         "CREATE VIEW audit.evidence_requests AS "
         "SELECT gen_random_uuid() AS evidence_id, repeat('x', 500) AS partner "
@@ -301,7 +303,7 @@ def test_a_stream_that_breaks_off_in_the_middle_is_told_and_breaks_the_others_of
     with database.transaction() as connection:
         connection.exec_driver_sql("LOCK audit.told_findings")  # another stream has to wait
         began = monotonic()
-        with pytest.raises(DatabaseError, match="broke off: canceling statement due to user request"):
+        with pytest.raises(DatabaseError, match="broke off: cancelando comando por solicitação"):
             audited(limited, clock=clock, as_of=day(3))
         assert monotonic() - began < 110  # not until the lock is given up
     limited.dispose()

@@ -166,14 +166,14 @@ def _state_at_connect(error: psycopg.Error) -> str:
 
 def as_psycopg(state: str | None, said: str) -> psycopg.Error:
     """Return what another driver of PostgreSQL was told as the error that psycopg would raise."""
-    if "canceling statement" in said:
-        state = "57014"  # the driver forgets it where it had begun to read rows
+    words = re.search(r"(\w+):  (.+)", said)  # the severity and the text, in the server's language
+    if words and words[1] != "FATAL":  # the driver forgets the state of what ends a statement half-way
+        state = state or "57014"
     try:
         kind = psycopg.errors.lookup(state or "")
     except KeyError:
         kind = psycopg.OperationalError
-    words = re.search(r"[A-Z]+:  (.+)", said)  # after the severity, in the server's language
-    return kind(words[1] if words else "" if state else said)  # without a state: libpq, which could not connect
+    return kind(words[2] if words else "" if state else said)  # without a state: libpq, which could not connect
 
 
 def _first_line(error: psycopg.Error) -> str:
