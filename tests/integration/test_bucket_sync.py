@@ -213,15 +213,17 @@ def test_an_older_inventory_undoes_nothing(put, sync, take, deliver, database, c
 
 
 def test_what_a_listing_lacks_is_asked_for_before_it_counts_as_gone(
-    put, delete, sync, database, bucket, monkeypatch
+    put, delete, sync, add_file, database, bucket, monkeypatch
 ):
     for key in KEYS:
         put(key)
     sync()
     delete(KEY)
+    add_sale(database)
+    add_file()  # which a listing that lacks what is there may lack as well
     monkeypatch.setattr(bucket, "page", lambda *_, **__: Page([]))
     found = sync()
-    assert (found.asked, found.vanished) == (len(KEYS), 1)
+    assert (found.asked, found.appeared, found.vanished) == (len(KEYS) + 1, 1, 1)
     assert [row[0] for row in seen(database) if row[5] is not None] == [KEY]
 
 

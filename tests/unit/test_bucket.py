@@ -88,6 +88,13 @@ def test_a_server_of_another_kind_is_told(serve, answer, ask):
         ask(bucket_at(serve(answer).url))
 
 
+def test_a_page_that_has_no_way_to_the_next_one_is_not_the_whole_listing(serve):
+    """An older kind of server, which knows no tokens, says so of each bucket of over a thousand keys."""
+    truncated = Answer(200, b"<ListBucketResult><IsTruncated>true</IsTruncated></ListBucketResult>")
+    with pytest.raises(BucketError, match="check AWS_ENDPOINT_URL"):
+        bucket_at(serve(truncated).url).page("")
+
+
 @pytest.mark.parametrize(("status", "says"), [(403, "lack s3:ListBucket"), (404, "does not exist")])
 def test_a_check_tells_a_missing_bucket_from_a_forbidden_one(serve, status, says):
     with pytest.raises(BucketError, match=says):

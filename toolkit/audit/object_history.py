@@ -146,6 +146,11 @@ def observe_objects(
         elif gone := connection.scalars(sa.text("SELECT key FROM ended WHERE NOT changed")).all():
             asked += len(gone)  # a listing that lacks what is there would take evidence away
             denied += _ask(connection, bucket, [gone])
+            if connection.scalar(sa.text(_IS_THERE)):  # so it may lack what is new as well
+                listed = under("object_key", scope.prefixes)
+                unlisted = connection.scalars(sa.text(_UNLISTED.format(listed=listed.text)), listed.bound).all()
+                asked += len(unlisted)
+                denied += _ask(connection, bucket, [unlisted])
             connection.execute(sa.text("DROP TABLE ended"))
             _find_ended(connection, known, confirmed)
             connection.execute(sa.text("DELETE FROM ended WHERE key = ANY(:keys)"), {"keys": denied})
@@ -284,6 +289,14 @@ _CREATE_ENDED: Final = """
     )
 """
 """An object that was asked for has its time to the second, and in some listings with parts of it."""
+
+_IS_THERE: Final = "SELECT EXISTS (SELECT FROM ended JOIN listed USING (key) WHERE NOT changed)"
+
+_UNLISTED: Final = """
+    SELECT DISTINCT object_key
+    FROM audit.evidence_observations
+    WHERE gone_at IS NULL AND {listed} AND NOT EXISTS (SELECT FROM listed WHERE key = object_key)
+"""
 
 _DOUBT_WHAT_IS_NEW: Final = """
     INSERT INTO doubtful (key)

@@ -166,7 +166,7 @@ class Bucket:
         asked |= {"ContinuationToken": token} if token else {}
         with self._server.translated():
             answer = self._client.list_objects_v2(**asked, **({"Delimiter": "/"} if level else {}))
-            following = answer.get("NextContinuationToken") if answer["IsTruncated"] else None
+            following = answer["NextContinuationToken"] if answer["IsTruncated"] else None
         objects = [
             ObjectSeen(item["Key"], item["Size"], item["ETag"].strip('"'), item["LastModified"])
             for item in answer.get("Contents", ())
