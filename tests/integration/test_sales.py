@@ -51,7 +51,7 @@ def observations(database):
 def test_a_sale_is_taken_over_with_its_client_and_partner(take_over, database, clock):
     client = register_client(database, CLIENT, clock).client_id
     loaded = take_over(f"S-1,{client},B,false,2026-02-28T09:30:00,Luz do Vale")
-    assert (loaded.rows, loaded.inserted, loaded.rejected) == (1, 1, ())
+    assert (loaded.rows, loaded.inserted, loaded.rejected) == (1, 1, {})
     columns = "id, client_id, utility_group, is_client_financial_responsible, created_at, partner"
     created_at = datetime(2026, 2, 28, 12, 30, tzinfo=UTC)  # a bare time is in São Paulo
     expected = [("S-1", client, "B", False, created_at, "Luz do Vale")]
@@ -87,7 +87,9 @@ def test_rejected_rows_are_named_by_line_with_every_reason_and_the_others_are_ta
         f"{'9' * 101},,A,true,2026-02-28,",
     )
     assert loaded.inserted == 1
-    assert {row.line: [f"{item.field}: {item.message}" for item in row.invalid] for row in loaded.rejected} == {
+    assert {
+        line: [f"{item.field}: {item.message}" for item in found] for line, found in loaded.rejected.items()
+    } == {
         3: [
             "saleId: Required",
             "isClientFinancialResponsible: Must be true or false",

@@ -118,7 +118,7 @@ def test_one_wrong_row_and_nothing_is_issued(ask, database, out):
         "sale-1,${filename}.pdf,application/pdf,application/pdf,",
     )
     assert (result.rows, result.issued) == (6, 0)
-    assert [(row.line, [(item.field, item.message) for item in row.invalid]) for row in result.rejected] == [
+    assert [(line, [(item.field, item.message) for item in found]) for line, found in result.rejected.items()] == [
         (4, [("fileName", "Required"), ("type", "Must be application/pdf for DOC_CONTRATANTE")]),
         (5, [("saleId", "No sale has this id")]),
         (7, [("fileName", "The sale, the type and the file name stand in line 2 already")]),

@@ -28,7 +28,7 @@ from toolkit.database.tables import finding_answers, finding_observations, new_i
 from toolkit.errors import FindingNotFound, InvalidField, InvalidFields
 from toolkit.intake.headings import Headings, plain
 from toolkit.intake.sources import source_of
-from toolkit.intake.tables import RejectedRow, Table, valid_rows
+from toolkit.intake.tables import Rejected, Table, valid_rows
 from toolkit.language import LANGUAGES, Language, language
 from toolkit.log.events import record_event
 
@@ -90,7 +90,7 @@ class AnswersLoaded:
     rows: int
     new: int
     unchanged: int
-    rejected: tuple[RejectedRow, ...]
+    rejected: Rejected
     rejected_files: tuple[Path, ...]
 
 
@@ -193,13 +193,13 @@ def load_answers(
             keep_answer(database, audit, row.finding_id, row, clock=clock, **who)
         except FindingNotFound:
             unknown = InvalidField("findingId", "The newest audit has no finding of this partner with this id")
-            rejected.append(RejectedRow(line, (unknown,)))
+            rejected[line] = (unknown,)
         except InvalidFields as error:
-            rejected.append(RejectedRow(line, error.invalid))
-    rejected.sort(key=lambda row: row.line)
+            rejected[line] = error.invalid
+    rejected = dict(sorted(rejected.items()))
     files = table.hand_back(rejected, out, spoken)
     rows = len(answered)
-    return AnswersLoaded(rows, rows - unchanged - len(rejected), unchanged, tuple(rejected), files)
+    return AnswersLoaded(rows, rows - unchanged - len(rejected), unchanged, rejected, files)
 
 
 _REPEATED: Final = InvalidField("findingId", "Stands in line {} already")

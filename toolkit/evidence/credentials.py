@@ -31,7 +31,7 @@ from toolkit.evidence.records import EvidenceRecord, records_where
 from toolkit.evidence.upload import journal_of
 from toolkit.intake.headings import Headings
 from toolkit.intake.sources import source_of
-from toolkit.intake.tables import RejectedRow, Table, valid_rows
+from toolkit.intake.tables import Rejected, Table, valid_rows
 from toolkit.log.events import RECORD_ISSUED, record_reissued
 from toolkit.progress import Progress
 
@@ -195,7 +195,7 @@ class ManifestResult:
     issued: int = 0
     reissued: int = 0
     skipped: tuple[tuple[int, UUID], ...] = ()
-    rejected: tuple[RejectedRow, ...] = ()
+    rejected: Rejected = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,10 +236,10 @@ def request_manifest(database: Database, bucket: Bucket, path: Path, out: Path, 
         take(connection, Lock.CREDENTIALS)
         known_sales = sa.text(_WITHOUT_SALE.format(sales=service_of(connection).text("sales")))
         unknown = set(connection.scalars(known_sales, {"sales": list({row.sale_id for row in wanted})}))
-        without = [RejectedRow(line, _NO_SALE) for line, row in valid.items() if row.sale_id in unknown]
-        if rejected := sorted([*unreadable, *without], key=lambda row: row.line):
+        without = {line: _NO_SALE for line, row in valid.items() if row.sale_id in unknown}
+        if rejected := dict(sorted((unreadable | without).items())):
             draft.close()
-            return ManifestResult(rows, rejected=tuple(rejected))
+            return ManifestResult(rows, rejected=rejected)
         now = order.clock()
         known = _known_records(connection, bucket, [row.identity for row in wanted], now)
         issued = _write(connection, bucket, order, now, wanted, known, draft)

@@ -1,6 +1,6 @@
 """Take over the sales that another system exports as a file, or compare them with those of the service."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from pathlib import Path
@@ -19,7 +19,7 @@ from toolkit.database.service import clients, create_new, sales
 from toolkit.errors import InvalidField
 from toolkit.intake.headings import Headings
 from toolkit.intake.sources import source_of
-from toolkit.intake.tables import RejectedRow, Table, valid_rows
+from toolkit.intake.tables import Rejected, Table, valid_rows
 from toolkit.language import ENGLISH, Language
 
 _FIELDS: Final = {
@@ -59,7 +59,7 @@ class SalesLoaded:
     inserted: int
     updated: int
     unchanged: int
-    rejected: tuple[RejectedRow, ...]
+    rejected: Rejected
     differing: tuple[DifferingSale, ...] = ()
     rejected_files: tuple[Path, ...] = ()
     """The rejected rows as they are in the file, with line and errors, to be corrected and loaded."""
@@ -95,7 +95,7 @@ def load_sales(
         connection.execute(sa.text("ALTER TABLE new_sales ADD COLUMN line bigint"))
         copy_rows(connection, "new_sales", _copied(valid, timezone))
         take(connection, Lock.SALES_LOAD)
-        rejected = sorted(rejected + _reject_unknown_clients(connection), key=lambda row: row.line)
+        rejected = dict(sorted((rejected | _reject_unknown_clients(connection)).items()))
         connection.execute(_KEEP_COMPLETIONS)
         differing = _differing(connection)
         if write and differing:
@@ -108,8 +108,8 @@ def load_sales(
     new = sum(not each.fields for each in differing)
     unchanged = rows - len(rejected) - len(differing)
     if write:
-        return SalesLoaded(rows, new, len(differing) - new, unchanged, tuple(rejected), (), files)
-    return SalesLoaded(rows, 0, 0, unchanged, tuple(rejected), differing, files)
+        return SalesLoaded(rows, new, len(differing) - new, unchanged, rejected, (), files)
+    return SalesLoaded(rows, 0, 0, unchanged, rejected, differing, files)
 
 
 _NAMES: Final = {"id" if name == "sale_id" else name: name for name in SaleRecord.model_fields}
@@ -136,12 +136,12 @@ _new_sales: Final = sa.table(
 )
 
 
-def _reject_unknown_clients(connection: Connection) -> list[RejectedRow]:
+def _reject_unknown_clients(connection: Connection) -> dict[int, Sequence[InvalidField]]:
     named = _new_sales.c.client_id
     known = sa.select(clients.c.id).where(clients.c.id == named).exists()
     unknown = sa.delete(_new_sales).where(named.is_not(None), ~known).returning(_new_sales.c.line)
     reason = InvalidField("clientId", "No client is registered under this id")
-    return [RejectedRow(line, (reason,)) for line in connection.scalars(unknown)]
+    return dict.fromkeys(connection.scalars(unknown), (reason,))
 
 
 _KEEP_COMPLETIONS: Final = (

@@ -12,8 +12,8 @@ from __future__ import annotations
 import codecs
 import csv
 import re
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property, partial
 from hashlib import file_digest
 from io import StringIO
@@ -361,20 +361,20 @@ class Table:
             for line, *row in zip(chunk.lines.tolist(), *texts, strict=True):
                 yield line, {name: cell or None for name, cell in zip(self.fields, row, strict=True)}
 
-    def hand_back(self, rejected: Sequence[RejectedRow], out: Path | None, language: Language) -> tuple[Path, ...]:
+    def hand_back(self, rejected: Rejected, out: Path | None, language: Language) -> tuple[Path, ...]:
         """Write the rejected rows, if there are any, to be corrected; into ``out``, or beside the file."""
         if not rejected:
             return ()
         folder, name, delimiter = out or self.source.path.parent, self.source.path.name, self.layout.delimiter
-        errors = {each.line: each.invalid for each in rejected}
         with Outputs(folder, name, delimiter, self.headings, self.fields, language) as outputs:
             for chunk in self.whole:
-                outputs.reject(chunk, errors)
+                outputs.reject(chunk, rejected)
             outputs.complete()
             return outputs.publish()[0]
 
 
 Body = tuple[int, dict[str, str | None]]  # the line of a row, and its cells by field
+Rejected = Mapping[int, Sequence[InvalidField]]  # by line in the file: every reason why a row is not taken over
 
 
 def _source_columns(headings: Sequence[str]) -> slice | None:
@@ -390,34 +390,25 @@ def _source_columns(headings: Sequence[str]) -> slice | None:
     return slice(source) if source >= 0 and tuple(headings[source:width]) == OWN else None
 
 
-@dataclass(frozen=True, slots=True)
-class RejectedRow:
-    """A row that is not taken over: its line in the file and every reason."""
-
-    line: int
-    invalid: tuple[InvalidField, ...]
-
-
 def valid_rows(
     bodies: Iterable[Body], model: type[M], identity: Callable[[M], Hashable], repeated: InvalidField
-) -> tuple[dict[int, M], list[RejectedRow]]:
-    """Judge rows: return the valid ones by their lines, and the others.
+) -> tuple[dict[int, M], dict[int, Sequence[InvalidField]]]:
+    """Judge rows: return the valid ones by their lines, and the reasons against the others.
 
     Of those with the same ``identity`` the first counts; ``repeated`` says why the others do not, with its line.
     """
     valid: dict[int, M] = {}
-    rejected: list[RejectedRow] = []
+    rejected: dict[int, Sequence[InvalidField]] = {}
     first_lines: dict[Hashable, int] = {}
     for line, body in bodies:
         try:
             row = parse(model, body)
         except InvalidFields as error:
-            rejected.append(RejectedRow(line, error.invalid))
+            rejected[line] = error.invalid
             continue
         first = first_lines.setdefault(identity(row), line)
         if first == line:
             valid[line] = row
         else:
-            again = InvalidField(repeated.field, Message(repeated.message, first))
-            rejected.append(RejectedRow(line, (again,)))
+            rejected[line] = (InvalidField(repeated.field, Message(repeated.message, first)),)
     return valid, rejected

@@ -32,7 +32,7 @@ from toolkit.errors import InvalidField, InvalidFields, ReviewRefused, ToolkitEr
 from toolkit.extras import require
 from toolkit.intake.headings import Headings
 from toolkit.intake.sources import harmless, source_of
-from toolkit.intake.tables import RejectedRow, Table
+from toolkit.intake.tables import Table
 from toolkit.kit.process import signed_in_account
 from toolkit.kit.results import of_rejected
 from toolkit.kit.shown import Part, Shown, figures, links, remark, say, table
@@ -106,7 +106,7 @@ class ReviewDesk:
         headings = {name: (f"{name}: {text}",) for name, text in asked.items()}
         fields = dict.fromkeys(_OF_FILE, ()) | headings | {"comment": ()}
         found = Table(source_of(path), Headings(fields, [*fields][1:]))
-        kept, rejected = 0, []
+        kept, rejected = 0, dict[int, Sequence[InvalidField]]()
         for line, body in found.bodies():
             answers = {name: body.get(name) for name in asked if body.get(name)}
             if not answers:
@@ -115,9 +115,9 @@ class ReviewDesk:
                 self._kept(_evidence_id(body["evidenceId"]), answers, body.get("comment"))
                 kept += 1
             except InvalidFields as error:
-                rejected.append(RejectedRow(line, error.invalid))
+                rejected[line] = error.invalid
             except ReviewRefused as error:
-                rejected.append(RejectedRow(line, (InvalidField("evidenceId", error.message),)))
+                rejected[line] = (InvalidField("evidenceId", error.message),)
         files = found.hand_back(rejected, None if out is None else self._kit.path(out), current_language())
         told, document = of_rejected(rejected, files)
         facts = {"kept": kept, "rejected": len(rejected)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from hashlib import sha256
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from toolkit.intake.registration import ClientQuality
     from toolkit.intake.results import FileLoaded, LoadResult, Tally
     from toolkit.intake.sales import SalesLoaded
-    from toolkit.intake.tables import RejectedRow
+    from toolkit.intake.tables import Rejected
     from toolkit.kit.services import Services
 
     Given = str | Path | Sequence[str | Path] | pd.DataFrame
@@ -147,7 +147,7 @@ def shown_sales(loaded: SalesLoaded, name: str) -> Shown[SalesLoaded]:
     return Shown(loaded, parts, document, attention, loaded.rejected_files)
 
 
-def of_rejected(rejected: Sequence[RejectedRow], files: Sequence[Path]) -> tuple[list[Part], dict[str, Any]]:
+def of_rejected(rejected: Rejected, files: Sequence[Path]) -> tuple[list[Part], dict[str, Any]]:
     """Show why rows were rejected, and where they are written to be corrected; nothing where none was."""
     document = {
         "rejected": len(rejected),
@@ -160,15 +160,15 @@ def of_rejected(rejected: Sequence[RejectedRow], files: Sequence[Path]) -> tuple
     return [reasons, links("The rejected rows, to be corrected and loaded", files)], document
 
 
-def _wrong_rows(heading: str, rejected: Sequence[RejectedRow]) -> Part:
-    rows = [(row.line, item.field, translate(item.message)) for row in rejected for item in row.invalid]
+def _wrong_rows(heading: str, rejected: Rejected) -> Part:
+    rows = [(line, each.field, translate(each.message)) for line, found in rejected.items() for each in found]
     return table(heading, ["line", "field", "reason"], rows)
 
 
-def _rejected(rows: Iterable[RejectedRow]) -> list[dict[str, Any]]:
+def _rejected(rejected: Rejected) -> list[dict[str, Any]]:
     return [
-        {"line": row.line, "errors": [pick_camel(item, "field", "message") for item in row.invalid]}
-        for row in rows
+        {"line": line, "errors": [pick_camel(each, "field", "message") for each in found]}
+        for line, found in rejected.items()
     ]
 
 
