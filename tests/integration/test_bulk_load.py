@@ -271,12 +271,12 @@ def as_expected(result, database):
             {key: str(value) for key, value in row.items() if value is not None and key != "created_at"}
             for row in connection.execute(query).mappings()
         ]
-    delimiter = result.files[0].understood.layout.delimiter or ";"
+    delimiter = result.files[0].layout.delimiter or ";"
     rejected = [
         row for path in result.rejected_files if path.suffix == ".csv" for row in read_csv(path, delimiter)
     ]
     return {
-        "understood": str(result.files[0].understood),
+        "understood": result.files[0].understood,
         "registered": registered,
         "rejected": {row["line"]: row["errors"] for row in rejected},
         "repairs": result.repairs,

@@ -31,7 +31,7 @@ from toolkit.errors import InvalidField, UnreadableFile
 from toolkit.intake.checks import ROW, ChunkVerdict, decide
 from toolkit.intake.headings import FIELDS, Headings, client_headings
 from toolkit.intake.registration import REFUSALS, refusal
-from toolkit.intake.results import FileLoaded, LoadResult, Outputs, Tally, Understood
+from toolkit.intake.results import FileLoaded, LoadResult, Outputs
 from toolkit.intake.sources import Chunk, TableSource, source_of, told_apart
 from toolkit.intake.tables import Table
 from toolkit.language import ENGLISH, Language
@@ -115,36 +115,35 @@ class _Load:
         *,
         dry_run: bool,
     ) -> None:
-        self._table, self._layout, self._source = table, table.layout, table.source.name
-        self._options, self._dry_run = options, dry_run
+        self._table, self._options, self._dry_run = table, options, dry_run
         given = table.headings
         fields = {given[position]: name for name, position in table.fields.items()}
-        self.understood = Understood(
-            source=self._source,
-            layout=self._layout,
+        self._loaded = FileLoaded(
+            source=table.source.name,
+            layout=table.layout,
             fields={heading: fields[heading] for heading in given if heading in fields},
-            ignored=tuple(heading for heading in self._layout.headings if heading and heading not in fields),
+            ignored=tuple(heading for heading in table.layout.headings if heading and heading not in fields),
         )
         self._outputs = Outputs(
             folder,
             _outputs_name(table.source.flat_name),
-            self._layout.delimiter,
+            table.layout.delimiter,
             headings.understood_without_map(given, table.fields),
             table.fields,
             language,
         )
-        self._tally = Tally()
 
     def run(self, database: Database, moment: datetime, progress: Progress) -> FileLoaded:
         """Load the file in a transaction; the files about its rows come back when that is committed."""
         with self._outputs as outputs:
             with database.transaction() as connection:
-                already = self._load(connection, moment, progress)
-            rejected, skipped = outputs.publish()
-        return FileLoaded(self.understood, self._tally, already, rejected, skipped, outputs.notes)
+                self._load(connection, moment, progress)
+            self._loaded.rejected_files, self._loaded.skipped_file = outputs.publish()
+            self._loaded.notes = outputs.notes
+        return self._loaded
 
-    def _load(self, connection: Connection, moment: datetime, progress: Progress) -> datetime | None:
-        """Load the file unless it was loaded already, and return when that was.
+    def _load(self, connection: Connection, moment: datetime, progress: Progress) -> None:
+        """Load the file unless it was loaded already.
 
         Raises:
             UnreadableFile: the file changed or broke while it was read.
@@ -152,34 +151,34 @@ class _Load:
         """
         staging = Staging(connection, moment)
         self._stage(staging, moment, progress)
+        loaded = self._loaded
         if not self._dry_run and not take_if_free(connection, Lock.CLIENT_LOAD):
             progress.begin("Waiting for another load of clients to end", None, "loads")
             take(connection, Lock.CLIENT_LOAD)
             progress.end()
-        document = json.dumps([self._layout.sha256, self._options], sort_keys=True)
+        document = json.dumps([loaded.layout.sha256, self._options], sort_keys=True)
         fingerprint = sha256(document.encode()).hexdigest()
         query = sa.select(load_batches.c.loaded_at).where(load_batches.c.fingerprint == fingerprint)
-        already: datetime | None = connection.scalar(query)
-        storing = already is None and not self._dry_run
+        loaded.already_loaded_at = connection.scalar(query)
+        storing = loaded.already_loaded_at is None and not self._dry_run
         there, differing = staging.take_out_registered(dry_run=self._dry_run)
         if there:
             self._outputs.skip(there)
         if differing:
-            self._tally.add(self._tally.warnings, QualityWarning.OTHER_VALUES, self._source, differing)
+            loaded.add(loaded.warnings, QualityWarning.OTHER_VALUES, differing)
         if refused := staging.store() if storing else {}:
             self._reject_refused(refused)
         good = staging.rows - len(refused)
-        self._tally.accepted = good if already is None else 0
-        self._tally.skipped = len(there) + good - self._tally.accepted
+        loaded.accepted = good if loaded.already_loaded_at is None else 0
+        loaded.skipped = len(there) + good - loaded.accepted
         self._outputs.complete()
         if storing:
             self._table.check_unchanged()
             self._record(connection, fingerprint, moment)
-        return already
 
     def _stage(self, staging: "Staging", moment: datetime, progress: Progress) -> None:
         """Judge the file, and copy what is accepted into the temporary table."""
-        progress.begin(Message("Loading {}", self._source), None, "rows")
+        progress.begin(Message("Loading {}", self._loaded.source), None, "rows")
         chunks = self._table.chunks()
         with ThreadPoolExecutor(2) as threads:  # the next chunk is read, and the last one copied, meanwhile
             read, copied = threads.submit(next, chunks, None), None
@@ -200,21 +199,21 @@ class _Load:
         batch = {
             "id": new_id(),
             "fingerprint": fingerprint,
-            "sha256": self._layout.sha256,
+            "sha256": self._loaded.layout.sha256,
             "options": self._options,
-            "source": self._source,
-            "accepted": self._tally.accepted,
-            "rejected": self._tally.rejected,
-            "skipped": self._tally.skipped,
+            "source": self._loaded.source,
+            "accepted": self._loaded.accepted,
+            "rejected": self._loaded.rejected,
+            "skipped": self._loaded.skipped,
             "loaded_at": moment,
         }
         connection.execute(sa.insert(load_batches), batch)
 
     def _note(self, chunk: Chunk, verdict: ChunkVerdict) -> None:
         """Count the results of a chunk, and write its rejected rows."""
-        self._tally.repairs.update(verdict.repairs)
+        self._loaded.repairs.update(verdict.repairs)
         for warning, mask in verdict.warnings.items():
-            self._tally.add(self._tally.warnings, warning, self._source, chunk.lines[mask].tolist())
+            self._loaded.add(self._loaded.warnings, warning, chunk.lines[mask].tolist())
         errors = {int(chunk.lines[row]): verdict.errors[row] for row in sorted(verdict.errors)}
         self._outputs.reject(chunk, errors)
         self._count(errors)
@@ -228,11 +227,11 @@ class _Load:
 
     def _count(self, rejected: Mapping[int, Sequence[InvalidField]]) -> None:
         """Count rejected rows, given by line, and the reasons of each."""
-        self._tally.rejected += len(rejected)
+        self._loaded.rejected += len(rejected)
         for line, errors in rejected.items():
             for error in errors:
                 reason = Message("{}: {}", error.field, error.message)
-                self._tally.add(self._tally.reasons, reason, self._source, [line])
+                self._loaded.add(self._loaded.reasons, reason, [line])
 
 
 KEY: Final = ("cpf", "installation_number", "number_on_dealership")  # the columns by which a client is known

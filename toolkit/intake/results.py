@@ -50,26 +50,9 @@ class Repair(LabelledEnum):
 EXAMPLES: Final = 3  # the number of places that are kept of each reason and warning
 
 
-@dataclass(frozen=True, slots=True)
-class Understood:
-    """The recognised layout of a file, known before its rows are read."""
-
-    source: str
-    layout: Layout
-    fields: Mapping[str, str]  # headings of the file, with the field that each stands for
-    ignored: tuple[str, ...]  # headings of columns that are not loaded
-
-    def __str__(self) -> str:
-        used = ", ".join(
-            heading if heading == name else f"{heading} = {name}" for heading, name in self.fields.items()
-        )
-        message = Message("{}: {}: {}", self.source, str(self.layout), used)
-        return Message("{}; not used: {}", message, ", ".join(self.ignored)) if self.ignored else message
-
-
 @dataclass
 class Tally:
-    """The counts of one file, as they grow."""
+    """Counts, as they grow."""
 
     accepted: int = 0
     rejected: int = 0
@@ -85,28 +68,34 @@ class Tally:
         """Rows without blank ones."""
         return self.accepted + self.rejected + self.skipped
 
-    def add(self, counted: Counter[str], of: str, source: str, lines: Sequence[int]) -> None:
-        """Count a reason or a warning in these lines of a file, and keep the first as examples."""
-        counted[of] += len(lines)
-        examples = self.examples.setdefault(of, [])
-        examples += [(source, line) for line in lines[: EXAMPLES - len(examples)]]
 
+@dataclass(kw_only=True)
+class FileLoaded(Tally):
+    """The result for one file; its layout is known before its rows are read."""
 
-@dataclass(frozen=True)
-class FileLoaded:
-    """The result for one file."""
-
-    understood: Understood
-    tally: Tally
+    source: str
+    layout: Layout
+    fields: Mapping[str, str]  # headings of the file, with the field that each stands for
+    ignored: tuple[str, ...]  # headings of columns that are not loaded
     already_loaded_at: datetime | None = None  # when these contents were loaded before; then nothing changed
     rejected_files: tuple[Path, ...] = ()
     skipped_file: Path | None = None
     notes: tuple[str, ...] = ()
 
     @property
-    def source(self) -> str:
-        """The file's name."""
-        return self.understood.source
+    def understood(self) -> str:
+        """The sentence about how the file was read."""
+        used = ", ".join(
+            heading if heading == name else f"{heading} = {name}" for heading, name in self.fields.items()
+        )
+        message = Message("{}: {}: {}", self.source, str(self.layout), used)
+        return Message("{}; not used: {}", message, ", ".join(self.ignored)) if self.ignored else message
+
+    def add(self, counted: Counter[str], of: str, lines: Sequence[int]) -> None:
+        """Count a reason or a warning in these lines, and keep the first as examples."""
+        counted[of] += len(lines)
+        examples = self.examples.setdefault(of, [])
+        examples += [(self.source, line) for line in lines[: EXAMPLES - len(examples)]]
 
 
 @dataclass
@@ -119,7 +108,7 @@ class LoadResult(Tally):
 
     def __post_init__(self) -> None:
         """Count all files; of reasons, repairs and warnings the most frequent comes first."""
-        for tally in (file.tally for file in self.files):
+        for tally in self.files:
             self.accepted += tally.accepted
             self.rejected += tally.rejected
             self.skipped += tally.skipped
@@ -147,9 +136,9 @@ class LoadResult(Tally):
             "files": [
                 {
                     "source": file.source,
-                    "sha256": file.understood.layout.sha256,
-                    "understood": str(file.understood),
-                    **pick_camel(file.tally, "rows", "accepted", "rejected", "skipped"),
+                    "sha256": file.layout.sha256,
+                    "understood": file.understood,
+                    **pick_camel(file, "rows", "accepted", "rejected", "skipped"),
                     "alreadyLoadedAt": file.already_loaded_at and file.already_loaded_at.isoformat(),
                     "rejectedFiles": [str(path) for path in file.rejected_files],
                     "skippedFile": file.skipped_file and str(file.skipped_file),

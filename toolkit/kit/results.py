@@ -68,9 +68,9 @@ def _tallied(tally: Tally, *, dry_run: bool) -> dict[str, int]:
 
 def _of_file(file: FileLoaded, zone: ZoneInfo, *, dry_run: bool) -> Iterator[Part]:
     """Yield the counts of a file, how it was read, and the files that came back."""
-    heading = Message("{}: {}", file.source, counted(file.tally.rows, "row"))
-    yield figures(heading, _tallied(file.tally, dry_run=dry_run))
-    yield say(str(file.understood), aside=True)
+    heading = Message("{}: {}", file.source, counted(file.rows, "row"))
+    yield figures(heading, _tallied(file, dry_run=dry_run))
+    yield say(file.understood, aside=True)
     if file.already_loaded_at is not None:
         before = readable(file.already_loaded_at, zone)
         yield say(Message("these contents were loaded at {}; nothing changed", before))
