@@ -14,7 +14,7 @@ from tests.support.crafted_keys import claims as crafted_claims
 from tests.support.crafted_keys import private_pem, public_pem, signed, token, unsigned
 from toolkit.contract.people import TokenScope
 from toolkit.errors import SettingsError
-from toolkit.evidence.access import RevokedTokens
+from toolkit.evidence.access import is_revoked
 from toolkit.http.tokens import CLOCK_SKEW, Bearer, InvalidToken, TokenChecks, issue
 from toolkit.settings import Settings
 
@@ -239,7 +239,7 @@ def test_no_token_is_issued_that_would_be_refused(environ, subject, hint):
 
 @pytest.mark.parametrize(("issued", "is_refused"), [(99.0, True), (100.0, True), (100.5, False), (None, True)])
 def test_a_revoked_subject_s_tokens_are_refused_up_to_the_moment_of_the_revocation(issued, is_refused):
-    assert RevokedTokens(subjects={"crm-7": 100.0}).hold(None, "crm-7", issued) is is_refused
+    assert is_revoked({(None, "crm-7"): 100.0}, None, "crm-7", issued) is is_refused
 
 
 def test_the_algorithm_follows_from_the_key_and_never_from_the_token(monkeypatch):

@@ -1,7 +1,6 @@
 """Whose sale it is, and bearer tokens that were revoked before they expire."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache
 from typing import Any
@@ -70,33 +69,24 @@ def one_sale(connection: Connection, access: PartnerAccess | None, sale_id: str)
     return found[0]
 
 
-@dataclass(frozen=True, slots=True)
-class RevokedTokens:
-    """All revocations, indexed by token and by subject."""
-
-    token_ids: frozenset[str] = frozenset()
-    subjects: Mapping[str, float] = field(default_factory=dict)
-    """For each subject the last moment until which its tokens are refused, in seconds since 1970."""
-
-    def hold(self, token_id: str | None, subject: str, issued: float | None) -> bool:
-        """Tell whether a token is revoked; of a revoked subject, one that does not claim its age is."""
-        if token_id in self.token_ids:
-            return True
-        until = self.subjects.get(subject)
-        return until is not None and (issued is None or issued <= until)
+Revocations = Mapping[tuple[str | None, str | None], float]
+"""By token id or by subject: the last moment of a revocation, in seconds since 1970."""
 
 
-def revoked_tokens(database: Database) -> RevokedTokens:
-    """Return all revocations, made for asking fast."""
+def is_revoked(revocations: Revocations, token_id: str | None, subject: str, issued: float | None) -> bool:
+    """Tell whether a token is revoked; of a revoked subject, one that does not claim its age is."""
+    until = revocations.get((None, subject))
+    return (token_id, None) in revocations or (until is not None and (issued is None or issued <= until))
+
+
+def revoked_tokens(database: Database) -> Revocations:
+    """Return all revocations."""
     columns = token_revocations.c
     query = sa.select(columns.token_id, columns.subject, columns.revoked_at)
     with database.transaction() as connection:
         found = connection.execute(query.order_by(columns.revoked_at, columns.id)).all()
-    return RevokedTokens(
-        frozenset(each.token_id for each in found if each.token_id is not None),
-        # The newest of a subject comes last.
-        {each.subject: each.revoked_at.timestamp() for each in found if each.subject is not None},
-    )
+    # The newest of a subject comes last.
+    return {(token_id, subject): revoked_at.timestamp() for token_id, subject, revoked_at in found}
 
 
 def add_revocation(

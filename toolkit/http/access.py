@@ -22,7 +22,7 @@ from throttled import MemoryStore, RateLimiterType, Throttled, rate_limiter
 from toolkit.contract.fields import REQUIRED
 from toolkit.contract.people import PartnerAccess, TokenScope
 from toolkit.errors import DatabaseUnavailable, InvalidField, InvalidFields
-from toolkit.evidence.access import RevokedTokens
+from toolkit.evidence.access import Revocations, is_revoked
 from toolkit.http.answers import failure, invalid, retry_later
 from toolkit.http.backend import Watched
 from toolkit.http.tokens import Bearer, InvalidToken, TokenChecks
@@ -73,7 +73,7 @@ class AccessControl:
 
     app: ASGIApp
     checks: TokenChecks
-    revocations: Watched[RevokedTokens]
+    revocations: Watched[Revocations]
     limits: "RateLimits"
     open_paths: Container[str]
 
@@ -98,7 +98,7 @@ class AccessControl:
         try:
             bearer: Bearer = self.verified(_bearer_token(headers))
             self.checks.check_expiry(bearer)
-            if self.revocations.get().hold(bearer.token_id, bearer.subject, bearer.issued):
+            if is_revoked(self.revocations.get(), bearer.token_id, bearer.subject, bearer.issued):
                 raise InvalidToken("The bearer token was revoked")
         except InvalidToken as error:
             wait = self.limits.wrong_token(scope, headers)
