@@ -99,23 +99,17 @@ class Likeness(LabelledEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class AlikeClients:
-    """Clients that have something in common: how many, and the ids of the first of them."""
-
-    likeness: Likeness
-    number: int
-    cpf: str | None  # masked; ``None`` where they have several
-    client_ids: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class ClientQuality:
-    """The doubtful values and the alike clients that were found."""
+    """The doubtful values and the alike clients that were found.
+
+    Each of ``alike`` tells the ``likeness``, the ``number`` of clients, their masked ``cpf`` (``None`` where they
+    have several) and the ``client_ids`` of the first of them.
+    """
 
     clients: int
     counts: Mapping[str, int]  # clients by each ``QualityWarning`` that some have
     groups: Mapping[Likeness, int]  # the groups of clients that are alike, without those likenesses that have none
-    alike: tuple[AlikeClients, ...]  # the groups that are named, the largest of each likeness first
+    alike: Sequence[sa.Row[Any]]  # the groups that are named, the largest of each likeness first
 
 
 MOST_GROUPS: Final = 1_000_000
@@ -131,17 +125,15 @@ def client_quality(database: Database, today: date, most: int = 500) -> ClientQu
         raise InvalidInput("{} must be a whole number from {} to {}", "most", 1, MOST_GROUPS)
     with database.snapshot() as connection:
         counts = connection.execute(_warnings(today)).mappings().one()
-        found = {each: connection.execute(query.limit(most)).all() for each, query in _ALIKE.items()}
-    alike = [
-        AlikeClients(likeness, row.number, row.cpf, tuple(map(str, row.ids)))
-        for likeness, rows in found.items()
-        for row in rows
-    ]
+        found = {
+            each: connection.execute(query.add_columns(sa.literal(str(each)).label("likeness")).limit(most)).all()
+            for each, query in _ALIKE.items()
+        }
     return ClientQuality(
         clients=counts["clients"],
         counts={code: counts[code] for code in QualityWarning if counts.get(code)},
         groups={likeness: rows[0].groups for likeness, rows in found.items() if rows},
-        alike=tuple(alike),
+        alike=[row for rows in found.values() for row in rows],
     )
 
 
@@ -170,19 +162,20 @@ def _alike(same: Sequence[sa.ColumnElement[Any]], several: sa.ColumnElement[Any]
     number = sa.func.count(sa.distinct(clients.c.id))
     cpf = sa.case((sa.func.min(clients.c.cpf) == sa.func.max(clients.c.cpf), sa.func.min(clients.c.cpf)))
     masked = sa.func.regexp_replace(cpf, "^.{3}(.{3})(.{3}).{2}$", r"***.\1.\2-**")
-    ids = sa.func.array_agg(sa.distinct(clients.c.id), type_=ARRAY(sa.Uuid))
+    client_id = sa.cast(clients.c.id, sa.Text)
+    ids = sa.func.array_agg(sa.distinct(client_id), type_=ARRAY(sa.Text))
     return (
         sa.select(
             number.label("number"),
             masked.label("cpf"),
-            ids[1:_IDS].label("ids"),
+            ids[1:_IDS].label("client_ids"),
             sa.func.count().over().label("groups"),
         )
         .select_from(clients)
         .where(*(each.is_not(None) for each in same))
         .group_by(*same)
         .having(sa.func.count(sa.distinct(several)) > 1)
-        .order_by(number.desc(), sa.func.min(sa.cast(clients.c.id, sa.Text)))
+        .order_by(number.desc(), sa.func.min(client_id))
     )
 
 

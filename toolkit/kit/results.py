@@ -109,7 +109,7 @@ def shown_quality(found: ClientQuality) -> Shown[ClientQuality]:
         parts.append(table("Groups of clients that are alike", ["what is the same", "groups"], groups.items()))
         columns = ["what is the same", "clients", "CPF, masked", "client ids"]
         rows = [
-            (_(each.likeness.text), each.number, each.cpf or _("several"), ", ".join(each.client_ids))
+            (_(Likeness(each.likeness).text), each.number, each.cpf or _("several"), ", ".join(each.client_ids))
             for each in found.alike
         ]
         parts.append(table("Clients that are alike", columns, rows, total=alike))
