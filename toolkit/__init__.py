@@ -16,44 +16,31 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from toolkit.contract.codes import Severity
-    from toolkit.contract.evidence import EvidenceRequest, EvidenceType, FileKind, UtilityGroup
-    from toolkit.contract.fields import parse
-    from toolkit.contract.findings import MissingPiece, Problem, Reason, Status, Verdict
-    from toolkit.contract.resources import Address, Client
-    from toolkit.contract.rules import Evidence, EvidenceState, Sale, evaluate
-    from toolkit.errors import InvalidField, InvalidFields, ToolkitError
-    from toolkit.kit.audits import AuditResult, open_audit
-    from toolkit.kit.connection import Kit, connect
-    from toolkit.kit.shown import Shown
-
-__all__ = [
-    "Address",
-    "AuditResult",
-    "Client",
-    "Evidence",
-    "EvidenceRequest",
-    "EvidenceState",
-    "EvidenceType",
-    "FileKind",
-    "InvalidField",
-    "InvalidFields",
-    "Kit",
-    "MissingPiece",
-    "Problem",
-    "Reason",
-    "Sale",
-    "Severity",
-    "Shown",
-    "Status",
-    "ToolkitError",
-    "UtilityGroup",
-    "Verdict",
-    "connect",
-    "evaluate",
-    "open_audit",
-    "parse",
-]
+    from toolkit.contract.codes import Severity as Severity
+    from toolkit.contract.evidence import EvidenceRequest as EvidenceRequest
+    from toolkit.contract.evidence import EvidenceType as EvidenceType
+    from toolkit.contract.evidence import FileKind as FileKind
+    from toolkit.contract.evidence import UtilityGroup as UtilityGroup
+    from toolkit.contract.fields import parse as parse
+    from toolkit.contract.findings import MissingPiece as MissingPiece
+    from toolkit.contract.findings import Problem as Problem
+    from toolkit.contract.findings import Reason as Reason
+    from toolkit.contract.findings import Status as Status
+    from toolkit.contract.findings import Verdict as Verdict
+    from toolkit.contract.resources import Address as Address
+    from toolkit.contract.resources import Client as Client
+    from toolkit.contract.rules import Evidence as Evidence
+    from toolkit.contract.rules import EvidenceState as EvidenceState
+    from toolkit.contract.rules import Sale as Sale
+    from toolkit.contract.rules import evaluate as evaluate
+    from toolkit.errors import InvalidField as InvalidField
+    from toolkit.errors import InvalidFields as InvalidFields
+    from toolkit.errors import ToolkitError as ToolkitError
+    from toolkit.kit.audits import AuditResult as AuditResult
+    from toolkit.kit.audits import open_audit as open_audit
+    from toolkit.kit.connection import Kit as Kit
+    from toolkit.kit.connection import connect as connect
+    from toolkit.kit.shown import Shown as Shown
 
 _HOMES: Final = {
     "contract.resources": "Address Client",
@@ -68,6 +55,8 @@ _HOMES: Final = {
     "kit.shown": "Shown",
 }
 """The module of each name, imported at its first use: pandas and SQLAlchemy take a second to load."""
+
+__all__ = sorted(name for names in _HOMES.values() for name in names.split())
 
 
 def __getattr__(name: str) -> Any:
