@@ -18,10 +18,10 @@ from tests.support.notebook_files import write_notebook
 from tests.support.scripted_server import Answer, scripted
 from tests.unit.test_job_notices import SMTP, Mailbox, served
 from toolkit.database import tables
+from toolkit.intake.registration import client_ids
 from toolkit.jobs.definitions import PACKAGED
 from toolkit.jobs.runs import job_history
 from toolkit.kit.connection import Kit
-from toolkit.samples import story
 from toolkit.samples.dataset import make_samples, write_sales, write_samples
 
 BROKEN = """
@@ -41,7 +41,9 @@ def samples(run, tmp_path, database):
     made, folder = make_samples(), tmp_path / "samples"
     write_samples(made, folder)
     run("clients", "load", folder / "clients.csv", "--out", tmp_path / "rejected", ends=3)
-    write_sales(made.sales, folder / "sales.csv", story.registered_clients(database, made))
+    write_sales(
+        made.sales, folder / "sales.csv", client_ids(database, [each["external_id"] for each in made.clients])
+    )
     run("sales", "load", folder / "sales.csv", "--overwrite")
     run("credentials", "request", folder / "manifest.csv", "--out", tmp_path / "credentials.jsonl")
     return made

@@ -1,6 +1,5 @@
 """Invent the sample: sales and their evidence, with mistakes; equal arguments give equal values."""
 
-import csv
 import shutil
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,6 +10,7 @@ from random import Random
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
+import pandas as pd
 import pyarrow as pa
 
 from toolkit.contract.evidence import KIND_OF, EvidenceType, FileKind, UtilityGroup
@@ -184,11 +184,6 @@ _DOCUMENT_TITLES: Final = {
 }
 
 
-MANIFEST_COLUMNS: Final = ("saleId", "fileName", "fileFormat", "type", "evidenceType")
-SALE_COLUMNS: Final = (
-    "saleId", "clientId", "utilityGroup", "isClientFinancialResponsible", "createdAt", "partner", "completedAt",
-)  # fmt: skip
-
 PARTNER_FILES: Final = Path("partner", "files")
 """Where, in the folder, the files are that a partner's own software sends."""
 
@@ -201,9 +196,7 @@ def write_samples(samples: Samples, out: Path) -> None:
     for name in _CLIENT_FILES:
         shutil.copyfile(_SPREADSHEETS / name, out / name)
     write_sales(samples.sales, out / "sales.csv", {})
-    _write_csv(
-        out / "manifest.csv", MANIFEST_COLUMNS, [tuple(manifest_row(file).values()) for file in samples.manifest]
-    )
+    _write_csv(out / "manifest.csv", [manifest_row(file) for file in samples.manifest])
     for file in samples.files:
         attempt = file.attempt
         if attempt.has_record and (attempt.by_partner or attempt.state is EvidenceState.COUNTED):
@@ -219,37 +212,38 @@ def write_sales(
 
     ``client_ids`` maps a client's ``externalId`` to the id from its registration.
     """
-    _write_csv(path, SALE_COLUMNS, [_row(sale, client_ids, day) for sale in sales if sale.scenario.sold >= day])
+    _write_csv(path, [_row(sale, client_ids, day) for sale in sales if sale.scenario.sold >= day])
 
 
-def _row(sale: SampleSale, client_ids: Mapping[str, object], day: int) -> tuple[object, ...]:
+def _row(sale: SampleSale, client_ids: Mapping[str, object], day: int) -> dict[str, object]:
     story = sale.scenario
     client = None if story.has("no client", day) else sale.client
-    group = "E" if story.has("group E", day) else sale.utility_group
     completed_at = ""
     if story.marked is not None and story.marked >= day:
         completed_at = (sale.created_at + timedelta(days=story.sold - story.marked)).isoformat()
-    return (
-        sale.id,
-        client_ids.get(client["external_id"], "") if client else "",
-        group,
-        "false" if story.has("other payer", day) else "true",
-        sale.created_at.isoformat(),
-        sale.partner_on(day),
-        completed_at,
-    )
+    return {
+        "saleId": sale.id,
+        "clientId": client_ids.get(client["external_id"], "") if client else "",
+        "utilityGroup": "E" if story.has("group E", day) else sale.utility_group,
+        "isClientFinancialResponsible": "false" if story.has("other payer", day) else "true",
+        "createdAt": sale.created_at.isoformat(),
+        "partner": sale.partner_on(day),
+        "completedAt": completed_at,
+    }
 
 
 def manifest_row(file: SampleFile) -> dict[str, str]:
-    """Return the row that requests this file's upload, under the names of ``MANIFEST_COLUMNS``."""
-    evidence_type = file.attempt.evidence_type
-    media_type = _MEDIA_TYPE[KIND_OF[evidence_type]]
-    values = (file.sale_id, file.name, media_type, media_type, str(evidence_type))
-    return dict(zip(MANIFEST_COLUMNS, values, strict=True))
+    """Return the row that requests this file's upload, under the names of the contract."""
+    attempt = file.attempt
+    media_type = _MEDIA_TYPE[KIND_OF[attempt.evidence_type]]
+    return {
+        "saleId": file.sale_id,
+        "fileName": file.name,
+        "fileFormat": media_type,
+        "type": media_type,
+        "evidenceType": str(attempt.evidence_type),
+    }
 
 
-def _write_csv(path: Path, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    with path.open("w", encoding="utf-8", newline="") as stream:
-        writer = csv.writer(stream)
-        writer.writerow(columns)
-        writer.writerows(rows)
+def _write_csv(path: Path, rows: Sequence[object]) -> None:
+    pd.DataFrame(rows).to_csv(path, index=False, lineterminator="\r\n")

@@ -191,7 +191,6 @@ class Scenario:
     """Each trait with the day on which it ends, ``FOR_EVER`` for one that stays."""
     marked: int | None = None
     completed: int | None = None
-    waiver: Waiving | None = None
     usual: int = 0
 
     def has(self, trait: str, day: int) -> bool:
@@ -229,7 +228,6 @@ def _scenario(line: str) -> Scenario:
         name,
         attempts=tuple(attempts),
         traits={trait: int(until or FOR_EVER) for trait, _, until in given},
-        waiver=WAIVERS.get(name),
         usual=sum(int(trait.removeprefix("usual ")) for trait, *_ in given if trait.startswith("usual ")),
         **days,
     )

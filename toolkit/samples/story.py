@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
 from typing import Any, Final
-from uuid import NAMESPACE_URL, UUID, uuid5
+from uuid import NAMESPACE_URL, uuid5
 
 from toolkit.audit.changes import audits_until
 from toolkit.audit.observe_bucket import sync_bucket
@@ -37,7 +37,7 @@ from toolkit.log.notes import LogSigner
 from toolkit.log.sealing import seal_events
 from toolkit.partner import post_file
 from toolkit.samples.dataset import SampleFile, Samples, manifest_row, write_sales
-from toolkit.samples.scenarios import DAYS
+from toolkit.samples.scenarios import DAYS, WAIVERS
 
 PARTNER: Final = "partner-software"
 ANALYST: Final = "analyst@example.com"
@@ -48,11 +48,6 @@ _BEFORE_THE_AUDIT: Final = timedelta(minutes=5)
 _SENDERS: Final = 4
 _OPEN_FORMS: Final = 10
 _WAIVED: Final = missing_code(EvidenceType.POV)
-
-
-def registered_clients(database: Database, samples: Samples) -> dict[str, UUID]:
-    """Return the ids of the sample's clients in the database by ``externalId``, the oldest where there are two."""
-    return client_ids(database, [person["external_id"] for person in samples.clients])
 
 
 def end_of_story(database: Database, samples: Samples, now: datetime) -> datetime:
@@ -111,7 +106,8 @@ class Telling:
     def load_sales(self, day: int, clock: Clock) -> None:
         """Take over the sales as they are on a day."""
         path = self.folder / "sales.csv"
-        write_sales(self.samples.sales, path, registered_clients(self.database, self.samples), day=day)
+        clients = client_ids(self.database, [person["external_id"] for person in self.samples.clients])
+        write_sales(self.samples.sales, path, clients, day=day)
         load_sales(self.database, path, timezone=self.timezone, clock=clock)
 
     def _send(self, file: SampleFile, partner: str, clock: Clock) -> None:
@@ -171,7 +167,7 @@ class Telling:
         # A telling that broke off may have been gone on with after something happened at the time of the wall.
         known = {each.request: each for each in all_waivers(self.database, wall_clock())}
         for sale in self.samples.sales:
-            waiver = sale.scenario.waiver
+            waiver = WAIVERS.get(sale.scenario.name)
             if waiver is None:
                 continue
             start, end = (self.samples.moment(each).date() for each in (waiver.start, waiver.end))
