@@ -12,7 +12,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from ipywidgets import HTML, Button, Image
+from ipywidgets import HTML, Button, Image, VBox
 from nbclient import NotebookClient
 from playwright import sync_api
 
@@ -22,7 +22,7 @@ from tests.support.postgres_cluster import free_port
 from tests.support.uploaded_sales import rows
 from tests.support.waiting import PATIENCE, wait_until
 from toolkit.kit.connection import Kit
-from toolkit.kit.desk import _mark, _Widgets
+from toolkit.kit.desk import _mark
 
 
 class Jupyter:
@@ -210,9 +210,9 @@ def test_what_is_missing_is_said_and_a_document_is_drawn(office):  # noqa: F811
     card = office.card.read_text().replace('of = ["POV"]', 'of = ["POV", "DOC_CONTRATANTE"]')
     office.card.write_text(card)
     office.kit.draw_review(per_partner=1, of="DOC_CONTRATANTE", second_share=0)
-    widgets = _Widgets(office.kit.desk("Ana Souza"))
-    widgets.show()
-    shown = [*parts(widgets.box)]
+    box = VBox()
+    office.kit.desk("Ana Souza").show(box)
+    shown = [*parts(box)]
     [picture] = [each for each in shown if isinstance(each, Image)]
     assert bytes(picture.value[:4]) == b"\x89PNG"
     next(each for each in shown if isinstance(each, Button)).click()

@@ -152,29 +152,24 @@ class ReviewDesk:
     def _repr_mimebundle_(self, **_: object) -> Any:
         """Show the next file with its questions; the notebook saves how the box looks while it is empty."""
         require("lab", "Desks of reviewers")
-        widgets = _Widgets(self)
-        empty = widgets.box._repr_mimebundle_()  # the name that IPython gives it
-        widgets.show()
-        return empty
-
-
-class _Widgets:
-    """The widgets of a desk; Tab goes to the next question, and the first letter of an answer is enough."""
-
-    def __init__(self, desk: ReviewDesk) -> None:
         from ipywidgets import VBox
 
-        self._desk = desk
-        self.box = VBox()
+        box = VBox()
+        empty = box._repr_mimebundle_()  # the name that IPython gives it
+        self.show(box)
+        return empty
 
-    def show(self, told: str = "") -> None:
-        """Show the next file beside its sale and its questions, and above it what became of the one before."""
+    def show(self, box: Any, told: str = "") -> None:
+        """Show the next file beside its sale and its questions, and above it what became of the one before.
+
+        Tab goes to the next question, and the first letter of an answer is enough.
+        """
         from ipywidgets import HTML, Box, Button, Combobox, Text, VBox
 
-        shown = self._desk.next()
+        shown = self.next()
         turns = shown.result
         if not turns:
-            self.box.children = [HTML(_paragraph(told)), *(HTML(part.html) for part in shown.parts)]
+            box.children = [HTML(_paragraph(told)), *(HTML(part.html) for part in shown.parts)]
             return
         turn, wrong = turns[0], HTML()
         words = [_(text) for text in MARKS.values()]
@@ -185,7 +180,7 @@ class _Widgets:
         def keep(_button: object) -> None:
             answers = {name: _mark(each.value) for name, each in questions.items()}
             try:
-                kept = self._desk.record(turn.evidence_id, answers, comment=comment.value)
+                kept = self.record(turn.evidence_id, answers, comment=comment.value)
             except InvalidFields as error:
                 texts = {each.id: each.text for each in turn.questions}
                 wrong.value = "".join(
@@ -195,7 +190,7 @@ class _Widgets:
             except ToolkitError as error:
                 wrong.value = _paragraph(translate(error.message))
             else:
-                self.show(" · ".join(map(str.strip, str(kept).splitlines())))
+                self.show(box, " · ".join(map(str.strip, str(kept).splitlines())))
 
         button.on_click(keep)
         heading = f"{turn.sale_id} · {turn.partner or _('no partner')} · {turn.evidence_type}"
@@ -208,7 +203,7 @@ class _Widgets:
             VBox([sale, *asked, comment, button, wrong], layout={"flex": "0 1 29em"}),
         ]
         looks = {"flex_flow": "row wrap", "align_items": "flex-start", "grid_gap": "1em"}
-        self.box.children = [HTML(_paragraph(told)), HTML(_paragraph(heading, "h3")), Box(beside, layout=looks)]
+        box.children = [HTML(_paragraph(told)), HTML(_paragraph(heading, "h3")), Box(beside, layout=looks)]
         first = next(iter(questions.values()))
         for seconds in _DRAWN_AFTER:
             Timer(seconds, lambda: first.value or first.focus()).start()
@@ -217,10 +212,9 @@ class _Widgets:
         from ipywidgets import HTML, Image
 
         if KIND_OF[EvidenceType(turn.evidence_type)] is FileKind.PDF:
-            pages, width = self._desk.pages(turn), {"max_width": "100%", "flex": "0 0 auto"}
+            pages, width = self.pages(turn), {"max_width": "100%", "flex": "0 0 auto"}
             return [Image(value=each, format="png", layout=width) for each in pages]
-        kit = self._desk._kit  # noqa: SLF001  # of this module
-        link = kit.link(turn.evidence_id, reason="review", by=self._desk.reviewer, seconds=LINK_SECONDS)
+        link = self._kit.link(turn.evidence_id, reason="review", by=self.reviewer, seconds=LINK_SECONDS)
         return [HTML(f'<audio controls autoplay src="{escape(link.url)}"></audio>')]
 
 
