@@ -11,6 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+from toolkit.audit.waivers import add_waiver, all_waivers, revoke_waiver
+from toolkit.database.belonging import check_bucket, pending_restore
+from toolkit.database.observation_clock import final_moment
 from toolkit.errors import InvalidInput, NoAudit
 from toolkit.kit import results
 from toolkit.kit.one_sale import OneSale
@@ -184,7 +187,6 @@ class Kit(OneSale):
             InvalidInput: the rows of the manifest were rejected, or the credentials file is none.
             WrongBucket: the database belongs to another bucket.
         """
-        from toolkit.database.belonging import check_bucket
         from toolkit.evidence.upload import destinations, upload_files
 
         if isinstance(forms, Shown) and forms.needs_attention:
@@ -322,7 +324,6 @@ class Kit(OneSale):
             NothingEvaluated: no audit had been made by then.
         """
         from toolkit.audit.changes import audits_until, changes_between
-        from toolkit.database.belonging import pending_restore
         from toolkit.kit.audits import shown_changes
 
         last, zone = self.moment(until), self.settings.timezone
@@ -344,7 +345,6 @@ class Kit(OneSale):
                 tells it with your account.
         """
         from toolkit.audit.file_findings import file_findings_at
-        from toolkit.database.observation_clock import final_moment
         from toolkit.kit.audits import shown_file_findings
 
         moment = final_moment(self.database, self.clock)
@@ -420,7 +420,6 @@ class Kit(OneSale):
         Raises:
             WaiverRefused: a field is missing or wrong; everything that is wrong is named.
         """
-        from toolkit.audit.waivers import add_waiver
         from toolkit.kit.audits import shown_waivers
 
         account, today = signed_in_account(), self.today()
@@ -429,7 +428,6 @@ class Kit(OneSale):
 
     def waivers(self, *, everything: bool = False) -> Shown[Sequence[Waiver]]:
         """List the waivers that hold or will hold; ``everything``: also those that ended or were revoked."""
-        from toolkit.audit.waivers import all_waivers
         from toolkit.kit.audits import shown_waivers
 
         found, today = all_waivers(self.database, self.clock()), self.today()
@@ -442,7 +440,5 @@ class Kit(OneSale):
         Raises:
             WaiverRefused: there is none with this id, or it was revoked before.
         """
-        from toolkit.audit.waivers import revoke_waiver
-
         why = {"reason": reason, "revoked_by": by, "account": signed_in_account()}
         return revoke_waiver(self.database, UUID(str(waiver_id)), clock=self.clock, **why)

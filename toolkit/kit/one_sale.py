@@ -13,6 +13,8 @@ from toolkit.kit.results import shown_completion
 from toolkit.kit.services import Services
 from toolkit.kit.shown import Shown, links
 from toolkit.kit.spoken import current_language
+from toolkit.log.bundle import bundle, opened
+from toolkit.log.sealing import prove, with_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -104,9 +106,6 @@ class OneSale(Services):
 
         Fields whose texts are ``shown`` are opened.
         """
-        from toolkit.log.bundle import bundle, opened
-        from toolkit.log.sealing import prove, with_key
-
         self.seal_if_possible()
         with self.database.transaction() as connection:
             told = {event.id: with_key(connection, event) for event, _ in case.timeline}

@@ -13,6 +13,7 @@ from zoneinfo import ZoneInfo
 from toolkit.contract.codes import CODES, WRONG_KIND
 from toolkit.contract.contents import ContentProblem
 from toolkit.contract.fields import pick_camel
+from toolkit.contract.resources import QualityWarning
 from toolkit.errors import InvalidInput
 from toolkit.kit.shown import Part, Shown, figures, links, remark, say, table
 from toolkit.kit.spoken import _, counted, current_language, readable, translate
@@ -40,7 +41,6 @@ S = TypeVar("S", bound=Shown[Any])
 
 def shown_clients(result: LoadResult, zone: ZoneInfo) -> Shown[LoadResult]:
     """Show the load of client files: each file, then every reason, repair and warning with examples."""
-    from toolkit.contract.resources import QualityWarning
     from toolkit.intake.results import Repair
 
     parts: list[Part] = []
@@ -95,7 +95,6 @@ def _why(heading: str, of: str, result: LoadResult, counts: Mapping[str, int], t
 
 def shown_quality(found: ClientQuality) -> Shown[ClientQuality]:
     """Show doubtful clients, and those that are alike."""
-    from toolkit.contract.resources import QualityWarning
     from toolkit.intake.registration import Likeness
 
     repeated, alike = found.groups.get(Likeness.SAME_CONTRACT, 0), sum(found.groups.values())

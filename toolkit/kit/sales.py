@@ -16,6 +16,7 @@ from toolkit.contract.findings import FindingStatus, Status
 from toolkit.contract.people import mask_cpf
 from toolkit.kit.shown import Shown, figures, say, table
 from toolkit.kit.spoken import Ordered, _, counted, current_language, on_day, readable, translate
+from toolkit.log.bundle import digest_of
 from toolkit.message import Message
 from toolkit.reports.json_document import finding_records, waiver_as_json
 from toolkit.reports.report import iso_exact, tuples
@@ -129,7 +130,6 @@ def sale_dossier(
     case: SaleCase, files: Mapping[UUID, Path], zone: ZoneInfo, as_of: datetime, cpf: str | None, *, unmasked: bool
 ) -> Dossier:
     """Return the dossier of a sale, with the ``files`` of its records by the ids of these."""
-    from toolkit.log.bundle import digest_of
     from toolkit.reports.dossier import Dossier
     from toolkit.reports.pdf import breaking
 

@@ -30,8 +30,9 @@ from toolkit.errors import InvalidInput, LogDiffers, LogKeyMissing, SettingsErro
 from toolkit.extras import require
 from toolkit.kit.process import signed_in_account
 from toolkit.kit.spoken import parse_timestamp
+from toolkit.log.bundle import bundle
 from toolkit.log.events import record_event
-from toolkit.log.notes import Checkpoint, LogSigner, SignedState
+from toolkit.log.notes import Checkpoint, LogSigner, SignedState, new_key
 from toolkit.log.sealing import goes_on, may_record, newest_checkpoint, prove, seal_events
 from toolkit.progress import Progress
 from toolkit.settings import Settings, expanded
@@ -212,8 +213,6 @@ class Services:
         Raises:
             SettingsError: the file that is named cannot be read, can be read by others, or is no such key.
         """
-        from toolkit.log.notes import new_key
-
         path = self.settings.log_signing_key or self.settings.home / _LOG_SIGNING_KEY
         try:
             if self.settings.log_signing_key is None:
@@ -371,8 +370,6 @@ class Services:
             explains them. ``None`` and no files where it cannot be proven yet (an older transaction is under way),
             where the log's key is not here, and where this role or session may only read.
         """
-        from toolkit.log.bundle import bundle
-
         with self.database.transaction() as connection:
             if not may_record(connection):
                 return None, {}
