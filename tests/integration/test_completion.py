@@ -23,6 +23,7 @@ from toolkit.database.tables import content_checks
 from toolkit.errors import EvidenceNotFound, SaleNotFound, WithdrawalRefused
 from toolkit.evidence.completion import complete_sale
 from toolkit.evidence.contents import verify_contents
+from toolkit.evidence.credentials import Order, UploadLimits, request_manifest
 from toolkit.evidence.gate import sale_gate
 from toolkit.evidence.records import withdraw, withdrawals_at
 
@@ -250,11 +251,19 @@ def test_a_record_without_a_key_has_no_file(database, bucket, clock, tmp_path):
     )
     service = load_service(place)
     other = Database(database.engine.url.render_as_string(hide_password=False), service=service)
+    (manifest := tmp_path / "manifest.csv").write_text(
+        "saleId,fileName,fileFormat,type,evidenceType\nS-1,contract.pdf,audio/mpeg,audio/mpeg,POV\n"
+    )
+    order = Order("night job", UploadLimits(900, 1_000_000), clock)
     try:
-        missing = {piece.evidence_type for piece in sale_gate(other, bucket, "S-1", None, clock).verdict.missing}
+        told = sale_gate(other, bucket, "S-1", None, clock).verdict.missing
+        refused = missing(complete_sale(other, bucket, "S-1", clock))
+        requested = request_manifest(other, bucket, manifest, tmp_path / "credentials.jsonl", order)
     finally:
         other.dispose()
-    assert EvidenceType.POV in missing
+    assert refused == [(each.evidence_type, each.reason) for each in told]
+    assert (EvidenceType.POV, Reason.NOT_UPLOADED) in refused
+    assert requested.issued == 1
 
 
 @pytest.fixture

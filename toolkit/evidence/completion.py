@@ -116,7 +116,7 @@ def complete_sale(
 
 def _read(connection: Connection, sale_id: str, now: datetime) -> _Known:
     sale, found = one_sale(connection, None, sale_id), records_seen(connection, sale_id, now)
-    standing = [record for record in found if record.withdrawal is None and record.object_key]
+    standing = [record for record in found if record.withdrawal is None]
     return _Known(sale, standing, [record.evidence_type for record in found if record.withdrawal is not None])
 
 

@@ -338,7 +338,8 @@ def _known_records(
     named = zip(("sales", "types", "names"), map(list, zip(*wanted, strict=True)), strict=False)
     positions = {row.id: row.position for row in connection.execute(query, dict(named))} if wanted else {}
     chosen = evidences.c.id == sa.any_(sa.cast(list(positions), sa.ARRAY(sa.Uuid)))
-    records = [each for each in records_where(connection, chosen, now) if each.withdrawal is None]
+    records = records_where(connection, chosen, now)
+    records = [each for each in records if each.withdrawal is None and each.object_key]
     [found] = ask_each(bucket.head, [[each.object_key for each in records if each.file is None]])
     arrived = {item.key for item in found if item is not None and item.size}
     known: dict[int, _Known] = {}

@@ -83,8 +83,7 @@ def sale_gate(
         row = one_sale(connection, access, sale_id)
         check_bucket(connection, bucket)
         records = records_seen(connection, sale_id, now)
-    # A service may keep a record without a key; no file can lie there.
-    asked_for = [each.object_key for each in records if each.withdrawal is None and each.object_key]
+    asked_for = [each.object_key for each in records if each.withdrawal is None]
     [found] = ask_each(bucket.head, [asked_for])
     objects = dict(zip(asked_for, found, strict=True))
     judged: list[Evidence] = []
