@@ -20,7 +20,7 @@ from toolkit.contract.findings import Problem, Reason
 from toolkit.database.connection import Database, Lock, take
 from toolkit.database.service import load_service
 from toolkit.database.tables import content_checks
-from toolkit.errors import EvidenceNotFound, SaleNotFound, WithdrawalRefused
+from toolkit.errors import DatabaseError, EvidenceNotFound, SaleNotFound, WithdrawalRefused
 from toolkit.evidence.completion import complete_sale
 from toolkit.evidence.contents import verify_contents
 from toolkit.evidence.credentials import Order, UploadLimits, request_manifest
@@ -239,6 +239,31 @@ def test_where_nobody_knows_what_a_sale_needs_that_is_said(database, bucket, clo
     found = sale_gate(database, bucket, "S-2", None, clock)
     assert {each.required for each in found.types} == {None}
     assert found.verdict.problems == (Problem.GROUP_UNKNOWN,)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE sales SET created_at = NULL",
+        "UPDATE evidences SET requested_at = NULL WHERE evidence_type = 'POV'",
+        "UPDATE evidences SET id = NULL WHERE evidence_type = 'POV'",
+        'INSERT INTO evidences SELECT (jsonb_populate_record(one, \'{"object_key": "x", "sale_id": "S-2"}\')).* '
+        "FROM evidences AS one LIMIT 1",
+    ],
+)
+def test_no_sale_is_completed_by_rows_that_an_audit_sets_aside(database, upload, gate, complete, statement):
+    upload(EvidenceType.POV)
+    upload(EvidenceType.DOC_CONTRATANTE)
+    execute(
+        database,
+        "ALTER TABLE evidences DROP CONSTRAINT evidences_pkey CASCADE, ALTER requested_at DROP NOT NULL",
+        "ALTER TABLE evidences ALTER id DROP NOT NULL, DROP CONSTRAINT evidences_sale_id_fkey",
+        "ALTER TABLE sales ALTER created_at DROP NOT NULL",
+        statement,
+    )
+    for ask in (gate, complete, lambda: sale_case(database, "S-1", audit=None, clock=lambda: MONDAY)):
+        with pytest.raises(DatabaseError, match="is set aside: others have its id, or it has no"):
+            ask()
 
 
 def test_a_record_without_a_key_has_no_file(database, bucket, clock, tmp_path):

@@ -272,9 +272,9 @@ def test_a_sale_id_that_stands_twice_is_a_fault_that_stores_nothing(run, environ
             answer = partner.request(method, f"/sales/V-2/{path}", json=body)
             assert (answer.status_code, answer.json()["code"]) == (500, 500)
             told = server.logged("fault", requestId=answer.headers["x-request-id"])
-            assert told["message"].startswith("Several sales have this id")
+            assert told["message"].startswith("The sale is set aside")
     assert [record["sale_id"] for record in stored(database, evidences)] == ["V-1"]
-    assert "Several sales have this id" in run("sale", "show", "V-2", ends=1, within=environ).err
+    assert "The sale is set aside" in run("sale", "show", "V-2", ends=1, within=environ).err
 
 
 def test_a_database_without_our_schema_is_refused_at_once(run, environ, empty_database):

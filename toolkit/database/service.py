@@ -212,7 +212,9 @@ def service_of(connection: Connection) -> Service:
 
 def same(connection: Connection, relation: Relation, column: str, value: object) -> sa.TextClause:
     """Return ``Service.same`` for a statement of SQLAlchemy, which has no other column of that name."""
-    return sa.text(service_of(connection).same(relation.name, column, ":same")).bindparams(same=value)
+    return sa.text(service_of(connection).same(relation.name, column, ":same")).bindparams(
+        sa.bindparam("same", value, unique=True)
+    )
 
 
 def _service_for(dialect: sa.Dialect) -> Service:

@@ -59,13 +59,15 @@ def one_sale(connection: Connection, access: PartnerAccess | None, sale_id: str)
 
     Raises:
         SaleNotFound: no sale has this id, or whoever asks may not act on it.
-        DatabaseError: several have it; whose they are, and what they are, nobody knows.
+        DatabaseError: several have it, so that nobody knows whose they are; or it is set aside otherwise.
     """
     found = own_sales(connection, access, sale_id)
     if not found:
         raise SaleNotFound(sale_id)
-    if len(found) > 1:
-        raise DatabaseError("Several sales have this id, and they are set aside. See: toolkit db check")
+    if len(found) > 1 or found[0].created_at is None:
+        raise DatabaseError(
+            "The sale is set aside: others have its id, or it has no created_at. See: toolkit db check"
+        )
     return found[0]
 
 

@@ -33,7 +33,7 @@ from toolkit.database.tables import (
     verification_failures,
     withdrawals,
 )
-from toolkit.errors import EvidenceNotFound, InvalidInput, WithdrawalRefused
+from toolkit.errors import DatabaseError, EvidenceNotFound, InvalidInput, WithdrawalRefused
 from toolkit.evidence.access import one_sale, own_sales
 
 
@@ -98,9 +98,23 @@ class EvidenceRecord:
 
 
 def records_seen(connection: Connection, sale_id: str, now: datetime) -> list[EvidenceRecord]:
-    """Return the records of a sale as the service has them, oldest first, without the names of their files."""
+    """Return the records of a sale as the service has them, oldest first, without the names of their files.
+
+    Raises:
+        DatabaseError: one of them is set aside, so that the audit does not judge by it either.
+    """
     by_indexes(connection)
-    return records_where(connection, same(connection, evidences, "sale_id", sale_id), now)
+    found = records_where(connection, same(connection, evidences, "sale_id", sale_id), now)
+    of_them = (same(connection, evidences, "id", each.id) for each in found)
+    repeated = sa.select(evidences.c.id).where(sa.or_(sa.false(), *of_them)).group_by(evidences.c.id)
+    if any(each.id is None or each.requested_at is None for each in found) or connection.scalar(
+        repeated.having(sa.func.count() > 1)
+    ):
+        raise DatabaseError(
+            "A record of the sale is set aside: others have its id, or it has no id or no requested_at. "
+            "See: toolkit db check"
+        )
+    return found
 
 
 def records_where(
