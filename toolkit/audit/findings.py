@@ -115,9 +115,7 @@ def as_listed(found: pd.DataFrame) -> pd.DataFrame:
     why = found["reason"].astype("str").fillna(found["code"].astype("str")).astype("category")
     listed = found.assign(remedy=why.map({code: each.remedy for code, each in CODES.items()}))
     return (
-        listed.reindex(columns=_LISTED)  # an audit of an earlier version has no answers
-        .astype(dict.fromkeys((*FEW_OF_FINDINGS, "remedy"), "category"))
-        .rename(columns=to_camel)
+        listed[[*_LISTED]].astype(dict.fromkeys((*FEW_OF_FINDINGS, "remedy"), "category")).rename(columns=to_camel)
     )
 
 

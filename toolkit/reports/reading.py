@@ -188,10 +188,6 @@ _PARTNER_MONTHS: Final = f"""
     GROUP BY ALL ORDER BY month DESC, "stillOpen" DESC, partner
 """
 
-_OF_MONTHS: Final = (
-    *("partner", "month", "findings", "told", "answered", "mended", "medianDays", "stillOpen", "lateUntold"),
-)
-
 _FAULTS: Final = """
     SELECT sale_id AS "saleId", partner, evidence_id AS "evidenceId", evidence_type AS "evidenceType",
         fault AS code, fault_since AS since, size, seconds, pages, media_type AS "mediaType", sha256
@@ -254,9 +250,6 @@ def _told(audit: Audit) -> pd.DataFrame:
 
 
 def _partner_months(audit: Audit) -> pd.DataFrame:
-    known = audit.sql("FROM findings LIMIT 0").column_names
-    if "business_days_open" not in known:  # of an audit that an earlier version made
-        return pd.DataFrame(columns=_OF_MONTHS)
     found = _table(audit, _PARTNER_MONTHS, audit.facts.as_of, audit.facts.timezone)
     return found.assign(month=pd.to_datetime(found["month"]).dt.strftime("%Y-%m"))
 
@@ -280,7 +273,7 @@ def _file_finding(row: Mapping[str, Any]) -> IntegrityFinding:
 
 
 def _reviews(audit: Audit) -> Reviews:
-    """Read the reviews of an audit folder; an audit of an earlier version has none."""
+    """Read the reviews of an audit folder, if it has that table."""
     if "reviews" not in audit.facts.parts:
         return Reviews()
     today = audit.facts.as_of

@@ -195,7 +195,6 @@ def filters(report: Report) -> list[dict[str, Any]]:
 
 
 @cache
-@cache
 def page_words(language: Language) -> dict[str, Any]:
     """Return the words for statuses, evidence types, codes and columns."""
     return {
