@@ -1,5 +1,6 @@
 """Create, upgrade and check the schema of a database; write the rights that its roles need."""
 
+import re
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from pathlib import Path
@@ -26,6 +27,20 @@ _GUARDS: Final = (
     ("never_emptied", "TRUNCATE", "refuse_change", (*tables.APPEND_ONLY, *_NEVER_DELETED)),
 )
 """The triggers that refuse changes: name, what they refuse, function, tables."""
+
+_EVENT: Final = re.compile(r"^-- (\w+): (INSERT|UPDATE) ON (\w+)\n(.+?)\n\n", re.MULTILINE | re.DOTALL)
+_TELL: Final = """
+    CREATE OR REPLACE FUNCTION audit.{name}() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog AS $$
+    BEGIN
+        IF TG_OP = 'INSERT' OR NOT audit.is_erasing() THEN
+            INSERT INTO audit.custody_events (kind, happened_at, detail) {query};
+        END IF;
+        RETURN NULL;
+    END $$;
+    CREATE OR REPLACE TRIGGER {name} AFTER {change} ON audit.{table}
+        REFERENCING NEW TABLE AS written FOR EACH STATEMENT EXECUTE FUNCTION audit.{name}();
+"""
+"""The statements that make a trigger of ``custody_events.sql``."""
 
 _UPGRADE_HINT: Final = "Run: toolkit db upgrade"
 
@@ -112,6 +127,9 @@ def _revisions() -> set[str]:
 def _guard(connection: Connection) -> None:
     """Create or renew every trigger: those that tell the custody log, and those that refuse to rewrite it."""
     raw(connection).execute(_MIGRATIONS.with_name("triggers.sql").read_bytes())
+    events = _MIGRATIONS.with_name("custody_events.sql").read_text("utf-8")
+    for name, change, table, query in _EVENT.findall(f"{events}\n"):
+        raw(connection).execute(_TELL.format(name=name, change=change, table=table, query=query).encode())
     for trigger, when, function, guarded in _GUARDS:
         for table in guarded:
             connection.exec_driver_sql(
