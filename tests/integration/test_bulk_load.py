@@ -12,7 +12,7 @@ import xlsxwriter
 
 from tests.support.client_rows import FIELDS, body, client, cpf, read_csv, write_csv
 from tests.support.request_bodies import CLIENT, changed
-from tests.support.uploaded_sales import execute, rows
+from tests.support.uploaded_sales import execute
 from toolkit.contract.resources import QualityWarning
 from toolkit.database.tables import addresses, clients
 from toolkit.errors import InvalidInput, UnreadableFile
@@ -48,18 +48,6 @@ def test_names_reach_the_database_as_they_are_written(database, load, tmp_path):
     assert counts(load(write_csv(tmp_path / "a.csv", people))) == (len(names), 0, 0)
     stored = sorted((row["first_name"], row["last_name"], row["city"]) for row in registered(database))
     assert stored == sorted((name,) * 3 for name in names)
-
-
-def test_the_same_contents_again_change_nothing(database, load, clock, tmp_path):
-    given = [client(1), client(2), client(3, cpf="0")]
-    first = load(write_csv(tmp_path / "a.csv", given))
-    again = load(write_csv(tmp_path / "copy.csv", given))
-
-    assert counts(first) == (2, 1, 0)
-    assert counts(again) == (0, 1, 2)
-    assert again.files[0].already_loaded_at == clock.now
-    assert len(again.rejected_files) == 2
-    assert len(registered(database)) == 2
 
 
 def test_a_client_who_is_registered_already_is_skipped_and_listed(database, load, clock, tmp_path):
@@ -117,18 +105,6 @@ def test_corrected_files_keep_the_mapping_and_their_names_do_not_grow(load, tmp_
     assert load(again.rejected_files[1]).rejected_files[0].name == "a.csv.3.rejected.csv"
 
 
-def test_a_dry_run_tells_all_and_writes_nothing_to_the_database(database, load, tmp_path):
-    source = write_csv(tmp_path / "a.csv", [client(1), client(2, cpf="0"), client(1)])
-    tried = load(source, dry_run=True)
-
-    assert counts(tried) == (1, 1, 1)
-    assert tried.dry_run
-    assert len(tried.rejected_files) == 2
-    assert registered(database) == []
-    assert rows(database, "SELECT FROM audit.load_batches") == []
-    assert counts(load(source)) == (1, 1, 1)
-
-
 def test_a_file_without_headings_is_refused_without_quoting_its_first_person(load, tmp_path):
     people = tmp_path / "people.csv"
     people.write_text("Nome;Maria da Silva;529.982.247-25;maria@example.com\n;;;\n", encoding="utf-8")
@@ -142,25 +118,6 @@ def test_a_folder_that_cannot_be_written_is_named_before_anything_is_registered(
     with pytest.raises(InvalidInput, match="--out"):
         load_clients(database, [source], out=tmp_path / "file" / "out", clock=clock)
     assert registered(database) == []
-
-
-def test_rejected_rows_come_back_untouched_with_line_and_all_reasons(load, tmp_path):
-    wrong = client(2, cpf="11111111111", firstName="=1+1", email="", address__zipCode="123")
-    source = write_csv(tmp_path / "a.csv", [client(1), wrong, client(3)])
-    result = load(source)
-
-    assert counts(result) == (2, 1, 0)
-    csv_file, workbook = result.rejected_files
-    assert [csv_file.name, workbook.name] == ["a.csv.rejected.csv", "a.csv.rejected.xlsx"]
-    assert {stat.S_IMODE(path.stat().st_mode) for path in result.rejected_files} == {0o600}
-    (row,) = read_csv(csv_file)
-    assert row == wrong | {
-        "firstName": "'=1+1",  # never run as a formula
-        "line": "3",
-        "errors": "cpf: Must be a valid CPF: the check digits do not fit; "
-        "address.zipCode: Must be a postal code (CEP): 8 digits, or 00000-000",
-    }
-    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [csv_file.name, workbook.name]
 
 
 def test_the_workbook_of_rejected_rows_puts_the_reasons_first_and_marks_the_wrong_cells(load, tmp_path):
