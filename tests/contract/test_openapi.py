@@ -14,10 +14,6 @@ from schemathesis.specs.openapi.checks import negative_data_rejection, positive_
 from tests.contract.conftest import issue
 from tests.support.request_bodies import CLIENT
 from tests.support.served_process import SECRET
-from toolkit.contract.evidence import EvidenceRequest
-from toolkit.contract.fields import parse
-from toolkit.contract.resources import Client
-from toolkit.http import documents
 from toolkit.http.app import create_app
 from toolkit.http.backend import Backend
 from toolkit.http.tokens import TokenChecks
@@ -75,13 +71,6 @@ def test_schemathesis_finds_no_500_and_no_answer_outside_of_the_document(service
         case.call_and_validate(base_url=service.server.url, session=session, excluded_checks=unsure)
 
     holds()
-
-
-def test_the_examples_of_the_document_are_good(partner):
-    parse(Client, documents.CLIENT_EXAMPLE)
-    assert partner.post("/clients", json=documents.CLIENT_EXAMPLE).status_code == 200
-    for body in (documents.DOCUMENT_EXAMPLE, documents.RECORDING_EXAMPLE):
-        parse(EvidenceRequest, body)
 
 
 def test_the_fields_are_those_of_the_contract(document):

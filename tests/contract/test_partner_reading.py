@@ -17,6 +17,7 @@ from toolkit.contract.people import TokenScope
 from toolkit.database.connection import Lock, take
 from toolkit.database.tables import custody_events
 from toolkit.errors import FindingNotFound, InvalidFields, SaleNotFound
+from toolkit.http import documents
 from toolkit.kit.connection import Kit
 from toolkit.partner import PartnerClient
 
@@ -68,8 +69,7 @@ def test_the_gate_opens_when_the_last_missing_file_lies_in_the_bucket(service, t
     assert all("credentials" in each["whatToDo"] for each in before["missing"])
 
     upload(two.luz.client, sale, "DOC_CONTRATANTE", tmp_path)
-    recording = {"fileName": "a.mp3", "fileFormat": "audio/mpeg", "type": "audio/mpeg", "evidenceType": "POV"}
-    two.luz.client.request_upload(sale, recording)
+    two.luz.client.request_upload(sale, dict(documents.RECORDING_EXAMPLE))
     between = two.luz.client.completion(sale)
     assert [(each["evidenceType"], each["reason"]) for each in between["missing"]] == [("POV", "NOT_UPLOADED")]
 
