@@ -2,36 +2,30 @@
 
 import os
 import signal
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
-from datetime import timedelta
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import psutil
 import pytest
 
 from tests.support.notebook_files import write_notebook
-from tests.support.process_pool import (
-    DATE,
-    STEPS,
-    ZONE,
-    Marks,
-    check_done_once,
-    effects,
-    hold,
-    holder,
-    start,
-    start_process,
-    victim_job,
-)
+from tests.support.process_pool import FORKED
 from tests.support.uploaded_sales import execute
 from tests.support.waiting import PATIENCE, sessions_waiting, wait_until
 from toolkit import embedded
+from toolkit.cli.jobs import CommandLine
 from toolkit.database import schema
 from toolkit.database.connection import Database
-from toolkit.errors import DatabaseUnavailable, LeaseLost
+from toolkit.errors import DatabaseError, DatabaseUnavailable, EmbeddedServiceError, LeaseLost
 from toolkit.jobs.definitions import Job, Step
 from toolkit.jobs.notices import NoticeKind, NoticeSettings, notices_of, put_notices
-from toolkit.jobs.running import JobRun, LeaseHolder, run_folder
+from toolkit.jobs.running import JobRun, LeaseHolder, look_around, run_folder
 from toolkit.jobs.runs import (
     LEASE,
     Claim,
@@ -45,9 +39,15 @@ from toolkit.jobs.runs import (
     watch_job,
 )
 from toolkit.kit.process import stop_signals_handled
+from toolkit.kit.services import Services
 from toolkit.language import ENGLISH
 
+DATE = datetime(2025, 3, 2, 5, 0, tzinfo=UTC)
 """Two in the morning in São Paulo."""
+ZONE = ZoneInfo("America/Sao_Paulo")
+STEPS = ("one", "two", "three")
+SECONDS = 0.15
+"""Seconds that a step takes."""
 NOTICES = NoticeSettings(ENGLISH, ZONE, host="127.0.0.1", port=9)
 
 
@@ -174,6 +174,109 @@ def test_all_is_well_again_is_told_once_after_bad_news_only(database, job, night
     assert kinds(database) == ["failed", "recovered"]
 
 
+def victim_job(notebook=None, keep_days=90):
+    """A job of three steps; with a notebook, that is its second step."""
+    steps = [{"name": name, "command": f"mark {name} {{out}}"} for name in STEPS]
+    if notebook is not None:
+        steps[1] = {"name": STEPS[1], "command": f"run {notebook} --out {{out}}/executed.ipynb"}
+    made = {"name": "victim", "schedule": "0 2 * * *", "keep-days": keep_days, "steps": steps}
+    return Job.model_validate(made, context={"zone": ZONE})
+
+
+def hold(folder, step):
+    """Let this step of every start wait, half done, until the file that is returned is removed."""
+    held = folder / f"hold-{step}"
+    held.touch()
+    return held
+
+
+@dataclass(frozen=True)
+class Marks:
+    """Commands that leave a mark."""
+
+    folder: Path
+    seconds: float = SECONDS
+
+    def check(self, words):
+        pass
+
+    def run(self, words, environ, log):
+        if words[0] == "run":
+            return CommandLine().run(words, environ, log)
+        _, name, out = words
+        for part in ("a", "b"):
+            (Path(out) / part).write_text(f"{name} by {os.getpid()}\n" * 1000)
+            time.sleep(self.seconds / 2)
+            if (held := self.folder / f"hold-{name}").exists():
+                (self.folder / "holds").touch()
+                wait_until(lambda held=held: not held.exists())
+        with (self.folder / "effects").open("a") as file:
+            file.write(f"{name}\n")
+        return {"marks": 2}
+
+
+def effects(folder):
+    """The steps that were done, each as often as it was."""
+    return (folder / "effects").read_text().split()
+
+
+def start(folder, environ, job, date=DATE, seconds=SECONDS):
+    """One start, in this process; it waits for another one."""
+
+    def clock():
+        return date + timedelta(minutes=5)
+
+    def log(message, **_):
+        print(message, file=sys.stderr, flush=True)
+
+    notices = NoticeSettings.from_environment(environ, ZONE)
+    commands, out = Marks(folder, seconds), folder / "out"
+
+    def around():
+        application = Services(environ)
+        with suppress(DatabaseError, EmbeddedServiceError):
+            look_around(application.database, {job.name: job}, out, notices, clock, log)
+        application.close()
+
+    lease = timedelta(seconds=5)
+    run = JobRun(job, date, out, commands, notices, environ, clock, log, lease)
+    run.check()
+    around()
+    ended = run.start(wait=PATIENCE)
+    around()
+    return ended.outcome
+
+
+def start_process(folder, environ, job=None):
+    """One start, in a process of its own that works in ``folder``; its exit status tells whether it is done."""
+    arguments = (folder, {**os.environ, **environ}, job or victim_job())
+    process = FORKED.Process(target=_start_and_exit, args=arguments)
+    process.start()
+    return process
+
+
+def _start_and_exit(folder, environ, job):
+    os.chdir(folder)
+    with Path("log").open("a") as log:
+        os.dup2(log.fileno(), sys.stderr.fileno())
+    sys.exit(start(folder, environ, job) is not Outcome.DONE)
+
+
+def final(folder):
+    return run_folder(folder / "out", victim_job(), DATE)
+
+
+def check_done_once(database, folder):
+    """The history and the folder tell of one run of the date that is done, and of nothing else."""
+    [run] = runs_of(database, "victim", date=DATE)
+    assert (run.status, run.failure) == (RunStatus.DONE, None)
+    assert [(step["name"], step["status"]) for step in run.steps] == [(name, "done") for name in STEPS]
+    place, files = final(folder), {file["name"] for step in run.steps for file in step["files"]}
+    assert {str(path.relative_to(place)) for path in place.rglob("*") if path.is_file()} == files
+    assert (place.parent / "latest").resolve() == place.resolve()
+    return run
+
+
 @pytest.fixture
 def environ(database):
     return {"DATABASE_URL": database.engine.url.render_as_string(hide_password=False)}
@@ -182,10 +285,6 @@ def environ(database):
 def exit_code(process):
     process.join(PATIENCE)
     return process.exitcode
-
-
-def final(folder):
-    return run_folder(folder / "out", victim_job(), DATE)
 
 
 def test_a_start_that_waits_goes_on_after_the_steps_that_a_killed_one_did(database, environ, tmp_path):
@@ -309,7 +408,6 @@ def test_a_holder_that_stands_still_loses_its_run_and_publishes_nothing(database
     held = hold(tmp_path, "two")
     asleep = start_process(tmp_path, environ)
     wait_until((tmp_path / "holds").exists)
-    holder(database)
     os.kill(asleep.pid or 0, signal.SIGSTOP)
     held.unlink()
     try:
@@ -325,7 +423,7 @@ def test_a_start_that_is_stopped_while_it_waits_leaves_the_run_of_another_one_as
     database, environ, tmp_path
 ):
     assert start(tmp_path, environ, victim_job(), seconds=0) is Outcome.DONE
-    marks, notices = Marks(tmp_path, DATE), NoticeSettings.from_environment({}, ZONE)
+    marks, notices = Marks(tmp_path), NoticeSettings.from_environment({}, ZONE)
     waits = JobRun(victim_job(), DATE, tmp_path, marks, notices, environ, lambda: DATE, lambda *_, **__: None)
     found = Claim(Outcome.RUNNING, *runs_of(database))  # as it was a moment ago
     assert waits._fail(found, "STOPPED", "The run was stopped by a signal.").code == "STOPPED"
