@@ -10,10 +10,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from tests.conftest import FAST_FOLDER
-from tests.support.embedded_homes import processes_of
 from tests.support.uploaded_sales import MP3, PDF, add_record
 from toolkit import embedded
 from toolkit.audit.observe_bucket import sync_bucket
@@ -105,6 +105,19 @@ def postgres_tool(database):
         return subprocess.run(command, check=True, capture_output=True).stdout
 
     return postgres_tool
+
+
+def processes_of(home):
+    """The command lines of all processes that have to do with ``home``."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            words = " ".join(process.cmdline())
+            if process.pid != os.getpid() and (str(home) in words or str(home) in process.cwd()):
+                found.append(words)
+        except psutil.Error:
+            continue
+    return found
 
 
 @pytest.fixture

@@ -4,6 +4,8 @@ import os
 import shutil
 import signal
 import stat
+import subprocess
+import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -14,21 +16,22 @@ import pytest
 from botocore.exceptions import ClientError
 
 from tests.conftest import client_of
-from tests.support.embedded_homes import (
-    AS_ROOT,
-    OPEN_BUCKET,
-    OPEN_DATABASE,
-    as_ordinary_user,
-    finish,
-    kill,
-    processes_of,
-    start,
-)
+from tests.integration.conftest import processes_of
 from tests.support.waiting import PATIENCE, wait_until
 from toolkit import embedded
 from toolkit.database import schema
 from toolkit.errors import EmbeddedServiceError
 
+NOBODY = 65534
+
+_OPEN = """
+import sys
+from pathlib import Path
+from toolkit import embedded
+print(embedded.{})
+"""
+OPEN_DATABASE = _OPEN.format("database_url(Path(sys.argv[1]))")
+OPEN_BUCKET = _OPEN.format("bucket_access(Path(sys.argv[1])).s3_endpoint")
 HOLD_TRANSACTION = (
     OPEN_DATABASE
     + """
@@ -40,6 +43,50 @@ print("holding", flush=True)
 sys.stdin.read()
 """
 )
+
+
+def start(code, home, **options):
+    """Python running ``code`` with ``home`` as its argument."""
+    return subprocess.Popen(
+        [options.pop("python", sys.executable), "-c", code, str(home)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=Path(__file__).parents[2],
+        **options,
+    )
+
+
+def kill(pid):
+    """Kill a process, and wait until it is gone."""
+    os.kill(pid, signal.SIGKILL)
+    process = psutil.Process(pid)
+    wait_until(lambda: not process.is_running() or process.status() == psutil.STATUS_ZOMBIE)
+
+
+def finish(process):
+    """Wait for the process to end well, and return its output."""
+    output, errors = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 0, errors
+    return output.strip()
+
+
+def as_ordinary_user():
+    """The options of ``start`` for somebody who is not root; skips the test where there is no Python for him."""
+    if os.geteuid():
+        pytest.skip("only root can act as another user")
+    options = {"user": NOBODY, "group": NOBODY, "extra_groups": []}
+    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    for python in (sys.executable, f"/usr/bin/{version}", f"/usr/local/bin/{version}"):
+        options |= {"python": python, "env": os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}}
+        try:
+            probe = start("import toolkit.embedded", Path("/"), **options)
+        except OSError:
+            continue
+        if probe.communicate() and probe.returncode == 0:
+            return options
+    pytest.skip("no Python that runs the toolkit is open to an ordinary user here")
 
 
 def connected(home):
@@ -120,8 +167,6 @@ def test_a_home_with_an_odd_or_a_long_name_works_and_leaves_no_socket(own_home, 
 
 
 def test_it_lets_nobody_else_in(used_home):
-    if not AS_ROOT:
-        pytest.skip("only root can try it as another user")
     url = embedded.database_url(used_home)
     intruder = start(
         f"import psycopg; psycopg.connect({url.replace('+psycopg', '')!r})", used_home, **as_ordinary_user()
@@ -133,17 +178,16 @@ def test_it_lets_nobody_else_in(used_home):
 
 
 def test_it_works_as_an_ordinary_user(own_home):
-    if not AS_ROOT:
-        pytest.skip("all other tests already run as an ordinary user")
+    nobody = as_ordinary_user()
     own_home.mkdir()
     shutil.chown(own_home, "nobody")
-    url = finish(start(OPEN_DATABASE, own_home, **as_ordinary_user()))
+    url = finish(start(OPEN_DATABASE, own_home, **nobody))
     assert psutil.Process(pid_of(own_home)).username() == "nobody"
     kill(pid_of(own_home))
     assert embedded.database_url(own_home) == url, "root starts it for its owner"
     assert psutil.Process(pid_of(own_home)).username() == "nobody"
-    assert finish(start(OPEN_DATABASE, own_home, **as_ordinary_user())) == url
-    endpoint = finish(start(OPEN_BUCKET, own_home, **as_ordinary_user()))
+    assert finish(start(OPEN_DATABASE, own_home, **nobody)) == url
+    endpoint = finish(start(OPEN_BUCKET, own_home, **nobody))
     assert embedded.bucket_access(own_home).s3_endpoint == endpoint
 
 
