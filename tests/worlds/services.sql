@@ -359,6 +359,22 @@ ALTER TABLE svc.sale ADD client uuid;
 UPDATE svc.sale SET client = gen_random_uuid() WHERE id = 'S-1';
 -- said: Sales of a client that is not read: 1
 
+-- world: a foreign table that leads to another table
+-- reads: FROM svc.doc; => FROM svc.away;
+-- before
+CREATE EXTENSION postgres_fdw;
+DO $$ BEGIN EXECUTE format(
+'CREATE SERVER far FOREIGN DATA WRAPPER postgres_fdw OPTIONS (host %L, port %L, dbname %L)',
+btrim(current_setting('unix_socket_directories'), '"'), current_setting('port'), current_database());
+EXECUTE format('CREATE USER MAPPING FOR CURRENT_USER SERVER far OPTIONS (user %L)', current_user); END $$;
+CREATE FOREIGN TABLE svc.away (id uuid, sale_id text, kind text, key text, at timestamptz)
+SERVER far OPTIONS (schema_name 'svc', table_name 'doc');
+-- sql
+CREATE TABLE svc.other AS SELECT * FROM svc.doc WHERE key <> 'doc/1-POV';
+ALTER FOREIGN TABLE svc.away OPTIONS (SET table_name 'other');
+-- said: The table svc.away is another table of the same name than at the last reading
+-- verdict: S-1 incomplete POV
+
 -- world: row level security
 ALTER TABLE svc.doc ENABLE ROW LEVEL SECURITY;
 CREATE POLICY own ON svc.doc USING (sale_id <> 'S-1');

@@ -50,7 +50,7 @@ class Source:
     hidden_rows: tuple[str, ...] = ()
     """Tables of the service whose policies may hide rows from the role that reads them."""
     copied_rows: tuple[str, ...] = ()
-    """Materialised views of the service: they hold what there was when they were refreshed last."""
+    """Materialised views and foreign tables of the service: nobody sees here what was changed behind them."""
     service_changes: tuple[str, ...] = ()
     """Differences from the reading of the service before, and a restore that nobody confirmed."""
     service_notes: tuple[str, ...] = ()

@@ -322,7 +322,11 @@ def _notes(connection: Connection, resolved: Resolved, counts: Mapping[str, int]
     for table in hidden:
         yield Message("Row level security may hide rows of {} from this role.", table)
     for table in copied:
-        yield Message("{} is a materialised view: it is as old as its last refresh.", table)
+        yield Message(
+            "{} is a materialised view or a foreign table: what was changed or is hidden behind it, nobody knows "
+            "here.",
+            table,
+        )
     encoding = connection.execute(sa.text("SELECT current_setting('server_encoding')")).scalar_one()
     if encoding == "SQL_ASCII":
         yield Message("The database states no encoding (SQL_ASCII): texts that are not UTF-8 cannot be read.")

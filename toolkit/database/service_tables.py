@@ -28,7 +28,8 @@ Resolved = Mapping[str, Any]
 """The meaning of a file's statements when they were tried.
 
 ``sha256`` is the file's, ``columns`` has the types by relation and column. ``tables`` has what is read, through
-views and from partitions, too, by its name with the schema: ``oid``, ``kind``, ``columns`` (by name: its number
+views and from partitions, too, by its name with the schema: ``oid`` (for a foreign table a hash of what it leads
+to), ``kind``, ``columns`` (by name: its number
 in the table, type, labels of an enum, rule of a generated one) and ``definition``, a hash of a view's SQL, of a
 function's body or of a table's policies.
 """
@@ -202,9 +203,11 @@ def resolve(connection: Connection) -> Resolved:
 
 
 def hidden_and_copied(connection: Connection) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the tables whose policies may hide rows, and the materialised views, by their names."""
+    """Return the tables whose policies may hide rows, and what is no table of this database, by their names."""
     rows = _behind(connection)
-    return tuple(row.place for row in rows if row.hidden), tuple(row.place for row in rows if row.kind == "m")
+    return tuple(row.place for row in rows if row.hidden), tuple(
+        row.place for row in rows if row.kind in ("m", "f")
+    )
 
 
 def _behind(connection: Connection) -> Sequence[sa.Row[Any]]:
@@ -277,7 +280,13 @@ _BEHIND: Final = """
         ) AS next
         JOIN pg_class AS behind ON behind.oid = next.place
     )
-    (SELECT format('%I.%I', nspname, relname) AS place, CAST(class.oid AS bigint) AS oid,
+    (SELECT format('%I.%I', nspname, relname) AS place,
+           coalesce((
+               SELECT hashtextextended(concat_ws(' ', ftrelid, srvname, srvoptions, ftoptions, (
+                   SELECT string_agg(concat(attnum, attfdwoptions), ' ' ORDER BY attnum)
+                   FROM pg_attribute WHERE attrelid = ftrelid)), 0)
+               FROM pg_foreign_table JOIN pg_foreign_server AS server ON server.oid = ftserver
+               WHERE ftrelid = class.oid), CAST(class.oid AS bigint)) AS oid,
            CASE WHEN is_part AND relispartition THEN 'partition' ELSE CAST(relkind AS text) END AS kind,
            (SELECT coalesce(jsonb_object_agg(attname, concat(attnum, ' ', format_type(atttypid, atttypmod), (
                 SELECT format(' (%s)', string_agg(enumlabel, ', ' ORDER BY enumsortorder))

@@ -122,8 +122,8 @@ def _notices(result: Audited, language: Language, timezone: ZoneInfo) -> Iterato
     yield from _of_rows(result.source.service_notes, language)
     if result.source.copied_rows:
         yield say(
-            "What the service holds is read from a materialised view (%(tables)s): it is as it was when that was "
-            "refreshed last, and nobody knows here when that was.",
+            "What the service holds is read from materialised views or foreign tables (%(tables)s): how old that "
+            "is, and what was changed or is hidden behind them, nobody knows here.",
             tables=language.listed(result.source.copied_rows),
         )
     sync = result.source.last_sync
