@@ -1,8 +1,4 @@
-"""The command ``toolkit``: options, one call of an operation, an exit status.
-
-Results go to stdout, progress and notes to stderr. Exit status: 0 done (also of a command that returns nothing);
-1 could not do it; 2 wrong usage; 3 done, and something needs attention.
-"""
+"""The command ``toolkit``: options, one call of an operation, an exit status."""
 
 import importlib
 import io

@@ -42,11 +42,6 @@ def log() -> None:
     and report: ids, hashes and times only. It is a Merkle tree whose states are signed
     (RFC 9162, C2SP). Give the key (toolkit log checkpoint --json) to those who rely on your
     reports, and keep a checkpoint where nobody who can write to the database can change it.
-
-    Examples:
-      toolkit log checkpoint
-      toolkit log verify reports
-      toolkit log export log-tiles
     """
 
 

@@ -44,9 +44,8 @@ def notify(kit: Kit, /, within: int) -> Shown[PartnersTold | None]:
       webhook = "https://crm.norte.example.com/findings"
       webhook-secret-file = "norte.secret"
 
-    Examples:
-      toolkit partner notify
-      toolkit partner notify --within 5 --json
+    Example:
+      toolkit partner notify --within 5
 
     Exit status 3: a partner could not be told; the next start tries again.
     """

@@ -89,8 +89,6 @@ def sample(out: Path) -> None:
 
     Example:
       toolkit sample --out sample-data
-      toolkit clients load sample-data/clients.csv sample-data/clients.xlsx --out rejected
-      toolkit sales load sample-data/sales.csv
     """
     write_samples(make_samples(), out)
     show(str(out))
