@@ -305,11 +305,7 @@ def _compared(tile: ReadTile, size: int, keys: Sequence[str], old: Path, new: Pa
 
 
 def _state(keys: Sequence[str], path: Path) -> Checkpoint:
-    """Read a checkpoint that one of the keys of this log signed.
-
-    Raises:
-        UnreadableFile: it is none.
-    """
+    """Read a checkpoint that one of the keys of this log signed."""
     try:
         signed = path.read_text("utf-8")
     except (OSError, UnicodeDecodeError):

@@ -25,11 +25,7 @@ TIMEOUT: Final = 300.0  # seconds that each notebook may take
 
 
 def do_the_main_job(kit: Kit, out: Path) -> None:
-    """Do all of it, and say each result, line by line.
-
-    Raises:
-        NotebookFailed: a notebook failed.
-    """
+    """Do all of it, and say each result, line by line."""
 
     def notebook(name: str, *given: tuple[str, Path]) -> tuple[dict[str, Any], ...]:
         path, done = packaged_notebooks()[name], out / "notebooks" / f"{name}.ipynb"
