@@ -28,6 +28,9 @@ from toolkit.message import Message
 
 _STEP: Final = 0.01
 
+_INHERITED: Final = ("PATH", "TMPDIR", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
+"""What a server gets of our environment: no ``PG*``, no ``AWS_*``, nothing that a user set for other programs."""
+
 
 def run(
     command: Sequence[str],
@@ -42,6 +45,7 @@ def run(
     Of our open files it gets those in ``keep``, and no other.
     """
     uid, gid = owner or (None, None)
+    inherited = {name: text for name, text in os.environ.items() if name in _INHERITED}
     return subprocess.run(  # noqa: S603  # every command is written in this package
         command,
         check=False,
@@ -53,7 +57,7 @@ def run(
         umask=0o077,
         pass_fds=keep,
         cwd="/",
-        env=_environment() | dict(environ or {}),
+        env={**inherited, "LC_ALL": "C", "PGTZ": "UTC", **(environ or {})},
         user=uid,
         group=gid,
         extra_groups=[] if owner else None,
@@ -88,16 +92,6 @@ def serving(pid: int, folder: Path) -> psutil.Process | None:
         return None
 
 
-def working_in(folder: Path) -> list[psutil.Process]:
-    """Return the processes of this machine that work in a folder, as far as we may look at them."""
-    found = []
-    for process in psutil.process_iter():
-        with suppress(psutil.Error, OSError):
-            if process.cwd() == str(folder):
-                found.append(process)
-    return found
-
-
 def end(process: psutil.Process, gently: int, firmly: int, *, within: float) -> bool:
     """End ``process`` by signal ``gently``, after ``within`` seconds by ``firmly``; return whether it ended."""
     for number in (gently, firmly):
@@ -124,12 +118,6 @@ def wait_until(done: Callable[[], bool], seconds: float) -> bool:
             return False
         time.sleep(_STEP)
     return True
-
-
-def _environment() -> dict[str, str]:
-    """Return the environment of a server: no ``PG*``, no ``AWS_*``, nothing that a user set for other programs."""
-    kept = ("PATH", "TMPDIR", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
-    return {**{name: os.environ[name] for name in kept if name in os.environ}, "LC_ALL": "C", "PGTZ": "UTC"}
 
 
 SYSTEM_USER: Final = "evidence-toolkit"
@@ -311,7 +299,11 @@ class EmbeddedServer:
         def settled() -> bool:
             nonlocal found
             found = look(home)
-            return found is not None or _taken(file.fileno())
+            with suppress(BlockingIOError):
+                if found is None:
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return True
+            return False
 
         path = home / self.folder / "serving.lock"
         with path.open("a") as file:
@@ -320,8 +312,9 @@ class EmbeddedServer:
                 around = path.parent.stat()
                 os.chown(path, around.st_uid, around.st_gid, follow_symlinks=False)
             if not wait_until(settled, _LEFT_SECONDS) and self.find(home) is None:
-                for process in working_in(path.parent / "data"):  # sessions of a killed server may go on
-                    end(process, self.firmly, signal.SIGKILL, within=_LEFT_SECONDS)
+                for process in psutil.process_iter(["cwd"]):  # sessions of a killed server may go on
+                    if process.info["cwd"] == str(path.parent / "data"):
+                        end(process, self.firmly, signal.SIGKILL, within=_LEFT_SECONDS)
             if not wait_until(settled, PATIENCE):
                 raise EmbeddedServiceError(
                     "{} in {} has been starting or stopping for {} seconds, or runs where it cannot be seen from "
@@ -348,14 +341,6 @@ class EmbeddedServer:
         text = log.read_text("utf-8", "replace") if log.exists() else "(there is none)"
         told = Message("{} in {}. The end of its log {}:", f"{self.name} {how}", home, log)
         return EmbeddedServiceError("{}\n{}", told, "\n".join(text.strip().splitlines()[-3:]))
-
-
-def _taken(descriptor: int) -> bool:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 def prepare(home: Path) -> None:
