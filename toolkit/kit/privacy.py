@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import zipfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import date, datetime
 from functools import partial
@@ -53,12 +53,7 @@ class Privacy:
     """
 
     def __init__(self, kit: OneSale) -> None:
-        self._kit = kit
-
-    @property
-    def environ(self) -> Mapping[str, str]:
-        """The variables that the toolkit was opened with."""
-        return self._kit.environ
+        self._kit, self.environ, self._zone = kit, kit.environ, kit.settings.timezone
 
     @property
     def plan(self) -> PrivacyPlan:
@@ -373,10 +368,6 @@ class Privacy:
         told = Message("{} would be carried out again" if dry_run else "{} carried out again", number)
         ids = [str(each.id) for each in found]
         return Shown(found, [say(told)], {"erasures": ids}, dry_run and bool(found))
-
-    @property
-    def _zone(self) -> Any:
-        return self._kit.settings.timezone
 
     def _find(self, cpf: str) -> KnownPerson:
         with self._kit.database.transaction() as connection:

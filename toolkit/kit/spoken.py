@@ -90,8 +90,7 @@ def on_day(day: date) -> Ordered:
 
 EXAMPLES: Final = Message("{} or {}", "2026-11-20, 2026-11-20 18:00", "2026-11-20T18:00-03:00")
 
-_DAY: Final = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
-_TIME: Final = re.compile(rf"{_DAY.pattern}[ T]\d{{2}}:\d{{2}}.*", re.ASCII)
+_WRITTEN: Final = re.compile(r"\d{4}-\d{2}-\d{2}(?P<time>[ T]\d{2}:\d{2}.*)?", re.ASCII)
 
 
 def parse_timestamp(text: str, *, timezone: ZoneInfo, now: datetime) -> datetime:
@@ -104,12 +103,13 @@ def parse_timestamp(text: str, *, timezone: ZoneInfo, now: datetime) -> datetime
     """
     text = text.strip()
     try:
-        if _DAY.fullmatch(text):
-            moment = _end_of_day(datetime.fromisoformat(text), timezone, now)
-        elif _TIME.fullmatch(text):
-            moment = datetime.fromisoformat(text)
-        else:
+        if (found := _WRITTEN.fullmatch(text)) is None:
             raise ValueError(text)
+        moment = datetime.fromisoformat(text)
+        if not found["time"]:
+            if moment.date() == now.astimezone(timezone).date():
+                return now
+            moment = datetime.combine(moment + timedelta(days=1), time(), timezone) - timedelta(microseconds=1)
     except (ValueError, OverflowError):
         raise InvalidInput("{!r} is not a time; write it like {}", text[:40], EXAMPLES) from None
     if moment.tzinfo is None:
@@ -117,12 +117,6 @@ def parse_timestamp(text: str, *, timezone: ZoneInfo, now: datetime) -> datetime
     if moment > now:
         raise InvalidInput("{!r} lies in the future; only what was seen can be asked for", text)
     return moment
-
-
-def _end_of_day(day: datetime, timezone: ZoneInfo, now: datetime) -> datetime:
-    if day.date() == now.astimezone(timezone).date():
-        return now
-    return datetime.combine(day.date() + timedelta(days=1), time(), timezone) - timedelta(microseconds=1)
 
 
 def notebook_shell() -> Any:
