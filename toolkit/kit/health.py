@@ -101,42 +101,33 @@ def _database(settings: Settings, status: ServiceStatus) -> Facts:
     if url is None:
         return facts
     try:
-        service = load_service(settings.service_sql)
-    except SettingsError as error:
-        return facts | {"problem": error.message}
-    with Database(url, embedded=shared is None, service=service) as database:
-        _ask(facts, database)
-        if shared is not None and settings.database_read_url is not None and facts["problem"] is None:
-            with Database(settings.database_read_url, variable="DATABASE_READ_URL") as replica:
-                _ask_replica(facts, database, replica)
-    return facts
-
-
-def _ask(facts: Facts, database: Database) -> None:
-    """Add what the database itself says."""
-    facts["address"] = facts["address"] or database.address
-    try:
-        with database.transaction() as connection:
-            facts["schema"] = schema.revision(connection)
-            facts["version"] = ".".join(map(str, connection.dialect.server_version_info or ()))
-        facts["answers"] = True
-        schema.check(database)
-        with database.transaction() as connection:
-            epoch = newest_epoch(connection)
-            facts["epoch"], facts["epochSince"] = epoch.number, epoch.opened_at
-            check_service(connection)
-            facts["problem"] = pending_restore(connection)
-    except (SchemaMismatch, WrongService) as error:
+        with Database(url, embedded=shared is None, service=load_service(settings.service_sql)) as database:
+            facts["address"] = facts["address"] or database.address
+            with database.transaction() as connection:
+                facts["schema"] = schema.revision(connection)
+                facts["version"] = ".".join(map(str, connection.dialect.server_version_info or ()))
+            facts["answers"] = True
+            schema.check(database)
+            with database.transaction() as connection:
+                epoch = newest_epoch(connection)
+                facts["epoch"], facts["epochSince"] = epoch.number, epoch.opened_at
+                check_service(connection)
+                facts["problem"] = pending_restore(connection)
+            if shared is not None and settings.database_read_url is not None and facts["problem"] is None:
+                _ask_replica(facts, database, settings.database_read_url)
+    except (SettingsError, SchemaMismatch, WrongService) as error:
         facts["problem"] = error.message
     except DatabaseError as error:
         facts |= {"answers": False, "problem": error.message}
+    return facts
 
 
-def _ask_replica(facts: Facts, database: Database, replica: Database) -> None:
+def _ask_replica(facts: Facts, database: Database, url: str) -> None:
     """Add the replica that audits are made on."""
     try:
-        check_replica(database, replica)
-        facts["replica"] = replica.address
+        with Database(url, variable="DATABASE_READ_URL") as replica:
+            check_replica(database, replica)
+            facts["replica"] = replica.address
     except WrongService as error:
         facts["problem"] = error.message
     except DatabaseError as error:
