@@ -7,19 +7,21 @@ import threading
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from select import select
 
 import adbc_driver_postgresql.dbapi as adbc
 import psycopg
+import pyarrow as pa
 import pytest
 import sqlalchemy as sa
 
 from tests.conftest import fresh_database
 from tests.support.uploaded_sales import add_sale, execute, rows
-from tests.support.waiting import PATIENCE
+from tests.support.waiting import PATIENCE, wait_until
 from toolkit.contract.evidence import EvidenceType
 from toolkit.database import schema, tables
 from toolkit.database.belonging import check_replica
-from toolkit.database.connection import Database, raw
+from toolkit.database.connection import Database, copy_rows, raw
 from toolkit.database.errors import ErrorTranslation, as_psycopg
 from toolkit.errors import DatabaseError, DatabaseUnavailable, SchemaMismatch, WrongService
 from toolkit.log.merkle import append, leaf_hash, root
@@ -88,6 +90,15 @@ def test_what_the_server_refuses_is_said_and_no_value_quoted(database, changed, 
     asked.dispose()
     assert re.search(words, said)
     assert "52998224725" not in said
+
+
+def test_why_the_server_ended_a_session_is_told_though_that_cannot_be_rolled_back(database):
+    ended = "SET idle_in_transaction_session_timeout allows"
+    with pytest.raises(DatabaseError, match=ended), database.transaction() as connection:
+        connection.exec_driver_sql("CREATE TEMPORARY TABLE listed (size int)")
+        connection.exec_driver_sql("SET idle_in_transaction_session_timeout = 1")
+        wait_until(lambda: select([raw(connection)], [], [], 0)[0])
+        copy_rows(connection, "listed", pa.table({"size": [1]}))
 
 
 def test_a_connection_that_broke_is_replaced(database):

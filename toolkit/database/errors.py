@@ -100,7 +100,9 @@ class ErrorTranslation:
         except SQLAlchemyError as error:
             if isinstance(error, DBAPIError) and isinstance(error.orig, psycopg.Error):
                 lost = error.connection_invalidated or isinstance(error, InterfaceError)
-                raise self._told(error.orig, lost=lost, statement=error.statement or "") from None
+                first = error.orig.__context__  # what broke the connection, which cannot be rolled back either
+                told = first if isinstance(first, psycopg.Error) and first.sqlstate else error.orig
+                raise self._told(told, lost=lost, statement=error.statement or "") from None
             raise DatabaseError("The database at {} failed: {}.", self.address, type(error).__name__) from None
 
     def _told(self, error: psycopg.Error, *, lost: bool = False, statement: str = "") -> DatabaseError:
