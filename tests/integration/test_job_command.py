@@ -3,12 +3,15 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
 from base64 import b64encode
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Timer
 
+import duckdb
 import nbformat
 import pytest
 
@@ -144,6 +147,16 @@ def test_an_unknown_error_is_told_by_its_kind_only(office, monkeypatch):
     assert (status, told["code"]) == (1, "UNEXPECTED")
     assert "KeyError" in told["reason"]
     assert "390" not in log
+
+
+def test_a_signal_that_stops_an_audit_in_the_middle_has_its_code(office, monkeypatch):
+    def judges(*_):
+        Timer(0.5, os.kill, (os.getpid(), signal.SIGTERM)).start()
+        duckdb.sql("SELECT count(*) FROM range(1000000000000)").fetchall()
+
+    monkeypatch.setattr(CommandLine, "run", judges)
+    status, told, _ = office.run("run", "nightly", "--json")
+    assert (status, told["code"]) == (1, "STOPPED")
 
 
 @contextmanager
