@@ -2,6 +2,7 @@
 
 import json
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 from uuid import uuid4
@@ -198,6 +199,16 @@ def test_commands_run_side_by_side_through_a_pooler(cluster, operator, bucket, s
         with ThreadPoolExecutor(len(commands)) as threads:
             assert set(threads.map(lambda command: main(command, pooled), commands)) <= {0, 3}
     assert cluster.value(name, known) == before + 5
+
+
+@pytest.mark.skipif(PGBOUNCER is None, reason="PgBouncer is not installed")
+def test_a_lock_that_was_waited_for_shows_what_it_guarded_through_a_pooler(cluster, granted):
+    """Whatever the role's own isolation: what a session set, the next server behind the pooler does not know."""
+    cluster.execute(granted, f"ALTER DATABASE {granted} SET default_transaction_isolation = 'serializable'")
+    with pooler_of(cluster) as port, ExitStack() as opened:
+        database = opened.enter_context(Database(cluster.url(granted, port=port)))
+        sessions = [opened.enter_context(database.transaction()) for _ in range(3)]
+        assert {each.scalar(sa.text("SHOW transaction_isolation")) for each in sessions} == {"read committed"}
 
 
 def test_a_replica_judges_as_its_primary_does(run, cluster, operator, tmp_path):

@@ -56,6 +56,7 @@ class Database(AbstractContextManager["Database"]):
         address = protected(sa.make_url(url))
         self.engine: Engine = sa.create_engine(
             address,
+            isolation_level="READ COMMITTED",  # by each BEGIN: after a wait for a lock one sees what it guarded
             hide_parameters=True,
             pool_size=pool_size,
             max_overflow=pool_size,
