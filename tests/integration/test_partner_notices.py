@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from email import message_from_bytes, policy
 from pathlib import Path
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 from openpyxl import load_workbook
@@ -156,8 +157,11 @@ _MONTHS = """
 """
 
 
-def test_a_mail_that_is_refused_is_tried_again_under_the_same_id(office, database):
+def test_a_mail_that_is_refused_or_stopped_is_tried_again_under_the_same_id(office, database, monkeypatch):
     office.kit.audit()
+    with monkeypatch.context() as patch, pytest.raises(SystemExit):
+        patch.setattr("toolkit.jobs.partner_notices.record_event", Mock(side_effect=SystemExit))  # by a signal
+        notify_partners(office.kit)
     office.mailbox.answer = "452 mailbox full"
 
     [first] = notify_partners(office.kit).told
@@ -166,6 +170,7 @@ def test_a_mail_that_is_refused_is_tried_again_under_the_same_id(office, databas
     [second] = notify_partners(office.kit).told
     assert second.problem is None
 
+    assert len({mail_of(office, place)[0]["Message-ID"] for place in (-1, -2)}) == 1
     [(notice, tries)] = rows(database, "SELECT id, tries FROM audit.partner_notices")
     assert tries == 2
     mail, _ = mail_of(office)

@@ -251,9 +251,14 @@ class _Telling:
         return language(code) if code else default_language(self.kit.environ)
 
     def has_news(self) -> bool:
-        """Tell whether there is something to tell, and nobody did so today."""
+        """Tell whether there is something to tell, and nobody did so today; the notice of the day gets its id."""
+        new = {"id": new_id(), "partner": self.partner, "day": self.kit.today()}
+        new |= {"created_at": self.kit.clock(), "tries": 0}
         with self.kit.database.transaction() as connection:
-            return bool(self._news(connection)) and not connection.scalar(self._today(delivered=True))
+            if not self._news(connection):
+                return False
+            connection.execute(insert(partner_notices).values(new).on_conflict_do_nothing())
+            return not connection.scalar(self._today(delivered=True))
 
     def tell(self, files: Mapping[str, bytes], page: FindingsPage | None) -> PartnerTold | None:
         """Tell the partner, if there is still anything to tell, by what ``made`` returned."""
@@ -307,9 +312,6 @@ class _Telling:
 
     def _notice(self, connection: sa.Connection) -> sa.Row[Any] | None:
         """Lock the notice of the day; ``None`` where it was delivered, or somebody is delivering it."""
-        new = {"id": new_id(), "partner": self.partner, "day": self.kit.today()}
-        new |= {"created_at": self.kit.clock(), "tries": 0}
-        connection.execute(insert(partner_notices).values(new).on_conflict_do_nothing())
         query = self._today(delivered=False).with_for_update(skip_locked=True)
         return connection.execute(query).one_or_none()
 
