@@ -128,6 +128,8 @@ def verify_bundle(
     key = VerifierKey.parse(_read(folder, VKEY).decode("utf-8", "replace"))
     if known is not None and known != key:
         inclusion = BundleVerdict(False, Message("The key in the folder is another one: {}", str(key)))
+    elif _read(folder, PEM) != key.pem():
+        inclusion = BundleVerdict(False, Message("{} is another one than that of the proof.", PEM))
     else:
         inclusion = _inclusion(entry, _read(folder, PROOF), checkpoint, key, trusted=known is not None)
     return {
@@ -203,26 +205,26 @@ def _files(folder: Path, entry: bytes) -> BundleVerdict:
     listed = _read(folder, SUMS)
     if named != sha256(listed).hexdigest():
         return BundleVerdict(False, Message("{} is not the one that {} names.", SUMS, ENTRY))
-    recorded = {
-        name: digest for digest, _, name in (line.partition("  ") for line in listed.decode().splitlines())
-    }
-    for name, digest in recorded.items():
+    recorded = re.findall(r"(?m)^([0-9a-f]{64})  (.+)\n", listed.decode("utf-8", "replace"))
+    if "".join(f"{digest}  {name}\n" for digest, name in recorded).encode() != listed or not recorded:
+        return BundleVerdict(False, Message("{} is no proof.", SUMS))
+    for digest, name in recorded:
         if not (folder / name).is_file():
-            if name in _MAY_GO:
-                continue
-            return BundleVerdict(False, Message("{} is missing.", name))
-        if digest_of(folder / name) != digest:
+            if name not in _MAY_GO:
+                return BundleVerdict(False, Message("{} is missing.", name))
+        elif digest_of(folder / name) != digest:
             return BundleVerdict(False, Message("{} is not what was written.", name))
-    places = {".", *(Path(name).parent.as_posix() for name in recorded)}
-    present = (each for place in places for each in (folder / place).glob("*") if each.is_file())
-    others = {each.relative_to(folder).as_posix() for each in present}
-    others -= {*recorded, *BUNDLE, *LATER, "manifest.json"}
-    kinds = {Path(name).suffix for name in recorded}
-    if added := sorted(name for name in others if Path(name).suffix in kinds):
+    names = {name for _, name in recorded}
+    places = {".", *(Path(name).parent.as_posix() for name in names)}
+    present = {each for place in places for each in (folder / place).glob("*") if each.is_file()}
+    found = {each.relative_to(folder).as_posix() for each in present}
+    others = found - {*names, *BUNDLE, *LATER, "manifest.json"}
+    called = {part for name in names for part in name.rsplit(".", 1)}  # another format of a report is none of it
+    if added := sorted(name for name in others if not called.isdisjoint(name.rsplit(".", 1))):
         return BundleVerdict(False, Message("{} was added: nothing proves it.", ", ".join(added)))
     folders = {each for each in folder.iterdir() if each.is_dir() and each.name not in places}
     others |= {f"{each.name}/" for each in folders if not any(each.rglob(SUMS))}  # reports there have own proofs
-    written = Message("{:,} files are as they were written.", len(recorded))
+    written = Message("{:,} files are as they were written.", len(names & found))
     if others:
         written = Message("{} Nothing proves {}.", written, ", ".join(sorted(others)))
     return BundleVerdict(True, written)
