@@ -27,7 +27,11 @@ _HOW_TO_ESCAPE: Final = (
 
 
 def expanded(path: str | Path) -> Path:
-    """Return the path with a home directory in the place of a leading ``~``."""
+    """Return the path with a home directory in the place of a leading ``~``.
+
+    Raises:
+        SettingsError: it is not known where that home is.
+    """
     try:
         return Path(path).expanduser()
     except RuntimeError:
@@ -308,7 +312,11 @@ def _read(kind: type[Any], given: Environment) -> dict[str, Any]:
 
 
 def file_mode_of(environ: Mapping[str, str]) -> int:
-    """Return the mode of reports, notebooks and the history (``TOOLKIT_FILE_MODE``), 0640 by default."""
+    """Return the mode of reports, notebooks and the history (``TOOLKIT_FILE_MODE``): owner and group by default.
+
+    Raises:
+        SettingsError: it is no mode of a file, or not even its owner may read and write it.
+    """
     text = Environment(environ).text("TOOLKIT_FILE_MODE") or "0640"
     mode = int(text, 8) if re.fullmatch(r"0?[0-7]{3}", text) else 0
     if mode & 0o600 != 0o600 or mode & 0o111:

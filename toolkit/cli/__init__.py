@@ -1,4 +1,8 @@
-"""The command ``toolkit``: options, one call of an operation, an exit status."""
+"""The command ``toolkit``: options, one call of an operation, an exit status.
+
+Results go to stdout, progress and notes to stderr. Exit status: 0 done (also of a command that returns nothing);
+1 could not do it; 2 wrong usage; 3 done, and something needs attention.
+"""
 
 import importlib
 import io

@@ -88,6 +88,9 @@ def audit(_kit: Kit, /, judge: Callable[[str | None], AuditResult], out: str | N
     (--as-of) takes what was seen then; times without an offset are in TOOLKIT_TIMEZONE, a
     bare date is the end of that day. `toolkit report` names the single sales.
 
+    The audit is a folder of Parquet below TOOLKIT_AUDITS, which reports and other programs
+    read; --out names another place.
+
     Examples:
       toolkit audit
       toolkit audit --as-of 2026-11-20
@@ -118,6 +121,9 @@ def findings(_kit: Kit, /, judge: Callable[[], AuditResult], **of: str | None) -
     Examples:
       toolkit findings
       toolkit findings --status open --partner "Norte Energia"
+      toolkit findings --as-of 2026-11-20 --json > findings.json
+
+    See also: toolkit explain CODE
 
     Exit status 3: some finding is open or reopened.
     """
@@ -142,6 +148,7 @@ def changes(kit: Kit, start: str, end: str | None, out: Path | None) -> Shown[An
 
     Examples:
       toolkit changes --from 2026-11-01 --to 2026-11-30
+      toolkit changes --from 2026-11-20 --json
       toolkit changes --from 2026-10-31 --to 2026-11-30 --out november
     """
     first, last = past_moment(kit, start, "--from"), past_moment(kit, end, "--to") or kit.clock()

@@ -90,7 +90,11 @@ def shows(attention: int = NEEDS_ATTENTION) -> Callable[[Callable[..., Any]], Ca
 
 
 def past_moment(kit: Kit, text: str | None, hint: str) -> datetime | None:
-    """Return the moment that the option or argument ``hint`` names, ``None`` where it is not given."""
+    """Return the moment that the option or argument ``hint`` names, ``None`` where it is not given.
+
+    Raises:
+        click.BadParameter: it is no past moment.
+    """
     try:
         return None if text is None else kit.moment(text or "?")
     except InvalidInput as error:
@@ -98,7 +102,11 @@ def past_moment(kit: Kit, text: str | None, hint: str) -> datetime | None:
 
 
 def reason_for(asked: bool, reason: str, option: str) -> str | None:
-    """Return the reason for what ``option`` asks for, ``None`` where it is not asked for."""
+    """Return the reason for what ``option`` asks for, ``None`` where it is not asked for.
+
+    Raises:
+        click.BadParameter: there is no reason.
+    """
     if asked and not reason.strip():
         raise click.BadParameter(Message("is needed with {}: say why.", option), param_hint="--reason")
     return reason if asked else None
@@ -111,7 +119,11 @@ class NonEmptyPath(click.Path):
         super().__init__(**{"path_type": Path, **rules})
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the path as click checks it."""
+        """Return the path as click checks it.
+
+        Raises:
+            BadParameter: it is empty or holds a NUL character, or what click says of it.
+        """
         if not str(value):
             self.fail("the path is empty.", param, ctx)
         if "\0" in str(value):

@@ -68,6 +68,7 @@ def status(kit: Kit) -> Shown[Any]:
 
     Example:
       toolkit status
+      toolkit status --json
     """
     return service_health(kit.settings)
 
@@ -158,8 +159,9 @@ def check(kit: Kit) -> Shown[Any]:
     Where EVIDENCE_BUCKET is set, the newest keys are looked for there. Notes say which commands
     could not write, and why.
 
-    Example:
+    Examples:
       toolkit db check
+      toolkit db check --json
 
     Exit status 3: something has to be looked at.
     """
@@ -182,6 +184,7 @@ def adopt(kit: Kit) -> None:
     The custody log tells of the change; after a restore it goes on in a new epoch.
 
     Example:
+      toolkit status
       toolkit db adopt
     """
     former, now = adopt_service(kit.any_service, kit.clock)

@@ -37,6 +37,7 @@ def verify(kit: Kit) -> Shown[Any]:
     Nothing in a file is executed. The sales of unusable files are named by: toolkit report
 
     Example:
+      toolkit bucket sync
       toolkit evidence verify
 
     Exit status 3: some of the files are unusable, or could not be read.
@@ -61,7 +62,8 @@ def findings(kit: Kit, show_names: bool, reason: str) -> Shown[Any]:
 
     Names of files may be those of people: without --show-names only the folders are told.
 
-    Examples:
+    Example:
+      toolkit bucket sync --verify
       toolkit evidence findings --json > findings.json
       toolkit evidence findings --show-names --reason "foreign files are to be moved"
 
@@ -80,6 +82,7 @@ def list_records(kit: Kit, sale_id: str) -> Shown[Any]:
 
     Example:
       toolkit evidence list V-2026-00064
+      toolkit evidence withdraw EVIDENCE_ID --reason "sent twice" --by ana --approved-by bruno
     """
     return kit.records(sale_id)
 
@@ -151,7 +154,9 @@ def upload(kit: Kit, credentials: Path, folder: Path) -> Shown[Any]:
     database belongs to; without it no database is needed.
 
     Example:
+      toolkit credentials request manifest.csv --out credentials.jsonl
       toolkit evidence upload credentials.jsonl --from files
+      toolkit bucket sync
 
     Exit status 3: some files were not uploaded; each is named with the reason.
     """
@@ -180,8 +185,9 @@ def request(kit: Kit, manifest: Path, out: Path) -> Shown[Any]:
     file name: a file that is in the bucket is left out of --out; a record whose credentials
     are still valid gets a new form for what is left of their life.
 
-    Example:
+    Examples:
       toolkit credentials request manifest.csv --out credentials.jsonl
+      toolkit evidence upload credentials.jsonl --from files
 
     Exit status 1: rows are wrong; nothing was issued and --out was not touched.
     """
@@ -220,6 +226,8 @@ def sync(kit: Kit, full: bool, inventory: str | None, verify: bool, confirmed: b
       toolkit bucket sync --full --json
       toolkit bucket sync --verify
       toolkit bucket sync --inventory s3://lists/evidence/daily/2026-11-20T01-00Z/manifest.json
+
+    See also: toolkit evidence verify --help
 
     Exit status 3: some files cannot be read: they are archived, or a permission is missing.
     """

@@ -21,6 +21,7 @@ def explain(code: str | None, as_json: bool) -> int:
     Examples:
       toolkit explain
       toolkit explain KYC_NOT_ALONE
+      toolkit explain MISSING_POV --json
     """
     if code is None:
         return finish(_every_code(), as_json)

@@ -28,8 +28,9 @@ def quality(kit: Kit) -> Shown[Any]:
     distributor. What else is alike may be right: a person with several installations, a
     family with one phone. CPFs are masked; nothing is changed.
 
-    Example:
+    Examples:
       toolkit clients quality
+      toolkit clients quality --json > quality.json
 
     Exit status 3: some clients are registered more than once.
     """
@@ -140,8 +141,9 @@ def show_sale(kit: Kit, sale_id: str, unmask: str | None) -> Shown[Any]:
     Neither the service nor the bucket is looked at again, and findings are those of the last
     audit: toolkit audit makes the next. The time line comes from the custody log.
 
-    Example:
+    Examples:
       toolkit sale show V-2026-00001
+      toolkit sale show V-2026-00001 --json
     """
     return kit.sale(sale_id, unmask=unmask)
 

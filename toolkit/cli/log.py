@@ -42,6 +42,11 @@ def log() -> None:
     and report: ids, hashes and times only. It is a Merkle tree whose states are signed
     (RFC 9162, C2SP). Give the key (toolkit log checkpoint --json) to those who rely on your
     reports, and keep a checkpoint where nobody who can write to the database can change it.
+
+    Examples:
+      toolkit log checkpoint
+      toolkit log verify reports
+      toolkit log export log-tiles
     """
 
 
@@ -305,7 +310,11 @@ def _compared(tile: ReadTile, size: int, keys: Sequence[str], old: Path, new: Pa
 
 
 def _state(keys: Sequence[str], path: Path) -> Checkpoint:
-    """Read a checkpoint that one of the keys of this log signed."""
+    """Read a checkpoint that one of the keys of this log signed.
+
+    Raises:
+        UnreadableFile: it is none.
+    """
     try:
         signed = path.read_text("utf-8")
     except (OSError, UnicodeDecodeError):

@@ -73,8 +73,9 @@ notebooks = click.Group("notebooks")
 def list_notebooks(as_json: bool) -> int:
     """Show each notebook's name and question. `toolkit run` takes the name.
 
-    Example:
+    Examples:
       toolkit notebooks list
+      toolkit run 03_missing_evidence_report --out night.ipynb
     """
     found = packaged_notebooks()
     asked = {name: question_of(path) for name, path in found.items()}

@@ -44,8 +44,9 @@ def notify(kit: Kit, /, within: int) -> Shown[PartnersTold | None]:
       webhook = "https://crm.norte.example.com/findings"
       webhook-secret-file = "norte.secret"
 
-    Example:
-      toolkit partner notify --within 5
+    Examples:
+      toolkit partner notify
+      toolkit partner notify --within 5 --json
 
     Exit status 3: a partner could not be told; the next start tries again.
     """

@@ -36,7 +36,12 @@ def privacy() -> None:
     """Answer persons: what is known of them, a copy, erasure; and keep what the law keeps.
 
     A CPF is read from standard input, so that no list of processes and no history of a shell
-    holds it.
+    holds it. Where it is asked for, give it in one line:
+
+    Examples:
+      toolkit privacy show < cpf.txt
+      toolkit privacy request add --right access --received 2026-11-20 < cpf.txt
+      toolkit privacy erase --dry-run --look-in reports < cpf.txt
     """
 
 

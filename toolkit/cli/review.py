@@ -13,7 +13,14 @@ from toolkit.message import Message
 
 by_reviewer = click.option("--by", "reviewer", metavar="NAME", help="The reviewer; your account by default.")
 
-review = click.Group("review")
+
+@click.group()
+def review() -> None:
+    """Have people look at files: draw a sample, hand out the next file, keep the answers.
+
+    A file to which somebody gives a critical answer is a finding, REVIEW_FAILED. In JupyterLab the
+    notebook review shows one file after the other with its questions.
+    """
 
 
 @review.command(short_help="Draw files of the last audit, of each partner and type.")

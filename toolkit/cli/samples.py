@@ -25,7 +25,11 @@ TIMEOUT: Final = 300.0  # seconds that each notebook may take
 
 
 def do_the_main_job(kit: Kit, out: Path) -> None:
-    """Do all of it, and say each result, line by line."""
+    """Do all of it, and say each result, line by line.
+
+    Raises:
+        NotebookFailed: a notebook failed.
+    """
 
     def notebook(name: str, *given: tuple[str, Path]) -> tuple[dict[str, Any], ...]:
         path, done = packaged_notebooks()[name], out / "notebooks" / f"{name}.ipynb"
@@ -85,6 +89,8 @@ def sample(out: Path) -> None:
 
     Example:
       toolkit sample --out sample-data
+      toolkit clients load sample-data/clients.csv sample-data/clients.xlsx --out rejected
+      toolkit sales load sample-data/sales.csv
     """
     write_samples(make_samples(), out)
     show(str(out))

@@ -42,7 +42,11 @@ NEVER: Final = datetime.max.replace(tzinfo=UTC)
 
 
 def require_installed() -> None:
-    """Make sure that the packages of the services are there."""
+    """Make sure that the packages of the services are there.
+
+    Raises:
+        NotInstalled: the extra ``embedded`` is missing.
+    """
     require("embedded", "The embedded services, used where DATABASE_URL or EVIDENCE_BUCKET is not set,")
 
 

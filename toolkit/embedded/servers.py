@@ -139,7 +139,11 @@ class Account:
 
 
 def server_account(folder: Path, *, root_may: bool = False) -> Account:
-    """Return the account for the server that keeps its data in ``folder``: its owner, once it is there."""
+    """Return the account for the server that keeps its data in ``folder``: the folder's owner, once it is there.
+
+    Raises:
+        EmbeddedServiceError: the folder is somebody else's, or no account can be had.
+    """
     caller = _entry(os.geteuid())
     owner = _entry(folder.stat().st_uid) if folder.exists() else caller
     if owner.pw_uid == 0 and caller.pw_uid == 0 and not root_may:

@@ -31,6 +31,9 @@ def files_for_owner_and_group(environ: Mapping[str, str]) -> Iterator[None]:
 
     Kernels and other processes that are started meanwhile do so as well. Files with credentials, whole CPFs or
     rejected rows are their owner's only, whatever the mode.
+
+    Raises:
+        SettingsError: the mode is none.
     """
     from toolkit.settings import file_mode_of  # `toolkit --help` does without pydantic
 

@@ -315,6 +315,9 @@ def files_given(
     """Yield the files that are given, or one with the contents of a DataFrame, which is there during the block.
 
     What the block returns goes through the third: the rejected rows of a DataFrame are read before they go.
+
+    Raises:
+        InvalidInput: no file is named.
     """
     folder = kit.path(out) if out else None
     if isinstance(given, (str, Path, Sequence)):

@@ -123,7 +123,11 @@ class Services:
 
     @cached_property
     def service(self) -> Service:
-        """The statements that read and write the service's tables."""
+        """The statements that read and write the service's tables.
+
+        Raises:
+            SettingsError: their file cannot be read or used.
+        """
         return load_service(self.settings.service_sql)
 
     @cached_property
@@ -169,7 +173,11 @@ class Services:
         return open_store(target, self.settings)
 
     def audit_plan(self, place: str | None = None, *, spark: bool = False) -> AuditPlan:
-        """Return where audits are, ``place`` or else that of the settings, and how they are made."""
+        """Return where audits are, ``place`` or else that of the settings, and how they are made.
+
+        Raises:
+            SettingsError: Spark is asked for, and ``TOOLKIT_SPARK_URL`` is not set.
+        """
         from toolkit.audit.publish import AuditPlan
 
         settings = self.settings
@@ -289,7 +297,11 @@ class Services:
             yield folder
 
     def inventory(self, address: str, scratch: Path) -> Inventory:
-        """Open an S3 Inventory: a ``manifest.json``, or the newest one in a folder or prefix."""
+        """Open an S3 Inventory: a ``manifest.json``, or the newest one in a folder or prefix.
+
+        Raises:
+            UnreadableFile: there is none.
+        """
         from toolkit.audit.inventory import find_inventory
 
         around, _, name = address.rpartition("/")
@@ -332,7 +344,11 @@ class Services:
         return None
 
     def unmask(self, reason: str, what: str) -> None:
-        """Have the custody log tell who saw personal data, and why."""
+        """Have the custody log tell who saw personal data, and why.
+
+        Raises:
+            InvalidInput: there is no reason.
+        """
         if not reason.strip():
             raise InvalidInput("Say why whole personal data are shown; the custody log keeps the reason.")
         with self.database.transaction() as connection:

@@ -45,7 +45,11 @@ def _in_checkout() -> bool:
 
 @cache
 def packaged_notebooks() -> dict[str, Path]:
-    """Return every notebook of the toolkit by the name that ``toolkit run`` takes, in their order."""
+    """Return every notebook of the toolkit by the name that ``toolkit run`` takes, in the order of their numbers.
+
+    Raises:
+        NotebookFailed: the installation lacks them.
+    """
     if _in_checkout():
         files = [*(_CHECKOUT / "notebooks").glob("*.ipynb")]
     else:
@@ -60,6 +64,9 @@ def find_notebook(named: str) -> Path:
     """Return the notebook that ``named`` means: a file, or else a packaged notebook by its name.
 
     A packaged notebook is also found as ``notebooks/NAME.ipynb``, its path in a checkout.
+
+    Raises:
+        SettingsError: there is no such file and no such name; the text names those that there are.
     """
     path = Path(named)
     for candidate in (path, Path(f"{named}.ipynb")):

@@ -43,7 +43,11 @@ class Parameter:
         return f"{self.name} = {self.default!r}" + (f"   {_(self.comment)}" if self.comment else "")
 
     def parsed(self, texts: list[str]) -> Any:
-        """Return texts as a value of the default's type: a list is given item by item, or as JSON."""
+        """Return texts as a value of the default's type: a list is given item by item, or as JSON.
+
+        Raises:
+            SettingsError: one does not fit, or several are given for one value.
+        """
         if isinstance(self.default, list):
             item: Any = type(self.default[0]) if self.default else str
             told = f"a list of {item.__name__} values"
@@ -66,7 +70,11 @@ class Parameter:
 
 
 def read_parameters(notebook: nbformat.NotebookNode) -> dict[str, Parameter]:
-    """Return the parameters of a notebook, by name, in the order of its cell; none where no cell has the tag."""
+    """Return the parameters of a notebook, by name, in the order of its cell; none where no cell has the tag.
+
+    Raises:
+        NotebookFailed: the cell holds something else than names with literal values.
+    """
     tagged = [cell.source for cell in notebook.cells if "parameters" in cell.get("metadata", {}).get("tags", [])]
     source = tagged[0] if tagged else ""
     try:
@@ -96,7 +104,11 @@ def read_parameters(notebook: nbformat.NotebookNode) -> dict[str, Parameter]:
 def chosen_values(
     parameters: Mapping[str, Parameter], given: Iterable[tuple[str, str]], notebook: str
 ) -> dict[str, Value]:
-    """Return the texts of ``-p NAME VALUE`` as values, a list item by item."""
+    """Return the texts of ``-p NAME VALUE`` as values, a list item by item.
+
+    Raises:
+        SettingsError: an unknown name, a value of another type, one given twice, a secret.
+    """
     texts: dict[str, list[str]] = {}
     for name, value in given:
         if name not in parameters:
