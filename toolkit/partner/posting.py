@@ -24,17 +24,8 @@ from toolkit.errors import BucketUnavailable, CredentialsExpired, InvalidInput, 
 from toolkit.message import Message
 
 ATTEMPTS: Final = 6  # the largest number of attempts; the pauses between them add up to about half a minute
-FIRST_PAUSE: Final = 1.0  # seconds before the second attempt
-
+FIRST_PAUSE: Final = 1.0  # seconds before the second attempt; each further one comes after twice as many
 LONGEST_PAUSE: Final = 30.0
-
-
-def pauses() -> Iterator[float]:
-    """Yield the seconds before each further attempt."""
-    seconds = FIRST_PAUSE
-    for _ in range(ATTEMPTS - 1):
-        yield seconds * random.uniform(0.5, 1)  # noqa: S311  # spreads retries, no secret
-        seconds = min(seconds * 2, LONGEST_PAUSE)
 
 
 CHUNK_BYTES: Final = 64 * 1024  # bytes that are read and sent at a time
@@ -143,15 +134,17 @@ def post_file(url: str, fields: Mapping[str, str], path: Path, *, pool: urllib3.
         raise InvalidInput("The upload address is not an http or https address.")
     expires_at = FormPolicy.of(fields).expires_at
     with nullcontext(pool) if pool is not None else urllib3.PoolManager() as connections:
-        for pause in (*pauses(), None):
+        for attempt in range(1, ATTEMPTS + 1):
             if datetime.now(UTC) >= expires_at:
                 raise CredentialsExpired
-            answer = _send_once(connections, url, fields, path)
-            if answer is None:
+            asked = _send_once(connections, url, fields, path)
+            if asked is None:
                 return
-            if pause is not None:
+            if attempt < ATTEMPTS:
+                pause = min(FIRST_PAUSE * 2 ** (attempt - 1), LONGEST_PAUSE)
+                pause *= random.uniform(0.5, 1)  # noqa: S311  # spreads retries, no secret
                 left = (expires_at - datetime.now(UTC)).total_seconds()
-                time.sleep(max(0.0, min(max(pause, answer), left)))
+                time.sleep(max(0.0, min(max(pause, asked), left)))
     raise BucketUnavailable("The bucket at {} does not take the file; try again later.", urlsplit(url).netloc)
 
 
