@@ -87,20 +87,16 @@ def initialise(data: Path, programs: Path, owner: Account) -> None:
     try:
         owner.give(draft)
         _run([str(programs / "initdb"), "-D", str(draft), *_INITDB], owner)
-        _let_in(draft, owner)
+        # Only the accounts that share the server connect; the kernel identifies them, so there is no password.
+        (draft / "pg_hba.conf").write_text("local all all peer map=home\n", "utf-8")
+        names = sorted({owner.name, owner.caller, "root"})
+        (draft / "pg_ident.conf").write_text("".join(f'home "{name}" {USER}\n' for name in names), "utf-8")
         single_user = [str(programs / "postgres"), "--single", "-D", str(draft), "postgres"]
         _run(single_user, owner, f"CREATE DATABASE {DATABASE}\n")
         draft.rename(data)
     except BaseException:
         shutil.rmtree(draft, ignore_errors=True)
         raise
-
-
-def _let_in(data: Path, owner: Account) -> None:
-    """Let only the accounts that share the server connect; the kernel identifies them, so there is no password."""
-    (data / "pg_hba.conf").write_text("local all all peer map=home\n", "utf-8")
-    names = sorted({owner.name, owner.caller, "root"})
-    (data / "pg_ident.conf").write_text("".join(f'home "{name}" {USER}\n' for name in names), "utf-8")
 
 
 def _run(command: Sequence[str], owner: Account, text: str = "") -> None:
