@@ -240,11 +240,11 @@ class Services:
             InvalidInput: an older transaction keeps the change from being sealed now.
         """
         successor, signer = self._signer(path), self.log_signer
-        old = None if signer is None else str(signer.verifier)
         with self.database.transaction() as connection:
             signed = newest_checkpoint(connection)
-            if old is not None and (signed is None or signed.vkey == old):
-                detail = {"old": old, "new": str(successor.verifier)}
+            if signer is not None and (signed is None or signed.vkey == str(signer.verifier)):
+                new = str(successor.verifier)
+                detail = {"old": str(signer.verifier), "new": new, "signature": signer.signature(f"{new}\n")}
                 record_event(connection, CustodyEvent.KEY_ROTATED, self.clock(), detail)
         signed = self.seal_log(successor)
         if signed is None or signed.vkey != str(successor.verifier):

@@ -52,7 +52,7 @@ def export_tiles(database: Database, out: Path, keys: LogKeys) -> tuple[SignedSt
 def read_tiles(folder: Path) -> tuple[ReadTile, int, list[str]]:
     """Return what reads the tiles of a log that was exported, the number of its entries, and its keys.
 
-    Its keys are the newest one, and those that entries tell were replaced (``KEY_ROTATED``).
+    Its keys are the newest one, and those that were replaced: each signed the one after it (``KEY_ROTATED``).
 
     Raises:
         UnreadableFile: it is none.
@@ -63,9 +63,13 @@ def read_tiles(folder: Path) -> tuple[ReadTile, int, list[str]]:
 
     found = Checkpoint.parse(text_of(_read(folder / "checkpoint").decode("utf-8", "replace")))
     keys = [_read(folder / "log.vkey").decode("utf-8", "replace").strip()]
-    for entry in (each for entries in _entries(folder) for each in entries if b'"KEY_ROTATED"' in each):
+    replaced = [each for entries in _entries(folder) for each in entries if b'"KEY_ROTATED"' in each]
+    for entry in reversed(replaced):
         with suppress(ValueError, KeyError, TypeError, UnreadableFile):  # in an entry that somebody made
-            keys.append(str(VerifierKey.parse(json.loads(entry)["detail"]["old"])))
+            detail = json.loads(entry)["detail"]
+            old = VerifierKey.parse(detail["old"])
+            if detail["new"] in keys and old.opens(f"{detail['new']}\n\n{detail['signature']}") is not None:
+                keys.append(str(old))
     return tile, found.size if found else 0, keys
 
 
