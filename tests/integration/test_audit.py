@@ -44,7 +44,7 @@ def test_each_moment_is_judged_by_what_was_seen_then(database, story, clock):
     story.check(story.upload(contract_key, seen_at=day(12)), FileKind.PDF, at=day(12))
     story.sale(seen_at=day(10), gone_at=day(13), is_client_financial_responsible=False)
     story.sale(seen_at=day(13), gone_at=day(20), completed_at=day(13))
-    story.withdraw(pov, at=day(14))
+    story.withdraw("S-1", pov, at=day(14))
 
     def at(moment):
         try:

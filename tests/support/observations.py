@@ -61,9 +61,9 @@ class Story:
         _, key = self.record(sale_id, evidence_type, requested_at=at)
         self.check(self.upload(key, seen_at=at), KIND_OF[evidence_type], at=at)
 
-    def withdraw(self, evidence_id, *, at):
+    def withdraw(self, sale_id, evidence_id, *, at):
         people = {"reason": "sent twice", "withdrawn_by": "ana", "approved_by": "bia"}
-        self._insert(tables.withdrawals, evidence_id=evidence_id, withdrawn_at=at, **people)
+        self._insert(tables.withdrawals, sale_id=sale_id, evidence_id=evidence_id, withdrawn_at=at, **people)
 
     def synced(self, at):
         nothing = dict.fromkeys(("listed", "appeared", "vanished"), 0)
