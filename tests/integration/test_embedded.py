@@ -129,17 +129,6 @@ def test_no_end_of_its_users_group_of_processes_reaches_it(used_home):
     assert pid_of(used_home) == pid
 
 
-def test_a_killed_server_is_started_again_with_what_was_committed(used_home):
-    with connected(used_home) as connection:
-        connection.execute("CREATE TABLE kept (id int)")
-        connection.execute("INSERT INTO kept VALUES (1)")
-        pid = pid_of(used_home)
-        kill(pid)
-    with connected(used_home) as connection:
-        assert connection.execute("SELECT id FROM kept").fetchall() == [(1,)]
-    assert pid_of(used_home) != pid
-
-
 @pytest.mark.parametrize("killed", [False, True])
 def test_stopping_leaves_no_process_and_no_pid_file(used_home, killed):
     embedded.database_url(used_home)

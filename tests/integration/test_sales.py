@@ -23,7 +23,6 @@ from tests.support.request_bodies import CLIENT
 from tests.support.uploaded_sales import MONDAY, add_sale, execute, rows
 from tests.support.waiting import PATIENCE, wait_until
 from toolkit.contract.evidence import EvidenceType
-from toolkit.errors import UnreadableFile
 from toolkit.intake.registration import register_client
 from toolkit.intake.sales import load_sales
 from toolkit.kit.process import signed_in_account
@@ -113,15 +112,6 @@ def test_a_file_never_takes_a_completion_back(take_over, database):
     take_over(f"{row},2026-03-01T09:00:00Z", headings=f"{HEADINGS},completedAt")
     assert take_over(row).unchanged == 1
     assert rows(database, "SELECT completed_at FROM sales") == [(datetime(2026, 3, 1, 9, tzinfo=UTC),)]
-
-
-def test_a_file_without_the_headings_changes_nothing_and_says_what_is_missing(take_over, database):
-    with pytest.raises(
-        UnreadableFile,
-        match=r"sales\.csv: no heading for clientId, createdAt\. Found on line 1: saleId, .* rename",
-    ):
-        take_over("S-1,A,true", headings="saleId,utilityGroup,isClientFinancialResponsible")
-    assert observations(database) == []
 
 
 @pytest.fixture

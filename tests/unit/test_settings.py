@@ -18,13 +18,6 @@ from toolkit.kit.spoken import parse_timestamp
 from toolkit.settings import Settings
 
 
-def test_an_empty_environment_stands_for_the_embedded_services():
-    settings = Settings.from_environment({})
-    assert settings.database_url is None
-    assert settings.evidence_bucket is None
-    assert str(settings.timezone) == "America/Sao_Paulo"
-
-
 @pytest.mark.parametrize("scheme", ["postgres", "postgresql", "postgresql+psycopg"])
 def test_the_usual_database_addresses_are_understood(scheme):
     settings = Settings.from_environment({"DATABASE_URL": f"{scheme}://user:pw@host/db"})
