@@ -168,6 +168,33 @@ def test_what_the_bucket_says_about_one_object(empty):
     empty.check()
 
 
+def test_a_deleted_an_overwritten_and_a_restored_object_are_told_apart(empty, database, clock):
+    client, (_, key) = empty._client, add_record(database, add_sale(database))
+    client.put_bucket_versioning(Bucket=empty.name, VersioningConfiguration={"Status": "Enabled"})
+    of_file = {"Bucket": empty.name, "Key": key}
+    first = client.put_object(**of_file, Body=pdf())["VersionId"]
+    sync_bucket(database, empty, clock=clock)
+    second = client.put_object(**of_file, Body=pdf(2))["VersionId"]
+    sync_bucket(database, empty, clock=clock)
+    marker = client.delete_object(**of_file)["VersionId"]
+    sync_bucket(database, empty, clock=clock)
+    vanished = audited(database, clock=clock)
+    client.delete_object(**of_file, VersionId=marker)
+    sync_bucket(database, empty, clock=clock)
+    for version in (second, first):
+        client.delete_object(**of_file, VersionId=version)
+    sync_bucket(database, empty, clock=clock)
+    assert rows(database, "SELECT version_id, gone_how FROM audit.object_observations ORDER BY id") == [
+        (first, "OVERWRITTEN"),
+        (second, "DELETED"),
+        (second, "DELETED"),
+    ]
+    told = "SELECT kind FROM audit.custody_events WHERE kind IN ('UPLOADED', 'RESTORED', 'GONE') ORDER BY id"
+    kinds = [kind for (kind,) in rows(database, told)]
+    assert kinds == ["UPLOADED", "GONE", "UPLOADED", "GONE", "RESTORED", "GONE"]
+    assert vanished.rows["reasons"].tolist() == ["NEVER_REQUESTED|VANISHED"]
+
+
 DENIED = ObjectDenied("The bucket denied access: the credentials are wrong, or lack s3:GetObject.")
 
 
