@@ -1,9 +1,11 @@
 """Contract, "Authentication": a valid token before anything else; own sales, scopes, revocation, and quotas."""
 
+import asyncio
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from types import SimpleNamespace
 from uuid import uuid4
 
 import httpx
@@ -18,6 +20,7 @@ from tests.support.served_process import SECRET
 from tests.support.waiting import PATIENCE, wait_until
 from toolkit.cli import main
 from toolkit.database.tables import evidence_requests, evidences
+from toolkit.errors import FindingNotFound, SaleNotFound
 from toolkit.http import access, backend
 from toolkit.http.access import RateLimits
 from toolkit.settings import Quotas
@@ -80,6 +83,22 @@ def test_the_sale_of_another_partner_is_answered_as_one_that_does_not_exist(serv
         assert there.content == nowhere.content
         assert {*there.headers} == {*nowhere.headers}
     assert service.rows(evidences, sale_id=theirs) == []
+
+
+@pytest.mark.parametrize("error", [SaleNotFound, FindingNotFound])
+@pytest.mark.parametrize(("looked_for", "taken"), [(0.001, 0.02), (0.019, 0.02), (0.031, 0.04)])
+def test_what_is_not_found_takes_as_long_however_long_it_was_looked_for(monkeypatch, error, looked_for, taken):
+    spent = []
+    monkeypatch.setattr(backend, "time", SimpleNamespace(monotonic=lambda: sum(spent), sleep=spent.append))
+
+    def look():
+        spent.append(looked_for)
+        raise error
+
+    workers = backend.Workers(threads=1, waiting=1, seconds=5)
+    with pytest.raises(error):
+        asyncio.run(workers.run(look))
+    assert sum(spent) == pytest.approx(taken)
 
 
 def test_the_contracts_message_for_group_d_is_for_the_partner_of_the_sale(service, ask):
