@@ -127,15 +127,12 @@ def test_a_gap_is_told_mended_and_told_no_more(office, database, bucket, add_fil
     months = read_audited(office.kit.last_audit()).partner_months.set_index("partner")
     assert set(months["month"]) == {"2026-03"}
     of_luz, of_sol = months.loc["Luz do Vale"], months.loc["Sol"]
-    assert (of_luz["findings"], of_luz["told"], of_luz["mended"], of_luz["stillOpen"]) == (1, 1, 1, 0)
+    counted = ["findings", "told", "answered", "mended", "stillOpen", "lateUntold"]
+    assert of_luz[counted].tolist() == [1, 1, 0, 1, 0, 0]
     assert of_luz["medianDays"] == 2  # it came on Tuesday, stood on Wednesday, and was mended on Thursday
-    assert (of_sol["findings"], of_sol["told"], of_sol["mended"], of_sol["stillOpen"]) == (2, 2, 0, 2)
+    assert of_sol[counted].tolist()[:5] == [2, 2, 0, 0, 2]
 
     assert "2026-03" in str(office.kit.open_audit("latest").partners())
-    asked = office.kit.open_audit("latest").sql(_MONTHS).set_index("partner")
-    assert asked.loc["Luz do Vale"].tolist() == ["2026-03", 1, 1, 0, 1, 2.0, 0, 0]
-    assert asked.loc["Sol"].tolist()[:5] == ["2026-03", 2, 2, 0, 0]
-
     events = rows(database, "SELECT detail FROM audit.custody_events WHERE kind = 'PARTNER_TOLD'")
     assert len(events) == 4
     assert all(len(each["files"]) == 2 and each["findings"] for (each,) in events)
@@ -146,15 +143,6 @@ def test_a_gap_is_told_mended_and_told_no_more(office, database, bucket, add_fil
     assert night(office) == ["ana@luz.example.com"]
     told = everything_told(office, tmp_path)
     assert ("V-LUZ-2" in told, "V-LUZ-1" in told) == (True, False)
-
-
-_MONTHS = """
-    SELECT partner, strftime(opened_at, '%Y-%m') AS month, count(*) AS findings, count(told_at) AS told,
-        count(answered_at) AS answered, count(business_days_open) AS mended, median(business_days_open) AS days,
-        count(*) FILTER (status IN ('open', 'reopened')) AS still_open,
-        count(*) FILTER (overdue AND (told_at IS NULL OR told_at > due_at)) AS late_untold
-    FROM findings WHERE owner = partner GROUP BY ALL
-"""
 
 
 def test_a_mail_that_is_refused_or_stopped_is_tried_again_under_the_same_id(office, database, monkeypatch):
