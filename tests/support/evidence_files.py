@@ -10,30 +10,18 @@ import av
 import numpy as np
 from numpy.typing import NDArray
 from pypdf import PdfWriter
-from pypdf.generic import DecodedStreamObject, DictionaryObject, NameObject
+
+from tests.support.made_documents import page
 
 RATE = 16_000
-
-FONTS = DictionaryObject(
-    {
-        NameObject("/F1"): DictionaryObject(
-            {NameObject("/Type"): NameObject("/Font"), NameObject("/Subtype"): NameObject("/Type1")}
-            | {NameObject("/BaseFont"): NameObject("/Helvetica")}
-        )
-    }
-)
 
 
 def pdf(
     pages: int = 1, password: str | None = None, *, operators: bytes = b"BT /F1 11 Tf 72 700 Td (Contrato) Tj ET"
 ) -> bytes:
     writer = PdfWriter()
-    contents = DecodedStreamObject()
-    contents.set_data(operators)
     for _ in range(pages):
-        page = writer.add_blank_page(width=595, height=842)
-        page[NameObject("/Contents")] = writer._add_object(contents)
-        page[NameObject("/Resources")] = DictionaryObject({NameObject("/Font"): FONTS})
+        writer.append(io.BytesIO(page(operators)))
     if password is not None:
         writer.encrypt(password, algorithm="AES-256")
     buffer = io.BytesIO()

@@ -28,7 +28,7 @@ from tests.support.evidence_files import (
     video,
     voice,
 )
-from tests.worlds.made_documents import TEXT, page, picture
+from tests.support.made_documents import TEXT, page, picture
 
 COUNTS = "counts"
 

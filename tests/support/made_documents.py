@@ -7,14 +7,14 @@ TEXT = b"BT /F1 12 Tf 72 700 Td (Contrato de energia) Tj ET"
 
 
 def page(
-    content,
+    content: bytes,
     *,
-    page=b"",
-    box=b"0 0 595 842",
-    catalog=b"",
-    resources=b"",
-    objects=(),
-):
+    page: bytes = b"",
+    box: bytes = b"0 0 595 842",
+    catalog: bytes = b"",
+    resources: bytes = b"",
+    objects: tuple[bytes, ...] = (),
+) -> bytes:
     """A PDF of one page; ``objects`` are numbered from 6, and the font is ``/F1``."""
     parts = [
         b"<< /Type /Catalog /Pages 2 0 R %s >>" % catalog,
@@ -38,7 +38,7 @@ def page(
     )
 
 
-def picture(pixels, width, *, matrix=b"595 0 0 842 0 0", drawn=True):
+def picture(pixels: bytes, width: int, *, matrix: bytes = b"595 0 0 842 0 0", drawn: bool = True) -> bytes:
     """A page with a picture of grey pixels."""
     packed = zlib.compress(pixels)
     image = (
