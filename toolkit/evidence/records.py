@@ -121,14 +121,12 @@ def records_where(
     connection: Connection, chosen: sa.ColumnElement[bool] | sa.TextClause, now: datetime
 ) -> list[EvidenceRecord]:
     """Return the records of a condition on ``evidences``, as ``records_seen`` does."""
-    of = evidences.c
     records = (
         sa.select(
-            *(of.id, of.sale_id, of.evidence_type, of.requested_by, of.requested_at, of.expires_at),
-            of.object_key,
-            *(evidence_requests.c.account, evidence_requests.c.partner),
+            *evidences.c["id", "sale_id", "evidence_type", "requested_by", "requested_at", "expires_at"],
+            *(evidences.c.object_key, *evidence_requests.c["account", "partner"]),
         )
-        .outerjoin(evidence_requests, evidence_requests.c.evidence_id == of.id)
+        .outerjoin(evidence_requests, evidence_requests.c.evidence_id == evidences.c.id)
         .where(chosen)
     )
     record, seen, failed = records.subquery("record"), object_observations, verification_failures
@@ -138,21 +136,9 @@ def records_where(
     query = (
         sa.select(
             record,
-            withdrawals.c.reason,
-            withdrawals.c.withdrawn_by,
-            withdrawals.c.approved_by,
-            withdrawals.c.withdrawn_at,
-            seen.c.id.label("observation"),
-            seen.c.size,
-            seen.c.etag,
-            seen.c.seen_at,
-            latest.c.kind,
-            latest.c.media_type,
-            latest.c.sha256,
-            latest.c.seconds,
-            latest.c.pages,
-            latest.c.depth,
-            latest.c.readers,
+            *withdrawals.c["reason", "withdrawn_by", "approved_by", "withdrawn_at"],
+            *(seen.c.id.label("observation"), *seen.c["size", "etag", "seen_at"]),
+            *latest.c["kind", "media_type", "sha256", "seconds", "pages", "depth", "readers"],
             first.c.fault,
             failed.c.failed_at,
             sa.exists().where(sa.collate(earlier.c.key, "C") == record.c.object_key).label("seen_before"),
