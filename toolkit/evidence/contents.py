@@ -19,6 +19,7 @@ from typing import IO, Any, Final
 
 import sqlalchemy as sa
 from sqlalchemy import ColumnElement
+from sqlalchemy.dialects.postgresql import insert
 
 from toolkit.bucket.client import Bucket
 from toolkit.contract.codes import LabelledEnum
@@ -255,12 +256,13 @@ def _look(
 def _keep(database: Database, checks: list[dict[str, Any]], failures: Mapping[int, Failure], clock: Clock) -> None:
     if not checks and not failures:
         return
-    failed = [{"observation_id": each, "reason": reason} for each, reason in failures.items()]
     with database.transaction() as connection:
         now = stamp(connection, clock)
-        for statement, rows in ((_KEEP, checks), (_KEEP_FAILURE, failed)):
-            if rows:
-                connection.execute(sa.text(statement), [row | {"now": now} for row in rows])
+        if checks:
+            connection.execute(sa.text(_KEEP), [check | {"now": now} for check in checks])
+        if failures:
+            failed = [{"observation_id": each, "reason": why, "failed_at": now} for each, why in failures.items()]
+            connection.execute(insert(verification_failures).on_conflict_do_nothing(), failed)
 
 
 _KEEP: Final = """
@@ -274,10 +276,4 @@ _KEEP: Final = """
         WHERE observation_id = :observation_id AND sha256 IS NOT NULL AND look >= :look
           AND readers @> CAST(:readers AS text[])
     )
-"""
-
-_KEEP_FAILURE: Final = """
-    INSERT INTO audit.verification_failures (observation_id, reason, failed_at)
-    SELECT :observation_id, :reason, :now
-    WHERE NOT EXISTS (SELECT FROM audit.verification_failures WHERE observation_id = :observation_id)
 """
