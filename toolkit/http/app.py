@@ -309,17 +309,13 @@ async def _answer_error(request: Request, error: Exception) -> Response:
         case NoAudit():
             return failure(503, f"{error} Try again later.")
         case HTTPException(status_code=405):
-            return failure(405, headers={"Allow": ", ".join(sorted(_methods(request)))})
+            at_path = (each for each in request.app.routes if each.matches(request.scope)[0] is not Match.NONE)
+            allowed = {method for route in at_path for method in route.methods}
+            return failure(405, headers={"Allow": ", ".join(sorted(allowed))})
         case HTTPException():
             return failure(error.status_code, headers=error.headers)
     request.state.reason = type(error).__name__
     return retry_later(error.wait.total_seconds()) if isinstance(error, TooManyForms) else failure(503)
-
-
-def _methods(request: Request) -> set[str]:
-    """Return the methods of all endpoints at the path."""
-    found = (route for route in request.app.routes if route.matches(request.scope)[0] is not Match.NONE)
-    return {method for route in found for method in route.methods}
 
 
 _AWAY: Final = (DatabaseUnavailable, BucketUnavailable, WrongBucket, NotInstalled, Busy, NoAudit)
