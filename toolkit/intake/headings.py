@@ -156,7 +156,6 @@ _PORTUGUESE: Final[Mapping[str, tuple[str, ...]]] = {
     "enrollment": ("matrícula",),
     "firstName": ("nome",),
     "lastName": ("sobrenome",),
-    "email": ("e-mail",),
     "birthdate": ("data de nascimento", "nascimento", "dt. nasc.", "dt. nascimento"),
     "phoneNumber": ("telefone", "celular"),
     "address.neighborhood": ("bairro",),

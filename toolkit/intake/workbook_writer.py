@@ -223,19 +223,16 @@ class Workbook:
         self.row = self._size = 0
         self._across = []
 
-    def add(self, columns: Sequence[Cells]) -> None:
-        """Add rows below those that are there."""
-        self._add(columns, self._sheets[-1][1].widths)
-
     def add_across(self, text: str) -> None:
         """Add one row with a text over all columns, on as many lines as it takes."""
         self._across.append(self.row + 1)
-        self._add([_column([text], Style.WRAPPED)], [sum(self._sheets[-1][1].widths)])
+        self.add([_column([text], Style.WRAPPED)], [sum(self._sheets[-1][1].widths)])
 
-    def _add(self, columns: Sequence[Cells], widths: Sequence[float]) -> None:
+    def add(self, columns: Sequence[Cells], widths: Sequence[float] | None = None) -> None:
+        """Add rows below those that are there; their heights follow from the widths, by default the sheet's."""
         if self.problem is not None or not columns or not len(columns[0].texts):
             return
-        rows = self._rows(columns, widths)
+        rows = self._rows(columns, widths or self._sheets[-1][1].widths)
         self.problem = self._too_much([column.texts for column in columns], rows)
         if self.problem is None:
             assert self._sheet is not None
@@ -274,7 +271,9 @@ class Workbook:
         if self.row + len(rows) > SHEET_ROWS:
             return f"a sheet has no more than {SHEET_ROWS:,} rows"
         longest = pc.max(pc.binary_length(rows)).as_py()  # a character takes a byte or more
-        if longest > CELL_CHARACTERS and any(map(_has_too_long, columns)):
+        if longest > CELL_CHARACTERS and any(
+            pc.any(pc.greater(pc.utf8_length(each), CELL_CHARACTERS)).as_py() for each in columns
+        ):
             return f"a cell has more than {CELL_CHARACTERS:,} characters"
         if self._size > SHEET_BYTES:
             return "a sheet has no room for as much text"
@@ -327,10 +326,6 @@ def _column(cells: Sequence[str | int | None], style: Style) -> Cells:
         numbers = pa.array([*map(str, cells)])
         return Cells(numbers, Form.NUMBER, Style.NUMBER if style is Style.PLAIN else style)
     return Cells(pa.array(cells, pa.string()), style=style)
-
-
-def _has_too_long(column: pa.StringArray) -> bool:
-    return bool((pc.max(pc.utf8_length(column)).as_py() or 0) > CELL_CHARACTERS)
 
 
 def has_unwritable(column: pa.StringArray) -> bool:
