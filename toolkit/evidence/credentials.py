@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import cache
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, Final, TextIO
 from uuid import UUID
@@ -15,8 +16,8 @@ from sqlalchemy import Connection, Row
 from toolkit.atomic_files import atomic_file, to_disk
 from toolkit.bucket.client import Bucket, UploadForm, ask_each
 from toolkit.contract.deadlines import Clock
-from toolkit.contract.evidence import EvidenceRequest, EvidenceType, UtilityGroup, object_key
-from toolkit.contract.fields import REQUIRED, parse
+from toolkit.contract.evidence import EvidenceRequest, UtilityGroup, object_key
+from toolkit.contract.fields import REQUIRED, parse, pick_camel
 from toolkit.contract.people import PartnerAccess
 from toolkit.contract.resources import SaleId, UploadCredentials, is_possible_sale_id
 from toolkit.contract.rules import EvidenceState, ran_out
@@ -24,7 +25,7 @@ from toolkit.database.belonging import BUCKET_OF_DATABASE, check_bucket
 from toolkit.database.connection import Database, Lock, raw, take
 from toolkit.database.observations import withdrawal_of
 from toolkit.database.service import COLUMNS, Service, create_new, evidences, one_row, service_of
-from toolkit.database.tables import evidence_requests, new_id, new_ids
+from toolkit.database.tables import evidence_requests, new_id
 from toolkit.errors import InvalidField, InvalidFields, InvalidInput, SaleNotFound, TooManyForms
 from toolkit.evidence.access import one_sale, own_sale, own_sale_parameters, own_sales
 from toolkit.evidence.records import EvidenceRecord, records_where
@@ -176,10 +177,9 @@ class ManifestRow(EvidenceRequest):
 
     sale_id: SaleId
 
-    @property
-    def identity(self) -> tuple[str, EvidenceType, str]:
-        """The values by which a row and a record are known to be about the same file."""
-        return self.sale_id, self.evidence_type, self.file_name
+
+_IDENTITY: Final = ("sale_id", "evidence_type", "file_name")
+"""The values by which a row and a record are known to be about the same file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,25 +228,25 @@ def request_manifest(database: Database, bucket: Bucket, path: Path, out: Path, 
         raise InvalidInput("{} is read and cannot be written, too; name another file for the credentials.", out)
     database.service.require("add_records")
     table = Table(source_of(path), MANIFEST)
-    valid, unreadable = valid_rows(table.bodies(), ManifestRow, lambda row: row.identity, _REPEATED)
-    lines, wanted, rows = list(valid), list(valid.values()), len(valid) + len(unreadable)
+    valid, unreadable = valid_rows(table.bodies(), ManifestRow, attrgetter(*_IDENTITY), _REPEATED)
+    rows = len(valid) + len(unreadable)
     # The database commits before the file appears: there is no form without a record.
     with atomic_file(out) as draft, database.transaction() as connection:
         check_bucket(connection, bucket)
         take(connection, Lock.CREDENTIALS)
         known_sales = sa.text(_WITHOUT_SALE.format(sales=service_of(connection).text("sales")))
-        unknown = set(connection.scalars(known_sales, {"sales": list({row.sale_id for row in wanted})}))
+        unknown = set(connection.scalars(known_sales, {"sales": list({row.sale_id for row in valid.values()})}))
         without = {line: _NO_SALE for line, row in valid.items() if row.sale_id in unknown}
         if rejected := dict(sorted((unreadable | without).items())):
             draft.close()
             return ManifestResult(rows, rejected=rejected)
         now = order.clock()
-        known = _known_records(connection, bucket, [row.identity for row in wanted], now)
-        issued = _write(connection, bucket, order, now, wanted, known, draft)
+        known = _known_records(connection, bucket, valid, now)
+        issued = _write(connection, bucket, order, now, valid, known, draft)
         to_disk(draft)
         # The journal of an earlier file's uploads says nothing about this file.
         journal_of(out).unlink(missing_ok=True)
-    skipped = tuple((lines[each], record.id) for each, (record, uploaded) in known.items() if uploaded)
+    skipped = tuple((line, record.id) for line, (record, uploaded) in known.items() if uploaded)
     return ManifestResult(rows, issued, rows - issued - len(skipped), skipped)
 
 
@@ -259,26 +259,23 @@ def _write(
     bucket: Bucket,
     order: Order,
     now: datetime,
-    wanted: Sequence[ManifestRow],
+    wanted: Mapping[int, ManifestRow],
     known: Mapping[int, _Known],
     file: TextIO,
 ) -> int:
     """Write a line for each row that is not uploaded, store the records that are new, and count those."""
-    issued: list[UUID] = []
-    reissued: list[UUID] = []
-    ids = new_ids(len(wanted) - len(known))
+    issued, reissued = 0, list[UUID]()
     create_new(connection, "new_records")
     order.progress.begin("Signing", len(wanted), "forms")
     with raw(connection).cursor().copy(_COPY_RECORDS) as copy:
-        for position, row in enumerate(wanted):
-            record, uploaded = known.get(position, (None, False))
+        for line, row in wanted.items():
+            record, uploaded = known.get(line, (None, False))
             if uploaded:
                 continue
             if record is None:
-                evidence_id = UUID(ids[len(issued)])
+                evidence_id = new_id()
                 key = object_key(evidence_id, row.file_name, now)
                 expires_at = now + timedelta(seconds=order.limits.ttl_seconds)
-                issued.append(evidence_id)
             else:
                 assert record.expires_at is not None, "it is not uploaded, so its credentials are valid"
                 evidence_id, key, expires_at = record.id, record.object_key, record.expires_at
@@ -286,37 +283,31 @@ def _write(
             form = bucket.presign_post(key, max_bytes=order.limits.max_bytes, expires_at=expires_at)
             file.write(_line(row, evidence_id, form))
             if record is None:
+                issued += 1
                 asked = (row.sale_id, row.file_name, row.file_format, row.type, row.evidence_type.value)
                 copy.write_row((evidence_id, *asked, key, order.requested_by, now, form.expires_at))
             order.progress.advance(1)
     if issued:
         service_of(connection).run(connection, "add_records")
         connection.execute(sa.text(RECORD_ISSUED))
-        connection.execute(_ASKED_BY_OPERATOR, {"ids": issued, "account": order.requested_by})
+        connection.execute(sa.text(_ASKED_BY_OPERATOR), {"account": order.requested_by})
     record_reissued(connection, reissued, now)
     order.progress.end()
-    return len(issued)
+    return issued
 
 
 def _line(row: ManifestRow, evidence_id: UUID, form: UploadForm) -> str:
     """Return the line of a credentials file for one form."""
-    document = {
-        "saleId": row.sale_id,
-        "fileName": row.file_name,
-        "evidenceType": row.evidence_type,
-        "id": str(evidence_id),
-        "expiresAt": form.expires_at.isoformat(),
-        "url": form.url,
-        "fields": form.fields,
-    }
-    return json.dumps(document, ensure_ascii=False) + "\n"
+    asked, issued = pick_camel(row, "sale_id", "file_name", "evidence_type"), pick_camel(form, "url", "fields")
+    record = {"id": str(evidence_id), "expiresAt": form.expires_at.isoformat()}
+    return json.dumps(asked | record | issued, ensure_ascii=False) + "\n"
 
 
 _COPY_RECORDS: Final = f"COPY new_records ({', '.join(COLUMNS['records'])}) FROM STDIN"
 
-_ASKED_BY_OPERATOR: Final = sa.text(
-    f"INSERT INTO {evidence_requests} (evidence_id, account) SELECT id, :account FROM unnest(:ids) AS asked (id)"
-).bindparams(sa.bindparam("ids", type_=sa.ARRAY(sa.Uuid)))
+_ASKED_BY_OPERATOR: Final = (
+    f"INSERT INTO {evidence_requests} (evidence_id, account) SELECT id, :account FROM new_records"
+)
 
 
 def stored_records(database: Database, sale_ids: Sequence[str]) -> Sequence[Row[Any]]:
@@ -328,16 +319,16 @@ def stored_records(database: Database, sale_ids: Sequence[str]) -> Sequence[Row[
 
 
 def _known_records(
-    connection: Connection, bucket: Bucket, wanted: Sequence[tuple[str, EvidenceType, str]], now: datetime
+    connection: Connection, bucket: Bucket, wanted: Mapping[int, ManifestRow], now: datetime
 ) -> dict[int, _Known]:
-    """Return the record of each position whose file needs no new one.
+    """Return the record of each line whose file needs no new one.
 
     That is one whose file is there, else the one whose credentials are valid for longest.
     """
     query = sa.text(_RECORDS.format(records=service_of(connection).text("records")))
-    named = zip(("sales", "types", "names"), map(list, zip(*wanted, strict=True)), strict=False)
-    positions = {row.id: row.position for row in connection.execute(query, dict(named))} if wanted else {}
-    chosen = evidences.c.id == sa.any_(sa.cast(list(positions), sa.ARRAY(sa.Uuid)))
+    asked = {name: [getattr(row, name) for row in wanted.values()] for name in _IDENTITY} | {"line": list(wanted)}
+    lines = {row.id: row.line for row in connection.execute(query, asked)}
+    chosen = evidences.c.id == sa.any_(sa.cast(list(lines), sa.ARRAY(sa.Uuid)))
     records = records_where(connection, chosen, now)
     records = [each for each in records if each.withdrawal is None and each.object_key]
     [found] = ask_each(bucket.head, [[each.object_key for each in records if each.file is None]])
@@ -345,9 +336,9 @@ def _known_records(
     known: dict[int, _Known] = {}
     for record in sorted(records, key=lambda each: each.expires_at or datetime.min.replace(tzinfo=UTC)):
         uploaded = record.object_key in arrived or record.state is EvidenceState.COUNTED
-        position, valid = positions[record.id], ran_out(record.expires_at, now) is False
-        if uploaded or (valid and not (position in known and known[position][1])):
-            known[position] = record, uploaded
+        line, valid = lines[record.id], ran_out(record.expires_at, now) is False
+        if uploaded or (valid and not (line in known and known[line][1])):
+            known[line] = record, uploaded
     return known
 
 
@@ -357,8 +348,8 @@ _WITHOUT_SALE: Final = """
 """
 
 _RECORDS: Final = """
-    SELECT wanted.position - 1 AS position, record.id
-    FROM unnest(CAST(:sales AS text[]), CAST(:types AS text[]), CAST(:names AS text[]))
-         WITH ORDINALITY AS wanted (sale_id, evidence_type, file_name, position)
+    SELECT line, record.id
+    FROM unnest(CAST(:line AS bigint[]), CAST(:sale_id AS text[]), CAST(:evidence_type AS text[]),
+                CAST(:file_name AS text[])) AS wanted (line, sale_id, evidence_type, file_name)
     JOIN {records} AS record USING (sale_id, evidence_type, file_name)
 """
