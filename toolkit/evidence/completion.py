@@ -57,8 +57,8 @@ class _Known:
         return sale | {"completed_at": None} == other | {"completed_at": None} and self.records == before.records
 
 
-_File = tuple[ObjectSeen | None, Fetched | None]
-"""The object under the key of a record, if there is one, and what was found where it was read to its end."""
+_File = tuple[EvidenceRecord, ObjectSeen | None, Fetched | None]
+"""A record, the object under its key, if there is one, and what was found where it was read to its end."""
 
 
 def complete_sale(
@@ -93,7 +93,7 @@ def complete_sale(
             known = _read(connection, sale_id, now)
         if known.sale.completed_at is not None:
             return Completion(sale_id, known.sale.completed_at, True, None)
-        files = [_read_whole(bucket, inspector, record.object_key) for record in known.records]
+        files = [_read_whole(bucket, inspector, record) for record in known.records]
         verdict = _judged(known, files, clock())
         if verdict.status is not Status.COMPLIANT:
             return Completion(sale_id, None, False, verdict)
@@ -103,9 +103,9 @@ def complete_sale(
             completed_at, attempt = clock(), connection.begin_nested()
             # From here on the service waits that would change the sale; what it changed before is seen below.
             changed = connection.execute(complete, {"id": sale_id, "completed_at": completed_at}).rowcount
-            if changed and _read(connection, sale_id, now).is_as(known) and _still_there(bucket, known, files):
+            if changed and _read(connection, sale_id, now).is_as(known) and _still_there(bucket, files):
                 observe_sales(connection, clock, sale_id)
-                detail = {"sale": sale_id, "files": _versions(known, files, completed_at)}
+                detail = {"sale": sale_id, "files": _versions(files, completed_at)}
                 record_event(connection, CustodyEvent.COMPLETED, completed_at, detail)
                 return Completion(sale_id, completed_at, False, verdict)
             attempt.rollback()
@@ -120,34 +120,33 @@ def _read(connection: Connection, sale_id: str, now: datetime) -> _Known:
     return _Known(sale, standing, [record.evidence_type for record in found if record.withdrawal is not None])
 
 
-def _read_whole(bucket: Bucket, inspector: Inspector, key: str) -> _File:
-    seen = bucket.head(key)
+def _read_whole(bucket: Bucket, inspector: Inspector, record: EvidenceRecord) -> _File:
+    seen = bucket.head(record.object_key)
     if seen is None or not seen.size:
-        return seen, None
-    return seen, fetch_and_inspect(bucket, key, seen.etag, inspector.inspect)
+        return record, seen, None
+    return record, seen, fetch_and_inspect(bucket, seen.key, seen.etag, inspector.inspect)
 
 
 def _judged(known: _Known, files: list[_File], now: datetime) -> Verdict:
     sale = Sale(known.sale.utility_group, known.sale.is_client_financial_responsible)
-    pairs = zip(known.records, files, strict=True)
     taken = [Evidence(each, EvidenceState.WITHDRAWN) for each in known.withdrawn]
-    return evaluate(sale, [_evidence(record, file, now) for record, file in pairs] + taken)
+    return evaluate(sale, [_evidence(file, now) for file in files] + taken)
 
 
-def _evidence(record: EvidenceRecord, file: _File, now: datetime) -> Evidence:
-    (seen, read), before = file, record.file
+def _evidence(file: _File, now: datetime) -> Evidence:
+    record, seen, read = file
     found = None if read is None else read.found
-    faulty = record.is_version(seen) and before is not None and before.fault is not None
+    faulty = record.is_version(seen) and record.file is not None and record.file.fault is not None
     damaged = faulty or (found is not None and found.problem is not None)
     kind = None if found is None else found.kind
     return Evidence(record.evidence_type, record.state_by(seen, now, kind, damaged=damaged))
 
 
-def _still_there(bucket: Bucket, known: _Known, files: list[_File]) -> bool:
+def _still_there(bucket: Bucket, files: list[_File]) -> bool:
     """Tell whether the same versions lie in the bucket now, asking for all files at once."""
     threads = ThreadPoolExecutor(max(len(files), 1), thread_name_prefix="complete")
     try:
-        asked = [threads.submit(bucket.head, record.object_key) for record in known.records]
+        asked = [threads.submit(bucket.head, record.object_key) for record, *_ in files]
         answers = wait(asked, timeout=BUCKET_SECONDS)
         if answers.not_done:
             raise BucketUnavailable(
@@ -155,12 +154,12 @@ def _still_there(bucket: Bucket, known: _Known, files: list[_File]) -> bool:
                 "try again later.",
                 BUCKET_SECONDS,
             )
-        return [answer.result() for answer in asked] == [seen for seen, _ in files]
+        return [answer.result() for answer in asked] == [seen for _, seen, _ in files]
     finally:
         threads.shutdown(wait=False, cancel_futures=True)
 
 
-def _versions(known: _Known, files: list[_File], now: datetime) -> list[dict[str, object]]:
+def _versions(files: list[_File], now: datetime) -> list[dict[str, object]]:
     """Return the versions that count, for the custody log."""
     return [
         {
@@ -170,7 +169,7 @@ def _versions(known: _Known, files: list[_File], now: datetime) -> list[dict[str
             "etag": seen.etag,
             **({"version": seen.version_id} if seen.version_id else {}),
         }
-        for record, (seen, read) in zip(known.records, files, strict=True)
+        for record, seen, read in files
         if seen is not None and read is not None
-        if _evidence(record, (seen, read), now).state is EvidenceState.COUNTED
+        if _evidence((record, seen, read), now).state is EvidenceState.COUNTED
     ]
