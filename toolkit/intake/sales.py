@@ -10,6 +10,7 @@ import pyarrow as pa
 import sqlalchemy as sa
 from pydantic.alias_generators import to_camel
 from sqlalchemy import Connection
+from sqlalchemy.dialects.postgresql import array
 
 from toolkit.contract.deadlines import Clock
 from toolkit.contract.resources import SaleRecord
@@ -43,24 +44,18 @@ HEADINGS: Final = Headings(_FIELDS, ("partner", "completedAt"))
 
 
 @dataclass(frozen=True, slots=True)
-class DifferingSale:
-    """A row that differs from the sale of the service in ``fields``; in none where the service lacks the sale."""
-
-    line: int
-    sale_id: str
-    fields: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class SalesLoaded:
-    """The result for each row of a sales file; ``differing`` are those that were compared and not written."""
+    """The result for each row of a sales file; ``differing`` are those that were compared and not written.
+
+    They have a ``line``, a ``sale_id`` and the ``fields`` that differ, none where the service lacks the sale.
+    """
 
     rows: int
     inserted: int
     updated: int
     unchanged: int
     rejected: Rejected
-    differing: tuple[DifferingSale, ...] = ()
+    differing: Sequence[sa.Row[Any]] = ()
     rejected_files: tuple[Path, ...] = ()
     """The rejected rows as they are in the file, with line and errors, to be corrected and loaded."""
 
@@ -155,16 +150,11 @@ _DIFFERS: Final = {name: sales.c[name].is_distinct_from(_new_sales.c[name]) for 
 _DIFFERS_AT_ALL: Final = sa.or_(*_DIFFERS.values())
 
 
-def _differing(connection: Connection) -> tuple[DifferingSale, ...]:
+def _differing(connection: Connection) -> Sequence[sa.Row[Any]]:
     """Return the rows that writing would insert or update, each with the fields that differ."""
-    absent, differs = sales.c.id.is_(None), [condition.label(name) for name, condition in _DIFFERS.items()]
-    query = sa.select(_new_sales.c.line, _new_sales.c.id, absent.label("absent"), *differs).order_by("line")
+    absent = sales.c.id.is_(None)
+    fields = [sa.case((~absent & condition, to_camel(name))) for name, condition in _DIFFERS.items()]
+    differing = sa.func.array_remove(array(fields), None).label("fields")
+    query: sa.Select[Any] = sa.select(_new_sales.c.line, _new_sales.c.id.label("sale_id"), differing)
     query = query.select_from(_new_sales.outerjoin(sales, sales.c.id == _new_sales.c.id))
-    return tuple(
-        DifferingSale(
-            row.line,
-            row.id,
-            () if row.absent else tuple(to_camel(name) for name in OBSERVED if getattr(row, name)),
-        )
-        for row in connection.execute(query.where(absent | _DIFFERS_AT_ALL))
-    )
+    return connection.execute(query.where(absent | _DIFFERS_AT_ALL).order_by("line")).all()
