@@ -13,7 +13,7 @@ from tests.support.waiting import sessions_waiting, wait_until
 from toolkit.contract.evidence import EvidenceType, FileKind
 from toolkit.database.connection import Database
 from toolkit.database.observation_clock import TICK, final_moment, stamp
-from toolkit.database.observations import ObservedChanges, observe_service
+from toolkit.database.observations import observe_service
 from toolkit.errors import DatabaseError, InvalidInput, NothingEvaluated
 
 MOMENT = timedelta(microseconds=1)
@@ -199,15 +199,15 @@ EVENTS = """
 def test_what_the_service_changes_is_a_new_observation_and_an_event(database, clock):
     add_sale(database)
     (kept, _), (retyped, _), (deleted, _) = (add_record(database) for _ in range(3))
-    assert observe_service(database, clock)["records"] == ObservedChanges(appeared=3, changed=0, vanished=0)
-    assert observe_service(database, clock)["records"] == ObservedChanges(appeared=0, changed=0, vanished=0)
+    assert observe_service(database, clock)["records"] == (3, 0, 0)
+    assert observe_service(database, clock)["records"] == (0, 0, 0)
     clock.now += timedelta(hours=1)
     execute(
         database,
         f"UPDATE evidences SET evidence_type = 'KYC' WHERE id = '{retyped}'",
         f"DELETE FROM evidences WHERE id = '{deleted}'",
     )
-    assert observe_service(database, clock)["records"] == ObservedChanges(appeared=0, changed=1, vanished=1)
+    assert observe_service(database, clock)["records"] == (0, 1, 1)
     told = rows(database, EVENTS)
     assert set(told[:3]) == {("RECORDED", each) for each in (kept, retyped, deleted)}
     assert set(told[3:]) == {("RECORD_GONE", retyped), ("RECORD_GONE", deleted), ("RECORD_CHANGED", retyped)}

@@ -88,15 +88,6 @@ is infinite or of a year that no report can show."""
 
 
 @dataclass(frozen=True, slots=True)
-class ObservedChanges:
-    """The numbers of rows of one relation that changed since it was observed last."""
-
-    appeared: int
-    changed: int
-    vanished: int
-
-
-@dataclass(frozen=True, slots=True)
 class ServiceReading:
     """The result of one reading of the service, with what was noticed since an audit before it.
 
@@ -138,8 +129,8 @@ class ServiceReading:
         }
 
 
-def observe_service(database: Database, clock: Clock, *, confirmed: bool = False) -> dict[str, ObservedChanges]:
-    """Note what changed in the relations ``sales`` and ``records`` since they were observed last.
+def observe_service(database: Database, clock: Clock, *, confirmed: bool = False) -> dict[str, sa.Row[Any]]:
+    """Note what changed in the relations ``sales`` and ``records`` since they were observed last, and count it.
 
     ``confirmed`` takes it for true that most of them are gone.
 
@@ -230,7 +221,7 @@ _SINCE_AUDIT: Final = f"""
 """
 
 
-def _changed(found: Mapping[str, ObservedChanges], counts: Mapping[str, int]) -> Iterator[str]:
+def _changed(found: Mapping[str, sa.Row[Any]], counts: Mapping[str, int]) -> Iterator[str]:
     """Yield a sentence where most rows are read otherwise: other codes of a lookup, another zone, other keys."""
     told = {"sales": ServiceChange.SALES_CHANGED, "records": ServiceChange.RECORDS_CHANGED}
     for relation, change in told.items():
@@ -281,7 +272,7 @@ def observe_sales(connection: Connection, clock: Clock, sale_id: str | None = No
     _observe(connection, "sales", stamp(connection, clock), sale_id)
 
 
-def _observe(connection: Connection, relation: str, now: datetime, only: str | None = None) -> ObservedChanges:
+def _observe(connection: Connection, relation: str, now: datetime, only: str | None = None) -> sa.Row[Any]:
     """Close the observations that no longer hold, and open one for each row that has none.
 
     The rows are read by statements that only read, so that the server may share them among processes.
@@ -306,8 +297,8 @@ def _observe(connection: Connection, relation: str, now: datetime, only: str | N
         known=", ".join(f"last.{name}" for name in columns),
     )
     connection.execute(sa.text(different), bound)
-    observed = ObservedChanges(*connection.execute(sa.text(_COUNTS)).one())
-    if observed != ObservedChanges(0, 0, 0):
+    observed = connection.execute(sa.text(_COUNTS)).one()
+    if any(observed):
         connection.execute(sa.text(_CLOSE.format(seen=seen)), {"now": now})
         connection.execute(sa.text(_OPEN.format(seen=seen, key=key, columns=", ".join(columns))), {"now": now})
     connection.execute(sa.text("DROP TABLE pg_temp.different, pg_temp.set_aside"))
@@ -336,9 +327,9 @@ _DIFFERENT: Final = """
 """
 
 _COUNTS: Final = """
-    SELECT count(*) FILTER (WHERE present AND observation IS NULL),
-           count(*) FILTER (WHERE present AND observation IS NOT NULL),
-           count(*) FILTER (WHERE present IS NULL)
+    SELECT count(*) FILTER (WHERE present AND observation IS NULL) AS appeared,
+           count(*) FILTER (WHERE present AND observation IS NOT NULL) AS changed,
+           count(*) FILTER (WHERE present IS NULL) AS vanished
     FROM pg_temp.different
 """
 
