@@ -4,7 +4,7 @@ import sqlalchemy as sa
 from sqlalchemy import Column, ForeignKey, Index, Text, Uuid
 from sqlalchemy.dialects.postgresql import JSONB
 
-from toolkit.database.tables import TRANSACTION, append_only, columns, moment, numbered
+from toolkit.database.tables import TRANSACTION, append_only, columns, moment
 
 legal_holds = append_only(
     "legal_holds",
@@ -49,7 +49,6 @@ Only the transaction that writes such a row may change histories, as ``triggers.
 
 sale_keys = append_only(
     "sale_keys",
-    numbered(),
     Column("sale_id", Text, nullable=False, unique=True),
     *columns(sa.LargeBinary, "wrapped?"),
 )

@@ -47,9 +47,11 @@ class SignedText(sa.types.TypeDecorator[str]):
         return value and str(value).replace(r"\u2014", "—")
 
 
-def table(name: str, *parts: SchemaItem, **options: Any) -> Table:
-    """Return a table of the toolkit."""
-    return Table(name, toolkit, *parts, **options)
+def table(name: str, *parts: SchemaItem) -> Table:
+    """Return a table of the toolkit; PostgreSQL numbers the rows of one without a primary key of its own."""
+    has_key = any(isinstance(part, Column) and part.primary_key for part in parts)
+    number = Column("id", sa.BigInteger, sa.Identity(always=True), primary_key=True)
+    return Table(name, toolkit, *(() if has_key else (number,)), *parts)
 
 
 APPEND_ONLY: Final[list[Table]] = []
@@ -59,11 +61,6 @@ def append_only(name: str, *parts: SchemaItem) -> Table:
     """Return a table whose rows are never deleted, and changed by an erasure alone; the database refuses it."""
     APPEND_ONLY.append(table(name, *parts))
     return APPEND_ONLY[-1]
-
-
-def numbered() -> Column[int]:
-    """Return a primary key that PostgreSQL counts up."""
-    return Column("id", sa.BigInteger, sa.Identity(always=True), primary_key=True)
 
 
 def columns(*parts: str | type[TypeEngine[Any]] | TypeEngine[Any]) -> Iterator[Column[Any]]:
@@ -127,7 +124,6 @@ evidences = Table(
 
 sale_observations = table(
     "sale_observations",
-    numbered(),
     *columns(Text, "sale_id", Uuid, "client_id?", Text, "utility_group"),
     *columns(sa.Boolean, "is_client_financial_responsible?", Text, "partner?"),
     *columns(moment, "created_at", "completed_at?"),
@@ -137,7 +133,6 @@ sale_observations = table(
 
 evidence_observations = table(
     "evidence_observations",
-    numbered(),
     *columns(Uuid, "evidence_id", Text, "sale_id", "evidence_type", "type?", "object_key?"),
     *columns(moment, "requested_at", "expires_at?"),
     *life("evidence_observations", "evidence_id"),
@@ -148,7 +143,6 @@ evidence_observations = table(
 
 object_observations = table(
     "object_observations",
-    numbered(),
     *columns(Text, "key", sa.BigInteger, "size", Text, "etag", moment, "last_modified"),
     *life("object_observations", "key"),
     *columns(Text, "version_id?", "gone_how?"),
@@ -159,7 +153,6 @@ bucket is versioned; ``gone_how`` is ``OVERWRITTEN`` or ``DELETED``."""
 
 content_checks = append_only(
     "content_checks",
-    numbered(),
     Column("observation_id", sa.BigInteger, ForeignKey(object_observations.c.id), nullable=False),
     *columns(Text, "kind", "problem?", moment, "checked_at", Text, "media_type?", "sha256?"),
     *columns(sa.BigInteger, "pages?", sa.Double, "seconds?", Text, "normal_form?"),
@@ -177,7 +170,6 @@ and ``look`` is what ``toolkit.contract.contents.LOOK`` was.
 
 verification_failures = append_only(
     "verification_failures",
-    numbered(),
     Column("observation_id", sa.BigInteger, ForeignKey(object_observations.c.id), nullable=False, unique=True),
     *columns(Text, "reason", moment, "failed_at"),
 )
@@ -185,7 +177,6 @@ verification_failures = append_only(
 
 bucket_syncs = append_only(
     "bucket_syncs",
-    numbered(),
     *columns(moment, "started_at", "finished_at", Text, "bucket", sa.Boolean, "full_listing"),
     *columns(sa.BigInteger, "listed", "appeared", "vanished", "asked?", "unreadable?", "denied?"),
     *columns(Text, "source?"),
@@ -196,30 +187,28 @@ bucket_syncs = append_only(
 how many the bucket refused to answer. ``source`` names an inventory that was taken over instead of a listing.
 """
 
-adopted_buckets = append_only("adopted_buckets", numbered(), *columns(Text, "bucket", moment, "adopted_at"))
+adopted_buckets = append_only("adopted_buckets", *columns(Text, "bucket", moment, "adopted_at"))
 """The bucket that this database belongs to is the last one here."""
 
 adopted_services = append_only(
     "adopted_services",
-    numbered(),
     *columns(sa.BigInteger, "cluster?", "database", Text, "name", moment, "adopted_at"),
 )
 """The service that this database belongs to is the last one here; see ``toolkit.database.belonging``."""
 
 service_readings = append_only(
-    "service_readings", numbered(), *columns(moment, "read_at", JSONB, "resolved", "counts", "changes", "raised")
+    "service_readings", *columns(moment, "read_at", JSONB, "resolved", "counts", "changes", "raised")
 )
 """Each reading of the service: what its statements meant, what was counted, what differed from the one before.
 
 ``raised`` has the counts that jumped and did not come back, as they were before.
 """
 
-restores = append_only("restores", numbered(), *columns(Text, "lost_seal", moment, "noticed_at"))
+restores = append_only("restores", *columns(Text, "lost_seal", moment, "noticed_at"))
 """Restores in place that were noticed, by the root of the log that was kept and that the log lacks since."""
 
 restore_confirmations = append_only(
     "restore_confirmations",
-    numbered(),
     *columns(moment, "confirmed_at", Text, "confirmed_by", "approved_by", "reason", "account?"),
 )
 """Confirmations by two people that they know of a restore; each is for all that were noticed before."""
@@ -253,7 +242,6 @@ were stored before this table, or by another system, have no row.
 
 token_revocations = append_only(
     "token_revocations",
-    numbered(),
     *columns(Text, "token_id?", "subject?", "reason", moment, "revoked_at", Text, "revoked_by"),
     sa.CheckConstraint("num_nonnulls(token_id, subject) = 1", name="token_revocations_one_check"),
 )
@@ -277,7 +265,6 @@ audit_runs = append_only(
 
 finding_observations = table(
     "finding_observations",
-    numbered(),
     *columns(Uuid, "finding_id", Text, "code", "sale_id?", "partner?", "utility_group?"),
     *life("finding_observations", "finding_id"),
     Index(None, "sale_id"),
@@ -312,7 +299,6 @@ _EPOCH = text("coalesce(nullif(current_setting('audit.epoch', true), ''), '1')::
 
 custody_events = append_only(
     "custody_events",
-    numbered(),
     Column("transaction", sa.BigInteger, nullable=False, server_default=TRANSACTION),
     *columns(Text, "kind", moment, "happened_at", JSONB, "detail"),
     Column("epoch", sa.Integer, nullable=False, server_default=_EPOCH),
@@ -373,7 +359,6 @@ log_cosignatures = append_only(
 
 log_timestamps = append_only(
     "log_timestamps",
-    numbered(),
     Column("size", sa.BigInteger, ForeignKey(log_checkpoints.c.size), nullable=False),
     *columns(sa.LargeBinary, "token", moment, "added_at"),
 )
@@ -425,7 +410,6 @@ partner_notices = table(
 
 told_findings = append_only(
     "told_findings",
-    numbered(),
     Column("notice_id", Uuid, ForeignKey(partner_notices.c.id), nullable=False),
     *columns(Uuid, "finding_id", Text, "stage"),
     *(Index(None, "notice_id"), Index(None, "finding_id")),
@@ -450,7 +434,6 @@ review_draws = append_only(
 
 review_turns = table(
     "review_turns",
-    numbered(),
     Column("draw_id", Uuid, ForeignKey(review_draws.c.id), nullable=False),
     Column("evidence_id", Uuid, nullable=False),
     Column("object_id", sa.BigInteger, ForeignKey(object_observations.c.id), nullable=False),
@@ -463,7 +446,6 @@ differ. One of them is claimed for a while by whoever has the file before them."
 
 review_answers = append_only(
     "review_answers",
-    numbered(),
     Column("turn_id", sa.BigInteger, ForeignKey(review_turns.c.id), nullable=False, unique=True),
     *columns(Text, "reviewer", "person", "account?", JSONB, "answers", sa.ARRAY(Text), "failures"),
     *columns(Text, "comment?", moment, "answered_at", sa.Date, "ends_on?"),
