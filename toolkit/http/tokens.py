@@ -229,13 +229,8 @@ def issue(
     if ttl.total_seconds() > settings.jwt_max_ttl:
         raise SettingsError("A token may live for {} seconds at most (TOOLKIT_JWT_MAX_TTL)", settings.jwt_max_ttl)
     claims: dict[str, Any] = {"sub": subject, "iat": now, "exp": now + ttl, "jti": str(uuid4())}
-    if partner is not None:
-        claims[settings.jwt_partner_claim] = partner
-    if scopes:
-        claims["scope"] = " ".join(scopes)
-    if settings.jwt_audience is not None:
-        claims["aud"] = settings.jwt_audience
-    if settings.jwt_issuer is not None:
-        claims["iss"] = settings.jwt_issuer
+    optional = {settings.jwt_partner_claim: partner, "scope": " ".join(scopes) or None}
+    optional |= {"aud": settings.jwt_audience, "iss": settings.jwt_issuer}
+    claims |= {name: value for name, value in optional.items() if value is not None}
     text = jwt.encode(claims, key, algorithm=algorithm)
     return IssuedToken(text, claims["jti"], now + ttl)
