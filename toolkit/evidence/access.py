@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from functools import cache
 from typing import Any
 
 import sqlalchemy as sa
@@ -41,17 +40,12 @@ def own_sale_parameters(access: PartnerAccess | None, sale_id: str) -> dict[str,
     }
 
 
-@cache
-def _own_sales(service: Service) -> sa.TextClause:
-    return sa.text(f"WITH {own_sale(service)} SELECT * FROM own_sale")
-
-
 def own_sales(connection: Connection, access: PartnerAccess | None, sale_id: str) -> Sequence[Row[Any]]:
     """Return the rows of ``own_sale``: two where several sales have this id."""
     if not is_possible_sale_id(sale_id):
         return ()
-    asked = own_sale_parameters(access, sale_id)
-    return connection.execute(_own_sales(service_of(connection)), asked).fetchmany(2)
+    query = sa.text(f"WITH {own_sale(service_of(connection))} SELECT * FROM own_sale")
+    return connection.execute(query, own_sale_parameters(access, sale_id)).fetchmany(2)
 
 
 def one_sale(connection: Connection, access: PartnerAccess | None, sale_id: str) -> Row[Any]:
