@@ -175,6 +175,21 @@ def test_a_file_replaced_after_it_was_verified(database, put, add, look, clock):
     assert told.startswith("1 compliant sale has a file that was replaced after it had been seen")
 
 
+def test_a_record_whose_key_leads_to_another_file(database, put, delete, add, look):
+    def moved(key, other, body):
+        put(other, body)
+        delete(key)
+        execute(database, f"UPDATE evidences SET object_key = '{other}'")
+        return [(finding.problem, finding.keys) for finding in look()]
+
+    add_sale(database)
+    _, key = add("sale-1", EvidenceType.KYC, pdf(1))
+    assert look() == []
+    assert moved(key, "moved.pdf", pdf(1)) == []
+    assert moved("moved.pdf", "other.pdf", pdf(2)) == [(IntegrityProblem.OVERWRITTEN, ("other.pdf",))]
+    assert moved("other.pdf", "first.pdf", pdf(1)) == [(IntegrityProblem.OVERWRITTEN, ("first.pdf",))]
+
+
 def test_one_recording_under_two_sales_with_a_byte_and_a_tag_added(database, add, look):
     spoken = voice()
     tag = b"ID3\x04\x00\x00\x00\x00\x00\x0a" + bytes(10)

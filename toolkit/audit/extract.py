@@ -74,7 +74,8 @@ class Observed:
     """The working tables of an audit: what had been observed by its moment.
 
     ``sale``; ``record``, with its withdrawal and its file; ``seen``, the objects with what findings ask of them;
-    ``version``, the objects that lay under a key where one ended; ``request``, who asked for a record;
+    ``version``, the objects that lay under a key where one ended, or that a record named beside another one;
+    ``earlier``, the keys that a record of the same sale and type had before; ``request``, who asked for a record;
     ``episode``, of findings; ``gap``, in which a sale was gone; ``told`` and ``answered``, when a partner was told
     of a finding, and when and what it answered; ``review``, what people answered about files.
     """
@@ -84,7 +85,7 @@ class Observed:
 
     def shrink(self) -> None:
         """Drop what nobody needs after the inputs are written and findings about files are found."""
-        for name in ("record", "seen", "version", "request"):
+        for name in ("record", "seen", "version", "earlier", "request"):
             self.session.execute(f"DROP TABLE {name}")
 
 
@@ -261,6 +262,7 @@ def _readings(moment: datetime) -> list[_WorkingTable]:
         _WorkingTable("sale", sales, sale.c.id),
         _WorkingTable("episode", findings, finding.c.id),
         _WorkingTable("version", _versions(moment)),
+        _WorkingTable("earlier", _earlier(moment)),
         _WorkingTable("request", sa.select(asked.evidence_id, asked.partner)),
         _WorkingTable("told", of_notices.where(stamped_by(notice.delivered_at, moment))),
         _WorkingTable(
@@ -335,11 +337,32 @@ def _objects(moment: datetime) -> sa.Select[Any]:
     )
 
 
+def _earlier(moment: datetime) -> sa.Select[Any]:
+    """Return the keys that records had before, each with the time in which it held and the record's key since."""
+    was, now = evidence_observations.alias("was"), evidence_observations
+    alike = (was.c[name] == now.c[name] for name in ("evidence_id", "sale_id", "evidence_type"))
+    return (
+        sa.select(was.c.evidence_id, was.c.object_key.label("key"), *was.c["seen_at", "gone_at"])
+        .add_columns(now.c.object_key.label("key_since"))
+        .select_from(was)
+        .join(now, sa.and_(*alike, was.c.object_key != now.c.object_key))
+        .where(stamped_by(was.c.gone_at, moment), valid_at(now, moment))
+    )
+
+
 def _versions(moment: datetime) -> sa.Select[Any]:
-    """Return the objects that lay under a key where one ended, each with the SHA-256 of its bytes."""
+    """Return the objects under keys with more than one of them, or of records with another key before.
+
+    Each has the SHA-256 of its bytes.
+    """
     seen, looked = object_observations, content_checks.c
     ended = seen.alias("ended").c
-    keys = sa.select(ended.key).where(stamped_by(ended.gone_at, moment))
+    other = _earlier(moment).subquery().c
+    keys = sa.union(
+        sa.select(ended.key).where(stamped_by(ended.gone_at, moment)),
+        sa.select(other.key),
+        sa.select(other.key_since),
+    )
     hashed = (
         sa.select(looked.sha256)
         .where(looked.observation_id == seen.c.id, looked.sha256.is_not(None), looked.media_type.is_not(None))

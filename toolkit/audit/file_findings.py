@@ -152,11 +152,19 @@ _FINDERS: Final = {
     """,
     # A file that was ever another one than the first that was seen, whatever lies there now.
     IntegrityProblem.OVERWRITTEN: f"""
-        WITH first AS (SELECT key, arg_min(version, id) AS was FROM version GROUP BY key)
-        SELECT {_OF_RECORD}, strftime(min(version.seen_at), 'replaced at %Y-%m-%d %H:%M UTC')
-        FROM standing
-        JOIN first ON first.key = object_key
-        JOIN version ON version.key = first.key AND version.id > was.id
+        WITH changed AS (SELECT evidence_id, max(gone_at) AS came FROM earlier GROUP BY ALL),
+        under AS (
+            SELECT evidence_id, key, seen_at AS came, gone_at AS went FROM earlier
+            UNION ALL
+            SELECT evidence_id, object_key, came, NULL FROM standing LEFT JOIN changed USING (evidence_id)
+        ),
+        lay AS (
+            SELECT evidence_id, version, greatest(version.seen_at, came) AS since
+            FROM under JOIN version ON version.key = under.key AND version.seen_at < coalesce(went, 'infinity')
+        ),
+        first AS (SELECT evidence_id, arg_min(version, (since, version.id)) AS was FROM lay GROUP BY ALL)
+        SELECT {_OF_RECORD}, strftime(min(since), 'replaced at %Y-%m-%d %H:%M UTC')
+        FROM standing JOIN first USING (evidence_id) JOIN lay USING (evidence_id)
         WHERE {_OTHER.format("version")}
         GROUP BY evidence_id, object_key, sale_id
     """,
