@@ -372,6 +372,8 @@ def test_a_dump_restored_in_place_is_told_until_two_people_confirm_it(
     moved = url.update_query_dict({"host": hosts}).render_as_string(hide_password=False)
     assert "restored from an older dump" in run("audit", ends=3, DATABASE_URL=moved).err
     assert "restored from an older dump" in run("audit", ends=3).err
+    sealed = run("log", "seal", ends=1)
+    assert "is not sealed. The database was restored from an older dump" in sealed.err
     run("report", "--out", tmp_path / "report", "--format", "html,json")
     for written in ("html", "json"):
         assert "restored from an older dump" in (tmp_path / "report" / f"missing-evidence.{written}").read_text()

@@ -20,7 +20,7 @@ from toolkit.database.connection import Database
 from toolkit.errors import InvalidInput, UnreadableFile
 from toolkit.log.merkle import HASH_BYTES, TILE, ReadTile, append, leaf_hash, root
 from toolkit.log.notes import Checkpoint, SignedState, VerifierKey, text_of
-from toolkit.log.sealing import CLOCKS_DIFFER, entry_of, signed_state
+from toolkit.log.sealing import CLOCKS_DIFFER, LONGEST_ENTRY, entry_of, signed_state
 from toolkit.message import Message
 
 OTHER_ENTRIES: Final = Message("The entries are not those that were signed.")
@@ -86,8 +86,8 @@ def _write(connection: Connection, signed: SignedState, out: Path, keys: LogKeys
     found = connection.execute(sa.text(_ENTRIES), {"size": signed.size}, execution_options={"yield_per": TILE})
     for number, rows in enumerate(found.partitions(TILE)):
         misfit = misfit or next((wrong for row in rows if (wrong := _misfit(row, keys)) is not None), None)
-        unsaid += sum(_erased(row) for row in rows)
-        framed = b"".join(len(row.entry).to_bytes(2, "big") + row.entry for row in rows)
+        unsaid += 0 if misfit else sum(_erased(row) for row in rows)
+        framed = b"".join(min(len(row.entry), LONGEST_ENTRY).to_bytes(2, "big") + row.entry for row in rows)
         _put(_place(out, "entries", number, len(rows)), framed)
     for name, content in signed.files().items():
         _put(out / name, content)
@@ -168,7 +168,7 @@ def _entries(folder: Path) -> Iterator[list[bytes]]:
 def _erased(row: Any) -> int:
     """Return 1 for an event whose hashes are gone; for an erasure, the number that it took, below zero."""
     if row.kind == CustodyEvent.ERASED:
-        return -int(json.loads(row.entry)["detail"]["events"])
+        return -int(json.loads(row.entry)["detail"].get("events", 0))
     return int(row.detail is not None and ERASED in row.detail)
 
 
@@ -179,16 +179,17 @@ def _misfit(row: Any, keys: LogKeys) -> Message | None:
     if row.id is None:
         return Message("Event {} is in the log, and no more in the database.", row.event)
     event = Event(row.id, row.kind, row.happened_at, row.detail, row.secret)
-    if row.entry == entry_of(event, keys):
-        return None
-    sealed, now = json.loads(row.entry), event.as_json()
-    gone = now["detail"].pop(ERASED, False)
-    for name in HIDDEN.get(event.kind, ()):
-        if gone or (name in event.detail and keys.agrees(event, name, sealed["detail"].get(name))):
-            sealed["detail"].pop(name, None)
-            now["detail"].pop(name, None)
-    if sealed == now:
-        return None
+    with suppress(ValueError, TypeError, AttributeError):  # somebody made the entry or the event
+        if row.entry == entry_of(event, keys):
+            return None
+        sealed, now = json.loads(row.entry), event.as_json()
+        gone = now["detail"].pop(ERASED, False)
+        for name in HIDDEN.get(event.kind, ()):
+            if gone or (name in event.detail and keys.agrees(event, name, sealed["detail"].get(name))):
+                sealed["detail"].pop(name, None)
+                now["detail"].pop(name, None)
+        if sealed == now:
+            return None
     if row.sale_key is not None and row.secret is None:
         return Message(
             "Event {} cannot be compared: the key of its sale is gone, and no erasure says so.", row.event

@@ -179,8 +179,9 @@ class SignedState:
 
     @property
     def root(self) -> str:
-        """The root that the note tells, in hexadecimal digits."""
-        return b64decode(self.note.split("\n", 3)[2]).hex()
+        """The root that the note tells, in hexadecimal digits; empty where the note is no checkpoint."""
+        found = Checkpoint.parse(text_of(self.note))
+        return "" if found is None else found.root.hex()
 
     def is_of(self, key: VerifierKey, root: bytes) -> bool:
         """Tell whether a key signed this root at this size."""
