@@ -162,22 +162,12 @@ class Attempt:
         return self.day if self.content in _PAST_THE_TOOLKIT else self.deeds.get("written")
 
 
-@dataclass(frozen=True, slots=True)
-class Waiving:
-    """A waiver of a recording that is missing: its days, and the one on which it is revoked."""
-
-    start: int
-    end: int
-    reason: str
-    revoked: int | None = None
-
-
-WAIVERS: Final = {
-    "recording waived for a while": Waiving(14, -9, "The customer is abroad until next week"),
-    "recording waived, and never sent": Waiving(42, 7, "The partner repeats the call"),
-    "recording waived, waiver revoked": Waiving(21, -30, "The partner repeats the call", revoked=7),
+WAIVERS: Final[Mapping[str, tuple[int, int, int | None, str]]] = {
+    "recording waived for a while": (14, -9, None, "The customer is abroad until next week"),
+    "recording waived, and never sent": (42, 7, None, "The partner repeats the call"),
+    "recording waived, waiver revoked": (21, -30, 7, "The partner repeats the call"),
 }
-"""By the name of a sale."""
+"""By the name of a sale: the days on which the waiver of its recording starts, ends and is revoked; the reason."""
 
 
 @dataclass(frozen=True, slots=True)

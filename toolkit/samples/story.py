@@ -167,15 +167,14 @@ class Telling:
         # A telling that broke off may have been gone on with after something happened at the time of the wall.
         known = {each.request: each for each in all_waivers(self.database, wall_clock())}
         for sale in self.samples.sales:
-            waiver = WAIVERS.get(sale.scenario.name)
-            if waiver is None:
+            if sale.scenario.name not in WAIVERS:
                 continue
-            start, end = (self.samples.moment(each).date() for each in (waiver.start, waiver.end))
-            about = (sale.id, None, _WAIVED, waiver.reason, ANALYST, COMPLIANCE)
-            request = WaiverRequest(*about, start, end)
-            if waiver.start == day and request not in known:
+            start, end, revoked, reason = WAIVERS[sale.scenario.name]
+            days = (self.samples.moment(each).date() for each in (start, end))
+            request = WaiverRequest(sale.id, None, _WAIVED, reason, ANALYST, COMPLIANCE, *days)
+            if start == day and request not in known:
                 add_waivers(self.database, [request], clock=clock)
-            if waiver.revoked == day and known[request].revoked_at is None:
+            if revoked == day and known[request].revoked_at is None:
                 why = {"reason": "The customer cancelled the call", "revoked_by": COMPLIANCE}
                 revoke_waiver(self.database, known[request].id, clock=clock, **why)
 
