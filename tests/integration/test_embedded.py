@@ -94,7 +94,8 @@ def connected(home):
 
 
 def pid_of(home):
-    return embedded.statuses(home)[0].pid
+    found = embedded.running(home)[0]
+    return found and found.process.pid
 
 
 def test_the_first_use_starts_it_and_the_next_finds_it(own_home):
@@ -146,7 +147,7 @@ def test_a_home_with_an_odd_or_a_long_name_works_and_leaves_no_socket(own_home, 
     try:
         with connected(home) as connection:
             assert connection.execute("SELECT 1").fetchone() == (1,)
-        address = embedded.statuses(home)[0].address
+        address = embedded.running(home)[0].address
         folder = Path(address).parent
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     finally:
@@ -214,7 +215,7 @@ def shared(home):
 def test_what_was_acknowledged_survives_a_kill(own_home, access):
     for number in range(20):
         client(access).put_object(Bucket=embedded.BUCKET, Key=f"sales/{number}/a b.pdf", Body=b"x" * number)
-    kill(embedded.statuses(own_home)[1].pid)
+    kill(embedded.running(own_home)[1].process.pid)
     again = embedded.bucket_access(own_home)
     assert again == access, "forms that were issued before go on working"
     listed = client(again).list_objects_v2(Bucket=embedded.BUCKET)["Contents"]
@@ -274,7 +275,7 @@ def test_a_name_that_a_web_page_made_up_is_refused(shared):
 
 def test_it_listens_on_this_machine_only_and_only_the_owner_reads_its_files(own_home, access):
     client(access).put_object(Bucket=embedded.BUCKET, Key="a/b", Body=b"1")
-    pid = embedded.statuses(own_home)[1].pid
+    pid = embedded.running(own_home)[1].process.pid
     listening = [each.laddr.ip for each in psutil.Process(pid).net_connections() if each.status == "LISTEN"]
     assert set(listening) == {"127.0.0.1"}
     for path in (own_home / "objects", *(own_home / "objects").rglob("*")):

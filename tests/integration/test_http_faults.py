@@ -91,7 +91,7 @@ def test_a_killed_database_loses_no_acknowledged_registration(own_environ, used_
 
         for _ in range(2):
             more(200, 50)
-            os.kill(embedded.statuses(used_home)[0].pid, signal.SIGKILL)
+            os.kill(embedded.running(used_home)[0].process.pid, signal.SIGKILL)
             more(503, 5)
             assert embedded.database_url(used_home) == own_environ["DATABASE_URL"]
         more(200, 50)
@@ -133,13 +133,13 @@ def test_the_services_may_be_away_at_the_start_and_killed_and_started_under_a_ru
         assert partner.get("/ready").status_code == 200
         assert server.logged("request", status=503, method="PUT")["reason"] == "DatabaseUnavailable"
 
-        os.kill(embedded.statuses(used_home)[1].pid, signal.SIGKILL)
+        os.kill(embedded.running(used_home)[1].process.pid, signal.SIGKILL)
         wait_until(lambda: is_away(upload()))
         assert partner.post("/clients", json=CLIENT).status_code == 200
         not_ready("ok", "unavailable")
         embedded.stop(used_home)
         wait_until(lambda: is_away(partner.post("/clients", json=CLIENT)))
-        assert all(service.pid is None for service in embedded.statuses(used_home))
+        assert not any(embedded.running(used_home))
         embedded.database_url(used_home)
         assert embedded.bucket_access(used_home) == bucket
         wait_until(lambda: upload().status_code == 200)

@@ -8,7 +8,6 @@ import sysconfig
 from functools import cache
 from pathlib import Path
 
-import psutil
 import pytest
 
 from tests.support.waiting import PATIENCE
@@ -69,7 +68,7 @@ def test_the_embedded_services_need_no_library_of_the_system_either(home, databa
     put = bucket._client.put_object(Bucket=bucket.name, Key="a", Body=b"1")
     with database.transaction() as connection:
         connection.exec_driver_sql("SELECT to_tsvector('portuguese', 'vendas')")
-        servers = [psutil.Process(each.pid) for each in embedded.statuses(home)]
+        servers = [each.process for each in embedded.running(home)]
         maps = [text for each in (*servers, *servers[0].children()) if (text := maps_of(each.pid))]
     assert put
     assert len(maps) > 4

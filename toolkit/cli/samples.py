@@ -126,7 +126,7 @@ def demo(kit: Kit, out: Path, shared: bool) -> None:
             "shared one. Unset both to use the embedded services, or add --shared if it is meant for this."
         )
     home = kit.settings.home
-    ours = all(service.pid is None for service in embedded.statuses(home))
+    ours = not any(embedded.running(home))
     try:
         do_the_main_job(kit, out)
     finally:

@@ -21,7 +21,6 @@ from toolkit.embedded.servers import (
     Account,
     EmbeddedServer,
     Running,
-    ServiceStatus,
     explained,
     launch,
     make_once,
@@ -112,12 +111,12 @@ _S3_SERVER: Final = EmbeddedServer(
     firmly=signal.SIGKILL,
 )
 
-_SERVICES: Final = (postgres.SERVICE, _S3_SERVER)
+SERVICES: Final = (postgres.SERVICE, _S3_SERVER)
 
 
-def statuses(home: Path) -> Sequence[ServiceStatus]:
-    """Return the state of the embedded services, PostgreSQL first; starts nothing and creates nothing."""
-    return [service.status(home.resolve()) for service in _SERVICES]
+def running(home: Path) -> Sequence[Running | None]:
+    """Return what runs of the embedded services, PostgreSQL first; starts nothing and creates nothing."""
+    return [service.find(home.resolve()) for service in SERVICES]
 
 
 def stop(home: Path) -> Sequence[str]:
@@ -127,4 +126,4 @@ def stop(home: Path) -> Sequence[str]:
         EmbeddedServiceError: a service does not end, or belongs to somebody else.
     """
     with explained(home):
-        return [service.name for service in _SERVICES if service.stop(home.resolve())]
+        return [service.name for service in SERVICES if service.stop(home.resolve())]

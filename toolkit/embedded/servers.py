@@ -208,29 +208,14 @@ _STOP_SECONDS: Final = 30
 
 
 @dataclass(frozen=True, slots=True)
-class ServiceStatus:
-    """One service of one home, as it is at this moment."""
-
-    name: str
-    version: str | None
-    """The version that this toolkit would start; ``None`` where it is not installed."""
-    pid: int | None
-    """The process that serves; ``None`` where none runs."""
-    address: str | None
-    """The socket or the endpoint, while it runs."""
-    url: str | None
-    """The address that a client connects to, while it runs; it holds no password."""
-    data: Path
-    log: Path
-
-
-@dataclass(frozen=True, slots=True)
 class Running:
     """A server that runs, or is about to; ``ready`` where it answers."""
 
     process: psutil.Process
     address: str
+    """The socket or the endpoint."""
     url: str
+    """The address that a client connects to; it holds no password."""
     ready: bool = True
 
 
@@ -267,15 +252,12 @@ class EmbeddedServer:
             with self._found_or_locked(home, self._answering) as (found, lock):
                 return found or self._started(home, owner, lock)
 
-    def status(self, home: Path) -> ServiceStatus:
-        """Return the state of the server; starts nothing."""
-        found = self.find(home)
-        pid, address, url = (found.process.pid, found.address, found.url) if found else (None, None, None)
-        known: str | None = None
+    @property
+    def version(self) -> str | None:
+        """The version that this toolkit would start; ``None`` where it is not installed."""
         with suppress(PackageNotFoundError):
-            known = self.shown(version(self.package))
-        data, log = home / self.folder / "data", home / self.folder / "log"
-        return ServiceStatus(self.name, known, pid, address, url, data, log)
+            return self.shown(version(self.package))
+        return None
 
     def stop(self, home: Path) -> bool:
         """End the server, if it runs, after rolling back what is under way; tell whether it ran."""

@@ -193,7 +193,7 @@ class Backend:
         except BucketUnavailable:
             # Started again, the embedded one listens at another port. It is found again, but not started from
             # here: whoever stopped it meant it.
-            if bucket.embedded and embedded.statuses(self.settings.home)[1].pid is not None:
+            if bucket.embedded and embedded.running(self.settings.home)[1] is not None:
                 self._opened_bucket = None
             raise
         if self.database_watch.value is not None:

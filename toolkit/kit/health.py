@@ -10,12 +10,11 @@ from zoneinfo import ZoneInfo
 
 from toolkit import embedded
 from toolkit.bucket.client import Bucket
-from toolkit.contract.fields import pick_camel
 from toolkit.database import schema
 from toolkit.database.belonging import check_bucket, check_replica, check_service, pending_restore
 from toolkit.database.connection import Database
 from toolkit.database.service import load_service
-from toolkit.embedded.servers import ServiceStatus
+from toolkit.embedded.servers import EmbeddedServer, Running
 from toolkit.errors import BucketError, DatabaseError, NotInstalled, SchemaMismatch, SettingsError, WrongService
 from toolkit.kit.shown import Shown, say
 from toolkit.kit.spoken import _, readable
@@ -38,7 +37,7 @@ def service_health(settings: Settings) -> Shown[dict[str, Facts]]:
     ``answers`` tells of an embedded one whether it runs. ``problem`` says why the toolkit cannot work with it, and
     what to do. An epoch of the custody log above 1 tells that the database was restored in another cluster.
     """
-    postgres, s3 = embedded.statuses(settings.home)
+    postgres, s3 = embedded.running(settings.home)
     found = {"database": _database(settings, postgres), "bucket": _bucket(settings, s3)}
     parts = [say(f"{_('home'):<9} {settings.home}")]
     for service, facts in found.items():
@@ -80,24 +79,28 @@ def _details(facts: Facts, zone: ZoneInfo) -> Iterator[tuple[str, object]]:
             yield name, facts[name]
 
 
-def _embedded(status: ServiceStatus) -> Facts:
-    facts = dict.fromkeys(_NAMES) | pick_camel(status, "name", "version", "address", "pid", "data", "log")
+def _embedded(settings: Settings, service: EmbeddedServer, running: Running | None) -> Facts:
+    folder = settings.home.resolve() / service.folder
+    facts = dict.fromkeys(_NAMES) | {"embedded": True, "name": service.name, "version": service.version}
+    facts |= {"answers": running is not None, "data": folder / "data", "log": folder / "log"}
+    if running is not None:
+        facts["address"], facts["pid"] = running.address, running.process.pid
     try:
         embedded.require_installed()
     except NotInstalled as error:
         facts["problem"] = error.message
-    return facts | {"embedded": True, "answers": status.pid is not None}
+    return facts
 
 
 def _shared(name: str) -> Facts:
     return dict.fromkeys(_NAMES) | {"embedded": False, "name": name, "answers": False}
 
 
-def _database(settings: Settings, status: ServiceStatus) -> Facts:
+def _database(settings: Settings, running: Running | None) -> Facts:
     shared = settings.database_url
-    facts = _embedded(status) if shared is None else _shared("PostgreSQL")
+    facts = _embedded(settings, embedded.SERVICES[0], running) if shared is None else _shared("PostgreSQL")
     facts["newestSchema"] = schema.newest_revision()
-    url = shared or status.url
+    url = shared or (running.url if running else None)
     if url is None:
         return facts
     try:
@@ -134,9 +137,9 @@ def _ask_replica(facts: Facts, database: Database, url: str) -> None:
         facts["problem"] = Message("The replica of DATABASE_READ_URL cannot be read: {}", error)
 
 
-def _bucket(settings: Settings, status: ServiceStatus) -> Facts:
+def _bucket(settings: Settings, running: Running | None) -> Facts:
     if settings.evidence_bucket is None:
-        return _embedded(status)
+        return _embedded(settings, embedded.SERVICES[1], running)
     facts = _shared("S3 server") | {"address": settings.evidence_bucket}
     try:
         bucket = Bucket.open(settings)
