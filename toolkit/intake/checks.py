@@ -41,17 +41,6 @@ _Step = tuple[Repair, Callable[[pa.StringArray, Mask], pa.StringArray]]
 """A repair, and its function: it gets the cells, and which of them are numbers in a workbook."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Rule:
-    """The rule of one field.
-
-    ``sure`` marks values that the contract surely takes as they are; the ``steps`` are tried on all others.
-    """
-
-    sure: Callable[[pa.StringArray], Mask]
-    steps: tuple[_Step, ...] = ()
-
-
 def _matches(column: pa.StringArray, pattern: str) -> Mask:
     return mask_of(pc.match_substring_regex(column, pattern))
 
@@ -149,38 +138,34 @@ _CEP_MASK: Final = "^'?([0-9]{2})[. ]?([0-9]{3})[- ]?([0-9]{3})$"
 _PHONE_MASK: Final = r"^'?\(?([0-9]{2})\)?[-.]?([0-9]{5})[-.]?([0-9]{4})$"
 _COUNTRY_CODE: Final = r"^'?(?:\+|00)?55(\(?[0-9]{2}\)?[-.]?[0-9]{5}[-.]?[0-9]{4})$"
 
-_RULES: Final[Mapping[str, _Rule]] = {
-    "cpf": _Rule(
-        _cpf, ((Repair.CPF_MASK, _replace(_CPF_MASK, r"\1\2\3\4")), (Repair.CPF_ZEROS, _pad(1, width=11)))
-    ),
-    "address.zipCode": _Rule(
-        _like("^(0[1-9]|[1-9][0-9])[0-9]{6}$"),
-        ((Repair.CEP_MASK, _replace(_CEP_MASK, r"\1\2\3")), (Repair.CEP_ZEROS, _pad(7, width=8))),
-    ),
-    "phoneNumber": _Rule(
-        _like("^[0-9]{11}$"),
-        (
-            (Repair.PHONE_MASK, _replace(" ", "")),
-            (Repair.PHONE_COUNTRY_CODE, _replace(_COUNTRY_CODE, r"\1")),
-            (Repair.PHONE_MASK, _replace(_PHONE_MASK, r"\1\2\3")),
-        ),
-    ),
-    "birthdate": _Rule(
-        _like(_DATE),
-        (
-            (Repair.DATE_MIDNIGHT, _replace("[T ]0?0:00(:00([.,]0+)?)?$", "")),
-            (Repair.DATE_DAY_FIRST, _replace("^([0-9]/)", r"0\1")),
-            (Repair.DATE_DAY_FIRST, _replace("^([0-9]{2}/)([0-9]/)", r"\10\2")),
-            (Repair.DATE_DAY_FIRST, _replace("^([0-9]{2})/([0-9]{2})/([0-9]{4})$", r"\3-\2-\1")),
-            (Repair.EXCEL_DATE, _as_dates),
-        ),
-    ),
-    "email": _Rule(_email),
-    "address.neighborhood": _Rule(_text(NEIGHBORHOOD_MIN)),
-    "address.installationNumber": _Rule(_text(INSTALLATION_MIN, INSTALLATION_MAX)),
+_SURE: Final[Mapping[str, Callable[[pa.StringArray], Mask]]] = {
+    "cpf": _cpf,
+    "address.zipCode": _like("^(0[1-9]|[1-9][0-9])[0-9]{6}$"),
+    "phoneNumber": _like("^[0-9]{11}$"),
+    "birthdate": _like(_DATE),
+    "email": _email,
+    "address.neighborhood": _text(NEIGHBORHOOD_MIN),
+    "address.installationNumber": _text(INSTALLATION_MIN, INSTALLATION_MAX),
 }
-"""The fields with a rule of their own; all others are plain text."""
-_TEXT: Final = _Rule(_text())
+"""By field: what marks the values that the contract surely takes as they are; all other fields are plain text."""
+
+_REPAIRS: Final[Mapping[str, tuple[_Step, ...]]] = {
+    "cpf": ((Repair.CPF_MASK, _replace(_CPF_MASK, r"\1\2\3\4")), (Repair.CPF_ZEROS, _pad(1, width=11))),
+    "address.zipCode": ((Repair.CEP_MASK, _replace(_CEP_MASK, r"\1\2\3")), (Repair.CEP_ZEROS, _pad(7, width=8))),
+    "phoneNumber": (
+        (Repair.PHONE_MASK, _replace(" ", "")),
+        (Repair.PHONE_COUNTRY_CODE, _replace(_COUNTRY_CODE, r"\1")),
+        (Repair.PHONE_MASK, _replace(_PHONE_MASK, r"\1\2\3")),
+    ),
+    "birthdate": (
+        (Repair.DATE_MIDNIGHT, _replace("[T ]0?0:00(:00([.,]0+)?)?$", "")),
+        (Repair.DATE_DAY_FIRST, _replace("^([0-9]/)", r"0\1")),
+        (Repair.DATE_DAY_FIRST, _replace("^([0-9]{2}/)([0-9]/)", r"\10\2")),
+        (Repair.DATE_DAY_FIRST, _replace("^([0-9]{2})/([0-9]{2})/([0-9]{4})$", r"\3-\2-\1")),
+        (Repair.EXCEL_DATE, _as_dates),
+    ),
+}
+"""By field: what is tried on all other values, in this order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,20 +217,20 @@ def _settled(
     each: Field, chunk: Chunk, position: int, wanted: Mask
 ) -> tuple[pa.StringArray, Mapping[Repair, Mask], list[tuple[int, str]]]:
     """Return the column of one field, the cells of each repair, and the rows that break its rule with why."""
-    rule, given = _RULES.get(each.name, _TEXT), chunk.columns[position]
+    sure_of, steps, given = _SURE.get(each.name, _text()), _REPAIRS.get(each.name), chunk.columns[position]
     found: defaultdict[Repair, Mask] = defaultdict(lambda: np.zeros(len(chunk), dtype=bool))
     cells = pc.utf8_trim(given, characters=TRIMMED)
     found[Repair.WHITE_SPACE] |= mask_of(pc.not_equal(cells, given))
-    sure = rule.sure(cells)
-    if rule.steps and not sure.all():
+    sure = sure_of(cells)
+    if steps is not None and not sure.all():
         numbers = chunk.numbers.get(position, np.zeros(len(chunk), dtype=bool))
         rest = cells.filter(pa.array(~sure))
-        for repair, step in (*_TIDY, *rule.steps):
+        for repair, step in (*_TIDY, *steps):
             repaired = step(rest, numbers[~sure])
             found[repair][~sure] |= mask_of(pc.not_equal(repaired, rest))
             rest = repaired
         cells = pc.replace_with_mask(cells, pa.array(~sure), rest)
-        sure[~sure] = rule.sure(rest)
+        sure[~sure] = sure_of(rest)
     blank = mask_of(pc.equal(cells, ""))
     repairs = {repair: changed & ~blank for repair, changed in found.items()}
     settled = pc.if_else(pa.array(blank), pa.scalar(None, pa.string()), cells)
