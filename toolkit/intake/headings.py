@@ -110,16 +110,11 @@ class Headings:
         A mapped heading becomes its field's name, and one that is ignored says so.
         """
         fields = {position: name for name, position in columns.items()}
-        written = []
-        for position, heading in enumerate(headings):
-            name, known = fields.get(position), self._known.get(plain(heading))
-            if name is not None and known != name:
-                written.append(name)
-            elif name is None and known is not None:
-                written.append(f"{heading} (not used)")
-            else:
-                written.append(heading)
-        return tuple(written)
+        named = ((heading, fields.get(position)) for position, heading in enumerate(headings))
+        return tuple(
+            heading if self._known.get(plain(heading)) == name else name or f"{heading} (not used)"
+            for heading, name in named
+        )
 
     def _quotable(self, headings: Sequence[str]) -> list[str]:
         """Return the headings that may be quoted: in a file without headings the first row is a person's."""
