@@ -6,7 +6,7 @@ picture; the full verification (``toolkit.evidence.inspection``) looks at its tr
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -19,8 +19,6 @@ from toolkit.contract.evidence import FileKind, kind_of_media_type
 SIGNATURE_BYTES: Final = 4096  # are looked at: a PDF's header (within 1,024), or two frames of MPEG audio
 UNKNOWN: Final = "application/octet-stream"
 PDF: Final = "application/pdf"
-
-FrameLength = Callable[[bytes], int | None]
 
 _PDF_WITHIN: Final = 1024
 
@@ -58,16 +56,14 @@ _ASF: Final = bytes.fromhex("3026b2758e66cf11a6d900aa0062ce6c")
 _ASF_AUDIO: Final = bytes.fromhex("409e69f84d5bcf11a8fd00805f5c442b")
 _ASF_VIDEO: Final = bytes.fromhex("c0ef19bc4d5bcf11a8fd00805f5c442b")
 
-_MPEG1_KBPS: Final = {
-    1: (32, 64, 96, 128, 160, 192, 224, 256, 288, 320, 352, 384, 416, 448),
-    2: (32, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 384),
-    3: (32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320),
+_MPEG_KBPS: Final = {
+    (True, 1): (32, 64, 96, 128, 160, 192, 224, 256, 288, 320, 352, 384, 416, 448),
+    (True, 2): (32, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 384),
+    (True, 3): (32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320),
+    (False, 1): (32, 48, 56, 64, 80, 96, 112, 128, 144, 160, 176, 192, 224, 256),
+    **dict.fromkeys(((False, 2), (False, 3)), (8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160)),
 }
-_MPEG2_KBPS: Final = {
-    1: (32, 48, 56, 64, 80, 96, 112, 128, 144, 160, 176, 192, 224, 256),
-    2: (8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160),
-    3: (8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160),
-}
+"""By whether it is MPEG 1, and by layer."""
 _MPEG_HERTZ: Final = {3: (44100, 48000, 32000), 2: (22050, 24000, 16000), 0: (11025, 12000, 8000)}
 
 
@@ -117,10 +113,11 @@ def media_type_of_bytes(head: bytes) -> str:
         return known
     if b"%PDF-" in head[:_PDF_WITHIN]:
         return "text/html" if _MARKUP.match(head) else PDF
-    if _two_frames(head, mpeg_frame_length):
-        return "audio/mpeg"
-    if _two_frames(head, adts_frame_length):
-        return "audio/aac"
+    for length_of, media_type in ((mpeg_frame_length, "audio/mpeg"), (adts_frame_length, "audio/aac")):
+        # A frame is followed by another, or is the whole file: eleven set bits alone also start a UTF-16 text.
+        first = length_of(head[:10])
+        if first is not None and (length_of(head[first : first + 10]) is not None or len(head) == first):
+            return media_type
     return UNKNOWN
 
 
@@ -143,17 +140,6 @@ def _container(head: bytes) -> str | None:
     return None
 
 
-def _two_frames(head: bytes, frame_length: FrameLength) -> bool:
-    """Tell whether a frame starts here and is followed by another, or by the end of a file that is one frame.
-
-    Two headers are needed: eleven set bits alone also start a UTF-16 text.
-    """
-    first = frame_length(head[:10])
-    if first is None:
-        return False
-    return frame_length(head[first : first + 10]) is not None or len(head) == first
-
-
 def mpeg_frame_length(header: bytes) -> int | None:
     """Return the size of the MPEG audio frame (layers I to III) that starts with ``header``, else ``None``."""
     if len(header) < 4 or header[0] != 0xFF or header[1] & 0xE0 != 0xE0:
@@ -162,7 +148,7 @@ def mpeg_frame_length(header: bytes) -> int | None:
     rate, hertz, padding = header[2] >> 4, header[2] >> 2 & 3, header[2] >> 1 & 1
     if version == 1 or layer == 4 or rate in (0, 15) or hertz == 3 or header[3] & 3 == 2:
         return None
-    bits = (_MPEG1_KBPS if version == 3 else _MPEG2_KBPS)[layer][rate - 1] * 1000
+    bits = _MPEG_KBPS[version == 3, layer][rate - 1] * 1000
     frequency = _MPEG_HERTZ[version][hertz]
     if layer == 1:
         return (12 * bits // frequency + padding) * 4
