@@ -100,15 +100,15 @@ def _heard(decoding: _Decoding, damaged: Inspected) -> Inspected:
         sound.add(frame)
         speech.add(frame)
     sound.end()
-    sounds, seconds, spoken = replace(damaged, problem=None), sound.seconds, speech.seconds
+    sounds, seconds, spoken = replace(damaged, problem=None), decoding.seconds, speech.seconds
     if decoding.unknown_codec and decoding.packets:
         return replace(sounds, active_parts=(ActivePart.UNCLEAR,), depth=Depth.STRUCTURE)
-    if not seconds or decoding.is_damaged(seconds):
+    if not seconds or decoding.is_damaged():
         return damaged
     sounds = replace(sounds, seconds=seconds)
     if not decoding.whole:
-        unclear = replace(sounds, active_parts=(ActivePart.UNCLEAR,), depth=Depth.PART)
-        return replace(unclear, speech_seconds=spoken or None)
+        doubt = (ActivePart.UNCLEAR,)
+        return replace(sounds, active_parts=doubt, depth=Depth.PART, speech_seconds=spoken or None)
     if seconds < SHORTEST_SECONDS:
         return replace(sounds, problem=ContentProblem.TOO_SHORT)
     if sound.sounding < _SOUND_SECONDS:
@@ -125,7 +125,7 @@ class _Decoding:
 
     def __init__(self, container: InputContainer, file: IO[bytes], media_type: str) -> None:
         self.digest = hashlib.sha256()
-        self.whole = True
+        self.whole, self.seconds = True, 0.0
         self._container, self._file, self._media_type = container, file, media_type
         self._stream = next(iter(container.streams.audio), None)
         self.unknown_codec = self._stream is not None and self._stream.codec_context is None
@@ -142,7 +142,7 @@ class _Decoding:
             self.packets = next((1 for packet in self._read(self._stream) if packet.size), 0)
             return
         decoder = self._decoder(self._stream)
-        ends, heard = time.monotonic() + DECODING_SECONDS, 0.0
+        ends = time.monotonic() + DECODING_SECONDS
         for packet in self._read(self._stream):
             try:
                 frames = decoder.decode(packet)
@@ -152,14 +152,14 @@ class _Decoding:
             if packet.size and (frames or self._media_type != "audio/mpeg"):  # not the padding behind the last one
                 self._note(packet)
             for frame in frames:
-                heard += frame.samples / max(frame.sample_rate, SLOWEST_RATE)
+                self.seconds += frame.samples / max(frame.sample_rate, SLOWEST_RATE)
                 yield frame
-            if heard >= LONGEST_DECODED or time.monotonic() >= ends:
+            if self.seconds >= LONGEST_DECODED or time.monotonic() >= ends:
                 self.whole = False
                 return
 
-    def is_damaged(self, seconds: float) -> bool:
-        """Tell whether parts are missing, given the seconds that were heard."""
+    def is_damaged(self) -> bool:
+        """Tell whether parts are missing of what was heard."""
         if self._failed_inside > LOST * self.packets:
             return True
         if self._media_type != "audio/mpeg" and (self._failed_last or self._cut):
@@ -169,7 +169,7 @@ class _Decoding:
         if not self.whole or self._media_type in _FRAMES_ONLY:
             return False
         declared = (self._container.duration or 0) / av.time_base
-        return seconds < declared * (1 - LOST) - LOST_SECONDS
+        return self.seconds < declared * (1 - LOST) - LOST_SECONDS
 
     @property
     def ends_early(self) -> bool:
@@ -215,10 +215,10 @@ class _Decoding:
 
 
 class _Sound:
-    """Measures the length of a recording, and of its parts that are not silent."""
+    """Measures the length of the parts of a recording that are not silent."""
 
     def __init__(self) -> None:
-        self.seconds = self.sounding = 0.0
+        self.sounding = 0.0
         self._rate = 0
         self._blocks: list[NDArray[np.float32]] = []
         self._held = 0
@@ -230,7 +230,6 @@ class _Sound:
         self._rate = rate
         self._blocks.append(samples)
         self._held += samples.size
-        self.seconds += samples.shape[1] / rate
         if self._held >= _BLOCK_SAMPLES:
             self._measure(whole=False)
 
