@@ -275,12 +275,8 @@ class Bucket:
             return str(self._client.generate_presigned_post(self.name, "any")["url"])
 
 
-class _Part(NamedTuple):
-    """The next page of the keys with a prefix; ``is_whole`` tells that it cannot be listed folder by folder."""
-
-    prefix: str
-    token: str = ""
-    is_whole: bool = False
+_Part = tuple[str, str]
+"""The next page of a listing: a prefix, and the token of the page, empty for the first one."""
 
 
 def list_objects(bucket: Bucket, prefixes: Iterable[str]) -> Generator[list[ObjectSeen]]:
@@ -288,12 +284,12 @@ def list_objects(bucket: Bucket, prefixes: Iterable[str]) -> Generator[list[Obje
 
     Memory holds a page for each thread. An object that several prefixes have comes several times.
     """
-    waiting = [_Part(each) for prefix in prefixes for each in bucket.area.within(prefix)]
+    waiting = [(each, "") for prefix in prefixes for each in bucket.area.within(prefix)]
     turns = set[Future[tuple[list[ObjectSeen], list[_Part]]]]()
     with ThreadPoolExecutor(ASKERS, thread_name_prefix="listing") as threads:
         while waiting or turns:
             while waiting and len(turns) < ASKERS:
-                turns.add(threads.submit(_read, bucket, waiting.pop()))
+                turns.add(threads.submit(_read, bucket, *waiting.pop()))
             done, turns = wait(turns, return_when=FIRST_COMPLETED)
             for each in done:
                 objects, following = each.result()
@@ -301,18 +297,17 @@ def list_objects(bucket: Bucket, prefixes: Iterable[str]) -> Generator[list[Obje
                 yield objects
 
 
-def _read(bucket: Bucket, part: _Part) -> tuple[list[ObjectSeen], list[_Part]]:
+def _read(bucket: Bucket, prefix: str, token: str) -> tuple[list[ObjectSeen], list[_Part]]:
     """Return the page and the parts that follow it."""
-    page = bucket.page(part.prefix, part.token)
+    page = bucket.page(prefix, token)
     if page.token is None:
         return page.objects, []
-    if part.is_whole or part.token:
-        return page.objects, [part._replace(token=page.token)]
-    # A token cannot be given for a folder, so the keys of this page may come again.
-    level = bucket.page(part.prefix, level=True)
-    if level.token is not None or not level.folders:
-        return page.objects, [_Part(part.prefix, page.token, is_whole=True)]
-    return level.objects, [_Part(folder) for folder in level.folders]
+    if not token:
+        # A token cannot be given for a folder, so the keys of this page may come again.
+        level = bucket.page(prefix, level=True)
+        if level.token is None and level.folders:
+            return level.objects, [(folder, "") for folder in level.folders]
+    return page.objects, [(prefix, page.token)]
 
 
 def ask_each(look: Callable[[K], V], batches: Iterable[Sequence[K]]) -> Iterator[list[V]]:
