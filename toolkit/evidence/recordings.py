@@ -272,13 +272,12 @@ class _Speech:
             self._detector.reset()
         self._resampler = AudioResampler(format="fltp", rate=_VOICE_RATE)
         self._samples, self._windows, self._left = bytearray(), 0, float(_SPEECH_SECONDS)
-        self._whole = self._detector is not None
 
     @property
     def seconds(self) -> float | None:
         """The seconds of speech; ``None`` where nobody looked, or found none before the time was over."""
         found = self._windows * _VOICE_WINDOW / _VOICE_RATE
-        return found if self._whole else found or None
+        return found if self._detector is not None else found or None
 
     def add(self, frame: AudioFrame) -> None:
         if self._detector is None:
@@ -297,7 +296,7 @@ class _Speech:
         del self._samples[: len(self._samples) // step * step]
         self._left -= time.monotonic() - began
         if self._left <= 0:
-            self._detector, self._whole = None, False
+            self._detector = None
 
 
 def _one_channel(samples: NDArray[Any]) -> NDArray[np.float32]:
