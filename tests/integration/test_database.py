@@ -24,6 +24,7 @@ from toolkit.database.belonging import check_replica
 from toolkit.database.connection import Database, copy_rows, raw
 from toolkit.database.errors import ErrorTranslation, as_psycopg
 from toolkit.errors import DatabaseError, DatabaseUnavailable, SchemaMismatch, WrongService
+from toolkit.evidence.access import one_sale
 from toolkit.log.merkle import append, leaf_hash, root
 from toolkit.log.notes import LogSigner, new_key
 from toolkit.log.sealing import seal_events
@@ -317,6 +318,15 @@ def test_service_tables_that_differ_are_named_and_never_altered(database, change
         with pytest.raises(SchemaMismatch, match=said):
             use(database)
     assert parts(database) == before
+
+
+def test_the_contract_s_tables_are_read_beside_a_collation_that_takes_texts_for_equal(database):
+    execute(
+        database, "UPDATE pg_collation SET collisdeterministic = false WHERE collname = 'unicode'"
+    )  # for want of ICU
+    schema.check(database)
+    with database.transaction() as connection:
+        assert one_sale(connection, None, add_sale(database)).utility_group == "A"
 
 
 def test_history_is_never_rewritten_or_emptied(database):

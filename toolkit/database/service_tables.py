@@ -105,7 +105,7 @@ def describe(connection: Connection, service: Service) -> dict[str, dict[str, st
             for name in IDS.get(relation, ())
             if (columns[name], types[name].name) in _STORED
         }
-        if connection.scalar(_TAKES_TEXTS_FOR_EQUAL):
+        if not service.is_own and connection.scalar(_TAKES_TEXTS_FOR_EQUAL):
             for name in (each for each, kind in columns.items() if kind == "text"):
                 read[relation][name] += ' COLLATE "C"'
                 if name in IDS.get(relation, ()) and types[name].category == "S":
