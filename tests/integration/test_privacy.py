@@ -227,6 +227,25 @@ def test_a_client_stays_with_a_sale_that_is_held(office, run, database):
     run("privacy", "hold", "add", "V-9", "--basis", "audit", "--by", "Ana Souza", ends=1)
 
 
+def test_what_people_wrote_about_a_sale_goes_with_it(office, run, database):
+    people = ("--by", "Ana Souza", "--approved-by", "Rui Lima")
+    for sale, name in (("V-1", "Quitéria"), ("V-2", "Cândido")):
+        of_waiver = (*people[2:], "--owner", "Ana Souza", "--end", f"{datetime.now(UTC).year + 1}-01-01")
+        waiver = run("waiver", "add", "--sale", sale, "--reason", f"{name} died", *of_waiver, "--json").told
+        run("waiver", "revoke", waiver["waivers"][0]["id"], "--reason", f"{name} lives", "--by", "Ana Souza")
+        run("privacy", "hold", "add", sale, "--basis", f"suit of {name}", "--by", "Ana Souza")
+        held = run("privacy", "hold", "list", "--json").told["holds"][0]["id"]
+        run("privacy", "hold", "release", held, "--reason", f"{name} agreed", "--by", "Ana Souza")
+        [(record,)] = rows(database, f"SELECT id FROM evidences WHERE sale_id = '{sale}'")
+        run("evidence", "withdraw", record, "--reason", f"{name} asked for it", *people)
+    office.asked("erase", *PEOPLE, cpf=MARIA["cpf"])
+    dump = office.tool("pg_dump").decode()
+    assert "Quitéria" not in dump
+    for text in ("died", "lives", "agreed", "asked for it"):
+        assert f"Cândido {text}" in dump
+    assert "suit of Cândido" in dump
+
+
 def test_a_hold_that_comes_while_files_are_searched_is_kept(office, run, database, monkeypatch):
     def slowly(folders, needles):
         run("privacy", "hold", "add", "V-1", "--basis", "lawsuit 0002", "--by", "Ana Souza")

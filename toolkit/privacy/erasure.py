@@ -340,21 +340,29 @@ _STATEMENTS: Final = {
         UPDATE audit.sale_observations SET gone_at = :now
         WHERE sale_id = ANY(CAST(:sales AS text[])) AND gone_at IS NULL
     """,
+    "openings": "UPDATE audit.evidence_openings SET reason = '' WHERE evidence_id = ANY(CAST(:records AS uuid[]))",
     "withdrawals": """
-        UPDATE audit.withdrawals SET reason = '' WHERE evidence_id = ANY(CAST(:records AS uuid[]))
+        UPDATE audit.withdrawals SET reason = ''
+        WHERE sale_id = ANY(CAST(:sales AS text[])) OR sale_id = '' AND evidence_id = ANY(CAST(:records AS uuid[]))
     """,
-    "openings": """
-        UPDATE audit.evidence_openings SET reason = '' WHERE evidence_id = ANY(CAST(:records AS uuid[]))
+    "waivers": "UPDATE audit.waivers SET reason = '' WHERE sale_id = ANY(CAST(:sales AS text[]))",
+    "revocations": """
+        UPDATE audit.waiver_revocations SET reason = ''
+        WHERE waiver_id IN (SELECT id FROM audit.waivers WHERE sale_id = ANY(CAST(:sales AS text[])))
+    """,
+    "holds": "UPDATE audit.legal_holds SET basis = '' WHERE sale_id = ANY(CAST(:sales AS text[]))",
+    "releases": """
+        UPDATE audit.hold_releases SET reason = ''
+        WHERE hold_id IN (SELECT id FROM audit.legal_holds WHERE sale_id = ANY(CAST(:sales AS text[])))
     """,
     "reviews": """
-        UPDATE audit.review_answers AS answer SET comment = NULL
-        FROM audit.review_turns AS turn
-        WHERE turn.id = answer.turn_id AND turn.sale_id = ANY(CAST(:sales AS text[]))
+        UPDATE audit.review_answers SET comment = NULL
+        WHERE turn_id IN (SELECT id FROM audit.review_turns WHERE sale_id = ANY(CAST(:sales AS text[])))
     """,
     "answers": """
-        UPDATE audit.finding_answers AS answer SET text = NULL
-        FROM audit.finding_observations AS finding
-        WHERE finding.finding_id = answer.finding_id AND finding.sale_id = ANY(CAST(:sales AS text[]))
+        UPDATE audit.finding_answers SET text = NULL WHERE finding_id IN (
+            SELECT finding_id FROM audit.finding_observations WHERE sale_id = ANY(CAST(:sales AS text[]))
+        )
     """,
 }
 """The changes of the toolkit's own tables; events first, which are found by the keys."""
