@@ -54,7 +54,7 @@ def ask(service, subject):
 
 
 def test_a_partner_asks_for_its_own_sales(service, ask, subject):
-    by_claim = service.sale(f"V-{uuid4()}", partner="Luz do Vale")
+    by_claim = service.sale(f"V-{uuid4()}", partner=" Luz do Vale  ")
     by_subject = service.sale(f"V-{uuid4()}", partner=subject)
 
     assert ask(by_claim, partner="Luz do Vale").status_code == 200
@@ -112,12 +112,13 @@ def test_the_contracts_message_for_group_d_is_for_the_partner_of_the_sale(servic
 
 @pytest.mark.parametrize(("setting", "status"), [("any", 200), ("none", 404)])
 def test_a_sale_without_a_partner_follows_the_setting(environ, service, setting, status):
-    sale = service.sale(f"V-{uuid4()}")
+    unnamed = [service.sale(f"V-{uuid4()}", partner=name) for name in (None, " ")]
     with (
         in_process({**environ, "TOOLKIT_UNASSIGNED_SALES": setting}) as server,
         partner_of(server.url, token(claims(), SECRET)) as partner,
     ):
-        assert partner.put(f"/sales/{sale}/evidences", json=UPLOAD).status_code == status
+        for sale in unnamed:
+            assert partner.put(f"/sales/{sale}/evidences", json=UPLOAD).status_code == status
 
 
 def test_a_token_is_taken_for_its_scopes_only(service, ask):

@@ -24,7 +24,7 @@ from toolkit.contract.service_rows import FLAWS, JUMPS, LEFT_OUT, SINCE_AUDIT, S
 from toolkit.database.belonging import belong_to_service, pending_restore
 from toolkit.database.connection import FIRST_DAY, LAST_DAY, Database
 from toolkit.database.observation_clock import stamp
-from toolkit.database.service import COLUMNS, service_of, tables_in
+from toolkit.database.service import COLUMNS, PARTNER, service_of, tables_in
 from toolkit.database.service_tables import Resolved, changes_between, resolve
 from toolkit.database.tables import (
     audit_runs,
@@ -75,7 +75,7 @@ and the condition without which a row is set aside."""
 _MOMENTS: Final = ("created_at", "completed_at", "requested_at", "expires_at")
 
 _KEPT: Final[Mapping[str, str]] = {
-    "partner": "nullif(btrim(partner), '')",
+    "partner": PARTNER,
     "utility_group": "coalesce(utility_group, '')",
     "evidence_type": "coalesce(evidence_type, '')",
     **{

@@ -74,6 +74,8 @@ OURS: Final = frozenset(
 )
 """Temporary tables, and parts of WITH clauses, in sight of the statements: a table of such a name is hidden."""
 
+PARTNER: Final = "nullif(btrim(partner), '')"  # blanks around a name are none of it
+
 IDS: Final[Mapping[str, tuple[str, ...]]] = {"sales": ("id",), "records": ("id", "sale_id")}
 """The columns by which one row is looked up, see ``same``."""
 

@@ -11,7 +11,7 @@ from toolkit.contract.fields import stated
 from toolkit.contract.people import NAME_MAX, PartnerAccess, UnassignedSales, is_plain_name
 from toolkit.contract.resources import is_possible_sale_id
 from toolkit.database.connection import Database
-from toolkit.database.service import Service, service_of
+from toolkit.database.service import COLUMNS, PARTNER, Service, service_of
 from toolkit.database.tables import token_revocations
 from toolkit.errors import DatabaseError, InvalidInput, SaleNotFound
 
@@ -21,10 +21,11 @@ def own_sale(service: Service) -> str:
 
     Its parameters are those of ``own_sale_parameters``.
     """
+    columns = ", ".join(COLUMNS["sales"]).replace("partner", f"{PARTNER} AS partner")
     return f"""
     own_sale AS (
-        SELECT sale.*, CAST(:partner AS text) AS acting_partner
-        FROM {service.one("sales", "id", ":sale_id")} AS sale
+        SELECT *, CAST(:partner AS text) AS acting_partner
+        FROM (SELECT {columns} FROM {service.one("sales", "id", ":sale_id")} AS read) AS sale
         WHERE (:is_operator OR sale.partner = :partner OR (sale.partner IS NULL AND :takes_unassigned))
     )
 """  # made of the operator's own statements
