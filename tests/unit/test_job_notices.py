@@ -164,9 +164,9 @@ def test_what_a_mail_meets_is_a_problem_and_no_address_is_quoted(send, mailbox, 
     assert delivered("email", SMTP | {"TOOLKIT_SMTP_PORT": "9"}) == "ConnectionRefusedError"
 
 
-def post(answer):
+def post(status, **headers):
     """Send a notice to an address that answers so; the problem, and what came there."""
-    with scripted(Answer(answer)) as server:
+    with scripted(Answer(status, headers=headers)) as server:
         environ = {"TOOLKIT_WEBHOOK_URL": f"{server.url}/hook?key=geheim", "TOOLKIT_WEBHOOK_SECRET": "shared"}
         return delivered("webhook", environ), server.requests
 
@@ -187,6 +187,11 @@ def test_a_webhook_that_refuses_is_a_problem_without_its_address():
         assert (problem, len(sent)) == (f"the address answered {answer}", 1)
     environ = {"TOOLKIT_WEBHOOK_URL": "http://127.0.0.1:9/geheim", "TOOLKIT_WEBHOOK_SECRET": "x"}
     assert delivered("webhook", environ) == "NewConnectionError"
+
+
+def test_the_end_of_a_webhooks_answer_is_not_waited_for():
+    problem, _ = post(200, **{"Transfer-Encoding": "chunked"})
+    assert problem is None
 
 
 def test_secrets_are_no_part_of_what_settings_show():

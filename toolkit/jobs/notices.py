@@ -234,7 +234,7 @@ def post_signed(url: str, secret: str, document: Mapping[str, Any]) -> str | Non
     headers = {"Content-Type": "application/json", "X-Toolkit-Signature": f"t={seconds},v1={digest}"}
     try:
         with urllib3.PoolManager(timeout=20, retries=False) as pool:
-            answer = pool.request("POST", url, body=body, headers=headers)
+            answer = pool.request("POST", url, body=body, headers=headers, preload_content=False)  # may never end
     except urllib3.exceptions.HTTPError as error:
         return type(error).__name__
     return None if 200 <= answer.status < 300 else f"the address answered {answer.status}"
