@@ -24,7 +24,7 @@ from toolkit.database import schema
 from toolkit.database.connection import Database
 from toolkit.errors import DatabaseError, DatabaseUnavailable, EmbeddedServiceError, LeaseLost
 from toolkit.jobs.definitions import Job, Step
-from toolkit.jobs.notices import NoticeKind, NoticeSettings, notices_of, put_notices
+from toolkit.jobs.notices import NoticeKind, NoticeSettings, deliver_notices, notices_of, put_notices
 from toolkit.jobs.running import JobRun, LeaseHolder, look_around, run_folder
 from toolkit.jobs.runs import (
     LEASE,
@@ -275,6 +275,19 @@ def check_done_once(database, folder):
     assert {str(path.relative_to(place)) for path in place.rglob("*") if path.is_file()} == files
     assert (place.parent / "latest").resolve() == place.resolve()
     return run
+
+
+def test_a_notice_that_another_start_delivers_is_left_to_it(database, job, night, monkeypatch):
+    end(database, take_run(database, job, DATE, night), night, told(NoticeKind.FAILED), RunStatus.FAILED)
+    delivered = []
+
+    def deliver(_, notice, id_):
+        delivered.append(id_)
+        deliver_notices(database, NOTICES, night, delivered.append)  # as another start does meanwhile
+
+    monkeypatch.setattr(NoticeSettings, "deliver", deliver)
+    deliver_notices(database, NOTICES, night, delivered.append)
+    assert len(delivered) == 1
 
 
 @pytest.fixture

@@ -263,11 +263,15 @@ def deliver_notices(
     """Deliver the notices that wait, the oldest first."""
     told = job_notices.c
     waits = told.delivered_at.is_(None) & (told.tries < _MOST_TRIES) & told.channel.in_(settings.channels)
-    for row in _notices(database, waits):
-        notice = Notice(row.job, row.logical_date, NoticeKind(row.kind), row.channel, row.content)
-        problem = settings.deliver(notice, row.id)
-        tried = {"tries": row.tries + 1, "problem": problem, "delivered_at": None if problem else clock()}
+    for found in _notices(database, waits):
+        mine = sa.select(job_notices).where(waits, told.id == found.id).with_for_update(skip_locked=True)
         with database.transaction() as connection:
+            row = connection.execute(mine).one_or_none()
+            if row is None:  # another start delivers it, or did
+                continue
+            notice = Notice(row.job, row.logical_date, NoticeKind(row.kind), row.channel, row.content)
+            problem = settings.deliver(notice, row.id)
+            tried = {"tries": row.tries + 1, "problem": problem, "delivered_at": None if problem else clock()}
             connection.execute(sa.update(job_notices).where(told.id == row.id).values(tried))
         if problem:
             warn(f"The notice by {row.channel} could not be delivered, and is tried again: {problem}.")
