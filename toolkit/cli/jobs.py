@@ -293,7 +293,7 @@ def missed(kit: Kit) -> Shown[Any]:
     Exit status 3: there are missed dates, or a run that failed.
     """
     desk, zone, parts = Desk(kit), kit.settings.timezone, []
-    desk.look_around()
+    look_around(kit.database, desk.jobs, desk.out, desk.notices, kit.clock, desk.log)
     found: list[dict[str, Any]] = []
     for each in desk.jobs.values():
         runs = runs_of(kit.database, each.name, limit=1000)
