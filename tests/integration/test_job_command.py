@@ -141,14 +141,18 @@ def test_missed_dates_are_announced_once_and_the_last_one_is_caught_up_with(offi
     assert office.run("missed")[0] == 0
 
 
-def test_an_unknown_error_is_told_by_its_kind_only(office, monkeypatch):
+@pytest.mark.parametrize(
+    ("error", "told_of"),
+    [(KeyError("390.533.447-05"), "KeyError"), (OSError(30, "no", "390.533.447-05"), "Read-only file system")],
+)
+def test_an_unknown_error_is_told_by_its_kind_only(error, told_of, office, monkeypatch):
     def fails(*_):
-        raise KeyError("390.533.447-05")
+        raise error
 
     monkeypatch.setattr(CommandLine, "run", fails)
     status, told, log = office.run("run", "nightly", "--json")
     assert (status, told["code"]) == (1, "UNEXPECTED")
-    assert "KeyError" in told["reason"]
+    assert told_of in told["reason"]
     assert "390" not in log
 
 

@@ -324,7 +324,8 @@ def failure_of(error: BaseException) -> tuple[str, str]:
         raised = getattr(error, "cell_error", None)  # what a notebook's cell raised
         name = raised if raised is not None and hasattr(errors, raised) else type(error).__name__
         return sub(r"(?<!^)(?=[A-Z])", "_", name).upper(), str(error)
-    return "UNEXPECTED", f"An error that the toolkit does not know: {type(error).__name__}."
+    told = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else type(error).__name__
+    return "UNEXPECTED", f"An error that the toolkit does not know: {told}."
 
 
 def _numbers(document: Mapping[str, Any]) -> dict[str, int]:
