@@ -58,6 +58,9 @@ def office(run, embedded_environment, database, postgres_tool, bucket, s3, clock
     (work / "others.csv").write_text("cpf\n11144477735\n")
     (work / "letter.pdf").write_bytes(typst.compile("#set page(width: 3cm)\nPrezada Maria Quitéria".encode()))
     (work / "old.csv").write_bytes("nome;QUITÉRIA MARIA;MARIA  QUITÉRIA\n".encode("cp1252"))
+    (work / "plain.txt").write_text("MARIA QUITERIA\n")
+    (work / "decomposed.txt").write_text("Maria Quite\u0301ria\n")
+    (work / "called.txt").write_text("+55 (71) 98765-4321\n")
     with zipfile.ZipFile(work / "many.zip", "w") as archive:
         archive.write(work / "letter.pdf")
     unknown = tmp_path / "unknown"
@@ -106,6 +109,8 @@ def left_of(office, s3, bucket, needles):
 
 
 OF_MARIA = ("52998224725", "529.982.247-25", "Quitéria", "71987654321", "maria@exemplo", "quiteria")
+OF_HER = {"rejected.csv", "rows.xlsx", "letter.pdf", "old.csv", "many.zip"}
+OF_HER |= {"plain.txt", "decomposed.txt", "called.txt"}
 OF_JOAO = ("11144477735", "Cândido", "21912345678", "joao@exemplo", "candido")
 
 
@@ -117,7 +122,7 @@ def test_one_leaves_the_held_one_stays_and_every_proof_still_holds(office, run, 
     folders = ("--look-in", office.work, "--look-in", office.unknown)
     plan = office.asked("erase", "--dry-run", *folders, "--json", cpf="529.982.247-25").told
     assert (len(plan["clients"]), plan["sales"], plan["objects"], plan["kept"]) == (1, ["V-1"], 1, [])
-    found = {"rejected.csv", "executed.ipynb", "night.log", "rows.xlsx", "letter.pdf", "old.csv", "many.zip"}
+    found = {"executed.ipynb", "night.log", *OF_HER}
     assert {Path(each).name for each in plan["files"]} == found
     assert {Path(each).name for each in plan["notSearched"]} == {"scan.pdf", "call.wav", "locked.zip"}
     assert len(left_of(office, s3, bucket, OF_MARIA)) > 5
@@ -213,7 +218,7 @@ def test_a_file_name_that_others_have_tells_of_nobody(office, run, database):
     (office.work / "others.csv").write_text("file;contract.pdf")
     told = office.asked("erase", "--dry-run", "--look-in", office.work, "--json", cpf=MARIA["cpf"])
     found = {Path(each).name for each in told.told["files"]}
-    assert found == {"rejected.csv", "rows.xlsx", "letter.pdf", "old.csv", "many.zip"}
+    assert found == OF_HER
 
 
 def test_a_client_stays_with_a_sale_that_is_held(office, run, database):

@@ -121,7 +121,8 @@ def _needles(connection: Connection, rows: Iterable[Mapping[str, Any]], sale_ids
     for row in rows:
         digits = "".join(filter(str.isdigit, row["cpf"]))
         texts |= {digits, f"{digits[:3]}.{digits[3:6]}.{digits[6:9]}-{digits[9:]}", row["email"] or ""}
-        texts |= {row["phone_number"] or "", f"{row['first_name']} {row['last_name']}"}
+        texts |= {phone := row["phone_number"] or "", f"{row['first_name']} {row['last_name']}"}
+        texts |= {f"{phone[:7]}-{phone[7:]}", f"({phone[:2]}){phone[2:7]}-{phone[7:]}"}
     names, own = sa.select(evidences.c.file_name), among(evidences.c.sale_id, sale_ids)
     found = set(connection.scalars(names.where(own))) - {None}
     # A name such as contract.pdf, which records of others have, too, tells of nobody.

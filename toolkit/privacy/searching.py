@@ -10,15 +10,16 @@ import zipfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
+from unicodedata import normalize
 
 LARGEST: Final = 200 * 1024**2  # bytes of a file, or of a part of an archive, that are searched at most
 
-_GAPS: Final = re.compile(r"[\s\u00ad\u200b]+")
+_GAPS: Final = re.compile(r"[\s\u00ad\u0300-\u036f\u200b]+")
 _UTF16: Final = (b"\xff\xfe", b"\xfe\xff")
 
 
 def forms_of(texts: Iterable[str]) -> frozenset[str]:
-    """Return texts as they are searched for: without gaps and case; also as JSON escapes them."""
+    """Return texts as they are searched for: without gaps, case and accents; also as JSON escapes them."""
     return frozenset(_plain(form) for text in texts for form in (text, json.dumps(text)[1:-1]))
 
 
@@ -39,7 +40,7 @@ def search(folders: Iterable[Path], needles: frozenset[str]) -> tuple[tuple[Path
 
 
 def _plain(text: str) -> str:
-    return _GAPS.sub("", text.casefold())
+    return _GAPS.sub("", normalize("NFD", text.casefold()))
 
 
 def _texts(content: bytes) -> Iterator[str | None]:
