@@ -1,17 +1,15 @@
-"""Contract, sections 1 to 3 with their errors, table by table: clients, upload credentials, the upload."""
+"""Contract, sections 1 and 2 with their errors, table by table: clients and upload credentials."""
 
 import json
 from datetime import UTC, datetime, timedelta
 from urllib.parse import quote
 from uuid import UUID, uuid4
 
-import httpx
 import pytest
 
 from tests.contract.conftest import SUBJECT
 from tests.support.client_rows import FIELDS
 from tests.support.request_bodies import ABSENT, CLIENT, UPLOAD, changed
-from tests.support.waiting import PATIENCE
 from toolkit.contract.evidence import KIND_OF, EvidenceType, FileKind
 from toolkit.database.tables import addresses, clients, evidences
 
@@ -181,24 +179,6 @@ def test_credentials_are_answered_and_the_record_is_stored(partner, service, sal
     assert record["requested_by"] == SUBJECT
     assert before - timedelta(seconds=1) <= record["requested_at"] <= datetime.now(UTC)
     assert record["expires_at"] > record["requested_at"]
-
-
-def test_the_file_is_posted_with_the_fields_as_the_contract_says(partner, sale, s3, service):
-    body = ask(partner, sale).json()
-    content = b"%PDF-1.4 made for a test"
-
-    # Section 3: the fields, acl=private, and the file last.
-    posted = httpx.post(
-        body["url"],
-        data={**body["fields"], "acl": "private"},
-        files={"file": ("contratante.pdf", content)},
-        trust_env=False,
-        timeout=PATIENCE,
-    )
-
-    assert posted.is_success, posted.text
-    kept = s3.get_object(Bucket=service.environ["EVIDENCE_BUCKET"], Key=body["fields"]["key"])
-    assert kept["Body"].read() == content
 
 
 @pytest.mark.parametrize("field", UPLOAD)
