@@ -93,6 +93,11 @@ def test_audits_in_a_bucket_are_made_reported_and_kept_as_the_settings_say(
     assert sum(each.endswith("/verdicts.parquet") for each in keys) == 2
 
 
+def in_bucket(bucket, environ):
+    aws = access_settings(Settings.from_environment(environ))
+    return S3Store(bucket.name, "audits", aws, f"s3://{bucket.name}/audits", embedded=True)
+
+
 def came_here(monkeypatch):
     """The rows of each answer that comes from the cluster to this machine."""
     counts, read = list[int](), SparkEngine.read
@@ -117,9 +122,7 @@ def test_a_cluster_writes_the_outputs_itself_and_they_hold_the_same_rows(
     plan = plan_in(tmp_path)
     here = make_audit(database, plan, clock=clock)
     if place == "bucket":
-        aws = access_settings(Settings.from_environment({**os.environ, **bucket_environment}))
-        store = S3Store(bucket.name, "audits", aws, f"s3://{bucket.name}/audits", embedded=True)
-        plan = replace(plan, store=store)
+        plan = replace(plan, store=in_bucket(bucket, {**os.environ, **bucket_environment}))
     counts = came_here(monkeypatch)
     with sail({**bucket_environment, "AWS_ALLOW_HTTP": "true"}) as (url, _):
         plan = replace(plan, spark_url=url)
@@ -283,11 +286,6 @@ def test_a_bucket_for_audits_that_is_away_from_some_stage_on(
     assert made.facts.changes_since == first.facts.as_of
     for each in (first, second):
         each.verify()
-
-
-def in_bucket(bucket, environ):
-    aws = access_settings(Settings.from_environment(environ))
-    return S3Store(bucket.name, "audits", aws, f"s3://{bucket.name}/audits", embedded=True)
 
 
 def test_what_one_database_left_is_not_removed_by_another_and_gets_a_name_of_its_own(

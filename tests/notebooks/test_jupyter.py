@@ -29,15 +29,9 @@ class Jupyter:
     """A running JupyterLab, whose token is ``t``."""
 
     def __init__(self):
-        self.port = free_port()
-        self.address = f"http://127.0.0.1:{self.port}"
-        options = (
-            "--no-browser",
-            f"--port={self.port}",
-            "--ServerApp.port_retries=0",
-            "--IdentityProvider.token=t",
-        )
-        self.options = options
+        port = free_port()
+        self.address = f"http://127.0.0.1:{port}"
+        self.options = f"--no-browser --port={port} --ServerApp.port_retries=0 --IdentityProvider.token=t"
 
     def ask(self, path):
         with urllib.request.urlopen(f"{self.address}{path}?token=t", timeout=PATIENCE) as answer:
@@ -54,7 +48,7 @@ class Jupyter:
 def jupyter_lab(command, *, as_option="", folder=None, environ=None):
     """Start it by a command that is followed by its options, as one word where ``as_option`` names it."""
     lab = Jupyter()
-    words = [*command, f"{as_option}={' '.join(lab.options)}"] if as_option else [*command, *lab.options]
+    words = [*command, *([f"{as_option}={lab.options}"] if as_option else lab.options.split())]
     server = subprocess.Popen(words, cwd=folder, env=environ, start_new_session=True, stderr=subprocess.DEVNULL)
     try:
         wait_until(lambda: server.poll() is not None or lab.answers(), step=0.1)
