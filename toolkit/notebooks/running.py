@@ -23,8 +23,8 @@ from typing import Any, Final
 import nbformat
 import papermill
 from jupyter_client.kernelspec import NoSuchKernel
-from nbclient import NotebookClient
-from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
+from nbclient.exceptions import CellTimeoutError, DeadKernelError
+from papermill.clientwrap import PapermillNotebookClient
 from papermill.engines import Engine, papermill_engines
 from papermill.exceptions import PapermillException, PapermillExecutionError, strip_color
 from traitlets.config import Config
@@ -152,7 +152,7 @@ class Watch:
 
     timeout: float | None
     started: float = field(default_factory=time.monotonic)
-    client: NotebookClient | None = None
+    client: PapermillNotebookClient | None = None
     stopped_by: int | None = None
 
     @property
@@ -195,29 +195,20 @@ class _WholeRunEngine(Engine):  # type: ignore[misc]  # papermill ships no types
     def execute_managed_notebook(
         cls, nb_man: Any, kernel_name: str, *, watch: Watch, environ: Mapping[str, str], **_: Any
     ) -> None:
-        watch.client = client = NotebookClient(
-            nb_man.nb,
+        watch.client = client = PapermillNotebookClient(
+            nb_man,
             kernel_name=kernel_name,
             startup_timeout=math.ceil(min(_KERNEL_START, watch.remaining() or _KERNEL_START)),
             timeout_func=watch.remaining,
             on_notebook_start=watch.kill_if_stopped,
             shell_timeout_interval=1,
             shutdown_kernel="immediate",
-            raise_on_iopub_timeout=True,
             config=Config({"KernelManager": {"transport_encryption": "auto"}}),
         )
         system = {name: os.environ[name] for name in _SYSTEM_VARIABLES if name in os.environ}
         client.reset_execution_trackers()
         with client.setup_kernel(env={**system, **environ}):
-            for index, cell in enumerate(nb_man.nb.cells):
-                try:
-                    nb_man.cell_start(cell, index)
-                    client.execute_cell(cell, index)
-                except CellExecutionError as error:
-                    nb_man.cell_exception(cell, index, exception=error)
-                    break
-                finally:
-                    nb_man.cell_complete(cell, index)
+            client.papermill_execute_cells()
 
 
 papermill_engines.register("toolkit", _WholeRunEngine)
