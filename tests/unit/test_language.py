@@ -23,7 +23,7 @@ from toolkit.errors import InvalidField, InvalidFields, InvalidInput, Unreadable
 from toolkit.intake.results import Outputs
 from toolkit.intake.sources import Chunk
 from toolkit.kit.shown import figures
-from toolkit.kit.spoken import counted, format_error, set_language, translate
+from toolkit.kit.spoken import _, counted, format_error, set_language
 from toolkit.language import default_language, language
 from toolkit.message import Message, listed
 from toolkit.reports import FORMATS, write_report
@@ -161,7 +161,7 @@ def test_counts_have_their_plural_and_a_message_of_another_language_stays_as_it_
     erased = figures("Erased", {"clients": 1, "sales": 2, "objects": 1, "kept": 2})
     assert erased.text == "Eliminado: 1 cliente, 2 vendas, 1 objeto, 2 mantidas"
     set_language({"TOOLKIT_LANGUAGE": "xx"})
-    assert translate(Message("{}: the file is empty.", "a.xlsx")) == "a.xlsx: the file is empty."
+    assert _(Message("{}: the file is empty.", "a.xlsx")) == "a.xlsx: the file is empty."
 
 
 def test_each_part_of_a_composed_sentence_is_translated():

@@ -18,7 +18,7 @@ import click
 
 from toolkit.errors import InvalidInput
 from toolkit.kit.shown import Shown, json_text
-from toolkit.kit.spoken import ProgressBar, _, translate
+from toolkit.kit.spoken import ProgressBar, _, current_language
 from toolkit.message import Message
 
 if TYPE_CHECKING:  # what `toolkit --help` does without
@@ -145,12 +145,12 @@ def print_json(document: Mapping[str, Any], *, one_line: bool = False) -> None:
 
 def show(text: str, /, *values: Any) -> None:
     """Print a line of the result on stdout, for people."""
-    click.echo(plain(translate(Message(text, *values) if values else text)))
+    click.echo(plain(_(Message(text, *values) if values else text)))
 
 
 def note(text: str, /, *values: Any) -> None:
     """Print a line for people on stderr, apart from the results."""
-    click.echo(plain(translate(Message(text, *values) if values else text)), err=True)
+    click.echo(plain(_(Message(text, *values) if values else text)), err=True)
 
 
 def plain(text: str) -> str:
@@ -181,7 +181,7 @@ class Help(click.HelpFormatter):
     def write_text(self, text: str) -> None:
         """Write paragraphs: one with an indented line, such as an example, as it stands, and others wrapped."""
         found = text.split("\n\n")
-        said = ("".join([_KEPT * ("\n " in each), *map(_, pieces(each))]) for each in found)
+        said = ("".join([_KEPT * ("\n " in each), *map(current_language().text, pieces(each))]) for each in found)
         super().write_text("\n\n".join(said))
 
     def write_dl(self, rows: Iterable[tuple[str, str]], col_max: int = 30, col_spacing: int = 2) -> None:

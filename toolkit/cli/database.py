@@ -21,7 +21,7 @@ from toolkit.kit.connection import Kit
 from toolkit.kit.health import service_health
 from toolkit.kit.process import signed_in_account
 from toolkit.kit.shown import Shown, remark, say
-from toolkit.kit.spoken import current_language, translate
+from toolkit.kit.spoken import _, current_language
 from toolkit.message import Message
 
 
@@ -140,7 +140,7 @@ def map_(kit: Kit, sales: str | None, records: str | None, clients: str | None, 
         holds = _holds(kit)
         with database.transaction() as connection:
             lines = draft(connection, {name: table for name, table in named.items() if table}, holds)
-    text = "\n".join(map(translate, lines))
+    text = "\n".join(map(_, lines))
     if out is None:
         click.echo(text)
     else:

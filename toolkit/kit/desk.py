@@ -36,7 +36,7 @@ from toolkit.intake.tables import Table
 from toolkit.kit.process import signed_in_account
 from toolkit.kit.results import of_rejected
 from toolkit.kit.shown import Part, Shown, figures, links, remark, say, table
-from toolkit.kit.spoken import _, counted, current_language, translate
+from toolkit.kit.spoken import _, counted, current_language
 from toolkit.message import Message
 
 if TYPE_CHECKING:
@@ -184,11 +184,10 @@ class ReviewDesk:
             except InvalidFields as error:
                 texts = {each.id: each.text for each in turn.questions}
                 wrong.value = "".join(
-                    _paragraph(f"{texts.get(each.field, each.field)} {translate(each.message)}")
-                    for each in error.invalid
+                    _paragraph(f"{texts.get(each.field, each.field)} {_(each.message)}") for each in error.invalid
                 )
             except ToolkitError as error:
-                wrong.value = _paragraph(translate(error.message))
+                wrong.value = _paragraph(_(error.message))
             else:
                 self.show(box, " · ".join(map(str.strip, str(kept).splitlines())))
 

@@ -32,7 +32,7 @@ from toolkit.errors import InvalidInput, PrivacyRefused
 from toolkit.evidence.records import records_of
 from toolkit.kit.process import operation, signed_in_account
 from toolkit.kit.shown import Part, Shown, figures, links, say, table
-from toolkit.kit.spoken import _, counted, readable, translate
+from toolkit.kit.spoken import _, counted, readable
 from toolkit.message import Message
 from toolkit.privacy import persons
 from toolkit.privacy.erasure import Erasure, ErasurePlan, erase, pending, plan_erasure, replay
@@ -379,7 +379,7 @@ def _stored(row: Any) -> list[str]:
 
 
 def _rows(found: Sequence[SaleOfPerson]) -> list[tuple[object, ...]]:
-    return [(each.id, each.partner, each.records, each.kept and translate(each.kept)) for each in found]
+    return [(each.id, each.partner, each.records, each.kept and _(each.kept)) for each in found]
 
 
 def _sale_document(sale: SaleOfPerson) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from toolkit.contract.fields import pick_camel
 from toolkit.contract.resources import QualityWarning
 from toolkit.errors import InvalidInput
 from toolkit.kit.shown import Part, Shown, figures, links, remark, say, table
-from toolkit.kit.spoken import _, counted, current_language, readable, translate
+from toolkit.kit.spoken import _, counted, current_language, readable
 from toolkit.message import Message
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def _why(heading: str, of: str, result: LoadResult, counts: Mapping[str, int], t
     """Show how many rows have each reason, repair or warning, and the first of them."""
     rows, lines, several = [], [], len(result.files) > 1
     for each, count in counts.items():
-        text, examples = translate(texts.get(each, each)), result.examples.get(each, ())
+        text, examples = _(texts.get(each, each)), result.examples.get(each, ())
         places = "; ".join(f"{f'{source} ' if several else ''}{_('line')} {line}" for source, line in examples)
         rows.append((text, count, places))
         mark = "" if of == "reason" else f"{_(of)}: "
@@ -160,7 +160,7 @@ def of_rejected(rejected: Rejected, files: Sequence[Path]) -> tuple[list[Part], 
 
 
 def _wrong_rows(heading: str, rejected: Rejected) -> Part:
-    rows = [(line, each.field, translate(each.message)) for line, found in rejected.items() for each in found]
+    rows = [(line, each.field, _(each.message)) for line, found in rejected.items() for each in found]
     return table(heading, ["line", "field", "reason"], rows)
 
 
@@ -210,7 +210,7 @@ def shown_upload(uploaded: Uploaded, name: str) -> Shown[Uploaded]:
     if found:
         columns = ["line", "saleId", "fileName", "problem", "what was found"]
         rows = [(*each.values(),) for each in found]
-        parts.append(table("Not uploaded", columns, [(*row, translate(message)) for *row, message in rows]))
+        parts.append(table("Not uploaded", columns, [(*row, _(message)) for *row, message in rows]))
     document = {**pick_camel(uploaded, "files", "sent", "skipped"), "failed": len(found), "failures": found}
     return Shown(uploaded, parts, document, bool(uploaded.failures))
 

@@ -15,7 +15,7 @@ from toolkit.contract.fields import pick_camel
 from toolkit.contract.findings import FindingStatus, Status
 from toolkit.contract.people import mask_cpf
 from toolkit.kit.shown import Shown, figures, say, table
-from toolkit.kit.spoken import Ordered, _, counted, current_language, on_day, readable, translate
+from toolkit.kit.spoken import Ordered, _, counted, current_language, on_day, readable
 from toolkit.log.bundle import digest_of
 from toolkit.message import Message
 from toolkit.reports.json_document import finding_records, waiver_as_json
@@ -260,9 +260,9 @@ def _requester(record: EvidenceRecord) -> str:
     by = record.requested_by or _("not noted")
     if record.account is None:
         return f"{by} ({_('not known for which partner')})"
-    roles = [translate(Message("for {}", record.partner)) if record.partner else _("an operator")]
+    roles = [_(Message("for {}", record.partner)) if record.partner else _("an operator")]
     if record.account != record.requested_by:  # the service's table tells another one than was signed in
-        roles.append(translate(Message("signed in as {}", record.account)))
+        roles.append(_(Message("signed in as {}", record.account)))
     return f"{by} ({', '.join(roles)})"
 
 

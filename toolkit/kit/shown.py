@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 from urllib.parse import quote
 
-from toolkit.kit.spoken import _, current_language, notebook_shell, translate
+from toolkit.kit.spoken import _, current_language, notebook_shell
 from toolkit.message import Message
 
 if TYPE_CHECKING:
@@ -52,13 +52,13 @@ class Part:
 
 def say(text: str, *, aside: bool = False) -> Part:
     """Show a sentence."""
-    return Part(f"<p>{escape(translate(text))}</p>", translate(text), aside)
+    return Part(f"<p>{escape(_(text))}</p>", _(text), aside)
 
 
 def figures(heading: str, facts: Mapping[str, int | str], below: str = "") -> Part:
     """Show figures with their labels under a heading, and a sentence below."""
     named = {_numbered(label, value): _cell(value) for label, value in facts.items()}
-    heading, below = translate(heading), translate(below)
+    heading, below = _(heading), _(below)
     if any(isinstance(value, str) for value in facts.values()):
         text = "\n".join([heading, *(f"  {label}: {value}" for label, value in named.items())])
     else:
@@ -79,14 +79,14 @@ def table(heading: str, columns: Sequence[str], rows: Iterable[Sequence[object]]
     """Show the first rows of a table; ``total`` tells how many there are where ``rows`` holds fewer."""
     rows = [*rows]
     cells = [[_cell(value) for value in row] for row in rows]
-    heading = translate(heading)
+    heading = _(heading)
     if not cells:
         return Part(f"<p><b>{escape(heading)}</b>: {_('none')}</p>", f"\n{heading}: {_('none')}")
     total, shown, names = max(total, len(cells)), rows[:IN_A_NOTEBOOK], [_(name) for name in columns]
     number = _number(len(shown), total)
     told = [f"\n{heading} ({_cell(total)})", *(f"  {line}" for line in aligned([names, *cells[:AS_TEXT]]))]
     if total > AS_TEXT:
-        told.append(translate(Message("... and {:,} more; --json lists all of them", total - AS_TEXT)))
+        told.append(_(Message("... and {:,} more; --json lists all of them", total - AS_TEXT)))
     return Part(_html(f"{heading} ({number})", names, shown, ' class="sortable texts"'), "\n".join(told))
 
 
@@ -98,7 +98,7 @@ def links(heading: str, paths: Sequence[Path]) -> Part:
 
 def remark(subject: str, text: str) -> Part:
     """Show a sentence about a subject."""
-    subject, text = translate(subject), translate(text)
+    subject, text = _(subject), _(text)
     return Part(f"<p><b>{escape(subject)}</b>: {escape(text)}</p>", f"{subject}: {text}", aside=True)
 
 

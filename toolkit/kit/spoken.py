@@ -1,8 +1,8 @@
 """Messages to people in their language: that of ``TOOLKIT_LANGUAGE``, else of the locale.
 
-English stands in the code and is the key of the catalogue in ``toolkit/language``. A word is translated by ``_``;
-a sentence with values, such as that of an error, is a ``Message`` and translated by ``translate``. Codes, columns,
-JSON and logs belong to no language.
+English stands in the code and is the key of the catalogue in ``toolkit/language``. Words and sentences are
+translated by ``_``; one with values, such as that of an error, is a ``Message``. Codes, columns, JSON and logs
+belong to no language.
 """
 
 import os
@@ -36,9 +36,9 @@ def current_language() -> Language:
         return ENGLISH
 
 
-def _(message: str) -> str:
-    """Return a word or sentence without values."""
-    return current_language().text(message)
+def _(text: str) -> str:
+    """Return a word, or a sentence with its values, in the language of messages; else the English."""
+    return current_language().tell(text)
 
 
 class Ordered(str):
@@ -60,11 +60,6 @@ def counted(number: int, noun: str) -> Ordered:
     return Ordered(f"{language.number(number)} {plural}", number)
 
 
-def translate(text: str) -> str:
-    """Return a sentence in the language of messages; one that nobody translated stays as it is."""
-    return current_language().tell(text)
-
-
 def format_error(error: Exception) -> str:
     """Return the sentences of an error, the moments in it as people read them, in ``TOOLKIT_TIMEZONE``."""
     message = error.args[0] if error.args and isinstance(error.args[0], Message) else str(error)
@@ -72,7 +67,7 @@ def format_error(error: Exception) -> str:
         zone = Environment(_environ.get()).read("TOOLKIT_TIMEZONE", ZoneInfo, DEFAULT_TIMEZONE)
     except SettingsError:  # which is perhaps the error that is told
         zone = None
-    return current_language().dated(translate(message), zone or ZoneInfo(DEFAULT_TIMEZONE))
+    return current_language().dated(_(message), zone or ZoneInfo(DEFAULT_TIMEZONE))
 
 
 ToolkitError.worded = staticmethod(format_error)
@@ -143,7 +138,7 @@ class ProgressBar(Progress):
 
         self.end()
         self._bar = tqdm(
-            desc=translate(task),
+            desc=_(task),
             total=total,
             unit=f" {_(unit)}",
             file=self._stream,
