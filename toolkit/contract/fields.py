@@ -121,9 +121,9 @@ def required_text(value: Any) -> str:
     return trimmed
 
 
-def optional_text(value: Any) -> str | None:
-    """Return the trimmed text of an optional field; blank is absent."""
-    return None if value is None else _text(value) or None
+def optional(check: Callable[[Any], object]) -> BeforeValidator:
+    """Return what checks the text of an optional field; blank is absent."""
+    return BeforeValidator(lambda value: None if value is None or not _text(value) else check(value))
 
 
 def one_of(kind: type[StrEnum], name: str) -> BeforeValidator:
@@ -153,10 +153,6 @@ def text_of(shortest: int = 1, longest: int = TEXT_MAX) -> Callable[[Any], str]:
     return check
 
 
-def _check_optional(value: Any) -> str | None:
-    return None if optional_text(value) is None else text_of()(value)
-
-
 def _check_cpf(value: Any) -> str:
     text = required_text(value)
     if not CPF_SHAPE.fullmatch(text):
@@ -177,19 +173,16 @@ def _check_cep(value: Any) -> str:
     return digits
 
 
-def _check_phone(value: Any) -> str | None:
-    text = optional_text(value)
-    if text is not None and not PHONE_SHAPE.fullmatch(text):
+def _check_phone(value: Any) -> str:
+    text = required_text(value)
+    if not PHONE_SHAPE.fullmatch(text):
         raise invalid("phone_shape", "Must have 11 digits: area code (2) and number (9)")
     return text
 
 
-def _check_email(value: Any) -> str | None:
-    text = optional_text(value)
-    if text is None:
-        return None
+def _check_email(value: Any) -> str:
     try:
-        return validate_email(text, check_deliverability=False).normalized
+        return validate_email(required_text(value), check_deliverability=False).normalized
     except EmailNotValidError:
         raise invalid("email", "Must be a valid e-mail address") from None
 
@@ -234,7 +227,7 @@ RequiredText = Annotated[
 ]
 OptionalText = Annotated[
     str | None,
-    BeforeValidator(_check_optional),
+    optional(text_of()),
     Field(description=f"Blank counts as absent; at most {TEXT_MAX} characters."),
 ]
 Cpf = Annotated[str, BeforeValidator(_check_cpf), Field(description="Valid check digits; 11 digits, or masked.")]
@@ -243,8 +236,8 @@ Cep = Annotated[
     str, BeforeValidator(_check_cep), Field(description="8 digits, not below 01000-000; - may follow the fifth.")
 ]
 """A valid postal code, kept as 8 digits."""
-Phone = Annotated[str | None, BeforeValidator(_check_phone), Field(description="11 digits: area code and number.")]
-Email = Annotated[str | None, BeforeValidator(_check_email), Field(description="A valid e-mail address.")]
+Phone = Annotated[str | None, optional(_check_phone), Field(description="11 digits: area code and number.")]
+Email = Annotated[str | None, optional(_check_email), Field(description="A valid e-mail address.")]
 Birthdate = Annotated[date, BeforeValidator(_check_date), Field(description="A real date, written YYYY-MM-DD.")]
 Neighborhood = Annotated[
     str,

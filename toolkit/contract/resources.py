@@ -30,7 +30,7 @@ from toolkit.contract.fields import (
     RequiredText,
     invalid,
     one_of,
-    optional_text,
+    optional,
     required_text,
     text_of,
 )
@@ -116,12 +116,9 @@ def is_possible_sale_id(sale_id: str) -> bool:
     return 0 < len(sale_id) <= SALE_ID_MAX and not UNSTORABLE.search(sale_id)
 
 
-def _check_client_id(value: Any) -> UUID | None:
-    text = optional_text(value)
-    if text is None:
-        return None
+def _check_client_id(value: Any) -> UUID:
     try:
-        return UUID(text)
+        return UUID(required_text(value))
     except ValueError:
         raise invalid("uuid", "Must be the UUID that the registration answered, or empty") from None
 
@@ -143,10 +140,6 @@ def _check_moment(value: Any) -> datetime:
         raise invalid("moment", "Must be a time such as 2026-11-20T18:00:00-03:00") from None
 
 
-def _check_optional_moment(value: Any) -> datetime | None:
-    return None if optional_text(value) is None else _check_moment(value)
-
-
 SaleId = Annotated[str, BeforeValidator(text_of(longest=SALE_ID_MAX))]
 
 
@@ -154,12 +147,12 @@ class SaleRecord(RequestModel):
     """One sale; ``partner``, ``client_id`` and ``completed_at`` may be absent."""
 
     sale_id: SaleId
-    client_id: Annotated[UUID | None, BeforeValidator(_check_client_id)] = None
+    client_id: Annotated[UUID | None, optional(_check_client_id)] = None
     utility_group: RequiredText
     is_client_financial_responsible: Annotated[bool, BeforeValidator(_check_flag)]
     created_at: Annotated[datetime, BeforeValidator(_check_moment)]
     partner: OptionalText = None
-    completed_at: Annotated[datetime | None, BeforeValidator(_check_optional_moment)] = None
+    completed_at: Annotated[datetime | None, optional(_check_moment)] = None
 
 
 EXAMPLE_CREDENTIALS: Final[dict[str, Any]] = {
