@@ -1,9 +1,6 @@
 """The console script, also as ``python -m toolkit``."""
 
 import sys
-from typing import Final
-
-_INTERRUPTED: Final = 130
 
 
 def run() -> None:
@@ -13,7 +10,7 @@ def run() -> None:
 
         status = main(sys.argv[1:])
     except KeyboardInterrupt:
-        status = _INTERRUPTED
+        status = 130
     sys.exit(status)
 
 

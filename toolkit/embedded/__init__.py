@@ -13,6 +13,7 @@ import signal
 import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
@@ -102,8 +103,7 @@ _S3_SERVER: Final = EmbeddedServer(
     name="S3 server",
     folder=_FOLDER,
     root_may=True,
-    package="ministack",
-    shown="ministack {}".format,
+    installed=lambda: f"ministack {version('ministack')}",
     find=_find,
     launch=_launch,
     clean=_clean,

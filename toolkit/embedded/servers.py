@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 from typing import Final
 
@@ -231,9 +231,8 @@ class EmbeddedServer:
     name: str
     folder: Path
     root_may: bool
-    package: str
-    shown: Callable[[str], str]
-    """Returns the version that is shown for the package's."""
+    installed: Callable[[], str]
+    """Returns the version as it is shown, of the package that is installed."""
     find: Callable[[Path], Running | None]
     launch: Callable[[Path, Account, int], int]
     clean: Callable[[Path], None]
@@ -256,7 +255,7 @@ class EmbeddedServer:
     def version(self) -> str | None:
         """The version that this toolkit would start; ``None`` where it is not installed."""
         with suppress(PackageNotFoundError):
-            return self.shown(version(self.package))
+            return self.installed()
         return None
 
     def stop(self, home: Path) -> bool:

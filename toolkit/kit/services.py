@@ -157,11 +157,6 @@ class Services:
         return Bucket.open(self.settings, self.clock)
 
     @property
-    def deadlines(self) -> Deadlines:
-        """The deadlines of findings, in the time zone of the settings."""
-        return Deadlines(self.settings.timezone, self.settings.deadlines)
-
-    @property
     def credentials_folder(self) -> Path:
         """The folder of the upload credentials that notebooks request; expired ones are removed from it."""
         return self.settings.home / "credentials"
@@ -196,7 +191,7 @@ class Services:
         return AuditPlan(
             store=self.file_store(target),
             work=settings.home / "audit-work",
-            deadlines=self.deadlines,
+            deadlines=Deadlines(settings.timezone, settings.deadlines),
             memory=settings.engine_memory,
             spark_url=settings.spark_url if spark else None,
             embedded_bucket=settings.evidence_bucket is None,
