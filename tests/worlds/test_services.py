@@ -172,6 +172,14 @@ def test_a_record_of_another_sale_is_told_once_when_its_number_was_free_for_a_ti
     assert "of another sale" not in nights("audit", ends=3).err
 
 
+def test_a_sale_that_was_created_anew_under_its_id_is_told_once(nights, empty_database):
+    change(empty_database, "DELETE FROM svc.sale WHERE id = 'S-3'")
+    assert "had another client or created_at" not in nights("audit", ends=None).err
+    change(empty_database, "INSERT INTO svc.sale VALUES ('S-3', 'A', true, now())")
+    assert "Sales that had another client or created_at before: 1." in nights("audit", ends=None).err
+    assert "had another client or created_at" not in nights("audit", ends=None).err
+
+
 def test_a_withdrawal_holds_for_its_file_and_not_for_the_next_record_of_that_id(nights, upload, empty_database):
     def pov(sale):
         told = nights("findings", "--json", ends=3).told["findings"]

@@ -35,6 +35,7 @@ SINCE_AUDIT: Final = {
     "salesGone": "Sales that were known before and are gone: {:,}.",
     "recordsGone": "Evidence records that were known before and are gone: {:,}.",
     "recordsMoved": "Evidence records that were of another sale before: {:,}.",
+    "salesCreatedAnew": "Sales that had another client or created_at before: {:,}.",
 }
 """The changes of rows since the audit before."""
 

@@ -204,20 +204,27 @@ _GONE: Final = """
      )),
 """
 
+_OF_OTHER_SALE: Final = "was.sale_id <> now.sale_id"
+_CREATED_ANEW: Final = "was.client_id <> now.client_id OR was.created_at <> now.created_at"
+_OTHERWISE: Final = """
+    (SELECT count(*)
+     FROM {seen} AS now
+     CROSS JOIN LATERAL (
+         SELECT * FROM {seen} AS known
+         WHERE known.{key} = now.{key} AND known.gone_at <= now.seen_at
+         ORDER BY known.gone_at DESC LIMIT 1
+     ) AS was
+     WHERE now.seen_at > CAST(:before AS timestamptz) AND now.seen_at <= :moment AND ({otherwise}))
+"""
+
 _SINCE_AUDIT: Final = f"""
     SELECT ARRAY(
         SELECT change FROM audit.service_readings, jsonb_array_elements_text(changes) AS change
         WHERE read_at <= :read_at AND read_at > {_BEFORE} ORDER BY id
     ),
     {"".join(_GONE.format(seen=of.fullname, key=key, before=_BEFORE) for of, key, *_ in _HISTORIES.values())}
-    (SELECT count(*)
-     FROM audit.evidence_observations AS now
-     CROSS JOIN LATERAL (
-         SELECT sale_id FROM audit.evidence_observations AS known
-         WHERE known.evidence_id = now.evidence_id AND known.gone_at <= now.seen_at
-         ORDER BY known.gone_at DESC LIMIT 1
-     ) AS was
-     WHERE now.seen_at > CAST(:before AS timestamptz) AND now.seen_at <= :moment AND was.sale_id <> now.sale_id)
+    {_OTHERWISE.format(seen=evidence_observations.fullname, key="evidence_id", otherwise=_OF_OTHER_SALE)},
+    {_OTHERWISE.format(seen=sale_observations.fullname, key="sale_id", otherwise=_CREATED_ANEW)}
 """
 
 
