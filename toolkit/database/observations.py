@@ -422,11 +422,9 @@ _COUNT_CLIENTS: Final = """
 """
 
 
-def valid_at(observations: sa.Table, moment: datetime | None) -> sa.ColumnElement[bool]:
-    """Tell the observations that held at the moment, those that hold now where it is ``None``."""
+def valid_at(observations: sa.Table, moment: datetime) -> sa.ColumnElement[bool]:
+    """Tell the observations that held at the moment."""
     gone_at = observations.c.gone_at
-    if moment is None:
-        return gone_at.is_(None)
     return sa.and_(observations.c.seen_at <= moment, sa.or_(gone_at.is_(None), gone_at > moment))
 
 

@@ -145,7 +145,7 @@ def records_where(
         )
         .select_from(record)
         .outerjoin(withdrawals, withdrawal_of(*record.c["id", "sale_id", "object_key"]))
-        .outerjoin(seen, sa.and_(sa.collate(seen.c.key, "C") == record.c.object_key, valid_at(seen, None)))
+        .outerjoin(seen, sa.and_(sa.collate(seen.c.key, "C") == record.c.object_key, seen.c.gone_at.is_(None)))
         .outerjoin(latest, sa.true())
         .outerjoin(first, sa.true())
         .outerjoin(failed, failed.c.observation_id == seen.c.id)
