@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, Final
 
 import sqlalchemy as sa
-from sqlalchemy import Connection, Row
+from sqlalchemy import Connection
 
 from toolkit.bucket.client import Bucket, ObjectSeen
 from toolkit.contract.deadlines import Clock
@@ -43,20 +43,6 @@ class Completion:
     verdict: Verdict | None
 
 
-@dataclass(frozen=True, slots=True)
-class _Known:
-    """The sale and its evidence records, as the database holds them; of the withdrawn ones only the types."""
-
-    sale: Row[Any]
-    records: list[EvidenceRecord]
-    withdrawn: list[str]
-
-    def is_as(self, before: "_Known") -> bool:
-        """Tell whether nothing but the completion changed."""
-        sale, other = self.sale._asdict(), before.sale._asdict()
-        return sale | {"completed_at": None} == other | {"completed_at": None} and self.records == before.records
-
-
 _File = tuple[EvidenceRecord, ObjectSeen | None, Fetched | None]
 """A record, the object under its key, if there is one, and what was found where it was read to its end."""
 
@@ -90,11 +76,13 @@ def complete_sale(
         with database.transaction() as connection:
             check_bucket(connection, bucket)
             now = clock()
-            known = _read(connection, sale_id, now)
-        if known.sale.completed_at is not None:
-            return Completion(sale_id, known.sale.completed_at, True, None)
-        files = [_read_whole(bucket, inspector, record) for record in known.records]
-        verdict = _judged(known, files, clock())
+            before, sale, records = _read(connection, sale_id, now)
+        if before is not None:
+            return Completion(sale_id, before, True, None)
+        files = [_read_whole(bucket, inspector, each) for each in records if each.withdrawal is None]
+        taken = [Evidence(each.evidence_type, EvidenceState.WITHDRAWN) for each in records if each.withdrawal]
+        judged, moment = Sale(sale["utility_group"], sale["is_client_financial_responsible"]), clock()
+        verdict = evaluate(judged, [*(_evidence(file, moment) for file in files), *taken])
         if verdict.status is not Status.COMPLIANT:
             return Completion(sale_id, None, False, verdict)
         with database.transaction() as connection:
@@ -103,7 +91,7 @@ def complete_sale(
             completed_at, attempt = clock(), connection.begin_nested()
             # From here on the service waits that would change the sale; what it changed before is seen below.
             changed = connection.execute(complete, {"id": sale_id, "completed_at": completed_at}).rowcount
-            if changed and _read(connection, sale_id, now).is_as(known) and _still_there(bucket, files):
+            if changed and _read(connection, sale_id, now)[1:] == (sale, records) and _still_there(bucket, files):
                 observe_sales(connection, clock, sale_id)
                 detail = {"sale": sale_id, "files": _versions(files, completed_at)}
                 record_event(connection, CustodyEvent.COMPLETED, completed_at, detail)
@@ -114,10 +102,12 @@ def complete_sale(
     )
 
 
-def _read(connection: Connection, sale_id: str, now: datetime) -> _Known:
-    sale, found = one_sale(connection, None, sale_id), records_seen(connection, sale_id, now)
-    standing = [record for record in found if record.withdrawal is None]
-    return _Known(sale, standing, [record.evidence_type for record in found if record.withdrawal is not None])
+def _read(
+    connection: Connection, sale_id: str, now: datetime
+) -> tuple[datetime | None, dict[str, Any], list[EvidenceRecord]]:
+    """Return when the sale was completed, its other values, and its records, as the database holds them."""
+    sale = one_sale(connection, None, sale_id)._asdict()
+    return sale.pop("completed_at"), sale, records_seen(connection, sale_id, now)
 
 
 def _read_whole(bucket: Bucket, inspector: Inspector, record: EvidenceRecord) -> _File:
@@ -125,12 +115,6 @@ def _read_whole(bucket: Bucket, inspector: Inspector, record: EvidenceRecord) ->
     if seen is None or not seen.size:
         return record, seen, None
     return record, seen, fetch_and_inspect(bucket, seen.key, seen.etag, inspector.inspect)
-
-
-def _judged(known: _Known, files: list[_File], now: datetime) -> Verdict:
-    sale = Sale(known.sale.utility_group, known.sale.is_client_financial_responsible)
-    taken = [Evidence(each, EvidenceState.WITHDRAWN) for each in known.withdrawn]
-    return evaluate(sale, [_evidence(file, now) for file in files] + taken)
 
 
 def _evidence(file: _File, now: datetime) -> Evidence:
