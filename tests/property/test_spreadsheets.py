@@ -23,7 +23,7 @@ from toolkit.intake.checks import cpf_digits_fit, decide
 from toolkit.intake.headings import FIELDS as RULES
 from toolkit.intake.headings import Headings
 from toolkit.intake.results import Outputs
-from toolkit.intake.sources import Chunk, TableSource, source_of
+from toolkit.intake.sources import Chunk, source_of
 from toolkit.intake.tables import Table, records
 
 letters = st.sampled_from('ab ;,"\n\ré€')
@@ -61,7 +61,7 @@ def test_cells_and_lines_are_those_of_the_csv_module(
         path.write_bytes(text.encode(encoding))
         # The headings must lie in the first block, which is never as small as this outside of tests.
         with mock.patch.object(tables, "BLOCK", 4096):
-            table = Table(TableSource(path), Headings({}))
+            table = Table(source_of(path), Headings({}))
         read = [row for chunk in table.chunks() for row in rows_of(chunk)]
     assert read == by_csv_module(text)
 

@@ -119,13 +119,8 @@ class TableSource:
     """A file that holds one table."""
 
     path: Path
-    workbook: bool = False
-    folders: tuple[str, ...] = ()  # those that tell it from other files of the same name
-
-    @property
-    def name(self) -> str:
-        """The name for people: the file name, behind folders where another file has the same."""
-        return "/".join((*self.folders, self.path.name))
+    name: str  # for people: the file name, behind folders where another file has the same
+    workbook: bool
 
     @property
     def flat_name(self) -> str:
@@ -157,18 +152,18 @@ def source_of(path: Path) -> TableSource:
         raise UnreadableFile("{}: cannot be read: {}.", path, error.strerror) from None
     if head.startswith(_GZIP):
         raise UnreadableFile("{}: is compressed; unpack it first.", path)
-    return TableSource(path, workbook=head in (_ZIP, _OLE))
+    return TableSource(path, path.name, workbook=head in (_ZIP, _OLE))
 
 
 def told_apart(sources: Iterable[TableSource]) -> list[TableSource]:
     """Return each source once; of files with the same name, as many folders as it takes are part of it."""
     found = list({source.path.resolve(): source for source in sources}.values())
-    folders = [source.path.parent.resolve().parts for source in found]
-    for depth in range(1, max(map(len, folders), default=0)):
+    places = [(source.path.parent.resolve() / source.path.name).parts for source in found]
+    for depth in range(2, max(map(len, places), default=0)):
         named = Counter(source.flat_name for source in found)
         found = [
-            replace(source, folders=parts[-depth:]) if named[source.flat_name] > 1 else source
-            for source, parts in zip(found, folders, strict=True)
+            replace(source, name="/".join(place[-depth:])) if named[source.flat_name] > 1 else source
+            for source, place in zip(found, places, strict=True)
         ]
     return found
 
