@@ -14,11 +14,11 @@ import sys
 import threading
 import time
 from base64 import b64decode, b64encode
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import asdict, replace
 from io import BytesIO
 from pathlib import Path
-from typing import IO, Final, Self
+from typing import IO, Final
 
 import pypdfium2
 
@@ -61,7 +61,7 @@ def _process(*arguments: str) -> tuple[list[str], dict[str, str]]:
     return [sys.executable, "-P", "-m", _MODULE, *arguments], given
 
 
-class Inspector:
+class Inspector(AbstractContextManager["Inspector"]):
     """Looks at one file after the other; one that crashes the process is damaged.
 
     One that takes too long is so, too, unless it is a PDF: that one is unclear, as drawing a page has no end.
@@ -73,9 +73,6 @@ class Inspector:
         self._seconds = seconds
         self._process: subprocess.Popen[str] | None = None
         self._files: socket.socket | None = None
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self._end()

@@ -10,7 +10,7 @@ from __future__ import annotations
 import csv
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache
@@ -153,7 +153,7 @@ _WHY_WIDE: Final = 60
 _WIDEST: Final = 40  # characters that a column of the workbook shows at most without wrapping or widening
 
 
-class Outputs:
+class Outputs(AbstractContextManager["Outputs"]):
     """The files written about one source, under ``folder``; a context manager that removes unpublished ones.
 
     What writes raises ``InvalidInput`` where the folder cannot be written, or its disk is full.
@@ -174,9 +174,6 @@ class Outputs:
         self._place: PrivateFolder | None = None
         self._rejected: tuple[_CsvFile, Workbook] | None = None
         self._skipped: _CsvFile | None = None
-
-    def __enter__(self) -> Outputs:
-        return self
 
     def __exit__(self, *_: object) -> None:
         for file in self._files():
