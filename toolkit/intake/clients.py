@@ -116,19 +116,12 @@ class _Load:
         dry_run: bool,
     ) -> None:
         self._table, self._options, self._dry_run = table, options, dry_run
-        given = table.headings
-        fields = {given[position]: name for name, position in table.fields.items()}
-        self._loaded = FileLoaded(
-            source=table.source.name,
-            layout=table.layout,
-            fields={heading: fields[heading] for heading in given if heading in fields},
-            ignored=tuple(heading for heading in table.layout.headings if heading and heading not in fields),
-        )
+        self._loaded = FileLoaded(source=table.source.name, layout=table.layout, understood=str(table))
         self._outputs = Outputs(
             folder,
             _outputs_name(table.source.flat_name),
             table.layout.delimiter,
-            headings.understood_without_map(given, table.fields),
+            headings.understood_without_map(table.headings, table.fields),
             table.fields,
             language,
         )

@@ -75,21 +75,11 @@ class FileLoaded(Tally):
 
     source: str
     layout: Layout
-    fields: Mapping[str, str]  # headings of the file, with the field that each stands for
-    ignored: tuple[str, ...]  # headings of columns that are not loaded
+    understood: str  # the sentence about how the file was read
     already_loaded_at: datetime | None = None  # when these contents were loaded before; then nothing changed
     rejected_files: tuple[Path, ...] = ()
     skipped_file: Path | None = None
     notes: tuple[str, ...] = ()
-
-    @property
-    def understood(self) -> str:
-        """The sentence about how the file was read."""
-        used = ", ".join(
-            heading if heading == name else f"{heading} = {name}" for heading, name in self.fields.items()
-        )
-        message = Message("{}: {}: {}", self.source, str(self.layout), used)
-        return Message("{}; not used: {}", message, ", ".join(self.ignored)) if self.ignored else message
 
     def add(self, counted: Counter[str], of: str, lines: Sequence[int]) -> None:
         """Count a reason or a warning in these lines, and keep the first as examples."""

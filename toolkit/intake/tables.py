@@ -308,6 +308,14 @@ class Table:
         self.headings = self.layout.headings[self._of_source or slice(None)]
         self.fields = headings.columns(source.name, self.layout.heading_line, self.headings)
 
+    def __str__(self) -> str:
+        """Say how the file is read: which heading stands for which field, and which columns are not used."""
+        fields = {self.headings[position]: name for name, position in self.fields.items()}
+        used = (heading if heading == name else f"{heading} = {name}" for heading, name in fields.items())
+        unused = [heading for heading in self.layout.headings if heading and heading not in fields]
+        message = Message("{}: {}: {}", self.source.name, str(self.layout), ", ".join(used))
+        return Message("{}; not used: {}", message, ", ".join(unused)) if unused else message
+
     def check_unchanged(self) -> None:
         """Make sure that the file is still the one that was understood.
 
