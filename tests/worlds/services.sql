@@ -533,7 +533,7 @@ INSERT INTO svc.doc_more (sale_id, kind, key, at) SELECT 'S-' || n, 'KYC', 'doc/
 -- said: Rows that the statement records leaves out: 5; 0 at the last reading
 
 -- world: one record of each type alone
--- reads: SELECT id, sale_id => SELECT DISTINCT ON (sale_id, trim(kind)) id, sale_id
+-- reads: FROM svc.doc; => FROM (SELECT DISTINCT ON (sale_id, trim(kind)) * FROM svc.doc ORDER BY sale_id, trim(kind), key) AS doc;
 INSERT INTO svc.doc (sale_id, kind, key, at) SELECT sale_id, 'POV ', key || 2, at FROM svc.doc WHERE kind = 'POV';
 -- said: Rows that the statement records leaves out: 12; 0 at the last reading
 

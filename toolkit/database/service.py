@@ -333,15 +333,28 @@ _REST: Final = re.compile(
     rf"(?is)(?:^|,)\s*CASE\s+(?!WHEN\b).*\bELSE\s+('(?:[^']|'')*'|TRUE){_CAST}\bEND\b{_CAST}$"
 )
 _CUT: Final = re.compile(r"\b(?:LIMIT|OFFSET|FETCH|TABLESAMPLE)\b", re.IGNORECASE)
+_NUMBERED: Final = re.compile(
+    r"\bROW_NUMBER\s*\(\s*\)\s*OVER\s*\(\s*PARTITION\b(?:(?!\bORDER\b)[^()])*\)", re.IGNORECASE
+)
+_DISTINCT: Final = re.compile(r"\bDISTINCT\s+ON\b(?!.*\bORDER\s+BY\b)", re.IGNORECASE | re.DOTALL)
 _POSIX_ZONE: Final = re.compile(r"\bTIME\s+ZONE\s+'((?:UTC|GMT)?\s*[+-]\d[^']*)'", re.IGNORECASE)
 
 
 def cut_off(statement: str) -> str | None:
-    """Return the word, such as ``LIMIT``, by which a statement yields some of its rows alone, if there is one."""
-    left, found = _QUOTED.sub("", statement), ""
-    while left != found:
-        found, left = left, re.sub(r"\([^()]*\)", "", left)
-    word = _CUT.search(found)
+    """Return the words, such as ``LIMIT``, by which a statement yields some of its rows alone, if there are some.
+
+    Which rows ``DISTINCT ON`` and ``row_number()`` choose is left to chance where no order is given.
+    """
+    left = _QUOTED.sub("", statement)
+    if _NUMBERED.search(left):
+        return "row_number() without ORDER BY"
+    levels = []  # what stands in parentheses, without those within, and what stands outside
+    while inner := re.search(r"\(([^()]*)\)", left):
+        levels.append(inner[1])
+        left = f"{left[: inner.start()]} {left[inner.end() :]}"
+    if any(map(_DISTINCT.search, (*levels, left))):
+        return "DISTINCT ON without ORDER BY"
+    word = _CUT.search(left)
     return None if word is None else word[0].upper()
 
 
