@@ -203,6 +203,25 @@ def test_an_erasure_that_stopped_is_taken_up(office, run, database, bucket, s3, 
     run("privacy", "replay", "--dry-run")
 
 
+def test_a_file_that_may_still_come_is_waited_for(office, run, database, bucket, s3, monkeypatch):
+    execute(database, "UPDATE evidences SET expires_at = '2099-01-01' WHERE sale_id = 'V-1'")
+    told = office.asked("erase", "--dry-run", "--json", cpf=MARIA["cpf"], ends=3).told
+    assert "credentials are valid until 2098-12-31T" in told["kept"][0]["kept"]
+    execute(database, "UPDATE evidences SET expires_at = '2026-03-03' WHERE sale_id = 'V-1'")
+    erase = Bucket.erase
+
+    def slowly(place, key):
+        erase(place, key)
+        if not rows(database, "SELECT FROM evidences WHERE file_name = 'quiteria.pdf'"):
+            _, late = add_record(database, "V-1", EvidenceType.DOC_CONTRATANTE, file_name="quiteria.pdf")
+            s3.put_object(Bucket=bucket.name, Key=late, Body=pdf())
+            run("bucket", "sync", "--confirm-disappearance")
+
+    monkeypatch.setattr(Bucket, "erase", slowly)
+    office.asked("erase", *PEOPLE, "--look-in", office.work, cpf=MARIA["cpf"])
+    assert left_of(office, s3, bucket, OF_MARIA) == []
+
+
 def test_a_sale_that_the_service_deleted_leaves_the_history_and_the_bucket(office, run, database, bucket, s3):
     execute(database, "DELETE FROM evidences WHERE sale_id = 'V-1'", "DELETE FROM sales WHERE id = 'V-1'")
     run("bucket", "sync", "--confirm-disappearance")

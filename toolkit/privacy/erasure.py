@@ -254,7 +254,11 @@ def _carry_out(
     for _ in ask_each(bucket.erase, [list(keys)]):
         pass
     with database.transaction() as connection:
-        _change_rows(connection, erasure, keys, clock)
+        present = _keys(connection, erasure.sales)
+        if present.keys() <= keys.keys():
+            _change_rows(connection, erasure, keys, clock)
+            return
+    _carry_out(database, bucket, erasure, {**keys, **present}, clock)  # credentials were given out meanwhile
 
 
 def _change_rows(connection: Connection, erasure: Erasure, keys: Mapping[str, UUID], clock: Clock) -> None:

@@ -91,7 +91,7 @@ def sales_of(
     now: datetime,
     named: Iterable[str] = (),
 ) -> tuple[SaleOfPerson, ...]:
-    """Return sales of the service with what keeps each of them: a hold, or the period of its evidence.
+    """Return sales of the service with what keeps each of them: a hold, credentials, or the period of evidence.
 
     Those ``named`` are among them also where the service itself has deleted them, unless they were erased before.
     """
@@ -109,10 +109,15 @@ def sales_of(
         for sale_id, record, evidence_type in connection.execute(query.where(among(sale, ids))):
             types[sale_id][record] = evidence_type
     held = {each.sale_id: each for each in holds_at(connection, today) if each.state == "holds"}
+    ends = sa.select(of.sale_id, sa.func.max(of.expires_at)).where(among(of.sale_id, ids), of.expires_at > now)
+    valid = {row[0]: row[1] for row in connection.execute(ends.group_by(of.sale_id))}
 
     def kept(sale: Any) -> Message | None:
         if (hold := held.get(sale.id)) is not None:
             return Message("held: {}", hold.basis)
+        if (end := valid.get(sale.id)) is not None:  # a file may still come, also after the erasure
+            told = end.astimezone(zone).isoformat(timespec="minutes")
+            return Message("upload credentials are valid until {}", told)
         day = None if sale.completed_at is None else sale.completed_at.astimezone(zone).date()
         created = sale.created_at.astimezone(zone).date()
         period = plan.kept_until(types[sale.id].values(), created, day, today)
