@@ -11,7 +11,7 @@ import pytest
 
 from tests.contract.conftest import issue
 from tests.support.crafted_keys import made_certificate
-from tests.support.postgres_cluster import free_port, listens
+from tests.support.ports import free_port, listens
 from tests.support.raw_http import request
 from tests.support.request_bodies import CLIENT
 from tests.support.served_process import serving

@@ -14,7 +14,7 @@ from uuid import UUID
 import pytest
 
 from tests.contract.conftest import issue, partner_of, stored
-from tests.support.postgres_cluster import listens
+from tests.support.ports import listens
 from tests.support.raw_http import in_process
 from tests.support.request_bodies import CLIENT, UPLOAD
 from tests.support.served_process import SECRET, serving

@@ -1,21 +1,28 @@
 """A database that others own: roles with few rights, a pooler, a replica; work on one sale scans no table."""
 
 import json
+import shutil
+import signal
+import subprocess
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from uuid import uuid4
 
 import openpyxl
 import pandas as pd
+import psycopg
 import pytest
 import sqlalchemy as sa
 from pypdf import PdfReader
 
 from tests.benchmarks.made_sales import fill
+from tests.conftest import FAST_FOLDER
 from tests.support.client_rows import client, write_csv
-from tests.support.postgres_cluster import PGBOUNCER, pooler_of, replica_of, running_cluster
+from tests.support.ports import free_port, listens
 from tests.support.uploaded_sales import execute
 from tests.support.waiting import PATIENCE, wait_until
 from toolkit.audit.sale_case import sale_case
@@ -27,16 +34,112 @@ from toolkit.database.observations import observe_service
 from toolkit.database.schema import As, grants
 from toolkit.database.service import evidences, load_service, sales
 from toolkit.database.service_tables import rights
+from toolkit.embedded.postgres import programs
+from toolkit.embedded.servers import Account, server_account
 from toolkit.errors import DatabaseError
 from toolkit.evidence.completion import complete_sale
 from toolkit.evidence.credentials import UploadLimits, request_upload
 from toolkit.evidence.records import records_of, withdraw
 
+PGBOUNCER = shutil.which("pgbouncer") or shutil.which("pgbouncer", path="/usr/sbin")
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """A running server; ``company`` may do everything in it, and no role needs a password."""
+
+    port: int
+    folder: Path
+    account: Account
+    programs: Path
+
+    def url(self, database, role="company", *, port=None):
+        return f"postgresql+psycopg://{role}@127.0.0.1:{port or self.port}/{database}"
+
+    def execute(self, database, *statements):
+        with self._connected(database) as connection:
+            for statement in statements:
+                connection.execute(statement)
+
+    def value(self, database, query, port=None):
+        with self._connected(database, port) as connection:
+            return connection.execute(query).fetchone()[0]
+
+    def _connected(self, database, port=None):
+        return psycopg.connect(self.url(database, port=port).replace("+psycopg", ""), autocommit=True)
+
 
 @pytest.fixture(scope="module")
 def cluster():
-    with running_cluster() as running:
-        yield running
+    """A new cluster, gone with its data at the end."""
+    with tempfile.TemporaryDirectory(prefix="cluster-", dir=FAST_FOLDER) as name:
+        folder = Path(name)
+        account = server_account(folder)
+        account.give(folder)
+        made = Cluster(free_port(), folder, account, programs(folder, account))
+        run_as(
+            account, made.programs / "initdb", *f"-D {folder}/data -U company -A trust --no-sync -E UTF8".split()
+        )
+        with served(made, folder / "data", made.port):
+            yield made
+
+
+@contextmanager
+def replica_of(cluster, *settings):
+    """A streaming replica of the cluster, with ``name=value`` settings of its own; its port."""
+    port = free_port()
+    data = cluster.folder / f"replica-{port}"
+    options = f"-D {data} -R --no-sync -c fast -h 127.0.0.1 -p {cluster.port} -U company"
+    run_as(cluster.account, cluster.programs / "pg_basebackup", *options.split())
+    with served(cluster, data, port, *settings):
+        yield port
+
+
+@contextmanager
+def pooler_of(cluster):
+    """PgBouncer in transaction mode in front of the cluster, with few server connections; its port."""
+    port, settings = free_port(), cluster.folder / "pgbouncer.ini"
+    settings.write_text(
+        f"[databases]\n* = host=127.0.0.1 port={cluster.port} user=company\n"
+        f"[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\nunix_socket_dir =\nauth_type = any\n"
+        "pool_mode = transaction\ndefault_pool_size = 12\nmax_client_conn = 100\n"
+        "ignore_startup_parameters = extra_float_digits\n"
+    )
+    cluster.account.give(settings)
+    with started(cluster.account, PGBOUNCER, settings) as server:
+        wait_until(lambda: listens(port) or server.poll() is not None)
+        yield port
+
+
+@contextmanager
+def served(cluster, data, port, *settings):
+    usual = (f"port={port}", "listen_addresses=127.0.0.1", "unix_socket_directories=", "fsync=off")
+    options = [word for setting in (*usual, *settings) for word in ("-c", setting)]
+    ready = [cluster.programs / "pg_isready", "-h", "127.0.0.1", "-p", str(port), "-q"]
+    with started(cluster.account, cluster.programs / "postgres", "-D", data, *options) as server:
+        wait_until(lambda: subprocess.run(ready).returncode == 0 or server.poll() is not None, step=0.1)
+        yield
+
+
+@contextmanager
+def started(account, *command):
+    silent = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)
+    server = subprocess.Popen(command, **silent, **options_of(account))
+    try:
+        yield server
+    finally:
+        server.send_signal(signal.SIGINT)  # PostgreSQL and PgBouncer end at once, without waiting for clients
+        server.wait(PATIENCE)
+
+
+def run_as(account, *command):
+    subprocess.run(command, check=True, capture_output=True, **options_of(account))
+
+
+def options_of(account):
+    if account.ids is None:
+        return {"cwd": "/"}
+    return {"cwd": "/", "user": account.ids[0], "group": account.ids[1], "extra_groups": []}
 
 
 SERVICES = Path(__file__).parents[1] / "data" / "services"

@@ -18,7 +18,7 @@ from playwright import sync_api
 
 from tests.integration.test_reviews import office  # noqa: F401  # a fixture
 from tests.support.browser import needs_browser
-from tests.support.postgres_cluster import free_port
+from tests.support.ports import free_port
 from tests.support.uploaded_sales import rows
 from tests.support.waiting import PATIENCE, wait_until
 from toolkit.kit.connection import Kit

@@ -15,7 +15,7 @@ from aiosmtpd.controller import Controller
 from aiosmtpd.smtp import AuthResult
 
 from tests.support.crafted_keys import made_certificate
-from tests.support.postgres_cluster import free_port
+from tests.support.ports import free_port
 from tests.support.scripted_server import Answer, scripted
 from toolkit.jobs.notices import Mailer, Notice, NoticeKind, NoticeSettings
 from toolkit.language import ENGLISH, language
