@@ -4,6 +4,7 @@ import io
 import json
 import shutil
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, date, datetime
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,6 +17,7 @@ import typst
 from tests.support.evidence_files import pdf, silence
 from tests.support.request_bodies import CLIENT
 from tests.support.uploaded_sales import add_record, add_sale, execute, rows, unguarded
+from tests.support.waiting import sessions_waiting, wait_until
 from toolkit.bucket.client import Bucket
 from toolkit.contract.events import HIDDEN
 from toolkit.contract.evidence import EvidenceType
@@ -26,6 +28,7 @@ from toolkit.intake.registration import register_client
 from toolkit.kit.connection import Kit
 from toolkit.log.bundle import verify_bundle
 from toolkit.log.notes import VerifierKey
+from toolkit.privacy.persons import add_hold
 from toolkit.privacy.searching import search
 
 MARIA = CLIENT | {"cpf": "52998224725", "firstName": "Maria", "lastName": "Quitéria"}
@@ -82,7 +85,14 @@ def office(run, embedded_environment, database, postgres_tool, bucket, s3, clock
     run("privacy", "hold", "add", "V-2", "--basis", "lawsuit 0001", "--by", "Ana Souza")
     home, before = Path(run("status", "--json").told["home"]), tmp_path / "before"
     return SimpleNamespace(
-        asked=asked, keys=keys, work=work, tool=postgres_tool, before=before, home=home, unknown=unknown
+        asked=asked,
+        keys=keys,
+        work=work,
+        tool=postgres_tool,
+        before=before,
+        home=home,
+        unknown=unknown,
+        clock=clock,
     )
 
 
@@ -280,6 +290,34 @@ def test_a_hold_that_comes_while_files_are_searched_is_kept(office, run, databas
     assert "Nothing was removed" in told.err
     assert rows(database, "SELECT id FROM sales ORDER BY 1") == [("V-1",), ("V-2",)]
     assert (office.work / "rejected.csv").exists()
+
+
+def test_a_hold_waits_for_an_erasure_and_a_client_stays_with_a_sale_that_came_meanwhile(
+    office, run, database, bucket, s3, monkeypatch
+):
+    [(client,)] = rows(database, "SELECT client_id FROM sales WHERE id = 'V-1'")
+    erase, held, rest = Bucket.erase, [], {"until": None, "clock": office.clock}
+
+    def hold():
+        with pytest.raises(PrivacyRefused, match="no sale with the id 'V-1'"):
+            add_hold(database, "V-1", basis="suit", by="Ana", today=date.max, account="ana", **rest)
+
+    def slowly(place, key):
+        if not held:
+            held.append(people.submit(hold))
+            add_sale(database, "V-9", client_id=client)
+            wait_until(lambda: sessions_waiting(database) == 1)
+        erase(place, key)
+
+    with ThreadPoolExecutor() as people, monkeypatch.context() as changed:
+        changed.setattr(Bucket, "erase", slowly)
+        office.asked("erase", *PEOPLE, "--look-in", office.work, cpf=MARIA["cpf"])
+        held[0].result()
+    assert rows(database, "SELECT id FROM sales ORDER BY 1") == [("V-2",), ("V-9",)]
+    assert rows(database, "SELECT count(*) FROM clients") == [(2,)]
+    run("privacy", "replay", "--dry-run")
+    run("privacy", "erase", "--sale", "V-9", *PEOPLE)
+    assert left_of(office, s3, bucket, OF_MARIA) == []
 
 
 def test_a_history_is_still_refused_to_whoever_erases_nothing(office, database):

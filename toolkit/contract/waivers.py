@@ -7,7 +7,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from toolkit.contract.codes import no_finding
-from toolkit.contract.fields import MISLEADING, NOT_MISLEADING, TRIMMED
+from toolkit.contract.fields import DATE_SHAPE, MISLEADING, NOT_MISLEADING, TRIMMED
 from toolkit.contract.people import person
 from toolkit.message import Message
 
@@ -105,6 +105,6 @@ def _day(value: Any) -> date | None:
     if isinstance(value, date):
         return value
     try:
-        return date.fromisoformat(_text(value)) if len(_text(value)) == 10 else None
+        return date.fromisoformat(_text(value)) if DATE_SHAPE.fullmatch(_text(value)) else None
     except ValueError:
         return None

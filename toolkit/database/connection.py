@@ -262,14 +262,14 @@ class Lock(Enum):
     """The advisory locks, each for work that must not run twice at a time; the value is its number in PostgreSQL.
 
     A transaction takes them in this order, and the clock of observations after them, so that no two wait for each
-    other; PostgreSQL gives them back at its end. Only completion asks the bucket while it holds ``SALE``.
+    other; PostgreSQL gives them back at its end. Completion and erasure alone ask the bucket under one, ``SALE``.
     """
 
     SCHEMA = 0x65766964  # schemas change: two upgrades at once become one after the other
     CLIENT_LOAD = 0x6C6F6164  # a load of clients stores its rows: the next one finds those that are registered
     CREDENTIALS = 0x63726564  # a manifest is issued: two at once could each make a record for the same file
     OPEN_FORMS = 0x666F726D  # open forms of a sale are counted: two at once could each take the last place
-    SALE = 0x73616C65  # a sale is completed, or a record of it withdrawn: one comes wholly before the other
+    SALE = 0x73616C65  # a sale is completed, held or erased, or a record of it withdrawn: one after the other
     SALES_LOAD = 0x6D657267  # sales are merged from a file: two with the same new sale would fail each other
     OBJECT_HISTORY = 0x73796E63  # the bucket is read: no reading puts back an older listing
     FINDING_HISTORY = 0x66696E64  # the lives of findings are noted: two audits become one after the other

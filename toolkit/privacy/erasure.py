@@ -204,20 +204,22 @@ def erase(
     erasure = Erasure(new_id(), clock(), ids, plan.clients, basis, by, approved_by, account)
     with suppress(_Rehearsed), database.transaction() as connection:  # a missing right shows before anything goes
         check_bucket(connection, bucket)
-        if replace(planned(connection), files=plan.files, not_searched=plan.not_searched) != plan:
-            raise PrivacyRefused("What may be erased changed during the search. Nothing was removed; try again.")
         _change_rows(connection, erasure, plan.keys, clock)
         raise _Rehearsed
-    ledger.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    new = not ledger.exists()
-    with ledger.open("ab") as file:
-        file.write(erasure.line())
-    sync(ledger)
-    if new:
-        ledger.chmod(0o600)
-    for path in plan.files:  # first: what tells them is in the rows
-        path.unlink(missing_ok=True)
-    _carry_out(database, bucket, erasure, plan.keys, clock)
+    with database.transaction() as connection:
+        _lock(connection, erasure)
+        if replace(planned(connection), files=plan.files, not_searched=plan.not_searched) != plan:
+            raise PrivacyRefused("What may be erased changed during the search. Nothing was removed; try again.")
+        ledger.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        new = not ledger.exists()
+        with ledger.open("ab") as file:
+            file.write(erasure.line())
+        sync(ledger)
+        if new:
+            ledger.chmod(0o600)
+        for path in plan.files:  # first: what tells them is in the rows
+            path.unlink(missing_ok=True)
+        _carry_out(connection, bucket, erasure, plan.keys, clock)
     return erasure
 
 
@@ -226,11 +228,8 @@ def pending(connection: Connection, ledger: Path) -> list[Erasure]:
     found = []
     for each in read_ledger(ledger):
         noted = sa.select(erasures.c.id).where(erasures.c.id == each.id)
-        back = (
-            sa.select(relation.c.id).where(among(relation.c.id, ids)).limit(1)
-            for relation, ids in ((sales, each.sales), (clients, each.clients))
-        )
-        if connection.scalar(noted) is None or any(connection.scalar(query) is not None for query in back):
+        back = connection.scalar(sa.select(sales.c.id).where(among(sales.c.id, each.sales)).limit(1)) is not None
+        if connection.scalar(noted) is None or back or _clients(connection, each.clients, each.sales):
             found.append(each)
     return found
 
@@ -243,22 +242,27 @@ def replay(database: Database, bucket: Bucket, ledger: Path, clock: Clock) -> li
         found = pending(connection, ledger)
     for each in found:
         with database.transaction() as connection:
-            keys = _keys(connection, each.sales)
-        _carry_out(database, bucket, each, keys, clock)
+            _lock(connection, each)
+            _carry_out(connection, bucket, each, _keys(connection, each.sales), clock)
     return found
 
 
+def _lock(connection: Connection, erasure: Erasure) -> None:
+    """Let whoever holds, completes or withdraws something of these sales wait until the transaction ends."""
+    for sale in sorted(erasure.sales):
+        take(connection, Lock.SALE, sale)
+
+
 def _carry_out(
-    database: Database, bucket: Bucket, erasure: Erasure, keys: Mapping[str, UUID], clock: Clock
+    connection: Connection, bucket: Bucket, erasure: Erasure, keys: Mapping[str, UUID], clock: Clock
 ) -> None:
     for _ in ask_each(bucket.erase, [list(keys)]):
         pass
-    with database.transaction() as connection:
-        present = _keys(connection, erasure.sales)
-        if present.keys() <= keys.keys():
-            _change_rows(connection, erasure, keys, clock)
-            return
-    _carry_out(database, bucket, erasure, {**keys, **present}, clock)  # credentials were given out meanwhile
+    present = _keys(connection, erasure.sales)
+    if present.keys() <= keys.keys():
+        _change_rows(connection, erasure, keys, clock)
+    else:  # credentials were given out meanwhile
+        _carry_out(connection, bucket, erasure, {**keys, **present}, clock)
 
 
 def _change_rows(connection: Connection, erasure: Erasure, keys: Mapping[str, UUID], clock: Clock) -> None:
@@ -267,8 +271,7 @@ def _change_rows(connection: Connection, erasure: Erasure, keys: Mapping[str, UU
     for number, (key, evidence) in enumerate(keys.items()):
         names[key] = f"{ERASED}/{evidence}" + (f"/{number}" if evidence in taken else "")
         taken.add(evidence)
-    for sale in sorted(erasure.sales):
-        take(connection, Lock.SALE, sale)
+    _lock(connection, erasure)
     now = stamp(connection, clock)
     records = set(keys.values())
     row = {"id": erasure.id, "sales": list(erasure.sales), "clients": len(erasure.clients), "erased_at": now}
@@ -299,9 +302,11 @@ def _change_rows(connection: Connection, erasure: Erasure, keys: Mapping[str, UU
 def _erase_rows(connection: Connection, erasure: Erasure) -> None:
     """Have the service's own statements delete the sales with their records, and the clients."""
     service = service_of(connection)
+    # One whom a sale names that came meanwhile stays, until a replay after that sale.
+    gone = [row["id"] for row in _clients(connection, erasure.clients, erasure.sales)]
     for statement, relation, ids, named in (
         ("erase_sales", "erased_sales", erasure.sales, (sales.c.id, evidences.c.sale_id)),
-        ("erase_clients", "erased_clients", erasure.clients, (clients.c.id,)),
+        ("erase_clients", "erased_clients", gone, (clients.c.id,)),
     ):
         create_new(connection, relation)
         if ids:

@@ -20,7 +20,7 @@ from toolkit.contract.deadlines import Clock
 from toolkit.contract.events import CustodyEvent, LogKeys
 from toolkit.contract.fields import stated
 from toolkit.contract.privacy import ANSWER_DAYS, AnswerOutcome, PrivacyPlan, Right
-from toolkit.database.connection import Database
+from toolkit.database.connection import Database, Lock, take
 from toolkit.database.privacy_tables import hold_releases, legal_holds, privacy_answers, privacy_requests
 from toolkit.database.service import clients, evidences, sales
 from toolkit.database.tables import evidence_observations, new_id
@@ -187,6 +187,7 @@ def add_hold(
     if until is not None and until <= today:
         raise PrivacyRefused("A hold ends on a day that is still to come.")
     with database.transaction() as connection:
+        take(connection, Lock.SALE, sale_id)  # one that is being erased is gone then
         if connection.scalar(sa.select(sales.c.id).where(sales.c.id == sale_id)) is None:
             raise PrivacyRefused("There is no sale with the id {!r}.", sale_id)
         row = {"id": hold, "sale_id": sale_id, "basis": basis, "held_by": by, "until": until, "held_at": now}
