@@ -65,6 +65,9 @@ def test_inputs_go_after_the_newest_audits_and_outputs_after_a_time(database, cl
     clock.now += timedelta(days=199, hours=1)
     last = make_audit(database, plan, clock=clock)
     assert list_audits(plan.store) == [newer.name, last.name]
+    clock.now += timedelta(days=800)  # a clock that is ahead
+    past = make_audit(database, plan, clock=clock, as_of=last.facts.as_of - timedelta(minutes=1))
+    assert list_audits(plan.store) == [newer.name, past.name, last.name]
 
 
 def test_the_latest_audit_is_of_the_latest_moment_whatever_the_offset_it_was_asked_with(

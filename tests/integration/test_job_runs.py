@@ -145,6 +145,20 @@ def test_the_last_date_is_caught_up_with_within_its_grace_time(database, job, ni
     assert take_run(database, job, DATE + timedelta(days=5), night).outcome is Outcome.TAKEN
 
 
+def test_a_clock_that_is_ahead_takes_no_run_misses_no_date_and_deletes_nothing(database, job, night, tmp_path):
+    watch_job(database, job, night, NOTICES)
+    kept = run_folder(tmp_path, job, DATE)
+    kept.mkdir(parents=True)
+    night.now = datetime.now(UTC) + timedelta(days=800)
+    for ahead in (
+        lambda: take_run(database, job, night.now, night),
+        lambda: look_around(database, {"nightly": job}, tmp_path, NOTICES, night, print),
+    ):
+        with pytest.raises(DatabaseError, match="Set it right"):
+            ahead()
+    assert (runs_of(database), kept.exists()) == ([], True)
+
+
 def test_another_schedule_makes_no_dates_of_the_past_missed(database, job, night):
     missed(database, job, night)
     night.now += timedelta(days=3)

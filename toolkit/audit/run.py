@@ -127,7 +127,7 @@ def make_audit(
             work.make(None)
         audit = publish(plan.store, work.folder, plan.copies)
         private.kept = False
-    prune(plan.store, plan.keep_inputs, made_at - timedelta(days=plan.keep_days))
+    prune(plan.store, plan.keep_inputs, moment - timedelta(days=plan.keep_days))  # never by a clock that is ahead
     return audit
 
 

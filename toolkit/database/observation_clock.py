@@ -35,7 +35,7 @@ def stamp(connection: Connection, now: Clock) -> datetime:
         DatabaseError: the clock of this machine is far ahead of the server's.
     """
     stands_at = _hold(connection)
-    moment = max(stands_at, _checked(connection, now()))
+    moment = max(stands_at, checked(connection, now()))
     if moment > stands_at:
         _move(connection, moment)
     return moment
@@ -52,7 +52,7 @@ def final_moment(database: Database, now: Clock, as_of: datetime | None = None) 
             stands_at: datetime = connection.execute(sa.select(observation_clock.c.stands_at)).scalar_one()
             return min(as_of or now(), stands_at - TICK)
         stands_at = _hold(connection)
-        moment = as_of or max(stands_at, _checked(connection, now()))
+        moment = as_of or max(stands_at, checked(connection, now()))
         if moment >= stands_at:
             _move(connection, moment + TICK)
     return moment
@@ -98,7 +98,12 @@ def _move(connection: Connection, moment: datetime) -> None:
     connection.execute(sa.update(observation_clock).values(stands_at=moment))
 
 
-def _checked(connection: Connection, now: datetime) -> datetime:
+def checked(connection: Connection, now: datetime) -> datetime:
+    """Return ``now`` by this machine's clock.
+
+    Raises:
+        DatabaseError: it is far ahead of the server's.
+    """
     servers: datetime = connection.execute(sa.select(sa.func.clock_timestamp())).scalar_one()
     if now > servers + AHEAD:
         raise DatabaseError(

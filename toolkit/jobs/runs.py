@@ -21,6 +21,7 @@ from sqlalchemy.dialects.postgresql import insert
 from toolkit.contract.codes import CODES, Severity
 from toolkit.contract.deadlines import Clock
 from toolkit.database.connection import Database
+from toolkit.database.observation_clock import checked
 from toolkit.database.tables import finding_observations, job_runs, job_schedules, new_id
 from toolkit.errors import LeaseLost
 from toolkit.jobs.definitions import Job
@@ -75,10 +76,10 @@ def take_run(
     database: Database, job: Job, date: datetime, clock: Clock, *, late: bool = False, lease: timedelta = LEASE
 ) -> Claim:
     """Take the run, unless it is done, held by a living process, or too late; ``late`` takes it all the same."""
-    holder, now = new_id(), clock()
-    in_time = late or now <= date + job.grace
-    mine = (job_runs.c.job == job.name) & (job_runs.c.logical_date == date)
+    holder, mine = new_id(), (job_runs.c.job == job.name) & (job_runs.c.logical_date == date)
     with database.transaction() as connection:
+        now = checked(connection, clock())
+        in_time = late or now <= date + job.grace
         if in_time:
             new = _new_run(job, date, RunStatus.RUNNING)
             connection.execute(insert(job_runs).values(new).on_conflict_do_nothing())
@@ -139,7 +140,9 @@ def watch_job(
     Returned are the dates that nobody started, and those whose run died. A job is watched from the moment at which
     it was first seen with its present schedule.
     """
-    now, runs = clock(), job_runs.c
+    runs = job_runs.c
+    with database.transaction() as connection:
+        now = checked(connection, clock())  # else days to come would count as missed, and all files as old
     schedule = f"{job.schedule.expression} {job.schedule.zone.key}"
     first = insert(job_schedules).values(job=job.name, schedule=schedule, watched_until=now)
     old, new = job_schedules.c, first.excluded
