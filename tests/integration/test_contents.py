@@ -3,6 +3,7 @@
 import csv
 import hashlib
 import json
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -74,6 +75,23 @@ class OneReaderOnly(Inspector):
     def inspect(self, file):
         found = super().inspect(file)
         return replace(found, readers=found.readers[:1])
+
+
+def test_an_answer_that_was_cut_is_no_damaged_file(verify, write, database, monkeypatch):
+    write("0", pdf())
+    whole = Bucket.download
+
+    @contextmanager
+    def cut(*args, **options):
+        with whole(*args, **options) as (chunks, stored_type):
+            yield [next(chunks)[:9]], stored_type
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Bucket, "read", lambda *_: b"")
+        patch.setattr(Bucket, "download", cut)
+        verify()
+    assert rows(database, "SELECT kind, problem FROM audit.content_checks") == []
+    assert verify() == Verified(1, {}, left=0)
 
 
 def test_what_was_verified_without_a_reader_that_is_there_now_is_verified_again(

@@ -246,6 +246,8 @@ def _first_look(bucket: Bucket, item: _Object) -> dict[str, Any] | BucketError:
         raise
     except BucketError as error:
         return error
+    if len(head) < min(item.size, SIGNATURE_BYTES):  # an answer that was cut says nothing of the file
+        return BucketError("The bucket sent another number of bytes than the file has; try again later.")
     found = media_type_of_bytes(head) if item.size else UNKNOWN
     problem = None if item.size else ContentProblem.EMPTY
     kind = kind_of_media_type(found)

@@ -114,7 +114,7 @@ def _read_whole(bucket: Bucket, inspector: Inspector, record: EvidenceRecord) ->
     seen = bucket.head(record.object_key)
     if seen is None or not seen.size:
         return record, seen, None
-    return record, seen, fetch_and_inspect(bucket, seen.key, seen.etag, inspector.inspect)
+    return record, seen, fetch_and_inspect(bucket, seen, inspector.inspect)
 
 
 def _evidence(file: _File, now: datetime) -> Evidence:

@@ -105,19 +105,21 @@ class Fetched:
     stored_type: str | None
 
 
-def fetch_and_inspect(bucket: Bucket, key: str, etag: str, inspect: Callable[[IO[bytes]], Inspected]) -> Fetched:
-    """Return what the object is; a file without a name holds it meanwhile.
+def fetch_and_inspect(bucket: Bucket, item: Any, inspect: Callable[[IO[bytes]], Inspected]) -> Fetched:
+    """Return what the object of this ``key``, ``etag`` and ``size`` is; a file without a name holds it meanwhile.
 
     Raises:
-        BucketError: it cannot be read, or was overwritten since it had this ``etag``.
+        BucketError: it cannot be read as a whole, or was overwritten since.
         VerificationFailed: files cannot be looked at on this machine.
     """
     digest = hashlib.sha256()
     with tempfile.TemporaryFile() as file:  # so that a kill leaves nothing
-        with bucket.download(key, etag=etag) as (chunks, stored_type):
+        with bucket.download(item.key, etag=item.etag) as (chunks, stored_type):
             for chunk in chunks:
                 file.write(chunk)
                 digest.update(chunk)
+        if file.tell() != item.size:  # an answer that was cut would make a damaged file of a good one
+            raise BucketError("The bucket sent another number of bytes than the file has; try again later.")
         file.flush()
         return Fetched(inspect(file), digest.hexdigest(), stored_type)
 
@@ -243,7 +245,7 @@ def _look(
     if ends is not None and time.monotonic() >= ends:
         return None
     try:
-        fetched = fetch_and_inspect(bucket, item.key, item.etag, inspect)
+        fetched = fetch_and_inspect(bucket, item, inspect)
     except BucketUnavailable:
         raise
     except (BucketError, NotInspected) as error:
