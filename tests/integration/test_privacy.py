@@ -242,12 +242,23 @@ def test_a_sale_that_the_service_deleted_leaves_the_history_and_the_bucket(offic
     assert "nothing" in run("privacy", "erase", "--sale", "V-1", *PEOPLE, ends=1).err
 
 
+def test_a_sale_that_the_service_deleted_is_found_by_its_client(office, run, database, bucket, s3):
+    [(joao,)] = rows(database, "SELECT client_id FROM sales WHERE id = 'V-2'")
+    execute(database, f"UPDATE sales SET client_id = '{joao}' WHERE id = 'V-1'")
+    assert office.asked("show", "--json", cpf=MARIA["cpf"]).told["sales"] == []  # the history has not seen it yet
+    execute(database, "DELETE FROM evidences WHERE sale_id = 'V-1'", "DELETE FROM sales WHERE id = 'V-1'")
+    assert [each["saleId"] for each in office.asked("show", "--json", cpf=MARIA["cpf"]).told["sales"]] == ["V-1"]
+    office.asked("erase", *PEOPLE, "--look-in", office.work, cpf=MARIA["cpf"])
+    assert left_of(office, s3, bucket, OF_MARIA) == []
+    assert office.asked("show", "--json", cpf=MARIA["cpf"]).told["sales"] == []
+
+
 def test_a_file_name_that_others_have_tells_of_nobody(office, run, database):
     execute(database, "UPDATE evidences SET file_name = 'contract.pdf'")
     (office.work / "others.csv").write_text("file;contract.pdf")
     told = office.asked("erase", "--dry-run", "--look-in", office.work, "--json", cpf=MARIA["cpf"])
     found = {Path(each).name for each in told.told["files"]}
-    assert found == OF_HER
+    assert found == {"executed.ipynb", "night.log", *OF_HER}  # the key of the object has her name still
 
 
 def test_a_client_stays_with_a_sale_that_is_held(office, run, database):

@@ -76,12 +76,13 @@ def plan_erasure(
     kept = tuple(each for each in found if each.kept is not None)
     ids = [each.id for each in may_go]
     rows = _clients(connection, [row["id"] for row in person.clients] if person else [], ids)
+    keys = _keys(connection, ids)
     return ErasurePlan(
         tuple(row["id"] for row in rows),
         may_go,
         kept,
-        _keys(connection, ids),
-        needles=_needles(connection, rows, ids),
+        keys,
+        needles=_needles(connection, rows, ids, keys),
     )
 
 
@@ -115,7 +116,9 @@ def _keys(connection: Connection, sale_ids: Sequence[str]) -> dict[str, UUID]:
     return own
 
 
-def _needles(connection: Connection, rows: Iterable[Mapping[str, Any]], sale_ids: Sequence[str]) -> frozenset[str]:
+def _needles(
+    connection: Connection, rows: Iterable[Mapping[str, Any]], sale_ids: Sequence[str], keys: Iterable[str]
+) -> frozenset[str]:
     """Return the texts by which a file is known to hold data of the person."""
     texts: set[str] = set()
     for row in rows:
@@ -124,7 +127,7 @@ def _needles(connection: Connection, rows: Iterable[Mapping[str, Any]], sale_ids
         texts |= {phone := row["phone_number"] or "", f"{row['first_name']} {row['last_name']}"}
         texts |= {f"{phone[:7]}-{phone[7:]}", f"({phone[:2]}){phone[2:7]}-{phone[7:]}"}
     names, own = sa.select(evidences.c.file_name), among(evidences.c.sale_id, sale_ids)
-    found = set(connection.scalars(names.where(own))) - {None}
+    found = {*connection.scalars(names.where(own)), *(key.rpartition("/")[2] for key in keys)} - {None}
     # A name such as contract.pdf, which records of others have, too, tells of nobody.
     texts |= found - set(connection.scalars(names.where(among(evidences.c.file_name, found), ~own)))
     return forms_of(each for each in texts if len(each) > 4)

@@ -68,7 +68,7 @@ def among(column: sa.ColumnElement[Any], values: Iterable[Any]) -> sa.ColumnElem
 
 
 def find_person(connection: Connection, cpf: str, plan: PrivacyPlan, zone: ZoneInfo, now: datetime) -> KnownPerson:
-    """Return what is known of the person with this CPF; there may be nothing.
+    """Return what is known of the person with this CPF, with sales that the service deleted; there may be nothing.
 
     Raises:
         InvalidInput: it is none, or nobody has it and its check digits do not fit: somebody mistyped it.
@@ -80,7 +80,9 @@ def find_person(connection: Connection, cpf: str, plan: PrivacyPlan, zone: ZoneI
     if not found and not CPF().validate(digits):
         raise InvalidInput("Nobody has this CPF, and its check digits do not fit: it was mistyped.")
     ids = [row["id"] for row in found]
-    return KnownPerson(digits, found, sales_of(connection, among(sales.c.client_id, ids), plan, zone, now))
+    seen = set(connection.scalars(sa.text(_SEEN), {"clients": ids}))
+    seen.difference_update(connection.scalars(sa.select(sales.c.id).where(among(sales.c.id, seen))))
+    return KnownPerson(digits, found, sales_of(connection, among(sales.c.client_id, ids), plan, zone, now, seen))
 
 
 def sales_of(
@@ -131,6 +133,18 @@ def sales_of(
         for sale in found
     )
 
+
+_SEEN: Final = """
+    SELECT sale_id
+    FROM (
+        SELECT DISTINCT ON (sale_id) sale_id, client_id FROM audit.sale_observations
+        WHERE sale_id IN (
+            SELECT sale_id FROM audit.sale_observations WHERE client_id = ANY(CAST(:clients AS uuid[]))
+        )
+        ORDER BY sale_id, id DESC
+    ) AS last
+    WHERE client_id = ANY(CAST(:clients AS uuid[]))
+"""
 
 _DELETED: Final = """
     SELECT DISTINCT ON (sale_id) sale_id AS id, partner, created_at, completed_at
