@@ -333,6 +333,7 @@ def test_an_interval_is_wilsons():
     assert [round(each, 4) for each in interval(81, 263)] == [0.308, 0.2553, 0.3662]
     assert [round(each, 4) for each in interval(0, 20)] == [0, 0, 0.1611]
     assert interval(0, 0) == (None, None, None)
+    assert all(interval(0, number)[1] == 0 == 1 - interval(number, number)[2] for number in range(1, 100))
 
 
 def test_kappa_takes_away_what_agrees_by_chance():

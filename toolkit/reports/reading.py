@@ -299,7 +299,7 @@ def interval(failed: int, looked_at: int) -> tuple[float | None, float | None, f
     share, square = failed / looked_at, _Z**2
     middle = (share + square / (2 * looked_at)) / (1 + square / looked_at)
     half = _Z / (1 + square / looked_at) * sqrt(share * (1 - share) / looked_at + square / (4 * looked_at**2))
-    return share, max(middle - half, 0.0), min(middle + half, 1.0)
+    return share, middle - half if failed else 0.0, middle + half if failed < looked_at else 1.0
 
 
 def _agreement(pairs: pd.DataFrame) -> pd.DataFrame:
