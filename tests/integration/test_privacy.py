@@ -331,6 +331,30 @@ def test_a_hold_waits_for_an_erasure_and_a_client_stays_with_a_sale_that_came_me
     assert left_of(office, s3, bucket, OF_MARIA) == []
 
 
+def test_a_listing_of_before_an_erasure_brings_no_name_back(
+    office, run, database, bucket, s3, embedded_environment, monkeypatch
+):
+    s3.put_object(Bucket=bucket.name, Key=office.keys["V-1"], Body=pdf() + b"%")
+    erased, keeps_versions = [], Bucket.keeps_versions
+
+    def erase():
+        with Kit(embedded_environment) as kit:
+            people = {"basis": "consent revoked", "by": "Ana Souza", "approved_by": "Rui Lima"}
+            kit.privacy.erase(MARIA["cpf"], look_in=[office.work], **people)
+
+    def slowly(place):
+        if not erased:
+            erased.append(others.submit(erase))
+            wait_until(lambda: erased[0].done() or sessions_waiting(database))
+        return keeps_versions(place)
+
+    with ThreadPoolExecutor() as others, monkeypatch.context() as changed:
+        changed.setattr(Bucket, "keeps_versions", slowly)
+        run("bucket", "sync", ends=None)
+        erased[0].result()
+    assert left_of(office, s3, bucket, OF_MARIA) == []
+
+
 def test_a_history_is_still_refused_to_whoever_erases_nothing(office, database):
     office.asked("erase", *PEOPLE, cpf="52998224725")
     for statement in (

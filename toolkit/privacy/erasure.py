@@ -275,6 +275,7 @@ def _change_rows(connection: Connection, erasure: Erasure, keys: Mapping[str, UU
         names[key] = f"{ERASED}/{evidence}" + (f"/{number}" if evidence in taken else "")
         taken.add(evidence)
     _lock(connection, erasure)
+    take(connection, Lock.OBJECT_HISTORY)  # a reading of the bucket may have listed the objects before they went
     now = stamp(connection, clock)
     records = set(keys.values())
     row = {"id": erasure.id, "sales": list(erasure.sales), "clients": len(erasure.clients), "erased_at": now}
