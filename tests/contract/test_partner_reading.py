@@ -6,12 +6,12 @@ from uuid import uuid4
 
 import pytest
 
-from tests.contract.conftest import issue, partner_of
+from tests.contract.conftest import SUBJECT, issue, partner_of
 from tests.contract.test_endpoints import errors
 from tests.support.raw_http import in_process
 from tests.support.request_bodies import UPLOAD
 from tests.support.served_process import SECRET
-from tests.support.uploaded_sales import MP3, PDF
+from tests.support.uploaded_sales import MP3, PDF, add_sale, execute
 from tests.support.waiting import wait_until
 from toolkit.contract.people import TokenScope
 from toolkit.database.connection import Lock, take
@@ -212,6 +212,18 @@ def test_without_an_audit_nobody_is_told_that_nothing_is_wrong(run, embedded_env
         answer = partner.get("/findings")
     assert (answer.status_code, answer.json()["message"]) == (503, "No audit has been made yet. Try again later.")
     assert answer.headers["retry-after"]
+
+
+def test_a_finding_that_ended_with_its_sale_is_told_so(run, embedded_environment, database):
+    environ = embedded_environment | {"TOOLKIT_JWT_SECRET": SECRET}
+    for sale in ("V-1", "V-2"):
+        add_sale(database, sale, partner=SUBJECT)
+    run("audit", within=environ, ends=3)
+    execute(database, "DELETE FROM sales WHERE id = 'V-1'")
+    run("audit", within=environ, ends=3)
+    with in_process(environ) as server, partner_of(server.url, issue(environ)) as partner:
+        found = partner.get("/findings").json()["findings"]
+    assert {each["reason"] for each in found if each["saleId"] == "V-1"} == {"SALE_GONE"}
 
 
 def test_a_partner_answers_a_finding_and_the_verdict_stays(audited, environ, run, two):

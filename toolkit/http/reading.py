@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from hashlib import sha256
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal
 from uuid import UUID
 
 from fastapi import Depends, FastAPI, Request, Response
@@ -81,7 +81,9 @@ class PartnerFinding(AnswerBody):
     sale_id: str
     code: str
     evidence_type: EvidenceType | None
-    reason: Reason | None = Field(description="Why the piece of evidence is missing.")
+    reason: Reason | Literal["SALE_GONE"] | None = Field(
+        description="Why the piece of evidence is missing; `SALE_GONE` where the finding ended with its sale."
+    )
     severity: Severity
     status: FindingStatus
     first_seen: AwareDatetime
