@@ -29,7 +29,7 @@ from toolkit.database.service import create_new, service_of
 from toolkit.database.tables import load_batches, new_id, new_ids
 from toolkit.errors import InvalidField, UnreadableFile
 from toolkit.intake.checks import ROW, ChunkVerdict, decide
-from toolkit.intake.headings import FIELDS, Headings, client_headings
+from toolkit.intake.headings import FIELDS, client_headings
 from toolkit.intake.registration import REFUSALS, refusal
 from toolkit.intake.results import FileLoaded, LoadResult, Outputs
 from toolkit.intake.sources import Chunk, TableSource, source_of, told_apart
@@ -79,10 +79,11 @@ def load_clients(
     for source in told_apart(sources):
         try:
             table = Table(source, known, sheet)
-            load = _Load(table, known, out or source.path.parent, options, language, dry_run=dry_run)
         except UnreadableFile as error:
             unreadable.append(error)
             continue
+        outputs = table.outputs(out or source.path.parent, _outputs_name(source.flat_name), language)
+        load = _Load(table, outputs, options, dry_run=dry_run)
         loaded.append(load.run(database, clock(), progress or Progress()))
     if unreadable and not loaded:
         raise unreadable[0]
@@ -100,31 +101,14 @@ def _outputs_name(source: str) -> str:
 
 
 class _Load:
-    """The load of one table, whose files come back in ``folder``; use it once.
+    """The load of one table; use it once.
 
     The ``options`` are those that change what becomes of a row; they are kept with the batch.
     """
 
-    def __init__(
-        self,
-        table: Table,
-        headings: Headings,
-        folder: Path,
-        options: Mapping[str, Any],
-        language: Language,
-        *,
-        dry_run: bool,
-    ) -> None:
-        self._table, self._options, self._dry_run = table, options, dry_run
+    def __init__(self, table: Table, outputs: Outputs, options: Mapping[str, Any], *, dry_run: bool) -> None:
+        self._table, self._outputs, self._options, self._dry_run = table, outputs, options, dry_run
         self._loaded = FileLoaded(source=table.source.name, layout=table.layout, understood=str(table))
-        self._outputs = Outputs(
-            folder,
-            _outputs_name(table.source.flat_name),
-            table.layout.delimiter,
-            headings.understood_without_map(table.headings, table.fields),
-            table.fields,
-            language,
-        )
 
     def run(self, database: Database, moment: datetime, progress: Progress) -> FileLoaded:
         """Load the file in a transaction; the files about its rows come back when that is committed."""

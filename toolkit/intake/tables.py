@@ -300,7 +300,7 @@ class Table:
         Raises:
             UnreadableFile: it is damaged, protected, empty, of another kind, or lacks a field.
         """
-        self.source, self._stamp, known = source, source.stamp(), headings.recognise
+        self.source, self._stamp, self._known, known = source, source.stamp(), headings, headings.recognise
         self._written: DelimitedText | WorkbookTable
         self._written = WorkbookTable(source, known, sheet) if source.workbook else DelimitedText(source, known)
         self.layout = self._written.layout
@@ -369,12 +369,16 @@ class Table:
             for line, *row in zip(chunk.lines.tolist(), *texts, strict=True):
                 yield line, {name: cell or None for name, cell in zip(self.fields, row, strict=True)}
 
+    def outputs(self, folder: Path, name: str, language: Language) -> Outputs:
+        """Return the files about its rows, to be written; what was mapped is understood in them without a map."""
+        headings = self._known.understood_without_map(self.headings, self.fields)
+        return Outputs(folder, name, self.layout.delimiter, headings, self.fields, language)
+
     def hand_back(self, rejected: Rejected, out: Path | None, language: Language) -> tuple[Path, ...]:
         """Write the rejected rows, if there are any, to be corrected; into ``out``, or beside the file."""
         if not rejected:
             return ()
-        folder, name, delimiter = out or self.source.path.parent, self.source.path.name, self.layout.delimiter
-        with Outputs(folder, name, delimiter, self.headings, self.fields, language) as outputs:
+        with self.outputs(out or self.source.path.parent, self.source.path.name, language) as outputs:
             for chunk in self.whole:
                 outputs.reject(chunk, rejected)
             outputs.complete()
