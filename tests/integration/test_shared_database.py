@@ -33,7 +33,6 @@ from toolkit.database.connection import Database, raw
 from toolkit.database.observations import observe_service
 from toolkit.database.schema import As, grants
 from toolkit.database.service import evidences, load_service, sales
-from toolkit.database.service_tables import rights
 from toolkit.embedded.postgres import programs
 from toolkit.embedded.servers import Account, server_account
 from toolkit.errors import DatabaseError
@@ -173,14 +172,15 @@ def company(cluster, statements=None):
             )
         service.dispose()
     with admin.transaction() as connection:
-        reads, writes, erases = rights(connection), rights(connection, write=True), rights(connection, erase=True)
+        roles = (("toolkit_owner", As.OWNER), ("night", As.OPERATOR), ("reader", As.READER))
+        owners, *others = [grants(connection, role, purpose) for role, purpose in roles]
     admin.dispose()
-    cluster.execute(name, *grants("toolkit_owner", As.OWNER, database=name, statements=erases))
+    cluster.execute(name, *owners)
     owner = Database(cluster.url(name, "toolkit_owner"), service=load_service(statements))
     schema.upgrade(owner)
     owner.dispose()
-    for role, purpose, statements in (("night", As.OPERATOR, writes), ("reader", As.READER, reads)):
-        cluster.execute(name, *grants(role, purpose, database=name, statements=statements))
+    for each in others:
+        cluster.execute(name, *each)
     return name
 
 

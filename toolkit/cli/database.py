@@ -15,7 +15,6 @@ from toolkit.database.connection import Database
 from toolkit.database.schema import As, grants
 from toolkit.database.service import Service
 from toolkit.database.service_sql import draft, prove
-from toolkit.database.service_tables import rights
 from toolkit.errors import BucketError, InvalidInput, SettingsError
 from toolkit.kit.connection import Kit
 from toolkit.kit.health import service_health
@@ -244,9 +243,8 @@ def print_grants(kit: Kit, role: str, purpose: str) -> None:
             "The embedded database has one role, its owner. Set DATABASE_URL to a shared database."
         )
     with _opened(kit, kit.service) as database, database.transaction() as connection:
-        given = rights(connection, write=purpose == As.OPERATOR, erase=purpose == As.OWNER)
-        name = database.engine.url.database or ""
-    for statement in grants(role, As(purpose), database=name, statements=given):
+        given = grants(connection, role, As(purpose))
+    for statement in given:
         show(statement)
 
 

@@ -1,7 +1,7 @@
 """Create, upgrade and check the schema of a database; write the rights that its roles need."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
 from typing import Final
@@ -12,7 +12,7 @@ from sqlalchemy.dialects import postgresql
 
 from toolkit.database import privacy_tables, tables
 from toolkit.database.connection import Database, Lock, raw, take
-from toolkit.database.service_tables import describe
+from toolkit.database.service_tables import describe, rights
 from toolkit.errors import SchemaMismatch
 
 _MIGRATIONS: Final = Path(__file__).parent / "migrations"
@@ -182,22 +182,21 @@ class As(StrEnum):
     READER = "reader"
 
 
-def grants(role: str, purpose: As, *, database: str, statements: Sequence[str]) -> list[str]:
+def grants(connection: Connection, role: str, purpose: As) -> list[str]:
     """Return the statements that give ``role`` all that it needs for ``purpose``, and nothing else.
 
-    ``statements`` are the rights that the statements of ``service.sql`` need that it may run
-    (``toolkit.database.service_tables.rights``). Run them again after each upgrade: it may have made new tables.
+    Run them again after each upgrade: it may have made new tables.
     """
-    grantee = quoted(role)
-    rights = [f"CONNECT{', TEMPORARY' if purpose is As.OPERATOR else ''} ON DATABASE {quoted(database)}"]
+    grantee, database = quoted(role), quoted(connection.engine.url.database or "")
+    given = [f"CONNECT{', TEMPORARY' if purpose is As.OPERATOR else ''} ON DATABASE {database}"]
     if purpose is As.OWNER:
-        rights = [f"CREATE, CONNECT, TEMPORARY ON DATABASE {quoted(database)}"]
+        given = [f"CREATE, CONNECT, TEMPORARY ON DATABASE {database}"]
     else:
-        rights += [f"USAGE ON SCHEMA {tables.AUDIT}", f"SELECT ON ALL TABLES IN SCHEMA {tables.AUDIT}"]
-    rights += statements
+        given += [f"USAGE ON SCHEMA {tables.AUDIT}", f"SELECT ON ALL TABLES IN SCHEMA {tables.AUDIT}"]
+    given += rights(connection, write=purpose is As.OPERATOR, erase=purpose is As.OWNER)
     if purpose is As.OPERATOR:
-        rights += _history()
-    return [f"GRANT {right} TO {grantee};" for right in rights]
+        given += _history()
+    return [f"GRANT {right} TO {grantee};" for right in given]
 
 
 def _history() -> Iterator[str]:

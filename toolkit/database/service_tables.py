@@ -221,7 +221,7 @@ def _read(service: Service) -> list[str]:
     return sorted({name for relation in COLUMNS for name in tables_in(service.statements[relation])})
 
 
-def rights(connection: Connection, *, write: bool = False, erase: bool = False) -> list[str]:
+def rights(connection: Connection, *, write: bool, erase: bool) -> list[str]:
     """Return the rights that the statements need, such as ``SELECT`` on a table, with those on schemas.
 
     Those that read always; ``write``: also those that add and complete; ``erase``: also those that erase.
