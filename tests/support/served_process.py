@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -34,33 +35,28 @@ class Server:
         return [line for line in lines if line["event"] == event]
 
     def logged(self, event: str, **fields: Any) -> dict[str, Any]:
-        """The one line with these fields; a line may be written just after its answer was read."""
-        found: list[dict[str, Any]] = []
+        """The last line with these fields; a line may be written just after its answer was read."""
 
-        def is_there() -> bool:
-            found.extend(line for line in self.log(event) if fields.items() <= line.items())
-            return bool(found)
+        def found() -> list[dict[str, Any]]:
+            return [line for line in self.log(event) if fields.items() <= line.items()]
 
-        wait_until(is_there)
-        return found[-1]
-
-
-def start(environ: Mapping[str, str], log_file: Path, *options: str) -> subprocess.Popen[bytes]:
-    """``toolkit serve`` on a free port, with its log in a file."""
-    command = [sys.executable, "-m", "toolkit", "serve", "--port", "0", *options]
-    inherited = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
-    with log_file.open("wb") as log:
-        return subprocess.Popen(command, env=inherited | dict(environ), stderr=log, stdout=subprocess.DEVNULL)
+        wait_until(found)
+        return found()[-1]
 
 
 @contextmanager
-def serving(environ: Mapping[str, str], *options: str) -> Iterator[Server]:
-    """A server that listens; asked to end afterwards."""
-    with tempfile.TemporaryDirectory() as folder:
-        log_file = Path(folder) / "log"
-        process = start(environ, log_file, *options)
+def serving(environ: Mapping[str, str]) -> Iterator[Server]:
+    """A server that listens on a free port; asked to end afterwards."""
+    command = [sys.executable, "-m", "toolkit", "serve", "--port", "0"]
+    inherited = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+    with tempfile.NamedTemporaryFile() as log:
+        process = subprocess.Popen(command, env=inherited | dict(environ), stderr=log, stdout=subprocess.DEVNULL)
+        log_file = Path(log.name)
         try:
-            yield Server(_announced(process, log_file), process, log_file)
+            wait_until(lambda: process.poll() is not None or '"event":"listening"' in log_file.read_text())
+            assert process.poll() is None, f"the server did not start: {log_file.read_text()}"
+            url = re.findall('"event":"listening".*"url":"(.+?)"', log_file.read_text())[0]
+            yield Server(url, process, log_file)
         finally:
             process.terminate()
             try:
@@ -69,12 +65,3 @@ def serving(environ: Mapping[str, str], *options: str) -> Iterator[Server]:
                 process.kill()
                 process.wait()
                 raise
-
-
-def _announced(process: subprocess.Popen[bytes], log_file: Path) -> str:
-    wait_until(lambda: process.poll() is not None or '"event":"listening"' in log_file.read_text())
-    for line in log_file.read_text().splitlines():
-        if '"event":"listening"' in line:
-            url: str = json.loads(line)["url"]
-            return url
-    raise AssertionError(f"the server did not start: {log_file.read_text()}")
