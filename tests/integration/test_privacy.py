@@ -215,6 +215,9 @@ def test_an_erasure_that_stopped_is_taken_up(office, run, database, bucket, s3, 
 
 def test_a_file_that_may_still_come_is_waited_for(office, run, database, bucket, s3, monkeypatch):
     execute(database, "UPDATE evidences SET expires_at = '2099-01-01' WHERE sale_id = 'V-1'")
+    assert office.asked("erase", "--dry-run", "--json", cpf=MARIA["cpf"]).told["kept"] == []
+    add_record(database, "V-1", EvidenceType.DOC_CONTRATANTE)
+    execute(database, "UPDATE evidences SET expires_at = '2099-01-01' WHERE sale_id = 'V-1'")
     told = office.asked("erase", "--dry-run", "--json", cpf=MARIA["cpf"], ends=3).told
     assert "credentials are valid until 2098-12-31T" in told["kept"][0]["kept"]
     execute(database, "UPDATE evidences SET expires_at = '2026-03-03' WHERE sale_id = 'V-1'")

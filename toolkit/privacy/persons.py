@@ -23,7 +23,7 @@ from toolkit.contract.privacy import ANSWER_DAYS, AnswerOutcome, PrivacyPlan, Ri
 from toolkit.database.connection import Database, Lock, take
 from toolkit.database.privacy_tables import hold_releases, legal_holds, privacy_answers, privacy_requests
 from toolkit.database.service import clients, evidences, sales
-from toolkit.database.tables import evidence_observations, new_id
+from toolkit.database.tables import evidence_observations, new_id, object_observations
 from toolkit.errors import InvalidInput, PrivacyRefused
 from toolkit.log.events import record_event
 from toolkit.message import Message
@@ -93,7 +93,7 @@ def sales_of(
     now: datetime,
     named: Iterable[str] = (),
 ) -> tuple[SaleOfPerson, ...]:
-    """Return sales of the service with what keeps each of them: a hold, credentials, or the period of evidence.
+    """Return sales of the service with what keeps each: a hold, credentials without a file, or a period.
 
     Those ``named`` are among them also where the service itself has deleted them, unless they were erased before.
     """
@@ -111,13 +111,14 @@ def sales_of(
         for sale_id, record, evidence_type in connection.execute(query.where(among(sale, ids))):
             types[sale_id][record] = evidence_type
     held = {each.sale_id: each for each in holds_at(connection, today) if each.state == "holds"}
+    lies = sa.exists().where(sa.collate(object_observations.c.key, "C") == of.object_key)
     ends = sa.select(of.sale_id, sa.func.max(of.expires_at)).where(among(of.sale_id, ids), of.expires_at > now)
-    valid = {row[0]: row[1] for row in connection.execute(ends.group_by(of.sale_id))}
+    awaited = {row[0]: row[1] for row in connection.execute(ends.where(~lies).group_by(of.sale_id))}
 
     def kept(sale: Any) -> Message | None:
         if (hold := held.get(sale.id)) is not None:
             return Message("held: {}", hold.basis)
-        if (end := valid.get(sale.id)) is not None:  # a file may still come, also after the erasure
+        if (end := awaited.get(sale.id)) is not None:  # a file may still come, also after the erasure
             told = end.astimezone(zone).isoformat(timespec="minutes")
             return Message("upload credentials are valid until {}", told)
         day = None if sale.completed_at is None else sale.completed_at.astimezone(zone).date()
