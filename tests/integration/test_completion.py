@@ -346,6 +346,17 @@ def test_it_needs_a_reason_and_two_people(database, clock, evidence_id):
     assert rows(database, "SELECT count(*) FROM audit.withdrawals") == [(5,)]
 
 
+def test_a_record_whose_id_another_one_has_is_not_withdrawn(database, clock, evidence_id):
+    execute(
+        database,
+        "ALTER TABLE evidences DROP CONSTRAINT evidences_pkey CASCADE",
+        'INSERT INTO evidences SELECT (jsonb_populate_record(one, \'{"object_key": "x"}\')).* '
+        "FROM evidences AS one",
+    )
+    with pytest.raises(DatabaseError, match="is set aside: others have its id"):
+        ask(database, clock, evidence_id)
+
+
 def test_a_second_withdrawal_is_refused(database, clock, evidence_id):
     ask(database, clock, evidence_id)
     with pytest.raises(WithdrawalRefused, match="before, at 2026-03-02T12:00:00"):

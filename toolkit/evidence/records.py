@@ -110,11 +110,31 @@ def records_seen(connection: Connection, sale_id: str, now: datetime) -> list[Ev
     if any(each.id is None or each.requested_at is None for each in found) or connection.scalar(
         repeated.having(sa.func.count() > 1)
     ):
-        raise DatabaseError(
-            "A record of the sale is set aside: others have its id, or it has no id or no requested_at. "
-            "See: toolkit db check"
-        )
+        raise _set_aside()
     return found
+
+
+def _set_aside() -> DatabaseError:
+    return DatabaseError(
+        "A record of the sale is set aside: others have its id, or it has no id or no requested_at. "
+        "See: toolkit db check"
+    )
+
+
+def _sale_and_key(connection: Connection, evidence_id: UUID) -> sa.Row[Any, Any]:
+    """Return the ``sale_id`` and the ``object_key`` of one record.
+
+    Raises:
+        EvidenceNotFound: no evidence record has this id.
+        DatabaseError: several have it.
+    """
+    query = sa.select(evidences.c.sale_id, evidences.c.object_key)
+    found = connection.execute(query.where(same(connection, evidences, "id", evidence_id))).fetchmany(2)
+    if not found:
+        raise EvidenceNotFound("There is no evidence record with the id {}.", evidence_id)
+    if len(found) > 1:
+        raise _set_aside()
+    return found[0]
 
 
 def records_where(
@@ -314,12 +334,7 @@ def open_evidence(
         raise InvalidInput("A link lives for 1 to {} seconds.", LONGEST_SECONDS)
     with database.transaction() as connection:
         check_bucket(connection, bucket)
-        query = sa.select(evidences.c.sale_id, evidences.c.object_key).where(
-            same(connection, evidences, "id", evidence_id)
-        )
-        record = connection.execute(query).one_or_none()
-    if record is None:
-        raise EvidenceNotFound("There is no evidence record with the id {}.", evidence_id)
+        record = _sale_and_key(connection, evidence_id)
     if bucket.head(record.object_key) is None:
         raise EvidenceNotFound("There is no file in the bucket for the record {}.", evidence_id)
     opened_at = clock()
@@ -359,9 +374,8 @@ def withdraw(
     """
     reason, withdrawn_by, approved_by = stated(WithdrawalRefused, reason, withdrawn_by, approved_by)
     with database.transaction() as connection:
-        query = sa.select(evidences.c.sale_id, evidences.c.object_key)
-        found = connection.execute(query.where(same(connection, evidences, "id", evidence_id))).one_or_none()
-        if found is None or not own_sales(connection, None, found.sale_id):
+        found = _sale_and_key(connection, evidence_id)
+        if not own_sales(connection, None, found.sale_id):
             raise EvidenceNotFound("There is no evidence record with the id {}.", evidence_id)
         take(connection, Lock.SALE, found.sale_id)
         earlier = sa.select(withdrawals.c.withdrawn_at).where(withdrawal_of(evidence_id, *found))
