@@ -29,7 +29,7 @@ from toolkit.message import Message
 _STEP: Final = 0.01
 
 _INHERITED: Final = ("PATH", "TMPDIR", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
-"""What a server gets of our environment: no ``PG*``, no ``AWS_*``, nothing that a user set for other programs."""
+"""The variables that a server gets of ours: no ``PG*``, no ``AWS_*``, nothing that is set for other programs."""
 
 
 def run(
