@@ -60,7 +60,7 @@ FAST_FOLDER = _fast_folder()
 
 _HOME = pytest.StashKey[Path]()
 _TEMPLATE = "migrated"
-_OURS = ("TOOLKIT_", "AWS_", "EVIDENCE_", "DATABASE_URL", "PG")
+_OURS = ("TOOLKIT_", "AWS_", "EVIDENCE_", "DATABASE_URL", "PG", "COLUMNS")
 
 gc.disable()  # until all tests are collected
 # Clients of buckets are made a thousand times; reading the description of S3 takes nine tenths of it.
