@@ -110,6 +110,8 @@ def test_an_audit_that_is_opened_without_a_database_says_what_it_cannot_tell(kit
     assert opened.sql("SELECT count(*) AS n FROM verdicts WHERE sale_id = ?", "S-1")["n"].tolist() == [1]
     assert opened.verdicts.dtypes["created_at"].pyarrow_dtype == pa.timestamp("us", "America/Sao_Paulo")
     assert opened.report(tmp_path / "out", formats="csv").result == [tmp_path / "out" / "missing-evidence.csv"]
+    [portuguese] = opened.report(tmp_path / "saida", formats="csv", language="pt-BR").result
+    assert portuguese.read_bytes() == (tmp_path / "out" / "missing-evidence.csv").read_bytes()
     with pytest.raises(InvalidInput, match="cannot be answered"):
         opened.sql("SELECT no_column FROM verdicts")
     with pytest.raises(InvalidInput, match="stands in the database"):

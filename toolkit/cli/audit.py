@@ -179,8 +179,9 @@ def changes(kit: Kit, start: str, end: str | None, out: Path | None) -> Shown[An
 @click.option(
     "--csv",
     type=click.Choice(["programs", "excel"]),
-    help="Form of the CSV: comma and UTF-8; or semicolon and byte order mark, as a Brazilian Excel opens it. By "
-    "default excel where the report is in Portuguese.",
+    default="programs",
+    help="Form of the CSV: comma and UTF-8, the default; or semicolon and byte order mark, as a Brazilian Excel "
+    "opens it.",
 )
 @click.option(
     "--show-cpf",

@@ -141,7 +141,7 @@ class AuditResult:
         *,
         formats: str | Iterable[str] = DEFAULT_FORMATS,
         language: str | None = None,
-        csv: str | None = None,
+        csv: str = "programs",
         partner: str | None = None,
         per_partner: bool = False,
         since: str | datetime | None = None,
@@ -153,8 +153,7 @@ class AuditResult:
             out: the folder.
             formats: any of html, xlsx, csv, json, pdf: names, or one text with commas.
             language: that of the formats for people: pt-BR or en; by default that of the environment.
-            csv: ``programs`` (comma, UTF-8) or ``excel`` (as a Brazilian Excel opens it), which is the default in
-                Portuguese.
+            csv: ``programs`` (comma, UTF-8) or ``excel`` (as a Brazilian Excel opens it).
             partner: only the sales of this partner.
             per_partner: also one report for each partner, under ``partners/``.
             since: compare with the audits of this moment instead of the audit before.
@@ -189,7 +188,7 @@ class AuditResult:
             formats=wanted,
             timezone=zone,
             language=spoken,
-            excel=csv == "excel" or (csv is None and spoken.code == "pt-BR"),
+            excel=csv == "excel",
             witness=None if kit is None else kit.record_report,
         )
         progress = Progress() if kit is None else kit.progress

@@ -304,6 +304,7 @@ def _links(name: str, row: Mapping[str, Cell], report: Report) -> list[str]:
 def _data(report: Report) -> dict[str, Any]:
     """Return what the script of the page needs beside the sales: the words for codes, and the files."""
     result, payers = report.result, _PAYERS.items()
+    for_excel = report.excel or report.language.code == "pt-BR"  # for people, the CSV that the page saves
     return {
         "language": report.language.code,
         "asOf": report.language.text(
@@ -318,7 +319,7 @@ def _data(report: Report) -> dict[str, Any]:
         "open": len(result.rows),
         "compliant": str(Status.COMPLIANT),
         "printed": PRINTED_ROWS,
-        "csv": {"delimiter": ";" if report.excel else ",", "mark": "\ufeff" if report.excel else ""},
+        "csv": {"delimiter": ";", "mark": "\ufeff"} if for_excel else {"delimiter": ",", "mark": ""},
         "notInCsv": OF_FINDINGS,
         "rules": {
             group: {payer: [each.accepts for each in requirements(Sale(group, pays))] for payer, pays in payers}
