@@ -271,6 +271,8 @@ def test_a_blank_document_with_a_script_a_link_and_the_type_of_a_page_is_found_a
         "BLANK_DOCUMENT": "",
     }
     assert rows(database, "SELECT problem FROM audit.content_checks WHERE sha256 IS NOT NULL") == [(None,)]
+    execute(database, "ALTER TABLE evidences ALTER type DROP NOT NULL", "UPDATE evidences SET type = NULL")
+    assert {each.problem.name for each in look()} == found.keys() - {"STORED_TYPE_DIFFERS"}
 
 
 def test_the_command_lists_findings_and_names_files_for_a_reason_only(run, put, look, database):

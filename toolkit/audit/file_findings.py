@@ -5,7 +5,6 @@ Withdrawn records are left out: withdrawing is how a finding is mended. Files ar
 bytes, so reuse is found among those that were verified, and where a service gives one object to several records.
 """
 
-from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final
@@ -14,7 +13,7 @@ from uuid import UUID
 from toolkit.audit.duckdb_session import duckdb_session
 from toolkit.audit.extract import Observed, extract
 from toolkit.audit.reviews import FAILED
-from toolkit.contract.contents import HASH, LAYOUT, ActivePart, IntegrityFinding, IntegrityProblem, same_type
+from toolkit.contract.contents import HASH, LAYOUT, SAME_TYPE, ActivePart, IntegrityFinding, IntegrityProblem
 from toolkit.database.connection import Database
 
 EXAMPLES: Final = 5  # objects outside the layout that are named
@@ -37,45 +36,27 @@ def file_findings_at(database: Database, moment: datetime, scratch: Path, memory
 
 def file_findings(observed: Observed) -> list[IntegrityFinding]:
     """Return every finding about the objects that were in the bucket, gravest first."""
-    for statement in (_STANDING, _STORED, _LOOKED, _COMPARED, _WITHOUT_RECORD):
+    for statement in (_DIFFER, _STANDING, _STORED, _LOOKED, _COMPARED, _WITHOUT_RECORD):
         observed.session.execute(statement)
     found = []
     for about, query in _FINDERS.items():  # each alone, within the memory of one
-        for keys, evidence_ids, sale_ids, told in observed.session.execute(f"{query} ORDER BY 1, 2").fetchall():
-            detail = _DETAILS[about](told) if about in _DETAILS else told
-            if detail is not None:
-                ids = tuple(map(UUID, evidence_ids or ()))
-                found.append(IntegrityFinding(about, tuple(keys), ids, tuple(sale_ids or ()), detail))
+        for keys, evidence_ids, sale_ids, detail in observed.session.execute(f"{query} ORDER BY 1, 2").fetchall():
+            ids = tuple(map(UUID, evidence_ids or ()))
+            found.append(IntegrityFinding(about, tuple(keys), ids, tuple(sale_ids or ()), detail))
     return found
 
 
-def _late(seconds: str) -> str:
-    return f"late by {timedelta(seconds=int(seconds))}"
+_PLAIN: Final = r"regexp_extract(lower({}), '^\s*([^;]*?)\s*(;|$)', 1)"
+"""A media type without its parameters."""
 
-
-def _other_type(types: str) -> str | None:
-    declared, _, actual = types.rpartition("\n")
-    return None if same_type(declared, actual) else f"declared {declared}, is {actual}"
-
-
-def _stored_otherwise(types: str) -> str | None:
-    declared, _, stored = types.rpartition("\n")
-    named = stored.partition(";")[0].strip().lower()
-    return None if same_type(declared, named) else f"declared {declared}, stored as {stored}"
-
-
-def _active(parts: str) -> str | None:
-    acting = [part for part in parts.split("|") if part not in {ActivePart.LINK, ActivePart.BLANK}]
-    return ", ".join(acting).lower() or None
-
-
-_DETAILS: Final[Mapping[IntegrityProblem, Callable[[str], str | None]]] = {
-    IntegrityProblem.ACTIVE_CONTENT: _active,
-    IntegrityProblem.STORED_TYPE_DIFFERS: _stored_otherwise,
-    IntegrityProblem.WRITTEN_LATE: _late,
-    IntegrityProblem.TYPE_DIFFERS: _other_type,
-}
-"""Details that are not told as the statement gives them; ``None`` where there is no finding after all."""
+_DIFFER: Final = f"""
+    CREATE OR REPLACE TEMP MACRO differ(declared, actual) AS
+    {_PLAIN.format("declared")} <> actual AND len([
+        names for names in {[*map(sorted, SAME_TYPE)]}
+        if list_contains(names, {_PLAIN.format("declared")}) AND list_contains(names, actual)
+    ]) = 0
+"""
+"""Tells whether a declared media type names another type than this one."""
 
 _STANDING: Final = "CREATE OR REPLACE TEMP VIEW standing AS FROM record WHERE withdrawn_at IS NULL"
 
@@ -88,9 +69,11 @@ _STORED: Final = """
 
 _LOOKED: Final = """
     CREATE OR REPLACE TEMP VIEW looked AS
-    SELECT stored.*, sha256, normal_form, media_type, array_to_string(active_parts, '|') AS parts, stored_type
+    SELECT stored.*, sha256, normal_form, media_type, active_parts, stored_type
     FROM stored JOIN seen USING (object) WHERE media_type IS NOT NULL
 """
+
+_INACTIVE: Final = (ActivePart.LINK, ActivePart.BLANK)  # which have findings of their own
 
 _OF_FILES: Final = """
     list(key ORDER BY key) AS keys, list(id ORDER BY id) AS evidence_ids,
@@ -104,7 +87,7 @@ _OF_RECORD: Final = "[object_key] AS keys, [CAST(evidence_id AS VARCHAR)] AS evi
 
 def _with(part: ActivePart, detail: str = "''", of: str = "true") -> str:
     """Return the query of the files in which a look found such a part."""
-    return f"SELECT {_OF_FILE}, {detail} FROM looked WHERE {of} AND contains('|' || parts || '|', '|{part}|')"
+    return f"SELECT {_OF_FILE}, {detail} FROM looked WHERE {of} AND list_contains(active_parts, '{part}')"
 
 
 _COMPARED: Final = """
@@ -175,13 +158,19 @@ _FINDERS: Final = {
         WHERE request.partner <> sale.partner
     """,
     IntegrityProblem.ACTIVE_CONTENT: f"""
-        SELECT {_OF_FILE}, parts FROM looked WHERE NOT starts_with(media_type, 'audio/') AND parts <> ''
+        WITH acting AS (
+            SELECT *, [part for part in active_parts if part NOT IN {(*map(str, _INACTIVE),)}] AS parts FROM looked
+        )
+        SELECT {_OF_FILE}, lower(array_to_string(parts, ', '))
+        FROM acting
+        WHERE NOT starts_with(media_type, 'audio/') AND len(parts) > 0
     """,
     IntegrityProblem.BLANK_DOCUMENT: _with(ActivePart.BLANK),
     IntegrityProblem.STORED_TYPE_DIFFERS: f"""
-        SELECT {_OF_FILE}, declared || chr(10) || stored_type
+        SELECT {_OF_FILE}, format('declared {{}}, stored as {{}}', declared, stored_type)
         FROM looked
         WHERE stored_type <> '' AND lower(stored_type) NOT IN {NEUTRAL_TYPES}
+          AND differ(declared, {_PLAIN.format("stored_type")})
     """,
     # A file that lay there before, as one that a backup brought back, counts from then on.
     IntegrityProblem.WRITTEN_LATE: f"""
@@ -192,12 +181,14 @@ _FINDERS: Final = {
             GROUP BY now.id
         ),
         dated AS (
-            SELECT stored.* REPLACE (least(written_at, written_before) AS written_at)
+            SELECT *, CAST(trunc(epoch(least(written_at, written_before)) - epoch(expires_at)) AS BIGINT) AS late
             FROM stored LEFT JOIN before USING (object)
+            WHERE least(written_at, written_before) > expires_at + INTERVAL {LATE_BY.seconds} SECONDS
         )
-        SELECT {_OF_FILE}, CAST(CAST(trunc(epoch(written_at) - epoch(expires_at)) AS BIGINT) AS VARCHAR)
+        SELECT {_OF_FILE}, 'late by ' || CASE late // 86400 WHEN 0 THEN '' WHEN 1 THEN '1 day, '
+                   ELSE format('{{}} days, ', late // 86400) END
+               || format('{{}}:{{:02d}}:{{:02d}}', late % 86400 // 3600, late % 3600 // 60, late % 60)
         FROM dated
-        WHERE written_at > expires_at + INTERVAL {LATE_BY.seconds} SECONDS
     """,
     IntegrityProblem.CONTENT_REPEATED: f"""
         SELECT {_OF_FILES},
@@ -222,9 +213,9 @@ _FINDERS: Final = {
         FROM named JOIN without_record ON {_SIMPLE.format("written")} = {_SIMPLE.format("key")}
     """,
     IntegrityProblem.TYPE_DIFFERS: f"""
-        SELECT {_OF_FILE}, declared || chr(10) || media_type
+        SELECT {_OF_FILE}, format('declared {{}}, is {{}}', declared, media_type)
         FROM looked
-        WHERE position('/' IN declared) > 0 AND lower(declared) <> media_type
+        WHERE position('/' IN declared) > 0 AND differ(declared, media_type)
           AND starts_with(media_type, lower(substring(declared, 1, position('/' IN declared))))
     """,
     IntegrityProblem.EXTERNAL_LINK: _with(ActivePart.LINK),

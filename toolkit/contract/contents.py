@@ -94,7 +94,7 @@ LAYOUT: Final = re.compile(
 
 HASH: Final = "SHA-256"  # the word before the hash in the detail of a finding about files with the same contents
 
-_SAME_TYPE: Final = (
+SAME_TYPE: Final = (
     {"audio/mpeg", "audio/mp3", "audio/mpeg3", "audio/x-mpeg-3", "audio/x-mp3", "audio/mpa", "audio/mpg"},
     {"audio/wav", "audio/x-wav", "audio/wave", "audio/vnd.wave", "audio/x-pn-wav"},
     {"audio/mp4", "audio/m4a", "audio/x-m4a", "audio/aac", "audio/mp4a-latm", "audio/3gpp", "audio/3gpp2"},
@@ -107,12 +107,6 @@ _SAME_TYPE: Final = (
     {"audio/amr", "audio/amr-nb"},
 )
 """Media types that are names of one thing; ``audio/aac`` is both a bare stream and one in MP4."""
-
-
-def same_type(declared: str, actual: str) -> bool:
-    """Tell whether a declared media type, without its parameters, names the type of the bytes."""
-    name = declared.partition(";")[0].strip().lower()
-    return name == actual or any(name in names and actual in names for names in _SAME_TYPE)
 
 
 @dataclass(frozen=True, slots=True)
