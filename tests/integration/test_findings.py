@@ -130,7 +130,7 @@ def test_a_finding_becomes_overdue_after_its_last_day(database, story, clock):
 
 
 def test_what_belongs_to_one_partner_holds_nothing_of_another(database, story, clock):
-    story.sale("S-3", partner=" ")
+    story.sale("S-3", partner=" ", utility_group="Z")
     clock.now = day(9)
     observe_service(database, clock)  # a blank name is none
     whole = audit(database, clock, day(10))
@@ -147,6 +147,7 @@ def test_what_belongs_to_one_partner_holds_nothing_of_another(database, story, c
     assert "S-1" not in repr((sul.rows.to_dict(), sul.warned.to_dict(), sul.findings.to_dict()))
     assert "Norte" not in repr((sul.counts.to_dict(), sul.trend.to_dict(), sul.partners.to_dict()))
     assert list(sul.warned["saleId"]) == ["S-2"]
+    assert (len(whole.source.service_notes), sul.source.service_notes) == (1, ())
 
 
 def test_a_sale_of_another_partner_takes_its_findings_and_their_trend_along(database, story, clock):

@@ -6,7 +6,7 @@ The report of one partner reads the same folder through views that hold the rows
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from datetime import date
 from functools import partial
 from math import sqrt
@@ -54,7 +54,7 @@ def read_audited(
 
     ``cpfs`` has the whole CPF of each client id, where somebody asked for them with a reason.
     """
-    facts, partner = audit.facts, audit.partner
+    facts, partner, source = audit.facts, audit.partner, audit.facts.source
     today = facts.as_of.astimezone(ZoneInfo(facts.timezone)).date()
     told, table = _told(audit), partial(_table, audit)
     # In the order of the folder, in which people act.
@@ -65,6 +65,7 @@ def read_audited(
     if partner is not None:
         sales = set(findings["saleId"].dropna())
         of_files = [each.only(sales) for each in of_files]
+        source = replace(source, service_changes=(), service_notes=(), rows_left_out=())  # they count those of all
     moved = "CAST(NULL AS BIGINT)" if audit.is_told else "coalesce(trend, 0)"
     trend, nothing = table(BY_DAY.format(trend="FROM trend")), pd.DataFrame()
     cases = told["saleId"].head(CASES).tolist()
@@ -75,7 +76,7 @@ def read_audited(
         open_by_age=table(_AGES, facts.as_of),
         as_of=facts.as_of,
         made_at=facts.made_at,
-        source=facts.source,
+        source=source,
         told=told,
         findings=findings,
         changes_since=facts.changes_since,
