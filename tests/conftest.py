@@ -11,12 +11,10 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 from uuid import uuid4
 
 import boto3
@@ -38,10 +36,10 @@ from toolkit.database import schema
 from toolkit.database.connection import Database
 from toolkit.errors import EmbeddedServiceError
 from toolkit.kit.spoken import set_language
-from toolkit.settings import AwsSettings, Settings
+from toolkit.settings import Settings
 
 
-def _fast_folder() -> str:
+def _fast_folder():
     """Memory where there is enough of it: deleting and making a database's 300 files a thousand times slows ext4.
 
     pytest's own folders are closed to the system account that PostgreSQL runs under where we are root.
@@ -76,11 +74,11 @@ For other examples, and the smallest one: ``pytest --hypothesis-profile=default`
 """
 
 
-def pytest_configure(config: pytest.Config) -> None:
+def pytest_configure(config):
     """Forget the caller's services, so that no test ever touches a shared one; choose the home of ours."""
     for name in [name for name in os.environ if name.startswith(_OURS)]:
         del os.environ[name]
-    workerinput: Mapping[str, str] | None = getattr(config, "workerinput", None)
+    workerinput = getattr(config, "workerinput", None)
     if workerinput is not None:
         home = Path(workerinput["home"])
     else:
@@ -91,7 +89,7 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ["LC_ALL"] = "C.UTF-8"  # messages are English where a test asks for nothing else
 
 
-def pytest_collection_finish() -> None:
+def pytest_collection_finish():
     """Spare the garbage collector all that was imported; it took a tenth of the run."""
     gc.freeze()
     gc.enable()
@@ -99,12 +97,12 @@ def pytest_collection_finish() -> None:
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_configure_node(node: Any) -> None:
+def pytest_configure_node(node):
     """Tell a worker of xdist where the servers are."""
     node.workerinput["home"] = str(node.config.stash[_HOME])
 
 
-def pytest_unconfigure(config: pytest.Config) -> None:
+def pytest_unconfigure(config):
     """End the servers with the run, however it went."""
     if hasattr(config, "workerinput") or _HOME not in config.stash:
         return
@@ -112,7 +110,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     shutil.rmtree(config.stash[_HOME])
 
 
-def _end_killed_runs() -> None:
+def _end_killed_runs():
     """End the servers of runs that were killed before they could do so themselves."""
     for home in Path(FAST_FOLDER).glob("toolkit-tests-*-*"):
         # Another run may be doing the same at this moment.
@@ -123,20 +121,20 @@ def _end_killed_runs() -> None:
 
 
 @pytest.fixture(autouse=True)
-def _language_of_the_machine() -> Iterator[None]:
+def _language_of_the_machine():
     """Forget the language of a command that ran in this process."""
     yield
     set_language(os.environ)
 
 
 @pytest.fixture(scope="session")
-def browser() -> Iterator[Any]:
+def browser():
     with chromium() as opened:
         yield opened
 
 
 @pytest.fixture(scope="session")
-def _spark_server() -> Iterator[str]:
+def _spark_server():
     if REMOTE in os.environ:
         yield os.environ[REMOTE]
     else:
@@ -145,7 +143,7 @@ def _spark_server() -> Iterator[str]:
 
 
 @pytest.fixture
-def spark_client() -> Iterator[None]:
+def spark_client():
     """Let a worker import PySpark, which runs its own doctests where the main module has no file."""
     with pytest.MonkeyPatch.context() as changed:
         for name, value in (("__file__", "pytest"), ("__spec__", None)):
@@ -154,13 +152,13 @@ def spark_client() -> Iterator[None]:
 
 
 @pytest.fixture
-def spark_url(_spark_server: str, spark_client: None) -> str:
+def spark_url(_spark_server, spark_client):
     """The server of Spark Connect that ``SPARK_REMOTE`` names, or Sail."""
     return _spark_server
 
 
 @pytest.fixture(scope="session")
-def home(pytestconfig: pytest.Config) -> Path:
+def home(pytestconfig):
     """The ``TOOLKIT_HOME`` of this run."""
     return pytestconfig.stash[_HOME]
 
@@ -171,17 +169,17 @@ class SettableClock:
 
     now: datetime = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)
 
-    def __call__(self) -> datetime:
+    def __call__(self):
         return self.now
 
 
 @pytest.fixture
-def clock() -> SettableClock:
+def clock():
     return SettableClock()
 
 
 @pytest.fixture(scope="session")
-def server(home: Path) -> Iterator[sa.Engine]:
+def server(home):
     """The PostgreSQL of this run, with a migrated database to clone."""
     url = sa.make_url(embedded.database_url(home))
     engine = sa.create_engine(url, isolation_level="AUTOCOMMIT", poolclass=sa.NullPool)
@@ -202,21 +200,21 @@ def server(home: Path) -> Iterator[sa.Engine]:
 
 
 @pytest.fixture
-def empty_database(server: sa.Engine) -> Iterator[Database]:
+def empty_database(server):
     """A database without any table."""
     with fresh_database(server, "template1") as database:
         yield database
 
 
 @pytest.fixture
-def database(server: sa.Engine) -> Iterator[Database]:
+def database(server):
     """A database with all tables and no rows."""
     with fresh_database(server) as database:
         yield database
 
 
 @contextmanager
-def fresh_database(server: sa.Engine, template: str = _TEMPLATE) -> Iterator[Database]:
+def fresh_database(server, template=_TEMPLATE):
     """A database of its own, gone at the end."""
     name = f"test_{uuid4().hex}"
     with server.connect() as connection:
@@ -230,11 +228,11 @@ def fresh_database(server: sa.Engine, template: str = _TEMPLATE) -> Iterator[Dat
             connection.exec_driver_sql(f"DROP DATABASE {name} WITH (FORCE)")
 
 
-def _named(url: sa.URL, database: str) -> str:
+def _named(url, database):
     return url.set(database=database).render_as_string(hide_password=False)
 
 
-def client_of(access: AwsSettings, retries: dict[str, int] | None = None, **credentials: str) -> Any:
+def client_of(access, retries=None, **credentials):
     """A boto3 client of a server on this machine, with the server's own keys unless others are given."""
     keys = {
         "aws_access_key_id": access.access_key_id,
@@ -248,13 +246,13 @@ def client_of(access: AwsSettings, retries: dict[str, int] | None = None, **cred
 
 
 @pytest.fixture(scope="session")
-def s3(home: Path) -> Iterator[Any]:
+def s3(home):
     """A boto3 client with all rights on the S3 server of this run."""
     with closing(client_of(embedded.bucket_access(home))) as client:
         yield client
 
 
-def fresh_bucket(home: Path, s3: Any) -> dict[str, str]:
+def fresh_bucket(home, s3):
     """The variables that point to a new bucket on the S3 server of this run."""
     access, name = embedded.bucket_access(home), f"test-{uuid4().hex}"
     s3.create_bucket(Bucket=name)
@@ -272,7 +270,7 @@ def fresh_bucket(home: Path, s3: Any) -> dict[str, str]:
 
 
 @pytest.fixture
-def bucket_environment(home: Path, s3: Any, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+def bucket_environment(home, s3, monkeypatch):
     """The variables that point to a fresh bucket; also set for this test, since boto3 reads them itself."""
     environ = fresh_bucket(home, s3)
     for variable, value in environ.items():
@@ -281,7 +279,7 @@ def bucket_environment(home: Path, s3: Any, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.fixture
-def bucket(bucket_environment: dict[str, str]) -> Bucket:
+def bucket(bucket_environment):
     """A bucket without objects."""
     return Bucket.open(Settings.from_environment({**os.environ, **bucket_environment}))
 
@@ -295,22 +293,19 @@ class Ran:
     err: str
 
     @property
-    def told(self) -> Any:
+    def told(self):
         """The JSON that it printed."""
         return json.loads(self.out)
 
 
-Run = Callable[..., Ran]
-
-
 @pytest.fixture
-def run(request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]) -> Run:
+def run(request, capsys):
     """Run a command in this process, on a fresh database and a fresh bucket unless another environment is given.
 
     It must end with the exit status ``ends``, or with any where that is None.
     """
 
-    def run(*words: object, ends: int | None = 0, within: Mapping[str, str] | None = None, **environ: str) -> Ran:
+    def run(*words, ends=0, within=None, **environ):
         around = request.getfixturevalue("embedded_environment") if within is None else within
         capsys.readouterr()
         status = main([*map(str, words)], {**around, **environ})
@@ -322,9 +317,7 @@ def run(request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]) -> R
 
 
 @pytest.fixture
-def embedded_environment(
-    tmp_path_factory: pytest.TempPathFactory, database: Database, bucket_environment: dict[str, str]
-) -> dict[str, str]:
+def embedded_environment(tmp_path_factory, database, bucket_environment):
     """The environment for the command line: a fresh database, a fresh bucket and a fresh home.
 
     Each command removes expired credentials from its home: with a clock that is ahead, those of other tests, too.

@@ -12,7 +12,6 @@ inputs; one fingerprint of the outputs on every engine, and two cores at most 0.
 """
 
 import os
-from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
@@ -24,10 +23,10 @@ from pathlib import Path
 from adbc_driver_postgresql import dbapi
 
 from tests.benchmarks.made_sales import NOW, fill, statements
-from tests.benchmarks.measuring import Timed, line, own_database, peak_mb, plain, server_cpu, timed
+from tests.benchmarks.measuring import line, own_database, peak_mb, plain, server_cpu, timed
 from tests.support.audits import REMOTE, judge_on, on_duckdb, parts_of, plan_in, sail
 from toolkit.audit.duckdb_session import DEFAULT_MEMORY, copy_to, duckdb_session, files_alone
-from toolkit.audit.engines import Engine, spark_engine
+from toolkit.audit.engines import spark_engine
 from toolkit.audit.folder import open_audit, part_of
 from toolkit.audit.judge import GIVEN, OUTPUTS
 from toolkit.audit.run import make_audit
@@ -55,7 +54,7 @@ LARGE = 5_000_000
 """Sales beyond which only the audit itself is measured."""
 
 
-def main(scale: float) -> None:
+def main(scale):
     """Print the measurements with their ratios."""
     with own_database() as (database, home):
         sales = max(100, round(SALES * scale))
@@ -86,15 +85,15 @@ def main(scale: float) -> None:
             _engines(folder, home, sales)
 
 
-def _beside(made: Timed[str], floor: tuple[float, float]) -> str:
+def _beside(made, floor):
     return f"{made.seconds / floor[0]:.2f} (CPU {made.cpu / floor[1]:.2f})"
 
 
-def _same(one: int, other: int) -> str:
+def _same(one, other):
     return "the same rows" if one == other else "OTHER ROWS"
 
 
-def _floors(database: Database, home: Path, sales: int) -> tuple[tuple[float, float], tuple[float, float]]:
+def _floors(database, home, sales):
     """Return the seconds of the floor and of the peer, by the clock and of the processors."""
     cpu = partial(server_cpu, home)
     copied = timed(lambda: _copied(database), cpu)
@@ -106,7 +105,7 @@ def _floors(database: Database, home: Path, sales: int) -> tuple[tuple[float, fl
     return (copied.seconds + judged.seconds, copied.cpu + judged.cpu), (by_hand.seconds, by_hand.cpu)
 
 
-def _made(url: str, home: Path, hours: int, memory: str) -> tuple[Timed[str], float]:
+def _made(url, home, hours, memory):
     """Return the folder of an audit with its times, and its peak of memory."""
     database, moment = Database(url, embedded=True), NOW + timedelta(hours=hours)
     cpu = partial(server_cpu, home)
@@ -115,7 +114,7 @@ def _made(url: str, home: Path, hours: int, memory: str) -> tuple[Timed[str], fl
     return made, peak_mb()
 
 
-def _engines(folder: Path, home: Path, sales: int) -> None:
+def _engines(folder, home, sales):
     """Judge the inputs of an audit once more on each engine, which writes the outputs itself."""
     seconds, prints = {}, {}
     ways = {"DuckDB": on_duckdb(home), "Sail, one core": _on_sail("0"), "Sail, two cores": _on_sail("0,1")}
@@ -135,12 +134,12 @@ def _engines(folder: Path, home: Path, sales: int) -> None:
 
 
 @contextmanager
-def _on_sail(cores: str) -> Iterator[Engine]:
+def _on_sail(cores):
     with sail(within=("taskset", "-c", cores)) as (url, _), spark_engine(url) as engine:
         yield engine
 
 
-def _fingerprint(outputs: Path) -> int:
+def _fingerprint(outputs):
     """Return a number that tells the rows of all outputs, in whatever order, and in whatever files."""
     with duckdb_session(outputs) as session:
         queries = [
@@ -151,7 +150,7 @@ def _fingerprint(outputs: Path) -> int:
         return sum(int(session.sql(query).fetchall()[0][0]) for query in queries)
 
 
-def _copied(database: Database) -> int:
+def _copied(database):
     """Read every input as binary COPY gives it, and do nothing with it."""
     size = 0
     with database.snapshot() as connection, raw(connection).cursor() as cursor:
@@ -162,12 +161,12 @@ def _copied(database: Database) -> int:
     return size
 
 
-def _in_duckdb(database: Database, home: Path) -> Timed[None]:
+def _in_duckdb(database, home):
     """Time the judging alone, over tables that are there, with its outputs written and hashed."""
     outputs = home / "by_hand"
     outputs.mkdir()
 
-    def judged() -> None:
+    def judged():
         for name, query in ORDERED.items():
             place = outputs / f"{name}.parquet"
             session.execute(copy_to(query, place))
@@ -184,7 +183,7 @@ def _in_duckdb(database: Database, home: Path) -> Timed[None]:
         return timed(judged)
 
 
-def _in_postgresql(database: Database) -> None:
+def _in_postgresql(database):
     """Judge into temporary tables."""
     with database.snapshot() as connection:
         server = raw(connection)

@@ -13,20 +13,19 @@ import psycopg
 
 from tests.benchmarks.measuring import copy, in_turn, line, own_database, plain, toolkit
 from tests.support.client_rows import client, write_csv
-from toolkit.database.connection import Database
 
 _ROWS = 1_000_000
 _TABLES = ("clients", "addresses")
 
 
-def main(scale: float) -> None:
+def main(scale):
     """Print the measurements with their ratios."""
     rows = max(1, round(_ROWS * scale))
     peaks = []
     with TemporaryDirectory() as folder:
         source = write_csv(Path(folder, "sent.csv"), map(_client, range(rows)))
 
-        def load(_: Database, home: Path) -> None:
+        def load(_, home):
             environ = {**os.environ, "TOOLKIT_HOME": str(home)}
             run = toolkit(["clients", "load", source, "--out", home / "out"], environ)
             assert run.status in (0, 3), run.output
@@ -43,7 +42,7 @@ def main(scale: float) -> None:
     print(f"{'memory':46}{max(peaks):>6.0f} MB (goal 500)")
 
 
-def _client(number: int) -> dict[str, str]:
+def _client(number):
     """A client; of a hundred one has a wrong check digit, and one a short number of the installation."""
     row = client(number)
     if number % 100 == 0:
@@ -53,7 +52,7 @@ def _client(number: int) -> dict[str, str]:
     return row
 
 
-def _exported(database: Database, folder: Path) -> dict[str, Path]:
+def _exported(database, folder):
     """The rows that a load has written, as CSV by the table that each belongs in."""
     paths = {name: folder / f"{name}.csv" for name in _TABLES}
     with psycopg.connect(plain(database)) as connection, connection.cursor() as cursor:

@@ -3,8 +3,6 @@
 Goal on 2 cores: at least 0.6 of the bare one's rate.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os
@@ -13,7 +11,6 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -38,7 +35,7 @@ _SALES = 5000
 """Sales that credentials are asked for in turn, as partners do: a sale has a few records, not thousands."""
 
 
-def main(scale: float) -> None:
+def main(scale):
     """Print a line per endpoint and number of connections."""
     with own_home() as home:
         environ = {
@@ -54,7 +51,7 @@ def main(scale: float) -> None:
             _compare(bare, server.port, token, scale)
 
 
-def _compare(bare: int, port: int, token: str, scale: float) -> None:
+def _compare(bare, port, token, scale):
     print("endpoint     conns   req/s  bare/s  ratio")
     seconds = max(_SECONDS * scale / _ROUNDS, 0.5)
     uploads = [_request(f"PUT /sales/VND-{number}/evidences", UPLOAD, token) for number in range(_SALES)]
@@ -72,7 +69,7 @@ def _compare(bare: int, port: int, token: str, scale: float) -> None:
             print(f"{line[:12]:12} {connections:5} {rates}", flush=True)
 
 
-def _request(line: str, body: Mapping[str, object], token: str) -> bytes:
+def _request(line, body, token):
     content = json.dumps(body, ensure_ascii=False).encode()
     head = (
         f"{line} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
@@ -81,7 +78,7 @@ def _request(line: str, body: Mapping[str, object], token: str) -> bytes:
     return head.encode() + content
 
 
-def _make_sales(environ: Mapping[str, str]) -> None:
+def _make_sales(environ):
     application = Services(environ)
     sale = {"utility_group": "A", "is_client_financial_responsible": True, "created_at": datetime.now(UTC)}
     with application.database.transaction() as connection:
@@ -90,10 +87,9 @@ def _make_sales(environ: Mapping[str, str]) -> None:
 
 
 @contextmanager
-def _bare(environ: Mapping[str, str]) -> Iterator[int]:
+def _bare(environ):
     command = [sys.executable, "-m", "tests.benchmarks.http_bare"]
     with subprocess.Popen(command, env={**os.environ, **environ}, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
         try:
             yield int(process.stdout.readline())
         finally:
@@ -107,23 +103,23 @@ class _Load:
     seconds: float = 0.0
     statuses: Counter[int] = field(default_factory=Counter)
 
-    def __iadd__(self, other: _Load) -> _Load:
+    def __iadd__(self, other):
         self.seconds += other.seconds
         self.statuses += other.statuses
         return self
 
     @property
-    def rate(self) -> float:
+    def rate(self):
         """Answers a second."""
         return self.statuses.total() / self.seconds
 
 
-def _run(port: int, requests: Sequence[bytes], *, connections: int, seconds: float) -> _Load:
+def _run(port, requests, *, connections, seconds):
     """Send ``requests`` in turn, over and over, for ``seconds`` and say how it went."""
     return uvloop.run(_send_all(port, cycle(requests), connections, seconds))
 
 
-async def _send_all(port: int, requests: Iterator[bytes], connections: int, seconds: float) -> _Load:
+async def _send_all(port, requests, connections, seconds):
     load, began = _Load(), time.perf_counter()
     until = began + seconds
     await asyncio.gather(*(_send(port, requests, load, until) for _ in range(connections)))
@@ -131,7 +127,7 @@ async def _send_all(port: int, requests: Iterator[bytes], connections: int, seco
     return load
 
 
-async def _send(port: int, requests: Iterator[bytes], load: _Load, until: float) -> None:
+async def _send(port, requests, load, until):
     """Send over one connection, a request after the answer to the one before."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     while time.perf_counter() < until:

@@ -26,7 +26,7 @@ _MADE = """
 """
 
 
-def main(scale: float) -> None:
+def main(scale):
     """Print the seconds of each, and the memory."""
     events = max(1000, round(_EVENTS * scale))
     with own_database() as (database, home):
@@ -52,5 +52,5 @@ def main(scale: float) -> None:
         line("export", exported.seconds, events, _peak())
 
 
-def _peak() -> str:
+def _peak():
     return f"{peak_mb():.0f} MB at most"

@@ -6,7 +6,6 @@ that a partner asks before it completes a sale: 20 ms at the database.
 
 import os
 import time
-from pathlib import Path
 from statistics import median
 
 import sqlalchemy as sa
@@ -31,12 +30,12 @@ _OF_PARTNERS = """
 class _Mails:
     count = 0
 
-    async def handle_DATA(self, *_: object) -> str:  # noqa: N802  # aiosmtpd's name
+    async def handle_DATA(self, *_):  # noqa: N802  # aiosmtpd's name
         self.count += 1
         return "250 OK"
 
 
-def main(scale: float) -> None:
+def main(scale):
     """Print what the command took."""
     with own_database() as (database, home):
         partners = max(2, round(_PARTNERS * scale))
@@ -67,7 +66,7 @@ def main(scale: float) -> None:
         _ask_gates(home, partners)
 
 
-def _ask_gates(home: Path, partners: int) -> None:
+def _ask_gates(home, partners):
     """Print the time that the database takes for one gate, the median and the slowest."""
     environ = {"TOOLKIT_HOME": str(home)}
     with Kit(environ) as kit:

@@ -13,7 +13,7 @@ _SALES = 100_000
 _FORMATS = "html,xlsx,csv,json"
 
 
-def main(scale: float) -> None:
+def main(scale):
     """Print what the report took."""
     with own_database() as (database, home):
         sales = max(100, round(_SALES * scale))

@@ -8,7 +8,6 @@ import json
 import random
 import secrets
 import time
-from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from http.client import HTTPConnection
 from itertools import cycle
@@ -29,7 +28,7 @@ _REQUESTS = 1000
 _SALES = 500
 
 
-def main(scale: float) -> None:
+def main(scale):
     """Print a line per endpoint: the medians, their difference, and the rank test."""
     with own_home() as home:
         environ = {"TOOLKIT_HOME": str(home), "TOOLKIT_JWT_SECRET": secrets.token_urlsafe(32)}
@@ -64,22 +63,14 @@ def main(scale: float) -> None:
                 print(f"{method:5}{path:23}{told}{_z(*times[:2]):>7.1f}{_z(*times[1:]):>16.1f}", flush=True)
 
 
-def _times(
-    client: HTTPConnection,
-    token: str,
-    method: str,
-    path: str,
-    ids: list[list[str]],
-    body: Mapping[str, object] | None,
-    count: int,
-) -> list[list[float]]:
+def _times(client, token, method, path, ids, body, count):
     """Return the seconds of ``count`` answers for each list of ids."""
     head = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
     content = None if body is None else json.dumps(body)
     kinds = [*range(len(ids))] * count
     random.Random(1).shuffle(kinds)
     asked = [cycle(each) for each in ids]
-    times: list[list[float]] = [[] for _ in ids]
+    times = [[] for _ in ids]
     statuses = set()
     for kind in kinds:
         url = path.format(next(asked[kind]))
@@ -93,7 +84,7 @@ def _times(
     return times
 
 
-def _z(one: list[float], other: list[float]) -> float:
+def _z(one, other):
     """Return how many deviations the ranks of the first are above chance; no two times are equal."""
     ranks = np.argsort(np.argsort([*one, *other])) + 1
     n, m = len(one), len(other)

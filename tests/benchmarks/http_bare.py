@@ -7,7 +7,6 @@ limits; as many threads and connections as the real one, and SQLAlchemy as one w
 import asyncio
 import os
 from datetime import UTC, date, datetime
-from typing import Any
 
 import anyio.to_thread
 import sqlalchemy as sa
@@ -15,7 +14,6 @@ import uvloop
 from granian.constants import HTTPModes, Interfaces
 from granian.server.embed import Server
 from starlette.applications import Starlette
-from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
@@ -27,15 +25,15 @@ from toolkit.intake.headings import FIELDS
 RULES = {rule.name: rule for rule in FIELDS}
 
 
-def main() -> None:
+def main():
     engine = sa.create_engine(os.environ["DATABASE_URL"], pool_size=THREADS)
 
-    def insert(*rows: tuple[sa.Table, dict[str, Any]]) -> None:
+    def insert(*rows):
         with engine.begin() as connection:
             for table, row in rows:
                 connection.execute(sa.insert(table), row)
 
-    async def register(request: Request) -> JSONResponse:
+    async def register(request):
         body = await request.json()
         client_id, address_id, now = new_id(), new_id(), datetime.now(UTC)
         names = ("cpf", "numberOnDealership", "enrollment", "firstName", "lastName")
@@ -46,7 +44,7 @@ def main() -> None:
         await anyio.to_thread.run_sync(insert, (clients, client), (addresses, address), limiter=limiter)
         return JSONResponse({"message": "", "clientId": str(client_id), "addressId": str(address_id)})
 
-    async def upload(request: Request) -> JSONResponse:
+    async def upload(request):
         body = await request.json()
         evidence_id, now = new_id(), datetime.now(UTC)
         record = {"id": evidence_id, "sale_id": request.path_params["sale_id"], "requested_by": "bench"}
@@ -69,7 +67,7 @@ def main() -> None:
         app, port=port, interface=Interfaces.ASGINL, http=HTTPModes.http1, websockets=False, log_enabled=False
     )
 
-    async def serve() -> None:
+    async def serve():
         serving = asyncio.create_task(server.serve())
         await listening(port, serving)
         print(port, flush=True)

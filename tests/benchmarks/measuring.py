@@ -7,12 +7,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Generic, TypeVar
 
 import psutil
 import psycopg
@@ -21,29 +19,27 @@ from toolkit import embedded
 from toolkit.database import schema
 from toolkit.database.connection import Database
 
-T = TypeVar("T")
-
 _ROUNDS = 3
 _LOOK = 0.02
 
 
 @dataclass(frozen=True)
-class Timed(Generic[T]):
+class Timed:
     """The time that something took, by the clock and of the processors, and its answer."""
 
     seconds: float
     cpu: float
-    answer: T
+    answer: object
 
 
-def timed(work: Callable[[], T], elsewhere: Callable[[], float] = lambda: 0.0) -> Timed[T]:
+def timed(work, elsewhere=lambda: 0.0):
     """Do the work; its CPU seconds are those of this process, its ended children, and a server elsewhere."""
     started, before = time.perf_counter(), sum(os.times()[:4]) + elsewhere()
     answer = work()
     return Timed(time.perf_counter() - started, sum(os.times()[:4]) + elsewhere() - before, answer)
 
 
-def line(name: str, seconds: float, count: int, remark: str = "") -> None:
+def line(name, seconds, count, remark=""):
     """Print what took so many seconds, and how many of ``count`` it did in each."""
     print(f"{name:46}{seconds:>8.2f}{count / seconds:>12,.0f}  {remark}", flush=True)
 
@@ -58,7 +54,7 @@ class Run:
     output: str
 
 
-def toolkit(args: Sequence[str | Path], environ: Mapping[str, str]) -> Run:
+def toolkit(args, environ):
     """Run ``toolkit`` with ``args``."""
     started = time.perf_counter()
     command = [sys.executable, "-m", "toolkit", "-q", *map(str, args)]
@@ -74,11 +70,10 @@ def toolkit(args: Sequence[str | Path], environ: Mapping[str, str]) -> Run:
         except subprocess.TimeoutExpired:
             continue
     seconds = time.perf_counter() - started
-    assert process.stdout is not None
     return Run(seconds, peak, status, process.stdout.read())
 
 
-def peak_mb(pid: int | str = "self") -> float:
+def peak_mb(pid="self"):
     """The most memory that a process ever held, 0 for one that has ended."""
     # The high-water mark belongs to the program, where ru_maxrss would start with that of its parent.
     with suppress(OSError):
@@ -87,7 +82,7 @@ def peak_mb(pid: int | str = "self") -> float:
     return 0.0
 
 
-def server_cpu(home: Path) -> float:
+def server_cpu(home):
     """The CPU seconds of the PostgreSQL that is embedded under ``home``, with those of sessions that ended."""
     server = psutil.Process(int(next(home.rglob("postmaster.pid")).read_text().split()[0]))
     while True:
@@ -100,12 +95,12 @@ def server_cpu(home: Path) -> float:
             return sum(each.user + each.system for each in times) + before.children_user + before.children_system
 
 
-def plain(database: Database) -> str:
+def plain(database):
     """Return the address as libpq takes it."""
     return database.engine.url.set(drivername="postgresql").render_as_string(hide_password=False)
 
 
-def copy(database: Database, sources: Mapping[str, Path]) -> None:
+def copy(database, sources):
     """Copy CSV into tables, in one transaction."""
     with psycopg.connect(plain(database)) as connection:
         for table, path in sources.items():
@@ -117,7 +112,7 @@ def copy(database: Database, sources: Mapping[str, Path]) -> None:
 
 
 @contextmanager
-def own_home() -> Iterator[Path]:
+def own_home():
     """A ``TOOLKIT_HOME``, gone at the end with the servers that were started in it."""
     home = Path(tempfile.mkdtemp(prefix="own-", dir="/tmp"))  # open to the account of PostgreSQL
     try:
@@ -128,7 +123,7 @@ def own_home() -> Iterator[Path]:
 
 
 @contextmanager
-def own_database() -> Iterator[tuple[Database, Path]]:
+def own_database():
     """A migrated database without rows, and the home that it is in."""
     with own_home() as home:
         database = Database(embedded.database_url(home), embedded=True)
@@ -137,9 +132,9 @@ def own_database() -> Iterator[tuple[Database, Path]]:
         database.dispose()
 
 
-def in_turn(*works: Callable[[Database, Path], object]) -> list[Timed[object]]:
+def in_turn(*works):
     """Return the round of median seconds of each work, which gets a fresh database and its home every time."""
-    rounds: list[list[Timed[object]]] = [[] for _ in works]
+    rounds = [[] for _ in works]
     for _ in range(_ROUNDS):
         for work, times in zip(works, rounds, strict=True):
             with own_database() as (database, home):

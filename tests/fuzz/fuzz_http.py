@@ -3,16 +3,12 @@
 Whatever comes in, the server answers with a status of its document, logs no fault, stays alive, and does not grow.
 """
 
-from __future__ import annotations
-
 import json
-import random
 import re
 import secrets
 import socket
 import time
 from collections import Counter
-from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 
@@ -21,7 +17,7 @@ import psutil
 
 from tests.benchmarks.measuring import own_home
 from tests.support.request_bodies import CLIENT, UPLOAD
-from tests.support.served_process import Server, serving
+from tests.support.served_process import serving
 from tests.support.uploaded_sales import add_sale
 from toolkit.http import tokens
 from toolkit.http.answers import PROBLEMS
@@ -43,7 +39,7 @@ WORDS = [
 ]
 
 
-def run(chance: random.Random, until: float) -> Counter[str]:
+def run(chance, until):
     """Send requests that are broken by chance."""
     with _server() as (server, token):
         process = psutil.Process(server.process.pid)
@@ -58,8 +54,8 @@ def run(chance: random.Random, until: float) -> Counter[str]:
     return counts
 
 
-def _raw(chance: random.Random, until: float, server: Server, token: str) -> Counter[str]:
-    counts: Counter[str] = Counter()
+def _raw(chance, until, server, token):
+    counts = Counter()
     while time.monotonic() < until:
         good = b"".join(_request(chance, token) for _ in range(chance.randint(1, 2)))
         sent = _mutated(chance, good) if chance.random() < 0.95 else good
@@ -74,7 +70,7 @@ def _raw(chance: random.Random, until: float, server: Server, token: str) -> Cou
     return counts
 
 
-def _mutated(chance: random.Random, good: bytes) -> bytes:
+def _mutated(chance, good):
     """``good`` after one to six changes."""
     data = bytearray(good)
     for _ in range(chance.randint(1, 6)):
@@ -98,7 +94,7 @@ def _mutated(chance: random.Random, good: bytes) -> bytes:
     return bytes(data)
 
 
-def _request(chance: random.Random, token: str) -> bytes:
+def _request(chance, token):
     line, body = chance.choice(
         [
             ("POST /clients", json.dumps(CLIENT).encode()),
@@ -117,7 +113,7 @@ def _request(chance: random.Random, token: str) -> bytes:
     return head.encode() + b"Content-Length: %d\r\n\r\n%s" % (len(body), body)
 
 
-def _answers(port: int, sent: bytes) -> list[int]:
+def _answers(port, sent):
     """The statuses of all answers until the other side closes, or says nothing for a moment."""
     received = b""
     with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=5) as wire:
@@ -129,7 +125,7 @@ def _answers(port: int, sent: bytes) -> list[int]:
 
 
 @contextmanager
-def _server() -> Iterator[tuple[Server, str]]:
+def _server():
     plenty = {f"TOOLKIT_QUOTA_{name}": "100000000" for name in ("REQUESTS", "WRONG_TOKENS", "OPEN_FORMS")}
     with own_home() as home:
         environ = {"TOOLKIT_HOME": str(home), "TOOLKIT_JWT_SECRET": secrets.token_urlsafe(32), **plenty}

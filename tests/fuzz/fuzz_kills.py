@@ -1,10 +1,7 @@
 """Loads and audits that are killed at chance moments: what is run again ends as if nothing had been killed."""
 
-from __future__ import annotations
-
 import json
 import os
-import random
 import signal
 import subprocess
 import sys
@@ -12,7 +9,6 @@ import time
 from collections import Counter
 from contextlib import suppress
 from hashlib import sha256
-from pathlib import Path
 
 import sqlalchemy as sa
 
@@ -29,9 +25,9 @@ SALES = "".join(f"V-{number},,A,true,2026-10-01T12:00:00-03:00\n" for number in 
 TOOLKIT = (sys.executable, "-m", "toolkit", "-q")
 
 
-def run(chance: random.Random, until: float) -> Counter[str]:
+def run(chance, until):
     """Kill a load, or the audit after it, and run the same again."""
-    counts: Counter[str] = Counter()
+    counts = Counter()
     with own_home() as home:
         environ = {**os.environ, "TOOLKIT_HOME": str(home)}
         sales = home / "sales.csv"
@@ -68,7 +64,7 @@ def run(chance: random.Random, until: float) -> Counter[str]:
     return counts
 
 
-def _clients(home: Path) -> int:
+def _clients(home):
     database = Database(embedded.database_url(home), embedded=True)
     with database.transaction() as connection:
         count = connection.execute(sa.text("SELECT count(*), count(DISTINCT cpf) FROM public.clients")).one()
@@ -77,7 +73,7 @@ def _clients(home: Path) -> int:
     return int(count[0])
 
 
-def _check_audits(home: Path) -> None:
+def _check_audits(home):
     """Every folder under a final name is whole."""
     for folder in (home / "audits").glob("2*"):
         assert (folder / FACTS).exists(), folder

@@ -8,7 +8,6 @@ from contextlib import suppress
 from copy import copy
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import psutil
 import pytest
@@ -22,7 +21,6 @@ from toolkit.database.connection import raw
 from toolkit.evidence import inspection
 from toolkit.evidence.inspection import Inspector
 from toolkit.intake.clients import load_clients
-from toolkit.intake.results import LoadResult
 from toolkit.settings import AwsSettings
 
 
@@ -39,17 +37,17 @@ def object_gateway():
 @pytest.fixture(scope="session", autouse=True)
 def _inspections_share_processes():
     """Leave the process of an inspection to the next one, since starting one takes half a second."""
-    idle: list[Inspector] = []
+    idle = []
     start, end, module = Inspector._start, Inspector.__exit__, inspection._MODULE
 
-    def take_or_start(self: Inspector) -> subprocess.Popen[str]:
+    def take_or_start(self):
         if module != inspection._MODULE:  # a test has another one run
             return start(self)
         with suppress(IndexError):
             self.__dict__ |= idle.pop().__dict__ | {"_seconds": self._seconds}
         return self._process or start(self)
 
-    def leave(self: Inspector, *_: object) -> None:
+    def leave(self, *_):
         if self._process:
             idle.append(copy(self))
             self._process = None
@@ -144,7 +142,7 @@ def used_home(own_home):
 
 @pytest.fixture
 def load(database, clock, tmp_path):
-    def load(*files: Path, dry_run: bool = False, **options: Any) -> LoadResult:
+    def load(*files, dry_run=False, **options):
         return load_clients(database, files, out=tmp_path / "out", dry_run=dry_run, **options, clock=clock)
 
     return load

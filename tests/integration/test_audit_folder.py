@@ -103,7 +103,7 @@ def in_bucket(bucket, environ):
 
 def came_here(monkeypatch):
     """The rows of each answer that comes from the cluster to this machine."""
-    counts, read = list[int](), SparkEngine.read
+    counts, read = [], SparkEngine.read
 
     def counted(engine, query):
         rows = read(engine, query)

@@ -241,7 +241,7 @@ def test_a_fault_is_a_500_that_tells_nothing(environ, monkeypatch):
         raise KeyError(body["cpf"])
 
     monkeypatch.setattr(app, "register_client", fail)
-    lines = queue.Queue[str]()
+    lines = queue.Queue()
     monkeypatch.setattr(logs, "_lines", lines)
     with in_process(environ) as server, partner_of(server.url, issue(environ)) as partner:
         answer = partner.post("/clients", json=CLIENT)

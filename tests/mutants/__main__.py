@@ -12,12 +12,11 @@ import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
-_ROOT: Final = Path(__file__).parents[2]
-_COPIED: Final = ("toolkit", "tests", "notebooks", "pyproject.toml", "README.md", "CHANGELOG.md", "Makefile")
-_SECONDS: Final = 600
-_TESTS_FAILED: Final = 1
+_ROOT = Path(__file__).parents[2]
+_COPIED = ("toolkit", "tests", "notebooks", "pyproject.toml", "README.md", "CHANGELOG.md", "Makefile")
+_SECONDS = 600
+_TESTS_FAILED = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +30,7 @@ class Fault:
     tests: tuple[str, ...]
 
 
-def faults() -> list[Fault]:
+def faults():
     """Read the list of the faults."""
     found = []
     for line in Path(__file__).with_name("faults.txt").read_text("utf-8").splitlines():
@@ -42,7 +41,7 @@ def faults() -> list[Fault]:
     return found
 
 
-def survives(fault: Fault, folder: Path) -> str | None:
+def survives(fault, folder):
     """Plant a fault in the copy and run its tests; return what is wrong, ``None`` where it was noticed."""
     path = folder / fault.file
     text = path.read_text("utf-8")
@@ -60,7 +59,7 @@ def survives(fault: Fault, folder: Path) -> str | None:
     return "SURVIVED" if status == 0 else f"pytest ended with status {status}: are the names of its tests right?"
 
 
-def _status(tests: tuple[str, ...], folder: Path) -> tuple[int, str]:
+def _status(tests, folder):
     command = [sys.executable, "-m", "pytest", "-q", "-x", *tests]
     environ = {**os.environ, "PYTHONPATH": str(folder)}
     process = subprocess.run(  # the tests of this list
@@ -69,7 +68,7 @@ def _status(tests: tuple[str, ...], folder: Path) -> tuple[int, str]:
     return process.returncode, process.stdout
 
 
-def main() -> int:
+def main():
     """Plant all faults, or those whose names hold one of the words that are given."""
     parser = argparse.ArgumentParser(prog="tests.mutants", description="Plant faults; name those that survive.")
     parser.add_argument("names", nargs="*")

@@ -261,7 +261,7 @@ def present(made):
 
 
 def changes_lead_from_one_moment_to_the_other(database, there):
-    moments = {START - timedelta(days=9): set[str]()} | there  # before the first audit nothing was known
+    moments = {START - timedelta(days=9): set()} | there  # before the first audit nothing was known
     for earlier, later in combinations(sorted(moments), 2):
         found = changes_between(database, earlier, later, ZONE)
         new, resolved, reopened, still = ({*found.ids(kind)} for kind in KINDS)

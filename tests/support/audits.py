@@ -4,45 +4,33 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from datetime import datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pytest
 
 from toolkit.audit.duckdb_session import duckdb_session
-from toolkit.audit.engines import DuckdbEngine, Engine
-from toolkit.audit.folder import Audit
+from toolkit.audit.engines import DuckdbEngine
 from toolkit.audit.judge import GIVEN, judgement
 from toolkit.audit.publish import AuditPlan
 from toolkit.audit.run import make_audit
 from toolkit.bucket.file_store import FolderStore
-from toolkit.contract.deadlines import Clock, Deadlines
-from toolkit.database.connection import Database
-from toolkit.reports.audited import Audited
+from toolkit.contract.deadlines import Deadlines
 from toolkit.reports.reading import read_audited
 
 DEADLINES = Deadlines(ZoneInfo("America/Sao_Paulo"))
 
 
-def plan_in(folder: Path, deadlines: Deadlines = DEADLINES, *, embedded_bucket: bool = False) -> AuditPlan:
+def plan_in(folder, deadlines=DEADLINES, *, embedded_bucket=False):
     """The plan of audits below a folder."""
     (folder / "audits").mkdir(parents=True, exist_ok=True)
     store = FolderStore(folder / "audits", str(folder / "audits"))
     return AuditPlan(store=store, work=folder / "work", deadlines=deadlines, embedded_bucket=embedded_bucket)
 
 
-def audited(
-    database: Database,
-    *,
-    clock: Clock,
-    as_of: datetime | None = None,
-    deadlines: Deadlines = DEADLINES,
-    partner: str | None = None,
-    embedded_bucket: bool = False,
-) -> Audited:
+def audited(database, *, clock, as_of=None, deadlines=DEADLINES, partner=None, embedded_bucket=False):
     """The numbers and lists of an audit of now, or of a past moment, of which nothing else is kept."""
     with tempfile.TemporaryDirectory() as folder:
         plan = plan_in(Path(folder), deadlines, embedded_bucket=embedded_bucket)
@@ -50,23 +38,23 @@ def audited(
         return read_audited(made if partner is None else made.for_partner(partner, whole=True))
 
 
-def made_audit(database: Database, folder: Path, *, clock: Clock, as_of: datetime | None = None) -> Audit:
+def made_audit(database, folder, *, clock, as_of=None):
     """An audit whose folder is kept."""
     return make_audit(database, plan_in(folder), clock=clock, as_of=as_of)
 
 
-def of_partner(database: Database, result: Audited, partner: str) -> Audited:
+def of_partner(database, result, partner):
     """The sales of one partner in the audit of the same moment."""
     return audited(database, clock=lambda: result.made_at + timedelta(days=1), as_of=result.as_of, partner=partner)
 
 
 @contextmanager
-def on_duckdb(home: Path | None = None) -> Iterator[Engine]:
+def on_duckdb(home=None):
     with duckdb_session(home) as session:
         yield DuckdbEngine(session)
 
 
-def judge_on(engine: Engine, inputs: Path, outputs: Path, as_of: datetime) -> None:
+def judge_on(engine, inputs, outputs, as_of):
     """Judge the inputs in a folder; the engine writes the outputs itself."""
 
     for name in GIVEN:
@@ -76,7 +64,7 @@ def judge_on(engine: Engine, inputs: Path, outputs: Path, as_of: datetime) -> No
         engine.show(name, parts_of(outputs, name))
 
 
-def parts_of(outputs: Path, name: str) -> list[str]:
+def parts_of(outputs, name):
     """Return the files of an output: one, or those of the folder that Spark writes."""
     place = outputs / f"{name}.parquet"
     return [str(place)] if place.is_file() else sorted(map(str, place.glob("*.parquet")))
@@ -95,9 +83,7 @@ input()
 
 
 @contextmanager
-def sail(
-    environ: Mapping[str, str] | None = None, within: tuple[str, ...] = ()
-) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+def sail(environ=None, within=()):
     """The URL of a server, with the environment of this process and ``environ``, and its process."""
     pytest.importorskip("pysail.spark")
     server = subprocess.Popen(
@@ -107,7 +93,6 @@ def sail(
         stdout=subprocess.PIPE,
     )
     try:
-        assert server.stdout is not None
         yield f"sc://127.0.0.1:{int(server.stdout.readline())}", server
     finally:
         server.kill()

@@ -2,9 +2,7 @@
 
 import os
 import shutil
-from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import pytest
 
@@ -18,7 +16,7 @@ needs_browser = pytest.mark.skipif(
 
 
 @contextmanager
-def chromium() -> Iterator[Any]:
+def chromium():
     """Chromium without a window; it looks for nothing on the network by itself."""
     from playwright.sync_api import sync_playwright  # not needed where there is no browser
 
@@ -32,9 +30,9 @@ def chromium() -> Iterator[Any]:
 
 
 @contextmanager
-def well_behaved(browser: Any, *own: str, **options: Any) -> Iterator[Any]:
+def well_behaved(browser, *own, **options):
     """A page that complains of nothing and asks nobody but addresses that begin with one of its ``own``."""
-    opened, complaints, requests = browser.new_page(**options), list[str](), list[str]()
+    opened, complaints, requests = browser.new_page(**options), [], []
     opened.set_default_timeout(PATIENCE * 1000)
     opened.on("console", lambda message: complaints.append(message.text))
     opened.on("pageerror", lambda error: complaints.append(str(error)))

@@ -1,11 +1,9 @@
 """Made-up clients for tests: valid rows, and files of them as partners would send."""
 
 import csv
-from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 
 
-def cpf(number: int) -> str:
+def cpf(number):
     """The valid CPF whose first nine digits are ``number``."""
     digits = [int(digit) for digit in f"{number:09d}"]
     for weight in (10, 11):
@@ -14,7 +12,7 @@ def cpf(number: int) -> str:
     return "".join(map(str, digits))
 
 
-def client(number: int, **changes: str) -> dict[str, str]:
+def client(number, **changes):
     """A valid client, another one for each ``number``; ``changes`` by field name with ``__`` for the dot."""
     row = {
         "externalId": f"P-{number}",
@@ -40,20 +38,13 @@ def client(number: int, **changes: str) -> dict[str, str]:
 FIELDS = tuple(client(0))
 
 
-def body(row: Mapping[str, str]) -> dict[str, object]:
+def body(row):
     """The same client as a request body of the contract; blank cells are absent."""
     top = {name: value for name, value in row.items() if "." not in name and value}
     return {**top, "address": {name[8:]: value for name, value in row.items() if "." in name and value}}
 
 
-def write_csv(
-    path: Path,
-    rows: Iterable[Mapping[str, str]],
-    *,
-    headings: Sequence[str] = FIELDS,
-    delimiter: str = ";",
-    encoding: str = "utf-8",
-) -> Path:
+def write_csv(path, rows, *, headings=FIELDS, delimiter=";", encoding="utf-8"):
     """Write rows under the contract's headings, or under ``headings`` in the same order."""
     with path.open("w", encoding=encoding, newline="") as stream:
         writer = csv.writer(stream, delimiter=delimiter)
@@ -62,7 +53,7 @@ def write_csv(
     return path
 
 
-def read_csv(path: Path, delimiter: str = ";") -> list[dict[str, str]]:
+def read_csv(path, delimiter=";"):
     """The rows of a file that a load has written."""
     with path.open(encoding="utf-8-sig", newline="") as stream:
         return list(csv.DictReader(stream, delimiter=delimiter))

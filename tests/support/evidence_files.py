@@ -2,13 +2,10 @@
 
 import io
 import struct
-from collections.abc import Callable
 from importlib.resources import files
-from typing import Any
 
 import av
 import numpy as np
-from numpy.typing import NDArray
 from pypdf import PdfWriter
 
 from tests.support.made_documents import page
@@ -16,9 +13,7 @@ from tests.support.made_documents import page
 RATE = 16_000
 
 
-def pdf(
-    pages: int = 1, password: str | None = None, *, operators: bytes = b"BT /F1 11 Tf 72 700 Td (Contrato) Tj ET"
-) -> bytes:
+def pdf(pages=1, password=None, *, operators=b"BT /F1 11 Tf 72 700 Td (Contrato) Tj ET"):
     writer = PdfWriter()
     for _ in range(pages):
         writer.append(io.BytesIO(page(operators)))
@@ -54,14 +49,14 @@ CODECS = {
 """FFmpeg's container, codec and samples a second of each kind of recording."""
 
 
-def encoded(samples: NDArray[Any], container: str = "MP3", rate: int | None = None, **options: str) -> bytes:
+def encoded(samples, container="MP3", rate=None, **options):
     """A recording of samples from -1 to 1; a second dimension holds channels."""
     muxer, codec, usual = CODECS[container]
     rows = samples.reshape(len(samples), -1).T.astype(np.float32)
     layout = "mono" if len(rows) == 1 else "stereo"
     buffer = io.BytesIO()
     with av.open(buffer, "w", muxer, options) as out:
-        stream: Any = out.add_stream(codec, rate=rate or usual, layout=layout)
+        stream = out.add_stream(codec, rate=rate or usual, layout=layout)
         if container == "WMA":
             stream.bit_rate = 64_000
         frame = av.AudioFrame.from_ndarray(np.ascontiguousarray(rows), "fltp", layout)
@@ -71,17 +66,17 @@ def encoded(samples: NDArray[Any], container: str = "MP3", rate: int | None = No
     return buffer.getvalue()
 
 
-def moments(seconds: float, container: str = "MP3") -> NDArray[Any]:
+def moments(seconds, container="MP3"):
     """The seconds of each sample."""
     rate = CODECS[container][2]
     return np.arange(int(seconds * rate)) / rate
 
 
-def tone(seconds: float = 2.0, container: str = "MP3", *, loudness: float = 0.3) -> bytes:
+def tone(seconds=2.0, container="MP3", *, loudness=0.3):
     return encoded(loudness * np.sin(2 * np.pi * 440 * moments(seconds, container)), container)
 
 
-def spoken(rate: int = RATE, number: int = 1) -> NDArray[Any]:
+def spoken(rate=RATE, number=1):
     """The samples of a voice that speaks for four to five seconds; ``number`` (1 to 3) tells two apart."""
     resampler = av.AudioResampler("flt", "mono", rate)
     with av.open(str(files("toolkit.samples") / "recordings" / f"pov-{number}.mp3")) as recording:
@@ -89,16 +84,16 @@ def spoken(rate: int = RATE, number: int = 1) -> NDArray[Any]:
     return np.concatenate(heard)
 
 
-def voice(container: str = "MP3", number: int = 1) -> bytes:
+def voice(container="MP3", number=1):
     return encoded(spoken(CODECS[container][2], number), container)
 
 
-def video(container: str, picture: str, sound: str) -> bytes:
+def video(container, picture, sound):
     """Two seconds of a grey picture and a tone."""
     buffer, rate = io.BytesIO(), 48000
     with av.open(buffer, "w", container) as out:
-        seen: Any = out.add_stream(picture, rate=5, width=64, height=64, pix_fmt="yuv420p")
-        heard: Any = out.add_stream(sound, rate=rate, layout="mono")
+        seen = out.add_stream(picture, rate=5, width=64, height=64, pix_fmt="yuv420p")
+        heard = out.add_stream(sound, rate=rate, layout="mono")
         tone = np.float32(0.3) * np.sin(np.arange(2 * rate, dtype=np.float32) / 17)[None]
         frame = av.AudioFrame.from_ndarray(tone, "fltp", "mono")
         frame.sample_rate, frame.pts = rate, 0
@@ -109,17 +104,17 @@ def video(container: str, picture: str, sound: str) -> bytes:
     return buffer.getvalue()
 
 
-def overwritten(content: bytes, fill: Callable[[int], bytes] = bytes) -> bytes:
+def overwritten(content, fill=bytes):
     """The same with zeros, or what ``fill`` gives, in its middle third."""
     third = len(content) // 3
     return content[:third] + fill(third) + content[2 * third :]
 
 
-def silence(seconds: float = 2.0, container: str = "MP3") -> bytes:
+def silence(seconds=2.0, container="MP3"):
     return tone(seconds, container, loudness=0.0)
 
 
-def telephone_wav(seconds: float = 2.0, *, codec: int = 0x83) -> bytes:
+def telephone_wav(seconds=2.0, *, codec=0x83):
     """A WAV file of zeros in a codec, which is G.729 of telephone recorders."""
     data = bytes(int(seconds * 1000))
     fmt = struct.pack("<HHIIHHH", codec, 1, 8000, 1000, 10, 0, 0)

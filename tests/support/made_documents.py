@@ -6,15 +6,7 @@ HELVETICA = b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>"
 TEXT = b"BT /F1 12 Tf 72 700 Td (Contrato de energia) Tj ET"
 
 
-def page(
-    content: bytes,
-    *,
-    page: bytes = b"",
-    box: bytes = b"0 0 595 842",
-    catalog: bytes = b"",
-    resources: bytes = b"",
-    objects: tuple[bytes, ...] = (),
-) -> bytes:
+def page(content, *, page=b"", box=b"0 0 595 842", catalog=b"", resources=b"", objects=()):
     """A PDF of one page; ``objects`` are numbered from 6, and the font is ``/F1``."""
     parts = [
         b"<< /Type /Catalog /Pages 2 0 R %s >>" % catalog,
@@ -38,7 +30,7 @@ def page(
     )
 
 
-def picture(pixels: bytes, width: int, *, matrix: bytes = b"595 0 0 842 0 0", drawn: bool = True) -> bytes:
+def picture(pixels, width, *, matrix=b"595 0 0 842 0 0", drawn=True):
     """A page with a picture of grey pixels."""
     packed = zlib.compress(pixels)
     image = (

@@ -172,7 +172,6 @@ def _helps(command):
     if isinstance(command, click.Group):
         for name in command.list_commands(click.Context(command)):
             own = command.get_command(click.Context(command), name)
-            assert own is not None
             if command is not cli._toolkit:
                 yield own.get_short_help_str(200)
             yield from _helps(own)

@@ -7,7 +7,7 @@ from contextlib import suppress
 from tests.support.waiting import PATIENCE
 
 
-def listens(port: int) -> bool:
+def listens(port):
     """Tell whether somebody answers at a port of this machine."""
     try:
         socket.create_connection(("127.0.0.1", port), timeout=PATIENCE).close()
@@ -16,7 +16,7 @@ def listens(port: int) -> bool:
     return True
 
 
-def free_port() -> int:
+def free_port():
     """Return a port that nothing uses, below those that the system gives to whoever asks for any."""
     while True:
         with socket.socket() as sock, suppress(OSError):

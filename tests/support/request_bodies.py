@@ -7,13 +7,13 @@ from toolkit.http import documents
 
 Json = dict[str, Any]
 
-ABSENT: Any = object()
+ABSENT = object()
 
-CLIENT: Json = documents.CLIENT_EXAMPLE
-UPLOAD: Json = dict(documents.DOCUMENT_EXAMPLE)
+CLIENT = documents.CLIENT_EXAMPLE
+UPLOAD = dict(documents.DOCUMENT_EXAMPLE)
 
 
-def changed(body: Json, field: str, value: Any) -> Json:
+def changed(body, field, value):
     """``body`` with another value for ``field`` (dotted where nested), or without it."""
     copy = deepcopy(body)
     *parents, name = field.split(".")

@@ -6,11 +6,9 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from tests.support.waiting import PATIENCE, wait_until
 
@@ -26,18 +24,18 @@ class Server:
     log_file: Path
 
     @property
-    def port(self) -> int:
+    def port(self):
         return int(self.url.rpartition(":")[2])
 
-    def log(self, event: str) -> list[dict[str, Any]]:
+    def log(self, event):
         """The lines of the log so far that tell of ``event``; every line is one JSON object."""
         lines = [json.loads(line) for line in self.log_file.read_text().splitlines()]
         return [line for line in lines if line["event"] == event]
 
-    def logged(self, event: str, **fields: Any) -> dict[str, Any]:
+    def logged(self, event, **fields):
         """The last line with these fields; a line may be written just after its answer was read."""
 
-        def found() -> list[dict[str, Any]]:
+        def found():
             return [line for line in self.log(event) if fields.items() <= line.items()]
 
         wait_until(found)
@@ -45,7 +43,7 @@ class Server:
 
 
 @contextmanager
-def serving(environ: Mapping[str, str]) -> Iterator[Server]:
+def serving(environ):
     """A server that listens on a free port; asked to end afterwards."""
     command = [sys.executable, "-m", "toolkit", "serve", "--port", "0"]
     inherited = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}

@@ -1,18 +1,12 @@
 """Store sales, evidence records and files in the bucket for the custody tests."""
 
 import json
-from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
-from typing import Any
-from uuid import UUID
 
 import sqlalchemy as sa
 
 from tests.support.evidence_files import pdf, tone
-from toolkit.bucket.client import Bucket
 from toolkit.contract.evidence import KIND_OF, EvidenceType, FileKind, object_key
-from toolkit.database.connection import Database
 from toolkit.database.tables import evidences, new_id, sales
 
 MONDAY = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)
@@ -21,7 +15,7 @@ PDF = pdf()
 MP3 = tone(1.5)
 
 
-def add_sale(database: Database, sale_id: str = "sale-1", **values: Any) -> str:
+def add_sale(database, sale_id="sale-1", **values):
     with database.transaction() as connection:
         usual = {"utility_group": "A", "is_client_financial_responsible": True, "created_at": MONDAY}
         connection.execute(sa.insert(sales), {"id": sale_id, **usual, **values})
@@ -29,16 +23,16 @@ def add_sale(database: Database, sale_id: str = "sale-1", **values: Any) -> str:
 
 
 def add_record(
-    database: Database,
-    sale_id: str = "sale-1",
-    evidence_type: str = EvidenceType.DOC_CONTRATANTE,
+    database,
+    sale_id="sale-1",
+    evidence_type=EvidenceType.DOC_CONTRATANTE,
     *,
-    file_name: str = "contract.pdf",
-    media_type: str | None = None,
-    requested_at: datetime = MONDAY,
-    expires_at: datetime | None = None,
-    key: str | None = None,
-) -> tuple[UUID, str]:
+    file_name="contract.pdf",
+    media_type=None,
+    requested_at=MONDAY,
+    expires_at=None,
+    key=None,
+):
     """A record as ``request_upload`` keeps it: its id, and the key of its object."""
     evidence_id = new_id()
     key = key or object_key(evidence_id, file_name, requested_at)
@@ -52,37 +46,31 @@ def add_record(
     return evidence_id, key
 
 
-def rows(database: Database, query: str) -> list[tuple[Any, ...]]:
+def rows(database, query):
     with database.transaction() as connection:
         return [tuple(row) for row in connection.execute(sa.text(query))]
 
 
-def execute(database: Database, *statements: str) -> None:
+def execute(database, *statements):
     with database.transaction() as connection:
         for statement in statements:
             connection.exec_driver_sql(statement)
 
 
-def unguarded(database: Database, table: str, *statements: str) -> None:
+def unguarded(database, table, *statements):
     """Execute statements without the triggers of a table of the toolkit, as its owner can."""
     guards = (f"ALTER TABLE audit.{table} {each} TRIGGER USER" for each in ("DISABLE", "ENABLE"))
     execute(database, next(guards), *statements, next(guards))
 
 
-def write_credentials(path: Path, lines: list[Mapping[str, Any]]) -> Path:
+def write_credentials(path, lines):
     path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
     return path
 
 
 def credentials_line(
-    bucket: Bucket,
-    sale_id: str,
-    file_name: str,
-    evidence_type: str = "DOC_CONTRATANTE",
-    *,
-    max_bytes: int = 1_000_000,
-    lives: timedelta = timedelta(hours=1),
-) -> dict[str, Any]:
+    bucket, sale_id, file_name, evidence_type="DOC_CONTRATANTE", *, max_bytes=1_000_000, lives=timedelta(hours=1)
+):
     """A line of a credentials file with a form that the bucket accepts."""
     evidence_id, now = new_id(), datetime.now(UTC)
     key = object_key(evidence_id, file_name, now)

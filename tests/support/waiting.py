@@ -1,18 +1,14 @@
 """Wait for what another thread or process does, by looking for it."""
 
 import time
-from collections.abc import Callable
-from typing import Final
 
 import sqlalchemy as sa
 
-from toolkit.database.connection import Database
-
-PATIENCE: Final = 300
+PATIENCE = 300
 """Seconds after which something that was waited for counts as not happening; a busy machine needs far less."""
 
 
-def wait_until(happened: Callable[[], object], *, step: float = 0.01) -> None:
+def wait_until(happened, *, step=0.01):
     """Look again and again until it happened; fail when it does not."""
     end = time.monotonic() + PATIENCE
     while not happened():
@@ -20,13 +16,13 @@ def wait_until(happened: Callable[[], object], *, step: float = 0.01) -> None:
         time.sleep(step)
 
 
-def sessions_waiting(database: Database) -> int:
+def sessions_waiting(database):
     """Count the sessions of this database that wait for a lock that another one holds."""
     with database.transaction() as connection:
         return connection.scalar(sa.text(_WAITING)) or 0
 
 
-_WAITING: Final = """
+_WAITING = """
     SELECT count(*)
     FROM pg_stat_activity
     WHERE datname = current_database() AND wait_event_type = 'Lock'
