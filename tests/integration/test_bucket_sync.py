@@ -15,7 +15,14 @@ from toolkit.audit.observe_bucket import sync_bucket
 from toolkit.bucket.client import Area, Page, list_objects
 from toolkit.bucket.file_store import FolderStore
 from toolkit.contract.evidence import EvidenceType
-from toolkit.errors import BucketUnavailable, InvalidInput, MassDisappearance, UnreadableFile, WrongBucket
+from toolkit.errors import (
+    BucketError,
+    BucketUnavailable,
+    InvalidInput,
+    MassDisappearance,
+    UnreadableFile,
+    WrongBucket,
+)
 
 KEY = "evidences/2026/03/02/0199c0de-0000-7000-8000-000000000001/contract.pdf"
 
@@ -150,6 +157,26 @@ def test_what_a_killed_reading_left_unexamined_is_examined_by_the_next(
             sync()
     clock.now += timedelta(days=3)
     assert sync() == Synced(listed=1, appeared=0, changed=0, vanished=0, examined=1, full=False)
+
+
+def test_lost_objects_are_named_and_a_bucket_that_gives_none_ends_the_reading(sync, put, bucket, monkeypatch):
+    monkeypatch.setattr(observe_bucket, "_BATCH", 2)
+    read, lost = bucket.read, ["evidences/a"]
+
+    def broken(key, *part):
+        if key in lost:
+            raise BucketError("The bucket is failing.")
+        return read(key, *part)
+
+    monkeypatch.setattr(bucket, "read", broken)
+    for key in ("evidences/a", "evidences/b"):
+        put(key)
+    found = sync()
+    assert (found.unreadable, found.examined) == (("evidences/a",), 1)
+    put("evidences/b", b"written anew")
+    lost.append("evidences/b")
+    with pytest.raises(BucketError, match="is failing"):
+        sync()
 
 
 def test_a_key_that_no_database_can_hold_stops_no_reading(database, clock):

@@ -234,7 +234,7 @@ def test_commands_count_and_name_what_may_not_be_read_and_end_with_3(run, no_rea
     shown = run("--quiet", "bucket", "sync", ends=3)
     folder = no_reading.rpartition("/")[0]
     assert shown.err == (
-        "1 object: not readable with these credentials (s3:GetObject), or perhaps not there, "
+        "1 object: not readable (the right s3:GetObject may be missing), or perhaps not there, "
         f"for example below {folder}/\n"
     )
     assert run("--quiet", "evidence", "verify", "--json", ends=3).told["failures"] == {"DENIED": 1}
@@ -282,7 +282,7 @@ def test_policies_that_deny_reading_or_listing_are_told_and_take_nothing_for_gon
     status, text = told("bucket", "sync")
     assert status == 3
     assert text.startswith("12 objects: 12 new")
-    assert "12 objects: not readable with these credentials (s3:GetObject)" in text
+    assert "12 objects: not readable (the right s3:GetObject may be missing)" in text
     assert told("evidence", "verify")[0] == 3
     assert text.splitlines()[-1] in told("audit")[1]
     # Asked for one by one, as a listing does not show them.

@@ -81,6 +81,16 @@ def test_what_a_server_answers_becomes_a_text_that_says_what_to_do(serve, answer
     assert not any(word in text for word in (SECRET, "AKIAEXAMPLE", "a name in it"))
 
 
+@pytest.mark.parametrize("broken", [refusal(500, "InternalError"), HANG_UP])
+def test_an_object_that_the_bucket_lost_is_not_a_bucket_that_is_away(serve, broken):
+    bucket = bucket_at(serve(lambda request: Answer(200) if request.path == "/evidence" else broken).url)
+    with pytest.raises(BucketError, match=r"500 InternalError|does not answer") as read:
+        bucket.read("k", 0, 1)
+    with pytest.raises(BucketError) as downloaded, bucket.download("k", etag="e"):
+        pass
+    assert {type(read.value), type(downloaded.value)} == {BucketError}
+
+
 @pytest.mark.parametrize("answer", [Answer(200, b"<html>a page</html>"), Answer(204), Answer(301)])
 @pytest.mark.parametrize("ask", [lambda bucket: bucket.page(""), lambda bucket: bucket.head("k"), form])
 def test_a_server_of_another_kind_is_told(serve, answer, ask):

@@ -212,6 +212,9 @@ def _examine(
         for batch in _unexamined(database, scope):
             looks = list(readers.map(lambda item: _first_look(bucket, item), batch))
             checks = [look for look in looks if isinstance(look, dict)]
+            broken = [look for look in looks if type(look) is BucketError]
+            if len(broken) == _BATCH:  # more than single objects
+                raise broken[0]
             refusals |= {
                 item.key: look for item, look in zip(batch, looks, strict=True) if isinstance(look, BucketError)
             }

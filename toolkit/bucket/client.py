@@ -203,10 +203,10 @@ class Bucket:
         """Return ``length`` bytes of the object from ``start``, fewer where it ends before.
 
         Raises:
-            BucketError: there is no such object.
+            BucketError: there is no such object, or the bucket answers but for this one.
         """
         part = f"bytes={start}-{start + length - 1}"
-        with self._server.translated():
+        with self._one_object():
             try:
                 answer = self._client.get_object(Bucket=self.name, Key=key, Range=part)
             except ClientError as error:
@@ -220,14 +220,28 @@ class Bucket:
         """Open the object for its bytes and the media type that it is stored with.
 
         Raises:
-            BucketError: there is no such object, or it is not the version any more that was listed with ``etag``.
+            BucketError: there is no such object, it is not the version any more that was listed with ``etag``, or
+                the bucket answers but for this one.
         """
-        with self._server.translated():
+        with self._one_object():
             answer = self._client.get_object(Bucket=self.name, Key=key, IfMatch=f'"{etag}"')
             with closing(answer["Body"]) as body:
                 if answer["ETag"].strip('"') != etag:
                     raise BucketError("The object was overwritten since it was listed.")
                 yield body.iter_chunks(_CHUNK), answer.get("ContentType")
+
+    @contextmanager
+    def _one_object(self) -> Iterator[None]:
+        """Translate errors; of a bucket that lost an object, such as with a disk, only that one is away."""
+        try:
+            with self._server.translated():
+                yield
+        except BucketUnavailable as error:
+            try:
+                self.check()
+            except BucketUnavailable:
+                raise error from None
+            raise BucketError(error.message) from None
 
     def erase(self, key: str) -> None:
         """Remove an object in every version, with its markers and unfinished uploads.

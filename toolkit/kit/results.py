@@ -251,7 +251,7 @@ def unread(synced: Synced | None) -> list[Part]:
         return []
     reasons = (
         (synced.archived, _("archived, and must be restored before they can be read")),
-        (synced.unreadable, _("not readable with these credentials (s3:GetObject), or perhaps not there")),
+        (synced.unreadable, _("not readable (the right s3:GetObject may be missing), or perhaps not there")),
     )
     # The name of the file itself may be the name of a person.
     return [
