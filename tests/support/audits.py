@@ -59,7 +59,7 @@ def judge_on(engine, inputs, outputs, as_of):
 
     for name in GIVEN:
         engine.show(name, [str(inputs / f"{name}.parquet")])
-    for name, query in judgement().outputs.items():
+    for name, query in judgement().items():
         engine.write(query, str(outputs / f"{name}.parquet"), as_of)
         engine.show(name, parts_of(outputs, name))
 

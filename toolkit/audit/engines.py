@@ -1,7 +1,7 @@
 """The engines that judge an audit's inputs: DuckDB in this process, or a Spark server through Spark Connect.
 
 An engine reads Parquet files as named tables, runs Ibis expressions over them and writes what they yield as
-Parquet itself; the expressions are the same on both.
+Parquet itself, which DuckDB reads again in this process; the expressions are the same on both.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import socket
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import datetime
 from functools import lru_cache
@@ -40,7 +40,7 @@ _RETRIES: Final = 5  # attempts to reach a server that died; the client's own fi
 _BACKOFF: Final = 2000  # milliseconds between two attempts, at most
 
 
-def duckdb_sql(query: Table, as_of: datetime | None = None) -> str:
+def duckdb_sql(query: Table, as_of: datetime) -> str:
     """Return a query as DuckDB's SQL, made once where no moment is in it: that takes longer than a small audit."""
     node = query.op()
     return _compiled(node, as_of if node.find(ops.ScalarParameter) else None)
@@ -54,8 +54,6 @@ def _compiled(query: Any, as_of: datetime | None) -> str:
 class DuckdbEngine:
     """DuckDB in this process."""
 
-    name = "duckdb"
-
     def __init__(self, session: DuckDBPyConnection) -> None:
         self.session = session
         self._files = dict[str, str]()
@@ -66,12 +64,24 @@ class DuckdbEngine:
         self._show_some(name, "true")
 
     def write(self, query: Table, place: str, as_of: datetime) -> None:
-        """Write one file; a query of records, in whose order its rows are, is asked about some after others."""
+        """Write one file; a query of records, in whose order its rows are, is asked about some after others.
+
+        Where the memory does not suffice another one is done once more within half of it: joins that just fit one
+        by one run out of the memory that they share; within less, each is spilled.
+        """
+        from duckdb import OutOfMemoryException
+
         sql = duckdb_sql(query, as_of)
         if any(each.name == "records" for each in query.op().find(ops.UnboundTable)):
             write_in_turn(self._by_records(sql), query.schema().to_pyarrow(), place)
-        else:
-            self._spilling(lambda: self.session.execute(copy_to(sql, place)))
+            return
+        try:
+            self.session.execute(copy_to(sql, place))
+        except OutOfMemoryException:
+            [(limit,)] = self.session.execute("SELECT current_setting('memory_limit')").fetchall()
+            number, unit = limit.split()
+            self.session.execute(f"SET memory_limit = '{float(number) / 2} {unit}'")
+            self.session.execute(copy_to(sql, place))
 
     def _by_records(self, sql: str) -> Iterator[pa.Table]:
         """Yield the rows of a query of records, some after others with what they name, as it fits into memory."""
@@ -89,31 +99,6 @@ class DuckdbEngine:
     def _show_some(self, name: str, rows: str) -> None:
         files = self._files[name]
         self.session.execute(f"CREATE OR REPLACE TEMP VIEW {name} AS FROM read_parquet({files}) WHERE {rows}")
-
-    def read(self, query: Table) -> pa.Table:
-        """Return the rows of ``query``."""
-        found: pa.Table = self._spilling(lambda: self.session.sql(duckdb_sql(query)).to_arrow_table())
-        return found.cast(query.schema().to_pyarrow())
-
-    def hand_over(self, query: Table, session: DuckDBPyConnection, name: str) -> None:
-        """Make the rows of ``query`` a table of the same session."""
-        assert session is self.session
-        session.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS {duckdb_sql(query)}")
-
-    def _spilling(self, work: Callable[[], Any]) -> Any:
-        """Do the work; where the memory does not suffice, once more within half of it.
-
-        Joins that just fit one by one run out of the memory that they share; within less, each is spilled.
-        """
-        from duckdb import OutOfMemoryException
-
-        try:
-            return work()
-        except OutOfMemoryException:
-            [(limit,)] = self.session.execute("SELECT current_setting('memory_limit')").fetchall()
-            number, unit = limit.split()
-            self.session.execute(f"SET memory_limit = '{float(number) / 2} {unit}'")
-            return work()
 
 
 @contextmanager
@@ -150,8 +135,6 @@ def spark_engine(url: str) -> Iterator[SparkEngine]:
 class SparkEngine:
     """A Spark server, or a cluster."""
 
-    name = "spark"
-
     def __init__(self, session: Any, connection: Any) -> None:
         self._session, self._connection = session, connection
 
@@ -174,18 +157,8 @@ class SparkEngine:
 
     def write(self, query: Table, place: str, as_of: datetime) -> None:
         """Write a folder of parts, on the server's side; some servers write none where there are no rows."""
-        self._frame(query, as_of).write.mode("overwrite").option("compression", "zstd").parquet(place)
-
-    def read(self, query: Table) -> pa.Table:
-        """Return the rows of ``query``."""
-        return self._frame(query).toArrow().cast(query.schema().to_pyarrow())
-
-    def hand_over(self, query: Table, session: DuckDBPyConnection, name: str) -> None:
-        """Bring the rows of ``query`` here."""
-        session.register(name, self.read(query))
-
-    def _frame(self, query: Table, as_of: datetime | None = None) -> Any:
-        return self._session.sql(self._connection.compile(query, params={AS_OF: as_of}))
+        rows = self._session.sql(self._connection.compile(query, params={AS_OF: as_of}))
+        rows.write.mode("overwrite").option("compression", "zstd").parquet(place)
 
 
 Engine = DuckdbEngine | SparkEngine

@@ -23,6 +23,7 @@ from toolkit.audit.duckdb_session import files_alone, quoted
 from toolkit.audit.source import Looks, Source
 from toolkit.bucket.file_store import FileStore, FolderStore
 from toolkit.contract.codes import NOT_TOLD_TO_PARTNERS
+from toolkit.contract.findings import Status
 from toolkit.errors import InvalidInput, UnreadableFile
 from toolkit.log.bundle import Witness, digest_of, proven
 from toolkit.message import either
@@ -44,6 +45,12 @@ CASES: Final = 20_000
 
 UNPROVEN: Final = 1000
 """Compliant sales on files that are not fully verified, of which this is all that is wrong, that reports list."""
+
+TO_TELL: Final = f"verdicts.status <> '{Status.COMPLIANT}' OR problems <> '' OR client_id IS NULL"
+"""The condition of verdicts about which something is to be told."""
+
+NOT_VERIFIED: Final = "first_bytes + never + unreadable > 0"
+"""The condition of verdicts on files that are not fully verified."""
 
 _NAME: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}-[0-9]{2}-[0-9]{2}Z(-[0-9]+)?")
 

@@ -6,7 +6,6 @@ every sale.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
@@ -15,8 +14,6 @@ from ibis import Table
 from ibis.expr import datatypes as dt
 from ibis.expr.types import BooleanValue, StringValue
 
-from toolkit.audit.folder import UNPROVEN
-from toolkit.audit.source import LOOKED_AT
 from toolkit.contract.codes import WRONG_KIND
 from toolkit.contract.contents import COVERAGES, Coverage
 from toolkit.contract.evidence import KIND_OF, EvidenceType, UtilityGroup
@@ -167,60 +164,25 @@ _ORDER: Final = (EvidenceState.COUNTED, *REASON_OF)
 _TYPES: Final = list(EvidenceType)
 
 
-@dataclass(frozen=True)
-class Judgement:
-    """The queries of an audit, over the tables in ``SCHEMAS``."""
+def judgement() -> Mapping[str, Table]:
+    """Return the queries of ``OUTPUTS``, with their rows in order; each may read what those before it wrote.
 
-    outputs: Mapping[str, Table]
-    """Those that write ``OUTPUTS``, with their rows in order. Each may read what the ones before it wrote."""
-    totals: Table
-    """One row: ``sales``, how many of them have each ``Status``, and counted files by ``COVERAGES``."""
-    looks: Table
-    """The number of counted ``files`` by what they were looked at with."""
-    listed: Table
-    """The verdicts of sales about which something is to be told."""
-    unproven: Table
-    """Other sales with counted files that are not fully verified: the first ``UNPROVEN`` of them."""
-
-
-def table_of(name: str) -> Table:
-    """Return the table that engines know by this name, see ``SCHEMAS``."""
-    return ibis.table(SCHEMAS[name], name=name)
-
-
-def judgement() -> Judgement:
-    """Return the queries; those of the same rules are made but once in a process, as that takes a while."""
+    Those of the same rules are made but once in a process, as that takes a while.
+    """
     return _judgement(rules_fingerprint())
 
 
 @lru_cache(maxsize=2)
-def _judgement(_: str) -> Judgement:
-    sales, records, objects, files, verdicts = map(table_of, ("sales", "records", "objects", "files", "verdicts"))
+def _judgement(_: str) -> Mapping[str, Table]:
+    names = ("sales", "records", "objects", "files", "verdicts")
+    sales, records, objects, files, verdicts = (ibis.table(SCHEMAS[name], name=name) for name in names)
     judged, pieces = _with_lists(_with_status(_with_attempts(sales, files))), _missing_of(verdicts)
     ordered = {
         "files": _files_of(sales, records, objects).order_by("record"),
         "verdicts": judged.order_by(_gravest_first(judged)),
         "missing": pieces.order_by([*_gravest_first(pieces), "place"]),
     }
-    telling = (verdicts.status != Status.COMPLIANT) | (verdicts.problems != "") | verdicts.client_id.isnull()
-    unproven = (verdicts.first_bytes + verdicts.never + verdicts.unreadable) > 0
-    counted = files.filter(files.state == EvidenceState.COUNTED)
-    unnamed = counted.filter(counted.partner.isnull())  # only these may be of no sale
-    counted = counted.filter(counted.partner.notnull()).union(
-        unnamed.filter(unnamed.sale_id.isin(verdicts.sale_id))
-    )
-    verified = counted.sha256.notnull()
-    return Judgement(
-        outputs={name: query.select(*OUTPUTS[name].names) for name, query in ordered.items()},
-        totals=verdicts.aggregate(
-            sales=verdicts.count(),
-            **{str(each): verdicts.count(where=verdicts.status == each) for each in Status},
-            **{column: verdicts[column].sum().fill_null(0) for column in COVERAGES.values()},
-        ),
-        looks=counted.group_by(*LOOKED_AT, verified=verified).aggregate(files=counted.count()),
-        listed=verdicts.filter(telling),
-        unproven=verdicts.filter(unproven & ~telling).order_by("sale_id").limit(UNPROVEN).select("sale_id"),
-    )
+    return {name: query.select(*OUTPUTS[name].names) for name, query in ordered.items()}
 
 
 def _files_of(sales: Table, records: Table, objects: Table) -> Table:

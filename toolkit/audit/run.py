@@ -34,20 +34,22 @@ from toolkit.audit.folder import (
     CASES,
     FACTS,
     INPUTS,
+    NOT_VERIFIED,
     TABLES,
+    TO_TELL,
+    UNPROVEN,
     Audit,
     AuditFacts,
-    PartFile,
     TablePart,
     list_audits,
     name_of,
     part_of,
 )
-from toolkit.audit.judge import OUTPUTS, judgement, table_of
+from toolkit.audit.judge import OUTPUTS, judgement
 from toolkit.audit.observe_bucket import listed_since
 from toolkit.audit.publish import AuditPlan, claimed, drafts_of, finish_left, prune, publish
 from toolkit.audit.reviews import AS_WRITTEN
-from toolkit.audit.source import Looks, Source, last_sync
+from toolkit.audit.source import LOOKS, Looks, Source, last_sync
 from toolkit.audit.waivers import waivers_at
 from toolkit.bucket.file_store import FolderStore, S3Store
 from toolkit.contract.codes import REQUEST_OVERDUE
@@ -165,8 +167,10 @@ class _Work:
             reading = last_reading(snapshot, self.moment)
             source = self._source(snapshot, behind, reading)
             url = self.plan.spark_url
-            with nullcontext(DuckdbEngine(session)) if url is None else spark_engine(url) as engine:
-                parts, counts, coverage, looks = self._judge(engine, session)
+            here = DuckdbEngine(session)
+            with nullcontext(here) if url is None else spark_engine(url) as engine:
+                parts = self._judge(engine, here)
+            counts, coverage, looks = _told_of(session)
             if not counts["sales"]:
                 raise _nothing(self.run is not None, self.moment, source.database)
             raised = [] if reading is None else list(map(code_of, reading.raised))
@@ -202,42 +206,38 @@ class _Work:
         (folder / FACTS).write_bytes(facts.written())
         shutil.rmtree(scratch)
 
-    def _judge(
-        self, engine: Engine, session: Any
-    ) -> tuple[dict[str, TablePart], dict[str, int], dict[str, int], Looks]:
-        """Have the engine judge and write, and make its relations ``listed`` and ``unproven`` known here."""
-        folder, store, parts, base = self.folder, self.plan.store, {}, str(self.folder)
-        remote = engine.name == "spark" and isinstance(store, S3Store)
-        if engine.name == "spark" and isinstance(store, S3Store):
-            base = f"s3a{store.address.removeprefix('s3').rstrip('/')}/{folder.name}"  # as Spark calls it
+    def _judge(self, engine: Engine, here: DuckdbEngine) -> dict[str, TablePart]:
+        """Have the engine judge and write, and show ``here`` what it wrote; return its files in a bucket."""
+        folder, store, parts, place, base = self.folder, self.plan.store, {}, self.folder, str(self.folder)
+        remote = store if engine is not here and isinstance(store, S3Store) else None
+        if remote is not None:
+            place, base = self.draft / "work", f"s3a{store.address.removeprefix('s3').rstrip('/')}/{folder.name}"
             for name in INPUTS:
                 parts[name] = part_of(folder, name)
-                store.put(f"{folder.name}/{name}.parquet", folder / f"{name}.parquet")
+                remote.put(f"{folder.name}/{name}.parquet", folder / f"{name}.parquet")
         for name in INPUTS:
             engine.show(name, [f"{base}/{name}.parquet"])
-        asked = judgement()
-        for name, query in asked.outputs.items():
+        for name, query in judgement().items():
             engine.write(query, f"{base}/{name}.parquet", self.moment)
-            if remote:
-                parts[name] = self._remote_part(base, name, engine)
-            else:
-                engine.show(name, _parts_here(folder / f"{name}.parquet", OUTPUTS[name]))
-        [row] = engine.read(asked.totals).to_pylist()
-        engine.hand_over(asked.listed, session, "listed")
-        engine.hand_over(asked.unproven, session, "unproven")
-        counts = {name: int(row[name]) for name in ("sales", *map(str, Status))}
-        coverage = {str(each): int(row[column]) for each, column in COVERAGES.items()}
-        return parts, counts, coverage, Looks.of(engine.read(asked.looks).to_pylist())
+            if remote is not None:
+                self._fetch(remote, f"{name}.parquet", place)
+            written = _parts_here(place / f"{name}.parquet", OUTPUTS[name])
+            here.show(name, written)
+            if remote is not None:
+                parts[name] = part_of(place, name)
+                if (place / f"{name}.parquet").is_file():  # the empty one
+                    remote.write(f"{folder.name}/{name}.parquet", (place / f"{name}.parquet").read_bytes())
+            if engine is not here:
+                engine.show(name, [each.replace(str(place), base) for each in written])
+        return parts
 
-    def _remote_part(self, base: str, name: str, engine: Engine) -> TablePart:
-        """Show the table that the engine wrote into the bucket; return its files."""
-        store, folder = self.plan.store, self.folder.name
-        prefix = f"{folder}/{name}.parquet/"
-        names = [each for each in store.names() if each.startswith(prefix) and each.endswith(".parquet")]
-        own = [each.removeprefix(f"{folder}/") for each in names]
-        engine.show(name, [f"{base}/{each}" for each in own])
-        rows = engine.read(table_of(name).count().as_table()).column(0)[0].as_py()
-        return TablePart(int(rows), tuple(PartFile(each, store.sha256(f"{folder}/{each}")) for each in own))
+    def _fetch(self, store: S3Store, table: str, place: Path) -> None:
+        """Bring the files that the engine wrote into the bucket to a folder of this machine."""
+        for name in store.names():
+            if name.startswith(f"{self.folder.name}/{table}/") and name.endswith(".parquet"):
+                path = place / name.removeprefix(f"{self.folder.name}/")
+                path.parent.mkdir(exist_ok=True)
+                store.local(name, place / "fetched").rename(path)
 
     def _source(self, snapshot: Connection, behind: float | None, reading: ServiceReading | None) -> Source:
         """Return what the audit rests on."""
@@ -272,6 +272,16 @@ def _parts_here(place: Path, schema: ibis.Schema) -> list[str]:
     if not place.exists():
         pq.write_table(schema.to_pyarrow().empty_table(), place, compression="zstd")
     return [str(place)] if place.is_file() else sorted(map(str, place.iterdir()))
+
+
+def _told_of(session: Any) -> tuple[dict[str, int], dict[str, int], Looks]:
+    """Make ``listed`` and ``unproven`` of the verdicts; count sales by status, and files by how they were read."""
+    session.execute(_LISTED)
+    session.execute(_UNPROVEN)
+    [total] = session.sql(_TOTALS).to_arrow_table().to_pylist()
+    counts = {name: total[name] for name in ("sales", *map(str, Status))}
+    coverage = {str(each): total[column] for each, column in COVERAGES.items()}
+    return counts, coverage, Looks.of(session.sql(LOOKS).to_arrow_table().to_pylist())
 
 
 def _nothing(of_now: bool, moment: datetime, database: str) -> NothingEvaluated:
@@ -353,6 +363,19 @@ def _events(snapshot: Connection, session: Any, moment: datetime) -> Iterator[di
                 "kind": event.kind,
             }
 
+
+_TOTALS: Final = f"""
+    SELECT count(*) AS sales, {", ".join(f"count(*) FILTER (status = '{each}') AS {each}" for each in Status)},
+           {", ".join(f"coalesce(sum({each}), 0)::BIGINT AS {each}" for each in COVERAGES.values())}
+    FROM verdicts
+"""
+
+_LISTED: Final = f"CREATE OR REPLACE TEMP TABLE listed AS FROM verdicts WHERE {TO_TELL}"
+
+_UNPROVEN: Final = f"""
+    CREATE OR REPLACE TEMP TABLE unproven AS
+    SELECT sale_id FROM verdicts WHERE NOT ({TO_TELL}) AND {NOT_VERIFIED} ORDER BY sale_id LIMIT {UNPROVEN}
+"""
 
 _TOLD: Final = """
     CREATE OR REPLACE TEMP TABLE told AS

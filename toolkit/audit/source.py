@@ -13,7 +13,7 @@ from sqlalchemy import Connection
 
 from toolkit.contract.contents import LOOK, SPEECH_READER, Depth
 from toolkit.contract.evidence import FileKind
-from toolkit.contract.rules import rules_fingerprint, toolkit_version
+from toolkit.contract.rules import EvidenceState, rules_fingerprint, toolkit_version
 from toolkit.database import tables
 from toolkit.evidence.kinds import readers_of
 
@@ -61,8 +61,17 @@ class Source:
     """The replica that the audit was extracted from, and how far it was behind."""
 
 
-LOOKED_AT: Final = ("kind", "depth", "readers", "look")
-"""The columns of ``files`` that tell what a file was looked at with."""
+LOOKS: Final = f"""
+    WITH counted AS (FROM files WHERE state = '{EvidenceState.COUNTED}')
+    SELECT kind, depth, readers, look, sha256 IS NOT NULL AS verified, count(*) AS files
+    FROM (
+        FROM counted WHERE partner IS NOT NULL  -- only others may be of no sale
+        UNION ALL
+        FROM counted WHERE partner IS NULL AND sale_id IN (SELECT sale_id FROM verdicts)
+    )
+    GROUP BY ALL
+"""
+"""The query of the number of counted files by what they were looked at with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +90,7 @@ class Looks:
 
     @classmethod
     def of(cls, rows: Iterable[Mapping[str, Any]]) -> Self:
-        """Return the sums of rows of ``looks`` in ``toolkit.audit.judge.Judgement``."""
+        """Return the sums of rows of ``LOOKS``."""
         readers, depth, older, unheard = Counter[str](), Counter[str](), 0, 0
         for row in rows:
             files, named = int(row["files"]), row["readers"].split("|") if row["readers"] else []

@@ -20,8 +20,8 @@ import pyarrow.compute as pc
 
 from toolkit.audit.changes import BY_DAY
 from toolkit.audit.findings import FEW_OF_FINDINGS, as_listed
-from toolkit.audit.folder import CASES, UNPROVEN, Audit
-from toolkit.audit.source import LOOKED_AT, Looks
+from toolkit.audit.folder import CASES, NOT_VERIFIED, TO_TELL, UNPROVEN, Audit
+from toolkit.audit.source import LOOKS, Looks
 from toolkit.contract.codes import Owner, Severity
 from toolkit.contract.contents import COVERAGES, IntegrityFinding, IntegrityProblem
 from toolkit.contract.evidence import UtilityGroup
@@ -95,24 +95,21 @@ def read_audited(
         partner=partner,
         of_now=facts.of_now,
         verified_first=facts.verified_first,
-        looks=facts.files if partner is None else Looks.of(audit.sql(_LOOKS).to_pylist()),
+        looks=facts.files if partner is None else Looks.of(audit.sql(LOOKS).to_pylist()),
         cpf_shown=cpfs is not None,
     )
 
 
 _STANDING: Final = "status IN ({})".format(", ".join(f"'{each}'" for each in STANDING))
-_TOLD_STATUSES: Final = f"verdicts.status <> '{Status.COMPLIANT}' OR problems <> '' OR client_id IS NULL"
 _HOUSE: Final = f"'{Owner.COMPLIANCE}', '{Owner.OPERATIONS}'"
 """The owners of findings beside the one partner of a sale."""
-
-_NOT_VERIFIED: Final = "first_bytes + never + unreadable > 0"
 
 _CENSUS: Final = f"""
     SELECT status, missing, reasons, problems,
         CASE WHEN utility_group IN ({", ".join(f"'{each}'" for each in UtilityGroup)})
             THEN utility_group ELSE '{UNKNOWN_GROUP}' END AS utility_group,
         client_id IS NOT NULL AS has_client, completed_at IS NULL AS to_complete,
-        NOT ({_NOT_VERIFIED}) AS fully_verified,
+        NOT ({NOT_VERIFIED}) AS fully_verified,
         count(*) AS sales, sum(unexamined)::bigint AS unexamined,
         {", ".join(f"sum({column})::bigint AS {column}" for column in COVERAGES.values())}
     FROM verdicts GROUP BY ALL ORDER BY ALL
@@ -127,7 +124,7 @@ _AGES: Final = f"""
 
 _TOLD: Final = f"""
     WITH unproven AS (
-        SELECT sale_id FROM verdicts WHERE NOT ({_TOLD_STATUSES}) AND {_NOT_VERIFIED}
+        SELECT sale_id FROM verdicts WHERE NOT ({TO_TELL}) AND {NOT_VERIFIED}
         ORDER BY sale_id LIMIT {UNPROVEN}
     ), concerned AS (
         SELECT sale_id FROM unproven UNION SELECT unnest(sale_ids) FROM file_findings
@@ -146,7 +143,7 @@ _TOLD: Final = f"""
         coalesce(owners, '') AS owners, CASE WHEN verdicts.status = '{Status.COMPLIANT}' THEN 2
             WHEN starts_with(problems, '{Problem.COMPLETED_WITHOUT_EVIDENCE}') THEN 0 ELSE 1 END AS rank
     FROM verdicts LEFT JOIN clients USING (client_id) LEFT JOIN acting USING (sale_id)
-    WHERE {_TOLD_STATUSES} OR sale_id IN (SELECT sale_id FROM concerned)
+    WHERE {TO_TELL} OR sale_id IN (SELECT sale_id FROM concerned)
 """
 
 _COMPLETED: Final = f"""
@@ -211,13 +208,6 @@ _RECORDS: Final = """
     WHERE sale_id IN (SELECT unnest($1::text[])) ORDER BY sale_id, requested_at, evidence_id
 """
 """A page has 16 digits of each SHA-256; ``toolkit sale show`` has all 64."""
-
-
-_LOOKS: Final = f"""
-    SELECT {", ".join(LOOKED_AT)}, sha256 IS NOT NULL AS verified, count(*) AS files
-    FROM files WHERE state = '{EvidenceState.COUNTED}' AND sale_id IN (SELECT sale_id FROM verdicts) GROUP BY ALL
-"""
-
 
 _LARGE: Final = 1 << 20  # bytes of a table whose memory is worth being given back
 
