@@ -75,8 +75,8 @@ For other examples, and the smallest one: ``pytest --hypothesis-profile=default`
 
 
 def pytest_configure(config):
-    """Forget the caller's services, so that no test ever touches a shared one; choose the home of ours."""
-    for name in [name for name in os.environ if name.startswith(_OURS)]:
+    """Forget the caller's services and proxies, so that tests reach ours alone; choose the home of ours."""
+    for name in [name for name in os.environ if name.startswith(_OURS) or name.lower().endswith("_proxy")]:
         del os.environ[name]
     workerinput = getattr(config, "workerinput", None)
     if workerinput is not None:
@@ -127,8 +127,8 @@ def _language_of_the_machine():
     set_language(os.environ)
 
 
-@pytest.fixture(scope="session")
-def browser():
+@pytest.fixture(scope="module")
+def browser():  # while it is open, no other event loop can run in this process
     with chromium() as opened:
         yield opened
 
