@@ -269,8 +269,8 @@ def _of_audit(folder, document, audit, language):
         rows[row["saleId"]] = (row["status"], pieces, "|".join(row["problems"]))
     yield "JSON rows", rows, open_ones
     if (folder / "missing-evidence.csv").exists():
-        with (folder / "missing-evidence.csv").open(encoding="utf-8-sig", newline="") as file:
-            lines = list(csv.DictReader(file, delimiter="," if language is ENGLISH else ";"))
+        with (folder / "missing-evidence.csv").open(encoding="utf-8", newline="") as file:
+            lines = list(csv.DictReader(file))
         told = {row["saleId"]: (row["status"], row["missing"], row["problems"]) for row in lines}
         yield "CSV rows", told, open_ones
     if (folder / "missing-evidence.html").exists():
