@@ -211,6 +211,7 @@ def test_a_wav_declared_as_mpeg(database, add, look):
         ("AUDIO/MP3", voice("MP3")),
     ):
         add("sale-1", EvidenceType.POV, content, media_type=declared)
+    add("sale-1", EvidenceType.DOC_CONTRATANTE, b"PK\x03\x04" + bytes(300))  # of another kind
     [finding] = look()
     assert finding.problem is IntegrityProblem.TYPE_DIFFERS
     assert finding.detail == "declared audio/mpeg, is audio/wav"

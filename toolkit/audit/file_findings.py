@@ -14,12 +14,16 @@ from toolkit.audit.duckdb_session import duckdb_session
 from toolkit.audit.extract import Observed, extract
 from toolkit.audit.reviews import FAILED
 from toolkit.contract.contents import HASH, LAYOUT, SAME_TYPE, ActivePart, IntegrityFinding, IntegrityProblem
+from toolkit.contract.evidence import KIND_OF, FileKind
 from toolkit.database.connection import Database
 
 EXAMPLES: Final = 5  # objects outside the layout that are named
 
 LATE_BY: Final = timedelta(minutes=15)
 """The time after the end of its credentials in which a file may be written by an upload that began before."""
+
+_RIGHT: Final = {str(each): {FileKind.AUDIO: "audio/"}.get(of, "application/pdf") for each, of in KIND_OF.items()}
+"""The beginning of the media type of a file of the right kind."""
 
 NEUTRAL_TYPES: Final = ("binary/octet-stream", "application/octet-stream")
 """Media types with which servers store what was posted without any: a browser shows none of them."""
@@ -216,7 +220,7 @@ _FINDERS: Final = {
         SELECT {_OF_FILE}, format('declared {{}}, is {{}}', declared, media_type)
         FROM looked
         WHERE position('/' IN declared) > 0 AND differ(declared, media_type)
-          AND starts_with(media_type, lower(substring(declared, 1, position('/' IN declared))))
+          AND starts_with(media_type, MAP {_RIGHT}[evidence_type])
     """,
     IntegrityProblem.EXTERNAL_LINK: _with(ActivePart.LINK),
     IntegrityProblem.NO_SPEECH: _with(ActivePart.NO_SPEECH),
