@@ -28,7 +28,7 @@ from toolkit.jobs.definitions import Job
 from toolkit.jobs.notices import NoticeKind, NoticeSettings, put_notices
 from toolkit.kit.connection import Kit
 from toolkit.kit.process import signed_in_account
-from toolkit.kit.shown import Shown, figures, remark, table
+from toolkit.kit.shown import Shown, figures, say, table
 from toolkit.kit.spoken import _, counted, readable
 from toolkit.message import Message
 
@@ -214,9 +214,7 @@ def job_history(kit: Kit, *, job: str = "nightly", runs: int = 60) -> Shown[Sequ
     found, zone = runs_of(kit.database, job.strip() or None, runs), kit.settings.timezone
     facts = {status.value: sum(run.status == status for run in found) for status in RunStatus}
     if not found:
-        return Shown(
-            found, [remark("Nothing ran yet", "A scheduler starts jobs: toolkit job --help")], {"runs": []}
-        )
+        return Shown(found, [say("Nothing ran yet. A scheduler starts jobs: toolkit job --help")], {"runs": []})
     rows = []
     for run in found:
         open_ = open_sales(counts_of(run.steps)).get("open", "")
