@@ -56,6 +56,7 @@ def test_rejected_rows_of_a_frame_come_back_as_they_were_and_leave_no_file(kit, 
     assert rejected.columns.tolist() == [*frame.columns, "line", "errors"]
     assert (len(rejected), rejected["Nome"].iloc[0]) == (len(frame), "=1+1")
     assert rejected["errors"].str.contains("Must be a CPF").all()
+    assert kit.load_clients(frame.head(1))._repr_mimebundle_()["text/html"].count("first lines") == 0  # of repairs
     assert called_frame(tmp_path, home) - before == set()
 
 

@@ -87,10 +87,10 @@ def _why(heading: str, of: str, result: LoadResult, counts: Mapping[str, int], t
     for each, count in counts.items():
         text, examples = _(texts.get(each, each)), result.examples.get(each, ())
         places = "; ".join(f"{f'{source} ' if several else ''}{_('line')} {line}" for source, line in examples)
-        rows.append((text, count, places))
+        rows.append((text, count, places) if places else (text, count))
         mark = "" if of == "reason" else f"{_(of)}: "
         lines.append(f"{current_language().number(count):>9} × {mark}{text}" + (f" ({places})" if places else ""))
-    return replace(table(heading, [of, "rows", "first lines"], rows), text="\n".join(lines))
+    return replace(table(heading, [of, "rows", _("first lines")][: len(rows[0])], rows), text="\n".join(lines))
 
 
 def shown_quality(found: ClientQuality) -> Shown[ClientQuality]:
