@@ -13,6 +13,8 @@ WORK ?= work
 NAME ?=
 # Python keeps what it compiles, also where the environment forbids it: each process of `make run` starts seconds sooner.
 export PYTHONDONTWRITEBYTECODE :=
+# What the caller's shell says for other Python projects.
+unexport PYTHONPATH PYTHONHOME PYTHONOPTIMIZE PIP_USER PIP_TARGET PIP_PREFIX PIP_ROOT PIP_NO_BINARY PIP_DRY_RUN
 AS_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
 
 .DEFAULT_GOAL := help
@@ -36,7 +38,7 @@ endef
 $(VENV)/.ready: requirements.lock requirements-setup.lock pyproject.toml $(wildcard .make/*.py)
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; try: make PYTHON=python3.11")'
 	$(PYTHON) -m venv $(VENV)
-	$(RUN)/python -m pip install --quiet --disable-pip-version-check --no-compile --require-hashes -r requirements-setup.lock
+	$(RUN)/python -m pip install --quiet --disable-pip-version-check --no-user --no-compile --require-hashes -r requirements-setup.lock
 	$(call install,requirements.lock,--editable .)
 	touch $@
 

@@ -126,6 +126,13 @@ def test_setting_up_names_a_package_that_does_not_work(tmp_path, files, said):
     assert "Traceback" not in ran.stderr
 
 
+def test_what_the_shell_says_for_other_python_projects_stays_out_of_make():
+    others = {"PYTHONPATH": "elsewhere", "PIP_USER": "1", "PIP_TARGET": "elsewhere"}
+    target = ["make", "--silent", "--eval", "environment: ; @env", "environment"]
+    seen = subprocess.run(target, cwd=ROOT, env=os.environ | others, capture_output=True, text=True, check=True)
+    assert not {*others} & {line.partition("=")[0] for line in seen.stdout.splitlines()}
+
+
 def test_the_last_part_of_ci_runs_what_a_new_machine_leaves_out():
     last = (ROOT / ".ci" / "run").read_text()
     optional = ("needs_browser", "needs_openssl", "object_gateway", "shutil.which(")
