@@ -1,5 +1,6 @@
 """The console script, also as ``python -m toolkit``."""
 
+import os
 import sys
 
 
@@ -8,7 +9,7 @@ def run() -> None:
     try:
         from toolkit.cli import main
 
-        status = main(sys.argv[1:])
+        status = main(sys.argv[1:], os.environ)
     except KeyboardInterrupt:
         status = 130
     sys.exit(status)

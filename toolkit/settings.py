@@ -289,7 +289,7 @@ class Settings:
     )
 
     @classmethod
-    def from_environment(cls, environ: Mapping[str, str] = os.environ) -> Self:
+    def from_environment(cls, environ: Mapping[str, str]) -> Self:
         """Read the settings; an empty variable counts as not set.
 
         Raises:

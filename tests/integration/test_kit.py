@@ -2,6 +2,8 @@
 
 import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pandas as pd
@@ -37,6 +39,13 @@ def test_the_guide_runs_and_shows_every_public_name(kit, tmp_path, capsys):
     assert "There is no sale with the id 'no such sale'." in printed.out
     assert printed.err == ""  # no bar where nobody looks
     assert {path.name for path in (tmp_path / "reports").iterdir()} >= {"missing-evidence.csv"}
+
+
+def test_help_shows_no_secret_of_the_environment():
+    code = "import os; os.environ['AWS_SECRET_ACCESS_KEY'] = 'geheim'; import toolkit; help(toolkit.Kit)"
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert "connected to one database" in shown
+    assert "geheim" not in shown
 
 
 def called_frame(*folders):

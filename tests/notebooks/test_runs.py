@@ -66,7 +66,7 @@ def test_an_error_of_others_by_a_name_of_ours_is_not_quoted(folder):
     query = "import pandas, sqlalchemy\npandas.read_sql('SELECT maria', sqlalchemy.create_engine('sqlite://'))"
     path = write(folder, query)
     with pytest.raises(NotebookFailed, match=r": DatabaseError: \(its text is left out"):
-        run_notebook(path, out=folder / "out.ipynb")
+        run_notebook(path, out=folder / "out.ipynb", environ={})
     kept = nbformat.read(folder / "out.failed.ipynb", 4)
     assert "maria" not in json.dumps([cell.get("outputs") for cell in kept.cells])
 
@@ -78,7 +78,7 @@ def test_a_failed_run_leaves_what_was_there_and_quotes_no_data(folder):
     out = folder / "out.ipynb"
     out.write_text("yesterday's")
     with pytest.raises(NotebookFailed, match=r"failed at In \[5\]: ValueError: \(its text is left out"):
-        run_notebook(path, [("cpf", "1")], out)
+        run_notebook(path, [("cpf", "1")], out, environ={})
     assert out.read_text() == "yesterday's"
     assert names(folder) == {"job.ipynb", "out.ipynb", "out.failed.ipynb"}
     failed = (folder / "out.failed.ipynb").read_text()
@@ -89,7 +89,7 @@ def test_a_failed_run_leaves_what_was_there_and_quotes_no_data(folder):
 
 def test_leaving_early_is_a_failure(folder):
     with pytest.raises(NotebookFailed, match=r"left at In \[2\], before its end"):
-        run_notebook(write(folder, "import sys; sys.exit(0)", "print(1)"), out=folder / "out.ipynb")
+        run_notebook(write(folder, "import sys; sys.exit(0)", "print(1)"), out=folder / "out.ipynb", environ={})
     assert "out.ipynb" not in names(folder)
 
 
@@ -99,7 +99,7 @@ def test_a_run_that_takes_too_long_is_stopped_with_its_kernel(folder, monkeypatc
     spent = property(lambda _: 598 + time.time() - begun.stat().st_mtime if begun.exists() else 0.0)
     monkeypatch.setattr(running.Watch, "seconds", spent)
     with pytest.raises(NotebookFailed, match="took longer than 600 seconds"):
-        run_notebook(path, out=folder / "out.ipynb", timeout=600)
+        run_notebook(path, out=folder / "out.ipynb", timeout=600, environ={})
     assert names(folder) == {"begun", "job.ipynb", "out.failed.ipynb"}
     [kernel] = [cell.outputs[0].text for cell in nbformat.read(folder / "out.failed.ipynb", 4).cells[1:2]]
     assert not psutil.pid_exists(int(kernel))

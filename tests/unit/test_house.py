@@ -172,7 +172,7 @@ HEAVY = {
 CALLS = """
 from toolkit.cli import main
 for call in (["--help"], ["--version"], ["notebooks", "list"]):
-    assert main(call) == 0
+    assert main(call, {}) == 0
 """
 
 

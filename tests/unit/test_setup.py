@@ -179,7 +179,7 @@ def without(modules, call):
 
 @pytest.mark.parametrize("command", [["serve"], ["token", "issue", "--subject", "p"]], ids=" ".join)
 def test_who_lacks_serving_is_told_what_to_install(command):
-    done = without(modules_of("serve").values(), f"from toolkit.cli import main; sys.exit(main({command}))")
+    done = without(modules_of("serve").values(), f"from toolkit.cli import main; sys.exit(main({command}, {{}}))")
     assert done.returncode == 1
     [line] = done.stderr.splitlines()
     assert line.endswith("pip install 'evidence-toolkit[serve]'")
@@ -191,11 +191,13 @@ BASE = ("clients load", "sales load", "sales complete", "credentials request", "
 def test_the_core_works_without_any_extra():
     extras = sorted({module for extra in EXTRAS for module in modules_of(extra).values()})
     commands = [[*each.split(), "--help"] for each in BASE]
-    calls = f"from toolkit.cli import main; print([main(each) for each in {commands}]); import toolkit.partner"
+    calls = (
+        f"from toolkit.cli import main; print([main(each, {{}}) for each in {commands}]); import toolkit.partner"
+    )
     done = without(extras, calls)
     assert done.returncode == 0, done.stderr
     assert done.stdout.endswith(f"{[0] * len(commands)}\n")
-    done = without(extras, "from toolkit.cli import main; sys.exit(main(['audit']))")
+    done = without(extras, "from toolkit.cli import main; sys.exit(main(['audit'], {}))")
     assert done.stderr.rstrip().endswith("pip install 'evidence-toolkit[audit]'")
 
 

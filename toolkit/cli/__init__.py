@@ -6,7 +6,6 @@ Results go to stdout, progress and notes to stderr. Exit status: 0 done (also of
 
 import importlib
 import io
-import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from inspect import cleandoc
@@ -176,7 +175,7 @@ def _note_usage(error: click.ClickException) -> None:
     note("Error: {}", message)
 
 
-def main(args: Sequence[str], environ: Mapping[str, str] = os.environ) -> int:
+def main(args: Sequence[str], environ: Mapping[str, str]) -> int:
     """Run one command and return its exit status; never raises for a mistake of the user."""
     set_language(environ)
     try:

@@ -58,7 +58,7 @@ class Services:
     made ready. A shared database is only checked.
 
     Args:
-        environ: the variables that say where they are.
+        environ: the variables that say where they are; by default those of the process.
         clock: tells now.
         progress: is told how far a call is.
     """
@@ -67,12 +67,13 @@ class Services:
 
     def __init__(
         self,
-        environ: Mapping[str, str] = os.environ,
+        environ: Mapping[str, str] | None = None,
         *,
         clock: Clock = wall_clock,
         progress: Progress | None = None,
     ) -> None:
-        self.environ, self.clock, self.progress = environ, clock, progress or Progress()
+        self.environ = os.environ if environ is None else environ  # no default: help() shows its secrets
+        self.clock, self.progress = clock, progress or Progress()
 
     @cached_property
     def settings(self) -> Settings:

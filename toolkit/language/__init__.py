@@ -141,7 +141,7 @@ def language(code: str) -> Language:
     raise InvalidInput("Unknown language {!r}; there are {}", code[:20], ", ".join(LANGUAGES))
 
 
-def default_language(environ: Mapping[str, str] = os.environ) -> Language:
+def default_language(environ: Mapping[str, str]) -> Language:
     """Return the language of ``TOOLKIT_LANGUAGE``, else Portuguese where the locale is Portuguese, else English.
 
     Raises:

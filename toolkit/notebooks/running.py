@@ -59,7 +59,7 @@ def run_notebook(
     out: Path | None = None,
     *,
     timeout: float | None = None,
-    environ: Mapping[str, str] = os.environ,
+    environ: Mapping[str, str],
     progress_bar: bool = False,
 ) -> NotebookRun:
     """Execute ``notebook`` with the parameters ``given``, texts by name, and keep it as ``out``.
