@@ -16,9 +16,8 @@ from toolkit.audit import run
 from toolkit.audit.duckdb_session import duckdb_session
 from toolkit.audit.extract import Observed
 from toolkit.audit.findings import find_present, write_findings
-from toolkit.audit.folder import FACTS, AuditFacts, open_audit, part_of
+from toolkit.audit.folder import FACTS, AuditFacts, LastSync, Source, open_audit, part_of
 from toolkit.audit.judge import FILES, VERDICTS
-from toolkit.audit.source import LastSync, Source
 from toolkit.contract.contents import LOOK, ContentProblem, Coverage
 from toolkit.contract.deadlines import Deadlines
 from toolkit.contract.events import Event

@@ -33,7 +33,7 @@ from tests.support.audit_results import (
 )
 from tests.support.report_figures import wrong_figures
 from tests.support.report_text import packed_data
-from toolkit.audit.source import LastSync
+from toolkit.audit.folder import LastSync
 from toolkit.contract.contents import IntegrityFinding, IntegrityProblem
 from toolkit.contract.service_rows import FLAWS, ServiceChange
 from toolkit.contract.waivers import Waiver, WaiverRequest

@@ -24,6 +24,7 @@ import pyarrow as pa
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
+from toolkit.audit.folder import LastSync
 from toolkit.audit.inventory import Inventory
 from toolkit.audit.object_history import EVERYTHING, Scope, Synced, in_area, observe_objects, rows_of, under
 from toolkit.bucket.client import PAGE, Bucket, list_objects
@@ -163,6 +164,18 @@ def listed_since(connection: Connection, moment: datetime | None = None) -> date
     if moment is not None:
         query = query.where(syncs.finished_at <= moment)
     return connection.scalar(query)
+
+
+def last_sync(connection: Connection, moment: datetime) -> LastSync | None:
+    """Return the last reading of the bucket by then."""
+    syncs = bucket_syncs.c
+    row = connection.execute(
+        sa.select(syncs.finished_at, syncs.bucket, syncs.source, sa.func.coalesce(syncs.denied, 0))
+        .where(syncs.finished_at <= moment)
+        .order_by(syncs.finished_at.desc(), syncs.id.desc())
+        .limit(1)
+    ).one_or_none()
+    return None if row is None else LastSync(*row)
 
 
 def _scope(connection: Connection, bucket: Bucket, now: datetime, full: bool, within: timedelta) -> Scope:

@@ -34,22 +34,24 @@ from toolkit.audit.folder import (
     CASES,
     FACTS,
     INPUTS,
+    LOOKS,
     NOT_VERIFIED,
     TABLES,
     TO_TELL,
     UNPROVEN,
     Audit,
     AuditFacts,
+    Looks,
+    Source,
     TablePart,
     list_audits,
     name_of,
     part_of,
 )
 from toolkit.audit.judge import OUTPUTS, judgement
-from toolkit.audit.observe_bucket import listed_since
+from toolkit.audit.observe_bucket import last_sync, listed_since
 from toolkit.audit.publish import AuditPlan, claimed, drafts_of, finish_left, prune, publish
 from toolkit.audit.reviews import AS_WRITTEN
-from toolkit.audit.source import LOOKS, Looks, Source, last_sync
 from toolkit.audit.waivers import waivers_at
 from toolkit.bucket.file_store import FolderStore, S3Store
 from toolkit.contract.codes import REQUEST_OVERDUE

@@ -14,9 +14,9 @@ import sqlalchemy as sa
 from sqlalchemy import Row
 
 from toolkit.audit.findings import findings_of_sale
-from toolkit.audit.folder import Audit
+from toolkit.audit.folder import Audit, LastSync
+from toolkit.audit.observe_bucket import last_sync
 from toolkit.audit.reviews import looks_at
-from toolkit.audit.source import LastSync, last_sync
 from toolkit.audit.waivers import waivers_at
 from toolkit.contract.codes import CODES, WITHOUT_CLIENT, missing_code
 from toolkit.contract.deadlines import Clock

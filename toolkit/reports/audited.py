@@ -14,7 +14,7 @@ import pyarrow as pa
 from pydantic.alias_generators import to_camel
 
 from toolkit.audit.changes import BETWEEN, CHANGED, KINDS, FindingChanges
-from toolkit.audit.source import Looks, Source
+from toolkit.audit.folder import Looks, Source
 from toolkit.contract.codes import CODES, SALE_GONE, Subject
 from toolkit.contract.contents import COVERAGES, Coverage, IntegrityFinding, IntegrityProblem
 from toolkit.contract.evidence import EvidenceType, UtilityGroup

@@ -20,8 +20,7 @@ import pyarrow.compute as pc
 
 from toolkit.audit.changes import BY_DAY
 from toolkit.audit.findings import FEW_OF_FINDINGS, as_listed
-from toolkit.audit.folder import CASES, NOT_VERIFIED, TO_TELL, UNPROVEN, Audit
-from toolkit.audit.source import LOOKS, Looks
+from toolkit.audit.folder import CASES, LOOKS, NOT_VERIFIED, TO_TELL, UNPROVEN, Audit, Looks
 from toolkit.contract.codes import Owner, Severity
 from toolkit.contract.contents import COVERAGES, IntegrityFinding, IntegrityProblem
 from toolkit.contract.evidence import UtilityGroup
