@@ -14,7 +14,6 @@ does what it left undone.
 
 import math
 from collections.abc import Generator, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -27,7 +26,7 @@ from sqlalchemy import Connection
 from toolkit.audit.folder import LastSync
 from toolkit.audit.inventory import Inventory
 from toolkit.audit.object_history import EVERYTHING, Scope, Synced, in_area, observe_objects, rows_of, under
-from toolkit.bucket.client import PAGE, Bucket, list_objects
+from toolkit.bucket.client import PAGE, Bucket, ask_each, list_objects
 from toolkit.contract.contents import ContentProblem
 from toolkit.contract.deadlines import Clock
 from toolkit.contract.evidence import KEY_PREFIX, kind_of_media_type
@@ -52,7 +51,6 @@ EVERY_KEY_WITHIN: Final = timedelta(days=7)
 
 FEW_PAGES: Final = 10  # pages of a listing up to which a bucket is read whole, at any hour of the day
 KEYS_A_PAGE: Final = 8  # keys that can be asked for one by one in the time in which one page of a listing is read
-READERS: Final = 16  # objects whose first bytes are read at the same time
 
 _BATCH: Final = 1000
 
@@ -221,22 +219,18 @@ def _examine(
     progress.begin("Examining objects", None, "objects")
     examined = 0
     refusals: dict[str, BucketError] = {}
-    with ThreadPoolExecutor(READERS) as readers:
-        for batch in _unexamined(database, scope):
-            looks = list(readers.map(lambda item: _first_look(bucket, item), batch))
-            checks = [look for look in looks if isinstance(look, dict)]
-            broken = [look for look in looks if type(look) is BucketError]
-            if len(broken) == _BATCH:  # more than single objects
-                raise broken[0]
-            refusals |= {
-                item.key: look for item, look in zip(batch, looks, strict=True) if isinstance(look, BucketError)
-            }
-            if checks:
-                with database.transaction() as connection:
-                    now = stamp(connection, clock)
-                    connection.execute(sa.text(_KEEP_CHECK), [check | {"now": now} for check in checks])
-            examined += len(checks)
-            progress.advance(len(batch))
+    for looks in ask_each(lambda item: (item.key, _first_look(bucket, item)), _unexamined(database, scope)):
+        checks = [found for _, found in looks if isinstance(found, dict)]
+        broken = [found for _, found in looks if type(found) is BucketError]
+        if len(broken) == _BATCH:  # more than single objects
+            raise broken[0]
+        refusals |= {key: found for key, found in looks if isinstance(found, BucketError)}
+        if checks:
+            with database.transaction() as connection:
+                now = stamp(connection, clock)
+                connection.execute(sa.text(_KEEP_CHECK), [check | {"now": now} for check in checks])
+        examined += len(checks)
+        progress.advance(len(looks))
     progress.end()
     return examined, refusals
 
