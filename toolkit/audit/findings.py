@@ -87,10 +87,9 @@ def write_findings(
     find_history(observed, before, audits, zone)
     today = deadlines.day_of(observed.moment)
     [(first,)] = session.execute("SELECT min(first_day) FROM history").fetchall()
-    session.register("catalogue", _catalogue())
+    session.register("catalogue", _catalogue(session, deadlines))
     session.register("holding", _holding(waivers, today))
     session.register("calendar", _calendar(first or today, today))
-    session.register("allowed", _allowed(session, deadlines))
     session.execute(copy_to(_FINDINGS.format(zone=quoted(zone)), folder / "findings.parquet"))
     trend = trend_query(observed.moment, today - timedelta(days=TREND_DAYS - 1), deadlines.timezone)
     session.execute(copy_to(trend, folder / "trend.parquet"))
@@ -126,21 +125,26 @@ def findings_of_sale(audit: Audit | None, sale_id: str) -> pd.DataFrame:
     return as_listed(audit.sql("FROM findings WHERE sale_id = ?", sale_id).to_pandas())
 
 
-def _catalogue() -> pa.Table:
-    """Return what the catalogue says of the codes of findings."""
+def _catalogue(session: Any, deadlines: Deadlines) -> pa.Table:
+    """Return what is said of the code of findings, with the business days that they have in a utility group."""
     severities = list(Severity)
+    pairs = session.execute("SELECT DISTINCT code, utility_group FROM history").fetchall()
     rows = [
         {
             "code": code.code,
+            "utility_group": group,
             "severity": str(code.severity),
             "weight": severities.index(code.severity),
             "owner": str(code.owner),
             "of_partner": code.owner is Owner.PARTNER,
+            "days": deadlines.days(code.code, group),
         }
-        for code in CODES.values()
+        for code, group in ((CODES[each], group) for each, group in pairs)
         if code.severity is not None
     ]
-    return pa.Table.from_pylist(rows)
+    texts = dict.fromkeys(("code", "utility_group", "severity", "owner"), pa.string())
+    numbers = dict.fromkeys(("weight", "days"), pa.int64())
+    return pa.Table.from_pylist(rows, pa.schema({**texts, **numbers, "of_partner": pa.bool_()}))
 
 
 def _holding(waivers: Sequence[Waiver], day: date) -> pa.Table:
@@ -162,14 +166,6 @@ def _calendar(first: date, last: date) -> pa.Table:
     return pa.table(
         {"day": pa.array(days, pa.date32()), "number": list(accumulate(map(int, working))), "working": working}
     )
-
-
-def _allowed(session: Any, deadlines: Deadlines) -> pa.Table:
-    """Return the business days that a finding of each code and utility group has."""
-    pairs = session.execute("SELECT DISTINCT code, utility_group FROM history").fetchall()
-    rows = [{"code": code, "utility_group": group, "days": deadlines.days(code, group)} for code, group in pairs]
-    kinds = {"code": pa.string(), "utility_group": pa.string(), "days": pa.int64()}
-    return pa.Table.from_pylist(rows, pa.schema(kinds))
 
 
 FEW_OF_FINDINGS: Final = (
@@ -336,17 +332,16 @@ _FINDINGS: Final = f"""
     dated AS (
         SELECT history.*, waiver_id, catalogue.severity, catalogue.weight,
                CASE WHEN of_partner AND partner IS NOT NULL THEN partner ELSE catalogue.owner END AS owner,
-               CASE WHEN allowed.days = 0 THEN opened_day ELSE due.day END AS due_day,
+               CASE WHEN days = 0 THEN opened_day ELSE due.day END AS due_day,
                until.number AS until_number, first.number AS first_number,
-               opened.number + allowed.days AS due_number, closed.number - opened.number AS closed_number
+               opened.number + days AS due_number, closed.number - opened.number AS closed_number
         FROM history
-        JOIN catalogue USING (code)
-        JOIN allowed ON allowed.code = history.code
-            AND allowed.utility_group IS NOT DISTINCT FROM history.utility_group
+        JOIN catalogue ON catalogue.code = history.code
+            AND catalogue.utility_group IS NOT DISTINCT FROM history.utility_group
         JOIN calendar AS opened ON opened.day = opened_day
         JOIN calendar AS until ON until.day = until_day
         JOIN calendar AS first ON first.day = first_day
-        JOIN (SELECT number, day FROM calendar WHERE working) AS due ON due.number = opened.number + allowed.days
+        JOIN (SELECT number, day FROM calendar WHERE working) AS due ON due.number = opened.number + days
         LEFT JOIN calendar AS closed ON closed.day = CAST(closed_at AT TIME ZONE {{zone}} AS DATE)
         LEFT JOIN waived ON waived.id = history.id
     )
