@@ -21,7 +21,7 @@ from tests.support.audits import made_audit, plan_in, sail
 from tests.support.observations import FIRST, Story, day
 from tests.support.process_pool import FORKED, stalled
 from tests.support.uploaded_sales import add_sale, rows
-from toolkit.audit import engines, extract, publish
+from toolkit.audit import engines, extract
 from toolkit.audit.folder import TABLES, latest_audit, list_audits, open_audit
 from toolkit.audit.judge import GIVEN
 from toolkit.audit.run import make_audit
@@ -260,7 +260,7 @@ def test_a_bucket_for_audits_that_is_away_from_some_stage_on(
     with monkeypatch.context() as patched:
 
         def gone():
-            for name in ("put", "claim", "names", "text"):
+            for name in ("put", "take", "names", "text"):
                 patched.setattr(S3Store, name, away)
 
         patched.setattr(".".join(place), before(place, gone))
@@ -285,7 +285,7 @@ def test_what_one_database_left_is_not_removed_by_another_and_gets_a_name_of_its
             add_sale(each)
             observe_service(each, clock=lambda: moment)
         with monkeypatch.context() as patched:
-            patched.setattr(publish, "_renamed", away)
+            patched.setattr(FolderStore, "take", away)
             with pytest.raises(BucketUnavailable):
                 make_audit(database, plan, clock=lambda: moment)
         make_audit(other, plan, clock=lambda: moment)

@@ -1,12 +1,11 @@
 """Give finished audits their final names, those that a process left behind too, and remove old ones.
 
-In a folder an audit gets its name by a rename. In a bucket its files are uploaded under a name that was claimed
-for it, ``audit.json`` last: without that a folder is no audit.
+In a folder an audit gets its name by a rename. In a bucket its files are uploaded under a name that was taken for
+it, ``audit.json`` last: without that a folder is no audit.
 """
 
 from __future__ import annotations
 
-import errno
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -20,7 +19,7 @@ from filelock import FileLock, Timeout
 from toolkit.atomic_files import sync
 from toolkit.audit.duckdb_session import DEFAULT_MEMORY
 from toolkit.audit.folder import FACTS, INPUTS, Audit, list_audits, name_of, open_audit
-from toolkit.bucket.file_store import FileStore, FolderStore, S3Store
+from toolkit.bucket.file_store import FileStore, FolderStore
 from toolkit.contract.deadlines import Deadlines
 from toolkit.database.belonging import identity_of
 from toolkit.database.connection import Database
@@ -70,21 +69,20 @@ def publish(store: FileStore, folder: Path, cache: Path) -> Audit:
         for known in (open_audit(each, store) for each in alike):
             if replace(known.facts, made_at=facts.made_at) == facts:
                 return known
-        name = _renamed(folder, store, facts.as_of)
+    folder = named(store, folder, facts.as_of, facts.run or facts.made_at.isoformat())
+    if isinstance(store, FolderStore):
         sync(Path(store.place))
     else:
-        folder = claimed(store, folder, facts.as_of, facts.run or facts.made_at.isoformat())
-        name = folder.name
         files = (path for path in folder.rglob("*") if path.is_file())
         for file in sorted(files, key=lambda path: (path.name == FACTS, path)):
-            store.put(f"{name}/{file.relative_to(folder).as_posix()}", file)
-    return open_audit(name, store, cache)
+            store.put(f"{folder.name}/{file.relative_to(folder).as_posix()}", file)
+    return open_audit(folder.name, store, cache)
 
 
-def claimed(store: S3Store, folder: Path, moment: datetime, owner: str) -> Path:
-    """Return the draft under a name that no other audit writes to in the bucket; its ``owner`` has it again."""
+def named(store: FileStore, folder: Path, moment: datetime, owner: str) -> Path:
+    """Return the draft under a name that no other audit has in the store; its ``owner`` has it again."""
     taken = list[str]()
-    while not store.claim(folder.name, owner):
+    while not store.take(folder, owner):
         taken.append(folder.name)
         folder = folder.rename(folder.with_name(name_of(moment, [*taken, *list_audits(store)])))
     return folder
@@ -121,18 +119,3 @@ def prune(store: FileStore, keep_inputs: int, since: datetime) -> None:
         for file in sorted(own, key=lambda file: not file.endswith(FACTS)):
             if old or (place >= keep_inputs and file.split("/")[1].removesuffix(".parquet") in INPUTS):
                 store.remove(file)
-
-
-def _renamed(folder: Path, store: FolderStore, moment: datetime) -> str:
-    """Move the folder into the store; where another audit took its name meanwhile, under the next one."""
-    name, taken = folder.name, list[str]()
-    while True:
-        try:
-            folder.rename(Path(store.place) / name)
-        except OSError as error:
-            if error.errno not in (errno.EEXIST, errno.ENOTEMPTY):
-                raise
-            taken.append(name)
-            name = name_of(moment, [*taken, *list_audits(store)])
-        else:
-            return name

@@ -50,7 +50,7 @@ from toolkit.audit.folder import (
 )
 from toolkit.audit.judge import OUTPUTS, judgement
 from toolkit.audit.observe_bucket import last_sync, listed_since
-from toolkit.audit.publish import AuditPlan, claimed, drafts_of, finish_left, prune, publish
+from toolkit.audit.publish import AuditPlan, drafts_of, finish_left, named, prune, publish
 from toolkit.audit.reviews import AS_WRITTEN
 from toolkit.audit.waivers import waivers_at
 from toolkit.bucket.file_store import FolderStore, S3Store
@@ -150,12 +150,12 @@ class _Work:
 
     @cached_property
     def folder(self) -> Path:
-        """The draft of the folder; where a cluster writes into a bucket, its name is claimed there at once."""
+        """The draft of the folder; where a cluster writes into a bucket, its name is taken there at once."""
         store, folder = self.plan.store, self.draft / name_of(self.moment, list_audits(self.plan.store))
         folder.mkdir()
         if self.plan.spark_url is None or isinstance(store, FolderStore):
             return folder
-        return claimed(store, folder, self.moment, str(self.run or self.made_at.isoformat()))
+        return named(store, folder, self.moment, str(self.run or self.made_at.isoformat()))
 
     def make(self, connection: Connection | None) -> None:
         """Write the folder, and note by ``connection`` what PostgreSQL keeps of an audit of now."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 from collections.abc import Callable, Iterator
@@ -74,6 +75,16 @@ class FolderStore:
         with self.local(name, self._folder).open("rb") as file:
             return file_digest(file, "sha256").hexdigest()
 
+    def take(self, draft: Path, owner: str) -> bool:  # noqa: ARG002
+        """Move the folder of a draft here; tells whether its name was free."""
+        try:
+            draft.rename(self._folder / draft.name)
+        except OSError as error:
+            if error.errno not in (errno.EEXIST, errno.ENOTEMPTY):
+                raise
+            return False
+        return True
+
     def remove(self, name: str) -> None:
         """Remove the file, and its folder where it was the last one in it."""
         place = self._folder / name
@@ -130,17 +141,17 @@ class S3Store:
         with self._server.translated():
             self._client.put_object(Bucket=self._bucket, Key=self._prefix + name, Body=content)
 
-    def claim(self, name: str, owner: str) -> bool:
-        """Tell whether ``owner`` alone may write below ``name``: it was the first to ask, whoever asks later."""
+    def take(self, draft: Path, owner: str) -> bool:
+        """Tell whether ``owner`` alone may write under the name of a draft, who was the first to ask for it."""
         with self._server.translated():
             try:
-                place = {"Bucket": self._bucket, "Key": f"{self._prefix}{name}/claim"}
+                place = {"Bucket": self._bucket, "Key": f"{self._prefix}{draft.name}/claim"}
                 self._client.put_object(**place, Body=owner.encode(), IfNoneMatch="*")
             except ClientError as error:
                 if status_of(error) not in (409, 412, 501):
                     raise
                 if status_of(error) != 501:
-                    return self.text(f"{name}/claim") == owner
+                    return self.text(f"{draft.name}/claim") == owner
         return True  # 501: a server that writes nothing on a condition leaves two of the same second to chance
 
     def local(self, name: str, cache: Path, version: str = "") -> Path:
