@@ -122,40 +122,29 @@ _PARAMETERS: Final = [
 ]
 
 
-def completion_body(gate: SaleGate) -> SaleCompletion:
-    """Return the body that tells whether a sale may be completed."""
-    return SaleCompletion(
-        sale_id=gate.sale_id,
-        may_be_completed=gate.may_be_completed,
-        completed_at=gate.completed_at,
-        status=gate.verdict.status,
-        missing=[
-            MissingEvidence(
-                evidence_type=each.evidence_type, reason=each.reason, what_to_do=CODES[each.reason].remedy
-            )
-            for each in gate.verdict.missing
+def _told(gate: SaleGate) -> dict[str, Any]:
+    """Return what is told of a sale, by the fields of the bodies, each of which takes its own."""
+    missing, problems = gate.verdict.missing, gate.verdict.problems
+    return {
+        "sale_id": gate.sale_id,
+        "may_be_completed": gate.may_be_completed,
+        "completed_at": gate.completed_at,
+        "status": gate.verdict.status,
+        "missing": [
+            {"evidence_type": each.evidence_type, "reason": each.reason, "what_to_do": CODES[each.reason].remedy}
+            for each in missing
         ],
-        problems=_problems(gate),
-        not_examined=sum(each.not_examined for each in gate.types),
-    )
-
-
-def evidences_body(gate: SaleGate) -> SaleEvidences:
-    """Return the body that tells the state of each evidence type of a sale."""
-    return SaleEvidences(
-        sale_id=gate.sale_id, status=gate.verdict.status, evidences=list(gate.types), problems=_problems(gate)
-    )
-
-
-def _problems(gate: SaleGate) -> list[SaleProblem]:
-    return [SaleProblem(code=each, what_to_do=CODES[each].remedy) for each in gate.verdict.problems]
+        "problems": [{"code": each, "what_to_do": CODES[each].remedy} for each in problems],
+        "evidences": gate.types,
+        "not_examined": sum(each.not_examined for each in gate.types),
+    }
 
 
 def add_reading(app: FastAPI, backend: Backend, workers: Workers) -> None:
     """Add the endpoints by which a partner reads what is known of its sales."""
     settings = backend.settings
 
-    def about_sale(body: Callable[[SaleGate], AnswerBody]) -> Callable[..., Awaitable[Response]]:
+    def about_sale(body: type[AnswerBody]) -> Callable[..., Awaitable[Response]]:
         async def tell(
             bearer: Annotated[Bearer, needs(TokenScope.REQUEST_EVIDENCE)],
             sale_id: Annotated[str, Depends(sale_id_of)],
@@ -164,7 +153,7 @@ def add_reading(app: FastAPI, backend: Backend, workers: Workers) -> None:
             gate = await workers.run(
                 lambda: sale_gate(backend.database, backend.bucket, sale_id, access, backend.clock)
             )
-            return answer(200, body(gate))
+            return answer(200, body.model_validate(_told(gate)))
 
         return tell
 
@@ -178,7 +167,7 @@ def add_reading(app: FastAPI, backend: Backend, workers: Workers) -> None:
         summary="Ask which evidence a sale has and lacks",
         response_model=SaleEvidences,
         **shared,
-    )(about_sale(evidences_body))
+    )(about_sale(SaleEvidences))
     app.get(
         "/sales/{saleId:encoded}/completion",
         operation_id="askForCompletion",
@@ -186,7 +175,7 @@ def add_reading(app: FastAPI, backend: Backend, workers: Workers) -> None:
         description="Nothing is changed. The verdict is by what lies in the bucket at this moment.",
         response_model=SaleCompletion,
         **shared,
-    )(about_sale(completion_body))
+    )(about_sale(SaleCompletion))
 
     @app.get(
         "/findings",
