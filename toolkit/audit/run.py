@@ -209,28 +209,25 @@ class _Work:
         shutil.rmtree(scratch)
 
     def _judge(self, engine: Engine, here: DuckdbEngine) -> dict[str, TablePart]:
-        """Have the engine judge and write, and show ``here`` what it wrote; return its files in a bucket."""
+        """Have the engine judge and write, and show ``here`` what it wrote; return the files of all tables."""
         folder, store, parts, place, base = self.folder, self.plan.store, {}, self.folder, str(self.folder)
         remote = store if engine is not here and isinstance(store, S3Store) else None
         if remote is not None:
             place, base = self.draft / "work", f"s3a{store.address.removeprefix('s3').rstrip('/')}/{folder.name}"
-            for name in INPUTS:
-                parts[name] = part_of(folder, name)
-                remote.put(f"{folder.name}/{name}.parquet", folder / f"{name}.parquet")
         for name in INPUTS:
+            parts[name] = part_of(folder, name)
+            if remote is not None:
+                remote.put(f"{folder.name}/{name}.parquet", folder / f"{name}.parquet")
             engine.show(name, [f"{base}/{name}.parquet"])
         for name, query in judgement().items():
             engine.write(query, f"{base}/{name}.parquet", self.moment)
             if remote is not None:
                 self._fetch(remote, f"{name}.parquet", place)
-            written = _parts_here(place / f"{name}.parquet", OUTPUTS[name])
-            here.show(name, written)
-            if remote is not None:
-                parts[name] = part_of(place, name)
-                if (place / f"{name}.parquet").is_file():  # the empty one
-                    remote.write(f"{folder.name}/{name}.parquet", (place / f"{name}.parquet").read_bytes())
-            if engine is not here:
-                engine.show(name, [each.replace(str(place), base) for each in written])
+            if _tidied(place / f"{name}.parquet", OUTPUTS[name]) and remote is not None:
+                remote.write(f"{folder.name}/{name}.parquet", (place / f"{name}.parquet").read_bytes())
+            parts[name] = part_of(place, name)
+            for each, at in {here: place, engine: base}.items():
+                each.show(name, [f"{at}/{file.name}" for file in parts[name].files])
         return parts
 
     def _fetch(self, store: S3Store, table: str, place: Path) -> None:
@@ -263,17 +260,17 @@ class _Work:
         )
 
 
-def _parts_here(place: Path, schema: ibis.Schema) -> list[str]:
-    """Return the files that an engine wrote; where it wrote none, as there was no row, an empty one is."""
+def _tidied(place: Path, schema: ibis.Schema) -> bool:
+    """Remove what an engine wrote beside its files; tell whether none was there, so that an empty one is now."""
     if place.is_dir():
         for other in place.iterdir():
             if other.suffix != ".parquet":
                 other.unlink()
-    if place.is_dir() and not any(place.iterdir()):
-        place.rmdir()
-    if not place.exists():
+        if not any(place.iterdir()):
+            place.rmdir()
+    if is_empty := not place.exists():
         pq.write_table(schema.to_pyarrow().empty_table(), place, compression="zstd")
-    return [str(place)] if place.is_file() else sorted(map(str, place.iterdir()))
+    return is_empty
 
 
 def _told_of(session: Any) -> tuple[dict[str, int], dict[str, int], Looks]:
