@@ -10,6 +10,7 @@ from email import message_from_bytes, policy
 from pathlib import Path
 from types import SimpleNamespace
 from unittest.mock import Mock
+from uuid import UUID
 
 import pytest
 from openpyxl import load_workbook
@@ -20,8 +21,11 @@ from tests.support.request_bodies import CLIENT
 from tests.support.scripted_server import Answer, scripted
 from tests.support.uploaded_sales import add_sale, rows
 from tests.unit.test_job_notices import SMTP, Mailbox, certificate, served  # noqa: F401  # a fixture
+from toolkit.audit.partners import keep_answer
 from toolkit.contract.evidence import EvidenceType
 from toolkit.contract.people import PartnerAccess, UnassignedSales
+from toolkit.contract.resources import FindingAnswer
+from toolkit.database.observation_clock import TICK
 from toolkit.evidence.gate import sale_gate
 from toolkit.intake.registration import register_client
 from toolkit.jobs.partner_notices import Stage, notify_partners
@@ -209,7 +213,31 @@ def test_a_sale_that_another_partner_took_over_is_told_to_it(office, database):
     office.clock.now += timedelta(hours=1)
     office.kit.audit()
     found = office.kit.last_audit().table("findings", ["partner", "told_at"]).to_pylist()
-    assert found == [{"partner": "Luz do Vale", "told_at": told}] * 2
+    assert found == [{"partner": "Luz do Vale", "told_at": told + TICK}] * 2
+
+
+def test_what_is_noted_by_a_clock_that_went_back_changes_no_earlier_audit(office, database, add_file, tmp_path):
+    add_sale(database, "V-LUZ-1", partner="Luz do Vale", created_at=START)
+    add_file("V-LUZ-1", EvidenceType.POV, **WHEN)
+    evidence_id, _ = add_file("V-LUZ-1", EvidenceType.DOC_CONTRATANTE, **WHEN)
+    manifest = tmp_path / "manifest.csv"
+    manifest.write_text(f"saleId,fileName,fileFormat,type,evidenceType\nV-SOL-1,a,{'audio/mpeg,' * 2}AUT\n")
+    office.kit.request_credentials(manifest, out=tmp_path / "issued.jsonl")
+    office.kit.audit()
+    office.clock.now += timedelta(minutes=50)
+    made = office.kit.audit()
+    office.clock.now -= timedelta(minutes=5)
+
+    gap = made.findings.set_index("code")["id"]["MISSING_POV"]
+    told = {"partner": "Sol", "answered_by": "rui", "clock": office.clock}
+    keep_answer(database, made.audit, UUID(gap), FindingAnswer(answer="willCome", until="2099-01-01"), **told)
+    assert all(each.problem is None for each in notify_partners(office.kit).told)
+    office.kit.link(evidence_id, reason="a complaint")
+    assert office.kit.request_credentials(manifest, out=tmp_path / "again.jsonl").result.reissued == 1
+    assert office.kit.complete("V-LUZ-1").result.completed_at
+
+    office.clock.now += timedelta(days=1)
+    assert office.kit.audit(as_of=made.as_of).audit.facts.parts == made.audit.facts.parts
 
 
 def test_a_webhook_gets_the_findings_signed_at_least_once_and_under_one_id(office, database):

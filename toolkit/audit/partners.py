@@ -24,6 +24,7 @@ from toolkit.contract.events import CustodyEvent
 from toolkit.contract.fields import Birthdate, invalid, required_text
 from toolkit.contract.findings import FindingStatus
 from toolkit.contract.resources import HEADINGS, Answer, AnswerKind, FindingAnswer
+from toolkit.database.observation_clock import stamp
 from toolkit.database.tables import finding_answers, finding_observations, new_id
 from toolkit.errors import FindingNotFound, InvalidField, InvalidFields
 from toolkit.intake.headings import Headings, plain
@@ -112,19 +113,13 @@ def keep_answer(
     """
     if not audit.sql(_OWN, str(finding_id), partner, NOT_TOLD_TO_PARTNERS).num_rows:
         raise FindingNotFound
-    now = clock()
-    if answer.until is not None and answer.until < now.astimezone(ZoneInfo(audit.facts.timezone)).date():
-        raise InvalidFields([InvalidField("until", "Must not be in the past")])
     id_ = new_id()
-    row = {
-        "id": id_,
-        "finding_id": finding_id,
-        "partner": partner,
-        **answer.model_dump(mode="python"),
-        "answered_at": now,
-        "answered_by": answered_by,
-    }
     with database.transaction() as connection:
+        now = stamp(connection, clock)
+        if answer.until is not None and answer.until < now.astimezone(ZoneInfo(audit.facts.timezone)).date():
+            raise InvalidFields([InvalidField("until", "Must not be in the past")])
+        row = {"id": id_, "finding_id": finding_id, "partner": partner, "answered_at": now}
+        row |= {**answer.model_dump(mode="python"), "answered_by": answered_by}
         connection.execute(sa.insert(finding_answers), row)
         told = {"answer": str(id_), "finding": str(finding_id), "said": answer.answer, "by": answered_by}
         record_event(connection, CustodyEvent.FINDING_ANSWERED, now, told)

@@ -15,6 +15,7 @@ from toolkit.contract.findings import Status, Verdict
 from toolkit.contract.rules import Evidence, EvidenceState, Sale, evaluate
 from toolkit.database.belonging import check_bucket
 from toolkit.database.connection import Database, Lock, take
+from toolkit.database.observation_clock import stamp
 from toolkit.database.observations import observe_sales
 from toolkit.database.service import one_row
 from toolkit.errors import BucketError, BucketUnavailable
@@ -94,7 +95,7 @@ def complete_sale(
             if changed and _read(connection, sale_id, now)[1:] == (sale, records) and _still_there(bucket, files):
                 observe_sales(connection, clock, sale_id)
                 detail = {"sale": sale_id, "files": _versions(files, completed_at)}
-                record_event(connection, CustodyEvent.COMPLETED, completed_at, detail)
+                record_event(connection, CustodyEvent.COMPLETED, stamp(connection, clock), detail)
                 return Completion(sale_id, completed_at, False, verdict)
             attempt.rollback()
     raise BucketError(

@@ -291,7 +291,7 @@ def _write(
         service_of(connection).run(connection, "add_records")
         connection.execute(sa.text(RECORD_ISSUED))
         connection.execute(sa.text(_ASKED_BY_OPERATOR), {"account": order.requested_by})
-    record_reissued(connection, reissued, now)
+    record_reissued(connection, reissued, order.clock)
     order.progress.end()
     return issued
 

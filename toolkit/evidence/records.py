@@ -337,19 +337,12 @@ def open_evidence(
         record = _sale_and_key(connection, evidence_id)
     if bucket.head(record.object_key) is None:
         raise EvidenceNotFound("There is no file in the bucket for the record {}.", evidence_id)
-    opened_at = clock()
-    expires_at = opened_at + timedelta(seconds=seconds)
-    opening = sa.insert(evidence_openings).values(
-        id=new_id(),
-        evidence_id=evidence_id,
-        reason=reason,
-        opened_by=opened_by,
-        account=account,
-        opened_at=opened_at,
-        expires_at=expires_at,
-    )
+    opening = {"id": new_id(), "evidence_id": evidence_id, "reason": reason, "opened_by": opened_by}
     with database.transaction() as connection:
-        connection.execute(opening)
+        opened_at = stamp(connection, clock)
+        expires_at = opened_at + timedelta(seconds=seconds)
+        times = {"opened_at": opened_at, "expires_at": expires_at}
+        connection.execute(sa.insert(evidence_openings), opening | times | {"account": account})
     return Link(evidence_id, record.sale_id, bucket.presign_get(record.object_key, seconds), expires_at)
 
 

@@ -28,6 +28,7 @@ from toolkit.contract.codes import NOT_TOLD_TO_PARTNERS
 from toolkit.contract.events import CustodyEvent
 from toolkit.contract.findings import STANDING
 from toolkit.contract.toml_files import TomlTable, read_toml
+from toolkit.database.observation_clock import stamp
 from toolkit.database.tables import new_id, partner_notices, told_findings
 from toolkit.errors import NoAudit, SettingsError
 from toolkit.jobs.notices import ADDRESS, Mailer, NoticeSettings, is_webhook, post_signed
@@ -273,8 +274,9 @@ class _Telling:
             for stage in [*later, *(stage for stage in news.values() if stage == Stage.NEW)]:
                 done.stages[stage] += 1
             hashes, done.problem = self._deliver(row.id, done, files, page)
+            now = stamp(connection, clock)
             tried = {"tries": row.tries + 1, "problem": done.problem}
-            tried |= {} if done.problem else {"delivered_at": clock()}
+            tried |= {} if done.problem else {"delivered_at": now}
             connection.execute(sa.update(partner_notices).where(partner_notices.c.id == row.id).values(tried))
             if done.problem is None:
                 told_of = sa.func.unnest(sa.cast([*news], sa.ARRAY(sa.Uuid(as_uuid=False))))
@@ -284,7 +286,7 @@ class _Telling:
                     sa.insert(told_findings).from_select(["notice_id", "finding_id", "stage"], rows)
                 )
                 told = {"notice": str(row.id), "partner": self.partner, "files": hashes, "findings": done.findings}
-                record_event(connection, CustodyEvent.PARTNER_TOLD, clock(), told)
+                record_event(connection, CustodyEvent.PARTNER_TOLD, now, told)
         return done
 
     def _news(self, connection: sa.Connection) -> dict[str, Stage]:

@@ -21,6 +21,7 @@ from toolkit.contract.events import CustodyEvent, LogKeys
 from toolkit.contract.fields import stated
 from toolkit.contract.privacy import ANSWER_DAYS, AnswerOutcome, PrivacyPlan, Right
 from toolkit.database.connection import Database, Lock, take
+from toolkit.database.observation_clock import stamp
 from toolkit.database.privacy_tables import hold_releases, legal_holds, privacy_answers, privacy_requests
 from toolkit.database.service import clients, evidences, sales
 from toolkit.database.tables import evidence_observations, new_id, object_observations
@@ -268,13 +269,13 @@ def add_request(
     Raises:
         PrivacyRefused: that day lies in the future.
     """
-    now = clock()
     if received > today:
         raise PrivacyRefused("A request came on a day that has been.")
     due = received + timedelta(days=ANSWER_DAYS)
     request = PersonRequest(new_id(), subject, str(right), received, due)
     row = {name: getattr(request, name) for name in ("id", "subject", "right", "received_on", "due_on")}
     with database.transaction() as connection:
+        now = stamp(connection, clock)
         connection.execute(sa.insert(privacy_requests), row | {"added_at": now, "account": account})
         detail = {"request": str(request.id), "right": str(right), "subject": subject}
         record_event(connection, CustodyEvent.REQUESTED, now, detail)
@@ -312,13 +313,13 @@ def close_request(
         PrivacyRefused: there is no such request, or it was answered before.
     """
     basis, by = stated(PrivacyRefused, basis, by)
-    now = clock()
     with database.transaction() as connection:
         known = {each.id: each for each in requests_at(connection)}
         if request not in known:
             raise PrivacyRefused("There is no request with the id {}.", request)
         if known[request].answered_at is not None:
             raise PrivacyRefused("The request was answered before.")
+        now = stamp(connection, clock)
         row = {"request_id": request, "outcome": str(outcome), "basis": basis, "answered_by": by}
         connection.execute(sa.insert(privacy_answers), row | {"answered_at": now, "account": account})
         detail = {"request": str(request), "outcome": str(outcome), "by": by, "basis": basis}
