@@ -28,7 +28,7 @@ from tests.support.waiting import PATIENCE, wait_until
 from toolkit.audit.sale_case import sale_case
 from toolkit.cli import main
 from toolkit.contract.evidence import EvidenceType
-from toolkit.database import schema, tables
+from toolkit.database import observation_clock, schema, tables
 from toolkit.database.connection import Database, raw
 from toolkit.database.observations import observe_service
 from toolkit.database.schema import As, grants
@@ -339,6 +339,16 @@ def test_a_replica_judges_as_its_primary_does(run, cluster, operator, tmp_path):
     assert " s behind" in " ".join(" ".join(page.extract_text() for page in pages).split())
     sheets = openpyxl.load_workbook(tmp_path / "now" / "missing-evidence.xlsx").worksheets
     assert any(" s behind" in str(cell) for sheet in sheets for row in sheet.values for cell in row)
+
+
+def test_a_replica_that_is_behind_judges_no_other_moment(run, cluster, granted, night, monkeypatch):
+    run("audit", ends=3, within=night)
+    monkeypatch.setattr(observation_clock, "PATIENCE", 0.0)
+    with replica_of(cluster, "recovery_min_apply_delay=1h") as port:
+        run("audit", ends=3, within=night)
+        through = night | {"DATABASE_READ_URL": cluster.url(granted, "reader", port=port)}
+        for past in ((), ("--as-of", datetime.now(UTC).isoformat())):
+            assert "has seen nothing after" in run("audit", *past, ends=1, within=through).err
 
 
 def test_what_a_replica_breaks_off_says_what_to_do(cluster, granted):

@@ -126,7 +126,7 @@ def make_audit(
                 work.make(connection)
             private.kept = True  # it is noted: where it cannot be published now, the next audit does
         else:
-            moment = final_moment(replica or database, clock, as_of)
+            moment = final_moment(database, clock, as_of)
             work = _Work(database, plan, draft, moment, made_at, replica)
             work.make(None)
         audit = publish(plan.store, work.folder, plan.copies)
