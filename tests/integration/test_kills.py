@@ -184,10 +184,11 @@ def test_a_lost_connection(victim, database):
     victim.again()
 
 
-def test_a_disk_that_is_full_for_the_rejected_rows(victim, database):
+@pytest.mark.parametrize("room", [0, 20_000])
+def test_a_disk_that_is_full_for_the_rejected_rows(victim, database, room):
     """The system refuses to let a file grow, as a full disk does; nothing may be registered then."""
     process = victim.start()
-    resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (20_000, 20_000))
+    resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (room, room))
     _, errors = process.communicate(timeout=PATIENCE)
     assert process.returncode == 1
     assert "Traceback" not in errors

@@ -193,6 +193,11 @@ def _cell(style: Style, form: Form) -> str:
     return f'<c s="{int(style)}"{form.value[0]}' if style else f"<c{form.value[0]}"
 
 
+class _Archive(zipfile.ZipFile):
+    def __del__(self) -> None:
+        """Leave one alone that was not finished: on a full disk it would fail once more, and print that."""
+
+
 class Workbook:
     """A workbook that is being written: ``begin_sheet``, rows by ``add``, the next sheet, and last ``close``.
 
@@ -207,7 +212,7 @@ class Workbook:
         self._of_all = title, created, day
         self._across: list[int] = []
         self._sheets: list[tuple[str, SheetLooks]] = []
-        self._archive = zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1)
+        self._archive = _Archive(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1)
         self._sheet: IO[bytes] | None = None
         self._size = 0
         self._closed = False
