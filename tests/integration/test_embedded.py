@@ -1,5 +1,6 @@
 """The embedded PostgreSQL and S3 server: started once, killed, stopped, closed to others; `up` to `down`."""
 
+import asyncio
 import os
 import shutil
 import signal
@@ -8,6 +9,7 @@ import subprocess
 import sys
 from contextlib import closing
 from pathlib import Path
+from unittest.mock import AsyncMock, Mock
 
 import httpx
 import psutil
@@ -20,6 +22,7 @@ from tests.integration.conftest import processes_of
 from tests.support.waiting import PATIENCE, wait_until
 from toolkit import embedded
 from toolkit.database import schema
+from toolkit.embedded import object_server
 from toolkit.errors import EmbeddedServiceError
 
 NOBODY = 65534
@@ -271,6 +274,14 @@ def test_a_name_that_a_web_page_made_up_is_refused(shared):
     form = client(shared).generate_presigned_post(embedded.BUCKET, "a")
     with httpx.Client(headers={"Host": "rebound.example:80"}, timeout=PATIENCE) as page:
         assert page.post(form["url"], data=form["fields"], files={"file": b"1"}).status_code == 403
+
+
+def test_a_file_that_the_disk_has_no_room_for_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(shutil, "disk_usage", Mock(return_value=Mock(free=100_000_000)))
+    scope = {"type": "http", "method": "PUT", "path": "/evidence/a", "headers": [(b"content-length", b"1")]}
+    send = AsyncMock()
+    asyncio.run(object_server._Front(AsyncMock(), "key", tmp_path)(scope, AsyncMock(), send))
+    assert send.call_args_list[0].args[0]["status"] == 507
 
 
 def test_it_listens_on_this_machine_only_and_only_the_owner_reads_its_files(own_home, access):

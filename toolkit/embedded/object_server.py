@@ -13,6 +13,7 @@ import logging
 import os
 import re
 import secrets
+import shutil
 import socket
 import sys
 import threading
@@ -68,7 +69,7 @@ def serve(folder: Path) -> None:
     port = listener.getsockname()[1]
     _configure(folder, port)
     config = uvicorn.Config(
-        _Front(_emulator(keys), keys["access_key"]),
+        _Front(_emulator(keys), keys["access_key"], folder),
         log_level="warning",
         access_log=False,
         server_header=False,
@@ -131,21 +132,26 @@ def _emulator(keys: dict[str, str]) -> Application:
 class _Front:
     """The front of ministack: it passes on what names the key of this server, in the shape of S3.
 
-    ministack checks no signature of its root account, and of a key called "test".
+    ministack checks no signature of its root account, and of a key called "test". A file for which the disk has no
+    room it accepts, and forgets when it ends.
     """
 
-    def __init__(self, application: Application, access_key: str) -> None:
+    def __init__(self, application: Application, access_key: str, folder: Path) -> None:
         self._application = application
         self._access_key = access_key
+        self._folder = folder
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         headers = dict(scope.get("headers", ()))
+        length = int(headers.get(b"content-length", 0))
         if scope["type"] != "http":
             await self._application(scope, receive, send)
         elif b"transfer-encoding" in headers:
             await _refuse(send, 411, "MissingContentLength", "The length of the body must be declared.")
-        elif int(headers.get(b"content-length", 0)) > _BODY_BYTES:
+        elif length > _BODY_BYTES:
             await _refuse(send, 400, "EntityTooLarge", "Your proposed upload exceeds the maximum allowed size.")
+        elif length and shutil.disk_usage(self._folder).free < length + _BODY_BYTES:
+            await _refuse(send, 507, "InsufficientStorage", "The disk of this server has no room.")
         else:
             named, receive = await _credential(scope, headers, receive)
             if named is None:
