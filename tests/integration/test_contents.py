@@ -26,6 +26,7 @@ from toolkit.evidence.inspection import Inspector
 from toolkit.evidence.kinds import readers_of
 from toolkit.reports.notices import notices
 from toolkit.reports.reading import read_audited
+from toolkit.reports.report import Report
 
 FOLDER = "evidences/2026/03/02/0199c0de-0000-7000-8000-00000000000"
 FOUND = """
@@ -293,14 +294,14 @@ def test_it_names_readers_and_depth_and_keeps_them_of_each_file(audit, tmp_path)
 def test_it_says_that_files_were_verified_by_an_older_way_of_looking(audit):
     result = audit(HEARD | BOTH | {"look": None}, DRAWN | {"readers": ["pypdf 1.0"]})
     assert result.looks.older_look == 2
-    [told] = [each for each in notices(result) if "toolkit evidence verify" in each]
+    [told] = [each for each in notices(Report(result)) if "toolkit evidence verify" in each]
     assert told.startswith("2 ")
 
 
 def test_it_says_that_nothing_looked_for_speech(audit):
     result = audit(HEARD | {"readers": ["av 18.1.0"]}, DRAWN)
     assert result.looks.without_speech == 1
-    assert [each for each in notices(result) if "`speech`" in each]
+    assert [each for each in notices(Report(result)) if "`speech`" in each]
 
 
 def test_a_better_reader_corrects_what_an_older_one_called_damaged(audit):

@@ -19,6 +19,7 @@ from toolkit.contract.findings import finding_id
 from toolkit.database.observations import observe_service
 from toolkit.errors import InvalidInput, WaiverRefused
 from toolkit.reports.notices import notices
+from toolkit.reports.report import Report
 
 POV = finding_id("MISSING_POV", "S-1")
 YEAR_ENDS = datetime(2025, 12, 29, 15, 0, tzinfo=UTC)
@@ -192,7 +193,7 @@ def test_findings_of_a_sale_that_is_gone_are_not_told_as_mended(database, story,
     ended_ids = [finding_id("GROUP_UNKNOWN", "S-3"), finding_id("WITHOUT_CLIENT", "S-4")]
     assert after.changed["resolved"] == sorted(ended_ids)
     assert after.change_counts["saleGone"] == 1
-    assert "only because its sale is gone: nobody mended it" in str(notices(after))
+    assert "only because its sale is gone: nobody mended it" in str(notices(Report(after)))
     asked_later = audited(database, clock=SettableClock(day(60)), as_of=day(6))
     assert ended(asked_later) == ended(after)
 

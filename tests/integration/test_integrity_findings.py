@@ -26,6 +26,7 @@ from toolkit.evidence.contents import verify_contents
 from toolkit.evidence.credentials import UploadLimits, request_upload
 from toolkit.evidence.records import withdraw
 from toolkit.reports.notices import notices
+from toolkit.reports.report import Report
 
 
 @pytest.fixture
@@ -171,7 +172,7 @@ def test_a_file_replaced_after_it_was_verified(database, put, add, look, clock):
 
     result = audited(database, clock=clock)
     assert result.compliant == 1
-    [told] = [each for each in notices(result) if "replaced" in each and "findings" not in each]
+    [told] = [each for each in notices(Report(result)) if "replaced" in each and "findings" not in each]
     assert told.startswith("1 compliant sale has a file that was replaced after it had been seen")
 
 

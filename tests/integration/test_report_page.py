@@ -19,6 +19,7 @@ from toolkit.contract.evidence import Withdrawal
 from toolkit.contract.rules import EvidenceState
 from toolkit.language import LANGUAGES, language
 from toolkit.reports import write_report
+from toolkit.reports.report import Report
 
 pytestmark = needs_browser
 
@@ -49,7 +50,7 @@ def reports(tmp_path_factory):
     result = result_of(SALES, file_findings=FILE_FINDINGS)
     for code in LANGUAGES:
         formats = ["html", "xlsx", "csv", "json"]
-        write_report(result, folder / code, formats, language=language(code))
+        write_report(Report(result, formats=formats, language=language(code)), folder / code)
     return folder
 
 
@@ -75,7 +76,7 @@ def open_report(browser, tmp_path):
     with ExitStack() as opened:
 
         def open_report(told):
-            write_report(result_of(told), tmp_path, ["html"])
+            write_report(Report(result_of(told), formats=["html"]), tmp_path)
             page = browser.new_page()
             opened.callback(page.close)
             page.goto((tmp_path / "missing-evidence.html").as_uri())
@@ -245,7 +246,7 @@ def test_hostile_records_and_events_stay_text_and_a_withdrawal_names_reason_and_
     records = (replace(first, evidence_type=HOSTILE, state=None), withdrawn)
     events = ((Event(1, HOSTILE, AS_OF, {"how": HOSTILE}), first.id),)
     result = result_of([told], evidence={"S-1": SaleEvidence(records, events)})
-    write_report(result, tmp_path, ["html"])
+    write_report(Report(result, formats=["html"]), tmp_path)
     with well_behaved(browser, "file:") as opened:
         opened.goto(f"{(tmp_path / 'missing-evidence.html').as_uri()}#sale=S-1")
         case = case_of(opened)

@@ -27,6 +27,7 @@ from toolkit.evidence.completion import complete_sale
 from toolkit.evidence.contents import verify_contents
 from toolkit.partner import post_file
 from toolkit.reports.notices import notices
+from toolkit.reports.report import Report
 from toolkit.settings import AwsSettings
 
 MAX_BYTES = 1000
@@ -318,6 +319,6 @@ def test_what_is_denied_though_it_is_not_there_is_never_taken_for_gone(
         synced = sync()
     assert (synced.vanished, synced.unreadable) == (0, tuple(sorted((key, other))))
     assert rows(database, STILL_THERE) == [(2,)]
-    assert "refused to answer about 2 files" in " ".join(notices(audited(database, clock=clock)))
+    assert "refused to answer about 2 files" in " ".join(notices(Report(audited(database, clock=clock))))
     assert sync().vanished == 1
-    assert "refused to answer" not in " ".join(notices(audited(database, clock=clock)))
+    assert "refused to answer" not in " ".join(notices(Report(audited(database, clock=clock))))

@@ -17,7 +17,8 @@ from toolkit.kit.shown import figures, table
 from toolkit.kit.spoken import set_language
 from toolkit.notebooks.packaged import RESULT_TYPE, copy_notebooks, find_notebook, packaged_notebooks, results_of
 from toolkit.notebooks.parameters import chosen_values, read_parameters
-from toolkit.reports import DEFAULT_FORMATS, FORMATS
+from toolkit.reports import FORMATS
+from toolkit.reports.report import DEFAULT_FORMATS
 from toolkit.samples.dataset import make_samples, write_samples
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"

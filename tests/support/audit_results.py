@@ -25,8 +25,9 @@ from toolkit.contract.evidence import KIND_OF, EvidenceType, FileKind
 from toolkit.contract.findings import file_finding_ids
 from toolkit.contract.rules import Evidence, EvidenceState, Sale, evaluate
 from toolkit.evidence.records import EvidenceRecord, StoredFile, TimeLine
-from toolkit.reports import DEFAULT_FORMATS, write_report
+from toolkit.reports import write_report
 from toolkit.reports.reading import read_audited
+from toolkit.reports.report import DEFAULT_FORMATS, Report
 
 AS_OF = datetime(2026, 11, 20, 21, 0, tzinfo=UTC)
 
@@ -255,7 +256,7 @@ def _row(told):
 
 
 def written(result, out, *formats):
-    write_report(result, out, formats or DEFAULT_FORMATS)
+    write_report(Report(result, formats=formats or DEFAULT_FORMATS), out)
     return out
 
 

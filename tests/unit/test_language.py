@@ -28,7 +28,7 @@ from toolkit.language import default_language, language
 from toolkit.message import Message, listed
 from toolkit.reports import FORMATS, write_report
 from toolkit.reports.notices import headline
-from toolkit.reports.report import told_detail
+from toolkit.reports.report import Report, told_detail
 
 PORTUGUESE = language("pt-BR")
 DAY = date(2026, 11, 20)
@@ -84,8 +84,8 @@ def test_numbers_days_and_plurals_are_those_of_the_language():
     moment = datetime(2026, 11, 20, 21, 0, tzinfo=UTC)
     assert PORTUGUESE.moment(moment, ZoneInfo("America/Sao_Paulo")) == "20/11/2026, 18:00 (UTC-03:00)"
     told = [Told("a", "KYC"), Told("b", group="E")]
-    assert headline(result_of(told), PORTUGUESE) == "1 de 2 vendas está em conflito"
-    assert headline(result_of(told * 2), PORTUGUESE) == "2 de 4 vendas estão em conflito"
+    assert headline(Report(result_of(told), language=PORTUGUESE)) == "1 de 2 vendas está em conflito"
+    assert headline(Report(result_of(told * 2), language=PORTUGUESE)) == "2 de 4 vendas estão em conflito"
 
 
 @pytest.mark.parametrize(
@@ -116,8 +116,8 @@ def test_a_portuguese_report_keeps_the_codes_and_the_formats_for_programs(tmp_pa
         given_source=replace(source(), database="embedded PostgreSQL"),
         file_findings=[reused],
     )
-    write_report(result, tmp_path / "pt", FORMATS, language=PORTUGUESE)
-    write_report(result, tmp_path / "en", ["csv", "json"])
+    write_report(Report(result, formats=[*FORMATS], language=PORTUGUESE), tmp_path / "pt")
+    write_report(Report(result, formats=["csv", "json"]), tmp_path / "en")
     for name in ("missing-evidence.csv", "missing-evidence.json"):
         assert (tmp_path / "pt" / name).read_bytes() == (tmp_path / "en" / name).read_bytes()
     page = (tmp_path / "pt" / "missing-evidence.html").read_text(encoding="utf-8")

@@ -13,9 +13,9 @@ from tests.support.report_text import everything_in
 from toolkit.contract.contents import IntegrityFinding, IntegrityProblem
 from toolkit.contract.evidence import Withdrawal
 from toolkit.errors import ReportError
-from toolkit.reports import DEFAULT_FORMATS, FORMATS, FileState, verify_reports, write_report
+from toolkit.reports import FORMATS, FileState, verify_reports, write_report
 from toolkit.reports.reading import read_audited
-from toolkit.reports.report import partner_folder
+from toolkit.reports.report import DEFAULT_FORMATS, Report, partner_folder
 
 
 def test_a_folder_is_called_after_its_partner_as_far_as_every_system_can_write_it(tmp_path):
@@ -23,7 +23,7 @@ def test_a_folder_is_called_after_its_partner_as_far_as_every_system_can_write_i
     audit = folder_of(tmp_path / "audit", [Told(name, partner=name) for name in names])
     out = tmp_path / "out"
     for name in audit.partners:
-        write_report(read_audited(audit.for_partner(name)), out / partner_folder(name), ["csv"])
+        write_report(Report(read_audited(audit.for_partner(name)), formats=["csv"]), out / partner_folder(name))
     found = {folder.name: (folder / "missing-evidence.csv").read_text("utf-8") for folder in out.iterdir()}
     assert sorted(name[:-7] for name in found) == ["Acai_Cia", "Acai_Cia", "partner", "rf", "x"]
     for text in found.values():
@@ -50,7 +50,7 @@ def test_the_report_of_a_partner_says_so_and_holds_nothing_of_compliance_or_of_o
     whole, own = read_audited(audit), read_audited(audit.for_partner("Luz do Vale"))
     assert "CONTENT_REUSED" in set(whole.findings["code"])
     out = tmp_path / "out"
-    paths = write_report(own, out, [*DEFAULT_FORMATS, "pdf"])
+    paths = write_report(Report(own, formats=[*DEFAULT_FORMATS, "pdf"]), out)
     assert [path.name for path in paths] == [
         "missing-evidence-Luz_do_Vale.html",
         "missing-evidence-Luz_do_Vale.xlsx",

@@ -41,6 +41,7 @@ from toolkit.intake import sources
 from toolkit.language import language
 from toolkit.reports import FORMATS, pdf, spreadsheets, write_report
 from toolkit.reports.notices import headline, notices
+from toolkit.reports.report import Report
 from toolkit.reports.wording import TURNING, escape_bidi
 
 GOLDEN = Path(__file__).parents[1] / "data" / "report"
@@ -57,7 +58,7 @@ def test_a_report_reads_as_it_always_did(result, tmp_path):
 @pytest.mark.parametrize("code", ["en", "pt-BR"])
 def test_every_figure_is_what_the_rows_give_that_it_leads_to(code, result, tmp_path):
     spoken = language(code)
-    write_report(result, tmp_path, FORMATS, language=spoken)
+    write_report(Report(result, formats=[*FORMATS], language=spoken), tmp_path)
     assert wrong_figures(tmp_path, language=spoken) == []
 
 
@@ -185,7 +186,7 @@ def test_files_listed_are_told_without_their_names(result, tmp_path):
         ("none", "lies outside the layout"),
     ]
     told = "There are findings about files: same file for several sales (1), lies outside the layout (1)."
-    assert told in notices(result)
+    assert told in notices(Report(result))
 
 
 def test_the_page_asks_for_nothing_and_runs_only_what_its_policy_names(result, tmp_path):
@@ -199,7 +200,7 @@ def test_the_page_asks_for_nothing_and_runs_only_what_its_policy_names(result, t
 
 
 def test_a_csv_for_excel_has_semicolons_and_a_byte_order_mark(result, tmp_path):
-    write_report(result, tmp_path, ["csv"], excel=True)
+    write_report(Report(result, formats=["csv"], excel=True), tmp_path)
     text = (tmp_path / "missing-evidence.csv").read_bytes()
     assert text.startswith(b"\xef\xbb\xbfsaleId;utilityGroup;status;")
     read = list(csv.DictReader(text.decode("utf-8-sig").splitlines(), delimiter=";"))
@@ -245,12 +246,12 @@ COMPLETE = [Told("a", "KYC"), Told("b", "POV DC")]
     ],
 )
 def test_the_headline_answers_first(told, expected):
-    assert headline(result_of(told)) == expected
+    assert headline(Report(result_of(told))) == expected
 
 
 def test_notices_tell_what_weakens_the_numbers(result):
-    assert notices(result_of(COMPLETE)) == ["All 3 counted files are fully verified."]
-    assert [text.split(":")[0] for text in notices(result)] == [
+    assert notices(Report(result_of(COMPLETE))) == ["All 3 counted files are fully verified."]
+    assert [text.split(":")[0] for text in notices(Report(result))] == [
         "Made on embedded services for trying out (database and bucket)",
         "1 file counts although nobody has examined it.",
         "Of 10 counted files, 9 are fully verified, 0 by their first bytes only, 1 were never looked at, "
@@ -259,7 +260,7 @@ def test_notices_tell_what_weakens_the_numbers(result):
         "There are findings about files",
         "1 sale without a client",
     ]
-    never = notices(result_of(COMPLETE, given_source=source(synced=False)))
+    never = notices(Report(result_of(COMPLETE, given_source=source(synced=False))))
     assert never[0] == "The bucket had never been read at this moment, so no file could count."
 
 
@@ -268,8 +269,8 @@ def test_each_change_of_the_service_is_told_in_the_language_of_the_report():
     numbers = dict.fromkeys((ServiceChange.SALES_CHANGED, ServiceChange.RECORDS_CHANGED), (1200, 2000))
     told = [change.format(*(values | numbers).get(change, "abcd")) for change in ServiceChange]
     changed = result_of(COMPLETE, given_source=replace(source(), service_changes=tuple(told)))
-    assert notices(changed)[: len(told)] == told
-    spoken = notices(changed, language("pt-BR"))[: len(told)]
+    assert notices(Report(changed))[: len(told)] == told
+    spoken = notices(Report(changed, language=language("pt-BR")))[: len(told)]
     assert [text for text in spoken if " the " in text or "{" in text] == []
     assert set(spoken).isdisjoint(told)
     assert "Vendas sem id, postas de lado: 1.200; 0 na última leitura." in spoken
@@ -306,7 +307,7 @@ def test_a_partner_acts_under_one_name_and_the_first_twelve_are_told(tmp_path):
 @pytest.mark.parametrize("code", ["en", "pt-BR"])
 def test_columns_of_a_workbook_are_as_wide_as_their_dates(code, result, tmp_path):
     told = replace(result, waivers=(waiver("MISSING_POV", "VND-1", "late", "Ana", "Rui"),))
-    write_report(told, tmp_path, ["xlsx"], language=language(code))
+    write_report(Report(told, formats=["xlsx"], language=language(code)), tmp_path)
     narrow, lengths = [], set()
     for sheet in openpyxl.load_workbook(tmp_path / "missing-evidence.xlsx"):
         for cell in (
@@ -349,7 +350,7 @@ def test_a_pdf_tells_all_that_is_filed_and_names_the_json_on_each_page(result, t
         assert "5ea1" * 16 in text
     told = " ".join(" ".join(pages).split())
     words = ("same file for several sales", "VND-6", "Where the numbers come from")
-    for text in (headline(result), *notices(result), *words):
+    for text in (headline(Report(result)), *notices(Report(result)), *words):
         assert text in told
 
 

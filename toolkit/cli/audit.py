@@ -32,7 +32,8 @@ from toolkit.kit.shown import Shown, say
 from toolkit.kit.spoken import EXAMPLES, _, counted
 from toolkit.language import LANGUAGES
 from toolkit.log.chain import verify_log
-from toolkit.reports import DEFAULT_FORMATS, FORMATS, FileState, chosen, verify_reports
+from toolkit.reports import FORMATS, FileState, chosen, verify_reports
+from toolkit.reports.report import DEFAULT_FORMATS
 
 
 def audit_options(command: Callable[..., Any]) -> Callable[..., Any]:

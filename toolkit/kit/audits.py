@@ -32,13 +32,13 @@ from toolkit.language import default_language
 from toolkit.language import language as language_of
 from toolkit.message import Message
 from toolkit.progress import Progress
-from toolkit.reports import DEFAULT_FORMATS, chosen, write_report
+from toolkit.reports import chosen, write_report
 from toolkit.reports.audited import ENDS_SOON, UNKNOWN_GROUP, Audited
 from toolkit.reports.json_document import changes_as_json, finding_records, summary, waiver_as_json
 from toolkit.reports.lists import BESIDE, TO_ACT_ON, section
 from toolkit.reports.notices import headline, notices
 from toolkit.reports.reading import read_audited
-from toolkit.reports.report import List, Report, iso_exact, partner_folder, told_detail, tuples
+from toolkit.reports.report import DEFAULT_FORMATS, List, Report, iso_exact, partner_folder, told_detail, tuples
 from toolkit.reports.wording import COLUMN_NAMES
 
 if TYPE_CHECKING:
@@ -170,7 +170,7 @@ class AuditResult:
             raise InvalidInput("out must name the folder for the report.")
         wanted = chosen(formats.split(",") if isinstance(formats, str) else formats)
         spoken = language_of(language) if language else default_language(self.environ)
-        kit, zone, place = self._kit, self._zone, Path(out) if self._kit is None else self._kit.path(out)
+        kit, place = self._kit, Path(out) if self._kit is None else self._kit.path(out)
         if unmask is not None and kit is None:
             raise InvalidInput("Whole CPFs stand in the database: open the audit by toolkit.connect().")
         cpfs = None
@@ -183,27 +183,20 @@ class AuditResult:
             return found if changes is None else found.since(changes)
 
         result = compared(self.numbers if partner is None and cpfs is None else self.read(partner, cpfs))
-        write = partial(
-            write_report,
-            formats=wanted,
-            timezone=zone,
-            language=spoken,
-            excel=csv == "excel",
-            witness=None if kit is None else kit.record_report,
-        )
+        report = Report(result, self._zone, wanted, spoken, csv == "excel")
+        write = partial(write_report, witness=None if kit is None else kit.record_report)
         progress = Progress() if kit is None else kit.progress
-        written = write(result, place, progress=progress)
+        written = write(report, place, progress=progress)
         if per_partner:
             names = self.audit.partners if partner is None else [partner]
             progress.begin("Writing a report for each partner", len(names), "partners")
             for name, own in zip(names, self.audit.each_partner(names), strict=True):
-                of_partner = compared(read_audited(own, cpfs=cpfs))
-                written += write(of_partner, place / "partners" / partner_folder(name))
+                theirs = replace(report, result=compared(read_audited(own, cpfs=cpfs)))
+                written += write(theirs, place / "partners" / partner_folder(name))
                 progress.advance(1)
             progress.end()
-        here = current_language()
-        parts = [say(f"{headline(result, here)}.", aside=True)]
-        parts += [remark("note", text) for text in notices(result, here, zone)]
+        told = self._report(result)
+        parts = [say(f"{headline(told)}.", aside=True), *_notes(told)]
         numbers = pick_camel(result, "sales", "compliant", "incomplete", "conflict")
         listed = replace(links("The report", written), text="\n".join(map(str, written)))
         return Shown(written, [listed, *parts], numbers, result.open > 0, written)
@@ -240,11 +233,11 @@ class AuditResult:
     @property
     def parts(self) -> list[Part]:
         """The totals: the answer, what weakens it, and tables."""
-        result, spoken, zone = self.numbers, current_language(), self._zone
-        parts = [say(f"{_('As of')} {readable(self.as_of, zone)}"), say(f"{headline(result, spoken)}.")]
+        result, report = self.numbers, self._report(self.numbers)
+        parts = [say(f"{_('As of')} {readable(self.as_of, self._zone)}"), say(f"{headline(report)}.")]
         parts += unread(self._synced)
         parts += [] if self._unsealed is None else [remark("note", self._unsealed.message)]
-        parts += [remark("note", text) for text in notices(result, spoken, zone)]
+        parts += _notes(report)
         if result.sales:
             parts.append(_grid("Sales by utility group", result.by_group.replace(UNKNOWN_GROUP, _("unknown"))))
         if result.incomplete:
@@ -264,7 +257,7 @@ class AuditResult:
         facts = {"partners": len(board), "findings": int(board["findings"].sum()), "overdue": overdue}
         parts = [figures("Partners", facts, f"{_('As of')} {readable(self.as_of, self._zone)}")]
         parts += [self._list(BESIDE[name]) for name in ("partners", "partner-months")]
-        parts += [remark("note", text) for text in notices(self.numbers, current_language(), self._zone)]
+        parts += _notes(self._report(self.numbers))
         return Shown(board, parts, facts, overdue > 0)
 
     def listed_findings(
@@ -292,7 +285,7 @@ class AuditResult:
             owner = _(row.owner) if row.owner in [*Owner] else row.owner
             rows.append([str(row.id), _(row.severity), _(row.status), row.code, sale, due, owner])
         facts = {str(name): int(count) for name, count in found["status"].value_counts().items()}
-        parts = [remark("note", text) for text in notices(result, current_language(), zone)]
+        parts = _notes(self._report(result))
         parts.append(figures("Findings", facts | {"overdue": int(found["overdue"].sum())}))
         columns = ["id", "severity", "status", "code", "sale", "deadline", "owner"]
         parts.append(table("To act on", columns, rows, total=len(listed)))
@@ -314,9 +307,12 @@ class AuditResult:
     def __repr__(self) -> str:
         return text_of(self.parts)
 
+    def _report(self, result: Audited) -> Report:
+        return Report(result, self._zone, language=current_language())
+
     def _list(self, of: List) -> Part:
         """Show a list of the report."""
-        found = section(of, Report(self.numbers, self._zone, (), current_language()))
+        found = section(of, self._report(self.numbers))
         return table(found.title, [*found.columns], found.rows(IN_A_NOTEBOOK), total=found.total)
 
 
@@ -335,6 +331,10 @@ def open_audit(folder: str | Path) -> AuditResult:
     found = open_folder(folder)
     found.verify()
     return AuditResult(found)
+
+
+def _notes(report: Report) -> list[Part]:
+    return [remark("note", text) for text in notices(report)]
 
 
 def _grid(heading: str, frame: pd.DataFrame) -> Part:

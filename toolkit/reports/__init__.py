@@ -24,20 +24,16 @@ from enum import StrEnum
 from itertools import count
 from pathlib import Path
 from typing import Any, Final
-from zoneinfo import ZoneInfo
 
 from toolkit.atomic_files import PrivateFolder
 from toolkit.contract.fields import pick_camel
 from toolkit.contract.findings import REPORT
 from toolkit.errors import InvalidInput, ReportError
 from toolkit.extras import require
-from toolkit.language import ENGLISH, Language
 from toolkit.log.bundle import BUNDLE, LATER, Witness, digest_of, proven
 from toolkit.progress import Progress
 from toolkit.reports import json_document, page, spreadsheets
-from toolkit.reports.audited import Audited
 from toolkit.reports.report import Report, iso, iso_exact
-from toolkit.settings import DEFAULT_TIMEZONE
 
 
 def _write_pdf(report: Report, path: Path) -> None:
@@ -56,28 +52,15 @@ FORMATS: Final[dict[str, Callable[[Report, Path], None]]] = {
 }
 """Each format that a report can have, and the function that writes it."""
 
-DEFAULT_FORMATS: Final = ("html", "xlsx", "csv", "json")
-"""The formats that are written where none are named; the page prints well, so a PDF is on request."""
-
 MANIFEST: Final = "manifest.json"
 HISTORY: Final = "history"
 
 _AT_ONCE: Final = 2
 """Formats that are written at the same time: much of a workbook is made without Python, others with it."""
 
-_TIMEZONE: Final = ZoneInfo(DEFAULT_TIMEZONE)
-
 
 def write_report(
-    result: Audited,
-    out: Path,
-    formats: Iterable[str] = DEFAULT_FORMATS,
-    *,
-    timezone: ZoneInfo = _TIMEZONE,
-    language: Language = ENGLISH,
-    excel: bool = False,
-    progress: Progress | None = None,
-    witness: Witness | None = None,
+    report: Report, out: Path, *, progress: Progress | None = None, witness: Witness | None = None
 ) -> list[Path]:
     """Write ``missing-evidence.*`` and its manifest into the folder ``out``; an earlier report moves beneath it.
 
@@ -85,24 +68,18 @@ def write_report(
     with whole CPFs can be read by their owner only.
 
     Args:
-        result: what the audit found.
+        report: what the audit found, and how it is shown.
         out: the folder; it is made where it does not exist.
-        formats: any of ``FORMATS``.
-        timezone: the zone that times are shown in.
-        language: the language of the formats for people.
-        excel: write the CSV as a Brazilian Excel opens it.
         progress: told of each format.
         witness: notes the files' hashes in the custody log, and gives what proves it: the root, which the manifest
             carries, and files to lie beside those of the report.
 
     Returns:
-        The paths of the report's files, in the order of ``FORMATS``.
+        The paths of the report's files, in the order of its formats.
 
     Raises:
-        InvalidInput: an unknown format, or none.
         ReportError: the files cannot be written; the earlier report is still there.
     """
-    report = Report(result, timezone, chosen(formats), language, excel)
     names = {name: report.file_name(name) for name in report.formats}
     told = progress or Progress()
     try:

@@ -8,7 +8,6 @@ time, each distinct value once, because there may be more findings than sales.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from datetime import date, datetime
 from functools import cache, partial
 from itertools import starmap
@@ -141,7 +140,7 @@ def _heard(language: Language, told: date | None, answer: str | None, until: dat
 
 def _found(report: Report, headings: Iterable[str], *more: str) -> pd.DataFrame:
     """Return the findings with the columns below these headings and ``more`` alone: there may be many rows."""
-    found, names = report.rows_of(FINDINGS), {*more, *(_source(each)[0] for each in headings)}
+    found, names = section(FINDINGS, report).table, {*more, *(_source(each)[0] for each in headings)}
     return found[[name for name in found.columns if name in names]]
 
 
@@ -285,7 +284,7 @@ TO_ACT_ON: Final = List(
 ANSWERS: Final = List(
     "Answers",
     _same("Sale", "Finding", "Evidence", "Due", *HEADINGS.values()),
-    lambda report: report.rows_of(BESIDE["open"]).assign(**dict.fromkeys(("answer", "until", "text"), "")),
+    lambda report: section(BESIDE["open"], report).table.assign(**dict.fromkeys(("answer", "until", "text"), "")),
 )
 """The findings that a partner can answer, in its own workbook alone: it fills in the empty columns."""
 
@@ -411,15 +410,19 @@ BESIDE: Final[Mapping[str, List]] = {
 Cell = str | int | float | date | datetime | None
 
 
-@dataclass(frozen=True, slots=True)
 class Section:
-    """A list of a report: its English headings, with the share of the width that each takes, and its rows."""
+    """A list as a report has it: its English headings, with the share that each takes, and its rows."""
 
-    title: str
-    about: str
-    columns: Mapping[str, float]
-    table: pd.DataFrame
-    report: Report
+    def __init__(self, of: List, report: Report) -> None:
+        say, self.report = report.language.text, report
+        self.table: pd.DataFrame = of.rows(report)
+        self.title = say(of.title)
+        self.about = say(of.about, **LIMITS) if isinstance(of.about, str) else of.about(report)
+        lacking = {each for each in _MAY_LACK if each in of.columns and not self._has(each)}
+        self.columns = {each: share for each, share in of.columns.items() if each not in lacking}
+
+    def _has(self, heading: str) -> bool:
+        return bool(self.table[_source(heading)[0]].fillna("").any())
 
     @property
     def total(self) -> int:
@@ -442,13 +445,11 @@ class Section:
 
 
 def section(of: List, report: Report) -> Section:
-    """Return a list as this report has it."""
-    say = report.language.text
-    about = say(of.about, **LIMITS) if isinstance(of.about, str) else of.about(report)
-    rows = report.rows_of(of)
-    empty = [each for each in _MAY_LACK if each in of.columns and not rows[_source(each)[0]].fillna("").any()]
-    shown = {each: share for each, share in of.columns.items() if each not in empty}
-    return Section(say(of.title), about, shown, rows, report)
+    """Return a list as this report has it, which its formats make once."""
+    if of.title not in report.sections:
+        report.sections[of.title] = Section(of, report)
+    found: Section = report.sections[of.title]
+    return found
 
 
 def sections_beside(report: Report) -> dict[str, Section]:

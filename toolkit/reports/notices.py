@@ -14,21 +14,19 @@ from toolkit.contract.codes import CODES
 from toolkit.contract.contents import Coverage, IntegrityProblem
 from toolkit.contract.findings import Reason, Status, items
 from toolkit.contract.service_rows import SENTENCES, ServiceChange
-from toolkit.language import ENGLISH, Language
+from toolkit.language import Language
 from toolkit.message import Message, recognised
 from toolkit.reports import wording
 from toolkit.reports.audited import Audited
-from toolkit.settings import DEFAULT_TIMEZONE
+from toolkit.reports.report import Report
 
 OWNERS_SHOWN: Final = 12
 
-_TIMEZONE: Final = ZoneInfo(DEFAULT_TIMEZONE)
 
-
-def headline(result: Audited, language: Language = ENGLISH) -> str:
+def headline(report: Report) -> str:
     """Return the answer in one sentence, with the partner that it is about where it is about one."""
-    answer = _answer(result, language)
-    return answer if result.partner is None else f"{result.partner}: {answer[0].lower()}{answer[1:]}"
+    answer, partner = _answer(report.result, report.language), report.result.partner
+    return answer if partner is None else f"{partner}: {answer[0].lower()}{answer[1:]}"
 
 
 def _answer(result: Audited, language: Language) -> str:
@@ -61,13 +59,14 @@ def _answer(result: Audited, language: Language) -> str:
     return f"{lacking}, {more}"
 
 
-def acting(result: Audited, language: Language, timezone: ZoneInfo) -> dict[str, Any]:
+def acting(report: Report) -> dict[str, Any]:
     """Return who acts, on how many sales and by when, and the compliant sales with an open finding."""
 
     def day(moments: pd.Series[Any]) -> str:
-        return language.day(moments.min().astimezone(timezone).date()) if len(moments) else ""
+        return report.day(moments.min()) if len(moments) else ""
 
-    rows, words = result.told, wording.told(wording.OWNER_NAMES, language)
+    rows, language = report.result.told, report.language
+    words = wording.told(wording.OWNER_NAMES, language)
     owners = Counter(owner for joined in rows["owners"] for owner in items(joined))
     left = language.number(len(owners) - OWNERS_SHOWN)
     late, good = rows["overdue"] > 0, rows["status"] == Status.COMPLIANT
@@ -82,9 +81,9 @@ def acting(result: Audited, language: Language, timezone: ZoneInfo) -> dict[str,
     }
 
 
-def acting_lines(result: Audited, language: Language, timezone: ZoneInfo) -> dict[str, str]:
+def acting_lines(report: Report) -> dict[str, str]:
     """Return the same as lines of texts, for pages without links."""
-    found, say, number = acting(result, language, timezone), language.text, language.number
+    found, say, number = acting(report), report.language.text, report.language.number
     first = say("the first since %(day)s", day=found["oldest"])
     lines = {
         say("Who acts, on how many sales"): ", ".join(
@@ -94,14 +93,14 @@ def acting_lines(result: Audited, language: Language, timezone: ZoneInfo) -> dic
         say("Next deadline"): found["next"],
         say("Compliant sales with an open finding"): found["remarkable"]
         and f"{number(found['remarkable'])}, {say('critical:')} {number(found['critical'])}",
-        say("Compliant sales to be completed"): (ready := result.compliant_not_completed) and number(ready),
+        say("Compliant sales to be completed"): (ready := report.result.compliant_not_completed) and number(ready),
     }
     return {label: text for label, text in lines.items() if text}
 
 
-def notices(result: Audited, language: Language = ENGLISH, timezone: ZoneInfo = _TIMEZONE) -> list[str]:
+def notices(report: Report) -> list[str]:
     """Return the facts that a reader must know before trusting the numbers."""
-    return list(_notices(result, language, timezone))
+    return list(_notices(report.result, report.language, report.timezone))
 
 
 def _notices(result: Audited, language: Language, timezone: ZoneInfo) -> Iterator[str]:
@@ -282,8 +281,9 @@ def _coverage_notices(result: Audited, language: Language) -> Iterator[str]:
         )
 
 
-def provenance(result: Audited, timezone: ZoneInfo, language: Language = ENGLISH) -> dict[str, str]:
+def provenance(report: Report) -> dict[str, str]:
     """Return the source of the numbers, for those who have to vouch for them."""
+    result, language, timezone = report.result, report.language, report.timezone
     say, source, sync = language.text, result.source, result.source.last_sync
     database = language.tell(source.database)
 

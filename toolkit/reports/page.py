@@ -53,7 +53,7 @@ from toolkit.contract.findings import Reason, Status, items
 from toolkit.contract.rules import Sale, requirements
 from toolkit.language import Language
 from toolkit.reports import wording
-from toolkit.reports.audited import AGE_BANDS, OF_FINDINGS, OLDER, UNKNOWN_GROUP, Audited
+from toolkit.reports.audited import AGE_BANDS, OF_FINDINGS, OLDER, UNKNOWN_GROUP
 from toolkit.reports.lists import Cell, Section, cell_text, sections_beside
 from toolkit.reports.notices import acting, headline, notices, provenance
 from toolkit.reports.report import TITLE, Report, iso, iso_column, told_detail, tuples
@@ -72,14 +72,13 @@ from toolkit.reports.wording import (
 WIDTH: Final = 100.0  # the width of the longest bar, in units of its drawing
 
 
-def charts(result: Audited, language: Language) -> list[dict[str, Any]]:
+def charts(report: Report) -> list[dict[str, Any]]:
     """Return three tables of bars; ``name`` and ``filter`` are the filters that lead from a number to its sales.
 
     ``columns`` has the name of each code that a segment of the ``bars`` can have.
     """
-    say = language.text
-    statuses = told(STATUS_NAMES, language)
-    missing = result.missing_shown
+    result, language, say = report.result, report.language, report.language.text
+    statuses, missing = told(STATUS_NAMES, language), result.missing_shown
     return [
         {
             "name": "group",
@@ -111,8 +110,9 @@ def charts(result: Audited, language: Language) -> list[dict[str, Any]]:
     ]
 
 
-def shares(result: Audited, language: Language) -> list[dict[str, Any]]:
+def shares(report: Report) -> list[dict[str, Any]]:
     """Return all sales as one bar, by status."""
+    result, language = report.result, report.language
     bar = segments({str(status): getattr(result, status) for status in Status}, result.sales, language)
     names = (
         language.count("compliant", "compliant", result.compliant),
@@ -199,13 +199,13 @@ def _context(report: Report) -> dict[str, Any]:
     return {
         "language": language.code,
         "title": language.text(TITLE),
-        "headline": headline(result, language),
+        "headline": headline(report),
         "as_of": language.moment(result.as_of, report.timezone),
-        "notices": notices(result, language, report.timezone),
+        "notices": notices(report),
         "result": result,
         "never_requested": int(result.missing[Reason.NEVER_REQUESTED].sum()),
-        "shares": shares(result, language),
-        "charts": charts(result, language),
+        "shares": shares(report),
+        "charts": charts(report),
         "troubles": [*troubles.itertuples(index=False, name=None)],
         "lines": tuples(result.rows.head(STATIC_ROWS)),
         "day": report.day,
@@ -217,9 +217,9 @@ def _context(report: Report) -> dict[str, Any]:
         "words": page_words(language),
         "glossary": {language.text(word): language.text(text) for word, text in wording.GLOSSARY.items()},
         "codes": told(wording.MEANINGS, language),
-        "provenance": provenance(result, report.timezone, language),
+        "provenance": provenance(report),
         "listed": len(result.told),
-        "acting": acting(result, language, report.timezone),
+        "acting": acting(report),
         "data": _harmless(_pieces(report)) if len(result.told) else "",
         "cases": blocks(report),
         "style": style,

@@ -75,23 +75,23 @@ def _content(report: Report) -> dict[str, Any]:
     listed = sections_beside(report).values()
     return {
         "title": report.title,
-        "headline": f"{headline(result, language)}.",
+        "headline": f"{headline(report)}.",
         "as_of": say("as of %(moment)s", moment=language.moment(result.as_of, report.timezone)),
         "seal": result.source.seal or say("none yet"),
         "fingerprint": fingerprint(report),
         "colours": {str(code): colour for code, (colour, _) in COLOURS.items()},
-        "notices": notices(result, language, report.timezone),
-        "shares": shares(result, language) if result.sales else [],
+        "notices": notices(report),
+        "shares": shares(report) if result.sales else [],
         "cards": [{"figure": number(figure), "name": name} for name, figure in _figures(report).items()],
-        "charts": charts(result, language) if result.sales else [],
-        "acting": list(acting_lines(result, language, report.timezone).items()),
+        "charts": charts(report) if result.sales else [],
+        "acting": list(acting_lines(report).items()),
         "signed": [say("Prepared by"), say("Checked by"), say("Date")],
         "sections": [
             _section(section(PROBLEMS, report), ROWS_SHOWN),
             _section(section(TO_ACT_ON, report), SALES_SHOWN),
             *(_section(each, ROWS_SHOWN) for each in listed if each.total),
         ],
-        "provenance": list(provenance(result, report.timezone, language).items()),
+        "provenance": list(provenance(report).items()),
         "words": {
             "seal": say("Custody seal"),
             "fingerprint": say("Fingerprint (SHA-256 of missing-evidence.json)")

@@ -21,21 +21,28 @@ from toolkit.contract.findings import REPORT
 from toolkit.language import ENGLISH, Language
 from toolkit.message import recognised
 from toolkit.reports.audited import Audited
+from toolkit.settings import DEFAULT_TIMEZONE
 
 MOMENTS: Final = ("createdAt", "completedAt", "oldestRequest")  # the columns of the rows that hold times
 
 
+DEFAULT_FORMATS: Final = ("html", "xlsx", "csv", "json")
+"""The formats that are written where none are named; the page prints well, so a PDF is on request."""
+
 ROWS_AT_ONCE: Final = 5_000  # rows made into text at once; more take more memory, and save little time
 
 
-@dataclass(frozen=True, slots=True)
+_TIMEZONE: Final = ZoneInfo(DEFAULT_TIMEZONE)
+
+
+@dataclass(frozen=True, eq=False)
 class Report:
     """An audit's result with the options for showing it; one module for each format writes it into a file."""
 
     result: Audited
-    timezone: ZoneInfo
+    timezone: ZoneInfo = _TIMEZONE
     """The zone that times are shown in."""
-    formats: tuple[str, ...]
+    formats: Sequence[str] = DEFAULT_FORMATS
     """All formats that are written, so that one can link to another."""
     language: Language = ENGLISH
     """The language of the formats for people; those for programs have none."""
@@ -43,8 +50,8 @@ class Report:
     """True if the CSV is written as a Brazilian Excel opens it, instead of as programs read it."""
     beside: Sequence[str] | None = None
     """The names of the lists beside the sales that it has, where it does not have all of them."""
-    tables: dict[str, pd.DataFrame] = field(default_factory=dict, repr=False)
-    """The rows of its lists by their titles, once a format has asked for them."""
+    sections: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
+    """Its lists by their titles, as ``toolkit.reports.lists.section`` makes them for the first format."""
 
     @property
     def title(self) -> str:
@@ -56,12 +63,6 @@ class Report:
         """Return the name of a file; those for people tell the partner whose report it is."""
         own = self.result.partner is not None and format_ in _FOR_PEOPLE
         return f"{REPORT}-{_plain_name(self.result.partner or '')}.{format_}" if own else f"{REPORT}.{format_}"
-
-    def rows_of(self, of: List) -> pd.DataFrame:
-        """Return the rows of a list, which its formats make once."""
-        if of.title not in self.tables:
-            self.tables[of.title] = of.rows(self)
-        return self.tables[of.title]
 
     def moment(self, moment: datetime) -> str:
         """Return a moment as people read it; its offset only where it is not that of the audit, told on top."""

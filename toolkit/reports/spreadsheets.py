@@ -142,12 +142,12 @@ def _write_summary(book: Workbook, report: Report) -> None:
     bars: dict[str, str] = {}
     missing = result.missing_shown
     book.begin_sheet(say("Summary"), SheetLooks((46, *[16] * len(missing.columns[1:])), table=False, pages=1))
-    book.add_row(f"{headline(result, language)}.", style=Style.TITLE)
+    book.add_row(f"{headline(report)}.", style=Style.TITLE)
     book.add_row(say("as of %(moment)s", moment=language.moment(result.as_of, report.timezone)), style=Style.SOFT)
-    for name, text in acting_lines(result, language, report.timezone).items():
+    for name, text in acting_lines(report).items():
         book.add_across(f"{name}: {text}")
     book.add_row("")
-    for notice in notices(result, language, report.timezone):
+    for notice in notices(report):
         book.add_across(notice)
     book.add_row("")
     totals = {
@@ -235,7 +235,7 @@ def _write_notes(book: Workbook, report: Report) -> None:
     say, language = report.language.text, report.language
     book.begin_sheet(say("Notes"), SheetLooks((52, 100), table=False))
     notes = {
-        say("Where the numbers come from"): provenance(report.result, report.timezone, language),
+        say("Where the numbers come from"): provenance(report),
         say("Words"): {say(word): say(meaning) for word, meaning in wording.GLOSSARY.items()},
         say("Codes"): told(wording.MEANINGS, language),
     }
