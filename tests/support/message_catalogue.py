@@ -32,12 +32,12 @@ from toolkit.intake.registration import Likeness
 from toolkit.intake.results import Repair
 from toolkit.intake.tables import NOT_TEXT, TOO_MANY, UNCLOSED
 from toolkit.jobs import notices, partner_notices, runs
-from toolkit.kit import desk, sales
+from toolkit.kit import desk, dossier, sales
 from toolkit.language import ENGLISH, OF_SYSTEM, language
 from toolkit.notebooks.packaged import packaged_notebooks
 from toolkit.notebooks.parameters import read_parameters
 from toolkit.partner import posting
-from toolkit.reports import FileState, dossier, lists, page, report, wording
+from toolkit.reports import FileState, lists, page, report, wording
 
 PACKAGE = Path(toolkit.__file__).parent
 

@@ -15,10 +15,11 @@ from toolkit.audit.waivers import add_waiver, all_waivers, revoke_waiver
 from toolkit.database.belonging import check_bucket, pending_restore
 from toolkit.database.observation_clock import final_moment
 from toolkit.errors import InvalidInput, NoAudit
+from toolkit.extras import require
 from toolkit.kit import results
 from toolkit.kit.one_sale import OneSale
 from toolkit.kit.process import operation, signed_in_account
-from toolkit.kit.shown import Shown, remark, sort_frames
+from toolkit.kit.shown import Shown, links, remark, sort_frames
 from toolkit.kit.spoken import ProgressBar, current_language
 from toolkit.progress import Progress
 
@@ -353,6 +354,33 @@ class Kit(OneSale):
         with self.scratch() as scratch:
             found = file_findings_at(self.database, moment, scratch, self.settings.engine_memory)
         return shown_file_findings(found, self.settings.timezone, unmasked=unmask is not None)
+
+    @operation
+    def dossier(
+        self, sale_id: str, out: str | Path = ".", *, with_files: str | None = None, unmask: str | None = None
+    ) -> Shown[Path]:
+        """Write everything about one sale into a ZIP that opens without the toolkit; ``result`` is its path.
+
+        It holds a PDF in the language of messages, the same as JSON, the proof of each event of the sale in the
+        custody log, and the SHA-256 of each file. The custody log keeps the SHA-256 of the archive.
+
+        Args:
+            sale_id: its id.
+            out: the folder; an older dossier of the sale in it is replaced.
+            with_files: the reason for handing out the files of its evidence; the custody log tells each as opened.
+            unmask: the reason for showing the client's whole CPF and the names of files, as in ``sale``.
+
+        Raises:
+            SaleNotFound: there is no such sale.
+            InvalidInput: a reason is blank, or a character of it misleads.
+        """
+        require("pdf", "Dossiers")
+        from toolkit.kit.dossier import write_dossier  # its package is an extra
+
+        case, cpf = self._case(sale_id, unmask, "CPF and file names of a sale, in a dossier")
+        unmasked = unmask is not None
+        path = write_dossier(self, case, cpf, self.path(out), with_files=with_files, unmasked=unmasked)
+        return Shown(path, [links("The dossier", [path])], files=[path])
 
     @operation
     def draw_review(

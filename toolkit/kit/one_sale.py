@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from toolkit.extras import require
-from toolkit.kit.process import operation, signed_in_account
+from toolkit.kit.process import signed_in_account
 from toolkit.kit.results import shown_completion
 from toolkit.kit.services import Services
-from toolkit.kit.shown import Shown, links
-from toolkit.kit.spoken import current_language
-from toolkit.log.bundle import bundle, opened
-from toolkit.log.sealing import prove, with_key
+from toolkit.kit.shown import Shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -63,60 +58,6 @@ class OneSale(Services):
         if unmask is not None:
             self.unmask(unmask, what)
         return case, self.cpfs([case.client_id]).get(case.client_id) if case.client_id else None
-
-    @operation
-    def dossier(
-        self, sale_id: str, out: str | Path = ".", *, with_files: str | None = None, unmask: str | None = None
-    ) -> Shown[Path]:
-        """Write everything about one sale into a ZIP that opens without the toolkit; ``result`` is its path.
-
-        It holds a PDF in the language of messages, the same as JSON, the proof of each event of the sale in the
-        custody log, and the SHA-256 of each file. The custody log keeps the SHA-256 of the archive.
-
-        Args:
-            sale_id: its id.
-            out: the folder; an older dossier of the sale in it is replaced.
-            with_files: the reason for handing out the files of its evidence; the custody log tells each as opened.
-            unmask: the reason for showing the client's whole CPF and the names of files, as in ``sale``.
-
-        Raises:
-            SaleNotFound: there is no such sale.
-            InvalidInput: a reason is blank, or a character of it misleads.
-        """
-        from toolkit.kit.sales import sale_dossier, texts_of
-        from toolkit.reports.dossier import write_dossier
-
-        require("pdf", "Dossiers")
-        case, cpf = self._case(sale_id, unmask, "CPF and file names of a sale, in a dossier")
-        zone, as_of = self.settings.timezone, self.clock()
-        with self.scratch() as scratch:
-            files = {} if with_files is None else dict(self.files_of(case.records, with_files, scratch))
-            dossier = sale_dossier(case, files, zone, as_of, cpf, unmasked=unmask is not None)
-            shown = {
-                *texts_of(dossier.document),
-                *(each.object_key for each in case.records if unmask is not None),
-            }
-            dossier = replace(dossier, files={**dossier.files, **dict(self._proofs(case, shown, scratch))})
-            path, digest = write_dossier(dossier, self.path(out), current_language(), zone)
-        self.record_report({"dossier.zip": digest})
-        return Shown(path, [links("The dossier", [path])], files=[path])
-
-    def _proofs(self, case: SaleCase, shown: set[str], folder: Path) -> Iterator[tuple[str, Path]]:
-        """Write the proof that the custody log has it for each event of the sale, as far as it is sealed.
-
-        Fields whose texts are ``shown`` are opened.
-        """
-        self.seal_if_possible()
-        with self.database.transaction() as connection:
-            told = {event.id: with_key(connection, event) for event, _ in case.timeline}
-            proven = [(event, prove(connection, event.id)) for event in told.values()]
-        for event, proof in proven:
-            if proof is None:
-                continue
-            for name, content in {**bundle(*proof), **opened(proof[0], event, self.log_keys, shown)}.items():
-                path = folder / f"{event.id}-{name}"
-                path.write_bytes(content)
-                yield f"proofs/{event.id}/{name}", path
 
     def files_of(
         self, records: Iterable[EvidenceRecord], reason: str, folder: Path, *, by: str | None = None

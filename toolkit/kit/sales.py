@@ -3,33 +3,27 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import date, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from zoneinfo import ZoneInfo
 
 from toolkit.contract.codes import CODES
-from toolkit.contract.events import HIDDEN
 from toolkit.contract.fields import pick_camel
 from toolkit.contract.findings import FindingStatus, Status
 from toolkit.contract.people import mask_cpf
 from toolkit.kit.shown import Shown, figures, say, table
 from toolkit.kit.spoken import Ordered, _, counted, current_language, on_day, readable
-from toolkit.log.bundle import digest_of
 from toolkit.message import Message
 from toolkit.reports.json_document import finding_records, waiver_as_json
 from toolkit.reports.report import iso_exact, tuples
 from toolkit.reports.wording import COVERAGE_NAMES, EVENT_NAMES
 
 if TYPE_CHECKING:
-    from uuid import UUID
-
     from sqlalchemy import Row
 
     from toolkit.audit.sale_case import SaleCase
     from toolkit.evidence.records import EvidenceRecord
-    from toolkit.reports.dossier import Dossier
 
 Rows = list[tuple[str, ...]]
 
@@ -124,48 +118,6 @@ def tables_of(case: SaleCase, zone: ZoneInfo, *, unmasked: bool) -> list[tuple[s
 def _outcome(look: Row[Any]) -> str:
     told = f"{_('failed')}: {', '.join(look.failures)}" if look.failures else _("passed")
     return told if look.current else f"{told} ({_('an earlier version')})"
-
-
-def sale_dossier(
-    case: SaleCase, files: Mapping[UUID, Path], zone: ZoneInfo, as_of: datetime, cpf: str | None, *, unmasked: bool
-) -> Dossier:
-    """Return the dossier of a sale, with the ``files`` of its records by the ids of these."""
-    from toolkit.reports.dossier import Dossier
-    from toolkit.reports.pdf import breaking
-
-    held, rows = dict[str, Path](), list[tuple[str, ...]]()
-    for number, record in enumerate((each for each in case.records if each.id in files), start=1):
-        path = files[record.id]
-        name, digest = f"files/{number}-{record.evidence_type}{path.suffix}", digest_of(path)
-        verified = record.file.sha256 if record.file else None
-        state = _("as verified") if verified == digest else _("differs from what was verified")
-        size = counted(path.stat().st_size, "byte")
-        rows.append((name, size, digest, _("not verified before") if verified is None else state))
-        held[name] = path
-    every = tables_of(case, zone, unmasked=unmasked)
-    if held:
-        columns = ["file", "size", "SHA-256", "state"]
-        every.append((_("Files in the archive"), columns, rows))
-    tables = [
-        (_(title), [_(each) for each in headings], [[breaking(cell) for cell in row] for row in cells])
-        for title, headings, cells in every
-    ]
-    facts = {_(label): value for label, value in facts_of(case, zone, cpf, unmasked=unmasked).items()}
-    document = sale_document(case, zone, as_of.astimezone(zone).date())
-    for event in document["timeline"]:  # what the log holds under a key is told beside the proofs, or not at all
-        event["detail"] = {
-            name: each for name, each in event["detail"].items() if name not in HIDDEN.get(event["kind"], ())
-        }
-    return Dossier(case.sale_id, as_of, facts, tables, document, held)
-
-
-def texts_of(document: Any) -> set[str]:
-    """Return the values within a document of JSON, as texts."""
-    if isinstance(document, Mapping):
-        return texts_of([*document.values()])
-    if isinstance(document, list | tuple):
-        return set[str]().union(*map(texts_of, document))
-    return {str(document)}
 
 
 def sale_document(case: SaleCase, zone: ZoneInfo, today: date) -> dict[str, Any]:
