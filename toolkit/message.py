@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from enum import StrEnum
 from functools import reduce
-from typing import Any
+from typing import Any, Self
 
 
 class Message(str):
@@ -59,3 +60,15 @@ def sentence_of(value: Any) -> Any:
     if value.args and isinstance(value.args[0], Message):
         return value.args[0]
     return getattr(value, "strerror", None) or str(value)
+
+
+class LabelledEnum(StrEnum):
+    """An enumeration of codes; each member is written as its code and its ``text``."""
+
+    text: str
+
+    def __new__(cls, code: str, text: str = "") -> Self:
+        """Make a member; the text is left out only where a member is looked up by its code."""
+        member = str.__new__(cls, code)
+        member._value_, member.text = code, text
+        return member

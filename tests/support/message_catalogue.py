@@ -16,6 +16,7 @@ from toolkit import cli, errors
 from toolkit.bucket.errors import REFUSALS
 from toolkit.cli.context import pieces
 from toolkit.contract.codes import CODES, Owner, Severity, Subject
+from toolkit.contract.contents import Coverage
 from toolkit.contract.fields import _BOUNDS, NOT_MISLEADING
 from toolkit.contract.findings import FindingStatus, Status
 from toolkit.contract.privacy import AnswerOutcome, Category, Right
@@ -135,7 +136,7 @@ def _of_tables():
     of_rooms = (OF_ROWS, SENTENCES, REFUSALS, workbooks.REFUSALS, posting.HINTS)
     for table in (*of_rooms, notices.SENTENCES, partner_notices.SENTENCES, desk.MARKS, sales.PAYERS):
         yield from table.values()
-    for worded in (AnswerKind, Category, Failure, QualityWarning, Repair, Likeness, Right, Subject):
+    for worded in (AnswerKind, Category, Coverage, Failure, QualityWarning, Repair, Likeness, Right, Subject):
         yield from (each.text for each in worded)
     for code in CODES.values():
         yield from (code.name, code.meaning, code.remedy)

@@ -190,15 +190,6 @@ def check(kit: Kit, name: str | None) -> None:
         note("nobody is told: no mail server, no webhook set")
 
 
-_TOLD: Final = {
-    Outcome.DONE: "done",
-    Outcome.DONE_BEFORE: "done before; nothing to do",
-    Outcome.RUNNING: "another process is running it; nothing was done here",
-    Outcome.TOO_LATE: "its grace time has passed; --late runs it all the same",
-    Outcome.FAILED: "failed",
-}
-
-
 @job.command(short_help="Run a job for a logical date, unless that is done.")
 @click.argument("name")
 @click.option("--date", "text", metavar="TIME", help=f"Another date than the last that was due: {EXAMPLES}.")
@@ -242,7 +233,7 @@ def run(kit: Kit, name: str, text: str | None, late: bool, wait: float, fail_on:
     desk.look_around()
     ended = start.start(late=late, wait=wait)
     desk.look_around()
-    start.log(_TOLD[ended.outcome])
+    start.log(ended.outcome.text)
     if as_json:
         due = {"job": name, "logicalDate": date.astimezone(zone), "outcome": ended.outcome}
         why = {"code": ended.code, "reason": ended.reason or None, "counts": ended.counts}

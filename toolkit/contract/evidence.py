@@ -11,6 +11,7 @@ from uuid import UUID
 from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
 
 from toolkit.contract.fields import RequestModel, RequiredText, invalid, one_of, required_text
+from toolkit.message import LabelledEnum
 
 
 class FileKind(StrEnum):
@@ -21,15 +22,18 @@ class FileKind(StrEnum):
     OTHER = "other"
 
 
-class EvidenceType(StrEnum):
-    """The contract's evidence types, in the order of its table."""
+class EvidenceType(LabelledEnum):
+    """The contract's evidence types with their meaning, in the order of its table."""
 
-    POV = "POV"
-    AUT = "AUT"
-    DOC_CONTRATANTE = "DOC_CONTRATANTE"
-    DOC_RESPONSAVEL_FINANCEIRO = "DOC_RESPONSAVEL_FINANCEIRO"
-    DOC_CONTRATANTE_E_RESPONSAVEL_FINANCEIRO = "DOC_CONTRATANTE_E_RESPONSAVEL_FINANCEIRO"
-    KYC = "KYC"
+    POV = "POV", "Audio of the contracting party"
+    AUT = "AUT", "Audio of the financially responsible person"
+    DOC_CONTRATANTE = "DOC_CONTRATANTE", "Document of the contracting party"
+    DOC_RESPONSAVEL_FINANCEIRO = "DOC_RESPONSAVEL_FINANCEIRO", "Document of the financially responsible person"
+    DOC_CONTRATANTE_E_RESPONSAVEL_FINANCEIRO = (
+        "DOC_CONTRATANTE_E_RESPONSAVEL_FINANCEIRO",
+        "Single document covering both",
+    )
+    KYC = "KYC", "Know Your Customer, facial biometrics"
 
 
 class UtilityGroup(StrEnum):

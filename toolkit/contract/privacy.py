@@ -14,10 +14,10 @@ from typing import Annotated, Final
 
 from pydantic import Field
 
-from toolkit.contract.codes import LabelledEnum
 from toolkit.contract.deadlines import is_business_day
 from toolkit.contract.evidence import EvidenceType
 from toolkit.contract.toml_files import TomlTable, read_toml
+from toolkit.message import LabelledEnum
 
 
 class Category(LabelledEnum):

@@ -13,7 +13,6 @@ from uuid import UUID
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator
 from pydantic.alias_generators import to_camel
 
-from toolkit.contract.codes import LabelledEnum
 from toolkit.contract.evidence import SALE_ID_MAX
 from toolkit.contract.fields import (
     REQUIRED,
@@ -34,6 +33,7 @@ from toolkit.contract.fields import (
     required_text,
     text_of,
 )
+from toolkit.message import LabelledEnum
 
 
 class Address(RequestModel):

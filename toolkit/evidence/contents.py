@@ -22,7 +22,6 @@ from sqlalchemy import ColumnElement
 from sqlalchemy.dialects.postgresql import insert
 
 from toolkit.bucket.client import Bucket
-from toolkit.contract.codes import LabelledEnum
 from toolkit.contract.contents import LOOK, ContentProblem
 from toolkit.contract.deadlines import Clock
 from toolkit.contract.evidence import KEY_PREFIX, KIND_OF, EvidenceType, FileKind
@@ -35,6 +34,7 @@ from toolkit.database.tables import content_checks, object_observations, verific
 from toolkit.errors import BucketError, BucketUnavailable, NotInspected, ObjectArchived, ObjectDenied
 from toolkit.evidence.inspection import Inspector
 from toolkit.evidence.kinds import Inspected, readers_of
+from toolkit.message import LabelledEnum
 from toolkit.progress import Progress
 
 _BATCH: Final = 200

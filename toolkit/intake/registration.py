@@ -15,7 +15,6 @@ import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.exc import DBAPIError
 
-from toolkit.contract.codes import LabelledEnum
 from toolkit.contract.deadlines import Clock
 from toolkit.contract.fields import INSTALLATION_MAX, INSTALLATION_MIN, parse
 from toolkit.contract.resources import (
@@ -30,7 +29,7 @@ from toolkit.database.connection import Database
 from toolkit.database.service import clients, one_row, sales
 from toolkit.database.tables import new_id
 from toolkit.errors import AlreadyThere, InvalidField, InvalidFields, InvalidInput
-from toolkit.message import Message
+from toolkit.message import LabelledEnum, Message
 
 MESSAGE: Final = "Client created"
 

@@ -23,13 +23,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from toolkit.atomic_files import PrivateFolder, sync
-from toolkit.contract.codes import LabelledEnum
 from toolkit.contract.fields import pick_camel
 from toolkit.errors import InvalidField, InvalidInput
 from toolkit.intake.sources import OWN, REJECTED_SHEET, Chunk, Layout, Mask, escape, harmless
 from toolkit.intake.workbook_writer import Cells, Form, SheetLooks, Style, Workbook
 from toolkit.language import ENGLISH, Language
-from toolkit.message import Message
+from toolkit.message import LabelledEnum, Message
 
 
 class Repair(LabelledEnum):

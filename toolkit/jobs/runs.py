@@ -30,7 +30,7 @@ from toolkit.kit.connection import Kit
 from toolkit.kit.process import signed_in_account
 from toolkit.kit.shown import Shown, figures, say, table
 from toolkit.kit.spoken import _, counted, readable
-from toolkit.message import Message
+from toolkit.message import LabelledEnum, Message
 
 LEASE: Final = timedelta(seconds=60)  # the time without a renewal after which a holder has lost its run
 RunRow = Row[Any]  # a run as the database holds it
@@ -52,15 +52,15 @@ class RunStatus(StrEnum):
     MISSED = "missed"
 
 
-class Outcome(StrEnum):
+class Outcome(LabelledEnum):
     """The end of a start; ``TAKEN`` while it goes on."""
 
-    TAKEN = "taken"
-    DONE = "done"
-    DONE_BEFORE = "done before"
-    RUNNING = "running"
-    TOO_LATE = "too late"
-    FAILED = "failed"
+    TAKEN = "taken", ""
+    DONE = "done", "done"
+    DONE_BEFORE = "done before", "done before; nothing to do"
+    RUNNING = "running", "another process is running it; nothing was done here"
+    TOO_LATE = "too late", "its grace time has passed; --late runs it all the same"
+    FAILED = "failed", "failed"
 
 
 @dataclass(frozen=True, slots=True)

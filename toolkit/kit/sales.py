@@ -17,7 +17,7 @@ from toolkit.kit.spoken import Ordered, _, counted, current_language, on_day, re
 from toolkit.message import Message
 from toolkit.reports.json_document import finding_records, waiver_as_json
 from toolkit.reports.report import iso_exact, tuples
-from toolkit.reports.wording import COVERAGE_NAMES, EVENT_NAMES
+from toolkit.reports.wording import EVENT_NAMES
 
 if TYPE_CHECKING:
     from sqlalchemy import Row
@@ -226,7 +226,7 @@ def _file_facts(record: EvidenceRecord) -> list[str]:
         length += [counted(file.pages, "page")] if file.pages else []
         facts += [
             ", ".join([counted(file.size, "byte"), *length]),
-            f"{_('looked at')}: {_(COVERAGE_NAMES[file.coverage])}",
+            f"{_('looked at')}: {_(file.coverage.text)}",
         ]
         facts += [f"{_('by')} {', '.join(file.readers)} ({file.depth})"] if file.readers else []
         facts += [f"SHA-256 {file.sha256}"] if file.sha256 else []

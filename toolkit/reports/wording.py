@@ -31,25 +31,13 @@ COLOURS: Final[Mapping[str, tuple[str, str]]] = {
 }
 """The colour of each code, and that on a dark screen."""
 
-TYPE_NAMES: Final = {
-    EvidenceType.POV: "Audio of the contracting party",
-    EvidenceType.AUT: "Audio of the financially responsible person",
-    EvidenceType.DOC_CONTRATANTE: "Document of the contracting party",
-    EvidenceType.DOC_RESPONSAVEL_FINANCEIRO: "Document of the financially responsible person",
-    EvidenceType.DOC_CONTRATANTE_E_RESPONSAVEL_FINANCEIRO: "Single document covering both",
-    EvidenceType.KYC: "Know Your Customer, facial biometrics",
-}
-"""The contract's meaning of each evidence type."""
+TYPE_NAMES: Final = {each: each.text for each in EvidenceType}
+
+OWNER_NAMES: Final = {each: each.text for each in Owner}
 
 STATUS_NAMES: Final = {each: each.value for each in Status} | {Status.CONFLICT: "in conflict"}
 
 SEVERITY_NAMES: Final = {each: each.value for each in Severity}
-
-OWNER_NAMES: Final = {
-    Owner.PARTNER: "the partner",
-    Owner.COMPLIANCE: "compliance",
-    Owner.OPERATIONS: "operations",
-}
 
 FINDING_STATUS_NAMES: Final = {each: each.value for each in FindingStatus} | {FindingStatus.REOPENED: "back again"}
 
@@ -57,13 +45,6 @@ RECORD_STATE_NAMES: Final = {
     str(EvidenceState.COUNTED): "counts for the sale",
     str(Reason.TYPE_UNKNOWN): "of a type that the contract does not know",
     **{str(each): CODES[each].name for each in EvidenceState if each is not EvidenceState.COUNTED},
-}
-
-COVERAGE_NAMES: Final = {
-    Coverage.VERIFIED: "fully verified",
-    Coverage.FIRST_BYTES: "by its first bytes only",
-    Coverage.NEVER: "never",
-    Coverage.UNREADABLE: "could not be read",
 }
 
 EVENT_NAMES: Final[Mapping[str, str]] = {
@@ -202,7 +183,7 @@ def page_words(language: Language) -> dict[str, Any]:
         "types": told(TYPE_NAMES, language),
         "owners": told(OWNER_NAMES, language),
         "states": told(RECORD_STATE_NAMES, language),
-        "coverages": told(COVERAGE_NAMES, language),
+        "coverages": told({each: each.text for each in Coverage}, language),
         "events": told(EVENT_NAMES, language),
         "findingStatuses": told(FINDING_STATUS_NAMES, language),
         "codes": {
