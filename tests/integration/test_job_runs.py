@@ -5,8 +5,6 @@ import signal
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -22,10 +20,10 @@ from toolkit import embedded
 from toolkit.cli.jobs import CommandLine
 from toolkit.database import schema
 from toolkit.database.connection import Database
-from toolkit.errors import DatabaseError, DatabaseUnavailable, EmbeddedServiceError, LeaseLost
+from toolkit.errors import DatabaseError, DatabaseUnavailable, LeaseLost
 from toolkit.jobs.definitions import Job, Step
 from toolkit.jobs.notices import NoticeKind, NoticeSettings, deliver_notices, notices_of, put_notices
-from toolkit.jobs.running import JobRun, LeaseHolder, look_around, run_folder
+from toolkit.jobs.running import JobRun, LeaseHolder, run_folder
 from toolkit.jobs.runs import (
     LEASE,
     Claim,
@@ -145,17 +143,18 @@ def test_the_last_date_is_caught_up_with_within_its_grace_time(database, job, ni
     assert take_run(database, job, DATE + timedelta(days=5), night).outcome is Outcome.TAKEN
 
 
-def test_a_clock_that_is_ahead_takes_no_run_misses_no_date_and_deletes_nothing(database, job, night, tmp_path):
+def test_a_clock_that_is_ahead_takes_no_run_misses_no_date_and_deletes_nothing(
+    database, environ, job, night, tmp_path
+):
     watch_job(database, job, night, NOTICES)
-    kept = run_folder(tmp_path, job, DATE)
+    kept = run_folder(tmp_path / "out", job, DATE)
     kept.mkdir(parents=True)
     night.now = datetime.now(UTC) + timedelta(days=800)
-    for ahead in (
-        lambda: take_run(database, job, night.now, night),
-        lambda: look_around(database, {"nightly": job}, tmp_path, NOTICES, night, print),
-    ):
+    desk = Marks(environ, job, night, tmp_path)
+    for ahead in (lambda: take_run(database, job, night.now, night), desk.watch):
         with pytest.raises(DatabaseError, match="Set it right"):
             ahead()
+    desk.kit.close()
     assert (runs_of(database), kept.exists()) == ([], True)
 
 
@@ -204,19 +203,19 @@ def hold(folder, step):
     return held
 
 
-@dataclass(frozen=True)
-class Marks:
-    """Commands that leave a mark."""
+class Marks(CommandLine):
+    """Commands that leave a mark; those of this job alone."""
 
-    folder: Path
-    seconds: float = SECONDS
+    def __init__(self, environ, job, clock, folder, seconds=SECONDS):
+        super().__init__(Services(environ, clock=clock))
+        self.jobs, self.out, self.folder, self.seconds = {job.name: job}, folder / "out", folder, seconds
 
     def check(self, words):
         pass
 
     def run(self, words, environ, log):
         if words[0] == "run":
-            return CommandLine().run(words, environ, log)
+            return super().run(words, environ, log)
         _, name, out = words
         for part in ("a", "b"):
             (Path(out) / part).write_text(f"{name} by {os.getpid()}\n" * 1000)
@@ -240,24 +239,13 @@ def start(folder, environ, job, date=DATE, seconds=SECONDS):
     def clock():
         return date + timedelta(minutes=5)
 
-    def log(message, **_):
-        print(message, file=sys.stderr, flush=True)
-
-    notices = NoticeSettings.from_environment(environ, ZONE)
-    commands, out = Marks(folder, seconds), folder / "out"
-
-    def around():
-        application = Services(environ)
-        with suppress(DatabaseError, EmbeddedServiceError):
-            look_around(application.database, {job.name: job}, out, notices, clock, log)
-        application.close()
-
-    lease = timedelta(seconds=5)
-    run = JobRun(job, date, out, commands, notices, environ, clock, log, lease)
+    desk = Marks(environ, job, clock, folder, seconds)
+    run = JobRun(desk, job, date, timedelta(seconds=5))
     run.check()
-    around()
+    desk.look_around()
     ended = run.start(wait=PATIENCE)
-    around()
+    desk.look_around()
+    desk.kit.close()
     return ended.outcome
 
 
@@ -450,8 +438,7 @@ def test_a_start_that_is_stopped_while_it_waits_leaves_the_run_of_another_one_as
     database, environ, tmp_path
 ):
     assert start(tmp_path, environ, victim_job(), seconds=0) is Outcome.DONE
-    marks, notices = Marks(tmp_path), NoticeSettings.from_environment({}, ZONE)
-    waits = JobRun(victim_job(), DATE, tmp_path, marks, notices, environ, lambda: DATE, lambda *_, **__: None)
+    waits = JobRun(Marks(environ, victim_job(), lambda: DATE, tmp_path), victim_job(), DATE)
     found = Claim(Outcome.RUNNING, *runs_of(database))  # as it was a moment ago
     assert waits._fail(found, "STOPPED", "The run was stopped by a signal.").code == "STOPPED"
     check_done_once(database, tmp_path)

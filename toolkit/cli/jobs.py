@@ -5,10 +5,7 @@ import json
 import shlex
 from collections.abc import Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
-from datetime import datetime
-from functools import cached_property, partial
 from itertools import takewhile
-from pathlib import Path
 from typing import Any, Final
 
 import click
@@ -27,23 +24,21 @@ from toolkit.cli.context import (
     show,
     shows,
 )
-from toolkit.errors import JobFailed, SettingsError, ToolkitError
-from toolkit.jobs.definitions import PACKAGED, Job, load_jobs
-from toolkit.jobs.notices import NoticeSettings, notices_of
-from toolkit.jobs.running import JobRun, Log, look_around
+from toolkit.errors import JobFailed, SettingsError
+from toolkit.jobs.notices import notices_of
+from toolkit.jobs.running import Desk, JobRun, Log
 from toolkit.jobs.runs import Outcome, RunStatus, job_history, open_sales, run_document, runs_of
 from toolkit.kit.connection import Kit
 from toolkit.kit.shown import Shown, aligned, say
 from toolkit.kit.spoken import EXAMPLES, _, current_language, readable
 from toolkit.message import Message
 from toolkit.notebooks.packaged import find_notebook
-from toolkit.settings import Environment
 
 _NOT_IN_JOBS: Final = {"job", "up", "down", "serve", "token", "demo", "notebooks"}
 """Commands that do not end, stop shared services, or print a secret."""
 
 
-class CommandLine:
+class CommandLine(Desk):
     """Runs commands of the toolkit for the steps of jobs."""
 
     def check(self, words: Sequence[str]) -> bool:
@@ -91,47 +86,6 @@ class CommandLine:
         return document if isinstance(document, dict) else {}
 
 
-class Desk:
-    """The jobs of ``TOOLKIT_JOBS``, else of ``jobs.toml`` in the current folder, else of the package; a log."""
-
-    def __init__(self, kit: Kit) -> None:
-        environ, here = Environment(kit.environ), Path.cwd() / "jobs.toml"
-        self.kit = kit
-        self.file = environ.path("TOOLKIT_JOBS") or (here if here.is_file() else PACKAGED)
-        self.out = environ.path("TOOLKIT_JOBS_OUT") or kit.settings.home / "jobs"
-        self.jobs = load_jobs(self.file, kit.settings.timezone)
-
-    @cached_property
-    def notices(self) -> NoticeSettings:
-        """The channels of notices."""
-        return NoticeSettings.from_environment(self.kit.environ, self.kit.settings.timezone)
-
-    def job(self, name: str) -> Job:
-        """Return the job of this name."""
-        if name not in self.jobs:
-            raise SettingsError("There is no job {!r}. There are: {}", name, ", ".join(self.jobs))
-        return self.jobs[name]
-
-    def start(self, job: Job, date: datetime) -> JobRun:
-        """Return a start of a job."""
-        due = date.astimezone(job.schedule.zone).isoformat(timespec="minutes")
-        log = partial(self.log, place=f"{job.name} {due}")
-        return JobRun(job, date, self.out, CommandLine(), self.notices, self.kit.environ, self.kit.clock, log)
-
-    def look_around(self) -> None:
-        """Note what was missed or died, deliver notices, delete old files; where that fails, the run goes on."""
-        try:
-            look_around(self.kit.database, self.jobs, self.out, self.notices, self.kit.clock, self.log)
-        except (ToolkitError, OSError) as error:
-            self.log(str(error), level="warning")
-
-    def log(self, message: str, *, level: str = "", place: str = "", step: str = "") -> None:
-        """Write one line on stderr."""
-        told = " ".join(each for each in (f"{self.kit.clock():%Y-%m-%dT%H:%M:%SZ}", place, step) if each)
-        mark = f"{level}: " if level else ""
-        click.echo(f"{told}: {mark}{' '.join(message.split())}", err=True)
-
-
 @click.group()
 def job() -> None:
     """Run jobs for a scheduler, each logical date once, and tell what was missed.
@@ -150,7 +104,7 @@ def list_jobs(kit: Kit) -> Shown[Any]:
     Example:
       TOOLKIT_JOBS=/etc/toolkit/jobs.toml toolkit job list --json
     """
-    desk, zone = Desk(kit), kit.settings.timezone
+    desk, zone = CommandLine(kit), kit.settings.timezone
     found, rows = [], []
     for each in desk.jobs.values():
         due = each.schedule.following(kit.clock()).astimezone(zone)
@@ -177,10 +131,10 @@ def check(kit: Kit, name: str | None) -> None:
 
     Exit status 2: something is wrong; the text says where.
     """
-    desk = Desk(kit)
+    desk = CommandLine(kit)
     for each in [desk.job(name)] if name else desk.jobs.values():
         date = each.schedule.following(kit.clock())
-        checked = desk.start(each, date).check()
+        checked = JobRun(desk, each, date).check()
         show("{}, due {}:", each.name, readable(date, kit.settings.timezone))
         for step in each.steps:
             show(f"  {step.name:<10}  toolkit {shlex.join(checked[step.name])}")
@@ -219,7 +173,7 @@ def run(kit: Kit, name: str, text: str | None, late: bool, wait: float, fail_on:
     another process is running it, or its grace time has passed; 2 wrong usage, nothing started;
     3 done, and sales are open (with --fail-on attention).
     """
-    desk, zone = Desk(kit), kit.settings.timezone
+    desk, zone = CommandLine(kit), kit.settings.timezone
     schedule = desk.job(name).schedule
     date = schedule.latest(kit.clock()) if text is None else past_moment(kit, text, "--date")
     if date is None or not schedule.holds(date):
@@ -228,7 +182,7 @@ def run(kit: Kit, name: str, text: str | None, late: bool, wait: float, fail_on:
         raise click.BadParameter(
             Message("{} is not due at that time; its dates around it are {}", name, told), param_hint="--date"
         )
-    start = desk.start(desk.job(name), date)
+    start = JobRun(desk, desk.job(name), date)
     start.check()
     desk.look_around()
     ended = start.start(late=late, wait=wait)
@@ -257,7 +211,7 @@ def history(kit: Kit, name: str | None, limit: int, as_json: bool) -> int:
     """
     name, at, time = (name or "").partition("@")
     if name and not runs_of(kit.database, name, limit=1):
-        Desk(kit).job(name)  # a name that no job has is refused, and one that never ran is not
+        CommandLine(kit).job(name)  # a name that no job has is refused, and one that never ran is not
     if not at:
         finish(job_history(kit, job=name, runs=limit), as_json)
         return DONE
@@ -283,8 +237,8 @@ def missed(kit: Kit) -> Shown[Any]:
 
     Exit status 3: there are missed dates, or a run that failed.
     """
-    desk, zone, parts = Desk(kit), kit.settings.timezone, []
-    look_around(kit.database, desk.jobs, desk.out, desk.notices, kit.clock, desk.log)
+    desk, zone, parts = CommandLine(kit), kit.settings.timezone, []
+    desk.watch()
     found: list[dict[str, Any]] = []
     for each in desk.jobs.values():
         runs = runs_of(kit.database, each.name, limit=1000)

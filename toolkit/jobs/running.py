@@ -15,23 +15,25 @@ import shutil
 import signal
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from errno import EDQUOT, ENOSPC
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from re import sub
-from typing import Any, Final, Protocol
+from typing import Any, Final
 from uuid import UUID
 
+import click
+
 from toolkit import errors
-from toolkit.contract.deadlines import Clock
 from toolkit.contract.rules import rules_fingerprint, toolkit_version
 from toolkit.database.connection import Database
 from toolkit.errors import DatabaseUnavailable, LeaseLost, NotebookFailed, SettingsError, ToolkitError
-from toolkit.jobs.definitions import Job, Step, named_values
+from toolkit.jobs.definitions import PACKAGED, Job, Step, load_jobs, named_values
 from toolkit.jobs.notices import Notice, NoticeKind, NoticeSettings, deliver_notices, put_notices
 from toolkit.jobs.runs import (
     LEASE,
@@ -50,6 +52,7 @@ from toolkit.jobs.runs import (
 from toolkit.kit.process import stop_signals_handled
 from toolkit.kit.services import Services
 from toolkit.log.sealing import newest_checkpoint
+from toolkit.settings import Environment
 
 Log = Callable[..., None]  # writes a line about a run: a message, and by name a ``level`` and the ``step``
 
@@ -58,16 +61,6 @@ _NOT_FOR_STEPS: Final = ("TOOLKIT_SMTP_", "TOOLKIT_WEBHOOK_", "TOOLKIT_JWT_SECRE
 _TO_END: Final = 60.0
 """Seconds that a run has to end itself after it was told to stop; then the process ends as a whole."""
 _POLL: Final = 2.0  # seconds between two looks at a run that another process holds
-
-
-class Commands(Protocol):
-    """The command line, as steps of a job run it."""
-
-    def check(self, words: Sequence[str]) -> object:
-        """Raise SettingsError where there is no such command or it refuses its options."""
-
-    def run(self, words: Sequence[str], environ: Mapping[str, str], log: Log) -> Mapping[str, Any]:
-        """Run a command, and return the JSON document that it prints, if any."""
 
 
 def run_folder(out: Path, job: Job, date: datetime) -> Path:
@@ -137,25 +130,83 @@ class Ended:
     reason: str = ""
 
 
+class Desk(ABC):
+    """The jobs of ``TOOLKIT_JOBS``, else of ``jobs.toml`` in the current folder, else of the package; a log.
+
+    The command line runs their steps.
+    """
+
+    def __init__(self, kit: Services) -> None:
+        environ, here = Environment(kit.environ), Path.cwd() / "jobs.toml"
+        self.kit = kit
+        self.file = environ.path("TOOLKIT_JOBS") or (here if here.is_file() else PACKAGED)
+        self.out = environ.path("TOOLKIT_JOBS_OUT") or kit.settings.home / "jobs"
+        self.jobs = load_jobs(self.file, kit.settings.timezone)
+
+    @cached_property
+    def notices(self) -> NoticeSettings:
+        """The channels of notices."""
+        return NoticeSettings.from_environment(self.kit.environ, self.kit.settings.timezone)
+
+    def job(self, name: str) -> Job:
+        """Return the job of this name."""
+        if name not in self.jobs:
+            raise SettingsError("There is no job {!r}. There are: {}", name, ", ".join(self.jobs))
+        return self.jobs[name]
+
+    @abstractmethod
+    def check(self, words: Sequence[str]) -> object:
+        """Raise SettingsError where there is no such command or it refuses its options."""
+
+    @abstractmethod
+    def run(self, words: Sequence[str], environ: Mapping[str, str], log: Log) -> Mapping[str, Any]:
+        """Run a command, and return the JSON document that it prints, if any."""
+
+    def look_around(self) -> None:
+        """Do what every start does beside its run; where that fails, the run goes on."""
+        try:
+            self.watch()
+        except (ToolkitError, OSError) as error:
+            self.log(str(error), level="warning")
+
+    def watch(self) -> None:
+        """Note what was missed or died, deliver notices, delete old files."""
+        database, clock = self.kit.database, self.kit.clock
+        for job in self.jobs.values():
+            told = "was missed: nobody started it", "failed: its process was killed"
+            for how, dates in zip(told, watch_job(database, job, clock, self.notices), strict=True):
+                for date in dates:
+                    self.log(f"{job.name}, due {run_folder(self.out, job, date).name}, {how}", level="warning")
+            oldest = run_folder(self.out, job, clock() - timedelta(days=job.keep_days))
+            for folder in oldest.parent.glob("2*"):
+                if folder.name < oldest.name:
+                    shutil.rmtree(folder, ignore_errors=True)
+        deliver_notices(database, self.notices, clock, partial(self.log, level="warning"))
+
+    def log(self, message: str, *, level: str = "", place: str = "", step: str = "") -> None:
+        """Write one line on stderr."""
+        told = " ".join(each for each in (f"{self.kit.clock():%Y-%m-%dT%H:%M:%SZ}", place, step) if each)
+        mark = f"{level}: " if level else ""
+        click.echo(f"{told}: {mark}{' '.join(message.split())}", err=True)
+
+
 @dataclass
 class JobRun:
     """One start of a job for a logical date."""
 
+    desk: Desk
     job: Job
     date: datetime
-    out: Path
-    commands: Commands
-    notices: NoticeSettings
-    environ: Mapping[str, str]
-    clock: Clock
-    log: Log
     lease: timedelta = LEASE
     _steps: list[dict[str, Any]] = field(default_factory=list)
     _failed: dict[str, Any] = field(default_factory=dict)
     _ending: bool = False
 
     def __post_init__(self) -> None:
-        self.folder = run_folder(self.out, self.job, self.date)
+        desk, due = self.desk, self.date.astimezone(self.job.schedule.zone).isoformat(timespec="minutes")
+        self.notices, self.environ, self.clock = desk.notices, desk.kit.environ, desk.kit.clock
+        self.log = partial(desk.log, place=f"{self.job.name} {due}")
+        self.folder = run_folder(desk.out, self.job, self.date)
 
     def check(self) -> dict[str, list[str]]:
         """Return the words of each step's command: nothing starts while one of them is wrong.
@@ -167,7 +218,7 @@ class JobRun:
         for step in self.job.steps:
             try:
                 checked[step.name] = words = self._words(step, step.name)
-                self.commands.check(words)
+                self.desk.check(words)
             except (NotebookFailed, SettingsError) as error:
                 raise SettingsError("job {}, step {}: {}", self.job.name, step.name, error) from None
         return checked
@@ -246,7 +297,7 @@ class JobRun:
             for name, text in self.environ.items()
             if name.startswith(own) or not name.startswith(_NOT_FOR_STEPS)
         }
-        counts = _numbers(self.commands.run(self._words(step, part.name), environ, log))
+        counts = _numbers(self.desk.run(self._words(step, part.name), environ, log))
         for notebook in part.glob("*.ipynb"):
             notebook.write_text(notebook.read_text("utf-8").replace(part.name, step.name), "utf-8")
         paths = [path for path in sorted(part.rglob("*")) if path.is_file()]
@@ -342,19 +393,3 @@ def _numbers(document: Mapping[str, Any]) -> dict[str, int]:
             for result in value:
                 counts |= _numbers(result)
     return counts
-
-
-def look_around(
-    database: Database, jobs: Mapping[str, Job], out: Path, notices: NoticeSettings, clock: Clock, log: Log
-) -> None:
-    """Do what every start does beside its run: note what was missed or died, deliver notices, delete old files."""
-    for job in jobs.values():
-        missed, died = watch_job(database, job, clock, notices)
-        for dates, how in ((missed, "was missed: nobody started it"), (died, "failed: its process was killed")):
-            for date in dates:
-                log(f"{job.name}, due {run_folder(out, job, date).name}, {how}", level="warning")
-        oldest = run_folder(out, job, clock() - timedelta(days=job.keep_days))
-        for folder in oldest.parent.glob("2*"):
-            if folder.name < oldest.name:
-                shutil.rmtree(folder, ignore_errors=True)
-    deliver_notices(database, notices, clock, partial(log, level="warning"))
