@@ -113,8 +113,8 @@ def test_totals_and_rows(database, story, clock):
     assert {name: new[name] for name in expected} == expected
     assert new[["completedAt", "oldestRequest"]].isna().all()
     assert result.rows["cpf"].dropna().unique().tolist() == ["***.982.247-**"]
-    assert result.source.embedded == ("bucket",)
-    assert result.source.last_sync.finished_at == day(30)
+    assert result.facts.source.embedded == ("bucket",)
+    assert result.facts.source.last_sync.finished_at == day(30)
 
 
 def test_only_audits_of_now_are_noted(database, story, clock):
@@ -219,10 +219,10 @@ def test_a_record_counts_from_when_it_was_seen_though_the_service_dates_it_back(
     observe_service(database, clock)
     before = audited(database, clock=clock)
     clock.now += timedelta(days=1)
-    add_record(database, requested_at=before.as_of - timedelta(days=1))
+    add_record(database, requested_at=before.facts.as_of - timedelta(days=1))
     observe_service(database, clock)
     after = audited(database, clock=clock)
-    again = audited(database, clock=clock, as_of=before.as_of)
+    again = audited(database, clock=clock, as_of=before.facts.as_of)
     assert again.rows["reasons"].tolist() == before.rows["reasons"].tolist() == ["NEVER_REQUESTED|NEVER_REQUESTED"]
     assert after.rows["reasons"].tolist() == ["NEVER_REQUESTED|EXPIRED"]
 
@@ -243,7 +243,7 @@ def test_an_audit_waits_for_what_was_stamped_before_it_and_not_committed(databas
         found = running.result()
     assert found.sales == 1
     with database.transaction() as connection:
-        assert stamp(connection, clock) == found.as_of + TICK
+        assert stamp(connection, clock) == found.facts.as_of + TICK
 
 
 def test_stamps_never_go_back_and_never_lie_in_the_future(database, clock):
@@ -264,7 +264,7 @@ def test_stamps_never_go_back_and_never_lie_in_the_future(database, clock):
 def test_a_session_that_cannot_write_judges_by_the_latest_moment_that_is_final(database, clock):
     add_sale(database)
     observe_service(database, clock)
-    last = audited(database, clock=clock).as_of
+    last = audited(database, clock=clock).facts.as_of
     clock.now += timedelta(hours=1)
     url = database.engine.url.update_query_dict({"options": "-c default_transaction_read_only=on"})
     reader = Database(url.render_as_string(hide_password=False))

@@ -278,7 +278,7 @@ def audit(database, add_file, sync, clock, tmp_path):
 
 
 def test_it_names_readers_and_depth_and_keeps_them_of_each_file(audit, tmp_path):
-    looks = audit(HEARD | BOTH, DRAWN | {"readers": [*readers_of(FileKind.PDF)]}).looks
+    looks = audit(HEARD | BOTH, DRAWN | {"readers": [*readers_of(FileKind.PDF)]}).facts.files
     assert looks.readers == dict.fromkeys((*READERS, *readers_of(FileKind.PDF)), 1)
     assert looks.depth == {"DECODED": 1, "DRAWN": 1}
     assert (looks.older_look, looks.without_speech) == (0, 0)
@@ -293,21 +293,21 @@ def test_it_names_readers_and_depth_and_keeps_them_of_each_file(audit, tmp_path)
 
 def test_it_says_that_files_were_verified_by_an_older_way_of_looking(audit):
     result = audit(HEARD | BOTH | {"look": None}, DRAWN | {"readers": ["pypdf 1.0"]})
-    assert result.looks.older_look == 2
+    assert result.facts.files.older_look == 2
     [told] = [each for each in notices(Report(result)) if "toolkit evidence verify" in each]
     assert told.startswith("2 ")
 
 
 def test_it_says_that_nothing_looked_for_speech(audit):
     result = audit(HEARD | {"readers": ["av 18.1.0"]}, DRAWN)
-    assert result.looks.without_speech == 1
+    assert result.facts.files.without_speech == 1
     assert [each for each in notices(Report(result)) if "`speech`" in each]
 
 
 def test_a_better_reader_corrects_what_an_older_one_called_damaged(audit):
     result = audit(HEARD | {"problem": "DAMAGED"}, HEARD | BOTH)
     assert result.faults.empty
-    assert result.looks.depth == {"DECODED": 1}
+    assert result.facts.files.depth == {"DECODED": 1}
 
 
 def test_a_fault_stands_since_the_first_look_that_found_it(audit):

@@ -66,8 +66,8 @@ def test_a_finding_is_open_then_resolved_then_reopened_under_one_id(database, st
     assert list(again.trend["present"].tail(6)) == [2, 2, 1, 1, 1, 2]
 
     zone = DEFAULT_DEADLINES.timezone  # what ended at the very moment, or on the first day, is told
-    assert list(changes_between(database, first.as_of, resolved.as_of, zone).ids("resolved")) == [POV]
-    by_day = changes_between(database, resolved.as_of, again.as_of, zone).by_day
+    assert list(changes_between(database, first.facts.as_of, resolved.facts.as_of, zone).ids("resolved")) == [POV]
+    by_day = changes_between(database, resolved.facts.as_of, again.facts.as_of, zone).by_day
     assert by_day[["present", "came", "went"]].to_numpy().tolist()[0] == [1, 0, 1]
 
 
@@ -148,7 +148,7 @@ def test_what_belongs_to_one_partner_holds_nothing_of_another(database, story, c
     assert "S-1" not in repr((sul.rows.to_dict(), sul.warned.to_dict(), sul.findings.to_dict()))
     assert "Norte" not in repr((sul.counts.to_dict(), sul.trend.to_dict(), sul.partners.to_dict()))
     assert list(sul.warned["saleId"]) == ["S-2"]
-    assert (len(whole.source.service_notes), sul.source.service_notes) == (1, ())
+    assert (len(whole.facts.source.service_notes), sul.facts.source.service_notes) == (1, ())
 
 
 def test_a_sale_of_another_partner_takes_its_findings_and_their_trend_along(database, story, clock):

@@ -45,7 +45,9 @@ def made_audit(database, folder, *, clock, as_of=None):
 
 def of_partner(database, result, partner):
     """The sales of one partner in the audit of the same moment."""
-    return audited(database, clock=lambda: result.made_at + timedelta(days=1), as_of=result.as_of, partner=partner)
+    facts = result.facts
+    later = facts.made_at + timedelta(days=1)
+    return audited(database, clock=lambda: later, as_of=facts.as_of, partner=partner)
 
 
 @contextmanager

@@ -72,11 +72,15 @@ def test_the_report_of_a_partner_says_so_and_holds_nothing_of_compliance_or_of_o
     assert document["withdrawals"][0]["withdrawnBy"] is None
 
 
+def next_day(result):
+    return replace(result, facts=replace(result.facts, as_of=AS_OF + timedelta(days=1)))
+
+
 def test_an_earlier_report_is_moved_beneath_the_folder_and_verified_there(result, tmp_path):
     out = written(result, tmp_path)
     before = {path.name: path.read_bytes() for path in out.iterdir()}
     (out / "missing-evidence.json").write_text("mine now", encoding="utf-8")
-    written(replace(result, as_of=AS_OF + timedelta(days=1)), tmp_path, "csv")
+    written(next_day(result), tmp_path, "csv")
     assert sorted(path.name for path in out.iterdir()) == ["history", "manifest.json", "missing-evidence.csv"]
     earlier = out / "history" / "20261120T210000Z"
     kept = {path.name: path.read_bytes() for path in earlier.iterdir()}
@@ -94,7 +98,7 @@ def test_a_failure_leaves_the_report_before(result, tmp_path, monkeypatch):
 
     monkeypatch.setitem(FORMATS, "json", full)
     with pytest.raises(ReportError, match=r"cannot be written to .*: No space left on device"):
-        written(replace(result, as_of=AS_OF + timedelta(days=1)), tmp_path)
+        written(next_day(result), tmp_path)
     assert {path.name: path.read_bytes() for path in out.iterdir()} == before
 
 

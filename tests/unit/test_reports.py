@@ -330,7 +330,8 @@ def test_a_wide_sheet_prints_on_pages_that_can_be_read(result, tmp_path):
 
 def test_the_csv_of_a_replica_names_it_with_its_delay_also_without_rows(result, tmp_path):
     replica = "replica.example.com:5432/sales, 12.0 s behind"
-    told = replace(result, source=replace(result.source, replica=replica))
+    source = replace(result.facts.source, replica=replica)
+    told = replace(result, facts=replace(result.facts, source=source))
     assert {row["replica"] for row in csv_rows(written(told, tmp_path / "some", "csv"))} == {replica}
     none = replace(told, told=told.told.iloc[:0])
     [heading] = (written(none, tmp_path / "none", "csv") / "missing-evidence.csv").read_text("utf-8").splitlines()

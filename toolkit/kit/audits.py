@@ -290,7 +290,7 @@ class AuditResult:
         columns = ["id", "severity", "status", "code", "sale", "deadline", "owner"]
         parts.append(table("To act on", columns, rows, total=len(listed)))
         document = {
-            "asOf": iso_exact(result.as_of, zone),
+            "asOf": iso_exact(self.as_of, zone),
             "counts": result.finding_counts,
             "findings": finding_records(found, zone),
         }

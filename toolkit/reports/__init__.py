@@ -135,12 +135,12 @@ def _write_manifest(report: Report, folder: Path, digests: Mapping[str, str], se
     result = report.result
     document: dict[str, Any] = {
         "report": REPORT,
-        "asOf": iso_exact(result.as_of, report.timezone),
+        "asOf": iso_exact(result.facts.as_of, report.timezone),
         **pick_camel(result, "partner", "cpf_shown"),
-        "madeAt": iso(result.made_at, report.timezone),
+        "madeAt": iso(result.facts.made_at, report.timezone),
         **pick_camel(result, "sales", "compliant", "incomplete", "conflict", "coverage"),
-        "verifiedFirst": result.verified_first if result.of_now else None,
-        **pick_camel(result.source, "toolkit", "rules", "embedded"),
+        "verifiedFirst": result.facts.verified_first if result.facts.of_now else None,
+        **pick_camel(result.facts.source, "toolkit", "rules", "embedded"),
         "custodySeal": seal,
         "files": [
             {"name": name, "bytes": (folder / name).stat().st_size, "sha256": sha256}

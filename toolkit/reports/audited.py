@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import date, datetime
+from datetime import date
 from functools import cached_property
 from typing import Any, Final
 
@@ -14,7 +14,7 @@ import pyarrow as pa
 from pydantic.alias_generators import to_camel
 
 from toolkit.audit.changes import BETWEEN, CHANGED, KINDS, FindingChanges
-from toolkit.audit.folder import Looks, Source
+from toolkit.audit.folder import AuditFacts
 from toolkit.contract.codes import CODES, SALE_GONE, Subject
 from toolkit.contract.contents import COVERAGES, Coverage, IntegrityFinding, IntegrityProblem
 from toolkit.contract.evidence import EvidenceType, UtilityGroup
@@ -93,17 +93,14 @@ class Audited:
     """The census, of which all totals are sums: one row a combination."""
     open_by_age: pd.DataFrame
     """The open sales by age: ``status``, ``band``, ``sales``."""
-    as_of: datetime
-    made_at: datetime
-    source: Source
+    facts: AuditFacts
     told: pd.DataFrame
     """The sales behind the numbers, columns as in ``ROW_COLUMNS`` and ``OF_FINDINGS``: first those that are not
     compliant, the gravest and oldest first, then compliant ones with a warning or a finding, or on files not fully
     verified."""
     findings: pd.DataFrame
-    """One row a finding with its history and its ``change`` since an earlier audit; resolved ones come last."""
-    changes_since: datetime | None
-    """The moment of that audit, the one before where nobody chose another; ``None`` where there is none."""
+    """One row a finding with its history and its ``change`` since an earlier audit, that of
+    ``facts.changes_since``; resolved ones come last."""
     trend: pd.DataFrame
     """The last days: ``day``, ``present``, ``came``, ``went``."""
     partners: pd.DataFrame
@@ -138,12 +135,6 @@ class Audited:
     """The day of the audit, in the zone of its deadlines."""
     partner: str | None = None
     """The partner that everything is restricted to, ``None`` where it is not."""
-    of_now: bool = True
-    """True for an audit of now; one of the past only reads."""
-    verified_first: bool | None = None
-    """True where the contents of new files were verified before an audit of now."""
-    looks: Looks = field(default_factory=Looks)
-    """The counted files by what they were looked at with."""
     cpf_shown: bool = False
     """True if CPFs are whole instead of masked."""
 
@@ -278,7 +269,7 @@ class Audited:
             [code for code, each in CODES.items() if each.subject is Subject.SERVICE]
         )
         standing = self.findings["status"].isin(STANDING)
-        return bool(self.source.service_changes) or bool((of_service & standing).any())
+        return bool(self.facts.source.service_changes) or bool((of_service & standing).any())
 
     @cached_property
     def compliant_on_replaced(self) -> int:
@@ -315,7 +306,8 @@ class Audited:
     def since(self, changes: FindingChanges) -> Audited:
         """Return the same, compared with the audits of an earlier moment instead of the audit before."""
         change = self.findings["id"].map(changes.findings["change"]).astype("category")
-        return replace(self, changes_since=changes.start, findings=self.findings.assign(change=change))
+        facts = replace(self.facts, changes_since=changes.start)
+        return replace(self, facts=facts, findings=self.findings.assign(change=change))
 
     @property
     def finding_counts(self) -> dict[str, int]:

@@ -136,18 +136,18 @@ def _text(report: Report) -> Iterator[str]:
 
 def summary(result: Audited, timezone: ZoneInfo) -> dict[str, Any]:
     """Return everything but the rows."""
-    source, changes = result.source, None
-    if result.changes_since is not None:
+    source, changes = result.facts.source, None
+    if result.facts.changes_since is not None:
         by_partner = {"byPartner": records(result.changes_by_partner)}
-        changes = {"since": iso_exact(result.changes_since, timezone)} | result.change_counts | by_partner
+        changes = {"since": iso_exact(result.facts.changes_since, timezone)} | result.change_counts | by_partner
     return {
         "report": REPORT,
-        "asOf": iso_exact(result.as_of, timezone),
+        "asOf": iso_exact(result.facts.as_of, timezone),
         **pick_camel(result, "sales", "compliant", "incomplete", "conflict", "completed_without_evidence"),
         **pick_camel(
             result, "without_client", "unexamined", "coverage", "compliant_verified", "compliant_not_completed"
         ),
-        "looks": pick_camel(result.looks, "readers", "depth", "older_look", "without_speech"),
+        "looks": pick_camel(result.facts.files, "readers", "depth", "older_look", "without_speech"),
         "byGroup": records(result.by_group),
         "missing": records(result.missing),
         "problems": records(result.problems),

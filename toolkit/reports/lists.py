@@ -188,7 +188,7 @@ def _agreement(report: Report) -> pd.DataFrame:
 
 
 def _since(report: Report) -> str:
-    since = report.result.changes_since
+    since = report.result.facts.changes_since
     if since is None:
         return ""
     return report.language.count(

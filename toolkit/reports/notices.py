@@ -104,31 +104,31 @@ def notices(report: Report) -> list[str]:
 
 
 def _notices(result: Audited, language: Language, timezone: ZoneInfo) -> Iterator[str]:
-    say, count = language.text, language.count
-    if result.source.embedded:
-        services = language.listed([say(name) for name in result.source.embedded])
+    say, count, source = language.text, language.count, result.facts.source
+    if source.embedded:
+        services = language.listed([say(name) for name in source.embedded])
         yield say(
             "Made on embedded services for trying out (%(services)s): the numbers say nothing about real sales.",
             services=services,
         )
-    if result.source.hidden_rows:
+    if source.hidden_rows:
         yield say(
             "Row level security may hide rows of %(tables)s from the role that reads them: what is hidden is not "
             "judged, and evidence that is called missing may be there.",
-            tables=language.listed(result.source.hidden_rows),
+            tables=language.listed(source.hidden_rows),
         )
-    yield from _of_changes(result.source.service_changes, language)
-    yield from _of_rows(result.source.service_notes, language)
-    if result.source.copied_rows:
+    yield from _of_changes(source.service_changes, language)
+    yield from _of_rows(source.service_notes, language)
+    if source.copied_rows:
         yield say(
             "What the service holds is read from materialised views or foreign tables (%(tables)s): how old that "
             "is, and what was changed or is hidden behind them, nobody knows here.",
-            tables=language.listed(result.source.copied_rows),
+            tables=language.listed(source.copied_rows),
         )
-    sync = result.source.last_sync
+    sync = source.last_sync
     if sync is None and result.sales:
         yield say("The bucket had never been read at this moment, so no file could count.")
-    if sync is not None and result.as_of - sync.finished_at > timedelta(days=1):
+    if sync is not None and result.facts.as_of - sync.finished_at > timedelta(days=1):
         yield say(
             "The bucket was last read at %(moment)s: what was sent or deleted since then is not known here.",
             moment=language.moment(sync.finished_at, timezone),
@@ -146,7 +146,7 @@ def _notices(result: Audited, language: Language, timezone: ZoneInfo) -> Iterato
             "missing may be there, and evidence that counts may be gone.",
             sync.denied,
         )
-    since, taken_from = result.source.listed_since, sync and sync.taken_from
+    since, taken_from = source.listed_since, sync and sync.taken_from
     if taken_from:
         yield say(
             "The bucket was not read: files are as %(source)s tells, or as they were seen later. The oldest "
@@ -154,7 +154,7 @@ def _notices(result: Audited, language: Language, timezone: ZoneInfo) -> Iterato
             source=taken_from,
             moment=language.moment(since, timezone) if since else say("an unknown time"),
         )
-    elif since is not None and result.as_of - since > timedelta(days=1):
+    elif since is not None and result.facts.as_of - since > timedelta(days=1):
         yield say(
             "Files of completed sales are as they were last seen, some of them at %(moment)s; those of open "
             "sales were looked at by the last reading of the bucket.",
@@ -183,13 +183,13 @@ def _notices(result: Audited, language: Language, timezone: ZoneInfo) -> Iterato
             result.compliant_on_replaced,
         )
     gone = result.change_counts["saleGone"]
-    if gone and result.changes_since is not None:
+    if gone and result.facts.changes_since is not None:
         yield count(
             "%(number)s finding is resolved since %(moment)s only because its sale is gone: nobody mended it.",
             "%(number)s findings are resolved since %(moment)s only because their sales are gone: nobody "
             "mended them.",
             gone,
-            moment=language.moment(result.changes_since, timezone),
+            moment=language.moment(result.facts.changes_since, timezone),
         )
     if result.file_findings:
         kinds = Counter(finding.problem for finding in result.file_findings)
@@ -237,7 +237,7 @@ _NOT_THERE: Final = [Reason.NOT_UPLOADED, Reason.EXPIRY_UNKNOWN, Reason.EXPIRED]
 
 def _coverage_notices(result: Audited, language: Language) -> Iterator[str]:
     say, count, number = language.text, language.count, language.number
-    if result.of_now and not result.verified_first:
+    if result.facts.of_now and not result.facts.verified_first:
         yield say("The contents of new files were not verified before this report.")
     coverage = result.coverage
     files = sum(coverage.values())
@@ -257,21 +257,21 @@ def _coverage_notices(result: Audited, language: Language) -> Iterator[str]:
             never=number(coverage[Coverage.NEVER]),
             unreadable=number(coverage[Coverage.UNREADABLE]),
         )
-    if result.looks.older_look:
+    if result.facts.files.older_look:
         yield count(
             "%(number)s counted file was verified by an older way of looking, which may have missed what is "
             "found today. It is verified again by: toolkit evidence verify",
             "%(number)s counted files were verified by an older way of looking, which may have missed what is "
             "found today. They are verified again by: toolkit evidence verify",
-            result.looks.older_look,
+            result.facts.files.older_look,
         )
-    if result.looks.without_speech:
+    if result.facts.files.without_speech:
         yield count(
             "In %(number)s counted recording nothing looked for speech, as the extra `speech` was not installed: "
             "music or a dial tone counts without a finding.",
             "In %(number)s counted recordings nothing looked for speech, as the extra `speech` was not installed: "
             "music or a dial tone counts without a finding.",
-            result.looks.without_speech,
+            result.facts.files.without_speech,
         )
     if unproven := result.compliant - result.compliant_verified:
         yield count(
@@ -284,7 +284,7 @@ def _coverage_notices(result: Audited, language: Language) -> Iterator[str]:
 def provenance(report: Report) -> dict[str, str]:
     """Return the source of the numbers, for those who have to vouch for them."""
     result, language, timezone = report.result, report.language, report.timezone
-    say, source, sync = language.text, result.source, result.source.last_sync
+    say, source, sync = language.text, result.facts.source, result.facts.source.last_sync
     database = language.tell(source.database)
 
     def moment(at: datetime | None) -> str:
@@ -292,7 +292,7 @@ def provenance(report: Report) -> dict[str, str]:
 
     return {
         **({} if result.partner is None else {say("Partner"): result.partner}),
-        say("As of"): language.moment(result.as_of, timezone),
+        say("As of"): language.moment(result.facts.as_of, timezone),
         say("Database"): database if source.replica is None else f"{database} ({source.replica})",
         **(
             {say("Rows left out"): " ".join(_of_rows(source.rows_left_out, language))}
@@ -305,7 +305,7 @@ def provenance(report: Report) -> dict[str, str]:
         say("Bucket read"): moment(sync.finished_at if sync else None),
         say("Oldest part of the listing"): moment(source.listed_since),
         say("Readers of files"): language.listed(
-            [f"{name} ({language.number(files)})" for name, files in result.looks.readers.items()]
+            [f"{name} ({language.number(files)})" for name, files in result.facts.files.readers.items()]
         )
         or say("none yet"),
         say("Files counted unexamined"): language.number(result.unexamined),

@@ -200,7 +200,7 @@ def _context(report: Report) -> dict[str, Any]:
         "language": language.code,
         "title": language.text(TITLE),
         "headline": headline(report),
-        "as_of": language.moment(result.as_of, report.timezone),
+        "as_of": language.moment(result.facts.as_of, report.timezone),
         "notices": notices(report),
         "result": result,
         "never_requested": int(result.missing[Reason.NEVER_REQUESTED].sum()),
@@ -307,10 +307,8 @@ def _data(report: Report) -> dict[str, Any]:
     for_excel = report.excel or report.language.code == "pt-BR"  # for people, the CSV that the page saves
     return {
         "language": report.language.code,
-        "asOf": report.language.text(
-            "as of %(moment)s", moment=report.language.moment(result.as_of, report.timezone)
-        ),
-        "offset": iso(result.as_of, report.timezone)[19:],
+        "asOf": report.as_of,
+        "offset": iso(result.facts.as_of, report.timezone)[19:],
         "words": page_words(report.language) | {"sentences": script_words(asset(*SCRIPTS), report.language)},
         "ages": [[band, last] for band, last in AGE_BANDS.items()],
         "older": OLDER,

@@ -37,7 +37,7 @@ _STAND_IN: Final = "\u25a1"
 
 def write(report: Report, path: Path) -> None:
     """Write the document."""
-    typeset("report.typ", _content(report), report.language, path, report.result.as_of)
+    typeset("report.typ", _content(report), report.language, path, report.result.facts.as_of)
 
 
 def typeset(template: str, content: dict[str, Any], language: Language, path: Path, moment: datetime) -> None:
@@ -76,8 +76,8 @@ def _content(report: Report) -> dict[str, Any]:
     return {
         "title": report.title,
         "headline": f"{headline(report)}.",
-        "as_of": say("as of %(moment)s", moment=language.moment(result.as_of, report.timezone)),
-        "seal": result.source.seal or say("none yet"),
+        "as_of": report.as_of,
+        "seal": result.facts.source.seal or say("none yet"),
         "fingerprint": fingerprint(report),
         "colours": {str(code): colour for code, (colour, _) in COLOURS.items()},
         "notices": notices(report),

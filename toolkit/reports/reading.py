@@ -53,7 +53,7 @@ def read_audited(
 
     ``cpfs`` has the whole CPF of each client id, where somebody asked for them with a reason.
     """
-    facts, partner, source = audit.facts, audit.partner, audit.facts.source
+    facts, partner = audit.facts, audit.partner
     today = facts.as_of.astimezone(ZoneInfo(facts.timezone)).date()
     told, table = _told(audit), partial(_table, audit)
     # In the order of the folder, in which people act.
@@ -64,7 +64,8 @@ def read_audited(
     if partner is not None:
         sales = set(findings["saleId"].dropna())
         of_files = [each.only(sales) for each in of_files]
-        source = replace(source, service_changes=(), service_notes=(), rows_left_out=())  # they count those of all
+        uncounted = replace(facts.source, service_changes=(), service_notes=(), rows_left_out=())  # those of all
+        facts = replace(facts, source=uncounted, files=Looks.of(audit.sql(LOOKS).to_pylist()))
     moved = "CAST(NULL AS BIGINT)" if audit.is_told else "coalesce(trend, 0)"
     trend, nothing = table(BY_DAY.format(trend="FROM trend")), pd.DataFrame()
     cases = told["saleId"].head(CASES).tolist()
@@ -73,12 +74,9 @@ def read_audited(
     return Audited(
         counts=table(_CENSUS),
         open_by_age=table(_AGES, facts.as_of),
-        as_of=facts.as_of,
-        made_at=facts.made_at,
-        source=source,
+        facts=facts,
         told=told,
         findings=findings,
-        changes_since=facts.changes_since,
         trend=trend.assign(day=pd.to_datetime(trend["day"]).dt.date),
         partners=table(_PARTNERS.format(trend=moved)) if with_work else nothing,
         partner_months=_partner_months(audit) if with_work else nothing,
@@ -92,9 +90,6 @@ def read_audited(
         events=audit.sql("SELECT * FROM events WHERE sale_id IN (SELECT unnest($1::text[]))", cases),
         today=today,
         partner=partner,
-        of_now=facts.of_now,
-        verified_first=facts.verified_first,
-        looks=facts.files if partner is None else Looks.of(audit.sql(LOOKS).to_pylist()),
         cpf_shown=cpfs is not None,
     )
 

@@ -64,9 +64,15 @@ class Report:
         own = self.result.partner is not None and format_ in _FOR_PEOPLE
         return f"{REPORT}-{_plain_name(self.result.partner or '')}.{format_}" if own else f"{REPORT}.{format_}"
 
+    @property
+    def as_of(self) -> str:
+        """The moment that it is of, as people read it."""
+        moment = self.language.moment(self.result.facts.as_of, self.timezone)
+        return self.language.text("as of %(moment)s", moment=moment)
+
     def moment(self, moment: datetime) -> str:
         """Return a moment as people read it; its offset only where it is not that of the audit, told on top."""
-        return self.language.moment(moment, self.timezone, self.result.as_of)
+        return self.language.moment(moment, self.timezone, self.result.facts.as_of)
 
     def day(self, moment: datetime) -> str:
         """Return the day of a moment as people read it."""

@@ -120,7 +120,7 @@ def _times(moments: pa.Array, report: Report) -> Cells:
 def write_workbook(report: Report, path: Path) -> None:
     """Write the workbook."""
     day = report.language.day_in_workbooks
-    created = report.result.as_of.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    created = report.result.facts.as_of.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     with closing(Workbook(path, title=report.title, created=created, day=day)) as book:
         _write_summary(book, report)
         lists = [section(each, report) for each in (SALES, MISSING, FINDINGS)]
@@ -143,7 +143,7 @@ def _write_summary(book: Workbook, report: Report) -> None:
     missing = result.missing_shown
     book.begin_sheet(say("Summary"), SheetLooks((46, *[16] * len(missing.columns[1:])), table=False, pages=1))
     book.add_row(f"{headline(report)}.", style=Style.TITLE)
-    book.add_row(say("as of %(moment)s", moment=language.moment(result.as_of, report.timezone)), style=Style.SOFT)
+    book.add_row(report.as_of, style=Style.SOFT)
     for name, text in acting_lines(report).items():
         book.add_across(f"{name}: {text}")
     book.add_row("")
@@ -255,7 +255,7 @@ def write_csv(report: Report, path: Path) -> None:
 
     Where a replica was read, a last column names it and its delay; the heading does where there are no rows.
     """
-    rows, replica = report.result.rows[[*ROW_COLUMNS]], report.result.source.replica
+    rows, replica = report.result.rows[[*ROW_COLUMNS]], report.result.facts.source.replica
     rows = rows if replica is None else rows.assign(replica=replica)
     encoding, delimiter, end = ("utf-8-sig", ";", "\r\n") if report.excel else ("utf-8", ",", "\n")
     with path.open("w", encoding=encoding, newline="") as file:
