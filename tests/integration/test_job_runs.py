@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
@@ -417,6 +418,23 @@ def test_a_run_is_stopped_when_its_time_is_up_or_it_cannot_be_held(renew, lease,
         time.sleep(PATIENCE)
     assert holder.cause == code
     assert time.monotonic() - began < lease  # before another start may take the run
+
+
+def test_a_run_that_ended_is_not_stopped_by_a_renewal_that_was_under_way():
+    asked, answered = threading.Event(), threading.Event()
+
+    def renew():
+        asked.set()
+        answered.wait()
+        raise LeaseLost
+
+    holder, told = LeaseHolder(renew, timedelta(seconds=2), timedelta(seconds=PATIENCE)), []
+    with stop_signals_handled(lambda number, _frame: told.append(number)):
+        with holder.held():
+            asked.wait()
+        answered.set()
+        time.sleep(0.5)
+    assert told == []
 
 
 def test_a_holder_that_stands_still_loses_its_run_and_publishes_nothing(database, environ, tmp_path):

@@ -115,7 +115,8 @@ class LeaseHolder:
 
     def _stop(self, cause: str) -> None:
         self.cause = self.cause or cause
-        os.kill(os.getpid(), signal.SIGTERM)
+        if not self._ended.is_set():  # else a run that is done no longer holds what was to be renewed
+            os.kill(os.getpid(), signal.SIGTERM)
         if not self._ended.wait(_TO_END):
             os.kill(os.getpid(), signal.SIGKILL)  # the next start notes that the run died
 
