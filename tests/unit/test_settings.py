@@ -55,21 +55,6 @@ def test_an_account_without_a_home_or_a_name_as_containers_have_works_with_share
 SAO_PAULO = ZoneInfo("America/Sao_Paulo")
 
 
-@pytest.mark.parametrize(
-    ("day", "counts"),
-    [
-        ("2026-11-19", True),
-        ("2026-11-20", False),  # a holiday of the country
-        ("2026-11-21", False),  # a Saturday
-        ("2026-02-17", True),  # carnival is no national holiday
-        ("2026-06-04", True),  # nor is Corpus Christi
-        ("2026-07-09", True),  # nor are the days of the states
-    ],
-)
-def test_week_ends_and_holidays_do_not_count(day, counts):
-    assert is_business_day(date.fromisoformat(day)) is counts
-
-
 def test_each_business_day_of_a_century_is_one_to_a_calendar_of_others():
     known, first = holidays.country_holidays("BR"), date(1981, 1, 1)
     days = [first + timedelta(days=number) for number in range(36_525)]

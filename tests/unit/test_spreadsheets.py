@@ -41,35 +41,11 @@ def file(folder, contents, name="a.csv"):
     return path
 
 
-ENCODINGS = {"utf-8": "UTF-8", "utf-8-sig": "UTF-8 with BOM", "cp1252": "Windows-1252", "utf-16": "UTF-16"}
-
-
-@pytest.mark.parametrize(("encoding", "called"), ENCODINGS.items())
-def test_the_encoding_is_found_out(tmp_path, encoding, called):
-    table = read(file(tmp_path, TEXT.encode(encoding)))
-    assert table.layout.encoding == called
-    assert cells(table) == {"saleId": ["001", "002"], "cidade": ["São Paulo", ""]}
-    assert lines(table) == [2, 4]
-
-
 @pytest.mark.parametrize("delimiter", [";", ",", "\t", "|"])
 def test_the_delimiter_is_found_out(tmp_path, delimiter):
     table = read(file(tmp_path, TEXT.replace(";", delimiter).encode()))
     assert table.layout.delimiter == delimiter
     assert table.headings == ("saleId", "cidade")
-
-
-def test_workbooks_are_read_by_the_type_of_their_cells(tmp_path):
-    book = openpyxl.Workbook()
-    sheet = book.active
-    sheet["B3"], sheet["C3"] = "saleId", "n"
-    sheet["B5"], sheet["C5"] = "007", 12.0
-    sheet["B6"], sheet["C6"] = 8, 1.25
-    book.save(tmp_path / "a.xlsx")
-    table = read(tmp_path / "a.xlsx")
-    assert cells(table) == {"saleId": ["007", "8"], "n": ["12", "1.25"]}
-    assert lines(table) == [5, 6]
-    assert str(table.layout) == "workbook, sheet “Sheet”, headings on line 3"
 
 
 def test_a_workbook_may_have_rows_of_white_space(tmp_path):
