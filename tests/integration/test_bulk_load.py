@@ -12,8 +12,6 @@ import xlsxwriter
 
 from tests.support.client_rows import FIELDS, body, client, cpf, read_csv, write_csv
 from tests.support.request_bodies import CLIENT, changed
-from tests.support.uploaded_sales import execute
-from toolkit.contract.resources import QualityWarning
 from toolkit.database.tables import addresses, clients
 from toolkit.errors import InvalidInput, UnreadableFile
 from toolkit.intake.clients import load_clients
@@ -65,59 +63,12 @@ def test_a_client_who_is_registered_already_is_skipped_and_listed(database, load
     ]
 
 
-def test_a_skipped_row_with_other_values_is_named(database, load, clock, tmp_path):
-    register_client(database, body(client(1)), clock)
-    moved, called = client(1, address__city="Recife"), client(2, phoneNumber="11987650000")
-    for dry_run in (True, False):
-        path = write_csv(tmp_path / f"{dry_run}.csv", [moved, client(1), client(2), called, client(2)])
-        result = load(path, dry_run=dry_run)
-        assert counts(result) == (1, 0, 4)
-        assert result.warnings == {QualityWarning.OTHER_VALUES: 2}
-        assert [line for _, line in result.examples[QualityWarning.OTHER_VALUES]] == [2, 5]
-
-
 def test_of_several_who_are_registered_already_the_first_is_listed(database, load, clock, tmp_path):
     first = register_client(database, body(client(1)), clock)
     clock.now += timedelta(days=1)
     register_client(database, body(client(1)), clock)
     skipped = load(write_csv(tmp_path / "a.csv", [client(1)])).files[0].skipped_file
     assert read_csv(skipped)[0]["clientId"] == str(first.client_id)
-
-
-def test_rows_that_the_service_refuses_are_rejected_and_the_others_load(database, load, tmp_path):
-    execute(database, "ALTER TABLE public.clients ADD CONSTRAINT no_bob CHECK (first_name <> 'Bob')")
-    given = [client(n, firstName="Bob" if n in (2, 5) else "Ana") for n in range(7)]
-    result = load(write_csv(tmp_path / "a.csv", given))
-    assert counts(result) == (5, 2, 0)
-    assert [row["errors"] for row in read_csv(result.rejected_files[0])] == [
-        "row: Breaks a rule of the service (no_bob)"
-    ] * 2
-    assert {row["first_name"] for row in registered(database)} == {"Ana"}
-
-
-def test_corrected_files_keep_the_mapping_and_their_names_do_not_grow(load, tmp_path):
-    headings = [{"numberOnDealership": "Nr. contrato", "rg": "CPF 2"}.get(name, name) for name in FIELDS]
-    source = write_csv(tmp_path / "a.csv", [client(1, cpf="0"), client(2, cpf="1")], headings=headings)
-    first = load(source, headings={"Nr. contrato": "numberOnDealership"})
-    again = load(first.rejected_files[0])
-    assert counts(again) == (0, 2, 0)
-    assert [path.name for path in again.rejected_files] == ["a.csv.2.rejected.csv", "a.csv.2.rejected.xlsx"]
-    assert load(again.rejected_files[1]).rejected_files[0].name == "a.csv.3.rejected.csv"
-
-
-def test_a_file_without_headings_is_refused_without_quoting_its_first_person(load, tmp_path):
-    people = tmp_path / "people.csv"
-    people.write_text("Nome;Maria da Silva;529.982.247-25;maria@example.com\n;;;\n", encoding="utf-8")
-    with pytest.raises(UnreadableFile, match=r"Found on line 1: Nome\. The fields are"):
-        load(people)
-
-
-def test_a_folder_that_cannot_be_written_is_named_before_anything_is_registered(database, clock, tmp_path):
-    source = write_csv(tmp_path / "a.csv", [client(1), client(2, cpf="0")])
-    (tmp_path / "file").write_text("")
-    with pytest.raises(InvalidInput, match="--out"):
-        load_clients(database, [source], out=tmp_path / "file" / "out", clock=clock)
-    assert registered(database) == []
 
 
 def test_the_workbook_of_rejected_rows_puts_the_reasons_first_and_marks_the_wrong_cells(load, tmp_path):
@@ -159,11 +110,6 @@ def correct(rejected, corrected, cells):
     for row in book["rejected"].iter_rows(min_row=2):
         row[3].value = cells[row[3].value]
     book.save(corrected)
-
-
-def test_zeros_lost_in_a_text_are_not_guessed(load, tmp_path):
-    source = write_csv(tmp_path / "a.csv", [client(1, cpf="191", address__zipCode="1310100")])
-    assert counts(load(source)) == (0, 1, 0)
 
 
 def test_a_workbook_that_counts_its_days_from_1904_is_refused(load, tmp_path):
@@ -244,11 +190,6 @@ TODAY = date(2026, 11, 20)
 OTHER_CPF = "11144477735"
 
 
-def test_no_client_is_no_doubt(database):
-    found = client_quality(database, TODAY)
-    assert (found.clients, found.counts, found.groups, found.alike) == (0, {}, {}, [])
-
-
 def test_clients_that_are_alike_are_named_by_their_ids_and_masked_cpf(database, clock):
     def register(body):
         return str(register_client(database, body, clock).client_id)
@@ -275,12 +216,3 @@ def test_clients_that_are_alike_are_named_by_their_ids_and_masked_cpf(database, 
     for most in (0, -1, 10**30):
         with pytest.raises(InvalidInput, match="most must be"):
             client_quality(database, TODAY, most=most)
-
-
-def test_doubtful_values_are_counted(database, clock):
-    old, young = (CLIENT | {"email": None, "birthdate": day} for day in ("1880-01-01", "2030-01-01"))
-    register_client(database, old | {"phoneNumber": "20987654321"}, clock)
-    register_client(database, changed(young, "address.zipCode", "78950-000"), clock)
-    counts = client_quality(database, TODAY).counts
-    of_values = ("AREA_CODE_UNKNOWN", "CEP_UNASSIGNED", "BIRTHDATE_IN_FUTURE", "BIRTHDATE_TOO_OLD")
-    assert counts == dict.fromkeys(of_values, 1) | {"NO_EMAIL": 2, "NO_SALE": 2}

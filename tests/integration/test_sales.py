@@ -1,4 +1,4 @@
-"""Sales: taken over from a file, shown with their rule, files and time line, and given away as a dossier."""
+"""Sales: shown with their rule, files and time line, and given away as a dossier."""
 
 import hmac
 import json
@@ -10,7 +10,6 @@ from io import BytesIO
 from pathlib import Path
 from uuid import UUID
 from zipfile import ZipFile
-from zoneinfo import ZoneInfo
 
 import httpx
 import pypdf
@@ -19,99 +18,11 @@ import pytest
 from tests.integration.test_custody_proof import HAS_PROGRAMS
 from tests.support.evidence_files import pdf, silence
 from tests.support.report_text import everything_in, packed_cases
-from tests.support.request_bodies import CLIENT
 from tests.support.uploaded_sales import MONDAY, add_sale, execute, rows
 from tests.support.waiting import PATIENCE, wait_until
 from toolkit.contract.evidence import EvidenceType
-from toolkit.intake.registration import register_client
-from toolkit.intake.sales import load_sales
 from toolkit.kit.process import signed_in_account
 from toolkit.log.bundle import verify_bundle
-
-SAO_PAULO = ZoneInfo("America/Sao_Paulo")
-HEADINGS = "saleId,clientId,utilityGroup,isClientFinancialResponsible,createdAt,partner"
-
-
-@pytest.fixture
-def take_over(database, tmp_path, clock):
-    def take_over(*lines, headings=HEADINGS):
-        path = tmp_path / "sales.csv"
-        path.write_text("\n".join([headings, *lines]), encoding="utf-8")
-        return load_sales(database, path, timezone=SAO_PAULO, clock=clock)
-
-    return take_over
-
-
-def observations(database):
-    query = "SELECT sale_id, utility_group, seen_at, gone_at FROM audit.sale_observations ORDER BY sale_id, id"
-    return rows(database, query)
-
-
-def test_a_sale_is_taken_over_with_its_client_and_partner(take_over, database, clock):
-    client = register_client(database, CLIENT, clock).client_id
-    loaded = take_over(f"S-1,{client},B,false,2026-02-28T09:30:00,Luz do Vale")
-    assert (loaded.rows, loaded.inserted, loaded.rejected) == (1, 1, {})
-    columns = "id, client_id, utility_group, is_client_financial_responsible, created_at, partner"
-    created_at = datetime(2026, 2, 28, 12, 30, tzinfo=UTC)  # a bare time is in São Paulo
-    expected = [("S-1", client, "B", False, created_at, "Luz do Vale")]
-    assert rows(database, f"SELECT {columns} FROM sales") == expected
-
-
-def test_a_second_load_tells_new_updated_and_unchanged_apart(take_over, database, clock):
-    first = clock.now
-    take_over("S-1,,A,true,2026-02-28T09:30:00Z,", "S-2,,A,true,2026-02-28T09:30:00Z,")
-    clock.now += timedelta(days=1)
-    again = take_over(
-        "S-1,,A,true,2026-02-28T06:30:00-03:00,",  # the same moment
-        "S-2,,B,true,2026-02-28T09:30:00Z,",
-        "S-3,,C,true,2026-02-28T09:30:00Z,",
-    )
-    assert (again.inserted, again.updated, again.unchanged) == (1, 1, 1)
-    assert observations(database) == [
-        ("S-1", "A", first, None),
-        ("S-2", "A", first, clock.now),
-        ("S-2", "B", clock.now, None),
-        ("S-3", "C", clock.now, None),
-    ]
-
-
-def test_rejected_rows_are_named_by_line_with_every_reason_and_the_others_are_taken(take_over):
-    loaded = take_over(
-        "S-1,,A,true,2026-02-28T09:30:00Z,",
-        ",,A,perhaps,yesterday,",
-        "",
-        "S-1,,A,true,2026-02-28T09:30:00Z,",
-        "S-2,00000000-0000-7000-8000-000000000000,A,true,2026-02-28,",
-        "S-3,4711,A,true,2026-02-28,",
-        f"{'9' * 101},,A,true,2026-02-28,",
-    )
-    assert loaded.inserted == 1
-    assert {
-        line: [f"{item.field}: {item.message}" for item in found] for line, found in loaded.rejected.items()
-    } == {
-        3: [
-            "saleId: Required",
-            "isClientFinancialResponsible: Must be true or false",
-            "createdAt: Must be a time such as 2026-11-20T18:00:00-03:00",
-        ],
-        5: ["saleId: Stands in line 2 already"],
-        6: ["clientId: No client is registered under this id"],
-        7: ["clientId: Must be the UUID that the registration answered, or empty"],
-        8: ["saleId: Must have at most 100 characters"],
-    }
-
-
-def test_portuguese_headings_and_dates_are_understood(take_over, database):
-    headings = "ID da Venda,id do cliente,Grupo Tarifario,Contratante paga,Data da venda,Parceiro"
-    assert take_over("S-1,,A,sim,02/01/2026 10:00,Luz", headings=headings).inserted == 1
-    assert rows(database, "SELECT created_at FROM sales") == [(datetime(2026, 1, 2, 13, tzinfo=UTC),)]
-
-
-def test_a_file_never_takes_a_completion_back(take_over, database):
-    row = "S-1,,A,true,2026-02-28T09:30:00Z,"
-    take_over(f"{row},2026-03-01T09:00:00Z", headings=f"{HEADINGS},completedAt")
-    assert take_over(row).unchanged == 1
-    assert rows(database, "SELECT completed_at FROM sales") == [(datetime(2026, 3, 1, 9, tzinfo=UTC),)]
 
 
 @pytest.fixture
