@@ -32,13 +32,27 @@ def names(folder):
     return [str(path.relative_to(folder)) for path in folder.rglob("*")]
 
 
-@pytest.mark.parametrize("command", [("evidence", "verify"), ("sales", "complete", "sale-1")], ids=" ".join)
-def test_a_file_that_is_looked_at(command, environ, database, add_file, sync, tmp_path):
+@pytest.mark.parametrize(
+    ("command", "place"),
+    [
+        ("evidence verify", ("toolkit.evidence.contents", "Inspector", "inspect")),
+        ("sales complete sale-1", ("toolkit.evidence.contents", "Inspector", "inspect")),
+        ("clients load clients.xlsx", ("toolkit.intake.workbooks", "subprocess", "run")),
+    ],
+)
+def test_a_file_that_is_looked_at_is_copied_nowhere(
+    command, place, environ, database, add_file, sync, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    with xlsxwriter.Workbook(tmp_path / "clients.xlsx") as book:
+        sheet = book.add_worksheet()
+        sheet.write_row(0, 0, FIELDS)
+        sheet.write_row(1, 0, client(1).values())
     add_file(add_sale(database), EvidenceType.KYC, file_name="CPF 390.533.447-05.pdf")
     sync()
-    with stalled(environ, ("toolkit.evidence.contents", "Inspector", "inspect"), *command):
-        assert names(tmp_path / "scratch") == []
-    assert names(tmp_path / "scratch") == []
+    with stalled(environ, place, *command.split()):
+        assert names(tmp_path) == ["clients.xlsx", "scratch"]
+    assert names(tmp_path) == ["clients.xlsx", "scratch"]
 
 
 def test_evidence_upload(environ, bucket, tmp_path):
@@ -55,82 +69,47 @@ def test_evidence_upload(environ, bucket, tmp_path):
     assert names(tmp_path / "scratch") == []
 
 
-@pytest.mark.parametrize("what", ["clients", "sales"])
-def test_rejected_rows(what, environ, tmp_path):
-    source = tmp_path / f"{what}.csv"
-    if what == "clients":
-        write_csv(source, [client(1, cpf="39053344706")])
-    else:
-        source.write_text(
-            "saleId,clientId,utilityGroup,isClientFinancialResponsible,createdAt\nV-1,,A,perhaps,x\n"
-        )
-    arguments = (what, "load", str(source), "--out", str(tmp_path / "out"))
-    with stalled(environ, ("toolkit.intake.results", "Outputs", "publish"), *arguments):
-        (draft,) = (tmp_path / "out").iterdir()
-        assert draft.stat().st_mode & 0o077 == 0
-    assert main(["-q", *arguments], environ) == 3
-    assert sorted(names(tmp_path / "out")) == [f"{what}.csv.rejected.csv", f"{what}.csv.rejected.xlsx"]
-    assert names(tmp_path / "scratch") == []
+SALES = "saleId,clientId,utilityGroup,isClientFinancialResponsible,createdAt\nV-1,,A,perhaps,x\n"
+WANTED = "saleId,fileName,fileFormat,type,evidenceType\nsale-1,Ana.pdf,application/pdf,application/pdf,KYC\n"
+FORMATS = ("html", "xlsx", "csv", "json", "pdf")
+REJECTING = ("toolkit.intake.results", "Outputs", "publish")
+DRAFTED = {
+    "clients load clients.csv --out out": (
+        REJECTING,
+        3,
+        ["clients.csv.rejected.csv", "clients.csv.rejected.xlsx"],
+    ),
+    "sales load sales.csv --out out": (REJECTING, 3, ["sales.csv.rejected.csv", "sales.csv.rejected.xlsx"]),
+    "run job.ipynb --out out/run.ipynb": (("toolkit.notebooks", "running", "_write"), 0, ["run.ipynb"]),
+    "credentials request wanted.csv --out out/a.jsonl": (("toolkit.atomic_files", "os", "fsync"), 0, ["a.jsonl"]),
+    f"report --out out --format {','.join(FORMATS)}": (
+        ("toolkit", "reports", "_write_manifest"),
+        0,
+        sorted(["manifest.json", *BUNDLE, *map("missing-evidence.{}".format, FORMATS)]),
+    ),
+}
+"""Commands; where each stands when all is written and nothing has its name; how it ends later, and its files."""
 
 
-def test_a_notebook(environ, tmp_path):
+@pytest.mark.parametrize("command", DRAFTED)
+def test_what_a_kill_leaves_is_its_owners_and_the_next_one_sweeps_up(
+    command, environ, database, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    place, status, files = DRAFTED[command]
+    write_csv(tmp_path / "clients.csv", [client(1, cpf="39053344706")])
+    (tmp_path / "sales.csv").write_text(SALES)
+    (tmp_path / "wanted.csv").write_text(WANTED)
     write_notebook(tmp_path / "job.ipynb", "print('390.533.447-05')", parameters="weeks = 1")
-    (tmp_path / "runs").mkdir()
-    arguments = ("run", str(tmp_path / "job.ipynb"), "--out", str(tmp_path / "runs" / "out.ipynb"))
-    with stalled(environ, ("toolkit.notebooks", "running", "_write"), *arguments):
-        (draft,) = (tmp_path / "runs").iterdir()
-        assert draft.stat().st_mode & 0o077 == 0
-    assert main(["-q", *arguments], environ) == 0
-    assert names(tmp_path / "runs") == ["out.ipynb"]
-    assert names(tmp_path / "scratch") == []
-
-
-def test_clients_load_of_a_workbook(environ, tmp_path):
-    with xlsxwriter.Workbook(tmp_path / "clients.xlsx") as book:
-        sheet = book.add_worksheet()
-        sheet.write_row(0, 0, FIELDS)
-        sheet.write_row(1, 0, [client(1)[field] for field in FIELDS])
-    reading = ("toolkit.intake.workbooks", "subprocess", "run")
-    arguments = ("clients", "load", str(tmp_path / "clients.xlsx"), "--out", str(tmp_path / "out"))
-    with stalled(environ, reading, *arguments):
-        assert names(tmp_path / "scratch") == []
-    assert names(tmp_path / "scratch") == []
-    assert not (tmp_path / "out").exists()
-
-
-def test_a_report_is_written_where_only_its_owner_sees_it_and_the_next_one_sweeps_up(environ, database, tmp_path):
     add_sale(database)
-    out = tmp_path / "out"
-    formats = ("html", "xlsx", "csv", "json", "pdf")
-    arguments = ("report", "--out", str(out), "--format", ",".join(formats))
-    with stalled(environ, ("toolkit", "reports", "_write_manifest"), *arguments):
+    (out := tmp_path / "out").mkdir()
+    with stalled(environ, place, *command.split()):
         (draft,) = out.iterdir()
         assert draft.stat().st_mode & 0o077 == 0
-    assert list(out.iterdir()) == [draft]
-    assert main(["-q", *arguments], environ) == 0
-    assert set(names(out)) == {"manifest.json", *BUNDLE, *(f"missing-evidence.{each}" for each in formats)}
+    assert [*out.iterdir()] == [draft]
+    assert main(["-q", *command.split()], environ) == status
+    assert sorted(names(out)) == files
     assert names(tmp_path / "scratch") == []
-
-
-def test_what_a_kill_leaves_of_a_file_is_its_owners_and_the_next_one_sweeps_up(
-    environ, database, tmp_path, monkeypatch
-):
-    """All of it is written, and the command is killed before it gets its name."""
-    command = ["credentials", "request", "manifest.csv", "--out", "out.jsonl"]
-    monkeypatch.chdir(tmp_path)
-    add_sale(database)
-    manifest = tmp_path / "manifest.csv"
-    manifest.write_text(
-        "saleId,fileName,fileFormat,type,evidenceType\nsale-1,Ana.pdf,application/pdf,application/pdf,KYC\n"
-    )
-    with stalled(environ, ("toolkit.atomic_files", "os", "fsync"), *command):
-        pass
-    [draft] = tmp_path.glob(".toolkit-draft-*")
-    assert draft.stat().st_mode & 0o077 == 0
-    assert not (tmp_path / "out.jsonl").exists()
-    assert main(["-q", *command], environ) == 0
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["manifest.csv", "out.jsonl", "scratch"]
-    assert (tmp_path / "out.jsonl").stat().st_mode & 0o777 == 0o600
 
 
 ROWS, BAD_EVERY = 20_000, 50
