@@ -1,9 +1,6 @@
 """People look at files: the questions, what is drawn, who gets which file, and what their answers count for."""
 
 import json
-import os
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
@@ -249,47 +246,6 @@ def test_what_was_answered_cannot_be_changed_and_the_log_tells_of_it(office, dat
     [look] = case.document["reviews"]
     assert (look["reviewer"], look["failures"], look["current"]) == ("Ana Souza", ["agrees"], True)
     assert "failed: agrees" in repr(case)
-
-
-REVIEWER = """
-import sys
-from toolkit.kit.connection import Kit
-with Kit() as kit:
-    desk = kit.desk(sys.argv[1])
-    while turns := desk.next().result:
-        print(turns[0].evidence_id, flush=True)
-        desk.record(turns[0].evidence_id, {"agrees": "yes", "heard": "yes"})
-"""
-
-
-def test_two_reviewers_take_no_file_twice_and_lose_no_answer_though_one_is_killed(office, database, add_file):
-    for number in range(6, 24):
-        sale = add_sale(database, f"V-{number}", partner="Norte", created_at=START)
-        add_file(sale, EvidenceType.POV, MP3 + bytes([number] * 8), **WHEN)
-    office.clock.now += timedelta(days=1)
-    office.kit.audit(verify=False)
-    office.kit.draw_review(per_partner=100, second_share=0)
-    environ = {**os.environ, **office.environ}
-    one, other = (
-        subprocess.Popen([sys.executable, "-c", REVIEWER, name], env=environ, stdout=subprocess.PIPE, text=True)
-        for name in ("Ana Souza", "Rui Lima")
-    )
-    taken = [line for line in (one.stdout.readline().strip() for _ in range(3)) if line]
-    one.kill()
-    taken += one.communicate()[0].split()
-    others = other.communicate()[0].split()
-    kept = rows(
-        database,
-        "SELECT reviewer, evidence_id FROM audit.review_answers JOIN audit.review_turns turn ON turn.id = turn_id",
-    )
-    assert len({evidence for _, evidence in kept}) == len(kept)
-    assert {str(evidence) for name, evidence in kept if name == "Rui Lima"} == set(others)
-    # What she had kept before she was killed is kept; the one before her is free when its time is over.
-    assert not set(others) & {str(evidence) for name, evidence in kept if name == "Ana Souza"}
-    lost = set(taken) - {str(evidence) for _, evidence in kept}
-    assert len(lost) <= 1
-    office.clock.now = datetime.now(UTC) + timedelta(hours=1)
-    assert {str(each.evidence_id) for each in office.kit.desk("Rui Lima").next(most=9).result} == lost
 
 
 def test_an_answer_about_a_file_that_was_replaced_meanwhile_is_not_kept(office, database, put):
