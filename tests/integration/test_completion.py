@@ -1,6 +1,5 @@
 """A sale is completed only when the files that lie in the bucket at that moment satisfy the rules; withdrawals."""
 
-import re
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import timedelta
@@ -19,7 +18,7 @@ from toolkit.contract.findings import Problem, Reason
 from toolkit.database.connection import Database, Lock, take
 from toolkit.database.service import load_service
 from toolkit.database.tables import content_checks
-from toolkit.errors import DatabaseError, SaleNotFound, WithdrawalRefused
+from toolkit.errors import DatabaseError, WithdrawalRefused
 from toolkit.evidence.completion import complete_sale
 from toolkit.evidence.contents import verify_contents
 from toolkit.evidence.credentials import Order, UploadLimits, request_manifest
@@ -58,13 +57,6 @@ def test_a_sale_with_its_evidence_is_completed_and_seen_as_completed(database, u
     assert complete().completed_at == clock.now
     query = "SELECT completed_at FROM sales UNION ALL SELECT completed_at FROM audit.sale_observations"
     assert rows(database, query) == [(clock.now,)] * 2
-
-
-def test_a_record_without_its_object_does_not_count(database, upload, complete, sale):
-    upload(EvidenceType.POV)
-    add_record(database, sale, EvidenceType.DOC_CONTRATANTE, requested_at=ISSUED)
-    assert missing(complete()) == [("DOC_CONTRATANTE", "EXPIRED")]
-    assert rows(database, "SELECT completed_at FROM sales") == [(None,)]
 
 
 def test_two_callers_at_once_complete_a_sale_once(database, upload, complete):
@@ -174,12 +166,6 @@ def test_damage_counts_against_the_version_that_it_was_found_in(
     if not completed:  # a newer version that nobody has seen yet is judged by itself
         put(key, pdf(9))
         assert complete().completed_at == clock.now
-
-
-@pytest.mark.parametrize("sale_id", ["S-9", "", "S-9\udcff", "S-9\x00", "9" * 101])
-def test_an_unknown_sale_is_named(database, bucket, clock, sale_id):
-    with pytest.raises(SaleNotFound, match=re.escape(repr(sale_id))):
-        complete_sale(database, bucket, sale_id, clock)
 
 
 @pytest.fixture
