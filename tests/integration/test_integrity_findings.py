@@ -277,22 +277,6 @@ def test_a_blank_document_with_a_script_a_link_and_the_type_of_a_page_is_found_a
     assert {each.problem.name for each in look()} == found.keys() - {"STORED_TYPE_DIFFERS"}
 
 
-def test_the_command_lists_findings_and_names_files_for_a_reason_only(run, put, look, database):
-    assert run("evidence", "findings").out == "\nFindings about files: none\n"
-    put("elsewhere/CPF 390.533.447-05.pdf", pdf())
-    look()
-    told = {"problem": "KEY_OUTSIDE_LAYOUT", "text": "The file lies where no upload form leads.", "detail": ""}
-    told |= {"sales": [], "evidenceIds": [], "folders": ["elsewhere/"]}
-    assert run("evidence", "findings", "--json", ends=3).told == {"findings": [told]}
-    assert "KEY_OUTSIDE_LAYOUT" in run("evidence", "findings", ends=3).out
-    assert "390.533" not in run("evidence", "findings", "--show-names", ends=2).out
-    shown = run("evidence", "findings", "--show-names", "--reason", "to be moved", ends=3).out
-    assert "elsewhere/CPF 390.533.447-05.pdf" in shown
-    assert rows(database, "SELECT detail ->> 'reason' FROM audit.custody_events WHERE kind = 'UNMASKED'") == [
-        ("to be moved",)
-    ]
-
-
 def test_a_file_replaced_before_anybody_verified_it(database, put, add, sync, clock):
     add_sale(database)
     _, key = add(body=pdf(1))

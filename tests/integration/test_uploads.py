@@ -96,35 +96,6 @@ def test_each_row_becomes_a_record_and_a_line_in_the_manifests_order(ask, databa
     assert stat.S_IMODE(out.stat().st_mode) == 0o600
 
 
-def test_one_wrong_row_and_nothing_is_issued(ask, database, out):
-    out.write_text("what was there before")
-    result = ask(
-        CONTRACT,
-        "",
-        "sale-1,,application/pdf,audio/mpeg,DOC_CONTRATANTE",
-        "nobody,contract.pdf,application/pdf,application/pdf,KYC",
-        RECORDING,
-        CONTRACT,
-        "sale-1,${filename}.pdf,application/pdf,application/pdf,",
-    )
-    assert (result.rows, result.issued) == (6, 0)
-    assert [(line, [(item.field, item.message) for item in found]) for line, found in result.rejected.items()] == [
-        (4, [("fileName", "Required"), ("type", "Must be application/pdf for DOC_CONTRATANTE")]),
-        (5, [("saleId", "No sale has this id")]),
-        (7, [("fileName", "The sale, the type and the file name stand in line 2 already")]),
-        (
-            8,
-            [
-                ("evidenceType", "Required"),
-                ("fileName", "Must be a plain file name, without path, ${ or text-direction characters"),
-            ],
-        ),
-    ]
-    assert record_ids(database) == []
-    assert out.read_text() == "what was there before"
-    assert [path.name for path in out.parent.iterdir() if path.name.startswith(".")] == []
-
-
 def test_a_record_that_is_still_valid_gets_a_new_form_and_no_second_record(ask, database, out, clock):
     clock.now -= timedelta(seconds=600)
     ask(CONTRACT)
