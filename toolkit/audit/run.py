@@ -62,7 +62,7 @@ from toolkit.contract.people import mask_cpf
 from toolkit.contract.service_rows import code_of
 from toolkit.contract.waivers import Waiver
 from toolkit.database.belonging import check_replica
-from toolkit.database.connection import Database, Lock, take
+from toolkit.database.connection import Database, Lock, among, take
 from toolkit.database.observation_clock import final_moment, wait_for
 from toolkit.database.observations import ServiceReading, last_reading, valid_at
 from toolkit.database.service import clients
@@ -338,8 +338,8 @@ def _masked(snapshot: Connection, session: Any) -> list[dict[str, str]]:
     ids = [each for (each,) in session.execute(query).fetchall()]
     found: dict[str, str] = {}
     for start in range(0, len(ids), 100_000):
-        wanted = sa.any_(sa.cast(ids[start : start + 100_000], sa.ARRAY(sa.Uuid)))
-        rows = snapshot.execute(sa.select(clients.c.id, clients.c.cpf).where(clients.c.id == wanted))
+        wanted = among(clients.c.id, map(UUID, ids[start : start + 100_000]))
+        rows = snapshot.execute(sa.select(clients.c.id, clients.c.cpf).where(wanted))
         found |= {str(client_id): mask_cpf(cpf) for client_id, cpf in rows if cpf is not None}
     return [{"client_id": client_id, "cpf": found[client_id]} for client_id in sorted(found)]
 
@@ -349,9 +349,8 @@ def _events(snapshot: Connection, session: Any, moment: datetime) -> Iterator[di
     sales, record = [sale_id for (sale_id,) in session.execute(_CASES).fetchall()], evidence_observations
     for start in range(0, len(sales), _AT_ONCE):
         some = sales[start : start + _AT_ONCE]
-        wanted = sa.any_(sa.cast(some, sa.ARRAY(sa.Text)))
         query = sa.select(*record.c["evidence_id", "object_key", "sale_id"])
-        records = snapshot.execute(query.where(record.c.sale_id == wanted, valid_at(record, moment))).all()
+        records = snapshot.execute(query.where(among(record.c.sale_id, some), valid_at(record, moment))).all()
         sale_of = {each.evidence_id: each.sale_id for each in records}
         line = time_line(snapshot, some, {each.evidence_id: each.object_key for each in records}, moment)
         for event, evidence_id in sorted(line, key=lambda pair: sale_of[pair[1]]):

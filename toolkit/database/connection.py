@@ -6,7 +6,7 @@ so that PgBouncer may give every transaction to another server connection.
 
 import os
 import select
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, date, datetime
 from enum import Enum, unique
@@ -255,6 +255,11 @@ def _is_this_machine(host: str) -> bool:
         return ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+def among(column: sa.ColumnElement[Any], values: Iterable[Any]) -> sa.ColumnElement[bool]:
+    """Return the condition that a column has one of the values, as one parameter however many there are."""
+    return column == sa.any_(sa.literal(list(values), sa.ARRAY(column.type)))
 
 
 @unique

@@ -26,7 +26,7 @@ from toolkit.contract.contents import LOOK, ContentProblem
 from toolkit.contract.deadlines import Clock
 from toolkit.contract.evidence import KEY_PREFIX, KIND_OF, EvidenceType, FileKind
 from toolkit.database.belonging import check_bucket
-from toolkit.database.connection import Database
+from toolkit.database.connection import Database, among
 from toolkit.database.observation_clock import stamp
 from toolkit.database.observations import latest_look
 from toolkit.database.service import evidences
@@ -90,9 +90,9 @@ def in_batches(database: Database, ids: list[int]) -> Iterator[list[sa.Row[Any]]
     query = query.outerjoin(evidences, evidences.c.object_key == seen.c.key)
     for start in range(0, len(ids), _BATCH):
         some = ids[start : start + _BATCH]
-        there = (seen.c.id == sa.any_(sa.cast(some, sa.ARRAY(sa.BigInteger))), seen.c.gone_at.is_(None))
+        there = query.where(among(seen.c.id, some), seen.c.gone_at.is_(None))
         with database.transaction() as connection:
-            found = {row.id: row for row in connection.execute(query.where(*there))}
+            found = {row.id: row for row in connection.execute(there)}
         yield [found[each] for each in some if each in found]
 
 

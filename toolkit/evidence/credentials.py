@@ -22,7 +22,7 @@ from toolkit.contract.people import PartnerAccess
 from toolkit.contract.resources import SaleId, UploadCredentials, is_possible_sale_id
 from toolkit.contract.rules import EvidenceState, ran_out
 from toolkit.database.belonging import BUCKET_OF_DATABASE, check_bucket
-from toolkit.database.connection import Database, Lock, raw, take
+from toolkit.database.connection import Database, Lock, among, raw, take
 from toolkit.database.observations import withdrawal_of
 from toolkit.database.service import COLUMNS, Service, create_new, evidences, one_row, service_of
 from toolkit.database.tables import evidence_requests, new_id
@@ -328,8 +328,7 @@ def _known_records(
     query = sa.text(_RECORDS.format(records=service_of(connection).text("records")))
     asked = {name: [getattr(row, name) for row in wanted.values()] for name in _IDENTITY} | {"line": list(wanted)}
     lines = {row.id: row.line for row in connection.execute(query, asked)}
-    chosen = evidences.c.id == sa.any_(sa.cast(list(lines), sa.ARRAY(sa.Uuid)))
-    records = records_where(connection, chosen, now)
+    records = records_where(connection, among(evidences.c.id, lines), now)
     records = [each for each in records if each.withdrawal is None and each.object_key]
     [found] = ask_each(bucket.head, [[each.object_key for each in records if each.file is None]])
     arrived = {item.key for item in found if item is not None and item.size}

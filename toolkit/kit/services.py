@@ -22,7 +22,7 @@ from toolkit.contract.deadlines import Clock, Deadlines, wall_clock
 from toolkit.contract.events import CustodyEvent, LogKeys
 from toolkit.database import schema
 from toolkit.database.belonging import check_service, identity_of, notice_restore, pending_restore
-from toolkit.database.connection import Database
+from toolkit.database.connection import Database, among
 from toolkit.database.service import Service, clients, load_service
 from toolkit.database.tables import audit_runs
 from toolkit.embedded.servers import make_once
@@ -357,9 +357,9 @@ class Services:
 
     def cpfs(self, client_ids: Iterable[str]) -> dict[str, str]:
         """Return the whole CPF of each client."""
-        wanted = sa.any_(sa.cast([UUID(each) for each in client_ids], sa.ARRAY(sa.Uuid)))
+        wanted = among(clients.c.id, map(UUID, client_ids))
         with self.database.transaction() as connection:
-            rows = connection.execute(sa.select(clients.c.id, clients.c.cpf).where(clients.c.id == wanted))
+            rows = connection.execute(sa.select(clients.c.id, clients.c.cpf).where(wanted))
             return {str(client_id): cpf for client_id, cpf in rows}
 
     def record_report(self, files: Mapping[str, str]) -> tuple[str | None, Mapping[str, bytes]]:

@@ -28,14 +28,14 @@ from toolkit.contract.events import ERASED, HIDDEN, CustodyEvent
 from toolkit.contract.fields import stated
 from toolkit.contract.privacy import PrivacyPlan
 from toolkit.database.belonging import check_bucket
-from toolkit.database.connection import Database, Lock, take
+from toolkit.database.connection import Database, Lock, among, take
 from toolkit.database.observation_clock import stamp
 from toolkit.database.privacy_tables import erasures
 from toolkit.database.service import clients, create_new, evidences, sales, service_of
 from toolkit.database.tables import evidence_observations, new_id
 from toolkit.errors import DatabaseError, PrivacyRefused
 from toolkit.log.events import record_event
-from toolkit.privacy.persons import SaleOfPerson, among, find_person, sales_of
+from toolkit.privacy.persons import SaleOfPerson, find_person, sales_of
 from toolkit.privacy.searching import forms_of
 
 

@@ -20,7 +20,7 @@ from toolkit.contract.deadlines import Clock
 from toolkit.contract.events import CustodyEvent, LogKeys
 from toolkit.contract.fields import stated
 from toolkit.contract.privacy import ANSWER_DAYS, AnswerOutcome, PrivacyPlan, Right
-from toolkit.database.connection import Database, Lock, take
+from toolkit.database.connection import Database, Lock, among, take
 from toolkit.database.observation_clock import stamp
 from toolkit.database.privacy_tables import hold_releases, legal_holds, privacy_answers, privacy_requests
 from toolkit.database.service import clients, evidences, sales
@@ -61,11 +61,6 @@ def digits_of(cpf: str) -> str:
     if len(digits) != 11 or not (digits.isascii() and digits.isdigit()):
         raise InvalidInput("A CPF has 11 digits; give it on standard input.")
     return digits
-
-
-def among(column: sa.ColumnElement[Any], values: Iterable[Any]) -> sa.ColumnElement[bool]:
-    """Return the condition that a column has one of the values, as one parameter however many there are."""
-    return column == sa.any_(sa.literal(list(values), sa.ARRAY(column.type)))
 
 
 def find_person(connection: Connection, cpf: str, plan: PrivacyPlan, zone: ZoneInfo, now: datetime) -> KnownPerson:
