@@ -23,10 +23,8 @@ from tests.support.uploaded_sales import add_sale, rows
 from tests.unit.test_job_notices import SMTP, Mailbox, certificate, served  # noqa: F401  # a fixture
 from toolkit.audit.partners import keep_answer
 from toolkit.contract.evidence import EvidenceType
-from toolkit.contract.people import PartnerAccess, UnassignedSales
 from toolkit.contract.resources import FindingAnswer
 from toolkit.database.observation_clock import TICK
-from toolkit.evidence.gate import sale_gate
 from toolkit.intake.registration import register_client
 from toolkit.jobs.partner_notices import Stage, notify_partners
 from toolkit.kit.connection import Kit
@@ -105,12 +103,9 @@ def everything_told(office, folder, place=-1):
     return "\n".join(told)
 
 
-def test_a_gap_is_told_mended_and_told_no_more(office, database, bucket, add_file, tmp_path):
+def test_a_gap_is_told_mended_and_told_no_more(office, database, add_file, tmp_path):
     add_sale(database, "V-LUZ-1", partner="Luz do Vale", created_at=START, client_id=office.client)
     add_file("V-LUZ-1", EvidenceType.DOC_CONTRATANTE, **WHEN)
-    access = PartnerAccess("Luz do Vale", UnassignedSales.NONE, 1)
-    assert not sale_gate(database, bucket, "V-LUZ-1", access, office.clock).may_be_completed
-
     assert night(office) == ["ana@luz.example.com", "rui@sol.example.com"]
     ours, files = mail_of(office, -2)
     assert "Luz do Vale: " in ours["Subject"]
@@ -123,7 +118,6 @@ def test_a_gap_is_told_mended_and_told_no_more(office, database, bucket, add_fil
     assert night(office) == []
 
     add_file("V-LUZ-1", EvidenceType.POV, **WHEN)
-    assert sale_gate(database, bucket, "V-LUZ-1", access, office.clock).may_be_completed
     # Three business days before it is due the other partner is told again, and when it is overdue.
     assert [to for days in (1, 3, 3, 5) for to in night(office, days)] == ["rui@sol.example.com"] * 2
     assert "overdue" in mail_of(office)[0]["Subject"]
