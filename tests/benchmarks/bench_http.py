@@ -20,6 +20,7 @@ import sqlalchemy as sa
 import uvloop
 
 from tests.benchmarks.measuring import own_home
+from tests.support.raw_http import request
 from tests.support.request_bodies import CLIENT, UPLOAD
 from tests.support.served_process import serving
 from toolkit import embedded
@@ -54,9 +55,10 @@ def main(scale):
 def _compare(bare, port, token, scale):
     print("endpoint     conns   req/s  bare/s  ratio")
     seconds = max(_SECONDS * scale / _ROUNDS, 0.5)
-    uploads = [_request(f"PUT /sales/VND-{number}/evidences", UPLOAD, token) for number in range(_SALES)]
+    client, upload = (json.dumps(body, ensure_ascii=False).encode() for body in (CLIENT, UPLOAD))
+    uploads = [request(f"PUT /sales/VND-{number}/evidences", upload, token=token) for number in range(_SALES)]
     for line, requests in {
-        "POST /clients": [_request("POST /clients", CLIENT, token)],
+        "POST /clients": [request("POST /clients", client, token=token)],
         "PUT /sales/{saleId}/evidences": uploads,
     }.items():
         for connections in _CONNECTIONS:
@@ -67,15 +69,6 @@ def _compare(bare, port, token, scale):
             assert set(ours.statuses) == set(floor.statuses) == {200}, (ours.statuses, floor.statuses)
             rates = f"{ours.rate:7.0f} {floor.rate:7.0f} {ours.rate / floor.rate:6.2f}"
             print(f"{line[:12]:12} {connections:5} {rates}", flush=True)
-
-
-def _request(line, body, token):
-    content = json.dumps(body, ensure_ascii=False).encode()
-    head = (
-        f"{line} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-        f"Authorization: Bearer {token}\r\nContent-Length: {len(content)}\r\n\r\n"
-    )
-    return head.encode() + content
 
 
 def _make_sales(environ):

@@ -16,6 +16,7 @@ import httpx
 import psutil
 
 from tests.benchmarks.measuring import own_home
+from tests.support.raw_http import chunks, request
 from tests.support.request_bodies import CLIENT, UPLOAD
 from tests.support.served_process import serving
 from tests.support.uploaded_sales import add_sale
@@ -103,14 +104,12 @@ def _request(chance, token):
             ("GET /openapi.json", b""),
         ]
     )
-    head = f"{line} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-    if chance.random() < 0.8:
-        head += f"Authorization: Bearer {token}\r\n"
-    if chance.random() < 0.3:
-        half = len(body) // 2
-        chunks = b"".join(b"%x\r\n%s\r\n" % (len(part), part) for part in (body[:half], body[half:]) if part)
-        return head.encode() + b"Transfer-Encoding: chunked\r\n\r\n" + chunks + b"0\r\n\r\n"
-    return head.encode() + b"Content-Length: %d\r\n\r\n%s" % (len(body), body)
+    sender = {"token": token if chance.random() < 0.8 else None}
+    if chance.random() < 0.7:
+        return request(line, body, **sender)
+    half = len(body) // 2
+    sent = chunks(part for part in (body[:half], body[half:]) if part)
+    return b"".join([request(line, **sender, Transfer_Encoding="chunked"), *sent, b"0\r\n\r\n"])
 
 
 def _answers(port, sent):

@@ -1,7 +1,7 @@
 """Results of audits that never ran, for the tests of reports."""
 
 import csv
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -114,11 +114,10 @@ def source(*, embedded=(), synced=True):
     )
 
 
-def result_of(told, *, given_source=None, cpf_shown=False, file_findings=(), evidence=None):
+def result_of(told, *, given_source=None, file_findings=(), evidence=None):
     """Return an audit of these sales, some of which have this ``evidence``, as it is read from its folder."""
     with TemporaryDirectory() as folder:
-        made = folder_of(Path(folder), told, given_source, file_findings, evidence)
-        return replace(read_audited(made), cpf_shown=cpf_shown)
+        return read_audited(folder_of(Path(folder), told, given_source, file_findings, evidence))
 
 
 def folder_of(place, told, given_source=None, file_findings=(), evidence=None):

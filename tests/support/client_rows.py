@@ -44,12 +44,12 @@ def body(row):
     return {**top, "address": {name[8:]: value for name, value in row.items() if "." in name and value}}
 
 
-def write_csv(path, rows, *, headings=FIELDS, delimiter=";", encoding="utf-8"):
-    """Write rows under the contract's headings, or under ``headings`` in the same order."""
-    with path.open("w", encoding=encoding, newline="") as stream:
-        writer = csv.writer(stream, delimiter=delimiter)
-        writer.writerow(headings)
-        writer.writerows([row[name] for name in FIELDS] for row in rows)
+def write_csv(path, rows):
+    """Write rows under the contract's headings."""
+    with path.open("w", encoding="utf-8", newline="") as stream:
+        writer = csv.DictWriter(stream, FIELDS, delimiter=";")
+        writer.writeheader()
+        writer.writerows(rows)
     return path
 
 
