@@ -14,7 +14,6 @@ import pyarrow.parquet as pq
 
 from toolkit.audit import run
 from toolkit.audit.duckdb_session import duckdb_session
-from toolkit.audit.extract import Observed
 from toolkit.audit.findings import find_present, write_findings
 from toolkit.audit.folder import FACTS, AuditFacts, LastSync, Source, open_audit, part_of
 from toolkit.audit.judge import FILES, VERDICTS
@@ -163,9 +162,8 @@ def folder_of(place, told, given_source=None, file_findings=(), evidence=None):
             session.execute(f"CREATE TABLE {name} ({columns})")
         session.execute(f"CREATE TABLE listed AS FROM '{place / 'verdicts.parquet'}'")
         session.execute("INSERT INTO sale SELECT sale_id, partner, utility_group FROM listed")
-        observed = Observed(session, AS_OF)
-        find_present(observed, file_findings, [])
-        write_findings(observed, place, before=None, audits=[], waivers=[], deadlines=deadlines)
+        find_present(session, file_findings, [])
+        write_findings(session, AS_OF, place, before=None, audits=[], waivers=[], deadlines=deadlines)
     facts = AuditFacts(
         as_of=AS_OF,
         made_at=AS_OF,

@@ -78,9 +78,9 @@ def changes_between(place: Database, start: datetime, end: datetime, zone: ZoneI
                 "Nothing was evaluated: no audit had been made by {}. Run: toolkit audit",
                 end.isoformat(timespec="seconds"),
             )
-        observed = extract_history(place, connection, end, session)
+        extract_history(place, connection, end, session)
         session.execute(_PRESENT, {"moment": end})
-        find_history(observed, start, audits, zone.key)
+        find_history(session, end, start, audits, zone.key)
         findings = session.sql(_CHANGES, params={"start": start}).to_arrow_table().to_pandas().set_index("id")
         trend = trend_query(end, start.astimezone(zone).date(), zone)
         by_day = session.sql(BY_DAY.format(trend=trend)).to_arrow_table().to_pandas()

@@ -69,24 +69,8 @@ _SEEN: Final = ("object", "key", "media_type", "sha256", "normal_form", "active_
 _ROWS_IN_GROUP: Final = 1 << 23  # bytes of a batch that the driver hands over
 
 
-@dataclass(frozen=True)
-class Observed:
-    """The working tables of an audit: what had been observed by its moment.
-
-    ``sale``; ``record``, with its withdrawal and its file; ``seen``, the objects with what findings ask of them;
-    ``version``, the objects that lay under a key where one ended, or that a record named beside another one;
-    ``earlier``, the keys that a record of the same sale and type had before; ``request``, who asked for a record;
-    ``episode``, of findings; ``gap``, in which a sale was gone; ``told`` and ``answered``, when a partner was told
-    of a finding, and when and what it answered; ``review``, what people answered about files.
-    """
-
-    session: DuckDBPyConnection
-    moment: datetime
-
-    def shrink(self) -> None:
-        """Drop what nobody needs after the inputs are written and findings about files are found."""
-        for name in ("record", "seen", "version", "earlier", "request"):
-            self.session.execute(f"DROP TABLE {name}")
+NO_LONGER_NEEDED: Final = ("record", "seen", "version", "earlier", "request")
+"""The working tables that nobody needs after the inputs are written and findings about files are found."""
 
 
 @dataclass(frozen=True)
@@ -104,10 +88,16 @@ class _WorkingTable:
 
 def extract(
     database: Database, connection: Connection, moment: datetime, session: DuckDBPyConnection, folder: Path
-) -> Observed:
+) -> None:
     """Read everything that had been observed by ``moment``, as the transaction of ``connection`` sees it.
 
-    The inputs are written into ``folder``: ``sales.parquet``, ``records.parquet`` and ``objects.parquet``.
+    The inputs are written into ``folder``: ``sales.parquet``, ``records.parquet`` and ``objects.parquet``. The
+    working tables are ``sale``; ``record``, with its withdrawal and its file; ``seen``, the objects with what
+    findings ask of them; ``version``, the objects that lay under a key where one ended, or that a record named
+    beside another one; ``earlier``, the keys that a record of the same sale and type had before; ``request``, who
+    asked for a record; ``episode``, of findings; ``gap``, in which a sale was gone; ``told`` and ``answered``,
+    when a partner was told of a finding, and when and what it answered; ``review``, what people answered about
+    files.
 
     Raises:
         DatabaseError: the database refused a statement, or holds a value that cannot be read.
@@ -125,18 +115,16 @@ def extract(
             each.result()
     session.execute(REVIEWS)
     session.execute(copy_to(_SALES, folder / "sales.parquet"))
-    return Observed(session, moment)
 
 
 def extract_history(
     database: Database, connection: Connection, moment: datetime, session: DuckDBPyConnection
-) -> Observed:
+) -> None:
     """Read ``sale``, ``episode`` and ``gap`` alone, with what ``extract`` raises."""
     readings = [each for each in _readings(moment) if each.name in _OF_HISTORY]
     with _streams(database, connection, session) as submit:
         for each in _fill(connection, session, submit, readings):
             each.result()
-    return Observed(session, moment)
 
 
 _OF_HISTORY: Final = ("sale", "episode", "gap")

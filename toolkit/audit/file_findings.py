@@ -7,11 +7,11 @@ bytes, so reuse is found among those that were verified, and where a service giv
 
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 
 from toolkit.audit.duckdb_session import duckdb_session
-from toolkit.audit.extract import Observed, extract
+from toolkit.audit.extract import extract
 from toolkit.audit.reviews import FAILED
 from toolkit.contract.contents import HASH, LAYOUT, SAME_TYPE, ActivePart, IntegrityFinding, IntegrityProblem
 from toolkit.contract.evidence import KIND_OF, FileKind
@@ -35,16 +35,17 @@ def file_findings_at(database: Database, moment: datetime, scratch: Path, memory
     ``scratch`` is an empty folder for the inputs, and for what does not fit into ``memory``.
     """
     with database.snapshot() as snapshot, duckdb_session(scratch, memory) as session:
-        return file_findings(extract(database, snapshot, moment, session, scratch))
+        extract(database, snapshot, moment, session, scratch)
+        return file_findings(session)
 
 
-def file_findings(observed: Observed) -> list[IntegrityFinding]:
+def file_findings(session: Any) -> list[IntegrityFinding]:
     """Return every finding about the objects that were in the bucket, gravest first."""
     for statement in (_DIFFER, _STANDING, _STORED, _LOOKED, _COMPARED, _WITHOUT_RECORD):
-        observed.session.execute(statement)
+        session.execute(statement)
     found = []
     for about, query in _FINDERS.items():  # each alone, within the memory of one
-        for keys, evidence_ids, sale_ids, detail in observed.session.execute(f"{query} ORDER BY 1, 2").fetchall():
+        for keys, evidence_ids, sale_ids, detail in session.execute(f"{query} ORDER BY 1, 2").fetchall():
             ids = tuple(map(UUID, evidence_ids or ()))
             found.append(IntegrityFinding(about, tuple(keys), ids, tuple(sale_ids or ()), detail))
     return found

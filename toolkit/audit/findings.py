@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 from datetime import date, datetime, timedelta
 from itertools import accumulate, combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from zoneinfo import ZoneInfo
 
 import pandas as pd
@@ -29,15 +29,12 @@ from toolkit.contract.findings import NAMESPACE, SEPARATOR, FindingStatus, file_
 from toolkit.contract.waivers import Waiver
 from toolkit.database.connection import copy_rows
 
-if TYPE_CHECKING:
-    from toolkit.audit.extract import Observed
-
 TREND_DAYS: Final = 30  # days of the trend, the last one included
 _MOST_DAYS: Final = 1000  # the most business days of a deadline; twice as many days hold them
 _NAMED: Final = ("sale_id", "partner", "code")  # the things that a waiver names, at least one of them
 
 
-def find_present(observed: Observed, of_files: Sequence[IntegrityFinding], of_service: Collection[str]) -> None:
+def find_present(session: Any, of_files: Sequence[IntegrityFinding], of_service: Collection[str]) -> None:
     """Put the findings that the audit sees into ``present``, and those of files into ``concerned``, too.
 
     The relation ``listed`` has the sales with findings in the columns of verdicts, ``of_files`` is what is odd
@@ -51,16 +48,15 @@ def find_present(observed: Observed, of_files: Sequence[IntegrityFinding], of_se
     }
     texts = dict.fromkeys(("id", "code", "sale_id"), pa.string())
     concerned = [dict(zip(texts, row, strict=True)) for row in sorted(rows, key=str)]
-    observed.session.register("concerned", pa.Table.from_pylist(concerned, pa.schema(texts)))
-    observed.session.execute(_PRESENT)
+    session.register("concerned", pa.Table.from_pylist(concerned, pa.schema(texts)))
+    session.execute(_PRESENT)
 
 
-def note_changes(connection: Connection, observed: Observed) -> None:
+def note_changes(connection: Connection, session: Any, moment: datetime) -> None:
     """Note in PostgreSQL, and in ``episode``, which findings began and ended with this audit, and nothing else.
 
     Whoever calls it holds the lock of the findings' history.
     """
-    session, moment = observed.session, observed.moment
     session.execute(_DIFFERING)
     connection.execute(sa.text(_NEW_DIFFERING))
     for rows in session.sql("FROM differing").to_arrow_reader(PIECE):
@@ -71,9 +67,9 @@ def note_changes(connection: Connection, observed: Observed) -> None:
 
 
 def write_findings(
-    observed: Observed,
+    session: Any,
+    moment: datetime,
     folder: Path,
-    *,
     before: datetime | None,
     audits: Sequence[datetime],
     waivers: Sequence[Waiver],
@@ -83,23 +79,23 @@ def write_findings(
 
     ``audits`` are those that noted findings, oldest first, and ``before`` is the one to compare with.
     """
-    session, zone = observed.session, deadlines.timezone.key
-    find_history(observed, before, audits, zone)
-    today = deadlines.day_of(observed.moment)
+    zone, today = deadlines.timezone.key, deadlines.day_of(moment)
+    find_history(session, moment, before, audits, zone)
     [(first,)] = session.execute("SELECT min(first_day) FROM history").fetchall()
     session.register("catalogue", _catalogue(session, deadlines))
     session.register("holding", _holding(waivers, today))
     session.register("calendar", _calendar(first or today, today))
     session.execute(copy_to(_FINDINGS.format(zone=quoted(zone)), folder / "findings.parquet"))
-    trend = trend_query(observed.moment, today - timedelta(days=TREND_DAYS - 1), deadlines.timezone)
+    trend = trend_query(moment, today - timedelta(days=TREND_DAYS - 1), deadlines.timezone)
     session.execute(copy_to(trend, folder / "trend.parquet"))
 
 
-def find_history(observed: Observed, before: datetime | None, audits: Sequence[datetime], zone: str) -> None:
+def find_history(
+    session: Any, moment: datetime, before: datetime | None, audits: Sequence[datetime], zone: str
+) -> None:
     """Make ``history`` of ``present`` and the episodes: ``change`` says what happened since ``before``."""
-    session = observed.session
     session.register("audit", pa.table({"as_of": pa.array(list(audits), pa.timestamp("us", "UTC"))}))
-    session.execute(_HISTORY, {"moment": observed.moment, "before": before, "zone": zone})
+    session.execute(_HISTORY, {"moment": moment, "before": before, "zone": zone})
 
 
 def trend_query(moment: datetime, first: date, zone: ZoneInfo) -> str:

@@ -27,7 +27,7 @@ from toolkit.atomic_files import PrivateFolder
 from toolkit.audit.changes import audits_until
 from toolkit.audit.duckdb_session import copy_to, duckdb_session
 from toolkit.audit.engines import DuckdbEngine, Engine, spark_engine
-from toolkit.audit.extract import Observed, extract
+from toolkit.audit.extract import NO_LONGER_NEEDED, extract
 from toolkit.audit.file_findings import file_findings
 from toolkit.audit.findings import find_present, note_changes, write_findings
 from toolkit.audit.folder import (
@@ -163,9 +163,10 @@ class _Work:
         scratch.mkdir()
         behind = None if self.replica is None else wait_for(self.replica, self.moment)
         with place.snapshot() as snapshot, duckdb_session(scratch, self.plan.memory) as session:
-            observed = extract(place, snapshot, self.moment, session, folder)
-            of_files = file_findings(observed)
-            observed.shrink()
+            extract(place, snapshot, self.moment, session, folder)
+            of_files = file_findings(session)
+            for name in NO_LONGER_NEEDED:
+                session.execute(f"DROP TABLE {name}")
             reading = last_reading(snapshot, self.moment)
             source = self._source(snapshot, behind, reading)
             url = self.plan.spark_url
@@ -179,18 +180,16 @@ class _Work:
             today = self.plan.deadlines.day_of(self.moment)
             if any(each.overdue(today) for each in requests_at(snapshot, self.moment)):
                 raised.append(REQUEST_OVERDUE)
-            find_present(observed, of_files, raised)
+            find_present(session, of_files, raised)
             if connection is not None:
                 assert self.run is not None
-                note_changes(connection, observed)
+                note_changes(connection, session, self.moment)
                 row = {"id": self.run, "as_of": self.moment, "ran_at": self.made_at, "with_files": True}
                 connection.execute(sa.insert(audit_runs), row | counts)
             audits, waivers = audits_until(snapshot, self.moment), waivers_at(snapshot, self.moment)
             before = max((each for each in audits if each < self.moment), default=None)
-            write_findings(
-                observed, folder, before=before, audits=audits, waivers=waivers, deadlines=self.plan.deadlines
-            )
-            write_lists(snapshot, observed, folder, of_files, waivers)
+            write_findings(session, self.moment, folder, before, audits, waivers, self.plan.deadlines)
+            write_lists(snapshot, session, self.moment, folder, of_files, waivers)
         facts = AuditFacts(
             as_of=self.moment,
             made_at=self.made_at,
@@ -295,13 +294,17 @@ def _nothing(of_now: bool, moment: datetime, database: str) -> NothingEvaluated:
 
 
 def write_lists(
-    snapshot: Connection, observed: Observed, folder: Path, of_files: list[IntegrityFinding], waivers: list[Waiver]
+    snapshot: Connection,
+    session: Any,
+    moment: datetime,
+    folder: Path,
+    of_files: list[IntegrityFinding],
+    waivers: list[Waiver],
 ) -> None:
     """Write the tables that reports list beside the outputs.
 
     They name the sales of the relations ``listed``, ``concerned`` and ``unproven``.
     """
-    session, moment = observed.session, observed.moment
     session.execute(_TOLD)
     withdrawn = [
         each._asdict() | {"evidence_id": str(each.evidence_id)} for each in withdrawals_at(snapshot, moment)
