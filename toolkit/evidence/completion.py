@@ -20,8 +20,9 @@ from toolkit.database.observations import observe_sales
 from toolkit.database.service import one_row
 from toolkit.errors import BucketError, BucketUnavailable
 from toolkit.evidence.access import one_sale
-from toolkit.evidence.contents import Fetched, fetch_and_inspect
+from toolkit.evidence.contents import fetch_and_inspect
 from toolkit.evidence.inspection import Inspector
+from toolkit.evidence.kinds import Inspected
 from toolkit.evidence.records import EvidenceRecord, records_seen
 from toolkit.log.events import record_event
 
@@ -44,7 +45,7 @@ class Completion:
     verdict: Verdict | None
 
 
-_File = tuple[EvidenceRecord, ObjectSeen | None, Fetched | None]
+_File = tuple[EvidenceRecord, ObjectSeen | None, Inspected | None]
 """A record, the object under its key, if there is one, and what was found where it was read to its end."""
 
 
@@ -119,8 +120,7 @@ def _read_whole(bucket: Bucket, inspector: Inspector, record: EvidenceRecord) ->
 
 
 def _evidence(file: _File, now: datetime) -> Evidence:
-    record, seen, read = file
-    found = None if read is None else read.found
+    record, seen, found = file
     faulty = record.is_version(seen) and record.file is not None and record.file.fault is not None
     damaged = faulty or (found is not None and found.problem is not None)
     kind = None if found is None else found.kind

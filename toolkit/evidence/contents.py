@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from queue import LifoQueue
 from typing import IO, Any, Final
@@ -96,16 +96,7 @@ def in_batches(database: Database, ids: list[int]) -> Iterator[list[sa.Row[Any]]
         yield [found[each] for each in some if each in found]
 
 
-@dataclass(frozen=True, slots=True)
-class Fetched:
-    """The inspected contents of an object, their SHA-256, and the media type that the bucket declares."""
-
-    found: Inspected
-    sha256: str
-    stored_type: str | None
-
-
-def fetch_and_inspect(bucket: Bucket, item: Any, inspect: Callable[[IO[bytes]], Inspected]) -> Fetched:
+def fetch_and_inspect(bucket: Bucket, item: Any, inspect: Callable[[IO[bytes]], Inspected]) -> Inspected:
     """Return what the object of this ``key``, ``etag`` and ``size`` is; a file without a name holds it meanwhile.
 
     Raises:
@@ -121,7 +112,7 @@ def fetch_and_inspect(bucket: Bucket, item: Any, inspect: Callable[[IO[bytes]], 
         if file.tell() != item.size:  # an answer that was cut would make a damaged file of a good one
             raise BucketError("The bucket sent another number of bytes than the file has; try again later.")
         file.flush()
-        return Fetched(inspect(file), digest.hexdigest(), stored_type)
+        return replace(inspect(file), sha256=digest.hexdigest(), stored_type=stored_type)
 
 
 INSPECTORS: Final = min(4, os.cpu_count() or 1)  # files that are looked at, at the same time: a processor each
@@ -245,14 +236,13 @@ def _look(
     if ends is not None and time.monotonic() >= ends:
         return None
     try:
-        fetched = fetch_and_inspect(bucket, item, inspect)
+        found = fetch_and_inspect(bucket, item, inspect)
     except BucketUnavailable:
         raise
     except (BucketError, NotInspected) as error:
         return _FAILURES.get(type(error), Failure.UNREADABLE)
-    found, outside = fetched.found, {"sha256": fetched.sha256, "stored_type": fetched.stored_type}
     lists = {"active_parts": [str(part) for part in found.active_parts], "readers": list(found.readers)}
-    return asdict(found) | outside | lists | {"observation_id": item.id, "kind": found.kind, "look": LOOK}
+    return asdict(found) | lists | {"observation_id": item.id, "kind": found.kind, "look": LOOK}
 
 
 def _keep(database: Database, checks: list[dict[str, Any]], failures: Mapping[int, Failure], clock: Clock) -> None:

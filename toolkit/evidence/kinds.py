@@ -96,6 +96,8 @@ class Inspected:
     speech_seconds: float | None = None  # ``None``: not looked for, or not to the end and none found
     depth: Depth = Depth.TYPE
     readers: Sequence[str] = ()  # the names and versions of the packages that read it
+    sha256: str | None = None  # of its bytes, known to whoever fetched it
+    stored_type: str | None = None  # the media type that the bucket declares
 
     @property
     def kind(self) -> FileKind:
