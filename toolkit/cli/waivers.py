@@ -43,6 +43,8 @@ def waiver() -> None:
 def add(kit: Kit, /, file: Path | None, **given: str | None) -> Shown[Any]:
     """Add a waiver for a sale, a partner or a code; where several are given, all must fit.
 
+    The next audit is the first to heed it.
+
     Examples:
       toolkit waiver add --partner "Norte Energia" --code WITHOUT_CLIENT \\
         --reason "clients follow in December" --owner ana --approved-by bruno --end 2026-12-31
