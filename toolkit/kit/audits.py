@@ -284,7 +284,8 @@ class AuditResult:
             sale = row.saleId or _("no sale")
             owner = _(row.owner) if row.owner in [*Owner] else row.owner
             rows.append([str(row.id), _(row.severity), _(row.status), row.code, sale, due, owner])
-        facts = {str(name): int(count) for name, count in found["status"].value_counts().items()}
+        counts = found["status"].value_counts().items()
+        facts = {str(name): int(count) for name, count in counts if count or not status}
         parts = _notes(self._report(result))
         parts.append(figures("Findings", facts | {"overdue": int(found["overdue"].sum())}))
         columns = ["id", "severity", "status", "code", "sale", "deadline", "owner"]
