@@ -181,6 +181,20 @@ def test_a_database_that_hangs_holds_callers_for_a_while_only(environ, database,
         assert len(stored(database, clients)) <= 2  # one had begun; the one in line never ran
 
 
+STOPPED = """
+    CREATE OR REPLACE FUNCTION stop() RETURNS trigger LANGUAGE plpgsql
+        AS $$ BEGIN RAISE 'stopped' USING ERRCODE = '{}'; END $$;
+    CREATE OR REPLACE TRIGGER stop BEFORE INSERT ON clients EXECUTE FUNCTION stop()
+"""
+
+
+def test_a_deadlock_and_a_time_out_of_the_database_are_no_fault_of_the_service(environ, database):
+    with in_process(environ) as server, partner_of(server.url, issue(environ)) as partner:
+        for state in ("40P01", "40001", "57014"):
+            execute(database, STOPPED.format(state))
+            assert is_away(partner.post("/clients", json=CLIENT))
+
+
 RULES = """
     ALTER TABLE clients ADD CONSTRAINT once UNIQUE (cpf) DEFERRABLE INITIALLY DEFERRED,
         ADD CONSTRAINT names CHECK (first_name <> last_name)

@@ -37,7 +37,7 @@ _CASES: Final = {
     **dict.fromkeys(("28P01", "28000"), "login"),
     "3D000": "database",
     **dict.fromkeys(("42P01", "3F000", "42703"), "lacks"),
-    "55P03": "locked",
+    **dict.fromkeys(("40001", "40P01", "55P03"), "locked"),
     **dict.fromkeys(_TIMEOUTS, "ended"),
     "25006": "readonly",
 }
@@ -62,7 +62,10 @@ SENTENCES: Final = {
 }
 """The sentences of the cases, with the address and what the server said."""
 
-_KINDS: Final[dict[str, type[DatabaseError]]] = {"lacks": SchemaMismatch, "locked": DatabaseUnavailable}
+_KINDS: Final[dict[str, type[DatabaseError]]] = {
+    "lacks": SchemaMismatch,
+    **dict.fromkeys(("locked", "ended"), DatabaseUnavailable),
+}
 
 _COPIED: Final = re.compile(r"COPY (\S+), line (\d+)(?:, column (\w+))?")
 _VERB: Final = re.compile(r"\b(SELECT|INSERT|UPDATE|DELETE|CREATE|TRUNCATE|ALTER)\b", re.IGNORECASE)
