@@ -91,6 +91,14 @@ def test_a_packed_body_is_a_400(wire, token, header):
     assert list(errors(wire.answer())) == [next(iter(header)).replace("_", "-")]
 
 
+@pytest.mark.parametrize("line", ["Content-Type: text/plain", "Content-Encoding: gzip"])
+def test_what_says_how_a_body_is_read_stands_there_once(wire, token, line):
+    sent = request("POST /clients", CLIENT_BYTES, token=token, Content_Encoding="identity")
+    wire.send(sent.replace(b"\r\n\r\n", f"\r\n{line}\r\n\r\n".encode(), 1))
+
+    assert errors(wire.answer()) == {line.partition(":")[0]: "Must not be repeated"}
+
+
 @pytest.mark.parametrize("at_once", [False, True])
 def test_a_trailer_is_no_header(wire, token, at_once):
     head = request("POST /clients", Transfer_Encoding="chunked")

@@ -122,6 +122,9 @@ async def read_object(request: Request) -> dict[str, Any]:
             is named after the header, or ``body``.
         HTTPException: 413, the body is too large, noticed without reading on; 408, it arrives too slowly.
     """
+    for name in (_CONTENT_TYPE, "Content-Encoding", "Transfer-Encoding"):
+        if len(request.headers.getlist(name)) > 1:
+            _refuse("Must not be repeated", name)
     _check_content_type(request.headers.get("content-type"))
     for name, plain in (("Content-Encoding", "identity"), ("Transfer-Encoding", "chunked")):
         if request.headers.get(name, plain).strip().lower() != plain:
