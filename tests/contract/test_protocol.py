@@ -229,7 +229,8 @@ def test_another_path_is_a_404_and_no_redirect(partner, path):
 
 OTHERS = {
     "/clients": ("POST", ["GET", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"]),
-    "/sales/x/evidences": ("GET, PUT", ["POST", "PATCH", "DELETE", "OPTIONS"]),
+    "/health": ("GET, HEAD", ["POST", "OPTIONS"]),
+    "/sales/x/evidences": ("GET, HEAD, PUT", ["POST", "PATCH", "DELETE", "OPTIONS"]),
 }
 
 

@@ -314,6 +314,7 @@ async def _answer_error(request: Request, error: Exception) -> Response:
         case HTTPException(status_code=405):
             at_path = (each for each in request.app.routes if each.matches(request.scope)[0] is not Match.NONE)
             allowed = {method for route in at_path for method in route.methods}
+            allowed |= {"HEAD"} if "GET" in allowed else set()
             return failure(405, headers={"Allow": ", ".join(sorted(allowed))})
         case HTTPException():
             return failure(error.status_code, headers=error.headers)
