@@ -174,6 +174,7 @@ POST = b"POST /clients HTTP/1.1\r\nHost: x\r\n"
         (POST.replace(b"/1.1", b"/1.0") + b"Transfer-Encoding: chunked\r\n\r\n", 400),
         (GET + b"A: b\r\n c\r\n\r\n", 400),
         (b"GET /health HTTP/1.1\r\nA\0B: x\r\n\r\n", 400),
+        (b"GET /" + b"a" * 70_000 + b" HTTP/1.1\r\n\r\n", 414),
         (GET + b"X-Long: " + b"a" * 400_000 + b"\r\n\r\n", 431),
         (GET + b"".join(b"A%d: b\r\n" % number for number in range(300)) + b"\r\n\r\n", 431),
     ],
