@@ -182,6 +182,8 @@ def test_a_review_fails_the_version_that_was_looked_at_and_ends_with_its_withdra
     office.kit.withdraw(record, reason="says no", by="Ana Souza", approved_by="Rui Lima")
     _, key = office.evidence["V-1", EvidenceType.POV]
     put(key, MP3 + b"another")
+    _, key = office.evidence["V-2", EvidenceType.POV]
+    put(key, MP3 + b"2" * 8)  # the same file sent again
     assert codes(office) == {f"V-{number}" for number in range(2, 6)}
 
 

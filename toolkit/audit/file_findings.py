@@ -12,7 +12,7 @@ from uuid import UUID
 
 from toolkit.audit.duckdb_session import duckdb_session
 from toolkit.audit.extract import extract
-from toolkit.audit.reviews import FAILED
+from toolkit.audit.reviews import FAILED, OTHER
 from toolkit.contract.contents import HASH, LAYOUT, SAME_TYPE, ActivePart, IntegrityFinding, IntegrityProblem
 from toolkit.contract.evidence import KIND_OF, FileKind
 from toolkit.database.connection import Database
@@ -116,9 +116,6 @@ _SIMPLE: Final = """
 """
 """A key without what systems write in different ways: letters, accents, blanks, a slash in front."""
 
-_OTHER: Final = "coalesce({0}.sha256 <> was.sha256, ({0}.size, {0}.etag) <> (was.size, was.etag))"
-"""Tells that an object under a key has other contents than ``was``, which lay there, too."""
-
 _WITHOUT_RECORD: Final = """
     CREATE OR REPLACE TEMP TABLE without_record AS SELECT key FROM seen ANTI JOIN record USING (object)
 """
@@ -153,7 +150,7 @@ _FINDERS: Final = {
         first AS (SELECT evidence_id, arg_min(version, (since, version.id)) AS was FROM lay GROUP BY ALL)
         SELECT {_OF_RECORD}, strftime(min(since), 'replaced at %Y-%m-%d %H:%M UTC')
         FROM standing JOIN first USING (evidence_id) JOIN lay USING (evidence_id)
-        WHERE {_OTHER.format("version")}
+        WHERE {OTHER.format("version")}
         GROUP BY evidence_id, object_key, sale_id
     """,
     # A record without a file, too: with its credentials one may still come.
@@ -182,7 +179,7 @@ _FINDERS: Final = {
         WITH before AS (
             SELECT now.id AS object, min(was.written_at) AS written_before
             FROM version AS now JOIN version AS was USING (key)
-            WHERE NOT {_OTHER.format("now")}
+            WHERE NOT {OTHER.format("now")}
             GROUP BY now.id
         ),
         dated AS (

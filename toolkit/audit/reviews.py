@@ -396,16 +396,22 @@ _ANSWERS: Final = f"""
     WHERE answered_at <= :moment
 """
 
-REVIEWS: Final = """
+OTHER: Final = "coalesce({0}.sha256 <> was.sha256, ({0}.size, {0}.etag) <> (was.size, was.etag))"
+"""Tells that an object has other contents than ``was``, another one that a record named."""
+
+REVIEWS: Final = f"""
     CREATE OR REPLACE TABLE review AS
     WITH looked AS (
         SELECT turned.id, draw_id, turned.evidence_id, object_id, turned.sale_id, turned.evidence_type, turn,
                reviewer, question, words, answer, critical, answered_at, ends_on,
                drawn_from, seed, per_partner, second_share,
-               record.object IS NOT DISTINCT FROM object_id AND withdrawn_at IS NULL AS standing
+               withdrawn_at IS NULL AND coalesce(record.object = object_id OR NOT {OTHER.format("now")}, false)
+                   AS standing
         FROM turned
         LEFT JOIN given_answer ON turn_id = turned.id
         LEFT JOIN record ON record.evidence_id = turned.evidence_id
+        LEFT JOIN version AS was ON was.id = object_id
+        LEFT JOIN version AS now ON now.id = record.object
     ),
     decided AS (
         SELECT draw_id, evidence_id, question,
