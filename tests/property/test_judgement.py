@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from tests.conftest import SettableClock
 from tests.support.audits import audited, judge_on, on_duckdb, parts_of
 from tests.support.observations import Story, day
+from toolkit.audit.duckdb_session import duckdb_session
 from toolkit.audit.engines import spark_engine
 from toolkit.audit.judge import FILES, GIVEN, MISSING, TYPE_UNKNOWN, VERDICTS
 from toolkit.contract.contents import COVERAGES, ContentProblem, Coverage
@@ -164,10 +165,13 @@ def judged(opened, folder, found):
     with opened() as engine:
         judge_on(engine, folder, folder, AS_OF)
     outputs = {}
-    for name, schema in {"files": FILES, "verdicts": VERDICTS, "missing": MISSING}.items():
+    for name, schema in {"files": FILES, "verdicts": VERDICTS}.items():
         rows = [pq.read_table(part).cast(schema.to_pyarrow()) for part in parts_of(folder, name)]
-        outputs[name] = pa.concat_tables([schema.to_pyarrow().empty_table(), *rows]).to_pylist()
-    return outputs
+        outputs[name] = pa.concat_tables([schema.to_pyarrow().empty_table(), *rows])
+    with duckdb_session() as session:
+        session.register("verdicts", outputs["verdicts"])
+        outputs["missing"] = session.sql(MISSING).to_arrow_table()
+    return {name: rows.to_pylist() for name, rows in outputs.items()}
 
 
 @pytest.fixture(params=["DuckDB", "Spark"])

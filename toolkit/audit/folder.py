@@ -39,8 +39,8 @@ INPUTS: Final = ("sales", "records", "objects")
 
 TABLES: Final = (
     *INPUTS,
-    *("files", "verdicts", "missing"),  # which an engine makes of the inputs
-    *("findings", "trend", "file_findings", "reviews", "withdrawals", "waivers", "clients", "events"),
+    *("files", "verdicts"),  # which an engine makes of the inputs
+    *("missing", "findings", "trend", "file_findings", "reviews", "withdrawals", "waivers", "clients", "events"),
 )
 """The tables of an audit folder, each a file of this name and ``.parquet``, or a folder of parts."""
 

@@ -137,26 +137,24 @@ VERDICTS: Final = ibis.schema(
 ``reasons`` aligned with it; ``problems``, gravest first; ``counted``, the types that are there; ``unexamined``,
 the counted files that nobody has looked into yet. Lists are joined by ``|``; an empty list is an empty string."""
 
-MISSING: Final = ibis.schema(
-    {
-        "sale_id": "!string",
-        "partner": "string",
-        "utility_group": "!string",
-        "evidence_type": "!string",
-        "reason": "!string",
-    }
-)
-"""One row a missing piece."""
+MISSING: Final = f"""
+    SELECT sale_id, partner, utility_group, evidence_type, reason
+    FROM (
+        SELECT *, unnest(string_split(missing, '{SEPARATOR}')) AS evidence_type,
+               unnest(string_split(reasons, '{SEPARATOR}')) AS reason,
+               generate_subscripts(string_split(missing, '{SEPARATOR}'), 1) AS place
+        FROM verdicts WHERE missing <> ''
+    )
+    ORDER BY NOT starts_with(problems, '{Problem.COMPLETED_WITHOUT_EVIDENCE}'), created_at, sale_id, place
+"""
+"""The query of DuckDB for one row a missing piece, in the order of the verdicts."""
 
-OUTPUTS: Final = {"files": FILES, "verdicts": VERDICTS, "missing": MISSING}
+OUTPUTS: Final = {"files": FILES, "verdicts": VERDICTS}
 
 SCHEMAS: Final = GIVEN | OUTPUTS
 
 AS_OF: Final = ibis.param(_TIME)  # the moment of an audit, which engines put in
 TYPE_UNKNOWN: Final = "TYPE_UNKNOWN"  # the state of a record whose type the contract does not know
-
-_SPLIT: Final = f"[{SEPARATOR}]"
-"""The separator as a pattern, which every engine reads alike; Sail does not split at a plain text."""
 
 _ORDER: Final = (EvidenceState.COUNTED, *REASON_OF)
 """The states of an attempt, furthest first: the best one counts."""
@@ -174,13 +172,13 @@ def judgement() -> Mapping[str, Table]:
 
 @lru_cache(maxsize=2)
 def _judgement(_: str) -> Mapping[str, Table]:
-    names = ("sales", "records", "objects", "files", "verdicts")
-    sales, records, objects, files, verdicts = (ibis.table(SCHEMAS[name], name=name) for name in names)
-    judged, pieces = _with_lists(_with_status(_with_attempts(sales, files))), _missing_of(verdicts)
+    sales, records, objects, files = (ibis.table(SCHEMAS[name], name=name) for name in (*GIVEN, "files"))
+    judged = _with_lists(_with_status(_with_attempts(sales, files)))
+    # Open ones first, those completed without evidence first, then by age.
+    mild = ~judged.problems.startswith(Problem.COMPLETED_WITHOUT_EVIDENCE)
     ordered = {
         "files": _files_of(sales, records, objects).order_by("record"),
-        "verdicts": judged.order_by(_gravest_first(judged)),
-        "missing": pieces.order_by([*_gravest_first(pieces), "place"]),
+        "verdicts": judged.order_by([judged.status == Status.COMPLIANT, mild, "created_at", "sale_id"]),
     }
     return {name: query.select(*OUTPUTS[name].names) for name, query in ordered.items()}
 
@@ -214,33 +212,6 @@ def _files_of(sales: Table, records: Table, objects: Table) -> Table:
     return stated.left_join(of_sale, "sale_id").select(
         "record", *(of_sale.partner if name == "partner" else stated[name] for name in FILES.names)
     )
-
-
-def _missing_of(verdicts: Table) -> Table:
-    """Return one row a missing piece of these sales, in the columns of ``MISSING``, with ``place`` in its list."""
-    pieces, reasons = verdicts.missing.re_split(_SPLIT), verdicts.reasons.re_split(_SPLIT)
-    lacking = verdicts.filter(verdicts.missing != "")
-    every = [
-        lacking.filter(pieces.length() > place).select(
-            "sale_id",
-            "partner",
-            "utility_group",
-            evidence_type=pieces[place],
-            reason=reasons[place],
-            status="status",
-            problems="problems",
-            created_at="created_at",
-            place=ibis.literal(place, "int64"),
-        )
-        for place in range(len(_named()))
-    ]
-    return ibis.union(*every) if len(every) > 1 else every[0]
-
-
-def _gravest_first(verdicts: Table) -> list[BooleanValue | str]:
-    """Return what sales are ordered by: open ones first, those completed without evidence first, then by age."""
-    mild = ~verdicts.problems.startswith(Problem.COMPLETED_WITHOUT_EVIDENCE)
-    return [verdicts.status == Status.COMPLIANT, mild, "created_at", "sale_id"]
 
 
 def _with_attempts(sales: Table, files: Table) -> Table:

@@ -48,7 +48,7 @@ from toolkit.audit.folder import (
     name_of,
     part_of,
 )
-from toolkit.audit.judge import OUTPUTS, judgement
+from toolkit.audit.judge import MISSING, OUTPUTS, judgement
 from toolkit.audit.observe_bucket import last_sync, listed_since
 from toolkit.audit.publish import AuditPlan, drafts_of, finish_left, named, prune, publish
 from toolkit.audit.reviews import AS_WRITTEN
@@ -173,6 +173,7 @@ class _Work:
             here = DuckdbEngine(session)
             with nullcontext(here) if url is None else spark_engine(url) as engine:
                 parts = self._judge(engine, here)
+            session.execute(copy_to(MISSING, folder / "missing.parquet"))
             counts, coverage, looks = _told_of(session)
             if not counts["sales"]:
                 raise _nothing(self.run is not None, self.moment, source.database)
