@@ -98,6 +98,7 @@ def test_of_several_sheets_with_the_headings_a_person_chooses(tmp_path):
         (b"PK\x03\x04 cut off", "no workbook that can be read"),
         (b"\x1f\x8b cut off", "is compressed; unpack it first"),
         (b"\xd0\xcf\x11\xe0 cut off", "no workbook that can be read"),
+        (b"\xd0\xcf\x11\xe0" + "EncryptedPackage".encode("utf-16-le"), "protected by a password"),
         (b"a;b\n1;2;3\n", "line 2: More cells than headings"),
         (b'a;b\n1;"2\n', "line 2: The quotation marks of this line do not match"),
         (b"a;b\n\x81;1\n", "is no text that can be read"),

@@ -28,6 +28,7 @@ from xml.etree import ElementTree
 
 import python_calamine as calamine
 
+_ENCRYPTED: Final = "EncryptedPackage".encode("utf-16-le")  # in an XLSX with a password, which the reader refuses
 EXACT: Final = 10**15  # workbooks keep 15 digits of a number; from here on the last ones are lost
 
 
@@ -81,10 +82,9 @@ def _end_with(parent: int) -> None:
 def _print_sheets(contents: bytes, wanted: str) -> None:
     try:
         book = calamine.load_workbook(io.BytesIO(contents))
-    except calamine.PasswordError:
-        _refuse(Fault.PROTECTED)
-    except (calamine.CalamineError, OSError, ValueError):
-        _refuse(Fault.DAMAGED)
+    except (calamine.CalamineError, OSError, ValueError) as error:
+        protected = isinstance(error, calamine.PasswordError) or _ENCRYPTED in contents
+        _refuse(Fault.PROTECTED if protected else Fault.DAMAGED)
     names = [sheet.name for sheet in book.sheets_metadata if sheet.visible == calamine.SheetVisibleEnum.Visible]
     if wanted and wanted not in book.sheet_names:
         _refuse(Fault.NO_SHEET, ", ".join(f"“{name}”" for name in names))
