@@ -2,6 +2,7 @@
 
 import json
 import logging
+import os
 import signal
 import socket
 import stat
@@ -317,6 +318,12 @@ def test_a_bad_credentials_file_names_the_line_and_sends_nothing(bucket, folder,
     with pytest.raises(UnreadableFile, match=reason):
         upload_files(credentials, folder)
     assert keys(bucket) == set()
+
+
+def test_a_pipe_is_no_credentials_file(folder, tmp_path):
+    os.mkfifo(tmp_path / "c.jsonl")
+    with pytest.raises(UnreadableFile, match="is not a file; save the contents into one first"):
+        upload_files(tmp_path / "c.jsonl", folder)
 
 
 def test_a_killed_upload_goes_on_where_it_was(bucket, folder, tmp_path):

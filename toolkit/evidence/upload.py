@@ -96,6 +96,8 @@ def read_credentials(path: Path) -> Iterator[Numbered]:
     Raises:
         UnreadableFile: the file is missing, or a line is not what it should be; the text names the line.
     """
+    if path.exists() and not path.is_file():  # a pipe could be read only once
+        raise UnreadableFile("{}: is not a file; save the contents into one first.", path)
     try:
         with path.open("rb") as file:
             for number, text in enumerate(file, start=1):
