@@ -1,6 +1,7 @@
 """Clients in files are registered as one by one; what is not comes back, what is doubtful is told."""
 
 import json
+import os
 import stat
 from datetime import date, timedelta
 from pathlib import Path
@@ -110,6 +111,13 @@ def correct(rejected, corrected, cells):
     for row in book["rejected"].iter_rows(min_row=2):
         row[3].value = cells[row[3].value]
     book.save(corrected)
+
+
+def test_a_file_may_be_called_by_any_bytes(load, tmp_path):
+    result = load(write_csv(tmp_path / os.fsdecode(b"na\xefve.csv"), [client(1), client(2, cpf="0")]))
+    assert counts(result) == (1, 1, 0)
+    assert [file.source for file in result.files] == ["na\\udcefve.csv"]
+    assert result.rejected_files[0].name == "na.udcefve.csv.rejected.csv"
 
 
 def test_a_workbook_that_counts_its_days_from_1904_is_refused(load, tmp_path):

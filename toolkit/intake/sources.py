@@ -152,7 +152,12 @@ def source_of(path: Path) -> TableSource:
         raise UnreadableFile("{}: cannot be read: {}.", path, error.strerror) from None
     if head.startswith(_GZIP):
         raise UnreadableFile("{}: is compressed; unpack it first.", path)
-    return TableSource(path, path.name, workbook=head in (_ZIP, _OLE))
+    return TableSource(path, _told(path.name), workbook=head in (_ZIP, _OLE))
+
+
+def _told(name: str) -> str:
+    """Return the name of a file as every database and output can hold it, whatever its bytes are."""
+    return name.encode("utf-8", "backslashreplace").decode()
 
 
 def told_apart(sources: Iterable[TableSource]) -> list[TableSource]:
@@ -162,7 +167,7 @@ def told_apart(sources: Iterable[TableSource]) -> list[TableSource]:
     for depth in range(2, max(map(len, places), default=0)):
         named = Counter(source.flat_name for source in found)
         found = [
-            replace(source, name="/".join(place[-depth:])) if named[source.flat_name] > 1 else source
+            replace(source, name=_told("/".join(place[-depth:]))) if named[source.flat_name] > 1 else source
             for source, place in zip(found, places, strict=True)
         ]
     return found
