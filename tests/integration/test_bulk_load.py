@@ -120,6 +120,12 @@ def test_a_file_may_be_called_by_any_bytes(load, tmp_path):
     assert result.rejected_files[0].name == "na.udcefve.csv.rejected.csv"
 
 
+def test_files_that_were_corrected_as_csv_and_as_a_workbook_both_come_back(load, tmp_path):
+    files = load(write_csv(tmp_path / "a.csv", [client(1, cpf="0")])).rejected_files
+    again = load(*files).rejected_files
+    assert [path.name for path in again[::2]] == ["a.csv.2.rejected.csv", "a.csv.rejected.xlsx.rejected.csv"]
+
+
 def test_a_workbook_that_counts_its_days_from_1904_is_refused(load, tmp_path):
     with xlsxwriter.Workbook(tmp_path / "a.xlsx", {"date_1904": True}) as book:
         sheet = book.add_worksheet()

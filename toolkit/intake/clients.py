@@ -76,13 +76,17 @@ def load_clients(
         except UnreadableFile as error:
             unreadable.append(error)
     loaded: list[FileLoaded] = []
+    taken: set[str] = set()
     for source in told_apart(sources):
         try:
             table = Table(source, known, sheet)
         except UnreadableFile as error:
             unreadable.append(error)
             continue
-        outputs = table.outputs(out or source.path.parent, _outputs_name(source.flat_name), language)
+        name = _outputs_name(source.flat_name)
+        name = source.flat_name if name in taken else name  # corrected as CSV and as XLSX
+        taken.add(name)
+        outputs = table.outputs(out or source.path.parent, name, language)
         load = _Load(table, outputs, options, dry_run=dry_run)
         loaded.append(load.run(database, clock(), progress or Progress()))
     if unreadable and not loaded:
