@@ -6,7 +6,7 @@ changes a verdict.
 """
 
 import re
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from typing import Annotated, Any, Final
 from uuid import UUID
 
@@ -132,10 +132,16 @@ def _check_flag(value: Any) -> bool:
     return text in YES
 
 
+_FARTHEST: Final = timedelta(hours=16)  # PostgreSQL takes only offsets below this one
+
+
 def _check_moment(value: Any) -> datetime:
     text = required_text(value)
     try:
-        return datetime.fromisoformat(DAY_FIRST.sub(r"\3-\2-\1", text))
+        moment = datetime.fromisoformat(DAY_FIRST.sub(r"\3-\2-\1", text))
+        if abs(moment.utcoffset() or timedelta()) >= _FARTHEST:
+            raise ValueError(text)
+        return moment
     except ValueError:
         raise invalid("moment", "Must be a time such as 2026-11-20T18:00:00-03:00") from None
 
