@@ -103,6 +103,8 @@ _BOUNDS: Final = {
 def _text(value: Any) -> str:
     if value is None:
         raise invalid("missing", REQUIRED)
+    if isinstance(value, PydanticCustomError):  # whoever read a file found the cell wrong
+        raise value
     if not isinstance(value, str):
         raise invalid("not_text", "Must be a string")
     trimmed = value.strip(TRIMMED)

@@ -30,7 +30,7 @@ from toolkit.contract.resources import AREA_CODES, UNASSIGNED_CEP, QualityWarnin
 from toolkit.errors import InvalidField
 from toolkit.intake.headings import FIELDS, Field
 from toolkit.intake.results import Repair
-from toolkit.intake.sources import ERROR_OF_FORMULA, Bytes, Chunk, Mask, mask_of, values
+from toolkit.intake.sources import ERROR_OF_FORMULA, IS_ERROR, Bytes, Chunk, Mask, mask_of, values
 from toolkit.message import Message
 
 ROW: Final = Message("row")  # stands for the field where the whole row is at fault
@@ -209,7 +209,6 @@ def decide(chunk: Chunk, columns: Mapping[str, int], today: date) -> ChunkVerdic
     return ChunkVerdict(settled, accepted, errors, dict(+counts), warnings)
 
 
-IS_ERROR: Final = Message("Holds an error of a formula instead of a value")
 IS_TOTAL: Final = Message("Is a row of totals and no client; leave it out")
 
 

@@ -190,6 +190,8 @@ def mask_of(found: pa.BooleanArray) -> Mask:
 ERROR_OF_FORMULA: Final = r"^#(N/[AD]|DIV/0!|REF!|VALUE!|VALOR!|NAME\?|NOME\?|NULL!|NULO!|NUM!|NÚM!|SPILL!|CALC!)$"
 """An error that a formula has instead of a value, as Excel shows it in English and Portuguese."""
 
+IS_ERROR: Final = Message("Holds an error of a formula instead of a value")
+
 _FORMULA: Final = "'*[=+\\-@\t\r\n]"  # the start of a formula, however many apostrophes stand before it
 
 _PATTERN: Final = re.compile(_FORMULA)

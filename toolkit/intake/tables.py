@@ -19,20 +19,21 @@ from hashlib import file_digest
 from io import StringIO
 from itertools import chain, islice
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv as arrow_csv
 
-from toolkit.contract.fields import TRIMMED, RequestModel, parse
+from toolkit.contract.fields import TRIMMED, RequestModel, invalid, parse
 from toolkit.errors import InvalidField, InvalidFields, UnreadableFile
 from toolkit.intake.headings import Headings
 from toolkit.intake.results import Outputs
 from toolkit.intake.sources import (
     ERROR_OF_FORMULA,
     HEADING_ROWS,
+    IS_ERROR,
     OWN,
     REJECTED_SHEET,
     Chunk,
@@ -360,14 +361,12 @@ class Table:
     def bodies(self) -> Iterator[Body]:
         """Yield the line of each row of the ``whole`` and its cells under the names of their fields.
 
-        An empty cell, or one with an error of a formula, is an absent value: a required one gives the contract's
-        reason.
+        An empty cell is an absent value; for one with an error of a formula stands the reason against it.
         """
         for chunk in self.whole:
-            cells = (chunk.columns[position] for position in self.fields.values())
-            texts = (pc.replace_substring_regex(column, ERROR_OF_FORMULA, "").to_pylist() for column in cells)
-            for line, *row in zip(chunk.lines.tolist(), *texts, strict=True):
-                yield line, {name: cell or None for name, cell in zip(self.fields, row, strict=True)}
+            cells = [_values(chunk.columns[position]) for position in self.fields.values()]
+            for line, *row in zip(chunk.lines.tolist(), *cells, strict=True):
+                yield line, dict(zip(self.fields, row, strict=True))
 
     def outputs(self, folder: Path, name: str, language: Language) -> Outputs:
         """Return the files about its rows, to be written; what was mapped is understood in them without a map."""
@@ -385,8 +384,16 @@ class Table:
             return outputs.publish()[0]
 
 
-Body = tuple[int, dict[str, str | None]]  # the line of a row, and its cells by field
+Body = tuple[int, dict[str, Any]]  # the line of a row, and its cells by field
 Rejected = Mapping[int, Sequence[InvalidField]]  # by line in the file: every reason why a row is not taken over
+
+
+def _values(column: pa.StringArray) -> list[Any]:
+    texts = pc.utf8_trim(column, characters=TRIMMED)
+    cells: list[Any] = [text or None for text in texts.to_pylist()]
+    for row in np.flatnonzero(mask_of(pc.match_substring_regex(texts, ERROR_OF_FORMULA))):
+        cells[row] = invalid("formula", IS_ERROR)
+    return cells
 
 
 def _source_columns(headings: Sequence[str]) -> slice | None:

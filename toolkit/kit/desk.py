@@ -107,12 +107,13 @@ class ReviewDesk:
         fields = dict.fromkeys(_OF_FILE, ()) | headings | {"comment": ()}
         found = Table(source_of(path), Headings(fields, [*fields][1:]))
         kept, rejected = 0, dict[int, Sequence[InvalidField]]()
-        for line, body in found.bodies():
+        for line, cells in found.bodies():
+            body = {name: cell for name, cell in cells.items() if isinstance(cell, str)}
             answers = {name: body.get(name) for name in asked if body.get(name)}
             if not answers:
                 continue
             try:
-                self._kept(_evidence_id(body["evidenceId"]), answers, body.get("comment"))
+                self._kept(_evidence_id(body.get("evidenceId")), answers, body.get("comment"))
                 kept += 1
             except InvalidFields as error:
                 rejected[line] = error.invalid
