@@ -8,7 +8,6 @@ import pyarrow as pa
 
 from toolkit.audit.partners import kept_answers, load_answers
 from toolkit.cli.context import NonEmptyPath, shows
-from toolkit.errors import NoAudit
 from toolkit.jobs.partner_notices import PartnersTold, notify_partners, shown_told
 from toolkit.kit.audits import shown_answers, shown_answers_loaded
 from toolkit.kit.connection import Kit
@@ -85,12 +84,9 @@ def answers(kit: Kit, /, file: Path | None, name: str | None, out: Path | None) 
         raise click.BadParameter(
             Message("is needed with {}: whose answers they are.", "FILE"), param_hint="--partner"
         )
-    audit = kit.last_audit()
-    if audit is None:
-        raise NoAudit
     loaded = load_answers(
         kit.database,
-        audit,
+        kit.last_audit(),
         file,
         partner=name,
         answered_by=signed_in_account(),

@@ -30,7 +30,7 @@ from toolkit.contract.findings import STANDING
 from toolkit.contract.toml_files import TomlTable, read_toml
 from toolkit.database.observation_clock import stamp
 from toolkit.database.tables import new_id, partner_notices, told_findings
-from toolkit.errors import NoAudit, SettingsError
+from toolkit.errors import SettingsError
 from toolkit.jobs.notices import ADDRESS, Mailer, NoticeSettings, is_webhook, post_signed
 from toolkit.kit.connection import Kit
 from toolkit.kit.shown import Shown, remark, table
@@ -157,8 +157,6 @@ def notify_partners(kit: Kit, *, within: int = 3) -> PartnersTold | None:
     if settings.host is None and any(each.mail for each in addresses.values()):
         raise SettingsError("TOOLKIT_SMTP_HOST must name the mail server: partners have e-mail addresses")
     audit = kit.last_audit()
-    if audit is None:
-        raise NoAudit
     told = []
     standing, unknown = _standing(replace(audit, threads=1), [*addresses], within)  # its session ends here
     with Mailer(settings) as mailer:

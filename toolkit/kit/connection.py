@@ -14,7 +14,7 @@ from uuid import UUID
 from toolkit.audit.waivers import add_waiver, all_waivers, revoke_waiver
 from toolkit.database.belonging import check_bucket, pending_restore
 from toolkit.database.observation_clock import final_moment
-from toolkit.errors import InvalidInput, NoAudit
+from toolkit.errors import InvalidInput
 from toolkit.extras import require
 from toolkit.kit import results
 from toolkit.kit.one_sale import OneSale
@@ -419,8 +419,6 @@ class Kit(OneSale):
         except ValueError:
             raise InvalidInput("{!r} names a type that is none of {}.", of, ", ".join(EvidenceType)) from None
         audit = self.last_audit()
-        if audit is None:
-            raise NoAudit
         plan = DrawPlan(per_partner, types, seed, second_share)
         who = by or signed_in_account()
         return shown_drawn(draw(self.database, audit, plan, card, drawn_by=who, clock=self.clock))

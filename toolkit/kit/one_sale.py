@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+from toolkit.errors import NoAudit
 from toolkit.kit.process import signed_in_account
 from toolkit.kit.results import shown_completion
 from toolkit.kit.services import Services
@@ -54,7 +56,10 @@ class OneSale(Services):
         """Return a sale and the CPF of its client; where they are shown unmasked, the custody log tells so."""
         from toolkit.audit.sale_case import sale_case
 
-        case = sale_case(self.database, sale_id.strip(), audit=self.last_audit(), clock=self.clock)
+        audit = None
+        with suppress(NoAudit):
+            audit = self.last_audit()
+        case = sale_case(self.database, sale_id.strip(), audit=audit, clock=self.clock)
         if unmask is not None:
             self.unmask(unmask, what)
         return case, self.cpfs([case.client_id]).get(case.client_id) if case.client_id else None

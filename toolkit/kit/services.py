@@ -26,7 +26,7 @@ from toolkit.database.connection import Database, among
 from toolkit.database.service import Service, clients, load_service
 from toolkit.database.tables import audit_runs
 from toolkit.embedded.servers import make_once
-from toolkit.errors import InvalidInput, LogDiffers, LogKeyMissing, SettingsError, ToolkitError
+from toolkit.errors import InvalidInput, LogDiffers, LogKeyMissing, NoAudit, SettingsError, ToolkitError
 from toolkit.extras import require
 from toolkit.kit.process import signed_in_account
 from toolkit.kit.spoken import parse_timestamp
@@ -330,8 +330,12 @@ class Services:
         work = self.environ.get("TOOLKIT_WORK")
         return Path(work, expanded(given)) if work and "ipykernel" in sys.modules else expanded(given)
 
-    def last_audit(self) -> Audit | None:
-        """Open the newest audit of now of this database (several may share a store), where there is one."""
+    def last_audit(self) -> Audit:
+        """Open the newest audit of now of this database (several may share a store).
+
+        Raises:
+            NoAudit: there is none yet.
+        """
         from toolkit.audit.folder import list_audits, open_audit
 
         plan = self.audit_plan()
@@ -341,7 +345,7 @@ class Services:
             found = open_audit(name, plan.store, plan.copies)
             if found.facts.run in runs:
                 return found
-        return None
+        raise NoAudit
 
     def unmask(self, reason: str, what: str) -> None:
         """Have the custody log tell who saw personal data, and why.
