@@ -257,15 +257,16 @@ class _Telling:
             if not self._news(connection):
                 return False
             connection.execute(insert(partner_notices).values(new).on_conflict_do_nothing())
-            return not connection.scalar(self._today(delivered=True))
+            return connection.execute(self._waiting).one_or_none() is not None
 
     def tell(self, files: Mapping[str, bytes], page: FindingsPage | None) -> PartnerTold | None:
         """Tell the partner, if there is still anything to tell, by what ``made`` returned."""
         database, clock = self.kit.database, self.kit.clock
         with database.transaction() as connection:
             news = self._news(connection)
-            row = self._notice(connection) if news else None
-            if row is None:
+            mine = self._waiting.with_for_update(skip_locked=True)
+            row = connection.execute(mine).one_or_none() if news else None
+            if row is None:  # it was delivered, or somebody is delivering it
                 return None
             done = PartnerTold(self.partner, len(self.standing))
             later = [stage for stage in self.standing["stage"].to_pylist() if stage != Stage.NEW]
@@ -305,15 +306,12 @@ class _Telling:
             if (at := known.get((id_, stage))) is None or at < opened_at
         }
 
-    def _today(self, *, delivered: bool) -> sa.Select[Any]:
-        told = partner_notices.c
-        done = told.delivered_at.is_not(None) if delivered else told.delivered_at.is_(None)
-        return sa.select(partner_notices).where(told.partner == self.partner, told.day == self.kit.today(), done)
-
-    def _notice(self, connection: sa.Connection) -> sa.Row[Any] | None:
-        """Lock the notice of the day; ``None`` where it was delivered, or somebody is delivering it."""
-        query = self._today(delivered=False).with_for_update(skip_locked=True)
-        return connection.execute(query).one_or_none()
+    @property
+    def _waiting(self) -> sa.Select[Any]:
+        """The notice of the day, while it is not delivered."""
+        told, today = partner_notices.c, self.kit.today()
+        mine = told.partner == self.partner, told.day == today, told.delivered_at.is_(None)
+        return sa.select(partner_notices).where(*mine)
 
     def _deliver(
         self, id_: UUID, done: PartnerTold, files: Mapping[str, bytes], page: FindingsPage | None
