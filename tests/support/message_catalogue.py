@@ -136,7 +136,8 @@ def _of_tables():
     of_rooms = (OF_ROWS, SENTENCES, REFUSALS, workbooks.REFUSALS, posting.HINTS)
     for table in (*of_rooms, notices.SENTENCES, partner_notices.SENTENCES, desk.MARKS, sales.PAYERS):
         yield from table.values()
-    for worded in (AnswerKind, Category, Coverage, Failure, QualityWarning, Repair, Likeness, Right, Subject):
+    labelled = (AnswerKind, Category, Coverage, Failure, QualityWarning, Repair, Likeness, Right, Subject)
+    for worded in (*labelled, notices.NoticeKind):
         yield from (each.text for each in worded)
     for code in CODES.values():
         yield from (code.name, code.meaning, code.remedy)

@@ -34,6 +34,7 @@ from toolkit.database.connection import Database
 from toolkit.database.tables import job_notices, new_id
 from toolkit.errors import SettingsError
 from toolkit.language import Language, default_language
+from toolkit.message import LabelledEnum
 from toolkit.settings import Environment
 
 _MOST_TRIES: Final = 50  # attempts after which a notice that cannot be delivered is given up; the history keeps it
@@ -42,13 +43,13 @@ _FINE: Final = 250
 _HERE: Final = {"localhost", "127.0.0.1", "::1"}
 
 
-class NoticeKind(StrEnum):
-    """The reason for a notice."""
+class NoticeKind(LabelledEnum):
+    """The reason for a notice, and its subject."""
 
-    FAILED = "failed"
-    MISSED = "missed"
-    ATTENTION = "attention"
-    RECOVERED = "recovered"
+    FAILED = "failed", "Job {job}, due {due}, failed"
+    MISSED = "missed", "Job {job} was not started when it was due"
+    ATTENTION = "attention", "Job {job}, due {due}, found something that needs attention"
+    RECOVERED = "recovered", "Job {job}, due {due}, is done: all is well again"
 
 
 class Security(StrEnum):
@@ -61,10 +62,6 @@ class Security(StrEnum):
 
 _PORTS: Final = {Security.STARTTLS: 587, Security.TLS: 465, Security.NONE: 25}
 SENTENCES: Final = {
-    "failed": "Job {job}, due {due}, failed",
-    "missed": "Job {job} was not started when it was due",
-    "attention": "Job {job}, due {due}, found something that needs attention",
-    "recovered": "Job {job}, due {due}, is done: all is well again",
     "code": "Reason: {code}",
     "step": "Step: {step}",
     "dates": "Missed: {number}, the last one due {due}",
@@ -73,7 +70,7 @@ SENTENCES: Final = {
     "critical": "Critical findings: {critical}, new since the last run: {new}",
     "folder": "Report: {folder} on {host}",
 }
-"""The sentences of a notice: the subject of each kind, and a line for each part of its content."""
+"""The line of a notice for each part of its content."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +87,8 @@ class Notice:
         """Return subject and body in this language."""
         due, number = self.logical_date.astimezone(zone), len(self.content.get("dates", ()))
         values = {**self.content, "job": self.job, "number": number, "due": language.moment(due, zone)}
-        parts = [self.kind, *(part for part in SENTENCES if self.content.get(part) not in (None, ""))]
-        subject, *lines = (language.text(SENTENCES[part]).format(**values) for part in parts)
+        told = [text for part, text in SENTENCES.items() if self.content.get(part) not in (None, "")]
+        subject, *lines = (language.text(each).format(**values) for each in (self.kind.text, *told))
         more = f"toolkit job history {self.job}@{due.isoformat(timespec='minutes')}"
         return subject, "\n".join([f"{subject}.", *lines, more, ""])
 
