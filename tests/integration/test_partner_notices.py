@@ -83,7 +83,7 @@ def night(office, days=1):
     office.clock.now += timedelta(days=days)
     before = len(office.mailbox.mails)
     office.kit.audit()
-    assert all(each.problem is None for each in notify_partners(office.kit).told)
+    assert all(each.problem is None for each in notify_partners(office.kit).result)
     return [mail.rcpt_tos[0] for mail in office.mailbox.mails[before:]]
 
 
@@ -114,7 +114,7 @@ def test_a_gap_is_told_mended_and_told_no_more(office, database, add_file, tmp_p
     assert "V-LUZ-1" in told
     assert not re.search(r"V-SOL-1|\bSol\b", told)
     # Told once: the same day nothing more, the next day nothing new.
-    assert notify_partners(office.kit).told == []
+    assert notify_partners(office.kit).result == []
     assert night(office) == []
 
     add_file("V-LUZ-1", EvidenceType.POV, **WHEN)
@@ -150,10 +150,10 @@ def test_a_mail_that_is_refused_or_stopped_is_tried_again_under_the_same_id(offi
         notify_partners(office.kit)
     office.mailbox.answer = "452 mailbox full"
 
-    [first] = notify_partners(office.kit).told
+    [first] = notify_partners(office.kit).result
     assert first.problem == "SMTPDataError: the mail server answered 452"
     office.mailbox.answer = "250 OK"
-    [second] = notify_partners(office.kit).told
+    [second] = notify_partners(office.kit).result
     assert second.problem is None
 
     assert len({mail_of(office, place)[0]["Message-ID"] for place in (-1, -2)}) == 1
@@ -194,7 +194,7 @@ def test_a_finding_that_comes_back_is_told_again(office, add_file, delete):
     delete(key)
     office.clock.now += timedelta(days=1)
     office.kit.audit()
-    [told] = notify_partners(office.kit).told
+    [told] = notify_partners(office.kit).result
     assert told.stages[Stage.NEW] == 1  # the recording that is missing again, beside what comes due
 
 
@@ -225,7 +225,7 @@ def test_what_is_noted_by_a_clock_that_went_back_changes_no_earlier_audit(office
     gap = made.findings.set_index("code")["id"]["MISSING_POV"]
     told = {"partner": "Sol", "answered_by": "rui", "clock": office.clock}
     keep_answer(database, made.audit, UUID(gap), FindingAnswer(answer="willCome", until="2099-01-01"), **told)
-    assert all(each.problem is None for each in notify_partners(office.kit).told)
+    assert all(each.problem is None for each in notify_partners(office.kit).result)
     office.kit.link(evidence_id, reason="a complaint")
     assert office.kit.request_credentials(manifest, out=tmp_path / "again.jsonl").result.reissued == 1
     assert office.kit.complete("V-LUZ-1").result.completed_at
@@ -242,7 +242,7 @@ def test_a_webhook_gets_the_findings_signed_at_least_once_and_under_one_id(offic
             f'[partner.Sol]\nwebhook = "{server.url}/hook"\nwebhook-secret-file = "sol.secret"\n'
         )
         office.kit.audit()
-        problems = [each.problem for _ in range(3) for each in notify_partners(office.kit).told]
+        problems = [each.problem for _ in range(3) for each in notify_partners(office.kit).result]
         first, sent = server.requests
     assert problems == ["the address answered 500", None]
     assert json.loads(first.body)["id"] == json.loads(sent.body)["id"]
@@ -275,7 +275,7 @@ def test_the_numbers_of_a_mail_are_of_all_findings_that_stand(office, database):
     office.clock.now += timedelta(days=1)
     office.kit.audit()
 
-    [told] = notify_partners(office.kit).told
+    [told] = notify_partners(office.kit).result
     found = office.kit.last_audit().sql("FROM findings WHERE status = 'open'").to_pylist()
     due = [each for each in found if each["due_in_business_days"] <= 3 and not each["overdue"]]
     assert {each["sale_id"] for each in due} == {"V-SOL-1"}

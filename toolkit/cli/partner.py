@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from toolkit.audit.partners import kept_answers, load_answers
 from toolkit.cli.context import NonEmptyPath, shows
-from toolkit.jobs.partner_notices import PartnersTold, notify_partners, shown_told
+from toolkit.jobs.partner_notices import notify_partners
 from toolkit.kit.audits import shown_answers, shown_answers_loaded
 from toolkit.kit.connection import Kit
 from toolkit.kit.process import signed_in_account
@@ -29,7 +29,7 @@ partner = click.Group("partner")
     help="A finding comes due when it is due within so many business days.",
 )
 @shows()
-def notify(kit: Kit, /, within: int) -> Shown[PartnersTold | None]:
+def notify(kit: Kit, /, within: int) -> Shown[Any]:
     """Send each partner the findings about its own sales, where there is something to tell.
 
     That is a finding which is new, comes due or is overdue, and of which the partner was not told at
@@ -50,7 +50,7 @@ def notify(kit: Kit, /, within: int) -> Shown[PartnersTold | None]:
     Exit status 3: a partner could not be told; the next start tries again.
     """
     pa.set_memory_pool(pa.system_memory_pool())  # it gives back what Arrow's own one keeps
-    return shown_told(notify_partners(kit, within=within))
+    return notify_partners(kit, within=within)
 
 
 @partner.command(short_help="List what partners answered to their findings, or read a workbook of answers.")

@@ -130,20 +130,11 @@ class PartnerTold:
     problem: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class PartnersTold:
-    """The partners that there was something to tell, and the names in the file of addresses that no sale has."""
-
-    told: Sequence[PartnerTold]
-    unknown: Sequence[str]
-
-
-def notify_partners(kit: Kit, *, within: int = 3) -> PartnersTold | None:
+def notify_partners(kit: Kit, *, within: int = 3) -> Shown[list[PartnerTold]]:
     """Tell each partner that has an address what is new, due within so many business days, or overdue.
 
     Returns:
         What became of each partner that there was something to tell; today's earlier ones are not among them.
-        ``None`` where no file of addresses is named.
 
     Raises:
         SettingsError: the file of addresses has a mistake, or mails are to be sent without a server.
@@ -151,13 +142,14 @@ def notify_partners(kit: Kit, *, within: int = 3) -> PartnersTold | None:
     """
     place = Environment(kit.environ).path("TOOLKIT_PARTNERS")
     if place is None:
-        return None
+        nobody = remark("note", "TOOLKIT_PARTNERS names no file of addresses: no partner was told")
+        return Shown([], [nobody], {"told": []})
     addresses = read_addresses(place)
     settings = NoticeSettings.from_environment(kit.environ, kit.settings.timezone)
     if settings.host is None and any(each.mail for each in addresses.values()):
         raise SettingsError("TOOLKIT_SMTP_HOST must name the mail server: partners have e-mail addresses")
     audit = kit.last_audit()
-    told = []
+    told: list[PartnerTold] = []
     standing, unknown = _standing(replace(audit, threads=1), [*addresses], within)  # its session ends here
     with Mailer(settings) as mailer:
         every = [
@@ -173,7 +165,7 @@ def notify_partners(kit: Kit, *, within: int = 3) -> PartnersTold | None:
             told += [done] if done is not None else []
             kit.progress.advance(1)
         kit.progress.end()
-    return PartnersTold(told, unknown)
+    return _shown(told, unknown)
 
 
 def _standing(audit: Audit, partners: Sequence[str], within: int) -> tuple[dict[str, pa.Table], list[str]]:
@@ -193,21 +185,18 @@ def _ahead(items: Iterator[T]) -> Iterator[T]:
             yield item
 
 
-def shown_told(found: PartnersTold | None) -> Shown[PartnersTold | None]:
-    """Show what became of each partner that there was something to tell."""
-    if found is None:
-        nobody = remark("note", "TOOLKIT_PARTNERS names no file of addresses: no partner was told")
-        return Shown(None, [nobody], {"told": []})
+def _shown(told: list[PartnerTold], unknown: list[str]) -> Shown[list[PartnerTold]]:
+    """Show what became of each partner, and the names in the file of addresses that no sale has."""
     columns = ["partner", "findings", "new", "due", "overdue", "problem"]
-    rows = [(each.partner, each.findings, *each.stages.values(), each.problem or "") for each in found.told]
+    rows = [(each.partner, each.findings, *each.stages.values(), each.problem or "") for each in told]
     parts = [table("Partners with something to be told", columns, rows)]
-    for name in found.unknown:
+    for name in unknown:
         parts.append(remark("note", Message("no sale names the partner {!r}; names are as in the sales", name)))
-    untold = sum(each.problem is not None for each in found.told)
+    untold = sum(each.problem is not None for each in told)
     if untold:
         parts.append(remark("note", Message("{} could not be told; the next start tries again", untold)))
-    told = [dict(zip(columns, row, strict=True)) for row in rows]
-    return Shown(found, parts, {"told": told, "untold": untold, "unknown": [*found.unknown]}, untold > 0)
+    document = {"told": [dict(zip(columns, row, strict=True)) for row in rows], "untold": untold}
+    return Shown(told, parts, document | {"unknown": unknown}, untold > 0)
 
 
 @dataclass(frozen=True, slots=True)
