@@ -23,7 +23,7 @@ class FileKind(StrEnum):
 
 
 class EvidenceType(LabelledEnum):
-    """The contract's evidence types with their meaning, in the order of its table."""
+    """The contract's evidence types, in the order of its table."""
 
     POV = "POV", "Audio of the contracting party"
     AUT = "AUT", "Audio of the financially responsible person"
