@@ -6,7 +6,6 @@ the observations of that day give again.
 
 import tempfile
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -23,7 +22,6 @@ from sqlalchemy.dialects.postgresql import insert
 from tests.conftest import SettableClock, fresh_database
 from tests.support.audits import made_audit
 from tests.support.buckets import MemoryBucket
-from tests.support.waiting import sessions_waiting, wait_until
 from toolkit.audit.changes import KINDS, changes_between
 from toolkit.audit.folder import TablePart
 from toolkit.audit.observe_bucket import sync_bucket
@@ -165,15 +163,6 @@ class World:
         sync_bucket(self.database, self.bucket, clock=self.clock)
         self.judge()
 
-    def audit_beside(self, number, problem):
-        """A file is verified in a transaction that was stamped before an audit, and commits after it began."""
-        with ThreadPoolExecutor(1) as pool, self.database.transaction() as connection:
-            bound = {"key": _key(number), "problem": problem, "now": stamp(connection, self.clock)}
-            connection.execute(sa.text(_VERIFIED), bound)
-            audit = pool.submit(self.judge)
-            wait_until(lambda: audit.done() or sessions_waiting(self.database))
-        audit.result()
-
     def judge(self):
         with suppress(NothingEvaluated):
             made = made_audit(self.database, self.home, clock=self.clock)
@@ -231,7 +220,6 @@ changes = st.one_of(
     st.tuples(st.just(World.begun), st.sampled_from(EvidenceType), back),
     st.tuples(st.just(World.committed), number),
     st.tuples(st.just(World.audit)),
-    st.tuples(st.just(World.audit_beside), number, st.sampled_from([None, "DAMAGED"])),
     st.tuples(st.just(World.put), number, st.sampled_from(CONTENT)),
     st.tuples(st.just(World.deleted), number),
     st.tuples(
