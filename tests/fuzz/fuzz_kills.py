@@ -1,21 +1,18 @@
 """Loads and audits that are killed at chance moments: what is run again ends as if nothing had been killed."""
 
-import json
 import os
-import signal
 import subprocess
 import sys
 import time
 from collections import Counter
-from contextlib import suppress
-from hashlib import sha256
 
 import sqlalchemy as sa
 
 from tests.benchmarks.measuring import own_home
 from tests.support.client_rows import client, write_csv
+from tests.support.process_pool import start_command
 from toolkit import embedded
-from toolkit.audit.folder import FACTS
+from toolkit.audit.folder import open_audit
 from toolkit.database.connection import Database
 
 ROWS = 20_000
@@ -40,19 +37,11 @@ def run(chance, until):
             name, words = chance.choice(
                 [("load", ("clients", "load", str(clients), "--out", str(home / "out"))), ("audit", ("audit",))]
             )
-            process = subprocess.Popen(
-                [*TOOLKIT, *words],
-                env=environ,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                start_new_session=True,
-            )
-            with suppress(subprocess.TimeoutExpired):
-                process.wait(chance.uniform(0, LONGEST))
-            killed = process.poll() is None
-            if killed:
-                os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
+            process = start_command(environ, "-q", *words)
+            process.join(chance.uniform(0, LONGEST))
+            killed = process.is_alive()
+            process.kill()
+            process.join()
             counts[f"{name} {'killed' if killed else 'ended'}"] += 1
             before = _clients(home)
             assert before % ROWS == 0, f"{before} clients: a part of a file is there"
@@ -76,7 +65,4 @@ def _clients(home):
 def _check_audits(home):
     """Every folder under a final name is whole."""
     for folder in (home / "audits").glob("2*"):
-        assert (folder / FACTS).exists(), folder
-        for part in json.loads((folder / FACTS).read_text("utf-8"))["parts"].values():
-            for file in part["files"]:
-                assert sha256((folder / file["name"]).read_bytes()).hexdigest() == file["sha256"], file
+        open_audit(folder).verify()
