@@ -70,16 +70,6 @@ def test_an_odd_argument_gets_a_sentence(run, command, tmp_path, monkeypatch):
         assert ran.status == DONE or ran.err
 
 
-@pytest.mark.parametrize("command", ["audit --out", "report --audit", "bucket sync --inventory"])
-def test_an_empty_place_is_refused(run, command):
-    assert "the path is empty" in run(*command.split(), "", ends=WRONG_USAGE).err
-
-
-def test_a_question_is_answered_once(run):
-    command = ("review", "record", "0199c0de-0000-7000-8000-000000000001", "heard=no", "agrees=yes")
-    assert "once" in run(*command, "heard=yes", ends=2).err
-
-
 def test_a_query_that_is_interrupted_ends_as_any_command_does(run, monkeypatch):
     """A real Ctrl-C, while DuckDB works; a shell has background jobs ignore it."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)

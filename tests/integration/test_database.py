@@ -278,21 +278,6 @@ def test_no_function_finds_names_by_the_search_path_of_a_session(database):
     assert rows(database, loose) == []
 
 
-@pytest.mark.parametrize(
-    ("version", "said", "upgrades"),
-    [
-        ("0035", "schema version 0035, older than .*Run: toolkit db upgrade", True),
-        ("0034", "this toolkit upgrades 0035 and newer", False),
-        ("9999", "schema version 9999, which is newer than this toolkit", False),
-    ],
-)
-def test_another_schema_says_what_to_do_and_is_left_alone(database, version, said, upgrades):
-    execute(database, f"UPDATE audit.alembic_version SET version_num = '{version}'")
-    for use in (schema.check,) if upgrades else (schema.check, schema.upgrade):
-        with pytest.raises(SchemaMismatch, match=said):
-            use(database)
-
-
 def test_missing_service_tables_are_created_on_request_only(empty_database):
     with pytest.raises(SchemaMismatch, match=r'"public.sales" does not exist.*db upgrade --service-tables'):
         schema.upgrade(empty_database)
