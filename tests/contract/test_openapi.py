@@ -81,6 +81,11 @@ def test_the_fields_are_those_of_the_contract(document):
         "/findings": {"get"},
         "/findings/{findingId}/answers": {"post"},
     }
+    answered = document["paths"]["/findings/{findingId}/answers"]["post"]["responses"]
+    assert [answered[status]["description"] for status in ("400", "404")] == [
+        "The body, an id or a parameter is wrong or missing.",
+        "There is no such sale or finding, or it is not the partner's.",
+    ]
     schemas = document["components"]["schemas"]
     client, address = schemas["Client"], schemas["Address"]
 

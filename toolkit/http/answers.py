@@ -71,7 +71,7 @@ PROBLEMS: Final = {
     problem.status: problem
     for problem in (
         ErrorAnswer(
-            400, "The request is not valid", "The body or the sale id is missing or invalid.", InvalidBody
+            400, "The request is not valid", "The body, an id or a parameter is wrong or missing.", InvalidBody
         ),
         ErrorAnswer(
             401,
@@ -86,7 +86,7 @@ PROBLEMS: Final = {
             "The bearer token has a `scope` claim that does not name this.",
             headers={"WWW-Authenticate": 'Bearer error="insufficient_scope"'},
         ),
-        ErrorAnswer(404, "Not found", "There is no such sale, or it is not one of the partner's."),
+        ErrorAnswer(404, "Not found", "There is no such sale or finding, or it is not the partner's."),
         ErrorAnswer(
             405, "Method not allowed", "The path exists, the method does not; `Allow` names those that do."
         ),
