@@ -317,7 +317,7 @@ def _notes(connection: Connection, resolved: Resolved, counts: Mapping[str, int]
     for relation, columns in REQUIRED.items():
         if absent := [name for name in columns if is_null(service.statements[relation], name)]:
             names = ", ".join(absent)
-            yield Message("{}: the contract requires {}, and the tables have no place for it.", relation, names)
+            yield Message("{}: the contract requires {}, which the tables do not hold.", relation, names)
     hidden, copied = hidden_and_copied(connection)
     for table in hidden:
         yield Message("Row level security may hide rows of {} from this role.", table)
