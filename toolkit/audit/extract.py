@@ -29,7 +29,7 @@ from sqlalchemy.dialects import postgresql
 from toolkit.audit.duckdb_session import DEFAULT_MEMORY, PIECE, copy_to, duckdb_session, files_alone, write_in_turn
 from toolkit.audit.folder import INPUTS, Audit
 from toolkit.audit.judge import OBJECTS, RECORDS, SALES
-from toolkit.audit.reviews import REVIEWS, answers_until, turns_until
+from toolkit.audit.reviews import REVIEWS, looks_until
 from toolkit.contract.contents import Coverage
 from toolkit.database.connection import Database
 from toolkit.database.errors import as_psycopg
@@ -259,8 +259,7 @@ def _readings(moment: datetime) -> list[_WorkingTable]:
                 stamped_by(answer.answered_at, moment)
             ),
         ),
-        _WorkingTable("turned", turns_until(moment)),
-        _WorkingTable("given_answer", answers_until(moment)),
+        _WorkingTable("look", looks_until(moment)),
         _WorkingTable("gap", gaps.where(stamped_by(gone.c.gone_at, moment), ~again.exists())),
     ]
 

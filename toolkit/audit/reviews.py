@@ -363,37 +363,32 @@ _LOOKS_AT: Final = sa.text(
 )
 
 
-def turns_until(moment: datetime) -> sa.Select[tuple[object, ...]]:
-    """Return the looks that files needed by a moment, whether or not somebody has looked, and their draws."""
-    wanted = ("id", "draw_id", "evidence_id", "object_id", "turn", "sale_id", "evidence_type")
-    draw = review_draws.c
-    plan = (
-        draw.as_of.label("drawn_from"),
-        draw.seed,
-        draw.plan["perPartner"].astext.cast(sa.BigInteger).label("per_partner"),
-        draw.plan["secondShare"].astext.cast(sa.Double).label("second_share"),
-    )
-    drawn = review_turns.join(review_draws, draw.id == review_turns.c.draw_id)
-    return sa.select(*review_turns.c[wanted], *plan).select_from(drawn).where(review_turns.c.added_at <= moment)
+def looks_until(moment: datetime) -> sa.TextualSelect:
+    """Return the looks that files needed by a moment: one row an answer, or a look that nobody had by then."""
+    whole = dict.fromkeys(("id", "object_id", "turn", "seed", "per_partner"), sa.BigInteger)
+    ids = dict.fromkeys(("draw_id", "evidence_id"), sa.Uuid)
+    texts = dict.fromkeys(("sale_id", "evidence_type", "reviewer", "question", "answer", "words"), sa.Text)
+    times = dict.fromkeys(("answered_at", "drawn_from"), time)
+    others = {"critical": sa.Boolean, "ends_on": sa.Date, "second_share": sa.Double}
+    types = whole | ids | texts | times | others
+    query = sa.text(_LOOKS.format(", ".join(types))).bindparams(sa.bindparam("moment", moment, time))
+    return query.columns(**types)
 
 
-def answers_until(moment: datetime) -> sa.TextualSelect:
-    """Return the answers that people had given by a moment: one row an answer, with the words of its question."""
-    query = sa.text(_ANSWERS).bindparams(sa.bindparam("moment", moment, time))
-    texts = dict.fromkeys(("reviewer", "question", "answer", "words"), sa.Text)
-    return query.columns(turn_id=sa.BigInteger, **texts, critical=sa.Boolean, answered_at=time, ends_on=sa.Date)
-
-
-_ANSWERS: Final = f"""
-    SELECT turn_id, reviewer, given.key AS question, given.value AS answer,
-           (SELECT asked ->> 'text' FROM jsonb_array_elements(draw.scorecard -> 'question') AS asked
-            WHERE asked ->> 'id' = given.key) AS words,
-           given.key = ANY (failures) AS critical, answered_at, ends_on
-    FROM {review_answers} AS answer
-    JOIN {review_turns} AS turn ON turn.id = turn_id
-    JOIN {review_draws} AS draw ON draw.id = draw_id
-    CROSS JOIN jsonb_each_text(answers) AS given
-    WHERE answered_at <= :moment
+_LOOKS: Final = f"""
+    SELECT {{}}
+    FROM (
+        SELECT turn.*, as_of AS drawn_from, seed, (plan ->> 'perPartner')::bigint AS per_partner,
+               (plan ->> 'secondShare')::double precision AS second_share, reviewer, given.key AS question,
+               given.value AS answer, given.key = ANY (failures) AS critical, answered_at, ends_on,
+               (SELECT asked ->> 'text' FROM jsonb_array_elements(scorecard -> 'question') AS asked
+                WHERE asked ->> 'id' = given.key) AS words
+        FROM {review_turns} AS turn
+        JOIN {review_draws} AS draw ON draw.id = draw_id
+        LEFT JOIN {review_answers} AS kept ON turn_id = turn.id AND answered_at <= :moment
+        LEFT JOIN LATERAL jsonb_each_text(answers) AS given ON TRUE
+        WHERE added_at <= :moment
+    ) AS look
 """
 
 OTHER: Final = "coalesce({0}.sha256 <> was.sha256, ({0}.size, {0}.etag) <> (was.size, was.etag))"
@@ -402,14 +397,11 @@ OTHER: Final = "coalesce({0}.sha256 <> was.sha256, ({0}.size, {0}.etag) <> (was.
 REVIEWS: Final = f"""
     CREATE OR REPLACE TABLE review AS
     WITH looked AS (
-        SELECT turned.id, draw_id, turned.evidence_id, object_id, turned.sale_id, turned.evidence_type, turn,
-               reviewer, question, words, answer, critical, answered_at, ends_on,
-               drawn_from, seed, per_partner, second_share,
+        SELECT look.*,
                withdrawn_at IS NULL AND coalesce(record.object = object_id OR NOT {OTHER.format("now")}, false)
                    AS standing
-        FROM turned
-        LEFT JOIN given_answer ON turn_id = turned.id
-        LEFT JOIN record ON record.evidence_id = turned.evidence_id
+        FROM look
+        LEFT JOIN record ON record.evidence_id = look.evidence_id
         LEFT JOIN version AS was ON was.id = object_id
         LEFT JOIN version AS now ON now.id = record.object
     ),
