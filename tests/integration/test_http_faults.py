@@ -18,9 +18,10 @@ from tests.support.ports import listens
 from tests.support.raw_http import in_process
 from tests.support.request_bodies import CLIENT, UPLOAD
 from tests.support.served_process import SECRET, serving
-from tests.support.uploaded_sales import add_sale, execute, rows
+from tests.support.uploaded_sales import add_record, add_sale, execute, rows
 from tests.support.waiting import PATIENCE, sessions_waiting, wait_until
 from toolkit import embedded
+from toolkit.bucket.client import Bucket
 from toolkit.database.connection import Database
 from toolkit.database.tables import clients, evidences
 from toolkit.errors import AlreadyThere
@@ -193,6 +194,21 @@ def test_a_deadlock_and_a_time_out_of_the_database_are_no_fault_of_the_service(e
         for state in ("40P01", "40001", "57014"):
             execute(database, STOPPED.format(state))
             assert is_away(partner.post("/clients", json=CLIENT))
+
+
+def test_an_object_that_the_bucket_does_not_answer_for_holds_no_registration(environ, database, monkeypatch):
+    monkeypatch.setattr(app, "THREADS", 1)
+    asked, answered = threading.Event(), threading.Event()
+    monkeypatch.setattr(Bucket, "head", lambda *_: asked.set() or (answered.wait(PATIENCE) and None))
+    add_sale(database)
+    add_record(database)
+    with in_process(environ) as server, partner_of(server.url, issue(environ)) as partner:
+        with ThreadPoolExecutor(1) as thread:
+            told = thread.submit(partner.get, "/sales/sale-1/completion")
+            assert asked.wait(PATIENCE)
+            assert partner.post("/clients", json=CLIENT).status_code == 200
+            answered.set()
+        assert told.result().json()["mayBeCompleted"] is False
 
 
 RULES = """

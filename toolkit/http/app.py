@@ -98,9 +98,10 @@ def create_app(backend: Backend, checks: TokenChecks) -> FastAPI:
         redirect_slashes=False,
         exception_handlers=dict.fromkeys((*_REFUSED, *_AWAY), _answer_error),
     )
-    workers = Workers(threads=THREADS, waiting=WAITING, seconds=OPERATION_SECONDS)
+    # Two, so that an object for which the bucket does not answer holds no registration.
+    workers, readers = (Workers(threads=THREADS, waiting=WAITING, seconds=OPERATION_SECONDS) for _ in range(2))
     _add_endpoints(app, backend, workers)
-    add_reading(app, backend, workers)
+    add_reading(app, backend, readers)
     _add_probes(app, backend)
     pages = page_routes(document(app))
     app.router.routes.extend(pages)
