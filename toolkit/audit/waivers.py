@@ -43,7 +43,7 @@ def add_waivers(
     with database.transaction() as connection:
         added_at = stamp(connection, clock)
         known = {waiver.request: waiver for waiver in waivers_at(connection, added_at) if not waiver.revoked_at}
-        found = [known.get(request) or Waiver(new_id(), request, added_at) for request in requests]
+        found = [known.get(request) or Waiver(new_id(), request, added_at) for request in dict.fromkeys(requests)]
         rows = {
             waiver.id: {"id": waiver.id, "added_at": added_at, "account": account}
             | dict(zip((column.name for column in _REQUESTED), astuple(waiver.request), strict=True))

@@ -66,6 +66,11 @@ def read_waiver(given: Mapping[str, Any], *, today: date) -> tuple[WaiverRequest
     days = {name: _day(given.get(name)) for name in ("start", "end")}
     start, end, code = days["start"] or today, days["end"], texts["code"].upper()
     wrong = [Message("{} is no field of a waiver", name) for name in given if name not in FIELDS]
+    wrong += [
+        Message("{}: {}", name, Message("Must be a string"))
+        for name, value in given.items()
+        if not isinstance(value, str | date | None)
+    ]
     if not texts["reason"]:
         wrong.append(Message("reason is required"))
     for name in ("owner", "approvedBy"):
