@@ -6,6 +6,7 @@ from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from importlib.resources.abc import Traversable
+from io import StringIO
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -36,7 +37,7 @@ def read_toml(
         SettingsError: naming the file, the line, the field and the reason; the value itself may be a secret.
     """
     try:
-        text = path.read_text("utf-8")
+        text = path.read_text("utf-8-sig")  # editors of Windows write a mark in front
         given = tomllib.loads(text)
     except OSError as error:
         raise UnreadableFile("{} cannot be read: {}.", name, error.strerror or "unknown reason") from None
@@ -56,6 +57,8 @@ def read_toml(
 
 def broken_at(error: Exception) -> Message:
     """Return the place from which on a text is no TOML."""
+    if isinstance(error, UnicodeDecodeError):
+        return Message("save it in UTF-8")
     found = re.search(r"at line (\d+), column (\d+)", str(error))
     return Message("wrong at line {}, column {}", *found.groups()) if found else Message("wrong at its end")
 
@@ -65,7 +68,7 @@ def line_of(text: str, where: Sequence[str | int]) -> int:
 
     ``where`` leads to the field: names, and after that of an array a number from 0.
     """
-    lines = text.splitlines(keepends=True)
+    lines = StringIO(text).readlines()  # what else ends a line to Python ends none in TOML
 
     def longest(end: int) -> tuple[int, int]:
         """Return the longest text of at most so many lines that is TOML, and how much of ``where`` it has."""
