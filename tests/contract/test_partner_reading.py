@@ -202,7 +202,7 @@ def test_reading_needs_a_token_with_the_scope_for_evidence(environ, service, str
         assert registering.post(f"/findings/{uuid4()}/answers", json={"answer": "sentAgain"}).status_code == 403
     with partner_of(service.server.url, request) as asking:
         allowed = asking.delete(path).headers["allow"]
-    assert allowed == ("GET, PUT" if path.endswith("evidences") else "GET")
+    assert allowed == ("GET, HEAD, PUT" if path.endswith("evidences") else "GET, HEAD")
 
 
 def test_without_an_audit_nobody_is_told_that_nothing_is_wrong(run, embedded_environment):
