@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 
-from tests.support.uploaded_sales import MP3, PDF, add_record, add_sale, rows, unguarded
+from tests.support.uploaded_sales import MP3, PDF, add_record, add_sale, execute, rows, unguarded
 from toolkit.contract.evidence import EvidenceType
 from toolkit.contract.scorecards import Mark, read_scorecard
 from toolkit.errors import InvalidFields, InvalidInput, ReviewRefused
@@ -258,6 +258,15 @@ def test_an_answer_about_a_file_that_was_replaced_meanwhile_is_not_kept(office, 
     with pytest.raises(ReviewRefused, match="not the version any more that was drawn"):
         office.kit.desk("Ana Souza").record(turn.evidence_id, YES)
     assert rows(database, "SELECT count(*) FROM audit.review_answers") == [(0,)]
+
+
+def test_a_file_that_its_record_names_no_longer_is_before_nobody(office, database):
+    office.kit.draw_review(per_partner=1, second_share=0)
+    first, second = office.kit.desk("Ana Souza").next(most=2).result
+    execute(database, f"UPDATE evidences SET object_key = 'another' WHERE id = '{first.evidence_id}'")
+    execute(database, f"DELETE FROM evidences WHERE id = '{second.evidence_id}'")
+    office.kit.audit(verify=False)
+    assert office.kit.desk("Ana Souza").next().result == []
 
 
 TWO = CARD.replace("accepted-for-days = 30\n", "").lstrip()

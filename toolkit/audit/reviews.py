@@ -28,8 +28,8 @@ from toolkit.contract.rules import EvidenceState
 from toolkit.contract.scorecards import Question, Scorecard
 from toolkit.database.connection import Database
 from toolkit.database.observation_clock import stamp
-from toolkit.database.tables import moment as time
 from toolkit.database.tables import (
+    evidence_observations,
     new_id,
     object_observations,
     review_answers,
@@ -37,6 +37,7 @@ from toolkit.database.tables import (
     review_turns,
     withdrawals,
 )
+from toolkit.database.tables import moment as time
 from toolkit.errors import InvalidInput, ReviewRefused
 from toolkit.log.events import record_event
 
@@ -182,7 +183,7 @@ def take_turns(
     """Hand out the next files to a reviewer, who has them alone for a while; first those that are open already.
 
     Nobody gets a file that they looked at before, a second look before the first is kept, or a version that is
-    gone or withdrawn.
+    gone, withdrawn or no longer that of its record.
 
     Raises:
         ReviewRefused: the name of the reviewer is missing, or not in Latin letters.
@@ -309,6 +310,8 @@ _TAKE: Final = sa.text(
     WITH free AS (
         SELECT turn.id FROM {review_turns} AS turn
         JOIN {object_observations} AS object ON object.id = turn.object_id AND object.gone_at IS NULL
+        JOIN {evidence_observations} AS record
+            ON record.evidence_id = turn.evidence_id AND record.gone_at IS NULL AND object_key = object.key
         WHERE (turn.claimed_until IS NULL OR turn.claimed_until <= :now OR turn.claimed_by = :person)
           AND NOT EXISTS (SELECT FROM {review_answers} WHERE turn_id = turn.id)
           AND NOT EXISTS (
