@@ -305,7 +305,7 @@ class Privacy:
             "purposeAndLegalBasis": pick_camel(rules, "purpose", "legal_basis"),
         }
         required = ("contact", "sharing", "security", "purpose", "legal_basis")
-        missing = [name for name in required if not getattr(rules, name)]
+        missing = [name.replace("_", "-") for name in required if not getattr(rules, name)]
         rows = [(_(category), ", ".join(columns)) for category, columns in stored.items()]
         facts = {
             "contact": rules.contact,
