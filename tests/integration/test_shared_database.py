@@ -35,6 +35,7 @@ from toolkit.database.schema import As, grants
 from toolkit.database.service import evidences, load_service, sales
 from toolkit.embedded.postgres import programs
 from toolkit.embedded.servers import Account, server_account
+from toolkit.embedded.servers import run as run_program
 from toolkit.errors import DatabaseError
 from toolkit.evidence.completion import complete_sale
 from toolkit.evidence.credentials import UploadLimits, request_upload
@@ -76,9 +77,8 @@ def cluster():
         account = server_account(folder)
         account.give(folder)
         made = Cluster(free_port(), folder, account, programs(folder, account))
-        run_as(
-            account, made.programs / "initdb", *f"-D {folder}/data -U company -A trust --no-sync -E UTF8".split()
-        )
+        options = f"-D {folder}/data -U company -A trust --no-sync -E UTF8"
+        run_program([made.programs / "initdb", *options.split()], owner=account.ids)
         with served(made, folder / "data", made.port):
             yield made
 
@@ -89,7 +89,7 @@ def replica_of(cluster, *settings):
     port = free_port()
     data = cluster.folder / f"replica-{port}"
     options = f"-D {data} -R --no-sync -c fast -h 127.0.0.1 -p {cluster.port} -U company"
-    run_as(cluster.account, cluster.programs / "pg_basebackup", *options.split())
+    run_program([cluster.programs / "pg_basebackup", *options.split()], owner=cluster.account.ids)
     with served(cluster, data, port, *settings):
         yield port
 
@@ -123,22 +123,13 @@ def served(cluster, data, port, *settings):
 @contextmanager
 def started(account, *command):
     silent = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)
-    server = subprocess.Popen(command, **silent, **options_of(account))
+    owner = dict(zip(("user", "group"), account.ids, strict=True)) | {"extra_groups": []} if account.ids else {}
+    server = subprocess.Popen(command, **silent, **owner, cwd="/")
     try:
         yield server
     finally:
         server.send_signal(signal.SIGINT)  # PostgreSQL and PgBouncer end at once, without waiting for clients
         server.wait(PATIENCE)
-
-
-def run_as(account, *command):
-    subprocess.run(command, check=True, capture_output=True, **options_of(account))
-
-
-def options_of(account):
-    if account.ids is None:
-        return {"cwd": "/"}
-    return {"cwd": "/", "user": account.ids[0], "group": account.ids[1], "extra_groups": []}
 
 
 SERVICES = Path(__file__).parents[1] / "data" / "services"
