@@ -8,6 +8,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from unittest.mock import Mock
 from zoneinfo import ZoneInfo
 
 import psutil
@@ -197,13 +198,6 @@ def victim_job(notebook=None, keep_days=90):
     return Job.model_validate(made, context={"zone": ZONE})
 
 
-def hold(folder, step):
-    """Let this step of every start wait, half done, until the file that is returned is removed."""
-    held = folder / f"hold-{step}"
-    held.touch()
-    return held
-
-
 class Marks(CommandLine):
     """Commands that leave a mark; those of this job alone."""
 
@@ -265,6 +259,14 @@ def _start_and_exit(folder, environ, job):
     sys.exit(start(folder, environ, job) is not Outcome.DONE)
 
 
+def half_done(folder, environ):
+    """A start that waits in the middle of its second step, and the file that holds it there."""
+    (held := folder / "hold-two").touch()
+    process = start_process(folder, environ)
+    wait_until((folder / "holds").exists)
+    return process, held
+
+
 def final(folder):
     return run_folder(folder / "out", victim_job(), DATE)
 
@@ -304,9 +306,7 @@ def exit_code(process):
 
 
 def test_a_start_that_waits_goes_on_after_the_steps_that_a_killed_one_did(database, environ, tmp_path):
-    held = hold(tmp_path, "two")
-    first = start_process(tmp_path, environ)
-    wait_until((tmp_path / "holds").exists)
+    first, held = half_done(tmp_path, environ)
     second = start_process(tmp_path, environ)
     first.kill()
     assert exit_code(first) == -signal.SIGKILL
@@ -328,9 +328,7 @@ def test_a_start_that_is_killed_between_names_and_history_is_mended(database, en
 
 
 def test_a_signal_ends_a_run_with_its_code_and_the_next_start_goes_on(database, environ, tmp_path):
-    held = hold(tmp_path, "two")
-    start = start_process(tmp_path, environ)
-    wait_until((tmp_path / "holds").exists)
+    start, held = half_done(tmp_path, environ)
     start.terminate()
     assert exit_code(start) == 1
     held.unlink()
@@ -372,11 +370,9 @@ def test_a_database_that_goes_away_in_the_middle_is_told_and_the_next_start_goes
     database = Database(environ["DATABASE_URL"])
     schema.upgrade(database, service_tables=True)
     tmp_path.chmod(0o755)
-    release = hold(tmp_path, "two")
-    start = start_process(tmp_path, environ)
-    wait_until((tmp_path / "holds").exists)
+    start, held = half_done(tmp_path, environ)
     embedded.stop(own_home)
-    release.unlink()
+    held.unlink()
     assert exit_code(start) == 1
     assert "DATABASE_UNAVAILABLE" in (tmp_path / "log").read_text()
     assert not (final(tmp_path) / "two").exists()
@@ -388,33 +384,18 @@ def test_a_database_that_goes_away_in_the_middle_is_told_and_the_next_start_goes
     database.dispose()
 
 
-def renewed():
-    pass
-
-
-def lost():
-    raise LeaseLost
-
-
-def nobody_answers():
-    raise DatabaseUnavailable
-
-
-def interrupted(number, _frame):
-    raise SystemExit(number)
-
-
 @pytest.mark.parametrize(
-    ("renew", "lease", "timeout", "code"),
+    ("fault", "lease", "timeout", "code"),
     [
-        (renewed, PATIENCE, 0.3, "TIMED_OUT"),
-        (lost, 2, PATIENCE, "LEASE_LOST"),
-        (nobody_answers, 5, PATIENCE, "DATABASE_UNAVAILABLE"),
+        (None, PATIENCE, 0.3, "TIMED_OUT"),
+        (LeaseLost, 2, PATIENCE, "LEASE_LOST"),
+        (DatabaseUnavailable, 5, PATIENCE, "DATABASE_UNAVAILABLE"),
     ],
 )
-def test_a_run_is_stopped_when_its_time_is_up_or_it_cannot_be_held(renew, lease, timeout, code):
-    holder, began = LeaseHolder(renew, timedelta(seconds=lease), timedelta(seconds=timeout)), time.monotonic()
-    with stop_signals_handled(interrupted), pytest.raises(SystemExit), holder.held():
+def test_a_run_is_stopped_when_its_time_is_up_or_it_cannot_be_held(fault, lease, timeout, code):
+    lasts, ends = timedelta(seconds=lease), timedelta(seconds=timeout)
+    holder, began = LeaseHolder(Mock(side_effect=fault), lasts, ends), time.monotonic()
+    with stop_signals_handled(lambda number, _: sys.exit(number)), pytest.raises(SystemExit), holder.held():
         time.sleep(PATIENCE)
     assert holder.cause == code
     assert time.monotonic() - began < lease  # before another start may take the run
@@ -438,9 +419,7 @@ def test_a_run_that_ended_is_not_stopped_by_a_renewal_that_was_under_way():
 
 
 def test_a_holder_that_stands_still_loses_its_run_and_publishes_nothing(database, environ, tmp_path):
-    held = hold(tmp_path, "two")
-    asleep = start_process(tmp_path, environ)
-    wait_until((tmp_path / "holds").exists)
+    asleep, held = half_done(tmp_path, environ)
     os.kill(asleep.pid or 0, signal.SIGSTOP)
     held.unlink()
     try:
