@@ -7,9 +7,8 @@ import signal
 import subprocess
 from base64 import b64encode
 from contextlib import contextmanager
-from dataclasses import dataclass
-from pathlib import Path
 from threading import Timer
+from unittest.mock import Mock
 
 import duckdb
 import nbformat
@@ -20,7 +19,6 @@ from tests.support.scripted_server import Answer, scripted
 from tests.support.uploaded_sales import execute, unguarded
 from tests.support.waiting import wait_until
 from toolkit import embedded
-from toolkit.cli import main
 from toolkit.cli.jobs import CommandLine
 from toolkit.database.connection import Database
 from toolkit.samples.dataset import make_samples, write_sales
@@ -29,141 +27,96 @@ JOB = """
 [jobs.nightly]
 schedule = "0 2 * * *"
 grace = "2d"
-{more}
-
-[[jobs.nightly.steps]]
-name = "sync"
-command = "bucket sync --full"
-
-[[jobs.nightly.steps]]
-name = "sales"
-command = "sales load {file} --overwrite"
-
-[[jobs.nightly.steps]]
-name = "report"
-command = "report --format csv,json --out {{out}}"
+steps = [
+    { name = "sync", command = "bucket sync --full" },
+    { name = "sales", command = "sales load sales.csv --overwrite" },
+    { name = "report", command = "report --format csv,json --out {out}" },
+]
 """
-
-AUDIT = '[[jobs.nightly.steps]]\nname = "audit"\ncommand = "audit"\n'
-
-
-@dataclass
-class Office:
-    """A jobs file, a folder for its outputs, and the commands."""
-
-    folder: Path
-    environ: dict[str, str]
-    capsys: pytest.CaptureFixture[str]
-
-    def write(self, text=JOB, more=""):
-        sales = self.folder / "sales.csv"
-        (self.folder / "jobs.toml").write_text(text.format(more=more, file=sales))
-
-    def sales(self, *ids):
-        rows = [f"{each},,A,true,2026-03-01T10:00:00-03:00" for each in ids]
-        head = "saleId,clientId,utilityGroup,isClientFinancialResponsible,createdAt"
-        (self.folder / "sales.csv").write_text("\n".join([head, *rows]) + "\n")
-
-    def run(self, *words, **environ):
-        """The exit status, what was printed (as JSON where it is), and the log."""
-        status = main(["job", *words], {**self.environ, **environ})
-        printed = self.capsys.readouterr()
-        try:
-            return status, json.loads(printed.out), printed.err
-        except ValueError:
-            return status, printed.out, printed.err
-
-    @property
-    def out(self):
-        return self.folder / "out" / "nightly"
-
-    def published(self):
-        return sorted(path for path in self.out.glob("20*") if path.is_dir())
+SALES = """saleId,clientId,utilityGroup,isClientFinancialResponsible,createdAt
+V-1,,A,true,2026-03-01T10:00:00-03:00
+V-2,,A,true,2026-03-01T10:00:00-03:00
+"""
 
 
 @pytest.fixture
-def office(embedded_environment, tmp_path, capsys):
-    ours = {"TOOLKIT_JOBS": str(tmp_path / "jobs.toml"), "TOOLKIT_JOBS_OUT": str(tmp_path / "out")}
-    made = Office(tmp_path, {**embedded_environment, **ours}, capsys)
-    made.write()
-    made.sales("V-1", "V-2")
-    return made
+def job(run, tmp_path, monkeypatch):
+    """Runs `toolkit job` in a folder with a jobs file and two sales."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "jobs.toml").write_text(JOB)
+    (tmp_path / "sales.csv").write_text(SALES)
+    ours = {"TOOLKIT_JOBS": "jobs.toml", "TOOLKIT_JOBS_OUT": "out"}
+    return lambda *words, ends=0, **given: run("job", *words, ends=ends, **ours | given)
 
 
 @pytest.mark.parametrize(
     ("ends", "code"), [("1 / 0", "NOTEBOOK_FAILED"), ("os.kill(os.getpid(), 9)", "KERNEL_DIED")]
 )
-def test_a_notebook_that_ends_too_soon_has_its_code_and_is_mended(ends, code, office):
-    mended, report = office.folder / "mended", "report --format csv,json --out {{out}}"
+def test_a_notebook_that_ends_too_soon_has_its_code_and_is_mended(ends, code, job, tmp_path):
     half = "import os\nfrom pathlib import Path\nPath(out, 'half').write_text('x')\nprint('before')"
-    ending = f"if not Path({str(mended)!r}).exists():\n    {ends}"
-    write_notebook(office.folder / "ends.ipynb", half, ending, parameters="out = '.'  # folder")
-    step = f"run {office.folder}/ends.ipynb -p out {{{{out}}}} --out {{{{out}}}}/ends.ipynb"
-    office.write(JOB.replace(report, step))
-    status, told, _ = office.run("run", "nightly", "--json")
-    assert (status, told["code"]) == (1, code)
-    [final] = office.published()
+    ending = f"if not Path({str(tmp_path)!r}, 'mended').exists():\n    {ends}"
+    write_notebook(tmp_path / "ends.ipynb", half, ending, parameters="out = '.'  # folder")
+    step = "run ends.ipynb -p out {out} --out {out}/ends.ipynb"
+    (tmp_path / "jobs.toml").write_text(JOB.replace("report --format csv,json --out {out}", step))
+    assert job("run", "nightly", "--json", ends=1).told["code"] == code
+    [final] = [path for path in (tmp_path / "out" / "nightly").glob("20*") if path.is_dir()]
     assert sorted(path.name for path in final.iterdir()) == ["report.failed", "sales", "sync"]
     assert "before" in str(nbformat.read(final / "report.failed" / "ends.failed.ipynb", 4))
-    mended.touch()
-    assert office.run("run", "nightly")[0] == 0
+    (tmp_path / "mended").touch()
+    job("run", "nightly")
     assert sorted(path.name for path in (final / "report").iterdir()) == ["ends.ipynb", "half"]
 
 
-def test_a_database_that_is_away_at_the_start_is_told_at_once(office):
+def test_a_database_that_is_away_at_the_start_is_told_at_once(job):
     with scripted(Answer(200)) as server:
         hook = {"TOOLKIT_WEBHOOK_URL": server.url, "TOOLKIT_WEBHOOK_SECRET": "geheim"}
         away = {"DATABASE_URL": "postgresql://127.0.0.1:9/x", **hook}
-        status, told, _ = office.run("run", "nightly", "--json", **away)
-    assert (status, told["code"]) == (1, "DATABASE_UNAVAILABLE")
+        assert job("run", "nightly", "--json", ends=1, **away).told["code"] == "DATABASE_UNAVAILABLE"
     [notice] = [json.loads(sent.body) for sent in server.requests]
     assert (notice["kind"], notice["code"]) == ("failed", "DATABASE_UNAVAILABLE")
-    assert office.run("run", "nightly")[0] == 0
+    job("run", "nightly")
 
 
-def test_missed_dates_are_announced_once_and_the_last_one_is_caught_up_with(office, database):
-    office.write(JOB + AUDIT, more="notify.findings = 0")
-    office.run("missed")
+def test_missed_dates_are_announced_once_and_the_last_one_is_caught_up_with(job, database, tmp_path):
+    told = JOB.replace("\n]", '\n    { name = "audit", command = "audit" },\n]\nnotify.findings = 0')
+    (tmp_path / "jobs.toml").write_text(told)
+    job("missed", ends=None)
     execute(database, "UPDATE audit.job_schedules SET watched_until = now() - interval '5 days'")
     reading = database.engine.url.update_query_dict({"options": "-cdefault_transaction_read_only=on"})
-    status, told, _ = office.run("missed", DATABASE_URL=reading.render_as_string(hide_password=False))
-    assert (status, told) == (1, "")  # and not that no date was missed
+    refused = job("missed", ends=1, DATABASE_URL=reading.render_as_string(hide_password=False))
+    assert refused.out == ""  # and not that no date was missed
     settings = {"TOOLKIT_WEBHOOK_SECRET": "geheim", "TOOLKIT_LANGUAGE": "pt-BR"}
     with scripted(Answer(500)) as server:
-        status, told, log = office.run("missed", "--json", TOOLKIT_WEBHOOK_URL=server.url, **settings)
-    assert (status, len(told["missed"])) == (3, 3)
-    assert "could not be delivered, and is tried again" in log
+        ran = job("missed", "--json", ends=3, TOOLKIT_WEBHOOK_URL=server.url, **settings)
+    assert len(ran.told["missed"]) == 3
+    assert "could not be delivered, and is tried again" in ran.err
     with scripted(Answer(200)) as server:
-        assert office.run("run", "nightly", TOOLKIT_WEBHOOK_URL=server.url, **settings)[0] == 0
+        job("run", "nightly", TOOLKIT_WEBHOOK_URL=server.url, **settings)
     missed, attention = (json.loads(sent.body) for sent in server.requests)
     assert (missed["kind"], attention["kind"], attention["open"]) == ("missed", "attention", 2)
     assert "não foi iniciada" in missed["subject"]
-    assert office.run("missed")[0] == 0
+    job("missed")
 
 
 @pytest.mark.parametrize(
     ("error", "told_of"),
     [(KeyError("390.533.447-05"), "KeyError"), (OSError(30, "no", "390.533.447-05"), "Read-only file system")],
 )
-def test_an_unknown_error_is_told_by_its_kind_only(error, told_of, office, monkeypatch):
-    def fails(*_):
-        raise error
-
-    monkeypatch.setattr(CommandLine, "run", fails)
-    status, told, log = office.run("run", "nightly", "--json")
-    assert (status, told["code"]) == (1, "UNEXPECTED")
-    assert told_of in told["reason"]
-    assert "390" not in log
+def test_an_unknown_error_is_told_by_its_kind_only(error, told_of, job, monkeypatch):
+    monkeypatch.setattr(CommandLine, "run", Mock(side_effect=error))
+    ran = job("run", "nightly", "--json", ends=1)
+    assert ran.told["code"] == "UNEXPECTED"
+    assert told_of in ran.told["reason"]
+    assert "390" not in ran.err
 
 
-def test_a_signal_that_stops_an_audit_in_the_middle_has_its_code(office, monkeypatch):
+def test_a_signal_that_stops_an_audit_in_the_middle_has_its_code(job, monkeypatch):
     def judges(*_):
         Timer(0.5, os.kill, (os.getpid(), signal.SIGTERM)).start()
         duckdb.sql("SELECT count(*) FROM range(1000000000000)").fetchall()
 
     monkeypatch.setattr(CommandLine, "run", judges)
-    status, told, _ = office.run("run", "nightly", "--json")
-    assert (status, told["code"]) == (1, "STOPPED")
+    assert job("run", "nightly", "--json", ends=1).told["code"] == "STOPPED"
 
 
 @contextmanager
@@ -187,15 +140,14 @@ def fill_up(filler):
             file.write(bytes(4096))
 
 
-def test_a_full_disk_has_its_code_and_the_next_start_mends_it(office, tmp_path):
+def test_a_full_disk_has_its_code_and_the_next_start_mends_it(job, tmp_path):
     with small_disk(tmp_path / "out"):
         filler = tmp_path / "out" / "filler"
         fill_up(filler)
-        status, told, _ = office.run("run", "nightly", "--json")
-        assert (status, told["code"]) == (1, "DISK_FULL")
+        assert job("run", "nightly", "--json", ends=1).told["code"] == "DISK_FULL"
         filler.unlink()
-        assert office.run("run", "nightly")[0] == 0
-        assert (office.out / "latest" / "report" / "manifest.json").exists()
+        job("run", "nightly")
+        assert (tmp_path / "out" / "nightly" / "latest" / "report" / "manifest.json").exists()
 
 
 def test_the_packaged_jobs_do_their_work_on_embedded_services_as_they_are(run, own_home, tmp_path):
