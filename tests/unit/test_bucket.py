@@ -153,6 +153,12 @@ class TestSessions:
         ends_at = NOW + timedelta(minutes=20)
         assert form(bucket_at(serve(session("short", ends_at)).url)).expires_at == ends_at
 
+    def test_a_session_that_cannot_be_renewed_yet_signs_to_its_end(self, serve, monkeypatch):
+        monkeypatch.setattr(aws_sessions, "RENEWAL_PAUSE", timedelta(0))
+        ends_at = NOW + timedelta(minutes=30)
+        bucket = bucket_at(serve(session("first", ends_at), HANG_UP).url)
+        assert [form(bucket).expires_at for _ in range(3)] == [ends_at] * 3
+
     def test_a_session_that_cuts_forms_short_is_renewed_after_a_pause(self, serve, monkeypatch):
         server = serve(session("first", NOW + timedelta(minutes=30)), session("second", NOW + 12 * HOUR))
         bucket = bucket_at(server.url)

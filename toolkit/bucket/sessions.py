@@ -22,7 +22,7 @@ from botocore.exceptions import NoCredentialsError
 
 from toolkit.bucket.errors import Server, shown_address
 from toolkit.contract.deadlines import Clock
-from toolkit.errors import BucketError
+from toolkit.errors import BucketError, BucketUnavailable
 from toolkit.settings import AwsSettings
 
 _log = logging.getLogger(__name__)
@@ -156,7 +156,12 @@ class SigningSessions:
             now = self._clock()
             ends_at = now if self._issued is None or self._issued.ends_at is None else self._issued.ends_at
             if ends_at <= now or (ends_at < until and self._renew_from <= now):
-                self._issued, self._renew_from = self._issue(), now + RENEWAL_PAUSE
+                try:
+                    self._issued = self._issue()
+                except BucketUnavailable:
+                    if ends_at <= now:  # until then the session that there is signs forms, which it cuts short
+                        raise
+                self._renew_from = now + RENEWAL_PAUSE
             assert self._issued is not None
             return self._issued
 
