@@ -235,6 +235,32 @@ def test_a_client_that_breaks_a_rule_of_the_services_tables_is_no_fault_of_the_s
     assert len(stored(database, clients)) == 1
 
 
+RULES_OF_RECORDS = """
+    ALTER TABLE evidences ADD CONSTRAINT once UNIQUE (sale_id, file_name) DEFERRABLE INITIALLY DEFERRED,
+        ADD CONSTRAINT names CHECK (file_name <> 'x.pdf')
+"""
+
+
+def test_a_record_that_breaks_a_rule_of_the_services_tables_is_no_fault_of_the_service(environ, database):
+    execute(database, RULES_OF_RECORDS)
+    add_sale(database)
+    with in_process(environ) as server, partner_of(server.url, issue(environ)) as partner:
+        for file_name, status in (("a.pdf", 200), ("a.pdf", 409), ("x.pdf", 400)):
+            asked = partner.put("/sales/sale-1/evidences", json={**UPLOAD, "fileName": file_name})
+            assert asked.status_code == status
+    assert len(stored(database, evidences)) == 1
+
+
+def test_a_sale_that_is_deleted_while_credentials_are_asked_for_is_not_found(environ, database):
+    add_sale(database)
+    with in_process(environ) as server, partner_of(server.url, issue(environ)) as partner:
+        with ThreadPoolExecutor(1) as thread, database.transaction() as connection:
+            connection.exec_driver_sql("DELETE FROM sales")
+            asked = thread.submit(partner.put, "/sales/sale-1/evidences", json=UPLOAD)
+            wait_until(lambda: sessions_waiting(database))
+        assert asked.result().status_code == 404
+
+
 def test_a_server_whose_service_lost_a_column_is_not_ready_until_it_is_back(environ, database):
     with serving(environ) as server, partner_of(server.url, None) as partner:
 

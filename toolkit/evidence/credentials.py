@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import cache
@@ -12,6 +13,7 @@ from uuid import UUID
 
 import sqlalchemy as sa
 from sqlalchemy import Connection, Row
+from sqlalchemy.exc import IntegrityError
 
 from toolkit.atomic_files import atomic_file, to_disk
 from toolkit.bucket.client import Bucket, UploadForm, ask_each
@@ -31,6 +33,7 @@ from toolkit.evidence.access import one_sale, own_sale, own_sale_parameters, own
 from toolkit.evidence.records import EvidenceRecord, records_where
 from toolkit.evidence.upload import journal_of
 from toolkit.intake.headings import Headings
+from toolkit.intake.registration import refusals
 from toolkit.intake.sources import source_of
 from toolkit.intake.tables import Rejected, Table, valid_rows
 from toolkit.log.events import RECORD_ISSUED, record_reissued
@@ -65,6 +68,7 @@ def request_upload(
 
     Raises:
         InvalidFields: every invalid field of the body at once, whether the sale is known or not.
+        AlreadyThere: the service keeps something of the record only once.
         SaleNotFound: no sale has this id, whatever it looks like, or it is not the partner's.
         DatabaseError: several sales have it.
         WrongBucket: the database belongs to another bucket.
@@ -103,12 +107,14 @@ def _store(database: Database, bucket: Bucket, record: Mapping[str, Any], access
     that those that come at once do not pass it together.
     """
     open_forms = None if access is None else access.open_forms
-    with database.statement() as connection:
+    # What the service refuses, such as a record of a sale that is just being deleted, is looked at again.
+    with database.statement() as connection, refusals(), suppress(IntegrityError):
         issue = _issue(database.service)  # only now it is known how the values are converted
         far_below = None if open_forms is None else open_forms // 2
         if connection.execute(issue, {**record, "open_forms": far_below}).rowcount:
             return
-    with database.transaction() as connection:
+    with database.transaction() as connection, refusals():
+        connection.execute(sa.text("SET CONSTRAINTS ALL IMMEDIATE"))
         check_bucket(connection, bucket)
         # Before the lock: whose sale it is not must neither wait for those whose it is, nor make them wait.
         one_sale(connection, access, record["sale_id"])

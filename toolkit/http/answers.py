@@ -99,7 +99,7 @@ PROBLEMS: Final = {
         ErrorAnswer(
             409,
             "Repeats what may stand only once in the service",
-            "Something of the client may stand only once in the service's own tables, and stands there.",
+            "Something of it may stand only once in the service's own tables, and stands there.",
         ),
         ErrorAnswer(413, "The body is larger than 64 KiB", "The body is larger than 64 KiB."),
         ErrorAnswer(

@@ -220,7 +220,7 @@ def _add_endpoints(app: FastAPI, backend: Backend, workers: Workers) -> None:
         summary="Request credentials for the upload of one evidence file",
         description="Stores an evidence record each time, with its own object in the bucket.",
         response_model=UploadCredentials,
-        responses=documented(*_EVERY_ENDPOINT, 404),
+        responses=documented(*_EVERY_ENDPOINT, 404, 409),
         openapi_extra={
             "parameters": [SALE_ID],
             **request_body(EvidenceRequest, document=DOCUMENT_EXAMPLE, recording=RECORDING_EXAMPLE),

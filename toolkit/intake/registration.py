@@ -4,7 +4,8 @@ Nothing of a person but the masked CPF leaves the database where clients are loo
 what is found so: it is for people to look at, and no row is rejected for it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date
 from typing import Any, Final
@@ -49,16 +50,22 @@ def register_client(database: Database, body: Mapping[str, Any], clock: Clock) -
     client_id, address_id = new_id(), new_id()
     stored = {"id": client_id, "address_id": address_id, "created_at": clock()}
     stored |= client.model_dump(exclude={"address"}) | client.address.model_dump()
-    with database.statement() as connection:
-        try:
-            connection.execute(add, stored)
-        except DBAPIError as error:
-            if isinstance(error.orig, psycopg.errors.UniqueViolation):
-                raise AlreadyThere(refusal(error.orig)) from None
-            if isinstance(error.orig, REFUSALS):
-                raise InvalidFields([InvalidField("body", refusal(error.orig))]) from None
-            raise
+    with database.statement() as connection, refusals():
+        connection.execute(add, stored)
     return RegisteredClient(message=MESSAGE, client_id=client_id, address_id=address_id)
+
+
+@contextmanager
+def refusals() -> Iterator[None]:
+    """Raise ``AlreadyThere`` or ``InvalidFields`` where the service's own rules refuse the row of a request."""
+    try:
+        yield
+    except DBAPIError as error:
+        if isinstance(error.orig, psycopg.errors.UniqueViolation):
+            raise AlreadyThere(refusal(error.orig)) from None
+        if isinstance(error.orig, REFUSALS):
+            raise InvalidFields([InvalidField("body", refusal(error.orig))]) from None
+        raise
 
 
 def refusal(error: psycopg.Error) -> Message:
