@@ -76,7 +76,7 @@ PROBLEMS: Final = {
         ErrorAnswer(
             401,
             "A bearer token is required",
-            "The bearer token is missing, malformed, expired, not yet valid or wrongly signed.",
+            "The bearer token is missing, malformed, wrongly signed, revoked, expired, not yet or too long valid.",
             Unauthorized,
             {"WWW-Authenticate": "Bearer"},
         ),
@@ -116,7 +116,7 @@ PROBLEMS: Final = {
         ErrorAnswer(
             503,
             "The service is not available at the moment; try again later",
-            "The database or the bucket is away, or too many requests are waiting. Nothing was acknowledged.",
+            "Database or bucket are away, too many requests wait, or there is no audit. Nothing was acknowledged.",
             headers={"Retry-After": str(RETRY_AFTER)},
         ),
     )
