@@ -4,11 +4,13 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from threading import Event
 from urllib.parse import parse_qs
 
 import pytest
 
 from tests.support.scripted_server import HANG_UP, Answer, scripted
+from tests.support.waiting import PATIENCE
 from toolkit.bucket import sessions as aws_sessions
 from toolkit.bucket.client import Bucket
 from toolkit.errors import BucketError, BucketUnavailable, ObjectArchived, ObjectDenied
@@ -158,6 +160,21 @@ class TestSessions:
         ends_at = NOW + timedelta(minutes=30)
         bucket = bucket_at(serve(session("first", ends_at), HANG_UP).url)
         assert [form(bucket).expires_at for _ in range(3)] == [ends_at] * 3
+
+    def test_who_renews_a_session_keeps_nobody_else_waiting(self, serve, monkeypatch):
+        monkeypatch.setattr(aws_sessions, "RENEWAL_PAUSE", timedelta(0))
+        asked, answered = Event(), Event()
+        second = session("second", NOW + 12 * HOUR)
+        slow = lambda _: asked.set() or (answered.wait(PATIENCE) and second)  # noqa: E731
+        bucket = bucket_at(serve(session("first", NOW + timedelta(minutes=30)), slow).url)
+        with ThreadPoolExecutor(1) as thread:
+            tokens = [form(bucket).fields["X-Amz-Security-Token"]]
+            renewed = thread.submit(form, bucket)
+            assert asked.wait(PATIENCE)
+            tokens.append(form(bucket).fields["X-Amz-Security-Token"])
+            answered.set()
+        assert tokens == ["first", "first"]
+        assert renewed.result().fields["X-Amz-Security-Token"] == "second"
 
     def test_a_session_that_cuts_forms_short_is_renewed_after_a_pause(self, serve, monkeypatch):
         server = serve(session("first", NOW + timedelta(minutes=30)), session("second", NOW + 12 * HOUR))

@@ -152,6 +152,9 @@ class SigningSessions:
         return replace(ambient, ends_at=self._clock() + UNKNOWN_END)
 
     def _issued_session(self, until: datetime) -> Session:
+        issued, now = self._issued, self._clock()
+        if issued is not None and (issued.ends_at or now) > now and self._lock.locked():
+            return issued  # while it is renewed
         with self._lock:
             now = self._clock()
             ends_at = now if self._issued is None or self._issued.ends_at is None else self._issued.ends_at
