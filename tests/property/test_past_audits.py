@@ -32,7 +32,7 @@ from toolkit.database.connection import Database
 from toolkit.database.observation_clock import stamp
 from toolkit.database.observations import observe_service
 from toolkit.database.tables import evidences, sales
-from toolkit.errors import NothingEvaluated
+from toolkit.errors import EvidenceNotFound, NothingEvaluated, WithdrawalRefused
 from toolkit.evidence.records import withdraw
 
 ZONE = ZoneInfo("America/Sao_Paulo")
@@ -106,16 +106,8 @@ class World:
         self.change(sa.delete(evidences).where(evidences.c.id == _id(number)))
 
     def withdrawn(self, number):
-        with self.database.transaction() as connection:
-            known = connection.scalar(
-                sa.text(
-                    "SELECT EXISTS (SELECT FROM public.evidences WHERE id = :id) AND NOT EXISTS "
-                    "(SELECT FROM audit.withdrawals WHERE evidence_id = :id)"
-                ),
-                {"id": _id(number)},
-            )
-        if known:
-            people = {"reason": "sent twice", "withdrawn_by": "ana", "approved_by": "bia"}
+        people = {"reason": "sent twice", "withdrawn_by": "ana", "approved_by": "bia"}
+        with suppress(EvidenceNotFound, WithdrawalRefused):  # it is not there, or was withdrawn before
             withdraw(self.database, _id(number), clock=self.clock, **people)
 
     def looked_at(self, statement, number, **values):
