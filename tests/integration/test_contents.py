@@ -1,6 +1,5 @@
 """Contents are verified once per version, before an audit judges, which says how far the files were looked at."""
 
-import csv
 import hashlib
 import json
 from contextlib import contextmanager
@@ -10,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 import sqlalchemy as sa
 
+from tests.support.audit_results import csv_rows
 from tests.support.audits import made_audit
 from tests.support.evidence_files import JPEG, pdf, silence, tone
 from tests.support.report_figures import wrong_figures
@@ -147,8 +147,7 @@ def uploaded(database, add_file):
 def reported(run, out, *options):
     """What is missing and why, of each sale that the report names; its JSON; what the command said."""
     said = run("--quiet", "report", "--out", out, "--format", "csv,json", *options).err
-    with (out / "missing-evidence.csv").open(encoding="utf-8") as file:
-        rows = {row["saleId"]: f"{row['missing']} {row['reasons']}" for row in csv.DictReader(file)}
+    rows = {row["saleId"]: f"{row['missing']} {row['reasons']}" for row in csv_rows(out)}
     return rows, json.loads((out / "missing-evidence.json").read_text(encoding="utf-8")), said
 
 

@@ -1,6 +1,5 @@
 """Service's tables as other teams build them, read by a service.sql: what is refused, and how sales are judged."""
 
-import csv
 import json
 import os
 from contextlib import ExitStack
@@ -10,9 +9,9 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
+from tests.support.audit_results import csv_rows
 from tests.support.request_bodies import CLIENT, UPLOAD
 from tests.support.uploaded_sales import MP3, PDF, execute
-from toolkit.cli import main
 from toolkit.database import schema
 from toolkit.database.connection import Database, raw
 from toolkit.database.service import constants, evidences, is_null, load_service, sales, tables_in
@@ -78,19 +77,15 @@ def put_files(put):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_schema_gives_the_same_report(made, put_files, bucket_environment, tmp_path, kind):
+def test_every_schema_gives_the_same_report(run, made, put_files, bucket_environment, tmp_path, kind):
     other = made(kind)
     environ = environment(other, bucket_environment, kind)
-    assert main(["-q", "db", "upgrade"], environ) == 0
+    run("db", "upgrade", within=environ)
     assert put_files(other) == 12
-    assert main(["-q", "db", "check"], environ) == 0
-    assert main(["-q", "report", "--out", str(tmp_path), "--format", "csv"], environ) == 0
-    with (tmp_path / "missing-evidence.csv").open(encoding="utf-8", newline="") as file:
-        found = {
-            row["saleId"]: (row["utilityGroup"], row["status"], row["missing"], row["problems"])
-            for row in csv.DictReader(file)
-        }
-    assert found == STORY
+    run("db", "check", within=environ)
+    run("report", "--out", tmp_path, "--format", "csv", within=environ)
+    names = ("utilityGroup", "status", "missing", "problems")
+    assert {row["saleId"]: tuple(row[name] for name in names) for row in csv_rows(tmp_path)} == STORY
     told = json.loads((tmp_path / "manifest.json").read_text(encoding="utf-8"))
     assert (told["sales"], told["compliant"]) == (7, 3)
 
@@ -125,7 +120,7 @@ def test_work_without_its_statement_is_refused_with_a_sentence(made, bucket):
         complete_sale(other, bucket, "V-1", lambda: NOW)
 
 
-def test_a_skeleton_shows_columns_and_codes_and_no_value_of_a_person(made, put_files, bucket_environment, capsys):
+def test_a_skeleton_shows_columns_and_codes_and_no_value_of_a_person(run, made, put_files, bucket_environment):
     other = made("legado")
     execute(other, "ALTER TABLE evidencias ADD kind text DEFAULT 'Paper::Both', ADD removido boolean")
     execute(other, "UPDATE evidencias SET kind = 'Recording' WHERE seq > 6")
@@ -134,9 +129,7 @@ def test_a_skeleton_shows_columns_and_codes_and_no_value_of_a_person(made, put_f
     del environ["TOOLKIT_SERVICE_SQL"]
     execute(other, "ANALYZE vendas")  # of the others nobody knows how many rows they have
     named = ("--sales", "vendas", "--records", "evidencias", "--clients", "clientes")
-    capsys.readouterr()
-    assert main(["db", "map", *named], environ) == 0
-    text = capsys.readouterr().out
+    text = run("db", "map", *named, within=environ).out
     assert "in the bucket lie 5 of 5 tried: rtrim(ltrim(pasta, '/'), '/') || '/' || arquivo" in text
     for expected in (
         "--   public.evidencias\n",
@@ -154,16 +147,15 @@ def test_a_skeleton_shows_columns_and_codes_and_no_value_of_a_person(made, put_f
 
 
 def test_a_check_tells_of_keys_that_are_not_in_the_bucket_and_of_what_cannot_be_written(
-    made, bucket_environment, tmp_path, capsys
+    run, made, bucket_environment, tmp_path
 ):
     environ = environment(made("legado"), bucket_environment, "legado")
     text = Path(environ["TOOLKIT_SERVICE_SQL"]).read_text("utf-8")
     stored = "-- name: add_records\nINSERT INTO evidencias (seq, num_venda) SELECT 1, sale_id FROM new_records"
     (tmp_path / "service.sql").write_text(text + stored, "utf-8")
     environ["TOOLKIT_SERVICE_SQL"] = str(tmp_path / "service.sql")
-    assert main(["-q", "db", "upgrade"], environ) == 0
-    assert main(["-q", "db", "check"], environ) == 3
-    told = capsys.readouterr()
+    run("db", "upgrade", within=environ)
+    told = run("db", "check", ends=3, within=environ)
     assert "None of the 12 newest object_key lies in the bucket" in told.out
     assert "does not store id, evidence_type, object_key, requested_at, which the contract requires" in told.err
 

@@ -1,6 +1,5 @@
 """The wheel with the extras audit and notebooks, in an environment of its own, does the main job."""
 
-import csv
 import json
 import re
 import shutil
@@ -18,6 +17,7 @@ import nbformat
 import pytest
 
 from tests.integration.test_custody_proof import assert_strangers_accept
+from tests.support.audit_results import csv_rows
 from tests.support.client_rows import client, write_csv
 from tests.support.leaks import leaks_in
 from tests.support.readme_commands import run_the_readme
@@ -103,7 +103,8 @@ def test_the_wheel_does_the_main_job_with_two_extras_and_the_readme_goes_on(
     told = "Audit: {0} sales: {compliant} compliant, {incomplete} incomplete, {conflict} in conflict"
     assert told.format(statuses.total(), **statuses) in first
     assert "Report: reports" in first
-    assert judged(out / "missing-evidence.csv") == deserved()
+    judged = {row["saleId"]: (row["status"], row["missing"], row["problems"]) for row in csv_rows(out)}
+    assert judged == deserved()
     assert_everything_appears(
         json.loads((out / "missing-evidence.json").read_text(encoding="utf-8")),
         (out / "missing-evidence.html").read_text(encoding="utf-8"),
@@ -121,11 +122,6 @@ def test_the_wheel_does_the_main_job_with_two_extras_and_the_readme_goes_on(
     assert_each_partner_is_told_of_its_own(out, embedded_environment)
     monkeypatch.chdir(tmp_path)
     run_the_readme(run, embedded_environment)
-
-
-def judged(path):
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        return {row["saleId"]: (row["status"], row["missing"], row["problems"]) for row in csv.DictReader(file)}
 
 
 def deserved():
