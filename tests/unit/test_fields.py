@@ -69,6 +69,11 @@ def test_a_value_outside_the_rule_of_its_field_is_named_by_it(field, value):
     assert list(reasons(field, value)) == [field]
 
 
+def test_a_long_address_is_not_looked_into():
+    marks = "".join(mark * 8_000 for mark in "\u0345\u0301\u0327\u0338")
+    assert reasons("email", f"a{marks}@example.com") == {"email": "Must have at most 255 characters"}
+
+
 @pytest.mark.parametrize("name", ["email", "phoneNumber", "rg", "externalId"])
 def test_a_blank_optional_field_is_absent(name):
     assert [reasons(name, blank) for blank in ("", "  ", "\u00a0", None)] == [{}] * 4
