@@ -1,15 +1,19 @@
 """The sample data: believable, reproducible, and telling every case of the rules."""
 
+import io
 import re
 from pathlib import Path
 
 import pytest
+from pypdf import PdfReader
 
 from toolkit.contract.contents import IntegrityProblem
+from toolkit.contract.evidence import KIND_OF, FileKind
 from toolkit.contract.findings import Problem, Reason
 from toolkit.contract.rules import GROUP_RULES, Evidence, EvidenceState, Sale, evaluate
 from toolkit.database import tables
 from toolkit.evidence.inspection import inspect_file
+from toolkit.language import language
 from toolkit.samples.dataset import make_samples, read_clients, write_samples
 from toolkit.samples.scenarios import SCENARIOS
 
@@ -109,3 +113,18 @@ def test_the_sales_that_the_readme_names_need_attention(samples):
 def test_the_command_writes_the_same_folder(run, folder, tmp_path):
     assert run("sample", "--out", tmp_path / "out", within={}).out.strip() == str(tmp_path / "out")
     assert contents(tmp_path / "out") == contents(folder)
+
+
+def test_a_document_has_the_name_of_its_type_as_its_title(samples):
+    files = [file for sale in samples.sales for file in sale.files if file.attempt.content == "sound"]
+    titles = {
+        file.attempt.evidence_type: PdfReader(io.BytesIO(file.content))
+        .pages[0]
+        .extract_text()
+        .splitlines()[0]
+        .strip()
+        for file in files
+        if KIND_OF[file.attempt.evidence_type] is FileKind.PDF
+    }
+    assert titles == {each: language("pt-BR").text(each.text) for each in titles}
+    assert len(titles) == 4

@@ -19,6 +19,7 @@ from toolkit.intake.checks import decide
 from toolkit.intake.headings import client_headings
 from toolkit.intake.sources import source_of
 from toolkit.intake.tables import Table
+from toolkit.language import language
 from toolkit.samples import evidence_files
 from toolkit.samples.scenarios import DAYS, FOR_EVER, SCENARIOS, USUAL, Attempt, Scenario
 
@@ -173,15 +174,7 @@ def _content(attempt: Attempt, sale_id: str, client: Person | None, sheet: str, 
         f"Contratante: {holder}",
         "Documento de amostra, sem valor. Pessoa fictícia.",
     ]
-    return evidence_files.document(attempt.content, _DOCUMENT_TITLES[attempt.evidence_type], lines)
-
-
-_DOCUMENT_TITLES: Final = {
-    EvidenceType.DOC_CONTRATANTE: "Documento do contratante",
-    EvidenceType.DOC_RESPONSAVEL_FINANCEIRO: "Documento do responsável financeiro",
-    EvidenceType.DOC_CONTRATANTE_E_RESPONSAVEL_FINANCEIRO: "Documentos do contratante e do responsável financeiro",
-    EvidenceType.KYC: "Validação de identidade e biometria facial",
-}
+    return evidence_files.document(attempt.content, language("pt-BR").text(attempt.evidence_type.text), lines)
 
 
 PARTNER_FILES: Final = Path("partner", "files")
