@@ -5,6 +5,7 @@ import json
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from unittest.mock import Mock
 
 import pytest
 import sqlalchemy as sa
@@ -241,10 +242,7 @@ def test_a_file_that_goes_between_listing_and_reading_is_never_taken_for_verifie
 
 @pytest.mark.usefixtures("keys")
 def test_a_bucket_that_goes_in_the_middle_of_an_audit_is_no_verdict(run, tmp_path, monkeypatch):
-    def away(*_, **__):
-        raise BucketUnavailable("The bucket does not answer.")
-
-    monkeypatch.setattr(Bucket, "read", away)
+    monkeypatch.setattr(Bucket, "read", Mock(side_effect=BucketUnavailable("The bucket does not answer.")))
     said = run("--quiet", "report", "--out", tmp_path / "none", ends=1)
     assert "The bucket does not answer." in said.err
     assert not (tmp_path / "none").exists()

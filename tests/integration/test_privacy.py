@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, date, datetime
 from pathlib import Path
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pyarrow.parquet as parquet
 import pytest
@@ -196,11 +197,8 @@ def test_one_leaves_the_held_one_stays_and_every_proof_still_holds(office, run, 
 
 
 def test_an_erasure_that_stopped_is_taken_up(office, run, database, bucket, s3, monkeypatch):
-    def locked(_bucket, _key):
-        raise BucketError("The version is locked.")
-
     with monkeypatch.context() as changed:
-        changed.setattr(Bucket, "erase", locked)
+        changed.setattr(Bucket, "erase", Mock(side_effect=BucketError("The version is locked.")))
         assert "locked" in office.asked("erase", *PEOPLE, cpf=MARIA["cpf"], ends=1).err
     assert rows(database, "SELECT count(*) FROM audit.erasures") == [(0,)]
     assert "1 erasure would" in run("privacy", "replay", "--dry-run", ends=3).out

@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from unittest.mock import Mock
 
 import openpyxl
 import pytest
@@ -93,10 +94,7 @@ def test_a_failure_leaves_the_report_before(result, tmp_path, monkeypatch):
     out = written(result, tmp_path)
     before = {path.name: path.read_bytes() for path in out.iterdir()}
 
-    def full(*_):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setitem(FORMATS, "json", full)
+    monkeypatch.setitem(FORMATS, "json", Mock(side_effect=OSError(28, "No space left on device")))
     with pytest.raises(ReportError, match=r"cannot be written to .*: No space left on device"):
         written(next_day(result), tmp_path)
     assert {path.name: path.read_bytes() for path in out.iterdir()} == before
