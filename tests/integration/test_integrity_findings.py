@@ -189,6 +189,8 @@ def test_a_record_whose_key_leads_to_another_file(database, put, delete, add, lo
     assert moved(key, "moved.pdf", pdf(1)) == []
     assert moved("moved.pdf", "other.pdf", pdf(2)) == [(IntegrityProblem.OVERWRITTEN, ("other.pdf",))]
     assert moved("other.pdf", "first.pdf", pdf(1)) == [(IntegrityProblem.OVERWRITTEN, ("first.pdf",))]
+    execute(database, "UPDATE evidences SET evidence_type = 'DOC_CONTRATANTE'")
+    assert [finding.problem for finding in look()] == [IntegrityProblem.OVERWRITTEN]
 
 
 def test_one_recording_under_two_sales_with_a_byte_and_a_tag_added(database, add, look):

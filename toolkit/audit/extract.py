@@ -94,7 +94,7 @@ def extract(
     The inputs are written into ``folder``: ``sales.parquet``, ``records.parquet`` and ``objects.parquet``. The
     working tables are ``sale``; ``record``, with its withdrawal and its file; ``seen``, the objects with what
     findings ask of them; ``version``, the objects that lay under a key where one ended, or that a record named
-    beside another one; ``earlier``, the keys that a record of the same sale and type had before; ``request``, who
+    beside another one; ``earlier``, the keys that a record had before under one sale and type; ``request``, who
     asked for a record; ``episode``, of findings; ``gap``, in which a sale was gone; ``told`` and ``answered``,
     when a partner was told of a finding, and when and what it answered; ``review``, what people answered about
     files.
@@ -326,13 +326,14 @@ def _objects(moment: datetime) -> sa.Select[Any]:
 
 def _earlier(moment: datetime) -> sa.Select[Any]:
     """Return the keys that records had before, each with the time in which it held and the record's key since."""
-    was, now = evidence_observations.alias("was"), evidence_observations
-    alike = (was.c[name] == now.c[name] for name in ("evidence_id", "sale_id", "evidence_type"))
+    was, now, then = evidence_observations.alias("was"), evidence_observations, evidence_observations.alias("then")
+    alike = (then.c[name] == was.c[name] for name in ("evidence_id", "sale_id", "evidence_type"))
+    moved = sa.exists().where(*alike, then.c.object_key == now.c.object_key, stamped_by(then.c.seen_at, moment))
     return (
         sa.select(was.c.evidence_id, was.c.object_key.label("key"), *was.c["seen_at", "gone_at"])
         .add_columns(now.c.object_key.label("key_since"))
         .select_from(was)
-        .join(now, sa.and_(*alike, was.c.object_key != now.c.object_key))
+        .join(now, sa.and_(was.c.evidence_id == now.c.evidence_id, was.c.object_key != now.c.object_key, moved))
         .where(stamped_by(was.c.gone_at, moment), valid_at(now, moment))
     )
 
