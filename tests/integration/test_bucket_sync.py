@@ -1,5 +1,6 @@
 """Listings and inventories of the bucket become observations, and never undo what was observed later."""
 
+import re
 from datetime import UTC, datetime, timedelta
 from unittest.mock import ANY, Mock
 
@@ -299,13 +300,16 @@ def test_the_current_version_of_a_versioned_inventory_counts_once(put, take, dat
     assert rows(database, "SELECT key, size, version_id FROM audit.object_observations") == [(KEY, len(PDF), "v2")]
 
 
-@pytest.mark.parametrize("what", ["missing", "changed", "manifest", "column", "none", "future", "bucket"])
+@pytest.mark.parametrize(
+    "what", ["missing", "changed", "manifest", "number", "column", "none", "future", "bucket"]
+)
 def test_a_delivery_that_is_not_whole_is_told_in_a_sentence(what, put, take, deliver, database, clock, place):
     put(KEY)
     expected = {
         "missing": "inventory lacks the file ",
         "changed": "its size or its MD5 differs",
         "manifest": "not the file that its manifest.checksum was made of",
+        "number": "inventory lacks the file 5",
         "column": "lacks ETag. Add these fields to its configuration",
         "none": "inventory holds no manifest.json of an S3 Inventory",
         "future": "in the future",
@@ -325,6 +329,9 @@ def test_a_delivery_that_is_not_whole_is_told_in_a_sentence(what, put, take, del
             data.write_bytes(data.read_bytes()[::-1])
         elif what == "manifest":
             manifest.write_text(manifest.read_text() + " ")
+        elif what == "number":
+            manifest.write_text(re.sub('"key": "[^"]*"', '"key": 5', manifest.read_text()))
+            manifest.with_name("manifest.checksum").unlink(missing_ok=True)
     with pytest.raises((UnreadableFile, InvalidInput, WrongBucket), match=expected):
         take()
     assert rows(database, "SELECT FROM audit.object_observations") == []

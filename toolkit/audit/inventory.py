@@ -97,7 +97,7 @@ def find_inventory(store: FileStore, manifest: str | None, scratch: Path) -> Inv
         document = json.loads(text)
         moment = datetime.fromtimestamp(int(document["creationTimestamp"]) / 1000, UTC)
         bucket, kind = document["sourceBucket"], document["fileFormat"]
-        files = [(file["key"], int(file["size"]), file["MD5checksum"]) for file in document["files"]]
+        files = [(str(file["key"]), int(file["size"]), str(file["MD5checksum"])) for file in document["files"]]
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError, OSError, RecursionError):
         raise UnreadableFile("{} cannot be read as the manifest of an S3 Inventory.", address) from None
     if kind != "Parquet" or not files:
