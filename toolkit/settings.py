@@ -59,7 +59,7 @@ class Environment:
         if file is None:
             return self.text(name)
         try:
-            return Path(file).read_text(encoding="utf-8").strip() or None
+            return Path(file).read_text(encoding="utf-8-sig").strip() or None
         except (OSError, UnicodeDecodeError):
             raise SettingsError("{}_FILE names a file that cannot be read", name) from None
 

@@ -236,7 +236,7 @@ def test_what_is_noted_by_a_clock_that_went_back_changes_no_earlier_audit(office
 
 def test_a_webhook_gets_the_findings_signed_at_least_once_and_under_one_id(office, database):
     add_sale(database, "V-LUZ-1", partner="Luz do Vale", created_at=START)
-    (office.place.parent / "sol.secret").write_text("shared\n")
+    (office.place.parent / "sol.secret").write_text("shared\n", "utf-8-sig")
     with scripted(Answer(500), Answer(204)) as server:
         office.place.write_text(
             f'[partner.Sol]\nwebhook = "{server.url}/hook"\nwebhook-secret-file = "sol.secret"\n'

@@ -144,7 +144,7 @@ def test_mails_go_over_one_connection_until_the_server_ends_it(mailbox, certific
 
 def test_the_password_comes_from_a_file_and_goes_over_tls(send, mailbox, tmp_path):
     secret = tmp_path / "secret"
-    secret.write_text("right\n")
+    secret.write_text("right\n", "utf-8-sig")
     login = {"TOOLKIT_SMTP_USER": "toolkit", "TOOLKIT_SMTP_PASSWORD_FILE": str(secret)}
     assert send("starttls", **login) is None
     assert mailbox.logins == [(b"toolkit", b"right")]

@@ -97,7 +97,7 @@ class PartnerAddress(TomlTable, strict=True):
             SettingsError: there is none, or its file cannot be read.
         """
         try:
-            return (place.parent / (self.webhook_secret_file or "")).read_text("utf-8").strip()
+            return (place.parent / (self.webhook_secret_file or "")).read_text("utf-8-sig").strip()
         except (OSError, UnicodeDecodeError):
             raise SettingsError(
                 "{}: webhook-secret-file must name a file that can be read: it signs what is posted", place
