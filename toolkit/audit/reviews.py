@@ -22,7 +22,7 @@ from toolkit.bucket.client import Bucket
 from toolkit.contract.deadlines import Clock
 from toolkit.contract.events import CustodyEvent
 from toolkit.contract.evidence import EvidenceType
-from toolkit.contract.fields import stated
+from toolkit.contract.fields import UNSTORABLE, stated
 from toolkit.contract.people import person
 from toolkit.contract.rules import EvidenceState
 from toolkit.contract.scorecards import Question, Scorecard
@@ -38,8 +38,9 @@ from toolkit.database.tables import (
     withdrawals,
 )
 from toolkit.database.tables import moment as time
-from toolkit.errors import InvalidInput, ReviewRefused
+from toolkit.errors import InvalidField, InvalidFields, InvalidInput, ReviewRefused
 from toolkit.log.events import record_event
+from toolkit.message import Message
 
 if TYPE_CHECKING:
     from toolkit.audit.folder import Audit
@@ -231,6 +232,8 @@ def keep_review(
         ReviewRefused: the file is not before this reviewer, or is not the version any more that was drawn.
     """
     _, reviewer = stated(ReviewRefused, "review", reviewer)
+    if UNSTORABLE.search(comment or ""):
+        raise InvalidFields([InvalidField("comment", Message("Must not contain control characters"))])
     who = person(reviewer)
     with database.transaction() as connection:
         row = connection.execute(_CLAIMED, {"evidence": evidence_id, "person": who}).mappings().one_or_none()
