@@ -22,6 +22,7 @@ from tests.support.observations import FIRST, Story, day
 from tests.support.process_pool import FORKED, stalled
 from tests.support.uploaded_sales import add_sale, rows
 from toolkit.audit import engines, extract
+from toolkit.audit.engines import SparkEngine
 from toolkit.audit.folder import TABLES, latest_audit, list_audits, open_audit
 from toolkit.audit.judge import GIVEN
 from toolkit.audit.run import make_audit
@@ -100,10 +101,24 @@ def in_bucket(bucket, environ):
     return S3Store(bucket.name, "audits", aws, f"s3://{bucket.name}/audits", embedded=True)
 
 
+def came_here(monkeypatch):
+    """The rows of each answer that comes from the cluster to this machine, which fetches no file of it."""
+    counts, read = [], SparkEngine.read
+
+    def counted(engine, sql):
+        rows = read(engine, sql)
+        counts.append(rows.num_rows)
+        return rows
+
+    monkeypatch.setattr(SparkEngine, "read", counted)
+    monkeypatch.setattr(S3Store, "local", None)
+    return counts
+
+
 @pytest.mark.usefixtures("spark_client")
 @pytest.mark.parametrize("place", ["folder", "bucket"])
 def test_a_cluster_writes_the_outputs_itself_and_they_hold_the_same_rows(
-    database, clock, story, bucket, bucket_environment, tmp_path, place
+    database, clock, story, bucket, bucket_environment, tmp_path, monkeypatch, place
 ):
     for number in range(20):
         story.sale(f"C-{number}", client_id=story.client())
@@ -112,10 +127,12 @@ def test_a_cluster_writes_the_outputs_itself_and_they_hold_the_same_rows(
     here = make_audit(database, plan, clock=clock)
     if place == "bucket":
         plan = replace(plan, store=in_bucket(bucket, {**os.environ, **bucket_environment}))
-    with sail({**bucket_environment, "AWS_ALLOW_HTTP": "true"}) as (url, _):
+    with sail({**bucket_environment, "AWS_ALLOW_HTTP": "true"}) as (url, _), monkeypatch.context() as patch:
+        counts = came_here(patch)
         plan = replace(plan, spark_url=url)
         there = make_audit(database, plan, clock=clock, as_of=here.facts.as_of)
     there.verify()
+    assert max(counts) < 23, "only counts and the rows that a report shows come here"
     assert all("verdicts.parquet/" in file.name for file in there.facts.parts["verdicts"].files)
     assert there.facts.counts == {"sales": 23, "compliant": 21, "incomplete": 2, "conflict": 0}
     for table in TABLES:

@@ -169,7 +169,7 @@ def judged(opened, folder, found):
         rows = [pq.read_table(part).cast(schema.to_pyarrow()) for part in parts_of(folder, name)]
         outputs[name] = pa.concat_tables([schema.to_pyarrow().empty_table(), *rows])
     with duckdb_session() as session:
-        session.register("verdicts", outputs["verdicts"])
+        session.register("listed", outputs["verdicts"])
         outputs["missing"] = session.sql(MISSING).to_arrow_table()
     return {name: rows.to_pylist() for name, rows in outputs.items()}
 

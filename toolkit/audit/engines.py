@@ -1,7 +1,7 @@
 """The engines that judge an audit's inputs: DuckDB in this process, or a Spark server through Spark Connect.
 
 An engine reads Parquet files as named tables, runs Ibis expressions over them and writes what they yield as
-Parquet itself, which DuckDB reads again in this process; the expressions are the same on both.
+Parquet itself; what is told of the outputs it is asked in SQL. Both are the same on the two engines.
 """
 
 from __future__ import annotations
@@ -83,6 +83,15 @@ class DuckdbEngine:
             self.session.execute(f"SET memory_limit = '{float(number) / 2} {unit}'")
             self.session.execute(copy_to(sql, place))
 
+    def read(self, sql: str) -> pa.Table:
+        """Return the rows of a query."""
+        return self.session.sql(sql).to_arrow_table()
+
+    def hand_over(self, name: str, sql: str, session: DuckDBPyConnection) -> None:
+        """Make the rows of a query a table of the same session."""
+        assert session is self.session
+        session.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS {sql}")
+
     def _by_records(self, sql: str) -> Iterator[pa.Table]:
         """Yield the rows of a query of records, some after others with what they name, as it fits into memory."""
         numbers = self.session.execute("SELECT coalesce(min(record), 0), coalesce(max(record), 0) FROM records")
@@ -159,6 +168,14 @@ class SparkEngine:
         """Write a folder of parts, on the server's side; some servers write none where there are no rows."""
         rows = self._session.sql(self._connection.compile(query, params={AS_OF: as_of}))
         rows.write.mode("overwrite").option("compression", "zstd").parquet(place)
+
+    def read(self, sql: str) -> pa.Table:
+        """Return the rows of a query."""
+        return self._session.sql(sql).toArrow()
+
+    def hand_over(self, name: str, sql: str, session: DuckDBPyConnection) -> None:
+        """Bring the rows of a query into a session of DuckDB."""
+        session.register(name, self.read(sql))
 
 
 Engine = DuckdbEngine | SparkEngine

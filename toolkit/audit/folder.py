@@ -137,16 +137,19 @@ class Source:
 
 
 LOOKS: Final = f"""
-    WITH counted AS (FROM files WHERE state = '{EvidenceState.COUNTED}')
-    SELECT kind, depth, readers, look, sha256 IS NOT NULL AS verified, count(*) AS files
-    FROM (
-        FROM counted WHERE partner IS NOT NULL  -- only others may be of no sale
+    WITH counted AS (
+        SELECT kind, depth, readers, look, sha256 IS NOT NULL AS verified, partner, sale_id
+        FROM files WHERE state = '{EvidenceState.COUNTED}'
+    ),
+    own AS (
+        SELECT * FROM counted WHERE partner IS NOT NULL  -- only others may be of no sale
         UNION ALL
-        FROM counted WHERE partner IS NULL AND sale_id IN (SELECT sale_id FROM verdicts)
+        SELECT * FROM counted WHERE partner IS NULL AND sale_id IN (SELECT sale_id FROM verdicts)
     )
-    GROUP BY ALL
+    SELECT kind, depth, readers, look, verified, count(*) AS files
+    FROM own GROUP BY kind, depth, readers, look, verified
 """
-"""The query of the number of counted files by what they were looked at with."""
+"""The query of the number of counted files by what they were looked at with, for every engine."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -143,11 +143,11 @@ MISSING: Final = f"""
         SELECT *, unnest(string_split(missing, '{SEPARATOR}')) AS evidence_type,
                unnest(string_split(reasons, '{SEPARATOR}')) AS reason,
                generate_subscripts(string_split(missing, '{SEPARATOR}'), 1) AS place
-        FROM verdicts WHERE missing <> ''
+        FROM listed WHERE missing <> ''
     )
     ORDER BY NOT starts_with(problems, '{Problem.COMPLETED_WITHOUT_EVIDENCE}'), created_at, sale_id, place
 """
-"""The query of DuckDB for one row a missing piece, in the order of the verdicts."""
+"""The query of DuckDB for one row a missing piece, in the order of the verdicts, of those ``listed``."""
 
 OUTPUTS: Final = {"files": FILES, "verdicts": VERDICTS}
 

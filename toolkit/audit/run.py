@@ -10,7 +10,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from functools import cached_property
 from pathlib import Path
@@ -42,6 +42,7 @@ from toolkit.audit.folder import (
     Audit,
     AuditFacts,
     Looks,
+    PartFile,
     Source,
     TablePart,
     list_audits,
@@ -170,11 +171,15 @@ class _Work:
             reading = last_reading(snapshot, self.moment)
             source = self._source(snapshot, behind, reading)
             url = self.plan.spark_url
-            here = DuckdbEngine(session)
-            with nullcontext(here) if url is None else spark_engine(url) as engine:
-                parts = self._judge(engine, here)
+            with nullcontext(DuckdbEngine(session)) if url is None else spark_engine(url) as engine:
+                parts = self._judge(engine)
+                engine.hand_over("listed", _LISTED, session)
+                engine.hand_over("unproven", _UNPROVEN, session)
+                [total] = engine.read(_TOTALS).to_pylist()
+                looks = Looks.of(engine.read(LOOKS).to_pylist())
+            counts = {name: total[name] for name in ("sales", *map(str, Status))}
+            coverage = {str(each): total[column] for each, column in COVERAGES.items()}
             session.execute(copy_to(MISSING, folder / "missing.parquet"))
-            counts, coverage, looks = _told_of(session)
             if not counts["sales"]:
                 raise _nothing(self.run is not None, self.moment, source.database)
             raised = [] if reading is None else list(map(code_of, reading.raised))
@@ -208,12 +213,12 @@ class _Work:
         (folder / FACTS).write_bytes(facts.written())
         shutil.rmtree(scratch)
 
-    def _judge(self, engine: Engine, here: DuckdbEngine) -> dict[str, TablePart]:
-        """Have the engine judge and write, and show ``here`` what it wrote; return the files of all tables."""
-        folder, store, parts, place, base = self.folder, self.plan.store, {}, self.folder, str(self.folder)
-        remote = store if engine is not here and isinstance(store, S3Store) else None
+    def _judge(self, engine: Engine) -> dict[str, TablePart]:
+        """Have the engine judge and write, and show it what it wrote; return the files of the tables."""
+        folder, store, parts, base = self.folder, self.plan.store, {}, str(self.folder)
+        remote = store if self.plan.spark_url is not None and isinstance(store, S3Store) else None
         if remote is not None:
-            place, base = self.draft / "work", f"s3a{store.address.removeprefix('s3').rstrip('/')}/{folder.name}"
+            base = f"s3a{store.address.removeprefix('s3').rstrip('/')}/{folder.name}"  # as Spark calls it
         for name in INPUTS:
             parts[name] = part_of(folder, name)
             if remote is not None:
@@ -221,22 +226,26 @@ class _Work:
             engine.show(name, [f"{base}/{name}.parquet"])
         for name, query in judgement().items():
             engine.write(query, f"{base}/{name}.parquet", self.moment)
+            if remote is None:
+                _tidy(folder / f"{name}.parquet", OUTPUTS[name])
+                parts[name] = part_of(folder, name)
+            else:
+                parts[name] = self._part_in(remote, name)
+            engine.show(name, [f"{base}/{file.name}" for file in parts[name].files])
             if remote is not None:
-                self._fetch(remote, f"{name}.parquet", place)
-            if _tidied(place / f"{name}.parquet", OUTPUTS[name]) and remote is not None:
-                remote.write(f"{folder.name}/{name}.parquet", (place / f"{name}.parquet").read_bytes())
-            parts[name] = part_of(place, name)
-            for each, at in {here: place, engine: base}.items():
-                each.show(name, [f"{at}/{file.name}" for file in parts[name].files])
+                [counted] = engine.read(f"SELECT count(*) AS rows FROM {name}").to_pylist()
+                parts[name] = replace(parts[name], rows=counted["rows"])
         return parts
 
-    def _fetch(self, store: S3Store, table: str, place: Path) -> None:
-        """Bring the files that the engine wrote into the bucket to a folder of this machine."""
-        for name in store.names():
-            if name.startswith(f"{self.folder.name}/{table}/") and name.endswith(".parquet"):
-                path = place / name.removeprefix(f"{self.folder.name}/")
-                path.parent.mkdir(exist_ok=True)
-                store.local(name, place / "fetched").rename(path)
+    def _part_in(self, store: S3Store, table: str) -> TablePart:
+        """Return the files that an engine wrote into the bucket, of rows that are not counted yet."""
+        prefix, place = f"{self.folder.name}/", f"{table}.parquet"
+        names = [each.removeprefix(prefix) for each in store.names() if each.startswith(f"{prefix}{place}/")]
+        own = [each for each in names if each.endswith(".parquet")]
+        if not own:
+            _tidy(self.draft / place, OUTPUTS[table])
+            store.put(prefix + place, self.draft / place)
+        return TablePart(0, tuple(PartFile(each, store.sha256(prefix + each)) for each in own or [place]))
 
     def _source(self, snapshot: Connection, behind: float | None, reading: ServiceReading | None) -> Source:
         """Return what the audit rests on."""
@@ -260,27 +269,16 @@ class _Work:
         )
 
 
-def _tidied(place: Path, schema: ibis.Schema) -> bool:
-    """Remove what an engine wrote beside its files; tell whether none was there, so that an empty one is now."""
+def _tidy(place: Path, schema: ibis.Schema) -> None:
+    """Remove what an engine wrote beside its files; where there is none, write an empty one."""
     if place.is_dir():
         for other in place.iterdir():
             if other.suffix != ".parquet":
                 other.unlink()
         if not any(place.iterdir()):
             place.rmdir()
-    if is_empty := not place.exists():
+    if not place.exists():
         pq.write_table(schema.to_pyarrow().empty_table(), place, compression="zstd")
-    return is_empty
-
-
-def _told_of(session: Any) -> tuple[dict[str, int], dict[str, int], Looks]:
-    """Make ``listed`` and ``unproven`` of the verdicts; count sales by status, and files by how they were read."""
-    session.execute(_LISTED)
-    session.execute(_UNPROVEN)
-    [total] = session.sql(_TOTALS).to_arrow_table().to_pylist()
-    counts = {name: total[name] for name in ("sales", *map(str, Status))}
-    coverage = {str(each): total[column] for each, column in COVERAGES.items()}
-    return counts, coverage, Looks.of(session.sql(LOOKS).to_arrow_table().to_pylist())
 
 
 def _nothing(of_now: bool, moment: datetime, database: str) -> NothingEvaluated:
@@ -367,15 +365,15 @@ def _events(snapshot: Connection, session: Any, moment: datetime) -> Iterator[di
 
 
 _TOTALS: Final = f"""
-    SELECT count(*) AS sales, {", ".join(f"count(*) FILTER (status = '{each}') AS {each}" for each in Status)},
-           {", ".join(f"coalesce(sum({each}), 0)::BIGINT AS {each}" for each in COVERAGES.values())}
+    SELECT count(*) AS sales,
+           {", ".join(f"count(*) FILTER (WHERE status = '{each}') AS {each}" for each in Status)},
+           {", ".join(f"CAST(coalesce(sum({each}), 0) AS BIGINT) AS {each}" for each in COVERAGES.values())}
     FROM verdicts
 """
 
-_LISTED: Final = f"CREATE OR REPLACE TEMP TABLE listed AS FROM verdicts WHERE {TO_TELL}"
+_LISTED: Final = f"SELECT * FROM verdicts WHERE {TO_TELL}"
 
 _UNPROVEN: Final = f"""
-    CREATE OR REPLACE TEMP TABLE unproven AS
     SELECT sale_id FROM verdicts WHERE NOT ({TO_TELL}) AND {NOT_VERIFIED} ORDER BY sale_id LIMIT {UNPROVEN}
 """
 
