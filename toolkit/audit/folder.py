@@ -272,7 +272,9 @@ class Audit:
             session.execute(f"SET TimeZone = {quoted(zone)}")
         if self.partner is not None:
             session.execute(f"SET VARIABLE partner = {quoted(self.partner)}")
-        return session.sql(query, params=list(parameters) or None).to_arrow_table()
+        if (rows := session.sql(query, params=list(parameters) or None)) is None:
+            raise InvalidInput("The query is empty.")
+        return rows.to_arrow_table()
 
     @property
     def partners(self) -> list[str]:
