@@ -152,11 +152,11 @@ def test_a_clock_that_is_ahead_takes_no_run_misses_no_date_and_deletes_nothing(
     kept = run_folder(tmp_path / "out", job, DATE)
     kept.mkdir(parents=True)
     night.now = datetime.now(UTC) + timedelta(days=800)
-    desk = Marks(environ, job, night, tmp_path)
-    for ahead in (lambda: take_run(database, job, night.now, night), desk.watch):
+    runner = Marks(environ, job, night, tmp_path)
+    for ahead in (lambda: take_run(database, job, night.now, night), runner.watch):
         with pytest.raises(DatabaseError, match="Set it right"):
             ahead()
-    desk.kit.close()
+    runner.kit.close()
     assert (runs_of(database), kept.exists()) == ([], True)
 
 
@@ -234,13 +234,13 @@ def start(folder, environ, job, date=DATE, seconds=SECONDS):
     def clock():
         return date + timedelta(minutes=5)
 
-    desk = Marks(environ, job, clock, folder, seconds)
-    run = JobRun(desk, job, date, timedelta(seconds=5))
+    runner = Marks(environ, job, clock, folder, seconds)
+    run = JobRun(runner, job, date, timedelta(seconds=5))
     run.check()
-    desk.look_around()
+    runner.look_around()
     ended = run.start(wait=PATIENCE)
-    desk.look_around()
-    desk.kit.close()
+    runner.look_around()
+    runner.kit.close()
     return ended.outcome
 
 

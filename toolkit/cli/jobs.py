@@ -26,7 +26,7 @@ from toolkit.cli.context import (
 )
 from toolkit.errors import JobFailed, SettingsError
 from toolkit.jobs.notices import notices_of
-from toolkit.jobs.running import Desk, JobRun, Log
+from toolkit.jobs.running import JobRun, Log, Runner
 from toolkit.jobs.runs import Outcome, RunStatus, job_history, open_sales, run_document, runs_of
 from toolkit.kit.connection import Kit
 from toolkit.kit.shown import Shown, aligned, say
@@ -38,7 +38,7 @@ _NOT_IN_JOBS: Final = {"job", "up", "down", "serve", "token", "demo", "notebooks
 """Commands that do not end, stop shared services, or print a secret."""
 
 
-class CommandLine(Desk):
+class CommandLine(Runner):
     """Runs commands of the toolkit for the steps of jobs."""
 
     def check(self, words: Sequence[str]) -> bool:
@@ -104,9 +104,9 @@ def list_jobs(kit: Kit) -> Shown[Any]:
     Example:
       TOOLKIT_JOBS=/etc/toolkit/jobs.toml toolkit job list --json
     """
-    desk, zone = CommandLine(kit), kit.settings.timezone
+    runner, zone = CommandLine(kit), kit.settings.timezone
     found, rows = [], []
-    for each in desk.jobs.values():
+    for each in runner.jobs.values():
         due = each.schedule.following(kit.clock()).astimezone(zone)
         last = next(iter(runs_of(kit.database, each.name, limit=1)), None)
         ended = {"lastDate": last and last.logical_date.astimezone(zone), "lastStatus": last and last.status}
@@ -116,8 +116,8 @@ def list_jobs(kit: Kit) -> Shown[Any]:
         rows.append((each.name, each.schedule.expression, readable(due, zone), told))
     columns = ["job", "schedule", "next", "last"]
     parts = [say(line) for line in aligned([[*map(_, columns)], *rows])]
-    parts.append(say(Message("from {}, times in {}", desk.file, zone.key), aside=True))
-    return Shown(found, parts, {"file": desk.file, "timezone": zone.key, "jobs": found})
+    parts.append(say(Message("from {}, times in {}", runner.file, zone.key), aside=True))
+    return Shown(found, parts, {"file": runner.file, "timezone": zone.key, "jobs": found})
 
 
 @job.command(short_help="Check the jobs file; nothing is started.")
@@ -131,15 +131,15 @@ def check(kit: Kit, name: str | None) -> None:
 
     Exit status 2: something is wrong; the text says where.
     """
-    desk = CommandLine(kit)
-    for each in [desk.job(name)] if name else desk.jobs.values():
+    runner = CommandLine(kit)
+    for each in [runner.job(name)] if name else runner.jobs.values():
         date = each.schedule.following(kit.clock())
-        checked = JobRun(desk, each, date).check()
+        checked = JobRun(runner, each, date).check()
         show("{}, due {}:", each.name, readable(date, kit.settings.timezone))
         for step in each.steps:
             show(f"  {step.name:<10}  toolkit {shlex.join(checked[step.name])}")
-    if desk.notices.channels:
-        note("notices go by {}", current_language().listed(desk.notices.channels))
+    if runner.notices.channels:
+        note("notices go by {}", current_language().listed(runner.notices.channels))
     else:
         note("nobody is told: no mail server, no webhook set")
 
@@ -173,8 +173,8 @@ def run(kit: Kit, name: str, text: str | None, late: bool, wait: float, fail_on:
     another process is running it, or its grace time has passed; 2 wrong usage, nothing started;
     3 done, and sales are open (with --fail-on attention).
     """
-    desk, zone = CommandLine(kit), kit.settings.timezone
-    schedule = desk.job(name).schedule
+    runner, zone = CommandLine(kit), kit.settings.timezone
+    schedule = runner.job(name).schedule
     date = schedule.latest(kit.clock()) if text is None else past_moment(kit, text, "--date")
     if date is None or not schedule.holds(date):
         around = schedule.latest(date or kit.clock()), schedule.following(date or kit.clock())
@@ -182,11 +182,11 @@ def run(kit: Kit, name: str, text: str | None, late: bool, wait: float, fail_on:
         raise click.BadParameter(
             Message("{} is not due at that time; its dates around it are {}", name, told), param_hint="--date"
         )
-    start = JobRun(desk, desk.job(name), date)
+    start = JobRun(runner, runner.job(name), date)
     start.check()
-    desk.look_around()
+    runner.look_around()
     ended = start.start(late=late, wait=wait)
-    desk.look_around()
+    runner.look_around()
     start.log(ended.outcome.text)
     if as_json:
         due = {"job": name, "logicalDate": date.astimezone(zone), "outcome": ended.outcome}
@@ -237,10 +237,10 @@ def missed(kit: Kit) -> Shown[Any]:
 
     Exit status 3: there are missed dates, or a run that failed.
     """
-    desk, zone, parts = CommandLine(kit), kit.settings.timezone, []
-    desk.watch()
+    runner, zone, parts = CommandLine(kit), kit.settings.timezone, []
+    runner.watch()
     found: list[dict[str, Any]] = []
-    for each in desk.jobs.values():
+    for each in runner.jobs.values():
         runs = runs_of(kit.database, each.name, limit=1000)
         for number, past in enumerate(takewhile(lambda run: run.status != RunStatus.DONE, runs)):
             if past.status == RunStatus.MISSED or (number == 0 and past.status == RunStatus.FAILED):

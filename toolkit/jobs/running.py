@@ -131,10 +131,10 @@ class Ended:
     reason: str = ""
 
 
-class Desk(ABC):
-    """The jobs of ``TOOLKIT_JOBS``, else of ``jobs.toml`` in the current folder, else of the package; a log.
+class Runner(ABC):
+    """Runs the jobs of ``TOOLKIT_JOBS``, else of ``jobs.toml`` in the current folder, else of the package.
 
-    The command line runs their steps.
+    Their steps are commands, which the command line checks and runs.
     """
 
     def __init__(self, kit: Services) -> None:
@@ -195,7 +195,7 @@ class Desk(ABC):
 class JobRun:
     """One start of a job for a logical date."""
 
-    desk: Desk
+    runner: Runner
     job: Job
     date: datetime
     lease: timedelta = LEASE
@@ -204,10 +204,10 @@ class JobRun:
     _ending: bool = False
 
     def __post_init__(self) -> None:
-        desk, due = self.desk, self.date.astimezone(self.job.schedule.zone).isoformat(timespec="minutes")
-        self.notices, self.environ, self.clock = desk.notices, desk.kit.environ, desk.kit.clock
-        self.log = partial(desk.log, place=f"{self.job.name} {due}")
-        self.folder = run_folder(desk.out, self.job, self.date)
+        runner, due = self.runner, self.date.astimezone(self.job.schedule.zone).isoformat(timespec="minutes")
+        self.notices, self.environ, self.clock = runner.notices, runner.kit.environ, runner.kit.clock
+        self.log = partial(runner.log, place=f"{self.job.name} {due}")
+        self.folder = run_folder(runner.out, self.job, self.date)
 
     def check(self) -> dict[str, list[str]]:
         """Return the words of each step's command: nothing starts while one of them is wrong.
@@ -219,7 +219,7 @@ class JobRun:
         for step in self.job.steps:
             try:
                 checked[step.name] = words = self._words(step, step.name)
-                self.desk.check(words)
+                self.runner.check(words)
             except (NotebookFailed, SettingsError) as error:
                 raise SettingsError("job {}, step {}: {}", self.job.name, step.name, error) from None
         return checked
@@ -298,7 +298,7 @@ class JobRun:
             for name, text in self.environ.items()
             if name.startswith(own) or not name.startswith(_NOT_FOR_STEPS)
         }
-        counts = _numbers(self.desk.run(self._words(step, part.name), environ, log))
+        counts = _numbers(self.runner.run(self._words(step, part.name), environ, log))
         for notebook in part.glob("*.ipynb"):
             notebook.write_text(notebook.read_text("utf-8").replace(part.name, step.name), "utf-8")
         paths = [path for path in sorted(part.rglob("*")) if path.is_file()]
