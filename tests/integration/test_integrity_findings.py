@@ -176,6 +176,15 @@ def test_a_file_replaced_after_it_was_verified(database, put, add, look, clock):
     assert told.startswith("1 compliant sale has a file that was replaced after it had been seen")
 
 
+def test_what_lay_under_a_key_before_a_record_came_to_it_was_not_replaced(database, put, look):
+    add_record(database, add_sale(database), expires_at=LATER)
+    for number in (1, 2):
+        put("shared.pdf", pdf(number))
+        look()
+    execute(database, "UPDATE evidences SET object_key = 'shared.pdf'")
+    assert look() == []
+
+
 def test_a_record_whose_key_leads_to_another_file(database, put, delete, add, look):
     def moved(key, other, body):
         put(other, body)

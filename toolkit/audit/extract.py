@@ -359,7 +359,7 @@ def _versions(moment: datetime) -> sa.Select[Any]:
         .limit(1)
     )
     query: sa.Select[Any] = sa.select(
-        *seen.c["id", "key", "size", "etag", "seen_at"],
+        *seen.c["id", "key", "size", "etag", "seen_at", "gone_at"],
         _written(seen.c),
         hashed.scalar_subquery().label("sha256"),
     )

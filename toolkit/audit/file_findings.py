@@ -146,6 +146,7 @@ _FINDERS: Final = {
         lay AS (
             SELECT evidence_id, version, greatest(version.seen_at, came) AS since
             FROM under JOIN version ON version.key = under.key AND version.seen_at < coalesce(went, 'infinity')
+            WHERE coalesce(version.gone_at > came, true)
         ),
         first AS (SELECT evidence_id, arg_min(version, (since, version.id)) AS was FROM lay GROUP BY ALL)
         SELECT {_OF_RECORD}, strftime(min(since), 'replaced at %Y-%m-%d %H:%M UTC')
