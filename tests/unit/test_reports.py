@@ -41,6 +41,7 @@ from toolkit.intake import sources
 from toolkit.language import language
 from toolkit.reports import FORMATS, pdf, spreadsheets, write_report
 from toolkit.reports.notices import headline, notices
+from toolkit.reports.reading import uncounted
 from toolkit.reports.report import Report
 from toolkit.reports.wording import TURNING, escape_bidi
 
@@ -270,6 +271,8 @@ def test_each_change_of_the_service_is_told_in_the_language_of_the_report():
     told = [change.format(*(values | numbers).get(change, "abcd")) for change in ServiceChange]
     changed = result_of(COMPLETE, given_source=replace(source(), service_changes=tuple(told)))
     assert notices(Report(changed))[: len(told)] == told
+    of_partner = uncounted(changed.facts.source).service_changes
+    assert of_partner == tuple(text for text in told if "1,200" not in text)
     spoken = notices(Report(changed, language=language("pt-BR")))[: len(told)]
     assert [text for text in spoken if " the " in text or "{" in text] == []
     assert set(spoken).isdisjoint(told)

@@ -20,13 +20,15 @@ import pyarrow.compute as pc
 
 from toolkit.audit.changes import BY_DAY
 from toolkit.audit.findings import FEW_OF_FINDINGS, as_listed
-from toolkit.audit.folder import CASES, LOOKS, NOT_VERIFIED, TO_TELL, UNPROVEN, Audit, Looks
+from toolkit.audit.folder import CASES, LOOKS, NOT_VERIFIED, TO_TELL, UNPROVEN, Audit, Looks, Source
 from toolkit.contract.codes import Owner, Severity
 from toolkit.contract.contents import COVERAGES, IntegrityFinding, IntegrityProblem
 from toolkit.contract.evidence import UtilityGroup
 from toolkit.contract.findings import STANDING, FindingStatus, Problem, Status
 from toolkit.contract.rules import EvidenceState
+from toolkit.contract.service_rows import ServiceChange
 from toolkit.contract.waivers import Waiver, WaiverRequest
+from toolkit.message import recognised
 from toolkit.reports.audited import (
     AGE_BANDS,
     COMPLETED_DAYS,
@@ -64,8 +66,7 @@ def read_audited(
     if partner is not None:
         sales = set(findings["saleId"].dropna())
         of_files = [each.only(sales) for each in of_files]
-        uncounted = replace(facts.source, service_changes=(), service_notes=(), rows_left_out=())  # those of all
-        facts = replace(facts, source=uncounted, files=Looks.of(audit.sql(LOOKS).to_pylist()))
+        facts = replace(facts, source=uncounted(facts.source), files=Looks.of(audit.sql(LOOKS).to_pylist()))
     moved = "CAST(NULL AS BIGINT)" if audit.is_told else "coalesce(trend, 0)"
     trend, nothing = table(BY_DAY.format(trend="FROM trend")), pd.DataFrame()
     cases = told["saleId"].head(CASES).tolist()
@@ -97,6 +98,14 @@ def read_audited(
 _STANDING: Final = "status IN ({})".format(", ".join(f"'{each}'" for each in STANDING))
 _HOUSE: Final = f"'{Owner.COMPLIANCE}', '{Owner.OPERATIONS}'"
 """The owners of findings beside the one partner of a sale."""
+
+
+def uncounted(source: Source) -> Source:
+    """Return what a report for one partner tells of the source of an audit: nothing that counts rows of all."""
+    counting = {ServiceChange.SALES_CHANGED, ServiceChange.RECORDS_CHANGED, ServiceChange.JUMPED}
+    plain = [each for each in source.service_changes if recognised(each, ServiceChange).template not in counting]
+    return replace(source, service_changes=tuple(plain), service_notes=(), rows_left_out=())
+
 
 _CENSUS: Final = f"""
     SELECT status, missing, reasons, problems,
