@@ -309,7 +309,7 @@ class Services:
             return find_inventory(self.file_store(address), None, scratch)
         # Its files lie in a folder beside its own.
         place, slash, folder = (around or str(Path.cwd())).rpartition("/")
-        return find_inventory(self.file_store(place if slash else "."), f"{folder}/{name}", scratch)
+        return find_inventory(self.file_store(place or slash or "."), f"{folder}/{name}", scratch)
 
     def moment(self, given: Moment) -> datetime:
         """Return a past moment; without an offset it is in the time zone of the settings.
