@@ -107,7 +107,7 @@ def _store(database: Database, bucket: Bucket, record: Mapping[str, Any], access
     that those that come at once do not pass it together.
     """
     open_forms = None if access is None else access.open_forms
-    # What the service refuses, such as a record of a sale that is just being deleted, is looked at again.
+    # A record that the service refuses, as its sale is just being deleted for instance, is looked at again.
     with database.statement() as connection, refusals(), suppress(IntegrityError):
         issue = _issue(database.service)  # only now it is known how the values are converted
         far_below = None if open_forms is None else open_forms // 2
