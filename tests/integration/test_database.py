@@ -97,7 +97,7 @@ def test_why_the_server_ended_a_session_is_told_though_that_cannot_be_rolled_bac
     ended = "SET idle_in_transaction_session_timeout allows"
     with pytest.raises(DatabaseError, match=ended), database.transaction() as connection:
         connection.exec_driver_sql("CREATE TEMPORARY TABLE listed (size int)")
-        connection.exec_driver_sql("SET idle_in_transaction_session_timeout = 1")
+        connection.exec_driver_sql("SET idle_in_transaction_session_timeout = 100")  # milliseconds
         wait_until(lambda: select([raw(connection)], [], [], 0)[0])
         copy_rows(connection, "listed", pa.table({"size": [1]}))
 
