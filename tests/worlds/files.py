@@ -228,6 +228,9 @@ RECORDINGS = (
     World(
         "a voice behind a tag that holds a PDF", lambda: TAGGED + page(TEXT).ljust(4096, b"\0") + voice(), COUNTS
     ),
+    World("AAC behind a tag of MP3", lambda: TAGGED + bytes(4096) + voice("AAC"), COUNTS),
+    World("FLAC behind a tag of MP3", lambda: TAGGED + bytes(4096) + voice("FLAC"), COUNTS),
+    World("CAF that leads behind its end", lambda: voice("CAF") + b"TAG" + b"a" * 125, DAMAGED),
     World("ID3 alone", lambda: b"ID3\x04\x00\x00\x00\x00\x00\x0a" + bytes(10) + bytes(500), DAMAGED),
     World("half of an MP3 whose header says more", lambda: cut(voice()), COUNTS, ("UNCLEAR",)),
     World("half of an MP3 whose header says nothing", lambda: cut(voice().replace(b"Info", b"none")), COUNTS),
@@ -309,6 +312,9 @@ DOCUMENTS = (
         lambda: picture(bytes(244 + each % 12 for each in chance(len(PAPER))), 400), COUNTS, BLANK),
     World("encrypted for its owner only", lambda: pdf(password=""), COUNTS),
     World("encrypted for everybody", lambda: pdf(password="secret"), "ENCRYPTED"),
+    World("encrypted for the holder of a certificate", lambda: page(TEXT).replace(
+        b"/Root 1 0 R", b"/Root 1 0 R /ID [(a) (a)] /Encrypt << /Filter /Adobe.PubSec /V 4 >>"
+    ), "ENCRYPTED"),
     World("half of it", lambda: page(TEXT)[:400], DAMAGED),
     World("no page", lambda: pdf(pages=0), DAMAGED),
     World("after 900 bytes of something else", lambda: b"#" * 900 + pdf(), COUNTS, ("APPENDED",)),

@@ -83,6 +83,8 @@ def _is_encrypted(path: Path) -> bool:
     try:
         with PdfReader(path) as reader:
             return reader.is_encrypted
+    except NotImplementedError:  # by certificates, or in a way that pypdf does not know
+        return True
     except Exception:  # as below
         return False
 

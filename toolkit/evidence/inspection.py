@@ -36,7 +36,12 @@ _FAULT: Final = "fault"  # in place of an ``Inspected``: the kind of the error o
 def inspect_file(path: Path) -> Inspected:
     """Look at all of a file that is not empty."""
     with path.open("rb") as file:
-        media_type = media_type_of_bytes(file.read(SIGNATURE_BYTES))
+        head = file.read(SIGNATURE_BYTES)
+        media_type = media_type_of_bytes(head)
+        if head.startswith(b"ID3"):  # a tag of MP3, which some programs put before others, too
+            file.seek(10 + sum(byte << 7 * place for place, byte in enumerate(reversed(head[6:10]))))
+            behind = media_type_of_bytes(file.read(SIGNATURE_BYTES))
+            media_type = behind if behind in ("audio/aac", "audio/flac") else media_type
     kind = kind_of_media_type(media_type)
     if kind is FileKind.PDF:
         found = inspect_document(path)

@@ -90,7 +90,7 @@ def inspect_recording(path: Path, media_type: str) -> Inspected:
                 if any(not each.disposition & Disposition.attached_pic for each in container.streams.video):
                     return Inspected(media_type.replace("audio/", "video/"))
                 return _heard(_Decoding(container, file, media_type), damaged)
-    except (av.FFmpegError, ValueError, struct.error):
+    except (av.FFmpegError, OSError, ValueError, struct.error):  # an OSError: it leads to a place before its start
         return damaged
 
 
