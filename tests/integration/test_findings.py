@@ -146,7 +146,7 @@ def test_what_belongs_to_one_partner_holds_nothing_of_another(database, story, c
     sul = of_partner(database, whole, "Sul")
     assert (sul.sales, sul.open, list(sul.findings["saleId"])) == (1, 0, ["S-2"])
     assert "S-1" not in repr((sul.rows.to_dict(), sul.warned.to_dict(), sul.findings.to_dict()))
-    assert "Norte" not in repr((sul.counts.to_dict(), sul.trend.to_dict(), sul.partners.to_dict()))
+    assert "Norte" not in repr((sul.by_group.to_dict(), sul.trend.to_dict(), sul.partners.to_dict()))
     assert list(sul.warned["saleId"]) == ["S-2"]
     assert (len(whole.facts.source.service_notes), sul.facts.source.service_notes) == (1, ())
 

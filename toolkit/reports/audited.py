@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import cached_property
-from typing import Any, Final
+from typing import Final
 
 import pandas as pd
 import pyarrow as pa
@@ -17,9 +15,7 @@ from toolkit.audit.changes import BETWEEN, CHANGED, KINDS, FindingChanges
 from toolkit.audit.folder import AuditFacts
 from toolkit.contract.codes import CODES, SALE_GONE, Subject
 from toolkit.contract.contents import COVERAGES, Coverage, IntegrityFinding, IntegrityProblem
-from toolkit.contract.evidence import EvidenceType, UtilityGroup
-from toolkit.contract.findings import STANDING, FindingStatus, Problem, Reason, Status, items
-from toolkit.contract.rules import GROUP_RULES
+from toolkit.contract.findings import STANDING, FindingStatus, Problem, Reason, Status
 from toolkit.contract.waivers import Waiver
 
 ENDS_SOON: Final = 14  # days before the end of a waiver in which reports warn of it
@@ -89,10 +85,32 @@ class Audited:
     The tables of totals count sales. Those that are *open* are not compliant: they wait for somebody to act.
     """
 
-    counts: pd.DataFrame
-    """The census, of which all totals are sums: one row a combination."""
-    open_by_age: pd.DataFrame
-    """The open sales by age: ``status``, ``band``, ``sales``."""
+    sales: int
+    """All sales."""
+    compliant: int
+    """Sales with all the evidence that they need."""
+    incomplete: int
+    """Sales that lack evidence."""
+    conflict: int
+    """Sales whose evidence contradicts the rules."""
+    without_client: int
+    """Sales that name no client."""
+    unexamined: int
+    """Files that count although nobody has looked into them yet."""
+    compliant_verified: int
+    """Compliant sales of which every counted file was verified; the others are so on first bytes only."""
+    compliant_not_completed: int
+    """Compliant sales that nobody has completed yet."""
+    coverage: dict[Coverage, int]
+    """The counted files by the depth to which they were looked at."""
+    by_group: pd.DataFrame
+    """Sales by ``utilityGroup``, one column a ``Status``; all groups that the contract lacks are one row."""
+    missing: pd.DataFrame
+    """Sales that lack each ``evidenceType``, one column a ``Reason``."""
+    problems: pd.DataFrame
+    """Sales with each problem, gravest first: ``problem``, ``severity``, ``sales``."""
+    ages: pd.DataFrame
+    """Open sales by ``ageDays``, a band of days since they were created: ``incomplete`` and ``conflict``."""
     facts: AuditFacts
     told: pd.DataFrame
     """The sales behind the numbers, columns as in ``ROW_COLUMNS`` and ``OF_FINDINGS``: first those that are not
@@ -138,26 +156,6 @@ class Audited:
     cpf_shown: bool = False
     """True if CPFs are whole instead of masked."""
 
-    @cached_property
-    def sales(self) -> int:
-        """All sales."""
-        return int(self.counts["sales"].sum())
-
-    @cached_property
-    def compliant(self) -> int:
-        """Sales with all the evidence that they need."""
-        return self._with_status(Status.COMPLIANT)
-
-    @cached_property
-    def incomplete(self) -> int:
-        """Sales that lack evidence."""
-        return self._with_status(Status.INCOMPLETE)
-
-    @cached_property
-    def conflict(self) -> int:
-        """Sales whose evidence contradicts the rules."""
-        return self._with_status(Status.CONFLICT)
-
     @property
     def open(self) -> int:
         """Sales that are not compliant."""
@@ -170,50 +168,6 @@ class Audited:
         return int(problems[Problem.COMPLETED_WITHOUT_EVIDENCE])
 
     @cached_property
-    def without_client(self) -> int:
-        """Sales that name no client."""
-        return int(self.counts.loc[~self.counts["has_client"], "sales"].sum())
-
-    @cached_property
-    def unexamined(self) -> int:
-        """Files that count although nobody has looked into them yet."""
-        return int(self.counts["unexamined"].sum())
-
-    @cached_property
-    def coverage(self) -> dict[Coverage, int]:
-        """The counted files by the depth to which they were looked at."""
-        return {each: int(self.counts[column].sum()) for each, column in COVERAGES.items()}
-
-    @cached_property
-    def compliant_verified(self) -> int:
-        """Compliant sales of which every counted file was verified; the others are so on first bytes only."""
-        verified = self.counts["fully_verified"] & (self.counts["status"] == Status.COMPLIANT)
-        return int(self.counts.loc[verified, "sales"].sum())
-
-    @cached_property
-    def compliant_not_completed(self) -> int:
-        """Compliant sales that nobody has completed yet."""
-        ready = self.counts["to_complete"] & (self.counts["status"] == Status.COMPLIANT)
-        return int(self.counts.loc[ready, "sales"].sum())
-
-    @cached_property
-    def by_group(self) -> pd.DataFrame:
-        """Sales by ``utilityGroup``, one column a ``Status``; all groups that the contract lacks are one row."""
-        found = self.counts.groupby(["utility_group", "status"])["sales"].sum().to_dict()
-        unknown = [UNKNOWN_GROUP] if (self.counts["utility_group"] == UNKNOWN_GROUP).any() else []
-        return _grid(found, "utilityGroup", [*UtilityGroup, *unknown], Status)
-
-    @cached_property
-    def missing(self) -> pd.DataFrame:
-        """Sales that lack each ``evidenceType``, one column a ``Reason``."""
-        found = Counter[tuple[str, str]]()
-        for missing, reasons, sales in self.counts[["missing", "reasons", "sales"]].itertuples(index=False):
-            for piece in zip(items(missing), items(reasons), strict=True):
-                found[piece] += sales
-        demanded = {requirement.named for rules in GROUP_RULES.values() for requirement in rules}
-        return _grid(found, "evidenceType", [each for each in EvidenceType if each in demanded], Reason)
-
-    @cached_property
     def missing_shown(self) -> pd.DataFrame:
         """The same without the rare reasons, where they do not occur."""
         return self.missing.drop(columns=[reason for reason in _RARE if not self.missing[reason].any()])
@@ -222,25 +176,6 @@ class Audited:
     def pieces(self) -> int:
         """The pieces that are missing."""
         return int(self.missing[list(Reason)].to_numpy().sum())
-
-    @cached_property
-    def problems(self) -> pd.DataFrame:
-        """Sales with each problem, gravest first: ``problem``, ``severity``, ``sales``."""
-        found = Counter[str]()
-        for problems, sales in zip(self.counts["problems"], self.counts["sales"], strict=True):
-            for problem in items(problems):
-                found[problem] += sales
-        rows = [(each.value, str(CODES[each].severity), found[each]) for each in Problem]
-        return pd.DataFrame(rows, columns=["problem", "severity", "sales"])
-
-    @cached_property
-    def ages(self) -> pd.DataFrame:
-        """Open sales by ``ageDays``, a band of days since they were created: ``incomplete`` and ``conflict``."""
-        found = self.open_by_age.set_index(["band", "status"])["sales"].to_dict()
-        return _grid(found, "ageDays", [*AGE_BANDS, OLDER], [Status.INCOMPLETE, Status.CONFLICT])
-
-    def _with_status(self, status: Status) -> int:
-        return int(self.counts.loc[self.counts["status"] == status, "sales"].sum())
 
     @cached_property
     def rows(self) -> pd.DataFrame:
@@ -318,9 +253,3 @@ class Audited:
 
     def _compliant(self, wanted: pd.Series[bool]) -> pd.DataFrame:
         return self.told[wanted & (self.told["status"] == Status.COMPLIANT)].reset_index(drop=True)
-
-
-def _grid(found: Mapping[Any, int], name: str, rows: Iterable[str], columns: Iterable[str]) -> pd.DataFrame:
-    """Return every row with every column, also where nothing was found."""
-    names = [*map(str, columns)]
-    return pd.DataFrame([{name: str(row), **{each: found.get((row, each), 0) for each in names}} for row in rows])

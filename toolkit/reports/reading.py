@@ -5,7 +5,7 @@ The report of one partner reads the same folder through views that hold the rows
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from datetime import date
 from functools import partial
@@ -21,11 +21,11 @@ import pyarrow.compute as pc
 from toolkit.audit.changes import BY_DAY
 from toolkit.audit.findings import FEW_OF_FINDINGS, as_listed
 from toolkit.audit.folder import CASES, LOOKS, NOT_VERIFIED, TO_TELL, UNPROVEN, Audit, Looks, Source
-from toolkit.contract.codes import Owner, Severity
+from toolkit.contract.codes import CODES, Owner, Severity
 from toolkit.contract.contents import COVERAGES, IntegrityFinding, IntegrityProblem
-from toolkit.contract.evidence import UtilityGroup
-from toolkit.contract.findings import STANDING, FindingStatus, Problem, Status
-from toolkit.contract.rules import EvidenceState
+from toolkit.contract.evidence import EvidenceType, UtilityGroup
+from toolkit.contract.findings import SEPARATOR, STANDING, FindingStatus, Problem, Reason, Status
+from toolkit.contract.rules import GROUP_RULES, EvidenceState
 from toolkit.contract.service_rows import ServiceChange
 from toolkit.contract.waivers import Waiver, WaiverRequest
 from toolkit.message import recognised
@@ -73,8 +73,7 @@ def read_audited(
     if cpfs is not None:
         told["cpf"] = told["clientId"].map(cpfs.get)
     return Audited(
-        counts=table(_CENSUS),
-        open_by_age=table(_AGES, facts.as_of),
+        **_totals(audit),
         facts=facts,
         told=told,
         findings=findings,
@@ -107,22 +106,39 @@ def uncounted(source: Source) -> Source:
     return replace(source, service_changes=tuple(plain), service_notes=(), rows_left_out=())
 
 
-_CENSUS: Final = f"""
-    SELECT status, missing, reasons, problems,
-        CASE WHEN utility_group IN ({", ".join(f"'{each}'" for each in UtilityGroup)})
-            THEN utility_group ELSE '{UNKNOWN_GROUP}' END AS utility_group,
-        client_id IS NOT NULL AS has_client, completed_at IS NULL AS to_complete,
-        NOT ({NOT_VERIFIED}) AS fully_verified,
-        count(*) AS sales, sum(unexamined)::bigint AS unexamined,
-        {", ".join(f"sum({column})::bigint AS {column}" for column in COVERAGES.values())}
-    FROM verdicts GROUP BY ALL ORDER BY ALL
+_TOTALS: Final = f"""
+    SELECT count(*) AS sales, {", ".join(f"count(*) FILTER (status = '{each}') AS {each}" for each in Status)},
+        count(*) FILTER (client_id IS NULL) AS without_client,
+        count(*) FILTER (status = '{Status.COMPLIANT}' AND NOT ({NOT_VERIFIED})) AS compliant_verified,
+        count(*) FILTER (status = '{Status.COMPLIANT}' AND completed_at IS NULL) AS compliant_not_completed,
+        {", ".join(f"coalesce(sum({each}), 0)::bigint AS {each}" for each in ("unexamined", *COVERAGES.values()))}
+    FROM verdicts
+"""
+
+_BY_GROUP: Final = f"""
+    SELECT CASE WHEN utility_group IN ({", ".join(f"'{each}'" for each in UtilityGroup)})
+        THEN utility_group ELSE '{UNKNOWN_GROUP}' END, status, count(*) FROM verdicts GROUP BY ALL
+"""
+
+_MISSING: Final = f"""
+    SELECT piece, reason, count(*) FROM (
+        SELECT unnest(string_split(missing, '{SEPARATOR}')) AS piece,
+            unnest(string_split(reasons, '{SEPARATOR}')) AS reason
+        FROM verdicts WHERE missing <> ''
+    ) GROUP BY ALL
+"""
+
+_PROBLEMS: Final = f"""
+    SELECT problem, 'sales', count(*) FROM (
+        SELECT unnest(string_split(problems, '{SEPARATOR}')) AS problem FROM verdicts WHERE problems <> ''
+    ) GROUP BY ALL
 """
 
 _AGES: Final = f"""
-    SELECT status, CASE
+    SELECT CASE
         {" ".join(f"WHEN created_at > $1 - INTERVAL {d + 1} DAY THEN '{band}'" for band, d in AGE_BANDS.items())}
-        ELSE '{OLDER}' END AS band, count(*) AS sales
-    FROM verdicts WHERE status <> '{Status.COMPLIANT}' GROUP BY ALL ORDER BY ALL
+        ELSE '{OLDER}' END, status, count(*)
+    FROM verdicts WHERE status <> '{Status.COMPLIANT}' GROUP BY ALL
 """
 
 _TOLD: Final = f"""
@@ -233,6 +249,35 @@ def _table(
     if large:
         pa.default_memory_pool().release_unused()  # for the next table
     return table
+
+
+def _totals(audit: Audit) -> dict[str, Any]:
+    """Return the totals, numbers and tables, by their names in ``Audited``."""
+    [numbers] = audit.sql(_TOTALS).to_pylist()
+    demanded = {requirement.named for rules in GROUP_RULES.values() for requirement in rules}
+    grid, open_ones = partial(_grid, audit), [Status.INCOMPLETE, Status.CONFLICT]
+    groups = grid("utilityGroup", _BY_GROUP, [*UtilityGroup, UNKNOWN_GROUP], Status)
+    problems = grid("problem", _PROBLEMS, Problem, ["sales"])
+    problems.insert(1, "severity", [str(CODES[each].severity) for each in Problem])
+    return {
+        "coverage": {each: numbers.pop(column) for each, column in COVERAGES.items()},
+        "by_group": groups[(groups["utilityGroup"] != UNKNOWN_GROUP) | groups[[*Status]].any(axis=1)],
+        "missing": grid("evidenceType", _MISSING, [each for each in EvidenceType if each in demanded], Reason),
+        "problems": problems,
+        "ages": grid("ageDays", _AGES, [*AGE_BANDS, OLDER], open_ones, audit.facts.as_of),
+        **numbers,
+    }
+
+
+def _grid(
+    audit: Audit, name: str, query: str, rows: Iterable[str], columns: Iterable[str], *parameters: object
+) -> pd.DataFrame:
+    """Return the counts of a query, every row with every column, also where nothing was found."""
+    counts = _table(audit, query, *parameters).itertuples(index=False, name=None)
+    found = {(row, column): number for row, column, number in counts}
+    return pd.DataFrame(
+        [{name: str(row), **{str(each): found.get((row, each), 0) for each in columns}} for row in rows]
+    )
 
 
 def _told(audit: Audit) -> pd.DataFrame:
