@@ -30,7 +30,7 @@ from toolkit.kit.connection import Kit
 from toolkit.log.bundle import verify_bundle
 from toolkit.log.notes import VerifierKey
 from toolkit.privacy.persons import add_hold
-from toolkit.privacy.searching import search
+from toolkit.privacy.searching import forms_of, search
 
 MARIA = CLIENT | {"cpf": "52998224725", "firstName": "Maria", "lastName": "Quitéria"}
 MARIA |= {"email": "maria@exemplo.com.br", "phoneNumber": "71987654321"}
@@ -260,6 +260,15 @@ def test_a_file_name_that_others_have_tells_of_nobody(office, run, database):
     told = office.asked("erase", "--dry-run", "--look-in", office.work, "--json", cpf=MARIA["cpf"])
     found = {Path(each).name for each in told.told["files"]}
     assert found == {"executed.ipynb", "night.log", *OF_HER}  # the key of the object has her name still
+    # A service may keep clients without a CPF or a name.
+    execute(
+        database,
+        *(f"ALTER TABLE clients ALTER {each} DROP NOT NULL" for each in ("cpf", "first_name", "last_name")),
+    )
+    execute(database, "UPDATE clients SET cpf = NULL, first_name = NULL, last_name = NULL")
+    (office.work / "others.csv").write_text("None None")
+    told = run("privacy", "erase", "--dry-run", "--look-in", office.work, "--sale", "V-1", "--json").told
+    assert "others.csv" not in {Path(each).name for each in told["files"]}
 
 
 def test_a_client_stays_with_a_sale_that_is_held(office, run, database):
@@ -290,6 +299,22 @@ def test_what_people_wrote_about_a_sale_goes_with_it(office, run, database):
     for text in ("died", "lives", "agreed", "asked for it"):
         assert f"Cândido {text}" in dump
     assert "suit of Cândido" in dump
+
+
+def test_files_of_others_whose_word_or_address_holds_hers_are_left_alone(tmp_path):
+    needles = forms_of(("Ana Li", "ana@x.com", "sant'ana & li.pdf", "1234567890"))
+    hers = {
+        "name.csv": "2026;ANA  LÍ;",
+        "note.ipynb": json.dumps({"text": "\nAna Li\nana"}),
+        "page.html": "<td>Sant&#x27;Ana &amp; L&iacute;.pdf</td>",
+        "cell.txt": "v=01234567890",
+        "mail.txt": "<ana@x.com>",
+    }
+    others = {"analysis.txt": "Análise", "juliana.csv": "juliana@x.com", "company.csv": "ana@x.company"}
+    for name, text in (hers | others).items():
+        (tmp_path / name).write_text(text)
+    found, _ = search((tmp_path, tmp_path), needles)
+    assert [path.name for path in found] == sorted(hers)
 
 
 def test_a_hold_that_comes_while_files_are_searched_is_kept(office, run, database, monkeypatch):

@@ -122,9 +122,12 @@ def _needles(
     """Return the texts by which a file is known to hold data of the person."""
     texts: set[str] = set()
     for row in rows:
-        digits = "".join(filter(str.isdigit, row["cpf"]))
+        digits = "".join(filter(str.isdigit, row["cpf"] or ""))
         texts |= {digits, f"{digits[:3]}.{digits[3:6]}.{digits[6:9]}-{digits[9:]}", row["email"] or ""}
-        texts |= {phone := row["phone_number"] or "", f"{row['first_name']} {row['last_name']}"}
+        texts.add(digits.lstrip("0"))  # as a spreadsheet keeps a number
+        texts.add(phone := row["phone_number"] or "")
+        if row["first_name"] and row["last_name"]:
+            texts.add(f"{row['first_name']} {row['last_name']}")
         texts |= {f"{phone[:7]}-{phone[7:]}", f"({phone[:2]}){phone[2:7]}-{phone[7:]}"}
     names, own = sa.select(evidences.c.file_name), among(evidences.c.sale_id, sale_ids)
     found = {*connection.scalars(names.where(own)), *(key.rpartition("/")[2] for key in keys)} - {None}

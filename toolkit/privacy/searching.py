@@ -8,13 +8,15 @@ import json
 import re
 import zipfile
 from collections.abc import Iterable, Iterator
+from html import unescape
 from pathlib import Path
 from typing import Final
 from unicodedata import normalize
 
 LARGEST: Final = 200 * 1024**2  # bytes of a file, or of a part of an archive, that are searched at most
 
-_GAPS: Final = re.compile(r"[\s\u00ad\u0300-\u036f\u200b]+")
+_MARKS: Final = re.compile("[\u00ad\u0300-\u036f\u200b]+")
+_GAPS: Final = re.compile(r"\s+")
 _UTF16: Final = (b"\xff\xfe", b"\xfe\xff")
 
 
@@ -26,13 +28,11 @@ def forms_of(texts: Iterable[str]) -> frozenset[str]:
 def search(folders: Iterable[Path], needles: frozenset[str]) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
     """Return the files below the folders that hold one of the needles, and those of which nobody knows."""
     found, unknown = [], []
-    for path in sorted(each for folder in folders if needles for each in folder.rglob("*")):
+    for path in sorted({each for folder in folders if needles for each in folder.rglob("*")}):
         if path.is_symlink() or not path.is_file():
             continue
-        texts = list[str | None]([None])
-        if path.stat().st_size <= LARGEST:
-            texts = [text if text is None else _plain(text) for text in _texts(path.read_bytes())]
-        if any(needle in text for text in texts if text is not None for needle in needles):
+        texts = [*_texts(path.read_bytes())] if path.stat().st_size <= LARGEST else [None]
+        if any(_tells(text, needles) for text in texts if text is not None):
             found.append(path)
         elif None in texts:
             unknown.append(path)
@@ -40,7 +40,25 @@ def search(folders: Iterable[Path], needles: frozenset[str]) -> tuple[tuple[Path
 
 
 def _plain(text: str) -> str:
-    return _GAPS.sub("", normalize("NFD", text.casefold()))
+    return _GAPS.sub("", _spaced(text))
+
+
+def _spaced(text: str) -> str:
+    return _MARKS.sub("", normalize("NFD", text.casefold()))
+
+
+def _tells(text: str, needles: frozenset[str]) -> bool:
+    """Tell whether a text holds one of the needles, and not inside of a longer word or address."""
+    spaced = _spaced(unescape(text))
+    plain = _GAPS.sub("", spaced)
+    return any(needle in plain and _whole(needle).search(spaced) for needle in needles)
+
+
+def _whole(needle: str) -> re.Pattern[str]:
+    """Return the pattern of a needle with any gaps; where it is a letter, no other one stands beside its end."""
+    before = r"(?:(?<![^\W\d_])|(?<=\\[nrt]))" if needle[0].isalpha() else ""  # JSON escapes a line's end
+    after = r"(?![^\W\d_])" if needle[-1].isalpha() else ""
+    return re.compile(before + r"\s*".join(map(re.escape, needle)) + after)
 
 
 def _texts(content: bytes) -> Iterator[str | None]:
