@@ -112,7 +112,7 @@ class Privacy:
             content = persons.export_of(connection, person)
         place = kit.path(out)
         place.mkdir(parents=True, exist_ok=True)
-        name = f"person-{kit.clock().astimezone(self._zone):%Y%m%dT%H%M%S}.zip"
+        name = f"person-{kit.clock().astimezone(self._zone):%Y%m%dT%H%M%S-%f}.zip"
         with kit.scratch() as scratch, PrivateFolder(place) as draft:
             whole = draft / name
             whole.touch(mode=0o600)
