@@ -139,7 +139,7 @@ def test_one_leaves_the_held_one_stays_and_every_proof_still_holds(office, run, 
     assert len(left_of(office, s3, bucket, OF_MARIA)) > 5
 
     refused = office.asked("erase", *PEOPLE, cpf="11144477735", ends=1)
-    assert "nothing that may be erased" in refused.err
+    assert "nothing that may be erased. V-2: held: lawsuit 0001" in refused.err
     alone = (*PEOPLE[:4], "--approved-by", "ana souza")
     assert "two people" in office.asked("erase", *alone, cpf="52998224725", ends=1).err
     assert "Erased" in office.asked("erase", *PEOPLE, "--look-in", office.work, cpf="52998224725").out
@@ -240,7 +240,8 @@ def test_a_sale_that_the_service_deleted_leaves_the_history_and_the_bucket(offic
     assert left_of(office, s3, bucket, ("quiteria",))
     run("privacy", "erase", "--sale", "V-1", *PEOPLE)
     assert left_of(office, s3, bucket, ("quiteria",)) == []
-    assert "nothing" in run("privacy", "erase", "--sale", "V-1", *PEOPLE, ends=1).err
+    for sales in (["--sale", "V-1"], ["--sale", "V-1", "--sale", "V-2"]):
+        assert "no sale with the id 'V-1'" in run("privacy", "erase", *sales, *PEOPLE, ends=1).err
 
 
 def test_a_sale_that_the_service_deleted_is_found_by_its_client(office, run, database, bucket, s3):

@@ -33,7 +33,7 @@ from toolkit.database.observation_clock import stamp
 from toolkit.database.privacy_tables import erasures
 from toolkit.database.service import clients, create_new, evidences, sales, service_of
 from toolkit.database.tables import evidence_observations, new_id
-from toolkit.errors import DatabaseError, PrivacyRefused
+from toolkit.errors import DatabaseError, PrivacyRefused, SaleNotFound
 from toolkit.log.events import record_event
 from toolkit.privacy.persons import SaleOfPerson, find_person, sales_of
 from toolkit.privacy.searching import forms_of
@@ -67,11 +67,14 @@ def plan_erasure(
     """Return what would be erased of the person with a CPF, or of sales.
 
     Raises:
+        SaleNotFound: one of these sales is not there, or was erased.
         PrivacyRefused: an object is the evidence of another sale, too.
     """
     person = None if cpf is None else find_person(connection, cpf, plan, zone, now)
     wanted = among(sales.c.id, sale_ids)
     found = person.sales if person else sales_of(connection, wanted, plan, zone, now, named=sale_ids)
+    for missing in sorted({*sale_ids} - {each.id for each in found}):
+        raise SaleNotFound(missing)
     may_go = tuple(each for each in found if each.kept is None)
     kept = tuple(each for each in found if each.kept is not None)
     ids = [each.id for each in may_go]
@@ -205,6 +208,8 @@ def erase(
     basis, by, approved_by = stated(PrivacyRefused, basis, by, approved_by)
     database.service.require("erase_sales", "erase_clients")
     if not (plan.clients or plan.sales or plan.files):
+        for each in plan.kept:
+            raise PrivacyRefused("There is nothing that may be erased. {}: {}", each.id, each.kept)
         raise PrivacyRefused("There is nothing that may be erased.")
     ids = tuple(each.id for each in plan.sales)
     erasure = Erasure(new_id(), clock(), ids, plan.clients, basis, by, approved_by, account)
