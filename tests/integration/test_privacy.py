@@ -424,10 +424,14 @@ def test_a_key_of_a_sale_that_went_without_an_erasure_is_told(office, run, datab
     assert "the key of its sale is gone, and no erasure says so" in told.out + told.err
 
 
-def test_of_a_cpf_that_was_mistyped_nobody_says_that_nothing_is_kept(office):
+def test_of_a_cpf_that_was_mistyped_nobody_says_that_nothing_is_kept(office, run, monkeypatch):
     assert "0 clients" in office.asked("show", cpf="390.533.447-05").out
     assert "check digits" in office.asked("show", cpf="529.982.247-52", ends=1).err
     assert "11 digits" in office.asked("show", cpf="529.982.247-25\n111.444.777-35", ends=1).err
+    for written, ends in ((b"\xef\xbb\xbf39053344705\r\n", 0), ("39053344705".encode("utf-16"), 1)):
+        with io.TextIOWrapper(io.BytesIO(written), "utf-8") as stdin:
+            monkeypatch.setattr("sys.stdin", stdin)
+            run("privacy", "show", ends=ends)
 
 
 def test_a_person_gets_a_full_copy_that_only_its_owner_reads(office, run, database, tmp_path):

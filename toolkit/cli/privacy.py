@@ -1,6 +1,7 @@
 """``toolkit privacy``: what is known of a person, holds, requests, erasure, and the records of the LGPD."""
 
 import sys
+from contextlib import suppress
 from datetime import date, datetime
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,11 @@ approved_by = click.option("--approved-by", default="", metavar="NAME", help="Th
 
 def _cpf() -> str:
     """Read a CPF from standard input; a terminal does not show it."""
-    return str(click.prompt("CPF", hide_input=True, err=True)) if sys.stdin.isatty() else sys.stdin.read()
+    if sys.stdin and sys.stdin.isatty():
+        return str(click.prompt("CPF", hide_input=True, err=True))
+    with suppress(UnicodeDecodeError):
+        return sys.stdin.read() if sys.stdin else ""
+    return ""
 
 
 def _day(given: datetime | None) -> date | None:

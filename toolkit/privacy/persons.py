@@ -57,7 +57,7 @@ def digits_of(cpf: str) -> str:
     Raises:
         InvalidInput: these are none.
     """
-    digits = "".join(each for each in cpf if each not in ".- \t\r\n")
+    digits = "".join(each for each in cpf if each not in ".- \t\r\n\ufeff")  # editors of Windows write this mark
     if len(digits) != 11 or not (digits.isascii() and digits.isdigit()):
         raise InvalidInput("A CPF has 11 digits; give it on standard input.")
     return digits
