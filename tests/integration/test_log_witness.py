@@ -4,6 +4,7 @@ import re
 import subprocess
 from base64 import b64decode, b64encode
 from datetime import UTC, datetime
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -90,7 +91,7 @@ def test_what_is_no_signature_of_the_witness_is_not_kept(sealed):
         keep_cosignature(kit.database, itself, cosigned(note), NOW)
 
 
-def test_a_witness_is_asked_over_http_and_tells_the_size_that_it_knows(sealed):
+def test_a_witness_is_asked_over_http_and_tells_the_size_that_it_knows(sealed, monkeypatch):
     kit, story, _ = sealed
     note = state_of(kit)
     known = Checkpoint.parse(text_of(note)).size
@@ -103,7 +104,17 @@ def test_a_witness_is_asked_over_http_and_tells_the_size_that_it_knows(sealed):
         assert [each.path for each in server.requests] == ["/add-checkpoint"] * 2
         assert [each.body.split(b"\n")[0] for each in server.requests] == [b"old 0", f"old {known}".encode()]
     assert size == Checkpoint.parse(text_of(newer)).size
-    with scripted(Answer(422, b"no")) as server, pytest.raises(InvalidInput, match="refused: status 422"):
+    for answer, told in (
+        (Answer(422, b"no"), "refused: status 422. 'no'"),
+        (Answer(500, b"\x1b[2JOK"), "refused: status 500. '.x1b.2JOK'"),
+        (Answer(409, b"9" * 5000), "refused: status 409"),
+        (Answer(409, b"999"), "and the witness knows 999: its end was cut off"),
+        (Answer(200, b"x" * (1 << 20) + b"x"), "is too long, or comes too slowly"),
+    ):
+        with scripted(answer) as server, pytest.raises(InvalidInput, match=told):
+            ask_witness(kit.database, AUDITOR, server.url, NOW)
+    monkeypatch.setattr("toolkit.log.others.monotonic", count(0, 60).__next__)
+    with scripted(Answer(200, b"x")) as server, pytest.raises(InvalidInput, match="comes too slowly"):
         ask_witness(kit.database, AUDITOR, server.url, NOW)
     with pytest.raises(InvalidInput, match="begins with https"):
         ask_witness(kit.database, AUDITOR, "http://witness.example.com", NOW)
@@ -260,4 +271,6 @@ def test_what_the_authority_refuses_or_mistakes_is_not_kept(sealed, authority, d
         ask_authority(kit.database, server.url, kit.clock())  # an old answer, whose nonce is another one
     with pytest.raises(InvalidInput, match="something else"):
         ask_authority(kit.database, f"{authority[1]}/other", kit.clock())
+    with scripted(Answer(200, b"<html>")) as server, pytest.raises(InvalidInput, match="something else"):
+        ask_authority(kit.database, server.url, kit.clock())
     assert len(rows(database, "SELECT token FROM audit.log_timestamps")) == 1

@@ -8,9 +8,11 @@ kept as it came; the custody log has its hash, so that a later one, over a later
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Final, Literal
 
 import sqlalchemy as sa
@@ -49,7 +51,11 @@ def request_for(database: Database, witness: VerifierKey | None = None, old: int
         if old is None:
             old = connection.scalar(sa.select(sa.func.max(kept.size)).where(kept.witness == str(witness))) or 0
         if old > signed.size:
-            raise InvalidInput("The log has {:,} entries.", signed.size)
+            raise InvalidInput(
+                "The log has {:,} entries, and the witness knows {:,}: its end was cut off, or it is another log.",
+                signed.size,
+                old,
+            )
         proof = consistency_proof(tiles_of(connection), old, signed.size)
     return f"old {old}\n{lines_of(proof)}\n{signed.note}"
 
@@ -87,11 +93,11 @@ def ask_witness(database: Database, witness: VerifierKey, url: str, now: datetim
     for _ in range(2):
         status, content = _posted(address, request_for(database, witness, known).encode(), "text/plain")
         answer = content.decode("utf-8", "replace").strip()
-        if status != 409 or not answer.isdecimal():
+        if status != 409 or not re.fullmatch("[0-9]{1,18}", answer):
             break
         known = int(answer)  # the size that it knows
     if status != 200:
-        raise InvalidInput("The witness {} refused: status {}. {}", witness.name, status, answer[:200])
+        raise InvalidInput("The witness {} refused: status {}. {}", witness.name, status, repr(answer[:200]))
     return keep_cosignature(database, witness, answer, now)
 
 
@@ -116,7 +122,10 @@ def ask_authority(database: Database, url: str, now: datetime) -> tuple[int, dat
     answer, told = _read(token)
     if answer is not None and told is None:
         raise InvalidInput("The authority refused: {}", ", ".join(answer.status_string or ()))
-    if told is not None and (told.message_imprint.message, told.nonce) != (sha256(stamped).digest(), asked.nonce):
+    imprint = sha256(stamped).digest()
+    if imprint not in token or (
+        told is not None and (told.message_imprint.message, told.nonce) != (imprint, asked.nonce)
+    ):
         raise InvalidInput("The authority stamped something else than was asked for.")
     with database.transaction() as connection:
         row = {"size": signed.size, "token": token, "added_at": now}
@@ -179,7 +188,7 @@ def _read(token: bytes) -> tuple[TimeStampResponse | None, TimeStampTokenInfo | 
 
 
 def _posted(url: str, body: bytes, content_type: str) -> tuple[int, bytes]:
-    """Send a body; return the status and the answer, of which at most a mebibyte is read."""
+    """Send a body; return the status and the answer, which may have a mebibyte and take half a minute."""
     import urllib3
 
     if not url.startswith(("https://", "http://127.0.0.1:", "http://localhost:")):
@@ -187,6 +196,11 @@ def _posted(url: str, body: bytes, content_type: str) -> tuple[int, bytes]:
     pool = urllib3.PoolManager(timeout=_SECONDS, retries=False, headers={"Content-Type": content_type})
     try:
         answer = pool.request("POST", url, body=body, preload_content=False)
-        return answer.status, answer.read(_LARGEST)
+        content, ends = b"", monotonic() + _SECONDS
+        while part := answer.read1(_LARGEST):
+            content += part
+            if len(content) > _LARGEST or monotonic() > ends:
+                raise InvalidInput("The answer of {} is too long, or comes too slowly.", url)
+        return answer.status, content
     except urllib3.exceptions.HTTPError:
         raise InvalidInput("Nobody answers at {}.", url) from None
