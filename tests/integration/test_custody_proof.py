@@ -171,7 +171,7 @@ def test_what_was_added_in_a_folder_of_a_bundle_is_named(run, embedded_environme
     for name, status, told in (
         ("annex/contract.csv", 0, "1 files are as they were written. Nothing proves annex/."),
         ("verdicts.parquet/note.txt", 0, "Nothing proves annex/, verdicts.parquet/note.txt."),
-        ("verdicts.parquet/1.parquet", 3, "verdicts.parquet/1.parquet was added: nothing proves it."),
+        ("verdicts.parquet/more/1.parquet", 3, "verdicts.parquet/more/1.parquet was added: nothing proves it."),
     ):
         (place / name).parent.mkdir(exist_ok=True)
         (place / name).write_text("y")

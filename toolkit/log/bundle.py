@@ -215,8 +215,9 @@ def _files(folder: Path, entry: bytes) -> BundleVerdict:
         elif digest_of(folder / name) != digest:
             return BundleVerdict(False, Message("{} is not what was written.", name))
     names = {name for _, name in recorded}
-    places = {".", *(Path(name).parent.as_posix() for name in names)}
-    present = {each for place in places for each in (folder / place).glob("*") if each.is_file()}
+    places = {Path(name).parts[0] for name in names}
+    inside = (each for place in places for each in (folder / place).rglob("*"))
+    present = {each for each in (*folder.glob("*"), *inside) if each.is_file()}
     found = {each.relative_to(folder).as_posix() for each in present}
     others = found - {*names, *BUNDLE, *LATER, "manifest.json"}
     called = {part for name in names for part in name.rsplit(".", 1)}  # another format of a report is none of it

@@ -30,7 +30,7 @@ if [ -e SHA256SUMS ]; then
   find -L . -type f | cut -c3- > "$t/present"
   while IFS= read -r file; do
     case $file in
-      */*) sed -n 's|/[^/]*$||p' "$t/names" | grep -qxF -e "${file%/*}" || continue ;;
+      */*) sed -n 's|/.*||p' "$t/names" | grep -qxF -e "${file%%/*}" || continue ;;
       SHA256SUMS | entry.json | entry.json.tlog-proof | checkpoint | checkpoint.cosigs | checkpoint.tsr) continue ;;
       log.vkey | log.pem | VERIFY.md | verify.sh | manifest.json) continue ;;
     esac
