@@ -58,8 +58,8 @@ def test_strangers_accept_a_report_by_programs_that_are_not_ours(reports):
         assert_strangers_accept(folder)
 
 
-def test_the_entry_of_a_report_names_its_files_and_the_manifest_its_state(reports):
-    first, _, known = reports
+def test_the_entry_of_a_report_names_its_files_and_the_manifest_its_state(run, reports):
+    first, second, known = reports
     assert set(BUNDLE) <= {path.name for path in first.iterdir()}
     entry = json.loads((first / "entry.json").read_text())
     manifest = json.loads((first / "manifest.json").read_text())
@@ -70,6 +70,10 @@ def test_the_entry_of_a_report_names_its_files_and_the_manifest_its_state(report
     shown = json.loads((first / "missing-evidence.json").read_text())["source"]["seal"]
     assert state.root.hex() == manifest["custodySeal"] != shown
     assert (first / "entry.json.tlog-proof").stat().st_size < 4000
+    # The proof of another event does not replace it.
+    other = json.loads((second / "entry.json").read_text())["id"]
+    assert "has the proof of another event" in run("log", "prove", other, "--out", first, ends=1).err
+    run("log", "prove", entry["id"], "--out", first)
 
 
 @needs_openssl

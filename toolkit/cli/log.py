@@ -23,7 +23,7 @@ from toolkit.errors import InvalidInput, UnreadableFile
 from toolkit.kit.connection import Kit
 from toolkit.kit.shown import Shown, say
 from toolkit.kit.spoken import _
-from toolkit.log.bundle import COSIGS, STAMP, bundle, verify_bundle
+from toolkit.log.bundle import COSIGS, ENTRY, STAMP, bundle, verify_bundle
 from toolkit.log.export import OTHER_ENTRIES, computed, export_tiles, read_tiles, rewritten
 from toolkit.log.merkle import ReadTile, consistency_proof, is_consistent
 from toolkit.log.notes import COSIGNATURE, ED25519, Checkpoint, SignedState, VerifierKey, lines_of
@@ -93,7 +93,7 @@ def _shown(signed: SignedState | None) -> Shown[Any]:
 
 
 @log.command(short_help="Write the proof that an event is in the log.")
-@click.argument("event", type=click.IntRange(1))
+@click.argument("event", type=click.IntRange(1, 2**63 - 1))
 @click.option("--out", type=NonEmptyPath(), required=True, help="The folder to write into.")
 @pass_kit
 def prove(kit: Kit, event: int, out: Path) -> None:
@@ -108,6 +108,8 @@ def prove(kit: Kit, event: int, out: Path) -> None:
         raise InvalidInput("No event {} is in the log; what is new is put into it by: toolkit log seal", event)
     try:
         out.mkdir(parents=True, exist_ok=True)
+        if (out / ENTRY).exists() and (out / ENTRY).read_bytes() != proven[0]:
+            raise InvalidInput("{} has the proof of another event.", out)
         for name, content in bundle(*proven).items():
             (out / name).write_bytes(content)
     except OSError as error:
