@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.support.readme_commands import check_usage
@@ -50,6 +50,7 @@ MOMENTS = st.integers(1_420_000_000, 1_800_000_000).map(lambda seconds: datetime
 
 
 @given(zone=ZONES, expression=EXPRESSIONS, now=MOMENTS)
+@example(zone="America/New_York", expression="30 1 * * *", now=datetime(2026, 11, 1, 6, 10, tzinfo=UTC))
 def test_the_latest_slot_and_the_following_one_stand_on_both_sides_of_now(zone, expression, now):
     schedule = Schedule(expression, ZoneInfo(zone))
     latest, following = schedule.latest(now), schedule.following(now)

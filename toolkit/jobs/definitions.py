@@ -53,10 +53,12 @@ class Schedule:
     def between(self, after: datetime, until: datetime) -> Iterator[datetime]:
         """Yield the dates later than ``after``, up to ``until`` inclusive."""
         # Times of one zone compare by the clock on its wall, which shows some times twice; those in UTC do not.
-        for due in CronSim(self.expression, after.astimezone(self.zone)):
-            if due.astimezone(UTC) > until:
+        for local in CronSim(self.expression, after.astimezone(self.zone)):
+            due = local.astimezone(UTC)
+            if due > until:
                 return
-            yield due.astimezone(UTC)
+            if due > after:  # in an hour that comes twice, it begins with dates of the first one
+                yield due
 
     def latest(self, now: datetime) -> datetime | None:
         """Return the date that was due last, ``None`` where there never was any."""
