@@ -130,7 +130,7 @@ def _of_tables():
             yield from (text for text in table.values() if isinstance(text, str) and not text.startswith("#"))
     of_sales = (lists.SALES, lists.MISSING, lists.FINDINGS, lists.PROBLEMS, lists.ANSWERS)
     for each in (*of_sales, *lists.BESIDE.values()):
-        yield from (each.title, each.about if isinstance(each.about, str) else "", *each.columns)
+        yield from (each.title, each.about if type(each.about) is str else "", *each.columns)
     yield from wording.script_words(page.asset(*page.SCRIPTS), ENGLISH)
     yield from (*wording.GLOSSARY, report.TITLE, *report.DETAILS, *dossier.ABOUT)
     of_rooms = (OF_ROWS, SENTENCES, REFUSALS, workbooks.REFUSALS, posting.HINTS)
@@ -151,6 +151,7 @@ def _of_tables():
     yield from ("revoked", "at", "data", "log", "schema", "epoch", "replica", "problem", "database", "bucket")
     of_many = ("new", "open", "waived", "resolved", "came and went", "done", "failed", "missed", "kept")
     yield from ((each, each) for each in of_many)
+    yield from ((each, f"{each}s") for each in ("day", "hour", "minute", "second"))
     # Read from tables and files.
     yield from ("{} (embedded bucket)", "one object of several records", "not in the contract")
     yield from (*OF_SYSTEM, *_BOUNDS.values())

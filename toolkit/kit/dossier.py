@@ -60,8 +60,8 @@ def write_dossier(
     """
     language, zone, made_at = current_language(), kit.settings.timezone, kit.clock()
     say, about = language.text, [language.text(sentence) for sentence in ABOUT]
-    title = say("Dossier of the sale %(sale)s", sale=case.sale_id)
-    as_of = say("as of %(moment)s", moment=language.moment(made_at, zone))
+    title = say("Dossier of the sale {}", case.sale_id)
+    as_of = say("as of {}", language.moment(made_at, zone))
     facts = {_(label): value for label, value in facts_of(case, zone, cpf, unmasked=unmasked).items()}
     document = _document(case, zone, made_at)
     with kit.scratch() as scratch:

@@ -55,9 +55,7 @@ class Ordered(str):
 
 def counted(number: int, noun: str) -> Ordered:
     """Return ``1 sale``, ``2 sales`` or ``1,200 sales``."""
-    language = current_language()
-    plural = language.translations.ngettext(noun, f"{noun}s", number)
-    return Ordered(f"{language.number(number)} {plural}", number)
+    return Ordered(current_language().counted(number, noun), number)
 
 
 def format_error(error: Exception) -> str:

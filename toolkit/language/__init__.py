@@ -48,15 +48,19 @@ class Language:
         self.decimal_point = numbers.get_decimal_symbol(self._locale)
         self.translations = _translations(code)
 
-    def text(self, message: str, **values: object) -> str:
-        """Return the English ``message`` in this language; ``%(name)s`` stands for a value."""
-        found = self.translations.gettext(message) if message else ""  # which is the key of the catalogue's head
-        return found % values if values else found
+    def text(self, message: str, *values: object) -> str:
+        """Return the English ``message`` in this language, with its values as ``Message`` has them."""
+        if values:
+            return self.tell(Message(message, *values))
+        return self.translations.gettext(message) if message else ""  # which is the key of the catalogue's head
 
-    def count(self, one: str, many: str, number: int, **values: object) -> str:
-        """Return the message that fits ``number``, which is ``%(number)s`` in it."""
-        found = self.translations.ngettext(one, many, number)
-        return found % {"number": self.number(number), **values}
+    def count(self, one: str, many: str, number: int, *values: object) -> str:
+        """Return the message that fits ``number``, which is the first of its values."""
+        return self.translations.ngettext(one, many, number).format(self.number(number), *values)
+
+    def counted(self, number: int, noun: str) -> str:
+        """``1 sale``, ``2 sales`` or ``1,200 sales``."""
+        return f"{self.number(number)} {self.translations.ngettext(noun, f'{noun}s', number)}"
 
     def tell(self, text: str) -> str:
         """Return a sentence in this language, its values in the form of the language."""

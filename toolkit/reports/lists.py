@@ -27,6 +27,7 @@ from toolkit.contract.evidence import EvidenceType
 from toolkit.contract.findings import SEPARATOR, items
 from toolkit.contract.resources import HEADINGS, AnswerKind
 from toolkit.language import Language
+from toolkit.message import Message
 from toolkit.reports import wording
 from toolkit.reports.audited import COMPLETED_DAYS, MONTHS, MOST
 from toolkit.reports.report import MOMENTS, List, Report, told_detail, tuples
@@ -88,10 +89,6 @@ COLUMNS: Final[Mapping[str, tuple[str, Words]]] = {
 """The columns of lists by their English headings; one that is not here is its column's name in words."""
 
 
-LIMITS: Final = {"unverified": UNPROVEN, "days": COMPLETED_DAYS, "completed": MOST, "months": MONTHS}
-"""The numbers that sentences about lists tell."""
-
-
 def _same(*headings: str) -> dict[str, float]:
     """Return columns of the same width."""
     return dict.fromkeys(headings, 1.0)
@@ -133,7 +130,7 @@ def _findings(report: Report) -> pd.DataFrame:
 def _heard(language: Language, told: date | None, answer: str | None, until: date | None) -> str:
     """Return what the partner answered to a finding, or the day on which it was told."""
     if answer is None:
-        return language.text("told %(day)s", day=language.day(told)) if told else ""
+        return language.text("told {}", language.day(told)) if told else ""
     words = language.text(AnswerKind(answer).text)
     return f"{words}, {language.day(until)}" if until else words
 
@@ -192,10 +189,10 @@ def _since(report: Report) -> str:
     if since is None:
         return ""
     return report.language.count(
-        "Since %(moment)s. %(number)s finding of then is still there.",
-        "Since %(moment)s. %(number)s findings of then are still there.",
+        "Since {1}. {0} finding of then is still there.",
+        "Since {1}. {0} findings of then are still there.",
         report.result.change_counts["open"],
-        moment=report.moment(since),
+        report.moment(since),
     )
 
 
@@ -319,9 +316,12 @@ BESIDE: Final[Mapping[str, List]] = {
         {"Partner": 2.4, "Month": 1.0, "Findings": 1.0, "Told": 1.0, "Answered": 1.0, "Mended": 1.0}
         | {"Median days": 1.0, "Still open": 1.0, "Due before told": 1.2},
         lambda report: report.result.partner_months,
-        "Findings that partners have to mend, by the month in which they came, of the last %(months)s months. "
-        "Median days are business days until an audit saw a finding mended; due before told are those whose "
-        "deadline passed while nobody had told the partner.",
+        Message(
+            "Findings that partners have to mend, by the month in which they came, of the last {} months. "
+            "Median days are business days until an audit saw a finding mended; due before told are those whose "
+            "deadline passed while nobody had told the partner.",
+            MONTHS,
+        ),
     ),
     "changes": List(
         "Changes",
@@ -380,7 +380,7 @@ BESIDE: Final[Mapping[str, List]] = {
         | _same(*(COLUMN_NAMES[each] for each in ("verified", "firstBytes", "never", "unreadable")))
         | {"Created": 1.5},
         lambda report: report.result.unverified,
-        "Nothing is missing as far as is known. At most %(unverified)s are listed.",
+        Message("Nothing is missing as far as is known. At most {} are listed.", UNPROVEN),
     ),
     "withdrawals": List(
         "Withdrawals",
@@ -393,8 +393,11 @@ BESIDE: Final[Mapping[str, List]] = {
         "Completed sales",
         {"Sale": 1.5, "Partner": 2.0, "Completed": 1.5, "Status": 1.5},
         lambda report: report.result.completed,
-        "Sales that were completed within the %(days)s days before, at most %(completed)s of each partner, and "
-        "what their evidence says now.",
+        Message(
+            "Sales that were completed within the {} days before, at most {} of each partner, and what their "
+            "evidence says now.",
+            *(COMPLETED_DAYS, MOST),
+        ),
     ),
     "waivers": List(
         "Waivers",
@@ -417,7 +420,7 @@ class Section:
         say, self.report = report.language.text, report
         self.table: pd.DataFrame = of.rows(report)
         self.title = say(of.title)
-        self.about = say(of.about, **LIMITS) if isinstance(of.about, str) else of.about(report)
+        self.about = report.language.tell(of.about) if isinstance(of.about, str) else of.about(report)
         lacking = {each for each in _MAY_LACK if each in of.columns and not self._has(each)}
         self.columns = {each: share for each, share in of.columns.items() if each not in lacking}
 

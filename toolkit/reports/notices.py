@@ -36,26 +36,16 @@ def _answer(result: Audited, language: Language) -> str:
     if not result.open:
         return count(
             "The one sale has the evidence it needs",
-            "All %(number)s sales have the evidence they need",
+            "All {} sales have the evidence they need",
             result.sales,
         )
-    of_all = count("of %(number)s sale", "of %(number)s sales", result.sales)
-    lacking = count(
-        "%(number)s %(of_all)s lacks evidence",
-        "%(number)s %(of_all)s lack evidence",
-        result.incomplete,
-        of_all=of_all,
-    )
+    of_all = count("of {} sale", "of {} sales", result.sales)
+    lacking = count("{} {} lacks evidence", "{} {} lack evidence", result.incomplete, of_all)
     if not result.conflict:
         return lacking
     if not result.incomplete:
-        return count(
-            "%(number)s %(of_all)s is in conflict",
-            "%(number)s %(of_all)s are in conflict",
-            result.conflict,
-            of_all=of_all,
-        )
-    more = count("%(number)s more is in conflict", "%(number)s more are in conflict", result.conflict)
+        return count("{} {} is in conflict", "{} {} are in conflict", result.conflict, of_all)
+    more = count("{} more is in conflict", "{} more are in conflict", result.conflict)
     return f"{lacking}, {more}"
 
 
@@ -68,13 +58,12 @@ def acting(report: Report) -> dict[str, Any]:
     rows, language = report.result.told, report.language
     words = wording.told(wording.OWNER_NAMES, language)
     owners = Counter(owner for joined in rows["owners"] for owner in items(joined))
-    left = language.number(len(owners) - OWNERS_SHOWN)
     late, good = rows["overdue"] > 0, rows["status"] == Status.COMPLIANT
     return {
         "owners": [(owner, words.get(owner, owner), sales) for owner, sales in owners.most_common(OWNERS_SHOWN)],
-        "more": [language.text("and %(number)s more", number=left)] * (len(owners) > OWNERS_SHOWN),
+        "more": [language.text("and {:,} more", len(owners) - OWNERS_SHOWN)] * (len(owners) > OWNERS_SHOWN),
         "overdue": int(late.sum()),
-        "oldest": day(rows.loc[late, "dueAt"]),
+        "oldest": language.text("the first since {}", day(rows.loc[late, "dueAt"])),
         "next": day(rows.loc[~late, "dueAt"].dropna()),
         "remarkable": int((good & (rows["open"] > 0)).sum()),
         "critical": int((good & (rows["critical"] > 0)).sum()),
@@ -84,12 +73,12 @@ def acting(report: Report) -> dict[str, Any]:
 def acting_lines(report: Report) -> dict[str, str]:
     """Return the same as lines of texts, for pages without links."""
     found, say, number = acting(report), report.language.text, report.language.number
-    first = say("the first since %(day)s", day=found["oldest"])
     lines = {
         say("Who acts, on how many sales"): ", ".join(
             [*(f"{name} {number(sales)}" for _, name, sales in found["owners"]), *found["more"]]
         ),
-        say("Sales with an overdue finding"): found["overdue"] and f"{number(found['overdue'])}, {first}",
+        say("Sales with an overdue finding"): found["overdue"]
+        and f"{number(found['overdue'])}, {found['oldest']}",
         say("Next deadline"): found["next"],
         say("Compliant sales with an open finding"): found["remarkable"]
         and f"{number(found['remarkable'])}, {say('critical:')} {number(found['critical'])}",
@@ -106,32 +95,31 @@ def notices(report: Report) -> list[str]:
 def _notices(result: Audited, language: Language, timezone: ZoneInfo) -> Iterator[str]:
     say, count, source = language.text, language.count, result.facts.source
     if source.embedded:
-        services = language.listed([say(name) for name in source.embedded])
         yield say(
-            "Made on embedded services for trying out (%(services)s): the numbers say nothing about real sales.",
-            services=services,
+            "Made on embedded services for trying out ({}): the numbers say nothing about real sales.",
+            language.listed([say(name) for name in source.embedded]),
         )
     if source.hidden_rows:
         yield say(
-            "Row level security may hide rows of %(tables)s from the role that reads them: what is hidden is not "
-            "judged, and evidence that is called missing may be there.",
-            tables=language.listed(source.hidden_rows),
+            "Row level security may hide rows of {} from the role that reads them: what is hidden is not judged, "
+            "and evidence that is called missing may be there.",
+            language.listed(source.hidden_rows),
         )
     yield from _of_changes(source.service_changes, language)
     yield from _of_rows(source.service_notes, language)
     if source.copied_rows:
         yield say(
-            "What the service holds is read from materialised views or foreign tables (%(tables)s): how old that "
+            "What the service holds is read from materialised views or foreign tables ({}): how old that "
             "is, and what was changed or is hidden behind them, nobody knows here.",
-            tables=language.listed(source.copied_rows),
+            language.listed(source.copied_rows),
         )
     sync = source.last_sync
     if sync is None and result.sales:
         yield say("The bucket had never been read at this moment, so no file could count.")
     if sync is not None and result.facts.as_of - sync.finished_at > timedelta(days=1):
         yield say(
-            "The bucket was last read at %(moment)s: what was sent or deleted since then is not known here.",
-            moment=language.moment(sync.finished_at, timezone),
+            "The bucket was last read at {}: what was sent or deleted since then is not known here.",
+            language.moment(sync.finished_at, timezone),
         )
     if _may_be_another_bucket(result):
         yield say(
@@ -140,56 +128,54 @@ def _notices(result: Audited, language: Language, timezone: ZoneInfo) -> Iterato
         )
     if sync is not None and sync.denied:
         yield count(
-            "The bucket refused to answer about %(number)s file when it was read last: evidence that is called "
-            "missing may be there, and evidence that counts may be gone.",
-            "The bucket refused to answer about %(number)s files when it was read last: evidence that is called "
-            "missing may be there, and evidence that counts may be gone.",
+            "The bucket refused to answer about {} file when it was read last: evidence that is called missing "
+            "may be there, and evidence that counts may be gone.",
+            "The bucket refused to answer about {} files when it was read last: evidence that is called missing "
+            "may be there, and evidence that counts may be gone.",
             sync.denied,
         )
     since, taken_from = source.listed_since, sync and sync.taken_from
     if taken_from:
         yield say(
-            "The bucket was not read: files are as %(source)s tells, or as they were seen later. The oldest "
-            "part of the listing is of %(moment)s.",
-            source=taken_from,
-            moment=language.moment(since, timezone) if since else say("an unknown time"),
+            "The bucket was not read: files are as {} tells, or as they were seen later. The oldest part of the "
+            "listing is of {}.",
+            taken_from,
+            language.moment(since, timezone) if since else say("an unknown time"),
         )
     elif since is not None and result.facts.as_of - since > timedelta(days=1):
         yield say(
-            "Files of completed sales are as they were last seen, some of them at %(moment)s; those of open "
-            "sales were looked at by the last reading of the bucket.",
-            moment=language.moment(since, timezone),
+            "Files of completed sales are as they were last seen, some of them at {}; those of open sales were "
+            "looked at by the last reading of the bucket.",
+            language.moment(since, timezone),
         )
     if result.unexamined:
         yield count(
-            "%(number)s file counts although nobody has examined it.",
-            "%(number)s files count although nobody has examined them.",
+            "{} file counts although nobody has examined it.",
+            "{} files count although nobody has examined them.",
             result.unexamined,
         )
     yield from _coverage_notices(result, language)
     if result.reviews.drawn:
         yield say(
-            "People looked at %(looked)s of %(files)s counted files; at %(share)s of them nobody ever looked.",
-            looked=language.number(result.reviews.looked_at),
-            files=language.number(result.reviews.files),
-            share=language.percent(1 - result.reviews.looked_at / max(result.reviews.files, 1)),
+            "People looked at {:,} of {:,} counted files; at {} of them nobody ever looked.",
+            *(result.reviews.looked_at, result.reviews.files),
+            language.percent(1 - result.reviews.looked_at / max(result.reviews.files, 1)),
         )
     if result.compliant_on_replaced:
         yield count(
-            "%(number)s compliant sale has a file that was replaced after it had been seen: what lies there "
+            "{} compliant sale has a file that was replaced after it had been seen: what lies there "
             "now was judged, not the first one.",
-            "%(number)s compliant sales have files that were replaced after they had been seen: what lies "
+            "{} compliant sales have files that were replaced after they had been seen: what lies "
             "there now was judged, not the first ones.",
             result.compliant_on_replaced,
         )
     gone = result.change_counts["saleGone"]
     if gone and result.facts.changes_since is not None:
         yield count(
-            "%(number)s finding is resolved since %(moment)s only because its sale is gone: nobody mended it.",
-            "%(number)s findings are resolved since %(moment)s only because their sales are gone: nobody "
-            "mended them.",
+            "{} finding is resolved since {} only because its sale is gone: nobody mended it.",
+            "{} findings are resolved since {} only because their sales are gone: nobody mended them.",
             gone,
-            moment=language.moment(result.facts.changes_since, timezone),
+            language.moment(result.facts.changes_since, timezone),
         )
     if result.file_findings:
         kinds = Counter(finding.problem for finding in result.file_findings)
@@ -198,11 +184,11 @@ def _notices(result: Audited, language: Language, timezone: ZoneInfo) -> Iterato
             for problem in IntegrityProblem
             if kinds[problem]
         )
-        yield say("There are findings about files: %(listed)s.", listed=listed)
+        yield say("There are findings about files: {}.", listed)
     if result.without_client:
         yield count(
-            "%(number)s sale without a client: nobody can be asked for evidence.",
-            "%(number)s sales without a client: nobody can be asked for evidence.",
+            "{} sale without a client: nobody can be asked for evidence.",
+            "{} sales without a client: nobody can be asked for evidence.",
             result.without_client,
         )
     if result.cpf_shown:
@@ -236,47 +222,42 @@ _NOT_THERE: Final = [Reason.NOT_UPLOADED, Reason.EXPIRY_UNKNOWN, Reason.EXPIRED]
 
 
 def _coverage_notices(result: Audited, language: Language) -> Iterator[str]:
-    say, count, number = language.text, language.count, language.number
+    say, count = language.text, language.count
     if result.facts.of_now and not result.facts.verified_first:
         yield say("The contents of new files were not verified before this report.")
     coverage = result.coverage
     files = sum(coverage.values())
     if files and coverage[Coverage.VERIFIED] == files:
-        yield count(
-            "The one counted file is fully verified.", "All %(number)s counted files are fully verified.", files
-        )
+        yield count("The one counted file is fully verified.", "All {} counted files are fully verified.", files)
     elif files:
         yield count(
-            "Of %(number)s counted file, %(verified)s is fully verified, %(first)s by its first bytes only, "
-            "%(never)s was never looked at, %(unreadable)s could not be read.",
-            "Of %(number)s counted files, %(verified)s are fully verified, %(first)s by their first bytes "
-            "only, %(never)s were never looked at, %(unreadable)s could not be read.",
+            "Of {} counted file, {} is fully verified, {} by its first bytes only, {} was never looked at, {} "
+            "could not be read.",
+            "Of {} counted files, {} are fully verified, {} by their first bytes only, {} were never looked at, "
+            "{} could not be read.",
             files,
-            verified=number(coverage[Coverage.VERIFIED]),
-            first=number(coverage[Coverage.FIRST_BYTES]),
-            never=number(coverage[Coverage.NEVER]),
-            unreadable=number(coverage[Coverage.UNREADABLE]),
+            *(language.number(coverage[each]) for each in Coverage),
         )
     if result.facts.files.older_look:
         yield count(
-            "%(number)s counted file was verified by an older way of looking, which may have missed what is "
+            "{} counted file was verified by an older way of looking, which may have missed what is "
             "found today. It is verified again by: toolkit evidence verify",
-            "%(number)s counted files were verified by an older way of looking, which may have missed what is "
+            "{} counted files were verified by an older way of looking, which may have missed what is "
             "found today. They are verified again by: toolkit evidence verify",
             result.facts.files.older_look,
         )
     if result.facts.files.without_speech:
         yield count(
-            "In %(number)s counted recording nothing looked for speech, as the extra `speech` was not installed: "
+            "In {} counted recording nothing looked for speech, as the extra `speech` was not installed: "
             "music or a dial tone counts without a finding.",
-            "In %(number)s counted recordings nothing looked for speech, as the extra `speech` was not installed: "
+            "In {} counted recordings nothing looked for speech, as the extra `speech` was not installed: "
             "music or a dial tone counts without a finding.",
             result.facts.files.without_speech,
         )
     if unproven := result.compliant - result.compliant_verified:
         yield count(
-            "%(number)s compliant sale rests on files that are not fully verified.",
-            "%(number)s compliant sales rest on files that are not fully verified.",
+            "{} compliant sale rests on files that are not fully verified.",
+            "{} compliant sales rest on files that are not fully verified.",
             unproven,
         )
 
@@ -310,7 +291,7 @@ def provenance(report: Report) -> dict[str, str]:
         or say("none yet"),
         say("Files counted unexamined"): language.number(result.unexamined),
         say("Sales without a client"): language.number(result.without_client),
-        say("Times"): say("in %(zone)s", zone=timezone.key),
+        say("Times"): say("in {}", timezone.key),
         say("Rules"): source.rules,
         say("Toolkit"): source.toolkit,
         say("Custody seal"): source.seal or say("none yet"),

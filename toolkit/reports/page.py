@@ -200,7 +200,7 @@ def _context(report: Report) -> dict[str, Any]:
         "language": language.code,
         "title": language.text(TITLE),
         "headline": headline(report),
-        "as_of": language.moment(result.facts.as_of, report.timezone),
+        "as_of": report.as_of,
         "notices": notices(report),
         "result": result,
         "never_requested": int(result.missing[Reason.NEVER_REQUESTED].sum()),

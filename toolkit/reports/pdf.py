@@ -121,11 +121,7 @@ def _section(section: Section, most: int) -> dict[str, Any]:
     report, language = section.report, section.report.language
     about = section.about
     if section.total > most:
-        about += " " + language.text(
-            "The first %(shown)s of %(all)s.",
-            shown=language.number(most),
-            all=language.number(section.total),
-        )
+        about += " " + language.text("The first {:,} of {:,}.", most, section.total)
     rows = section.rows(most)
     return {
         "title": section.title,

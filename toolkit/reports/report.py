@@ -67,8 +67,7 @@ class Report:
     @property
     def as_of(self) -> str:
         """The moment that it is of, as people read it."""
-        moment = self.language.moment(self.result.facts.as_of, self.timezone)
-        return self.language.text("as of %(moment)s", moment=moment)
+        return self.language.text("as of {}", self.language.moment(self.result.facts.as_of, self.timezone))
 
     def moment(self, moment: datetime) -> str:
         """Return a moment as people read it; its offset only where it is not that of the audit, told on top."""
@@ -147,13 +146,8 @@ def duration(time: timedelta, language: Language) -> str:
     """``20 days and 23 hours``: the two largest units."""
     hours, seconds = divmod(time.seconds, 3600)
     minutes, seconds = divmod(seconds, 60)
-    counted = {
-        language.count("%(number)s day", "%(number)s days", time.days): time.days,
-        language.count("%(number)s hour", "%(number)s hours", hours): hours,
-        language.count("%(number)s minute", "%(number)s minutes", minutes): minutes,
-        language.count("%(number)s second", "%(number)s seconds", seconds): seconds,
-    }
-    return language.listed([told for told, number in counted.items() if number][:2])
+    units = {"day": time.days, "hour": hours, "minute": minutes, "second": seconds}
+    return language.listed([language.counted(number, unit) for unit, number in units.items() if number][:2])
 
 
 DETAILS: Final = (
@@ -173,8 +167,8 @@ def told_detail(detail: str, language: Language, timezone: ZoneInfo) -> str:
     if late := _LATE.fullmatch(detail):
         days, hours, minutes, seconds = (int(each or 0) for each in late.groups())
         time = timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds)
-        return language.text("late by %(time)s", time=duration(time, language))
+        return language.text("late by {}", duration(time, language))
     if replaced := _REPLACED.fullmatch(detail):
         moment = datetime.fromisoformat(replaced[1]).replace(tzinfo=UTC)
-        return language.text("replaced at %(moment)s", moment=language.moment(moment, timezone))
+        return language.text("replaced at {}", language.moment(moment, timezone))
     return language.tell(recognised(detail, DETAILS))
