@@ -24,8 +24,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from toolkit.contract.codes import CODES, names_of
-from toolkit.contract.findings import Reason, Status
+from toolkit.contract.codes import CODES
+from toolkit.contract.findings import Status
 from toolkit.contract.resources import HEADINGS, AnswerKind
 from toolkit.errors import ReportError
 from toolkit.intake.sources import harmless
@@ -45,6 +45,7 @@ from toolkit.reports import wording
 from toolkit.reports.audited import ROW_COLUMNS
 from toolkit.reports.lists import ANSWERS, CHANGE, FINDINGS, MISSING, SALES, Section, section, sections_beside
 from toolkit.reports.notices import acting_lines, headline, notices, provenance
+from toolkit.reports.page import charts
 from toolkit.reports.report import MOMENTS, ROWS_AT_ONCE, Report, iso_column
 from toolkit.reports.wording import COLOURS, told
 
@@ -160,13 +161,8 @@ def _write_summary(book: Workbook, report: Report) -> None:
         say("files counted unexamined"): result.unexamined,
     }
     book.add_rows(totals.items())
-    statuses, reasons = told(wording.STATUS_NAMES, language), told(names_of(Reason), language)
-    for title, table, names in (
-        (say("Status by utility group"), result.by_group, statuses),
-        (say("What is missing, and why"), missing, reasons),
-        (say("Open sales by days since they were created"), result.ages, statuses),
-    ):
-        bars |= _write_counts(book, report, title, table, names)
+    for chart in charts(report):
+        bars |= _write_counts(book, chart)
     book.add_row("")
     book.add_row(say("Problems"), style=Style.SECTION)
     problems = result.problems[["problem", "sales"]].itertuples(index=False, name=None)
@@ -174,20 +170,17 @@ def _write_summary(book: Workbook, report: Report) -> None:
     book.end_sheet(bars)
 
 
-def _write_counts(
-    book: Workbook, report: Report, title: str, table: pd.DataFrame, names: Mapping[str, str]
-) -> dict[str, str]:
-    """Write a table of counts; return the cells that show their numbers as bars, and each column's colour."""
-    say, types = report.language.text, told(wording.TYPE_NAMES, report.language)
-    columns = [str(name) for name in table.columns[1:]]
+def _write_counts(book: Workbook, chart: Mapping[str, Any]) -> dict[str, str]:
+    """Write a chart's counts; return the cells that show their numbers as bars, and each column's colour."""
+    columns = chart["columns"]
     book.add_row("")
-    book.add_row(title, style=Style.SECTION)
-    book.add_row("", *(names[each] for each in columns), style=Style.NUMBER_HEADING)
+    book.add_row(chart["title"], style=Style.SECTION)
+    book.add_row(chart["about"], style=Style.SOFT)
+    book.add_row("", *columns.values(), style=Style.NUMBER_HEADING)
     first = book.row + 1
-    rows = table.itertuples(index=False, name=None)
-    book.add_rows((types.get(code, say(code)), *map(int, counts)) for code, *counts in rows)
-    cells = [f"{column_name(place)}{first}:{column_name(place)}{book.row}" for place in range(1, len(columns) + 1)]
-    return {ranged: COLOURS[name][0] for ranged, name in zip(cells, columns, strict=True)}
+    book.add_rows((bar["name"], *(each["count"] for each in bar["segments"])) for bar in chart["bars"])
+    cells = (f"{name}{first}:{name}{book.row}" for name in map(column_name, range(1, len(columns) + 1)))
+    return {ranged: COLOURS[code][0] for ranged, code in zip(cells, columns, strict=True)}
 
 
 def _write_list(book: Workbook, section: Section, choices: Mapping[int, Sequence[str]] | None = None) -> None:
