@@ -23,11 +23,9 @@ from tests.support.waiting import PATIENCE, sessions_waiting, wait_until
 from toolkit import embedded
 from toolkit.bucket.client import Bucket
 from toolkit.database.connection import Database
-from toolkit.database.tables import clients, evidences
-from toolkit.errors import AlreadyThere
+from toolkit.database.tables import clients
 from toolkit.http import app, logs
 from toolkit.kit.services import Services
-from toolkit.partner import PartnerClient
 
 KEY = {"TOOLKIT_JWT_SECRET": SECRET, "TOOLKIT_QUOTA_OPEN_FORMS": "1000000"}
 
@@ -182,20 +180,6 @@ def test_a_database_that_hangs_holds_callers_for_a_while_only(environ, database,
         assert len(stored(database, clients)) <= 2  # one had begun; the one in line never ran
 
 
-STOPPED = """
-    CREATE OR REPLACE FUNCTION stop() RETURNS trigger LANGUAGE plpgsql
-        AS $$ BEGIN RAISE 'stopped' USING ERRCODE = '{}'; END $$;
-    CREATE OR REPLACE TRIGGER stop BEFORE INSERT ON clients EXECUTE FUNCTION stop()
-"""
-
-
-def test_a_deadlock_and_a_time_out_of_the_database_are_no_fault_of_the_service(environ, database):
-    with in_process(environ) as server, partner_of(server.url, issue(environ)) as partner:
-        for state in ("40P01", "40001", "57014"):
-            execute(database, STOPPED.format(state))
-            assert is_away(partner.post("/clients", json=CLIENT))
-
-
 def test_an_object_that_the_bucket_does_not_answer_for_holds_no_registration(environ, database, monkeypatch):
     monkeypatch.setattr(app, "THREADS", 1)
     asked, answered = threading.Event(), threading.Event()
@@ -209,46 +193,6 @@ def test_an_object_that_the_bucket_does_not_answer_for_holds_no_registration(env
             assert partner.post("/clients", json=CLIENT).status_code == 200
             answered.set()
         assert told.result().json()["mayBeCompleted"] is False
-
-
-RULES = """
-    ALTER TABLE clients ADD CONSTRAINT once UNIQUE (cpf) DEFERRABLE INITIALLY DEFERRED,
-        ADD CONSTRAINT names CHECK (first_name <> last_name)
-"""
-
-
-def test_a_client_that_breaks_a_rule_of_the_services_tables_is_no_fault_of_the_service(environ, database):
-    """One whose rule is looked at when the transaction ends, too."""
-    execute(database, RULES)
-    with in_process(environ) as server, partner_of(server.url, issue(environ)) as partner:
-        assert partner.post("/clients", json=CLIENT).status_code == 200
-        repeated = partner.post("/clients", json=CLIENT)
-        alike = partner.post("/clients", json={**CLIENT, "lastName": CLIENT["firstName"]})
-        with pytest.raises(AlreadyThere, match="once"):
-            PartnerClient(server.url, issue(environ)).register_client(CLIENT)
-    assert (repeated.status_code, repeated.json()) == (
-        409,
-        {"message": "Repeats what may stand only once in the service (once)", "code": 409},
-    )
-    broken = {"field": "body", "message": "Breaks a rule of the service (names)"}
-    assert (alike.status_code, alike.json()["invalidFieldsErrors"]) == (400, [broken])
-    assert len(stored(database, clients)) == 1
-
-
-RULES_OF_RECORDS = """
-    ALTER TABLE evidences ADD CONSTRAINT once UNIQUE (sale_id, file_name) DEFERRABLE INITIALLY DEFERRED,
-        ADD CONSTRAINT names CHECK (file_name <> 'x.pdf')
-"""
-
-
-def test_a_record_that_breaks_a_rule_of_the_services_tables_is_no_fault_of_the_service(environ, database):
-    execute(database, RULES_OF_RECORDS)
-    add_sale(database)
-    with in_process(environ) as server, partner_of(server.url, issue(environ)) as partner:
-        for file_name, status in (("a.pdf", 200), ("a.pdf", 409), ("x.pdf", 400)):
-            asked = partner.put("/sales/sale-1/evidences", json={**UPLOAD, "fileName": file_name})
-            assert asked.status_code == status
-    assert len(stored(database, evidences)) == 1
 
 
 def test_a_sale_that_is_deleted_while_credentials_are_asked_for_is_not_found(environ, database):
@@ -313,30 +257,13 @@ def test_a_fault_is_a_500_that_tells_nothing(environ, monkeypatch):
     assert "Traceback" not in logged
 
 
-def test_a_sale_id_that_stands_twice_is_a_fault_that_stores_nothing(run, environ, database):
-    for sale in ("V-1", "V-2"):
-        add_sale(database, sale)
-    execute(
-        database,
-        "ALTER TABLE sales DROP CONSTRAINT sales_pkey CASCADE",
-        "INSERT INTO sales SELECT * FROM sales WHERE id = 'V-2'",
-    )
+def test_the_log_says_why_a_sale_whose_id_stands_twice_is_a_fault(environ, database):
+    add_sale(database, "V-1")
+    twice = "ALTER TABLE sales DROP CONSTRAINT sales_pkey CASCADE", "INSERT INTO sales SELECT * FROM sales"
+    execute(database, *twice)
     with serving(environ) as server, partner_of(server.url, issue(environ)) as partner:
-        asked = ("put", "evidences", UPLOAD), ("get", "evidences", None), ("get", "completion", None)
-        for method, path, body in asked:
-            assert partner.request(method, f"/sales/V-1/{path}", json=body).status_code == 200
-            answer = partner.request(method, f"/sales/V-2/{path}", json=body)
-            assert (answer.status_code, answer.json()["code"]) == (500, 500)
-            told = server.logged("fault", requestId=answer.headers["x-request-id"])
-            assert told["message"].startswith("The sale is set aside")
-    assert [record["sale_id"] for record in stored(database, evidences)] == ["V-1"]
-    assert "The sale is set aside" in run("sale", "show", "V-2", ends=1, within=environ).err
-
-
-def test_a_database_without_our_schema_is_refused_at_once(run, environ, empty_database):
-    url = empty_database.engine.url.render_as_string(hide_password=False)
-
-    assert "toolkit db upgrade" in run("serve", "--port", "0", ends=1, within={**environ, "DATABASE_URL": url}).err
+        fault = partner.get("/sales/V-1/evidences").headers["x-request-id"]
+        assert server.logged("fault", requestId=fault)["message"].startswith("The sale is set aside")
 
 
 def test_a_port_that_is_taken_is_named(run, environ):

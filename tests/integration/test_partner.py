@@ -143,8 +143,9 @@ def test_invalid_fields_come_back_as_the_service_names_them():
     ],
 )
 def test_other_answers_become_errors(answer, error):
-    with scripted(answer) as server, pytest.raises(error):
+    with scripted(answer) as server, pytest.raises(error) as raised:
         PartnerClient(server.url, "t").request_upload("sale 1", {})
+    assert ("there already" in str(raised.value)) is (b"there already" in answer.body)
 
 
 @pytest.mark.parametrize(

