@@ -55,20 +55,6 @@ def partner_of(url, token):
     return httpx.Client(base_url=url, headers=headers, trust_env=False, timeout=PATIENCE)
 
 
-def errors(answer):
-    """The invalid fields of a 400 with their reasons; its shape is checked on the way."""
-    assert answer.status_code == 400, answer.text
-    assert answer.headers["content-type"] == "application/json"
-    body = answer.json()
-    assert set(body) == {"message", "code", "invalidFieldsErrors"}
-    assert isinstance(body["message"], str)
-    assert body["code"] == 400
-    assert all(set(item) == {"field", "message"} for item in body["invalidFieldsErrors"])
-    found = {item["field"]: item["message"] for item in body["invalidFieldsErrors"]}
-    assert len(found) == len(body["invalidFieldsErrors"]) > 0
-    return found
-
-
 @pytest.fixture(scope="session")
 def environ(home, server, s3, tmp_path_factory):
     """A database and a bucket of these tests' own, and a key for tokens."""

@@ -4,8 +4,9 @@ What stands behind four blanks and ``$`` is typed, lines behind ``>`` belong to 
 first what goes to stdout, then to stderr, then an exit status that is not 0.
 
 A request to a server of this process begins with its method and path; ``Name:value`` is a header, ``@FILE``
-sends the token in a file, and what comes through ``|`` is the body. Of the answer stand there the status, the
-headers that not every answer has, and the body.
+sends the token in a file, and what comes through ``|`` is the body; ``wire`` sends what comes through ``|`` as it
+is, and waits until the server ends the connection. Of an answer stand there the status, the headers that not every
+answer has, and the body.
 
 After a wanted change: RENEW_GOLDEN=1 pytest tests/integration/test_sessions.py, and look at the difference.
 """
@@ -22,7 +23,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.support.raw_http import in_process
+from tests.support.raw_http import Wire, in_process
 from tests.support.served_process import SECRET
 from tests.support.waiting import PATIENCE
 from toolkit.kit.process import signed_in_account
@@ -71,8 +72,12 @@ def answered(address, method, path, *named, body):
         headers.append(("Content-Type", "application/json"))
     asked = {"headers": headers, "content": body.encode(errors="surrogateescape")}
     answer = httpx.request(method, address + path, **asked, trust_env=False, timeout=PATIENCE)
-    shown = [*SHOWN, *(each for each, _ in headers if each == "X-Request-ID")]
-    told = [f"{each}: {answer.headers.get(each)}" for each in shown if answer.headers.get(each) != USUAL.get(each)]
+    return as_text(answer, *(each for each, _ in headers if each == "X-Request-ID"))
+
+
+def as_text(answer, *more):
+    found = {each: answer.headers.get(each) for each in (*SHOWN, *more)}
+    told = [f"{name}: {value}" for name, value in found.items() if value != USUAL.get(name)]
     return "\n".join([f"{answer.status_code} {answer.reason_phrase}", *told, answer.text, ""])
 
 
@@ -91,7 +96,8 @@ def typed(run, database, embedded_environment, tmp_path, monkeypatch):
 
     def stage(text, given):
         if text.startswith("export "):
-            known.update(each.split("=", 1) for each in shlex.split(text)[1:])
+            named = shell(f"printf '%s\\n'{text.removeprefix('export')}", "")[1].splitlines()
+            known.update(each.split("=", 1) for each in named)
             return 0, "", ""
         if found := re.fullmatch(r"((?:[A-Z0-9_]+=\S* )*)(toolkit|[A-Z]+(?= /))(.*)", text):
             settings = dict(each.split("=", 1) for each in found[1].split())
@@ -101,6 +107,10 @@ def typed(run, database, embedded_environment, tmp_path, monkeypatch):
             monkeypatch.setattr("sys.stdin", StringIO(given))
             ran = run(*words, ends=None, within=known | settings)
             return ran.status, ran.out, ran.err
+        if text == "wire":
+            with Wire(int(address(*known.items()).rpartition(":")[2])) as wire:
+                wire.send(given.encode(errors="surrogateescape"))
+                return 0, "".join([*map(as_text, wire.answers()), "(closed)\n"]), ""
         if text.startswith("psql "):
             with database.transaction() as connection:
                 found = connection.exec_driver_sql(shlex.split(text)[1])
@@ -108,9 +118,9 @@ def typed(run, database, embedded_environment, tmp_path, monkeypatch):
         return shell(text, given)
 
     def shell(text, given):
-        how = {"env": os.environ | known, "encoding": "utf-8", "errors": "surrogateescape"}
-        done = subprocess.run(["sh", "-c", text], input=given, capture_output=True, **how)
-        return done.returncode, done.stdout, done.stderr
+        asked = given.encode(errors="surrogateescape")
+        done = subprocess.run(["sh", "-c", text], env=os.environ | known, input=asked, capture_output=True)
+        return done.returncode, *(each.decode(errors="surrogateescape") for each in (done.stdout, done.stderr))
 
     def typed(line):
         out = told = ""

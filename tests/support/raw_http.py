@@ -4,7 +4,7 @@ import asyncio
 import socket
 import threading
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from http.client import parse_headers
@@ -49,6 +49,12 @@ class Wire:
         headers = parse_headers(self._answers)
         body = self._answers.read(int(headers.get("content-length", 0)))
         return httpx.Response(int(status_line.split()[1]), headers=headers.items(), content=body)
+
+    def answers(self):
+        """All answers, until the other side closes."""
+        with suppress(ConnectionResetError):
+            while self._answers.peek(1):
+                yield self.answer()
 
     def is_closed(self):
         """Wait for the other side to close; ``False`` where it sends something instead."""
