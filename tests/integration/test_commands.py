@@ -19,42 +19,6 @@ COMMANDS = (Path(__file__).parents[1] / "data" / "walk" / "odd.txt").read_text("
 """Commands with a question mark in the place of an odd argument."""
 
 
-DEEP = "[" * 100_000
-DIGITS = "9" * 5000
-
-INVENTORY = (
-    '{"fileSchema": "Key", "fileFormat": "ORC", "sourceBucket": "b", "creationTimestamp": "99999999999999999999"}'
-)
-
-HANDED_OVER = {
-    "verify report": ("manifest.json", ["verify", "."]),
-    "verify log": ("log.jsonl", ["verify", "log.jsonl"]),
-    "evidence upload": ("credentials.jsonl", ["evidence", "upload", "credentials.jsonl", "--from", "."]),
-    "waiver lint": ("waivers.toml", ["waiver", "lint", "waivers.toml"]),
-    "job list": ("jobs.toml", ["job", "list"]),
-    "db check": ("service.sql", ["db", "check"]),
-    "bucket sync": ("manifest.json", ["bucket", "sync", "--inventory", "."]),
-}
-
-
-@pytest.mark.parametrize("command", HANDED_OVER)
-def test_a_file_of_endless_depth_or_digits_gets_a_sentence(run, command, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    name, line = HANDED_OVER[command]
-    settings = {"TOOLKIT_JOBS": "jobs.toml"} if name == "jobs.toml" else {}
-    settings |= {"TOOLKIT_SERVICE_SQL": "service.sql"} if name == "service.sql" else {}
-    begin = "a = " if name.endswith(".toml") else ""
-    for hostile in (DEEP, DIGITS, "a\n" + "x" * 200_000, INVENTORY):
-        (tmp_path / name).write_text(begin + hostile + "\n")
-        ran = run(*line, ends=None, **settings)
-        assert ran.status == DONE or name in ran.out + ran.err
-
-
-def test_a_setting_of_endless_digits_gets_a_sentence(run):
-    said = run("status", ends=WRONG_USAGE, TOOLKIT_QUOTA_REQUESTS=DIGITS).err
-    assert "TOOLKIT_QUOTA_REQUESTS must be a whole number" in said
-
-
 @pytest.mark.parametrize("command", COMMANDS)
 def test_an_odd_argument_gets_a_sentence(run, command, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -2,7 +2,6 @@
 
 import json
 import logging
-import os
 import signal
 import socket
 import stat
@@ -28,7 +27,7 @@ from tests.support.uploaded_sales import (
 )
 from tests.support.waiting import PATIENCE, wait_until
 from toolkit.bucket.client import Bucket, list_objects
-from toolkit.errors import BucketError, BucketUnavailable, InvalidInput, UnreadableFile
+from toolkit.errors import BucketError, BucketUnavailable, InvalidInput
 from toolkit.evidence import upload
 from toolkit.evidence.credentials import ManifestResult, Order, UploadLimits, request_manifest, request_upload
 from toolkit.evidence.upload import CredentialsLine, UploadProblem, destinations, remove_expired, upload_files
@@ -183,12 +182,6 @@ def test_credentials_are_in_no_repr_and_no_log(ask_one, bucket, caplog):
     assert not [each for each in SECRETS if issued.fields[each] in shown]
 
 
-ENDLESS = b64encode(
-    b'{"expiration": "2030-01-01T00:00:00Z", "conditions": [["content-length-range", 0, 1e999]]}'
-).decode()
-"""A policy with a size that is no number of bytes."""
-
-
 SOUND = b64encode(b'{"expiration": "2030-01-01T00:00:00Z", "conditions": []}').decode()
 FORM = {"id": "0199c0de-0000-7000-8000-000000000001", "saleId": "s", "fileName": "b", "fields": {"Policy": SOUND}}
 
@@ -291,39 +284,6 @@ def test_a_bucket_that_stays_away_is_given_up_soon(upload_to, monkeypatch):
     assert {failure.problem for failure in uploaded.failures} == {UploadProblem.UNAVAILABLE}
     assert len(uploaded.failures) == 20
     assert len(server.requests) <= 4 * retrying.ATTEMPTS
-
-
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        ("not json", "line 2: this is not JSON"),
-        ("[]", "line 2: this is not JSON"),
-        ("[" * 200_000, "line 2: this is not JSON"),
-        ('{"saleId": "\\ud800"}', "line 2: this is not JSON"),
-        ("{}", "line 2: id: Required; saleId: Required"),
-        (json.dumps(FORM | {"fields": {}}), "fields: The upload fields hold no Policy"),
-        (json.dumps(FORM | {"fields": {"Policy": ENDLESS}}), "fields: The Policy among .* cannot be read"),
-        *(
-            (json.dumps(FORM | {"url": url}), "line 2: url: Must be an http or https address")
-            for url in ("http://[", "http://host:99999/", "file:///etc/passwd", "http:///x")
-        ),
-    ],
-    ids=lambda text: text[:40],
-)
-def test_a_bad_credentials_file_names_the_line_and_sends_nothing(bucket, folder, tmp_path, text, reason):
-    credentials = write_credentials(tmp_path / "c.jsonl", [credentials_line(bucket, "s", "a.pdf")])
-    write(folder, "a.pdf")
-    with credentials.open("a", encoding="utf-8") as file:
-        file.write(text + "\n")
-    with pytest.raises(UnreadableFile, match=reason):
-        upload_files(credentials, folder)
-    assert keys(bucket) == set()
-
-
-def test_a_pipe_is_no_credentials_file(folder, tmp_path):
-    os.mkfifo(tmp_path / "c.jsonl")
-    with pytest.raises(UnreadableFile, match="is not a file; save the contents into one first"):
-        upload_files(tmp_path / "c.jsonl", folder)
 
 
 def test_a_killed_upload_goes_on_where_it_was(bucket, folder, tmp_path):

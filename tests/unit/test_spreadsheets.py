@@ -58,20 +58,6 @@ def test_a_workbook_may_have_rows_of_white_space(tmp_path):
     assert lines(table) == [2, 5]
 
 
-@pytest.mark.parametrize(
-    "contents",
-    [
-        "nome\nÂngela\n".encode("utf-8-sig") + "João\n".encode("cp1252"),
-        "nome\nConceição\n".encode() + "João\n".encode("cp1252"),
-        "nome\nConceição\nJoã".encode()[:-1],
-    ],
-)
-def test_what_is_only_partly_utf8_is_not_read_as_something_else(tmp_path, contents):
-    path = file(tmp_path, contents)
-    with pytest.raises(UnreadableFile, match=r"a\.csv: is partly UTF-8 and partly not; save it"):
-        read(path)
-
-
 def test_of_several_sheets_with_the_headings_a_person_chooses(tmp_path):
     with xlsxwriter.Workbook(str(tmp_path / "a.xlsx")) as book:
         for name in ("janeiro", "fevereiro"):
@@ -84,30 +70,6 @@ def test_of_several_sheets_with_the_headings_a_person_chooses(tmp_path):
     assert read(path, sheet="fevereiro").layout.sheet == "fevereiro"
     with pytest.raises(UnreadableFile, match=r"has no sheet “março”; there are “janeiro”, “fevereiro”"):
         read(path, sheet="março")
-
-
-@pytest.mark.parametrize(
-    ("contents", "message"),
-    [
-        (b"", "the file is empty"),
-        (b" \r\n \r\n", "the file is empty"),
-        (
-            b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 9,
-            "is no text that can be read; save the table as CSV in UTF-8",
-        ),
-        (b"PK\x03\x04 cut off", "no workbook that can be read"),
-        (b"\x1f\x8b cut off", "is compressed; unpack it first"),
-        (b"\xd0\xcf\x11\xe0 cut off", "no workbook that can be read"),
-        (b"\xd0\xcf\x11\xe0" + "EncryptedPackage".encode("utf-16-le"), "protected by a password"),
-        (b"a;b\n1;2;3\n", "line 2: More cells than headings"),
-        (b'a;b\n1;"2\n', "line 2: The quotation marks of this line do not match"),
-        (b"a;b\n\x81;1\n", "is no text that can be read"),
-        ("a;b\n1;é\n".encode("utf-16-le"), "is no text that can be read"),
-    ],
-)
-def test_what_cannot_be_read_is_said_in_one_sentence(tmp_path, contents, message):
-    with pytest.raises(UnreadableFile, match=message):
-        read(file(tmp_path, contents))
 
 
 MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
@@ -190,20 +152,6 @@ def test_the_time_for_a_workbook_is_bounded(tmp_path, monkeypatch):
 def test_a_large_sheet_is_read(tmp_path):
     rows = [FIRST, '<row r="50000">' + cell('r="Z50000"') + "</row>"]
     assert rows_of(book(tmp_path / "large.xlsx", rows)) == [50_000]
-
-
-@pytest.mark.parametrize(
-    ("contents", "sentence"),
-    [
-        (b"a" + b";" * 200_000 + b"\n1;2\n", "has more than 16,384 columns"),
-        (b"a;b\n" + b";" * 3_000_000 + b"x\n", "line 2: More cells than headings"),
-    ],
-)
-def test_a_text_file_is_bounded_by_columns(contents, sentence, tmp_path):
-    path = tmp_path / "wide.csv"
-    path.write_bytes(contents)
-    with pytest.raises(UnreadableFile, match=rf"wide\.csv.*{sentence}"):
-        rows_of(path)
 
 
 def test_a_table_is_read_as_a_whole_up_to_a_limit(tmp_path, monkeypatch):
