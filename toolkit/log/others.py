@@ -123,9 +123,11 @@ def ask_authority(database: Database, url: str, now: datetime) -> tuple[int, dat
     if answer is not None and told is None:
         raise InvalidInput("The authority refused: {}", ", ".join(answer.status_string or ()))
     imprint = sha256(stamped).digest()
-    if imprint not in token or (
-        told is not None and (told.message_imprint.message, told.nonce) != (imprint, asked.nonce)
-    ):
+    if told is None:
+        ours = imprint in token
+    else:
+        ours = (told.message_imprint.message, told.nonce) == (imprint, asked.nonce)
+    if not ours:
         raise InvalidInput("The authority stamped something else than was asked for.")
     with database.transaction() as connection:
         row = {"size": signed.size, "token": token, "added_at": now}
