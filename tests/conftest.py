@@ -32,6 +32,7 @@ from tests.support.browser import chromium
 from toolkit import embedded
 from toolkit.bucket.client import Bucket
 from toolkit.cli import main
+from toolkit.contract.deadlines import wall_clock
 from toolkit.database import schema
 from toolkit.database.connection import Database
 from toolkit.errors import EmbeddedServiceError
@@ -207,19 +208,19 @@ def empty_database(server):
 
 
 @pytest.fixture
-def database(server):
+def database(server, clock):
     """A database with all tables and no rows."""
-    with fresh_database(server) as database:
+    with fresh_database(server, clock=clock) as database:
         yield database
 
 
 @contextmanager
-def fresh_database(server, template=_TEMPLATE):
+def fresh_database(server, template=_TEMPLATE, clock=wall_clock):
     """A database of its own, gone at the end."""
     name = f"test_{uuid4().hex}"
     with server.connect() as connection:
         connection.exec_driver_sql(f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY FILE_COPY")
-    database = Database(_named(server.url, name))
+    database = Database(_named(server.url, name), clock)
     try:
         yield database
     finally:

@@ -61,7 +61,7 @@ def main(scale):
         fill(database, sales, custody=False)
         print(f"{sales:,} sales, about {sales * 5 // 2:,} evidence records{'seconds':>14}{'sales/s':>12}  ratio")
         floor, by_hand = (None, None) if sales > LARGE else _floors(database, home, sales)
-        observed = timed(lambda: observe_service(database, lambda: NOW))
+        observed = timed(lambda: observe_service(database.at(lambda: NOW)))
         line("observing sales and records, nothing new", observed.seconds, sales)
         memory = "1000MB" if sales > LARGE else DEFAULT_MEMORY
         url = database.engine.url.render_as_string(hide_password=False)
@@ -110,7 +110,7 @@ def _made(url, home, hours, memory):
     database, moment = Database(url, embedded=True), NOW + timedelta(hours=hours)
     cpu = partial(server_cpu, home)
     plan = replace(plan_in(home), memory=memory)
-    made = timed(lambda: make_audit(database, plan, clock=lambda: moment).folder, cpu)
+    made = timed(lambda: make_audit(database.at(lambda: moment), plan).folder, cpu)
     return made, peak_mb()
 
 

@@ -40,7 +40,7 @@ def main(scale):
         (home / "custody-log.pem").chmod(0o600)
         signer = LogSigner.read(environ["TOOLKIT_LOG_ORIGIN"], key, "the key")
         keys = LogKeys(("k" * 32,))
-        line("seal", timed(lambda: seal_events(database, lambda: NOW, signer, keys)).seconds, events, _peak())
+        line("seal", timed(lambda: seal_events(database.at(lambda: NOW), signer, keys)).seconds, events, _peak())
         with database.transaction() as connection:
             wanted = range(1, events, max(1, events // _PROOFS))
             proven = timed(lambda: [prove(connection, event) for event in wanted])

@@ -45,7 +45,7 @@ def main(scale):
             connection.execute(sa.text("SET LOCAL session_replication_role = replica"))
             for table, column in (("sales", "id"), ("audit.sale_observations", "sale_id")):
                 connection.execute(sa.text(_OF_PARTNERS.format(table, column, partners)))
-        made_audit(database, home, clock=lambda: NOW)
+        made_audit(database.at(lambda: NOW), home)
         settle(database)
         addresses = "".join(f'[partner."partner {i}"]\nmail = ["p{i}@example.com"]\n' for i in range(partners))
         (home / "partners.toml").write_text(addresses)
@@ -78,7 +78,7 @@ def _ask_gates(home, partners):
         sa.event.listen(engine, "after_cursor_execute", lambda *_: spent.append(spent.pop() + time.perf_counter()))
         for number in range(_GATES):
             access = PartnerAccess(f"partner {number % partners}", UnassignedSales.NONE, 1)
-            sale_gate(kit.database, kit.bucket, f"S-{number or partners}", access, kit.clock)
+            sale_gate(kit.database, kit.bucket, f"S-{number or partners}", access)
             spent.append(0.0)
     line(
         "completion gate, at the database",

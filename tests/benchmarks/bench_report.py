@@ -19,7 +19,7 @@ def main(scale):
         sales = max(100, round(_SALES * scale))
         fill(database, sales, custody=False)
         lose_recordings(database)
-        folder = made_audit(database, home, clock=lambda: NOW).folder
+        folder = made_audit(database.at(lambda: NOW), home).folder
         environ = {**os.environ, "TOOLKIT_HOME": str(home)}
         sealed = toolkit(["log", "seal"], environ)  # as toolkit audit does at its end
         assert sealed.status == 0, sealed.output

@@ -85,9 +85,9 @@ def add_file(database, put):
 
 
 @pytest.fixture
-def sync(database, bucket, clock):
+def sync(database, bucket):
     """Reads the service's tables and the bucket into observations."""
-    return lambda **options: sync_bucket(database, bucket, clock=clock, **options)
+    return lambda **options: sync_bucket(database, bucket, **options)
 
 
 @pytest.fixture
@@ -141,8 +141,8 @@ def used_home(own_home):
 
 
 @pytest.fixture
-def load(database, clock, tmp_path):
+def load(database, tmp_path):
     def load(*files, dry_run=False, **options):
-        return load_clients(database, files, out=tmp_path / "out", dry_run=dry_run, **options, clock=clock)
+        return load_clients(database, files, out=tmp_path / "out", dry_run=dry_run, **options)
 
     return load

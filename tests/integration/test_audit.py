@@ -34,7 +34,7 @@ def verdicts(result):
     }
 
 
-def test_each_moment_is_judged_by_what_was_seen_then(database, story, clock):
+def test_each_moment_is_judged_by_what_was_seen_then(database, story):
     story.sale(seen_at=day(2), gone_at=day(10))
     pov, pov_key = story.record("S-1", "POV", requested_at=day(3))
     story.check(story.upload(pov_key, seen_at=day(4)), FileKind.AUDIO, at=day(4))
@@ -48,7 +48,7 @@ def test_each_moment_is_judged_by_what_was_seen_then(database, story, clock):
 
     def at(moment):
         try:
-            result = audited(database, clock=clock, as_of=moment)
+            result = audited(database, as_of=moment)
         except NothingEvaluated:
             return None
         return verdicts(result).get("S-1", "compliant")
@@ -72,7 +72,7 @@ def test_each_moment_is_judged_by_what_was_seen_then(database, story, clock):
     assert at(day(20)) is None
 
 
-def test_totals_and_rows(database, story, clock):
+def test_totals_and_rows(database, story):
     client = story.client(cpf="52998224725")
     story.sale("compliant", client_id=client)
     story.file("compliant", EvidenceType.KYC)
@@ -88,7 +88,7 @@ def test_totals_and_rows(database, story, clock):
     story.record("odd", "SELFIE")
     story.synced(day(30))
 
-    result = audited(database, clock=clock, embedded_bucket=True)
+    result = audited(database, embedded_bucket=True)
 
     assert (result.sales, result.compliant, result.incomplete, result.conflict, result.open) == (5, 1, 2, 2, 4)
     assert (result.without_client, result.unexamined) == (1, 1)
@@ -119,8 +119,8 @@ def test_totals_and_rows(database, story, clock):
 
 def test_only_audits_of_now_are_noted(database, story, clock):
     story.sale()
-    audited(database, clock=clock, as_of=day(3))
-    audited(database, clock=clock)
+    audited(database, as_of=day(3))
+    audited(database)
     noted = "SELECT as_of, ran_at, sales, compliant, incomplete, conflict FROM audit.audit_runs"
     assert rows(database, noted) == [(clock.now, clock.now, 1, 0, 1, 0)]
 
@@ -132,7 +132,7 @@ def test_a_moment_that_nobody_can_know_is_refused(database, clock):
         (clock.now.replace(year=1), "not before 1970"),
     ):
         with pytest.raises(InvalidInput, match=said):
-            audited(database, clock=clock, as_of=moment)
+            audited(database, as_of=moment)
 
 
 @pytest.fixture
@@ -199,15 +199,15 @@ EVENTS = """
 def test_what_the_service_changes_is_a_new_observation_and_an_event(database, clock):
     add_sale(database)
     (kept, _), (retyped, _), (deleted, _) = (add_record(database) for _ in range(3))
-    assert observe_service(database, clock)["records"] == (3, 0, 0)
-    assert observe_service(database, clock)["records"] == (0, 0, 0)
+    assert observe_service(database)["records"] == (3, 0, 0)
+    assert observe_service(database)["records"] == (0, 0, 0)
     clock.now += timedelta(hours=1)
     execute(
         database,
         f"UPDATE evidences SET evidence_type = 'KYC' WHERE id = '{retyped}'",
         f"DELETE FROM evidences WHERE id = '{deleted}'",
     )
-    assert observe_service(database, clock)["records"] == (0, 1, 1)
+    assert observe_service(database)["records"] == (0, 1, 1)
     told = rows(database, EVENTS)
     assert set(told[:3]) == {("RECORDED", each) for each in (kept, retyped, deleted)}
     assert set(told[3:]) == {("RECORD_GONE", retyped), ("RECORD_GONE", deleted), ("RECORD_CHANGED", retyped)}
@@ -216,23 +216,23 @@ def test_what_the_service_changes_is_a_new_observation_and_an_event(database, cl
 
 def test_a_record_counts_from_when_it_was_seen_though_the_service_dates_it_back(database, clock):
     add_sale(database)
-    observe_service(database, clock)
-    before = audited(database, clock=clock)
+    observe_service(database)
+    before = audited(database)
     clock.now += timedelta(days=1)
     add_record(database, requested_at=before.facts.as_of - timedelta(days=1))
-    observe_service(database, clock)
-    after = audited(database, clock=clock)
-    again = audited(database, clock=clock, as_of=before.facts.as_of)
+    observe_service(database)
+    after = audited(database)
+    again = audited(database, as_of=before.facts.as_of)
     assert again.rows["reasons"].tolist() == before.rows["reasons"].tolist() == ["NEVER_REQUESTED|NEVER_REQUESTED"]
     assert after.rows["reasons"].tolist() == ["NEVER_REQUESTED|EXPIRED"]
 
 
-def test_an_audit_waits_for_what_was_stamped_before_it_and_not_committed(database, clock):
+def test_an_audit_waits_for_what_was_stamped_before_it_and_not_committed(database):
     add_sale(database)
     with ThreadPoolExecutor() as pool:
         with database.transaction() as connection:
-            stamp(connection, clock)
-            running = pool.submit(audited, database, clock=clock)
+            stamp(connection)
+            running = pool.submit(audited, database)
             wait_until(lambda: running.done() or sessions_waiting(database))
             assert not running.done(), "the audit did not wait for what may still change its answer"
             connection.exec_driver_sql(
@@ -243,18 +243,18 @@ def test_an_audit_waits_for_what_was_stamped_before_it_and_not_committed(databas
         found = running.result()
     assert found.sales == 1
     with database.transaction() as connection:
-        assert stamp(connection, clock) == found.facts.as_of + TICK
+        assert stamp(connection) == found.facts.as_of + TICK
 
 
 def test_stamps_never_go_back_and_never_lie_in_the_future(database, clock):
     def stamped():
         with database.transaction() as connection:
-            return stamp(connection, clock)
+            return stamp(connection)
 
     first = stamped()
     clock.now -= timedelta(hours=1)
     assert stamped() == first
-    assert final_moment(database, clock) == first
+    assert final_moment(database) == first
     assert stamped() == first + TICK
     clock.now += timedelta(days=9000)
     with pytest.raises(DatabaseError, match="The clock of this machine is more than 5 minutes ahead"):
@@ -263,13 +263,13 @@ def test_stamps_never_go_back_and_never_lie_in_the_future(database, clock):
 
 def test_a_session_that_cannot_write_judges_by_the_latest_moment_that_is_final(database, clock):
     add_sale(database)
-    observe_service(database, clock)
-    last = audited(database, clock=clock).facts.as_of
+    observe_service(database)
+    last = audited(database).facts.as_of
     clock.now += timedelta(hours=1)
     url = database.engine.url.update_query_dict({"options": "-c default_transaction_read_only=on"})
-    reader = Database(url.render_as_string(hide_password=False))
-    assert final_moment(reader, clock) == last
-    assert final_moment(reader, clock, last - timedelta(hours=1)) == last - timedelta(hours=1)
+    reader = Database(url.render_as_string(hide_password=False), clock)
+    assert final_moment(reader) == last
+    assert final_moment(reader, last - timedelta(hours=1)) == last - timedelta(hours=1)
     reader.dispose()
 
 
@@ -285,11 +285,11 @@ def test_a_stream_that_breaks_off_in_the_middle_is_told_and_breaks_the_others_of
         "SELECT gen_random_uuid() AS evidence_id, repeat('x', 500) AS partner "
         f"FROM generate_series(1, 100000) AS n WHERE {cancelled}",
     )
-    limited = Database(str(database.engine.url.update_query_dict({"options": "-clock_timeout=120s"})))
+    limited = Database(str(database.engine.url.update_query_dict({"options": "-clock_timeout=120s"})), clock)
     with database.transaction() as connection:
         connection.exec_driver_sql("LOCK audit.told_findings")  # another stream has to wait
         began = monotonic()
         with pytest.raises(DatabaseError, match="broke off: cancelando comando por solicitação"):
-            audited(limited, clock=clock, as_of=day(3))
+            audited(limited, as_of=day(3))
         assert monotonic() - began < 110  # not until the lock is given up
     limited.dispose()

@@ -50,9 +50,9 @@ def story(database, clock):
 
 def test_inputs_go_after_the_newest_audits_and_outputs_after_a_time(database, clock, story, tmp_path):
     plan = replace(plan_in(tmp_path), keep_inputs=1, keep_days=200)
-    older = make_audit(database, plan, clock=clock)
+    older = make_audit(database, plan)
     clock.now += timedelta(days=1)
-    newer = make_audit(database, plan, clock=clock)
+    newer = make_audit(database, plan)
     inputs = [f"{name}.parquet" for name in GIVEN]
     assert [(Path(older.folder) / each).exists() for each in inputs] == [False] * 3
     assert [(Path(newer.folder) / each).exists() for each in inputs] == [True] * 3
@@ -63,19 +63,17 @@ def test_inputs_go_after_the_newest_audits_and_outputs_after_a_time(database, cl
         "compliant",
     ]
     clock.now += timedelta(days=199, hours=1)
-    last = make_audit(database, plan, clock=clock)
+    last = make_audit(database, plan)
     assert list_audits(plan.store) == [newer.name, last.name]
     clock.now += timedelta(days=800)  # a clock that is ahead
-    past = make_audit(database, plan, clock=clock, as_of=last.facts.as_of - timedelta(minutes=1))
+    past = make_audit(database, plan, as_of=last.facts.as_of - timedelta(minutes=1))
     assert list_audits(plan.store) == [newer.name, past.name, last.name]
 
 
-def test_the_latest_audit_is_of_the_latest_moment_whatever_the_offset_it_was_asked_with(
-    database, clock, story, tmp_path
-):
-    newer = make_audit(database, plan_in(tmp_path), clock=clock)
+def test_the_latest_audit_is_of_the_latest_moment_whatever_the_offset_it_was_asked_with(database, story, tmp_path):
+    newer = make_audit(database, plan_in(tmp_path))
     before = (newer.facts.as_of - timedelta(hours=1)).astimezone(ZoneInfo("Asia/Tokyo"))
-    made_audit(database, tmp_path, clock=clock, as_of=before)
+    made_audit(database, tmp_path, as_of=before)
     assert latest_audit(plan_in(tmp_path).store).name == newer.name
 
 
@@ -118,19 +116,19 @@ def came_here(monkeypatch):
 @pytest.mark.usefixtures("spark_client")
 @pytest.mark.parametrize("place", ["folder", "bucket"])
 def test_a_cluster_writes_the_outputs_itself_and_they_hold_the_same_rows(
-    database, clock, story, bucket, bucket_environment, tmp_path, monkeypatch, place
+    database, story, bucket, bucket_environment, tmp_path, monkeypatch, place
 ):
     for number in range(20):
         story.sale(f"C-{number}", client_id=story.client())
         story.file(f"C-{number}", EvidenceType.KYC)
     plan = plan_in(tmp_path)
-    here = make_audit(database, plan, clock=clock)
+    here = make_audit(database, plan)
     if place == "bucket":
         plan = replace(plan, store=in_bucket(bucket, {**os.environ, **bucket_environment}))
     with sail({**bucket_environment, "AWS_ALLOW_HTTP": "true"}) as (url, _), monkeypatch.context() as patch:
         counts = came_here(patch)
         plan = replace(plan, spark_url=url)
-        there = make_audit(database, plan, clock=clock, as_of=here.facts.as_of)
+        there = make_audit(database, plan, as_of=here.facts.as_of)
     there.verify()
     assert max(counts) < 23, "only counts and the rows that a report shows come here"
     assert all("verdicts.parquet/" in file.name for file in there.facts.parts["verdicts"].files)
@@ -144,21 +142,21 @@ def test_only_findings_that_came_or_went_are_written(database, clock, story, tmp
         """Each row of the findings' history, by the transaction that wrote it."""
         return dict(rows(database, "SELECT finding_id, CAST(xmin AS text) FROM audit.finding_observations"))
 
-    made_audit(database, tmp_path, clock=clock)
+    made_audit(database, tmp_path)
     before = written()
     clock.now += timedelta(days=1)
-    made_audit(database, tmp_path, clock=clock)
+    made_audit(database, tmp_path)
     assert written() == before
     story.file("S-1", EvidenceType.DOC_CONTRATANTE, at=clock.now)
     clock.now += timedelta(days=1)
-    made_audit(database, tmp_path, clock=clock)
+    made_audit(database, tmp_path)
     after = written()
     assert sum(after[each] != before[each] for each in before) == 1
     assert after.keys() == before.keys()
 
 
 def test_anybody_opens_an_audit_in_the_lines_of_the_readme(database, clock, story, tmp_path, monkeypatch):
-    made = made_audit(database, tmp_path, clock=clock)
+    made = made_audit(database, tmp_path)
     readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
     (lines,) = re.findall(r"^```pycon\n((?:>>> .*duckdb.*\n)+)```", readme, flags=re.MULTILINE)
     imported, query = re.sub(r"(?<=audits/)[^/]+", made.name, lines.replace(">>> ", "")).splitlines()
@@ -180,8 +178,8 @@ with duckdb_session() as session:
 """
 
 
-def test_a_notebook_draws_its_own_picture_of_an_audit_and_no_bar_of_duckdb(database, clock, story, tmp_path):
-    made = made_audit(database, tmp_path, clock=clock)
+def test_a_notebook_draws_its_own_picture_of_an_audit_and_no_bar_of_duckdb(database, story, tmp_path):
+    made = made_audit(database, tmp_path)
     guide = (Path(__file__).parents[2] / "notebooks" / "README.md").read_text("utf-8")
     (cell,) = re.findall(r"```python\n([^`]*read_parquet.+?)```", guide, flags=re.DOTALL)
     cell = re.sub(r'"audits/[^/"]+', f'"{made.folder}', cell)
@@ -193,11 +191,11 @@ def test_a_notebook_draws_its_own_picture_of_an_audit_and_no_bar_of_duckdb(datab
     assert "linear-gradient" in shown["data"]["text/html"]
 
 
-def test_a_large_table_is_read_in_ranges_under_one_snapshot(database, clock, story, tmp_path, monkeypatch):
-    whole = made_audit(database, tmp_path / "whole", clock=clock, as_of=day(3))
+def test_a_large_table_is_read_in_ranges_under_one_snapshot(database, story, tmp_path, monkeypatch):
+    whole = made_audit(database, tmp_path / "whole", as_of=day(3))
     for module, size in ((extract, "RANGE"), (extract, "PIECE"), (engines, "RECORDS")):
         monkeypatch.setattr(module, size, 1)
-    again = made_audit(database, tmp_path / "ranges", clock=clock, as_of=day(3))
+    again = made_audit(database, tmp_path / "ranges", as_of=day(3))
     assert again.facts.parts == whole.facts.parts
 
 
@@ -272,7 +270,8 @@ def test_a_bucket_for_audits_that_is_away_from_some_stage_on(
     environ, database, bucket, tmp_path, monkeypatch, place
 ):
     """It is noted by then: the next audit publishes it, before it is made itself."""
-    observe_service(database, clock=wall_clock)
+    database.clock = wall_clock
+    observe_service(database)
     plan = replace(plan_in(tmp_path), store=in_bucket(bucket, environ))
     with monkeypatch.context() as patched:
 
@@ -282,9 +281,9 @@ def test_a_bucket_for_audits_that_is_away_from_some_stage_on(
 
         patched.setattr(".".join(place), before(place, gone))
         with pytest.raises(BucketUnavailable, match="away"):
-            make_audit(database, plan, clock=wall_clock)
+            make_audit(database, plan)
     assert (noted(database), list_audits(plan.store)) == ((1, 3), [])
-    made = make_audit(database, plan, clock=wall_clock)
+    made = make_audit(database, plan)
     assert noted(database) == (2, 3)
     first, second = (open_audit(name, plan.store, tmp_path) for name in list_audits(plan.store))
     assert made.facts.changes_since == first.facts.as_of
@@ -297,16 +296,17 @@ def test_what_one_database_left_is_not_removed_by_another_and_gets_a_name_of_its
 ):
     """Both audits are of the same second, and have one store."""
     plan, moment = plan_in(tmp_path), datetime.now(UTC).replace(microsecond=0)
-    with fresh_database(server) as other:
+    database.clock = lambda: moment
+    with fresh_database(server, clock=database.clock) as other:
         for each in (database, other):
             add_sale(each)
-            observe_service(each, clock=lambda: moment)
+            observe_service(each)
         with monkeypatch.context() as patched:
             patched.setattr(FolderStore, "take", away)
             with pytest.raises(BucketUnavailable):
-                make_audit(database, plan, clock=lambda: moment)
-        make_audit(other, plan, clock=lambda: moment)
-    make_audit(database, plan, clock=lambda: moment + timedelta(minutes=1))
+                make_audit(database, plan)
+        make_audit(other, plan)
+    make_audit(database.at(lambda: moment + timedelta(minutes=1)), plan)
     assert [name[20:] for name in list_audits(plan.store)] == ["", "-2", ""]
 
 

@@ -94,7 +94,7 @@ def test_a_file_of_an_open_sale_that_vanished_is_noticed_by_the_next_reading(
     delete(own)
     seen = sync()
     assert (seen.vanished, seen.full) == (1, False)
-    found = audited(database, clock=clock)
+    found = audited(database)
     assert found.rows["reasons"].tolist() == ["VANISHED|NEVER_REQUESTED"]
 
 
@@ -180,11 +180,11 @@ def test_lost_objects_are_named_and_a_bucket_that_gives_none_ends_the_reading(sy
         sync()
 
 
-def test_a_key_that_no_database_can_hold_stops_no_reading(database, clock):
+def test_a_key_that_no_database_can_hold_stops_no_reading(database):
     bucket = MemoryBucket()
     for key in ("evidences/2026/03/02/a", "evidences/2026/03/02/b\0c"):
         bucket.put(key, PDF)
-    assert sync_bucket(database, bucket, clock=clock).listed == 1
+    assert sync_bucket(database, bucket).listed == 1
 
 
 ODD = 'evidences/2026/03/02/x/ação & "quote", %41+ b.pdf'

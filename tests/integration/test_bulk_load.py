@@ -32,7 +32,7 @@ def counts(result):
 def test_accepted_rows_are_registered_as_one_by_one(database, load, clock, tmp_path):
     row = client(1, cpf="  529.982.247-25", email="Ana@EXAMPLE.com", phoneNumber="", rg="12")
     result = load(write_csv(tmp_path / "a.csv", [row]))
-    register_client(database, body(row), clock)
+    register_client(database, body(row))
 
     assert counts(result) == (1, 0, 0)
     loaded, alone = registered(database)
@@ -49,8 +49,8 @@ def test_names_reach_the_database_as_they_are_written(database, load, tmp_path):
     assert stored == sorted((name,) * 3 for name in names)
 
 
-def test_a_client_who_is_registered_already_is_skipped_and_listed(database, load, clock, tmp_path):
-    known = register_client(database, body(client(1)), clock)
+def test_a_client_who_is_registered_already_is_skipped_and_listed(database, load, tmp_path):
+    known = register_client(database, body(client(1)))
     elsewhere = client(1, address__installationNumber="9999999")
     result = load(write_csv(tmp_path / "a.csv", [client(2), client(1), elsewhere, client(2)]))
 
@@ -65,9 +65,9 @@ def test_a_client_who_is_registered_already_is_skipped_and_listed(database, load
 
 
 def test_of_several_who_are_registered_already_the_first_is_listed(database, load, clock, tmp_path):
-    first = register_client(database, body(client(1)), clock)
+    first = register_client(database, body(client(1)))
     clock.now += timedelta(days=1)
-    register_client(database, body(client(1)), clock)
+    register_client(database, body(client(1)))
     skipped = load(write_csv(tmp_path / "a.csv", [client(1)])).files[0].skipped_file
     assert read_csv(skipped)[0]["clientId"] == str(first.client_id)
 
@@ -171,8 +171,8 @@ def test_every_messy_file_has_its_expectation():
 
 
 @pytest.mark.parametrize("name", sorted(EXPECTED))
-def test_a_messy_file_is_read_as_a_person_would(database, clock, tmp_path, name):
-    result = load_clients(database, [MESSY / name], out=tmp_path, clock=clock)
+def test_a_messy_file_is_read_as_a_person_would(database, tmp_path, name):
+    result = load_clients(database, [MESSY / name], out=tmp_path)
     assert as_expected(result, database) == EXPECTED[name]
 
 
@@ -204,9 +204,9 @@ TODAY = date(2026, 11, 20)
 OTHER_CPF = "11144477735"
 
 
-def test_clients_that_are_alike_are_named_by_their_ids_and_masked_cpf(database, clock):
+def test_clients_that_are_alike_are_named_by_their_ids_and_masked_cpf(database):
     def register(body):
-        return str(register_client(database, body, clock).client_id)
+        return str(register_client(database, body).client_id)
 
     first, again = (
         register(CLIENT | {"email": "Ana@example.com"}),

@@ -41,8 +41,8 @@ def upload(add_file, sale):
 
 
 @pytest.fixture
-def complete(database, bucket, sale, clock):
-    return lambda through=bucket: complete_sale(database, through, sale, clock)
+def complete(database, bucket, sale):
+    return lambda through=bucket: complete_sale(database, through, sale)
 
 
 def missing(refused):
@@ -83,14 +83,12 @@ class Interrupted:
         return self._bucket.download(key, etag=etag)
 
 
-def test_a_record_that_is_withdrawn_while_the_bucket_is_read_does_not_count(
-    database, bucket, upload, complete, clock
-):
+def test_a_record_that_is_withdrawn_while_the_bucket_is_read_does_not_count(database, bucket, upload, complete):
     only, _ = upload(EvidenceType.KYC)
     with ThreadPoolExecutor(1) as pool:
 
         def withdraw_it():
-            done = pool.submit(withdraw, database, only, **PEOPLE, clock=clock)
+            done = pool.submit(withdraw, database, only, **PEOPLE)
             wait_until(lambda: done.done() or sessions_waiting(database))
 
         assert complete(Interrupted(bucket, withdraw_it)).completed_at is None
@@ -131,9 +129,7 @@ def test_a_file_that_is_deleted_or_replaced_after_it_was_read_does_not_complete_
     assert complete(Changing(bucket, lambda: None)).completed_at is None
 
 
-def test_the_custody_log_keeps_the_versions_that_allowed_a_completion(
-    database, upload, complete, sync, sale, clock
-):
+def test_the_custody_log_keeps_the_versions_that_allowed_a_completion(database, upload, complete, sync, sale):
     evidence_id, _ = upload(EvidenceType.KYC)
     complete()
     [(detail,)] = rows(database, "SELECT detail FROM audit.custody_events WHERE kind = 'COMPLETED'")
@@ -142,7 +138,7 @@ def test_the_custody_log_keeps_the_versions_that_allowed_a_completion(
     assert detail["sale"] == sha256(sale.encode()).hexdigest()
     assert detail["files"] == [{"evidence": str(evidence_id), **version}]
     sync()
-    case = sale_case(database, sale, clock=clock)
+    case = sale_case(database, sale)
     assert [record for event, record in case.timeline if event.kind == "COMPLETED"] == [evidence_id]
 
 
@@ -169,8 +165,8 @@ def test_damage_counts_against_the_version_that_it_was_found_in(
 
 
 @pytest.fixture
-def gate(database, bucket, sale, clock):
-    return lambda: sale_gate(database, bucket, sale, None, clock)
+def gate(database, bucket, sale):
+    return lambda: sale_gate(database, bucket, sale, None)
 
 
 def reasons(found):
@@ -178,7 +174,7 @@ def reasons(found):
 
 
 def test_a_file_that_was_found_unusable_does_not_count_and_a_new_version_does(
-    gate, upload, put, sync, database, bucket, delete, clock
+    gate, upload, put, sync, database, bucket, delete
 ):
     upload(EvidenceType.POV, tone())
     _, key = upload(EvidenceType.DOC_CONTRATANTE, pdf()[:200])
@@ -186,7 +182,7 @@ def test_a_file_that_was_found_unusable_does_not_count_and_a_new_version_does(
     assert [each.not_examined for each in gate().types if each.files] == [1, 1]
 
     sync()
-    verify_contents(database, bucket, clock=clock)
+    verify_contents(database, bucket)
     found = gate()
     assert reasons(found) == {"DOC_CONTRATANTE": Reason.UNUSABLE}
     assert not found.may_be_completed
@@ -198,16 +194,16 @@ def test_a_file_that_was_found_unusable_does_not_count_and_a_new_version_does(
     assert reasons(gate()) == {"DOC_CONTRATANTE": Reason.VANISHED}
 
 
-def test_the_gate_and_the_completion_agree(gate, upload, database, bucket, clock):
+def test_the_gate_and_the_completion_agree(gate, upload, database, bucket):
     pov, _ = upload(EvidenceType.POV, tone())
     upload(EvidenceType.DOC_CONTRATANTE, pdf())
-    withdraw(database, pov, reason="Wrong sale", withdrawn_by="ana", approved_by="bruno", clock=clock)
+    withdraw(database, pov, reason="Wrong sale", withdrawn_by="ana", approved_by="bruno")
     assert reasons(gate()) == {"POV": Reason.WITHDRAWN}
-    assert complete_sale(database, bucket, "S-1", clock).verdict == gate().verdict
+    assert complete_sale(database, bucket, "S-1").verdict == gate().verdict
 
     upload(EvidenceType.POV, tone())
     assert gate().may_be_completed
-    completed = complete_sale(database, bucket, "S-1", clock).completed_at
+    completed = complete_sale(database, bucket, "S-1").completed_at
     after = gate()
     assert (after.completed_at, after.may_be_completed) == (completed, False)
 
@@ -219,9 +215,9 @@ def test_one_document_for_both_parties_stands_for_two(gate, upload):
     assert required == {EvidenceType.POV, EvidenceType.DOC_CONTRATANTE_E_RESPONSAVEL_FINANCEIRO}
 
 
-def test_where_nobody_knows_what_a_sale_needs_that_is_said(database, bucket, clock):
+def test_where_nobody_knows_what_a_sale_needs_that_is_said(database, bucket):
     add_sale(database, "S-2", utility_group="X")
-    found = sale_gate(database, bucket, "S-2", None, clock)
+    found = sale_gate(database, bucket, "S-2", None)
     assert {each.required for each in found.types} == {None}
     assert found.verdict.problems == (Problem.GROUP_UNKNOWN,)
 
@@ -246,7 +242,7 @@ def test_no_sale_is_completed_by_rows_that_an_audit_sets_aside(database, upload,
         "ALTER TABLE sales ALTER created_at DROP NOT NULL",
         statement,
     )
-    for ask in (gate, complete, lambda: sale_case(database, "S-1", audit=None, clock=lambda: MONDAY)):
+    for ask in (gate, complete, lambda: sale_case(database.at(lambda: MONDAY), "S-1")):
         with pytest.raises(DatabaseError, match="is set aside: others have its id, or it has no"):
             ask()
 
@@ -260,14 +256,14 @@ def test_a_record_without_a_key_has_no_file(database, bucket, clock, tmp_path):
         packaged.replace("object_key, ", "CASE WHEN FALSE THEN object_key END AS object_key, ", 1), "utf-8"
     )
     service = load_service(place)
-    other = Database(database.engine.url.render_as_string(hide_password=False), service=service)
+    other = Database(database.engine.url.render_as_string(hide_password=False), clock, service=service)
     (manifest := tmp_path / "manifest.csv").write_text(
         "saleId,fileName,fileFormat,type,evidenceType\nS-1,contract.pdf,audio/mpeg,audio/mpeg,POV\n"
     )
-    order = Order("night job", UploadLimits(900, 1_000_000), clock)
+    order = Order("night job", UploadLimits(900, 1_000_000))
     try:
-        told = sale_gate(other, bucket, "S-1", None, clock).verdict.missing
-        refused = missing(complete_sale(other, bucket, "S-1", clock))
+        told = sale_gate(other, bucket, "S-1", None).verdict.missing
+        refused = missing(complete_sale(other, bucket, "S-1"))
         requested = request_manifest(other, bucket, manifest, tmp_path / "credentials.jsonl", order)
     finally:
         other.dispose()
@@ -282,14 +278,14 @@ def evidence_id(database):
     return add_record(database)[0]
 
 
-def ask(database, clock, evidence_id, **changes):
+def ask(database, evidence_id, **changes):
     people = {"reason": "sent twice", "withdrawn_by": "Ana", "approved_by": "Rui"}
-    return withdraw(database, evidence_id, clock=clock, **{**people, **changes})
+    return withdraw(database, evidence_id, **{**people, **changes})
 
 
 def test_a_withdrawal_is_told_although_the_service_deleted_the_record(database, sync, clock, evidence_id):
     sync()
-    ask(database, clock, evidence_id)
+    ask(database, evidence_id)
     clock.now += timedelta(days=1)
     execute(database, "DELETE FROM evidences")
     sync(confirmed=True)
@@ -304,7 +300,7 @@ def test_it_waits_for_whoever_holds_the_sale(database, clock, evidence_id):
     with ThreadPoolExecutor(1) as thread:
         with database.transaction() as connection:
             take(connection, Lock.SALE, "sale-1")
-            waiting = thread.submit(ask, database, clock, evidence_id)
+            waiting = thread.submit(ask, database, evidence_id)
             wait_until(lambda: sessions_waiting(database))
             clock.now += timedelta(minutes=1)
         assert waiting.result(PATIENCE).withdrawn_at == clock.now

@@ -45,10 +45,10 @@ def write(bucket, s3):
 
 
 @pytest.fixture
-def verify(database, bucket, clock, sync):
+def verify(database, bucket, sync):
     def sync_and_verify():
         sync()
-        return verify_contents(database, bucket, clock=clock)
+        return verify_contents(database, bucket)
 
     return sync_and_verify
 
@@ -97,13 +97,13 @@ def test_an_answer_that_was_cut_is_no_damaged_file(verify, write, database, monk
 
 
 def test_what_was_verified_without_a_reader_that_is_there_now_is_verified_again(
-    write, verify, sync, database, bucket, clock
+    write, verify, sync, database, bucket
 ):
     for name, body in enumerate((pdf(), tone(2.0), JPEG)):
         write(name, body)
     sync()
     with OneReaderOnly() as fewer:
-        assert verify_contents(database, bucket, clock=clock, inspectors=[fewer]).verified == 3
+        assert verify_contents(database, bucket, inspectors=[fewer]).verified == 3
     assert [verify().verified, verify().verified] == [2, 0]
     looked = "SELECT readers FROM audit.content_checks WHERE kind = 'audio' AND sha256 IS NOT NULL ORDER BY id"
     before, after = (each[0] for each in rows(database, looked))
@@ -185,13 +185,13 @@ def test_what_the_time_leaves_is_counted_and_verified_by_the_next_audit(run, upl
 
 
 def test_the_files_that_decide_a_verdict_come_first_and_those_that_failed_last(
-    database, bucket, put, add_file, sync, clock
+    database, bucket, put, add_file, sync
 ):
     add_sale(database, "S-1")
     _, unreadable = add_file("S-1", EvidenceType.KYC)
     sync()
     put(unreadable, b"%PDF-other")
-    failed = verify_contents(database, bucket, clock=clock)
+    failed = verify_contents(database, bucket)
     assert (failed.verified, failed.unreadable, failed.left) == (0, 1, 1)
     stray = "evidences/2026/03/02/0199c0de-0000-7000-8000-000000000001/stray.pdf"
     put(stray)
@@ -269,7 +269,7 @@ def audit(database, add_file, sync, clock, tmp_path):
             for look in looks:
                 row = {"observation_id": numbers[look["kind"]], "checked_at": clock(), **look}
                 connection.execute(sa.insert(content_checks), row)
-        return read_audited(made_audit(database, tmp_path, clock=clock))
+        return read_audited(made_audit(database, tmp_path))
 
     return made
 

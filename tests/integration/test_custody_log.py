@@ -52,8 +52,8 @@ def _tell(connection, count):
 
 
 @pytest.fixture
-def seal(database, clock):
-    return lambda: seal_events(database, clock, SIGNER, KEYS)
+def seal(database):
+    return lambda: seal_events(database, SIGNER, KEYS)
 
 
 def entries(database):
@@ -63,13 +63,13 @@ def entries(database):
 def test_everything_that_happens_to_a_file_is_told(database, bucket, put, sync, clock):
     add_sale(database)
     clock.now = datetime.now(UTC)  # forms are signed for real
-    issued = request_upload(database, bucket, "sale-1", BODY, requested_by="Rui Lima", limits=LIMITS, clock=clock)
+    issued = request_upload(database, bucket, "sale-1", BODY, requested_by="Rui Lima", limits=LIMITS)
     put(issued.fields["key"], pdf(1))
     sync()
-    verify_contents(database, bucket, clock=clock)
+    verify_contents(database, bucket)
     put(issued.fields["key"], pdf(2))
     sync()
-    withdraw(database, issued.id, reason="x", withdrawn_by="Ana Souza", approved_by="Rui Lima", clock=clock)
+    withdraw(database, issued.id, reason="x", withdrawn_by="Ana Souza", approved_by="Rui Lima")
     told = rows(database, "SELECT kind, detail FROM audit.custody_events ORDER BY transaction, id")
     kinds = "ASKED ISSUED SALES_OBSERVED UPLOADED VERIFIED GONE UPLOADED WITHDRAWN"
     assert " ".join(kind for kind, _ in told) == kinds
@@ -152,32 +152,32 @@ def test_an_event_of_an_older_transaction_with_a_later_number_is_sealed_once(dat
     assert [each["id"] for each in entries(database)] == [2, 1]
 
 
-def test_only_the_key_of_the_log_seals_it(database, clock, tell, seal):
+def test_only_the_key_of_the_log_seals_it(database, tell, seal):
     tell(1)
     first = seal()
     tell(1)
     other = LogSigner(SIGNER.name, Ed25519PrivateKey.generate())
     for signer in (other, None):
         with pytest.raises(LogKeyMissing, match=r"custody\+9543d5d6|custody\+"):
-            seal_events(database, clock, signer, KEYS)
+            seal_events(database, signer, KEYS)
     with database.transaction() as connection:
         assert newest_checkpoint(connection) == first
     assert len(entries(database)) == 1
 
 
-def test_a_tree_that_is_not_what_was_signed_is_sealed_no_more(database, clock, tell, seal):
+def test_a_tree_that_is_not_what_was_signed_is_sealed_no_more(database, tell, seal):
     tell(3)
     seal()
     unguarded(database, "log_tiles", "UPDATE audit.log_tiles SET hashes = decode(repeat('00', 96), 'hex')")
     tell(1)
     with pytest.raises(LogDiffers, match="not the one that was signed at 3 entries"):
-        seal_events(database, clock, SIGNER, KEYS)
+        seal_events(database, SIGNER, KEYS)
     # Nor where another key signed it as it is now.
     other = LogSigner(SIGNER.name, Ed25519PrivateKey.generate())
     note = Checkpoint(SIGNER.name, 3, sealing.root(lambda *_: bytes(96), 3)).signed_by([other])
     unguarded(database, "log_checkpoints", f"UPDATE audit.log_checkpoints SET note = '{note}'")
     with pytest.raises(LogDiffers, match="not the one that was signed at 3 entries"):
-        seal_events(database, clock, SIGNER, KEYS)
+        seal_events(database, SIGNER, KEYS)
 
 
 def test_the_log_is_written_as_tiles_that_others_read(database, tell, seal, tmp_path):

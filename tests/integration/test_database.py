@@ -251,7 +251,7 @@ def test_a_schema_that_was_never_released_becomes_like_a_new_one(empty_database,
     assert parts(empty_database) ^ parts(database) == set()
 
 
-def test_the_chain_of_an_older_log_ends_in_the_first_entry_of_the_tree(older, clock):
+def test_the_chain_of_an_older_log_ends_in_the_first_entry_of_the_tree(older):
     execute(
         older,
         "INSERT INTO audit.custody_seals "
@@ -259,7 +259,7 @@ def test_the_chain_of_an_older_log_ends_in_the_first_entry_of_the_tree(older, cl
         "VALUES (3, '2026-03-02T12:00:00Z', 0, 0, 0, '', repeat('0', 64), repeat('ab', 32))",
     )
     schema.upgrade(older)
-    signed = seal_events(older, clock, LogSigner.read("evidence.example.com/custody", new_key(), "the key"))
+    signed = seal_events(older, LogSigner.read("evidence.example.com/custody", new_key(), "the key"))
     entries = [bytes(entry) for (entry,) in rows(older, "SELECT entry FROM audit.log_entries ORDER BY index")]
     [(events,)] = rows(older, "SELECT count(*) FROM audit.custody_events")
     ended = {"kind": "CHAIN_ENDED", "id": 0, "detail": {"hash": "ab" * 32, "seal": 3}}

@@ -36,9 +36,9 @@ def story(database):
     return told
 
 
-def audit(database, clock, moment, **how):
-    clock.now = moment
-    return audited(database, clock=clock, **how)
+def audit(database, moment, **how):
+    database.clock.now = moment
+    return audited(database, **how)
 
 
 def statuses(result):
@@ -46,16 +46,16 @@ def statuses(result):
     return dict(zip(found["code"], found["status"], strict=True))
 
 
-def test_a_finding_is_open_then_resolved_then_reopened_under_one_id(database, story, clock):
+def test_a_finding_is_open_then_resolved_then_reopened_under_one_id(database, story):
     _, key = story.record("S-1", "POV", requested_at=day(3), lives=timedelta(days=3))
     story.upload(key, seen_at=day(5), gone_at=day(8))
 
-    first = audit(database, clock, day(4))
+    first = audit(database, day(4))
     assert statuses(first) == {"MISSING_POV": "open", "WITHOUT_CLIENT": "open"}
     assert first.findings["id"][0] == POV
-    resolved = audit(database, clock, day(6))
+    resolved = audit(database, day(6))
     assert statuses(resolved) == {"WITHOUT_CLIENT": "open", "MISSING_POV": "resolved"}
-    again = audit(database, clock, day(9))
+    again = audit(database, day(9))
     (row,) = again.findings[again.findings["id"] == POV].to_dict("records")
     assert (row["status"], row["firstSeen"], row["openedAt"]) == ("reopened", day(4), day(9))
 
@@ -80,15 +80,15 @@ def test_a_waiver_holds_from_its_first_day_until_its_end_or_its_revocation(datab
     given = {"code": "MISSING_POV", "reason": "recording ordered", "owner": "ana", "approvedBy": "bruno"}
     days = {"start": "2025-12-30", "end": "2026-01-02"}
     waiver, revoked = (
-        add_waiver(database, given | days | {"sale": sale_id}, today=date(2025, 12, 29), clock=clock)
+        add_waiver(database, given | days | {"sale": sale_id}, today=date(2025, 12, 29))
         for sale_id in ("S-3", "S-4")
     )
     clock.now = datetime(2026, 1, 1, 0, 0, tzinfo=deadlines.timezone)
-    revoke_waiver(database, revoked.id, reason="sent", revoked_by="ana", clock=clock)
+    revoke_waiver(database, revoked.id, reason="sent", revoked_by="ana")
 
     def status(sale_id, *moment):
         as_of = datetime(*moment, tzinfo=deadlines.timezone)
-        found = audited(database, clock=SettableClock(), as_of=as_of, deadlines=deadlines).findings
+        found = audited(database.at(SettableClock()), as_of=as_of, deadlines=deadlines).findings
         return str(found.set_index(["saleId", "code"]).loc[(sale_id, "MISSING_POV"), "status"])
 
     assert status("S-3", 2025, 12, 29, 23, 59) == "open"
@@ -99,13 +99,13 @@ def test_a_waiver_holds_from_its_first_day_until_its_end_or_its_revocation(datab
     assert status("S-4", 2026, 1, 1, 0, 0) == "open"
     assert waiver.days_left(date(2026, 1, 1)) == 1
 
-    again = add_waiver(database, given | days | {"sale": "S-4"}, today=date(2026, 1, 1), clock=clock)
+    again = add_waiver(database, given | days | {"sale": "S-4"}, today=date(2026, 1, 1))
     assert again.id != revoked.id
     as_of = datetime(2025, 12, 31, tzinfo=deadlines.timezone)
-    board = audited(database, clock=SettableClock(), as_of=as_of, deadlines=deadlines).partners
+    board = audited(database.at(SettableClock()), as_of=as_of, deadlines=deadlines).partners
     assert board["waived"].sum() == 2
     with pytest.raises(WaiverRefused, match="before"):
-        revoke_waiver(database, revoked.id, reason="again", revoked_by="ana", clock=clock)
+        revoke_waiver(database, revoked.id, reason="again", revoked_by="ana")
     kinds = {kind for (kind,) in rows(database, "SELECT kind FROM audit.custody_events")}
     assert {"WAIVED", "WAIVER_REVOKED"} <= kinds
 
@@ -114,18 +114,18 @@ def test_of_two_waivers_that_hold_the_one_that_ends_last_is_named(database, stor
     clock.now = day(2)
     given = {"partner": "Norte", "reason": "r", "owner": "ana", "approvedBy": "bruno"}
     ends = ("2026-03-20", "2026-04-20", "2026-03-30")
-    added = [add_waiver(database, {**given, "end": end}, today=date(2026, 3, 2), clock=clock) for end in ends]
-    found = audit(database, clock, day(3)).findings
+    added = [add_waiver(database, {**given, "end": end}, today=date(2026, 3, 2)) for end in ends]
+    found = audit(database, day(3)).findings
     assert set(found["waiverId"].dropna()) == {str(added[1].id)}
 
 
-def test_a_finding_becomes_overdue_after_its_last_day(database, story, clock):
+def test_a_finding_becomes_overdue_after_its_last_day(database, story):
     deadlines = Deadlines(DEFAULT_DEADLINES.timezone, {"MISSING_POV": 4})
     due = {}
     moments = {number: day(number) for number in (2, 3, 6, 7, 9)}  # a Monday, then Friday, Saturday and Monday
     moments[6] = datetime(2026, 3, 6, 23, 59, 59, 999_999, tzinfo=deadlines.timezone)  # the whole of its last day
     for number, moment in moments.items():
-        found = audit(database, clock, moment, deadlines=deadlines).findings.set_index("id").loc[POV]
+        found = audit(database, moment, deadlines=deadlines).findings.set_index("id").loc[POV]
         due[number] = (found["dueInBusinessDays"], found["overdue"], found["ageBusinessDays"])
     assert due == {2: (4, False, 0), 3: (3, False, 1), 6: (0, False, 4), 7: (-1, True, 4), 9: (-1, True, 5)}
 
@@ -133,8 +133,8 @@ def test_a_finding_becomes_overdue_after_its_last_day(database, story, clock):
 def test_what_belongs_to_one_partner_holds_nothing_of_another(database, story, clock):
     story.sale("S-3", partner=" ", utility_group="Z")
     clock.now = day(9)
-    observe_service(database, clock)  # a blank name is none
-    whole = audit(database, clock, day(10))
+    observe_service(database)  # a blank name is none
+    whole = audit(database, day(10))
     assert list(whole.partners["partner"]) == ["", "Norte", "Sul"]
     for name, said in (
         (" ", "No sale names the partner ' '."),
@@ -151,15 +151,15 @@ def test_what_belongs_to_one_partner_holds_nothing_of_another(database, story, c
     assert (len(whole.facts.source.service_notes), sul.facts.source.service_notes) == (1, ())
 
 
-def test_a_sale_of_another_partner_takes_its_findings_and_their_trend_along(database, story, clock):
+def test_a_sale_of_another_partner_takes_its_findings_and_their_trend_along(database, story):
     story.sale("S-3", partner="Leste", gone_at=day(5))
     story.sale("S-3", partner="Oeste", seen_at=day(5), utility_group="D")
-    before = audit(database, clock, day(4))
+    before = audit(database, day(4))
     given = {"sale": "S-3", "code": "MISSING_POV", "reason": "r", "owner": "ana", "approvedBy": "bia"}
-    waiver = add_waiver(database, given | {"end": "2026-03-20"}, today=date(2026, 3, 4), clock=clock)
-    assert audit(database, clock, day(5)).finding_counts["waived"] == 1
-    revoke_waiver(database, waiver.id, reason="sent", revoked_by="ana", clock=clock)
-    after = audit(database, clock, day(6))
+    waiver = add_waiver(database, given | {"end": "2026-03-20"}, today=date(2026, 3, 4))
+    assert audit(database, day(5)).finding_counts["waived"] == 1
+    revoke_waiver(database, waiver.id, reason="sent", revoked_by="ana")
+    after = audit(database, day(6))
 
     def of_s_3(result):
         own = result.findings.query("saleId == 'S-3'")
@@ -169,7 +169,7 @@ def test_a_sale_of_another_partner_takes_its_findings_and_their_trend_along(data
     for result, partner in (
         (before, "Leste"),
         (after, "Oeste"),
-        (audited(database, clock=clock, as_of=day(4)), "Leste"),
+        (audited(database, as_of=day(4)), "Leste"),
     ):
         own = of_partner(database, result, partner)
         standing = own.finding_counts["open"]
@@ -178,7 +178,7 @@ def test_a_sale_of_another_partner_takes_its_findings_and_their_trend_along(data
     assert set(after.partners["partner"]) == {"Norte", "Sul", "Oeste"}
 
 
-def test_findings_of_a_sale_that_is_gone_are_not_told_as_mended(database, story, clock):
+def test_findings_of_a_sale_that_is_gone_are_not_told_as_mended(database, story):
     story.sale("S-3", gone_at=day(5), utility_group="E", client_id=story.client("39053344705"))
     story.sale("S-4", gone_at=day(5))
     story.sale("S-4", seen_at=day(5), client_id=story.client("11144477735"))  # changed, and there
@@ -187,19 +187,19 @@ def test_findings_of_a_sale_that_is_gone_are_not_told_as_mended(database, story,
         gone = result.findings.query("status == 'resolved'").astype(object)
         return dict(zip(zip(gone["saleId"], gone["code"], strict=True), gone["reason"].fillna(""), strict=True))
 
-    audit(database, clock, day(4))
-    after = audit(database, clock, day(6))
+    audit(database, day(4))
+    after = audit(database, day(6))
     assert ended(after) == {("S-3", "GROUP_UNKNOWN"): "SALE_GONE", ("S-4", "WITHOUT_CLIENT"): ""}
     ended_ids = [finding_id("GROUP_UNKNOWN", "S-3"), finding_id("WITHOUT_CLIENT", "S-4")]
     assert after.changed["resolved"] == sorted(ended_ids)
     assert after.change_counts["saleGone"] == 1
     assert "only because its sale is gone: nobody mended it" in str(notices(Report(after)))
-    asked_later = audited(database, clock=SettableClock(day(60)), as_of=day(6))
+    asked_later = audited(database.at(SettableClock(day(60))), as_of=day(6))
     assert ended(asked_later) == ended(after)
 
     story.sale("S-3", seen_at=day(7), gone_at=day(9), utility_group="E", client_id=story.client("12345678909"))
-    assert statuses(audit(database, clock, day(8)))["GROUP_UNKNOWN"] == "reopened"
+    assert statuses(audit(database, day(8)))["GROUP_UNKNOWN"] == "reopened"
     story.sale("S-3", seen_at=day(9), client_id=story.client("98765432100"))
-    mended = audit(database, clock, day(10))
+    mended = audit(database, day(10))
     assert ended(mended)["S-3", "GROUP_UNKNOWN"] == ""
     assert mended.change_counts["saleGone"] == 0

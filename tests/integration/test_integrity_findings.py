@@ -30,18 +30,18 @@ from toolkit.reports.report import Report
 
 
 @pytest.fixture
-def look(database, bucket, clock, sync):
+def look(database, bucket, sync):
     def sync_verify_and_find():
         sync()
-        verify_contents(database, bucket, clock=clock)
-        return integrity_findings(database, clock)
+        verify_contents(database, bucket)
+        return integrity_findings(database)
 
     return sync_verify_and_find
 
 
-def integrity_findings(database, clock):
+def integrity_findings(database):
     with TemporaryDirectory() as scratch:
-        return file_findings_at(database, final_moment(database, clock), Path(scratch), DEFAULT_MEMORY)
+        return file_findings_at(database, final_moment(database), Path(scratch), DEFAULT_MEMORY)
 
 
 LATER = datetime(2100, 1, 1, tzinfo=UTC)
@@ -56,14 +56,12 @@ def add(add_file):
     return lambda *file, **record: add_file(*file, **{"expires_at": LATER} | record)
 
 
-def test_a_record_that_another_partner_requested_is_named_until_it_is_withdrawn(
-    run, database, bucket, clock, look
-):
+def test_a_record_that_another_partner_requested_is_named_until_it_is_withdrawn(run, database, bucket, look):
     def request(sale_id, partner):
         access = None if partner is None else PartnerAccess(partner, UnassignedSales.ANY, 20)
         limits = UploadLimits(600, 1000)
         issued = request_upload(
-            database, bucket, sale_id, BODY, requested_by="crm-7", access=access, limits=limits, clock=clock
+            database, bucket, sale_id, BODY, requested_by="crm-7", access=access, limits=limits
         )
         return issued.id
 
@@ -87,36 +85,36 @@ def test_a_record_that_another_partner_requested_is_named_until_it_is_withdrawn(
     assert "crm-7 (an operator)" in told
     assert "test (not known for which partner)" in told
 
-    withdraw(database, stranger, reason="r", withdrawn_by="a", approved_by="b", clock=clock)
-    assert integrity_findings(database, clock) == []
+    withdraw(database, stranger, reason="r", withdrawn_by="a", approved_by="b")
+    assert integrity_findings(database) == []
 
 
-def test_the_same_file_for_two_sales_names_them_until_one_is_withdrawn(database, add, look, clock):
+def test_the_same_file_for_two_sales_names_them_until_one_is_withdrawn(database, add, look):
     sales = [add_sale(database, sale_id) for sale_id in ("sale-2", "sale-1")]
     ids, keys = zip(*(add(sale_id, EvidenceType.POV, voice()) for sale_id in sales), strict=True)
     [finding] = look()
     assert finding.problem is IntegrityProblem.CONTENT_REUSED
     assert finding.sale_ids == ("sale-1", "sale-2")
     assert (finding.evidence_ids, finding.keys) == (tuple(sorted(ids)), tuple(sorted(keys)))
-    withdraw(database, ids[0], reason="not his voice", withdrawn_by="Ana", approved_by="Rui", clock=clock)
+    withdraw(database, ids[0], reason="not his voice", withdrawn_by="Ana", approved_by="Rui")
     assert look() == []
 
 
-def test_one_object_of_several_records_is_found_before_anybody_verified_it(database, bucket, add, sync, clock):
+def test_one_object_of_several_records_is_found_before_anybody_verified_it(database, bucket, add, sync):
     # A service that is read by other statements may have no such rule.
     execute(database, "ALTER TABLE evidences DROP CONSTRAINT evidences_object_key_key")
     _, key = add(add_sale(database), EvidenceType.POV, voice())
     add_record(database, "sale-1", EvidenceType.AUT, expires_at=LATER, key=key)
     add("sale-1", EvidenceType.KYC)
     sync()
-    [finding] = integrity_findings(database, clock)
+    [finding] = integrity_findings(database)
     assert (finding.problem, finding.detail) == (IntegrityProblem.CONTENT_REPEATED, "AUT and POV")
     add_record(database, add_sale(database, "sale-2"), EvidenceType.POV, expires_at=LATER, key=key)
     sync()
-    [reused, repeated] = integrity_findings(database, clock)
+    [reused, repeated] = integrity_findings(database)
     assert (reused.problem, reused.sale_ids) == (IntegrityProblem.CONTENT_REUSED, ("sale-1", "sale-2"))
     assert (reused.detail, repeated) == ("one object of several records", finding)
-    verified = verify_contents(database, bucket, clock=clock)
+    verified = verify_contents(database, bucket)
     assert (verified.verified, verified.left) == (2, 0), "each object is read once, whatever its records"
 
 
@@ -157,7 +155,7 @@ def test_a_file_that_a_backup_brought_back_was_not_written_late(database, put, d
     assert {finding.problem for finding in look()} == {IntegrityProblem.OVERWRITTEN, IntegrityProblem.WRITTEN_LATE}
 
 
-def test_a_file_replaced_after_it_was_verified(database, put, add, look, clock):
+def test_a_file_replaced_after_it_was_verified(database, put, add, look):
     add_sale(database)
     _, key = add("sale-1", EvidenceType.KYC, pdf(1))
     assert look() == []
@@ -170,7 +168,7 @@ def test_a_file_replaced_after_it_was_verified(database, put, add, look, clock):
     put(key, pdf(1))
     assert [finding.problem for finding in look()] == [IntegrityProblem.OVERWRITTEN]  # the first one again
 
-    result = audited(database, clock=clock)
+    result = audited(database)
     assert result.compliant == 1
     [told] = [each for each in notices(Report(result)) if "replaced" in each and "findings" not in each]
     assert told.startswith("1 compliant sale has a file that was replaced after it had been seen")
@@ -288,10 +286,10 @@ def test_a_blank_document_with_a_script_a_link_and_the_type_of_a_page_is_found_a
     assert {each.problem.name for each in look()} == found.keys() - {"STORED_TYPE_DIFFERS"}
 
 
-def test_a_file_replaced_before_anybody_verified_it(database, put, add, sync, clock):
+def test_a_file_replaced_before_anybody_verified_it(database, put, add, sync):
     add_sale(database)
     _, key = add(body=pdf(1))
     sync()
     put(key, pdf(2))
     sync()
-    assert [finding.problem for finding in integrity_findings(database, clock)] == [IntegrityProblem.OVERWRITTEN]
+    assert [finding.problem for finding in integrity_findings(database)] == [IntegrityProblem.OVERWRITTEN]

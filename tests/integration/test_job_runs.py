@@ -71,9 +71,9 @@ def told(kind):
     return NOTICES.notices("nightly", DATE, kind, {})
 
 
-def end(database, claim, clock, notices=(), status=RunStatus.DONE):
-    with holding(database, claim, **ended(status, clock())) as connection:
-        put_notices(connection, notices, clock)
+def end(database, claim, notices=(), status=RunStatus.DONE):
+    with holding(database, claim, **ended(status, database.clock())) as connection:
+        put_notices(connection, notices)
 
 
 def kinds(database):
@@ -82,48 +82,48 @@ def kinds(database):
 
 def test_of_many_starts_at_once_one_takes_the_run_and_once_it_is_done_nobody(database, job, night):
     with ThreadPoolExecutor(6) as pool:
-        claims = list(pool.map(lambda _: take_run(database, job, DATE, night), range(6)))
+        claims = list(pool.map(lambda _: take_run(database, job, DATE), range(6)))
     assert sorted(claim.outcome for claim in claims) == [Outcome.RUNNING] * 5 + [Outcome.TAKEN]
     assert len(runs_of(database)) == 1
-    end(database, next(claim for claim in claims if claim.outcome is Outcome.TAKEN), night)
-    assert take_run(database, job, DATE, night, late=True).outcome is Outcome.DONE_BEFORE
+    end(database, next(claim for claim in claims if claim.outcome is Outcome.TAKEN))
+    assert take_run(database, job, DATE, late=True).outcome is Outcome.DONE_BEFORE
 
 
 def test_a_run_is_gone_on_with_when_its_lease_ran_out_and_the_old_holder_writes_nothing_more(database, job, night):
-    first = take_run(database, job, DATE, night, lease=timedelta(0))
+    first = take_run(database, job, DATE, lease=timedelta(0))
     with holding(database, first, steps=[{"name": "sync"}]):
         pass
-    second = take_run(database, job, DATE, night)
+    second = take_run(database, job, DATE)
     assert second.outcome is Outcome.TAKEN
     assert second.run.steps == [{"name": "sync"}]
     renew_lease(database, second, LEASE)
     with pytest.raises(LeaseLost):
         renew_lease(database, first, LEASE)
     with pytest.raises(LeaseLost):
-        end(database, first, night)
+        end(database, first)
 
 
 def test_of_two_starts_that_find_a_run_whose_holder_died_one_takes_it(database, job, night):
     """Both look at the run at the same time: they wait for somebody else who has locked its row."""
-    take_run(database, job, DATE, night, lease=timedelta(0))
+    take_run(database, job, DATE, lease=timedelta(0))
     with ThreadPoolExecutor(2) as pool:
         with database.transaction() as connection:
             connection.exec_driver_sql("SELECT 1 FROM audit.job_runs FOR UPDATE")
-            starts = [pool.submit(take_run, database, job, DATE, night) for _ in range(2)]
+            starts = [pool.submit(take_run, database, job, DATE) for _ in range(2)]
             wait_until(lambda: sessions_waiting(database) == 2)
         assert sorted(start.result().outcome for start in starts) == [Outcome.RUNNING, Outcome.TAKEN]
 
 
-def missed(database, job, clock):
-    return watch_job(database, job, clock, NOTICES)[0]
+def missed(database, job):
+    return watch_job(database, job, NOTICES)[0]
 
 
 def test_a_date_that_nobody_started_is_noted_and_told_once(database, job, night):
-    assert missed(database, job, night) == []
+    assert missed(database, job) == []
     night.now = DATE + timedelta(days=3, hours=7)
     dates = [DATE + timedelta(days=days) for days in (1, 2, 3)]
     with ThreadPoolExecutor(3) as pool:
-        found = list(pool.map(lambda _: missed(database, job, night), range(3)))
+        found = list(pool.map(lambda _: missed(database, job), range(3)))
     assert sorted(found) == [[], [], dates]
     [notice] = notices_of(database, "nightly", dates[-1])
     assert (notice.kind, len(notice.content["dates"])) == ("missed", 3)
@@ -131,29 +131,29 @@ def test_a_date_that_nobody_started_is_noted_and_told_once(database, job, night)
 
 
 def test_the_last_date_is_caught_up_with_within_its_grace_time(database, job, night):
-    missed(database, job, night)
+    missed(database, job)
     night.now = DATE + timedelta(days=3, hours=5)
-    assert len(missed(database, job, night)) == 2
+    assert len(missed(database, job)) == 2
     latest = job.schedule.latest(night.now)
     assert latest == DATE + timedelta(days=3)
-    assert take_run(database, job, latest, night).outcome is Outcome.TAKEN
+    assert take_run(database, job, latest).outcome is Outcome.TAKEN
     night.now = DATE + timedelta(days=4, hours=6, seconds=1)
-    assert take_run(database, job, DATE + timedelta(days=4), night).outcome is Outcome.TOO_LATE
+    assert take_run(database, job, DATE + timedelta(days=4)).outcome is Outcome.TOO_LATE
     assert runs_of(database, date=DATE + timedelta(days=4)) == []
-    assert take_run(database, job, DATE + timedelta(days=4), night, late=True).outcome is Outcome.TAKEN
+    assert take_run(database, job, DATE + timedelta(days=4), late=True).outcome is Outcome.TAKEN
     night.now = DATE + timedelta(days=5, hours=6)  # the last moment of its grace time
-    assert take_run(database, job, DATE + timedelta(days=5), night).outcome is Outcome.TAKEN
+    assert take_run(database, job, DATE + timedelta(days=5)).outcome is Outcome.TAKEN
 
 
 def test_a_clock_that_is_ahead_takes_no_run_misses_no_date_and_deletes_nothing(
     database, environ, job, night, tmp_path
 ):
-    watch_job(database, job, night, NOTICES)
+    watch_job(database, job, NOTICES)
     kept = run_folder(tmp_path / "out", job, DATE)
     kept.mkdir(parents=True)
     night.now = datetime.now(UTC) + timedelta(days=800)
     runner = Marks(environ, job, night, tmp_path)
-    for ahead in (lambda: take_run(database, job, night.now, night), runner.watch):
+    for ahead in (lambda: take_run(database, job, night.now), runner.watch):
         with pytest.raises(DatabaseError, match="Set it right"):
             ahead()
     runner.kit.close()
@@ -161,31 +161,31 @@ def test_a_clock_that_is_ahead_takes_no_run_misses_no_date_and_deletes_nothing(
 
 
 def test_another_schedule_makes_no_dates_of_the_past_missed(database, job, night):
-    missed(database, job, night)
+    missed(database, job)
     night.now += timedelta(days=3)
-    assert missed(database, made("0 1 * * *"), night) == []
+    assert missed(database, made("0 1 * * *")) == []
 
 
 def test_a_run_whose_process_died_is_told_once_as_failed_and_can_be_gone_on_with(database, job, night):
-    take_run(database, job, DATE, night, lease=timedelta(0))
-    assert [watch_job(database, job, night, NOTICES)[1] for _ in range(2)] == [[DATE], []]
+    take_run(database, job, DATE, lease=timedelta(0))
+    assert [watch_job(database, job, NOTICES)[1] for _ in range(2)] == [[DATE], []]
     [run] = runs_of(database)
     assert (run.status, run.failure) == (RunStatus.FAILED, "RUNNER_DIED")
     [notice] = notices_of(database, "nightly", DATE)
     assert notice.content["code"] == "RUNNER_DIED"
-    assert take_run(database, job, DATE, night).outcome is Outcome.TAKEN
+    assert take_run(database, job, DATE).outcome is Outcome.TAKEN
 
 
 def test_all_is_well_again_is_told_once_after_bad_news_only(database, job, night):
-    end(database, take_run(database, job, DATE, night), night, told(NoticeKind.RECOVERED))
+    end(database, take_run(database, job, DATE), told(NoticeKind.RECOVERED))
     assert kinds(database) == []
     night.now += timedelta(days=1)
-    claim = take_run(database, job, DATE + timedelta(days=1), night)
-    end(database, claim, night, told(NoticeKind.FAILED), RunStatus.FAILED)
+    claim = take_run(database, job, DATE + timedelta(days=1))
+    end(database, claim, told(NoticeKind.FAILED), RunStatus.FAILED)
     for _ in range(2):
         night.now += timedelta(days=1)
-        again = take_run(database, job, night.now, night)
-        end(database, again, night, told(NoticeKind.RECOVERED))
+        again = take_run(database, job, night.now)
+        end(database, again, told(NoticeKind.RECOVERED))
     assert kinds(database) == ["failed", "recovered"]
 
 
@@ -283,15 +283,15 @@ def check_done_once(database, folder):
 
 
 def test_a_notice_that_another_start_delivers_is_left_to_it(database, job, night, monkeypatch):
-    end(database, take_run(database, job, DATE, night), night, told(NoticeKind.FAILED), RunStatus.FAILED)
+    end(database, take_run(database, job, DATE), told(NoticeKind.FAILED), RunStatus.FAILED)
     delivered = []
 
     def deliver(_, notice, id_):
         delivered.append(id_)
-        deliver_notices(database, NOTICES, night, delivered.append)  # as another start does meanwhile
+        deliver_notices(database, NOTICES, delivered.append)  # as another start does meanwhile
 
     monkeypatch.setattr(NoticeSettings, "deliver", deliver)
-    deliver_notices(database, NOTICES, night, delivered.append)
+    deliver_notices(database, NOTICES, delivered.append)
     assert len(delivered) == 1
 
 

@@ -70,7 +70,7 @@ def office(embedded_environment, database, certificate, tmp_path, monkeypatch, c
         "TOOLKIT_LANGUAGE": "en",
     }
     clock.now = START
-    client = register_client(database, CLIENT, clock).client_id
+    client = register_client(database, CLIENT).client_id
     add_sale(database, "V-SOL-1", partner="Sol", created_at=START, client_id=client)
     with Kit(environ, clock=clock) as kit:
         known = {"mailbox": mailbox, "place": place, "environ": environ, "clock": clock, "client": client}
@@ -223,7 +223,7 @@ def test_what_is_noted_by_a_clock_that_went_back_changes_no_earlier_audit(office
     office.clock.now -= timedelta(minutes=5)
 
     gap = made.findings.set_index("code")["id"]["MISSING_POV"]
-    told = {"partner": "Sol", "answered_by": "rui", "clock": office.clock}
+    told = {"partner": "Sol", "answered_by": "rui"}
     keep_answer(database, made.audit, UUID(gap), FindingAnswer(answer="willCome", until="2099-01-01"), **told)
     assert all(each.problem is None for each in notify_partners(office.kit).result)
     office.kit.link(evidence_id, reason="a complaint")

@@ -46,7 +46,7 @@ def office(run, embedded_environment, database, postgres_tool, bucket, s3, clock
     s3.put_bucket_versioning(Bucket=bucket.name, VersioningConfiguration={"Status": "Enabled"})
     keys = {}
     for sale, body, file_name in (("V-1", MARIA, "rg-quiteria.pdf"), ("V-2", JOAO, "rg-candido.pdf")):
-        client = register_client(database, body, clock)
+        client = register_client(database, body)
         add_sale(database, sale, client_id=client.client_id, partner="Norte")
         _, keys[sale] = add_record(database, sale, EvidenceType.KYC, file_name=file_name)
         for _ in range(2):
@@ -334,11 +334,11 @@ def test_a_hold_waits_for_an_erasure_and_a_client_stays_with_a_sale_that_came_me
     office, run, database, bucket, s3, monkeypatch
 ):
     [(client,)] = rows(database, "SELECT client_id FROM sales WHERE id = 'V-1'")
-    erase, held, rest = Bucket.erase, [], {"until": None, "clock": office.clock}
+    erase, held, rest = Bucket.erase, [], {"until": None}
 
     def hold():
         with pytest.raises(PrivacyRefused, match="no sale with the id 'V-1'"):
-            add_hold(database, "V-1", basis="suit", by="Ana", today=date.max, account="ana", **rest)
+            add_hold(database, "V-1", basis="suit", by="Ana", today=date.max, **rest)
 
     def slowly(place, key):
         if not held:

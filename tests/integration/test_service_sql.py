@@ -46,7 +46,7 @@ def made(empty_database):
             with empty_database.transaction() as connection:
                 raw(connection).execute((SERVICES / f"{kind}.sql").read_bytes())
             url = empty_database.engine.url.render_as_string(hide_password=False)
-            database = Database(url, service=load_service(SERVICES / f"{kind}.service.sql"))
+            database = Database(url, lambda: NOW, service=load_service(SERVICES / f"{kind}.service.sql"))
             opened.callback(database.dispose)
             return database
 
@@ -95,15 +95,15 @@ def test_credentials_are_stored_where_the_service_keeps_its_records(made, bucket
     other = made(kind)
     schema.upgrade(other)
     put_files(other)
-    issued = request_upload(other, bucket, "V-5", BODY, requested_by="someone", limits=LIMITS, clock=lambda: NOW)
+    issued = request_upload(other, bucket, "V-5", BODY, requested_by="someone", limits=LIMITS)
     with other.transaction() as connection:
         row = connection.execute(sa.select(evidences).where(evidences.c.id == issued.id)).one()
         told = connection.scalars(sa.text("SELECT kind FROM audit.custody_events WHERE detail ? 'evidence'")).all()
     assert (row.sale_id, row.evidence_type, row.object_key) == ("V-5", "POV", issued.fields["key"])
     assert told == ["ASKED", "ISSUED"]
-    assert complete_sale(other, bucket, "V-1", lambda: NOW).completed_at == NOW
-    assert complete_sale(other, bucket, "V-1", lambda: NOW).already
-    assert complete_sale(other, bucket, "V-2", lambda: NOW).completed_at is None
+    assert complete_sale(other, bucket, "V-1").completed_at == NOW
+    assert complete_sale(other, bucket, "V-1").already
+    assert complete_sale(other, bucket, "V-2").completed_at is None
     with other.transaction() as connection:
         done = connection.scalars(sa.select(sales.c.id).where(sales.c.completed_at.is_not(None)).order_by("id"))
         assert done.all() == ["V-1", "V-5"]
@@ -113,11 +113,11 @@ def test_work_without_its_statement_is_refused_with_a_sentence(made, bucket):
     other = made("legado")
     schema.upgrade(other)
     with pytest.raises(WriteRefused, match=r"cannot be registered: .*legado.service.sql has no statement add"):
-        register_client(other, CLIENT, lambda: NOW)
+        register_client(other, CLIENT)
     with pytest.raises(WriteRefused, match="Evidence credentials cannot be issued"):
-        request_upload(other, bucket, "V-1", BODY, requested_by="x", limits=LIMITS, clock=lambda: NOW)
+        request_upload(other, bucket, "V-1", BODY, requested_by="x", limits=LIMITS)
     with pytest.raises(WriteRefused, match="Sales cannot be completed"):
-        complete_sale(other, bucket, "V-1", lambda: NOW)
+        complete_sale(other, bucket, "V-1")
 
 
 def test_a_skeleton_shows_columns_and_codes_and_no_value_of_a_person(run, made, put_files, bucket_environment):

@@ -189,7 +189,7 @@ def night(cluster, granted, bucket_environment, tmp_path):
 
 def test_the_operator_cannot_rewrite_history(cluster, granted):
     night = Database(cluster.url(granted, "night"))
-    observe_service(night, lambda: datetime.now(UTC))
+    observe_service(night)
     for statement in (
         "DELETE FROM audit.custody_events",
         "ALTER TABLE audit.custody_events DISABLE TRIGGER ALL",
@@ -368,6 +368,7 @@ SALES = 10_000
 @pytest.mark.parametrize("sale", ["text", "uuid", "bigint"])
 def test_work_on_one_sale_goes_through_no_table(database, bucket, tmp_path, sale):
     """A uuid or a number is an id as well, though the contract's is a text that no index of such a table holds."""
+    database.clock = lambda: NOW
     if sale == "text":
         fill(database, SALES)
     else:
@@ -381,8 +382,8 @@ def test_work_on_one_sale_goes_through_no_table(database, bucket, tmp_path, sale
         (tmp_path / "service.sql").write_text(statements, encoding="utf-8")
         url = database.engine.url.render_as_string(hide_password=False)
         database.dispose()
-        database = Database(url, service=load_service(tmp_path / "service.sql"))
-        observe_service(database, lambda: NOW)
+        database = Database(url, database.clock, service=load_service(tmp_path / "service.sql"))
+        observe_service(database)
     with database.transaction() as connection:
         some = sa.select(sales.c.id).order_by(sales.c.id).offset(SALES // 2).limit(1)
         sale_id = connection.execute(some).scalar_one()
@@ -418,18 +419,14 @@ def about_one_sale(database, bucket, sale_id):
     with database.transaction() as connection:
         record = connection.execute(query).scalar_one()
     people = {"reason": "sent twice", "withdrawn_by": "ana", "approved_by": "bruno"}
-
-    def clock():
-        return NOW
-
     work = {
-        "sale show": lambda: sale_case(database, sale_id, clock=clock),
-        "evidence list": lambda: records_of(database, sale_id, clock),
-        "sales complete": lambda: complete_sale(database, bucket, sale_id, clock),
-        "evidence withdraw": lambda: withdraw(database, record, clock=clock, **people),
+        "sale show": lambda: sale_case(database, sale_id),
+        "evidence list": lambda: records_of(database, sale_id),
+        "sales complete": lambda: complete_sale(database, bucket, sale_id),
+        "evidence withdraw": lambda: withdraw(database, record, **people),
     }
     if "add_records" in database.service.statements:  # a number is no place for the id of a new record
         work["request of credentials"] = lambda: request_upload(
-            database, bucket, sale_id, body, requested_by="ana", limits=limits, clock=clock
+            database, bucket, sale_id, body, requested_by="ana", limits=limits
         )
     return work

@@ -169,22 +169,22 @@ def test_what_the_bucket_says_about_one_object(empty):
     empty.check()
 
 
-def test_a_deleted_an_overwritten_and_a_restored_object_are_told_apart(empty, database, clock):
+def test_a_deleted_an_overwritten_and_a_restored_object_are_told_apart(empty, database):
     client, (_, key) = empty._client, add_record(database, add_sale(database))
     client.put_bucket_versioning(Bucket=empty.name, VersioningConfiguration={"Status": "Enabled"})
     of_file = {"Bucket": empty.name, "Key": key}
     first = client.put_object(**of_file, Body=pdf())["VersionId"]
-    sync_bucket(database, empty, clock=clock)
+    sync_bucket(database, empty)
     second = client.put_object(**of_file, Body=pdf(2))["VersionId"]
-    sync_bucket(database, empty, clock=clock)
+    sync_bucket(database, empty)
     marker = client.delete_object(**of_file)["VersionId"]
-    sync_bucket(database, empty, clock=clock)
-    vanished = audited(database, clock=clock)
+    sync_bucket(database, empty)
+    vanished = audited(database)
     client.delete_object(**of_file, VersionId=marker)
-    sync_bucket(database, empty, clock=clock)
+    sync_bucket(database, empty)
     for version in (second, first):
         client.delete_object(**of_file, VersionId=version)
-    sync_bucket(database, empty, clock=clock)
+    sync_bucket(database, empty)
     assert rows(database, "SELECT version_id, gone_how FROM audit.object_observations ORDER BY id") == [
         (first, "OVERWRITTEN"),
         (second, "DELETED"),
@@ -209,17 +209,17 @@ def amazon():
         yield bucket
 
 
-def test_archived_files_are_named_and_complete_no_sale(amazon, database, clock):
+def test_archived_files_are_named_and_complete_no_sale(amazon, database):
     add_sale(database)
     (_, archived), (_, there) = add_record(database), add_record(database)
     amazon._client.put_object(Bucket="evidence", Key=archived, Body=pdf(), StorageClass="GLACIER")
     amazon._client.put_object(Bucket="evidence", Key=there, Body=pdf())
-    synced = sync_bucket(database, amazon, clock=clock)
+    synced = sync_bucket(database, amazon)
     assert (synced.examined, synced.archived, synced.unreadable) == (1, (archived,), ())
-    verified = verify_contents(database, amazon, clock=clock)
+    verified = verify_contents(database, amazon)
     assert (verified.verified, verified.left, verified.failures) == (1, 1, {"ARCHIVED": 1})
     with pytest.raises(BucketError, match="restore it before it is read"):
-        complete_sale(database, amazon, "sale-1", clock)
+        complete_sale(database, amazon, "sale-1")
     amazon.check_reading()
 
 
@@ -306,7 +306,7 @@ def test_policies_that_deny_reading_or_listing_are_told_and_take_nothing_for_gon
 
 
 def test_what_is_denied_though_it_is_not_there_is_never_taken_for_gone(
-    delete, bucket, database, add_file, sync, clock, monkeypatch
+    delete, bucket, database, add_file, sync, monkeypatch
 ):
     """Without s3:ListBucket Amazon answers 403 for an object that does not exist."""
     add_sale(database)
@@ -319,6 +319,6 @@ def test_what_is_denied_though_it_is_not_there_is_never_taken_for_gone(
         synced = sync()
     assert (synced.vanished, synced.unreadable) == (0, tuple(sorted((key, other))))
     assert rows(database, STILL_THERE) == [(2,)]
-    assert "refused to answer about 2 files" in " ".join(notices(Report(audited(database, clock=clock))))
+    assert "refused to answer about 2 files" in " ".join(notices(Report(audited(database))))
     assert sync().vanished == 1
-    assert "refused to answer" not in " ".join(notices(Report(audited(database, clock=clock))))
+    assert "refused to answer" not in " ".join(notices(Report(audited(database))))

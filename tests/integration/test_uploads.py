@@ -59,7 +59,7 @@ def ask(database, bucket, clock, tmp_path, out):
     def ask(*lines, headings=HEADINGS, bucket=bucket, out=out):
         manifest = tmp_path / f"for-{out.stem}.csv"
         manifest.write_text("\n".join([headings, *lines]) + "\n", encoding="utf-8")
-        return request_manifest(database, bucket, manifest, out, Order("night job", LIMITS, clock))
+        return request_manifest(database, bucket, manifest, out, Order("night job", LIMITS))
 
     return ask
 
@@ -161,9 +161,9 @@ def test_what_was_stored_before_a_kill_is_reissued(ask, database, out, monkeypat
 
 
 @pytest.fixture
-def ask_one(database, clock):
+def ask_one(database):
     add_sale(database, "VND-1")
-    how = {"requested_by": "night job", "limits": LIMITS, "clock": clock}
+    how = {"requested_by": "night job", "limits": LIMITS}
     return lambda bucket: request_upload(database, bucket, "VND-1", UPLOAD, **how)
 
 

@@ -44,9 +44,9 @@ _change = st.tuples(st.sampled_from(KEYS), st.sampled_from(CONTENTS))
 @given(nights=st.lists(st.lists(_change, max_size=6), min_size=2, max_size=4))
 def test_an_inventory_and_a_listing_give_the_same_observations(server, nights):
     with ExitStack() as stack:
-        one, two = (stack.enter_context(fresh_database(server)) for _ in range(2))
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         memory, clock = MemoryBucket(), SettableClock(FIRST)
+        one, two = (stack.enter_context(fresh_database(server, clock=clock)) for _ in range(2))
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         for night in nights:
             for key, content in night:
                 clock.now += timedelta(seconds=1)
@@ -55,9 +55,9 @@ def test_an_inventory_and_a_listing_give_the_same_observations(server, nights):
                 else:
                     memory.put(key, content, clock.now)
             clock.now += timedelta(seconds=1)
-            sync_bucket(one, memory, clock=clock)
+            sync_bucket(one, memory)
             inventory = _delivered(folder, memory, clock)
-            sync_bucket(two, memory, clock=clock, inventory=inventory, confirmed=True)
+            sync_bucket(two, memory, inventory=inventory, confirmed=True)
             assert _history(one) == _history(two)
 
 

@@ -251,7 +251,8 @@ looks = st.lists(
 @given(files=st.lists(looks, min_size=8, max_size=16))
 def test_all_readings_of_a_file_agree(database, files):
     """Many sales with a file each, so that one audit reads all of them."""
-    story, clock, expected = Story(database), SettableClock(day(20)), {}
+    story, expected = Story(database), {}
+    database.clock = SettableClock(day(20))
     for of_file in files:
         sale_id = story.sale(f"S-{uuid4()}", seen_at=day(1))
         _, key = story.record(sale_id, EvidenceType.KYC, requested_at=day(2))
@@ -265,7 +266,7 @@ def test_all_readings_of_a_file_agree(database, files):
             damaged=bool(of_file and of_file[-1][1]),
             expired=True,
         )
-    assert {sale_id: records_of(database, sale_id, clock)[0].state for sale_id in expected} == expected
-    open_sales = set(audited(database, clock=clock, as_of=day(20)).rows["saleId"])
+    assert {sale_id: records_of(database, sale_id)[0].state for sale_id in expected} == expected
+    open_sales = set(audited(database, as_of=day(20)).rows["saleId"])
     counted = {sale_id for sale_id, state in expected.items() if state is EvidenceState.COUNTED}
     assert expected.keys() & open_sales == expected.keys() - counted

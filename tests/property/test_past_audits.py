@@ -45,7 +45,6 @@ class World:
     """A service, its bucket and the audits that were made of them."""
 
     database: Database
-    clock: SettableClock = field(default_factory=lambda: SettableClock(START))
     bucket: MemoryBucket = field(default_factory=MemoryBucket)
     audits: dict[datetime, dict[str, TablePart]] = field(default_factory=dict)
     home: Path = Path()
@@ -84,7 +83,7 @@ class World:
             known = connection.scalar(sa.select(sales.c.id).where(sales.c.id == f"S-{sale}"))
         if known is None:
             self.sale(sale, "A", False)
-        at = self.clock.now - back
+        at = self.database.clock.now - back
         record = {"id": _id(number), "object_key": _key(number), "requested_by": "service", "file_name": "f"}
         record |= {"sale_id": f"S-{sale}", "evidence_type": evidence_type, "file_format": "x", "type": "x"}
         return _upsert(evidences, record | {"requested_at": at, "expires_at": at + timedelta(hours=1)})
@@ -108,11 +107,11 @@ class World:
     def withdrawn(self, number):
         people = {"reason": "sent twice", "withdrawn_by": "ana", "approved_by": "bia"}
         with suppress(EvidenceNotFound, WithdrawalRefused):  # it is not there, or was withdrawn before
-            withdraw(self.database, _id(number), clock=self.clock, **people)
+            withdraw(self.database, _id(number), **people)
 
     def looked_at(self, statement, number, **values):
         with self.database.transaction() as connection:
-            bound = {"key": _key(number), "now": stamp(connection, self.clock), **values}
+            bound = {"key": _key(number), "now": stamp(connection), **values}
             connection.execute(sa.text(statement), bound)
 
     def verified(self, number, problem):
@@ -122,16 +121,16 @@ class World:
         self.looked_at(_UNREADABLE, number)
 
     def waived(self, number, days):
-        today = self.clock.now.date()
+        today = self.database.clock.now.date()
         given = {"sale": f"S-{number}", "reason": "ordered", "owner": "ana", "approvedBy": "bia"}
         ends = {"start": today + timedelta(days=days), "end": today + timedelta(days=days + 2)}
-        add_waiver(self.database, given | ends, today=today, clock=self.clock)
+        add_waiver(self.database, given | ends, today=today)
 
     def unwaived(self):
-        tomorrow = self.clock.now + timedelta(days=1)  # the clock may have gone back
+        tomorrow = self.database.clock.now + timedelta(days=1)  # the clock may have gone back
         for waiver in all_waivers(self.database, tomorrow):
             if waiver.revoked_at is None:
-                revoke_waiver(self.database, waiver.id, reason="sent", revoked_by="ana", clock=self.clock)
+                revoke_waiver(self.database, waiver.id, reason="sent", revoked_by="ana")
 
     def put(self, number, content):
         self.bucket.put(_key(number), content)
@@ -140,7 +139,7 @@ class World:
         self.bucket.delete(_key(number))
 
     def wait(self, time):
-        self.clock.now += time
+        self.database.clock.now += time
 
     def live(self, history):
         try:
@@ -151,20 +150,20 @@ class World:
                 self.committed(0)
 
     def audit(self):
-        observe_service(self.database, self.clock)
-        sync_bucket(self.database, self.bucket, clock=self.clock)
+        observe_service(self.database)
+        sync_bucket(self.database, self.bucket)
         self.judge()
 
     def judge(self):
         with suppress(NothingEvaluated):
-            made = made_audit(self.database, self.home, clock=self.clock)
+            made = made_audit(self.database, self.home)
             self.audits[made.facts.as_of] = _parts(made)
 
     def ask_again(self):
         """The same moments, judged two years later into folders of their own."""
-        clock = SettableClock(max(self.clock.now, *self.audits, START) + timedelta(days=730))
+        clock = SettableClock(max(self.database.clock.now, *self.audits, START) + timedelta(days=730))
         again = self.home / "again"
-        return {moment: made_audit(self.database, again, clock=clock, as_of=moment) for moment in self.audits}
+        return {moment: made_audit(self.database.at(clock), again, as_of=moment) for moment in self.audits}
 
 
 def _parts(made):
@@ -223,7 +222,10 @@ changes = st.one_of(
 @settings(max_examples=3, deadline=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
 @given(history=st.lists(changes, min_size=10, max_size=30))
 def test_every_earlier_moment_gives_the_same_bytes_and_findings_again_two_years_later(server, history):
-    with fresh_database(server) as database, tempfile.TemporaryDirectory() as home:
+    with (
+        fresh_database(server, clock=SettableClock(START)) as database,
+        tempfile.TemporaryDirectory() as home,
+    ):
         world = World(database, home=Path(home))
         world.sale(9, "A", False)
         world.live([(World.audit,), *history, (World.audit,), (World.wait, timedelta(days=70)), (World.audit,)])

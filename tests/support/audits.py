@@ -30,24 +30,24 @@ def plan_in(folder, deadlines=DEADLINES, *, embedded_bucket=False):
     return AuditPlan(store=store, work=folder / "work", deadlines=deadlines, embedded_bucket=embedded_bucket)
 
 
-def audited(database, *, clock, as_of=None, deadlines=DEADLINES, partner=None, embedded_bucket=False):
+def audited(database, *, as_of=None, deadlines=DEADLINES, partner=None, embedded_bucket=False):
     """The numbers and lists of an audit of now, or of a past moment, of which nothing else is kept."""
     with tempfile.TemporaryDirectory() as folder:
         plan = plan_in(Path(folder), deadlines, embedded_bucket=embedded_bucket)
-        made = make_audit(database, plan, clock=clock, as_of=as_of)
+        made = make_audit(database, plan, as_of=as_of)
         return read_audited(made if partner is None else made.for_partner(partner, whole=True))
 
 
-def made_audit(database, folder, *, clock, as_of=None):
+def made_audit(database, folder, *, as_of=None):
     """An audit whose folder is kept."""
-    return make_audit(database, plan_in(folder), clock=clock, as_of=as_of)
+    return make_audit(database, plan_in(folder), as_of=as_of)
 
 
 def of_partner(database, result, partner):
     """The sales of one partner in the audit of the same moment."""
     facts = result.facts
     later = facts.made_at + timedelta(days=1)
-    return audited(database, clock=lambda: later, as_of=facts.as_of, partner=partner)
+    return audited(database.at(lambda: later), as_of=facts.as_of, partner=partner)
 
 
 @contextmanager

@@ -29,7 +29,8 @@ class Story:
     database: Database
 
     def client(self, cpf="52998224725"):
-        return register_client(self.database, CLIENT | {"cpf": cpf, "lastName": "Souza"}, lambda: FIRST).client_id
+        body = CLIENT | {"cpf": cpf, "lastName": "Souza"}
+        return register_client(self.database.at(lambda: FIRST), body).client_id
 
     def sale(self, sale_id="S-1", *, seen_at=FIRST, gone_at=None, **values):
         """A sale as it was seen from ``seen_at`` until ``gone_at``."""

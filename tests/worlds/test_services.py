@@ -49,10 +49,10 @@ def said(empty_database, bucket, upload, clock, tmp_path):
     with ExitStack() as opened:
 
         def read():
-            database = Database(url, service=load_service(path))  # a process of its own, each night
+            database = Database(url, clock, service=load_service(path))  # a process of its own, each night
             opened.callback(database.dispose)
             schema.upgrade(database)
-            sync_bucket(database, bucket, clock=clock)
+            sync_bucket(database, bucket)
             with database.transaction() as connection:
                 reading = last_reading(connection, clock())
             assert reading is not None
@@ -75,7 +75,7 @@ def said(empty_database, bucket, upload, clock, tmp_path):
             database, sentences = read()
             if not judged:
                 return sentences, []
-            audit = made_audit(database, tmp_path, clock=clock)
+            audit = made_audit(database, tmp_path)
             assert audit.facts.service is not None
             assert sentences == [*audit.facts.service["changes"], *audit.facts.service["notes"]]
             rows = audit.sql("SELECT sale_id, status, missing, problems FROM verdicts WHERE status <> 'compliant'")

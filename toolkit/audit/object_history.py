@@ -16,7 +16,6 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from toolkit.bucket.client import ASKED_AT_ONCE, Area, Bucket, ObjectSeen, ask_each
-from toolkit.contract.deadlines import Clock
 from toolkit.database.connection import Database, Lock, copy_rows, raw, take
 from toolkit.database.observation_clock import stamp
 from toolkit.database.observations import FEW, check_disappearance
@@ -117,7 +116,6 @@ def observe_objects(
     bucket: Bucket,
     rows: Iterable[pa.Table],
     scope: Scope,
-    clock: Clock,
     progress: Progress,
     confirmed: bool,
     *,
@@ -160,7 +158,7 @@ def observe_objects(
         # It was compared under the lock, so nothing was written since.
         listed = connection.execute(sa.text("SELECT count(DISTINCT key) FROM listed")).scalar_one()
         changed, vanished = connection.execute(sa.text(_COUNT_ENDED)).one()
-        now = {"now": stamp(connection, clock)}
+        now = {"now": stamp(connection)}
         connection.execute(sa.text(_CLOSE), now)
         appeared = connection.execute(sa.text(_INSERT), now).rowcount - changed
         unrecorded = bool(appeared) and bool(connection.scalar(sa.text(_UNRECORDED), now))

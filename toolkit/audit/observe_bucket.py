@@ -28,7 +28,6 @@ from toolkit.audit.inventory import Inventory
 from toolkit.audit.object_history import EVERYTHING, Scope, Synced, in_area, observe_objects, rows_of, under
 from toolkit.bucket.client import PAGE, Bucket, ask_each, list_objects
 from toolkit.contract.contents import ContentProblem
-from toolkit.contract.deadlines import Clock
 from toolkit.contract.evidence import KEY_PREFIX, kind_of_media_type
 from toolkit.contract.fields import pick_camel
 from toolkit.database.belonging import check_bucket
@@ -61,7 +60,6 @@ def sync_bucket(
     database: Database,
     bucket: Bucket,
     *,
-    clock: Clock,
     full: bool = False,
     inventory: Inventory | None = None,
     every_key_within: timedelta = EVERY_KEY_WITHIN,
@@ -82,19 +80,19 @@ def sync_bucket(
         BucketUnavailable: nothing was taken over, or the examination stopped half-way; run it again.
     """
     progress = progress or Progress()
-    started_at, as_of = clock(), None if inventory is None else inventory.moment
+    started_at, as_of = database.clock(), None if inventory is None else inventory.moment
     with database.transaction() as connection:
         check_bucket(connection, bucket)
         if inventory is not None:
             _check_inventory(inventory, bucket, started_at, listed_since(connection))
-    observe_service(database, clock, confirmed=confirmed)
+    observe_service(database, confirmed=confirmed)
     with database.transaction() as connection:
         scope = _scope(connection, bucket, started_at, full or inventory is not None, every_key_within)
     with closing(_rows(bucket, scope, inventory)) as rows:
-        found, unrecorded = observe_objects(database, bucket, rows, scope, clock, progress, confirmed, as_of=as_of)
+        found, unrecorded = observe_objects(database, bucket, rows, scope, progress, confirmed, as_of=as_of)
     if unrecorded:  # their records were stored before them, and perhaps after the service was looked at
-        observe_service(database, clock, confirmed=confirmed)
-    examined, refusals = _examine(database, bucket, scope, clock, progress)
+        observe_service(database, confirmed=confirmed)
+    examined, refusals = _examine(database, bucket, scope, progress)
     archived = tuple(key for key, error in refusals.items() if isinstance(error, ObjectArchived))
     # An inventory of a part of the bucket tells nothing of the rest, and the next reading begins as this one did.
     began = started_at if as_of is None else scope.since if found.lacking and scope.since is not None else as_of
@@ -108,7 +106,7 @@ def sync_bucket(
     with database.transaction() as connection:
         row = {
             "started_at": began,
-            "finished_at": stamp(connection, clock),
+            "finished_at": stamp(connection),
             "bucket": bucket.address,
             "full_listing": result.full,
             "unreadable": len(refusals),
@@ -210,7 +208,7 @@ def _days(first: datetime, last: datetime) -> tuple[str, ...]:
 
 
 def _examine(
-    database: Database, bucket: Bucket, scope: Scope, clock: Clock, progress: Progress
+    database: Database, bucket: Bucket, scope: Scope, progress: Progress
 ) -> tuple[int, dict[str, BucketError]]:
     """Read the first bytes of every new object that a record names, or that lies where upload forms lead.
 
@@ -227,7 +225,7 @@ def _examine(
         refusals |= {key: found for key, found in looks if isinstance(found, BucketError)}
         if checks:
             with database.transaction() as connection:
-                now = stamp(connection, clock)
+                now = stamp(connection)
                 connection.execute(sa.text(_KEEP_CHECK), [check | {"now": now} for check in checks])
         examined += len(checks)
         progress.advance(len(looks))

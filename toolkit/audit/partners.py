@@ -19,7 +19,6 @@ import sqlalchemy as sa
 from pydantic import BeforeValidator, Field
 
 from toolkit.contract.codes import CODES, NOT_TOLD_TO_PARTNERS
-from toolkit.contract.deadlines import Clock
 from toolkit.contract.events import CustodyEvent
 from toolkit.contract.fields import Birthdate, invalid, required_text
 from toolkit.contract.findings import FindingStatus
@@ -96,14 +95,7 @@ class AnswersLoaded:
 
 
 def keep_answer(
-    database: Database,
-    audit: Audit,
-    finding_id: UUID,
-    answer: FindingAnswer,
-    *,
-    partner: str,
-    answered_by: str,
-    clock: Clock,
+    database: Database, audit: Audit, finding_id: UUID, answer: FindingAnswer, *, partner: str, answered_by: str
 ) -> UUID:
     """Keep a partner's answer to a finding of the newest audit; return the answer's id.
 
@@ -115,7 +107,7 @@ def keep_answer(
         raise FindingNotFound
     id_ = new_id()
     with database.transaction() as connection:
-        now = stamp(connection, clock)
+        now = stamp(connection)
         if answer.until is not None and answer.until < now.astimezone(ZoneInfo(audit.facts.timezone)).date():
             raise InvalidFields([InvalidField("until", "Must not be in the past")])
         row = {"id": id_, "finding_id": finding_id, "partner": partner, "answered_at": now}
@@ -159,7 +151,6 @@ def load_answers(
     *,
     partner: str,
     answered_by: str,
-    clock: Clock,
     out: Path | None = None,
     spoken: Language,
 ) -> AnswersLoaded:
@@ -185,7 +176,7 @@ def load_answers(
             continue
         who = {"partner": partner, "answered_by": answered_by}
         try:
-            keep_answer(database, audit, row.finding_id, row, clock=clock, **who)
+            keep_answer(database, audit, row.finding_id, row, **who)
         except FindingNotFound:
             unknown = InvalidField("findingId", "The newest audit has no finding of this partner with this id")
             rejected[line] = (unknown,)

@@ -19,7 +19,6 @@ from sqlalchemy import Connection, Row
 from sqlalchemy.dialects.postgresql import insert
 
 from toolkit.bucket.client import Bucket
-from toolkit.contract.deadlines import Clock
 from toolkit.contract.events import CustodyEvent
 from toolkit.contract.evidence import EvidenceType
 from toolkit.contract.fields import UNSTORABLE, stated
@@ -116,9 +115,7 @@ class Reviewed:
     looked_at_again: bool
 
 
-def draw(
-    database: Database, audit: Audit, plan: DrawPlan, card: Scorecard, *, drawn_by: str, clock: Clock
-) -> Drawn:
+def draw(database: Database, audit: Audit, plan: DrawPlan, card: Scorecard, *, drawn_by: str) -> Drawn:
     """Draw from the files that an audit counted; the same seed draws the same files of the same audit.
 
     A file is drawn by the SHA-256 of seed and id, those with a finding about them ``RISK`` times as likely. What
@@ -131,9 +128,9 @@ def draw(
         if not card.questions(each):
             raise InvalidInput("The scorecard {!r} has no question about {}.", card.name, each)
     _, drawn_by = stated(ReviewRefused, "drawn", drawn_by)
-    today = clock().astimezone(ZoneInfo(audit.facts.timezone)).date()
+    today = database.clock().astimezone(ZoneInfo(audit.facts.timezone)).date()
     with database.transaction() as connection:
-        drawn_at = stamp(connection, clock)  # who draws at the same time waits here
+        drawn_at = stamp(connection)  # who draws at the same time waits here
         before = list(connection.scalars(_DRAWN_BEFORE, {"today": today}))
         given = (str(plan.seed), list(plan.of), before, plan.per_partner, plan.second_share)
         rows = audit.sql(_DRAW, *given).to_pylist()
@@ -179,7 +176,7 @@ def is_drawn(database: Database) -> bool:
 
 
 def take_turns(
-    database: Database, reviewer: str, *, most: int = 1, claimed_for: timedelta = CLAIMED_FOR, clock: Clock
+    database: Database, reviewer: str, *, most: int = 1, claimed_for: timedelta = CLAIMED_FOR
 ) -> list[Turn]:
     """Hand out the next files to a reviewer, who has them alone for a while; first those that are open already.
 
@@ -190,7 +187,7 @@ def take_turns(
         ReviewRefused: the name of the reviewer is missing, or not in Latin letters.
     """
     _, reviewer = stated(ReviewRefused, "review", reviewer)
-    now = clock()
+    now = database.clock()
     until = now + claimed_for
     who = {"person": person(reviewer), "now": now, "until": until, "most": most}
     with database.transaction() as connection:
@@ -221,9 +218,7 @@ def keep_review(
     *,
     reviewer: str,
     comment: str | None = None,
-    account: str | None = None,
     timezone: ZoneInfo,
-    clock: Clock,
 ) -> Reviewed:
     """Keep what a reviewer found about the file that is before them; the custody log tells of it.
 
@@ -252,11 +247,11 @@ def keep_review(
         card = Scorecard.model_validate(row["scorecard"])
         marks = card.marked(row["evidence_type"], answers)
         failures = card.failures(row["evidence_type"], marks)
-        now = stamp(connection, clock)
+        now = stamp(connection)
         ends_on = now.astimezone(timezone).date() + timedelta(days=card.accepted_for_days)
         connection.execute(
             sa.insert(review_answers),
-            {"turn_id": row["id"], "reviewer": reviewer, "person": who, "account": account}
+            {"turn_id": row["id"], "reviewer": reviewer, "person": who, "account": database.account}
             | {"answers": marks, "failures": failures, "comment": (comment or "").strip() or None}
             | {"answered_at": now, "ends_on": None if failures else ends_on},
         )

@@ -57,7 +57,6 @@ from toolkit.audit.waivers import waivers_at
 from toolkit.bucket.file_store import FolderStore, S3Store
 from toolkit.contract.codes import REQUEST_OVERDUE
 from toolkit.contract.contents import COVERAGES, IntegrityFinding
-from toolkit.contract.deadlines import Clock
 from toolkit.contract.findings import Problem, Status, file_finding_ids
 from toolkit.contract.people import mask_cpf
 from toolkit.contract.service_rows import code_of
@@ -83,7 +82,6 @@ def make_audit(
     database: Database,
     plan: AuditPlan,
     *,
-    clock: Clock,
     as_of: datetime | None = None,
     verified_first: bool | None = None,
     replica: Database | None = None,
@@ -96,7 +94,6 @@ def make_audit(
     Args:
         database: where the histories are.
         plan: where and how audits are made.
-        clock: tells now.
         as_of: an aware moment that is not in the future.
         verified_first: whether contents were verified before.
         replica: a streaming replica of ``database`` to extract from.
@@ -108,7 +105,7 @@ def make_audit(
         DatabaseError: the database could not be asked.
         EngineUnavailable: the engine could not judge.
     """
-    made_at = clock()
+    made_at = database.clock()
     if as_of is not None and as_of.tzinfo is None:
         raise InvalidInput("The moment of an audit needs an offset, as in 2026-11-20T18:00-03:00.")
     if as_of is not None and (as_of > made_at or as_of.year < _FIRST_YEAR):
@@ -122,12 +119,12 @@ def make_audit(
         if as_of is None:
             with database.transaction() as connection:
                 take(connection, Lock.FINDING_HISTORY)
-                moment = final_moment(database, clock)
+                moment = final_moment(database)
                 work = _Work(database, plan, draft, moment, made_at, replica, new_id(), verified_first)
                 work.make(connection)
             private.kept = True  # it is noted: where it cannot be published now, the next audit does
         else:
-            moment = final_moment(database, clock, as_of)
+            moment = final_moment(database, as_of)
             work = _Work(database, plan, draft, moment, made_at, replica)
             work.make(None)
         audit = publish(plan.store, work.folder, plan.copies)

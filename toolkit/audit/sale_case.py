@@ -19,7 +19,6 @@ from toolkit.audit.observe_bucket import last_sync
 from toolkit.audit.reviews import looks_at
 from toolkit.audit.waivers import waivers_at
 from toolkit.contract.codes import CODES, WITHOUT_CLIENT, missing_code
-from toolkit.contract.deadlines import Clock
 from toolkit.contract.events import CustodyEvent
 from toolkit.contract.findings import Problem, Reason, Verdict
 from toolkit.contract.rules import Evidence, Requirement, Sale, evaluate, requirements
@@ -82,13 +81,7 @@ class SaleCase:
         return steps
 
 
-def sale_case(
-    database: Database,
-    sale_id: str,
-    *,
-    audit: Audit | None = None,
-    clock: Clock,
-) -> SaleCase:
+def sale_case(database: Database, sale_id: str, *, audit: Audit | None = None) -> SaleCase:
     """Collect everything that is known of one sale; neither the service nor the bucket is observed again.
 
     ``audit`` is the last one, which its findings are taken from.
@@ -96,7 +89,7 @@ def sale_case(
     Raises:
         SaleNotFound: the service has no sale with this id.
     """
-    now = clock()
+    now = database.clock()
     findings = findings_of_sale(audit, sale_id)
     with database.snapshot() as connection:
         sale = one_sale(connection, None, sale_id)

@@ -11,7 +11,6 @@ from uuid import UUID
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
-from toolkit.contract.deadlines import Clock
 from toolkit.contract.fields import stated
 from toolkit.contract.toml_files import broken_at
 from toolkit.contract.waivers import FIELDS, Waiver, WaiverRequest, read_waiver
@@ -22,10 +21,8 @@ from toolkit.errors import UnreadableFile, WaiverRefused
 from toolkit.message import Message, listed
 
 
-def add_waiver(
-    database: Database, given: Mapping[str, Any], *, today: date, account: str | None = None, clock: Clock
-) -> Waiver:
-    """Add one waiver; ``account`` is who is signed in, and kept beside the names.
+def add_waiver(database: Database, given: Mapping[str, Any], *, today: date) -> Waiver:
+    """Add one waiver.
 
     Raises:
         WaiverRefused: a field is missing or wrong; everything that is wrong is named.
@@ -33,19 +30,17 @@ def add_waiver(
     request, wrong = read_waiver(given, today=today)
     if request is None:
         raise WaiverRefused("The waiver is refused: {}.", listed(wrong))
-    return add_waivers(database, [request], account=account, clock=clock)[0]
+    return add_waivers(database, [request])[0]
 
 
-def add_waivers(
-    database: Database, requests: Sequence[WaiverRequest], *, account: str | None = None, clock: Clock
-) -> list[Waiver]:
+def add_waivers(database: Database, requests: Sequence[WaiverRequest]) -> list[Waiver]:
     """Add all of these waivers, or none; one that holds in the same words already is not added again."""
     with database.transaction() as connection:
-        added_at = stamp(connection, clock)
+        added_at = stamp(connection)
         known = {waiver.request: waiver for waiver in waivers_at(connection, added_at) if not waiver.revoked_at}
         found = [known.get(request) or Waiver(new_id(), request, added_at) for request in dict.fromkeys(requests)]
         rows = {
-            waiver.id: {"id": waiver.id, "added_at": added_at, "account": account}
+            waiver.id: {"id": waiver.id, "added_at": added_at, "account": database.account}
             | dict(zip((column.name for column in _REQUESTED), astuple(waiver.request), strict=True))
             for waiver in found
             if known.get(waiver.request) is not waiver
@@ -64,15 +59,7 @@ def fits_a_sale(database: Database, waiver: WaiverRequest) -> bool:
         return connection.scalar(query) is not None
 
 
-def revoke_waiver(
-    database: Database,
-    waiver_id: UUID,
-    *,
-    reason: str,
-    revoked_by: str,
-    account: str | None = None,
-    clock: Clock,
-) -> datetime:
+def revoke_waiver(database: Database, waiver_id: UUID, *, reason: str, revoked_by: str) -> datetime:
     """Revoke a waiver: from this moment on its findings are open again.
 
     Raises:
@@ -80,7 +67,7 @@ def revoke_waiver(
     """
     reason, revoked_by = stated(WaiverRefused, reason, revoked_by)
     with database.transaction() as connection:
-        revoked_at = stamp(connection, clock)  # whoever revokes it at the same moment waits here
+        revoked_at = stamp(connection)  # whoever revokes it at the same moment waits here
         if connection.scalar(sa.select(waivers.c.id).where(waivers.c.id == waiver_id)) is None:
             raise WaiverRefused("There is no waiver with the id {}; toolkit waiver list shows all.", waiver_id)
         before = connection.scalar(
@@ -89,7 +76,7 @@ def revoke_waiver(
         if before is not None:
             raise WaiverRefused("The waiver was revoked before, at {}.", before.isoformat(timespec="seconds"))
         row = {"waiver_id": waiver_id, "reason": reason, "revoked_by": revoked_by, "revoked_at": revoked_at}
-        connection.execute(sa.insert(waiver_revocations), row | {"account": account})
+        connection.execute(sa.insert(waiver_revocations), row | {"account": database.account})
     return revoked_at
 
 

@@ -18,7 +18,6 @@ from toolkit.database.service_sql import draft, prove
 from toolkit.errors import BucketError, InvalidInput, SettingsError
 from toolkit.kit.connection import Kit
 from toolkit.kit.health import service_health
-from toolkit.kit.process import signed_in_account
 from toolkit.kit.shown import Shown, remark, say
 from toolkit.kit.spoken import _, current_language
 from toolkit.message import Message
@@ -186,7 +185,7 @@ def adopt(kit: Kit) -> None:
       toolkit status
       toolkit db adopt
     """
-    former, now = adopt_service(kit.any_service, kit.clock)
+    former, now = adopt_service(kit.any_service)
     if former in (None, now):
         show("the toolkit's data belong to {}", now)
     else:
@@ -208,7 +207,7 @@ def confirm(kit: Kit, /, **stated: str) -> None:
     Example:
       toolkit db confirm-restore --by Ana --approved-by Rui --reason "disk failure, dump of 20 Nov"
     """
-    confirm_restore(kit.database, account=signed_in_account(), clock=kit.clock, **stated)
+    confirm_restore(kit.database, **stated)
     show("the restore is confirmed")
 
 

@@ -248,7 +248,7 @@ def adopt(kit: Kit) -> None:
     Example:
       EVIDENCE_BUCKET=evidence-new toolkit bucket adopt
     """
-    former, now = adopt_bucket(kit.database, kit.bucket, kit.clock)
+    former, now = adopt_bucket(kit.database, kit.bucket)
     named = recognised(now, ["{} (embedded bucket)"])
     if former in (None, now):
         show("the database belongs to {}", named)

@@ -90,7 +90,6 @@ def answers(kit: Kit, /, file: Path | None, name: str | None, out: Path | None) 
         file,
         partner=name,
         answered_by=signed_in_account(),
-        clock=kit.clock,
         out=out,
         spoken=current_language(),
     )

@@ -59,10 +59,10 @@ def do_the_main_job(kit: Kit, out: Path) -> None:
             *((one, other), store, kit.audit_plan()),
         )
         telling.past()
-        telling.load_sales(0, kit.clock)
+        telling.load_sales(0)
         given = ("manifest", folder / "manifest.csv"), ("files", folder / "files")
         asked, sent = notebook("02_request_credentials", *given)
-        telling.act(0, kit.clock)
+        telling.act(0)
     done = telling.audits, telling.withdrawn, telling.completed
     show("Three months: {} audits, {} records withdrawn, {} sales completed", *done)
     show(

@@ -13,7 +13,6 @@ from toolkit.contract.waivers import WaiverRequest
 from toolkit.errors import InvalidInput
 from toolkit.kit.audits import shown_waivers
 from toolkit.kit.connection import Kit
-from toolkit.kit.process import signed_in_account
 from toolkit.kit.shown import Shown, remark, say
 from toolkit.kit.spoken import counted
 from toolkit.message import Message, listed
@@ -59,7 +58,7 @@ def add(kit: Kit, /, file: Path | None, **given: str | None) -> Shown[Any]:
         if _tell_wrong(file, linted):
             raise InvalidInput("nothing was added")
         requests = [request for request, _ in linted if request]
-        added = add_waivers(kit.database, requests, account=signed_in_account(), clock=kit.clock)
+        added = add_waivers(kit.database, requests)
         shown = shown_waivers(added, kit.today(), kit.settings.timezone)
     odd = (each.id for each in shown.result if not fits_a_sale(kit.database, each.request))
     told = (

@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Final
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
-from toolkit.contract.deadlines import Clock
 from toolkit.contract.events import CustodyEvent
 from toolkit.contract.fields import stated
 from toolkit.contract.service_rows import ServiceChange
@@ -84,12 +83,12 @@ def check_bucket(connection: Connection, bucket: Bucket) -> None:
         )
 
 
-def adopt_bucket(database: Database, bucket: Bucket, clock: Clock) -> tuple[str | None, str]:
+def adopt_bucket(database: Database, bucket: Bucket) -> tuple[str | None, str]:
     """Let the database belong to this bucket from now on: the addresses of the former one and of this one."""
     bucket.check()
     with database.transaction() as connection:
         former = _bucket_of(connection)
-        adopted_at = stamp(connection, clock)
+        adopted_at = stamp(connection)
         connection.execute(sa.insert(adopted_buckets), {"bucket": bucket.address, "adopted_at": adopted_at})
     return former, bucket.address
 
@@ -138,11 +137,11 @@ def check_replica(database: Database, replica: Database) -> None:
         )
 
 
-def adopt_service(database: Database, clock: Clock) -> tuple[ServiceIdentity | None, ServiceIdentity]:
+def adopt_service(database: Database) -> tuple[ServiceIdentity | None, ServiceIdentity]:
     """Let the database belong to the service that is read now: the former one and this one."""
     with database.transaction() as connection:
         former, this = _service_of(connection), identity_of(connection)
-        _keep(connection, this, stamp(connection, clock))
+        _keep(connection, this, stamp(connection))
     return former, this
 
 
@@ -172,11 +171,11 @@ _DATABASE: Final = """
 """
 
 
-def notice_restore(connection: Connection, lost_seal: str, clock: Clock) -> None:
+def notice_restore(connection: Connection, lost_seal: str) -> None:
     """Note that the custody log lacks a seal that was kept of it; once for each seal."""
     known = sa.select(sa.exists().where(restores.c.lost_seal == lost_seal))
     if not connection.scalar(known):
-        connection.execute(sa.insert(restores), {"lost_seal": lost_seal, "noticed_at": stamp(connection, clock)})
+        connection.execute(sa.insert(restores), {"lost_seal": lost_seal, "noticed_at": stamp(connection)})
 
 
 def pending_restore(connection: Connection, moment: datetime | None = None) -> str | None:
@@ -201,9 +200,7 @@ def pending_restore(connection: Connection, moment: datetime | None = None) -> s
     return Message(ServiceChange.RESTORED.value, f"{noticed:%Y-%m-%d %H:%M}")
 
 
-def confirm_restore(
-    database: Database, *, confirmed_by: str, approved_by: str, reason: str, account: str | None, clock: Clock
-) -> None:
+def confirm_restore(database: Database, *, confirmed_by: str, approved_by: str, reason: str) -> None:
     """Keep that two people know of the restore and of what it took back.
 
     Raises:
@@ -213,10 +210,10 @@ def confirm_restore(
     with database.transaction() as connection:
         if pending_restore(connection) is None:
             raise InvalidInput("There is no restore to confirm.")
-        now = stamp(connection, clock)
-        row = {"confirmed_by": confirmed_by, "approved_by": approved_by, "reason": reason, "account": account}
-        connection.execute(sa.insert(restore_confirmations), row | {"confirmed_at": now})
-        told = {"by": confirmed_by, "approvedBy": approved_by, "reason": reason, "account": account}
+        now = stamp(connection)
+        row = {"confirmed_by": confirmed_by, "approved_by": approved_by, "reason": reason, "confirmed_at": now}
+        connection.execute(sa.insert(restore_confirmations), row | {"account": database.account})
+        told = {"by": confirmed_by, "approvedBy": approved_by, "reason": reason, "account": database.account}
         detail = {name: sha256(text.encode()).hexdigest() for name, text in told.items() if text}
         event = {"kind": CustodyEvent.RESTORE_CONFIRMED, "happened_at": now, "detail": detail}
         connection.execute(sa.insert(custody_events), event)

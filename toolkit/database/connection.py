@@ -8,12 +8,13 @@ import os
 import select
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from copy import copy
 from datetime import UTC, date, datetime
 from enum import Enum, unique
 from ipaddress import ip_address
 from itertools import cycle
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import psycopg
 import sqlalchemy as sa
@@ -23,6 +24,7 @@ from psycopg.types.datetime import DateLoader, TimestamptzLoader
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DisconnectionError
 
+from toolkit.contract.deadlines import Clock, wall_clock
 from toolkit.database.errors import ErrorTranslation
 from toolkit.database.service import SERVICES, Service, packaged_service
 from toolkit.database.service_tables import describe
@@ -40,18 +42,21 @@ class Database(AbstractContextManager["Database"]):
     ``embedded`` tells whether it is the one that the toolkit started itself. ``service`` holds the statements that
     read the sales service; without it they are those for the contract's own tables. A database on another machine
     is reached by TLS with a verified certificate, unless ``url`` says otherwise. ``variable`` named the ``url``.
+    ``clock`` tells now, and ``account`` is who is signed in: it is kept beside the names of people who decide.
     """
 
     def __init__(
         self,
         url: str,
+        clock: Clock = wall_clock,
+        account: str | None = None,
         *,
         embedded: bool = False,
         service: Service | None = None,
         pool_size: int = 5,
         variable: str = "DATABASE_URL",
     ) -> None:
-        self.embedded = embedded
+        self.embedded, self.clock, self.account = embedded, clock, account
         self.service = service or packaged_service()
         address = protected(sa.make_url(url))
         self.engine: Engine = sa.create_engine(
@@ -71,6 +76,12 @@ class Database(AbstractContextManager["Database"]):
             self.address, embedded=embedded, secret=address.password, variable=variable
         )
         self._alone = self.engine.execution_options(isolation_level="AUTOCOMMIT")
+
+    def at(self, clock: Clock) -> Self:
+        """Return the same database with another clock."""
+        other = copy(self)
+        other.clock = clock
+        return other
 
     @property
     def address(self) -> str:
@@ -108,6 +119,7 @@ class Database(AbstractContextManager["Database"]):
     @contextmanager
     def _opened(self, engine: Engine) -> Iterator[Connection]:
         with self._errors.translated(), engine.begin() as connection:
+            connection.execution_options(database=self)
             if not self.service.is_own and not self.service.read:
                 describe(connection, self.service)  # how values of others' tables are converted, found out once
             yield connection
@@ -118,6 +130,12 @@ class Database(AbstractContextManager["Database"]):
 
     def __exit__(self, *_: object) -> None:
         self.dispose()
+
+
+def database_of(connection: Connection) -> Database:
+    """Return the database that opened the connection."""
+    found: Database = connection.get_execution_options()["database"]
+    return found
 
 
 def raw(connection: Connection) -> psycopg.Connection[tuple[object, ...]]:

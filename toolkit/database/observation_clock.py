@@ -15,8 +15,7 @@ from typing import Final
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
-from toolkit.contract.deadlines import Clock
-from toolkit.database.connection import Database
+from toolkit.database.connection import Database, database_of
 from toolkit.database.tables import observation_clock
 from toolkit.errors import DatabaseError, DatabaseUnavailable
 
@@ -26,22 +25,23 @@ _PAUSE: Final = 0.2
 AHEAD: Final = timedelta(minutes=5)  # by which this machine's clock may be ahead of the server's
 
 
-def stamp(connection: Connection, now: Clock) -> datetime:
+def stamp(connection: Connection) -> datetime:
     """Return the moment of what this transaction observed; others wait for its commit before they get theirs.
 
-    Take it after every other lock and after reading from elsewhere. ``now`` is asked once the wait is over.
+    Take it after every other lock and after reading from elsewhere. The clock of the database is asked once the
+    wait is over.
 
     Raises:
         DatabaseError: the clock of this machine is far ahead of the server's.
     """
     stands_at = _hold(connection)
-    moment = max(stands_at, checked(connection, now()))
+    moment = max(stands_at, checked(connection, database_of(connection).clock()))
     if moment > stands_at:
         _move(connection, moment)
     return moment
 
 
-def final_moment(database: Database, now: Clock, as_of: datetime | None = None) -> datetime:
+def final_moment(database: Database, as_of: datetime | None = None) -> datetime:
     """Return the moment to judge, now or ``as_of``, after which nothing more is stamped at or before it.
 
     Where the session can write nothing, the clock cannot be moved. Then the latest moment that is final is
@@ -50,9 +50,9 @@ def final_moment(database: Database, now: Clock, as_of: datetime | None = None) 
     with database.transaction() as connection:
         if connection.scalar(sa.text(_WRITES_NOTHING)):
             stands_at: datetime = connection.execute(sa.select(observation_clock.c.stands_at)).scalar_one()
-            return min(as_of or now(), stands_at - TICK)
+            return min(as_of or database.clock(), stands_at - TICK)
         stands_at = _hold(connection)
-        moment = as_of or max(stands_at, checked(connection, now()))
+        moment = as_of or max(stands_at, checked(connection, database.clock()))
         if moment >= stands_at:
             _move(connection, moment + TICK)
     return moment

@@ -18,7 +18,6 @@ from typing import Any, Final
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
-from toolkit.contract.deadlines import Clock
 from toolkit.contract.evidence import EvidenceType, UtilityGroup
 from toolkit.contract.service_rows import FLAWS, JUMPS, LEFT_OUT, SINCE_AUDIT, ServiceChange
 from toolkit.database.belonging import belong_to_service, pending_restore
@@ -129,7 +128,7 @@ class ServiceReading:
         }
 
 
-def observe_service(database: Database, clock: Clock, *, confirmed: bool = False) -> dict[str, sa.Row[Any]]:
+def observe_service(database: Database, *, confirmed: bool = False) -> dict[str, sa.Row[Any]]:
     """Note what changed in the relations ``sales`` and ``records`` since they were observed last, and count it.
 
     ``confirmed`` takes it for true that most of them are gone.
@@ -141,7 +140,7 @@ def observe_service(database: Database, clock: Clock, *, confirmed: bool = False
     """
     with database.transaction() as connection:
         resolved, counts = resolve(connection), counts_of(connection)
-        now = stamp(connection, clock)
+        now = stamp(connection)
         belong_to_service(connection, now)
         before = _newest(connection)
         found = {relation: _observe(connection, relation, now) for relation in _HISTORIES}
@@ -274,9 +273,9 @@ def rows_behind(connection: Connection, relation: str) -> int:
     return sum(connection.execute(each).scalar_one() for each in counts)
 
 
-def observe_sales(connection: Connection, clock: Clock, sale_id: str | None = None) -> None:
+def observe_sales(connection: Connection, sale_id: str | None = None) -> None:
     """Note changes of the sales alone, or of one of them, inside the transaction that wrote them."""
-    _observe(connection, "sales", stamp(connection, clock), sale_id)
+    _observe(connection, "sales", stamp(connection), sale_id)
 
 
 def _observe(connection: Connection, relation: str, now: datetime, only: str | None = None) -> sa.Row[Any]:

@@ -9,7 +9,6 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from toolkit.bucket.client import Bucket, ObjectSeen
-from toolkit.contract.deadlines import Clock
 from toolkit.contract.events import CustodyEvent
 from toolkit.contract.findings import Status, Verdict
 from toolkit.contract.rules import Evidence, EvidenceState, Sale, evaluate
@@ -50,7 +49,7 @@ _File = tuple[EvidenceRecord, ObjectSeen | None, Inspected | None]
 
 
 def complete_sale(
-    database: Database, bucket: Bucket, sale_id: str, clock: Clock, inspector: Inspector | None = None
+    database: Database, bucket: Bucket, sale_id: str, inspector: Inspector | None = None
 ) -> Completion:
     """Mark a sale as completed if its files, read to their end, satisfy the rules.
 
@@ -73,30 +72,30 @@ def complete_sale(
     complete = database.service.over("complete_sale", one_row("completed_sale"))
     if inspector is None:
         with Inspector() as one:
-            return complete_sale(database, bucket, sale_id, clock, one)
+            return complete_sale(database, bucket, sale_id, one)
     for _ in range(ATTEMPTS):
         with database.transaction() as connection:
             check_bucket(connection, bucket)
-            now = clock()
+            now = database.clock()
             before, sale, records = _read(connection, sale_id, now)
         if before is not None:
             return Completion(sale_id, before, True, None)
         files = [_read_whole(bucket, inspector, each) for each in records if each.withdrawal is None]
         taken = [Evidence(each.evidence_type, EvidenceState.WITHDRAWN) for each in records if each.withdrawal]
-        judged, moment = Sale(sale["utility_group"], sale["is_client_financial_responsible"]), clock()
+        judged, moment = Sale(sale["utility_group"], sale["is_client_financial_responsible"]), database.clock()
         verdict = evaluate(judged, [*(_evidence(file, moment) for file in files), *taken])
         if verdict.status is not Status.COMPLIANT:
             return Completion(sale_id, None, False, verdict)
         with database.transaction() as connection:
             connection.execute(sa.text(f"SET LOCAL lock_timeout = '{LOCK_SECONDS}s'"))
             take(connection, Lock.SALE, sale_id)
-            completed_at, attempt = clock(), connection.begin_nested()
+            completed_at, attempt = database.clock(), connection.begin_nested()
             # From here on the service waits that would change the sale; what it changed before is seen below.
             changed = connection.execute(complete, {"id": sale_id, "completed_at": completed_at}).rowcount
             if changed and _read(connection, sale_id, now)[1:] == (sale, records) and _still_there(bucket, files):
-                observe_sales(connection, clock, sale_id)
+                observe_sales(connection, sale_id)
                 detail = {"sale": sale_id, "files": _versions(files, completed_at)}
-                record_event(connection, CustodyEvent.COMPLETED, stamp(connection, clock), detail)
+                record_event(connection, CustodyEvent.COMPLETED, stamp(connection), detail)
                 return Completion(sale_id, completed_at, False, verdict)
             attempt.rollback()
     raise BucketError(

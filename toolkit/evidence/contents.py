@@ -23,7 +23,6 @@ from sqlalchemy.dialects.postgresql import insert
 
 from toolkit.bucket.client import Bucket
 from toolkit.contract.contents import LOOK, ContentProblem
-from toolkit.contract.deadlines import Clock
 from toolkit.contract.evidence import KEY_PREFIX, KIND_OF, EvidenceType, FileKind
 from toolkit.database.belonging import check_bucket
 from toolkit.database.connection import Database, among
@@ -165,7 +164,6 @@ def verify_contents(
     database: Database,
     bucket: Bucket,
     *,
-    clock: Clock,
     seconds: float | None = None,
     inspectors: Collection[Inspector] = (),
     progress: Progress | None = None,
@@ -194,7 +192,7 @@ def verify_contents(
             looked = list(zip(batch, threads.map(look, batch), strict=True))
             checks = [(item, found) for item, found in looked if isinstance(found, dict)]
             failures = {item.id: found for item, found in looked if isinstance(found, Failure)}
-            _keep(database, [check for _, check in checks], failures, clock)
+            _keep(database, [check for _, check in checks], failures)
             problems.update(check["problem"] for _, check in checks if check["problem"] is not None)
             wrong_kind += sum(
                 not check["problem"] and KIND_OF.get(item.evidence_type) not in (None, check["kind"])
@@ -245,11 +243,11 @@ def _look(
     return asdict(found) | lists | {"observation_id": item.id, "kind": found.kind, "look": LOOK}
 
 
-def _keep(database: Database, checks: list[dict[str, Any]], failures: Mapping[int, Failure], clock: Clock) -> None:
+def _keep(database: Database, checks: list[dict[str, Any]], failures: Mapping[int, Failure]) -> None:
     if not checks and not failures:
         return
     with database.transaction() as connection:
-        now = stamp(connection, clock)
+        now = stamp(connection)
         if checks:
             connection.execute(sa.text(_KEEP), [check | {"now": now} for check in checks])
         if failures:

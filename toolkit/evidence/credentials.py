@@ -17,7 +17,6 @@ from sqlalchemy.exc import IntegrityError
 
 from toolkit.atomic_files import atomic_file, to_disk
 from toolkit.bucket.client import Bucket, UploadForm, ask_each
-from toolkit.contract.deadlines import Clock
 from toolkit.contract.evidence import EvidenceRequest, UtilityGroup, object_key
 from toolkit.contract.fields import REQUIRED, parse, pick_camel
 from toolkit.contract.people import PartnerAccess
@@ -60,7 +59,6 @@ def request_upload(
     requested_by: str,
     access: PartnerAccess | None = None,
     limits: UploadLimits,
-    clock: Clock,
 ) -> UploadCredentials:
     """Validate ``body`` (contract names), sign a form, and store the evidence record, every time anew.
 
@@ -79,7 +77,7 @@ def request_upload(
     request = _parsed(database, body, access, sale_id)
     if not is_possible_sale_id(sale_id):
         raise SaleNotFound
-    evidence_id, requested_at = new_id(), clock()
+    evidence_id, requested_at = new_id(), database.clock()
     form = bucket.presign_post(
         object_key(evidence_id, request.file_name, requested_at),
         max_bytes=limits.max_bytes,
@@ -206,11 +204,10 @@ class ManifestResult:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """The requester, the limits and the clock of a request for many credentials."""
+    """The requester and the limits of a request for many credentials."""
 
     requested_by: str
     limits: UploadLimits
-    clock: Clock
     progress: Progress = field(default_factory=Progress)
 
 
@@ -246,7 +243,7 @@ def request_manifest(database: Database, bucket: Bucket, path: Path, out: Path, 
         if rejected := dict(sorted((unreadable | without).items())):
             draft.close()
             return ManifestResult(rows, rejected=rejected)
-        now = order.clock()
+        now = database.clock()
         known = _known_records(connection, bucket, valid, now)
         issued = _write(connection, bucket, order, now, valid, known, draft)
         to_disk(draft)
@@ -297,7 +294,7 @@ def _write(
         service_of(connection).run(connection, "add_records")
         connection.execute(sa.text(RECORD_ISSUED))
         connection.execute(sa.text(_ASKED_BY_OPERATOR), {"account": order.requested_by})
-    record_reissued(connection, reissued, order.clock)
+    record_reissued(connection, reissued)
     order.progress.end()
     return issued
 

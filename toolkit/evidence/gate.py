@@ -14,7 +14,6 @@ from pydantic import Field
 from toolkit.bucket.client import Bucket, ask_each
 from toolkit.contract.codes import CODES
 from toolkit.contract.contents import Coverage
-from toolkit.contract.deadlines import Clock
 from toolkit.contract.evidence import EvidenceType
 from toolkit.contract.findings import Problem, Reason, Status, Verdict
 from toolkit.contract.people import PartnerAccess
@@ -65,9 +64,7 @@ class SaleGate:
         return self.completed_at is None and self.verdict.status is Status.COMPLIANT
 
 
-def sale_gate(
-    database: Database, bucket: Bucket, sale_id: str, access: PartnerAccess | None, clock: Clock
-) -> SaleGate:
+def sale_gate(database: Database, bucket: Bucket, sale_id: str, access: PartnerAccess | None) -> SaleGate:
     """Judge one sale of a partner by what lies in the bucket now; a file that is new counts unexamined.
 
     ``access`` is what a partner is bound by; without it an operator asks.
@@ -78,7 +75,7 @@ def sale_gate(
         WrongBucket: the database belongs to another bucket.
         BucketError: the bucket could not be asked.
     """
-    now = clock()
+    now = database.clock()
     with database.transaction() as connection:
         row = one_sale(connection, access, sale_id)
         check_bucket(connection, bucket)

@@ -12,7 +12,6 @@ from sqlalchemy import Connection
 from toolkit.bucket.client import Bucket, ObjectSeen
 from toolkit.contract.codes import WRONG_KIND
 from toolkit.contract.contents import Coverage
-from toolkit.contract.deadlines import Clock
 from toolkit.contract.events import Event
 from toolkit.contract.evidence import KIND_OF, FileKind, Withdrawal
 from toolkit.contract.fields import stated
@@ -284,13 +283,13 @@ _TIME_LINE: Final = """
 """The observations of records and sales are counted from 1, too."""
 
 
-def records_of(database: Database, sale_id: str, clock: Clock) -> list[EvidenceRecord]:
+def records_of(database: Database, sale_id: str) -> list[EvidenceRecord]:
     """Return all records of the sale as ``records_seen`` does; the bucket itself is not asked.
 
     Raises:
         SaleNotFound: no sale has this id.
     """
-    now = clock()
+    now = database.clock()
     with database.transaction() as connection:
         return records_seen(connection, one_sale(connection, None, sale_id).id, now)
 
@@ -309,19 +308,9 @@ class Link:
 
 
 def open_evidence(
-    database: Database,
-    bucket: Bucket,
-    evidence_id: UUID,
-    *,
-    reason: str,
-    opened_by: str,
-    account: str | None = None,
-    seconds: int,
-    clock: Clock,
+    database: Database, bucket: Bucket, evidence_id: UUID, *, reason: str, opened_by: str, seconds: int
 ) -> Link:
     """Make a link to the file of one record; the custody log is told before the link is handed out.
-
-    ``account`` is who is signed in, and kept beside the name.
 
     Raises:
         InvalidInput: the reason or the name is missing, or the life is too long.
@@ -339,27 +328,19 @@ def open_evidence(
         raise EvidenceNotFound("There is no file in the bucket for the record {}.", evidence_id)
     opening = {"id": new_id(), "evidence_id": evidence_id, "reason": reason, "opened_by": opened_by}
     with database.transaction() as connection:
-        opened_at = stamp(connection, clock)
+        opened_at = stamp(connection)
         expires_at = opened_at + timedelta(seconds=seconds)
         times = {"opened_at": opened_at, "expires_at": expires_at}
-        connection.execute(sa.insert(evidence_openings), opening | times | {"account": account})
+        connection.execute(sa.insert(evidence_openings), opening | times | {"account": database.account})
     return Link(evidence_id, record.sale_id, bucket.presign_get(record.object_key, seconds), expires_at)
 
 
 def withdraw(
-    database: Database,
-    evidence_id: UUID,
-    *,
-    reason: str,
-    withdrawn_by: str,
-    approved_by: str,
-    account: str | None = None,
-    clock: Clock,
+    database: Database, evidence_id: UUID, *, reason: str, withdrawn_by: str, approved_by: str
 ) -> Withdrawal:
     """Withdraw one evidence record, once and for all.
 
-    ``account`` is who is signed in, and kept beside the names. The sale is locked meanwhile, so that its
-    completion comes wholly before or wholly after.
+    The sale is locked meanwhile, so that its completion comes wholly before or wholly after.
 
     Raises:
         EvidenceNotFound: no evidence record has this id.
@@ -377,7 +358,7 @@ def withdraw(
             raise WithdrawalRefused(
                 "The record was withdrawn before, at {}.", before.isoformat(timespec="seconds")
             )
-        at = stamp(connection, clock)
+        at = stamp(connection)
         taken = Withdrawal(evidence_id, found.sale_id, reason, withdrawn_by, approved_by, at)
-        connection.execute(sa.insert(withdrawals), asdict(taken) | {"account": account})
+        connection.execute(sa.insert(withdrawals), asdict(taken) | {"account": database.account})
     return taken

@@ -211,7 +211,7 @@ def _add_endpoints(app: FastAPI, backend: Backend, workers: Workers) -> None:
         bearer: Annotated[Bearer, needs(TokenScope.REGISTER_CLIENTS)],  # noqa: ARG001  # it is only demanded
         body: _Body,
     ) -> Response:
-        done = await workers.run(lambda: register_client(backend.database, body, backend.clock))
+        done = await workers.run(lambda: register_client(backend.database, body))
         return answer(200, done)
 
     @app.put(
@@ -241,7 +241,6 @@ def _add_endpoints(app: FastAPI, backend: Backend, workers: Workers) -> None:
                 requested_by=bearer.subject,
                 access=access,
                 limits=limits,
-                clock=backend.clock,
             )
         )
         return answer(200, issued)
@@ -274,7 +273,6 @@ def _add_endpoints(app: FastAPI, backend: Backend, workers: Workers) -> None:
                 said,
                 partner=access_of(bearer, settings).partner,
                 answered_by=bearer.subject,
-                clock=backend.clock,
             )
         )
         return answer(200, AnswerKept(id=kept, finding_id=finding_id))

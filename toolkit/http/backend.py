@@ -96,14 +96,13 @@ class Watched(Generic[T]):
 
 
 class Backend:
-    """The database, bucket and clock that operations receive while the server runs.
+    """The database and the bucket that operations receive while the server runs.
 
     A service that is away when the server starts, or later, is found again without a restart.
     """
 
     def __init__(self, application: Services) -> None:
         self.settings = application.settings
-        self.clock = application.clock
         self._application = application
         self._opened_bucket: Bucket | None = None
         self._newest_audit: Audit | None = None

@@ -150,9 +150,7 @@ def add_reading(app: FastAPI, backend: Backend, workers: Workers) -> None:
             sale_id: Annotated[str, Depends(sale_id_of)],
         ) -> Response:
             access = access_of(bearer, settings)
-            gate = await workers.run(
-                lambda: sale_gate(backend.database, backend.bucket, sale_id, access, backend.clock)
-            )
+            gate = await workers.run(lambda: sale_gate(backend.database, backend.bucket, sale_id, access))
             return answer(200, body.model_validate(_told(gate)))
 
         return tell

@@ -22,7 +22,6 @@ from psycopg import sql
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
-from toolkit.contract.deadlines import Clock
 from toolkit.contract.resources import QualityWarning
 from toolkit.database.connection import Database, Lock, copy_rows, raw, take, take_if_free
 from toolkit.database.service import create_new, service_of
@@ -48,7 +47,6 @@ def load_clients(
     headings: Mapping[str, str] | None = None,
     sheet: str | None = None,
     language: Language = ENGLISH,
-    clock: Clock,
     progress: Progress | None = None,
 ) -> LoadResult:
     """Register the clients in ``files``.
@@ -88,7 +86,7 @@ def load_clients(
         taken.add(name)
         outputs = table.outputs(out or source.path.parent, name, language)
         load = _Load(table, outputs, options, dry_run=dry_run)
-        loaded.append(load.run(database, clock(), progress or Progress()))
+        loaded.append(load.run(database, database.clock(), progress or Progress()))
     if unreadable and not loaded:
         raise unreadable[0]
     sentences = tuple(each.message for each in unreadable)

@@ -16,7 +16,6 @@ import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.exc import DBAPIError
 
-from toolkit.contract.deadlines import Clock
 from toolkit.contract.fields import INSTALLATION_MAX, INSTALLATION_MIN, parse
 from toolkit.contract.resources import (
     AREA_CODES,
@@ -38,7 +37,7 @@ REFUSALS: Final = (psycopg.IntegrityError, psycopg.DataError, psycopg.errors.Rai
 """Errors by which the service's own rules refuse a row."""
 
 
-def register_client(database: Database, body: Mapping[str, Any], clock: Clock) -> RegisteredClient:
+def register_client(database: Database, body: Mapping[str, Any]) -> RegisteredClient:
     """Validate ``body`` (contract names) and store the client with its address, every time anew.
 
     Raises:
@@ -48,7 +47,7 @@ def register_client(database: Database, body: Mapping[str, Any], clock: Clock) -
     client = parse(Client, body)
     add = database.service.over("add_clients", one_row("new_clients"))
     client_id, address_id = new_id(), new_id()
-    stored = {"id": client_id, "address_id": address_id, "created_at": clock()}
+    stored = {"id": client_id, "address_id": address_id, "created_at": database.clock()}
     stored |= client.model_dump(exclude={"address"}) | client.address.model_dump()
     with database.statement() as connection, refusals():
         connection.execute(add, stored)

@@ -12,7 +12,6 @@ from pydantic.alias_generators import to_camel
 from sqlalchemy import Connection
 from sqlalchemy.dialects.postgresql import array
 
-from toolkit.contract.deadlines import Clock
 from toolkit.contract.resources import SaleRecord
 from toolkit.database.connection import Database, Lock, copy_rows, take
 from toolkit.database.observations import OBSERVED, observe_sales
@@ -65,7 +64,6 @@ def load_sales(
     path: Path,
     *,
     timezone: tzinfo,
-    clock: Clock,
     write: bool = True,
     out: Path | None = None,
     language: Language = ENGLISH,
@@ -98,7 +96,7 @@ def load_sales(
             connection.execute(sa.text("ALTER TABLE new_sales DROP COLUMN line"))
             database.service.run(connection, "add_sales")
         if write:
-            observe_sales(connection, clock)
+            observe_sales(connection)
     files = table.hand_back(rejected, out, language)
     new = sum(not each.fields for each in differing)
     unchanged = rows - len(rejected) - len(differing)

@@ -29,8 +29,7 @@ from zoneinfo import ZoneInfo
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
-from toolkit.contract.deadlines import Clock
-from toolkit.database.connection import Database
+from toolkit.database.connection import Database, database_of
 from toolkit.database.tables import job_notices, new_id
 from toolkit.errors import SettingsError
 from toolkit.language import Language, default_language
@@ -243,20 +242,18 @@ def is_webhook(url: str) -> bool:
     return bool(parts.hostname) and parts.scheme in ({"http", "https"} if parts.hostname in _HERE else {"https"})
 
 
-def put_notices(connection: Connection, notices: Sequence[Notice], clock: Clock) -> None:
+def put_notices(connection: Connection, notices: Sequence[Notice]) -> None:
     """Write notices; good news only where the last that this channel was told about the job was none."""
     told = job_notices.c
     for notice in notices:
         before = sa.select(told.kind).where(told.job == notice.job, told.channel == notice.channel)
         last = connection.scalar(before.order_by(told.created_at.desc(), told.id.desc()).limit(1))
         if notice.kind is not NoticeKind.RECOVERED or last not in {None, NoticeKind.RECOVERED}:
-            row = asdict(notice) | {"id": new_id(), "created_at": clock(), "tries": 0}
+            row = asdict(notice) | {"id": new_id(), "created_at": database_of(connection).clock(), "tries": 0}
             connection.execute(sa.insert(job_notices).values(row))
 
 
-def deliver_notices(
-    database: Database, settings: NoticeSettings, clock: Clock, warn: Callable[[str], None]
-) -> None:
+def deliver_notices(database: Database, settings: NoticeSettings, warn: Callable[[str], None]) -> None:
     """Deliver the notices that wait, the oldest first."""
     told = job_notices.c
     waits = told.delivered_at.is_(None) & (told.tries < _MOST_TRIES) & told.channel.in_(settings.channels)
@@ -268,7 +265,8 @@ def deliver_notices(
                 continue
             notice = Notice(row.job, row.logical_date, NoticeKind(row.kind), row.channel, row.content)
             problem = settings.deliver(notice, row.id)
-            tried = {"tries": row.tries + 1, "problem": problem, "delivered_at": None if problem else clock()}
+            tried = {"tries": row.tries + 1, "problem": problem}
+            tried |= {} if problem else {"delivered_at": database.clock()}
             connection.execute(sa.update(job_notices).where(told.id == row.id).values(tried))
         if problem:
             warn(f"The notice by {row.channel} could not be delivered, and is tried again: {problem}.")

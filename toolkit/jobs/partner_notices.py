@@ -250,7 +250,7 @@ class _Telling:
 
     def tell(self, files: Mapping[str, bytes], page: FindingsPage | None) -> PartnerTold | None:
         """Tell the partner, if there is still anything to tell, by what ``made`` returned."""
-        database, clock = self.kit.database, self.kit.clock
+        database = self.kit.database
         with database.transaction() as connection:
             news = self._news(connection)
             mine = self._waiting.with_for_update(skip_locked=True)
@@ -262,7 +262,7 @@ class _Telling:
             for stage in [*later, *(stage for stage in news.values() if stage == Stage.NEW)]:
                 done.stages[stage] += 1
             hashes, done.problem = self._deliver(row.id, done, files, page)
-            now = stamp(connection, clock)
+            now = stamp(connection)
             tried = {"tries": row.tries + 1, "problem": done.problem}
             tried |= {} if done.problem else {"delivered_at": now}
             connection.execute(sa.update(partner_notices).where(partner_notices.c.id == row.id).values(tried))

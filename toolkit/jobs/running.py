@@ -172,17 +172,17 @@ class Runner(ABC):
 
     def watch(self) -> None:
         """Note what was missed or died, deliver notices, delete old files."""
-        database, clock = self.kit.database, self.kit.clock
+        database = self.kit.database
         for job in self.jobs.values():
             told = "was missed: nobody started it", "failed: its process was killed"
-            for how, dates in zip(told, watch_job(database, job, clock, self.notices), strict=True):
+            for how, dates in zip(told, watch_job(database, job, self.notices), strict=True):
                 for date in dates:
                     self.log(f"{job.name}, due {run_folder(self.out, job, date).name}, {how}", level="warning")
-            oldest = run_folder(self.out, job, clock() - timedelta(days=job.keep_days))
+            oldest = run_folder(self.out, job, database.clock() - timedelta(days=job.keep_days))
             for folder in oldest.parent.glob("2*"):
                 if folder.name < oldest.name:
                     shutil.rmtree(folder, ignore_errors=True)
-        deliver_notices(database, self.notices, clock, partial(self.log, level="warning"))
+        deliver_notices(database, self.notices, partial(self.log, level="warning"))
 
     def log(self, message: str, *, level: str = "", place: str = "", step: str = "") -> None:
         """Write one line on stderr."""
@@ -232,10 +232,10 @@ class JobRun:
         deadline, claim, holder = time.monotonic() + wait, None, None
         with stop_signals_handled(self._stop):
             try:
-                with Services(environ=self.environ) as services:
+                with Services(self.environ, clock=self.clock) as services:
                     database = services.database
                     while True:
-                        claim = take_run(database, self.job, self.date, self.clock, late=late, lease=self.lease)
+                        claim = take_run(database, self.job, self.date, late=late, lease=self.lease)
                         if claim.outcome is not Outcome.RUNNING or time.monotonic() >= deadline:
                             break
                         time.sleep(min(_POLL, max(deadline - time.monotonic(), 0)))
@@ -282,7 +282,7 @@ class JobRun:
             self.folder.mkdir(parents=True, exist_ok=True)
             link.symlink_to(self.folder.name)
             link.replace(self.folder.with_name("latest"))
-            put_notices(connection, notices, self.clock)
+            put_notices(connection, notices)
 
     def _step(self, database: Database, claim: Claim, step: Step, words: list[str]) -> dict[str, Any]:
         """Do one step in a folder that no other start knows, and note how it ended."""
@@ -345,10 +345,10 @@ class JobRun:
                 raise DatabaseUnavailable
             values = ended(RunStatus.FAILED, now, failure=code, reason=reason, steps=steps)
             with (
-                Services(environ=self.environ) as services,
+                Services(self.environ, clock=self.clock) as services,
                 holding(services.database, claim, **values) as connection,
             ):
-                put_notices(connection, notices, self.clock)
+                put_notices(connection, notices)
         except LeaseLost:
             return Ended(Outcome.FAILED, {}, "LEASE_LOST", str(LeaseLost.__doc__))
         except ToolkitError:

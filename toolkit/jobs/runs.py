@@ -19,7 +19,6 @@ from sqlalchemy import Connection, Row
 from sqlalchemy.dialects.postgresql import insert
 
 from toolkit.contract.codes import CODES, Severity
-from toolkit.contract.deadlines import Clock
 from toolkit.database.connection import Database
 from toolkit.database.observation_clock import checked
 from toolkit.database.tables import finding_observations, job_runs, job_schedules, new_id
@@ -73,12 +72,12 @@ class Claim:
 
 
 def take_run(
-    database: Database, job: Job, date: datetime, clock: Clock, *, late: bool = False, lease: timedelta = LEASE
+    database: Database, job: Job, date: datetime, *, late: bool = False, lease: timedelta = LEASE
 ) -> Claim:
     """Take the run, unless it is done, held by a living process, or too late; ``late`` takes it all the same."""
     holder, mine = new_id(), (job_runs.c.job == job.name) & (job_runs.c.logical_date == date)
     with database.transaction() as connection:
-        now = checked(connection, clock())
+        now = checked(connection, database.clock())
         in_time = late or now <= date + job.grace
         if in_time:
             new = _new_run(job, date, RunStatus.RUNNING)
@@ -132,9 +131,7 @@ def ended(status: RunStatus, now: datetime, **values: Any) -> dict[str, Any]:
     return {"status": status, "ended_at": now, "holder": None, "lease_until": None, **values}
 
 
-def watch_job(
-    database: Database, job: Job, clock: Clock, notices: NoticeSettings
-) -> tuple[list[datetime], list[datetime]]:
+def watch_job(database: Database, job: Job, notices: NoticeSettings) -> tuple[list[datetime], list[datetime]]:
     """Note, each once and with its notices, what happened to ``job`` while nobody looked.
 
     Returned are the dates that nobody started, and those whose run died. A job is watched from the moment at which
@@ -142,7 +139,7 @@ def watch_job(
     """
     runs = job_runs.c
     with database.transaction() as connection:
-        now = checked(connection, clock())  # else days to come would count as missed, and all files as old
+        now = checked(connection, database.clock())  # else days to come would be missed, and all files be old
     schedule = f"{job.schedule.expression} {job.schedule.zone.key}"
     first = insert(job_schedules).values(job=job.name, schedule=schedule, watched_until=now)
     old, new = job_schedules.c, first.excluded
@@ -169,7 +166,7 @@ def watch_job(
         if missed:
             told.insert(0, (missed[-1], NoticeKind.MISSED, {"dates": [each.isoformat() for each in missed]}))
         for date, kind, content in told:
-            put_notices(connection, notices.notices(job.name, date, kind, content), clock)
+            put_notices(connection, notices.notices(job.name, date, kind, content))
     return missed, died
 
 

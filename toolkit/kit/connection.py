@@ -106,7 +106,6 @@ class Kit(OneSale):
                 headings=headings,
                 sheet=sheet or None,
                 language=current_language(),
-                clock=self.clock,
                 progress=self.progress,
             )
             return kept(results.shown_clients(result, self.settings.timezone))
@@ -143,7 +142,6 @@ class Kit(OneSale):
                 self.database,
                 path,
                 timezone=self.settings.timezone,
-                clock=self.clock,
                 write=overwrite or self.database.embedded,
                 out=folder,
                 language=current_language(),
@@ -168,7 +166,7 @@ class Kit(OneSale):
 
         settings = self.settings
         limits = UploadLimits(settings.upload_ttl, settings.upload_max_bytes)
-        order = Order(signed_in_account(), limits, self.clock, self.progress)
+        order = Order(signed_in_account(), limits, self.progress)
         with results.files_given(self, manifest) as ([path], _, _kept):
             target = self.path(out) if out else self.credentials_folder / f"{path.stem}.jsonl"
             if not out:
@@ -229,7 +227,6 @@ class Kit(OneSale):
             synced = sync_bucket(
                 self.database,
                 self.bucket,
-                clock=self.clock,
                 full=full,
                 inventory=None if inventory is None else self.inventory(inventory, scratch),
                 every_key_within=timedelta(days=self.settings.relist_days),
@@ -244,7 +241,7 @@ class Kit(OneSale):
         from toolkit.evidence.contents import verify_contents
 
         return results.shown_contents(
-            verify_contents(self.database, self.bucket, clock=self.clock, seconds=seconds, progress=self.progress)
+            verify_contents(self.database, self.bucket, seconds=seconds, progress=self.progress)
         )
 
     @operation
@@ -287,9 +284,7 @@ class Kit(OneSale):
             synced = self.sync(confirmed=confirmed, verify=verify, seconds=self.settings.verify_seconds).result
             unsealed = self.seal_if_possible()
         verified = None if past is not None else sync and verify
-        made = make_audit(
-            self.database, plan, clock=self.clock, as_of=past, verified_first=verified, replica=self.replica
-        )
+        made = make_audit(self.database, plan, as_of=past, verified_first=verified, replica=self.replica)
         if made.facts.of_now:
             made.lay_beside(self.record_report)
         return AuditResult(made, self, synced, unsealed)
@@ -348,7 +343,7 @@ class Kit(OneSale):
         from toolkit.audit.file_findings import file_findings_at
         from toolkit.kit.audits import shown_file_findings
 
-        moment = final_moment(self.database, self.clock)
+        moment = final_moment(self.database)
         if unmask is not None:
             self.unmask(unmask, "file names of findings")
         with self.scratch() as scratch:
@@ -421,7 +416,7 @@ class Kit(OneSale):
         audit = self.last_audit()
         plan = DrawPlan(per_partner, types, seed, second_share)
         who = by or signed_in_account()
-        return shown_drawn(draw(self.database, audit, plan, card, drawn_by=who, clock=self.clock))
+        return shown_drawn(draw(self.database, audit, plan, card, drawn_by=who))
 
     def desk(self, reviewer: str | None = None) -> ReviewDesk:
         """Open the desk of a reviewer, your account by default; it shows itself in JupyterLab."""
@@ -448,8 +443,8 @@ class Kit(OneSale):
         """
         from toolkit.kit.audits import shown_waivers
 
-        account, today = signed_in_account(), self.today()
-        added = add_waiver(self.database, given, today=today, account=account, clock=self.clock)
+        today = self.today()
+        added = add_waiver(self.database, given, today=today)
         return shown_waivers([added], today, self.settings.timezone)
 
     def waivers(self, *, everything: bool = False) -> Shown[Sequence[Waiver]]:
@@ -466,5 +461,5 @@ class Kit(OneSale):
         Raises:
             WaiverRefused: there is none with this id, or it was revoked before.
         """
-        why = {"reason": reason, "revoked_by": by, "account": signed_in_account()}
-        return revoke_waiver(self.database, UUID(str(waiver_id)), clock=self.clock, **why)
+        why = {"reason": reason, "revoked_by": by}
+        return revoke_waiver(self.database, UUID(str(waiver_id)), **why)

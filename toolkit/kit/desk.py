@@ -33,7 +33,6 @@ from toolkit.extras import require
 from toolkit.intake.headings import Headings
 from toolkit.intake.sources import harmless, source_of
 from toolkit.intake.tables import Table
-from toolkit.kit.process import signed_in_account
 from toolkit.kit.results import of_rejected
 from toolkit.kit.shown import Part, Shown, figures, links, remark, say, table
 from toolkit.kit.spoken import _, counted, current_language
@@ -73,7 +72,7 @@ class ReviewDesk:
             ReviewRefused: the name of the reviewer is missing, or not in Latin letters.
         """
         kit, claimed_for = self._kit, CLAIMED_FOR if out is None else ELSEWHERE
-        turns = take_turns(kit.database, self.reviewer, most=most, claimed_for=claimed_for, clock=kit.clock)
+        turns = take_turns(kit.database, self.reviewer, most=most, claimed_for=claimed_for)
         path = None if out is None or not turns else kit.path(out)
         if path is not None:
             _write_sheet(turns, path)
@@ -134,9 +133,7 @@ class ReviewDesk:
             answers,
             reviewer=self.reviewer,
             comment=comment,
-            account=signed_in_account(),
             timezone=kit.settings.timezone,
-            clock=kit.clock,
         )
 
     def pages(self, turn: Turn) -> list[bytes]:

@@ -33,7 +33,7 @@ class OneSale(Services):
         """
         from toolkit.evidence.completion import complete_sale
 
-        done = complete_sale(self.database, self.bucket, sale_id, self.clock)
+        done = complete_sale(self.database, self.bucket, sale_id)
         return shown_completion(done, self.settings.timezone)
 
     def sale(self, sale_id: str, *, unmask: str | None = None) -> Shown[SaleCase]:
@@ -59,7 +59,7 @@ class OneSale(Services):
         audit = None
         with suppress(NoAudit):
             audit = self.last_audit()
-        case = sale_case(self.database, sale_id.strip(), audit=audit, clock=self.clock)
+        case = sale_case(self.database, sale_id.strip(), audit=audit)
         if unmask is not None:
             self.unmask(unmask, what)
         return case, self.cpfs([case.client_id]).get(case.client_id) if case.client_id else None
@@ -84,7 +84,7 @@ class OneSale(Services):
         from toolkit.evidence.records import records_of
         from toolkit.kit.sales import shown_records
 
-        found = records_of(self.database, sale_id, self.clock)
+        found = records_of(self.database, sale_id)
         return shown_records(sale_id, found, self.settings.timezone)
 
     def withdraw(self, evidence_id: UUID | str, *, reason: str, by: str, approved_by: str) -> Withdrawal:
@@ -96,8 +96,8 @@ class OneSale(Services):
         """
         from toolkit.evidence.records import withdraw
 
-        people = {"withdrawn_by": by, "approved_by": approved_by, "account": signed_in_account()}
-        return withdraw(self.database, UUID(str(evidence_id)), reason=reason, clock=self.clock, **people)
+        people = {"withdrawn_by": by, "approved_by": approved_by}
+        return withdraw(self.database, UUID(str(evidence_id)), reason=reason, **people)
 
     def link(self, evidence_id: UUID | str, *, reason: str, by: str | None = None, seconds: int = 300) -> Link:
         """Make a link that opens one file for some seconds; the custody log tells who made it and why.
@@ -107,7 +107,6 @@ class OneSale(Services):
         """
         from toolkit.evidence.records import open_evidence
 
-        account = signed_in_account()
-        asked = {"reason": reason, "opened_by": by or account, "account": account}
+        asked = {"reason": reason, "opened_by": by or signed_in_account()}
         record = UUID(str(evidence_id))
-        return open_evidence(self.database, self.bucket, record, seconds=seconds, clock=self.clock, **asked)
+        return open_evidence(self.database, self.bucket, record, seconds=seconds, **asked)

@@ -30,7 +30,7 @@ from toolkit.contract.privacy import (
 )
 from toolkit.errors import InvalidInput, PrivacyRefused
 from toolkit.evidence.records import records_of
-from toolkit.kit.process import operation, signed_in_account
+from toolkit.kit.process import operation
 from toolkit.kit.shown import Part, Shown, figures, links, say, table
 from toolkit.kit.spoken import _, counted, readable
 from toolkit.message import Message
@@ -119,7 +119,7 @@ class Privacy:
             with zipfile.ZipFile(whole, "w", zipfile.ZIP_DEFLATED) as archive:
                 archive.writestr("person.json", json.dumps(content, ensure_ascii=False, indent=2, default=str))
                 for sale in person.sales if with_files else ():
-                    records = records_of(kit.database, sale.id, kit.clock)
+                    records = records_of(kit.database, sale.id)
                     for _record, path in kit.files_of(records, reason, scratch):
                         archive.write(path, f"files/{path.name}")
             whole.rename(place / name)
@@ -175,8 +175,8 @@ class Privacy:
         self, plan: ErasurePlan, planned: partial[ErasurePlan], basis: str, by: str, approved_by: str
     ) -> Erasure:
         kit = self._kit
-        people = {"basis": basis, "by": by, "approved_by": approved_by, "account": signed_in_account()}
-        done = erase(kit.database, kit.bucket, plan, planned, self.ledger, clock=kit.clock, **people)
+        people = {"basis": basis, "by": by, "approved_by": approved_by}
+        done = erase(kit.database, kit.bucket, plan, planned, self.ledger, **people)
         kit.seal_if_possible()
         return done
 
@@ -211,15 +211,13 @@ class Privacy:
 
     def hold(self, sale_id: str, *, basis: str, by: str, until: date | None = None) -> UUID:
         """Keep the data of a sale from being erased; return the id of the hold."""
-        people = {"basis": basis, "by": by, "account": signed_in_account()}
-        return persons.add_hold(
-            self._kit.database, sale_id, until=until, today=self._kit.today(), clock=self._kit.clock, **people
-        )
+        people = {"basis": basis, "by": by}
+        return persons.add_hold(self._kit.database, sale_id, until=until, today=self._kit.today(), **people)
 
     def release(self, hold: UUID, *, reason: str, by: str) -> None:
         """Release a hold: the data of its sale may be erased again."""
-        people = {"reason": reason, "by": by, "account": signed_in_account()}
-        persons.release_hold(self._kit.database, hold, clock=self._kit.clock, **people)
+        people = {"reason": reason, "by": by}
+        persons.release_hold(self._kit.database, hold, **people)
 
     def holds(self) -> Shown[Sequence[Row[Any]]]:
         """List all holds, the newest first."""
@@ -231,11 +229,9 @@ class Privacy:
 
     def request(self, cpf: str, right: Right, received: date | None = None) -> PersonRequest:
         """Note a request of a person; it is due in 15 days. The CPF is kept as a keyed hash."""
-        kit, account = self._kit, signed_in_account()
+        kit = self._kit
         subject, day = persons.subject_of(cpf, kit.log_keys), received or kit.today()
-        return persons.add_request(
-            kit.database, subject, right, day, today=kit.today(), account=account, clock=kit.clock
-        )
+        return persons.add_request(kit.database, subject, right, day, today=kit.today())
 
     def requests(self, cpf: str | None = None) -> Shown[Sequence[PersonRequest]]:
         """List requests, all of them or those of one person; overdue ones need attention."""
@@ -261,8 +257,8 @@ class Privacy:
 
     def close(self, request: UUID, outcome: AnswerOutcome, *, basis: str, by: str) -> None:
         """Note how a request was answered, and on which basis: a reasoned refusal is an answer, too."""
-        people = {"basis": basis, "by": by, "account": signed_in_account()}
-        persons.close_request(self._kit.database, request, outcome, clock=self._kit.clock, **people)
+        people = {"basis": basis, "by": by}
+        persons.close_request(self._kit.database, request, outcome, **people)
 
     def retention(self, *, by: str = "", approved_by: str = "", erase_them: bool = False) -> Shown[ErasurePlan]:
         """Tell whose evidence is beyond its period, and erase it where two people ask for it.
@@ -362,7 +358,7 @@ class Privacy:
             with kit.database.transaction() as connection:
                 found = pending(connection, self.ledger)
         else:
-            found = replay(kit.database, kit.bucket, self.ledger, kit.clock)
+            found = replay(kit.database, kit.bucket, self.ledger)
             kit.seal_if_possible()
         number = counted(len(found), "erasure")
         told = Message("{} would be carried out again" if dry_run else "{} carried out again", number)

@@ -103,7 +103,8 @@ class Services:
         shared = self.settings.database_url
         url = embedded.database_url(self.settings.home) if shared is None else shared
         service = self.service
-        database = Database(url, embedded=shared is None, service=service, pool_size=self.pool_size)
+        given = url, self.clock, signed_in_account()
+        database = Database(*given, embedded=shared is None, service=service, pool_size=self.pool_size)
         try:
             if shared is not None:
                 schema.check(database)
@@ -267,11 +268,11 @@ class Services:
                 before = place.read_text(encoding="utf-8")
             kept = Checkpoint.parse(before.partition("\n\n")[0] + "\n")
             if kept is not None and not goes_on(connection, kept):
-                notice_restore(connection, kept.root.hex(), self.clock)
+                notice_restore(connection, kept.root.hex())
             restored = pending_restore(connection)
         if restored is not None:
             raise InvalidInput("The custody log is not sealed. {}", restored)
-        signed = seal_events(self.database, self.clock, self.log_signer, self.log_keys, successor)
+        signed = seal_events(self.database, self.log_signer, self.log_keys, successor)
         if signed is not None and signed.note != before:
             with suppress(OSError, InvalidInput):
                 place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)

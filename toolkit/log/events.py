@@ -9,16 +9,15 @@ from uuid import UUID
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
-from toolkit.contract.deadlines import Clock
 from toolkit.contract.events import HIDDEN, CustodyEvent
 from toolkit.database.observation_clock import stamp
 from toolkit.database.tables import custody_events
 
 
-def record_reissued(connection: Connection, evidence_ids: Sequence[UUID], clock: Clock) -> None:
+def record_reissued(connection: Connection, evidence_ids: Sequence[UUID]) -> None:
     """Record that records stored before have another form: with it, too, their files can be written."""
     if evidence_ids:
-        connection.execute(_REISSUED, {"ids": list(evidence_ids), "now": stamp(connection, clock)})
+        connection.execute(_REISSUED, {"ids": list(evidence_ids), "now": stamp(connection)})
 
 
 def record_event(connection: Connection, kind: CustodyEvent, now: datetime, detail: Mapping[str, object]) -> int:

@@ -16,7 +16,6 @@ import sqlalchemy as sa
 from sqlalchemy import Connection, Row
 from sqlalchemy.dialects.postgresql import insert
 
-from toolkit.contract.deadlines import Clock
 from toolkit.contract.events import Event, LogKeys, canonical
 from toolkit.database.connection import Database, Lock, raw, take
 from toolkit.database.tables import custody_epochs, custody_events, log_checkpoints, log_entries, log_tiles
@@ -32,11 +31,7 @@ LONGEST_ENTRY: Final = 65_535  # bytes of an entry at most, as the files of a lo
 
 
 def seal_events(
-    database: Database,
-    clock: Clock,
-    signer: LogSigner | None,
-    keys: LogKeys = NO_KEYS,
-    successor: LogSigner | None = None,
+    database: Database, signer: LogSigner | None, keys: LogKeys = NO_KEYS, successor: LogSigner | None = None
 ) -> SignedState | None:
     """Append every event that can be appended; return the newest checkpoint, ``None`` while there is none at all.
 
@@ -75,7 +70,7 @@ def seal_events(
             signers = [signer] if successor is None else [signer, successor]
             grown = Checkpoint(signers[-1].name, size, root(tiles_of(connection), size))
             vkey = str(signers[-1].verifier)
-            signed = SignedState(size, grown.signed_by(signers), vkey, clock().astimezone(UTC))
+            signed = SignedState(size, grown.signed_by(signers), vkey, database.clock().astimezone(UTC))
             connection.execute(sa.insert(log_checkpoints), asdict(signed))
         return signed
 

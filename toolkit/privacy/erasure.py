@@ -23,7 +23,6 @@ from sqlalchemy import Connection
 
 from toolkit.atomic_files import sync
 from toolkit.bucket.client import Bucket, ask_each
-from toolkit.contract.deadlines import Clock
 from toolkit.contract.events import ERASED, HIDDEN, CustodyEvent
 from toolkit.contract.fields import stated
 from toolkit.contract.privacy import PrivacyPlan
@@ -190,8 +189,6 @@ def erase(
     basis: str,
     by: str,
     approved_by: str,
-    account: str,
-    clock: Clock,
 ) -> Erasure:
     """Remove everything that a plan lists, once and for all: the ledger first, then files, objects and rows.
 
@@ -212,10 +209,10 @@ def erase(
             raise PrivacyRefused("There is nothing that may be erased. {}: {}", each.id, each.kept)
         raise PrivacyRefused("There is nothing that may be erased.")
     ids = tuple(each.id for each in plan.sales)
-    erasure = Erasure(new_id(), clock(), ids, plan.clients, basis, by, approved_by, account)
+    erasure = Erasure(new_id(), database.clock(), ids, plan.clients, basis, by, approved_by, database.account)
     with suppress(_Rehearsed), database.transaction() as connection:  # a missing right shows before anything goes
         check_bucket(connection, bucket)
-        _change_rows(connection, erasure, plan.keys, clock)
+        _change_rows(connection, erasure, plan.keys)
         raise _Rehearsed
     with database.transaction() as connection:
         _lock(connection, erasure)
@@ -230,7 +227,7 @@ def erase(
             ledger.chmod(0o600)
         for path in plan.files:  # first: what tells them is in the rows
             path.unlink(missing_ok=True)
-        _carry_out(connection, bucket, erasure, plan.keys, clock)
+        _carry_out(connection, bucket, erasure, plan.keys)
     return erasure
 
 
@@ -245,7 +242,7 @@ def pending(connection: Connection, ledger: Path) -> list[Erasure]:
     return found
 
 
-def replay(database: Database, bucket: Bucket, ledger: Path, clock: Clock) -> list[Erasure]:
+def replay(database: Database, bucket: Bucket, ledger: Path) -> list[Erasure]:
     """Carry the erasures of a ledger out again, of which something is in the database; return them."""
     database.service.require("erase_sales", "erase_clients")
     with database.transaction() as connection:
@@ -254,7 +251,7 @@ def replay(database: Database, bucket: Bucket, ledger: Path, clock: Clock) -> li
     for each in found:
         with database.transaction() as connection:
             _lock(connection, each)
-            _carry_out(connection, bucket, each, _keys(connection, each.sales), clock)
+            _carry_out(connection, bucket, each, _keys(connection, each.sales))
     return found
 
 
@@ -264,19 +261,17 @@ def _lock(connection: Connection, erasure: Erasure) -> None:
         take(connection, Lock.SALE, sale)
 
 
-def _carry_out(
-    connection: Connection, bucket: Bucket, erasure: Erasure, keys: Mapping[str, UUID], clock: Clock
-) -> None:
+def _carry_out(connection: Connection, bucket: Bucket, erasure: Erasure, keys: Mapping[str, UUID]) -> None:
     for _ in ask_each(bucket.erase, [list(keys)]):
         pass
     present = _keys(connection, erasure.sales)
     if present.keys() <= keys.keys():
-        _change_rows(connection, erasure, keys, clock)
+        _change_rows(connection, erasure, keys)
     else:  # credentials were given out meanwhile
-        _carry_out(connection, bucket, erasure, {**keys, **present}, clock)
+        _carry_out(connection, bucket, erasure, {**keys, **present})
 
 
-def _change_rows(connection: Connection, erasure: Erasure, keys: Mapping[str, UUID], clock: Clock) -> None:
+def _change_rows(connection: Connection, erasure: Erasure, keys: Mapping[str, UUID]) -> None:
     names: dict[str, str] = {}
     taken: set[UUID] = set()
     for number, (key, evidence) in enumerate(keys.items()):
@@ -284,7 +279,7 @@ def _change_rows(connection: Connection, erasure: Erasure, keys: Mapping[str, UU
         taken.add(evidence)
     _lock(connection, erasure)
     take(connection, Lock.OBJECT_HISTORY)  # a reading of the bucket may have listed the objects before they went
-    now = stamp(connection, clock)
+    now = stamp(connection)
     records = set(keys.values())
     row = {"id": erasure.id, "sales": list(erasure.sales), "clients": len(erasure.clients), "erased_at": now}
     row |= {"records": len(records), "objects": len(keys), "basis": erasure.basis, "account": erasure.account}

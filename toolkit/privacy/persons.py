@@ -16,7 +16,6 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 from validate_docbr import CPF
 
-from toolkit.contract.deadlines import Clock
 from toolkit.contract.events import CustodyEvent, LogKeys
 from toolkit.contract.fields import stated
 from toolkit.contract.privacy import ANSWER_DAYS, AnswerOutcome, PrivacyPlan, Right
@@ -177,24 +176,14 @@ def holds_at(connection: Connection, today: date) -> Sequence[sa.Row[Any]]:
     return connection.execute(query).all()
 
 
-def add_hold(
-    database: Database,
-    sale_id: str,
-    *,
-    basis: str,
-    by: str,
-    until: date | None,
-    today: date,
-    account: str,
-    clock: Clock,
-) -> UUID:
+def add_hold(database: Database, sale_id: str, *, basis: str, by: str, until: date | None, today: date) -> UUID:
     """Keep the data of a sale from being erased, such as for a lawsuit; return the id of the hold.
 
     Raises:
         PrivacyRefused: there is no such sale, a text is missing, or the end has come already.
     """
     basis, by = stated(PrivacyRefused, basis, by)
-    now, hold = clock(), new_id()
+    now, hold = database.clock(), new_id()
     if until is not None and until <= today:
         raise PrivacyRefused("A hold ends on a day that is still to come.")
     with database.transaction() as connection:
@@ -202,28 +191,28 @@ def add_hold(
         if connection.scalar(sa.select(sales.c.id).where(sales.c.id == sale_id)) is None:
             raise PrivacyRefused("There is no sale with the id {!r}.", sale_id)
         row = {"id": hold, "sale_id": sale_id, "basis": basis, "held_by": by, "until": until, "held_at": now}
-        connection.execute(sa.insert(legal_holds), row | {"account": account})
+        connection.execute(sa.insert(legal_holds), row | {"account": database.account})
         detail = {"hold": str(hold), "sale": sale_id, "by": by, "basis": basis}
         record_event(connection, CustodyEvent.HELD, now, detail)
     return hold
 
 
-def release_hold(database: Database, hold: UUID, *, reason: str, by: str, account: str, clock: Clock) -> None:
+def release_hold(database: Database, hold: UUID, *, reason: str, by: str) -> None:
     """Release a hold: the data of its sale may be erased again.
 
     Raises:
         PrivacyRefused: there is no such hold, or it was released before.
     """
     reason, by = stated(PrivacyRefused, reason, by)
-    now = clock()
+    now = database.clock()
     with database.transaction() as connection:
         states = {each.id: each.state for each in holds_at(connection, now.date())}
         if hold not in states:
             raise PrivacyRefused("There is no hold with the id {}; toolkit privacy hold list shows all.", hold)
         if states[hold] == "released":
             raise PrivacyRefused("The hold was released before.")
-        row = {"hold_id": hold, "reason": reason, "released_by": by, "released_at": now, "account": account}
-        connection.execute(sa.insert(hold_releases), row)
+        row = {"hold_id": hold, "reason": reason, "released_by": by, "released_at": now}
+        connection.execute(sa.insert(hold_releases), row | {"account": database.account})
         record_event(connection, CustodyEvent.HOLD_RELEASED, now, {"hold": str(hold), "by": by, "reason": reason})
 
 
@@ -256,9 +245,7 @@ def subject_of(cpf: str, keys: LogKeys) -> str:
     return hmac.new(keys.keys[-1].encode(), digits_of(cpf).encode(), sha256).hexdigest()
 
 
-def add_request(
-    database: Database, subject: str, right: Right, received: date, *, today: date, account: str, clock: Clock
-) -> PersonRequest:
+def add_request(database: Database, subject: str, right: Right, received: date, *, today: date) -> PersonRequest:
     """Note a request; it is due 15 days after the day on which it came.
 
     Raises:
@@ -270,8 +257,8 @@ def add_request(
     request = PersonRequest(new_id(), subject, str(right), received, due)
     row = {name: getattr(request, name) for name in ("id", "subject", "right", "received_on", "due_on")}
     with database.transaction() as connection:
-        now = stamp(connection, clock)
-        connection.execute(sa.insert(privacy_requests), row | {"added_at": now, "account": account})
+        now = stamp(connection)
+        connection.execute(sa.insert(privacy_requests), row | {"added_at": now, "account": database.account})
         detail = {"request": str(request.id), "right": str(right), "subject": subject}
         record_event(connection, CustodyEvent.REQUESTED, now, detail)
     return request
@@ -292,16 +279,7 @@ def requests_at(connection: Connection, moment: datetime | None = None) -> list[
     return [PersonRequest(*row) for row in connection.execute(query)]
 
 
-def close_request(
-    database: Database,
-    request: UUID,
-    outcome: AnswerOutcome,
-    *,
-    basis: str,
-    by: str,
-    account: str,
-    clock: Clock,
-) -> None:
+def close_request(database: Database, request: UUID, outcome: AnswerOutcome, *, basis: str, by: str) -> None:
     """Note how a request was answered; a refusal says on which basis, as a grant does.
 
     Raises:
@@ -314,9 +292,9 @@ def close_request(
             raise PrivacyRefused("There is no request with the id {}.", request)
         if known[request].answered_at is not None:
             raise PrivacyRefused("The request was answered before.")
-        now = stamp(connection, clock)
+        now = stamp(connection)
         row = {"request_id": request, "outcome": str(outcome), "basis": basis, "answered_by": by}
-        connection.execute(sa.insert(privacy_answers), row | {"answered_at": now, "account": account})
+        connection.execute(sa.insert(privacy_answers), row | {"answered_at": now, "account": database.account})
         detail = {"request": str(request), "outcome": str(outcome), "by": by, "basis": basis}
         record_event(connection, CustodyEvent.ANSWERED, now, detail)
 

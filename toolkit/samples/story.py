@@ -80,37 +80,39 @@ class Telling:
 
     def past(self) -> None:
         """Tell of every day before the last one, each up to its audit; those that were audited are left out."""
-        told = self._last_audit()
+        told, now = self._last_audit(), self.database
         for day in DAYS[:-1]:
             moment = self.samples.moment(day)
             if told is None or moment > told:
-                self.act(day, _standing(moment - _BEFORE_THE_AUDIT))
-                self._audit(_standing(moment))
+                self.database = now.at(_standing(moment - _BEFORE_THE_AUDIT))
+                self.act(day)
+                self.database = now.at(_standing(moment))
+                self._audit()
 
-    def act(self, day: int, clock: Clock) -> None:
+    def act(self, day: int) -> None:
         """Do everything that others do on a day."""
-        self.load_sales(day, clock)
+        self.load_sales(day)
         known = self._records()
         asked = [file for file in self.samples.files if file.attempt.day == day and file.attempt.has_record]
         others = [file for file in asked if not file.attempt.by_manifest]
         new = [file for file in others if _name(file) not in known]
         partners = {sale.id: sale.partner_on(day) for sale in self.samples.sales}
         with ThreadPoolExecutor(_SENDERS) as threads:
-            for _ in threads.map(lambda file: self._send(file, partners[file.sale_id], clock), new):
+            for _ in threads.map(lambda file: self._send(file, partners[file.sale_id]), new):
                 pass
         self._go_past_the_toolkit(day)
-        self._withdraw(day, clock)
-        self._complete(day, clock)
-        self._waive(day, clock)
+        self._withdraw(day)
+        self._complete(day)
+        self._waive(day)
 
-    def load_sales(self, day: int, clock: Clock) -> None:
+    def load_sales(self, day: int) -> None:
         """Take over the sales as they are on a day."""
         path = self.folder / "sales.csv"
         clients = client_ids(self.database, [person["external_id"] for person in self.samples.clients])
         write_sales(self.samples.sales, path, clients, day=day)
-        load_sales(self.database, path, timezone=self.timezone, clock=clock)
+        load_sales(self.database, path, timezone=self.timezone)
 
-    def _send(self, file: SampleFile, partner: str, clock: Clock) -> None:
+    def _send(self, file: SampleFile, partner: str) -> None:
         """Ask for credentials on that day, and send the file if it is sent; its form is one of today."""
         asked = request_upload(
             self.database,
@@ -120,7 +122,6 @@ class Telling:
             requested_by=PARTNER,
             access=PartnerAccess(partner, UnassignedSales.NONE, _OPEN_FORMS),
             limits=_LIMITS,
-            clock=clock,
         )
         if not file.attempt.is_sent:
             return
@@ -147,23 +148,23 @@ class Telling:
             return object_key(uuid5(NAMESPACE_URL, file.sale_id), file.name, requested_at)
         return str(self._records()[_name(file)].object_key)
 
-    def _withdraw(self, day: int, clock: Clock) -> None:
+    def _withdraw(self, day: int) -> None:
         wrong = [file for file in self.samples.files if file.attempt.deeds.get("withdrawn") == day]
         records = self._records()
         for record in (records[_name(file)] for file in wrong):
             if not record.withdrawn:
                 reason = "Recording of another sale, sent by mistake"
                 people = {"withdrawn_by": ANALYST, "approved_by": COMPLIANCE}
-                withdraw(self.database, record.id, reason=reason, clock=clock, **people)
+                withdraw(self.database, record.id, reason=reason, **people)
                 self.withdrawn += 1
 
-    def _complete(self, day: int, clock: Clock) -> None:
+    def _complete(self, day: int) -> None:
         for sale in self.samples.sales:
             if sale.scenario.completed == day:
-                done = complete_sale(self.database, self.bucket, sale.id, clock, self.inspectors[0])
+                done = complete_sale(self.database, self.bucket, sale.id, self.inspectors[0])
                 self.completed += done.completed_at is not None and not done.already
 
-    def _waive(self, day: int, clock: Clock) -> None:
+    def _waive(self, day: int) -> None:
         # A telling that broke off may have been gone on with after something happened at the time of the wall.
         known = {each.request: each for each in all_waivers(self.database, wall_clock())}
         for sale in self.samples.sales:
@@ -173,16 +174,16 @@ class Telling:
             days = (self.samples.moment(each).date() for each in (start, end))
             request = WaiverRequest(sale.id, None, _WAIVED, reason, ANALYST, COMPLIANCE, *days)
             if start == day and request not in known:
-                add_waivers(self.database, [request], clock=clock)
+                add_waivers(self.database, [request])
             if revoked == day and known[request].revoked_at is None:
                 why = {"reason": "The customer cancelled the call", "revoked_by": COMPLIANCE}
-                revoke_waiver(self.database, known[request].id, clock=clock, **why)
+                revoke_waiver(self.database, known[request].id, **why)
 
-    def _audit(self, clock: Clock) -> None:
-        sync_bucket(self.database, self.bucket, clock=clock)
-        verify_contents(self.database, self.bucket, clock=clock, inspectors=self.inspectors)
-        seal_events(self.database, clock, self.signer, self.keys)
-        make_audit(self.database, self.plan, clock=clock, verified_first=True)
+    def _audit(self) -> None:
+        sync_bucket(self.database, self.bucket)
+        verify_contents(self.database, self.bucket, inspectors=self.inspectors)
+        seal_events(self.database, self.signer, self.keys)
+        make_audit(self.database, self.plan, verified_first=True)
         self.audits += 1
 
     def _last_audit(self) -> datetime | None:
