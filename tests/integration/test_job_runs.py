@@ -442,14 +442,23 @@ def test_a_start_that_is_stopped_while_it_waits_leaves_the_run_of_another_one_as
 
 
 def test_files_are_deleted_after_their_days_and_the_history_keeps_every_entry(database, environ, tmp_path):
-    job = victim_job(keep_days=4)
+    job, out = victim_job(keep_days=4), tmp_path / "out"
     for night in range(6):
-        assert start(tmp_path, environ, job, DATE + timedelta(days=night), seconds=0) is Outcome.DONE
+        date = DATE + timedelta(days=night)
+        assert start(tmp_path, environ, job, date, seconds=0) is Outcome.DONE
+        os.utime(run_folder(out, job, date), (date.timestamp(), date.timestamp()))
     runs = runs_of(database)
     assert len(runs) == 6
-    out = tmp_path / "out"
     left = sorted(path.name for path in (out / "victim").glob("20*"))
     assert left == sorted(run_folder(out, job, run.logical_date).name for run in runs[:4])
     assert (out / "victim" / "latest").resolve().name == left[-1]
     [first] = runs_of(database, "victim", date=DATE)
     assert first.steps[0]["counts"] == {"marks": 2}
+
+
+def test_an_old_date_that_is_run_late_keeps_its_files_and_is_not_the_latest(environ, tmp_path):
+    job, out = victim_job(keep_days=4), tmp_path / "out" / "victim"
+    outcomes = [start(tmp_path, environ, job, date, seconds=0) for date in (DATE, DATE - timedelta(days=9), DATE)]
+    assert outcomes == [Outcome.DONE, Outcome.DONE, Outcome.DONE_BEFORE]
+    assert len(list(out.glob("20*"))) == 2
+    assert (out / "latest").resolve() == run_folder(out.parent, job, DATE)

@@ -135,7 +135,7 @@ class Job(TomlTable, strict=True):
     schedule: Annotated[Schedule, PlainValidator(_schedule)]
     grace: Duration = timedelta(hours=6)
     timeout: Duration = timedelta(hours=6)
-    keep_days: Annotated[int, Field(ge=0, le=99_999)] = 90
+    keep_days: Annotated[int, Field(ge=1, le=99_999)] = 90
     notify: Notify = Notify()
     steps: Annotated[tuple[Step, ...], Field(min_length=1, strict=False)]
     name: str = ""

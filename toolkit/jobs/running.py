@@ -178,10 +178,11 @@ class Runner(ABC):
             for how, dates in zip(told, watch_job(database, job, self.notices), strict=True):
                 for date in dates:
                     self.log(f"{job.name}, due {run_folder(self.out, job, date).name}, {how}", level="warning")
-            oldest = run_folder(self.out, job, database.clock() - timedelta(days=job.keep_days))
-            for folder in oldest.parent.glob("2*"):
-                if folder.name < oldest.name:
-                    shutil.rmtree(folder, ignore_errors=True)
+            oldest = database.clock() - timedelta(days=job.keep_days)
+            for folder in (self.out / job.name).glob("2*"):
+                with suppress(FileNotFoundError):  # another start deletes it, too
+                    if folder.stat().st_mtime < oldest.timestamp():  # by its name a late run would be old at once
+                        shutil.rmtree(folder, ignore_errors=True)
         deliver_notices(database, self.notices, partial(self.log, level="warning"))
 
     def log(self, message: str, *, level: str = "", place: str = "", step: str = "") -> None:
@@ -278,10 +279,11 @@ class JobRun:
         with holding(database, claim, **ended(RunStatus.DONE, self.clock(), **values)) as connection:
             for leftover in self.folder.glob(".*"):  # of starts that were killed
                 shutil.rmtree(leftover, ignore_errors=True)
-            link = self.folder.with_name(f".latest.{claim.holder}")
+            latest, link = (self.folder.with_name(name) for name in ("latest", f".latest.{claim.holder}"))
             self.folder.mkdir(parents=True, exist_ok=True)
-            link.symlink_to(self.folder.name)
-            link.replace(self.folder.with_name("latest"))
+            if not latest.exists() or latest.resolve().name < self.folder.name:
+                link.symlink_to(self.folder.name)
+                link.replace(latest)
             put_notices(connection, notices)
 
     def _step(self, database: Database, claim: Claim, step: Step, words: list[str]) -> dict[str, Any]:
