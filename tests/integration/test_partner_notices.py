@@ -12,6 +12,7 @@ from types import SimpleNamespace
 from unittest.mock import Mock
 from uuid import UUID
 
+import pandas as pd
 import pytest
 from openpyxl import load_workbook
 from sqlalchemy import text
@@ -21,13 +22,14 @@ from tests.support.request_bodies import CLIENT
 from tests.support.scripted_server import Answer, scripted
 from tests.support.uploaded_sales import add_sale, rows
 from tests.unit.test_job_notices import SMTP, Mailbox, certificate, served  # noqa: F401  # a fixture
-from toolkit.audit.partners import keep_answer
+from toolkit.audit.partners import keep_answer, load_answers
 from toolkit.contract.evidence import EvidenceType
 from toolkit.contract.resources import FindingAnswer
 from toolkit.database.observation_clock import TICK
 from toolkit.intake.registration import register_client
 from toolkit.jobs.partner_notices import Stage, notify_partners
 from toolkit.kit.connection import Kit
+from toolkit.language import language
 from toolkit.reports.reading import read_audited
 
 START = datetime(2026, 3, 2, 12, tzinfo=UTC)
@@ -344,6 +346,28 @@ def test_answers_in_a_file_are_those_of_a_partner(office, run, tmp_path):
     assert "--partner" in run("partner", "answers", str(place), ends=2, within=office.environ).err
     ran = run("partner", "answers", str(place), "--partner", "Sol", ends=3, within=office.environ)
     assert "Must be the id of a finding" in ran.out
+
+
+def test_the_same_answer_to_a_finding_that_came_back_is_kept(office, database, add_file, delete, tmp_path):
+    place = tmp_path / "answers.csv"
+
+    def night():
+        office.clock.now += timedelta(days=1)
+        found = office.kit.audit().findings
+        return found[found["code"] == "MISSING_POV"].iloc[0]
+
+    def answered():
+        who = {"partner": "Sol", "answered_by": "rui", "spoken": language("en")}
+        return load_answers(database, office.kit.last_audit(), place, clock=office.clock, **who).new
+
+    place.write_text(f"findingId,answer,until,text\n{night()['id']},sentAgain,,\n")
+    assert (answered(), answered()) == (1, 0)
+    _, key = add_file("V-SOL-1", EvidenceType.POV, **WHEN)
+    night()
+    delete(key)
+    assert night()["answer"] is pd.NA
+    assert answered() == 1
+    assert night()["answer"] == "sentAgain"
 
 
 def test_a_deadline_that_ran_while_nobody_was_told_is_counted(office):

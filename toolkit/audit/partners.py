@@ -141,6 +141,7 @@ def kept_answers(database: Database, partner: str | None = None) -> Sequence[sa.
         return connection.execute(query).all()
 
 
+_OPENED: Final = "SELECT id, opened_at FROM findings WHERE partner = $1"
 _OWN: Final = "SELECT 1 FROM findings WHERE id = $1 AND partner = $2 AND NOT list_contains($3, code)"
 
 
@@ -156,7 +157,8 @@ def load_answers(
 ) -> AnswersLoaded:
     """Keep the answers in a workbook or CSV file that ``partner`` sent back; rows without an answer are left out.
 
-    An answer that the finding has already as its newest one is not kept again, so that a file can be read twice.
+    An answer that the finding has already as its newest one since it came, or came back, is not kept again, so
+    that a file can be read twice.
     Rejected rows are written to be corrected: into ``out``, or beside the file.
 
     Raises:
@@ -167,7 +169,11 @@ def load_answers(
         (line, body) for line, body in table.bodies() if any(body[name] for name in body if name != "findingId")
     ]
     valid, rejected = valid_rows(answered, _AnswerRow, lambda row: row.finding_id, _REPEATED)
-    newest = {each.finding_id: each for each in reversed(kept_answers(database, partner))}
+    opened = {UUID(id_): at for id_, at in zip(*audit.sql(_OPENED, partner).to_pydict().values(), strict=True)}
+    kept = reversed(kept_answers(database, partner))
+    newest = {
+        each.finding_id: each for each in kept if each.answered_at >= opened.get(each.finding_id, each.answered_at)
+    }
     unchanged = 0
     for line, row in valid.items():
         before = newest.get(row.finding_id)
