@@ -269,6 +269,17 @@ def test_a_file_that_its_record_names_no_longer_is_before_nobody(office, databas
     assert office.kit.desk("Ana Souza").next().result == []
 
 
+def test_a_record_that_moved_is_looked_at_as_of_the_sale_that_it_belongs_to(office, database):
+    office.kit.draw_review(per_partner=1, second_share=0)
+    first, second = (turn.evidence_id for turn in office.kit.desk("Ana Souza").next(most=2).result)
+    add_sale(database, "V-9", partner="Sul", created_at=START)
+    execute(database, f"UPDATE evidences SET sale_id = 'V-9' WHERE id IN ('{first}', '{second}')")
+    office.kit.audit(verify=False)
+    office.kit.withdraw(second, reason="says no", by="Ana Souza", approved_by="Rui Lima")
+    shown = office.kit.desk("Ana Souza").next(most=2)
+    assert [(turn.evidence_id, turn.sale_id) for turn in shown.result] == [(first, "V-9")]
+
+
 TWO = CARD.replace("accepted-for-days = 30\n", "").lstrip()
 TWO = TWO.replace('heard?"\nof = ["POV"]', 'heard?"\nof = ["POV", "AUT"]')
 """A card whose second question is about two types; mistakes are named by its lines."""

@@ -181,7 +181,7 @@ def take_turns(
     """Hand out the next files to a reviewer, who has them alone for a while; first those that are open already.
 
     Nobody gets a file that they looked at before, a second look before the first is kept, or a version that is
-    gone, withdrawn or no longer that of its record.
+    gone, withdrawn or no longer that of its record. The sale is the one that the record belongs to now.
 
     Raises:
         ReviewRefused: the name of the reviewer is missing, or not in Latin letters.
@@ -194,7 +194,7 @@ def take_turns(
         found = connection.execute(_TAKE, who).all()
     return [
         Turn(
-            *(row.id, row.evidence_id, row.sale_id, row.partner, row.evidence_type, row.turn, until),
+            *(row.id, row.evidence_id, row.of_sale, row.partner, row.evidence_type, row.turn, until),
             tuple(Scorecard.model_validate(row.scorecard).questions(row.evidence_type)),
         )
         for row in sorted(found, key=lambda row: row.id)
@@ -306,14 +306,14 @@ _DRAW: Final = f"""
 _TAKE: Final = sa.text(
     f"""
     WITH free AS (
-        SELECT turn.id FROM {review_turns} AS turn
+        SELECT turn.id, record.sale_id AS of_sale FROM {review_turns} AS turn
         JOIN {object_observations} AS object ON object.id = turn.object_id AND object.gone_at IS NULL
         JOIN {evidence_observations} AS record
             ON record.evidence_id = turn.evidence_id AND record.gone_at IS NULL AND object_key = object.key
         WHERE (turn.claimed_until IS NULL OR turn.claimed_until <= :now OR turn.claimed_by = :person)
           AND NOT EXISTS (SELECT FROM {review_answers} WHERE turn_id = turn.id)
           AND NOT EXISTS (
-              SELECT FROM {withdrawals} WHERE evidence_id = turn.evidence_id AND sale_id IN ('', turn.sale_id)
+              SELECT FROM {withdrawals} WHERE evidence_id = turn.evidence_id AND sale_id IN ('', record.sale_id)
           )
           AND NOT EXISTS (
               SELECT FROM {review_turns} AS other LEFT JOIN {review_answers} AS answer ON answer.turn_id = other.id
@@ -325,7 +325,7 @@ _TAKE: Final = sa.text(
     )
     UPDATE {review_turns} AS turn SET claimed_by = :person, claimed_until = :until
     FROM free, {review_draws} AS draw
-    WHERE turn.id = free.id AND draw.id = draw_id RETURNING turn.*, scorecard
+    WHERE turn.id = free.id AND draw.id = draw_id RETURNING turn.*, of_sale, scorecard
     """
 )
 
