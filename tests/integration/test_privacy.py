@@ -205,6 +205,18 @@ def test_an_erasure_that_stopped_is_taken_up(office, run, database, bucket, s3, 
     run("privacy", "replay")
     shutil.rmtree(office.work)
     assert left_of(office, s3, bucket, OF_MARIA) == []
+    # Of a line that was cut nothing was erased; the next one takes its place, and not that of a whole one.
+    ledger = office.home / "erasures.jsonl"
+    [whole] = ledger.read_bytes().splitlines()
+    for kept in (whole + b"\n" + whole[:50], whole):
+        ledger.write_bytes(kept)
+        add_sale(database, "V-9")
+        run("privacy", "replay", "--dry-run")
+        run("privacy", "erase", "--sale", "V-9", *PEOPLE)
+        assert [json.loads(line)["sales"] for line in ledger.read_text().splitlines()] == [["V-1"], ["V-9"]]
+    ledger.write_bytes(b"{}\n" + whole)
+    assert "line 1: is no erasure" in run("privacy", "replay", ends=1).err
+    ledger.write_bytes(whole)
     add_sale(database, "V-1")  # as when the tables of the service alone are restored
     assert "1 erasure would" in run("privacy", "replay", "--dry-run", ends=3).out
     run("privacy", "replay")

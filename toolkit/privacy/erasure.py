@@ -163,14 +163,19 @@ _OF_LEDGER: Final = TypeAdapter(Erasure)
 def read_ledger(place: Path) -> list[Erasure]:
     """Return the erasures that a ledger lists; there is none before the first.
 
+    A last line that was cut is left out: nothing is erased before its line is whole.
+
     Raises:
         PrivacyRefused: naming the line that is no erasure.
     """
     found = []
-    for number, line in enumerate(place.read_bytes().splitlines() if place.exists() else (), start=1):
+    content = place.read_bytes() if place.exists() else b""
+    for number, line in enumerate(content.splitlines(keepends=True), start=1):
         try:
             found.append(_OF_LEDGER.validate_json(line))
         except ValidationError:
+            if not line.endswith(b"\n"):
+                break
             raise PrivacyRefused("{}, line {}: is no erasure; the ledger was damaged.", place, number) from None
     return found
 
@@ -220,7 +225,15 @@ def erase(
             raise PrivacyRefused("What may be erased changed during the search. Nothing was removed; try again.")
         ledger.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         new = not ledger.exists()
-        with ledger.open("ab") as file:
+        listed = len(read_ledger(ledger))
+        with ledger.open("a+b") as file:
+            file.seek(0)
+            content = file.read()
+            if cut := content.rpartition(b"\n")[2]:
+                if listed > content.count(b"\n"):  # it is whole but for its end
+                    file.write(b"\n")
+                else:
+                    file.truncate(len(content) - len(cut))
             file.write(erasure.line())
         sync(ledger)
         if new:
