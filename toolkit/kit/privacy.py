@@ -35,7 +35,7 @@ from toolkit.kit.shown import Part, Shown, figures, links, say, table
 from toolkit.kit.spoken import _, counted, readable
 from toolkit.message import Message
 from toolkit.privacy import persons
-from toolkit.privacy.erasure import Erasure, ErasurePlan, erase, pending, plan_erasure, replay
+from toolkit.privacy.erasure import Erasure, ErasurePlan, erase, pending, plan_erasure, replay, unlisted
 from toolkit.privacy.persons import KnownPerson, PersonRequest, SaleOfPerson
 from toolkit.privacy.searching import search
 
@@ -362,8 +362,13 @@ class Privacy:
             kit.seal_if_possible()
         number = counted(len(found), "erasure")
         told = Message("{} would be carried out again" if dry_run else "{} carried out again", number)
+        parts: list[Part] = [say(told)]
+        with kit.database.transaction() as connection:
+            if lost := unlisted(connection, self.ledger):
+                number = counted(lost, "erasure")
+                parts.append(say(Message("{} does not list {} that the database knows.", self.ledger, number)))
         ids = [str(each.id) for each in found]
-        return Shown(found, [say(told)], {"erasures": ids}, dry_run and bool(found))
+        return Shown(found, parts, {"erasures": ids, "unlisted": lost}, bool(lost or (dry_run and found)))
 
     def _find(self, cpf: str) -> KnownPerson:
         with self._kit.database.transaction() as connection:

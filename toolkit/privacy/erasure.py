@@ -255,6 +255,12 @@ def pending(connection: Connection, ledger: Path) -> list[Erasure]:
     return found
 
 
+def unlisted(connection: Connection, ledger: Path) -> int:
+    """Return how many erasures the database knows whose sales are not in a ledger: it was cut, or is another."""
+    listed = {sale for each in read_ledger(ledger) for sale in each.sales}
+    return sum(not listed.issuperset(known) for known in connection.scalars(sa.select(erasures.c.sales)))
+
+
 def replay(database: Database, bucket: Bucket, ledger: Path) -> list[Erasure]:
     """Carry the erasures of a ledger out again, of which something is in the database; return them."""
     database.service.require("erase_sales", "erase_clients")
