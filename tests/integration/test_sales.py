@@ -228,9 +228,3 @@ def test_personal_data_and_files_need_a_reason_and_stay_out_without_one(run, dat
         assert "O que isto mostra" in text
     told = rows(database, "SELECT detail ->> 'reason' FROM audit.custody_events WHERE kind = 'UNMASKED'")
     assert told == [("Processo 7",)]
-
-
-def test_the_name_of_a_dossier_holds_nothing_that_leads_elsewhere(run, database, tmp_path):
-    add_sale(database, "../V 1/ção")
-    path = run("dossier", "../V 1/ção", "--out", tmp_path).out.strip()
-    assert path.startswith(f"{tmp_path}/dossier-.._V_1_")

@@ -60,12 +60,6 @@ def test_the_latest_slot_and_the_following_one_stand_on_both_sides_of_now(zone, 
     assert not schedule.holds(latest + timedelta(seconds=30))
 
 
-@pytest.mark.parametrize("expression", ["", "0 2 * *", "0 25 * * *", "0 0 31 2 *", "0 0 0 2 * *", "@daily"])
-def test_what_is_no_schedule_is_refused(expression):
-    with pytest.raises(ValueError, match="is not a schedule"):
-        Schedule(expression, SAO_PAULO)
-
-
 def test_dates_are_counted_from_the_logical_date_in_its_zone():
     late_evening = datetime(2026, 3, 1, 2, 30, tzinfo=UTC)  # 28 February in São Paulo
     names = named_values(late_evening, SAO_PAULO, Path("x"))
@@ -102,33 +96,15 @@ steps = [
 """
 
 
-@pytest.fixture
-def read(tmp_path):
-    """Reads a jobs file of this text."""
-
-    def read(text):
-        (tmp_path / "jobs.toml").write_text(text)
-        return load_jobs(tmp_path / "jobs.toml", SAO_PAULO)
-
-    return read
-
-
-def test_a_job_has_its_steps_in_their_order_and_defaults_for_the_rest(read):
-    job = read(GOOD)["nightly"]
+def test_a_job_has_its_steps_in_their_order_and_defaults_for_the_rest(tmp_path):
+    (tmp_path / "jobs.toml").write_text(GOOD)
+    job = load_jobs(tmp_path / "jobs.toml", SAO_PAULO)["nightly"]
     assert [step.name for step in job.steps] == ["sync", "report"]
     limits = (job.name, job.grace, job.timeout, job.notify.findings)
     assert limits == ("nightly", timedelta(minutes=90), timedelta(hours=6), 10)
 
 
 PAGE = PACKAGED.with_name("README.md").read_text(encoding="utf-8")
-ZONE = ZoneInfo("America/Sao_Paulo")
-
-
-@pytest.mark.parametrize("limit", ['grace = "100000d"', 'timeout = "999999d"', "keep-days = 100000"])
-def test_days_that_no_calendar_has_are_refused(read, limit):
-    assert read(GOOD.replace('grace = "90m"', 'grace = "100000s"'))["nightly"].grace == timedelta(seconds=100_000)
-    with pytest.raises(SettingsError, match=r"length of time|at most 99999"):
-        read(GOOD.replace('grace = "90m"', limit))
 
 
 def example(language):
@@ -144,14 +120,14 @@ def check_command(text):
 
 
 def test_the_crontab_starts_jobs_when_they_are_due_and_again():
-    jobs = load_jobs(PACKAGED, ZONE)
+    jobs = load_jobs(PACKAGED, SAO_PAULO)
     for line in example("crontab").splitlines():
         fields = line.split(None, 5)
         check_command(fields[5])
         if "job run" in line:
             job = jobs[fields[5].partition("job run ")[2].split()[0]]
             due = job.schedule.following(datetime(2026, 2, 27, 12, tzinfo=UTC))
-            starts = list(Schedule(" ".join(fields[:5]), ZONE).between(due - job.grace, due + job.grace))
+            starts = list(Schedule(" ".join(fields[:5]), SAO_PAULO).between(due - job.grace, due + job.grace))
             assert due in starts
             assert len([start for start in starts if start > due]) >= 2
 
