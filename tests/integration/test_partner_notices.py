@@ -256,19 +256,6 @@ def test_a_webhook_gets_the_findings_signed_at_least_once_and_under_one_id(offic
     assert all(each["whatToDo"] and each["dueAt"] for each in document["findings"])
 
 
-def test_the_command_says_who_was_told_and_ends_with_3_where_somebody_was_not(office, run):
-    assert "No audit has been made yet" in run("partner", "notify", ends=1, within=office.environ).err
-    office.kit.audit()
-    office.mailbox.answer = "550 unknown"
-
-    ran = run("partner", "notify", "--json", ends=3, within=office.environ)
-    [told] = ran.told["told"]
-    assert (told["partner"], told["problem"]) == ("Sol", "SMTPDataError: the mail server answered 550")
-    assert told["findings"] == told["new"] + told["due"] + told["overdue"]
-    assert "1 could not be told" in ran.err
-    assert "no sale names the partner 'Luz do Vale'" in ran.err
-
-
 def test_the_numbers_of_a_mail_are_of_all_findings_that_stand(office, database):
     night(office)
     # What was told before as due still is, when a new sale is the news.
@@ -338,16 +325,6 @@ def test_a_partner_answers_in_the_workbook_that_it_was_sent(office, database, ru
     }
 
 
-def test_answers_in_a_file_are_those_of_a_partner(office, run, tmp_path):
-    office.kit.audit()
-    place = tmp_path / "answers.csv"
-    place.write_text("findingId,answer,until,text\nx,sentAgain,,\n")
-
-    assert "--partner" in run("partner", "answers", str(place), ends=2, within=office.environ).err
-    ran = run("partner", "answers", str(place), "--partner", "Sol", ends=3, within=office.environ)
-    assert "Must be the id of a finding" in ran.out
-
-
 def test_the_same_answer_to_a_finding_that_came_back_is_kept(office, database, add_file, delete, tmp_path):
     place = tmp_path / "answers.csv"
 
@@ -358,7 +335,7 @@ def test_the_same_answer_to_a_finding_that_came_back_is_kept(office, database, a
 
     def answered():
         who = {"partner": "Sol", "answered_by": "rui", "spoken": language("en")}
-        return load_answers(database, office.kit.last_audit(), place, clock=office.clock, **who).new
+        return load_answers(database, office.kit.last_audit(), place, **who).new
 
     place.write_text(f"findingId,answer,until,text\n{night()['id']},sentAgain,,\n")
     assert (answered(), answered()) == (1, 0)

@@ -14,7 +14,7 @@ from tests.support.report_text import everything_in
 from toolkit.contract.contents import IntegrityFinding, IntegrityProblem
 from toolkit.contract.evidence import Withdrawal
 from toolkit.errors import ReportError
-from toolkit.reports import FORMATS, FileState, verify_reports, write_report
+from toolkit.reports import FORMATS, write_report
 from toolkit.reports.reading import read_audited
 from toolkit.reports.report import DEFAULT_FORMATS, Report, partner_folder
 
@@ -73,28 +73,11 @@ def test_the_report_of_a_partner_says_so_and_holds_nothing_of_compliance_or_of_o
     assert document["withdrawals"][0]["withdrawnBy"] is None
 
 
-def next_day(result):
-    return replace(result, facts=replace(result.facts, as_of=AS_OF + timedelta(days=1)))
-
-
-def test_an_earlier_report_is_moved_beneath_the_folder_and_verified_there(result, tmp_path):
-    out = written(result, tmp_path)
-    before = {path.name: path.read_bytes() for path in out.iterdir()}
-    (out / "missing-evidence.json").write_text("mine now", encoding="utf-8")
-    written(next_day(result), tmp_path, "csv")
-    assert sorted(path.name for path in out.iterdir()) == ["history", "manifest.json", "missing-evidence.csv"]
-    earlier = out / "history" / "20261120T210000Z"
-    kept = {path.name: path.read_bytes() for path in earlier.iterdir()}
-    assert kept == before | {"missing-evidence.json": b"mine now"}
-    wrong = [path for path, state in verify_reports(out).items() if state is not FileState.AS_WRITTEN]
-    assert wrong == [earlier / "missing-evidence.json"]
-
-
 def test_a_failure_leaves_the_report_before(result, tmp_path, monkeypatch):
     out = written(result, tmp_path)
     before = {path.name: path.read_bytes() for path in out.iterdir()}
-
+    next_day = replace(result, facts=replace(result.facts, as_of=AS_OF + timedelta(days=1)))
     monkeypatch.setitem(FORMATS, "json", Mock(side_effect=OSError(28, "No space left on device")))
     with pytest.raises(ReportError, match=r"cannot be written to .*: No space left on device"):
-        written(next_day(result), tmp_path)
+        written(next_day, tmp_path)
     assert {path.name: path.read_bytes() for path in out.iterdir()} == before

@@ -1,6 +1,5 @@
 """Reports from results of audits that never ran: what they say, and that nothing a sale holds can harm."""
 
-import csv
 import html
 import json
 import os
@@ -198,15 +197,6 @@ def test_the_page_asks_for_nothing_and_runs_only_what_its_policy_names(result, t
     assert "unsafe" not in policy[1]
     assert not re.findall(r"""(?:src|href)=["'](?:https?:)?//""", page)
     assert not re.findall(r"\s(?:style|on\w+)=", page)
-
-
-def test_a_csv_for_excel_has_semicolons_and_a_byte_order_mark(result, tmp_path):
-    write_report(Report(result, formats=["csv"], excel=True), tmp_path)
-    text = (tmp_path / "missing-evidence.csv").read_bytes()
-    assert text.startswith(b"\xef\xbb\xbfsaleId;utilityGroup;status;")
-    read = list(csv.DictReader(text.decode("utf-8-sig").splitlines(), delimiter=";"))
-    written(result, tmp_path / "programs", "csv")
-    assert read == csv_rows(tmp_path / "programs")
 
 
 def test_a_result_without_sales_is_a_report_too(tmp_path):
