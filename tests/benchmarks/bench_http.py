@@ -12,14 +12,13 @@ import sys
 import time
 from collections import Counter
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from itertools import cycle
 
 import sqlalchemy as sa
 import uvloop
 
-from tests.benchmarks.measuring import own_home
+from tests.benchmarks.measuring import own_home, timed
 from tests.support.raw_http import request
 from tests.support.request_bodies import CLIENT, UPLOAD
 from tests.support.served_process import serving
@@ -62,13 +61,12 @@ def _compare(bare, port, token, scale):
         "PUT /sales/{saleId}/evidences": uploads,
     }.items():
         for connections in _CONNECTIONS:
-            ours, floor = _Load(), _Load()
+            runs = {port: [], bare: []}
             for _ in range(_ROUNDS):  # in turns, so that whatever else the machine does meets both
-                floor += _run(bare, requests, connections=connections, seconds=seconds)
-                ours += _run(port, requests, connections=connections, seconds=seconds)
-            assert set(ours.statuses) == set(floor.statuses) == {200}, (ours.statuses, floor.statuses)
-            rates = f"{ours.rate:7.0f} {floor.rate:7.0f} {ours.rate / floor.rate:6.2f}"
-            print(f"{line[:12]:12} {connections:5} {rates}", flush=True)
+                for each, of_server in runs.items():
+                    of_server.append(_run(each, requests, connections=connections, seconds=seconds))
+            ours, floor = map(_rate, runs.values())
+            print(f"{line[:12]:12} {connections:5} {ours:7.0f} {floor:7.0f} {ours / floor:6.2f}", flush=True)
 
 
 def _make_sales(environ):
@@ -89,43 +87,30 @@ def _bare(environ):
             process.terminate()
 
 
-@dataclass
-class _Load:
-    """The results of some runs: their seconds, and the count of each status."""
-
-    seconds: float = 0.0
-    statuses: Counter[int] = field(default_factory=Counter)
-
-    def __iadd__(self, other):
-        self.seconds += other.seconds
-        self.statuses += other.statuses
-        return self
-
-    @property
-    def rate(self):
-        """Answers a second."""
-        return self.statuses.total() / self.seconds
+def _rate(runs):
+    """Return the answers a second."""
+    return sum(each.answer.total() for each in runs) / sum(each.seconds for each in runs)
 
 
 def _run(port, requests, *, connections, seconds):
-    """Send ``requests`` in turn, over and over, for ``seconds`` and say how it went."""
-    return uvloop.run(_send_all(port, cycle(requests), connections, seconds))
+    """Send ``requests`` in turn, over and over, for ``seconds``, and count the statuses of the answers."""
+    run = timed(lambda: uvloop.run(_send_all(port, cycle(requests), connections, seconds)))
+    assert set(run.answer) == {200}, run.answer
+    return run
 
 
 async def _send_all(port, requests, connections, seconds):
-    load, began = _Load(), time.perf_counter()
-    until = began + seconds
-    await asyncio.gather(*(_send(port, requests, load, until) for _ in range(connections)))
-    load.seconds = time.perf_counter() - began
-    return load
+    statuses, until = Counter(), time.perf_counter() + seconds
+    await asyncio.gather(*(_send(port, requests, statuses, until) for _ in range(connections)))
+    return statuses
 
 
-async def _send(port, requests, load, until):
+async def _send(port, requests, statuses, until):
     """Send over one connection, a request after the answer to the one before."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     while time.perf_counter() < until:
         writer.write(next(requests))
         head = await reader.readuntil(b"\r\n\r\n")
         await reader.readexactly(int(head.lower().partition(b"content-length:")[2].split(b"\r", 1)[0]))
-        load.statuses[int(head[9:12])] += 1
+        statuses[int(head[9:12])] += 1
     writer.close()

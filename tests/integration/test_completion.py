@@ -14,7 +14,7 @@ from tests.support.uploaded_sales import MONDAY, PDF, add_record, add_sale, exec
 from tests.support.waiting import PATIENCE, sessions_waiting, wait_until
 from toolkit.audit.sale_case import sale_case
 from toolkit.contract.evidence import EvidenceType, FileKind
-from toolkit.contract.findings import Problem, Reason
+from toolkit.contract.findings import Reason
 from toolkit.database.connection import Database, Lock, take
 from toolkit.database.service import load_service
 from toolkit.database.tables import content_checks
@@ -206,20 +206,6 @@ def test_the_gate_and_the_completion_agree(gate, upload, database, bucket):
     completed = complete_sale(database, bucket, "S-1").completed_at
     after = gate()
     assert (after.completed_at, after.may_be_completed) == (completed, False)
-
-
-def test_one_document_for_both_parties_stands_for_two(gate, upload):
-    upload(EvidenceType.DOC_CONTRATANTE_E_RESPONSAVEL_FINANCEIRO, pdf())
-
-    required = {each.evidence_type for each in gate().types if each.required}
-    assert required == {EvidenceType.POV, EvidenceType.DOC_CONTRATANTE_E_RESPONSAVEL_FINANCEIRO}
-
-
-def test_where_nobody_knows_what_a_sale_needs_that_is_said(database, bucket):
-    add_sale(database, "S-2", utility_group="X")
-    found = sale_gate(database, bucket, "S-2", None)
-    assert {each.required for each in found.types} == {None}
-    assert found.verdict.problems == (Problem.GROUP_UNKNOWN,)
 
 
 @pytest.mark.parametrize(

@@ -40,23 +40,6 @@ NOWHERE = "postgresql+psycopg://u:pass-word@127.0.0.1:1/db"
 
 
 @pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        (
-            "",
-            r"DatabaseUnavailable: .* 127.0.0.1:1/db does not answer \(conn.*\). Check DATABASE_URL and that the",
-        ),
-        ("?sslmode=bogus", 'DatabaseError: .* invalid sslmode value: "bogus"'),
-        ("?sslmod=require", 'DatabaseError: .* invalid connection option "sslmod"'),
-    ],
-)
-def test_a_server_that_cannot_be_reached_is_named_without_the_password(options, words):
-    said = reason(Database(NOWHERE + options), "SELECT 1")
-    assert re.match(words, said)
-    assert "pass-word" not in said
-
-
-@pytest.mark.parametrize(
     ("changed", "statement", "words"),
     [
         ({"database": "nowhere"}, "SELECT 1", "There is no such database"),
@@ -283,26 +266,6 @@ def test_missing_service_tables_are_created_on_request_only(empty_database):
         schema.upgrade(empty_database)
     made = "SELECT FROM information_schema.tables WHERE table_schema IN ('audit', 'public')"
     assert rows(empty_database, made) == [], "nothing half-done"
-
-
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        ("ALTER TABLE clients DROP COLUMN rg", 'clients: column "rg" does not exist.* are never altered here'),
-        (
-            "ALTER TABLE sales ALTER created_at TYPE timestamp",
-            "sales: created_at is of type timestamp w",
-        ),
-        ("ALTER TABLE evidences ALTER id TYPE text", "records: id is of type text, and uuid is expected"),
-    ],
-)
-def test_service_tables_that_differ_are_named_and_never_altered(database, change, said):
-    execute(database, change, "ALTER TABLE sales ADD COLUMN of_somebody_else text")
-    before = parts(database)
-    for use in (schema.check, lambda database: schema.upgrade(database, service_tables=True)):
-        with pytest.raises(SchemaMismatch, match=said):
-            use(database)
-    assert parts(database) == before
 
 
 def test_the_contract_s_tables_are_read_beside_a_collation_that_takes_texts_for_equal(database):

@@ -191,15 +191,6 @@ def test_data_of_another_version_are_left_alone(used_home):
         embedded.database_url(used_home)
 
 
-def test_a_home_that_is_a_file_says_so(own_home):
-    own_home.write_text("")
-    for home in (own_home, own_home / "below"):
-        with pytest.raises(EmbeddedServiceError, match=r"cannot use .*home.*: Not a directory. Set TOOLKIT_HOME"):
-            embedded.database_url(home)
-    assert own_home.is_file()
-    own_home.unlink()
-
-
 def client(access, **credentials):
     return client_of(access, retries={"total_max_attempts": 1}, **credentials)
 

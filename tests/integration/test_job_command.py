@@ -11,10 +11,8 @@ from threading import Timer
 from unittest.mock import Mock
 
 import duckdb
-import nbformat
 import pytest
 
-from tests.support.notebook_files import write_notebook
 from tests.support.scripted_server import Answer, scripted
 from tests.support.uploaded_sales import execute, unguarded
 from tests.support.waiting import wait_until
@@ -47,24 +45,6 @@ def job(run, tmp_path, monkeypatch):
     (tmp_path / "sales.csv").write_text(SALES)
     ours = {"TOOLKIT_JOBS": "jobs.toml", "TOOLKIT_JOBS_OUT": "out"}
     return lambda *words, ends=0, **given: run("job", *words, ends=ends, **ours | given)
-
-
-@pytest.mark.parametrize(
-    ("ends", "code"), [("1 / 0", "NOTEBOOK_FAILED"), ("os.kill(os.getpid(), 9)", "KERNEL_DIED")]
-)
-def test_a_notebook_that_ends_too_soon_has_its_code_and_is_mended(ends, code, job, tmp_path):
-    half = "import os\nfrom pathlib import Path\nPath(out, 'half').write_text('x')\nprint('before')"
-    ending = f"if not Path({str(tmp_path)!r}, 'mended').exists():\n    {ends}"
-    write_notebook(tmp_path / "ends.ipynb", half, ending, parameters="out = '.'  # folder")
-    step = "run ends.ipynb -p out {out} --out {out}/ends.ipynb"
-    (tmp_path / "jobs.toml").write_text(JOB.replace("report --format csv,json --out {out}", step))
-    assert job("run", "nightly", "--json", ends=1).told["code"] == code
-    [final] = [path for path in (tmp_path / "out" / "nightly").glob("20*") if path.is_dir()]
-    assert sorted(path.name for path in final.iterdir()) == ["report.failed", "sales", "sync"]
-    assert "before" in str(nbformat.read(final / "report.failed" / "ends.failed.ipynb", 4))
-    (tmp_path / "mended").touch()
-    job("run", "nightly")
-    assert sorted(path.name for path in (final / "report").iterdir()) == ["ends.ipynb", "half"]
 
 
 def test_a_database_that_is_away_at_the_start_is_told_at_once(job):

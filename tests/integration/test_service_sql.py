@@ -10,15 +10,13 @@ import pytest
 import sqlalchemy as sa
 
 from tests.support.audit_results import csv_rows
-from tests.support.request_bodies import CLIENT, UPLOAD
+from tests.support.request_bodies import UPLOAD
 from tests.support.uploaded_sales import MP3, PDF, execute
 from toolkit.database import schema
 from toolkit.database.connection import Database, raw
 from toolkit.database.service import constants, evidences, is_null, load_service, sales, tables_in
-from toolkit.errors import WriteRefused
 from toolkit.evidence.completion import complete_sale
 from toolkit.evidence.credentials import UploadLimits, request_upload
-from toolkit.intake.registration import register_client
 
 SERVICES = Path(__file__).parents[1] / "data" / "services"
 KINDS = sorted(path.name.removesuffix(".service.sql") for path in SERVICES.glob("*.service.sql"))
@@ -109,17 +107,6 @@ def test_credentials_are_stored_where_the_service_keeps_its_records(made, bucket
         assert done.all() == ["V-1", "V-5"]
 
 
-def test_work_without_its_statement_is_refused_with_a_sentence(made, bucket):
-    other = made("legado")
-    schema.upgrade(other)
-    with pytest.raises(WriteRefused, match=r"cannot be registered: .*legado.service.sql has no statement add"):
-        register_client(other, CLIENT)
-    with pytest.raises(WriteRefused, match="Evidence credentials cannot be issued"):
-        request_upload(other, bucket, "V-1", BODY, requested_by="x", limits=LIMITS)
-    with pytest.raises(WriteRefused, match="Sales cannot be completed"):
-        complete_sale(other, bucket, "V-1")
-
-
 def test_a_skeleton_shows_columns_and_codes_and_no_value_of_a_person(run, made, put_files, bucket_environment):
     other = made("legado")
     execute(other, "ALTER TABLE evidencias ADD kind text DEFAULT 'Paper::Both', ADD removido boolean")
@@ -158,39 +145,6 @@ def test_a_check_tells_of_keys_that_are_not_in_the_bucket_and_of_what_cannot_be_
     told = run("db", "check", ends=3, within=environ)
     assert "None of the 12 newest object_key lies in the bucket" in told.out
     assert "does not store id, evidence_type, object_key, requested_at, which the contract requires" in told.err
-
-
-SALES = (
-    "SELECT id, NULL AS client_id, grp AS utility_group, payer AS is_client_financial_responsible, "
-    "NULL AS partner, created_at, NULL AS completed_at FROM x.sale"
-)
-RECORDS = (
-    "SELECT id, sale_id, NULL AS file_name, NULL AS file_format, NULL AS type, kind AS evidence_type, "
-    "key AS object_key, NULL AS requested_by, at AS requested_at, NULL AS expires_at FROM x.file"
-)
-CLIENTS = "SELECT * FROM x.client"
-
-
-def written(tmp_path, sales=SALES, records=RECORDS, more=""):
-    path = tmp_path / "service.sql"
-    path.write_text(
-        f"-- name: sales\n{sales};\n\n-- name: records\n{records}\n-- name: clients\n{CLIENTS};\n{more}"
-    )
-    return path
-
-
-def test_comments_and_the_last_semicolon_belong_to_no_statement(tmp_path):
-    path = written(tmp_path, sales=f"/* all */ {SALES} -- ; of them")
-    path.write_text("\ufeff" + path.read_text("utf-8"), "utf-8")
-    service = load_service(path)
-    assert service.statements["sales"] == SALES
-
-
-def test_a_client_is_not_registered_where_something_that_is_required_has_no_place(tmp_path):
-    more = "-- name: add_clients\nINSERT INTO x.client (id, cpf) SELECT id, cpf FROM new_clients"
-    service = load_service(written(tmp_path, more=more))
-    with pytest.raises(WriteRefused, match="does not store number_on_dealership, enrollment"):
-        service.require("add_clients")
 
 
 @pytest.mark.parametrize(

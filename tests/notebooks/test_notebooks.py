@@ -138,23 +138,6 @@ def test_the_script_of_the_readme_prints_its_answer_alone(office, database, caps
     known["kit"].close()
 
 
-def test_a_mistake_is_told_in_one_line(run, tmp_path):
-    out = tmp_path / "out.ipynb"
-    missing = tmp_path / "nowhere.csv"
-    path = NOTEBOOKS / "01_bulk_load_clients.ipynb"
-    printed = run("run", path, "-p", "files", missing, "--out", out, ends=1).err
-    assert "UnreadableFile" in printed
-    assert str(missing) in printed
-    assert not out.exists()
-    [error] = [
-        output
-        for cell in nbformat.read(tmp_path / "out.failed.ipynb", 4).cells
-        for output in cell.get("outputs", ())
-        if output.output_type == "error"
-    ]
-    assert len(error.traceback) == 1
-
-
 REPORT = "03_missing_evidence_report"
 
 

@@ -74,20 +74,6 @@ class Record:
         return self.evidence.known and self.evidence.state is EvidenceState.COUNTED
 
 
-@dataclass(frozen=True)
-class Case:
-    """One sale with its records."""
-
-    sale: Sale
-    records: list[Record]
-
-    def verdict(self):
-        return evaluate(self.sale, [record.evidence for record in self.records])
-
-    def counted_files(self):
-        return [record.stored for record in self.records if record.counts and record.stored]
-
-
 stored = st.builds(
     Stored,
     size=st.sampled_from([0, 1, 5000]),
@@ -110,24 +96,25 @@ sales = st.builds(
     is_client_financial_responsible=st.sampled_from([True, False, None]),
     completed=st.booleans(),
 )
-cases = st.lists(st.builds(Case, sales, st.lists(records, max_size=6)), min_size=30, max_size=60)
+cases = st.lists(st.tuples(sales, st.lists(records, max_size=6)), min_size=30, max_size=60)
+"""Sales with their records."""
 
 
 def inputs(found):
     """The inputs of an audit folder that hold these cases."""
     rows = {"sales": [], "records": [], "objects": []}
-    for number, case in enumerate(found):
+    for number, (sale, of_sale) in enumerate(found):
         rows["sales"].append(
             {
                 "sale_id": f"s{number}",
-                "utility_group": case.sale.utility_group,
-                "is_client_financial_responsible": case.sale.is_client_financial_responsible,
+                "utility_group": sale.utility_group,
+                "is_client_financial_responsible": sale.is_client_financial_responsible,
                 "partner": "Norte" if number % 2 else None,
                 "created_at": AS_OF,
-                "completed_at": AS_OF if case.sale.completed else None,
+                "completed_at": AS_OF if sale.completed else None,
             }
         )
-        for place, record in enumerate(case.records):
+        for place, record in enumerate(of_sale):
             there = record.stored is not None and not record.stored.gone
             observation = number * 100 + place
             rows["records"].append(
@@ -186,15 +173,16 @@ def check(engine, found):
     verdicts = {row["sale_id"]: row for row in outputs["verdicts"]}
     states = {row["evidence_id"]: row["state"] for row in outputs["files"]}
     assert len(verdicts) == len(outputs["verdicts"]) == len(found)
-    assert len(states) == len(outputs["files"]) == sum(len(case.records) for case in found)
+    assert len(states) == len(outputs["files"]) == sum(len(of_sale) for _, of_sale in found)
     pieces = []
-    for number, case in enumerate(found):
-        verdict, files = case.verdict(), case.counted_files()
-        counted = {record.evidence_type for record in case.records if record.counts}
+    for number, (sale, of_sale) in enumerate(found):
+        verdict = evaluate(sale, [record.evidence for record in of_sale])
+        counted = {record.evidence_type for record in of_sale if record.counts}
+        files = [record.stored for record in of_sale if record.counts and record.stored]
         pieces += [(f"s{number}", piece.evidence_type, piece.reason) for piece in verdict.missing]
         expected = {
-            "utility_group": case.sale.utility_group,
-            "completed_at": AS_OF if case.sale.completed else None,
+            "utility_group": sale.utility_group,
+            "completed_at": AS_OF if sale.completed else None,
             "status": verdict.status,
             "missing": SEPARATOR.join(piece.evidence_type for piece in verdict.missing),
             "reasons": SEPARATOR.join(piece.reason for piece in verdict.missing),
@@ -204,8 +192,8 @@ def check(engine, found):
             **{COVERAGES[each]: sum(file.coverage is each for file in files) for each in Coverage},
         }
         row = verdicts[f"s{number}"]
-        assert {name: row[name] for name in expected} == expected, case
-        for place, record in enumerate(case.records):
+        assert {name: row[name] for name in expected} == expected, (sale, of_sale)
+        for place, record in enumerate(of_sale):
             named = record.evidence.known or record.withdrawn
             state = record.evidence.state if named else TYPE_UNKNOWN
             assert states[str(UUID(int=number * 100 + place))] == state, record

@@ -48,7 +48,7 @@ def test_every_planted_fault_fits_the_code_and_names_tests_that_are_there():
         assert (ROOT / fault.file).read_text("utf-8").count(fault.before) == 1, fault.name
         for test in fault.tests:
             module, _, function = test.partition("::")
-            assert f"def {function}" in (ROOT / module).read_text("utf-8"), fault.name
+            assert f"def {function.partition('[')[0]}" in (ROOT / module).read_text("utf-8"), fault.name
 
 
 GUIDES = sorted(

@@ -15,8 +15,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.support.readme_commands import check_usage
-from toolkit.errors import SettingsError
-from toolkit.jobs.definitions import PACKAGED, RELATIVE_DATES, Job, Notify, Schedule, Step, load_jobs, named_values
+from toolkit.jobs.definitions import PACKAGED, RELATIVE_DATES, Job, Notify, Schedule, load_jobs, named_values
 
 SAO_PAULO = ZoneInfo("America/Sao_Paulo")
 NEW_YORK = ZoneInfo("America/New_York")
@@ -73,15 +72,6 @@ def test_dates_are_counted_from_the_logical_date_in_its_zone():
         "out": "x",
     }
     assert named_values(late_evening, ZoneInfo("UTC"), Path("x"))["today"] == "2026-03-01"
-
-
-def test_names_are_filled_in_and_others_are_an_error():
-    names = {"yesterday": "2026-02-27", "out": "a b"}
-    step = Step(name="x", command="report --out {out} --as-of '{yesterday} 18:00' {{x}}")
-    assert step.words(names) == ["report", "--out", "a b", "--as-of", "2026-02-27 18:00", "{x}"]
-    for text in ("{yesteday}", "{", "{0.__class__}", "{out.nothing}"):
-        with pytest.raises(SettingsError, match="Between braces stands one of yesterday, out"):
-            Step(name="x", command=f"report {text}").words(names)
 
 
 GOOD = """

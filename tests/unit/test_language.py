@@ -24,7 +24,7 @@ from toolkit.intake.results import Outputs
 from toolkit.intake.sources import Chunk
 from toolkit.kit.shown import figures
 from toolkit.kit.spoken import _, counted, format_error, set_language
-from toolkit.language import default_language, language
+from toolkit.language import language
 from toolkit.message import Message, listed
 from toolkit.reports import FORMATS, write_report
 from toolkit.reports.notices import headline
@@ -59,22 +59,6 @@ def test_a_translation_has_the_values_and_codes_of_its_message():
         keys = [re.sub(r"\{([:!][^}]*)?\}", lambda _, places=places: f"{{{next(places)}}}", key) for key in told]
         for text in (re.sub(r"\{(\d+)[:!][^}]*\}", r"{\1}", text) for text in texts):
             assert set(named.findall(text)) in [set(named.findall(key)) for key in keys], message
-
-
-@pytest.mark.parametrize(
-    ("environ", "expected"),
-    [
-        ({"TOOLKIT_LANGUAGE": "pt-br", "LANG": "en_US.UTF-8"}, "pt-BR"),
-        ({"TOOLKIT_LANGUAGE": "en", "LANG": "pt_BR.UTF-8"}, "en"),
-        ({"LANG": "pt_BR.UTF-8"}, "pt-BR"),
-        ({"LC_ALL": "C", "LANG": "pt_BR.UTF-8"}, "en"),
-        ({"LANG": "de_DE.UTF-8"}, "en"),
-        ({"TOOLKIT_LANGUAGE": "pt"}, "pt-BR"),
-        ({}, "en"),
-    ],
-)
-def test_the_environment_chooses_the_language(environ, expected):
-    assert default_language(environ).code == expected
 
 
 def test_numbers_days_and_plurals_are_those_of_the_language():

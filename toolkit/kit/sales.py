@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Sequence
-from datetime import date, datetime
+from datetime import date
 from typing import TYPE_CHECKING, Any, Final
 from zoneinfo import ZoneInfo
 
@@ -125,8 +125,8 @@ def sale_document(case: SaleCase, zone: ZoneInfo, today: date) -> dict[str, Any]
     return {
         **pick_camel(case, "sale_id", "utility_group", "is_client_financial_responsible", "partner", "client_id"),
         "createdAt": iso_exact(case.created_at, zone),
-        "completedAt": _moment(case.completed_at, zone),
-        "lastSync": _moment(case.last_sync.finished_at if case.last_sync else None, zone),
+        "completedAt": iso_exact(case.completed_at, zone),
+        "lastSync": iso_exact(case.last_sync.finished_at if case.last_sync else None, zone),
         "status": case.verdict.status,
         "rule": [{"evidenceType": each.named, "accepts": list(each.accepts)} for each in case.rule],
         "missing": [
@@ -155,10 +155,6 @@ def sale_document(case: SaleCase, zone: ZoneInfo, today: date) -> dict[str, Any]
     }
 
 
-def _moment(value: datetime | None, zone: ZoneInfo) -> str | None:
-    return iso_exact(value, zone) if value else None
-
-
 def _due(row: Any, zone: ZoneInfo) -> str:
     if row.status == FindingStatus.RESOLVED:
         return ""
@@ -182,15 +178,15 @@ def _record_document(record: EvidenceRecord, zone: ZoneInfo) -> dict[str, Any]:
         "state": record.told_state,
         **pick_camel(record, "requested_by", "account", "partner"),
         "requestedAt": iso_exact(record.requested_at, zone),
-        "expiresAt": _moment(record.expires_at, zone),
+        "expiresAt": iso_exact(record.expires_at, zone),
         "file": file
         and pick_camel(file, "size", "seen_at", "coverage", "media_type", "sha256", "seconds", "pages", "fault")
         | pick_camel(file, "depth", "readers")
-        | {"seenAt": _moment(file.seen_at, zone)},
-        "withdrawnAt": _moment(taken.withdrawn_at if taken else None, zone),
+        | {"seenAt": iso_exact(file.seen_at, zone)},
+        "withdrawnAt": iso_exact(taken.withdrawn_at if taken else None, zone),
         "withdrawal": taken
         and pick_camel(taken, "reason", "withdrawn_by", "approved_by")
-        | {"withdrawnAt": _moment(taken.withdrawn_at, zone)},
+        | {"withdrawnAt": iso_exact(taken.withdrawn_at, zone)},
     }
 
 

@@ -57,7 +57,7 @@ def waiver_as_json(waiver: Waiver, today: date, timezone: ZoneInfo) -> dict[str,
         "holds": waiver.holds(today),
         "daysLeft": waiver.days_left(today),
         "addedAt": iso_exact(waiver.added_at, timezone),
-        "revokedAt": iso_exact(waiver.revoked_at, timezone) if waiver.revoked_at else None,
+        "revokedAt": iso_exact(waiver.revoked_at, timezone),
         **pick_camel(waiver, "revoked_by", "revoked_reason"),
     }
 

@@ -208,7 +208,8 @@ def _partners(report: Report) -> pd.DataFrame:
 
 
 def _trend(report: Report) -> pd.DataFrame:
-    return report.result.trend.query("came > 0 or went > 0").iloc[::-1].rename(columns={"present": "findings"})
+    days = report.result.trend
+    return days[(days["came"] > 0) | (days["went"] > 0)].iloc[::-1].rename(columns={"present": "findings"})
 
 
 def _file_findings(report: Report) -> pd.DataFrame:

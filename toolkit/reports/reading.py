@@ -115,30 +115,22 @@ _TOTALS: Final = f"""
     FROM verdicts
 """
 
-_BY_GROUP: Final = f"""
-    SELECT CASE WHEN utility_group IN ({", ".join(f"'{each}'" for each in UtilityGroup)})
-        THEN utility_group ELSE '{UNKNOWN_GROUP}' END, status, count(*) FROM verdicts GROUP BY ALL
-"""
-
-_MISSING: Final = f"""
-    SELECT piece, reason, count(*) FROM (
+_CENSUS: Final = f"""
+    SELECT 'utilityGroup' AS of, CASE WHEN utility_group IN ({", ".join(f"'{each}'" for each in UtilityGroup)})
+        THEN utility_group ELSE '{UNKNOWN_GROUP}' END AS row, status AS name, count(*) AS sales
+    FROM verdicts GROUP BY ALL
+    UNION ALL SELECT 'ageDays', CASE
+        {" ".join(f"WHEN created_at > $1 - INTERVAL {d + 1} DAY THEN '{band}'" for band, d in AGE_BANDS.items())}
+        ELSE '{OLDER}' END, status, count(*)
+    FROM verdicts WHERE status <> '{Status.COMPLIANT}' GROUP BY ALL
+    UNION ALL SELECT 'evidenceType', piece, reason, count(*) FROM (
         SELECT unnest(string_split(missing, '{SEPARATOR}')) AS piece,
             unnest(string_split(reasons, '{SEPARATOR}')) AS reason
         FROM verdicts WHERE missing <> ''
     ) GROUP BY ALL
-"""
-
-_PROBLEMS: Final = f"""
-    SELECT problem, 'sales', count(*) FROM (
+    UNION ALL SELECT 'problem', problem, 'sales', count(*) FROM (
         SELECT unnest(string_split(problems, '{SEPARATOR}')) AS problem FROM verdicts WHERE problems <> ''
     ) GROUP BY ALL
-"""
-
-_AGES: Final = f"""
-    SELECT CASE
-        {" ".join(f"WHEN created_at > $1 - INTERVAL {d + 1} DAY THEN '{band}'" for band, d in AGE_BANDS.items())}
-        ELSE '{OLDER}' END, status, count(*)
-    FROM verdicts WHERE status <> '{Status.COMPLIANT}' GROUP BY ALL
 """
 
 _TOLD: Final = f"""
@@ -254,30 +246,27 @@ def _table(
 def _totals(audit: Audit) -> dict[str, Any]:
     """Return the totals, numbers and tables, by their names in ``Audited``."""
     [numbers] = audit.sql(_TOTALS).to_pylist()
+    counts = audit.sql(_CENSUS, audit.facts.as_of).to_pylist()
+    found = {(each["of"], each["row"], each["name"]): each["sales"] for each in counts}
+
+    def grid(of: str, rows: Iterable[str], columns: Iterable[str]) -> pd.DataFrame:
+        """Return every row with every column, also where nothing was found."""
+        return pd.DataFrame(
+            [{of: str(row), **{str(each): found.get((of, row, each), 0) for each in columns}} for row in rows]
+        )
+
     demanded = {requirement.named for rules in GROUP_RULES.values() for requirement in rules}
-    grid, open_ones = partial(_grid, audit), [Status.INCOMPLETE, Status.CONFLICT]
-    groups = grid("utilityGroup", _BY_GROUP, [*UtilityGroup, UNKNOWN_GROUP], Status)
-    problems = grid("problem", _PROBLEMS, Problem, ["sales"])
+    groups = grid("utilityGroup", [*UtilityGroup, UNKNOWN_GROUP], Status)
+    problems = grid("problem", Problem, ["sales"])
     problems.insert(1, "severity", [str(CODES[each].severity) for each in Problem])
     return {
         "coverage": {each: numbers.pop(column) for each, column in COVERAGES.items()},
         "by_group": groups[(groups["utilityGroup"] != UNKNOWN_GROUP) | groups[[*Status]].any(axis=1)],
-        "missing": grid("evidenceType", _MISSING, [each for each in EvidenceType if each in demanded], Reason),
+        "missing": grid("evidenceType", [each for each in EvidenceType if each in demanded], Reason),
         "problems": problems,
-        "ages": grid("ageDays", _AGES, [*AGE_BANDS, OLDER], open_ones, audit.facts.as_of),
+        "ages": grid("ageDays", [*AGE_BANDS, OLDER], [Status.INCOMPLETE, Status.CONFLICT]),
         **numbers,
     }
-
-
-def _grid(
-    audit: Audit, name: str, query: str, rows: Iterable[str], columns: Iterable[str], *parameters: object
-) -> pd.DataFrame:
-    """Return the counts of a query, every row with every column, also where nothing was found."""
-    counts = _table(audit, query, *parameters).itertuples(index=False, name=None)
-    found = {(row, column): number for row, column, number in counts}
-    return pd.DataFrame(
-        [{name: str(row), **{str(each): found.get((row, each), 0) for each in columns}} for row in rows]
-    )
 
 
 def _told(audit: Audit) -> pd.DataFrame:

@@ -121,9 +121,9 @@ def iso(moment: datetime, timezone: ZoneInfo) -> str:
     return moment.astimezone(timezone).isoformat(timespec="seconds")
 
 
-def iso_exact(moment: datetime, timezone: ZoneInfo) -> str:
+def iso_exact(moment: datetime | None, timezone: ZoneInfo) -> str | None:
     """Return the same with the fraction of the second, where there is one: it names exactly this moment."""
-    return moment.astimezone(timezone).isoformat()
+    return None if moment is None else moment.astimezone(timezone).isoformat()
 
 
 def iso_column(moments: pd.Series[Any] | pa.Array, timezone: ZoneInfo) -> list[str | None]:
