@@ -3,9 +3,6 @@
 import random
 import re
 from contextlib import ExitStack
-from datetime import UTC, datetime, timedelta
-from functools import partial
-from pathlib import Path
 from uuid import uuid4
 
 import pytest
@@ -13,7 +10,7 @@ import sqlalchemy as sa
 
 from tests.support.audits import made_audit
 from tests.support.evidence_files import pdf, tone
-from tests.support.uploaded_sales import rows
+from tests.support.uploaded_sales import execute
 from tests.worlds.services import STATEMENTS, TABLES, WORLDS, replaced
 from toolkit.audit.observe_bucket import sync_bucket
 from toolkit.database import schema
@@ -123,159 +120,36 @@ def test_a_mixture_of_two_wrong_worlds_is_told(said, seed):
     check(said, one, draw.choice(added))
 
 
-@pytest.fixture
-def nights(run, empty_database, upload, bucket_environment, tmp_path):
-    """Run commands over twelve sales with all their evidence; the first audit is calm."""
-    (tmp_path / "service.sql").write_text(STATEMENTS, encoding="utf-8")
-    around = {
-        **bucket_environment,
-        "TOOLKIT_HOME": str(tmp_path / "home"),
-        "DATABASE_URL": empty_database.engine.url.render_as_string(hide_password=False),
-        "TOOLKIT_SERVICE_SQL": str(tmp_path / "service.sql"),
-    }
-    upload(calm(empty_database))
-    run("-q", "db", "upgrade", within=around)
-    run("-q", "audit", within=around)
-    return partial(run, within=around)
+HIDDEN = """
+    CREATE VIEW svc.held AS SELECT * FROM svc.doc;
+    ALTER VIEW svc.held SET (security_invoker = true);
+    CREATE FUNCTION svc.pays(boolean) RETURNS boolean LANGUAGE sql RETURN $1;
+    ALTER TABLE svc.doc ENABLE ROW LEVEL SECURITY;
+    CREATE POLICY own ON svc.doc USING (sale_id <> 'S-1');
+    ALTER TABLE svc.sale RENAME TO sold;
+    CREATE MATERIALIZED VIEW svc.sale AS SELECT * FROM svc.sold;
+    CREATE ROLE {0};
+    GRANT USAGE ON SCHEMA svc, audit TO {0};
+    GRANT ALL ON ALL TABLES IN SCHEMA svc, audit TO {0}
+"""
 
 
-def change(database, sql):
-    with database.transaction() as connection:
-        connection.execute(sa.text(sql))
-
-
-def test_a_count_that_jumped_is_a_finding_until_it_is_accepted_or_mended(nights, empty_database):
-    def finding():
-        [found] = [each for each in nights("findings", "--json", ends=None).told["findings"] if not each["saleId"]]
-        return found["id"], found["code"], found["status"]
-
-    change(empty_database, "INSERT INTO svc.doc (sale_id, kind, key, at) VALUES ('S-99', 'POV', 'x', now())")
-    assert "of no sale that is read: 1; 0 at the last" in nights("audit", ends=3).err
-    assert "at the last reading" not in nights("audit", ends=3).err  # the finding is there, the change is over
-    found = finding()
-    assert found[1:] == ("RECORDS_OF_NO_SALE", "open")
-    words = ("--code", "records_of_no_sale", "--reason", "a test sale", "--owner", "Ana", "--approved-by", "Rui")
-    nights("waiver", "add", *words, "--end", f"{datetime.now(UTC) + timedelta(days=9):%Y-%m-%d}")
-    assert finding() == (*found[:2], "waived")
-    nights("audit")
-    change(empty_database, "DELETE FROM svc.doc WHERE sale_id = 'S-99'")
-    assert finding() == (*found[:2], "resolved")
-
-
-def test_a_record_of_another_sale_is_told_once_when_its_number_was_free_for_a_time_too(nights, empty_database):
-    change(empty_database, "CREATE TABLE svc.kept AS SELECT * FROM svc.doc WHERE sale_id = 'S-1' AND kind = 'POV'")
-    change(empty_database, "DELETE FROM svc.doc USING svc.kept WHERE doc.id = kept.id")
-    assert "of another sale" not in nights("audit", ends=3).err
-    change(empty_database, "INSERT INTO svc.doc SELECT id, 'S-2', kind, key, at FROM svc.kept")
-    assert "Evidence records that were of another sale before: 1." in nights("audit", ends=3).err
-    change(empty_database, "UPDATE svc.doc SET at = now() FROM svc.kept WHERE doc.id = kept.id")
-    assert "of another sale" not in nights("audit", ends=3).err
-
-
-def test_a_sale_that_was_created_anew_under_its_id_is_told_once(nights, empty_database):
-    change(empty_database, "DELETE FROM svc.sale WHERE id = 'S-3'")
-    assert "had another client or created_at" not in nights("audit", ends=None).err
-    change(empty_database, "INSERT INTO svc.sale VALUES ('S-3', 'A', true, now())")
-    assert "Sales that had another client or created_at before: 1." in nights("audit", ends=None).err
-    assert "had another client or created_at" not in nights("audit", ends=None).err
-
-
-def test_a_withdrawal_holds_for_its_file_and_not_for_the_next_record_of_that_id(nights, upload, empty_database):
-    def pov(sale):
-        told = nights("findings", "--json", ends=3).told["findings"]
-        found = [(each["saleId"], each["code"]) for each in told if each["status"] != "resolved"]
-        records = nights("sale", "show", sale, "--json", ends=None).told["records"]
-        [state] = [each["state"] for each in records if each["evidenceType"] == "POV"]
-        return state, (sale, "MISSING_POV") in found
-
-    [(record,)] = rows(empty_database, "SELECT id FROM svc.doc WHERE sale_id = 'S-1' AND kind = 'POV'")
-    withdraw = ("evidence", "withdraw", record, "--reason", "r", "--by", "Ana Souza", "--approved-by", "Rui Lima")
-    nights(*withdraw)
-    assert pov("S-1") == ("WITHDRAWN", True)
-    change(empty_database, "DELETE FROM svc.doc WHERE sale_id IN ('S-2', 'S-3') AND kind = 'POV'")
-    change(empty_database, f"UPDATE svc.doc SET sale_id = 'S-2' WHERE id = '{record}'")
-    assert pov("S-2") == ("WITHDRAWN", True)  # the same file, for another sale
-    change(empty_database, f"UPDATE svc.doc SET sale_id = 'S-3', key = 'new/POV' WHERE id = '{record}'")
-    upload(["new/POV"])
-    nights("bucket", "sync")
-    assert pov("S-3") == ("COUNTED", False)
-    nights(*withdraw)
-    assert pov("S-3") == ("WITHDRAWN", True)
-
-
-def test_a_reading_in_between_takes_no_change_away_from_the_next_audit(nights, empty_database, bucket, s3):
-    change(empty_database, "ALTER TABLE svc.doc ADD deleted_at timestamptz")
-    nights("bucket", "sync")
-    s3.put_object(Bucket=bucket.name, Key="a file of nobody", Body=b"x")
-    assert "has a new column deleted_at" in nights("audit", ends=3).err
-    nights("audit")
-
-
-def test_no_time_of_the_service_keeps_a_report_from_being_written(nights, empty_database, tmp_path):
-    change(empty_database, "UPDATE svc.sale SET sold = '0044-03-15 BC', done = 'infinity' WHERE id = 'S-1'")
-    change(empty_database, "UPDATE svc.doc SET kind = 'AUT', at = '-infinity' WHERE sale_id = 'S-1'")
-    nights("report", "--out", tmp_path, "--format", "html,xlsx,csv,json,pdf")
-    assert nights("sale", "show", "S-1", "--json").told["completedAt"] == "9999-12-29T21:00:00-03:00"
-
-
-def test_a_check_names_the_column_that_holds_a_value_which_does_not_fit(nights, tmp_path):
-    unfit = STATEMENTS.replace("at AS requested_at", "CAST(key AS timestamptz) AS requested_at")
-    (tmp_path / "service.sql").write_text(unfit, encoding="utf-8")
-    assert "See: toolkit db check" in nights("audit", ends=1).err
-    assert "records: requested_at cannot be read from every row [22007]" in nights("db", "check", ends=1).err
-
-
-def test_a_check_says_where_rows_that_are_left_out_cannot_be_counted(nights, tmp_path):
-    twice = STATEMENTS.replace("FROM svc.doc", "FROM svc.doc, generate_series(1, 2) AS n")
-    twice = twice.replace("SELECT id, sale_id", "SELECT CAST(md5(key || n) AS uuid) AS id, sale_id")
-    (tmp_path / "service.sql").write_text(twice, encoding="utf-8")
-    assert "records: nobody tells when rows are left out" in nights("db", "check", ends=None).err
-
-
-def test_a_check_names_a_time_that_is_read_in_the_zone_of_the_session(nights, empty_database, tmp_path):
-    change(empty_database, "ALTER TABLE svc.sale ALTER sold TYPE timestamp")
-    wrong = STATEMENTS.replace("sold AS created_at", "CAST(sold AS timestamptz) AS created_at")
-    (tmp_path / "service.sql").write_text(wrong, encoding="utf-8")
-    assert "sales, created_at: the value has no time zone" in nights("db", "check", ends=3).out
-    right = wrong.replace("CAST(sold AS timestamptz)", "sold AT TIME ZONE 'America/Sao_Paulo'")
-    (tmp_path / "service.sql").write_text(right, encoding="utf-8")
-    assert "time zone" not in nights("db", "check", ends=None).out
-
-
-def test_texts_are_compared_by_their_bytes_where_a_collation_takes_others_for_equal(nights, empty_database):
-    for sql in (
-        "UPDATE pg_collation SET collisdeterministic = false WHERE collname = 'ucs_basic'",  # for want of ICU
-        "ALTER TABLE svc.sale ALTER id TYPE text COLLATE ucs_basic",
-        'ALTER TABLE svc.doc ALTER sale_id TYPE text COLLATE "POSIX"',
-    ):
-        change(empty_database, sql)
-    assert "12 sales, 24 records" in nights("db", "check").out
-    assert nights("sale", "show", "S-1", "--json").told["status"] == "compliant"
-
-
-def test_rows_that_a_policy_hides_from_our_role_and_old_copies_are_told(nights, empty_database):
-    role = f"reader_{uuid4().hex}"
-    change(empty_database, f"CREATE ROLE {role}")
-    for sql in (
-        "CREATE VIEW svc.held AS SELECT * FROM svc.doc",
-        "ALTER VIEW svc.held SET (security_invoker = true)",
-        "CREATE FUNCTION svc.pays(boolean) RETURNS boolean LANGUAGE sql RETURN $1",
-        "ALTER TABLE svc.doc ENABLE ROW LEVEL SECURITY",
-        "CREATE POLICY own ON svc.doc USING (sale_id <> 'S-1')",
-        "ALTER TABLE svc.sale RENAME TO sold",
-        "CREATE MATERIALIZED VIEW svc.sale AS SELECT * FROM svc.sold",
-        f"GRANT USAGE ON SCHEMA svc, audit TO {role}",
-        f"GRANT ALL ON ALL TABLES IN SCHEMA svc, audit TO {role}",
-    ):
-        change(empty_database, sql)
-    path = Path(nights.keywords["within"]["TOOLKIT_SERVICE_SQL"])
+def test_rows_that_a_policy_hides_from_our_role_and_old_copies_are_told(
+    run, database, embedded_environment, upload, tmp_path
+):
+    upload(calm(database))
+    role, path = f"reader_{uuid4().hex}", tmp_path / "service.sql"
+    around = {**embedded_environment, "TOOLKIT_SERVICE_SQL": str(path)}
+    path.write_text(STATEMENTS, encoding="utf-8")
+    run("-q", "audit", within=around)  # it is calm
+    execute(database, HIDDEN.format(role))
     statements = STATEMENTS.replace("FROM svc.doc", "FROM svc.held").replace("payer AS", "svc.pays(payer) AS")
     path.write_text(statements, encoding="utf-8")
-    assert "The tables behind the function svc.pays(boolean) are not" in nights("db", "check", ends=None).err
-    ours = empty_database.engine.url.update_query_dict({"options": f"-crole={role}"})
-    said = nights("audit", ends=3, DATABASE_URL=ours.render_as_string(hide_password=False))
+    told = run("db", "check", ends=None, within=around).err
+    assert "The tables behind the function svc.pays(boolean) are not" in told
+    ours = database.engine.url.update_query_dict({"options": f"-crole={role}"})
+    said = run("audit", ends=3, within=around, DATABASE_URL=ours.render_as_string(hide_password=False))
     assert "1 of 12 sales lacks evidence" in said.out
     assert "Row level security may hide rows of svc.doc from the role that reads them" in said.err
     assert "is read from materialised views or foreign tables (svc.sale)" in said.err
-    change(empty_database, f"DROP OWNED BY {role}")
-    change(empty_database, f"DROP ROLE {role}")
+    execute(database, f"DROP OWNED BY {role}", f"DROP ROLE {role}")
