@@ -2,7 +2,7 @@
 
 import json
 import os
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -10,13 +10,18 @@ import pytest
 import sqlalchemy as sa
 
 from tests.support.audit_results import csv_rows
-from tests.support.request_bodies import UPLOAD
+from tests.support.client_rows import client, write_csv
+from tests.support.request_bodies import CLIENT, UPLOAD
 from tests.support.uploaded_sales import MP3, PDF, execute
 from toolkit.database import schema
 from toolkit.database.connection import Database, raw
 from toolkit.database.service import constants, evidences, is_null, load_service, sales, tables_in
+from toolkit.errors import AlreadyThere, WriteRefused
 from toolkit.evidence.completion import complete_sale
 from toolkit.evidence.credentials import UploadLimits, request_upload
+from toolkit.intake.clients import load_clients
+from toolkit.intake.registration import register_client
+from toolkit.intake.sales import load_sales
 
 SERVICES = Path(__file__).parents[1] / "data" / "services"
 KINDS = sorted(path.name.removesuffix(".service.sql") for path in SERVICES.glob("*.service.sql"))
@@ -105,6 +110,62 @@ def test_credentials_are_stored_where_the_service_keeps_its_records(made, bucket
     with other.transaction() as connection:
         done = connection.scalars(sa.select(sales.c.id).where(sales.c.completed_at.is_not(None)).order_by("id"))
         assert done.all() == ["V-1", "V-5"]
+
+
+_TRIGGERED = """
+    CREATE FUNCTION triggered() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN {} RETURN NULL; END $$;
+    CREATE TRIGGER triggered BEFORE INSERT ON "Client" FOR EACH ROW EXECUTE FUNCTION triggered();
+    CREATE TRIGGER triggered BEFORE INSERT ON "Evidence" FOR EACH ROW EXECUTE FUNCTION triggered();
+    CREATE TRIGGER triggered BEFORE UPDATE ON "Sale" FOR EACH ROW EXECUTE FUNCTION triggered();
+    ALTER TABLE "Address" DROP CONSTRAINT "Address_clientId_fkey";
+"""
+
+
+def test_what_the_service_drops_without_an_error_is_not_told_as_done(made, bucket, put_files, tmp_path):
+    other = made("prisma")
+    schema.upgrade(other)
+    put_files(other)
+    execute(other, _TRIGGERED.format(""))
+    with pytest.raises(AlreadyThere, match=r"did not store it.*\(add_clients\)"):
+        register_client(other, CLIENT)
+    loaded = load_clients(other, [write_csv(tmp_path / "a.csv", [client(1)])], out=tmp_path)
+    assert (loaded.accepted, loaded.rejected) == (0, 1)
+    with pytest.raises(AlreadyThere, match=r"did not store it.*\(add_records\)"):
+        request_upload(other, bucket, "V-5", BODY, requested_by="x", limits=LIMITS)
+    with pytest.raises(WriteRefused, match="left the sale 'V-1' without a completed_at"):
+        complete_sale(other, bucket, "V-1")
+
+
+def test_sales_that_the_service_leaves_as_they_were_are_not_told_as_updated(database, tmp_path):
+    statements = {
+        **database.service.statements,
+        "sales": "TABLE public.sales",
+        "records": "TABLE public.evidences",
+    }
+    statements["add_sales"] = statements["add_sales"].partition("ON CONFLICT")[0] + "ON CONFLICT DO NOTHING"
+    file, path = tmp_path / "sales.csv", tmp_path / "service.sql"
+    path.write_text("".join(f"-- name: {name}\n{text};\n" for name, text in statements.items()), "utf-8")
+    url = database.engine.url.render_as_string(hide_password=False)
+    with Database(url, lambda: NOW, service=load_service(path)) as other:
+        for group, refused in ("A", nullcontext()), ("B", pytest.raises(WriteRefused, match="left sales as they")):
+            head = "saleId,clientId,utilityGroup,isClientFinancialResponsible,createdAt"
+            file.write_text(f"{head}\n1,,{group},true,2026-10-01\n", "utf-8")
+            with refused:
+                assert load_sales(other, file, timezone=UTC).inserted == 1
+
+
+def test_what_a_trigger_moves_to_another_table_is_stored(made, bucket):
+    other = made("prisma")
+    schema.upgrade(other)
+    tables = (f'CREATE TABLE "{each} of now" () INHERITS ("{each}")' for each in ("Client", "Evidence"))
+    moves = """EXECUTE 'INSERT INTO "' || TG_TABLE_NAME || ' of now" SELECT ($1).*' USING NEW;"""
+    execute(other, *tables, _TRIGGERED.format(moves))
+    assert register_client(other, CLIENT).message == "Client created"
+    issued = request_upload(other, bucket, "V-5", BODY, requested_by="x", limits=LIMITS)
+    with other.transaction() as connection:
+        assert connection.scalars(sa.select(evidences.c.id).where(evidences.c.id == issued.id)).all() == [
+            issued.id
+        ]
 
 
 def test_a_skeleton_shows_columns_and_codes_and_no_value_of_a_person(run, made, put_files, bucket_environment):

@@ -22,7 +22,7 @@ from sqlalchemy.ext.compiler import compiles
 
 from toolkit.contract.evidence import EvidenceType, UtilityGroup
 from toolkit.database import tables
-from toolkit.errors import SettingsError, WriteRefused
+from toolkit.errors import AlreadyThere, SettingsError, WriteRefused
 from toolkit.message import Message
 
 _TYPES: Final = {
@@ -186,9 +186,30 @@ class Service:
         return sa.text(f"WITH {found[1] or ''} {parts}, {statement[found.end() :]}")
 
     def run(self, connection: Connection, name: str) -> int:
-        """Run a statement that writes, on rows in the temporary table of ``create_new``; return their number."""
+        """Run a statement that writes, on rows in the temporary table of ``create_new``; return their number.
+
+        Raises:
+            AlreadyThere: see ``check_stored``.
+        """
         self.require(name)
-        return connection.execute(sa.text(_escaped(self.statements[name]))).rowcount
+        relation = WRITES[name][0]
+        changed = connection.execute(sa.text(_escaped(self.statements[name]))).rowcount
+        if name.startswith("add_") and changed < connection.scalar(sa.text(f"SELECT count(*) FROM {relation}")):
+            self.check_stored(connection, name, f"SELECT id FROM {relation}")
+        return changed
+
+    def check_stored(self, connection: Connection, name: str, ids: str, **given: object) -> None:
+        """Make sure that rows are read back which a statement did not count; ``ids`` is a query of their ids.
+
+        A trigger that moves rows to another table leaves them uncounted, and so does one that drops them.
+
+        Raises:
+            AlreadyThere: one is not stored, as with ``ON CONFLICT DO NOTHING``.
+        """
+        read = self.text(WRITES[name][0].removeprefix("new_"))
+        lacking = f"SELECT EXISTS ({ids} EXCEPT SELECT id FROM {read} AS read)"
+        if connection.scalar(sa.text(lacking), given):
+            raise AlreadyThere("The service did not store it, perhaps because it is there already ({})", name)
 
 
 def create_new(connection: Connection, relation: str) -> None:

@@ -17,7 +17,7 @@ from toolkit.database.connection import Database, Lock, take
 from toolkit.database.observation_clock import stamp
 from toolkit.database.observations import observe_sales
 from toolkit.database.service import one_row
-from toolkit.errors import BucketError, BucketUnavailable
+from toolkit.errors import BucketError, BucketUnavailable, WriteRefused
 from toolkit.evidence.access import one_sale
 from toolkit.evidence.contents import fetch_and_inspect
 from toolkit.evidence.inspection import Inspector
@@ -68,6 +68,7 @@ def complete_sale(
         WrongBucket: the database belongs to another bucket.
         BucketError: the bucket could not be asked, or a file not be read; nothing was changed.
         DatabaseUnavailable: somebody else keeps the sale locked; nothing was changed.
+        WriteRefused: the service has no statement for it, or one after which the sale is not completed.
     """
     complete = database.service.over("complete_sale", one_row("completed_sale"))
     if inspector is None:
@@ -92,7 +93,13 @@ def complete_sale(
             completed_at, attempt = database.clock(), connection.begin_nested()
             # From here on the service waits that would change the sale; what it changed before is seen below.
             changed = connection.execute(complete, {"id": sale_id, "completed_at": completed_at}).rowcount
-            if changed and _read(connection, sale_id, now)[1:] == (sale, records) and _still_there(bucket, files):
+            after, *others = _read(connection, sale_id, now)
+            if after is None:
+                raise WriteRefused(
+                    "complete_sale in {} left the sale {!r} without a completed_at. Nothing was changed.",
+                    *(database.service.source or "service.sql", sale_id),
+                )
+            if changed and others == [sale, records] and _still_there(bucket, files):
                 observe_sales(connection, sale_id)
                 detail = {"sale": sale_id, "files": _versions(files, completed_at)}
                 record_event(connection, CustodyEvent.COMPLETED, stamp(connection), detail)

@@ -109,7 +109,7 @@ def _store(database: Database, bucket: Bucket, record: Mapping[str, Any], access
     with database.statement() as connection, refusals(), suppress(IntegrityError):
         issue = _issue(database.service)  # only now it is known how the values are converted
         far_below = None if open_forms is None else open_forms // 2
-        if connection.execute(issue, {**record, "open_forms": far_below}).rowcount:
+        if _is_issued(connection, issue, {**record, "open_forms": far_below}):
             return
     with database.transaction() as connection, refusals():
         connection.execute(sa.text("SET CONSTRAINTS ALL IMMEDIATE"))
@@ -117,11 +117,21 @@ def _store(database: Database, bucket: Bucket, record: Mapping[str, Any], access
         # Before the lock: whose sale it is not must neither wait for those whose it is, nor make them wait.
         one_sale(connection, access, record["sale_id"])
         take(connection, Lock.OPEN_FORMS, record["sale_id"])
-        if connection.execute(issue, {**record, "open_forms": open_forms}).rowcount:
+        if _is_issued(connection, issue, {**record, "open_forms": open_forms}):
             return
         first = sa.text(f"SELECT min(expires_at) FROM ({_open_forms(database.service)}) AS open")
         open_until = connection.execute(first, record).scalar_one()
     raise TooManyForms(open_until - record["requested_at"])
+
+
+def _is_issued(connection: Connection, issue: sa.TextClause, record: Mapping[str, Any]) -> bool:
+    """Issue the record where its sale and the limit allow it; tell whether they did."""
+    if connection.execute(issue, record).rowcount:
+        return True
+    asked = connection.scalar(sa.select(sa.exists().where(evidence_requests.c.evidence_id == record["id"])))
+    if asked:
+        service_of(connection).check_stored(connection, "add_records", "SELECT CAST(:id AS uuid)", id=record["id"])
+    return bool(asked)
 
 
 def _open_forms(service: Service) -> str:

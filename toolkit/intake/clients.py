@@ -26,7 +26,7 @@ from toolkit.contract.resources import QualityWarning
 from toolkit.database.connection import Database, Lock, copy_rows, raw, take, take_if_free
 from toolkit.database.service import create_new, service_of
 from toolkit.database.tables import load_batches, new_id, new_ids
-from toolkit.errors import InvalidField, UnreadableFile
+from toolkit.errors import AlreadyThere, InvalidField, UnreadableFile
 from toolkit.intake.checks import ROW, ChunkVerdict, decide
 from toolkit.intake.headings import FIELDS, client_headings
 from toolkit.intake.registration import REFUSALS, refusal
@@ -321,6 +321,8 @@ class Staging:
                 self._connection.execute(sa.text("SET CONSTRAINTS ALL DEFERRED"))
                 service_of(self._connection).run(self._connection, "add_clients")
                 self._connection.execute(sa.text("SET CONSTRAINTS ALL IMMEDIATE"))
+        except AlreadyThere as error:
+            return error.message
         except DBAPIError as error:
             if isinstance(error.orig, REFUSALS):
                 return refusal(error.orig)

@@ -50,7 +50,8 @@ def register_client(database: Database, body: Mapping[str, Any]) -> RegisteredCl
     stored = {"id": client_id, "address_id": address_id, "created_at": database.clock()}
     stored |= client.model_dump(exclude={"address"}) | client.address.model_dump()
     with database.statement() as connection, refusals():
-        connection.execute(add, stored)
+        if not connection.execute(add, stored).rowcount:
+            database.service.check_stored(connection, "add_clients", "SELECT CAST(:id AS uuid)", id=client_id)
     return RegisteredClient(message=MESSAGE, client_id=client_id, address_id=address_id)
 
 

@@ -16,7 +16,7 @@ from toolkit.contract.resources import SaleRecord
 from toolkit.database.connection import Database, Lock, copy_rows, take
 from toolkit.database.observations import OBSERVED, observe_sales
 from toolkit.database.service import clients, create_new, sales
-from toolkit.errors import InvalidField
+from toolkit.errors import InvalidField, WriteRefused
 from toolkit.intake.headings import Headings
 from toolkit.intake.sources import source_of
 from toolkit.intake.tables import Rejected, Table, valid_rows
@@ -92,9 +92,11 @@ def load_sales(
         connection.execute(_KEEP_COMPLETIONS)
         differing = _differing(connection)
         if write and differing:
-            connection.execute(sa.delete(_new_sales).where(sales.c.id == _new_sales.c.id, ~_DIFFERS_AT_ALL))
+            connection.execute(_TAKE_OUT_SAME)
             connection.execute(sa.text("ALTER TABLE new_sales DROP COLUMN line"))
-            database.service.run(connection, "add_sales")
+            changed = database.service.run(connection, "add_sales")
+            if changed < len(differing) and connection.execute(_TAKE_OUT_SAME).rowcount < len(differing):
+                raise WriteRefused("add_sales left sales as they were. Nothing was changed.")
         if write:
             observe_sales(connection)
     files = table.hand_back(rejected, out, language)
@@ -146,6 +148,7 @@ _KEEP_COMPLETIONS: Final = (
 
 _DIFFERS: Final = {name: sales.c[name].is_distinct_from(_new_sales.c[name]) for name in OBSERVED}
 _DIFFERS_AT_ALL: Final = sa.or_(*_DIFFERS.values())
+_TAKE_OUT_SAME: Final = sa.delete(_new_sales).where(sales.c.id == _new_sales.c.id, ~_DIFFERS_AT_ALL)
 
 
 def _differing(connection: Connection) -> Sequence[sa.Row[Any]]:
