@@ -79,7 +79,10 @@ def test_everything_that_happens_to_a_file_is_told(database, bucket, put, sync, 
     assert not any(name in json.dumps(told) for name in ("Ana", "Rui", ".pdf", "evidences/"))
 
 
-def test_an_audit_is_made_and_sealed_in_a_database_of_an_older_encoding(run, server, bucket_environment, tmp_path):
+def test_an_audit_is_made_and_sealed_in_a_database_of_an_older_encoding(
+    run, server, put, bucket_environment, tmp_path
+):
+    put("evidences/2026/03/02/x/ação ✓.pdf", pdf(1))
     with fresh_database(server, "template0 ENCODING 'LATIN1' LOCALE_PROVIDER libc LOCALE 'C'") as database:
         schema.upgrade(database, service_tables=True)
         add_sale(database, partner="Conexão")

@@ -167,10 +167,19 @@ def observe_objects(
 
 
 def _copy_listing(connection: Connection, rows: Iterable[pa.Table], progress: Progress) -> None:
-    """Copy the rows but for keys with a NUL, which no text of PostgreSQL can hold: no record names one."""
+    """Copy the rows but for keys with a NUL, which no text of PostgreSQL can hold: no record names one.
+
+    Nor does one name a key with a character that the database's encoding lacks; that is written as its number.
+    """
     progress.begin("Listing the bucket", None, "objects")
+    encoding = connection.execute(sa.text("SELECT current_setting('server_encoding')")).scalar_one()
     for each in rows:
-        copy_rows(connection, "listed", each.filter(pc.invert(pc.match_substring(each["key"], "\0"))))
+        copied = each.filter(pc.invert(pc.match_substring(each["key"], "\0")))
+        if encoding.startswith(("LATIN", "WIN")):
+            name = encoding.replace("WIN", "cp")
+            keys = [key.encode(name, "backslashreplace").decode(name) for key in copied["key"].to_pylist()]
+            copied = copied.set_column(0, "key", pa.array(keys, pa.string()))
+        copy_rows(connection, "listed", copied)
         progress.advance(each.num_rows)
     progress.end()
     connection.execute(sa.text("ANALYZE listed"))

@@ -153,7 +153,7 @@ class ErrorTranslation:
 
 def _place(error: psycopg.Error) -> str:
     """Return the table and column of a value that did not fit, as far as PostgreSQL names them."""
-    why = f": {_first_line(error)}" if error.sqlstate == "22001" else ""  # the others quote the value
+    why = f": {_first_line(error)}" if error.sqlstate in ("22001", "22P05") else ""  # the others quote the value
     copied = _COPIED.search(error.diag.context or "")
     if copied is None:
         return why
