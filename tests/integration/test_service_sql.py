@@ -199,12 +199,14 @@ def test_a_check_tells_of_keys_that_are_not_in_the_bucket_and_of_what_cannot_be_
 ):
     environ = environment(made("legado"), bucket_environment, "legado")
     text = Path(environ["TOOLKIT_SERVICE_SQL"]).read_text("utf-8")
+    text = text.replace("cod_cliente AS client_id", "'C-' || cod_cliente AS client_id")
     stored = "-- name: add_records\nINSERT INTO evidencias (seq, num_venda) SELECT 1, sale_id FROM new_records"
     (tmp_path / "service.sql").write_text(text + stored, "utf-8")
     environ["TOOLKIT_SERVICE_SQL"] = str(tmp_path / "service.sql")
     run("db", "upgrade", within=environ)
     told = run("db", "check", ends=3, within=environ)
     assert "None of the 12 newest object_key lies in the bucket" in told.out
+    assert "sales, client_id: values that are no uuid, and are read as NULL: 7. Write" in told.out
     assert "does not store id, evidence_type, object_key, requested_at, which the contract requires" in told.err
 
 

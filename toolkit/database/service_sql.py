@@ -207,7 +207,8 @@ def prove(database: Database, holds: Holds | None) -> Proof:
             _check_values(connection)
             raise
         flaws = [Message(text, counts[name]) for name, text in FLAWS.items() if counts[name]]
-        flaws += [*_times(connection), *(_newest_keys(connection, holds) if holds is not None else ())]
+        flaws += [*_ids(connection), *_times(connection)]
+        flaws += [] if holds is None else _newest_keys(connection, holds)
         values = dict(_values(connection))
         values |= {name: Message(text, counts[name]) for name, text in LEFT_OUT.items() if counts[name]}
         notes = [*_notes(connection, resolved, counts)]
@@ -229,6 +230,21 @@ def _check_values(connection: Connection) -> None:
                     "does not fit: then it is told.",
                     *(service.source or "service.sql", relation, column, getattr(error.orig, "sqlstate", "")),
                 ) from None
+
+
+def _ids(connection: Connection) -> Iterator[Message]:
+    """Yield the columns of ids that are read as NULL, as their values are no uuid and no number."""
+    service = service_of(connection)
+    for relation, columns in service.read.items():
+        for name in (each for each, kind in COLUMNS[relation].items() if kind == "uuid"):
+            query = f"""
+                SELECT count({name}) FROM ({service.statements[relation]}) AS given WHERE {columns[name]} IS NULL
+            """
+            if count := connection.execute(sa.text(query.replace(":", r"\:"))).scalar_one():
+                yield Message(
+                    "{}, {}: values that are no uuid, and are read as NULL: {:,}. Write, for instance: {} AS {}.",
+                    *(relation, name, count, f"CAST(md5({name}) AS uuid)", name),
+                )
 
 
 def _times(connection: Connection) -> Iterator[Message]:

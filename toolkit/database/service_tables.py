@@ -161,7 +161,7 @@ def _converted(place: str, name: str, kind: str, given: sa.Row[Any], null: bool,
     if not own and kind == "uuid" and is_text:
         is_uuid = f"CAST({name} AS text) ~* '^[0-9a-f]{{8}}-?([0-9a-f]{{4}}-?){{3}}[0-9a-f]{{12}}$'"
         return f"CASE WHEN {is_uuid} THEN CAST(CAST({name} AS text) AS uuid) END"
-    advice = _ADVICE[kind].format(name)
+    advice = _ADVICE.get(f"{kind} of {given.category}", _ADVICE[kind]).format(name)
     raise SchemaMismatch(
         "{}: {} is of type {}, and {} is expected. Write, for instance: {} AS {}.",
         *(place, name, given.name, kind, advice, name),
@@ -172,10 +172,14 @@ _ADVICE: Final = {
     "text": "CAST({} AS text)",
     "uuid": "CAST({} AS bigint)",
     "boolean": "CASE {} WHEN 'S' THEN true WHEN 'N' THEN false END",
+    "boolean of N": "CASE {} WHEN 1 THEN true WHEN 0 THEN false END",
     "date": "CAST({} AS date)",
+    "date of S": "to_date({}, 'DD/MM/YYYY')",
     "timestamptz": "CAST({} AS timestamp) AT TIME ZONE 'America/Sao_Paulo'",
+    "timestamptz of N": "to_timestamp({})",
+    "timestamptz of S": "CAST(to_timestamp({}, 'DD/MM/YYYY') AS timestamp) AT TIME ZONE 'America/Sao_Paulo'",
 }
-"""By the types of the contract: how a column of another type is often read."""
+"""By the types of the contract, some of texts (S) or numbers (N): how a column of another type is often read."""
 
 _WHOLE_TYPES: Final = ("smallint", "integer", "bigint")
 _WHOLE: Final = """
