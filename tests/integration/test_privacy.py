@@ -325,6 +325,8 @@ def test_files_of_others_whose_word_or_address_holds_hers_are_left_alone(tmp_pat
         "page.html": "<td>Sant&#x27;Ana &amp; L&iacute;.pdf</td>",
         "cell.txt": "v=01234567890",
         "mail.txt": "<ana@x.com>",
+        "call of Ana Li.mp3": "\0",
+        "sant'ana & li.pdf": "",
     }
     others = {"analysis.txt": "Análise", "juliana.csv": "juliana@x.com", "company.csv": "ana@x.company"}
     for name, text in (hers | others).items():

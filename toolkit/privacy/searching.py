@@ -31,7 +31,7 @@ def search(folders: Iterable[Path], needles: frozenset[str]) -> tuple[tuple[Path
     for path in sorted({each for folder in folders if needles for each in folder.rglob("*")}):
         if path.is_symlink() or not path.is_file():
             continue
-        texts = [*_texts(path.read_bytes())] if path.stat().st_size <= LARGEST else [None]
+        texts = [path.name, *(_texts(path.read_bytes()) if path.stat().st_size <= LARGEST else [None])]
         if any(_tells(text, needles) for text in texts if text is not None):
             found.append(path)
         elif None in texts:
