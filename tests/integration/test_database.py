@@ -313,6 +313,18 @@ def test_another_database_is_no_replica_and_is_confirmed_first(run, database, re
     other.dispose()
 
 
+def test_a_copy_that_is_older_than_what_was_sealed_is_told_after_it_was_adopted(run, restored, used):
+    run("log", "seal", within=used)
+    assert "run: toolkit db adopt" in run("log", "seal", ends=1, within=restored).err
+    run("db", "adopt", within=restored)
+    assert "restored from an older dump" in run("audit", ends=3, within=restored).err
+    assert "is not sealed" in run("log", "seal", ends=1, within=restored).err
+    people = ("--by", "Ana", "--approved-by", "Rui")
+    run("db", "confirm-restore", "--reason", "disk failure", *people, within=restored)
+    for _ in range(2):
+        run("log", "seal", within=restored)
+
+
 def test_a_dump_restored_in_place_is_told_until_two_people_confirm_it(
     run, database, postgres_tool, add_file, tmp_path
 ):

@@ -7,8 +7,9 @@ A service is known by its cluster and its database, not by an address. The numbe
 stays; a dump that is restored in another one, or under another name, gives another identity. Which tables are read
 does not belong to it: a change of those is a note in the next audit (``toolkit.database.observations``).
 
-A restore in place, from an older dump, leaves the identity as it is. A seal of the custody log that was kept
-outside tells of it: the log lacks it since. Until two people have confirmed what happened, every audit says so.
+A restore in place, from an older dump, leaves the identity as it is. A checkpoint of the custody log that was kept
+outside tells of it, and of an older dump that was adopted: the log lacks it since. Until two people have confirmed
+what happened, every audit says so.
 """
 
 from __future__ import annotations
@@ -155,6 +156,13 @@ def _service_of(connection: Connection) -> ServiceIdentity | None:
     query = sa.select(kept.cluster, kept.database, kept.name).order_by(kept.id.desc()).limit(1)
     row = connection.execute(query).one_or_none()
     return None if row is None else ServiceIdentity(*row)
+
+
+def identities_of(connection: Connection) -> list[ServiceIdentity]:
+    """Return the identity of the database, and those that it had before it was adopted, the newest first."""
+    kept = adopted_services.c
+    query = sa.select(kept.cluster, kept.database, kept.name).order_by(kept.id.desc())
+    return [identity_of(connection), *(ServiceIdentity(*row) for row in connection.execute(query))]
 
 
 def _keep(connection: Connection, service: ServiceIdentity, now: datetime) -> None:

@@ -21,7 +21,7 @@ from toolkit.atomic_files import PrivateFolder, atomic_file
 from toolkit.contract.deadlines import Clock, Deadlines, wall_clock
 from toolkit.contract.events import CustodyEvent, LogKeys
 from toolkit.database import schema
-from toolkit.database.belonging import check_service, identity_of, notice_restore, pending_restore
+from toolkit.database.belonging import check_service, identities_of, notice_restore, pending_restore
 from toolkit.database.connection import Database, among
 from toolkit.database.service import Service, clients, load_service
 from toolkit.database.tables import audit_runs
@@ -251,21 +251,25 @@ class Services:
     def seal_log(self, successor: LogSigner | None = None) -> SignedState | None:
         """Seal the custody log, and keep its newest checkpoint in the home: a log that is cut off later shows.
 
-        It is filed by the database's own numbers, not by its address: after a failover it is compared, too. A log
-        that does not go on from the checkpoint kept before is sealed no more, which every audit tells until two
-        people confirm it. A home that cannot be written keeps none.
+        It is filed by the database's own numbers, not by its address: after a failover it is compared, too. One
+        that was adopted and has none yet is compared with that of its former place. A log that does not go on from
+        the checkpoint kept before is sealed no more, which every audit tells until two people confirm it. A home
+        that cannot be written keeps none.
 
         Raises:
             LogKeyMissing: the key that signs this log is not here.
             LogDiffers: the tree is not the one that the last checkpoint signed.
             InvalidInput: the database was restored, which nobody has confirmed yet.
         """
-        with self.any_service.transaction() as connection:
-            identity, before = identity_of(connection), ""
-            named = f"{identity.cluster or self.any_service.address}/{identity.database}/{identity.name}"
-            place = self.settings.home / "checkpoints" / sha256(named.encode()).hexdigest()[:16]
+        with self.database.transaction() as connection:
+            address, folder = self.database.address, self.settings.home / "checkpoints"
+            named = [
+                f"{each.cluster or address}/{each.database}/{each.name}" for each in identities_of(connection)
+            ]
+            places = [folder / sha256(each.encode()).hexdigest()[:16] for each in named]
+            place, before = places[0], ""
             with suppress(OSError):
-                before = place.read_text(encoding="utf-8")
+                before = next(filter(Path.exists, places), place).read_text(encoding="utf-8")
             kept = Checkpoint.parse(before.partition("\n\n")[0] + "\n")
             if kept is not None and not goes_on(connection, kept):
                 notice_restore(connection, kept.root.hex())
@@ -273,7 +277,7 @@ class Services:
         if restored is not None:
             raise InvalidInput("The custody log is not sealed. {}", restored)
         signed = seal_events(self.database, self.log_signer, self.log_keys, successor)
-        if signed is not None and signed.note != before:
+        if signed is not None and (signed.note != before or not place.exists()):
             with suppress(OSError, InvalidInput):
                 place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
                 with atomic_file(place) as draft:
