@@ -469,6 +469,8 @@ def test_a_person_gets_a_full_copy_that_only_its_owner_reads(office, run, databa
     assert copy["clients"][0]["email"] == MARIA["email"]
     assert copy["records"][0]["file_name"] == "rg-quiteria.pdf"
     incident = run("privacy", "incident", "--since", "2026-01-01", "--known", "2026-11-20", "--json").told
+    told = run("privacy", "incident", "--since", "2026-01-01", "--known", "9999-12-31", ends=1).err
+    assert "became known on a day that has been" in told
     assert {each["kind"] for each in incident["accesses"]} == {"UNMASKED", "OPENED"}
     assert incident["sales"] == ["V-1"]
     assert (incident["noticeBy"], incident["complementBy"]) == ("2026-11-25", "2026-12-18")

@@ -328,10 +328,12 @@ class Privacy:
         """Tell who saw personal data in a time, of which sales, and by when whom to notify.
 
         Raises:
-            InvalidInput: the end comes before the beginning.
+            InvalidInput: the end comes before the beginning, or it became known on a day that is still to come.
         """
         if until <= since:
             raise InvalidInput("The end must come after the beginning.")
+        if known_on > self._kit.today():
+            raise InvalidInput("An incident became known on a day that has been.")
         with self._kit.database.transaction() as connection:
             found = persons.accesses(connection, since, until)
         notice, complement = (business_days_after(known_on, days) for days in (NOTICE_DAYS, COMPLEMENT_DAYS))
