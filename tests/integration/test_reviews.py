@@ -187,6 +187,12 @@ def test_a_review_fails_the_version_that_was_looked_at_and_ends_with_its_withdra
     assert codes(office) == {f"V-{number}" for number in range(2, 6)}
 
 
+def test_numbers_that_no_audit_could_read_back_are_refused(office):
+    for wrong in ({"per_partner": 1.5}, {"per_partner": True}, {"seed": 1.5}, {"second_share": True}):
+        with pytest.raises(InvalidInput, match="Draw 1 to 10,000 files"):
+            office.kit.draw_review(**wrong)
+
+
 def test_an_acceptance_ends(office):
     office.kit.draw_review(per_partner=3, second_share=0)
     assert len(looked(office, "Ana Souza")) == 6

@@ -58,7 +58,13 @@ class DrawPlan:
     second_share: float = 0.1
 
     def __post_init__(self) -> None:
-        if not (1 <= self.per_partner <= 10_000 and 0 <= self.second_share <= 1 and abs(self.seed) < 1 << 62):
+        numbers = {type(self.per_partner), type(self.seed)} == {int} and type(self.second_share) in {int, float}
+        if not (
+            numbers
+            and 1 <= self.per_partner <= 10_000
+            and 0 <= self.second_share <= 1
+            and abs(self.seed) < 1 << 62
+        ):
             raise InvalidInput(
                 "Draw 1 to 10,000 files, a second share from 0 to 1, and a seed that is an integer."
             )
