@@ -94,6 +94,8 @@ def test_personal_data_are_masked_unless_a_reason_is_given_which_the_log_tells(k
     ("call", "error", "told"),
     [
         (lambda kit: kit.load_sales("a.csv", overwrite="false"), InvalidInput, "overwrite must be True or False"),
+        (lambda kit: kit.sync(confirmed="False"), InvalidInput, "confirmed must be True or False"),
+        (lambda kit: kit.privacy.retention(erase_them="false"), InvalidInput, "erase_them must be True or False"),
         (lambda kit: kit.load_clients([]), InvalidInput, "Name a file"),
         (lambda kit: kit.audit("next year"), InvalidInput, "is not a time"),
         (lambda kit: kit.audit(engine="oracle"), InvalidInput, "An engine is duckdb or spark"),

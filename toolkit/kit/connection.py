@@ -198,6 +198,7 @@ class Kit(OneSale):
         sent = upload_files(credentials, self.path(folder), progress=self.progress, may_go=may_go)
         return results.shown_upload(sent, credentials.name)
 
+    @operation
     def sync(
         self,
         *,
@@ -447,6 +448,7 @@ class Kit(OneSale):
         added = add_waiver(self.database, given, today=today)
         return shown_waivers([added], today, self.settings.timezone)
 
+    @operation
     def waivers(self, *, everything: bool = False) -> Shown[Sequence[Waiver]]:
         """List the waivers that hold or will hold; ``everything``: also those that ended or were revoked."""
         from toolkit.kit.audits import shown_waivers

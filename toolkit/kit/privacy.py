@@ -260,6 +260,7 @@ class Privacy:
         people = {"basis": basis, "by": by}
         persons.close_request(self._kit.database, request, outcome, **people)
 
+    @operation
     def retention(self, *, by: str = "", approved_by: str = "", erase_them: bool = False) -> Shown[ErasurePlan]:
         """Tell whose evidence is beyond its period, and erase it where two people ask for it.
 
@@ -353,6 +354,7 @@ class Privacy:
         document = {"accesses": seen, "sales": touched, "noticeBy": notice, "complementBy": complement}
         return Shown(found, parts, document)
 
+    @operation
     def replay(self, *, dry_run: bool = False) -> Shown[Sequence[Erasure]]:
         """Erase again what a restored backup brought back, by the ledger."""
         kit = self._kit
