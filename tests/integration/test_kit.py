@@ -97,6 +97,8 @@ def test_personal_data_are_masked_unless_a_reason_is_given_which_the_log_tells(k
         (lambda kit: kit.sync(confirmed="False"), InvalidInput, "confirmed must be True or False"),
         (lambda kit: kit.privacy.retention(erase_them="false"), InvalidInput, "erase_them must be True or False"),
         (lambda kit: kit.load_clients([]), InvalidInput, "Name a file"),
+        (lambda kit: kit.load_sales(["a.csv", "b.csv"]), InvalidInput, "Name one file only, not 2."),
+        (lambda kit: kit.link("V-1", reason="a look"), InvalidInput, "'V-1' is not an id"),
         (lambda kit: kit.audit("next year"), InvalidInput, "is not a time"),
         (lambda kit: kit.audit(engine="oracle"), InvalidInput, "An engine is duckdb or spark"),
         (lambda kit: kit.sale("x"), SaleNotFound, "There is no sale with the id 'x'."),
@@ -124,6 +126,8 @@ def test_an_audit_that_is_opened_without_a_database_says_what_it_cannot_tell(kit
     assert opened.report(tmp_path / "out", formats="csv").result == [tmp_path / "out" / "missing-evidence.csv"]
     [portuguese] = opened.report(tmp_path / "saida", formats="csv", language="pt-BR").result
     assert portuguese.read_bytes() == (tmp_path / "out" / "missing-evidence.csv").read_bytes()
+    with pytest.raises(InvalidInput, match="A status is one of open, waived"):
+        opened.listed_findings(status="Open")
     with pytest.raises(InvalidInput, match="cannot be answered"):
         opened.sql("SELECT no_column FROM verdicts")
     for nothing in ("", "-- SELECT 1"):

@@ -266,11 +266,13 @@ class AuditResult:
         """Show each finding with its status, deadline and owner, those to act on first.
 
         Raises:
-            InvalidInput: no sale names this partner, or no finding can have this code.
+            InvalidInput: no sale names this partner, or no finding can have this code or status.
         """
         code = code and code.upper()
         if code is not None and (refused := no_finding(code)) is not None:
             raise InvalidInput(refused)
+        if status is not None and status not in {*FindingStatus}:
+            raise InvalidInput("A status is one of {}, not {!r}.", ", ".join(FindingStatus), status)
         result, zone = self.read(partner, whole=True), self._zone
         found = result.findings
         for column, wanted in {"status": status, "code": code}.items():

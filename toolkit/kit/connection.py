@@ -18,7 +18,7 @@ from toolkit.errors import InvalidInput
 from toolkit.extras import require
 from toolkit.kit import results
 from toolkit.kit.one_sale import OneSale
-from toolkit.kit.process import operation, signed_in_account
+from toolkit.kit.process import id_from, operation, signed_in_account
 from toolkit.kit.shown import Shown, links, remark, sort_frames
 from toolkit.kit.spoken import ProgressBar, current_language
 from toolkit.progress import Progress
@@ -97,7 +97,7 @@ class Kit(OneSale):
         """
         from toolkit.intake.clients import load_clients
 
-        with results.files_given(self, files, out) as (paths, folder, kept):
+        with results.files_given(self, files, out, several=True) as (paths, folder, kept):
             result = load_clients(
                 self.database,
                 paths,
@@ -464,4 +464,4 @@ class Kit(OneSale):
             WaiverRefused: there is none with this id, or it was revoked before.
         """
         why = {"reason": reason, "revoked_by": by}
-        return revoke_waiver(self.database, UUID(str(waiver_id)), **why)
+        return revoke_waiver(self.database, id_from(waiver_id), **why)

@@ -33,6 +33,7 @@ from toolkit.extras import require
 from toolkit.intake.headings import Headings
 from toolkit.intake.sources import harmless, source_of
 from toolkit.intake.tables import Table
+from toolkit.kit.process import id_from
 from toolkit.kit.results import of_rejected
 from toolkit.kit.shown import Part, Shown, figures, links, remark, say, table
 from toolkit.kit.spoken import _, counted, current_language
@@ -90,7 +91,7 @@ class ReviewDesk:
             InvalidFields: a question is not answered, or not by one of these.
             ReviewRefused: the file is not before you.
         """
-        return shown_review(self._kept(UUID(str(evidence_id)), answers, comment))
+        return shown_review(self._kept(id_from(evidence_id), answers, comment))
 
     def load(self, file: str | Path, *, out: str | Path | None = None) -> Shown[int]:
         """Keep the answers in a CSV or XLSX file that ``next`` wrote; ``result`` counts them.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from toolkit.errors import NoAudit
-from toolkit.kit.process import signed_in_account
+from toolkit.kit.process import id_from, signed_in_account
 from toolkit.kit.results import shown_completion
 from toolkit.kit.services import Services
 from toolkit.kit.shown import Shown
@@ -97,7 +97,7 @@ class OneSale(Services):
         from toolkit.evidence.records import withdraw
 
         people = {"withdrawn_by": by, "approved_by": approved_by}
-        return withdraw(self.database, UUID(str(evidence_id)), reason=reason, **people)
+        return withdraw(self.database, id_from(evidence_id), reason=reason, **people)
 
     def link(self, evidence_id: UUID | str, *, reason: str, by: str | None = None, seconds: int = 300) -> Link:
         """Make a link that opens one file for some seconds; the custody log tells who made it and why.
@@ -108,5 +108,5 @@ class OneSale(Services):
         from toolkit.evidence.records import open_evidence
 
         asked = {"reason": reason, "opened_by": by or signed_in_account()}
-        record = UUID(str(evidence_id))
+        record = id_from(evidence_id)
         return open_evidence(self.database, self.bucket, record, seconds=seconds, **asked)

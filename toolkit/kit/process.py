@@ -10,6 +10,7 @@ from functools import wraps
 from inspect import signature
 from types import FrameType
 from typing import ParamSpec, TypeVar
+from uuid import UUID
 
 from toolkit.errors import InvalidInput
 
@@ -44,6 +45,18 @@ def files_for_owner_and_group(environ: Mapping[str, str]) -> Iterator[None]:
         yield
     finally:
         os.umask(before)
+
+
+def id_from(given: UUID | str) -> UUID:
+    """Return the id that is given, also as a text.
+
+    Raises:
+        InvalidInput: it is none.
+    """
+    try:
+        return UUID(str(given))
+    except ValueError:
+        raise InvalidInput("{!r} is not an id; write it like {}", str(given)[:40], UUID(int=0)) from None
 
 
 def operation(call: Callable[P, R]) -> Callable[P, R]:

@@ -310,21 +310,23 @@ def shown_completion(done: Completion, zone: ZoneInfo) -> Shown[Completion]:
 
 @contextmanager
 def files_given(
-    kit: Services, given: Given, out: str | Path | None = None
+    kit: Services, given: Given, out: str | Path | None = None, *, several: bool = False
 ) -> Iterator[tuple[list[Path], Path | None, Callable[[S], S]]]:
     """Yield the files that are given, or one with the contents of a DataFrame, which is there during the block.
 
     What the block returns goes through the third: the rejected rows of a DataFrame are read before they go.
 
     Raises:
-        InvalidInput: no file is named.
+        InvalidInput: no file is named, or more than one and not ``several`` are taken.
     """
     folder = kit.path(out) if out else None
     if isinstance(given, (str, Path, Sequence)):
-        several = [given] if isinstance(given, (str, Path)) else given
-        paths = [kit.path(each) for each in several if str(each).strip()]
+        named = [given] if isinstance(given, (str, Path)) else given
+        paths = [kit.path(each) for each in named if str(each).strip()]
         if not paths:
             raise InvalidInput("Name a file: a CSV or XLSX file, or give a DataFrame.")
+        if len(paths) > 1 and not several:
+            raise InvalidInput("Name one file only, not {}.", len(paths))
         yield paths, folder, lambda shown: shown
         return
     text = given.convert_dtypes().to_csv(index=False).encode()  # whole numbers stay whole beside empty cells
