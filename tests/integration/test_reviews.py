@@ -276,14 +276,16 @@ def test_a_file_that_its_record_names_no_longer_is_before_nobody(office, databas
 
 
 def test_a_record_that_moved_is_looked_at_as_of_the_sale_that_it_belongs_to(office, database):
-    office.kit.draw_review(per_partner=1, second_share=0)
-    first, second = (turn.evidence_id for turn in office.kit.desk("Ana Souza").next(most=2).result)
+    office.kit.draw_review(per_partner=2, second_share=0)
+    drawn = [turn.evidence_id for turn in office.kit.desk("Ana Souza").next(most=3).result]
     add_sale(database, "V-9", partner="Sul", created_at=START)
-    execute(database, f"UPDATE evidences SET sale_id = 'V-9' WHERE id IN ('{first}', '{second}')")
+    office.kit.withdraw(drawn[1], reason="says no", by="Ana Souza", approved_by="Rui Lima")
+    execute(database, *(f"UPDATE evidences SET sale_id = 'V-9' WHERE id = '{each}'" for each in drawn))
     office.kit.audit(verify=False)
-    office.kit.withdraw(second, reason="says no", by="Ana Souza", approved_by="Rui Lima")
-    shown = office.kit.desk("Ana Souza").next(most=2)
-    assert [(turn.evidence_id, turn.sale_id) for turn in shown.result] == [(first, "V-9")]
+    office.kit.withdraw(drawn[2], reason="says no", by="Ana Souza", approved_by="Rui Lima")
+    shown = office.kit.desk("Ana Souza").next(most=3)
+    assert (drawn[0], "V-9") in [(turn.evidence_id, turn.sale_id) for turn in shown.result]
+    assert not {*drawn[1:]} & {turn.evidence_id for turn in shown.result}
 
 
 TWO = CARD.replace("accepted-for-days = 30\n", "").lstrip()

@@ -319,7 +319,8 @@ _TAKE: Final = sa.text(
         WHERE (turn.claimed_until IS NULL OR turn.claimed_until <= :now OR turn.claimed_by = :person)
           AND NOT EXISTS (SELECT FROM {review_answers} WHERE turn_id = turn.id)
           AND NOT EXISTS (
-              SELECT FROM {withdrawals} WHERE evidence_id = turn.evidence_id AND sale_id IN ('', record.sale_id)
+              SELECT FROM {withdrawals}
+              WHERE evidence_id = turn.evidence_id AND sale_id IN ('', turn.sale_id, record.sale_id)
           )
           AND NOT EXISTS (
               SELECT FROM {review_turns} AS other LEFT JOIN {review_answers} AS answer ON answer.turn_id = other.id
