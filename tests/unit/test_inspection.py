@@ -10,6 +10,7 @@ from pypdf import PdfWriter
 from pypdf.generic import DecodedStreamObject, DictionaryObject, NameObject, StreamObject
 
 from tests.support.evidence_files import pdf, tone
+from tests.support.made_documents import TEXT, page
 from toolkit.contract.contents import ActivePart, ContentProblem, Depth
 from toolkit.contract.evidence import FileKind
 from toolkit.evidence.inspection import SECONDS, Inspector, inspect_file
@@ -156,6 +157,11 @@ def test_what_is_put_around_makes_no_difference(content, around, tmp_path):
     assert form(tmp_path, around(content)) == before
 
 
+NOTE = b"/Annots [<< /Type /Annot /Subtype /Widget /FT /Tx /Rect [72 600 400 630] %s >>]"
+DRAWN = [b"<< /Length 1 >>\nstream\n%d\nendstream" % each for each in range(2)]
+"""What is drawn over a form that several clients filled in."""
+
+
 def test_other_contents_have_another_form(tmp_path):
     forms = [
         form(tmp_path, tone(2.0)),
@@ -163,6 +169,8 @@ def test_other_contents_have_another_form(tmp_path):
         form(tmp_path, tone(2.0, "WAV")),
         form(tmp_path, document("sound", "a", ["b"])),
         form(tmp_path, document("sound", "a", ["c"])),
+        *(form(tmp_path, page(TEXT, page=NOTE % note)) for note in (b"/V (Ana)", b"/V (Rui)", b"/AS /On", b"")),
+        *(form(tmp_path, page(TEXT, page=NOTE % b"/AP << /N 6 0 R >>", objects=(each,))) for each in DRAWN),
         *(form(tmp_path, mp3(RECORDINGS["POV"][0], f"V-2026-{number:05}")) for number in range(20)),
     ]
     assert len(set(forms)) == len(forms)

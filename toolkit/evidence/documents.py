@@ -10,13 +10,14 @@ import mmap
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 import pypdfium2
-from pypdf import PdfReader
-from pypdf.generic import ArrayObject, DictionaryObject, IndirectObject, StreamObject
+from pypdf import PageObject, PdfReader
+from pypdf.generic import ArrayObject, DictionaryObject, IndirectObject, NameObject, StreamObject
 
 from toolkit.contract.contents import ActivePart, ContentProblem, Depth
 from toolkit.evidence.kinds import PDF, Inspected
@@ -168,18 +169,28 @@ def _dictionaries(root: Any) -> Iterator[DictionaryObject]:
 
 
 def _normal_form(reader: PdfReader) -> str | None:
-    """Return the SHA-256 of the contents of all pages and the pictures on them, without metadata."""
+    """Return the SHA-256 of the contents of all pages, their pictures and notes, without metadata."""
     digest, something = hashlib.sha256(), False
     for page in reader.pages:
         contents = page.get_contents()
         text = contents.get_data() if contents is not None else b""
         digest.update(b"page %d" % len(text) + text)
         something = something or bool(text.strip())
-        for number, picture in enumerate(_pictures(page.get("/Resources"), _DEPTH)):
+        for number, picture in enumerate(chain(_pictures(page.get("/Resources"), _DEPTH), _notes(page))):
             if number == _PICTURES:
                 return None
             digest.update(b"picture %d" % len(picture) + picture)
     return digest.hexdigest() if something else None
+
+
+def _notes(page: PageObject) -> Iterator[bytes]:
+    """Yield what is filled in or drawn over a page: two copies of one form differ in nothing else."""
+    for reference in page.annotations or ():
+        note = reference.get_object()
+        filled = [note.get_inherited(name) for name in ("/V", "/AS", "/Contents")]
+        if any(filled):
+            yield repr(filled).encode()
+        yield from _pictures(DictionaryObject({NameObject("/XObject"): note.get("/AP")}), _DEPTH)
 
 
 def _pictures(resources: Any, depth: int) -> Iterator[bytes]:
