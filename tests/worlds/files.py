@@ -326,6 +326,8 @@ DOCUMENTS = (
     World("before a ZIP", lambda: pdf() + zip_file(), COUNTS, ("APPENDED",)),
     World("a shell of a document", lambda: b"%PDF-1.7\nstartxref\n0\n%%EOF\n", DAMAGED),
     World("before 3,000 bytes of something", lambda: pdf() + chance(3000), COUNTS, ("APPENDED",)),
+    World("before words", lambda: pdf() + b"o objeto do contrato " * 9, COUNTS, ("APPENDED",)),
+    World("before the beginning of a later version", lambda: pdf() + b"4 0 obj\n<< >>", DAMAGED),
     World("before a line break too many", lambda: pdf() + b"\r\n\r\n", COUNTS),
     World("with a script", opening(b"/S /JavaScript /JS (x)"), COUNTS, ("JAVASCRIPT",)),
     World("with a script by name", lambda: page(

@@ -7,6 +7,7 @@ they can do. Nothing in them is executed or followed.
 import hashlib
 import io
 import mmap
+import re
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -95,7 +96,7 @@ def _around(path: Path) -> set[ActivePart] | None:
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         end = data.rfind(b"%%EOF")
         behind = data[end + 5 :]
-        if data.rfind(b"startxref", max(0, end - _END_WITHIN), max(0, end)) < 0 or b" obj" in behind:
+        if data.rfind(b"startxref", max(0, end - _END_WITHIN), max(0, end)) < 0 or re.search(rb"\d obj\b", behind):
             return None
         before = data[: max(0, data.find(b"%PDF-"))]
     return {ActivePart.APPENDED} if max(len(before.strip()), len(behind.strip(b"\0 \r\n\t"))) > _AROUND else set()
