@@ -35,7 +35,7 @@ from tests.support.report_text import packed_data
 from toolkit.audit.folder import LastSync
 from toolkit.contract.contents import IntegrityFinding, IntegrityProblem
 from toolkit.contract.service_rows import FLAWS, ServiceChange
-from toolkit.contract.waivers import Waiver, WaiverRequest
+from toolkit.contract.waivers import Waiver
 from toolkit.intake import sources
 from toolkit.language import language
 from toolkit.reports import FORMATS, pdf, spreadsheets, write_report
@@ -110,8 +110,8 @@ def test_more_sales_than_a_sheet_holds_go_on_in_the_next(result, tmp_path, monke
 
 def waiver(code, sale_id, text, added, approved):
     day = AS_OF.date()
-    asked = WaiverRequest(code, sale_id, None, text, text, text, day, day + timedelta(days=3))
-    return Waiver(UUID(int=1), asked, AS_OF, None, added, approved)
+    asked = (code, sale_id, None, text, text, text, day, day + timedelta(days=3))
+    return Waiver(*asked, UUID(int=1), AS_OF, None, added, approved)
 
 
 def test_hostile_text_in_any_field_is_text_everywhere(tmp_path):

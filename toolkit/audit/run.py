@@ -306,8 +306,7 @@ def write_lists(
         each._asdict() | {"evidence_id": str(each.evidence_id)} for each in withdrawals_at(snapshot, moment)
     ]
     asked = [
-        asdict(each.request) | asdict(each) | {"id": str(each.id)}
-        for each in sorted(waivers, key=lambda each: (each.added_at, each.id))
+        asdict(each) | {"id": str(each.id)} for each in sorted(waivers, key=lambda each: (each.added_at, each.id))
     ]
     odd = [
         {

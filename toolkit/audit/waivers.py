@@ -2,8 +2,9 @@
 
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import astuple
+from dataclasses import asdict, fields
 from datetime import date, datetime
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, Final
 from uuid import UUID
@@ -37,17 +38,18 @@ def add_waivers(database: Database, requests: Sequence[WaiverRequest]) -> list[W
     """Add all of these waivers, or none; one that holds in the same words already is not added again."""
     with database.transaction() as connection:
         added_at = stamp(connection)
-        known = {waiver.request: waiver for waiver in waivers_at(connection, added_at) if not waiver.revoked_at}
-        found = [known.get(request) or Waiver(new_id(), request, added_at) for request in dict.fromkeys(requests)]
-        rows = {
-            waiver.id: {"id": waiver.id, "added_at": added_at, "account": database.account}
-            | dict(zip((column.name for column in _REQUESTED), astuple(waiver.request), strict=True))
-            for waiver in found
-            if known.get(waiver.request) is not waiver
+        known = {_asked(waiver): waiver for waiver in waivers_at(connection, added_at) if not waiver.revoked_at}
+        wanted = {_asked(request): asdict(request) for request in requests}
+        new = {
+            asked: Waiver(**given, id=new_id(), added_at=added_at)
+            for asked, given in wanted.items()
+            if asked not in known
         }
+        who = {"added_at": added_at, "account": database.account}
+        rows = [dict(zip(_REQUESTED, asked, strict=True)) | who | {"id": new[asked].id} for asked in new]
         if rows:
-            connection.execute(sa.insert(waivers), list(rows.values()))
-    return found
+            connection.execute(sa.insert(waivers), rows)
+    return [(known | new)[each] for each in wanted]
 
 
 def fits_a_sale(database: Database, waiver: WaiverRequest) -> bool:
@@ -89,19 +91,13 @@ def all_waivers(database: Database, moment: datetime) -> list[Waiver]:
 def waivers_at(connection: Connection, moment: datetime) -> list[Waiver]:
     """Return the same, as this connection sees the database; a revocation after the moment is not known yet."""
     taken_back = waiver_revocations
-    revocation = (taken_back.c.revoked_at, taken_back.c.revoked_by, taken_back.c.reason.label("why"))
     query = (
-        sa.select(waivers.c.id, waivers.c.added_at, *revocation, *_REQUESTED)
+        sa.select(*waivers.c[*_REQUESTED, "id", "added_at"], *taken_back.c["revoked_at", "revoked_by", "reason"])
         .outerjoin(taken_back, sa.and_(taken_back.c.waiver_id == waivers.c.id, taken_back.c.revoked_at <= moment))
         .where(waivers.c.added_at <= moment)
         .order_by(waivers.c.end_day.desc(), waivers.c.id)
     )
-    return [
-        Waiver(
-            row.id, WaiverRequest(*row[-len(_REQUESTED) :]), row.added_at, row.revoked_at, row.revoked_by, row.why
-        )
-        for row in connection.execute(query)
-    ]
+    return [Waiver(*row) for row in connection.execute(query)]
 
 
 def lint_waivers(path: Path, *, today: date) -> list[tuple[WaiverRequest | None, list[Message]]]:
@@ -121,8 +117,7 @@ def lint_waivers(path: Path, *, today: date) -> list[tuple[WaiverRequest | None,
     return [read_waiver(given, today=today) for given in tables]
 
 
-_REQUESTED: Final = [
-    waivers.c[name]
-    for name in ("sale_id", "partner", "code", "reason", "owner", "approved_by", "start_day", "end_day")
-]
+_REQUESTED: Final = ("sale_id", "partner", "code", "reason", "owner", "approved_by", "start_day", "end_day")
 """The columns that hold a request, in the order of its fields."""
+
+_asked: Final = attrgetter(*(each.name for each in fields(WaiverRequest)))

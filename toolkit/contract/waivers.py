@@ -35,11 +35,10 @@ class WaiverRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Waiver:
+class Waiver(WaiverRequest):
     """A waiver that was added, and perhaps revoked."""
 
     id: UUID
-    request: WaiverRequest
     added_at: datetime
     revoked_at: datetime | None = None
     revoked_by: str | None = None
@@ -47,17 +46,17 @@ class Waiver:
 
     def holds(self, day: date) -> bool:
         """Tell whether it waives findings on this day; a revoked one waives nothing."""
-        return self.revoked_at is None and self.request.start <= day < self.request.end
+        return self.revoked_at is None and self.start <= day < self.end
 
     def state(self, day: date) -> str:
         """Return ``revoked``, ``ended``, ``holds``, or ``later`` for one that will hold."""
-        if self.revoked_at is not None or self.request.end <= day:
+        if self.revoked_at is not None or self.end <= day:
             return "revoked" if self.revoked_at is not None else "ended"
         return "holds" if self.holds(day) else "later"
 
     def days_left(self, day: date) -> int:
         """Return the days until it ends."""
-        return (self.request.end - day).days
+        return (self.end - day).days
 
 
 def read_waiver(given: Mapping[str, Any], *, today: date) -> tuple[WaiverRequest | None, list[Message]]:

@@ -415,10 +415,11 @@ def shown_waivers(waivers: Sequence[Waiver], today: date, zone: ZoneInfo) -> Sho
     """Show waivers with their state on a day, and which of them end soon."""
     columns = ["id", "state", "start", "end", "about", "reason", "owner", "approved by"]
     rows = []
-    for each, of in ((each, each.request) for each in waivers):
-        about = {"sale": of.sale_id, "partner": of.partner, "code": of.code}
+    for each in waivers:
+        about = {"sale": each.sale_id, "partner": each.partner, "code": each.code}
         told = ", ".join(f"{_(name)} {value}" for name, value in about.items() if value)
-        rows.append((each.id, _(each.state(today)), of.start, of.end, told, of.reason, of.owner, of.approved_by))
+        held = each.id, _(each.state(today)), each.start, each.end
+        rows.append((*held, told, each.reason, each.owner, each.approved_by))
     parts = [table("Waivers", columns, rows)]
     parts += [
         remark("note", Message("{} ends in {}; its findings are back then", each.id, counted(left, "day")))

@@ -92,10 +92,7 @@ def tables_of(case: SaleCase, zone: ZoneInfo, *, unmasked: bool) -> list[tuple[s
             )
             for row in tuples(case.findings)
         ],
-        [
-            (each.reason, each.owner, each.approved_by, on_day(each.end))
-            for each in (waiver.request for waiver in case.waivers)
-        ],
+        [(each.reason, each.owner, each.approved_by, on_day(each.end)) for each in case.waivers],
         [
             (readable(event.happened_at, zone, case.created_at), _(EVENT_NAMES[event.kind]), types[record])
             for event, record in case.timeline

@@ -48,12 +48,11 @@ def trend_records(trend: pd.DataFrame) -> list[dict[str, Any]]:
 
 def waiver_as_json(waiver: Waiver, today: date, timezone: ZoneInfo) -> dict[str, Any]:
     """Return a waiver with its state on a day."""
-    request = waiver.request
     return {
         "id": str(waiver.id),
-        **pick_camel(request, "sale_id", "partner", "code", "reason", "owner", "approved_by"),
-        "start": request.start.isoformat(),
-        "end": request.end.isoformat(),
+        **pick_camel(waiver, "sale_id", "partner", "code", "reason", "owner", "approved_by"),
+        "start": waiver.start.isoformat(),
+        "end": waiver.end.isoformat(),
         "holds": waiver.holds(today),
         "daysLeft": waiver.days_left(today),
         "addedAt": iso_exact(waiver.added_at, timezone),

@@ -239,8 +239,8 @@ def _waivers(report: Report) -> pd.DataFrame:
     result, say = report.result, report.language.text
     rows = [
         (
-            *(about or say("any") for about in (each.request.sale_id, each.request.partner, each.request.code)),
-            *(each.request.reason, each.request.owner, each.request.approved_by, each.request.end),
+            *(about or say("any") for about in (each.sale_id, each.partner, each.code)),
+            *(each.reason, each.owner, each.approved_by, each.end),
             each.days_left(result.today),
         )
         for each in result.waivers

@@ -397,8 +397,7 @@ def blocks(report: Report) -> Iterator[str]:
     result, zone = report.result, report.timezone
     sale_ids = pa.array(result.told["saleId"].head(CASES), pa.large_string())
     waivers = {
-        str(each.id): pick_camel(each.request, "owner", "approved_by", "reason")
-        | {"end": each.request.end.isoformat()}
+        str(each.id): pick_camel(each, "owner", "approved_by", "reason") | {"end": each.end.isoformat()}
         for each in result.waivers
     }
     all_findings = pa.Table.from_pandas(result.findings[_OF_FINDING], nthreads=1, preserve_index=False)

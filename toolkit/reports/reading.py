@@ -27,7 +27,7 @@ from toolkit.contract.evidence import EvidenceType, UtilityGroup
 from toolkit.contract.findings import SEPARATOR, STANDING, FindingStatus, Problem, Reason, Status
 from toolkit.contract.rules import GROUP_RULES, EvidenceState
 from toolkit.contract.service_rows import ServiceChange
-from toolkit.contract.waivers import Waiver, WaiverRequest
+from toolkit.contract.waivers import Waiver
 from toolkit.message import recognised
 from toolkit.reports.audited import (
     AGE_BANDS,
@@ -284,12 +284,9 @@ def _partner_months(audit: Audit) -> pd.DataFrame:
 
 def _waivers(audit: Audit, today: date) -> tuple[Waiver, ...]:
     """Return those that hold on the day of the audit."""
-    asked = [each.name for each in fields(WaiverRequest)]
-    rest = ("added_at", "revoked_at", "revoked_by", "revoked_reason")
-    found = (
-        Waiver(UUID(row["id"]), WaiverRequest(*(row[each] for each in asked)), *(row[each] for each in rest))
-        for row in audit.sql("FROM waivers ORDER BY added_at, id").to_pylist()
-    )
+    names = [each.name for each in fields(Waiver)]
+    rows = audit.sql("FROM waivers ORDER BY added_at, id").to_pylist()
+    found = (Waiver(**{name: row[name] for name in names} | {"id": UUID(row["id"])}) for row in rows)
     return tuple(each for each in found if each.holds(today))
 
 

@@ -166,18 +166,19 @@ class Telling:
 
     def _waive(self, day: int) -> None:
         # A telling that broke off may have been gone on with after something happened at the time of the wall.
-        known = {each.request: each for each in all_waivers(self.database, wall_clock())}
+        known = {(each.sale_id, each.reason): each for each in all_waivers(self.database, wall_clock())}
         for sale in self.samples.sales:
             if sale.scenario.name not in WAIVERS:
                 continue
             start, end, revoked, reason = WAIVERS[sale.scenario.name]
             days = (self.samples.moment(each).date() for each in (start, end))
             request = WaiverRequest(sale.id, None, _WAIVED, reason, ANALYST, COMPLIANCE, *days)
-            if start == day and request not in known:
+            before = known.get((sale.id, reason))
+            if start == day and before is None:
                 add_waivers(self.database, [request])
-            if revoked == day and known[request].revoked_at is None:
+            if revoked == day and before is not None and before.revoked_at is None:
                 why = {"reason": "The customer cancelled the call", "revoked_by": COMPLIANCE}
-                revoke_waiver(self.database, known[request].id, **why)
+                revoke_waiver(self.database, before.id, **why)
 
     def _audit(self) -> None:
         sync_bucket(self.database, self.bucket)
